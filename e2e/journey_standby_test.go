@@ -22,7 +22,7 @@ func TestEverythingStandsBy(t *testing.T) {
 	save(t, d, s.ID, "filesystem", "save_as_default=true")
 	stands := func(n int) {
 		t.Helper()
-		daemon.Eventually(t, grace, "a Chrome stands by", func() bool { return strings.Count(d.Log(), "a Chrome stands by") == n })
+		daemon.Eventually(t, grace, "a standby Chrome is ready", func() bool { return strings.Count(d.Log(), "a standby Chrome is ready") == n })
 	}
 	since := site.Log.Len()
 	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"standby": 1})

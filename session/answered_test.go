@@ -9,16 +9,16 @@ import (
 	"github.com/stasisd/stasis/session/request"
 )
 
-// What a call did is told on disk before the call is answered: an answer that
-// outlives the daemon without its event would be something that who follows the
-// session never hears of.
-func TestAnsweredIsTold(t *testing.T) {
+// The event of a call is on disk before the call is answered. Otherwise the answer could
+// outlive a crash of the daemon, and followers of the session would never receive the
+// event.
+func TestEventIsOnDiskBeforeAnswer(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
 	id := r.create(alice, nil).ID
 	for _, call := range []struct {
-		tells string
-		do    func() error
+		wantEvent string
+		do        func() error
 	}{
 		{"message", func() error {
 			_, err := r.Send(ctx, alice, id, agent.MessageRequest{Type: "LOG", Content: "x"})
@@ -34,9 +34,9 @@ func TestAnsweredIsTold(t *testing.T) {
 		{"cancelled", func() error { _, err := r.Cancel(ctx, alice, id); return err }},
 	} {
 		if err := call.do(); err != nil {
-			t.Fatalf("%s: %v", call.tells, err)
+			t.Fatalf("%s: %v", call.wantEvent, err)
 		}
-		// From the catalogue: the service's own lists wait for what is to be written.
+		// From the catalogue, because the service's own lists wait for pending writes.
 		runs, err := r.catalogue.Runs(ctx, id)
 		if err != nil || len(runs) != 1 {
 			t.Fatalf("%d runs: %v", len(runs), err)
@@ -49,7 +49,7 @@ func TestAnsweredIsTold(t *testing.T) {
 		if n := len(page.Events); n > 0 {
 			last = page.Events[n-1].Type
 		}
-		if diff := cmp.Diff(call.tells, last); diff != "" {
+		if diff := cmp.Diff(call.wantEvent, last); diff != "" {
 			t.Errorf("the last event on disk (-want +got):\n%s", diff)
 		}
 	}

@@ -9,29 +9,30 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// autosaved is a live session whose automatic checkpoints are made.
-type autosaved struct {
-	l       *live
-	persist bool // its default moves to them
+// autosaveAdapter gives the maker of automatic checkpoints a live session.
+type autosaveAdapter struct {
+	l       *liveSession
+	persist bool // the default moves to the automatic checkpoints
 }
 
-var _ autosave.Session = autosaved{}
+var _ autosave.Session = autosaveAdapter{}
 
-// autosave makes what makes the session's automatic checkpoints.
-func (l *live) autosave(set autosave.Settings, persist bool) *autosave.Saver {
-	return autosave.New(set, autosaved{l, persist}, l.svc.deps.Now, l.svc.deps.Log.With("session", l.id))
+// autosave returns the maker of the session's automatic checkpoints.
+func (l *liveSession) autosave(set autosave.Settings, persist bool) *autosave.Saver {
+	return autosave.New(set, autosaveAdapter{l, persist}, l.svc.deps.Now, l.svc.deps.Log.With("session", l.id))
 }
 
-// Left receives a value when the last client has left.
-func (s autosaved) Left() <-chan struct{} { return s.l.left }
+// Left receives a value when the last client has disconnected.
+func (s autosaveAdapter) Left() <-chan struct{} { return s.l.disconnected }
 
 // Done is closed when the session is no longer live.
-func (s autosaved) Done() <-chan struct{} { return s.l.done }
+func (s autosaveAdapter) Done() <-chan struct{} { return s.l.done }
 
-// Browser gives the browser for a look, unless a checkpoint is under way.
-func (s autosaved) Browser(ctx context.Context) autosave.Browser {
+// Browser returns the browser for a reading, or nil while it is frozen or a checkpoint is
+// under way.
+func (s autosaveAdapter) Browser(ctx context.Context) autosave.Browser {
 	var chrome browsers.Chrome
-	_ = s.l.ask(ctx, func() error { // one that has ended has no browser
+	_ = s.l.ask(ctx, func() error { // an ended session has no browser
 		if s.l.usable() == nil && s.l.checkpoint == nil {
 			chrome = s.l.chrome
 		}
@@ -43,8 +44,8 @@ func (s autosaved) Browser(ctx context.Context) autosave.Browser {
 	return chrome
 }
 
-// Save makes a checkpoint that is no use of the session.
-func (s autosaved) Save(ctx context.Context) (snapshotID string, stored bool, err error) {
+// Save makes a checkpoint that does not count as use of the session.
+func (s autosaveAdapter) Save(ctx context.Context) (snapshotID string, stored bool, err error) {
 	var chrome browsers.Chrome
 	if err := s.l.ask(ctx, func() error { chrome = s.l.chrome; return nil }); err != nil || chrome != nil && chrome.Frozen() {
 		return "", false, autosave.ErrFrozen
@@ -56,13 +57,13 @@ func (s autosaved) Save(ctx context.Context) (snapshotID string, stored bool, er
 	return c.Answer.Snapshot.ID, !c.Answer.Unchanged, save.ProblemError(c.Problem, s.persist)
 }
 
-// SetStatus tells what became of the last checkpoint.
-func (s autosaved) SetStatus(ctx context.Context, now autosave.Status) {
-	// A session that has ended meanwhile has nothing to be told.
+// SetStatus records the outcome of the last checkpoint.
+func (s autosaveAdapter) SetStatus(ctx context.Context, now autosave.Status) {
+	// If the session has ended meanwhile, there is nothing to update.
 	_ = s.l.ask(ctx, func() error { s.l.auto = &now; return nil })
 }
 
-// Prune removes automatic checkpoints except the newest so many.
-func (s autosaved) Prune(ctx context.Context, keep int) {
+// Prune removes the automatic checkpoints except the newest keep ones.
+func (s autosaveAdapter) Prune(ctx context.Context, keep int) {
 	s.l.svc.pruner.PruneCheckpoints(ctx, s.l.id, keep)
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// every asks for automatic checkpoints at an interval alone.
-func every(interval time.Duration, keep int) func(*request.Create) {
+// autoSaveEvery requests automatic checkpoints at an interval only.
+func autoSaveEvery(interval time.Duration, keep int) func(*request.Create) {
 	return func(c *request.Create) { c.AutoSave = &autosave.Settings{Interval: interval, Keep: keep} }
 }
 
-// autos are the automatic checkpoints of a session, the newest first.
-func (r *rig) autos(id string) (ids []string) {
+// autoCheckpoints returns the automatic checkpoints of a session, newest first.
+func (r *rig) autoCheckpoints(id string) (ids []string) {
 	r.t.Helper()
 	rows, _, err := r.catalogue.Snapshots(r.t.Context(), profiles.SnapshotFilter{SessionID: id})
 	if err != nil {
@@ -41,8 +41,8 @@ func (r *rig) autoSaved(id string) autosave.Status {
 	return *info.AutoSaved
 }
 
-// newer waits for an automatic checkpoint other than the last one.
-func (r *rig) newer(id, than string) string {
+// awaitNewer waits for an automatic checkpoint other than the last one.
+func (r *rig) awaitNewer(id, than string) string {
 	r.t.Helper()
 	var now string
 	await(r.t, "another automatic checkpoint", func() bool {
@@ -52,25 +52,25 @@ func (r *rig) newer(id, than string) string {
 	return now
 }
 
-// Automatic checkpoints are made where something has changed, so many are kept,
-// and no default moves. What somebody asked for stays.
+// Automatic checkpoints are made if something has changed. Only the newest are kept, and
+// no default moves. Requested checkpoints stay.
 func TestAutoSave(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, every(5*time.Millisecond, 2)).ID
+	id := r.create(alice, autoSaveEvery(5*time.Millisecond, 2)).ID
 	chrome := r.browsers.last()
-	last := r.newer(id, "")
+	last := r.awaitNewer(id, "")
 	asked := r.checkpoint(id, plain)
 	if asked.Unchanged || asked.Snapshot.Auto {
-		t.Errorf("what was asked for is an automatic one: %+v", asked)
+		t.Errorf("a requested checkpoint is marked automatic: %+v", asked)
 	}
 	for n := range 4 {
 		r.rewrite(chrome, fmt.Sprint("change ", n))
-		last = r.newer(id, last)
+		last = r.awaitNewer(id, last)
 	}
-	await(t, "the older ones have gone", func() bool { return len(r.autos(id)) <= 2 })
+	await(t, "the older checkpoints are removed", func() bool { return len(r.autoCheckpoints(id)) <= 2 })
 	at := r.autoSaved(id).At
-	await(t, "it is found unchanged", func() bool { return r.autoSaved(id).At.After(at) })
-	if ids := r.autos(id); ids[0] != last || len(ids) != 2 {
+	await(t, "a checkpoint finds the session unchanged", func() bool { return r.autoSaved(id).At.After(at) })
+	if ids := r.autoCheckpoints(id); ids[0] != last || len(ids) != 2 {
 		t.Errorf("%v are kept, the last one is %s", ids, last)
 	}
 	if _, err := r.library.Snapshot(t.Context(), alice, asked.Snapshot.ID); err != nil {
@@ -79,40 +79,40 @@ func TestAutoSave(t *testing.T) {
 	_, err := r.catalogue.Default(t.Context(), "alice")
 	wantCode(t, err, fault.DefaultNotFound)
 	r.end(alice, id, none)
-	r.holds(append(r.autos(id), asked.Snapshot.ID)...)
-	_, err = r.Create(t.Context(), alice, asking(func(c *request.Create) { every(time.Hour, 1)(c); c.ReadOnly = true }))
+	r.wantSnapshots(append(r.autoCheckpoints(id), asked.Snapshot.ID)...)
+	_, err = r.Create(t.Context(), alice, newCreate(func(c *request.Create) { autoSaveEvery(time.Hour, 1)(c); c.ReadOnly = true }))
 	wantCode(t, err, fault.InvalidField)
 }
 
-// A full disk is told, and takes nothing from the session or from what was saved;
-// once there is room the next one works.
+// A full disk is reported and harms neither the session nor earlier saves. Once there is
+// space the next checkpoint works.
 func TestAutoSaveFails(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, every(5*time.Millisecond, 3)).ID
+	id := r.create(alice, autoSaveEvery(5*time.Millisecond, 3)).ID
 	chrome := r.browsers.last()
-	good := r.newer(id, "")
-	r.browsers.fails(fault.New(fault.StoreFull, "fake", "there is no room"), "precopy", "copy")
+	good := r.awaitNewer(id, "")
+	r.browsers.fails(fault.New(fault.StoreFull, "fake", "no space"), "precopy", "copy")
 	r.rewrite(chrome, "changed")
 	await(t, "failures", func() bool { return r.autoSaved(id).Failures > 1 })
 	if a := r.autoSaved(id); a.SnapshotID != good || a.Error == "" {
 		t.Errorf("%+v", a)
 	}
-	r.holds(good)
+	r.wantSnapshots(good)
 	if chrome.dead() || chrome.Frozen() {
 		t.Errorf("dead %t, frozen %t", chrome.dead(), chrome.Frozen())
 	}
 	r.browsers.works()
-	r.newer(id, good)
+	r.awaitNewer(id, good)
 	if a := r.autoSaved(id); a.Failures != 0 || a.Error != "" {
 		t.Errorf("%+v", a)
 	}
 }
 
-// Each reason makes one long before the interval is over.
+// Each reason makes a checkpoint long before the interval ends.
 func TestAutoSaveReasons(t *testing.T) {
 	for name, test := range map[string]struct {
 		reason autosave.Settings
-		happen func(c *fakeChrome, n int) // nil: a client comes and leaves
+		happen func(c *fakeChrome, n int) // nil: a client connects and disconnects
 	}{
 		"navigation": {autosave.Settings{Navigation: true}, func(c *fakeChrome, n int) { c.at = fmt.Sprint("https://a.example/", n) }},
 		"login": {autosave.Settings{Login: true}, func(c *fakeChrome, n int) {
@@ -131,7 +131,7 @@ func TestAutoSaveReasons(t *testing.T) {
 			}
 			n := 0
 			await(t, "a checkpoint", func() bool {
-				if n++; test.happen != nil { // what the first look shows is nothing new
+				if n++; test.happen != nil { // the first reading shows no change
 					chrome.mu.Lock()
 					test.happen(chrome, n)
 					chrome.mu.Unlock()
@@ -142,15 +142,15 @@ func TestAutoSaveReasons(t *testing.T) {
 	}
 }
 
-// A session that is to persist moves its default as it goes, from what it moved
+// A persistent session moves its default with each checkpoint, from the version it moved
 // itself.
 func TestAutoSavePersists(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, func(c *request.Create) { every(5*time.Millisecond, 1)(c); c.Persist = true }).ID
+	id := r.create(alice, func(c *request.Create) { autoSaveEvery(5*time.Millisecond, 1)(c); c.Persist = true }).ID
 	chrome := r.browsers.last()
-	first := r.newer(id, "")
+	first := r.awaitNewer(id, "")
 	r.rewrite(chrome, "changed")
-	second := r.newer(id, first)
+	second := r.awaitNewer(id, first)
 	d, err := r.catalogue.Default(t.Context(), "alice")
 	if err != nil || d.SnapshotID != second {
 		t.Errorf("the default is %+v, %v; want %s", d, err, second)
@@ -160,16 +160,16 @@ func TestAutoSavePersists(t *testing.T) {
 	}
 }
 
-// Nothing is saved of a session that stands still, and a crash ends it all.
+// Nothing is saved of a paused session, and a crash ends automatic checkpoints.
 func TestAutoSavePaused(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, every(time.Hour, 1)).ID
+	id := r.create(alice, autoSaveEvery(time.Hour, 1)).ID
 	if _, err := r.Pause(t.Context(), alice, id); err != nil {
 		t.Fatal(err)
 	}
 	l := r.sessions.Find(id)
-	if wait, _ := l.autosave(autosave.Settings{Interval: time.Minute, Keep: 1}, false).Save(t.Context()); wait != time.Minute || len(r.autos(id)) != 0 {
-		t.Errorf("next in %v, %v were made", wait, r.autos(id))
+	if wait, _ := l.autosave(autosave.Settings{Interval: time.Minute, Keep: 1}, false).Save(t.Context()); wait != time.Minute || len(r.autoCheckpoints(id)) != 0 {
+		t.Errorf("next checkpoint in %v, made %v", wait, r.autoCheckpoints(id))
 	}
 	r.browsers.last().die()
 	await(t, "the session has ended", func() bool { return r.Counts().Live == 0 })

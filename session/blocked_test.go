@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/session/request"
 )
 
-// Whatever a session waits for, it is read and listed at once, and whoever waits for it
-// waits as long as the own context.
+// A session that waits for something can be read and listed at once. A call that waits
+// for the session returns when its own context ends.
 func TestReadWhileASessionWaits(t *testing.T) {
 	type blocked func(r *rig, wait func())
 	browsers := func(step string) blocked {
@@ -23,7 +23,7 @@ func TestReadWhileASessionWaits(t *testing.T) {
 	}
 	pause := func(ctx context.Context, r *rig, id string) error { _, err := r.Pause(ctx, alice, id); return err }
 	for name, test := range map[string]struct {
-		paused bool // before
+		paused bool // the session is paused before
 		block  blocked
 		call   func(ctx context.Context, r *rig, id string) error
 	}{
@@ -72,7 +72,7 @@ func TestReadWhileASessionWaits(t *testing.T) {
 			}
 			giveUp()
 			if err := <-called; !fault.Is(err, fault.Timeout) {
-				t.Errorf("the call ended with %v", err)
+				t.Errorf("the call ended early with %v", err)
 			}
 			r.browsers.works()
 			close(goOn)

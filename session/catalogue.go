@@ -9,7 +9,7 @@ import (
 	"github.com/stasisd/stasis/session/request"
 )
 
-// Catalogue are the stores of durable records that a [Service] uses. All of them are
+// Catalogue holds the stores of durable records that a [Service] uses. All of them are
 // parts of one database.
 type Catalogue struct {
 	profiles.SessionStore

@@ -32,7 +32,7 @@ func (r *rig) setCheck(beforeDefault bool) {
 	}
 }
 
-// settings.Settings are a user's own: kept as they were changed, whole or not at all.
+// A change of a user's settings is stored as a whole or not at all.
 func TestSettings(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
@@ -46,7 +46,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("%+v, %v", set, err)
 	}
 	if set, err := r.Settings(ctx, bob, "bob"); err != nil || set.LoginCheck != nil {
-		t.Errorf("of somebody without: %+v, %v", set, err)
+		t.Errorf("user without settings: %+v, %v", set, err)
 	}
 	_, err = r.Settings(ctx, bob, "alice")
 	wantCode(t, err, fault.UserNotFound)
@@ -58,8 +58,8 @@ func TestSettings(t *testing.T) {
 	wantCode(t, err, fault.Forbidden)
 }
 
-// A check on request runs in a Chrome of its own on the default's files, which
-// is gone afterwards; what it found is told with the default.
+// A requested check runs in its own Chrome on the default's files. The Chrome is gone
+// afterwards, and the result is part of the default.
 func TestCheckDefault(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxSessions = 1 })
 	ctx := t.Context()
@@ -78,7 +78,7 @@ func TestCheckDefault(t *testing.T) {
 	chrome := r.browsers.last()
 	want := browser.LoginCheck{URL: "https://a.example/account", Status: 200, Text: "Hello", Timeout: 5 * time.Second}
 	if diff := cmp.Diff([]browser.LoginCheck{want}, chrome.asked); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
+		t.Errorf("check (-want +got):\n%s", diff)
 	}
 	if !got.LoggedIn || *got.URL != "https://a.example/account" || *got.Status != 200 || *got.SnapshotID != snap || *got.Version != 1 ||
 		got.Error != nil || len(got.Conditions) != 1 || got.DurationMS <= 0 {
@@ -87,7 +87,7 @@ func TestCheckDefault(t *testing.T) {
 	if chrome == parked || !chrome.dead() || parked.dead() || chrome.options.RestoreTabs || r.dirs() != 1 {
 		t.Errorf("the parked one %t, dead %t, %t, with tabs %t, %d directories", chrome == parked, chrome.dead(), parked.dead(), chrome.options.RestoreTabs, r.dirs())
 	}
-	r.holds(snap)
+	r.wantSnapshots(snap)
 	last, err := r.LastCheck(ctx, alice, "alice")
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestCheckDefault(t *testing.T) {
 		t.Errorf("last_check (-want +got):\n%s", diff)
 	}
 
-	// A place is a place, and a Chrome that fails leaves nothing.
+	// A check needs a slot, and a Chrome that fails leaves nothing behind.
 	id := r.create(alice, nil).ID
 	_, err = r.CheckDefault(ctx, alice, "alice")
 	wantCode(t, err, fault.TooManySessions)
@@ -110,7 +110,7 @@ func TestCheckDefault(t *testing.T) {
 	if r.dirs() != 1 {
 		t.Errorf("%d directories", r.dirs())
 	}
-	r.end(alice, r.create(alice, nil).ID, none) // the place is free
+	r.end(alice, r.create(alice, nil).ID, none) // the slot is free
 }
 
 // A daemon that stops ends a check that is under way and waits for it.
@@ -141,8 +141,8 @@ func TestCheckWhenTheDaemonStops(t *testing.T) {
 	wantCode(t, err, fault.ShuttingDown)
 }
 
-// A default whose user asks for proof moves only with a login that is proven,
-// however the session ends and whatever else is asked; the snapshot is kept.
+// If the user requires a proven login, the default moves only with one, however the
+// session ends and whatever else is requested. The snapshot is kept.
 func TestLoginIsProvenBeforeTheDefaultMoves(t *testing.T) {
 	overwrite := asDefault
 	overwrite.Conflict = save.Overwrite
@@ -174,14 +174,14 @@ func TestLoginIsProvenBeforeTheDefaultMoves(t *testing.T) {
 			checks := 0
 			r.browsers.on("check", func(c *fakeChrome) error {
 				if checks++; !c.shut {
-					t.Error("checked while clients are there")
+					t.Error("checked while clients were connected")
 				}
 				return test.finds(c)
 			})
 			id := r.create(alice, test.ask).ID
 			var a save.EndAnswer
 			if test.request.Mode == "" {
-				await(t, "the session is over", func() bool { return r.sessions.Find(id) == nil })
+				await(t, "the session has ended", func() bool { return r.sessions.Find(id) == nil })
 				rec, err := r.Get(t.Context(), alice, id)
 				if err != nil {
 					t.Fatal(err)
@@ -196,7 +196,7 @@ func TestLoginIsProvenBeforeTheDefaultMoves(t *testing.T) {
 				}
 			}
 			if checks != 1 {
-				t.Fatalf("checked %d times", checks)
+				t.Fatalf("%d checks", checks)
 			}
 			want := save.DefaultOutcome{Moved: test.moved, Version: 2}
 			if !test.moved {
@@ -221,14 +221,14 @@ func TestLoginIsProvenBeforeTheDefaultMoves(t *testing.T) {
 				t.Errorf("the default is %+v, %v", d, err)
 			}
 			r.browsers.works()
-			r.holds(good, a.Snapshot.ID)
+			r.wantSnapshots(good, a.Snapshot.ID)
 		})
 	}
 }
 
-// Without a Chrome there is no proof; and where no proof is asked for, or
-// nothing is to move, nothing is checked.
-func TestWhatIsNotChecked(t *testing.T) {
+// Without a Chrome there is no proof. If no proof is required, or no default would move,
+// nothing is checked.
+func TestNoCheckBeforeDefault(t *testing.T) {
 	r := newRig(t, nil)
 	_, good := r.saved(alice, asDefault)
 	r.setCheck(true)
@@ -256,12 +256,11 @@ func TestWhatIsNotChecked(t *testing.T) {
 	if !free.Default.Moved || free.Default.LoginCheck != nil {
 		t.Errorf("%+v", free.Default)
 	}
-	r.holds(good, kept.Snapshot.ID, a.Snapshot.ID, free.Snapshot.ID)
+	r.wantSnapshots(good, kept.Snapshot.ID, a.Snapshot.ID, free.Snapshot.ID)
 }
 
-// settings.Settings that cannot be read are no reason to move a default, nor to lose
-// the session.
-func TestProofThatCannotBeAskedFor(t *testing.T) {
+// If the settings cannot be read, the default does not move and the session is not lost.
+func TestUnreadableLoginCheckSettings(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	r.catalogue.fails(errBroken, "User")
@@ -274,15 +273,14 @@ func TestProofThatCannotBeAskedFor(t *testing.T) {
 	}
 }
 
-// An import moves the default only where its login is proven, if the user asks
-// for that.
+// An import moves the default only with a proven login, if the user requires that.
 func TestImportIsProven(t *testing.T) {
 	r := newRig(t, nil)
 	first, _ := r.saved(alice, asDefault)
 	r.setCheck(true)
 	x := importer.Request{Format: library.FormatPlaywright, SaveAsDefault: true, Conflict: save.Overwrite}
 	r.browsers.fails(errBroken, "check")
-	a := r.imports(alice, x, storageStateFile)
+	a := r.importFile(alice, x, storageStateFile)
 	if a.Default == nil || a.Default.Moved || a.Default.Reason != save.LoginCheckFailed || a.Default.LoginCheck == nil || a.Default.LoginCheck.Error == nil {
 		t.Errorf("%+v", a.Default)
 	}
@@ -290,11 +288,11 @@ func TestImportIsProven(t *testing.T) {
 		t.Errorf("the default: %+v, %v", d, err)
 	}
 	r.browsers.works()
-	a = r.imports(alice, x, storageStateFile)
+	a = r.importFile(alice, x, storageStateFile)
 	if a.Default == nil || !a.Default.Moved || a.Default.Version != 2 || a.Default.LoginCheck == nil || !a.Default.LoginCheck.LoggedIn {
 		t.Errorf("%+v", a.Default)
 	}
 	if n := r.dirs(); n != 0 {
-		t.Errorf("%d directories are left", n)
+		t.Errorf("%d run directories are left", n)
 	}
 }

@@ -16,39 +16,39 @@ type checkpointing struct {
 	waiter  chan<- save.Checkpointed
 }
 
-// Checkpoint saves a session that runs on. Pages and clients are not disturbed,
-// but that Chrome stands still for some milliseconds. An error has changed nothing.
+// Checkpoint saves a session that continues to run. Pages and clients are not disturbed,
+// except that Chrome is frozen for some milliseconds. An error has changed nothing.
 func (s *Service) Checkpoint(ctx context.Context, by access.Caller, id string, r request.Checkpoint) (save.CheckpointAnswer, error) {
 	l, err := s.running(ctx, by, id, access.Drive)
 	if err != nil {
 		return save.CheckpointAnswer{}, err
 	}
 	c := l.save(ctx, r)
-	s.deps.Journal.Flush(ctx, id) // it is told, whatever becomes of the daemon
+	s.deps.Journal.Flush(ctx, id) // its events must survive a crash of the daemon
 	return c.Answer, c.Err
 }
 
-// save waits for its turn, one checkpoint after the other, and for the outcome.
-// One that has begun goes on when ctx ends.
-func (l *live) save(ctx context.Context, r request.Checkpoint) save.Checkpointed {
+// save waits for its turn, one checkpoint after the other, and for the outcome. A
+// checkpoint that has begun continues when ctx ends.
+func (l *liveSession) save(ctx context.Context, r request.Checkpoint) save.Checkpointed {
 	const op = "session.checkpoint"
 	select {
 	case l.turn <- struct{}{}:
 	case <-l.done:
 		return save.Checkpointed{Err: notRunning(l.id)}
 	case <-ctx.Done():
-		return save.Checkpointed{Err: fault.Wrap(ctx.Err(), fault.Timeout, op, "another checkpoint of the session was under way")}
+		return save.Checkpointed{Err: fault.Wrap(ctx.Err(), fault.Timeout, op, "another checkpoint of the session is still under way; try again")}
 	}
 	l.awaitRestart(ctx)
 	result := make(chan save.Checkpointed, 1)
 	if err := l.ask(ctx, func() error {
-		l.power.Add(queue.Task{ // not while Chrome is being frozen
+		l.freezeQueue.Add(queue.Task{ // not while Chrome is being frozen
 			Begin: func() (func(context.Context) error, error) {
 				if err := l.usable(); err != nil {
 					return nil, err
 				}
 				if l.request.ReadOnly {
-					return nil, fault.New(fault.Unsupported, op, "the session is read_only, and is never saved")
+					return nil, fault.New(fault.Unsupported, op, "the session is read_only and is never saved")
 				}
 				if !r.Auto {
 					l.touch()
@@ -72,12 +72,12 @@ func (l *live) save(ctx context.Context, r request.Checkpoint) save.Checkpointed
 	case c := <-result:
 		return c
 	case <-ctx.Done():
-		return save.Checkpointed{Err: fault.Wrap(ctx.Err(), fault.Timeout, op, "the checkpoint goes on; the session's snapshots tell what came of it")}
+		return save.Checkpointed{Err: fault.Wrap(ctx.Err(), fault.Timeout, op, "the checkpoint is still under way; list the session's snapshots for its outcome")}
 	}
 }
 
 // checkpointJob decides what a checkpoint does with the environment.
-func (l *live) checkpointJob(r request.Checkpoint) save.Job {
+func (l *liveSession) checkpointJob(r request.Checkpoint) save.Job {
 	j := save.Job{Session: l.rec, Chrome: l.chrome, Options: l.options(), Partial: l.partial,
 		Mode: save.Filesystem, GoesOn: true, Label: r.Label, Auto: r.Auto}
 	if r.SaveAsDefault {
@@ -89,17 +89,17 @@ func (l *live) checkpointJob(r request.Checkpoint) save.Job {
 	return j
 }
 
-// beginCheckpoint lends the browser and the last copy to a checkpoint, which
-// runs beside the session's goroutine.
-func (l *live) beginCheckpoint(c checkpointing, j save.Job) {
-	last, lent := l.replica, l.lent
+// beginCheckpoint starts a checkpoint on its own goroutine, with the browser and the last
+// replica.
+func (l *liveSession) beginCheckpoint(c checkpointing, j save.Job) {
+	last, useCtx := l.replica, l.useCtx
 	l.checkpoint, l.replica = &c, nil
-	l.svc.work.Go(func() { l.checkpointed <- l.svc.saver.Checkpoint(l.svc.ctx, lent, j, last) })
+	l.svc.work.Go(func() { l.checkpointed <- l.svc.saver.Checkpoint(l.svc.ctx, useCtx, j, last) })
 }
 
-// finishCheckpoint takes a checkpoint's outcome in. An end that has waited for it
-// goes on from there.
-func (l *live) finishCheckpoint(c save.Checkpointed) {
+// finishCheckpoint handles a checkpoint's outcome. An ending that has waited for it
+// continues.
+func (l *liveSession) finishCheckpoint(c save.Checkpointed) {
 	was := l.checkpoint
 	l.checkpoint, l.replica = nil, c.Replica
 	<-l.turn
@@ -120,6 +120,6 @@ func (l *live) finishCheckpoint(c save.Checkpointed) {
 	if !was.request.Auto {
 		l.touch()
 	}
-	l.settleFreeze()
-	l.power.After(func() { was.waiter <- c }) // a paused session stands still again first
+	l.freezeIfUnused()
+	l.freezeQueue.After(func() { was.waiter <- c }) // a paused session is frozen again first
 }

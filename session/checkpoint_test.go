@@ -32,13 +32,13 @@ func (r *rig) checkpoint(id string, asked request.Checkpoint) save.CheckpointAns
 	return a
 }
 
-// rewrite has the session's Chrome write something.
+// rewrite makes the session's Chrome write something.
 func (r *rig) rewrite(c *fakeChrome, what string) {
 	r.t.Helper()
 	r.replace(c, "Files", what)
 }
 
-// replace puts a file into a Chrome's profile, at once.
+// replace atomically replaces a file in a Chrome's profile.
 func (r *rig) replace(c *fakeChrome, name, what string) {
 	r.t.Helper()
 	made := filepath.Join(r.t.TempDir(), name)
@@ -50,8 +50,8 @@ func (r *rig) replace(c *fakeChrome, name, what string) {
 	}
 }
 
-// A checkpoint is a whole snapshot of its own; the session, its Chrome and its
-// clients go on, and its later saves follow the default that it moved.
+// A checkpoint is a complete snapshot. The session, its Chrome and its clients continue,
+// and its later saves follow the default that it moved.
 func TestCheckpoint(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -65,14 +65,14 @@ func TestCheckpoint(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 	if chrome.Frozen() || chrome.dead() || r.Counts().Live != 1 || r.status(id) != profiles.StatusRunning || chrome.code != 0 {
-		t.Errorf("frozen %t, dead %t, %+v, clients were told %d", chrome.Frozen(), chrome.dead(), r.Counts(), chrome.code)
+		t.Errorf("frozen %t, dead %t, %+v, clients closed with %d", chrome.Frozen(), chrome.dead(), r.Counts(), chrome.code)
 	}
-	// It can be restored while the session lives, whole, and the session holds it.
+	// It can be restored completely while the session lives, and the session holds it.
 	other := r.create(alice, fromAlice)
 	if doc := r.browsers.last().restored; doc.Datadir != state.DatadirLive || !doc.Complete || other.Restored.SnapshotID != first.Snapshot.ID {
 		t.Errorf("restored %s, complete %t, %+v", doc.Datadir, doc.Complete, other.Restored)
 	}
-	_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { fromAlice(c); c.OnLive = request.OnLiveFail }))
+	_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { fromAlice(c); c.OnLive = request.OnLiveFail }))
 	wantCode(t, err, fault.EnvironmentInUse)
 	r.end(alice, other.ID, none)
 
@@ -92,11 +92,10 @@ func TestCheckpoint(t *testing.T) {
 	if r.dirs() != 0 {
 		t.Errorf("%d run directories", r.dirs())
 	}
-	r.holds(first.Snapshot.ID, second.Snapshot.ID, last.Snapshot.ID)
+	r.wantSnapshots(first.Snapshot.ID, second.Snapshot.ID, last.Snapshot.ID)
 }
 
-// A default that another session moved meanwhile stays, unless it is to be
-// overwritten.
+// A default that another session moved meanwhile stays, unless the request overwrites it.
 func TestCheckpointLosesDefault(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -105,7 +104,7 @@ func TestCheckpointLosesDefault(t *testing.T) {
 	if a.Default.Moved || a.Default.Version != 1 || !strings.Contains(a.Default.Reason, winner) && a.Default.Reason == "" {
 		t.Errorf("%+v", a.Default)
 	}
-	// Nothing has changed, but what is asked for has.
+	// The state is unchanged, but the request differs.
 	b := r.checkpoint(id, request.Checkpoint{SaveAsDefault: true, Conflict: save.Overwrite})
 	if !b.Unchanged || b.Snapshot.ID != a.Snapshot.ID || !b.Default.Moved || b.Default.Version != 2 {
 		t.Errorf("%+v %+v", b, b.Default)
@@ -118,8 +117,8 @@ func TestCheckpointLosesDefault(t *testing.T) {
 	}
 }
 
-// The same state is not stored again; another label, other state or a snapshot
-// that is gone is.
+// Unchanged state is not stored again. It is stored for another label, changed state or a
+// deleted snapshot.
 func TestCheckpointUnchanged(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -146,18 +145,18 @@ func TestCheckpointUnchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(false, "the snapshot is gone", plain)
-	// Where nothing may have changed, Chrome does not even stand still.
+	// If nothing can have changed, Chrome is not even frozen.
 	await(t, "a checkpoint without a pause", func() bool {
 		a := same(true, "nothing again", plain)
 		return a.PausedMS == 0
 	})
 }
 
-// A checkpoint that fails at any step says so, leaves nothing and disturbs
-// nothing; the next one works.
+// A checkpoint that fails at any step returns an error, leaves nothing behind and
+// disturbs nothing. The next one works.
 func TestCheckpointFails(t *testing.T) {
 	broken := fault.New(fault.BrowserFailed, "fake", "broken on purpose")
-	full := fault.New(fault.StoreFull, "fake", "no room")
+	full := fault.New(fault.StoreFull, "fake", "no space")
 	step := func(err error, steps ...string) func(*rig) {
 		return func(r *rig) { r.browsers.fails(err, steps...) }
 	}
@@ -174,7 +173,7 @@ func TestCheckpointFails(t *testing.T) {
 		"capture":    {step(broken, "capture"), fault.BrowserFailed},
 		"copy":       {step(broken, "copy"), fault.BrowserFailed},
 		"too slow":   {step(fault.New(fault.Timeout, "fake", ""), "copy"), fault.Timeout},
-		"room":       {store(1), fault.StoreFull},
+		"space":      {store(1), fault.StoreFull},
 		"health":     {store(2), fault.StoreFull},
 		"store":      {store(3), fault.StoreFull},
 		"commit":     {func(r *rig) { r.catalogue.fails(full, "Commit") }, fault.StoreFull},
@@ -185,7 +184,7 @@ func TestCheckpointFails(t *testing.T) {
 			id := r.create(alice, fromAlice).ID
 			chrome := r.browsers.last()
 			kept := []string{old}
-			if name != "directory" { // others have the copy of an earlier one
+			if name != "directory" { // the others have the replica of an earlier one
 				kept = append(kept, r.checkpoint(id, plain).Snapshot.ID)
 				r.rewrite(chrome, "changed")
 			}
@@ -198,7 +197,7 @@ func TestCheckpointFails(t *testing.T) {
 			r.browsers.works()
 			r.store.FailAt(0, faultstore.Refuse, nil)
 			r.catalogue.works()
-			r.holds(kept...)
+			r.wantSnapshots(kept...)
 			if chrome.dead() || chrome.Frozen() || r.dirs() != 1 {
 				t.Errorf("dead %t, frozen %t, %d run directories", chrome.dead(), chrome.Frozen(), r.dirs())
 			}
@@ -206,13 +205,13 @@ func TestCheckpointFails(t *testing.T) {
 			if err != nil || d.SnapshotID != old {
 				t.Errorf("the default is %+v, %v", d, err)
 			}
-			r.holds(append(kept, r.checkpoint(id, toDefault).Snapshot.ID)...)
+			r.wantSnapshots(append(kept, r.checkpoint(id, toDefault).Snapshot.ID)...)
 		})
 	}
 }
 
-// Who may not use the session does not checkpoint it, and what cannot be saved
-// says why.
+// A caller that may not use the session cannot checkpoint it. The error says why a
+// session cannot be saved.
 func TestCheckpointRefused(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -224,11 +223,11 @@ func TestCheckpointRefused(t *testing.T) {
 	r.end(alice, id, none)
 	_, err = r.Checkpoint(t.Context(), alice, id, plain)
 	wantCode(t, err, fault.SessionNotRunning)
-	r.holds()
+	r.wantSnapshots()
 }
 
-// What is damaged in the copy is kept and told, and is nobody's default; the next
-// copy is made anew.
+// Damage in the replica is kept and reported, and no default moves to it. The next
+// checkpoint copies everything again.
 func TestCheckpointDamaged(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -249,7 +248,7 @@ func TestCheckpointDamaged(t *testing.T) {
 	}
 }
 
-// A user's login check is asked before the default moves, as at an end.
+// A user's login check runs before the default moves, as at an end.
 func TestCheckpointProves(t *testing.T) {
 	r := newRig(t, nil)
 	if _, err := r.ChangeSettings(t.Context(), alice, "alice", func(s settings.Settings) (settings.Settings, error) {
@@ -272,7 +271,7 @@ func TestCheckpointProves(t *testing.T) {
 	}
 }
 
-// A paused session is saved as it is, and stands still afterwards.
+// A paused session can be saved, and is frozen afterwards.
 func TestCheckpointPaused(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -280,14 +279,14 @@ func TestCheckpointPaused(t *testing.T) {
 	if _, err := r.Pause(t.Context(), alice, id); err != nil {
 		t.Fatal(err)
 	}
-	r.holds(r.checkpoint(id, plain).Snapshot.ID)
+	r.wantSnapshots(r.checkpoint(id, plain).Snapshot.ID)
 	if !chrome.Frozen() || r.status(id) != profiles.StatusPaused {
 		t.Errorf("frozen %t, %s", chrome.Frozen(), r.status(id))
 	}
 }
 
-// Two at once come one after the other; the second finds nothing changed.
-func TestCheckpointsAtOnce(t *testing.T) {
+// Two concurrent checkpoints run one after the other. The second finds nothing changed.
+func TestConcurrentCheckpoints(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	answers := make(chan save.CheckpointAnswer, 4)
@@ -311,8 +310,8 @@ func TestCheckpointsAtOnce(t *testing.T) {
 	}
 }
 
-// An end takes Chrome from a checkpoint that still needs it, and waits for one
-// that does not: its snapshot is there, and the end's default follows it.
+// An end takes Chrome from a checkpoint that still needs it. It waits for one that does
+// not: that snapshot exists, and the end moves the default on from it.
 func TestEndDuringCheckpoint(t *testing.T) {
 	for step, code := range map[string]fault.Code{"capture": fault.SessionEnding, "commit": ""} {
 		t.Run(step, func(t *testing.T) {
@@ -325,10 +324,10 @@ func TestEndDuringCheckpoint(t *testing.T) {
 			} else {
 				r.catalogue.once("Commit", stop)
 			}
-			told := make(chan error, 1)
+			result := make(chan error, 1)
 			go func() {
 				_, err := r.Checkpoint(t.Context(), alice, id, toDefault)
-				told <- err
+				result <- err
 			}()
 			<-begun
 			ended := make(chan save.EndAnswer, 1)
@@ -344,7 +343,7 @@ func TestEndDuringCheckpoint(t *testing.T) {
 				return fault.Is(err, fault.SessionEnding)
 			})
 			close(goOn)
-			wantCode(t, <-told, code)
+			wantCode(t, <-result, code)
 			if a := <-ended; !a.Deleted || !a.Default.Moved {
 				t.Errorf("%+v", a)
 			}
@@ -355,8 +354,8 @@ func TestEndDuringCheckpoint(t *testing.T) {
 	}
 }
 
-// A Chrome that dies leaves a checkpoint that has its copy; what its folder holds
-// is rescued after it.
+// If Chrome dies, a checkpoint that has its replica succeeds. The dead Chrome's data is
+// rescued after it.
 func TestCrashDuringCheckpoint(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -372,8 +371,8 @@ func TestCrashDuringCheckpoint(t *testing.T) {
 	}
 }
 
-// A daemon that is killed keeps its checkpoints; what its next one rescues comes
-// after them.
+// A killed daemon's checkpoints stay. What the next daemon rescues is newer than they
+// are.
 func TestCheckpointsOutliveDaemon(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -388,23 +387,22 @@ func TestCheckpointsOutliveDaemon(t *testing.T) {
 	if err != nil || !row.Rescue || r.dirs() != 0 {
 		t.Errorf("%+v, %v, %d run directories", row, err, r.dirs())
 	}
-	// A cookie that Chrome had not written yet is there, as the checkpoint read it.
+	// A cookie that Chrome had not written yet is restored as the checkpoint read it.
 	doc, err := next.snapshots.Document(t.Context(), row, "read")
 	if err != nil || !doc.Complete || len(doc.Cookies) != 1 || doc.Datadir != state.DatadirCrash || !strings.Contains(row.Label, kept) {
 		t.Errorf("%+v, %q, %v", doc, row.Label, err)
 	}
-	r.holds(kept, row.ID)
+	r.wantSnapshots(kept, row.ID)
 	d, err := r.catalogue.Default(t.Context(), "alice")
 	if err != nil || d.SnapshotID != kept {
 		t.Errorf("the default is %+v, %v", d, err)
 	}
 }
 
-// A session that is killed again right after it came back has what it came back
-// with: Chrome writes the cookies that were laid into it half a minute later. One
-// that was ended while it wrote them has written nothing, for its journal takes that
-// back.
-func TestKilledAgain(t *testing.T) {
+// A session that is killed right after a restore keeps what was restored. Chrome writes
+// applied cookies half a minute later. A Chrome killed during that write has written
+// nothing, because its journal rolls it back.
+func TestKilledRightAfterRestore(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	r.checkpoint(id, plain)

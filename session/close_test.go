@@ -12,7 +12,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// A stop saves what runs as a rescue, takes no more, and waits for an end that
+// A stop saves running sessions as rescues, refuses new ones, and waits for an end that
 // is under way.
 func TestClose(t *testing.T) {
 	r := newRig(t, nil)
@@ -41,7 +41,7 @@ func TestClose(t *testing.T) {
 	for _, id := range []string{one, two, discard} {
 		r.ended(id)
 	}
-	_, err := r.Create(t.Context(), alice, asking(nil))
+	_, err := r.Create(t.Context(), alice, newCreate(nil))
 	wantCode(t, err, fault.ShuttingDown)
 	wantCode(t, r.Ready(t.Context()), fault.ShuttingDown)
 	close(proceed)
@@ -63,18 +63,18 @@ func TestClose(t *testing.T) {
 		}
 		kept = append(kept, row.ID)
 	}
-	r.holds(kept...)
+	r.wantSnapshots(kept...)
 	if r.dirs() != 0 {
 		t.Errorf("%d directories", r.dirs())
 	}
 	if err := r.Close(t.Context()); err != nil {
-		t.Errorf("again: %v", err)
+		t.Errorf("second Close: %v", err)
 	}
 }
 
-// A stop without time leaves what it cannot save, and the next start rescues
-// it: kept as crash, told in the record, the directory cleared.
-func TestCloseWithoutTime(t *testing.T) {
+// A stop without time leaves what it cannot save. The next start rescues it with a crash
+// profile, records that, and removes the directory.
+func TestCloseDeadline(t *testing.T) {
 	r := newRig(t, nil)
 	_, old := r.saved(alice, asDefault)
 	id := r.create(alice, fromAlice).ID
@@ -94,7 +94,7 @@ func TestCloseWithoutTime(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	for _, c := range r.browsers.all() {
-		context.AfterFunc(r.ctx, c.die) // a reading ends with its context
+		context.AfterFunc(r.ctx, c.die) // a capture ends with its context
 	}
 	if err := r.Close(ctx); err != nil {
 		t.Fatal(err)
@@ -117,23 +117,23 @@ func TestCloseWithoutTime(t *testing.T) {
 		kept = append(kept, row.ID)
 	}
 	if rec := r.ended(discard); !rec.Status.Ended() {
-		t.Errorf("discarded: %s", rec.Status)
+		t.Errorf("discarded session: %s", rec.Status)
 	}
 	if r.dirs() != 0 {
 		t.Errorf("%d directories", r.dirs())
 	}
-	r.holds(kept...)
-	back, err := next.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession = id }))
+	r.wantSnapshots(kept...)
+	back, err := next.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromSession = id }))
 	if err != nil || back.Restored.Datadir != state.DatadirCrash {
 		t.Errorf("%+v, %v", back.Restored, err)
 	}
 	a, err := next.End(t.Context(), alice, id, filesystem)
 	if err != nil || a.Deleted || a.Snapshot == nil {
-		t.Errorf("an end of a rescued one: %+v, %v", a, err)
+		t.Errorf("end of a rescued session: %+v, %v", a, err)
 	}
 }
 
-// Chrome dies: its datadir is kept as a rescue, the session is in error.
+// When Chrome dies, its profile is kept as a rescue and the session is in error.
 func TestChromeCrash(t *testing.T) {
 	r := newRig(t, nil)
 	_, old := r.saved(alice, asDefault)
@@ -149,7 +149,7 @@ func TestChromeCrash(t *testing.T) {
 	if err != nil || !row.Rescue || row.Datadir != "crash" || row.ExpiresAt.IsZero() {
 		t.Fatalf("%+v, %v", row, err)
 	}
-	r.holds(old, row.ID)
+	r.wantSnapshots(old, row.ID)
 	if r.dirs() != 0 {
 		t.Errorf("%d directories", r.dirs())
 	}
@@ -162,8 +162,8 @@ func TestChromeCrash(t *testing.T) {
 	}
 }
 
-// A crash whose rescue fails keeps the datadir; one that is not to be kept and
-// cannot be recorded does not go round in circles.
+// A crash whose rescue fails keeps the user data directory. A crash of a discarded
+// session that cannot be recorded is not retried forever.
 func TestChromeCrashUnrecorded(t *testing.T) {
 	for name, ask := range map[string]func(*request.Create){
 		"rescue": nil, "discard": func(c *request.Create) { c.DiscardOnEnd = true },
@@ -171,9 +171,9 @@ func TestChromeCrashUnrecorded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
 			id := r.create(alice, ask).ID
-			r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit", "EndSession")
+			r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no space"), "Commit", "EndSession")
 			r.browsers.last().die()
-			await(t, "the session's record says that it is kept", func() bool {
+			await(t, "the session's record says that the data is kept", func() bool {
 				rec, err := r.catalogue.Session(t.Context(), id)
 				return err == nil && rec.Status == profiles.StatusError && rec.Reason.Code == profiles.ReasonCrashKept
 			})
@@ -184,14 +184,14 @@ func TestChromeCrashUnrecorded(t *testing.T) {
 			if _, err := r.Resume(t.Context(), alice, id); err != nil {
 				t.Fatal(err)
 			}
-			r.holds(r.end(alice, id, filesystem).Snapshot.ID)
+			r.wantSnapshots(r.end(alice, id, filesystem).Snapshot.ID)
 		})
 	}
 }
 
-// Every kill of a stop has an end, so that no Chrome keeps the daemon from ending,
-// live or parked.
-func TestKillsOfAStopHaveAnEnd(t *testing.T) {
+// Every kill during a stop has a deadline, so that no Chrome, live or parked, keeps the
+// daemon from ending.
+func TestKillsOfAStopHaveADeadline(t *testing.T) {
 	r := newRig(t, nil)
 	parked := r.create(alice, nil).ID
 	if _, err := r.End(t.Context(), alice, parked, memory); err != nil {
@@ -212,6 +212,6 @@ func TestKillsOfAStopHaveAnEnd(t *testing.T) {
 	r.browsers.mu.Lock()
 	defer r.browsers.mu.Unlock()
 	if r.browsers.endless > 0 {
-		t.Errorf("%d kills may never end", r.browsers.endless)
+		t.Errorf("%d kills have no deadline", r.browsers.endless)
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// settle finds what a create starts from, and applies on_live: what it does
-// when another session, live or on its way, came from the same environment. It
-// returns the session to share, or nil when a new one is to be made: from then
-// on others meet that one.
+// resolveSource finds the environment that a create starts from, and applies on_live:
+// what to do if another session, live or being created, came from the same environment.
+// It returns the session to share, or nil if a new one is to be made. From then on other
+// creates find that new session.
 //
-// Who waits for another session gets the environment as that one leaves it, so
-// it is looked up anew after each wait.
-func (s *Service) settle(ctx, wait context.Context, c access.Caller, r request.Create) (restore.Environment, *live, error) {
+// A create that waits for another session gets the environment as that session leaves it.
+// So resolveSource resolves the environment again after each wait.
+func (s *Service) resolveSource(ctx, wait context.Context, c access.Caller, r request.Create) (restore.Environment, *liveSession, error) {
 	for {
 		o, err := s.restorer.Resolve(ctx, c, r.Named())
 		if err != nil || o.Source == nil {
@@ -33,13 +33,13 @@ func (s *Service) settle(ctx, wait context.Context, c access.Caller, r request.C
 			if err := s.sessions.AwaitRenewal(ctx, other.Renewal); err != nil {
 				return o, nil, err
 			}
-			continue // what it saved is the environment now
+			continue // the check may have saved a newer environment
 		case r.OnLiveOrDefault() == request.OnLiveShare && other.Live != nil:
 			l := other.Live.Session
-			if l.rights.Allow(c, access.Drive) != nil { // it is another key's to drive
+			if l.rights.Allow(c, access.Drive) != nil { // the key may not drive that session
 				return o, nil, inUse(other.ID)
 			}
-			return o, l, l.shares(ctx, r)
+			return o, l, l.checkShareable(ctx, r)
 		case r.OnLiveOrDefault() == request.OnLiveFail, r.OnLiveOrDefault() == request.OnLiveWait && r.Wait <= 0:
 			return o, nil, inUse(other.ID)
 		}
@@ -51,9 +51,9 @@ func (s *Service) settle(ctx, wait context.Context, c access.Caller, r request.C
 	}
 }
 
-// shares refuses a create that asks for what the session does not have: who
-// names a proxy must not go out by another way.
-func (l *live) shares(ctx context.Context, r request.Create) error {
+// checkShareable returns an error if the session lacks what a create requests. A caller
+// that names a proxy must not use another network path.
+func (l *liveSession) checkShareable(ctx context.Context, r request.Create) error {
 	l.awaitRestart(ctx)
 	return l.ask(ctx, func() error {
 		other := r.Overrides.Over(l.request.Overrides).Differ(l.request.Overrides)
@@ -74,10 +74,10 @@ func (l *live) shares(ctx context.Context, r request.Create) error {
 			return nil
 		}
 		return fault.New(fault.EnvironmentInUse, "session.create",
-			"session %s holds this environment and cannot be shared, for it differs from what is asked for: %s", l.id, strings.Join(other, ", "))
+			"session %s uses this environment and cannot be shared, because these differ from the request: %s", l.id, strings.Join(other, ", "))
 	})
 }
 
 func inUse(id string) error {
-	return fault.New(fault.EnvironmentInUse, "session.create", "session %s holds this environment", id)
+	return fault.New(fault.EnvironmentInUse, "session.create", "session %s uses this environment; end it, or set on_live to fork", id)
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/stasisd/stasis/session/request"
 )
 
-// on_live: what a create does when another live session came from the same
-// environment.
+// on_live: what a create does if another live session came from the same environment.
 func TestOnLive(t *testing.T) {
 	r := newRig(t, nil)
 	_, snap := r.saved(alice, asDefault)
@@ -37,11 +36,11 @@ func TestOnLive(t *testing.T) {
 		}
 		// The snapshot that the default names is the same environment.
 		if info := r.create(alice, func(c *request.Create) { c.FromEnvironment, c.OnLive = snap, request.OnLiveShare }); info.ID != holder {
-			t.Errorf("by its snapshot: %s", info.ID)
+			t.Errorf("named by its snapshot: %s", info.ID)
 		}
 	})
 	t.Run("share with another proxy", func(t *testing.T) {
-		_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) {
+		_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) {
 			with(request.OnLiveShare)(c)
 			c.Overrides, c.Extensions = behindProxy, []string{"none"}
 		}))
@@ -54,33 +53,33 @@ func TestOnLive(t *testing.T) {
 	})
 	t.Run("fail", func(t *testing.T) {
 		for _, ask := range []func(*request.Create){with(request.OnLiveFail), func(c *request.Create) { fromAlice(c); c.Persist = true }, with(request.OnLiveWait)} {
-			_, err := r.Create(t.Context(), alice, asking(ask))
+			_, err := r.Create(t.Context(), alice, newCreate(ask))
 			wantCode(t, err, fault.EnvironmentInUse)
 			if !strings.Contains(fault.MessageOf(err), holder) {
-				t.Errorf("the holder is not named: %v", err)
+				t.Errorf("the error does not name the holder: %v", err)
 			}
 		}
 	})
-	t.Run("a fresh one meets nobody", func(t *testing.T) {
+	t.Run("a fresh session has no holder", func(t *testing.T) {
 		info := r.create(alice, func(c *request.Create) { c.OnLive = request.OnLiveFail })
 		r.end(alice, info.ID, none)
 	})
-	t.Run("wait in vain", func(t *testing.T) {
-		_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { with(request.OnLiveWait)(c); c.Wait = 5 * time.Millisecond }))
+	t.Run("wait ends without a slot", func(t *testing.T) {
+		_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { with(request.OnLiveWait)(c); c.Wait = 5 * time.Millisecond }))
 		wantCode(t, err, fault.EnvironmentInUse)
 	})
 	t.Run("wait", func(t *testing.T) {
-		// Waiting begins only when both stand in meet: the holder's end is what
-		// lets the other through, whenever that is.
+		// Creating counts the create before it waits for the holder. The holder's end
+		// lets it through in either case.
 		got := make(chan answer.Info, 1)
 		go func() {
-			info, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { with(request.OnLiveWait)(c); c.Wait = time.Minute }))
+			info, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { with(request.OnLiveWait)(c); c.Wait = time.Minute }))
 			if err != nil {
 				t.Error(err)
 			}
 			got <- info
 		}()
-		await(t, "the create is on its way", func() bool { return r.sessions.Counts().Creating == 1 })
+		await(t, "the create is under way", func() bool { return r.sessions.Counts().Creating == 1 })
 		r.end(alice, holder, none)
 		info := <-got
 		if info.ID == holder || info.Restored == nil {
@@ -90,9 +89,8 @@ func TestOnLive(t *testing.T) {
 	})
 }
 
-// Of creates that come at once and will not have company, one gets the
-// environment.
-func TestOnLiveFailAtOnce(t *testing.T) {
+// Of concurrent creates with on_live fail, one gets the environment.
+func TestConcurrentOnLiveFail(t *testing.T) {
 	r := newRig(t, nil)
 	r.saved(alice, asDefault)
 	var group sync.WaitGroup
@@ -100,7 +98,7 @@ func TestOnLiveFailAtOnce(t *testing.T) {
 	var made, refused int
 	for range 5 {
 		group.Go(func() {
-			_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { fromAlice(c); c.OnLive = request.OnLiveFail }))
+			_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { fromAlice(c); c.OnLive = request.OnLiveFail }))
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -119,8 +117,8 @@ func TestOnLiveFailAtOnce(t *testing.T) {
 	}
 }
 
-// A repeated session_id with the same body is answered with the session that
-// it made; another body, another key or a day later it is taken.
+// A repeated session_id with the same body returns the session that it made. With another
+// body, another key or a day later, the ID is taken.
 func TestRepeatedSessionID(t *testing.T) {
 	r := newRig(t, nil)
 	mine := func(c *request.Create) { c.SessionID, c.RequestHash = "mine", "h1" }
@@ -131,7 +129,7 @@ func TestRepeatedSessionID(t *testing.T) {
 	}
 	taken := func(c access.Caller, ask func(*request.Create)) {
 		t.Helper()
-		_, err := r.Create(t.Context(), c, asking(ask))
+		_, err := r.Create(t.Context(), c, newCreate(ask))
 		wantCode(t, err, fault.SessionExists)
 	}
 	taken(alice, func(c *request.Create) { mine(c); c.RequestHash = "h2" })
@@ -142,21 +140,21 @@ func TestRepeatedSessionID(t *testing.T) {
 	}
 	r.clock.add(25 * time.Hour)
 	taken(alice, mine)
-	r.holds(snap)
+	r.wantSnapshots(snap)
 }
 
-// Two creates of one ID at once make one session.
-func TestSameSessionIDAtOnce(t *testing.T) {
+// Two concurrent creates of one ID make one session.
+func TestConcurrentSessionID(t *testing.T) {
 	r := newRig(t, nil)
 	under, proceed := make(chan struct{}), make(chan struct{})
 	r.browsers.on("fresh", func(*fakeChrome) error { close(under); <-proceed; return nil })
-	mine := asking(func(c *request.Create) { c.SessionID, c.RequestHash = "mine", "h1" })
+	mine := newCreate(func(c *request.Create) { c.SessionID, c.RequestHash = "mine", "h1" })
 	made := make(chan error, 1)
 	go func() { _, err := r.Create(t.Context(), alice, mine); made <- err }()
 	<-under
 	_, err := r.Create(t.Context(), alice, mine)
 	wantCode(t, err, fault.RequestInProgress)
-	_, err = r.Create(t.Context(), bob, mine) // what another does is not told
+	_, err = r.Create(t.Context(), bob, mine) // another key learns nothing of the create
 	wantCode(t, err, fault.SessionExists)
 	close(proceed)
 	if err := <-made; err != nil {

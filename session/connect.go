@@ -9,28 +9,28 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// Conn is one CDP client's connection, message by message.
+// Conn is one CDP client's connection, message by message; see mux.Conn.
 type Conn = mux.Conn
 
 // Eager is a Conn that can also send without waiting; see mux.Eager.
 type Eager = mux.Eager
 
-// Metered is a Conn that counts the memory of what it reads; see mux.Metered.
+// Metered is a Conn that counts the memory of its reads; see mux.Metered.
 type Metered = mux.Metered
 
-// MayDrive refuses a caller that may not drive a session, before its client is
-// answered.
+// MayDrive returns an error if the caller may not drive a session. It is called before
+// the client's connection is upgraded.
 func (s *Service) MayDrive(ctx context.Context, c access.Caller, id string) error {
 	_, err := s.inspector.Record(ctx, c, id, access.Drive)
 	return err
 }
 
-// Attach takes a place for one CDP client of a session, before it is upgraded and
+// Attach reserves a connection for one CDP client of a session, before it is upgraded and
 // served by [Service.Connect]; see [capacity.Clients.Take].
 func (s *Service) Attach(id string) (release func(), err error) { return s.clients.Take(id) }
 
-// Connect serves one CDP client of a session until it leaves, the session ends or
-// the caller's key is deleted. A paused session thaws for as long as a client is there.
+// Connect serves one CDP client of a session until it disconnects, the session ends or
+// the caller's key is deleted. A paused session is thawed while a client is connected.
 func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID string, conn Conn) error {
 	l, err := s.running(ctx, c, id, access.Drive)
 	if err != nil {
@@ -39,14 +39,14 @@ func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID str
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	leave, err := s.deps.Keys.Connected(ctx, c, func() {
-		_ = conn.Close(mux.CloseKeyDeleted, "key_deleted") // the client may be gone already
+		_ = conn.Close(mux.CloseKeyDeleted, "key_deleted") // the client may have disconnected already
 		cancel()
 	})
 	if err != nil {
 		return err
 	}
 	defer leave()
-	var door mux.Door // Chrome may be another session's by the time it is served
+	var door mux.Door // taken now, because Chrome may belong to another session when the client is served
 	var left func(clients int)
 	chrome, _, giveBack, err := l.borrow(ctx)
 	if err == nil {
@@ -66,24 +66,25 @@ func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID str
 	}
 	if err != nil {
 		if fault.Is(err, fault.SessionEnding) || fault.Is(err, fault.SessionNotRunning) {
-			// It came a moment too late, and hears what the others heard.
-			_ = conn.Close(mux.CloseSessionEnded, "session_ended") // the error is what counts
+			// The client came just too late, and gets the same close code as the other
+			// clients.
+			_ = conn.Close(mux.CloseSessionEnded, "session_ended") // the error below is what counts
 		}
 		return err
 	}
 	defer func() {
-		// A session that has ended meanwhile has nothing to be told.
+		// If the session has ended meanwhile, there is nothing to update.
 		_ = l.ask(context.WithoutCancel(ctx), func() error {
 			l.clients--
 			left(l.clients)
 			l.touch()
 			if l.clients == 0 {
 				select {
-				case l.left <- struct{}{}:
-				default: // one is there already
+				case l.disconnected <- struct{}{}:
+				default: // there is a token already
 				}
 			}
-			l.settleFreeze()
+			l.freezeIfUnused()
 			return nil
 		})
 	}()

@@ -15,16 +15,16 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// restored makes a session from another's snapshot that has one cookie, and is
-// started again after crashes.
+// restored makes a session from another's snapshot, with one cookie. It is restarted
+// after crashes.
 func (r *rig) restored() (id string) {
 	r.t.Helper()
 	from, _ := r.saved(alice, filesystem)
 	return r.create(alice, func(c *request.Create) { onCrash(c); c.FromSession = from }).ID
 }
 
-// wrote writes files into a Chrome's profile that nobody can read.
-func (r *rig) wrote(at time.Time, files ...string) {
+// writeUnreadable writes unreadable files into a Chrome's profile.
+func (r *rig) writeUnreadable(at time.Time, files ...string) {
 	r.t.Helper()
 	for _, name := range files {
 		path := filepath.Join(profile.Path(r.browsers.last().dir.Profile()), name)
@@ -34,15 +34,15 @@ func (r *rig) wrote(at time.Time, files ...string) {
 	}
 }
 
-// Each crash of a session brings back what its snapshot had read, as long as Chrome
-// has not written it: the report of the first restart does not hide the snapshot.
-func TestCrashesBringBackWhatWasRead(t *testing.T) {
+// Each crash of a session restores what its snapshot had read, unless Chrome has written
+// newer data. The report of the first restart does not hide the snapshot.
+func TestCrashesRestoreLastReading(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.restored()
 	for n := range maxRestarts {
-		r.crashes(id)
+		r.crashChrome(id)
 		if doc := r.browsers.last().restored; !doc.Complete || len(doc.Cookies) != 1 || len(doc.Doubts) > 0 {
-			t.Errorf("crash %d brings %d cookies, complete: %t, doubts %q", n+1, len(doc.Cookies), doc.Complete, doubts(doc))
+			t.Errorf("crash %d restores %d cookies, complete: %t, doubts %q", n+1, len(doc.Cookies), doc.Complete, doubts(doc))
 		}
 	}
 }
@@ -51,7 +51,7 @@ func TestCrashesBringBackWhatWasRead(t *testing.T) {
 func TestKilledAfterARestart(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.restored()
-	r.crashes(id)
+	r.crashChrome(id)
 	r.kill()
 	r.Service = r.daemon(nil)
 	if err := recovered(t.Context(), r.Service); err != nil {
@@ -66,39 +66,39 @@ func TestKilledAfterARestart(t *testing.T) {
 	}
 }
 
-// What Chrome wrote before a restart is newer than what the session began with:
-// here it is a jar that cannot be read, so that the reading is taken with a doubt.
-func TestJarWrittenBeforeARestart(t *testing.T) {
+// What Chrome wrote before a restart is newer than what the session began with. Here it
+// is an unreadable cookie database, so the last reading is used with a doubt.
+func TestCookiesWrittenBeforeARestart(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.restored()
-	r.wrote(r.clock.add(time.Minute), "Cookies")
+	r.writeUnreadable(r.clock.add(time.Minute), "Cookies")
 	r.clock.add(time.Minute)
 	for n := range 2 {
-		r.crashes(id)
+		r.crashChrome(id)
 		if got := doubts(r.browsers.last().restored); len(got) != 1 || got[0] != state.ComponentCookies {
 			t.Errorf("crash %d: doubts %q", n+1, got)
 		}
 	}
-	// One that was laid down with the snapshot is not.
+	// A database that came with the snapshot is not newer.
 	id = r.restored()
-	r.wrote(r.clock.add(-time.Hour), "Cookies")
+	r.writeUnreadable(r.clock.add(-time.Hour), "Cookies")
 	r.clock.add(time.Hour)
-	r.crashes(id)
+	r.crashChrome(id)
 	if got := doubts(r.browsers.last().restored); len(got) > 0 {
-		t.Errorf("a jar that was there before: doubts %q", got)
+		t.Errorf("a cookie database from the snapshot: doubts %q", got)
 	}
 }
 
-// Where no Chrome comes up after a crash, what is saved has what was read, although
-// the one that failed has written since.
-func TestFailedRestartSavesWhatWasRead(t *testing.T) {
+// If no Chrome starts after a crash, the save has the last reading, although the failed
+// Chrome has written since.
+func TestFailedRestartSavesLastReading(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.restored()
 	r.browsers.on("restored", func(c *fakeChrome) error {
 		path := filepath.Join(profile.Path(c.dir.Profile()), "Cookies")
 		return errors.Join(errBroken, os.WriteFile(path, []byte("an empty one"), 0o600))
 	})
-	r.crashes(id)
+	r.crashChrome(id)
 	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
 	if err != nil || !row.Rescue || row.Label == "" {
 		t.Fatalf("%+v, %v", row, err)
@@ -109,15 +109,15 @@ func TestFailedRestartSavesWhatWasRead(t *testing.T) {
 	}
 }
 
-// A checkpoint that a crash cuts off which the session outlives says just that, and
-// the daemon's own are made again soon.
-func TestCheckpointCutOffByACrash(t *testing.T) {
+// If a crash interrupts a checkpoint and the session survives, the error says so.
+// Automatic checkpoints are retried soon.
+func TestCheckpointInterruptedByCrash(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, func(c *request.Create) { onCrash(c); every(time.Hour, 1)(c) }).ID
+	id := r.create(alice, func(c *request.Create) { onCrash(c); autoSaveEvery(time.Hour, 1)(c) }).ID
 	l := r.sessions.Find(id)
 	r.browsers.on("copy", func(c *fakeChrome) error {
 		c.die()
-		await(t, "the crash is taken in", func() bool {
+		await(t, "the crash is handled", func() bool {
 			taken := false
 			return l.ask(t.Context(), func() error { taken = l.ending != nil; return nil }) == nil && taken
 		})
@@ -128,13 +128,14 @@ func TestCheckpointCutOffByACrash(t *testing.T) {
 		t.Errorf("%s: %v", fault.CodeOf(err), err)
 	}
 	r.checkpointWhenBack(id)
-	r.rewrite(r.browsers.last(), "later") // else there is nothing to copy
+	r.rewrite(r.browsers.last(), "later") // otherwise there is nothing to copy
 	if wait, _ := l.autosave(autosave.Settings{Interval: time.Hour, Keep: 1}, false).Save(t.Context()); wait != 5*time.Second {
-		t.Errorf("the next automatic one is due in %v", wait)
+		t.Errorf("the next automatic checkpoint is due in %v", wait)
 	}
 }
 
-// checkpointWhenBack waits for a restart with another checkpoint, whose Chrome lives.
+// checkpointWhenBack waits for a restart by making another checkpoint, whose Chrome
+// lives.
 func (r *rig) checkpointWhenBack(id string) {
 	r.t.Helper()
 	cut := r.browsers.steps["copy"]
@@ -143,10 +144,10 @@ func (r *rig) checkpointWhenBack(id string) {
 	r.browsers.on("copy", cut)
 }
 
-// One that meets an ending is made again soon too: the ending may fail.
-func TestAutoSaveMeetsAnEnding(t *testing.T) {
+// A checkpoint that meets an ending is also retried soon, because the ending may fail.
+func TestAutoSaveDuringEnding(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, every(time.Hour, 1)).ID
+	id := r.create(alice, autoSaveEvery(time.Hour, 1)).ID
 	l := r.sessions.Find(id)
 	began, goOn := make(chan struct{}), make(chan struct{})
 	r.browsers.on("capture", func(*fakeChrome) error { close(began); <-goOn; return errBroken })
@@ -154,15 +155,15 @@ func TestAutoSaveMeetsAnEnding(t *testing.T) {
 	go func() { _, err := r.End(t.Context(), alice, id, filesystem); ended <- err }()
 	<-began
 	if wait, _ := l.autosave(autosave.Settings{Interval: time.Hour, Keep: 1}, false).Save(t.Context()); wait != 5*time.Second {
-		t.Errorf("the next automatic one is due in %v", wait)
+		t.Errorf("the next automatic checkpoint is due in %v", wait)
 	}
 	close(goOn)
 	if err := <-ended; err == nil {
-		t.Error("it was saved")
+		t.Error("the session was saved")
 	}
 }
 
-// Who resumes a session while what its Chrome left is being saved gets it then.
+// A resume waits while the data of the session's dead Chrome is being saved.
 func TestResumeDuringARescue(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -173,7 +174,7 @@ func TestResumeDuringARescue(t *testing.T) {
 	<-began
 	resumed := make(chan error, 1)
 	go func() { _, err := r.Resume(t.Context(), alice, id); resumed <- err }()
-	await(t, "that somebody waits", func() bool {
+	await(t, "a call waits", func() bool {
 		waits := false
 		err := l.ask(t.Context(), func() error { waits = l.ending != nil && len(l.ending.waiters) > 0; return nil })
 		return err != nil || waits || len(resumed) > 0

@@ -16,12 +16,12 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// repeatWindow is how long a repeated session_id with the same body is
-// answered with the session that it made.
+// repeatWindow is how long a repeated session_id with the same body returns the session
+// that it made.
 const repeatWindow = 24 * time.Hour
 
-// Create makes a session: it resolves what to restore, waits for a place,
-// brings a Chrome up and records it. On any error nothing is left behind.
+// Create makes a session. It resolves what to restore, waits for a slot, starts a Chrome
+// and records the session. After an error nothing is left behind.
 func (s *Service) Create(ctx context.Context, c access.Caller, r request.Create) (answer.Info, error) {
 	if err := mayCreate(c, r); err != nil {
 		return answer.Info{}, err
@@ -35,7 +35,8 @@ func (s *Service) Create(ctx context.Context, c access.Caller, r request.Create)
 	return info, access.OrKeyDeleted(ctx, err)
 }
 
-// mayCreate checks that the caller may bring back what it names, or begin anew.
+// mayCreate checks that the caller may restore what the create names, or start an empty
+// session.
 func mayCreate(c access.Caller, r request.Create) error {
 	named := r.Resume || r.FromSession != "" || r.FromEnvironment != "" || r.FromDefaultOf != ""
 	if named {
@@ -48,10 +49,10 @@ func mayCreate(c access.Caller, r request.Create) error {
 
 func (s *Service) create(ctx context.Context, c access.Caller, r request.Create) (answer.Info, error) {
 	if r.ReadOnly && r.Persist {
-		return answer.Info{}, fault.New(fault.InvalidField, "session.create", "persist: a read_only session is never saved, so persist must be false")
+		return answer.Info{}, fault.New(fault.InvalidField, "session.create", "persist: a read_only session is never saved; set persist or read_only to false")
 	}
 	if r.ReadOnly && r.AutoSave != nil {
-		return answer.Info{}, fault.New(fault.InvalidField, "session.create", "auto_save: a read_only session is never saved")
+		return answer.Info{}, fault.New(fault.InvalidField, "session.create", "auto_save: a read_only session is never saved; leave auto_save out, or set read_only to false")
 	}
 	if r.Resume {
 		info, found, err := s.resumed(ctx, c, r)
@@ -71,43 +72,43 @@ func (s *Service) create(ctx context.Context, c access.Caller, r request.Create)
 	if err != nil {
 		return answer.Info{}, err
 	}
-	defer s.capacity.Replenish() // not before: what it starts would slow this one down
+	defer s.capacity.Replenish() // last, because starting Chromes would slow this create down
 	defer s.capacity.Pause()
 	defer release()
-	l, err := s.bring(ctx, c, r, nil)
+	l, err := s.createOrShare(ctx, c, r, nil)
 	if err != nil {
 		return answer.Info{}, err
 	}
-	info, err := l.Info(context.WithoutCancel(ctx)) // it is there, whoever has gone meanwhile
+	info, err := l.Info(context.WithoutCancel(ctx)) // the session exists, even if the caller has gone
 	info.Existing, info.Tickets = l.id != r.SessionID, l.rights.Tickets(c)
 	return info, err
 }
 
-// bring makes a session that is claimed, or gives the one to share. was is its
-// record where it lived before.
-func (s *Service) bring(ctx context.Context, c access.Caller, r request.Create, was *profiles.Session) (*live, error) {
+// createOrShare makes a session for a claimed ID, or returns the live session to share.
+// was is the record of an ended session that is resumed, else nil.
+func (s *Service) createOrShare(ctx context.Context, c access.Caller, r request.Create, was *profiles.Session) (*liveSession, error) {
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	if r.Wait > 0 {
 		wait, cancel = context.WithTimeout(ctx, r.Wait)
 	}
 	defer cancel()
-	o, shared, err := s.settle(ctx, wait, c, r)
+	o, shared, err := s.resolveSource(ctx, wait, c, r)
 	if err != nil || shared != nil {
 		return shared, err
 	}
-	if err := s.takePlace(ctx, wait, r); err != nil {
+	if err := s.acquireSlot(ctx, wait, r); err != nil {
 		return nil, err
 	}
-	l, err := s.place(ctx, c, r, o, was)
+	l, err := s.createInSlot(ctx, c, r, o, was)
 	if err != nil {
 		s.capacity.Release()
 	}
 	return l, err
 }
 
-// place begins the session in the place that it has. While it waited for one
-// the environment may have moved on, so it is looked up anew.
-func (s *Service) place(ctx context.Context, c access.Caller, r request.Create, o restore.Environment, was *profiles.Session) (*live, error) {
+// createInSlot makes the session in its slot. If the create had to wait, the environment
+// may have changed, so it is resolved again.
+func (s *Service) createInSlot(ctx context.Context, c access.Caller, r request.Create, o restore.Environment, was *profiles.Session) (*liveSession, error) {
 	if r.Wait > 0 {
 		var err error
 		if o, err = s.restorer.Resolve(ctx, c, r.Named()); err != nil {
@@ -118,12 +119,12 @@ func (s *Service) place(ctx context.Context, c access.Caller, r request.Create, 
 	if err != nil {
 		return nil, err
 	}
-	defer release() // from here on the session's record says that it is needed
+	defer release() // from here on the session's record protects the snapshot
 	return s.begin(ctx, c, r, o, was)
 }
 
-// holdSource keeps what a create is to restore from being removed. Where that has
-// happened since it was looked up, it is looked up anew.
+// holdSource keeps the snapshot of a create from being removed. If the snapshot was
+// removed since the environment was resolved, it resolves again.
 func (s *Service) holdSource(ctx context.Context, c access.Caller, r request.Create, o restore.Environment) (_ restore.Environment, release func(), err error) {
 	for o.Snapshot != nil {
 		release, err := s.snapshots.Hold(ctx, *o.Snapshot, "restored")
@@ -137,8 +138,8 @@ func (s *Service) holdSource(ctx context.Context, c access.Caller, r request.Cre
 	return o, func() {}, nil
 }
 
-// repeated answers a session_id that is taken: with the session itself if the
-// same key asked for it in the same words, else with session_exists.
+// repeated answers a create whose session_id exists. It returns that session if the same
+// key sent the same body, else session_exists.
 func (s *Service) repeated(ctx context.Context, c access.Caller, r request.Create) (answer.Info, bool, error) {
 	rec, err := s.deps.Catalogue.Session(ctx, r.SessionID)
 	if fault.Is(err, fault.SessionNotFound) {
@@ -159,10 +160,10 @@ func (s *Service) repeated(ctx context.Context, c access.Caller, r request.Creat
 	return info, true, err
 }
 
-// begin brings the Chrome up and starts the session on it; was is the record of
-// one that has ended and lives again.
-func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, o restore.Environment, was *profiles.Session) (*live, error) {
-	asked, err := request.Seal(s.deps.Vault, r)
+// begin starts the Chrome and the session. was is the record of an ended session that is
+// resumed, else nil.
+func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, o restore.Environment, was *profiles.Session) (*liveSession, error) {
+	sealed, err := request.Seal(s.deps.Vault, r)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +172,8 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	}
 	s.capacity.UseEngine(r.Engine)
 	if was != nil && o.Snapshot != nil {
-		// What its create selected and named has come already, and more since.
+		// The snapshot already has what the first create selected and named, and more
+		// since then.
 		r.Origins, r.Extensions = state.Selection{}, nil
 	}
 	named, err := s.resolver.Extensions(ctx, c, o.UserID, r.Extensions)
@@ -188,7 +190,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 		ID: r.SessionID, UserID: o.UserID, KeyID: c.KeyID, AgentName: r.AgentName, Goal: r.Goal,
 		Engine: r.Engine, Status: profiles.StatusReady, CreatedAt: now, ExpiresAt: now.Add(r.Lifetime),
 		Labels: r.Labels, RequestHash: r.RequestHash, RunDir: up.Chrome.Dir().Name(), BaseVersion: o.Version,
-		Discard: r.DiscardOnEnd || r.ReadOnly, Asked: asked, WebhookURL: r.WebhookURL,
+		Discard: r.DiscardOnEnd || r.ReadOnly, Asked: sealed, WebhookURL: r.WebhookURL,
 	}
 	if up.Report != nil {
 		rec.Restored, rec.BaseSnapshotID = profiles.JSON(up.Report), o.Snapshot.ID
@@ -205,11 +207,11 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 		browsers.Discard(ctx, up.Chrome, s.deps.Log)
 		return nil, err
 	}
-	l := newLive(s, rec, r, up)
-	if c.KeyID != rec.KeyID { // it was resumed by another key
+	l := newLiveSession(s, rec, r, up)
+	if c.KeyID != rec.KeyID { // another key resumed it
 		l.rights.MadeBy = append(l.rights.MadeBy, c.KeyID)
 	}
-	entry := registry.Entry[*live]{ID: l.id, UserID: l.rights.UserID, SnapshotID: rec.BaseSnapshotID, Done: l.done, Session: l}
+	entry := registry.Entry[*liveSession]{ID: l.id, UserID: l.rights.UserID, SnapshotID: rec.BaseSnapshotID, Done: l.done, Session: l}
 	if up.Report != nil {
 		entry.Source = &up.Report.Source
 	}
@@ -221,15 +223,15 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	}
 	if r.StartURL != "" {
 		if err := up.Chrome.Open(ctx, r.StartURL); err != nil {
-			s.deps.Log.Warn("start_url could not be opened", "session", rec.ID, "error", err)
+			s.deps.Log.Warn("cannot open start_url; the session starts without it", "session", rec.ID, "error", err)
 		}
 	}
 	return l, nil
 }
 
-// takePlace takes a place for a session. A scheduled check gives its place up
-// rather than that a session finds none.
-func (s *Service) takePlace(ctx, wait context.Context, r request.Create) error {
+// acquireSlot takes a slot for a session. If none is free, it makes a scheduled login
+// check give way, which frees a slot.
+func (s *Service) acquireSlot(ctx, wait context.Context, r request.Create) error {
 	err := s.capacity.Acquire(ctx, false)
 	if !fault.Is(err, fault.TooManySessions) {
 		return err

@@ -17,8 +17,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Two saves of one user are compared by name; values need the right to them,
-// and other users' snapshots are not there.
+// Two saves of one user are compared by name. Values need the right to secrets, and other
+// users' snapshots do not exist for the caller.
 func TestDiff(t *testing.T) {
 	r := newRig(t, nil)
 	saved := func(c access.Caller) string {
@@ -63,7 +63,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// A save with a selection keeps what is selected, and says what not.
+// A save with a selection keeps what is selected and reports the rest.
 func TestSaveSelected(t *testing.T) {
 	r := newRig(t, nil)
 	without := request.End{Mode: save.Memory, Conflict: save.Keep, Origins: state.Selection{Exclude: []string{"a.example"}}}
@@ -82,7 +82,8 @@ func TestSaveSelected(t *testing.T) {
 	}
 }
 
-// A parked Chrome holds everything: what is selected comes from its copy.
+// A parked Chrome holds everything. A selection is therefore restored from the snapshot's
+// files.
 func TestSelectionIsNotParked(t *testing.T) {
 	r := newRig(t, nil)
 	r.end(alice, r.create(alice, nil).ID, memoryDefault)
@@ -101,6 +102,6 @@ func TestSelectionIsNotParked(t *testing.T) {
 		t.Errorf("%+v, %+v", doc, in.Restored)
 	}
 	if whole := r.create(alice, fromAlice); whole.Restored.Path != restore.PathParked {
-		t.Errorf("the parked Chrome has gone: %+v", whole.Restored)
+		t.Errorf("the parked Chrome is gone: %+v", whole.Restored)
 	}
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// Deleting the documents of a session leaves its snapshots, and the other way
-// round.
-func TestDocumentsAndSnapshotsAreApart(t *testing.T) {
+// Deleting a session's documents leaves its snapshots, and vice versa.
+func TestDocumentsAndSnapshotsAreIndependent(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
 	documents := r.documents

@@ -17,35 +17,34 @@ import (
 type cause int
 
 const (
-	causeAsked cause = iota
+	causeRequested cause = iota
 	causeIdle
 	causeLifetime
 	causeShutdown
 	causeCrash
 )
 
-// ending is an end that is under way. Requests with the same parameters share
-// it.
+// ending is an end that is under way. Requests with the same parameters share it.
 type ending struct {
 	cause   cause
-	request request.End     // of causeAsked
-	restart bool            // of causeCrash: it does not end, its Chrome is started again
-	reason  profiles.Reason // of causeCrash
+	request request.End     // for causeRequested
+	restart bool            // for causeCrash: Chrome is started again instead
+	reason  profiles.Reason // for causeCrash
 	waiters []chan<- save.Ended
-	waits   int // what has to be over before it is carried out
+	waits   int // what must finish before the ending is carried out
 }
 
-// End ends a session. A session that is not there, or has ended, is told with
-// deleted: false and what was saved of it.
+// End ends a session. For a session that does not exist or has ended, it answers deleted:
+// false, with what was saved of the session.
 func (s *Service) End(ctx context.Context, c access.Caller, id string, r request.End) (save.EndAnswer, error) {
 	if err := c.MayAsk(access.Drive); err != nil {
 		return save.EndAnswer{}, err
 	}
 	if r.SaveAsDefault && r.Mode == save.None {
-		return save.EndAnswer{}, fault.New(fault.InvalidField, "session.end", "save_as_default needs save_snapshot_mode filesystem or memory")
+		return save.EndAnswer{}, fault.New(fault.InvalidField, "session.end", "save_as_default: needs save_snapshot_mode filesystem or memory")
 	}
 	if !r.Origins.All() && r.Mode != save.Filesystem {
-		return save.EndAnswer{}, fault.New(fault.InvalidField, "session.end", "origins_include, origins_exclude: need save_snapshot_mode filesystem; a parked Chrome holds all origins")
+		return save.EndAnswer{}, fault.New(fault.InvalidField, "session.end", "origins_include, origins_exclude: need save_snapshot_mode filesystem, because a memory snapshot has all origins")
 	}
 	l, err := s.running(ctx, c, id, access.Drive)
 	switch {
@@ -55,7 +54,7 @@ func (s *Service) End(ctx context.Context, c access.Caller, id string, r request
 		return save.EndAnswer{}, err
 	}
 	l.awaitCrashRestart(ctx)
-	e, err := l.end(ctx, ending{cause: causeAsked, request: r})
+	e, err := l.end(ctx, ending{cause: causeRequested, request: r})
 	if fault.Is(err, fault.SessionNotRunning) {
 		return s.endedBefore(ctx, c, id)
 	}
@@ -67,7 +66,7 @@ func (s *Service) End(ctx context.Context, c access.Caller, id string, r request
 
 // endedBefore answers an end of a session that is not live.
 func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string) (save.EndAnswer, error) {
-	answer := save.EndAnswer{Success: true, Message: "there is no such running session"}
+	answer := save.EndAnswer{Success: true, Message: "the session is not running"}
 	_, err := s.inspector.Record(ctx, c, id, access.Look)
 	if fault.Is(err, fault.SessionNotFound) {
 		return answer, nil
@@ -78,7 +77,7 @@ func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string) (
 	if err := s.rescues.Await(ctx, id); err != nil {
 		return save.EndAnswer{}, err
 	}
-	answer.Message = "the session has ended before"
+	answer.Message = "the session had already ended"
 	snap, err := s.deps.Catalogue.NewestSnapshot(ctx, id)
 	if fault.Is(err, fault.NoSnapshot) {
 		return answer, nil
@@ -88,7 +87,7 @@ func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string) (
 	return answer, err
 }
 
-// EndAll ends the live sessions of a user, or of everybody.
+// EndAll ends the live sessions of a user, or of all users.
 func (s *Service) EndAll(ctx context.Context, c access.Caller, r request.EndAll) (save.EndAnswer, error) {
 	if err := c.Require(access.Drive); err != nil {
 		return save.EndAnswer{}, err
@@ -102,7 +101,7 @@ func (s *Service) EndAll(ctx context.Context, c access.Caller, r request.EndAll)
 			return save.EndAnswer{}, err
 		}
 	} else if !c.MayActFor(userID) {
-		return save.EndAnswer{}, fault.New(fault.Forbidden, "session.end_all", "user_id: the key does not act for this user")
+		return save.EndAnswer{}, fault.New(fault.Forbidden, "session.end_all", "user_id: the key may not act for this user")
 	}
 	var ids []string
 	for _, l := range s.sessions.All() {
@@ -113,9 +112,9 @@ func (s *Service) EndAll(ctx context.Context, c access.Caller, r request.EndAll)
 	return s.endEach(ctx, c, ids, r.End)
 }
 
-// end begins an ending, or joins one with the same parameters, and waits for
-// it. It goes on when ctx ends: a save outlives the request that asked for it.
-func (l *live) end(ctx context.Context, e ending) (save.Ended, error) {
+// end begins an ending, or joins one with the same parameters, and waits for it. The
+// ending continues when ctx ends: a save must not stop because the client disconnected.
+func (l *liveSession) end(ctx context.Context, e ending) (save.Ended, error) {
 	result := make(chan save.Ended, 1)
 	e.waiters = []chan<- save.Ended{result}
 	if err := l.ask(ctx, func() error {
@@ -127,7 +126,7 @@ func (l *live) end(ctx context.Context, e ending) (save.Ended, error) {
 			l.begin(e)
 			return nil
 		case l.ending.cause != e.cause || !reflect.DeepEqual(l.ending.request, e.request):
-			return fault.New(fault.SessionEnding, "session.end", "session %s is being ended with other parameters", l.id)
+			return fault.New(fault.SessionEnding, "session.end", "session %s is already being ended with other parameters", l.id)
 		}
 		l.ending.waiters = append(l.ending.waiters, result)
 		return nil
@@ -138,24 +137,24 @@ func (l *live) end(ctx context.Context, e ending) (save.Ended, error) {
 	case r := <-result:
 		return r, nil
 	case <-ctx.Done():
-		return save.Ended{}, fault.Wrap(ctx.Err(), fault.Timeout, "session.end", "the end goes on; ask for the session to learn its outcome")
+		return save.Ended{}, fault.Wrap(ctx.Err(), fault.Timeout, "session.end", "the session is still being ended; GET the session for its outcome")
 	}
 }
 
-// shutdown ends the session because the daemon stops, after an end that is
-// under way. One that cannot be saved is left to the end of the service's own
-// context: its datadir stays and is rescued at the next start. The error is why.
-func (l *live) shutdown(ctx context.Context) error {
+// shutdown ends the session because the daemon stops. It first waits for an end that is
+// under way. If the session cannot be saved, it returns the error. The session then stays
+// until the service's context ends, and the next start rescues its user data directory.
+func (l *liveSession) shutdown(ctx context.Context) error {
 	for {
 		e, err := l.end(ctx, ending{cause: causeShutdown})
-		if !fault.Is(err, fault.SessionEnding) || !l.settled(ctx) {
+		if !fault.Is(err, fault.SessionEnding) || !l.awaitNoEnding(ctx) {
 			return e.Err
 		}
 	}
 }
 
-// settled waits until no ending is under way; false when ctx ends first.
-func (l *live) settled(ctx context.Context) bool {
+// awaitNoEnding waits until no ending is under way. It returns false if ctx ends first.
+func (l *liveSession) awaitNoEnding(ctx context.Context) bool {
 	result := make(chan save.Ended, 1)
 	err := l.ask(ctx, func() error {
 		if l.ending == nil {
@@ -176,21 +175,22 @@ func (l *live) settled(ctx context.Context) bool {
 	}
 }
 
-// mayEnd refuses a save that the session does not allow.
-func (l *live) mayEnd(e ending) error {
-	if e.cause == causeAsked && l.request.ReadOnly && e.request.Mode != save.None {
-		return fault.New(fault.Unsupported, "session.end", "save_snapshot_mode: the session is read_only, only none is allowed")
+// mayEnd returns an error for a save that the session does not allow.
+func (l *liveSession) mayEnd(e ending) error {
+	if e.cause == causeRequested && l.request.ReadOnly && e.request.Mode != save.None {
+		return fault.New(fault.Unsupported, "session.end", "save_snapshot_mode: the session is read_only; only none is allowed")
 	}
 	return nil
 }
 
-// begin starts an ending. It is carried out when what is under way is over: freezes
-// and thaws, writes to the catalogue, a checkpoint, which gives Chrome up, or goes on
-// without it where it has all that it needs, and a reopening, whose Chrome may have
-// been given something by a site that is nowhere else.
-func (l *live) begin(e ending) {
+// begin starts an ending. It is carried out when everything under way has finished:
+// freezes and thaws, writes to the catalogue, a checkpoint and a reopening. A checkpoint
+// releases Chrome, or continues without it if it has all its data. A reopening is not cut
+// off at once, because a site may have given the new Chrome state that is stored nowhere
+// else.
+func (l *liveSession) begin(e ending) {
 	l.ending = &e
-	l.takeBack(e.whyTaken())
+	l.cancelUse(e.useError())
 	l.ending.waits = 1 // for the queues
 	if l.checkpoint != nil {
 		l.ending.waits++
@@ -199,12 +199,12 @@ func (l *live) begin(e ending) {
 		l.ending.waits++
 		l.reopening.giveWay(l.job(e).Mode, cmp.Or(l.svc.cfg.Waits.Reopening, reopenPatience))
 	}
-	l.power.After(func() { l.records.After(l.carryOut) })
+	l.freezeQueue.After(func() { l.recordQueue.After(l.carryOut) })
 }
 
-// carryOut runs the ending beside the session's goroutine, once nothing is left that
-// it waits for.
-func (l *live) carryOut() {
+// carryOut runs the ending on its own goroutine, when everything that it waits for has
+// finished.
+func (l *liveSession) carryOut() {
 	if l.ending.waits--; l.ending.waits > 0 {
 		return
 	}
@@ -212,64 +212,64 @@ func (l *live) carryOut() {
 	l.svc.work.Go(func() { l.finished <- l.svc.saver.End(l.svc.ctx, job) })
 }
 
-// finish takes an ending's outcome. The run ends first, where Chrome is no longer the
-// session's.
-func (l *live) finish(e save.Ended) {
-	if status, why, over := l.tellEnd(l.ending.cause, e); over {
-		l.runs.End(l.records, func() int { return l.clients }, status, why)
+// finish handles an ending's outcome. If the session loses its Chrome, the run ends
+// first.
+func (l *liveSession) finish(e save.Ended) {
+	if status, why, over := l.recordEnd(l.ending.cause, e); over {
+		l.runs.End(l.recordQueue, func() int { return l.clients }, status, why)
 	}
 	if e.Over {
 		last := l.replica
 		l.replica = nil
-		l.records.Do(func(context.Context) error { l.svc.saver.DropReplica(last); return nil }, nil)
+		l.recordQueue.Do(func(context.Context) error { l.svc.saver.DropReplica(last); return nil }, nil)
 	}
-	l.records.After(func() { l.conclude(e) })
+	l.recordQueue.After(func() { l.conclude(e) })
 }
 
-// conclude has the session be over, or go on, when its run has ended.
-func (l *live) conclude(e save.Ended) {
+// conclude ends or continues the session after its run has ended.
+func (l *liveSession) conclude(e save.Ended) {
 	if e.Over {
-		l.over = true
-		l.svc.forget(l) // before anybody is told: its place is free from here on
-		l.ending.tell(e)
+		l.ended = true
+		l.svc.forget(l) // before the waiters are notified: from here on its slot is free
+		l.ending.notifyWaiters(e)
 		return
 	}
-	l.chrome, l.doc, l.awake = e.Chrome, e.Document, false
+	l.chrome, l.doc, l.thawed = e.Chrome, e.Document, false
 	if e.Reopened != nil {
-		l.goOn(*e.Reopened)
+		l.continueWith(*e.Reopened)
 	}
-	l.records.After(func() { l.stayLive(e) })
+	l.recordQueue.After(func() { l.keepLive(e) })
 }
 
-// stayLive has the session be used again, after an ending that did not end it, and
-// tells those who wait when it is recorded.
-func (l *live) stayLive(e save.Ended) {
+// keepLive makes the session usable again after an ending that did not end it. It
+// notifies the waiters when that is recorded.
+func (l *liveSession) keepLive(e save.Ended) {
 	was := l.ending
 	l.ending = nil
 	switch {
 	case e.Chrome == nil && was.cause == causeCrash:
-		l.setStatus(profiles.StatusError, profiles.ReasonCrashKept.With("Chrome crashed, and what it left could not be saved; it is kept, resume the session to try again"))
+		l.setStatus(profiles.StatusError, profiles.ReasonCrashKept.With("Chrome crashed and its data could not be saved; the data is kept, resume the session to try again"))
 	case e.Chrome == nil:
 		l.setStatus(profiles.StatusError, profiles.ReasonSaveFailed.With("a save failed and Chrome could not be reopened; the data is kept"))
 	}
-	l.lent, l.takeBack = context.WithCancelCause(l.svc.ctx)
+	l.useCtx, l.cancelUse = context.WithCancelCause(l.svc.ctx)
 	if e.Reopened != nil {
 		l.beginVerifying(e.Reopened.Document)
 	}
-	l.settleFreeze()
+	l.freezeIfUnused()
 	l.touch()
-	// The limit may have passed meanwhile, unheard. Its time is over all the
-	// same: it is tried again, as often as an idle one is.
+	// The lifetime timer may have fired during the ending and been ignored. The lifetime
+	// has still ended, so the end is tried again, as often as for an idle session.
 	left := l.rec.ExpiresAt.Sub(l.svc.deps.Now())
 	if left <= 0 {
 		left = l.request.Idle
 	}
 	l.lifetime.Reset(left)
-	l.power.After(func() { l.records.After(func() { was.tell(e) }) })
+	l.freezeQueue.After(func() { l.recordQueue.After(func() { was.notifyWaiters(e) }) })
 }
 
-// tell tells those who wait for an ending what it came to.
-func (e *ending) tell(outcome save.Ended) {
+// notifyWaiters sends the outcome to everything that waits for the ending.
+func (e *ending) notifyWaiters(outcome save.Ended) {
 	for _, w := range e.waiters {
 		w <- outcome
 	}

@@ -30,14 +30,14 @@ func TestEndNone(t *testing.T) {
 	r := newRig(t, nil)
 	unused := r.create(alice, nil).ID
 	if a := r.end(alice, unused, none); a.UnsavedChanges || a.Default != nil {
-		t.Errorf("an unused one: %+v", a)
+		t.Errorf("unused session: %+v", a)
 	}
 	used := r.create(alice, nil).ID
 	if _, err := r.Navigate(t.Context(), alice, used, "https://a.example/"); err != nil {
 		t.Fatal(err)
 	}
 	if a := r.end(alice, used, none); !a.UnsavedChanges {
-		t.Errorf("a used one: %+v", a)
+		t.Errorf("used session: %+v", a)
 	}
 	if r.status(used) != profiles.StatusCompleted {
 		t.Errorf("status %s", r.status(used))
@@ -45,11 +45,11 @@ func TestEndNone(t *testing.T) {
 	if r.dirs() != 0 {
 		t.Error("run directories are left")
 	}
-	r.holds()
+	r.wantSnapshots()
 }
 
-// The end of a filesystem save: clients are told, Chrome is closed and not
-// killed, what it left and the state document are what comes back.
+// A filesystem save notifies clients and closes Chrome without killing it. Its profile
+// and the state document are what a restore restores.
 func TestEndFilesystem(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -76,14 +76,14 @@ func TestEndFilesystem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told save.EndAnswer
-	if err := json.Unmarshal(rec.Outcome, &told); err != nil {
+	var recorded save.EndAnswer
+	if err := json.Unmarshal(rec.Outcome, &recorded); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(a, told); diff != "" {
-		t.Errorf("the recorded answer (-told +recorded):\n%s", diff)
+	if diff := cmp.Diff(a, recorded); diff != "" {
+		t.Errorf("recorded outcome (-answer +recorded):\n%s", diff)
 	}
-	r.holds(a.Snapshot.ID)
+	r.wantSnapshots(a.Snapshot.ID)
 
 	back := r.create(alice, fromAlice)
 	restored := r.browsers.last()
@@ -102,12 +102,12 @@ func TestEndFilesystem(t *testing.T) {
 	})
 }
 
-// The bytes of the profile are those that Chrome left.
+// The archived profile has exactly the bytes that Chrome left.
 func TestEndKeepsTheFiles(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	dir := r.browsers.last().dir
-	// Written in the last moment, as Chrome does when it closes.
+	// Written at the last moment, as Chrome does when it closes.
 	r.browsers.on("close", func(c *fakeChrome) error {
 		return os.WriteFile(filepath.Join(c.dir.Profile(), profile.Default, "Last"), []byte("moment"), 0o600)
 	})
@@ -128,9 +128,9 @@ func TestEndKeepsTheFiles(t *testing.T) {
 	}
 }
 
-// Ends at once with the same parameters share one answer; others are refused;
-// later ones are told what was saved.
-func TestEndsAtOnce(t *testing.T) {
+// Concurrent ends with the same parameters share one answer; others are refused. Later
+// ends return what was saved.
+func TestConcurrentEnds(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	under, proceed := make(chan struct{}), make(chan struct{})
@@ -176,13 +176,13 @@ func TestEndsAtOnce(t *testing.T) {
 	for _, later := range []request.End{filesystem, none, memory} {
 		a, err := r.End(t.Context(), alice, id, later)
 		if err != nil || a.Deleted || !a.Success || a.Snapshot == nil || a.Snapshot.ID != first.Snapshot.ID {
-			t.Errorf("later: %+v, %v", a, err)
+			t.Errorf("later end: %+v, %v", a, err)
 		}
 	}
-	r.holds(first.Snapshot.ID)
+	r.wantSnapshots(first.Snapshot.ID)
 }
 
-func TestEndOfNothing(t *testing.T) {
+func TestEndWithoutSession(t *testing.T) {
 	r := newRig(t, nil)
 	for _, id := range []string{"no-such", "../../etc", ""} {
 		a, err := r.End(t.Context(), alice, id, filesystem)
@@ -194,18 +194,18 @@ func TestEndOfNothing(t *testing.T) {
 	wantCode(t, err, fault.InvalidField)
 }
 
-// A save outlives the request that asked for it.
+// A save continues after its client has disconnected.
 func TestSaveOutlivesItsRequest(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	under, proceed := make(chan struct{}), make(chan struct{})
 	r.browsers.on("capture", func(*fakeChrome) error { close(under); <-proceed; return nil })
 	ctx, hangUp := context.WithCancel(t.Context())
-	told := make(chan error, 1)
-	go func() { _, err := r.End(ctx, alice, id, asDefault); told <- err }()
+	result := make(chan error, 1)
+	go func() { _, err := r.End(ctx, alice, id, asDefault); result <- err }()
 	<-under
 	hangUp()
-	wantCode(t, <-told, fault.Timeout)
+	wantCode(t, <-result, fault.Timeout)
 	close(proceed)
 	await(t, "the session ended", func() bool { return r.sessions.Find(id) == nil })
 	a, err := r.End(t.Context(), alice, id, asDefault)
@@ -215,7 +215,7 @@ func TestSaveOutlivesItsRequest(t *testing.T) {
 	if d, err := r.library.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != a.Snapshot.ID {
 		t.Errorf("default %+v, %v", d, err)
 	}
-	r.holds(a.Snapshot.ID)
+	r.wantSnapshots(a.Snapshot.ID)
 }
 
 func TestEndAll(t *testing.T) {
@@ -242,8 +242,8 @@ func TestEndAll(t *testing.T) {
 	}
 }
 
-// Two sessions from one default: the first moves it, the second's snapshot is
-// kept and its answer says who won, unless it overwrites.
+// Two sessions start from one default. The first moves it. The second's snapshot is kept,
+// and its answer names the winner, unless it overwrites.
 func TestDefaultRace(t *testing.T) {
 	r := newRig(t, nil)
 	_, one := r.saved(alice, asDefault)
@@ -264,14 +264,14 @@ func TestDefaultRace(t *testing.T) {
 	if diff := cmp.Diff(&save.DefaultOutcome{Moved: true, Version: 3}, over.Default); diff != "" {
 		t.Errorf("overwriting (-want +got):\n%s", diff)
 	}
-	r.holds(one, won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)
-	// A default's snapshot is not deleted; an older one is, bytes and all.
+	r.wantSnapshots(one, won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)
+	// A default's snapshot cannot be deleted. An older one can, with its archive.
 	wantCode(t, r.library.DeleteSnapshot(t.Context(), alice, over.Snapshot.ID), fault.SnapshotInUse)
 	if err := r.library.DeleteSnapshot(t.Context(), alice, one); err != nil {
 		t.Error(err)
 	}
-	r.holds(won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)
-	// The history tells it, and so does whoever goes back to it.
+	r.wantSnapshots(won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)
+	// The history shows it, and so does the answer to a move back.
 	history, _, err := r.library.DefaultHistory(t.Context(), alice, "alice", 10, "")
 	if err != nil || len(history) != 3 || !history[0].Available || !history[1].Available || history[2].Available || history[2].SnapshotID != one {
 		t.Errorf("history %+v, %v", history, err)
@@ -282,13 +282,13 @@ func TestDefaultRace(t *testing.T) {
 	_, err = r.library.SetDefault(t.Context(), alice, "alice", won.Snapshot.ID, &stale)
 	wantCode(t, err, fault.VersionConflict)
 	if message := fault.MessageOf(err); !strings.Contains(message, c) || !strings.Contains(message, over.Snapshot.ID) {
-		t.Errorf("the winner is not named: %s", message)
+		t.Errorf("the error does not name the winner: %s", message)
 	}
 	current := int64(3)
 	if back, err := r.library.SetDefault(t.Context(), alice, "alice", won.Snapshot.ID, &current); err != nil || back.Version != 4 {
 		t.Errorf("back to the second: %+v, %v", back, err)
 	}
-	// A default that is removed stays removed for a session that began before.
+	// A removed default stays removed for a session that began before.
 	late := r.create(alice, fromAlice).ID
 	if err := r.library.DeleteDefault(t.Context(), alice, "alice"); err != nil {
 		t.Fatal(err)
@@ -298,7 +298,7 @@ func TestDefaultRace(t *testing.T) {
 	}
 }
 
-// Listing pages through, with its cursor; a session's snapshots too.
+// Lists are paged with a cursor; so are a session's snapshots.
 func TestLists(t *testing.T) {
 	r := newRig(t, nil)
 	var ids []string

@@ -18,7 +18,7 @@ import (
 
 func inShell(c *request.Create) { c.Engine = browser.EngineShell }
 
-// The create's own engine comes first, then the user's, then the daemon's.
+// The create's engine comes first, then the user's, then the daemon's.
 func TestEngineOfACreate(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Engine = browser.EngineShell })
 	engine := func(change func(*request.Create)) string {
@@ -31,7 +31,7 @@ func TestEngineOfACreate(t *testing.T) {
 		return info.Engine
 	}
 	if got := engine(nil); got != browser.EngineShell {
-		t.Errorf("of the daemon: %s", got)
+		t.Errorf("engine of the daemon: %s", got)
 	}
 	chrome := browser.EngineChrome
 	_, err := r.ChangeSettings(t.Context(), alice, "alice", func(s settings.Settings) (settings.Settings, error) {
@@ -42,17 +42,17 @@ func TestEngineOfACreate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := engine(nil); got != browser.EngineChrome {
-		t.Errorf("of the user: %s", got)
+		t.Errorf("engine of the user: %s", got)
 	}
 	if got := engine(inShell); got != browser.EngineShell {
-		t.Errorf("of the create: %s", got)
+		t.Errorf("engine of the create: %s", got)
 	}
-	_, err = r.Create(t.Context(), alice, asking(func(c *request.Create) { inShell(c); c.Extensions = []string{"none"} }))
+	_, err = r.Create(t.Context(), alice, newCreate(func(c *request.Create) { inShell(c); c.Extensions = []string{"none"} }))
 	if !fault.Is(err, fault.Unsupported) || !strings.HasPrefix(fault.MessageOf(err), "extensions:") {
 		t.Errorf("extensions in the shell: %v", err)
 	}
-	r.browsers.fails(fault.New(fault.Unsupported, "has", "engine: it is not there"), "has")
-	if _, err = r.Create(t.Context(), alice, asking(inShell)); !fault.Is(err, fault.Unsupported) {
+	r.browsers.fails(fault.New(fault.Unsupported, "has", "engine: not installed"), "has")
+	if _, err = r.Create(t.Context(), alice, newCreate(inShell)); !fault.Is(err, fault.Unsupported) {
 		t.Errorf("without the shell: %v", err)
 	}
 	if n := r.Counts().Live; n != 0 {
@@ -60,8 +60,8 @@ func TestEngineOfACreate(t *testing.T) {
 	}
 }
 
-// What one engine saved another restores, and the report says so; a parked
-// Chrome serves its own engine alone.
+// An engine restores what the other saved, and the report says so. A parked Chrome serves
+// only its own engine.
 func TestEnginesRestoreEachOther(t *testing.T) {
 	r := newRig(t, nil)
 	_, snap := r.saved(alice, memoryDefault)
@@ -77,17 +77,17 @@ func TestEnginesRestoreEachOther(t *testing.T) {
 	if a.Snapshot.Engine != browser.EngineShell {
 		t.Errorf("saved by %s", a.Snapshot.Engine)
 	}
-	r.holds(snap, a.Snapshot.ID)
+	r.wantSnapshots(snap, a.Snapshot.ID)
 	back := r.create(alice, fromAlice)
 	if p := back.Restored; back.Engine != browser.EngineChrome || len(p.Warnings) != 1 {
 		t.Errorf("%s: %+v", back.Engine, p)
 	}
 }
 
-// The shell keeps session cookies in memory only: of its closed profile what was
-// read over CDP is their one copy. It knows no session files either, and those of
-// a Chrome before it are not what was open when it died.
-func TestWhatTheShellLeavesOnDisk(t *testing.T) {
+// The shell keeps session cookies only in memory, so the document has the only copy of
+// them. It ignores session files; those of an earlier Chrome are not the tabs that were
+// open.
+func TestShellCrashKeepsSessionCookies(t *testing.T) {
 	session := state.Cookie{Name: "s", Domain: "a.example", Path: "/", Session: true}
 	gone := state.Cookie{Name: "g", Domain: "a.example", Path: "/", Expires: 4e9}
 	for engine, want := range map[string]int{browser.EngineShell: 1, browser.EngineChrome: 0} {

@@ -9,9 +9,9 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// A default does not go back to what the store has no longer: it stays where it
-// is, and the answer says what is missing.
-func TestADefaultStaysWhereTheStoreLacksTheOther(t *testing.T) {
+// A default does not move back to a snapshot that the store has lost. It stays unchanged,
+// and the error says what is missing.
+func TestDefaultDoesNotMoveToLostSnapshot(t *testing.T) {
 	lose := func(key func(r *rig, session, snap string) (snapshot.Key, error)) func(*rig, string, string) error {
 		return func(r *rig, session, snap string) error {
 			k, err := key(r, session, snap)

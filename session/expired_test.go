@@ -13,9 +13,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// A snapshot tells when its logins end, by the clock of whoever asks, and a
-// restore of one that is over warns, both ways back.
-func TestLoginsEnd(t *testing.T) {
+// A snapshot reports when its logins end, by the daemon's clock. A restore of an expired
+// login warns, from a parked Chrome and from files.
+func TestExpiredLogins(t *testing.T) {
 	for _, asked := range []request.End{filesystem, memory} {
 		t.Run(string(asked.Mode), func(t *testing.T) {
 			r := newRig(t, nil)
@@ -38,7 +38,7 @@ func TestLoginsEnd(t *testing.T) {
 			if diff := cmp.Diff(want, got.Logins); diff != "" {
 				t.Errorf("later (-want +got):\n%s", diff)
 			}
-			// Twice: from the parked Chrome first, which brings no document.
+			// Twice: first from the parked Chrome, which has no document.
 			for range 2 {
 				warnings := r.create(alice, func(c *request.Create) { c.FromEnvironment = snap.ID }).Restored.Warnings
 				if len(warnings) != 1 || !strings.Contains(warnings[0], "a.example expired on "+end.Format(time.RFC3339)) {
@@ -49,9 +49,8 @@ func TestLoginsEnd(t *testing.T) {
 	}
 }
 
-// Before its end nothing warns; and a snapshot whose report tells of no logins
-// is read all the same.
-func TestLoginsThatLast(t *testing.T) {
+// Nothing warns before the end. A snapshot whose report has no logins is readable.
+func TestValidLogins(t *testing.T) {
 	r := newRig(t, nil)
 	_, snap := r.saved(alice, memory) // a session cookie
 	for range 2 {

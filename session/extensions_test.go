@@ -22,7 +22,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// extensionZip is an extension of that name and version.
+// extensionZip returns the zip of an extension with this name and version.
 func extensionZip(t *testing.T, name, version string) *bytes.Reader {
 	t.Helper()
 	var out bytes.Buffer
@@ -37,7 +37,7 @@ func extensionZip(t *testing.T, name, version string) *bytes.Reader {
 	return bytes.NewReader(out.Bytes())
 }
 
-func (r *rig) put(c access.Caller, name, version string) library.Extension {
+func (r *rig) uploadExtension(c access.Caller, name, version string) library.Extension {
 	r.t.Helper()
 	e, _, err := r.uploaded.PutExtension(r.t.Context(), c, extensionZip(r.t, name, version))
 	if err != nil {
@@ -46,7 +46,7 @@ func (r *rig) put(c access.Caller, name, version string) library.Extension {
 	return e
 }
 
-// same reports whether an extension's files are what it was given.
+// same reports whether an extension's files are unchanged.
 func same(t *testing.T, dir *browser.Dir, e state.Extension) bool {
 	t.Helper()
 	is, err := extension.Matches(t.Context(), browser.ExtensionDir(dir, e.ID), e.ID, e.SHA256)
@@ -64,11 +64,11 @@ func (r *rig) stored() int {
 	return len(entries)
 }
 
-// Who uploaded an extension may use it, and whoever may act for everybody; for
-// others it is not there.
-func TestWhoseExtension(t *testing.T) {
+// Only the user who uploaded an extension, and keys that may act for every user, can use
+// it. For others it does not exist.
+func TestExtensionOwnership(t *testing.T) {
 	r := newRig(t, nil)
-	e := r.put(alice, "Night", "1")
+	e := r.uploadExtension(alice, "Night", "1")
 	again, fresh, err := r.uploaded.PutExtension(t.Context(), alice, extensionZip(t, "Night", "1"))
 	if err != nil || fresh || again != e {
 		t.Errorf("again: %+v %t %v", again, fresh, err)
@@ -88,35 +88,35 @@ func TestWhoseExtension(t *testing.T) {
 	if err := r.uploaded.DeleteExtension(t.Context(), bob, e.ID, true); !fault.Is(err, fault.ExtensionNotFound) {
 		t.Errorf("bob deletes: %v", err)
 	}
-	_, err = r.Create(t.Context(), bob, asking(func(c *request.Create) { c.Extensions = []string{e.ID} }))
+	_, err = r.Create(t.Context(), bob, newCreate(func(c *request.Create) { c.Extensions = []string{e.ID} }))
 	if !fault.Is(err, fault.ExtensionNotFound) || !strings.Contains(fault.MessageOf(err), e.ID) {
 		t.Errorf("bob creates with it: %v", err)
 	}
-	_, err = r.Create(t.Context(), admin, asking(func(c *request.Create) { c.UserID, c.Extensions = "carol", []string{e.ID} }))
+	_, err = r.Create(t.Context(), admin, newCreate(func(c *request.Create) { c.UserID, c.Extensions = "carol", []string{e.ID} }))
 	if !fault.Is(err, fault.ExtensionNotFound) {
 		t.Errorf("the admin gives carol what alice uploaded: %v", err)
 	}
 	if _, _, err := r.uploaded.PutExtension(t.Context(), access.Caller{UserID: "alice"}, extensionZip(t, "Night", "1")); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("without the right: %v", err)
 	}
-	r.put(bob, "Night", "1")
+	r.uploadExtension(bob, "Night", "1")
 	if n := r.stored(); n != 1 {
-		t.Errorf("the same files are kept %d times", n)
+		t.Errorf("the same files are stored %d times", n)
 	}
-	r.put(alice, "Night", "2")
+	r.uploadExtension(alice, "Night", "2")
 	if err := r.uploaded.DeleteExtension(t.Context(), bob, e.ID, false); err != nil {
 		t.Error(err)
 	}
 	if n := r.stored(); n != 1 {
-		t.Errorf("%d are kept, of which one is named", n)
+		t.Errorf("%d are stored, want the one that is named", n)
 	}
 }
 
-// A snapshot holds its extensions' own bytes and restores them, whatever became
-// of the upload; a create that names one gets the newest.
+// A snapshot holds its extensions' own files and restores them, whatever happened to the
+// upload. A create that names an extension gets the newest version.
 func TestExtensionsOfASnapshot(t *testing.T) {
 	r := newRig(t, nil)
-	e := r.put(alice, "Night", "1")
+	e := r.uploadExtension(alice, "Night", "1")
 	with := func(c *request.Create) { c.Extensions = []string{e.ID} }
 	id := r.create(alice, with).ID
 	first := r.browsers.last()
@@ -126,7 +126,7 @@ func TestExtensionsOfASnapshot(t *testing.T) {
 	if body, err := os.ReadFile(filepath.Join(browser.ExtensionDir(first.dir, e.ID), "manifest.json")); err != nil || !strings.Contains(string(body), "Night") {
 		t.Fatalf("its files: %s %v", body, err)
 	}
-	// What is in the folder and was not given is not kept.
+	// Files in the folder that were not uploaded are not saved.
 	stranger := browser.ExtensionDir(first.dir, strings.Repeat("p", 32))
 	if err := os.MkdirAll(stranger, 0o700); err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestExtensionsOfASnapshot(t *testing.T) {
 		t.Errorf("deleted while in use: %v", err)
 	}
 	if err := r.uploaded.DeleteExtension(t.Context(), alice, e.ID, true); err != nil || r.stored() != 0 {
-		t.Errorf("by force: %v, %d left", err, r.stored())
+		t.Errorf("forced: %v, %d left", err, r.stored())
 	}
 	back := r.create(alice, func(c *request.Create) { c.FromSession = id; c.AllowMemory = false })
 	restored := r.browsers.last()
@@ -147,11 +147,11 @@ func TestExtensionsOfASnapshot(t *testing.T) {
 		t.Errorf("restored %+v", got)
 	}
 	if _, err := os.Stat(browser.ExtensionDir(restored.dir, strings.Repeat("p", 32))); err == nil {
-		t.Error("a stranger came along")
+		t.Error("a file that was not uploaded was restored")
 	}
 	r.end(alice, back.ID, request.End{Mode: save.None})
 
-	next := r.put(alice, "Night", "2")
+	next := r.uploadExtension(alice, "Night", "2")
 	newer := r.create(alice, func(c *request.Create) { c.FromEnvironment = a.Snapshot.ID; with(c) })
 	if got := r.browsers.last().options.Extensions; len(got) != 1 || got[0].Version != "2" || got[0].SHA256 != next.SHA256 || !same(t, r.browsers.last().dir, got[0]) {
 		t.Errorf("with the newest %+v", got)
@@ -170,11 +170,10 @@ func TestExtensionsOfASnapshot(t *testing.T) {
 	}
 }
 
-// An extension whose files a Chrome has changed is not saved, and the save says
-// so.
+// An extension whose files Chrome has changed is not saved, and the save reports it.
 func TestChangedExtensions(t *testing.T) {
 	r := newRig(t, nil)
-	e := r.put(alice, "Night", "1")
+	e := r.uploadExtension(alice, "Night", "1")
 	id := r.create(alice, func(c *request.Create) { c.Extensions = []string{e.ID} }).ID
 	at := browser.ExtensionDir(r.browsers.last().dir, e.ID)
 	if err := os.WriteFile(filepath.Join(at, "more.js"), nil, 0o600); err != nil {
@@ -189,7 +188,7 @@ func TestChangedExtensions(t *testing.T) {
 	}
 }
 
-// switchOff writes into a Chrome's profile that the extension was disabled.
+// switchOff disables the extension in a Chrome's profile.
 func switchOff(t *testing.T, dir *browser.Dir, id string) {
 	t.Helper()
 	prefs := `{"extensions":{"settings":{"` + id + `":{"path":"` + browser.ExtensionDir(dir, id) + `","disable_reasons":[1]}}}}`
@@ -198,12 +197,11 @@ func switchOff(t *testing.T, dir *browser.Dir, id string) {
 	}
 }
 
-// What a dead Chrome or a dead daemon left is saved with the extensions that it
-// had, and comes back with them. One that was switched off, which only the
-// profile knows, stays off.
+// What a dead Chrome or daemon left is saved and restored with its extensions. A disabled
+// extension, which only the profile knows, stays disabled.
 func TestExtensionsOfTheDead(t *testing.T) {
 	r := newRig(t, nil)
-	e := r.put(alice, "Night", "1")
+	e := r.uploadExtension(alice, "Night", "1")
 	with := func(c *request.Create) { c.Extensions = []string{e.ID} }
 	crashed := r.create(alice, with).ID
 	switchOff(t, r.browsers.last().dir, e.ID)
@@ -217,7 +215,7 @@ func TestExtensionsOfTheDead(t *testing.T) {
 		return errBroken
 	})
 	r.browsers.on("restored", func(*fakeChrome) error { return errBroken })
-	context.AfterFunc(r.ctx, chrome.die) // a reading ends with its context
+	context.AfterFunc(r.ctx, chrome.die) // a capture ends with its context
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := r.Close(ctx); err != nil {
@@ -237,15 +235,15 @@ func TestExtensionsOfTheDead(t *testing.T) {
 		if pinned, err := r.catalogue.SnapshotExtensions(t.Context(), row.ID); err != nil || len(pinned) != 1 || pinned[0].SHA256 != e.SHA256 {
 			t.Errorf("pinned %+v %v", pinned, err)
 		}
-		back, err := next.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession = id }))
+		back, err := next.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromSession = id }))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if lost := "extension_storage chrome-extension://" + e.ID + " was not saved"; !strings.Contains(strings.Join(back.Restored.Warnings, "\n"), lost) {
-			t.Errorf("of its memory it is told: %q", back.Restored.Warnings)
+			t.Errorf("warnings about extension storage: %q", back.Restored.Warnings)
 		}
 		if got := r.browsers.last().options.Extensions; len(got) != 1 || got[0].SHA256 != e.SHA256 || got[0].Enabled {
-			t.Errorf("back with %+v", got)
+			t.Errorf("restored with %+v", got)
 		}
 	}
 }

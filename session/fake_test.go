@@ -21,8 +21,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// fakeBrowsers makes Chromes that have a run directory and no process. Each
-// step can be made to fail or to wait: see on.
+// fakeBrowsers makes Chromes that have a run directory and no process. Each step can be
+// made to fail or to wait; see on.
 type fakeBrowsers struct {
 	launcher *launch.Launcher
 
@@ -48,9 +48,9 @@ func newFakeBrowsers(t *testing.T, root string) *fakeBrowsers {
 	return &fakeBrowsers{launcher: launcher, steps: map[string]func(*fakeChrome) error{}}
 }
 
-// on makes a step do something else first; its error is the step's. The steps
-// are has, dir, spare and standby (with a nil Chrome), go, fresh, restored, capture, verify, environment,
-// precopy, copy, trim, freeze, thaw, serve, check, close and kill.
+// on makes a step call do first; an error of do is the step's error. The steps are has,
+// dir, spare and standby (with a nil Chrome), go, fresh, restored, capture, verify,
+// environment, precopy, copy, trim, freeze, thaw, serve, check, close and kill.
 func (b *fakeBrowsers) on(step string, do func(*fakeChrome) error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,14 +80,14 @@ func (b *fakeBrowsers) step(name string, c *fakeChrome) error {
 	return do(c)
 }
 
-// began notes the context of a restore or a check that has begun.
+// began records the context of a restore or a check that has begun.
 func (b *fakeBrowsers) began(ctx context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.working = ctx
 }
 
-// lastContext is that of the last restore or check that has begun.
+// lastContext returns the context of the last restore or check that has begun.
 func (b *fakeBrowsers) lastContext() context.Context {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +100,7 @@ func (b *fakeBrowsers) all() []*fakeChrome {
 	return append([]*fakeChrome(nil), b.made...)
 }
 
-// last is the Chrome that was started last.
+// last returns the Chrome that was started last.
 func (b *fakeBrowsers) last() *fakeChrome {
 	all := b.all()
 	return all[len(all)-1]
@@ -143,7 +143,7 @@ func (b *fakeBrowsers) Standby(_ context.Context, dir *browser.Dir, doc state.Do
 	return &fakeStandby{fakeSpare: p, doc: doc}, nil
 }
 
-// fakeStandby is a Chrome that waits with an environment.
+// fakeStandby is a standby Chrome.
 type fakeStandby struct {
 	*fakeSpare
 	doc state.Document
@@ -157,7 +157,7 @@ func (p *fakeStandby) Go(ctx context.Context) (browsers.Chrome, []state.Componen
 	return p.Restored(ctx, p.doc, p.options)
 }
 
-// fakeSpare is a Chrome that is nobody's yet.
+// fakeSpare is a spare Chrome.
 type fakeSpare struct {
 	*fakeChrome
 	made browser.Options
@@ -181,7 +181,7 @@ func (p *fakeSpare) Restored(ctx context.Context, doc state.Document, o browser.
 	return p.fakeChrome, []state.Component{{Name: state.ComponentCookies, Origin: "a.example", Saved: 1, Restored: 1}}, nil
 }
 
-// become makes a session's Chrome of it, whose profile holds a file of its own.
+// become makes it a session's Chrome, whose profile has its own file.
 func (p *fakeSpare) become(step string) error {
 	err := p.b.step(step, p.fakeChrome)
 	if err == nil {
@@ -205,44 +205,44 @@ func (b *fakeBrowsers) start(dir *browser.Dir) *fakeChrome {
 	return c
 }
 
-// fakeChrome is a Chrome that only keeps the order of things.
+// fakeChrome is a Chrome without a process. It checks the order of calls.
 type fakeChrome struct {
 	passkeys state.Passkeys
 	b        *fakeBrowsers
 	dir      *browser.Dir
 	restored state.Document
 	options  browser.Options
-	closing  state.Datadir         // what Close finds
-	reads    func(*state.Document) // changes what Capture finds
+	closing  state.Datadir         // the result of Close
+	reads    func(*state.Document) // changes the result of Capture
 	version  string                // "": the usual one
-	starting context.Context       // of the restore that is under way, for its step
+	starting context.Context       // the context of the restore that is under way, for its step
 
 	mu       sync.Mutex
 	frozen   bool
 	over     sync.Once
-	done     chan struct{} // closed when it is dead
-	tell     func(browser.Happening)
+	done     chan struct{} // closed when Chrome is dead
+	notify   func(browser.Happening)
 	listener int
 	door     mux.Door
 	shut     bool
-	left     chan struct{} // closed when clients are sent away
+	left     chan struct{} // closed when clients are disconnected
 	code     int
 	opened   []string
-	jar      []state.Cookie // what Cookies reads
+	jar      []state.Cookie // the result of Cookies
 	at       string         // the page's URL
-	went     []string       // by Navigate
+	went     []string       // URLs of Navigate
 
-	memory    int64                // what Memory tells
-	loggedOut bool                 // what CheckLogin finds
-	asked     []browser.LoginCheck // what it was asked
+	memory    int64                // the result of Memory
+	loggedOut bool                 // the opposite of CheckLogin's result
+	asked     []browser.LoginCheck // the checks that CheckLogin was given
 
-	found    state.Verification // what Verify and VerifyThawed find
-	compared state.Document     // what VerifyThawed was given
+	found    state.Verification // the result of Verify and VerifyThawed
+	compared state.Document     // the document that VerifyThawed was given
 }
 
 var _ browsers.Chrome = (*fakeChrome)(nil)
 
-// die is a crash, or the end.
+// die ends Chrome, as a crash or an end.
 func (c *fakeChrome) die() { c.over.Do(func() { close(c.done) }) }
 
 func (c *fakeChrome) dead() bool {
@@ -275,8 +275,8 @@ func (c *fakeChrome) Door() mux.Door {
 	return c.door
 }
 
-// Serve holds a client until the test lets it go (Conn.Read returns), it is
-// sent away or Chrome dies.
+// Serve holds a client until the test releases it (Conn.Read returns), it is
+// disconnected, or Chrome dies.
 func (c *fakeChrome) Serve(ctx context.Context, conn Conn, _ string, door mux.Door) error {
 	if err := c.b.step("serve", c); err != nil {
 		return err
@@ -335,28 +335,28 @@ func (c *fakeChrome) Open(_ context.Context, url string) error {
 	return c.gone()
 }
 
-func (c *fakeChrome) Listen(tell func(browser.Happening), _ bool) func() {
+func (c *fakeChrome) Listen(notify func(browser.Happening), _ bool) func() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.listener++
-	c.tell = tell
+	c.notify = notify
 	mine := c.listener
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.listener == mine {
-			c.tell = nil
+			c.notify = nil
 		}
 	}
 }
 
-// happens is something that happens in its pages.
+// happens emits an event of its pages.
 func (c *fakeChrome) happens(kind string, data map[string]any) {
 	c.mu.Lock()
-	tell := c.tell
+	notify := c.notify
 	c.mu.Unlock()
-	if tell != nil {
-		tell(browser.Happening{Kind: kind, Data: data})
+	if notify != nil {
+		notify(browser.Happening{Kind: kind, Data: data})
 	}
 }
 

@@ -21,11 +21,11 @@ import (
 // A save that fails at any step says so, loses nothing, and can be tried again.
 func TestSaveFails(t *testing.T) {
 	broken := fault.New(fault.BrowserFailed, "fake", "broken on purpose")
-	full := fault.New(fault.StoreFull, "fake", "no room")
+	full := fault.New(fault.StoreFull, "fake", "no space")
 	step := func(err error, steps ...string) func(*rig) {
 		return func(r *rig) { r.browsers.fails(err, steps...) }
 	}
-	// lostProfile takes the profile away while Chrome closes.
+	// lostProfile removes the profile while Chrome closes.
 	lostProfile := func(r *rig) {
 		r.browsers.on("close", func(c *fakeChrome) error {
 			return os.Rename(filepath.Join(c.dir.Profile(), profile.Default), filepath.Join(c.dir.Path, "away"))
@@ -36,7 +36,7 @@ func TestSaveFails(t *testing.T) {
 		damage  func(*rig)
 		code    fault.Code
 		says    string
-		reopens bool // Chrome was closed already
+		reopens bool // Chrome had been closed
 	}{
 		"listing":               {filesystem, step(errBroken, "environment"), fault.SaveFailed, "continues", false},
 		"capture":               {filesystem, step(broken, "capture"), fault.BrowserFailed, "continues", false},
@@ -64,10 +64,10 @@ func TestSaveFails(t *testing.T) {
 			a, err := r.End(t.Context(), alice, info.ID, test.request)
 			wantCode(t, err, test.code)
 			if a.Success || a.Deleted || a.Snapshot != nil {
-				t.Errorf("it answers %+v", a)
+				t.Errorf("the answer is %+v", a)
 			}
 			if !strings.Contains(fault.MessageOf(err), test.says) {
-				t.Errorf("it says %q, not %q", fault.MessageOf(err), test.says)
+				t.Errorf("the message is %q, want %q", fault.MessageOf(err), test.says)
 			}
 			r.browsers.works()
 			r.store.FailAt(0, faultstore.Refuse, nil)
@@ -91,15 +91,15 @@ func TestSaveFails(t *testing.T) {
 			if err != nil || d.SnapshotID != old || d.Version != 1 {
 				t.Errorf("default %+v, %v", d, err)
 			}
-			r.holds(old)
+			r.wantSnapshots(old)
 			if _, err := r.Navigate(t.Context(), alice, info.ID, "https://a.example/"); err != nil {
-				t.Errorf("it does not run on: %v", err)
+				t.Errorf("the session does not continue: %v", err)
 			}
 			ended := r.end(alice, info.ID, asDefault)
 			if !ended.Default.Moved || ended.Default.Version != 2 {
 				t.Errorf("default %+v", ended.Default)
 			}
-			r.holds(old, ended.Snapshot.ID)
+			r.wantSnapshots(old, ended.Snapshot.ID)
 			if r.dirs() != 0 {
 				t.Error("the run directory is left")
 			}
@@ -107,8 +107,8 @@ func TestSaveFails(t *testing.T) {
 	}
 }
 
-// What a Chrome that was reopened has lost is told: the session's report is that
-// of the reopening, whatever it was before, and it is verified.
+// A reopened Chrome's losses are reported. The session's report becomes that of the
+// reopening, whatever it was before, and it is verified.
 func TestReopenedIsReported(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -116,9 +116,9 @@ func TestReopenedIsReported(t *testing.T) {
 	wantCode(t, err, fault.NotFound)
 	again := func(doc state.Datadir) {
 		t.Helper()
-		looked := make(chan struct{})
+		proceed := make(chan struct{})
 		r.browsers.on("verify", func(c *fakeChrome) error {
-			<-looked
+			<-proceed
 			c.found.Differences = []state.Difference{{Component: "indexed_db", By: state.ByRestore, Missing: 1}}
 			return nil
 		})
@@ -131,7 +131,7 @@ func TestReopenedIsReported(t *testing.T) {
 			first.Datadir != doc || len(first.Components) != 1 || !strings.Contains(first.Warnings[0], "reopened") {
 			t.Errorf("%+v, %v", first, err)
 		}
-		close(looked)
+		close(proceed)
 		await(t, "verification", func() bool {
 			report, err := r.RestoreReport(t.Context(), alice, id)
 			return err == nil && report.Verification == restore.VerificationMismatch
@@ -154,9 +154,9 @@ func crash(c *fakeChrome) error {
 	return fault.New(fault.BrowserFailed, "fake", "Chrome is gone")
 }
 
-// What was read before Chrome died is not given up for what its dead datadir
-// has.
-func TestWhatWasReadIsLaidDownAgain(t *testing.T) {
+// State that was read before Chrome died is applied again; the dead profile does not
+// replace it.
+func TestReadStateIsAppliedAgain(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	name := r.browsers.last().dir.Name()
@@ -169,8 +169,8 @@ func TestWhatWasReadIsLaidDownAgain(t *testing.T) {
 	}
 }
 
-// The store fails at each of its calls in turn, in each way. Either the end
-// succeeds and the snapshot is whole, or it is told and nothing has changed.
+// The store fails at each of its calls in turn, in each mode. Either the end succeeds and
+// the snapshot is complete, or it returns an error and nothing has changed.
 func TestStoreFailsAnywhere(t *testing.T) {
 	for _, asked := range []request.End{asDefault, {Mode: save.Memory, SaveAsDefault: true, Conflict: save.Keep}} {
 		for mode, as := range map[faultstore.Mode]string{faultstore.Refuse: "refused", faultstore.Lose: "lost", faultstore.Dead: "dead"} {
@@ -195,7 +195,7 @@ func TestStoreFailsAnywhere(t *testing.T) {
 							t.Errorf("%s: status %s", where, r.status(id))
 						}
 						if mode != faultstore.Dead { // a dead store cannot be cleaned up
-							r.holds(current)
+							r.wantSnapshots(current)
 						}
 						a = r.end(alice, id, asked)
 					}
@@ -205,11 +205,11 @@ func TestStoreFailsAnywhere(t *testing.T) {
 					old := current
 					current = a.Snapshot.ID
 					if mode == faultstore.Dead {
-						// Whatever is left besides, the default restores.
+						// Whatever else is left, the default can be restored.
 						r.end(alice, r.create(alice, func(c *request.Create) { fromAlice(c); c.AllowMemory = false }).ID, none)
 						continue
 					}
-					r.holds(old, current)
+					r.wantSnapshots(old, current)
 					if err := r.library.DeleteSnapshot(t.Context(), alice, old); err != nil {
 						t.Fatal(err)
 					}
@@ -219,26 +219,26 @@ func TestStoreFailsAnywhere(t *testing.T) {
 	}
 }
 
-// When Chrome cannot be reopened either, the datadir is kept, the session is
-// in error, resume tries again, and an end saves what is there.
+// If Chrome cannot be reopened either, the user data directory is kept and the session is
+// in error. A resume tries again, and an end saves what is left.
 func TestReopenFails(t *testing.T) {
 	broken := fault.New(fault.BrowserFailed, "fake", "no Chrome")
 	inError := func(t *testing.T) (r *rig, id, old string) {
 		r = newRig(t, nil)
 		_, old = r.saved(alice, asDefault)
 		id = r.create(alice, fromAlice).ID
-		r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit")
+		r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no space"), "Commit")
 		r.browsers.fails(broken, "restored")
 		_, err := r.End(t.Context(), alice, id, asDefault)
 		wantCode(t, err, fault.StoreFull)
 		if !strings.Contains(fault.MessageOf(err), "resume") {
-			t.Errorf("it says %q", fault.MessageOf(err))
+			t.Errorf("the message is %q", fault.MessageOf(err))
 		}
 		if r.status(id) != profiles.StatusError || r.dirs() != 1 {
 			t.Errorf("status %s, %d directories", r.status(id), r.dirs())
 		}
 		r.catalogue.works()
-		r.holds(old)
+		r.wantSnapshots(old)
 		return r, id, old
 	}
 	t.Run("resume", func(t *testing.T) {
@@ -262,10 +262,10 @@ func TestReopenFails(t *testing.T) {
 			t.Errorf("%+v, %v", info, err)
 		}
 		if r.browsers.last().restored.Datadir != state.DatadirCrash {
-			// The Chrome that failed to come up may have had the profile open.
-			t.Errorf("it trusts a datadir that a failed start has touched: %s", r.browsers.last().restored.Datadir)
+			// The Chrome that failed to start may have had the profile open.
+			t.Errorf("the profile counts as %s after a failed start", r.browsers.last().restored.Datadir)
 		}
-		r.holds(old, r.end(alice, id, asDefault).Snapshot.ID)
+		r.wantSnapshots(old, r.end(alice, id, asDefault).Snapshot.ID)
 	})
 	t.Run("end with a save", func(t *testing.T) {
 		r, id, old := inError(t)
@@ -273,7 +273,7 @@ func TestReopenFails(t *testing.T) {
 		if !a.Default.Moved || r.status(id) != profiles.StatusCompleted || r.dirs() != 0 {
 			t.Errorf("%+v, status %s, %d directories", a, r.status(id), r.dirs())
 		}
-		r.holds(old, a.Snapshot.ID)
+		r.wantSnapshots(old, a.Snapshot.ID)
 	})
 	t.Run("end without", func(t *testing.T) {
 		r, id, old := inError(t)
@@ -281,7 +281,7 @@ func TestReopenFails(t *testing.T) {
 		if r.dirs() != 0 {
 			t.Error("the directory is left")
 		}
-		r.holds(old)
+		r.wantSnapshots(old)
 	})
 	t.Run("the daemon stops", func(t *testing.T) {
 		r, id, old := inError(t)
@@ -292,7 +292,7 @@ func TestReopenFails(t *testing.T) {
 		if err != nil || !rescue.Rescue {
 			t.Fatalf("%+v, %v", rescue, err)
 		}
-		r.holds(old, rescue.ID)
+		r.wantSnapshots(old, rescue.ID)
 	})
 	t.Run("the daemon is killed", func(t *testing.T) {
 		r, id, old := inError(t)
@@ -308,11 +308,11 @@ func TestReopenFails(t *testing.T) {
 		if r.dirs() != 0 {
 			t.Error("the directory is left")
 		}
-		r.holds(old, rescue.ID)
+		r.wantSnapshots(old, rescue.ID)
 	})
 }
 
-// Chrome cannot even be ended: the answer says so and nothing is removed.
+// If Chrome cannot even be killed, the error says so and nothing is removed.
 func TestCloseFails(t *testing.T) {
 	r := newRig(t, nil)
 	_, old := r.saved(alice, asDefault)
@@ -325,9 +325,9 @@ func TestCloseFails(t *testing.T) {
 	}
 	r.browsers.works()
 	r.browsers.last().die()
-	r.holds(old)
+	r.wantSnapshots(old)
 	if _, err := r.Resume(t.Context(), alice, id); err != nil {
 		t.Fatal(err)
 	}
-	r.holds(old, r.end(alice, id, filesystem).Snapshot.ID)
+	r.wantSnapshots(old, r.end(alice, id, filesystem).Snapshot.ID)
 }

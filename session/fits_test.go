@@ -13,8 +13,8 @@ import (
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
 
-// What a restore would refuse is refused by the save, while Chrome is open.
-func TestWhatDoesNotFitIsNotSaved(t *testing.T) {
+// A save refuses what a restore would refuse, while Chrome is still open.
+func TestTooLargeStateIsNotSaved(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Unpack = snapshot.Limits{Entries: 1 << 20, Bytes: 1} })
 	id := r.create(alice, nil).ID
 	_, err := r.End(t.Context(), alice, id, asDefault)
@@ -31,8 +31,8 @@ func TestWhatDoesNotFitIsNotSaved(t *testing.T) {
 	r.end(alice, id, none) // a stop could not save it either
 }
 
-// A save of some origins copies the profile first, so it needs the room twice.
-func TestRoomOfASelection(t *testing.T) {
+// A save of some origins copies the profile first, so it needs twice the space.
+func TestSpaceForASelection(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	files, err := profile.Select(t.Context(), r.browsers.last().dir.Profile())
@@ -45,10 +45,10 @@ func TestRoomOfASelection(t *testing.T) {
 	r.end(alice, id, filesystem)
 }
 
-// A session that was paused when a save failed is paused still where Chrome
-// lives on, and runs where Chrome was reopened.
+// If a save fails, a paused session stays paused if its Chrome lives on, and runs if its
+// Chrome was reopened.
 func TestPausedWhenASaveFails(t *testing.T) {
-	full := fault.New(fault.StoreFull, "fake", "no room")
+	full := fault.New(fault.StoreFull, "fake", "no space")
 	for name, test := range map[string]struct {
 		breaks func(*rig)
 		again  string

@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/session/queue"
 )
 
-// Pause marks a session paused: its Chrome is frozen while no client is
-// attached, and the idle limit stands still.
+// Pause marks a session as paused. Its Chrome is frozen while no client is connected, and
+// the idle limit does not apply.
 func (s *Service) Pause(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error) {
 	a := answer.Acknowledged{Success: true, Status: "paused", Message: "the session is paused"}
 	l, err := s.running(ctx, c, id, access.Drive)
@@ -33,7 +33,7 @@ func (s *Service) Pause(ctx context.Context, c access.Caller, id string) (answer
 		l.paused = true
 		l.freeze(func(err error) {
 			if err == nil {
-				err = l.usable() // an ending has begun
+				err = l.usable() // an ending may have begun
 			}
 			if err != nil {
 				l.paused = false
@@ -42,72 +42,72 @@ func (s *Service) Pause(ctx context.Context, c access.Caller, id string) (answer
 			}
 			l.setStatus(profiles.StatusPaused, profiles.Reason{})
 			l.runs.Record(events.Paused, nil)
-			l.records.After(func() { reply(nil) })
+			l.recordQueue.After(func() { reply(nil) })
 		})
 	})
 	if err == nil && already {
-		a.Status, a.Message = "already_paused", "the session is paused already"
+		a.Status, a.Message = "already_paused", "the session is already paused"
 	}
 	s.deps.Journal.Flush(ctx, id)
 	return a, err
 }
 
-// still reports whether Chrome is to be frozen: that of a paused session that nobody
-// looks at.
-func (l *live) still() bool {
+// shouldFreeze reports whether Chrome is to be frozen: the session is paused and not in
+// use.
+func (l *liveSession) shouldFreeze() bool {
 	return l.paused && !l.busy() && l.checkpoint == nil && l.usable() == nil
 }
 
-// settleFreeze freezes Chrome where that is to be.
-func (l *live) settleFreeze() {
-	if !l.still() {
+// freezeIfUnused freezes Chrome if the session is paused and not in use.
+func (l *liveSession) freezeIfUnused() {
+	if !l.shouldFreeze() {
 		return
 	}
 	l.freeze(func(err error) {
 		if err != nil {
-			l.svc.deps.Log.Error("a paused session could not be frozen again", "session", l.id, "error", err)
+			l.svc.deps.Log.Error("cannot freeze a paused session again; its Chrome keeps running", "session", l.id, "error", err)
 		}
 	})
 }
 
-// freeze freezes Chrome, if that is still to be when its turn comes.
-func (l *live) freeze(end func(error)) {
-	l.power.Add(queue.Task{
+// freeze freezes Chrome, if the session is still to be frozen when the task's turn comes.
+func (l *liveSession) freeze(end func(error)) {
+	l.freezeQueue.Add(queue.Task{
 		Begin: func() (func(context.Context) error, error) {
-			if !l.still() {
+			if !l.shouldFreeze() {
 				return nil, nil
 			}
-			l.awake = false
+			l.thawed = false
 			return l.chrome.Freeze, nil
 		},
 		End: end,
 	})
 }
 
-// thaw lets a frozen Chrome run, and clients come to it; it is not for a session
-// that is being ended.
-func (l *live) thaw(end func(error)) {
-	l.power.Add(queue.Task{
+// thaw thaws Chrome so that clients can use it. It fails for a session that is being
+// ended.
+func (l *liveSession) thaw(end func(error)) {
+	l.freezeQueue.Add(queue.Task{
 		Begin: func() (func(context.Context) error, error) {
-			if err := l.usable(); err != nil || l.awake {
+			if err := l.usable(); err != nil || l.thawed {
 				return nil, err
 			}
 			return l.chrome.Thaw, nil
 		},
 		End: func(err error) {
 			if err == nil {
-				l.awake = true
+				l.thawed = true
 			}
 			end(err)
 		},
 	})
 }
 
-// whenPaused calls end when a pause that is under way has ended, with an error if it
-// failed.
-func (l *live) whenPaused(end func(error)) {
-	l.power.After(func() {
-		l.records.After(func() {
+// whenPaused calls end when a pause that is under way has ended, with an error if the
+// pause failed.
+func (l *liveSession) whenPaused(end func(error)) {
+	l.freezeQueue.After(func() {
+		l.recordQueue.After(func() {
 			if l.paused {
 				end(nil)
 				return

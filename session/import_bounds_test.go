@@ -23,7 +23,7 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// endless is a body without an end, that begins as an archive does.
+// endless is a body without an end that begins like an archive.
 type endless struct{ n int64 }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -31,10 +31,10 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// An upload that is too large by its own word, or that there is no room for, is
-// refused before it is read; one that does not say how large it is, before it has
-// filled the disk. Nothing is left of it.
-func TestImportNeedsRoom(t *testing.T) {
+// An upload is refused before it is read if its declared size is too large or exceeds the
+// free space. One without a declared size is refused before it fills the disk. Nothing is
+// left of it.
+func TestImportNeedsSpace(t *testing.T) {
 	r := newRig(t, nil)
 	r.watched.Store = memstore.New(2*snapshot.MaxKept, time.Now)
 	_, err := r.Import(t.Context(), alice, importer.Request{Format: library.FormatDatadir, Size: 3 * snapshot.MaxKept}, unread{t})
@@ -49,7 +49,7 @@ func TestImportNeedsRoom(t *testing.T) {
 	}
 }
 
-// slow is an upload that has begun and does not end before its pipe is closed.
+// slow starts an upload that does not end before its pipe is closed.
 func (r *rig) slow(c access.Caller) (end func() error) {
 	r.t.Helper()
 	body, to := io.Pipe()
@@ -59,7 +59,7 @@ func (r *rig) slow(c access.Caller) (end func() error) {
 		outcome <- err
 		_ = body.Close()
 	}()
-	if _, err := io.WriteString(to, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n"); err != nil { // it is being read
+	if _, err := io.WriteString(to, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n"); err != nil { // the upload is being read
 		r.t.Fatal(err)
 	}
 	return func() error {
@@ -68,15 +68,14 @@ func (r *rig) slow(c access.Caller) (end func() error) {
 	}
 }
 
-// An upload that takes its time keeps nobody else from importing: only those that
-// have arrived take turns.
+// A slow upload does not delay other imports. Only complete uploads take turns.
 func TestSlowUploadsTakeNoTurn(t *testing.T) {
 	r := newRig(t, nil)
 	var ends []func() error
 	for range importer.MaxImports {
 		ends = append(ends, r.slow(alice), r.slow(bob))
 	}
-	r.imports(alice, importer.Request{Format: library.FormatNetscape}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
+	r.importFile(alice, importer.Request{Format: library.FormatNetscape}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
 	for _, end := range ends {
 		if err := end(); err != nil {
 			t.Error(err)
@@ -84,9 +83,9 @@ func TestSlowUploadsTakeNoTurn(t *testing.T) {
 	}
 }
 
-// Only so many imports are on their way at once; another one is told to come back,
-// and is taken when one has ended.
-func TestImportsAreFew(t *testing.T) {
+// The number of concurrent imports is bounded. A further one is refused, and accepted
+// when one has ended.
+func TestConcurrentImportsAreBounded(t *testing.T) {
 	r := newRig(t, nil)
 	refused := func(c access.Caller) {
 		t.Helper()
@@ -113,7 +112,7 @@ func TestImportsAreFew(t *testing.T) {
 		}
 	}
 	ends = nil
-	for user := range importer.MaxUploads { // every place is free again
+	for user := range importer.MaxUploads { // every slot is free again
 		ends = append(ends, r.slow(access.Caller{KeyID: bob.KeyID, UserID: fmt.Sprint("user-", user%importer.MaxUserUploads), Rights: bob.Rights}))
 	}
 	for _, end := range ends {

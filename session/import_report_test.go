@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	_ "modernc.org/sqlite" // makes the databases of a profile
+	_ "modernc.org/sqlite" // creates the databases of a profile
 
 	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
@@ -17,7 +17,7 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// databaseOf makes an SQLite file with statements and gives its bytes.
+// databaseOf runs statements in a new SQLite file and returns its bytes.
 func databaseOf(t *testing.T, statements string) string {
 	t.Helper()
 	at := filepath.Join(t.TempDir(), "db")
@@ -41,9 +41,9 @@ func databaseOf(t *testing.T, statements string) string {
 const jarOf = `CREATE TABLE cookies (host_key, top_frame_site_key DEFAULT '', has_cross_site_ancestor DEFAULT 0, name DEFAULT 'n', value DEFAULT 'v', encrypted_value DEFAULT x'',
 	path DEFAULT '/', expires_utc DEFAULT 0, is_persistent DEFAULT 0, is_secure DEFAULT 0, is_httponly DEFAULT 0, priority DEFAULT 1, samesite DEFAULT -1, source_scheme DEFAULT 2, source_port DEFAULT 443);`
 
-// A profile that nobody read over CDP is counted once: what the document took
-// from its files has no second line for the files, what only a keyring opens is
-// part of its line, and tabs that only Chrome can read are not called none.
+// A profile that was not read over CDP is counted once. What the document took from its
+// files has no second line. Cookies that only a keyring decrypts are part of their line.
+// Tabs that only Chrome can read are not counted as none.
 func TestImportDesktopReport(t *testing.T) {
 	const prefs = `{"profile":{"exit_type":"Normal"}}`
 	for name, test := range map[string]struct {
@@ -54,12 +54,12 @@ func TestImportDesktopReport(t *testing.T) {
 		"a keyring's": {"INSERT INTO cookies (host_key, encrypted_value) VALUES ('.a.example', x'763131'), ('a.example', x''), ('b.example', x'763131')", 2},
 	} {
 		r := newRig(t, nil)
-		a := r.imports(alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", prefs, "Default/Sessions/Session_1", "SNSS", "Default/Cookies", databaseOf(t, jarOf+test.rows)))
+		a := r.importFile(alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", prefs, "Default/Sessions/Session_1", "SNSS", "Default/Cookies", databaseOf(t, jarOf+test.rows)))
 		seen, saved, dropped := map[string]bool{}, 0, 0
 		for _, line := range a.Snapshot.Components {
 			at := line.Name + " " + line.Origin
 			if seen[at] {
-				t.Errorf("%s: there twice: %+v", name, line)
+				t.Errorf("%s: counted twice: %+v", name, line)
 			}
 			seen[at] = true
 			switch line.Name {
@@ -77,8 +77,8 @@ func TestImportDesktopReport(t *testing.T) {
 	}
 }
 
-// A file of very many sites gets a short report, whose sums are exact, at the
-// import and at the restore; that most of it was lost stands in front.
+// A file of very many sites gets a short report with exact sums, at the import and at the
+// restore. A warning says first that most of it was lost.
 func TestReportsOfManySites(t *testing.T) {
 	r := newRig(t, nil)
 	var file strings.Builder
@@ -87,7 +87,7 @@ func TestReportsOfManySites(t *testing.T) {
 		fmt.Fprintf(&file, "s%d.example\tFALSE\t/\tFALSE\t0\t__Host-sid\tv\n", i)
 		fmt.Fprintf(&file, "s%d.example\tFALSE\t/\tFALSE\t0\t__Secure-sid\tv\n", i)
 	}
-	a := r.imports(alice, importer.Request{Format: library.FormatNetscape}, file.String())
+	a := r.importFile(alice, importer.Request{Format: library.FormatNetscape}, file.String())
 	saved, dropped := 0, 0
 	for _, line := range a.Snapshot.Components {
 		saved, dropped = saved+line.Saved, dropped+line.Dropped
@@ -109,6 +109,6 @@ func TestReportsOfManySites(t *testing.T) {
 		dropped -= n.Count
 	}
 	if dropped != 0 {
-		t.Errorf("an export tells of %d fewer cookies than were lost: %+v", dropped, out.NotCarried)
+		t.Errorf("an export reports %d too few lost cookies: %+v", dropped, out.NotCarried)
 	}
 }

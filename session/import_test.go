@@ -24,7 +24,7 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Storage finds one item of localStorage in each origin, and no cookie.
+// Storage returns one item of localStorage for each origin, and no cookie.
 func (c *fakeChrome) Storage(_ context.Context, origins []string) (browser.Storage, error) {
 	found := browser.Storage{Cookies: []state.Cookie{}}
 	for _, origin := range origins {
@@ -34,7 +34,7 @@ func (c *fakeChrome) Storage(_ context.Context, origins []string) (browser.Stora
 	return found, c.b.step("storage", c)
 }
 
-// keeper may read secrets too.
+// keeper may also read secrets.
 var keeper = access.Caller{KeyID: "key-k", UserID: "alice", Rights: []access.Right{access.RightUse, access.RightSecrets}}
 
 const storageStateFile = `{"cookies":[{"name":"sid","value":"s3cret","domain":"a.example","path":"/","expires":-1,"httpOnly":true,"secure":true,"sameSite":"Lax"}],
@@ -65,7 +65,7 @@ func tarOf(t *testing.T, files ...string) string {
 	return out.String()
 }
 
-func (r *rig) imports(c access.Caller, x importer.Request, body string) importer.Answer {
+func (r *rig) importFile(c access.Caller, x importer.Request, body string) importer.Answer {
 	r.t.Helper()
 	a, err := r.Import(r.t.Context(), c, x, strings.NewReader(body))
 	if err != nil {
@@ -74,11 +74,11 @@ func (r *rig) imports(c access.Caller, x importer.Request, body string) importer
 	return a
 }
 
-// An import is a snapshot of an ended session of its own, can be the default,
-// and restores without a profile; what was left out is in its report.
+// An import is a snapshot of its own ended session. It can become the default, and it
+// restores without a profile. Its report lists what was left out.
 func TestImportState(t *testing.T) {
 	r := newRig(t, nil)
-	a := r.imports(alice, importer.Request{Format: library.FormatPlaywright, Label: "from a test", SaveAsDefault: true}, storageStateFile)
+	a := r.importFile(alice, importer.Request{Format: library.FormatPlaywright, Label: "from a test", SaveAsDefault: true}, storageStateFile)
 	if a.Default == nil || !a.Default.Moved || a.Default.Version != 1 || a.Snapshot.Datadir != "none" || a.Snapshot.Label != "from a test" {
 		t.Errorf("%+v %+v", a.Snapshot, a.Default)
 	}
@@ -93,9 +93,9 @@ func TestImportState(t *testing.T) {
 	}
 	info, err := r.Get(t.Context(), alice, a.Snapshot.SessionID)
 	if err != nil || info.Status != profiles.StatusCompleted || info.Reason.Code != profiles.ReasonImported || info.UserID != "alice" {
-		t.Errorf("its session: %+v, %v", info, err)
+		t.Errorf("session of the import: %+v, %v", info, err)
 	}
-	r.holds(a.Snapshot.ID)
+	r.wantSnapshots(a.Snapshot.ID)
 	s := r.create(alice, func(c *request.Create) { c.FromDefaultOf = "alice" })
 	doc := r.browsers.last().restored
 	if s.Restored.Datadir != state.DatadirNone || len(doc.Cookies) != 1 || doc.Cookies[0].Value != "s3cret" || !doc.Complete {
@@ -104,14 +104,14 @@ func TestImportState(t *testing.T) {
 	if r.dirs() != 1 {
 		t.Errorf("%d run directories", r.dirs())
 	}
-	again := r.imports(alice, importer.Request{Format: library.FormatNetscape, SaveAsDefault: true, Conflict: save.Overwrite}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
+	again := r.importFile(alice, importer.Request{Format: library.FormatNetscape, SaveAsDefault: true, Conflict: save.Overwrite}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
 	if again.Default == nil || !again.Default.Moved || again.Default.Version != 2 {
-		t.Errorf("a second one: %+v", again.Default)
+		t.Errorf("second import: %+v", again.Default)
 	}
 }
 
-// A desktop profile is found whatever lies above it; locks, caches and what
-// is beside it stay behind, by name.
+// A desktop profile is found below any folders. Locks, caches and other folders are left
+// out, and the report names them.
 func TestImportDesktop(t *testing.T) {
 	const prefs = `{"profile":{"exit_type":"Normal"},"extensions":{"last_chrome_version":"139.0.1.2"}}`
 	for name, test := range map[string]struct {
@@ -132,7 +132,7 @@ func TestImportDesktop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
 			test.x.Format = library.FormatDatadir
-			a := r.imports(alice, test.x, tarOf(t, test.files...))
+			a := r.importFile(alice, test.x, tarOf(t, test.files...))
 			if a.Snapshot.Datadir != test.datadir || a.Snapshot.Chrome != test.chrome {
 				t.Errorf("%+v", a.Snapshot)
 			}
@@ -180,14 +180,14 @@ func TestImportRefused(t *testing.T) {
 		"nothing for all":   {alice, importer.Request{Format: library.FormatPuppeteer, SaveAsDefault: true}, "[]", fault.InvalidImport, "save_as_default"},
 		"another profile":   {alice, importer.Request{Format: library.FormatDatadir, Profile: "Profile 9"}, tarOf(t, "Default/Preferences", "{}"), fault.InvalidImport, "it has Default"},
 		"bad preferences":   {alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", "[]"), fault.InvalidImport, "preferences are not JSON"},
-		"a way out":         {alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", "{}", "../evil", "x"), fault.InvalidImport, "clean relative path"},
+		"path traversal":    {alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", "{}", "../evil", "x"), fault.InvalidImport, "clean relative path"},
 		"a link":            {alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", "{}", "Default/Bookmarks", "-> /etc/passwd"), fault.InvalidImport, "neither a file nor a folder"},
 		"no document":       {alice, importer.Request{Format: library.FormatStasis}, tarOf(t, "Default/Preferences", "{}"), fault.InvalidImport, "has no state.json"},
 		"no JSON":           {alice, importer.Request{Format: library.FormatStasis}, ours("{"), fault.InvalidImport, "state.json: is not JSON"},
 		"mistyped":          {alice, importer.Request{Format: library.FormatStasis}, ours(`{"cookies":[{"name":7}]}`), fault.InvalidImport, "state.json: cookies"},
 		"another version":   {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"9"}`), fault.Unsupported, "schema_version"},
 		"a flag's text":     {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"proxy":{"server":"http://1.2.3.4:1 --x,;http=foo"}}}`), fault.InvalidImport, "overrides.proxy.server"},
-		"a way out in TZ":   {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"timezone":"../../../etc/passwd"}}`), fault.InvalidImport, "overrides.timezone"},
+		"traversal in TZ":   {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"timezone":"../../../etc/passwd"}}`), fault.InvalidImport, "overrides.timezone"},
 		"a huge viewport":   {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"viewport":{"width":1000000000,"height":-4}}}`), fault.InvalidImport, "overrides.viewport.width"},
 		"a locale's path":   {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"locale":"../../x"}}`), fault.InvalidImport, "overrides.locale"},
 		"Host":              {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"extra_headers":{"Host":"x"}}}`), fault.InvalidImport, "overrides.extra_headers.Host"},
@@ -207,9 +207,9 @@ func TestImportRefused(t *testing.T) {
 	}
 	r.catalogue.fails(errBroken, "Commit")
 	if _, err := r.Import(t.Context(), alice, importer.Request{Format: library.FormatPlaywright}, strings.NewReader(storageStateFile)); err == nil {
-		t.Error("imported without a commit")
+		t.Error("the import succeeded without a commit")
 	}
-	r.holds()
+	r.wantSnapshots()
 	if r.dirs() != 0 {
 		t.Errorf("%d run directories", r.dirs())
 	}
@@ -218,11 +218,11 @@ func TestImportRefused(t *testing.T) {
 	}
 }
 
-// What goes out needs the right to secrets, and is whole; an archive that
-// goes out comes in again as it was.
+// An export needs the right to secrets and is complete. An exported archive is imported
+// unchanged.
 func TestExport(t *testing.T) {
 	r := newRig(t, nil)
-	a := r.imports(alice, importer.Request{Format: library.FormatPlaywright, SaveAsDefault: true}, storageStateFile)
+	a := r.importFile(alice, importer.Request{Format: library.FormatPlaywright, SaveAsDefault: true}, storageStateFile)
 	id := a.Snapshot.ID
 	_, err := r.library.State(t.Context(), alice, id, library.Export{Format: library.FormatPlaywright})
 	wantCode(t, err, fault.Forbidden)
@@ -245,7 +245,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("not carried:\n%s", diff)
 	}
 	if len(r.browsers.all()) != 0 {
-		t.Error("a Chrome was started for it")
+		t.Error("the export started a Chrome")
 	}
 	out, err = r.library.State(t.Context(), keeper, id, library.Export{Format: library.FormatPlaywright, IndexedDB: true})
 	if err != nil || !strings.Contains(string(out.Body), `"indexedDB"`) || !strings.Contains(string(out.Body), `"read"`) {
@@ -271,7 +271,7 @@ func TestExport(t *testing.T) {
 	if err := archive.Close(); err != nil {
 		t.Error(err)
 	}
-	b := r.imports(bob, importer.Request{Format: library.FormatStasis}, string(whole))
+	b := r.importFile(bob, importer.Request{Format: library.FormatStasis}, string(whole))
 	stranger.UserID = "bob"
 	first, err := r.library.State(t.Context(), keeper, id, library.Export{Format: library.FormatStasis})
 	if err != nil {
@@ -283,11 +283,11 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// A sealed archive needs the same right. It comes in again where it opens; where it
-// does not, the error names whom it is sealed to, and nothing is stored.
+// A sealed archive needs the same right. It is imported if it can be opened. If not, the
+// error names its recipients and nothing is stored.
 func TestSealedExport(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.imports(alice, importer.Request{Format: library.FormatPlaywright}, storageStateFile).Snapshot.ID
+	id := r.importFile(alice, importer.Request{Format: library.FormatPlaywright}, storageStateFile).Snapshot.ID
 	_, err := r.library.SealedArchive(t.Context(), alice, id, nil)
 	wantCode(t, err, fault.Forbidden)
 	_, err = r.library.SealedArchive(t.Context(), keeper, id, []string{"age1x"})
@@ -315,7 +315,7 @@ func TestSealedExport(t *testing.T) {
 		}
 		wantCode(t, err, fault.InvalidImport)
 		if !strings.Contains(fault.MessageOf(err), to) {
-			t.Errorf("the error names no recipient: %v", err)
+			t.Errorf("the error does not name the recipients: %v", err)
 		}
 	}
 }

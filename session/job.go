@@ -5,16 +5,16 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// partialEnvironment is why a default does not move to what a session saves that
-// was given only some origins.
+// partialEnvironment is the reason why a default does not move to a save of a session
+// that was given only some origins.
 const partialEnvironment = "partial_environment"
 
 // job decides what an ending does with the environment.
-func (l *live) job(e ending) save.Job {
+func (l *liveSession) job(e ending) save.Job {
 	j := save.Job{Session: l.rec, Dir: l.dir, Chrome: l.chrome, Document: l.doc, Used: l.used, Options: l.options(), Partial: l.partial, RestoredAt: l.restoredAt,
 		Mode: save.Filesystem, Status: profiles.StatusTerminated}
 	switch e.cause {
-	case causeAsked:
+	case causeRequested:
 		j.Mode, j.Status, j.Origins = e.request.Mode, profiles.StatusCompleted, e.request.Origins
 		if e.request.SaveAsDefault {
 			j.Move = l.moveFrom(e.request.Conflict)
@@ -27,13 +27,13 @@ func (l *live) job(e ending) save.Job {
 		j.Reason, j.Rescue = profiles.ReasonShutdown.With("shutdown"), true
 	case causeCrash:
 		j.Status, j.Reason, j.Rescue, j.Dead = profiles.StatusError, e.reason, true, true
-		j.Restart, j.CrashUntold = e.restart, l.untold
+		j.Restart, j.CrashUntold = e.restart, l.crashUnreported
 	}
 	switch {
-	case l.request.ReadOnly, e.cause != causeAsked && l.request.DiscardOnEnd:
+	case l.request.ReadOnly, e.cause != causeRequested && l.request.DiscardOnEnd:
 		j.Mode = save.None
 	case l.request.Persist && !j.Dead:
-		// However it ends, it is saved and the default moves.
+		// However the session ends, it is saved and the default moves.
 		j.Rescue = false
 		if j.Mode == save.None {
 			j.Mode = save.Filesystem
@@ -42,15 +42,16 @@ func (l *live) job(e ending) save.Job {
 			j.Move = l.moveFrom(save.Keep)
 		}
 	}
-	// What it was not given would be gone from the default. Who selects anew at
-	// the end means that.
+	// The default would lose the origins that the session was not given. A caller that
+	// selects origins at the end accepts that.
 	if j.Move != nil && j.Partial && j.Origins.All() {
 		j.Move, j.NotMoved = nil, partialEnvironment
 	}
 	return j
 }
 
-// moveFrom moves the default from where the session began, or moved it itself.
-func (l *live) moveFrom(c save.Conflict) *profiles.Move {
+// moveFrom returns the move of the default from the version the session began with, or
+// has moved it to.
+func (l *liveSession) moveFrom(c save.Conflict) *profiles.Move {
 	return &profiles.Move{From: l.rec.BaseVersion, Overwrite: c == save.Overwrite, Fresh: l.rec.BaseSnapshotID == ""}
 }

@@ -22,69 +22,69 @@ import (
 // recordDeadline bounds how long the catalogue may take for one write of a session.
 const recordDeadline = 30 * time.Second
 
-// live is a running session. One goroutine, run, owns everything below the
-// line; others reach it through ask and askAndWait. It changes memory only. What takes
-// long runs beside it and reports back: endings, checkpoints, reopenings, and the
-// tasks of two queues.
-type live struct {
+// liveSession is a running session. One goroutine, run, owns everything below the line;
+// other goroutines reach it through ask and askAndWait. That goroutine changes memory
+// only. Slow work runs on other goroutines and reports back: endings, checkpoints,
+// reopenings, and the tasks of two queues.
+type liveSession struct {
 	svc        *Service
 	id         string
 	rights     *access.LiveSession
-	restoredAt time.Time         // when the snapshot that it began with was in place; zero: it began empty
-	installed  []state.Extension // that it has, restored and named ones
-	// partial: what it was restored from, or what it was given of it, has only
-	// some origins, and is not the default as it was.
+	restoredAt time.Time         // when the snapshot it began with was restored; zero: it began empty
+	installed  []state.Extension // its extensions, restored and named ones
+	// partial reports that the session has only some origins of its environment, so it
+	// differs from the default.
 	partial bool
 
 	calls        chan func()
 	finished     chan save.Ended
 	checkpointed chan save.Checkpointed
 	reopened     chan reopened
-	left         chan struct{} // a token when the last client has left; for autosave
-	turn         chan struct{} // full while a checkpoint is under way, or asks to be
+	disconnected chan struct{} // holds a token after the last client has disconnected; for autosave
+	turn         chan struct{} // full while a checkpoint is under way or requested
 	done         chan struct{} // closed when the session is no longer live
 
 	// ---
-	rec       profiles.Session
-	request   request.Create
-	dir       *browser.Dir
-	chrome    browsers.Chrome // nil in the state error, when Chrome could not be reopened
-	doc       state.Document  // with a nil chrome: what was read of it last
-	report    *restore.Report
-	clients   int
-	inFlight  int             // calls that use the browser
-	lent      context.Context // of those calls: ends when an ending begins
-	takeBack  context.CancelCauseFunc
-	paused    bool
-	awake     bool // Chrome runs, and clients may come to it, as far as is known
-	restarted bool
-	crashes   []time.Time // of late, that its Chrome was started again after
-	untold    bool        // a crash that webhooks were not told of
-	used      bool        // something may have changed since the last save
-	runs      *run.Runs
-	ending    *ending
-	over      bool // the session has ended; what the queues still have is finished
-	// checkpoint and reopening are under way. The ending waits for them.
-	checkpoint *checkpointing
-	reopening  *reopening
-	power      *queue.Queue     // freezes and thaws Chrome
-	records    *queue.Queue     // writes to the catalogue
-	replica    *save.Replica    // of the last checkpoint; nil while one is under way
-	auto       *autosave.Status // nil: no automatic ones are asked for
-	idle       *time.Timer
-	lifetime   *time.Timer
+	rec             profiles.Session
+	request         request.Create
+	dir             *browser.Dir
+	chrome          browsers.Chrome // nil in status error, when Chrome could not be reopened
+	doc             state.Document  // with a nil chrome: what was last read of it
+	report          *restore.Report
+	clients         int
+	inFlight        int             // calls that use the browser now
+	useCtx          context.Context // the context of those calls; ends when an ending begins
+	cancelUse       context.CancelCauseFunc
+	paused          bool
+	thawed          bool // Chrome is known to run, so that clients may use it
+	restarted       bool
+	crashes         []time.Time // recent crashes after which Chrome was started again
+	crashUnreported bool        // webhooks were not notified of a crash
+	used            bool        // the browser was used since the last save
+	runs            *run.Runs
+	ending          *ending
+	ended           bool // the session has ended; run only finishes the queues
+	// checkpoint and reopening are under way unless nil. An ending waits for them.
+	checkpoint  *checkpointing
+	reopening   *reopening
+	freezeQueue *queue.Queue     // freezes and thaws Chrome
+	recordQueue *queue.Queue     // writes to the catalogue
+	replica     *save.Replica    // of the last checkpoint; nil while one is under way
+	auto        *autosave.Status // nil: automatic checkpoints were not requested
+	idle        *time.Timer
+	lifetime    *time.Timer
 }
 
-func newLive(s *Service, rec profiles.Session, r request.Create, up restore.Started) *live {
-	l := &live{svc: s, id: rec.ID, rights: access.NewLiveSession(rec.ID, rec.UserID, rec.KeyID),
+func newLiveSession(s *Service, rec profiles.Session, r request.Create, up restore.Started) *liveSession {
+	l := &liveSession{svc: s, id: rec.ID, rights: access.NewLiveSession(rec.ID, rec.UserID, rec.KeyID),
 		calls: make(chan func()), finished: make(chan save.Ended), done: make(chan struct{}), runs: run.New(rec.ID, s.deps.Journal),
-		// Nobody may be there to take it: the daemon may stop meanwhile.
-		checkpointed: make(chan save.Checkpointed, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), left: make(chan struct{}, 1),
-		awake: true, power: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), records: queue.New(s.ctx, recordDeadline, s.work.Go),
+		// Buffered, because run may have ended when the daemon stops.
+		checkpointed: make(chan save.Checkpointed, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), disconnected: make(chan struct{}, 1),
+		thawed: true, freezeQueue: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), recordQueue: queue.New(s.ctx, recordDeadline, s.work.Go),
 		rec: rec, request: r, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
 	l.request.Overrides, l.installed, l.partial = up.Overrides, up.Extensions, up.Partial
-	l.lent, l.takeBack = context.WithCancelCause(s.ctx)
+	l.useCtx, l.cancelUse = context.WithCancelCause(s.ctx)
 	if r.AutoSave != nil {
 		l.auto = &autosave.Status{Settings: *r.AutoSave}
 	}
@@ -94,14 +94,14 @@ func newLive(s *Service, rec profiles.Session, r request.Create, up restore.Star
 	return l
 }
 
-// options are those of a Chrome that takes over within the session: what was open then
-// is to be open again, whatever the create wanted of an earlier one.
-func (l *live) options() browser.Options {
+// options returns the options of a Chrome that replaces the session's Chrome. Its tabs
+// are always reopened, whatever the create said of the first Chrome.
+func (l *liveSession) options() browser.Options {
 	return browser.Options{Engine: l.request.Engine, RestoreTabs: true, Overrides: l.request.Overrides, Passkeys: l.request.Passkeys, Extensions: l.installed}
 }
 
-// start begins the session's first run, and what goes on beside it.
-func (l *live) start(up restore.Started) {
+// start begins the session's first run and its background work.
+func (l *liveSession) start(up restore.Started) {
 	l.beginRun()
 	l.svc.work.Go(l.run)
 	if slices.Contains(l.request.Record, RecordScreenshot) {
@@ -116,27 +116,27 @@ func (l *live) start(up restore.Started) {
 }
 
 // run is the session's goroutine.
-func (l *live) run() {
+func (l *liveSession) run() {
 	defer close(l.done)
-	defer func() { l.takeBack(nil) }()
+	defer func() { l.cancelUse(nil) }()
 	defer l.idle.Stop()
 	defer l.lifetime.Stop()
-	for !l.over || l.power.Len() > 0 || l.records.Len() > 0 {
+	for !l.ended || l.freezeQueue.Len() > 0 || l.recordQueue.Len() > 0 {
 		var gone, stopped <-chan struct{}
 		if l.ending == nil && l.chrome != nil {
 			gone = l.chrome.Done()
 		}
-		if l.ending == nil && l.reopening == nil && l.power.Len() == 0 && l.records.Len() == 0 {
+		if l.ending == nil && l.reopening == nil && l.freezeQueue.Len() == 0 && l.recordQueue.Len() == 0 {
 			stopped = l.svc.ctx.Done()
 		}
 		calls := l.calls
-		if l.over {
+		if l.ended {
 			calls = nil
 		}
 		select {
 		case call := <-calls:
 			select {
-			case <-gone: // who was told so, and asks at once, is not told that it runs
+			case <-gone: // after a crash is reported, status must not say "running"
 				l.crash()
 			default:
 			}
@@ -155,47 +155,47 @@ func (l *live) run() {
 			l.finishCheckpoint(c)
 		case r := <-l.reopened:
 			l.finishReopening(r)
-		case err := <-l.power.Reports():
-			l.power.Finish(err)
-		case err := <-l.records.Reports():
-			l.records.Finish(err)
+		case err := <-l.freezeQueue.Reports():
+			l.freezeQueue.Finish(err)
+		case err := <-l.recordQueue.Reports():
+			l.recordQueue.Finish(err)
 		case e := <-l.finished:
 			l.finish(e)
 		case <-stopped:
-			l.leave()
+			l.stopUnsaved()
 			return
 		}
 	}
 }
 
-// leave ends Chrome unsaved when the daemon must stop now. The datadir and the
-// record of a live session stay, for the next start to rescue.
-func (l *live) leave() {
+// stopUnsaved ends Chrome unsaved when the daemon must stop now. The user data directory
+// and the record of the live session stay, so that the next start rescues the session.
+func (l *liveSession) stopUnsaved() {
 	l.svc.forget(l)
 	l.svc.work.Go(l.abandon)
 }
 
-// killDeadline bounds how long a Chrome may take to die when the daemon must stop.
+// killDeadline bounds how long a Chrome may take to end when the daemon must stop.
 const killDeadline = 10 * time.Second
 
-// abandon ends what the session's goroutine has left.
-func (l *live) abandon() {
+// abandon cleans up after the session's goroutine has ended.
+func (l *liveSession) abandon() {
 	ctx, cancel := context.WithTimeout(context.Background(), killDeadline)
 	defer cancel()
 	l.runs.Deafen()
 	if l.chrome != nil {
 		if err := l.chrome.Kill(ctx); err != nil {
-			l.svc.deps.Log.Error("a Chrome could not be ended", "session", l.id, "error", err)
+			l.svc.deps.Log.Error("cannot end a Chrome; the next start of the daemon ends it", "session", l.id, "error", err)
 		}
 	}
-	l.runs.Leave(ctx) // last: a catalogue that does not answer holds nothing up
+	l.runs.Leave(ctx) // last, because the catalogue may not answer
 	l.svc.saver.DropReplica(l.replica)
 }
 
-// ask runs f on the session's goroutine and returns its error; a session that
-// has ended meanwhile is session_not_running. f changes memory only, so it is
-// waited for once it has begun; ctx bounds the time until then.
-func (l *live) ask(ctx context.Context, f func() error) error {
+// ask runs f on the session's goroutine and returns its error. If the session has ended
+// meanwhile, the error is session_not_running. f changes memory only, so ask waits for it
+// once it has begun; ctx bounds the time until then.
+func (l *liveSession) ask(ctx context.Context, f func() error) error {
 	answer := make(chan error, 1)
 	select {
 	case l.calls <- func() { answer <- f() }:
@@ -208,8 +208,8 @@ func (l *live) ask(ctx context.Context, f func() error) error {
 }
 
 // askAndWait runs f on the session's goroutine and waits until f, or a task that f has
-// added, calls reply. When ctx ends first, what was begun goes on.
-func (l *live) askAndWait(ctx context.Context, f func(reply func(error))) error {
+// added, calls reply. What was begun continues even if ctx ends first.
+func (l *liveSession) askAndWait(ctx context.Context, f func(reply func(error))) error {
 	answer := make(chan error, 1)
 	if err := l.ask(ctx, func() error {
 		f(func(err error) { answer <- err })
@@ -226,51 +226,50 @@ func (l *live) askAndWait(ctx context.Context, f func(reply func(error))) error 
 }
 
 func notInTime(ctx context.Context) error {
-	return fault.Wrap(ctx.Err(), fault.Timeout, "session.ask", "the session did not answer in time")
+	return fault.Wrap(ctx.Err(), fault.Timeout, "session.ask", "the session did not answer in time; try again")
 }
 
 func notRunning(id string) error {
 	return fault.New(fault.SessionNotRunning, "session.use", "session %s is not running", id)
 }
 
-// busy reports whether anybody uses the session, on whose account the idle
-// limit does not run.
-func (l *live) busy() bool { return l.clients > 0 || l.inFlight > 0 || l.reopening != nil }
+// busy reports whether the session is in use, so that the idle limit does not apply.
+func (l *liveSession) busy() bool { return l.clients > 0 || l.inFlight > 0 || l.reopening != nil }
 
-// touch starts the idle limit anew.
-func (l *live) touch() { l.idle.Reset(l.request.Idle) }
+// touch restarts the idle limit.
+func (l *liveSession) touch() { l.idle.Reset(l.request.Idle) }
 
-// use lends the browser to a call. The call runs outside the session's
-// goroutine, so that a slow page holds nobody else up. A paused session thaws
-// for as long as the call takes. A call that is under way when the session is
-// ended is given up: the Chrome may be parked, and another session's next.
-func (l *live) use(ctx context.Context, do func(context.Context, browsers.Chrome) error) error {
-	chrome, lent, giveBack, err := l.borrow(ctx)
+// use lends the browser to a call. The call runs outside the session's goroutine, so that
+// a slow page delays no other call. A paused session is thawed for the time of the call.
+// When the session ends, the call is cancelled, because the Chrome may be parked and
+// become another session's.
+func (l *liveSession) use(ctx context.Context, do func(context.Context, browsers.Chrome) error) error {
+	chrome, useCtx, giveBack, err := l.borrow(ctx)
 	if err != nil {
 		return err
 	}
 	defer giveBack()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(lent, cancel)()
+	defer context.AfterFunc(useCtx, cancel)()
 	err = do(ctx, chrome)
-	if err != nil && lent.Err() != nil {
-		return save.TakenBack(lent, err, "session.use")
+	if err != nil && useCtx.Err() != nil {
+		return save.TakenBack(useCtx, err, "session.use")
 	}
 	return err
 }
 
-// borrow gives the browser, awake, to one that calls giveBack when it is done. lent
+// borrow returns the browser, thawed. The caller calls giveBack when it is done. useCtx
 // ends when an ending takes the browser back.
-func (l *live) borrow(ctx context.Context) (chrome browsers.Chrome, lent context.Context, giveBack func(), err error) {
+func (l *liveSession) borrow(ctx context.Context) (chrome browsers.Chrome, useCtx context.Context, giveBack func(), err error) {
 	l.awaitRestart(ctx)
 	taken := false
 	giveBack = func() {
-		// A session that has ended meanwhile has nothing to be told.
+		// If the session has ended meanwhile, there is nothing to update.
 		_ = l.ask(context.WithoutCancel(ctx), func() error {
 			l.inFlight--
 			l.touch()
-			l.settleFreeze()
+			l.freezeIfUnused()
 			return nil
 		})
 	}
@@ -279,7 +278,7 @@ func (l *live) borrow(ctx context.Context) (chrome browsers.Chrome, lent context
 			reply(err)
 			return
 		}
-		chrome, lent, taken = l.chrome, l.lent, true
+		chrome, useCtx, taken = l.chrome, l.useCtx, true
 		l.inFlight++
 		l.used = true
 		l.thaw(reply)
@@ -287,5 +286,5 @@ func (l *live) borrow(ctx context.Context) (chrome browsers.Chrome, lent context
 	if err != nil && taken {
 		giveBack()
 	}
-	return chrome, lent, giveBack, err
+	return chrome, useCtx, giveBack, err
 }

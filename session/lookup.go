@@ -15,8 +15,8 @@ import (
 	"github.com/stasisd/stasis/session/inspect"
 )
 
-// Lookup gives the packages beside this one what they need of sessions. Its methods
-// are safe for concurrent use.
+// Lookup gives other packages what they need of sessions. Its methods are safe for
+// concurrent use.
 type Lookup struct{ s *Service }
 
 var (
@@ -28,16 +28,16 @@ var (
 	_ inspect.Sessions    = Lookup{}
 )
 
-// Lookup is the sessions of a Service, for the packages that it does not import.
+// Lookup returns the sessions of a Service, for packages that it does not import.
 func (s *Service) Lookup() Lookup { return Lookup{s} }
 
-// Record is a session's record, if the caller may do something with it.
+// Record returns a session's record if the caller has permission p for it.
 func (l Lookup) Record(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error) {
 	return l.s.inspector.Record(ctx, c, id, p)
 }
 
-// Report records an event in the run of a user's live session and waits until it is
-// on disk.
+// Report records an event in the run of a user's live session and waits until it is on
+// disk.
 func (l Lookup) Report(ctx context.Context, userID, id, event string, data events.Fields) {
 	session := l.s.sessions.Find(id)
 	if session == nil || session.rights.UserID != userID {
@@ -51,25 +51,23 @@ func (l Lookup) Report(ctx context.Context, userID, id, event string, data event
 	l.s.deps.Journal.Flush(ctx, id)
 }
 
-// Describe is a session as it is now, and whether an agent follows it.
+// Describe returns a session as it is now, and whether an agent follows it.
 func (l Lookup) Describe(ctx context.Context, c access.Caller, id string) (profiles.Session, bool, error) {
 	info, err := l.s.inspector.Get(ctx, c, id)
 	return info.Session, info.HasAgent, err
 }
 
-// WithDir calls do with the run directory of a live session, for a caller that may
-// drive it.
+// WithDir calls do with the run directory of a live session, if the caller may drive it.
 func (l Lookup) WithDir(ctx context.Context, c access.Caller, id string, do func(context.Context, *browser.Dir) error) error {
 	return l.lend(ctx, c, id, access.Drive, func(ctx context.Context, chrome browsers.Chrome) error { return do(ctx, chrome.Dir()) })
 }
 
-// Lend calls do with the browser of a live session, for a caller that has the
-// permission.
+// Lend calls do with the browser of a live session, if the caller has permission p.
 func (l Lookup) Lend(ctx context.Context, c access.Caller, id string, p access.Permission, do func(context.Context, drive.Chrome) error) error {
 	return l.lend(ctx, c, id, p, func(ctx context.Context, chrome browsers.Chrome) error { return do(ctx, chrome) })
 }
 
-// callDeadline bounds a call that a browser is lent to.
+// callDeadline bounds a call that borrows a browser.
 const callDeadline = 30 * time.Second
 
 func (l Lookup) lend(ctx context.Context, c access.Caller, id string, p access.Permission, do func(context.Context, browsers.Chrome) error) error {
@@ -82,25 +80,24 @@ func (l Lookup) lend(ctx context.Context, c access.Caller, id string, p access.P
 	return session.use(ctx, do)
 }
 
-// Running is a live session, for a caller that may drive it.
+// Running returns a live session if the caller may drive it.
 func (l Lookup) Running(ctx context.Context, c access.Caller, id string) (agent.Live, error) {
 	session, err := l.s.running(ctx, c, id, access.Drive)
 	if err != nil {
 		return nil, err
 	}
-	return driven{session}, nil
+	return agentAdapter{session}, nil
 }
 
-// Live is the live session of an ID; nil where there is none.
+// Live returns the live session with an ID, or nil.
 func (l Lookup) Live(id string) agent.Live {
 	if session := l.s.sessions.Find(id); session != nil {
-		return driven{session}
+		return agentAdapter{session}
 	}
 	return nil
 }
 
-// Rights is the live session of an ID, as far as it is decided who may do what with it;
-// nil where there is none.
+// Rights returns what access checks need of the live session with an ID, or nil.
 func (l Lookup) Rights(id string) *access.LiveSession {
 	if session := l.s.sessions.Find(id); session != nil {
 		return session.rights
@@ -108,7 +105,7 @@ func (l Lookup) Rights(id string) *access.LiveSession {
 	return nil
 }
 
-// Find is the live session of an ID, to be described; nil where there is none.
+// Find returns the live session with an ID, to describe it, or nil.
 func (l Lookup) Find(id string) inspect.Live {
 	if session := l.s.sessions.Find(id); session != nil {
 		return session
@@ -116,8 +113,9 @@ func (l Lookup) Find(id string) inspect.Live {
 	return nil
 }
 
-// Rescuing reports whether what a killed daemon left of a session is being saved.
+// Rescuing reports whether the data that a killed daemon left of a session is being
+// saved.
 func (l Lookup) Rescuing(id string) bool { return l.s.rescues.Has(id) }
 
-// AwaitRescue waits while what a killed daemon left of a session is being saved.
+// AwaitRescue waits while the data that a killed daemon left of a session is being saved.
 func (l Lookup) AwaitRescue(ctx context.Context, id string) error { return l.s.rescues.Await(ctx, id) }

@@ -12,8 +12,8 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// talk is a session's conversation, each message as "type content".
-func (r *rig) talk(id string, after int64, whole bool) (all []string, talk agent.Conversation) {
+// conversation returns a session's conversation, each message as "type content".
+func (r *rig) conversation(id string, after int64, whole bool) (all []string, talk agent.Conversation) {
 	r.t.Helper()
 	talk, err := r.Messages(r.t.Context(), admin, id, after, whole)
 	if err != nil {
@@ -25,7 +25,7 @@ func (r *rig) talk(id string, after int64, whole bool) (all []string, talk agent
 	return all, talk
 }
 
-// follow attaches an agent; what it gives lets it go.
+// follow attaches an agent; the returned function detaches it.
 func (r *rig) follow(id string) (leave func()) {
 	r.t.Helper()
 	feed, err := r.Follow(r.t.Context(), alice, id, events.FollowRequest{})
@@ -35,8 +35,9 @@ func (r *rig) follow(id string) (leave func()) {
 	return feed.Close
 }
 
-// A message for an agent needs one; one with a type is recorded whoever is there,
-// moves how the task stands, and is an event of the run. All of it outlives the session.
+// A message for an agent needs an agent. A message with a type is always recorded,
+// changes the task's state, and is an event of the run. All of it is kept after the
+// session's end.
 func TestMessages(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -56,11 +57,11 @@ func TestMessages(t *testing.T) {
 	}
 	say(agent.MessageRequest{Content: "Go", StartURL: "https://a.example/"}, fault.NoAgentAttached)
 	if went := r.browsers.last().went; len(went) > 0 {
-		t.Errorf("it went to %s, and nobody was there to be asked", went)
+		t.Errorf("the tab navigated to %s without an agent", went)
 	}
 	leave := r.follow(id)
-	if _, talk := r.talk(id, 0, false); !talk.HasAgent {
-		t.Error("a follower is no agent")
+	if _, talk := r.conversation(id, 0, false); !talk.HasAgent {
+		t.Error("a follower does not count as an agent")
 	}
 	is("ready", "running")
 	say(agent.MessageRequest{Content: "Go, with token=hunter2", StartURL: "https://a.example/?code=abc"}, "")
@@ -69,8 +70,8 @@ func TestMessages(t *testing.T) {
 	}
 	is("running", "running")
 	leave()
-	if _, talk := r.talk(id, 0, false); talk.HasAgent {
-		t.Error("who has gone is an agent still")
+	if _, talk := r.conversation(id, 0, false); talk.HasAgent {
+		t.Error("an agent that has disconnected still counts")
 	}
 	say(agent.MessageRequest{Type: "QUESTION", Content: "Which?"}, "")
 	is("waiting_for_input", "waiting_for_input")
@@ -100,7 +101,7 @@ func TestMessages(t *testing.T) {
 	is("error", "error")
 
 	long := "LOG " + strings.Repeat("x", 20<<10)
-	got, talk := r.talk(id, 0, false)
+	got, talk := r.conversation(id, 0, false)
 	want := []string{"USER Go, with token=***", "QUESTION Which?", "ERROR no", long, "ERROR it went away"}
 	if diff := cmp.Diff(want, got); diff != "" || talk.More || talk.HasAgent || talk.Status.Status != "error" {
 		t.Errorf("%+v (-want +got):\n%s", talk.Status, diff)
@@ -108,26 +109,26 @@ func TestMessages(t *testing.T) {
 	if got := string(talk.Messages[0].Metadata); got != `{"start_url":"https://a.example/?code=***"}` || string(talk.Messages[1].Metadata) != `{}` {
 		t.Errorf("metadata %s, %s", got, talk.Messages[1].Metadata)
 	}
-	got, talk = r.talk(id, 0, true)
+	got, talk = r.conversation(id, 0, true)
 	if got[0] != "USER Go, with token=hunter2" || !strings.Contains(string(talk.Messages[0].Metadata), "code=abc") {
 		t.Errorf("whole: %s, %s", got[0], talk.Messages[0].Metadata)
 	}
-	if got, _ := r.talk(id, 3, false); len(got) != 2 || got[0] != long {
+	if got, _ := r.conversation(id, 3, false); len(got) != 2 || got[0] != long {
 		t.Errorf("after 3: %d", len(got))
 	}
 	_, err = r.Messages(t.Context(), alice, id, 0, true)
 	wantCode(t, err, fault.Forbidden)
 	_, err = r.Messages(t.Context(), bob, id, 0, false)
 	wantCode(t, err, fault.SessionNotFound)
-	r.records(id, "1 completed (asked): started message message paused resumed message message ended")
+	r.wantHistory(id, "1 completed (asked): started message message paused resumed message message ended")
 	runs, _ := r.Runs(t.Context(), alice, id)
 	page, err := r.RunEvents(t.Context(), alice, id, runs[0].ID, 6, 1, false)
 	if err != nil || len(page.Events) != 1 || len(page.Events[0].Data) < 20<<10 {
-		t.Errorf("a long message is not whole among the events: %v", err)
+		t.Errorf("a long message is truncated in the events: %v", err)
 	}
 }
 
-// A cancel ends a task that is going on, which its agent hears; the session runs on.
+// A cancel ends a running task and notifies its agent. The session continues.
 func TestCancel(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -140,7 +141,7 @@ func TestCancel(t *testing.T) {
 		if rec, _ := r.catalogue.Session(t.Context(), id); rec.Execution != execution {
 			t.Errorf("the task is %q, want %q", rec.Execution, execution)
 		}
-		r.records(id, "1 running (): started"+recorded)
+		r.wantHistory(id, "1 running (): started"+recorded)
 	}
 	cancel(false, "", "")
 	leave := r.follow(id)

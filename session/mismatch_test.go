@@ -13,8 +13,8 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// A start says that catalogue, store and keys do not belong together, and goes on.
-func TestAStartTellsOfAMismatch(t *testing.T) {
+// A start logs that catalogue, store and keys do not match, and continues.
+func TestStartLogsMismatch(t *testing.T) {
 	r := newRig(t, nil)
 	r.saved(alice, filesystem)
 	if err := r.Close(t.Context()); err != nil {
@@ -31,22 +31,22 @@ func TestAStartTellsOfAMismatch(t *testing.T) {
 		if err := recovered(t.Context(), next); err != nil {
 			t.Fatal(err)
 		}
-		if err := next.Close(t.Context()); err != nil { // its work writes to the log too
+		if err := next.Close(t.Context()); err != nil { // its background work also writes to the log
 			t.Fatal(err)
 		}
-		told := log.String()
-		// The janitor may say that it was stopped; what to do is said of a mismatch alone.
-		if want == "" && (strings.Contains(told, " do=") || strings.Contains(told, "belong together")) {
-			t.Errorf("it says %s", told)
+		logged := log.String()
+		// The janitor may log that it was stopped. Only a mismatch logs what to do.
+		if want == "" && (strings.Contains(logged, " do=") || strings.Contains(logged, "belong together")) {
+			t.Errorf("the log is %s", logged)
 		}
-		if !strings.Contains(told, want) {
-			t.Errorf("no %q in %s", want, told)
+		if !strings.Contains(logged, want) {
+			t.Errorf("no %q in %s", want, logged)
 		}
 	}
 }
 
-// The way back from a lost catalogue: an archive is imported as it lies in the store.
-func TestAnArchiveOfTheStoreIsImported(t *testing.T) {
+// After the loss of a catalogue, an archive is imported as it is in the store.
+func TestImportArchiveFromStore(t *testing.T) {
 	r := newRig(t, nil)
 	_, snap := r.saved(alice, filesystem)
 	row, err := r.catalogue.Snapshot(t.Context(), snap)

@@ -27,9 +27,9 @@ func (r *rig) note(c access.Caller, id string, d agent.NoteData) agent.Note {
 	return n
 }
 
-// A session's notes go into what it saves, whichever way, and come back with it,
-// whichever way; its first own note goes on from them.
-func TestNotesGoWithTheEnvironment(t *testing.T) {
+// A session's notes are part of every kind of save and of every kind of restore. The
+// session's first own note builds on them.
+func TestNotesAreSavedAndRestored(t *testing.T) {
 	for name, x := range map[string]struct {
 		save   request.End
 		engine string
@@ -48,8 +48,8 @@ func TestNotesGoWithTheEnvironment(t *testing.T) {
 			id := create("").ID
 			_, err := r.SessionNotes(t.Context(), alice, id)
 			wantCode(t, err, fault.NoteNotFound)
-			r.note(admin, id, agent.NoteData{KeyDecisions: []string{"one"}, OpenTasks: []string{"task"}}) // alice's: it is her session
-			r.records(id, "1 running (): started note")
+			r.note(admin, id, agent.NoteData{KeyDecisions: []string{"one"}, OpenTasks: []string{"task"}}) // alice's, because it is her session
+			r.wantHistory(id, "1 running (): started note")
 			r.end(alice, id, x.save)
 
 			has := func(id, of string, decisions ...string) {
@@ -65,7 +65,7 @@ func TestNotesGoWithTheEnvironment(t *testing.T) {
 				t.Fatalf("restored %+v with %+v", info.Restored, n)
 			}
 			has(second, id, "one")
-			r.end(alice, second, x.save) // it has none of its own
+			r.end(alice, second, x.save) // it has no own notes
 			third := create(second).ID
 			has(third, id, "one")
 			r.note(alice, third, agent.NoteData{KeyDecisions: []string{"two", "one"}})
@@ -74,7 +74,7 @@ func TestNotesGoWithTheEnvironment(t *testing.T) {
 			fourth := create(third).ID
 			has(fourth, third, "one", "two")
 
-			// Over a save that cost the session its Chrome.
+			// Also after a failed save that cost the session its Chrome.
 			if x.save.Mode == save.Filesystem {
 				r.catalogue.fails(errBroken, "Commit")
 				_, err = r.End(t.Context(), alice, fourth, x.save)
@@ -88,21 +88,21 @@ func TestNotesGoWithTheEnvironment(t *testing.T) {
 	}
 }
 
-// What stands by has the notes too, and a rescue takes them along.
+// A standby has the notes too, and so has a rescue.
 func TestNotesOfStandbysAndRescues(t *testing.T) {
-	r := standingBy(t, nil)
+	r := newStandbyRig(t, nil)
 	id := r.create(alice, nil).ID
 	r.note(alice, id, agent.NoteData{KeyDecisions: []string{"one"}})
 	r.end(alice, id, asDefault)
-	r.asks(alice, 1)
-	r.stand(1)
+	r.requestStandbys(alice, 1)
+	r.awaitStandbys(1)
 	standby := r.create(alice, fromAlice)
 	if n := standby.Restored.Notes; standby.Restored.Path != restore.PathStandby || n == nil || n.SessionID != id {
-		t.Errorf("%s brought %+v", standby.Restored.Path, n)
+		t.Errorf("%s restored %+v", standby.Restored.Path, n)
 	}
 	r.end(alice, standby.ID, none)
-	r.asks(alice, 0)
-	r.stand(0)
+	r.requestStandbys(alice, 0)
+	r.awaitStandbys(0)
 
 	second := r.create(alice, func(c *request.Create) { c.FromSession = id }).ID
 	r.kill()
@@ -115,14 +115,14 @@ func TestNotesOfStandbysAndRescues(t *testing.T) {
 	}
 }
 
-// The report of a Chrome that was started again after a crash has the session's newest
-// note, its own and not what it was restored with.
+// After a restart, the report has the session's newest note, not the one it was restored
+// with.
 func TestNotesOfARestart(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, onCrash).ID
 	for _, decision := range []string{"one", "two"} {
 		r.note(alice, id, agent.NoteData{KeyDecisions: []string{decision}})
-		r.crashes(id)
+		r.crashChrome(id)
 		info, err := r.Get(t.Context(), alice, id)
 		if err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ func TestNotesOfARestart(t *testing.T) {
 	}
 }
 
-// A note alone makes a checkpoint of what else has not changed.
+// A new note makes a checkpoint differ even if nothing else has changed.
 func TestNoteIsAChange(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -155,7 +155,7 @@ func TestNoteIsAChange(t *testing.T) {
 	}
 }
 
-// dataOf is what agents noted, of the notes in a restore report.
+// dataOf returns the notes of agents in a restore report.
 func dataOf(t *testing.T, n *restore.Notes) (data agent.NoteData) {
 	t.Helper()
 	if err := json.Unmarshal(n.Data, &data); err != nil {

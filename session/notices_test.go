@@ -16,11 +16,10 @@ import (
 
 const hookURL = "https://hooks.example/"
 
-func hooked(c *request.Create) { c.WebhookURL = hookURL }
+func withWebhook(c *request.Create) { c.WebhookURL = hookURL }
 
-// told are the events that went to a URL, oldest first, each with the status
-// that the session had.
-func (r *rig) toldTo(url string) []string {
+// sentTo returns the events sent to a URL, oldest first, each with the session's status.
+func (r *rig) sentTo(url string) []string {
 	r.t.Helper()
 	page, _, err := r.catalogue.DeliveryPage(r.t.Context(), profiles.DeliveryFilter{Operator: true})
 	if err != nil {
@@ -50,21 +49,21 @@ func (r *rig) toldTo(url string) []string {
 	return all
 }
 
-func (r *rig) tells(url string, want ...string) {
+func (r *rig) wantSent(url string, want ...string) {
 	r.t.Helper()
-	if diff := cmp.Diff(want, r.toldTo(url)); diff != "" {
-		r.t.Errorf("-want +told:\n%s", diff)
+	if diff := cmp.Diff(want, r.sentTo(url)); diff != "" {
+		r.t.Errorf("-want +sent:\n%s", diff)
 	}
 }
 
-// What becomes of a session is told as it was after each change, to its own
+// Each change of a session is sent as it was after the change, to the session's own
 // webhook and to the daemon's.
 func TestWebhooksOfASession(t *testing.T) {
 	r := newRig(t, nil)
 	r.hookURL = "https://operator.example/"
 	r.Service = r.daemon(nil)
 	ctx := t.Context()
-	info := r.create(alice, hooked)
+	info := r.create(alice, withWebhook)
 	if !info.HasAgent {
 		t.Error("a session with a webhook has no agent")
 	}
@@ -80,8 +79,8 @@ func TestWebhooksOfASession(t *testing.T) {
 	r.end(alice, info.ID, filesystem)
 	want := []string{"session.created ready", "session.status_changed paused", "session.status_changed ready", "session.saved ready",
 		"session.saved completed", "session.status_changed completed", "session.deleted completed"}
-	r.tells(hookURL, want...)
-	r.tells("https://operator.example/", want...)
+	r.wantSent(hookURL, want...)
+	r.wantSent("https://operator.example/", want...)
 
 	own, _, err := r.deliveries.Deliveries(ctx, alice, "", 0, "")
 	if err != nil || len(own) != len(want) {
@@ -112,34 +111,34 @@ func TestWebhooksOfASession(t *testing.T) {
 
 func TestWebhooksOfOtherEnds(t *testing.T) {
 	r := newRig(t, nil)
-	r.create(bob, nil) // nobody is told of it
-	id := r.create(alice, hooked).ID
+	r.create(bob, nil) // it has no webhook
+	id := r.create(alice, withWebhook).ID
 	r.browsers.last().die()
 	await(t, "the session has ended", func() bool { return r.sessions.Find(id) == nil })
-	r.tells(hookURL, "session.created ready", "session.status_changed error", "session.crashed error",
+	r.wantSent(hookURL, "session.created ready", "session.status_changed error", "session.crashed error",
 		"session.saved error", "session.status_changed error", "session.deleted error")
 }
 
-// A session that lives again is told as before.
+// A resumed session notifies its webhook as before.
 func TestWebhooksOfAResumedSession(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, hooked).ID
+	id := r.create(alice, withWebhook).ID
 	r.end(alice, id, filesystem)
-	before := len(r.toldTo(hookURL))
+	before := len(r.sentTo(hookURL))
 	if _, err := r.Resume(t.Context(), alice, id); err != nil {
 		t.Fatal(err)
 	}
 	r.end(alice, id, none)
-	if got := strings.Join(r.toldTo(hookURL)[before:], ", "); got != "session.status_changed ready, session.status_changed completed, session.deleted completed" {
-		t.Errorf("told %q", got)
+	if got := strings.Join(r.sentTo(hookURL)[before:], ", "); got != "session.status_changed ready, session.status_changed completed, session.deleted completed" {
+		t.Errorf("sent %q", got)
 	}
 }
 
-// A task is told of when it stands otherwise than before.
+// A webhook is notified of a task when the task's state changes.
 func TestWebhooksOfATask(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
-	id := r.create(alice, hooked).ID
+	id := r.create(alice, withWebhook).ID
 	for _, kind := range []string{"LOG", "THOUGHT", "QUESTION", "USER", "DONE", "LOG", "ERROR", "LOG"} {
 		if _, err := r.Send(ctx, alice, id, agent.MessageRequest{Type: kind, Content: "secret words"}); err != nil {
 			t.Fatal(err)
@@ -148,32 +147,32 @@ func TestWebhooksOfATask(t *testing.T) {
 	if _, err := r.Cancel(ctx, alice, id); err != nil {
 		t.Fatal(err)
 	}
-	r.tells(hookURL, "session.created ready", "task.started ready", "task.waiting_for_input ready", "task.message ready", "task.finished ready",
+	r.wantSent(hookURL, "session.created ready", "task.started ready", "task.waiting_for_input ready", "task.message ready", "task.finished ready",
 		"task.started ready", "task.error ready", "task.started ready", "task.finished ready")
 }
 
-// An agent that is told by webhook is one that a message without a type can be for.
+// A webhook counts as an agent for a message without a type.
 func TestWebhookIsAnAgent(t *testing.T) {
 	r := newRig(t, nil)
-	deaf, heard := r.create(alice, nil).ID, r.create(alice, hooked).ID
-	_, err := r.Send(t.Context(), alice, deaf, agent.MessageRequest{Content: "go on"})
+	plain, notified := r.create(alice, nil).ID, r.create(alice, withWebhook).ID
+	_, err := r.Send(t.Context(), alice, plain, agent.MessageRequest{Content: "go on"})
 	wantCode(t, err, fault.NoAgentAttached)
-	if _, err := r.Send(t.Context(), alice, heard, agent.MessageRequest{Content: "go on"}); err != nil {
+	if _, err := r.Send(t.Context(), alice, notified, agent.MessageRequest{Content: "go on"}); err != nil {
 		t.Fatal(err)
 	}
-	r.tells(hookURL, "session.created ready", "task.started ready", "task.message ready")
+	r.wantSent(hookURL, "session.created ready", "task.started ready", "task.message ready")
 }
 
-// A crash that the session outlives is told as one, and nothing as its end.
-func TestWebhookOfACrashThatIsMended(t *testing.T) {
+// A crash that the session survives is sent as a crash. No end is sent.
+func TestWebhookOfASurvivedCrash(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, func(c *request.Create) { hooked(c); onCrash(c) }).ID
-	r.crashes(id)
-	r.tells(hookURL, "session.created ready", "session.status_changed error", "session.crashed error", "session.status_changed ready")
+	id := r.create(alice, func(c *request.Create) { withWebhook(c); onCrash(c) }).ID
+	r.crashChrome(id)
+	r.wantSent(hookURL, "session.created ready", "session.status_changed error", "session.crashed error", "session.status_changed ready")
 }
 
-// A crash is told although what it left cannot be saved, and not again with the
-// session's end. Where it could not be told at once, it is with what is told next.
+// A crash is sent even if its data cannot be saved, and not again with the session's end.
+// If it could not be sent at once, it is sent with the next event.
 func TestWebhookOfACrashThatCannotBeSaved(t *testing.T) {
 	for name, failing := range map[string]struct {
 		methods []string
@@ -186,11 +185,11 @@ func TestWebhookOfACrashThatCannotBeSaved(t *testing.T) {
 	} {
 		r := newRig(t, nil)
 		ctx := t.Context()
-		id := r.create(alice, hooked).ID
-		r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), failing.methods...)
+		id := r.create(alice, withWebhook).ID
+		r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no space"), failing.methods...)
 		r.browsers.on("kill", func(*fakeChrome) error {
 			if failing.methods[len(failing.methods)-1] == "UpdateSession" {
-				r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit")
+				r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no space"), "Commit")
 			}
 			return nil
 		})
@@ -201,54 +200,55 @@ func TestWebhookOfACrashThatCannotBeSaved(t *testing.T) {
 		})
 		r.catalogue.works()
 		r.end(alice, id, none)
-		if diff := cmp.Diff(failing.want, r.toldTo(hookURL)); diff != "" {
-			t.Errorf("%s, -want +told:\n%s", name, diff)
+		if diff := cmp.Diff(failing.want, r.sentTo(hookURL)); diff != "" {
+			t.Errorf("%s, -want +sent:\n%s", name, diff)
 		}
 	}
 }
 
-// One that could not be told before is told with the end that it comes to.
+// A crash that could not be sent before is sent with the end of the session.
 func TestWebhookOfACrashWithItsEnd(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, hooked).ID
+	id := r.create(alice, withWebhook).ID
 	r.catalogue.fails(errBroken, "UpdateSession")
 	r.browsers.last().die()
 	await(t, "the session has ended", func() bool { return r.sessions.Find(id) == nil })
-	r.tells(hookURL, "session.created ready", "session.saved error", "session.status_changed error", "session.crashed error", "session.deleted error")
+	r.wantSent(hookURL, "session.created ready", "session.saved error", "session.status_changed error", "session.crashed error", "session.deleted error")
 }
 
-// An end that was not recorded is not told; what a killed daemon left is told by the next one.
+// An end that was not recorded is not sent. The next daemon sends what a killed daemon
+// left.
 func TestWebhooksOverAKill(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
-	id := r.create(alice, hooked).ID
+	id := r.create(alice, withWebhook).ID
 	r.catalogue.fails(errBroken, "EndSession")
 	if _, err := r.End(ctx, alice, id, none); err == nil {
-		t.Fatal("it ended")
+		t.Fatal("the session ended")
 	}
-	r.tells(hookURL, "session.created ready")
+	r.wantSent(hookURL, "session.created ready")
 	r.kill()
 	r.Service = r.daemon(nil)
 	if err := recovered(ctx, r.Service); err != nil {
 		t.Fatal(err)
 	}
-	r.tells(hookURL, "session.created ready", "session.status_changed error", "session.saved terminated", "session.status_changed terminated", "session.deleted terminated")
+	r.wantSent(hookURL, "session.created ready", "session.status_changed error", "session.saved terminated", "session.status_changed terminated", "session.deleted terminated")
 }
 
-// A login that is over is told once, until it was good again.
+// An expired login is sent once, until it was good again.
 func TestWebhookOfAnExpiredLogin(t *testing.T) {
 	r := newRig(t, nil)
 	r.setCheck(false)
-	id := r.create(alice, hooked).ID
+	id := r.create(alice, withWebhook).ID
 	r.end(alice, id, asDefault)
-	before := len(r.toldTo(hookURL))
+	before := len(r.sentTo(hookURL))
 	for _, found := range []bool{true, false, false, true, false} {
 		r.browsers.on("check", func(c *fakeChrome) error { c.loggedOut = !found; return nil })
 		if _, err := r.CheckDefault(t.Context(), alice, "alice"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := strings.Join(r.toldTo(hookURL)[before:], ", "); got != "user.login_expired completed, user.login_expired completed" {
-		t.Errorf("told %q", got)
+	if got := strings.Join(r.sentTo(hookURL)[before:], ", "); got != "user.login_expired completed, user.login_expired completed" {
+		t.Errorf("sent %q", got)
 	}
 }

@@ -18,8 +18,8 @@ import (
 
 var memoryDefault = request.End{Mode: save.Memory, SaveAsDefault: true, Conflict: save.Keep}
 
-// A memory snapshot is one ID with two ways back: the parked Chrome, once, and
-// its copy for all others, with the reason told.
+// A memory snapshot has one ID and two restore paths: the parked Chrome, once, and its
+// files for all others, with the reason in the report.
 func TestMemory(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -31,7 +31,7 @@ func TestMemory(t *testing.T) {
 	if chrome.dead() || !chrome.Frozen() || r.Counts() != (Counts{Parked: 1}) || r.dirs() != 1 {
 		t.Errorf("dead %t, frozen %t, %+v, %d directories", chrome.dead(), chrome.Frozen(), r.Counts(), r.dirs())
 	}
-	r.holds(a.Snapshot.ID)
+	r.wantSnapshots(a.Snapshot.ID)
 
 	first := r.create(alice, fromAlice)
 	if p := first.Restored; p.Path != restore.PathParked || p.Mode != "memory" || p.RequestedMode != "memory" || p.FallbackReason != "" ||
@@ -49,31 +49,31 @@ func TestMemory(t *testing.T) {
 	if doc := r.browsers.last().restored; doc.Datadir != state.DatadirLive || !doc.Complete {
 		t.Errorf("restored from %s, complete %t", doc.Datadir, doc.Complete)
 	}
-	// And on from there: what the thawed one is saved to is another snapshot.
+	// The thawed session is saved to another snapshot.
 	next := r.end(alice, first.ID, memoryDefault)
 	if !next.Default.Moved {
 		t.Errorf("%+v", next.Default)
 	}
 	r.end(alice, second.ID, none)
-	r.holds(a.Snapshot.ID, next.Snapshot.ID)
+	r.wantSnapshots(a.Snapshot.ID, next.Snapshot.ID)
 }
 
-// A thawed Chrome is looked at too, after the answer: against what was read of it
-// before it was frozen, and what it lost meanwhile is told.
+// A thawed Chrome is verified too, after the answer, against what was read before it was
+// frozen. What it lost is reported.
 func TestThawedIsVerified(t *testing.T) {
 	r := newRig(t, nil)
 	_, snap := r.saved(alice, memory)
 	chrome := r.browsers.last()
-	looked := make(chan struct{})
-	r.browsers.on("verify", func(*fakeChrome) error { <-looked; return nil })
+	proceed := make(chan struct{})
+	r.browsers.on("verify", func(*fakeChrome) error { <-proceed; return nil })
 	expired := state.Component{Name: state.ComponentCookies, Origin: "a.example", Saved: 1, Expired: 1}
 	dead := state.Difference{Component: state.ComponentTabs, By: state.ByRestore, Missing: 1, Names: []string{"https://a.example/"}}
 	chrome.found = state.Verification{Components: []state.Component{expired}, Differences: []state.Difference{dead}}
 	info := r.create(alice, func(c *request.Create) { c.FromEnvironment = snap })
 	if p := info.Restored; p.Path != restore.PathParked || p.Verification != restore.VerificationPending || p.Components[0].Restored != 1 {
-		t.Errorf("before it was looked at: %+v", p)
+		t.Errorf("before the verification: %+v", p)
 	}
-	close(looked)
+	close(proceed)
 	var report restore.Report
 	await(t, "verification", func() (over bool) {
 		var err error
@@ -89,9 +89,9 @@ func TestThawedIsVerified(t *testing.T) {
 	}
 }
 
-// A restore that could not be looked at says so: its report would else be
-// pending for ever, without a word.
-func TestUnverifiedIsTold(t *testing.T) {
+// A restore that could not be verified says so. Otherwise its report would stay pending
+// without a reason.
+func TestUnverifiedIsReported(t *testing.T) {
 	r := newRig(t, nil)
 	_, snap := r.saved(alice, filesystem)
 	r.browsers.on("verify", func(*fakeChrome) error { return errors.New("no answer") })
@@ -102,9 +102,9 @@ func TestUnverifiedIsTold(t *testing.T) {
 	})
 }
 
-// Whatever became of the parked Chrome, the copy takes its place and the
-// report says why.
-func TestParkedChromeDoesNotServe(t *testing.T) {
+// Whatever happens to the parked Chrome, the files are restored instead, and the report
+// says why.
+func TestParkedChromeCannotBeUsed(t *testing.T) {
 	for name, test := range map[string]struct {
 		size   int
 		before func(*rig, *fakeChrome)
@@ -128,7 +128,7 @@ func TestParkedChromeDoesNotServe(t *testing.T) {
 				test.before(r, chrome)
 			}
 			if name == "died" {
-				await(t, "the pool hears of it", func() bool { return r.Counts().Parked == 0 && r.dirs() == 0 })
+				await(t, "the pool removes it", func() bool { return r.Counts().Parked == 0 && r.dirs() == 0 })
 			}
 			info := r.create(alice, func(c *request.Create) {
 				c.FromEnvironment = snap
@@ -162,11 +162,11 @@ func TestParkedChromeDoesNotServe(t *testing.T) {
 	})
 }
 
-// Where memory is short, a session that needs a new Chrome gets the memory of
-// parked ones, the oldest first, and of no more than it needs; their files stay.
+// If memory is short, a session that needs a new Chrome gets the memory of parked ones,
+// oldest first, and no more than it needs. Their files stay.
 func TestParkedChromesGiveWay(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Parked.Size = 3 })
-	r.room = func() bool { return !r.short.Load() || r.Counts().Parked < 2 }
+	r.memoryAllows = func() bool { return !r.short.Load() || r.Counts().Parked < 2 }
 	_, one := r.saved(alice, memory)
 	oldest := r.browsers.last()
 	_, two := r.saved(alice, memory)
@@ -177,14 +177,14 @@ func TestParkedChromesGiveWay(t *testing.T) {
 	}
 	for snap, path := range map[string]string{one: restore.PathCold, two: restore.PathParked} {
 		p := r.create(alice, func(c *request.Create) { c.FromEnvironment = snap }).Restored
-		if told := strings.Contains(p.FallbackReason, "memory was short"); p.Path != path || told != (path == restore.PathCold) {
+		if named := strings.Contains(p.FallbackReason, "memory was short"); p.Path != path || named != (path == restore.PathCold) {
 			t.Errorf("%+v", p)
 		}
 	}
-	r.holds(one, two)
+	r.wantSnapshots(one, two)
 }
 
-// A Chrome that takes more memory than parked ones may goes, and its files stay.
+// A Chrome that needs more memory than parked ones may use is ended. Its files stay.
 func TestParkedChromeTooLarge(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Parked.Memory = 100 })
 	id := r.create(alice, nil).ID
@@ -196,25 +196,25 @@ func TestParkedChromeTooLarge(t *testing.T) {
 	}
 }
 
-// A Chrome that is to be parked gives back memory first, while it still can.
-func TestTrimmedBeforeItIsFrozen(t *testing.T) {
+// A Chrome gives memory back before it is parked, while it can still run.
+func TestTrimBeforeFreeze(t *testing.T) {
 	r := newRig(t, nil)
 	var trimmed atomic.Int32
 	r.browsers.on("trim", func(*fakeChrome) error { trimmed.Add(1); return nil })
 	r.browsers.on("freeze", func(*fakeChrome) error {
 		if trimmed.Load() != 1 {
-			t.Errorf("frozen after it was trimmed %d times", trimmed.Load())
+			t.Errorf("Chrome was trimmed %d times before the freeze", trimmed.Load())
 		}
 		return nil
 	})
 	r.saved(alice, memory)
 	r.saved(alice, filesystem)
 	if trimmed.Load() != 1 {
-		t.Error("one that is closed was trimmed")
+		t.Error("a Chrome that is closed was trimmed")
 	}
 }
 
-// A deleted snapshot's parked Chrome goes with it; and the pool's end leaves none.
+// Deleting a snapshot ends its parked Chrome. Close ends all parked Chromes.
 func TestParkedChromesEnd(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Parked = pool.Limits{Size: 3, Age: soon * 1000} })
 	_, one := r.saved(alice, memory)
@@ -232,29 +232,29 @@ func TestParkedChromesEnd(t *testing.T) {
 	if r.dirs() != 0 {
 		t.Errorf("%d directories after Close", r.dirs())
 	}
-	// The copy outlives the daemon.
+	// The files outlive the daemon.
 	next := r.daemon(nil)
-	info, err := next.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromEnvironment = two }))
+	info, err := next.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromEnvironment = two }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p := info.Restored; p.Path != restore.PathCold || !strings.Contains(p.FallbackReason, "daemon") {
 		t.Errorf("%+v", p)
 	}
-	r.holds(two)
+	r.wantSnapshots(two)
 }
 
-// late is a client whose connection takes long enough that the session ends
-// meanwhile; told is what its connection is closed with.
+// late is a client whose connection is so slow that the session ends meanwhile. closed
+// receives its close code.
 type late struct {
 	client
-	told chan int
+	closed chan int
 }
 
-func (l late) Close(code int, _ string) error { l.told <- code; return nil }
+func (l late) Close(code int, _ string) error { l.closed <- code; return nil }
 
-// A client that was let in to a session that then ended does not come to the
-// next session of the same Chrome.
+// A client admitted to a session that then ended does not reach the next session of the
+// same Chrome.
 func TestLateClient(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -267,10 +267,10 @@ func TestLateClient(t *testing.T) {
 	r.end(alice, id, memoryDefault)
 	next := r.create(alice, fromAlice).ID
 	if r.browsers.last() != chrome {
-		t.Fatal("another Chrome serves")
+		t.Fatal("the second session has another Chrome")
 	}
 	close(come)
-	if code := <-c.told; code != mux.CloseSessionEnded {
+	if code := <-c.closed; code != mux.CloseSessionEnded {
 		t.Errorf("closed with %d", code)
 	}
 	if err := <-served; err != nil {

@@ -12,8 +12,8 @@ import (
 
 var someOrigins = state.Selection{Include: []string{"a.example"}}
 
-// A session that was given only some origins does not take the others out of
-// the default, unless its delete selects some itself.
+// A session that was given only some origins does not remove the others from the default,
+// unless its end selects origins itself.
 func TestPartialDefault(t *testing.T) {
 	r := newRig(t, nil)
 	_, old := r.saved(alice, asDefault)
@@ -37,13 +37,13 @@ func TestPartialDefault(t *testing.T) {
 			t.Errorf("%+v, %v", a.Default, err)
 		}
 	})
-	t.Run("what it saved is as partial", func(t *testing.T) {
+	t.Run("its snapshot is partial too", func(t *testing.T) {
 		a := r.end(alice, r.create(alice, func(c *request.Create) { c.FromEnvironment = snap }).ID, insists)
 		if a.Default == nil || a.Default.Moved {
 			t.Errorf("%+v", a.Default)
 		}
 	})
-	t.Run("a rescue of it too", func(t *testing.T) {
+	t.Run("its rescue is partial too", func(t *testing.T) {
 		id := r.create(alice, part).ID
 		r.kill()
 		r.Service = r.daemon(nil)
@@ -58,14 +58,14 @@ func TestPartialDefault(t *testing.T) {
 	if d, err := r.library.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != old {
 		t.Fatalf("the default: %+v, %v", d, err)
 	}
-	t.Run("asked for", func(t *testing.T) {
+	t.Run("selected at the end", func(t *testing.T) {
 		selects := asDefault
 		selects.Origins = someOrigins
 		if a := r.end(alice, r.create(alice, part).ID, selects); a.Default == nil || !a.Default.Moved {
 			t.Fatalf("%+v", a.Default)
 		}
 		if a := r.end(alice, r.create(alice, fromAlice).ID, asDefault); a.Default == nil || !a.Default.Moved {
-			t.Errorf("a default that is partial itself: %+v", a.Default)
+			t.Errorf("a default that is already partial: %+v", a.Default)
 		}
 	})
 }

@@ -14,28 +14,30 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// harm damages the jar in a Chrome's profile.
-func (r *rig) harm(c *fakeChrome) { r.replace(c, "Cookies", strings.Repeat("no database ", 1000)) }
+// damageCookies damages the cookie database in a Chrome's profile.
+func (r *rig) damageCookies(c *fakeChrome) {
+	r.replace(c, "Cookies", strings.Repeat("no database ", 1000))
+}
 
-// Automatic checkpoints with damage in them are told as failures, and take no good
-// one's place; nothing is stored again while nothing changes. The session lives
-// again from the newest good one, and says so.
+// Automatic checkpoints with damage are reported as failures and replace no good one.
+// Nothing is stored again while nothing changes. A resume uses the newest good one and
+// says so.
 func TestAutoSaveDamaged(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, every(5*time.Millisecond, 2)).ID
+	id := r.create(alice, autoSaveEvery(5*time.Millisecond, 2)).ID
 	chrome := r.browsers.last()
-	first := r.newer(id, "")
+	first := r.awaitNewer(id, "")
 	r.rewrite(chrome, "changed")
-	good := r.newer(id, first)
-	r.harm(chrome)
+	good := r.awaitNewer(id, first)
+	r.damageCookies(chrome)
 	await(t, "failures", func() bool { return r.autoSaved(id).Failures > 2 })
-	is, a := r.autos(id), r.autoSaved(id)
+	is, a := r.autoCheckpoints(id), r.autoSaved(id)
 	if len(is) > 3 || !slices.Contains(is, first) || !slices.Contains(is, good) || a.SnapshotID != good || !strings.Contains(a.Error, "damaged") {
-		t.Errorf("%v are there, of which %s and %s are good; %+v", is, first, good, a)
+		t.Errorf("got %v, of which %s and %s are good; %+v", is, first, good, a)
 	}
-	await(t, "it is looked at again", func() bool { return r.autoSaved(id).Failures > a.Failures+2 })
-	if now := r.autos(id); !slices.Equal(now, is) {
-		t.Errorf("%v are there, and before %v", now, is)
+	await(t, "another checkpoint is tried", func() bool { return r.autoSaved(id).Failures > a.Failures+2 })
+	if now := r.autoCheckpoints(id); !slices.Equal(now, is) {
+		t.Errorf("got %v, before %v", now, is)
 	}
 	r.end(alice, id, none)
 	if _, err := r.Resume(t.Context(), alice, id); err != nil {
@@ -47,11 +49,12 @@ func TestAutoSaveDamaged(t *testing.T) {
 	}
 }
 
-// The newest with damage is better than nothing, and its own ID always gives it.
+// The newest damaged checkpoint is used if there is no good one. Its own ID always
+// restores it.
 func TestOnlyDamaged(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	r.harm(r.browsers.last())
+	r.damageCookies(r.browsers.last())
 	a := r.checkpoint(id, plain)
 	got, err := r.restorer.Resolve(t.Context(), alice, restore.Named{FromSession: id})
 	if err != nil || got.Snapshot.ID != a.Snapshot.ID {
@@ -59,8 +62,8 @@ func TestOnlyDamaged(t *testing.T) {
 	}
 }
 
-// Of those with damage only the newest stays where there are good ones.
-func TestThinOut(t *testing.T) {
+// If there are good checkpoints, only the newest damaged one stays.
+func TestPruneDamaged(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	for n, damaged := range []bool{false, false, false, true, true, false, true, true} {
@@ -72,7 +75,7 @@ func TestThinOut(t *testing.T) {
 	}
 	r.pruner.PruneCheckpoints(t.Context(), id, 2)
 	var left string
-	for _, id := range r.autos(id) {
+	for _, id := range r.autoCheckpoints(id) {
 		left += id[:1]
 	}
 	if left != "hfc" {
@@ -80,8 +83,8 @@ func TestThinOut(t *testing.T) {
 	}
 }
 
-// A default does not move to a copy that there was no time to read, nor to it
-// when it is found unchanged, until it is read.
+// A default does not move to a checkpoint that could not be read in time. It does not
+// move either when a later checkpoint finds nothing changed, until that can be read.
 func TestCheckpointUnread(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -99,16 +102,16 @@ func TestCheckpointUnread(t *testing.T) {
 	}
 }
 
-// No reason for an automatic checkpoint comes before the retry of one that failed.
-func TestRetryRests(t *testing.T) {
+// No trigger starts an automatic checkpoint before the retry of a failed one.
+func TestRetryDelaysOtherTriggers(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, every(time.Hour, 1)).ID
-	r.browsers.fails(fault.New(fault.StoreFull, "fake", "there is no room"), "precopy", "copy")
+	id := r.create(alice, autoSaveEvery(time.Hour, 1)).ID
+	r.browsers.fails(fault.New(fault.StoreFull, "fake", "no space"), "precopy", "copy")
 	saver := r.sessions.Find(id).autosave(autosave.Settings{Interval: time.Minute, Keep: 1}, false)
 	for n := range 3 {
 		wait, least := saver.Save(t.Context())
 		if want := 5 * time.Second << n; wait != want || least != want {
-			t.Errorf("again in %v, for a reason in %v; want %v", wait, least, want)
+			t.Errorf("retry in %v, other triggers in %v; want %v", wait, least, want)
 		}
 	}
 }

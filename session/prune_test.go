@@ -18,7 +18,7 @@ import (
 	"github.com/stasisd/stasis/session/settings"
 )
 
-// series saves n snapshots an hour apart, and returns them newest first.
+// series saves n snapshots an hour apart and returns them, newest first.
 func (r *rig) series(c access.Caller, n int) []string {
 	r.t.Helper()
 	all := make([]string, n)
@@ -30,8 +30,8 @@ func (r *rig) series(c access.Caller, n int) []string {
 	return all
 }
 
-// keeps gives a user a policy of their own.
-func (r *rig) keeps(c access.Caller, policy *library.Retention) {
+// setRetention sets a user's policy.
+func (r *rig) setRetention(c access.Caller, policy *library.Retention) {
 	r.t.Helper()
 	_, err := r.ChangeSettings(r.t.Context(), c, c.UserID, func(set settings.Settings) (settings.Settings, error) {
 		set.Retention = policy
@@ -42,7 +42,7 @@ func (r *rig) keeps(c access.Caller, policy *library.Retention) {
 	}
 }
 
-// pruned is what a prune, or a dry one, says.
+// pruned returns the answer of a prune or a dry run.
 func (r *rig) pruned(c access.Caller, p library.PruneRequest) library.PruneAnswer {
 	r.t.Helper()
 	a, err := r.pruner.Prune(r.t.Context(), c, p)
@@ -55,21 +55,21 @@ func (r *rig) pruned(c access.Caller, p library.PruneRequest) library.PruneAnswe
 	return a
 }
 
-func last(n int64) *library.Retention { return &library.Retention{KeepLast: &n} }
+func keepLast(n int64) *library.Retention { return &library.Retention{KeepLast: &n} }
 
-func within(d time.Duration) *library.Retention {
+func keepWithin(d time.Duration) *library.Retention {
 	seconds := int64(d / time.Second)
 	return &library.Retention{KeepWithinSeconds: &seconds}
 }
 
-// A snapshot stays if any rule keeps it, over all sessions of the user, newest
-// commit first; a dry run says what the real one does, and does nothing.
+// A snapshot stays if any rule keeps it, over all sessions of the user, newest commit
+// first. A dry run reports what a real one does, and removes nothing.
 func TestRetention(t *testing.T) {
 	r := newRig(t, nil)
 	all := r.series(alice, 10)
-	r.clock.add(365 * 24 * time.Hour) // who was away for a year loses nothing by it
+	r.clock.add(365 * 24 * time.Hour) // a user who was away for a year loses nothing
 	yes, five := true, int64(5)
-	both := &library.Retention{KeepLast: &five, KeepWithinSeconds: within(2*time.Hour + time.Minute).KeepWithinSeconds}
+	both := &library.Retention{KeepLast: &five, KeepWithinSeconds: keepWithin(2*time.Hour + time.Minute).KeepWithinSeconds}
 	var dry library.PruneAnswer
 	for _, test := range []struct {
 		name   string
@@ -78,18 +78,18 @@ func TestRetention(t *testing.T) {
 		by     map[library.Reason]int
 	}{
 		{"none", nil, 10, map[library.Reason]int{library.KeptNoPolicy: 10}},
-		{"the last", last(3), 3, map[library.Reason]int{library.KeptNewest: 1, library.KeptLast: 3}},
-		{"more than there are", last(100), 10, map[library.Reason]int{library.KeptNewest: 1, library.KeptLast: 10}},
-		{"within", within(4*time.Hour + time.Minute), 5, map[library.Reason]int{library.KeptNewest: 1, library.KeptWithin: 5}},
-		{"within less than one", within(time.Second), 1, map[library.Reason]int{library.KeptNewest: 1, library.KeptWithin: 1}},
+		{"the last", keepLast(3), 3, map[library.Reason]int{library.KeptNewest: 1, library.KeptLast: 3}},
+		{"more than there are", keepLast(100), 10, map[library.Reason]int{library.KeptNewest: 1, library.KeptLast: 10}},
+		{"within", keepWithin(4*time.Hour + time.Minute), 5, map[library.Reason]int{library.KeptNewest: 1, library.KeptWithin: 5}},
+		{"within less than one", keepWithin(time.Second), 1, map[library.Reason]int{library.KeptNewest: 1, library.KeptWithin: 1}},
 		{"labelled, and none is", &library.Retention{KeepLabelled: &yes}, 1, map[library.Reason]int{library.KeptNewest: 1}},
 		{"both", both, 5, map[library.Reason]int{library.KeptNewest: 1, library.KeptLast: 5, library.KeptWithin: 3}},
 	} {
-		r.keeps(alice, test.policy)
+		r.setRetention(alice, test.policy)
 		dry = r.pruned(alice, library.PruneRequest{DryRun: true})
 		for i, kept := range dry.Kept {
 			if i >= test.stay || kept.ID != all[i] || len(kept.Reasons) == 0 {
-				t.Errorf("%s: %d: %+v stays", test.name, i, kept)
+				t.Errorf("%s: %d: %+v was kept", test.name, i, kept)
 			}
 		}
 		if diff := cmp.Diff(test.by, dry.KeptBy); diff != "" {
@@ -99,21 +99,21 @@ func TestRetention(t *testing.T) {
 			t.Errorf("%s: %+v", test.name, dry)
 		}
 	}
-	r.holds(all...)
+	r.wantSnapshots(all...)
 	wet := r.pruned(alice, library.PruneRequest{})
-	r.holds(all[:5]...)
+	r.wantSnapshots(all[:5]...)
 	dry.DryRun, dry.Kept = false, nil
 	if diff := cmp.Diff(wet, dry); diff != "" {
 		t.Errorf("real (-) and dry (+) differ:\n%s", diff)
 	}
 }
 
-// What somebody needs stays, whatever the policy; so does what is young.
-func TestWhatIsNeededStays(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.Retention, c.PruneGrace = last(1), 30*time.Minute })
+// Snapshots in use stay, whatever the policy, and so do young ones.
+func TestSnapshotsInUseAreKept(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Retention, c.PruneGrace = keepLast(1), 30*time.Minute })
 	ctx := t.Context()
 	label := func() string {
-		return r.imports(alice, importer.Request{Format: library.FormatPlaywright, Label: "before the move"}, storageStateFile).Snapshot.ID
+		return r.importFile(alice, importer.Request{Format: library.FormatPlaywright, Label: "before the move"}, storageStateFile).Snapshot.ID
 	}
 	all := r.series(alice, 3)
 	unneeded, base, def := all[2], all[1], all[0]
@@ -147,26 +147,27 @@ func TestWhatIsNeededStays(t *testing.T) {
 		t.Errorf("reasons (-want +got):\n%s", diff)
 	}
 	r.pruned(alice, library.PruneRequest{})
-	r.holds(base, def, parked, row.ID, rescue, newest)
+	r.wantSnapshots(base, def, parked, row.ID, rescue, newest)
 	for _, gone := range []string{unneeded, labelled} {
 		_, err := r.library.SetDefault(ctx, alice, "alice", gone, nil)
 		wantCode(t, err, fault.SnapshotNotFound)
 	}
 
-	// A label keeps where the policy says so; what is needed no more goes.
+	// A label keeps a snapshot if the policy says so. A snapshot that is no longer in use
+	// is removed.
 	r.end(alice, live, none)
 	release()
-	r.end(alice, r.create(alice, func(c *request.Create) { c.FromEnvironment = parked }).ID, none) // it is thawed
+	r.end(alice, r.create(alice, func(c *request.Create) { c.FromEnvironment = parked }).ID, none) // the parked Chrome is thawed
 	labelled = label()
 	r.series(alice, 1)
 	_, newest = r.saved(alice, filesystem)
 	yes := true
-	r.keeps(alice, &library.Retention{KeepLabelled: &yes})
+	r.setRetention(alice, &library.Retention{KeepLabelled: &yes})
 	r.pruned(alice, library.PruneRequest{})
-	r.holds(def, labelled, rescue, newest)
+	r.wantSnapshots(def, labelled, rescue, newest)
 }
 
-// rescued has the daemon end a session, and returns the rescue snapshot.
+// rescued makes the daemon end a session and returns the rescue snapshot.
 func (r *rig) rescued(c access.Caller) string {
 	r.t.Helper()
 	id := r.create(c, func(c *request.Create) { c.Idle = soon }).ID
@@ -178,14 +179,14 @@ func (r *rig) rescued(c access.Caller) string {
 	return row.ID
 }
 
-// A user's own policy takes the place of the daemon's, whole; nobody prunes for
-// others without the right.
+// A user's policy replaces the daemon's as a whole. Pruning for other users needs the
+// right to act for them.
 func TestPolicies(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.Retention = last(1) })
+	r := newRig(t, func(c *Config) { c.Retention = keepLast(1) })
 	ctx := t.Context()
 	carol := access.Caller{KeyID: "key-c", UserID: "carol", Rights: []access.Right{access.RightUse}}
 	his, hers, others := r.series(bob, 3), r.series(alice, 3), r.series(carol, 3)
-	r.keeps(alice, last(2))
+	r.setRetention(alice, keepLast(2))
 
 	_, err := r.pruner.Prune(ctx, bob, library.PruneRequest{UserID: "alice"})
 	wantCode(t, err, fault.Forbidden)
@@ -193,15 +194,15 @@ func TestPolicies(t *testing.T) {
 	wantCode(t, err, fault.Forbidden)
 	_, err = r.pruner.Prune(ctx, access.Caller{UserID: "bob"}, library.PruneRequest{})
 	wantCode(t, err, fault.Forbidden)
-	r.pruned(admin, library.PruneRequest{}) // its own user has none
-	r.holds(append(append(his, hers...), others...)...)
+	r.pruned(admin, library.PruneRequest{}) // the admin's user has no snapshots
+	r.wantSnapshots(append(append(his, hers...), others...)...)
 
 	r.pruned(admin, library.PruneRequest{UserID: "bob"})
-	r.holds(append(append(his[:1:1], hers...), others...)...)
+	r.wantSnapshots(append(append(his[:1:1], hers...), others...)...)
 	if a := r.pruned(admin, library.PruneRequest{All: true, DryRun: true}); a.RemovedCount != 3 || a.KeptCount != 4 {
 		t.Errorf("%+v", a)
 	}
-	// The daemon does it by itself when it starts.
+	// The daemon prunes automatically when it starts.
 	if err := recovered(ctx, r.Service); err != nil {
 		t.Fatal(err)
 	}
@@ -210,13 +211,13 @@ func TestPolicies(t *testing.T) {
 		return err == nil && len(rows) == 4
 	})
 	for _, id := range []string{his[1], his[2], hers[2], others[1], others[2]} {
-		_, err := r.snapshots.Hold(ctx, profiles.Snapshot{ID: id}, "read") // waits until its removal is over
+		_, err := r.snapshots.Hold(ctx, profiles.Snapshot{ID: id}, "read") // waits until the removal has ended
 		wantCode(t, err, fault.SnapshotNotFound)
 	}
-	r.holds(his[0], hers[0], hers[1], others[0])
+	r.wantSnapshots(his[0], hers[0], hers[1], others[0])
 }
 
-// Equal contents are one archive: it is freed with the last snapshot that names it.
+// Equal contents share one archive. It is freed with the last snapshot that names it.
 func TestSharedBytesAreFreedOnce(t *testing.T) {
 	r := newRig(t, nil)
 	all := r.series(alice, 3)
@@ -243,16 +244,16 @@ func TestSharedBytesAreFreedOnce(t *testing.T) {
 		1: sizes[all[0]] + sizes[all[1]], // the twins were committed in the other order: oldest last
 		3: 0, 5: 0,
 	} {
-		r.keeps(alice, last(keep))
+		r.setRetention(alice, keepLast(keep))
 		if a := r.pruned(alice, library.PruneRequest{DryRun: true}); a.FreedBytes != freed || int64(a.KeptCount) != keep {
 			t.Errorf("keeping %d: %+v, want %d bytes", keep, a, freed)
 		}
 	}
 }
 
-// What comes to be needed after it was picked stays: by a default that moves to
-// it, or by a session that starts from it.
-func TestPickedAndNeeded(t *testing.T) {
+// A snapshot that comes into use after it was picked stays: a default moves to it, or a
+// session starts from it.
+func TestPickedSnapshotComesIntoUse(t *testing.T) {
 	for name, need := range map[string]func(r *rig, snap string) error{
 		"default": func(r *rig, snap string) error {
 			_, err := r.catalogue.SetDefault(context.Background(), "alice", snap, nil, r.deps.Now())
@@ -264,7 +265,7 @@ func TestPickedAndNeeded(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, func(c *Config) { c.Retention = last(1) })
+			r := newRig(t, func(c *Config) { c.Retention = keepLast(1) })
 			all := r.series(alice, 2)
 			r.catalogue.once("RetireSnapshot", func() {
 				if err := need(r, all[1]); err != nil {
@@ -274,28 +275,28 @@ func TestPickedAndNeeded(t *testing.T) {
 			if a := r.pruned(alice, library.PruneRequest{}); a.RemovedCount != 0 || a.KeptBy[library.KeptInUse] != 1 {
 				t.Errorf("%+v", a)
 			}
-			r.holds(all...)
+			r.wantSnapshots(all...)
 		})
 	}
-	t.Run("given up", func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Retention = last(1) })
+	t.Run("cancelled", func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.Retention = keepLast(1) })
 		all := r.series(alice, 3)
 		gone, cancel := context.WithCancel(t.Context())
 		r.catalogue.once("RetireSnapshot", cancel)
 		_, err := r.pruner.Prune(gone, alice, library.PruneRequest{})
 		if err == nil {
-			t.Error("it went on")
+			t.Error("the prune continued")
 		}
 		if _, err := r.catalogue.Snapshot(t.Context(), all[2]); err != nil {
-			t.Errorf("the next one: %v", err)
+			t.Errorf("the next prune: %v", err)
 		}
 	})
 }
 
-// Saves that move the default, restores of it and prunes at once: each restore
-// comes back from a whole snapshot, and the default always names one.
-func TestPruneAmongOthers(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.Retention = last(1) })
+// Saves that move the default, restores of it and prunes run concurrently. Each restore
+// gets a complete snapshot, and the default always names one.
+func TestConcurrentPrune(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Retention = keepLast(1) })
 	ctx := t.Context()
 	r.saved(alice, asDefault)
 	over := request.End{Mode: save.Filesystem, SaveAsDefault: true, Conflict: save.Overwrite}
@@ -316,7 +317,7 @@ func TestPruneAmongOthers(t *testing.T) {
 	for range 2 {
 		busy.Go(func() {
 			for range 5 {
-				info, err := r.Create(ctx, alice, asking(fromAlice))
+				info, err := r.Create(ctx, alice, newCreate(fromAlice))
 				if err != nil {
 					t.Error(err)
 					return
@@ -343,5 +344,5 @@ func TestPruneAmongOthers(t *testing.T) {
 	for _, row := range rows {
 		left = append(left, row.ID)
 	}
-	r.holds(left...)
+	r.wantSnapshots(left...)
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/stasisd/stasis/session/settings"
 )
 
-// Whoever reads a snapshot's archive keeps it from being deleted, and the refusal
-// says for what; afterwards it goes.
-func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
+// A snapshot whose archive is being read cannot be deleted, and the error says for what
+// it is read. Afterwards it can.
+func TestSnapshotIsNotRemovedWhileRead(t *testing.T) {
 	r := newRig(t, nil)
 	for name, test := range map[string]struct {
 		what string
@@ -54,7 +54,7 @@ func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			// It streams: the call is over, and the reading is not.
+			// The export streams: the call has ended, but the reading has not.
 			wantCode(t, r.library.DeleteSnapshot(t.Context(), alice, snap), fault.SnapshotInUse)
 			if _, err := io.Copy(io.Discard, archive); err != nil {
 				return err
@@ -82,7 +82,7 @@ func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			defer func() { _ = dir.Remove() }() // the rescue may have done that
+			defer func() { _ = dir.Remove() }() // the rescue may have removed it
 			e := r.saver.Rescue(t.Context(), save.Job{Session: profiles.Session{ID: profiles.NewID(), UserID: "alice", BaseSnapshotID: snap},
 				Dir: dir, Dead: true, Rescue: true, Mode: save.Filesystem})
 			wantCode(t, e.Err, fault.SaveFailed) // there is no profile to save
@@ -103,17 +103,17 @@ func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
 			if err := test.read(snap); err != nil || !opened {
 				t.Fatalf("opened %t, %v", opened, err)
 			}
-			r.holds(snap)
+			r.wantSnapshots(snap)
 			if err := r.library.DeleteSnapshot(t.Context(), alice, snap); err != nil {
 				t.Errorf("afterwards: %v", err)
 			}
-			r.holds()
+			r.wantSnapshots()
 		})
 	}
 }
 
-// Who has found a snapshot that is removed before its bytes are read hears that
-// it is gone, or gets what stands in its place: never that it is damaged.
+// If a snapshot is removed between its lookup and the reading of its archive, the caller
+// learns that it is gone or gets its replacement. It is never reported as damaged.
 func TestRemovedBeforeItIsRead(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
@@ -126,7 +126,7 @@ func TestRemovedBeforeItIsRead(t *testing.T) {
 	}
 	for name, read := range map[string]func(snap string) error{
 		"restore": func(snap string) error {
-			_, err := r.Create(ctx, alice, asking(func(c *request.Create) { c.FromEnvironment = snap }))
+			_, err := r.Create(ctx, alice, newCreate(func(c *request.Create) { c.FromEnvironment = snap }))
 			return err
 		},
 		"archive": func(snap string) error { _, err := r.library.Archive(ctx, keeper, snap); return err },
@@ -140,8 +140,8 @@ func TestRemovedBeforeItIsRead(t *testing.T) {
 		}
 	}
 
-	// A default that moves on, and loses the version before, while it is looked up
-	// or restored; no fresh session is made of it either.
+	// The same if a default moves on and loses its old version while it is looked up or
+	// restored. No fresh session is made instead.
 	_, before := r.saved(alice, asDefault)
 	for _, look := range []string{"Default", "Snapshot"} {
 		_, after := r.saved(alice, filesystem)

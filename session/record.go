@@ -9,16 +9,16 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// What a create may ask to be recorded besides what always is.
+// These are what a create may request to be recorded in addition.
 const (
-	RecordScreenshot = "screenshot" // a picture after each navigation
-	RecordConsole    = "console"    // all that pages log, not only errors
+	RecordScreenshot = "screenshot" // a screenshot after each navigation
+	RecordConsole    = "console"    // everything that pages log, not only errors
 )
 
-// Recordable are the values of a create's record.
+// Recordable are the allowed values of a create's record.
 var Recordable = []string{RecordScreenshot, RecordConsole}
 
-// Why runs end that nobody ended, for people.
+// These say why a run ended that no client ended, for people.
 const (
 	chromeCrashed = "Chrome crashed"
 	afterSave     = "a save failed; Chrome was reopened"
@@ -26,13 +26,13 @@ const (
 )
 
 // beginRun begins a run with the session's Chrome.
-func (l *live) beginRun() {
+func (l *liveSession) beginRun() {
 	l.runs.Begin(l.chrome, l.report, slices.Contains(l.request.Record, RecordConsole))
 }
 
-// tellEnd tells what an ending came to. over: its Chrome is no longer the session's,
-// and the run ends, so.
-func (l *live) tellEnd(why cause, e save.Ended) (status profiles.RunStatus, reason string, over bool) {
+// recordEnd records an ending's outcome. over reports that the session no longer has its
+// Chrome and that the run ends.
+func (l *liveSession) recordEnd(why cause, e save.Ended) (status profiles.RunStatus, reason string, over bool) {
 	if s := e.Answer.Snapshot; s != nil && e.Over {
 		l.runs.RecordSaved(*s, e.Answer.Default)
 	}
@@ -48,12 +48,12 @@ func (l *live) tellEnd(why cause, e save.Ended) (status profiles.RunStatus, reas
 	case e.Reopened != nil:
 		status, reason = profiles.RunFailed, afterSave
 	case e.Chrome != nil:
-		return "", "", false // the run goes on
+		return "", "", false // the run continues
 	}
-	return status, reason, l.chrome != nil // else it has ended before
+	return status, reason, l.chrome != nil // without a Chrome the run has already ended
 }
 
-// run is how a run ends for a cause.
+// run returns how a run ends for a cause.
 func (c cause) run() (profiles.RunStatus, string) {
 	switch c {
 	case causeIdle:
@@ -69,18 +69,18 @@ func (c cause) run() (profiles.RunStatus, string) {
 	}
 }
 
-// pictures records pictures of the session until it ends.
-func (l *live) pictures() {
+// pictures records screenshots of the session until it ends.
+func (l *liveSession) pictures() {
 	pictures.Record(l.svc.ctx, pictures.Session{ID: l.id, Moved: l.runs.Moved(), Done: l.done, Look: l.view}, l.svc.deps.Log)
 }
 
-// view gives the browser for a picture, unless it is paused.
-func (l *live) view(ctx context.Context) (view pictures.View, err error) {
+// view returns the browser for a screenshot; none while the session is paused.
+func (l *liveSession) view(ctx context.Context) (view pictures.View, err error) {
 	err = l.ask(ctx, func() error {
 		if err := l.usable(); err != nil || l.paused {
 			return err
 		}
-		view = pictures.View{Browser: l.chrome, Writer: l.runs.Writer(), Lent: l.lent}
+		view = pictures.View{Browser: l.chrome, Writer: l.runs.Writer(), Lent: l.useCtx}
 		return nil
 	})
 	return view, err

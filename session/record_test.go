@@ -22,7 +22,7 @@ import (
 	"github.com/stasisd/stasis/session/rescue"
 )
 
-// history are the runs of a session, each with how it is and what happened.
+// history returns the runs of a session, each with its status and events.
 func (r *rig) history(id string) []string {
 	r.t.Helper()
 	runs, err := r.Runs(r.t.Context(), alice, id)
@@ -47,16 +47,16 @@ func (r *rig) history(id string) []string {
 	return all
 }
 
-// records checks a session's history.
-func (r *rig) records(id string, want ...string) {
+// wantHistory checks a session's history.
+func (r *rig) wantHistory(id string, want ...string) {
 	r.t.Helper()
 	if diff := cmp.Diff(want, r.history(id)); diff != "" {
 		r.t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
-// Each way in which a Chrome comes to a session and leaves it is a run of its
-// own, with what happened in between.
+// Each Chrome of a session is a separate run with its events, however it started and
+// ended.
 func TestRunsOfASession(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -69,17 +69,17 @@ func TestRunsOfASession(t *testing.T) {
 	}
 	leave()
 	r.end(alice, id, memory)
-	r.records(id, "1 completed (asked): started navigated client_connected paused resumed client_disconnected saved ended")
+	r.wantHistory(id, "1 completed (asked): started navigated client_connected paused resumed client_disconnected saved ended")
 
 	restored := r.create(alice, func(c *request.Create) { c.FromSession = id }).ID
 	r.end(alice, restored, none)
-	r.records(restored, "1 completed (asked): restored ended")
+	r.wantHistory(restored, "1 completed (asked): restored ended")
 
-	// A client that is there to the end has left by then.
+	// A client that stays to the end is disconnected in the record.
 	attended := r.create(alice, nil).ID
 	defer r.attach(attended)()
 	r.end(alice, attended, filesystem)
-	r.records(attended, "1 completed (asked): started client_connected client_disconnected saved ended")
+	r.wantHistory(attended, "1 completed (asked): started client_connected client_disconnected saved ended")
 
 	_, err := r.Runs(t.Context(), bob, id)
 	wantCode(t, err, fault.SessionNotFound)
@@ -107,8 +107,8 @@ func TestRunsOfASession(t *testing.T) {
 	}
 }
 
-// A run ends with its Chrome, whatever becomes of the session, and the next one
-// begins with the next.
+// A run ends with its Chrome, whatever happens to the session. The next Chrome begins the
+// next run.
 func TestRunsThatFail(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -117,34 +117,34 @@ func TestRunsThatFail(t *testing.T) {
 	wantCode(t, err, fault.SaveFailed)
 	r.browsers.works()
 	const goesOn = "1 %s: started save_failed"
-	r.records(id, fmt.Sprintf(goesOn, "running ()"))
+	r.wantHistory(id, fmt.Sprintf(goesOn, "running ()"))
 
 	r.catalogue.fails(errBroken, "Commit")
 	_, err = r.End(t.Context(), alice, id, filesystem)
 	wantCode(t, err, fault.SaveFailed)
 	first := fmt.Sprintf(goesOn, "failed ("+afterSave+")") + " save_failed ended"
-	r.records(id, first, "2 running (): restored")
+	r.wantHistory(id, first, "2 running (): restored")
 
 	r.browsers.fails(errBroken, "restored")
 	_, err = r.End(t.Context(), alice, id, filesystem)
 	wantCode(t, err, fault.SaveFailed)
 	second := "2 failed (" + notReopened + "): restored save_failed ended"
-	r.records(id, first, second)
+	r.wantHistory(id, first, second)
 	r.browsers.works()
 	r.catalogue.works()
 	if _, err := r.Resume(t.Context(), alice, id); err != nil {
 		t.Fatal(err)
 	}
-	r.records(id, first, second, "3 running (): restored")
+	r.wantHistory(id, first, second, "3 running (): restored")
 
 	r.browsers.last().die()
 	r.ended(id)
 	await(t, "the run's end", func() bool { return !strings.Contains(r.history(id)[2], "running") })
-	r.records(id, first, second, "3 failed ("+chromeCrashed+"): restored saved ended")
+	r.wantHistory(id, first, second, "3 failed ("+chromeCrashed+"): restored saved ended")
 }
 
-// reworded gives the reason that a session's record has another text.
-func (r *rig) reworded(id string) {
+// changeReasonText changes the text of the reason in a session's record.
+func (r *rig) changeReasonText(id string) {
 	r.t.Helper()
 	if _, err := r.catalogue.UpdateSession(r.t.Context(), id, func(rec *profiles.Session) error {
 		rec.Reason.Text = "worded anew"
@@ -154,14 +154,14 @@ func (r *rig) reworded(id string) {
 	}
 }
 
-// What a dead daemon left open is ended with its cause, and so is the run of a
-// session whose own end was the last that it recorded.
+// Runs that a dead daemon left open are ended with their cause. So is the run of a
+// session whose own end was its last record.
 func TestRunsAfterAKill(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/"})
 	over := r.create(alice, nil).ID
-	if _, err := r.Runs(t.Context(), alice, over); err != nil { // it is recorded
+	if _, err := r.Runs(t.Context(), alice, over); err != nil { // wait until it is recorded
 		t.Fatal(err)
 	}
 	if err := r.catalogue.EndSession(t.Context(), profiles.End{SessionID: over, Status: profiles.StatusTerminated, Reason: profiles.ReasonIdle.With("idle_timeout"), EndedAt: r.deps.Now()}); err != nil {
@@ -171,11 +171,11 @@ func TestRunsAfterAKill(t *testing.T) {
 	if err := r.catalogue.EndSession(t.Context(), profiles.End{SessionID: rescued, Status: profiles.StatusTerminated, Reason: profiles.ReasonKilled.With("worded anew"), EndedAt: r.deps.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	r.browsers.fails(errBroken, "capture") // the dying daemon may come to try a save
+	r.browsers.fails(errBroken, "capture") // the dying daemon may still try a save
 	r.kill()
 	r.browsers.works()
 	r.Service = r.daemon(nil)
-	r.catalogue.fails(errBroken, "EndRun") // the start is cut short, when all is rescued
+	r.catalogue.fails(errBroken, "EndRun") // the start is interrupted when everything is rescued
 	if err := recovered(t.Context(), r.Service); !errors.Is(err, errBroken) {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestRunsAfterAKill(t *testing.T) {
 		for id, want := range map[string]string{
 			id:   "1 failed (" + rescue.Killed + "): started navigated saved ended",
 			over: "1 cancelled (idle_timeout): started ended",
-			// The code tells that the daemon was killed, whatever the text is.
+			// The code says that the daemon was killed, whatever the text is.
 			rescued: "1 failed (" + rescue.Killed + "): started ended",
 		} {
 			if got := strings.ReplaceAll(strings.Join(r.history(id), "; "), " save_failed", ""); got != want {
@@ -197,7 +197,7 @@ func TestRunsAfterAKill(t *testing.T) {
 	}
 }
 
-// A feed of a session tells what happens while it lives, and that it is over.
+// A session's feed has its events while it lives, and its end.
 func TestFollow(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -231,8 +231,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// Who follows a session that goes on is not told that nothing comes any more,
-// though it has no run now.
+// A follower of a session that is between two runs waits; the feed does not end.
 func TestFollowBetweenRuns(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -255,7 +254,7 @@ func TestFollowBetweenRuns(t *testing.T) {
 	go func() { e, err := feed.Next(t.Context()); next <- given{e, err} }()
 	select {
 	case n := <-next:
-		t.Fatalf("it did not wait: %+v, %v", n.StreamEvent, n.err)
+		t.Fatalf("the follower did not wait: %+v, %v", n.StreamEvent, n.err)
 	case <-time.After(20 * time.Millisecond): // it waits
 	}
 	if _, err := r.Resume(t.Context(), alice, id); err != nil {
@@ -274,7 +273,7 @@ func TestFollowBetweenRuns(t *testing.T) {
 	}
 }
 
-// A picture is taken after a navigation where the create asked for it.
+// A screenshot is taken after a navigation if the create requested it.
 func TestPictures(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, func(c *request.Create) { c.Record = []string{RecordScreenshot} }).ID
@@ -282,6 +281,6 @@ func TestPictures(t *testing.T) {
 	for _, c := range r.browsers.all() {
 		c.happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/"})
 	}
-	await(t, "a picture", func() bool { return strings.HasSuffix(r.history(id)[0], "started navigated screenshot") })
-	r.records(plain, "1 running (): started navigated")
+	await(t, "a screenshot", func() bool { return strings.HasSuffix(r.history(id)[0], "started navigated screenshot") })
+	r.wantHistory(plain, "1 running (): started navigated")
 }

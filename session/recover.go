@@ -6,17 +6,17 @@ import (
 	"github.com/stasisd/stasis/session/library/audit"
 )
 
-// Recover makes good what a dead daemon left: it ends Chromes that still run,
-// and takes up the sessions that were live. It runs before the first request and
-// returns before those are rescued: their datadirs are saved as rescue snapshots
-// behind it (see [rescue.Rescues]), and the sessions say so meanwhile. From then on a
-// janitor removes what expires, spares and standbys are kept, and logins are kept
-// alive. Where catalogue, store and keys do not belong together it logs that, and goes on.
+// Recover handles what a dead daemon left. It ends Chromes that still run, and takes over
+// the sessions that were live. It runs before the first request. It does not wait until
+// those sessions are saved: [rescue.Rescues] saves their user data directories as rescue
+// snapshots in the background, and the sessions say so meanwhile. From then on a janitor
+// removes what expires, spares and standbys are kept, and logins are renewed. If
+// catalogue, store and keys do not match, Recover logs that and continues.
 func (s *Service) Recover(ctx context.Context) error {
 	if err := s.deps.Catalogue.DropUnfinishedAnswers(ctx); err != nil {
 		return err
 	}
-	audit.LogMismatch(ctx, s.deps.Vault, s.deps.Catalogue, s.deps.Catalogue, s.deps.Log) // before a rescue, whose snapshot would open with a wrong key
+	audit.LogMismatch(ctx, s.deps.Vault, s.deps.Catalogue, s.deps.Catalogue, s.deps.Log) // before a rescue, which would save with a wrong key
 	left, err := s.deps.Browsers.Left(ctx)
 	if err != nil {
 		return err

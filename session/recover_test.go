@@ -16,7 +16,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// What a dead daemon left is told truthfully, whatever state it is in.
+// Sessions that a dead daemon left are reported correctly, whatever their state was.
 func TestRecover(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
@@ -60,13 +60,13 @@ func TestRecover(t *testing.T) {
 	dir("paused", folder)
 	dir("nobodys", folder)
 
-	r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit")
+	r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no space"), "Commit")
 	if err := r.Recover(ctx); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, r.rescues.Await(ctx, "whole"), fault.StoreFull)
 	if _, err := os.Stat(filepath.Join(r.browsers.launcher.Root(), "whole", "profile", profile.Default)); err != nil {
-		t.Fatalf("a start without room has thrown the data away: %v", err)
+		t.Fatalf("a start without disk space has removed the data: %v", err)
 	}
 	r.catalogue.works()
 	await(t, "the rescues of the first start", func() bool { return r.Counts().Rescuing == 0 })
@@ -98,16 +98,16 @@ func TestRecover(t *testing.T) {
 			kept = append(kept, row.ID)
 		}
 	}
-	r.holds(kept...)
+	r.wantSnapshots(kept...)
 	if r.dirs() != 0 {
 		t.Errorf("%d directories", r.dirs())
 	}
 }
 
-// What a dead daemon had saved and not committed is taken back: it is no
-// session's newest, for nobody was told of it. Where the session's directory is
-// gone it is the catalogue that is an old one, and what it does not know stays.
-func TestRecoverTakesBack(t *testing.T) {
+// A snapshot that a dead daemon had stored but not committed is removed, because no
+// caller knows it. If the session's directory is gone, the catalogue is an old one, and a
+// snapshot that it does not know stays.
+func TestRecoverRemovesUncommitted(t *testing.T) {
 	r := newRig(t, nil)
 	saved := map[string]string{}
 	for _, id := range []string{"s-1", "put-back"} {
@@ -141,11 +141,11 @@ func TestRecoverTakesBack(t *testing.T) {
 	}
 }
 
-// A stop that cannot save says so: the next start is who saves it then.
+// A stop that cannot save returns an error. The next start saves.
 func TestCloseUnsaved(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	r.store.FailAt(1, faultstore.Dead, fault.New(fault.StoreFull, "fake", "no room"))
+	r.store.FailAt(1, faultstore.Dead, fault.New(fault.StoreFull, "fake", "no space"))
 	err := r.Close(t.Context())
 	if !fault.Is(err, fault.StoreFull) || !strings.Contains(fault.MessageOf(err), id) {
 		t.Errorf("Close: %v", err)

@@ -16,9 +16,9 @@ import (
 
 type stateDocument = state.Document
 
-// held makes a step of the next check wait: at is closed when it is there, and
-// it goes on, with an error or none, when goOn is called.
-func (a *alive) held(step string, err error) (at chan struct{}, goOn func()) {
+// block makes a step of the next check wait. at is closed when the step begins. It
+// continues, with an error or nil, when goOn is called.
+func (a *renewalRig) block(step string, err error) (at chan struct{}, goOn func()) {
 	at, on := make(chan struct{}), make(chan struct{})
 	a.browsers.on(step, func(*fakeChrome) error {
 		a.browsers.on(step, func(*fakeChrome) error { return nil })
@@ -29,32 +29,32 @@ func (a *alive) held(step string, err error) (at chan struct{}, goOn func()) {
 	return at, func() { close(on) }
 }
 
-// A create that comes while a check runs is not refused, and gets what the check
-// saves if that is to be had: one that has not been at the site gives way at
-// once, one that has gets some time.
+// A create during a check is not refused, and gets what the check saves if possible. A
+// check that has not visited the site is stopped at once. One that has visited it gets
+// some time.
 func TestCreateWhileARenewalRuns(t *testing.T) {
 	for name, test := range map[string]struct {
 		step     string
 		err      error
 		patience time.Duration
-		version  int64 // that the session begins with; 0: it does not meet the check
+		version  int64 // that the session begins with; 0: the create does not meet the check
 	}{
-		"while its browser comes up":            {"restored", nil, hour, 1},
-		"while it looks":                        {"check", nil, hour, 2},
-		"while it looks for too long":           {"check", errBroken, time.Nanosecond, 1},
-		"while it saves":                        {"close", nil, time.Nanosecond, 2},
-		"while it looks, and there is no place": {"check", nil, hour, 2},
-		"of another environment":                {"check", nil, hour, 0},
-		"of another, and there is no place":     {"check", nil, hour, 0},
+		"while its browser starts":             {"restored", nil, hour, 1},
+		"while it visits the site":             {"check", nil, hour, 2},
+		"while the visit takes too long":       {"check", errBroken, time.Nanosecond, 1},
+		"while it saves":                       {"close", nil, time.Nanosecond, 2},
+		"while it visits, without a free slot": {"check", nil, hour, 2},
+		"of another environment":               {"check", nil, hour, 0},
+		"of another, without a free slot":      {"check", nil, hour, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAlive(t, func(c *Config) { c.MaxSessions, c.Waits.RenewalPatience = 2, test.patience })
-			at, goOn := a.held(test.step, test.err)
+			a := newRenewalRig(t, func(c *Config) { c.MaxSessions, c.Waits.RenewalPatience = 2, test.patience })
+			at, goOn := a.block(test.step, test.err)
 			a.pass(hour)
 			<-at
 			hurried := func() bool { return a.Counts().WaitForCheck == 1 }
 			who, from := alice, fromAlice
-			full := strings.HasSuffix(name, "no place")
+			full := strings.HasSuffix(name, "without a free slot")
 			if full {
 				defer func(id string) { a.end(bob, id, none) }(a.create(bob, nil).ID)
 			}
@@ -63,7 +63,7 @@ func TestCreateWhileARenewalRuns(t *testing.T) {
 			}
 			made := make(chan answer.Info, 1)
 			go func() {
-				info, err := a.Create(t.Context(), who, asking(from))
+				info, err := a.Create(t.Context(), who, newCreate(from))
 				if err != nil {
 					t.Error(err)
 				}
@@ -78,7 +78,7 @@ func TestCreateWhileARenewalRuns(t *testing.T) {
 				}
 				id := (<-made).ID
 				goOn()
-				a.over("check logged_in", 1)
+				a.awaitChecks("check logged_in", 1)
 				a.end(bob, id, none)
 				return
 			}
@@ -90,41 +90,40 @@ func TestCreateWhileARenewalRuns(t *testing.T) {
 			goOn()
 			info := <-made
 			if info.BaseVersion != test.version || a.current().Version != test.version {
-				t.Errorf("it began with version %d, the default is %d", info.BaseVersion, a.current().Version)
+				t.Errorf("the session began with version %d, the default is %d", info.BaseVersion, a.current().Version)
 			}
 			a.end(alice, info.ID, none)
 		})
 	}
 }
 
-// A check loses to anybody's move of the default, and leaves nothing of its own.
+// A check yields to any move of the default, and leaves nothing behind.
 func TestRenewalLosesTheRace(t *testing.T) {
-	a := newAlive(t, nil)
+	a := newRenewalRig(t, nil)
 	_, other := a.saved(alice, filesystem)
 	a.browsers.on("close", func(*fakeChrome) error {
 		_, err := a.library.SetDefault(t.Context(), alice, "alice", other, nil)
 		return err
 	})
 	a.pass(hour)
-	a.over("login_check unchanged", 1)
+	a.awaitChecks("login_check unchanged", 1)
 	a.browsers.works()
 	if d := a.current(); d.SnapshotID != other || d.Version != 2 {
 		t.Errorf("%+v", d)
 	}
-	a.holds(a.first, other)
+	a.wantSnapshots(a.first, other)
 }
 
-// A fresh session, which does not hold a check up, may still make its own
-// environment the default: what came by itself is not in its way, what somebody
-// made is.
-func TestRenewalIsInNobodysWay(t *testing.T) {
-	a := newAlive(t, nil)
+// A fresh session does not stop a check. It may still make its environment the default:
+// an automatic renewal is no conflict, a default that a session made is.
+func TestRenewalIsNoConflict(t *testing.T) {
+	a := newRenewalRig(t, nil)
 	late := a.create(alice, nil).ID
 	for n := range 2 {
 		id := a.create(alice, nil).ID
 		a.pass(hour)
-		a.over("login_check saved", n+1)
-		if n == 1 { // as a checkpoint of what has not changed since the last one, too
+		a.awaitChecks("login_check saved", n+1)
+		if n == 1 { // also as a checkpoint that found nothing changed
 			if _, err := a.Checkpoint(t.Context(), alice, id, request.Checkpoint{}); err != nil {
 				t.Fatal(err)
 			}
@@ -134,19 +133,19 @@ func TestRenewalIsInNobodysWay(t *testing.T) {
 			}
 			a.end(alice, id, none)
 		} else if end := a.end(alice, id, asDefault); !end.Default.Moved || end.Default.Version != 3 {
-			t.Errorf("over what came by itself: %+v", end.Default)
+			t.Errorf("over an automatic renewal: %+v", end.Default)
 		}
 	}
 	if end := a.end(alice, late, asDefault); end.Default.Moved {
-		t.Errorf("over what a session made: %+v", end.Default)
+		t.Errorf("over a session's default: %+v", end.Default)
 	}
 }
 
-// A session that lives again begins with what checks have made of what it saved
-// last, and moves the default on from there. One that saved something else since
-// begins with that, and what was renewed meanwhile stands.
-func TestResumeOfWhatWasRenewed(t *testing.T) {
-	a := newAlive(t, nil)
+// A resumed session begins with what checks renewed of its last save, and moves the
+// default on from there. A session that has saved something else since begins with that,
+// and the renewed default stays.
+func TestResumeFromRenewal(t *testing.T) {
+	a := newRenewalRig(t, nil)
 	d, err := a.catalogue.Default(t.Context(), "alice")
 	if err != nil {
 		t.Fatal(err)
@@ -158,31 +157,31 @@ func TestResumeOfWhatWasRenewed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if info, err := a.Get(t.Context(), alice, id); err != nil || info.BaseSnapshotID != want {
-			t.Errorf("it begins with %s, not %s: %v", info.BaseSnapshotID, want, err)
+			t.Errorf("it begins with %s, want %s: %v", info.BaseSnapshotID, want, err)
 		}
 	}
-	for n := range 2 { // twice: what was renewed twice
+	for n := range 2 { // twice, from a second renewal too
 		a.pass(hour)
-		a.over("login_check saved", n+1)
+		a.awaitChecks("login_check saved", n+1)
 	}
 	resume(a.current().SnapshotID)
 	if end := a.end(alice, id, asDefault); !end.Default.Moved || end.Default.Version != 4 {
-		t.Errorf("from what is the default: %+v", end.Default)
+		t.Errorf("from the current default: %+v", end.Default)
 	}
 	resume(a.current().SnapshotID)
 	old := a.end(alice, id, filesystem).Snapshot.ID
 	a.pass(hour)
-	a.over("login_check saved", 3)
+	a.awaitChecks("login_check saved", 3)
 	resume(old)
 	if end := a.end(alice, id, asDefault); end.Default.Moved || a.current().Version != 5 {
-		t.Errorf("with an older login: %+v", end.Default)
+		t.Errorf("from an older login: %+v", end.Default)
 	}
 }
 
-// What cannot be saved whole is not saved.
-func TestRenewalThatLoses(t *testing.T) {
-	for name, prepare := range map[string]func(a *alive){
-		"something could not be read": func(a *alive) {
+// A state that cannot be saved completely is not saved.
+func TestIncompleteRenewalIsNotSaved(t *testing.T) {
+	for name, prepare := range map[string]func(a *renewalRig){
+		"something could not be read": func(a *renewalRig) {
 			a.browsers.on("capture", func(c *fakeChrome) error {
 				c.reads = func(doc *stateDocument) {
 					doc.Missed = []state.Missed{{Component: state.ComponentSessionStorage, Origin: "https://a.example", Reason: "it did not answer"}}
@@ -190,16 +189,16 @@ func TestRenewalThatLoses(t *testing.T) {
 				return nil
 			})
 		},
-		"Chrome did not close":   func(a *alive) { a.browsers.fails(errBroken, "close") },
-		"the catalogue is away":  func(a *alive) { a.catalogue.fails(errBroken, "Commit") },
-		"the state was not read": func(a *alive) { a.browsers.fails(errBroken, "capture") },
+		"Chrome did not close":   func(a *renewalRig) { a.browsers.fails(errBroken, "close") },
+		"the catalogue fails":    func(a *renewalRig) { a.catalogue.fails(errBroken, "Commit") },
+		"the state was not read": func(a *renewalRig) { a.browsers.fails(errBroken, "capture") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAlive(t, nil)
+			a := newRenewalRig(t, nil)
 			prepare(a)
 			a.pass(hour)
-			a.over("login_check failed", 1)
-			await(t, "it is recorded", func() bool { return a.current().LastCheck != nil })
+			a.awaitChecks("login_check failed", 1)
+			await(t, "the check is recorded", func() bool { return a.current().LastCheck != nil })
 			if c := a.current().LastCheck; !c.LoggedIn || c.Error == nil || c.Failures != 1 || *c.Version != 1 {
 				t.Errorf("recorded %+v", c)
 			}
@@ -208,76 +207,77 @@ func TestRenewalThatLoses(t *testing.T) {
 			if d := a.current(); d.Version != 1 || a.dirs() != 0 || !a.browsers.last().dead() {
 				t.Errorf("%+v, %d directories", d, a.dirs())
 			}
-			a.holds(a.first)
+			a.wantSnapshots(a.first)
 		})
 	}
 }
 
-// Where its save could not be made no site is asked; it is tried again soon.
-func TestRenewalThatCouldNotBeSaved(t *testing.T) {
+// If a save would be impossible, the check does not visit the site. It is tried again
+// soon.
+func TestRenewalThatCannotBeSaved(t *testing.T) {
 	for name, test := range map[string]struct {
-		prepare, mend func(a *alive)
-		chromes       int // that were started for the check
+		prepare, repair func(a *renewalRig)
+		chromes         int // Chromes started for the check
 	}{
-		"the store is away": {func(a *alive) { a.store.FailAt(1, faultstore.Dead, errBroken) },
-			func(a *alive) { a.store.FailAt(0, faultstore.Refuse, nil) }, 0},
-		"the store is full": {func(a *alive) { a.watched.full.Store(true) }, func(a *alive) { a.watched.full.Store(false) }, 0},
-		"a newer Chrome saved it": {func(a *alive) {
+		"the store fails": {func(a *renewalRig) { a.store.FailAt(1, faultstore.Dead, errBroken) },
+			func(a *renewalRig) { a.store.FailAt(0, faultstore.Refuse, nil) }, 0},
+		"the store is full": {func(a *renewalRig) { a.watched.full.Store(true) }, func(a *renewalRig) { a.watched.full.Store(false) }, 0},
+		"a newer Chrome saved it": {func(a *renewalRig) {
 			a.browsers.on("restored", func(c *fakeChrome) error { c.version = "155.0.0.0"; return nil })
-		}, func(a *alive) { a.browsers.works() }, 1},
+		}, func(a *renewalRig) { a.browsers.works() }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAlive(t, nil)
+			a := newRenewalRig(t, nil)
 			before := len(a.browsers.all())
 			test.prepare(a)
 			a.pass(hour)
-			a.over("check failed", 1)
-			await(t, "it is recorded", func() bool { return a.current().LastCheck != nil })
+			a.awaitChecks("check failed", 1)
+			await(t, "the check is recorded", func() bool { return a.current().LastCheck != nil })
 			made := a.browsers.all()[before:]
 			if c := a.current().LastCheck; c.LoggedIn || c.Error == nil || len(made) != test.chromes || a.dirs() != 0 {
 				t.Errorf("%+v, %d Chromes, %d directories", c, len(made), a.dirs())
 			}
 			for _, c := range made {
 				if len(c.asked) > 0 {
-					t.Error("the site was asked")
+					t.Error("the check visited the site")
 				}
 			}
-			test.mend(a)
+			test.repair(a)
 			a.pass(30 * time.Second)
-			a.over("login_check saved", 1)
+			a.awaitChecks("login_check saved", 1)
 		})
 	}
 }
 
-// A save that fails is tried again while its Chrome, or what that left, is there.
+// A failed save is tried again while its Chrome, or that Chrome's data, exists.
 func TestRenewalTriesToSaveAgain(t *testing.T) {
-	for name, prepare := range map[string]func(a *alive){
-		"the reading": func(a *alive) {
+	for name, prepare := range map[string]func(a *renewalRig){
+		"the reading": func(a *renewalRig) {
 			a.browsers.on("capture", func(*fakeChrome) error { a.browsers.works(); return errBroken })
 		},
-		"the storing": func(a *alive) {
+		"the storing": func(a *renewalRig) {
 			a.browsers.on("close", func(*fakeChrome) error { a.store.FailAt(1, faultstore.Refuse, errBroken); return nil })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAlive(t, nil)
+			a := newRenewalRig(t, nil)
 			prepare(a)
 			a.pass(hour)
-			a.over("login_check saved", 1)
-			await(t, "it is recorded", func() bool { return a.current().LastCheck != nil })
+			a.awaitChecks("login_check saved", 1)
+			await(t, "the check is recorded", func() bool { return a.current().LastCheck != nil })
 			if d := a.current(); d.Version != 2 || d.LastCheck.Error != nil || a.meter.n("check logged_in") != 1 {
 				t.Errorf("%+v, %+v", d, d.LastCheck)
 			}
-			a.holds(a.first, a.current().SnapshotID)
+			a.wantSnapshots(a.first, a.current().SnapshotID)
 		})
 	}
 }
 
-// A daemon that stops gives a check up; one that is killed leaves nothing that
-// the next one would keep.
+// A daemon that stops cancels a check. A killed daemon leaves nothing of a check that the
+// next one would keep.
 func TestRenewalWhenTheDaemonEnds(t *testing.T) {
 	for _, killed := range []bool{false, true} {
-		a := newAlive(t, nil)
+		a := newRenewalRig(t, nil)
 		begun := make(chan struct{})
 		a.browsers.on("check", func(*fakeChrome) error {
 			close(begun)
@@ -299,15 +299,15 @@ func TestRenewalWhenTheDaemonEnds(t *testing.T) {
 		if err := recovered(t.Context(), a.Service); err != nil {
 			t.Fatal(err)
 		}
-		a.holds(a.first)
+		a.wantSnapshots(a.first)
 		a.end(bob, a.create(bob, nil).ID, none)
 	}
 }
 
-// A check on request and a scheduled one of the same user follow each other.
+// A requested check and a scheduled one of the same user run one after the other.
 func TestRenewalAndACheckOnRequest(t *testing.T) {
-	a := newAlive(t, nil)
-	at, goOn := a.held("check", nil)
+	a := newRenewalRig(t, nil)
+	at, goOn := a.block("check", nil)
 	a.pass(hour)
 	<-at
 	asked := make(chan login.Outcome, 1)
@@ -322,11 +322,11 @@ func TestRenewalAndACheckOnRequest(t *testing.T) {
 	if o := <-asked; *o.Version != 2 {
 		t.Errorf("%+v", o)
 	}
-	at, goOn = a.held("check", nil)
+	at, goOn = a.block("check", nil)
 	go func() { _, _ = a.CheckDefault(context.Background(), alice, "alice"); close(asked) }()
 	<-at
 	a.pass(2 * hour)
-	a.looked()
+	a.awaitNextCheck()
 	if n := a.meter.n("check logged_in"); n != 2 {
 		t.Errorf("%d checks", n)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/stasisd/stasis/session/settings"
 )
 
-// counter is a Meter that remembers.
+// counter is a Meter that stores its counts.
 type counter struct {
 	mu  sync.Mutex
 	all []string
@@ -42,20 +42,20 @@ func (c *counter) n(what string) (n int) {
 	return n
 }
 
-// alive is a rig whose alice has a default that is checked each hour.
-type alive struct {
+// renewalRig is a rig in which alice's default is checked each hour.
+type renewalRig struct {
 	*rig
-	first string // her default's snapshot
+	first string // the snapshot of her default
 }
 
 const hour = time.Hour
 
-func newAlive(t *testing.T, change func(*Config)) *alive {
+func newRenewalRig(t *testing.T, change func(*Config)) *renewalRig {
 	t.Helper()
-	a := &alive{rig: newRig(t, change)}
+	a := &renewalRig{rig: newRig(t, change)}
 	a.setCheck(false)
 	a.setEvery(int64(hour / time.Second))
-	id := a.create(alice, hooked).ID
+	id := a.create(alice, withWebhook).ID
 	a.first = a.end(alice, id, asDefault).Snapshot.ID
 	if err := recovered(t.Context(), a.Service); err != nil {
 		t.Fatal(err)
@@ -73,40 +73,40 @@ func (r *rig) setEvery(seconds int64) {
 	}
 }
 
-// pass lets time pass, and has it looked what is due.
-func (a *alive) pass(d time.Duration) {
+// pass advances the clock and lets the renewals check what is due.
+func (a *renewalRig) pass(d time.Duration) {
 	a.clock.add(d)
 	a.renewals.Look()
 }
 
-// over waits until so many checks came to something, and all of them are over.
-func (a *alive) over(what string, n int) {
+// awaitChecks waits for n outcomes of checks, and until all checks have ended.
+func (a *renewalRig) awaitChecks(what string, n int) {
 	a.t.Helper()
 	await(a.t, what, func() bool { return a.meter.n(what) == n })
-	await(a.t, "the check is over", a.idleAgain)
+	await(a.t, "the check has ended", a.idleAgain)
 }
 
-func (a *alive) idleAgain() bool {
+func (a *renewalRig) idleAgain() bool {
 	return !a.sessions.Counts().Renewing
 }
 
-// looked waits until alice was looked at, and is to be looked at later.
-func (a *alive) looked() {
+// awaitNextCheck waits until alice was checked and her next check is scheduled.
+func (a *renewalRig) awaitNextCheck() {
 	a.t.Helper()
-	await(a.t, "alice was looked at", func() bool {
+	await(a.t, "alice was checked", func() bool {
 		now := a.clock.now()
 		_, due, _ := a.renewals.Next(now)
 		return due.After(now)
 	})
 }
 
-// checkedDefault is a default, and the last check of it.
+// checkedDefault is a default with its last check.
 type checkedDefault struct {
 	library.Default
 	LastCheck *login.Outcome
 }
 
-func (a *alive) current() checkedDefault {
+func (a *renewalRig) current() checkedDefault {
 	a.t.Helper()
 	d, err := a.library.Default(a.t.Context(), alice, "alice")
 	if err != nil {
@@ -119,42 +119,42 @@ func (a *alive) current() checkedDefault {
 	return checkedDefault{d, last}
 }
 
-// A default that nobody has used for the interval is opened with its tabs,
-// checked and saved anew; a daemon that starts goes on from there. Old ones go.
+// A default that is unused for the interval is opened with its tabs, checked and saved
+// again. A restarted daemon continues the schedule. Old renewals are removed.
 func TestRenewal(t *testing.T) {
-	a := newAlive(t, nil)
+	a := newRenewalRig(t, nil)
 	a.pass(hour * 8 / 10)
-	a.looked()
+	a.awaitNextCheck()
 	if n := len(a.browsers.all()); n != 1 {
 		t.Fatalf("%d Chromes before it is due", n)
 	}
 	a.pass(hour * 2 / 10)
-	a.over("login_check saved", 1)
+	a.awaitChecks("login_check saved", 1)
 	chrome := a.browsers.last()
 	if !chrome.options.RestoreTabs || !chrome.dead() || len(chrome.asked) != 1 || a.dirs() != 0 {
 		t.Errorf("with tabs %t, dead %t, asked %d times, %d directories", chrome.options.RestoreTabs, chrome.dead(), len(chrome.asked), a.dirs())
 	}
-	await(t, "it is recorded", func() bool { return a.current().LastCheck != nil })
+	await(t, "the check is recorded", func() bool { return a.current().LastCheck != nil })
 	d := a.current()
 	row, err := a.catalogue.Snapshot(t.Context(), d.SnapshotID)
 	if err != nil || d.Version != 2 || !row.Auto || row.Rescue || *d.LastCheck.Version != 2 || *d.LastCheck.SnapshotID != d.SnapshotID || !d.LastCheck.LoggedIn {
 		t.Errorf("%+v, %+v, %+v, %v", d, d.LastCheck, row, err)
 	}
-	a.holds(a.first, d.SnapshotID)
+	a.wantSnapshots(a.first, d.SnapshotID)
 
 	a.kill()
 	a.Service = a.daemon(nil)
 	if err := recovered(t.Context(), a.Service); err != nil {
 		t.Fatal(err)
 	}
-	a.looked()
+	a.awaitNextCheck()
 	if n := a.meter.n("check logged_in"); n != 1 {
 		t.Errorf("%d checks after a restart", n)
 	}
-	a.reworded(d.SessionID) // the code tells whose record it is
+	a.changeReasonText(d.SessionID) // the code says whose record it is
 	for n := range 4 {
 		a.pass(hour)
-		a.over("login_check saved", n+2)
+		a.awaitChecks("login_check saved", n+2)
 	}
 	last := a.current()
 	if last.Version != 6 || last.SessionID != d.SessionID {
@@ -164,88 +164,88 @@ func TestRenewal(t *testing.T) {
 	if err != nil || rec.Reason.Code != profiles.ReasonLoginCheck || rec.Status != profiles.StatusCompleted || rec.WebhookURL != hookURL {
 		t.Errorf("%+v, %v", rec, err)
 	}
-	await(t, "three are left", func() bool { return len(a.autos(last.SessionID)) == 2+1 })
-	a.holds(append(a.autos(last.SessionID), a.first)...)
-	// A user's session restores it as any other.
+	await(t, "three are left", func() bool { return len(a.autoCheckpoints(last.SessionID)) == 2+1 })
+	a.wantSnapshots(append(a.autoCheckpoints(last.SessionID), a.first)...)
+	// A user's session restores the renewal like any snapshot.
 	a.end(alice, a.create(alice, fromAlice).ID, none)
 }
 
-// Where the login is as it was, nothing is saved.
-func TestRenewalOfNothingNew(t *testing.T) {
-	a := newAlive(t, nil)
+// If the login is unchanged, nothing is saved.
+func TestRenewalWithoutChange(t *testing.T) {
+	a := newRenewalRig(t, nil)
 	a.browsers.on("capture", func(c *fakeChrome) error {
 		c.reads = func(doc *stateDocument) { doc.Cookies = c.restored.Cookies }
 		return nil
 	})
 	a.pass(hour)
-	a.over("login_check unchanged", 1)
-	await(t, "it is recorded", func() bool { return a.current().LastCheck != nil })
+	a.awaitChecks("login_check unchanged", 1)
+	await(t, "the check is recorded", func() bool { return a.current().LastCheck != nil })
 	if d := a.current(); d.Version != 1 || *d.LastCheck.Version != 1 || a.dirs() != 0 {
 		t.Errorf("%+v, %+v, %d directories", d, d.LastCheck, a.dirs())
 	}
-	a.holds(a.first)
+	a.wantSnapshots(a.first)
 }
 
-// A default that is logged out stays, and that is told once, whatever happens
-// between; one that could not be judged stays too, and is tried again soon.
+// A logged-out default stays, and one event reports it, whatever happens in between. A
+// default that could not be judged also stays, and is tried again soon.
 func TestRenewalOfALostLogin(t *testing.T) {
-	a := newAlive(t, nil)
-	before := len(a.toldTo(hookURL))
+	a := newRenewalRig(t, nil)
+	before := len(a.sentTo(hookURL))
 	out := func(c *fakeChrome) error { c.loggedOut = true; return nil }
 	broken := func(*fakeChrome) error { return fault.New(fault.BrowserFailed, "fake", "") }
 	a.browsers.on("check", out)
 	a.pass(hour)
-	a.over("check logged_out", 1)
+	a.awaitChecks("check logged_out", 1)
 	a.browsers.on("check", broken)
 	a.pass(hour)
-	a.over("check failed", 1)
+	a.awaitChecks("check failed", 1)
 	a.pass(30 * time.Second)
-	a.over("check failed", 2)
+	a.awaitChecks("check failed", 2)
 	a.pass(30 * time.Second)
-	a.looked()
+	a.awaitNextCheck()
 	a.pass(30 * time.Second)
-	a.over("check failed", 3)
-	await(t, "it is recorded", func() bool { return a.current().LastCheck.Failures == 3 })
+	a.awaitChecks("check failed", 3)
+	await(t, "the check is recorded", func() bool { return a.current().LastCheck.Failures == 3 })
 	if c := a.current().LastCheck; c.LoggedIn || c.Error == nil || c.LoggedOutSince == nil {
 		t.Errorf("%+v", c)
 	}
 	a.browsers.on("check", out)
 	a.pass(hour)
-	a.over("check logged_out", 2)
-	if got := a.toldTo(hookURL)[before:]; !slices.Equal(got, []string{"user.login_expired completed"}) || a.meter.n("expired") != 1 {
-		t.Errorf("told %q, counted %d", got, a.meter.n("expired"))
+	a.awaitChecks("check logged_out", 2)
+	if got := a.sentTo(hookURL)[before:]; !slices.Equal(got, []string{"user.login_expired completed"}) || a.meter.n("expired") != 1 {
+		t.Errorf("sent %q, counted %d", got, a.meter.n("expired"))
 	}
 	if d := a.current(); d.Version != 1 || a.dirs() != 0 {
 		t.Errorf("%+v, %d directories", d, a.dirs())
 	}
-	a.holds(a.first)
-	// The next version is another matter.
-	id := a.create(alice, hooked).ID
+	a.wantSnapshots(a.first)
+	// The next version is reported again.
+	id := a.create(alice, withWebhook).ID
 	a.end(alice, id, asDefault)
 	a.pass(hour)
-	a.over("check logged_out", 3)
-	await(t, "it is counted", func() bool { return a.meter.n("expired") == 2 })
+	a.awaitChecks("check logged_out", 3)
+	await(t, "the expiry is counted", func() bool { return a.meter.n("expired") == 2 })
 }
 
-// Nothing is checked while somebody has the environment; the interval counts
-// from when that was over.
+// Nothing is checked while the environment is in use. The interval starts when the use
+// ends.
 func TestRenewalWaits(t *testing.T) {
 	for name, test := range map[string]struct {
-		begin func(a *alive) (end func())
+		begin func(a *renewalRig) (end func())
 		due   time.Duration // after the end
 	}{
-		"for a session of it": {func(a *alive) func() {
+		"for a session of it": {func(a *renewalRig) func() {
 			id := a.create(alice, fromAlice).ID
 			return func() { a.end(alice, id, none) }
 		}, hour},
-		"for the session that made it": {func(a *alive) func() {
+		"for the session that made it": {func(a *renewalRig) func() {
 			id := a.create(alice, nil).ID
 			if _, err := a.Checkpoint(a.t.Context(), alice, id, request.Checkpoint{SaveAsDefault: true, Conflict: save.Overwrite}); err != nil {
 				a.t.Fatal(err)
 			}
 			return func() { a.end(alice, id, none) }
 		}, hour},
-		"for a parked Chrome": {func(a *alive) func() {
+		"for a parked Chrome": {func(a *renewalRig) func() {
 			parked := a.end(alice, a.create(alice, fromAlice).ID, memoryDefault).Snapshot.ID
 			return func() {
 				if err := a.capacity.DropParked(a.t.Context(), parked); err != nil {
@@ -253,11 +253,11 @@ func TestRenewalWaits(t *testing.T) {
 				}
 			}
 		}, time.Minute},
-		"for memory": {func(a *alive) func() {
+		"for memory": {func(a *renewalRig) func() {
 			a.short.Store(true)
 			return func() { a.short.Store(false) }
 		}, 5 * time.Second},
-		"for places": {func(a *alive) func() {
+		"for slots": {func(a *renewalRig) func() {
 			var all []string
 			for a.capacity.Free() > 1 {
 				all = append(all, a.create(bob, nil).ID)
@@ -266,11 +266,11 @@ func TestRenewalWaits(t *testing.T) {
 		}, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAlive(t, func(c *Config) { c.MaxSessions = 3 })
+			a := newRenewalRig(t, func(c *Config) { c.MaxSessions = 3 })
 			end := test.begin(a)
 			before := a.current().Version
 			a.pass(hour)
-			a.looked()
+			a.awaitNextCheck()
 			if n := a.meter.n("check logged_in"); n != 0 {
 				t.Fatalf("%d checks", n)
 			}
@@ -278,10 +278,10 @@ func TestRenewalWaits(t *testing.T) {
 			end()
 			if test.due == hour {
 				a.pass(hour / 2)
-				a.looked()
+				a.awaitNextCheck()
 			}
 			a.pass(test.due)
-			a.over("check logged_in", 1)
+			a.awaitChecks("check logged_in", 1)
 			if d := a.current(); d.Version != before+1 {
 				t.Errorf("version %d", d.Version)
 			}
@@ -289,13 +289,13 @@ func TestRenewalWaits(t *testing.T) {
 	}
 }
 
-// A clock that is set back does not stop the checks until it is where it was: a
-// user is looked at anew soon, whoever's turn was put before.
+// A clock that is set back does not stop the checks until it has caught up. Users are
+// soon checked again, whatever was scheduled.
 func TestRenewalsAfterTheClockWasSetBack(t *testing.T) {
-	a := newAlive(t, nil)
+	a := newRenewalRig(t, nil)
 	a.pass(hour / 2)
-	a.looked()
+	a.awaitNextCheck()
 	a.pass(-5 * hour)
-	a.over("login_check saved", 1)
-	a.looked()
+	a.awaitChecks("login_check saved", 1)
+	a.awaitNextCheck()
 }

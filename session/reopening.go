@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// A Chrome that a resume starts on what a failed save kept has so long to come up, and
-// so long from when the session is being ended.
+// reopenDeadline bounds how long a Chrome may take to start on the data of a failed save.
+// reopenPatience bounds that time after the session has started to end.
 const (
 	reopenDeadline = 2 * time.Minute
 	reopenPatience = 10 * time.Second
@@ -21,19 +21,19 @@ const (
 // reopening is the start of a Chrome that is under way. Requests share it.
 type reopening struct {
 	cancel  context.CancelFunc
-	timer   *time.Timer // nil: no ending waits for it
+	timer   *time.Timer // nil: no ending waits for the reopening
 	waiters []func(error)
 }
 
-// reopened is what a reopening came to.
+// reopened is the outcome of a reopening.
 type reopened struct {
 	started restore.Started
 	err     error
 }
 
-// reopen tries again, beside the session's goroutine, to start Chrome on the profile
-// that a failed save kept. It goes on when the one who asked has gone.
-func (l *live) reopen(end func(error)) {
+// reopen tries again to start Chrome on the profile that a failed save kept, on its own
+// goroutine. It continues when the caller has gone.
+func (l *liveSession) reopen(end func(error)) {
 	ctx, cancel := context.WithTimeout(l.svc.ctx, reopenDeadline)
 	l.reopening = &reopening{cancel: cancel, waiters: []func(error){end}}
 	rec, dir, doc, options := l.rec, l.dir, l.doc, l.options()
@@ -43,8 +43,8 @@ func (l *live) reopen(end func(error)) {
 	})
 }
 
-// giveWay bounds a reopening that an ending waits for. What a site gives the new
-// Chrome, such as a token in place of the old one, is worth some time, but not where
+// giveWay bounds a reopening that an ending waits for. A site may give the new Chrome
+// state, such as a token that replaces the old one. That is worth some time, but not if
 // nothing is to be saved.
 func (r *reopening) giveWay(mode save.Mode, patience time.Duration) {
 	if mode == save.None {
@@ -54,20 +54,20 @@ func (r *reopening) giveWay(mode save.Mode, patience time.Duration) {
 	r.timer = time.AfterFunc(patience, r.cancel)
 }
 
-// finishReopening takes the outcome of a reopening. An end that has waited for it goes
-// on from there.
-func (l *live) finishReopening(r reopened) {
+// finishReopening handles the outcome of a reopening. An ending that has waited for it
+// continues.
+func (l *liveSession) finishReopening(r reopened) {
 	l.reopening.cancel()
 	if l.reopening.timer != nil {
 		l.reopening.timer.Stop()
 	}
 	switch {
 	case r.err == nil:
-		l.goOn(r.started)
+		l.continueWith(r.started)
 	case l.doc.Complete:
-		l.doc.Datadir = state.DatadirCrash // the Chrome that did not come up may have had it open
+		l.doc.Datadir = state.DatadirCrash // the Chrome that did not start may have had it open
 	}
-	l.records.After(func() {
+	l.recordQueue.After(func() {
 		was := l.reopening
 		l.reopening = nil
 		l.touch()
@@ -78,14 +78,14 @@ func (l *live) finishReopening(r reopened) {
 			l.beginVerifying(r.started.Document)
 		}
 		for _, end := range was.waiters {
-			end(fault.Wrap(r.err, fault.BrowserFailed, "session.resume", "Chrome could not be reopened; the data is still kept"))
+			end(fault.Wrap(r.err, fault.BrowserFailed, "session.resume", "Chrome could not be reopened; the data is still kept, try again later"))
 		}
 	})
 }
 
 // awaitReopening waits for the end of a reopening that is under way.
-func (l *live) awaitReopening(ctx context.Context) {
-	// Whatever it came to, who asks next hears of it.
+func (l *liveSession) awaitReopening(ctx context.Context) {
+	// The caller's next request returns the outcome.
 	_ = l.askAndWait(ctx, func(reply func(error)) {
 		if l.reopening == nil {
 			reply(nil)
@@ -95,10 +95,10 @@ func (l *live) awaitReopening(ctx context.Context) {
 	})
 }
 
-// goOn lets the session go on in a Chrome that was reopened: the session's
-// report is from now on that of the reopening.
-func (l *live) goOn(again restore.Started) {
-	l.chrome, l.awake, l.restarted, l.paused = again.Chrome, true, true, false
+// continueWith continues the session in a reopened Chrome. From now on the session's
+// report is that of the reopening.
+func (l *liveSession) continueWith(again restore.Started) {
+	l.chrome, l.thawed, l.restarted, l.paused = again.Chrome, true, true, false
 	l.setStatus(profiles.StatusReady, profiles.Reason{})
 	l.setReport(again.Report)
 	l.beginRun()

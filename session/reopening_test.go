@@ -12,8 +12,8 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// failed makes a session whose save failed and whose Chrome could not be reopened.
-func (r *rig) failed() (id string) {
+// failedSave makes a session whose save failed and whose Chrome could not be reopened.
+func (r *rig) failedSave() (id string) {
 	r.t.Helper()
 	id = r.create(alice, nil).ID
 	r.catalogue.fails(errBroken, "Commit")
@@ -25,11 +25,11 @@ func (r *rig) failed() (id string) {
 	return id
 }
 
-// reopening makes such a session and resumes it with a Chrome that comes up when
-// goOn is called, or fails when the daemon gives it up. resumed has the outcome.
+// reopening makes such a session and resumes it. Its Chrome starts when goOn is called,
+// or fails when the daemon cancels it. resumed receives the outcome.
 func (r *rig) reopening() (id string, goOn func(), resumed <-chan error) {
 	r.t.Helper()
-	id = r.failed()
+	id = r.failedSave()
 	began, up, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	r.browsers.on("restored", func(c *fakeChrome) error {
 		close(began)
@@ -37,7 +37,7 @@ func (r *rig) reopening() (id string, goOn func(), resumed <-chan error) {
 		case <-up:
 			return nil
 		case <-c.starting.Done():
-			return fault.Wrap(c.starting.Err(), fault.BrowserFailed, "fake", "Chrome does not come up")
+			return fault.Wrap(c.starting.Err(), fault.BrowserFailed, "fake", "Chrome does not start")
 		}
 	})
 	go func() {
@@ -52,8 +52,8 @@ func (r *rig) reopening() (id string, goOn func(), resumed <-chan error) {
 	return id, func() { close(up) }, done
 }
 
-// Sessions are listed and read while one of them waits for a Chrome that does not
-// come up. It is in error, and not over.
+// Sessions are listed and read while one of them waits for a Chrome that does not start.
+// That session is in error, but has not ended.
 func TestReadWhileChromeIsReopened(t *testing.T) {
 	r := newRig(t, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -62,7 +62,7 @@ func TestReadWhileChromeIsReopened(t *testing.T) {
 	id, goOn, resumed := r.reopening()
 	info, err := r.Get(ctx, alice, id)
 	if err != nil || info.Status != profiles.StatusError || !info.Restarting || info.Over() {
-		t.Errorf("it is %s (%s), restarting: %t, %v", info.Status, info.Reason, info.Restarting, err)
+		t.Errorf("session is %s (%s), restarting: %t, %v", info.Status, info.Reason, info.Restarting, err)
 	}
 	if s, err := r.Status(ctx, alice, id); err != nil || s.SessionStatus != string(profiles.StatusError) {
 		t.Errorf("status %+v, %v", s, err)
@@ -72,7 +72,7 @@ func TestReadWhileChromeIsReopened(t *testing.T) {
 		t.Errorf("%d are listed, %v", len(all), err)
 	}
 	if info, err := r.Get(ctx, alice, other); err != nil || info.Status != profiles.StatusReady {
-		t.Errorf("the other is %s, %v", info.Status, err)
+		t.Errorf("the other session is %s, %v", info.Status, err)
 	}
 	if _, err := r.Send(ctx, alice, id, agent.MessageRequest{Type: "THOUGHT", Content: "it takes long"}); err != nil {
 		t.Error(err)
@@ -82,11 +82,12 @@ func TestReadWhileChromeIsReopened(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := r.status(id); s != profiles.StatusReady {
-		t.Errorf("afterwards it is %s", s)
+		t.Errorf("afterwards the session is %s", s)
 	}
 }
 
-// Whoever waits for the Chrome waits as long as the own context; the reopening goes on.
+// A call that waits for the Chrome returns when its own context ends. The reopening
+// continues.
 func TestWaitForAReopeningEnds(t *testing.T) {
 	r := newRig(t, nil)
 	id, goOn, resumed := r.reopening()
@@ -130,7 +131,7 @@ func TestWaitForAReopeningEnds(t *testing.T) {
 	}
 }
 
-// An end during a reopening waits for it, so that what the Chrome has done is saved.
+// An end during a reopening waits for it, so that the new Chrome's state is saved.
 func TestEndWaitsForAReopening(t *testing.T) {
 	r := newRig(t, nil)
 	id, goOn, resumed := r.reopening()
@@ -138,7 +139,7 @@ func TestEndWaitsForAReopening(t *testing.T) {
 	go func() {
 		a, err := r.End(context.WithoutCancel(t.Context()), alice, id, filesystem)
 		if err == nil && (a.Snapshot == nil || a.Snapshot.Rescue) {
-			t.Errorf("it ended with %+v", a)
+			t.Errorf("the session ended with %+v", a)
 		}
 		ended <- err
 	}()
@@ -147,7 +148,7 @@ func TestEndWaitsForAReopening(t *testing.T) {
 		return l.ask(t.Context(), func() error { begun = l.ending != nil; return nil }) == nil && begun
 	})
 	if info, err := r.Get(t.Context(), alice, id); err != nil || info.Over() {
-		t.Errorf("meanwhile %s, %v", info.Status, err)
+		t.Errorf("during the reopening: %s, %v", info.Status, err)
 	}
 	goOn()
 	if err := <-resumed; err != nil {
@@ -157,14 +158,14 @@ func TestEndWaitsForAReopening(t *testing.T) {
 		t.Error(err)
 	}
 	if s := r.status(id); s != profiles.StatusCompleted {
-		t.Errorf("afterwards it is %s", s)
+		t.Errorf("afterwards the session is %s", s)
 	}
-	r.records(id, "1 failed (a save failed and Chrome could not be reopened): started save_failed ended", "2 completed (asked): restored saved ended")
+	r.wantHistory(id, "1 failed (a save failed and Chrome could not be reopened): started save_failed ended", "2 completed (asked): restored saved ended")
 }
 
-// An end gives up a Chrome that does not come up: at once where nothing is saved, else
-// when it has had its time, and then what is on disk is saved.
-func TestEndGivesAReopeningUp(t *testing.T) {
+// An end cancels a Chrome that does not start: at once if nothing is to be saved, else
+// after some time. The profile on disk is then saved.
+func TestEndCancelsReopening(t *testing.T) {
 	for name, asked := range map[string]request.End{"unsaved": none, "saved": filesystem} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, func(c *Config) {
@@ -176,13 +177,13 @@ func TestEndGivesAReopeningUp(t *testing.T) {
 			r.end(alice, id, asked)
 			wantCode(t, <-resumed, fault.BrowserFailed)
 			if s := r.status(id); s != profiles.StatusCompleted || r.dirs() != 0 {
-				t.Errorf("it is %s, %d directories are left", s, r.dirs())
+				t.Errorf("session is %s, %d directories are left", s, r.dirs())
 			}
 		})
 	}
 }
 
-// A daemon that stops gives it up too, and saves what is on disk.
+// A daemon that stops also cancels the reopening and saves the profile on disk.
 func TestStopDuringAReopening(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Waits.Reopening = time.Millisecond })
 	id, _, resumed := r.reopening()
@@ -195,13 +196,13 @@ func TestStopDuringAReopening(t *testing.T) {
 	}
 }
 
-// One that is killed leaves the profile, and the next one saves it.
+// A killed daemon leaves the profile, and the next daemon saves it.
 func TestKilledDuringAReopening(t *testing.T) {
 	r := newRig(t, nil)
 	id, _, resumed := r.reopening()
 	r.kill()
 	if err := <-resumed; err == nil {
-		t.Error("it was resumed")
+		t.Error("the session was resumed")
 	}
 	next := r.daemon(nil)
 	r.browsers.works()

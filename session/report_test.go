@@ -12,8 +12,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// A snapshot whose state document is missing or of wrong types is named in the
-// error, which says what is wrong and no value, and starts nothing.
+// If a snapshot's state document is missing or has wrong types, the error names the
+// snapshot and the problem but no value. Nothing is started.
 func TestSnapshotWithoutAReadableDocument(t *testing.T) {
 	r := newRig(t, nil)
 	id, good := r.saved(alice, filesystem)
@@ -41,7 +41,7 @@ func TestSnapshotWithoutAReadableDocument(t *testing.T) {
 		if _, err := r.catalogue.Commit(t.Context(), profiles.Commit{Snapshot: bad}); err != nil {
 			t.Fatal(err)
 		}
-		_, err = r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromEnvironment = saved.ID }))
+		_, err = r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromEnvironment = saved.ID }))
 		if fault.CodeOf(err) != fault.ArchiveDamaged || !strings.Contains(err.Error(), saved.ID) || !strings.Contains(err.Error(), test.says) ||
 			strings.Contains(err.Error(), "31337") {
 			t.Errorf("%s: %v", name, err)

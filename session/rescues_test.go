@@ -8,12 +8,12 @@ import (
 	"github.com/stasisd/stasis/session/request"
 )
 
-// While a session is being rescued it says so. Who needs the outcome waits for it;
-// others do not, and a stop has the next start rescue it.
-func TestRescueIsWaitedFor(t *testing.T) {
+// A session that is being rescued says so. Calls that need the outcome wait for it;
+// others do not. A stop leaves the rescue to the next start.
+func TestCallsWaitForRescue(t *testing.T) {
 	r := newRig(t, nil)
 	id, other := r.create(alice, nil).ID, r.create(alice, nil).ID
-	r.browsers.fails(errBroken, "capture") // the dying daemon may come to try a save
+	r.browsers.fails(errBroken, "capture") // the dying daemon may still try a save
 	r.kill()
 	r.browsers.works()
 	r.Service = r.daemon(nil)
@@ -34,7 +34,7 @@ func TestRescueIsWaitedFor(t *testing.T) {
 	if r.Counts().Rescuing != 2 {
 		t.Errorf("%d are being rescued", r.Counts().Rescuing)
 	}
-	r.create(alice, nil) // it waits for nothing
+	r.create(alice, nil) // a create does not wait
 
 	waits := make(chan error, 2)
 	go func() {
@@ -42,7 +42,7 @@ func TestRescueIsWaitedFor(t *testing.T) {
 		waits <- err
 	}()
 	go func() {
-		_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession = other }))
+		_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromSession = other }))
 		waits <- err
 	}()
 	await(t, "both wait", func() bool {

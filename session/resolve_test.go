@@ -12,8 +12,7 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// The first source that is named decides; those of lower rank are not even
-// looked at.
+// The first source that is named decides. Those of lower rank are not looked up.
 func TestPrecedenceOfSources(t *testing.T) {
 	r := newRig(t, nil)
 	one, oneSnap := r.saved(alice, filesystem)
@@ -42,7 +41,7 @@ func TestPrecedenceOfSources(t *testing.T) {
 				return
 			}
 			if info.Restored == nil {
-				t.Fatal("not restored")
+				t.Fatal("the session was not restored")
 			}
 			if diff := cmp.Diff(*test.source, info.Restored.Source); diff != "" || info.Restored.SnapshotID != test.snap {
 				t.Errorf("snapshot %s, want %s; source (-want +got):\n%s", info.Restored.SnapshotID, test.snap, diff)
@@ -52,8 +51,8 @@ func TestPrecedenceOfSources(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a higher source that is missing is not passed over", func(t *testing.T) {
-		_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession, c.FromDefaultOf = "gone", "alice" }))
+	t.Run("a missing source of higher rank is an error", func(t *testing.T) {
+		_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromSession, c.FromDefaultOf = "gone", "alice" }))
 		wantCode(t, err, fault.SnapshotNotFound)
 		info := r.create(alice, func(c *request.Create) { c.FromSession, c.FromDefaultOf, c.FreshIfNone = "gone", "alice", true })
 		if info.Restored != nil {
@@ -62,8 +61,7 @@ func TestPrecedenceOfSources(t *testing.T) {
 	})
 }
 
-// A source that is not there is told, and only if_missing=fresh makes it a
-// fresh session.
+// A missing source is an error; only if_missing=fresh makes a fresh session.
 func TestIfMissing(t *testing.T) {
 	r := newRig(t, nil)
 	unsaved := r.create(alice, nil).ID
@@ -83,10 +81,10 @@ func TestIfMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := len(r.browsers.all())
-			_, err := r.Create(t.Context(), alice, asking(test.ask))
+			_, err := r.Create(t.Context(), alice, newCreate(test.ask))
 			wantCode(t, err, test.code)
 			if len(r.browsers.all()) != before {
-				t.Error("a Chrome was started all the same")
+				t.Error("a Chrome was started")
 			}
 			info := r.create(alice, func(c *request.Create) { test.ask(c); c.FreshIfNone = true })
 			if info.Restored != nil || info.UserID != "alice" {
@@ -97,9 +95,10 @@ func TestIfMissing(t *testing.T) {
 	}
 }
 
-// A fresh start in place of somebody's environment is that user's, so that what
-// it saves is found there the next time; for whom the key may not act it is none.
-func TestFreshIsTheSourcesUser(t *testing.T) {
+// A fresh session in place of a user's environment belongs to that user, so that its save
+// is found there next time. For a key that may not act for the user, the source does not
+// exist.
+func TestFreshSessionBelongsToSourceUser(t *testing.T) {
 	r := newRig(t, nil)
 	unsaved := r.create(alice, nil).ID
 	for name, ask := range map[string]func(*request.Create){
@@ -113,13 +112,13 @@ func TestFreshIsTheSourcesUser(t *testing.T) {
 		}
 		r.end(admin, info.ID, none)
 	}
-	_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromDefaultOf = "bob" }))
+	_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromDefaultOf = "bob" }))
 	wantCode(t, err, fault.SnapshotNotFound)
-	_, err = r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromDefaultOf, c.FreshIfNone = "bob", true }))
+	_, err = r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromDefaultOf, c.FreshIfNone = "bob", true }))
 	wantCode(t, err, fault.Forbidden)
 }
 
-// What belongs to a user that the key does not act for does not exist for it.
+// What belongs to a user that the key may not act for does not exist for the key.
 func TestOwnership(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
@@ -132,21 +131,21 @@ func TestOwnership(t *testing.T) {
 		"default":     func(c *request.Create) { c.FromDefaultOf = "alice" },
 	} {
 		t.Run("restore "+name, func(t *testing.T) {
-			_, err := r.Create(ctx, bob, asking(ask))
+			_, err := r.Create(ctx, bob, newCreate(ask))
 			wantCode(t, err, fault.SnapshotNotFound)
-			// An admin may, and it stays the user's.
+			// An admin may restore it, and it stays the user's.
 			info := r.create(admin, ask)
 			if info.UserID != "alice" {
-				t.Errorf("the session is %s's", info.UserID)
+				t.Errorf("the session belongs to %s", info.UserID)
 			}
 			r.end(admin, info.ID, none)
-			_, err = r.Create(ctx, admin, asking(func(c *request.Create) { ask(c); c.UserID = "bob" }))
+			_, err = r.Create(ctx, admin, newCreate(func(c *request.Create) { ask(c); c.UserID = "bob" }))
 			wantCode(t, err, fault.UserMismatch)
-			_, err = r.Create(ctx, admin, asking(func(c *request.Create) { ask(c); c.UserID, c.FreshIfNone = "bob", true }))
+			_, err = r.Create(ctx, admin, newCreate(func(c *request.Create) { ask(c); c.UserID, c.FreshIfNone = "bob", true }))
 			wantCode(t, err, fault.UserMismatch)
 		})
 	}
-	_, err := r.Create(ctx, bob, asking(func(c *request.Create) { c.UserID = "alice" }))
+	_, err := r.Create(ctx, bob, newCreate(func(c *request.Create) { c.UserID = "alice" }))
 	wantCode(t, err, fault.Forbidden)
 
 	for name, call := range map[string]func(access.Caller) error{
@@ -216,7 +215,7 @@ func TestOwnership(t *testing.T) {
 	if r.status(live) != profiles.StatusReady {
 		t.Errorf("alice's session is %s", r.status(live))
 	}
-	r.holds(snap)
+	r.wantSnapshots(snap)
 }
 
 // A key without the right "use" may do nothing here.
@@ -226,7 +225,7 @@ func TestRights(t *testing.T) {
 	id := r.create(alice, nil).ID
 	idle := access.Caller{KeyID: "key-i", UserID: "alice", Rights: []access.Right{access.RightSecrets}}
 	for name, call := range map[string]func() error{
-		"create":   func() error { _, err := r.Create(ctx, idle, asking(nil)); return err },
+		"create":   func() error { _, err := r.Create(ctx, idle, newCreate(nil)); return err },
 		"get":      func() error { _, err := r.Get(ctx, idle, id); return err },
 		"list":     func() error { _, _, err := r.List(ctx, idle, request.List{}); return err },
 		"navigate": func() error { _, err := r.Navigate(ctx, idle, id, "https://a.example/"); return err },

@@ -11,16 +11,17 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// A session with restart: on_crash has its Chrome started again this often within
-// this long; one that crashes once more ends.
+// The Chrome of a session with restart: on_crash is started again at most maxRestarts
+// times within restartWindow. After one more crash the session ends.
 const (
 	maxRestarts   = 3
 	restartWindow = 10 * time.Minute
 )
 
-// crash takes in that Chrome is gone, and says so before all else: it is started again where the create
-// wants that and it does not do so all the time, else the session ends.
-func (l *live) crash() {
+// crash handles the end of Chrome's process. It first records the status. It then starts
+// Chrome again if the create allows that and it has not crashed too often, else the
+// session ends.
+func (l *liveSession) crash() {
 	e := ending{cause: causeCrash, reason: profiles.ReasonCrashed.With(chromeCrashed)}
 	if l.request.Restart {
 		now := l.svc.deps.Now()
@@ -31,44 +32,44 @@ func (l *live) crash() {
 			e.reason = profiles.ReasonCrashLoop.With(fmt.Sprintf("Chrome crashed, after %d restarts within %d minutes", maxRestarts, restartWindow/time.Minute))
 		}
 	}
-	l.untold = true
-	l.setStatus(profiles.StatusError, e.reason) // until it is ready again, or for good
+	l.crashUnreported = true
+	l.setStatus(profiles.StatusError, e.reason) // until it is ready again, or finally
 	l.begin(e)
 }
 
-// whyTaken is the error of who used the browser when an ending took it.
-func (e ending) whyTaken() error {
+// useError returns the error for calls that used the browser when the ending took it.
+func (e ending) useError() error {
 	const op = "session.use"
 	switch {
 	case e.restart:
-		return fault.New(fault.BrowserFailed, op, "Chrome crashed meanwhile, and is started again")
+		return fault.New(fault.BrowserFailed, op, "Chrome crashed during the call and is being started again; try again")
 	case e.cause == causeCrash:
-		return fault.New(fault.SessionEnding, op, "Chrome crashed meanwhile")
+		return fault.New(fault.SessionEnding, op, "Chrome crashed during the call")
 	default:
 		return save.EndedMeanwhile(op)
 	}
 }
 
-// awaitRestart waits while the session's Chrome is started again, after a crash or by
-// a resume, so that who comes back at once is not told that the session ends.
-func (l *live) awaitRestart(ctx context.Context) {
+// awaitRestart waits while the session's Chrome is started again, after a crash or by a
+// resume. Without it, a caller that retries at once would get session_ending.
+func (l *liveSession) awaitRestart(ctx context.Context) {
 	l.awaitReopening(ctx)
 	l.awaitCrashRestart(ctx)
 }
 
-// awaitCrashRestart waits while it is started again after a crash.
-func (l *live) awaitCrashRestart(ctx context.Context) {
+// awaitCrashRestart waits while Chrome is started again after a crash.
+func (l *liveSession) awaitCrashRestart(ctx context.Context) {
 	l.awaitEnding(ctx, func(e *ending) bool { return e.restart })
 }
 
-// awaitCrash waits until a crash is dealt with, by a restart or by saving what is
-// left: who resumes the session at once is to have it.
-func (l *live) awaitCrash(ctx context.Context) {
+// awaitCrash waits until a crash is handled, by a restart or by saving what is left, so
+// that a resume right after a crash succeeds.
+func (l *liveSession) awaitCrash(ctx context.Context) {
 	l.awaitEnding(ctx, func(e *ending) bool { return e.cause == causeCrash })
 }
 
-// awaitEnding waits for the end of an ending of a kind that is under way.
-func (l *live) awaitEnding(ctx context.Context, of func(*ending) bool) {
+// awaitEnding waits for the end of a matching ending that is under way.
+func (l *liveSession) awaitEnding(ctx context.Context, of func(*ending) bool) {
 	result := make(chan save.Ended, 1)
 	if l.ask(ctx, func() error {
 		if l.ending == nil || !of(l.ending) {
@@ -78,7 +79,7 @@ func (l *live) awaitEnding(ctx context.Context, of func(*ending) bool) {
 		l.ending.waiters = append(l.ending.waiters, result)
 		return nil
 	}) != nil {
-		return // who asks next hears why
+		return // the caller's next request returns the error
 	}
 	select {
 	case <-result:

@@ -15,14 +15,14 @@ import (
 
 func onCrash(c *request.Create) { c.Restart = true }
 
-// crashes kills a session's Chrome and waits until another is there, or the
-// session has ended.
-func (r *rig) crashes(id string) {
+// crashChrome kills a session's Chrome and waits until another runs or the session has
+// ended.
+func (r *rig) crashChrome(id string) {
 	r.t.Helper()
 	old := r.sessions.Find(id)
 	was := r.browsers.last()
 	was.die()
-	await(r.t, "the crash was taken in", func() bool {
+	await(r.t, "the crash is handled", func() bool {
 		if r.sessions.Find(id) == nil {
 			return true
 		}
@@ -35,14 +35,14 @@ func (r *rig) crashes(id string) {
 	})
 }
 
-// A Chrome that crashes is started again on what it left: the same session, the
-// same ticket, a new run. One that does so all the time ends the session.
+// A crashed Chrome is started again on its data: the same session, the same ticket, a new
+// run. Too many crashes end the session.
 func TestRestartOnCrash(t *testing.T) {
 	r := newRig(t, nil)
 	first := r.create(alice, onCrash)
 	dir := r.browsers.last().dir
 	for n := range maxRestarts {
-		r.crashes(first.ID)
+		r.crashChrome(first.ID)
 		info, err := r.Get(t.Context(), alice, first.ID)
 		if err != nil || info.Status != profiles.StatusReady || !info.BrowserRestarted || info.Tickets[access.PurposeCDP] != first.Tickets[access.PurposeCDP] {
 			t.Fatalf("crash %d: %+v, %v", n+1, info, err)
@@ -51,15 +51,15 @@ func TestRestartOnCrash(t *testing.T) {
 			t.Errorf("crash %d: on %s as %s", n+1, c.dir.Name(), c.restored.Datadir)
 		}
 	}
-	r.crashes(first.ID)
+	r.crashChrome(first.ID)
 	info, err := r.Get(t.Context(), alice, first.ID)
 	if err != nil || info.Status != profiles.StatusError || info.Reason.Code != profiles.ReasonCrashLoop {
-		t.Errorf("after too many: %s (%s), %v", info.Status, info.Reason, err)
+		t.Errorf("after too many crashes: %s (%s), %v", info.Status, info.Reason, err)
 	}
-	r.records(first.ID, "1 failed (Chrome crashed): started ended", "2 failed (Chrome crashed): restored ended",
+	r.wantHistory(first.ID, "1 failed (Chrome crashed): started ended", "2 failed (Chrome crashed): restored ended",
 		"3 failed (Chrome crashed): restored ended", "4 failed (Chrome crashed): restored saved ended")
 	r.resumed(alice, first.ID)
-	r.crashes(first.ID) // they are counted anew
+	r.crashChrome(first.ID) // the count starts again
 	if s := r.status(first.ID); s != profiles.StatusReady {
 		t.Errorf("after a resume: %s", s)
 	}
@@ -69,7 +69,7 @@ func TestRestartsAreForgotten(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, onCrash).ID
 	for n := range 2 * maxRestarts {
-		r.crashes(id)
+		r.crashChrome(id)
 		if s := r.status(id); s != profiles.StatusReady {
 			t.Fatalf("crash %d: %s", n+1, s)
 		}
@@ -77,12 +77,12 @@ func TestRestartsAreForgotten(t *testing.T) {
 	}
 }
 
-// Where no Chrome comes up, what is left is rescued.
+// If no Chrome starts, the data is rescued.
 func TestRestartFails(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, onCrash).ID
 	r.browsers.fails(errBroken, "restored")
-	r.crashes(id)
+	r.crashChrome(id)
 	info, err := r.Get(t.Context(), alice, id)
 	if err != nil || info.Status != profiles.StatusError || info.Reason.Code != profiles.ReasonNotRestarted || r.dirs() != 0 {
 		t.Errorf("%s (%s), %v, %d directories", info.Status, info.Reason, err, r.dirs())
@@ -97,9 +97,9 @@ func TestRestartFails(t *testing.T) {
 	}
 }
 
-// Who asks for the browser, for a checkpoint or for the session's end while Chrome is
-// started again waits for it. Until it is there the session is in error.
-func TestAskedWhileChromeIsStartedAgain(t *testing.T) {
+// A call for the browser, a checkpoint and an end wait while Chrome is started again.
+// Until it runs the session is in error.
+func TestCallsWaitForRestart(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
 	for what, ask := range map[string]func(id string) error{
@@ -116,7 +116,7 @@ func TestAskedWhileChromeIsStartedAgain(t *testing.T) {
 		},
 		"end": func(id string) error { _, err := r.End(ctx, alice, id, filesystem); return err },
 	} {
-		id := r.create(alice, func(c *request.Create) { onCrash(c); hooked(c) }).ID
+		id := r.create(alice, func(c *request.Create) { onCrash(c); withWebhook(c) }).ID
 		l := r.sessions.Find(id)
 		began, goOn := make(chan struct{}), make(chan struct{})
 		r.browsers.on("restored", func(*fakeChrome) error { close(began); <-goOn; return nil })
@@ -127,7 +127,7 @@ func TestAskedWhileChromeIsStartedAgain(t *testing.T) {
 		}
 		done := make(chan error, 1)
 		go func() { done <- ask(id) }()
-		await(t, "that somebody waits", func() bool {
+		await(t, "a call waits", func() bool {
 			waits := false
 			err := l.ask(ctx, func() error { waits = l.ending != nil && len(l.ending.waiters) > 0; return nil })
 			return err != nil || waits || len(done) > 0
@@ -149,14 +149,14 @@ func TestAskedWhileChromeIsStartedAgain(t *testing.T) {
 	}
 }
 
-// A daemon that dies while Chrome is started again leaves the record of a session in
-// error, which the next one rescues as any other, and which lives again.
-func TestKilledWhileChromeIsStartedAgain(t *testing.T) {
+// A daemon that dies during a restart leaves the record of a session in error. The next
+// daemon rescues it like any other, and it can be resumed.
+func TestKilledDuringRestart(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
 	id := r.create(alice, onCrash).ID
 	r.browsers.on("restored", func(*fakeChrome) error { r.catalogue.fails(errBroken, "UpdateSession"); return nil })
-	r.crashes(id)
+	r.crashChrome(id)
 	if rec, err := r.catalogue.Session(ctx, id); err != nil || rec.Status != profiles.StatusError || !rec.EndedAt.IsZero() {
 		t.Fatalf("%+v, %v", rec, err)
 	}
@@ -175,10 +175,10 @@ func TestKilledWhileChromeIsStartedAgain(t *testing.T) {
 	}
 }
 
-// Whoever knows that Chrome has died, and asks at once, is not told that it runs.
-func TestAskedAtOnceAfterACrash(t *testing.T) {
+// After a crash is reported, a call must not find the session running.
+func TestCallRightAfterCrash(t *testing.T) {
 	r := newRig(t, nil)
-	for range 20 { // which of two things the session takes first is chance
+	for range 20 { // which of two events the session handles first is random
 		id := r.create(alice, nil).ID
 		l := r.sessions.Find(id)
 		busy, goOn, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -192,11 +192,11 @@ func TestAskedAtOnceAfterACrash(t *testing.T) {
 		r.browsers.last().die()
 		asked := make(chan error, 1)
 		go func() { asked <- l.ask(t.Context(), l.usable) }()
-		runtime.Gosched() // the session finds both waiting, as a rule
+		runtime.Gosched() // so that the session usually finds both waiting
 		close(goOn)
 		<-over
 		if err := <-asked; !fault.Is(err, fault.SessionEnding) && !fault.Is(err, fault.SessionNotRunning) {
-			t.Fatalf("it is usable: %v", err)
+			t.Fatalf("the session is usable: %v", err)
 		}
 		await(t, "its end", func() bool { return r.sessions.Find(id) == nil })
 	}
@@ -206,21 +206,21 @@ func TestAskedAtOnceAfterACrash(t *testing.T) {
 func TestNoRestart(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	r.crashes(id)
+	r.crashChrome(id)
 	if s := r.status(id); s != profiles.StatusError {
 		t.Errorf("the session is %s", s)
 	}
 }
 
-// A crash that ends the session is told when Chrome has gone, not when what it left
-// is saved.
-func TestCrashIsToldAtOnce(t *testing.T) {
+// A crash that ends the session is reported when Chrome has died, not when its data is
+// saved.
+func TestCrashIsReportedAtOnce(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	goOn := make(chan struct{})
 	r.browsers.on("kill", func(*fakeChrome) error { <-goOn; return nil })
 	r.browsers.last().die()
-	await(t, "the crash is told", func() bool {
+	await(t, "the crash is reported", func() bool {
 		info, err := r.Get(t.Context(), alice, id)
 		return err == nil && info.Status == profiles.StatusError && info.Reason.Code == profiles.ReasonCrashed && info.EndedAt.IsZero()
 	})

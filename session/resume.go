@@ -11,18 +11,17 @@ import (
 	"github.com/stasisd/stasis/session/request"
 )
 
-// Resume lets a session go on: a paused one thaws, one whose Chrome could not be
-// reopened after a failed save is tried again, and one that has ended lives
-// again, under its ID, from its newest snapshot, or from what a scheduled login check
-// has made of that.
+// Resume continues a session. A paused session is thawed. If Chrome could not be reopened
+// after a failed save, that is tried again. An ended session becomes live again with the
+// same ID, from its newest snapshot or from what a scheduled login check renewed of it.
 func (s *Service) Resume(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error) {
 	a, _, err := s.resume(ctx, c, request.Create{SessionID: id})
 	return a, err
 }
 
-// resume is Resume, and a create with resume: r has the ID, and says what is to
-// be done where nothing was saved.
-func (s *Service) resume(ctx context.Context, c access.Caller, r request.Create) (answer.Acknowledged, *live, error) {
+// resume is Resume, also for a create with resume. r has the ID, and says what to do if
+// nothing was saved.
+func (s *Service) resume(ctx context.Context, c access.Caller, r request.Create) (answer.Acknowledged, *liveSession, error) {
 	for {
 		rec, err := s.resumable(ctx, c, r.SessionID)
 		if err != nil {
@@ -36,24 +35,24 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r request.Create)
 		}
 		l := s.sessions.Find(rec.ID)
 		if l == nil {
-			if l, err = s.revive(ctx, c, rec.ID, r); l != nil || err != nil {
-				return answer.Acknowledged{Success: true, Status: "resumed", Message: "the session lives again"}, l, err
+			if l, err = s.resumeEnded(ctx, c, rec.ID, r); l != nil || err != nil {
+				return answer.Acknowledged{Success: true, Status: "resumed", Message: "the session was restored from its last snapshot"}, l, err
 			}
-			continue // it has been resumed meanwhile
+			continue // another request has resumed it meanwhile
 		}
 		if err := l.rights.Allow(c, access.Drive); err != nil {
 			return answer.Acknowledged{}, nil, err
 		}
 		a, err := l.resume(ctx)
 		if fault.Is(err, fault.SessionNotRunning) && s.sessions.Find(rec.ID) != l {
-			continue // it ended between the two looks
+			continue // it ended after Find
 		}
 		return a, l, err
 	}
 }
 
-// resumable is the record of a session that the caller may look at, or may bring
-// back: who may restore from a session may resume it.
+// resumable returns the record of a session that the caller may look at, or may restore.
+// A key that may restore from a session may also resume it.
 func (s *Service) resumable(ctx context.Context, c access.Caller, id string) (profiles.Session, error) {
 	if !c.May(access.Restore) {
 		return s.inspector.Record(ctx, c, id, access.Look)
@@ -65,9 +64,9 @@ func (s *Service) resumable(ctx context.Context, c access.Caller, id string) (pr
 	return rec, err
 }
 
-// resume lets a live session go on.
-func (l *live) resume(ctx context.Context) (answer.Acknowledged, error) {
-	a := answer.Acknowledged{Success: true, Status: "resumed", Message: "the session goes on"}
+// resume continues a live session.
+func (l *liveSession) resume(ctx context.Context) (answer.Acknowledged, error) {
+	a := answer.Acknowledged{Success: true, Status: "resumed", Message: "the session continues"}
 	l.awaitCrash(ctx)
 	running := false
 	err := l.askAndWait(ctx, func(reply func(error)) {
@@ -80,30 +79,30 @@ func (l *live) resume(ctx context.Context) (answer.Acknowledged, error) {
 			l.reopen(reply)
 		case !l.paused:
 			running = true
-			l.records.After(func() { reply(nil) }) // what it says is recorded
+			l.recordQueue.After(func() { reply(nil) }) // wait until its status is recorded
 		default:
 			l.unpause(reply)
 		}
 	})
 	if err == nil && running {
-		a.Status, a.Message = "already_running", "the session is running"
+		a.Status, a.Message = "already_running", "the session is already running"
 	}
 	l.svc.deps.Journal.Flush(ctx, l.id)
 	return a, err
 }
 
-// unpause lets a paused session run, and be recorded as such.
-func (l *live) unpause(end func(error)) {
+// unpause thaws a paused session and records its new status.
+func (l *liveSession) unpause(end func(error)) {
 	l.thaw(func(err error) {
-		if err == nil {
+		if err == nil { // an ending may have begun
 			err = l.usable() // an ending has begun
 		}
 		switch {
 		case err != nil:
 			end(err)
 			return
-		case !l.paused: // another request was quicker
-			l.records.After(func() { end(nil) })
+		case !l.paused: // another request has resumed it first
+			l.recordQueue.After(func() { end(nil) })
 			return
 		}
 		l.paused = false
@@ -114,13 +113,13 @@ func (l *live) unpause(end func(error)) {
 		l.setStatus(status, profiles.Reason{})
 		l.runs.Record(events.Resumed, nil)
 		l.touch()
-		l.records.After(func() { end(nil) })
+		l.recordQueue.After(func() { end(nil) })
 	})
 }
 
-// revive begins an ended session anew, as what it was made as; nil where it is
-// not ended any more.
-func (s *Service) revive(ctx context.Context, c access.Caller, id string, by request.Create) (*live, error) {
+// resumeEnded makes an ended session live again, with the options it was created with. It
+// returns nil if the session is live again already.
+func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, by request.Create) (*liveSession, error) {
 	if err := c.Require(access.Restore); err != nil {
 		return nil, err
 	}
@@ -129,7 +128,7 @@ func (s *Service) revive(ctx context.Context, c access.Caller, id string, by req
 		if fault.Is(err, fault.ShuttingDown) {
 			return nil, err
 		}
-		return nil, fault.New(fault.RequestInProgress, "session.resume", "session %s is on its way: another request creates or resumes it", id)
+		return nil, fault.New(fault.RequestInProgress, "session.resume", "session %s is being created or resumed by another request", id)
 	}
 	defer s.capacity.Replenish()
 	defer s.capacity.Pause()
@@ -141,24 +140,24 @@ func (s *Service) revive(ctx context.Context, c access.Caller, id string, by req
 	if rec.EndedAt.IsZero() {
 		return nil, fault.New(fault.SessionEnding, "session.resume", "session %s is being ended", id)
 	}
-	asked, err := request.Recorded(s.deps.Vault, rec)
+	options, err := request.Recorded(s.deps.Vault, rec)
 	if err != nil {
 		return nil, err
 	}
-	asked.FreshIfNone, asked.Wait = by.FreshIfNone, by.Wait
-	if asked.OnLive == request.OnLiveShare { // it is this session that is asked for
-		asked.OnLive = request.OnLiveFail
+	options.FreshIfNone, options.Wait = by.FreshIfNone, by.Wait
+	if options.OnLive == request.OnLiveShare { // this session itself is requested
+		options.OnLive = request.OnLiveFail
 	}
-	l, err := s.bring(ctx, c, asked, &rec)
+	l, err := s.createOrShare(ctx, c, options, &rec)
 	if fault.Is(err, fault.NoSnapshot) {
 		err = fault.New(fault.NoSnapshot, "session.resume",
-			"session %s was never saved; a create with this session_id, resume: true and if_missing: fresh starts it anew, empty, under its ID", id)
+			"session %s was never saved; to start it empty with the same ID, create it with this session_id, resume: true and if_missing: fresh", id)
 	}
 	return l, err
 }
 
-// resumed answers a create with resume. found is false where nothing is there to
-// resume and the create may make a fresh session.
+// resumed answers a create with resume. found is false if there is nothing to resume and
+// the create may make a fresh session.
 func (s *Service) resumed(ctx context.Context, c access.Caller, r request.Create) (_ answer.Info, found bool, err error) {
 	a, l, err := s.resume(ctx, c, r)
 	if fault.Is(err, fault.SessionNotFound) && r.FreshIfNone {

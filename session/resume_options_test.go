@@ -12,9 +12,9 @@ import (
 	"github.com/stasisd/stasis/session/request"
 )
 
-// What was noted before is in the report of a resume, and the session's notes after
-// it: its own, and those that it had been restored with itself.
-func TestResumeBringsNotes(t *testing.T) {
+// A resume's report has the notes from before, and the session keeps them: its own, and
+// those it was restored with.
+func TestResumeRestoresNotes(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	r.note(alice, id, agent.NoteData{KeyDecisions: []string{"one"}})
@@ -28,27 +28,27 @@ func TestResumeBringsNotes(t *testing.T) {
 		}
 		n, err := r.SessionNotes(t.Context(), alice, resumed)
 		if err != nil || n.SessionID != id || strings.Join(n.Data.KeyDecisions, " ") != "one" {
-			t.Errorf("it has %+v, %v", n, err)
+			t.Errorf("the session has %+v, %v", n, err)
 		}
 	}
 	r.note(alice, id, agent.NoteData{KeyDecisions: []string{"two"}})
 	if n, err := r.SessionNotes(t.Context(), alice, id); err != nil || strings.Join(n.Data.KeyDecisions, " ") != "one two" {
-		t.Errorf("it goes on with %+v, %v", n, err)
+		t.Errorf("after a new note: %+v, %v", n, err)
 	}
 }
 
-// What a create asked for goes on working in the session that was resumed: pictures
-// are taken, checkpoints are made, a crash is started over and the webhook is told;
-// after a second resume too, and after a kill of the daemon.
-func TestResumeKeepsWhatWasAskedFor(t *testing.T) {
+// The options of the create stay in force after a resume: screenshots, checkpoints,
+// restarts after a crash, and the webhook. So it is after a second resume and after a
+// kill of the daemon.
+func TestResumeKeepsCreateOptions(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, func(c *request.Create) {
-		every(5*time.Millisecond, 2)(c)
+		autoSaveEvery(5*time.Millisecond, 2)(c)
 		onCrash(c)
-		hooked(c)
+		withWebhook(c)
 		c.Record = []string{RecordScreenshot}
 	}).ID
-	last := r.newer(id, "")
+	last := r.awaitNewer(id, "")
 	for life, end := range []func(){
 		func() { r.end(alice, id, filesystem) },
 		func() {
@@ -60,25 +60,25 @@ func TestResumeKeepsWhatWasAskedFor(t *testing.T) {
 		},
 	} {
 		end()
-		told := len(r.toldTo(hookURL))
+		before := len(r.sentTo(hookURL))
 		if info := r.resumed(alice, id); info.WebhookURL != hookURL || !info.HasAgent {
 			t.Errorf("life %d: webhook %q, agent %v", life, info.WebhookURL, info.HasAgent)
 		}
 		r.rewrite(r.browsers.last(), "changed in life "+string(rune('a'+life)))
-		last = r.newer(id, last)
+		last = r.awaitNewer(id, last)
 		r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/"})
-		await(t, "a picture", func() bool {
+		await(t, "a screenshot", func() bool {
 			runs := r.history(id)
 			return strings.Contains(runs[len(runs)-1], " screenshot")
 		})
-		r.crashes(id)
+		r.crashChrome(id)
 		if info, err := r.Get(t.Context(), alice, id); err != nil || info.Status != profiles.StatusReady || !info.BrowserRestarted {
 			t.Errorf("life %d, after a crash: %s (%s), %v", life, info.Status, info.Reason, err)
 		}
-		heard := strings.Join(r.toldTo(hookURL)[told:], ", ")
+		received := strings.Join(r.sentTo(hookURL)[before:], ", ")
 		for _, event := range []string{events.HookStatus, events.HookSaved, events.HookCrashed} {
-			if !strings.Contains(heard, event) {
-				t.Errorf("life %d: the webhook heard of %s, and not of %s", life, heard, event)
+			if !strings.Contains(received, event) {
+				t.Errorf("life %d: the webhook received %s, but not %s", life, received, event)
 			}
 		}
 	}

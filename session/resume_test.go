@@ -15,7 +15,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// resumed resumes a session and gives what is told of it then.
+// resumed resumes a session and returns its description.
 func (r *rig) resumed(c access.Caller, id string) answer.Info {
 	r.t.Helper()
 	a, err := r.Resume(r.t.Context(), c, id)
@@ -29,8 +29,8 @@ func (r *rig) resumed(c access.Caller, id string) answer.Info {
 	return info
 }
 
-// A session lives again under its ID, as what it was made as, from its newest
-// snapshot; and once more.
+// An ended session lives again with the same ID and options, from its newest snapshot,
+// more than once.
 func TestResumeAnEndedSession(t *testing.T) {
 	r := newRig(t, nil)
 	want := state.Overrides{UserAgent: "Mine", Proxy: &state.Proxy{Server: "http://p.example:1", Password: "hunter2"}}
@@ -48,7 +48,7 @@ func TestResumeAnEndedSession(t *testing.T) {
 	case again.ID != first.ID, again.UserID != "alice", again.Engine != first.Engine, again.AgentName != "bot", again.Labels["a"] != "b":
 		t.Errorf("another session: %+v", again)
 	case again.Status != profiles.StatusReady, !again.EndedAt.IsZero(), again.Reason.Code != "", again.Outcome != nil, !again.ExpiresAt.After(first.ExpiresAt):
-		t.Errorf("it has not begun anew: %+v", again)
+		t.Errorf("the session did not start again: %+v", again)
 	case again.Tickets[access.PurposeCDP] == "" || again.Tickets[access.PurposeCDP] == first.Tickets[access.PurposeCDP]:
 		t.Errorf("ticket %q after %q", again.Tickets[access.PurposeCDP], first.Tickets[access.PurposeCDP])
 	case again.Restored == nil || again.Restored.SnapshotID != snap:
@@ -68,13 +68,13 @@ func TestResumeAnEndedSession(t *testing.T) {
 		t.Errorf("restored %s, want %s", third.Restored.SnapshotID, newer)
 	}
 	r.end(alice, first.ID, none)
-	r.records(first.ID, "1 completed (asked): started saved ended", "2 completed (asked): restored saved ended", "3 completed (asked): restored ended")
+	r.wantHistory(first.ID, "1 completed (asked): started saved ended", "2 completed (asked): restored saved ended", "3 completed (asked): restored ended")
 	if n := r.dirs(); n != 0 {
 		t.Errorf("%d directories are left", n)
 	}
 }
 
-// Whatever a session ended with, what was rescued of it is what it resumes from.
+// However a session ended, it resumes from its rescue.
 func TestResumeFromARescue(t *testing.T) {
 	for name, end := range map[string]func(*rig, string){
 		"crash": func(r *rig, id string) {
@@ -92,7 +92,7 @@ func TestResumeFromARescue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
 			id := r.create(alice, nil).ID
-			for n := range 2 { // what is resumed and killed again is resumable again
+			for n := range 2 { // a session that is resumed and killed again can be resumed again
 				end(r, id)
 				row, err := r.catalogue.NewestSnapshot(t.Context(), id)
 				if err != nil || !row.Rescue {
@@ -116,13 +116,13 @@ func TestResumeWhatWasNeverSaved(t *testing.T) {
 	_, err := r.Resume(t.Context(), alice, id)
 	wantCode(t, err, fault.NoSnapshot)
 	if !strings.Contains(fault.MessageOf(err), "if_missing: fresh") {
-		t.Errorf("it is not told what can be done: %v", err)
+		t.Errorf("the error does not say what to do: %v", err)
 	}
 	if s := r.status(id); s != profiles.StatusCompleted {
 		t.Errorf("the session is %s", s)
 	}
 	resume := func(id string, fresh bool) (answer.Info, error) {
-		return r.Create(t.Context(), alice, asking(func(c *request.Create) { c.SessionID, c.Resume, c.FreshIfNone = id, true, fresh }))
+		return r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.SessionID, c.Resume, c.FreshIfNone = id, true, fresh }))
 	}
 	_, err = resume(id, false)
 	wantCode(t, err, fault.NoSnapshot)
@@ -131,7 +131,7 @@ func TestResumeWhatWasNeverSaved(t *testing.T) {
 		t.Fatalf("%+v, %v", info, err)
 	}
 	if info, err = resume(id, true); err != nil || !info.Existing {
-		t.Errorf("a running one: %+v, %v", info, err)
+		t.Errorf("a running session: %+v, %v", info, err)
 	}
 	_, err = resume("unknown", false)
 	wantCode(t, err, fault.SessionNotFound)
@@ -140,8 +140,7 @@ func TestResumeWhatWasNeverSaved(t *testing.T) {
 	}
 }
 
-// A create that resumes may say again what the session was made with, and
-// nothing else.
+// A create that resumes may repeat the options of the session, and give no others.
 func TestResumeWithOptions(t *testing.T) {
 	r := newRig(t, nil)
 	through := func(server string) func(*request.Create) {
@@ -150,7 +149,7 @@ func TestResumeWithOptions(t *testing.T) {
 	id := r.create(alice, through("http://p.example:1")).ID
 	r.end(alice, id, filesystem)
 	resume := func(server, user string) error {
-		_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) {
+		_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) {
 			through(server)(c)
 			c.Resume, c.Options, c.UserID = true, true, user
 		}))
@@ -163,15 +162,16 @@ func TestResumeWithOptions(t *testing.T) {
 	}
 }
 
-// Of many resumes at once one brings the session back, and the others are told so.
-func TestResumesAtOnce(t *testing.T) {
+// Of many concurrent resumes one restores the session. The others get already_running or
+// request_in_progress.
+func TestConcurrentResumes(t *testing.T) {
 	r := newRig(t, nil)
 	id, _ := r.saved(alice, filesystem)
 	made := len(r.browsers.all())
 	var (
-		group sync.WaitGroup
-		mu    sync.Mutex
-		told  = map[string]int{}
+		group   sync.WaitGroup
+		mu      sync.Mutex
+		answers = map[string]int{}
 	)
 	for range 20 {
 		group.Go(func() {
@@ -181,12 +181,12 @@ func TestResumesAtOnce(t *testing.T) {
 			if err != nil {
 				a.Status = string(fault.CodeOf(err))
 			}
-			told[a.Status]++
+			answers[a.Status]++
 		})
 	}
 	group.Wait()
-	if told["resumed"] != 1 || told["resumed"]+told["already_running"]+told["request_in_progress"] != 20 {
-		t.Errorf("told %v", told)
+	if answers["resumed"] != 1 || answers["resumed"]+answers["already_running"]+answers["request_in_progress"] != 20 {
+		t.Errorf("answers %v", answers)
 	}
 	if n := len(r.browsers.all()) - made; n != 1 {
 		t.Errorf("%d Chromes were started", n)
@@ -232,7 +232,7 @@ func TestResumeIsRefused(t *testing.T) {
 		id, snap := r.saved(alice, filesystem)
 		r.browsers.fails(errBroken, "restored")
 		if _, err := r.Resume(t.Context(), alice, id); err == nil {
-			t.Fatal("it was resumed")
+			t.Fatal("the session was resumed")
 		}
 		if s := r.status(id); s != profiles.StatusCompleted || r.dirs() != 0 {
 			t.Errorf("the session is %s, %d directories", s, r.dirs())
@@ -242,12 +242,12 @@ func TestResumeIsRefused(t *testing.T) {
 			t.Errorf("restored %+v", info.Restored)
 		}
 	})
-	t.Run("the daemon dies meanwhile", func(t *testing.T) {
+	t.Run("the daemon dies during the resume", func(t *testing.T) {
 		r := newRig(t, nil)
 		id, snap := r.saved(alice, filesystem)
 		r.catalogue.fails(errBroken, "UpdateSession")
 		if _, err := r.Resume(t.Context(), alice, id); err == nil {
-			t.Fatal("it was resumed")
+			t.Fatal("the session was resumed")
 		}
 		r.kill()
 		r.Service = r.daemon(nil)
@@ -260,8 +260,8 @@ func TestResumeIsRefused(t *testing.T) {
 	})
 }
 
-// A default moves on from what the session itself made of it, and not over what
-// others saved since it began.
+// A resumed session moves the default from its own version, but not over what others have
+// saved since it began.
 func TestResumeAndTheDefault(t *testing.T) {
 	r := newRig(t, nil)
 	id, _ := r.saved(alice, asDefault)
@@ -272,6 +272,6 @@ func TestResumeAndTheDefault(t *testing.T) {
 	r.saved(alice, asDefault)
 	r.resumed(alice, id)
 	if a := r.end(alice, id, asDefault); a.Default.Moved {
-		t.Error("another's default was moved away")
+		t.Error("the default of another session was replaced")
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// A session that a newer Stasis has recorded is not resumed as something else, and the
-// error says why; nor is one whose record is no JSON of a create.
-func TestAskedThatCannotBeRead(t *testing.T) {
+// A session recorded by a newer Stasis is not resumed with other options, and the error
+// says why. Nor is one whose record is not JSON of a create.
+func TestUnreadableOptions(t *testing.T) {
 	r := newRig(t, nil)
 	id, _ := r.saved(alice, filesystem)
 	for raw, code := range map[string]fault.Code{
@@ -26,7 +26,7 @@ func TestAskedThatCannotBeRead(t *testing.T) {
 		}
 		_, err = r.Resume(t.Context(), alice, id)
 		if wantCode(t, err, code); code == fault.Unsupported && !strings.Contains(fault.MessageOf(err), "this Stasis reads version 1") {
-			t.Errorf("%s: it says %q", raw, fault.MessageOf(err))
+			t.Errorf("%s: the message is %q", raw, fault.MessageOf(err))
 		}
 	}
 }

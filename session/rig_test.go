@@ -58,16 +58,16 @@ var (
 
 var errBroken = errors.New("broken on purpose")
 
-// rig is a Service on fakes that can be broken.
+// rig is a Service on fakes that can be made to fail.
 type rig struct {
 	apiKeys *access.Keys
 	*Service
 	*settings.Users
 	*login.Checker
 	*importer.Importer
-	disk  *disk
-	meter *counter
-	room  func() bool // whether memory allows one more Chrome
+	disk         *disk
+	meter        *counter
+	memoryAllows func() bool // whether memory allows one more Chrome
 	*agent.Notes
 	*agent.Messenger
 	*events.Reader
@@ -81,19 +81,19 @@ type rig struct {
 	masks      turns // of the readers of masked texts
 	library    *library.Library
 	uploaded   *library.Extensions
-	readings   turns // that the library waits for
+	readings   turns // of the library
 	packages   turns
-	large      turns // of who restores a large state document
+	large      turns // of restores with a large state document
 	t          *testing.T
 	browsers   *fakeBrowsers
 	store      *faultstore.Store
-	watched    *watchedStore // below the store
+	watched    *watchedStore // wraps the store
 	catalogue  *brokenCatalogue
 	clock      *clock
-	identity   *age.X25519Identity // that it begins with
+	identity   *age.X25519Identity // the first one
 	keys       snapshot.Keys
-	short      atomic.Bool // of memory, where the test has the Service ask
-	// extensions is the folder of their store.
+	short      atomic.Bool // memory is short, if the test has the Service check it
+	// extensions is the folder of the extension store.
 	extensions string
 }
 
@@ -122,13 +122,13 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 		catalogue: &brokenCatalogue{}, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 		meter: &counter{}, disk: &disk{}, identity: identity, keys: snapshot.NewKeys(identity, [32]byte{1}), extensions: root + "/extensions"}
 	r.catalogue.use(db)
-	r.room = func() bool { return !r.short.Load() }
+	r.memoryAllows = func() bool { return !r.short.Load() }
 	r.Service = r.daemon(change)
 	return r
 }
 
-// daemon makes a Service on the rig's disk, store and catalogue. It is closed
-// with the test, and must then leave no Chrome.
+// daemon makes a Service on the rig's disk, store and catalogue. It is closed at the end
+// of the test and must then leave no Chrome.
 func (r *rig) daemon(change func(*Config)) *Service {
 	cfg := Config{MaxSessions: 20, Parked: pool.Limits{Size: 4, Age: time.Hour}, RescueTTL: 24 * time.Hour,
 		Unpack: snapshot.Limits{Entries: 1000, Bytes: 1 << 30}, Savers: 2,
@@ -147,7 +147,7 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	r.large = capacity.NewTurns(archives.MaxLarge)
 	notices := events.NewNotices(events.NoticesConfig{URL: r.hookURL, Session: answer.HookSession, Now: r.clock.now})
 	s := New(cfg, Deps{Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: r.disk, Vault: vault,
-		Catalogue: r.catalogue.forService(), Large: turnsAt{&r.large}, Meter: r.meter, Room: func() bool { return r.room() }, Now: r.clock.now, Log: log})
+		Catalogue: r.catalogue.forService(), Large: turnsAt{&r.large}, Meter: r.meter, Room: func() bool { return r.memoryAllows() }, Now: r.clock.now, Log: log})
 	r.Users, r.Checker, r.Importer = s.Users(), s.Checker(), s.Importer()
 	masks := turnsAt{&r.masks}
 	r.Driver, r.Inspector, r.TicketHolders = drive.New(s.Lookup()), s.Inspector(), access.NewTicketHolders(r.apiKeys, s.Lookup())
@@ -170,29 +170,29 @@ func (r *rig) daemon(change func(*Config)) *Service {
 		}
 		for _, c := range r.browsers.all() {
 			if !c.dead() {
-				r.t.Errorf("the Chrome in %s lives on", c.dir.Name())
+				r.t.Errorf("the Chrome in %s still runs", c.dir.Name())
 			}
 		}
 	})
 	return s
 }
 
-// turns bound how many costly calls run at once; see [capacity.Turns].
+// turns bounds how many costly calls run at once; see [capacity.Turns].
 type turns interface {
 	Take(ctx context.Context, userID string) (leave func(), err error)
 }
 
-// turnsAt are turns that a test replaces.
+// turnsAt is a turns that a test can replace.
 type turnsAt struct{ at *turns }
 
 func (t turnsAt) Take(ctx context.Context, userID string) (func(), error) {
 	return (*t.at).Take(ctx, userID)
 }
 
-// watchedStore is a store that tells when an archive is opened.
+// watchedStore is a store that notifies a test when an archive is opened.
 type watchedStore struct {
 	snapshot.Store
-	full   atomic.Bool // it has no room
+	full   atomic.Bool // the store has no space
 	mu     sync.Mutex
 	opened func()
 }
@@ -204,7 +204,7 @@ func (w *watchedStore) Room(ctx context.Context) (int64, error) {
 	return w.Store.Room(ctx)
 }
 
-// onArchive has do called once, when the next archive is opened.
+// onArchive calls do once, when the next archive is opened.
 func (w *watchedStore) onArchive(do func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -224,7 +224,7 @@ func (w *watchedStore) Open(ctx context.Context, key snapshot.Key) (io.ReadClose
 	return w.Store.Open(ctx, key)
 }
 
-// clock stands still unless it is moved, but for a millisecond at each look.
+// clock advances a millisecond at each reading, and otherwise only when a test moves it.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -239,7 +239,7 @@ func (c *clock) add(d time.Duration) time.Time {
 	return c.at
 }
 
-// Key gives the keys of the tests' callers too, which are not recorded.
+// Key also returns the keys of the tests' callers, which are not recorded.
 func (b *brokenCatalogue) Key(ctx context.Context, id string) (profiles.Key, error) {
 	for _, c := range []access.Caller{alice, bob, admin} {
 		if c.KeyID == id {
@@ -256,7 +256,7 @@ func (b *brokenCatalogue) Key(ctx context.Context, id string) (profiles.Key, err
 	return b.KeyStore.Key(ctx, id)
 }
 
-// disk is Chrome's user data directories, of which the reading can take too long.
+// disk is Chrome's user data directories; reading them can be made to time out.
 type disk struct {
 	profile.Disk
 	slow atomic.Bool
@@ -269,7 +269,7 @@ func (d *disk) Inspect(ctx context.Context, userDataDir string, doc state.Docume
 	return d.Disk.Inspect(ctx, userDataDir, doc)
 }
 
-// brokenCatalogue is a catalogue whose writes, and reading of users, can fail.
+// brokenCatalogue is a catalogue whose writes, and reading of users, can be made to fail.
 type brokenCatalogue struct {
 	Catalogue
 	profiles.KeyStore
@@ -295,7 +295,7 @@ func (b *brokenCatalogue) use(db *sqldb.DB) {
 	b.MessageStore, b.NoteStore, b.DeliveryStore = db.Messages, db.Notes, db.Deliveries
 }
 
-// forService is the part of the catalogue that a Service uses.
+// forService returns the part of the catalogue that a Service uses.
 func (b *brokenCatalogue) forService() Catalogue {
 	return Catalogue{
 		SessionStore: b, SnapshotStore: b, RetentionStore: b, DefaultStore: b, UserStore: b, NoteReader: b, UploadedExtensions: b,
@@ -333,7 +333,7 @@ func (b *brokenCatalogue) AddMessage(ctx context.Context, m profiles.Message, no
 	return b.MessageStore.AddMessage(ctx, m, now)
 }
 
-// once has do called once: after the next Default or Snapshot, before the next
+// once calls do once: after the next Default or Snapshot, or before the next
 // RetireSnapshot, Commit, AddMessage, UpdateSession or EndRun.
 func (b *brokenCatalogue) once(method string, do func()) {
 	b.mu.Lock()
@@ -403,8 +403,8 @@ func (b *brokenCatalogue) EndSession(ctx context.Context, e profiles.End) error 
 	return b.Catalogue.EndSession(ctx, e)
 }
 
-// asking is a create with the documented defaults.
-func asking(change func(*request.Create)) request.Create {
+// newCreate returns a create with the documented defaults.
+func newCreate(change func(*request.Create)) request.Create {
 	c := request.Create{AgentName: "agi-0", AllowMemory: true, RestoreTabs: true, Idle: time.Hour, Lifetime: time.Hour}
 	if change != nil {
 		change(&c)
@@ -414,14 +414,14 @@ func asking(change func(*request.Create)) request.Create {
 
 func (r *rig) create(c access.Caller, change func(*request.Create)) answer.Info {
 	r.t.Helper()
-	info, err := r.Create(r.t.Context(), c, asking(change))
+	info, err := r.Create(r.t.Context(), c, newCreate(change))
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	return info
 }
 
-// end ends a session, and fails the test if that fails.
+// end ends a session and fails the test if that fails.
 func (r *rig) end(c access.Caller, id string, asked request.End) save.EndAnswer {
 	r.t.Helper()
 	a, err := r.End(r.t.Context(), c, id, asked)
@@ -434,7 +434,8 @@ func (r *rig) end(c access.Caller, id string, asked request.End) save.EndAnswer 
 	return a
 }
 
-// saved makes a session of the caller's and saves it; it returns both IDs.
+// saved makes and saves a session of the caller, and returns the IDs of the session and
+// the snapshot.
 func (r *rig) saved(c access.Caller, asked request.End) (session, snap string) {
 	r.t.Helper()
 	id := r.create(c, nil).ID
@@ -448,10 +449,10 @@ var (
 	asDefault  = request.End{Mode: save.Filesystem, SaveAsDefault: true, Conflict: save.Keep}
 )
 
-// status is what the session itself says, and its record in the end.
+// status waits until the session and its record have the same status, and returns it.
 func (r *rig) status(id string) (status profiles.Status) {
 	r.t.Helper()
-	await(r.t, "session "+id+" and its record say the same", func() bool {
+	await(r.t, "session "+id+" and its record have the same status", func() bool {
 		rec, err := r.catalogue.Session(r.t.Context(), id)
 		if err != nil {
 			r.t.Fatal(err)
@@ -466,9 +467,9 @@ func (r *rig) status(id string) (status profiles.Status) {
 	return status
 }
 
-// holds fails the test unless exactly these snapshots exist, whole, and the
-// store has no archive besides theirs.
-func (r *rig) holds(snapshots ...string) {
+// wantSnapshots fails the test unless exactly these snapshots exist, complete, and the
+// store has no other archive.
+func (r *rig) wantSnapshots(snapshots ...string) {
 	r.t.Helper()
 	ctx := r.t.Context()
 	var archives, documents []string
@@ -515,7 +516,7 @@ func (r *rig) holds(snapshots ...string) {
 	}
 }
 
-// dirs is how many run directories there are.
+// dirs returns the number of run directories.
 func (r *rig) dirs() int {
 	r.t.Helper()
 	entries, err := os.ReadDir(r.browsers.launcher.Root())
@@ -533,7 +534,7 @@ func await(t *testing.T, what string, holds func() bool) {
 	for !holds() {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("still not: %s", what)
+			t.Fatalf("timed out waiting for: %s", what)
 		case <-time.After(time.Millisecond):
 		}
 	}
@@ -546,8 +547,7 @@ func wantCode(t *testing.T, err error, code fault.Code) {
 	}
 }
 
-// recovered is a recovery with all of its rescues, which are tried again until
-// they are made.
+// recovered runs Recover and waits until all rescues, which are retried, are made.
 func recovered(ctx context.Context, s *Service) error {
 	if err := s.Recover(ctx); err != nil {
 		return err
@@ -562,8 +562,8 @@ func recovered(ctx context.Context, s *Service) error {
 	return nil
 }
 
-// kill ends the rig's daemon as kill -9 would: nothing is saved, no record is
-// written, Chromes die, directories stay.
+// kill ends the rig's daemon like kill -9: nothing is saved, no record is written,
+// Chromes die, directories stay.
 func (r *rig) kill() {
 	r.t.Helper()
 	r.store.FailAt(1, faultstore.Dead, errBroken)

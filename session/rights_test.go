@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// A ticket is for one session, purpose and key, as the key is now.
+// A ticket is valid for one session, purpose and key, with the key's current rights.
 func TestTicketsOfSessions(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
@@ -20,11 +20,11 @@ func TestTicketsOfSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, err := r.Create(ctx, c, asking(nil))
+	one, err := r.Create(ctx, c, newCreate(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := r.Create(ctx, c, asking(nil))
+	two, err := r.Create(ctx, c, newCreate(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestTicketsOfSessions(t *testing.T) {
 	}
 	got, err := r.AuthorizeTicket(ctx, views, one.ID, access.PurposeView)
 	if err != nil || !slices.Equal(got.Rights, []access.Right{access.RightView}) || got.ForEveryUser() {
-		t.Errorf("who looks may %+v, %v", got, err)
+		t.Errorf("a view ticket allows %+v, %v", got, err)
 	}
 	refused := func(ticket, id string, p access.Purpose) {
 		t.Helper()
@@ -66,6 +66,6 @@ func TestTicketsOfSessions(t *testing.T) {
 	refused(views, one.ID, access.PurposeView)
 	_, err = r.apiKeys.RedeemTicket(ctx, once)
 	wantCode(t, err, fault.Unauthorized)
-	_, err = r.Create(ctx, c, asking(nil)) // one that was authenticated just before
+	_, err = r.Create(ctx, c, newCreate(nil)) // with a caller that was authenticated just before
 	wantCode(t, err, fault.Unauthorized)
 }

@@ -1,10 +1,9 @@
-// Package session is the behaviour of Stasis: who may do what to a session,
-// and in which order a create, a restore, a save and an end go. It decides;
-// the packages below it do the work.
+// Package session decides what callers may do with sessions, and in which order a create,
+// a restore, a save and an end run their steps. The packages below it do the work.
 //
-// A live session is one goroutine that owns its state and takes requests in
-// turn (see [live]); the [Service] finds it, checks the caller and hands it
-// the request.
+// Each live session has one goroutine that owns its state and handles requests in turn
+// (see [liveSession]). The [Service] finds the session, checks the caller and passes the
+// request to that goroutine.
 package session
 
 import (
@@ -37,82 +36,84 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// Config are the settings of a Service.
+// Config configures a Service.
 type Config struct {
-	Engine      string      // of sessions for which nobody names one; "": browser.EngineChrome
+	Engine      string      // the engine of sessions that name none; "": browser.EngineChrome
 	MaxSessions int         // sessions that may live at once
 	MaxClients  int         // CDP clients of a session at once; 0: 64
-	Parked      pool.Limits // of frozen Chromes kept by memory snapshots
-	Spares      pool.Limits // of empty full Chromes kept ahead of need
-	ShellSpares pool.Limits // of empty headless shells
-	Standby     pool.Limits // of Chromes kept with users' defaults brought in
-	// Calm is how long after a create none of those is started.
+	Parked      pool.Limits // of frozen Chromes that memory snapshots keep
+	Spares      pool.Limits // of empty full Chromes kept ready
+	ShellSpares pool.Limits // of empty headless shells kept ready
+	Standby     pool.Limits // of Chromes kept ready with users' defaults loaded
+	// Calm is how long no standby is started after a create.
 	Calm      time.Duration
 	RescueTTL time.Duration // how long a rescue snapshot is kept
-	// Retention is the policy of users whose settings have none; nil keeps all.
+	// Retention is the policy of users without their own; nil keeps all snapshots.
 	Retention *library.Retention
-	// PruneGrace is the age up to which no policy takes a snapshot: who has just
-	// saved can still name it.
+	// PruneGrace is the age below which no policy removes a snapshot, so that a caller
+	// that has just saved can still name it.
 	PruneGrace time.Duration
-	Unpack     snapshot.Limits // what an archive may unpack to
+	Unpack     snapshot.Limits // how much an archive may unpack to
 	// Savers is how many sessions are saved at once when the daemon stops.
 	Savers int
 	Waits  Waits
 }
 
-// Waits are times that are the usual ones where they are 0.
+// Waits are times; 0 means the usual value.
 type Waits struct {
-	RescuePause     time.Duration // before a rescue that failed is tried again at first
-	RenewalPatience time.Duration // of a create, with a scheduled login check of its environment
-	RenewalBetween  time.Duration // between two tries to save what such a check found
-	Reopening       time.Duration // of an ending, with a Chrome that is being started again
+	RescuePause     time.Duration // before the first retry of a failed rescue
+	RenewalPatience time.Duration // how long a create waits for a scheduled login check of its environment
+	RenewalBetween  time.Duration // between two attempts to save what such a check renewed
+	Reopening       time.Duration // how long an end waits for a Chrome that is being reopened
 }
 
-// Deps are what a Service stands on.
+// Deps are the components that a Service uses.
 type Deps struct {
 	Browsers  browsers.Launcher
 	Datadirs  Datadirs
 	Keys      Keys
 	Vault     *snapshot.Vault
 	Catalogue Catalogue
-	Journal   Journal // of runs and their events
-	Notices   Notices // for webhooks
-	// Extensions keeps the files of uploaded extensions.
+	Journal   Journal // records runs and their events
+	Notices   Notices // makes deliveries of webhooks
+	// Extensions stores the files of uploaded extensions.
 	Extensions *extension.Store
-	// Room tells whether memory allows one more Chrome; nil: it does.
+	// Room reports whether memory allows one more Chrome; nil: always.
 	Room func() bool
-	// Large bounds how many large state documents are restored at once; nil: [archives.MaxLarge].
+	// Large bounds how many large state documents are restored at once; nil:
+	// [archives.MaxLarge].
 	Large archives.Turns
-	// Meter counts; nil: nothing is counted.
+	// Meter counts for metrics; nil: nothing is counted.
 	Meter Meter
 	Now   func() time.Time
 	Log   *slog.Logger
 }
 
-// Keys are the API keys that callers come with; see [access.Keys].
+// Keys are the API keys of callers; see [access.Keys].
 type Keys interface {
-	// Caller is who calls with a key as it is now; unauthorized where it was deleted.
+	// Caller returns the caller for a key ID, with the key's current rights; unauthorized
+	// if the key was deleted.
 	Caller(ctx context.Context, id string) (access.Caller, error)
 	// Connected calls end when the caller's key is deleted, until leave is called.
 	Connected(ctx context.Context, c access.Caller, end func()) (leave func(), err error)
-	// While is ctx until the caller's key is deleted.
+	// While returns a context that ends when the caller's key is deleted.
 	While(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
 }
 
-// Journal records what happens in sessions; see [events.Journal].
+// Journal records the events of sessions; see [events.Journal].
 type Journal interface {
 	// Begin begins a session's next run.
 	Begin(sessionID string) *events.Writer
 	// Over reports that a session has ended; see [events.Journal.Over].
 	Over(sessionID string)
-	// Flush waits until what was recorded of a session is on disk.
+	// Flush waits until a session's recorded events are on disk.
 	Flush(ctx context.Context, sessionID string)
-	// Followed reports whether anybody follows a session now.
+	// Followed reports whether a client follows the session's events now.
 	Followed(sessionID string) bool
 }
 
 // Service creates, finds, resumes and ends sessions. Its methods are safe for concurrent
-// use. Close must be called.
+// use. The caller must call Close.
 type Service struct {
 	cfg  Config
 	deps Deps
@@ -134,13 +135,13 @@ type Service struct {
 	archives  *archives.Archives
 	clients   *capacity.Clients
 
-	// ctx is the life of the daemon's own work (saves, sessions); it ends
-	// after everything was given the time to end by itself.
+	// ctx is the context of the daemon's own work (saves, sessions). It ends after that
+	// work has had time to end on its own.
 	ctx    context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	sessions *registry.Registry[*live]
+	sessions *registry.Registry[*liveSession]
 }
 
 // New makes a Service. [Service.Recover] must run before the first request.
@@ -160,21 +161,21 @@ func New(cfg Config, deps Deps) *Service {
 		Sessions: cfg.MaxSessions, Engine: cfg.Engine, Parked: cfg.Parked,
 		Spares:  map[string]pool.Limits{browser.EngineChrome: cfg.Spares, browser.EngineShell: cfg.ShellSpares},
 		Standby: cfg.Standby, Calm: cfg.Calm, Now: deps.Now, Log: deps.Log,
-	}, forCapacity{s}, deps.Catalogue)
-	s.sessions = registry.New[*live](s.capacity.HasParked)
+	}, capacityAdapter{s}, deps.Catalogue)
+	s.sessions = registry.New[*liveSession](s.capacity.HasParked)
 	s.records = records.New(deps.Catalogue, deps.Notices)
 	s.inspector = inspect.New(deps.Catalogue, Lookup{s})
 	s.snapshots = library.NewSnapshots(deps.Catalogue, deps.Vault, s.capacity, deps.Log)
 	s.pruner = library.NewPruner(library.PrunerConfig{Retention: cfg.Retention, Grace: cfg.PruneGrace, Now: deps.Now, Log: deps.Log},
-		deps.Catalogue, s.snapshots, forLibrary{s})
+		deps.Catalogue, s.snapshots, libraryAdapter{s})
 	s.janitor = library.NewJanitor(library.JanitorConfig{Records: deps.Catalogue, Pruner: s.pruner,
 		Events: events.KeepFor, Answers: repeatWindow, Deliveries: events.KeepDeliveries, Now: deps.Now, Log: deps.Log})
 	s.archives = archives.New(archives.Config{Vault: deps.Vault, Snapshots: s.snapshots, Datadirs: deps.Datadirs, Extensions: deps.Extensions,
-		Sessions: forArchives{s}, Large: s.deps.Large, Unpack: cfg.Unpack})
+		Sessions: archivesAdapter{s}, Large: s.deps.Large, Unpack: cfg.Unpack})
 	s.restorer = restore.New(restore.Config{Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, s.archives, deps.Catalogue)
 	s.users = settings.NewUsers(deps.Catalogue, deps.Now, s.settingsChanged)
 	s.resolver = request.NewResolver(cfg.Engine, s.users, deps.Browsers, deps.Catalogue)
-	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: checks{s.sessions, s}, Places: s.capacity, Snapshots: s.snapshots,
+	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: loginAdapter{s.sessions, s}, Places: s.capacity, Snapshots: s.snapshots,
 		Restorer: s.restorer, Notices: deps.Notices, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
 	s.saver = save.New(save.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Snapshots: s.snapshots, Dirs: deps.Browsers,
 		Restorer: s.restorer, Kept: s.capacity, Users: s.users, Login: s.checker, Notices: deps.Notices, Meter: s.deps.Meter,
@@ -189,10 +190,10 @@ func New(cfg Config, deps Deps) *Service {
 	return s
 }
 
-// Close stops taking sessions, saves every live one as a rescue snapshot and
-// ends it, ends the parked Chromes and waits for all of it. When ctx ends
-// first, what is left is killed unsaved; its datadirs are rescued at the next
-// start. So are those of sessions whose save failed, which is an error.
+// Close refuses new sessions, saves every live one as a rescue snapshot and ends it, ends
+// the parked Chromes, and waits for all of that. If ctx ends first, the remaining
+// sessions are killed unsaved, and the next start rescues their user data directories. It
+// also rescues those of sessions whose save failed; that failure is returned.
 func (s *Service) Close(ctx context.Context) error {
 	s.sessions.Close()
 	all := s.sessions.All()
@@ -210,8 +211,8 @@ func (s *Service) Close(ctx context.Context) error {
 			gate <- struct{}{}
 			defer func() { <-gate }()
 			if err := l.shutdown(ctx); err != nil && ctx.Err() == nil {
-				s.deps.Log.Error("a session could not be saved; its data is kept, and the next start saves it", "session", l.id, "error", err)
-				unsaved[i] = save.Failure(err, "session "+l.id+" could not be saved; its data is kept, and the next start saves it")
+				s.deps.Log.Error("cannot save a session at shutdown; its data is kept, and the next start of the daemon saves it", "session", l.id, "error", err)
+				unsaved[i] = save.Failure(err, "session "+l.id+" could not be saved; its data is kept, and the next start of the daemon saves it")
 			}
 		})
 	}
@@ -224,8 +225,8 @@ func (s *Service) Close(ctx context.Context) error {
 	return err
 }
 
-// Ready reports whether sessions can be taken: the daemon is not stopping, and
-// catalogue and store answer.
+// Ready returns an error if no sessions can be created: the daemon is stopping, or the
+// catalogue or the store does not answer.
 func (s *Service) Ready(ctx context.Context) error {
 	if err := s.sessions.WhileOpen("session.ready", func() {}); err != nil {
 		return err
@@ -236,30 +237,30 @@ func (s *Service) Ready(ctx context.Context) error {
 // Users returns the settings of users.
 func (s *Service) Users() *settings.Users { return s.users }
 
-// Checker returns what runs login checks.
+// Checker returns the checker of logins.
 func (s *Service) Checker() *login.Checker { return s.checker }
 
-// Inspector returns what describes sessions.
+// Inspector returns the inspector, which describes sessions.
 func (s *Service) Inspector() *inspect.Inspector { return s.inspector }
 
-// Importer returns what takes environments that were saved elsewhere.
+// Importer returns the importer of environments that were saved elsewhere.
 func (s *Service) Importer() *importer.Importer { return s.importer }
 
-// settingsChanged has a user's new settings heeded.
+// settingsChanged applies a user's new settings.
 func (s *Service) settingsChanged(userID string, now settings.Settings) {
 	s.capacity.SetStandbys(userID, settings.Given(now.Standby) > 0)
 	s.renewals.SettingsChanged(userID, now)
 }
 
-// Datadirs is what sessions need of Chrome's user data directories at rest; browser/profile's
-// Disk is this interface.
+// Datadirs is what sessions need of Chrome's user data directories on disk.
+// browser/profile's Disk implements it.
 type Datadirs interface {
 	save.Datadirs
 	importer.Datadirs
 }
 
-// Meter counts what happens, for who runs the daemon. Its methods are safe for
-// concurrent use and do not wait.
+// Meter counts events for operators. Its methods are safe for concurrent use and do not
+// wait.
 type Meter interface {
 	login.Meter
 	save.Meter
@@ -272,16 +273,16 @@ func (unmetered) LoginChecked(login.Verdict)   {}
 func (unmetered) LoginExpired()                {}
 func (unmetered) Saved(save.Kind, save.Result) {}
 
-// Counts are for metrics and tests.
+// Counts holds numbers for metrics and tests.
 type Counts struct {
 	Live, Parked, Spares, Standbys, Rescuing int
-	// WaitForRescue are the calls that wait for a rescue, and WaitForCheck the creates
-	// that wait for a scheduled login check.
+	// WaitForRescue is the number of calls that wait for a rescue. WaitForCheck is the
+	// number of creates that wait for a scheduled login check.
 	WaitForRescue, WaitForCheck int
 }
 
-// Counts tells how many sessions live, how many Chromes are parked, are spare
-// and stand by, and how many sessions of a dead daemon are being rescued.
+// Counts returns the number of live sessions, of parked, spare and standby Chromes, and
+// of sessions of a dead daemon that are being rescued.
 func (s *Service) Counts() Counts {
 	kept := s.capacity.Counts()
 	sessions := s.sessions.Counts()
@@ -290,10 +291,10 @@ func (s *Service) Counts() Counts {
 		WaitForRescue: waiting, WaitForCheck: sessions.Waiting}
 }
 
-// forget takes an ended session out of the live ones, which ends its tickets, and
-// gives its place on.
-func (s *Service) forget(l *live) {
-	s.deps.Journal.Over(l.id) // before another create may begin it anew
+// forget removes an ended session from the live ones, which ends its tickets, and frees
+// its slot.
+func (s *Service) forget(l *liveSession) {
+	s.deps.Journal.Over(l.id) // before another create may begin the session again
 	s.sessions.Remove(l.id)
 	s.capacity.Release()
 	s.capacity.Replenish()

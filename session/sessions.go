@@ -12,9 +12,9 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// running is a live session, if the caller may look at it, or drive it. One that
-// has ended is session_not_running.
-func (s *Service) running(ctx context.Context, c access.Caller, id string, p access.Permission) (*live, error) {
+// running returns a live session if the caller has the permission for it. An ended
+// session is session_not_running.
+func (s *Service) running(ctx context.Context, c access.Caller, id string, p access.Permission) (*liveSession, error) {
 	if l := s.sessions.Find(id); l != nil && l.rights.Allow(c, p) == nil {
 		return l, nil
 	}
@@ -22,14 +22,14 @@ func (s *Service) running(ctx context.Context, c access.Caller, id string, p acc
 		return nil, err
 	}
 	if s.rescues.Has(id) {
-		return nil, fault.New(fault.SessionEnding, "session.find", "session %s has failed (%s), and what it left is being rescued", id, rescue.Killed)
+		return nil, fault.New(fault.SessionEnding, "session.find", "session %s has failed (%s), and its data is being rescued; try again later", id, rescue.Killed)
 	}
 	return nil, notRunning(id)
 }
 
-// endEach ends sessions side by side, as many at once as the daemon saves.
+// endEach ends sessions in parallel, at most Config.Savers at once.
 func (s *Service) endEach(ctx context.Context, c access.Caller, ids []string, r request.End) (save.EndAnswer, error) {
-	total := save.EndAnswer{Success: true, Message: "there is no running session"}
+	total := save.EndAnswer{Success: true, Message: "no session is running"}
 	gate := make(chan struct{}, max(s.cfg.Savers, 1))
 	var (
 		mu    sync.Mutex

@@ -8,9 +8,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// A crash after the clock was set back is told as one of which times say nothing, after
-// a checkpoint and in a session that was resumed before. The jar here cannot be read,
-// which is a doubt only where it may be the newer one; the tabs are as Chrome left them.
+// After a crash the report says that times prove nothing if the clock was set back since
+// a checkpoint or a resume. Here the cookie database cannot be read, which is a doubt
+// only if it may be the newer copy. The tabs are as Chrome left them.
 func TestCrashAfterTheClockWasSetBack(t *testing.T) {
 	for name, resumed := range map[string]bool{"a checkpoint": false, "a resume": true} {
 		r := newRig(t, nil)
@@ -20,9 +20,9 @@ func TestCrashAfterTheClockWasSetBack(t *testing.T) {
 			r.end(alice, id, filesystem)
 			r.resumed(alice, id)
 		}
-		r.wrote(r.clock.add(-2*time.Hour), "Cookies", "Sessions/Session_1")
+		r.writeUnreadable(r.clock.add(-2*time.Hour), "Cookies", "Sessions/Session_1")
 		r.clock.add(time.Minute)
-		r.crashes(id)
+		r.crashChrome(id)
 		doc := r.browsers.last().restored
 		if got := doubts(doc); !slices.Contains(got, state.ComponentCookies) || !slices.Contains(got, state.ComponentTabs) || !doc.TabsOnDisk {
 			t.Errorf("%s: doubts %q, tabs on disk: %t", name, got, doc.TabsOnDisk)
@@ -30,17 +30,17 @@ func TestCrashAfterTheClockWasSetBack(t *testing.T) {
 	}
 }
 
-// One that was set back before a session was resumed does not hide what Chrome has
-// written in it.
+// If the clock was set back before the resume, what Chrome has written since still
+// counts.
 func TestResumedAfterTheClockWasSetBack(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, onCrash).ID
 	r.end(alice, id, filesystem)
 	r.clock.add(-2 * time.Hour)
 	r.resumed(alice, id)
-	r.wrote(r.clock.add(time.Minute), "Sessions/Session_1")
+	r.writeUnreadable(r.clock.add(time.Minute), "Sessions/Session_1")
 	r.clock.add(time.Minute)
-	r.crashes(id)
+	r.crashChrome(id)
 	if doc := r.browsers.last().restored; !doc.TabsOnDisk || len(doc.Doubts) > 0 {
 		t.Errorf("tabs on disk: %t, doubts %q", doc.TabsOnDisk, doubts(doc))
 	}

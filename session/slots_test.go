@@ -10,20 +10,20 @@ import (
 	"github.com/stasisd/stasis/session/request"
 )
 
-// A create that waits gets the place of the session that ends; one that does
-// not, or whose client hangs up, does not.
-func TestCreateWaitsForAPlace(t *testing.T) {
+// A create that waits gets the slot of the session that ends. A create that does not
+// wait, or whose client disconnects, does not.
+func TestCreateWaitsForASlot(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxSessions = 1 })
 	first := r.create(alice, nil).ID
-	_, err := r.Create(t.Context(), alice, asking(nil))
+	_, err := r.Create(t.Context(), alice, newCreate(nil))
 	wantCode(t, err, fault.TooManySessions)
-	_, err = r.Create(t.Context(), alice, asking(func(c *request.Create) { c.Wait = time.Millisecond }))
+	_, err = r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.Wait = time.Millisecond }))
 	wantCode(t, err, fault.TooManySessions)
 
 	hangUp, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
-		_, err := r.Create(hangUp, alice, asking(func(c *request.Create) { c.Wait = time.Minute }))
+		_, err := r.Create(hangUp, alice, newCreate(func(c *request.Create) { c.Wait = time.Minute }))
 		left <- err
 	}()
 	await(t, "a create waits", func() bool { return r.capacity.Counts().Waiting == 1 })
@@ -32,7 +32,7 @@ func TestCreateWaitsForAPlace(t *testing.T) {
 
 	got := make(chan answer.Info, 1)
 	go func() {
-		info, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { c.Wait = time.Minute }))
+		info, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.Wait = time.Minute }))
 		if err != nil {
 			t.Error(err)
 		}
@@ -47,27 +47,27 @@ func TestCreateWaitsForAPlace(t *testing.T) {
 	}
 }
 
-// A create that fails gives its place back and leaves nothing behind.
+// A create that fails frees its slot and leaves nothing behind.
 func TestCreateFails(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxSessions = 1 })
 	_, snap := r.saved(alice, asDefault)
-	noRoom := fault.New(fault.StoreFull, "fake", "no room")
+	storeFull := fault.New(fault.StoreFull, "fake", "no space")
 	for name, test := range map[string]struct {
 		damage func()
 		ask    func(*request.Create)
 		code   fault.Code
 	}{
-		"no directory":     {func() { r.browsers.fails(noRoom, "dir") }, nil, fault.StoreFull},
+		"no directory":     {func() { r.browsers.fails(storeFull, "dir") }, nil, fault.StoreFull},
 		"no Chrome":        {func() { r.browsers.fails(fault.New(fault.BrowserFailed, "", ""), "fresh") }, nil, fault.BrowserFailed},
 		"no restore":       {func() { r.browsers.fails(fault.New(fault.BrowserFailed, "", ""), "restored") }, fromAlice, fault.BrowserFailed},
-		"no record":        {func() { r.catalogue.fails(noRoom, "CreateSession") }, nil, fault.StoreFull},
-		"no record of one": {func() { r.catalogue.fails(noRoom, "CreateSession") }, fromAlice, fault.StoreFull},
+		"no record":        {func() { r.catalogue.fails(storeFull, "CreateSession") }, nil, fault.StoreFull},
+		"no record of one": {func() { r.catalogue.fails(storeFull, "CreateSession") }, fromAlice, fault.StoreFull},
 		"no archive":       {func() { r.store.FailAt(1, 2, fault.New(fault.StoreFailed, "", "")) }, fromAlice, fault.StoreFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.damage()
 			id := "chosen-" + snap[30:]
-			_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) {
+			_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) {
 				c.SessionID = id
 				if test.ask != nil {
 					test.ask(c)
@@ -82,15 +82,15 @@ func TestCreateFails(t *testing.T) {
 			}
 			for _, c := range r.browsers.all() {
 				if !c.dead() {
-					t.Error("a Chrome lives on")
+					t.Error("a Chrome still runs")
 				}
 			}
 			_, err = r.Get(t.Context(), alice, id)
 			wantCode(t, err, fault.SessionNotFound)
 		})
 	}
-	r.holds(snap)
-	// The place is free again.
+	r.wantSnapshots(snap)
+	// The slot is free again.
 	r.end(alice, r.create(alice, fromAlice).ID, none)
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// spared is a rig whose spares are ready.
-func spared(t *testing.T, n int, change func(*Config)) *rig {
+// newSpareRig makes a rig with n spares.
+func newSpareRig(t *testing.T, n int, change func(*Config)) *rig {
 	t.Helper()
 	r := newRig(t, func(c *Config) {
 		c.Spares = pool.Limits{Size: n, Age: time.Hour}
@@ -24,23 +24,23 @@ func spared(t *testing.T, n int, change func(*Config)) *rig {
 	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)
 	}
-	r.ready(n)
+	r.awaitSpares(n)
 	return r
 }
 
-// ready waits until so many spares are there.
-func (r *rig) ready(n int) {
+// awaitSpares waits until there are n spares.
+func (r *rig) awaitSpares(n int) {
 	r.t.Helper()
 	await(r.t, "the spares are ready", func() bool { return r.Counts().Spares == n })
 }
 
-// Fresh sessions and restores take a spare, another takes its place, and the
-// report says which way it went.
+// Fresh sessions and restores take a spare, and a new spare replaces it. The report names
+// the restore path.
 func TestSpares(t *testing.T) {
-	r := spared(t, 1, nil)
+	r := newSpareRig(t, 1, nil)
 	first := r.browsers.last()
 	id := r.create(alice, nil).ID
-	r.ready(1)
+	r.awaitSpares(1)
 	if all := r.browsers.all(); len(all) != 2 || all[0] != first || first.dead() {
 		t.Errorf("%d Chromes were started", len(all))
 	}
@@ -51,10 +51,10 @@ func TestSpares(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	if next.restored.Datadir != state.DatadirClean || next.dead() {
-		t.Error("the environment is not in the spare")
+		t.Error("the environment was not loaded into the spare")
 	}
 	r.end(alice, info.ID, none)
-	r.ready(1)
+	r.awaitSpares(1)
 	if r.dirs() != 1 {
 		t.Errorf("%d run directories beside one spare", r.dirs())
 	}
@@ -63,20 +63,20 @@ func TestSpares(t *testing.T) {
 	}
 }
 
-// Where a spare does not apply or fails, a cold start follows and the report
-// says why; nothing of the spare is left.
-func TestASpareDoesNotServe(t *testing.T) {
+// If a spare cannot be used or fails, a cold start follows and the report says why.
+// Nothing of the spare is left.
+func TestSpareCannotBeUsed(t *testing.T) {
 	for name, test := range map[string]struct {
 		before func(*rig)
 		ask    func(*request.Create)
 		reason string
 	}{
 		"none ready": {func(r *rig) {
-			r.short.Store(true) // or another would come
+			r.short.Store(true) // otherwise another one would start
 			r.browsers.last().die()
-			r.ready(0)
+			r.awaitSpares(0)
 		}, nil, "no spare"},
-		"told at the start": {nil, func(c *request.Create) { c.Overrides.UserAgent, c.Overrides.Timezone = "Other/1", "Asia/Tokyo" }, "user_agent, timezone"},
+		"set at the start": {nil, func(c *request.Create) { c.Overrides.UserAgent, c.Overrides.Timezone = "Other/1", "Asia/Tokyo" }, "user_agent, timezone"},
 		"dies": {func(r *rig) {
 			spare := r.browsers.last()
 			r.browsers.on("restored", func(c *fakeChrome) error {
@@ -88,9 +88,9 @@ func TestASpareDoesNotServe(t *testing.T) {
 		}, nil, "it died"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := spared(t, 1, nil)
+			r := newSpareRig(t, 1, nil)
 			r.saved(alice, asDefault)
-			r.ready(1)
+			r.awaitSpares(1)
 			if test.before != nil {
 				test.before(r)
 			}
@@ -105,47 +105,46 @@ func TestASpareDoesNotServe(t *testing.T) {
 			}
 			r.short.Store(false)
 			r.capacity.Replenish()
-			r.ready(1)
+			r.awaitSpares(1)
 			await(t, "two run directories", func() bool { return r.dirs() == 2 })
 		})
 	}
 }
 
-// What an archive says of its pages is known when it is unpacked: a Chrome that
-// was started without takes no part in it.
+// An archive's overrides are known only when it is unpacked. A spare that was started
+// without them is not used.
 func TestASpareForOtherOverrides(t *testing.T) {
-	r := spared(t, 1, nil)
+	r := newSpareRig(t, 1, nil)
 	id := r.create(alice, nil).ID
 	r.browsers.all()[0].reads = func(doc *state.Document) { doc.Overrides.UserAgent = "Other/1" }
 	r.end(alice, id, asDefault)
-	r.ready(1)
+	r.awaitSpares(1)
 	spare := r.browsers.last()
 	info := r.create(alice, fromAlice)
 	if p := info.Restored; p.Path != restore.PathCold || !strings.Contains(p.FallbackReason, "user_agent") {
 		t.Errorf("%+v", p)
 	}
 	if !spare.dead() {
-		t.Error("the spare lives on beside the session")
+		t.Error("the spare still runs")
 	}
 	await(t, "two run directories", func() bool { return r.dirs() == 2 })
 }
 
-// A spare stands in a place that no session has, and where memory is short
-// there is none.
+// A spare uses a slot that no session has. If memory is short there is no spare.
 func TestSparesGiveWay(t *testing.T) {
-	r := spared(t, 2, func(c *Config) { c.MaxSessions = 2 })
+	r := newSpareRig(t, 2, func(c *Config) { c.MaxSessions = 2 })
 	one := r.create(alice, nil).ID
-	r.ready(1)
-	two := r.create(alice, func(c *request.Create) { c.Overrides.Timezone = "Asia/Tokyo" }).ID // which no spare has
-	r.ready(0)
+	r.awaitSpares(1)
+	two := r.create(alice, func(c *request.Create) { c.Overrides.Timezone = "Asia/Tokyo" }).ID // no spare has this timezone
+	r.awaitSpares(0)
 	r.end(alice, one, none)
 	r.end(alice, two, none)
-	r.ready(2)
+	r.awaitSpares(2)
 	r.short.Store(true)
 	id := r.create(alice, func(c *request.Create) { c.Overrides.Timezone = "Asia/Tokyo" }).ID
-	r.ready(0)
+	r.awaitSpares(0)
 	r.end(alice, id, none)
 	if n := r.Counts().Spares; n != 0 {
-		t.Errorf("%d spares without room", n)
+		t.Errorf("%d spares although memory is short", n)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// standingBy is a rig that keeps standbys.
-func standingBy(t *testing.T, change func(*Config)) *rig {
+// newStandbyRig makes a rig that keeps standbys.
+func newStandbyRig(t *testing.T, change func(*Config)) *rig {
 	t.Helper()
 	r := newRig(t, func(c *Config) {
 		c.Standby = pool.Limits{Size: 2, Age: time.Hour}
@@ -30,8 +30,8 @@ func standingBy(t *testing.T, change func(*Config)) *rig {
 	return r
 }
 
-// asks sets how many Chromes are to stand by for a user.
-func (r *rig) asks(c access.Caller, n int64) {
+// requestStandbys sets how many standbys a user's settings request.
+func (r *rig) requestStandbys(c access.Caller, n int64) {
 	r.t.Helper()
 	if _, err := r.ChangeSettings(r.t.Context(), c, c.UserID, func(s settings.Settings) (settings.Settings, error) {
 		s.Standby = &n
@@ -41,21 +41,21 @@ func (r *rig) asks(c access.Caller, n int64) {
 	}
 }
 
-// stand waits until so many stand by.
-func (r *rig) stand(n int) {
+// awaitStandbys waits until there are n standbys.
+func (r *rig) awaitStandbys(n int) {
 	r.t.Helper()
-	await(r.t, "so many stand by", func() bool { return r.Counts().Standbys == n })
+	await(r.t, "the standbys are ready", func() bool { return r.Counts().Standbys == n })
 }
 
 func fromBob(c *request.Create) { c.FromDefaultOf = bob.UserID }
 
-// A restore of the default takes the Chrome that stands by with it, whole, and
-// another takes its place; the daemon's end leaves none.
+// A restore of the default takes the standby, which another one replaces. Close leaves
+// none.
 func TestStandby(t *testing.T) {
-	r := standingBy(t, nil)
+	r := newStandbyRig(t, nil)
 	_, snap := r.saved(alice, asDefault)
-	r.asks(alice, 1)
-	r.stand(1)
+	r.requestStandbys(alice, 1)
+	r.awaitStandbys(1)
 	chrome := r.browsers.last()
 	info := r.create(alice, fromAlice)
 	p := info.Restored
@@ -65,32 +65,32 @@ func TestStandby(t *testing.T) {
 	if chrome.dead() || chrome.restored.Datadir != state.DatadirClean || !chrome.options.RestoreTabs {
 		t.Errorf("dead %t, %+v, %+v", chrome.dead(), chrome.restored.Datadir, chrome.options)
 	}
-	r.stand(1)
-	// It is the snapshot that counts, not how it was asked for.
+	r.awaitStandbys(1)
+	// The snapshot decides, not how the create named it.
 	next := r.browsers.last()
 	other := r.create(alice, func(c *request.Create) { c.FromEnvironment = snap })
 	if other.Restored.Path != restore.PathStandby || next.dead() || next == chrome {
 		t.Errorf("%+v", other.Restored)
 	}
-	r.stand(1)
+	r.awaitStandbys(1)
 	r.end(alice, info.ID, none)
 	r.end(alice, other.ID, none)
 	await(t, "one run directory", func() bool { return r.dirs() == 1 })
 	if err := r.Close(t.Context()); err != nil || r.dirs() != 0 {
 		t.Errorf("%d run directories after Close, %v", r.dirs(), err)
 	}
-	// Who asked is remembered by the next daemon.
+	// The next daemon knows which users request standbys.
 	again := r.daemon(func(c *Config) { c.Standby = pool.Limits{Size: 1, Age: time.Hour} })
 	if err := recovered(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "one stands by after a restart", func() bool { return again.Counts().Standbys == 1 })
+	await(t, "a standby is ready after a restart", func() bool { return again.Counts().Standbys == 1 })
 }
 
-// stands waits until one stands by with a snapshot, and returns it.
-func (r *rig) stands(snap string) *fakeChrome {
+// awaitStandbyOf waits for a standby of a snapshot and returns its Chrome.
+func (r *rig) awaitStandbyOf(snap string) *fakeChrome {
 	r.t.Helper()
-	await(r.t, "one stands by with the snapshot", func() bool {
+	await(r.t, "a standby of the snapshot is ready", func() bool {
 		n := 0
 		_, _, _ = r.capacity.TakeStandby(snap, browser.EngineChrome, func(*restore.Standby) string {
 			n++
@@ -101,13 +101,13 @@ func (r *rig) stands(snap string) *fakeChrome {
 	return r.browsers.last()
 }
 
-// However the default moves, the old one's Chrome ends, and who asks for it gets
-// the new one, even where no Chrome stands by with that yet.
+// However the default moves, the standby of the old one ends. A create gets the new
+// default, even if no standby of it is ready.
 func TestStandbyIsNeverStale(t *testing.T) {
-	r := standingBy(t, nil)
+	r := newStandbyRig(t, nil)
 	_, now := r.saved(alice, asDefault)
 	first := now
-	r.asks(alice, 1)
+	r.requestStandbys(alice, 1)
 	for name, move := range map[string]func() string{
 		"a save": func() string {
 			_, snap := r.saved(alice, asDefault)
@@ -124,34 +124,34 @@ func TestStandbyIsNeverStale(t *testing.T) {
 			return snap
 		},
 	} {
-		old := r.stands(now)
+		old := r.awaitStandbyOf(now)
 		held := make(chan struct{})
 		r.browsers.on("standby", func(*fakeChrome) error { <-held; return nil })
 		now = move()
-		await(t, "the old one has ended", old.dead)
+		await(t, "the old standby has ended", old.dead)
 		info := r.create(alice, fromAlice)
 		if p := info.Restored; p.SnapshotID != now || p.Path != restore.PathCold || p.FallbackReason == "" {
 			t.Errorf("%s: %+v", name, p)
 		}
 		close(held)
 		r.browsers.works()
-		r.stands(now)
+		r.awaitStandbyOf(now)
 		r.end(alice, info.ID, none)
 	}
 	if err := r.library.DeleteDefault(t.Context(), alice, "alice"); err != nil {
 		t.Fatal(err)
 	}
-	r.stand(0)
+	r.awaitStandbys(0)
 	await(t, "no run directory", func() bool { return r.dirs() == 0 })
 }
 
-// oftenRestored is how many restores within an hour earn a default a standby.
+// oftenRestored is how many restores within an hour give a default a standby.
 const oftenRestored = 3
 
-// A default that is restored often has one, as long as it is; and settings that
-// want none have none.
-func TestStandbyOfWhatIsRestoredOften(t *testing.T) {
-	r := standingBy(t, nil)
+// A default that is restored often has a standby as long as that lasts. Settings that
+// keep none have none.
+func TestStandbyOfFrequentDefault(t *testing.T) {
+	r := newStandbyRig(t, nil)
 	r.saved(alice, asDefault)
 	restored := func(path string) {
 		t.Helper()
@@ -164,25 +164,25 @@ func TestStandbyOfWhatIsRestoredOften(t *testing.T) {
 	for range oftenRestored {
 		restored(restore.PathCold)
 	}
-	r.stand(1)
+	r.awaitStandbys(1)
 	restored(restore.PathStandby)
-	r.stand(1)
+	r.awaitStandbys(1)
 	r.clock.add(2 * time.Hour)
 	r.capacity.Replenish()
-	r.stand(0)
-	r.asks(alice, 0)
+	r.awaitStandbys(0)
+	r.requestStandbys(alice, 0)
 	for range oftenRestored + 1 {
 		restored(restore.PathCold)
 	}
 }
 
-// Who asks for something else than the Chrome has is told what, and the Chrome
-// stays for the next.
-func TestAStandbyDoesNotServe(t *testing.T) {
-	r := standingBy(t, nil)
+// If a create's options differ from a standby, the report names them, and the standby
+// stays for the next create.
+func TestStandbyWithOtherOptions(t *testing.T) {
+	r := newStandbyRig(t, nil)
 	r.saved(alice, asDefault)
-	r.asks(alice, 1)
-	r.stand(1)
+	r.requestStandbys(alice, 1)
+	r.awaitStandbys(1)
 	yes := true
 	for reason, ask := range map[string]func(*request.Create){
 		"locale":        func(c *request.Create) { c.Overrides.Locale = "fr-FR" },
@@ -204,82 +204,82 @@ func TestAStandbyDoesNotServe(t *testing.T) {
 		r.end(alice, info.ID, none)
 	}
 	if n := r.Counts().Standbys; n != 1 {
-		t.Errorf("%d stand by", n)
+		t.Errorf("%d standbys", n)
 	}
 }
 
-// One that dies is replaced; one that fails when it is to go is ended, and a
-// cold start follows.
-func TestAStandbyThatFails(t *testing.T) {
-	r := standingBy(t, nil)
+// A standby that dies is replaced. One that fails when it is taken is ended, and a cold
+// start follows.
+func TestFailingStandby(t *testing.T) {
+	r := newStandbyRig(t, nil)
 	r.saved(alice, asDefault)
-	r.asks(alice, 1)
-	r.stand(1)
+	r.requestStandbys(alice, 1)
+	r.awaitStandbys(1)
 	first := r.browsers.last()
 	first.die()
-	await(t, "another has taken its place", func() bool { return r.browsers.last() != first && r.Counts().Standbys == 1 })
+	await(t, "another standby has replaced it", func() bool { return r.browsers.last() != first && r.Counts().Standbys == 1 })
 	r.browsers.fails(fault.New(fault.BrowserFailed, "fake", "it hangs"), "go", "standby")
 	info := r.create(alice, fromAlice)
 	if p := info.Restored; p.Path != restore.PathCold || !strings.Contains(p.FallbackReason, "it hangs") {
 		t.Errorf("%+v", p)
 	}
-	// A snapshot that does not come up keeps no other from it.
+	// A snapshot that fails to start does not keep other snapshots from a standby.
 	r.saved(bob, asDefault)
 	r.browsers.works()
-	r.asks(bob, 1)
-	await(t, "bob's stands by", func() bool { return r.Counts().Standbys > 0 })
+	r.requestStandbys(bob, 1)
+	await(t, "bob's standby is ready", func() bool { return r.Counts().Standbys > 0 })
 	r.clock.add(10 * time.Minute)
 	r.capacity.Replenish()
-	r.stand(2)
+	r.awaitStandbys(2)
 	r.end(alice, info.ID, none)
 }
 
-// Standbys give way to sessions, and to each other as their users' restores say;
-// there are none where memory is short.
+// Standbys give way to sessions, and to each other by their users' restores. If memory is
+// short there are none.
 func TestStandbysGiveWay(t *testing.T) {
-	r := standingBy(t, func(c *Config) { c.MaxSessions, c.Standby.Size = 2, 2 })
+	r := newStandbyRig(t, func(c *Config) { c.MaxSessions, c.Standby.Size = 2, 2 })
 	_, of := r.saved(alice, asDefault)
 	r.saved(bob, asDefault)
-	r.asks(alice, 2)
-	r.stand(2)
+	r.requestStandbys(alice, 2)
+	r.awaitStandbys(2)
 	one := r.create(bob, nil).ID
-	r.stand(1)
+	r.awaitStandbys(1)
 	two := r.create(bob, nil).ID
-	r.stand(0)
+	r.awaitStandbys(0)
 	r.end(bob, one, none)
-	r.stands(of)
-	// Bob's are asked for as well; of alice's nothing is in use.
-	r.asks(bob, 1)
+	r.awaitStandbyOf(of)
+	// Bob's settings also request some; none of alice's is in use.
+	r.requestStandbys(bob, 1)
 	info := r.create(bob, fromBob)
 	r.end(bob, two, none)
-	latest := r.stands(info.Restored.SnapshotID)
+	latest := r.awaitStandbyOf(info.Restored.SnapshotID)
 	if latest.dead() {
-		t.Error("the latest one has none")
+		t.Error("the last restored default has no standby")
 	}
 	r.short.Store(true)
 	r.end(bob, info.ID, none)
 	id := r.create(bob, nil).ID
-	r.stand(0)
+	r.awaitStandbys(0)
 	r.end(bob, id, none)
 	if n := r.Counts().Standbys; n != 0 {
-		t.Errorf("%d stand by without memory", n)
+		t.Errorf("%d standbys although memory is short", n)
 	}
 }
 
-// An environment with extensions has none in full Chrome: their workers would
-// run before anybody asked.
+// An environment with extensions has no standby in full Chrome, because the extensions'
+// workers would run before a create.
 func TestNoStandbyWithExtensions(t *testing.T) {
-	r := standingBy(t, nil)
+	r := newStandbyRig(t, nil)
 	e, _, err := r.uploaded.PutExtension(t.Context(), alice, extensionZip(t, "Night", "1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := r.create(alice, func(c *request.Create) { c.Extensions = []string{e.ID} }).ID
 	r.end(alice, id, asDefault)
-	r.asks(alice, 1)
+	r.requestStandbys(alice, 1)
 	r.saved(bob, asDefault)
-	r.asks(bob, 1)
-	r.stand(1)
+	r.requestStandbys(bob, 1)
+	r.awaitStandbys(1)
 	info := r.create(alice, fromAlice)
 	if p := info.Restored; p.Path != restore.PathCold || p.FallbackReason != "" {
 		t.Errorf("%+v", p)

@@ -11,11 +11,11 @@ import (
 	"github.com/stasisd/stasis/session/queue"
 )
 
-// usable tells why the browser cannot be used, nil if it can.
-func (l *live) usable() error {
+// usable returns an error if the browser cannot be used.
+func (l *liveSession) usable() error {
 	switch {
 	case l.ending != nil && l.ending.cause == causeCrash:
-		return fault.New(fault.SessionEnding, "session.use", "session %s has failed (%s), and what it left is being seen to", l.id, l.rec.Reason.Text)
+		return fault.New(fault.SessionEnding, "session.use", "session %s has failed (%s), and its data is being saved; try again later", l.id, l.rec.Reason.Text)
 	case l.ending != nil:
 		return fault.New(fault.SessionEnding, "session.use", "session %s is being ended", l.id)
 	case l.chrome == nil:
@@ -24,18 +24,18 @@ func (l *live) usable() error {
 	return nil
 }
 
-// setStatus changes the session's status, here and then in the record, and has
-// webhooks told of it, and of a crash that they were not told of.
-func (l *live) setStatus(status profiles.Status, reason profiles.Reason) {
+// setStatus changes the session's status, first in memory and then in the record. It
+// notifies webhooks of the status, and of a crash that they were not notified of.
+func (l *liveSession) setStatus(status profiles.Status, reason profiles.Reason) {
 	if l.rec.Status == status && l.rec.Reason == reason {
 		return
 	}
 	l.rec.Status, l.rec.Reason = status, reason
-	crash := l.untold // a status that was set before the crash says nothing of it
-	l.records.Add(queue.Task{
+	crash := l.crashUnreported // a status from before the crash does not report it
+	l.recordQueue.Add(queue.Task{
 		Begin: func() (func(context.Context) error, error) {
 			notify := []string{events.HookStatus}
-			if crash = crash && l.untold; crash {
+			if crash = crash && l.crashUnreported; crash {
 				notify = append(notify, events.HookCrashed)
 			}
 			return func(ctx context.Context) error { return l.svc.records.SetStatus(ctx, l.id, status, reason, notify) }, nil
@@ -43,19 +43,19 @@ func (l *live) setStatus(status profiles.Status, reason profiles.Reason) {
 		End: func(err error) {
 			switch {
 			case err != nil:
-				l.svc.deps.Log.Error("a session's status could not be recorded", "session", l.id, "error", err)
+				l.svc.deps.Log.Error("cannot record a session's status", "session", l.id, "error", err)
 			case crash:
-				l.untold = false
+				l.crashUnreported = false
 			}
 		},
 	})
 }
 
-// Rights are who may do what with the session.
-func (l *live) Rights() *access.LiveSession { return l.rights }
+// Rights returns what access checks need of the session.
+func (l *liveSession) Rights() *access.LiveSession { return l.rights }
 
 // Info describes the session as it is now.
-func (l *live) Info(ctx context.Context) (answer.Info, error) {
+func (l *liveSession) Info(ctx context.Context) (answer.Info, error) {
 	var i answer.Info
 	err := l.ask(ctx, func() error {
 		i = answer.Info{Session: l.rec, BrowserRestarted: l.restarted, HasAgent: l.hasAgent(),

@@ -18,7 +18,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// savedDocument ends a session and gives the document that its snapshot has.
+// savedDocument ends a session and returns its snapshot's document.
 func (r *rig) savedDocument(id string) (state.Document, save.EndAnswer) {
 	r.t.Helper()
 	a, err := r.End(r.t.Context(), alice, id, filesystem)
@@ -40,11 +40,10 @@ func (r *rig) savedDocument(id string) (state.Document, save.EndAnswer) {
 	return doc, a
 }
 
-// A document says that something is from the disk only where it was read
-// there: of a store that cannot be read it keeps the reading from before, and
-// an uploaded document's word does not count. What CDP could not read is looked
-// for in the profile that Chrome closed.
-func TestFromDiskIsWhatWasReadThere(t *testing.T) {
+// A document marks data as read from disk only if it was read there. If a database cannot
+// be read, the document keeps the earlier reading. An uploaded document's mark does not
+// count. What CDP could not read is looked up in the closed profile.
+func TestFromDiskMark(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	c := r.browsers.last()
@@ -58,7 +57,7 @@ func TestFromDiskIsWhatWasReadThere(t *testing.T) {
 	}
 	doc, answer := r.savedDocument(id)
 	if doc.Inventory == nil || len(doc.FromDisk) != 0 || len(doc.Cookies) != 1 {
-		t.Errorf("of a jar that cannot be read: %+v", doc)
+		t.Errorf("with an unreadable cookie database: %+v", doc)
 	}
 	warned := strings.Join(answer.Snapshot.Warnings, "\n")
 	if !strings.Contains(warned, "could not be read, and the profile, which Chrome closed, has nothing of it: "+reason) || strings.Contains(warned, "was not saved") {
@@ -66,9 +65,8 @@ func TestFromDiskIsWhatWasReadThere(t *testing.T) {
 	}
 }
 
-// What Chrome had not written when it ended stays in the document as it was
-// read, and the save's answer names it; a document that is uploaded cannot say so
-// itself.
+// What Chrome had not written when it ended stays in the document as it was read, and the
+// answer names it. An uploaded document cannot claim that itself.
 func TestUnwrittenLocalStorageIsNamed(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -90,9 +88,9 @@ func TestUnwrittenLocalStorageIsNamed(t *testing.T) {
 	}
 }
 
-// What Chrome had not written when it was closed is told and laid down as well
-// where it is opened again because the save failed.
-func TestUnwrittenIsLaidWhenReopened(t *testing.T) {
+// What Chrome had not written when it was closed is also reported and applied when Chrome
+// is reopened after a failed save.
+func TestUnwrittenIsAppliedWhenReopened(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	area := state.Area{StorageKey: "https://big.example/", Items: []state.Item{{Key: "k", Value: "v"}}}
@@ -111,9 +109,9 @@ func TestUnwrittenIsLaidWhenReopened(t *testing.T) {
 	}
 }
 
-// A write that a dead Chrome did not end is told: nothing was read before. So is
-// the localStorage of a page that could not be read and that the disk has not.
-func TestCutOffAndUnread(t *testing.T) {
+// A write that a dead Chrome did not finish is reported, because nothing was read before.
+// So is the localStorage of a page that could not be read and is not on disk.
+func TestUnfinishedWriteAndUnreadPage(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	userDataDir := r.browsers.last().dir.Profile()
@@ -126,24 +124,24 @@ func TestCutOffAndUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := state.CaptureWarnings(found.Noted); !strings.Contains(got[0], "https://a.example/x is in the profile alone") {
-		t.Errorf("of a database whose areas the document does not take: %q", got)
+		t.Errorf("unfinished write, areas not in the document: %q", got)
 	}
 	if got := state.CaptureWarnings(found.Document); len(got) != 1 || !strings.Contains(got[0], "https://b.example/x could not be read, and the profile, which Chrome closed, has nothing of it") {
-		t.Errorf("of unread pages: %q", got)
+		t.Errorf("unread pages: %q", got)
 	}
 	laid.Cut(localstorage.Folder)
 	r.browsers.last().die()
 	r.ended(id)
 	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
 	if got := strings.Join(library.ReportOf(row).Warnings, "\n"); err != nil || !strings.Contains(got, "local_storage is not whole: Chrome ended in the middle") {
-		t.Errorf("of a dead Chrome: %s, %v", got, err)
+		t.Errorf("dead Chrome: %s, %v", got, err)
 	}
 }
 
-// What of the tabs' sessionStorage is not on the disk is named with how much it
-// is, and whether it comes back; a write that is cut off and nobody's is told.
-// Tabs that come back by URL have theirs from the document anyway.
-func TestUnstored(t *testing.T) {
+// SessionStorage of the tabs that is not on disk is reported with its size and whether it
+// is restored. An unfinished write that belongs to no known area is reported too. Tabs
+// that are reopened by URL have theirs from the document.
+func TestUnstoredSessionStorage(t *testing.T) {
 	doc := state.Document{Datadir: state.DatadirClean, Tabs: []state.Tab{{Session: []state.Area{
 		{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}, {Key: "l", Value: "v"}}}}}}}
 	nothing, cut := t.TempDir(), t.TempDir()
@@ -160,15 +158,15 @@ func TestUnstored(t *testing.T) {
 	for want, dir := range map[string]string{
 		told + "they stay lost, if the site did not clear them itself": nothing, told + "a restore lays down what was read": cut} {
 		if got := state.CaptureWarnings(compared(dir)); len(got) != 1 || got[0] != want {
-			t.Errorf("%q, not %q", got, want)
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	doc.TabsByURL = true
 	if got := compared(cut); len(got.Unstored) != 0 || len(got.Missed) != 0 {
-		t.Errorf("of tabs that are opened by URL: %+v", got)
+		t.Errorf("tabs opened by URL: %+v", got)
 	}
 	doc.TabsByURL, doc.Tabs = false, nil
 	if got := state.CaptureWarnings(compared(cut)); len(got) != 1 || !strings.Contains(got[0], "session_storage is not whole: ") {
-		t.Errorf("of a write of nobody that is known: %q", got)
+		t.Errorf("write of no known area: %q", got)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // soon is a limit that a test waits for.
 const soon = 20 * time.Millisecond
 
-// client is a CDP client that does nothing until it leaves.
+// client is a CDP client that does nothing until it disconnects.
 type client struct{ leave chan struct{} }
 
 func (c client) Read(ctx context.Context) ([]byte, error) {
@@ -54,7 +54,7 @@ func (r *rig) ended(id string) profiles.Session {
 	return rec
 }
 
-// What the daemon ends is saved as a rescue: kept for a while, never a default.
+// What the daemon ends is saved as a rescue, which expires and is never a default.
 func TestTimeouts(t *testing.T) {
 	for name, test := range map[string]struct {
 		ask    func(*request.Create)
@@ -81,23 +81,23 @@ func TestTimeouts(t *testing.T) {
 			if d, err := r.library.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != old {
 				t.Errorf("default %+v, %v", d, err)
 			}
-			r.holds(old, row.ID)
-			// It restores, and goes when its time is over.
+			r.wantSnapshots(old, row.ID)
+			// The rescue restores, and is removed when it expires.
 			r.end(alice, r.create(alice, func(c *request.Create) { c.FromSession = id }).ID, none)
 			r.janitor.Sweep(t.Context())
-			r.holds(old, row.ID)
+			r.wantSnapshots(old, row.ID)
 			r.clock.add(25 * time.Hour)
 			r.janitor.Sweep(t.Context())
-			r.holds(old)
-			_, err = r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession = id }))
+			r.wantSnapshots(old)
+			_, err = r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromSession = id }))
 			wantCode(t, err, fault.NoSnapshot)
 		})
 	}
 }
 
-// on_timeout: discard and read_only keep nothing; persist keeps it all, as the
+// on_timeout: discard and read_only save nothing. persist saves everything as the
 // default.
-func TestWhatATimeoutKeeps(t *testing.T) {
+func TestTimeoutSaves(t *testing.T) {
 	for name, ask := range map[string]func(*request.Create){
 		"discard":   func(c *request.Create) { c.DiscardOnEnd = true },
 		"read only": func(c *request.Create) { c.ReadOnly = true },
@@ -108,7 +108,7 @@ func TestWhatATimeoutKeeps(t *testing.T) {
 			if rec := r.ended(id); rec.Status != profiles.StatusTerminated || rec.Reason.Code != profiles.ReasonIdle {
 				t.Errorf("%s, %q", rec.Status, rec.Reason)
 			}
-			r.holds()
+			r.wantSnapshots()
 		})
 	}
 	t.Run("persist", func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestWhatATimeoutKeeps(t *testing.T) {
 	})
 }
 
-// A save of a read_only session is refused, and the session lives.
+// A save of a read_only session is refused, and the session continues.
 func TestReadOnly(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, func(c *request.Create) { c.ReadOnly = true }).ID
@@ -146,12 +146,11 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("status %s", r.status(id))
 	}
 	r.end(alice, id, none)
-	r.holds()
+	r.wantSnapshots()
 }
 
-// A client, a call or a pause holds the idle limit off; the lifetime limit
-// asks nobody.
-func TestWhatHoldsIdleOff(t *testing.T) {
+// A client, a call or a pause stops the idle limit, but not the lifetime limit.
+func TestWhatStopsIdleLimit(t *testing.T) {
 	past := func(t *testing.T) { // several idle limits
 		after := time.NewTimer(4 * soon)
 		defer after.Stop()
@@ -188,7 +187,7 @@ func TestWhatHoldsIdleOff(t *testing.T) {
 		}
 		past(t)
 		if r.sessions.Find(id) == nil {
-			t.Error("it ended while a call ran")
+			t.Error("the session ended while a call ran")
 		}
 		close(proceed)
 		if err := <-done; err != nil {
@@ -225,16 +224,16 @@ func TestWhatHoldsIdleOff(t *testing.T) {
 			t.Errorf("%q", rec.Reason)
 		}
 		if err := <-served; err != nil && !fault.Is(err, fault.SessionNotRunning) {
-			t.Errorf("the client was told %v", err)
+			t.Errorf("the client got %v", err)
 		}
 	})
 }
 
-// A lifetime whose save failed is over all the same: it is tried again.
+// A lifetime whose save failed has still ended: the end is tried again.
 func TestLifetimeIsTriedAgain(t *testing.T) {
 	r := newRig(t, nil)
 	failed := make(chan struct{})
-	r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit")
+	r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no space"), "Commit")
 	r.browsers.on("restored", func(*fakeChrome) error {
 		r.catalogue.works()
 		close(failed)
@@ -242,7 +241,7 @@ func TestLifetimeIsTriedAgain(t *testing.T) {
 	})
 	id := r.create(alice, func(c *request.Create) { c.Lifetime, c.Idle = soon, 3*time.Second }).ID
 	<-failed
-	// A client holds the idle limit off; only the lifetime can end it now.
+	// A client stops the idle limit, so only the lifetime can end the session now.
 	l := r.sessions.Find(id)
 	if err := l.ask(t.Context(), func() error { l.clients++; return nil }); err != nil {
 		t.Fatal(err)
@@ -252,8 +251,8 @@ func TestLifetimeIsTriedAgain(t *testing.T) {
 	}
 }
 
-// pause freezes Chrome while nobody looks; a client thaws it for as long as it
-// is there.
+// Pause freezes Chrome while no client is connected. A client thaws it while it is
+// connected.
 func TestPause(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -275,18 +274,18 @@ func TestPause(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
-	await(t, "it stands still when the client has left", chrome.Frozen)
+	await(t, "Chrome is frozen when the client has disconnected", chrome.Frozen)
 	for _, want := range []string{"resumed", "already_running"} {
 		a, err := r.Resume(t.Context(), alice, id)
 		if err != nil || a.Status != want || chrome.Frozen() {
 			t.Errorf("%+v, %v, frozen %t", a, err, chrome.Frozen())
 		}
 	}
-	// A paused session can be saved: it thaws for that.
+	// A paused session can be saved; it is thawed for that.
 	if _, err := r.Pause(t.Context(), alice, id); err != nil {
 		t.Fatal(err)
 	}
-	r.holds(r.end(alice, id, filesystem).Snapshot.ID)
+	r.wantSnapshots(r.end(alice, id, filesystem).Snapshot.ID)
 	for name, call := range map[string]func() error{
 		"pause":  func() error { _, err := r.Pause(t.Context(), alice, id); return err },
 		"cancel": func() error { _, err := r.Cancel(t.Context(), alice, id); return err },
@@ -296,7 +295,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// A pause that cannot freeze Chrome is told, and the session is not paused.
+// A pause that cannot freeze Chrome returns an error, and the session is not paused.
 func TestPauseFails(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -328,7 +327,7 @@ func TestStatus(t *testing.T) {
 	want(agent.Status{Status: "finished", SessionStatus: "completed", ExecutionStatus: "finished"})
 }
 
-// Who asks for a pause that is under way is told what came of that one.
+// A pause that waits for another one under way returns its outcome.
 func TestPauseWhileOneFails(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -347,14 +346,14 @@ func TestPauseWhileOneFails(t *testing.T) {
 	<-under
 	go pause()
 	l := r.sessions.Find(id)
-	await(t, "the second one waits", func() (waits bool) {
-		err := l.ask(t.Context(), func() error { waits = l.power.Len() == 2; return nil })
+	await(t, "the second pause waits", func() (waits bool) {
+		err := l.ask(t.Context(), func() error { waits = l.freezeQueue.Len() == 2; return nil })
 		return err == nil && waits
 	})
 	close(proceed)
 	for range 2 {
 		if err := <-outcomes; err == nil {
-			t.Error("a session that runs is said to be paused")
+			t.Error("a running session is reported as paused")
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stasisd/stasis/session/restore/archives"
 )
 
-// busyTurns are turns that all are somebody else's.
+// busyTurns has no free turn.
 type busyTurns struct{ asked chan string }
 
 func (b busyTurns) Take(ctx context.Context, userID string) (func(), error) {
@@ -23,7 +23,7 @@ func (b busyTurns) Take(ctx context.Context, userID string) (func(), error) {
 	return nil, fault.New(fault.Timeout, "", "")
 }
 
-// countedTurns count who has not given a turn back.
+// countedTurns counts the turns that are not given back.
 type countedTurns struct {
 	turns
 	taken, left int
@@ -38,12 +38,12 @@ func (c *countedTurns) Take(ctx context.Context, userID string) (func(), error) 
 	return func() { leave(); c.left++ }, nil
 }
 
-// What takes much memory or time is done in turns, one call of a user at a time.
+// Calls that need much memory or time take turns, one call of a user at a time.
 func TestCostlyCallsWait(t *testing.T) {
 	r := newRig(t, nil)
-	a := r.imports(keeper, importer.Request{Format: library.FormatPlaywright}, storageStateFile)
+	a := r.importFile(keeper, importer.Request{Format: library.FormatPlaywright}, storageStateFile)
 	long := `{"cookies":[],"origins":[{"origin":"https://a.example","localStorage":[{"name":"k","value":"` + strings.Repeat("x", archives.LargeState) + `"}]}]}`
-	large := r.imports(keeper, importer.Request{Format: library.FormatPlaywright}, long)
+	large := r.importFile(keeper, importer.Request{Format: library.FormatPlaywright}, long)
 	id := r.create(keeper, nil).ID
 	if _, err := r.Send(t.Context(), keeper, id, agent.MessageRequest{Type: "QUESTION", Content: "Which?"}); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestCostlyCallsWait(t *testing.T) {
 			t.Fatalf("%s did not wait: %v", name, err)
 		case asked := <-busy.asked:
 			if asked != whose {
-				t.Errorf("%s waits for the turn of %q", name, asked)
+				t.Errorf("%s takes a turn of %q", name, asked)
 			}
 		}
 		if name == "restore" {
@@ -111,6 +111,6 @@ func TestCostlyCallsWait(t *testing.T) {
 		*call.turns = free
 	}
 	if err := restore(t.Context(), large.Snapshot.ID); err != nil || counted.taken != 1 || counted.left != 1 {
-		t.Errorf("a large restore: %v; %d turns were taken and %d given back", err, counted.taken, counted.left)
+		t.Errorf("a large restore: %v; %d turns taken, %d given back", err, counted.taken, counted.left)
 	}
 }

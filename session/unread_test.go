@@ -8,13 +8,13 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// What could not be read of a tab is said to be lost only where it is: a profile
-// that Chrome closed was looked into.
+// A tab's unread state is reported as lost only if it is: the closed profile is searched
+// first.
 func TestUnreadTabs(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	r.browsers.last().reads = func(doc *state.Document) {
-		many := 7 // somebody's word
+		many := 7 // a value from an uploaded document
 		doc.Missed = []state.Missed{
 			{Component: state.ComponentSessionStorage, Origin: "https://a.example/?x", Reason: "no answer", InProfile: &many},
 			{Component: state.ComponentWindowName, Origin: "https://a.example/", Reason: "no answer"}}
@@ -25,10 +25,10 @@ func TestUnreadTabs(t *testing.T) {
 		!strings.Contains(told, "window_name https://a.example/ was not saved: no answer") {
 		t.Errorf("the warnings: %s", told)
 	}
-	// The restore says the same.
+	// The restore reports the same.
 	back := strings.Join(r.create(alice, func(c *request.Create) { c.FromSession = id }).Restored.Warnings, "\n")
 	if !strings.Contains(told, back) || back == "" {
-		t.Errorf("of the restore: %s", back)
+		t.Errorf("restore warnings: %s", back)
 	}
 	n := 3
 	for kind, says := range map[string]string{
@@ -37,11 +37,11 @@ func TestUnreadTabs(t *testing.T) {
 	} {
 		doc := state.Document{Datadir: state.DatadirClean, Missed: []state.Missed{{Component: kind, Origin: "o", Reason: "r", InProfile: &n}}}
 		if got := state.CaptureWarnings(doc); got[0] != says {
-			t.Errorf("%q, not %q", got[0], says)
+			t.Errorf("%q, want %q", got[0], says)
 		}
-		doc.Datadir = state.DatadirLive // the reading wins there, and has nothing
+		doc.Datadir = state.DatadirLive // a live copy's reading wins, and has nothing
 		if got := state.CaptureWarnings(doc); !strings.Contains(got[0], "was not saved") {
-			t.Errorf("of a live copy: %q", got[0])
+			t.Errorf("live copy: %q", got[0])
 		}
 	}
 }

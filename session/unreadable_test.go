@@ -15,9 +15,9 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// An event that does not open is told as one: pages and streams go on, with secrets
-// and without, and what is kept of it in plain is there.
-func TestEventsThatDoNotOpen(t *testing.T) {
+// An event that cannot be unsealed is reported as such. Pages and streams continue, with
+// secrets and without, and its plain part is still there.
+func TestEventsThatCannotBeUnsealed(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/"})
@@ -85,7 +85,7 @@ func TestEventsThatDoNotOpen(t *testing.T) {
 			t.Fatal(n, err)
 		}
 	})
-	t.Run("another's", func(t *testing.T) {
+	t.Run("another identity", func(t *testing.T) {
 		other, err := age.GenerateX25519Identity()
 		if err != nil {
 			t.Fatal(err)

@@ -20,14 +20,14 @@ import (
 var behindProxy = state.Overrides{Timezone: "Asia/Tokyo",
 	Proxy: &state.Proxy{Server: "http://proxy.example:3128", Username: "u", Password: "hunter2hunter2"}}
 
-// A daemon that is killed leaves its sessions' proxies to the rescue, and
-// nobody who reads the catalogue learns a password.
+// A rescue after a kill of the daemon has the session's proxy. The catalogue contains no
+// plain password.
 func TestRescueKeepsOverrides(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, func(c *request.Create) { c.Overrides = behindProxy }).ID
 	rec, err := r.catalogue.Session(t.Context(), id)
 	if err != nil || len(rec.Sealed) == 0 || bytes.Contains(rec.Sealed, []byte("hunter2")) {
-		t.Fatalf("the record keeps %q, %v", rec.Sealed, err)
+		t.Fatalf("the record has %q, %v", rec.Sealed, err)
 	}
 	r.kill()
 	r.Service = r.daemon(nil)
@@ -35,7 +35,7 @@ func TestRescueKeepsOverrides(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rec, err = r.catalogue.Session(t.Context(), id); err != nil || len(rec.Sealed) > 0 {
-		t.Errorf("an ended session keeps %q, %v", rec.Sealed, err)
+		t.Errorf("an ended session's record has %q, %v", rec.Sealed, err)
 	}
 	again := r.create(alice, func(c *request.Create) { c.FromSession = id })
 	if diff := cmp.Diff(behindProxy, r.browsers.last().restored.Overrides); diff != "" {
@@ -44,8 +44,9 @@ func TestRescueKeepsOverrides(t *testing.T) {
 	r.end(alice, again.ID, none)
 }
 
-// What the identity of today does not open is told, and the datadir is rescued.
-func TestRescueWithoutOverrides(t *testing.T) {
+// If the current identity cannot unseal the overrides, the report says so, and the user
+// data directory is rescued.
+func TestRescueWithUnreadableOverrides(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, func(c *request.Create) { c.Overrides = behindProxy }).ID
 	other, err := age.GenerateX25519Identity()
@@ -59,14 +60,14 @@ func TestRescueWithoutOverrides(t *testing.T) {
 		t.Fatal(err)
 	}
 	info := r.create(alice, func(c *request.Create) { c.FromSession = id })
-	if told := strings.Join(info.Restored.Warnings, "\n"); !strings.Contains(told, "overrides") || !strings.Contains(told, "proxy") {
-		t.Errorf("warnings: %s", told)
+	if warnings := strings.Join(info.Restored.Warnings, "\n"); !strings.Contains(warnings, "overrides") || !strings.Contains(warnings, "proxy") {
+		t.Errorf("warnings: %s", warnings)
 	}
 	r.end(alice, info.ID, none)
 }
 
-// Who is told nothing has nothing sealed.
-func TestNothingUnsaved(t *testing.T) {
+// A session without overrides has nothing sealed.
+func TestNothingSealedWithoutOverrides(t *testing.T) {
 	r := newRig(t, nil)
 	rec, err := r.catalogue.Session(t.Context(), r.create(alice, nil).ID)
 	if err != nil || rec.Sealed != nil || rec.Status == profiles.StatusError {
@@ -74,11 +75,10 @@ func TestNothingUnsaved(t *testing.T) {
 	}
 }
 
-// What a session and its events keep sealed follows a rotation, and can be followed
-// twice.
+// What a session and its events keep sealed follows a key rotation, also a second time.
 func TestRewrapSessions(t *testing.T) {
 	r := newRig(t, nil)
-	other := r.create(alice, nil).ID // keeps only what it was created with
+	other := r.create(alice, nil).ID // has only its create's options sealed
 	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/?token=abc"})
 	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://b.example/"})
 	runs, err := r.Runs(t.Context(), alice, other)
@@ -103,7 +103,7 @@ func TestRewrapSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Here it is the first identity that is to have a second recipient.
+	// Here the first identity gets a second recipient.
 	retired := r.keys.Opens()
 	out, err := library.RewrapSessions(t.Context(), r.catalogue, r.catalogue, snapshot.NewVault(r.store, snapshot.NewKeys(after, [32]byte{1}), snapshot.Options{Now: r.clock.now}), retired)
 	var left []string
@@ -112,7 +112,7 @@ func TestRewrapSessions(t *testing.T) {
 	}
 	want := []string{"session " + id, "session " + other, "2 events of run " + runs[0].ID, "1 events of run " + own[0].ID}
 	if diff := cmp.Diff(want, left); diff != "" || err != nil || out.Opened+out.Sessions+out.Events > 0 || !bytes.Equal(old, sealed()) {
-		t.Errorf("by a stranger: %+v, %v; left (-want +got):\n%s", out, err, diff)
+		t.Errorf("with another identity: %+v, %v; left (-want +got):\n%s", out, err, diff)
 	}
 	more := snapshot.NewVault(r.store, snapshot.NewKeys(r.identity, [32]byte{1}, after.Recipient()), snapshot.Options{Now: r.clock.now})
 	for _, want := range []library.Rewrapped{{Sessions: 2, Events: 3, Opened: 5}, {Opened: 5}} {
@@ -134,16 +134,16 @@ func TestRewrapSessions(t *testing.T) {
 	r.end(alice, again.ID, none)
 	page, err := r.RunEvents(t.Context(), admin, other, runs[0].ID, 1, 2, true)
 	if err != nil || len(page.Events) != 2 || string(page.Events[0].Data) != `{"url":"https://a.example/?token=abc"}` {
-		t.Errorf("events of before: %+v, %v", page.Events, err)
+		t.Errorf("earlier events: %+v, %v", page.Events, err)
 	}
-	r.resumed(alice, id) // what it was created with is read by the new identity alone
+	r.resumed(alice, id) // only the new identity can unseal the create's options
 	if diff := cmp.Diff(behindProxy, r.browsers.last().options.Overrides); diff != "" {
 		t.Errorf("resumed with (-want +got):\n%s", diff)
 	}
 }
 
-// A daemon without an identity saves, and refuses a restore before it spends a
-// Chrome on it, naming whose identity is needed.
+// A daemon without an identity can save. It refuses a restore before it starts a Chrome,
+// and names the identity that is needed.
 func TestWithoutIdentity(t *testing.T) {
 	r := newRig(t, nil)
 	r.keys = snapshot.NewKeys(nil, [32]byte{1}, r.identity.Recipient())
@@ -151,9 +151,9 @@ func TestWithoutIdentity(t *testing.T) {
 	id := r.create(alice, func(c *request.Create) { c.Overrides = behindProxy }).ID
 	r.end(alice, id, filesystem)
 	began := len(r.browsers.all())
-	_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession = id }))
+	_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromSession = id }))
 	wantCode(t, err, fault.IdentityMissing)
 	if !strings.Contains(fault.MessageOf(err), r.identity.Recipient().String()) || len(r.browsers.all()) != began {
-		t.Errorf("%v; %d Chromes, were %d", err, len(r.browsers.all()), began)
+		t.Errorf("%v; %d Chromes, before %d", err, len(r.browsers.all()), began)
 	}
 }

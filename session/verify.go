@@ -9,16 +9,16 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// verify reads the restored state back once the tabs are there, or a thawed
-// Chrome runs, and records what it found in the restore report.
-func (l *live) verify(doc state.Document) {
+// verify reads the restored state back once the tabs exist, or the thawed Chrome runs,
+// and records the differences in the restore report.
+func (l *liveSession) verify(doc state.Document) {
 	var (
 		chrome browsers.Chrome
 		first  *restore.Report
 		ctx    context.Context // ends when the session is being ended
 	)
 	if l.ask(l.svc.ctx, func() error {
-		chrome, first, ctx = l.chrome, l.report, l.lent
+		chrome, first, ctx = l.chrome, l.report, l.useCtx
 		return l.usable()
 	}) != nil {
 		return
@@ -34,14 +34,14 @@ func (l *live) verify(doc state.Document) {
 		return // the session ended first; the report stays pending
 	}
 	if err != nil {
-		l.svc.deps.Log.Warn("a restore could not be verified", "session", l.id, "error", err)
+		l.svc.deps.Log.Warn("cannot verify a restore; its report says so", "session", l.id, "error", err)
 	}
-	// A session that has ended meanwhile keeps its report as it was.
+	// A session that has ended meanwhile keeps its report unchanged.
 	_ = l.ask(l.svc.ctx, func() error {
 		if l.report != first {
-			return nil // its Chrome was reopened, and that has a report of its own
+			return nil // Chrome was reopened, which has its own report
 		}
-		report := *first // others read the one that they were given
+		report := *first // a copy, because other goroutines read the old one
 		if err != nil {
 			report.Unverified()
 		} else {
@@ -52,18 +52,18 @@ func (l *live) verify(doc state.Document) {
 	})
 }
 
-// beginVerifying verifies what came back, beside the session's goroutine.
-func (l *live) beginVerifying(doc state.Document) {
+// beginVerifying verifies what was restored, on its own goroutine.
+func (l *liveSession) beginVerifying(doc state.Document) {
 	l.svc.work.Go(func() { l.verify(doc) })
 }
 
-// setReport makes a report the session's, here and then in the record.
-func (l *live) setReport(r *restore.Report) {
+// setReport sets the session's restore report, first in memory and then in the record.
+func (l *liveSession) setReport(r *restore.Report) {
 	restored := profiles.JSON(r)
 	l.report, l.rec.Restored = r, restored
-	l.records.Do(func(ctx context.Context) error { return l.svc.records.SetReport(ctx, l.id, restored) }, func(err error) {
+	l.recordQueue.Do(func(ctx context.Context) error { return l.svc.records.SetReport(ctx, l.id, restored) }, func(err error) {
 		if err != nil {
-			l.svc.deps.Log.Error("a session's report could not be recorded", "session", l.id, "error", err)
+			l.svc.deps.Log.Error("cannot record a session's restore report", "session", l.id, "error", err)
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/faultstore"
 )
 
-// change replaces an object of the store by what change makes of its bytes.
+// change replaces the bytes of an object in the store.
 func (r *rig) change(key snapshot.Key, change func([]byte) []byte) {
 	r.t.Helper()
 	ctx := r.t.Context()
@@ -39,8 +39,8 @@ func (r *rig) change(key snapshot.Key, change func([]byte) []byte) {
 	}
 }
 
-// Everything down to the tar is checked, and what is wrong is told with how far
-// it came; what keeps the daemon from looking is an error.
+// A verification checks everything down to the tar, and reports what is wrong and how far
+// it came. An obstacle, such as a failing store, is an error.
 func TestVerifySnapshot(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
@@ -70,11 +70,11 @@ func TestVerifySnapshot(t *testing.T) {
 	whole := verify()
 	if c := whole.Checked; !whole.OK || len(whole.Problems) != 0 || !c.Document || !c.Archive || !c.State ||
 		c.Entries == 0 || c.TarBytes == 0 || c.StoredBytes != row.SizeBytes {
-		t.Errorf("whole: %+v", whole)
+		t.Errorf("undamaged: %+v", whole)
 	}
 	r.change(archive, flip)
 	if got := verify(); got.OK || got.Checked != (library.Checked{Document: true}) || len(got.Problems) != 1 || got.Problems[0].Code != fault.ArchiveDamaged {
-		t.Errorf("a bit of the archive: %+v", got)
+		t.Errorf("one bit of the archive changed: %+v", got)
 	}
 	r.change(archive, flip)
 	var original []byte
@@ -92,7 +92,7 @@ func TestVerifySnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := verify(); !got.OK {
-		t.Errorf("mended: %+v", got)
+		t.Errorf("repaired: %+v", got)
 	}
 
 	_, err = r.library.VerifySnapshot(ctx, bob, snap)

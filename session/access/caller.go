@@ -1,6 +1,7 @@
-// Package access decides who may do what: API keys and their rights, the tickets
-// that stand for a key, and the connections that end with it. It keeps its records
-// through a [Store] and knows nothing of sessions but their ID, user and makers.
+// Package access decides who may do what. It holds API keys and their rights, the tickets
+// made with a key, and the connections that close when the key is deleted. It stores its
+// records through a [Store]. Of a session it knows only the ID, the user and the keys
+// that made it.
 package access
 
 import (
@@ -9,20 +10,20 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Caller is who asks: the key behind a request.
+// Caller is the key behind a request.
 type Caller struct {
 	KeyID    string
-	UserID   string // the user the key acts for when a call names none
-	AllUsers bool   // it may act for every user
+	UserID   string // the user the key acts for when a call names no user
+	AllUsers bool   // the key may act for every user
 	Rights   []Right
 }
 
-// May reports whether the caller's key allows something.
+// May reports whether the caller's key has a permission.
 func (c Caller) May(p Permission) bool {
 	return slices.ContainsFunc(c.Rights, func(r Right) bool { return slices.Contains(allows(r), p) })
 }
 
-// Require is forbidden where the caller's key does not allow something.
+// Require returns forbidden if the caller's key lacks a permission.
 func (c Caller) Require(p Permission) error {
 	if c.May(p) {
 		return nil
@@ -30,18 +31,20 @@ func (c Caller) Require(p Permission) error {
 	return fault.New(fault.Forbidden, "access.authorize", "the key lacks the right %q", p.right())
 }
 
-// Makes reports whether the caller's key may make sessions, which are then its own.
+// Makes reports whether the caller's key may create sessions. The key may then also drive
+// the sessions that it created.
 func (c Caller) Makes() bool { return c.May(Begin) || c.May(Restore) }
 
 // ForEveryUser reports whether the caller may act for every user.
 func (c Caller) ForEveryUser() bool { return c.AllUsers || c.May(Administer) }
 
-// MayActFor reports whether the caller may act for a user. What belongs to a
-// user that it may not act for does not exist for the caller.
+// MayActFor reports whether the caller may act for a user. For a caller that may not,
+// everything of that user does not exist.
 func (c Caller) MayActFor(userID string) bool { return c.UserID == userID || c.ForEveryUser() }
 
-// ForUser checks that the caller may do something for a user: forbidden without the
-// right, user_not_found for a user that it may not act for.
+// ForUser checks that the caller has a permission and may act for a user. It returns
+// forbidden if the permission is missing, and user_not_found if the caller may not act
+// for the user.
 func (c Caller) ForUser(userID string, p Permission) error {
 	if err := c.Require(p); err != nil {
 		return err
@@ -52,8 +55,8 @@ func (c Caller) ForUser(userID string, p Permission) error {
 	return nil
 }
 
-// MayAsk refuses a caller whose key allows nothing of the kind for any session,
-// before a session is looked up.
+// MayAsk refuses a caller whose key has the permission for no session at all. It is
+// called before a session is looked up.
 func (c Caller) MayAsk(p Permission) error {
 	if c.May(Look) || c.Makes() {
 		return nil
@@ -61,9 +64,10 @@ func (c Caller) MayAsk(p Permission) error {
 	return c.Require(p)
 }
 
-// OnSession checks what a caller wants of a session: by its rights, or because its
-// key made the session. A session that it may not even look at is session_not_found.
-// by are the keys that made the session or, where it lives again, resumed it.
+// OnSession checks that a caller has a permission for a session, by its rights or because
+// its key made the session. It returns session_not_found if the caller may not even look
+// at the session. by are the keys that created the session and, after a resume, resumed
+// it.
 func (c Caller) OnSession(id, userID string, by []string, p Permission) error {
 	if err := c.MayAsk(p); err != nil {
 		return err
@@ -78,8 +82,8 @@ func (c Caller) OnSession(id, userID string, by []string, p Permission) error {
 	return c.Require(p)
 }
 
-// NoSession is session_not_found, for an ID that nobody has and for a session that
-// the caller may not look at.
+// NoSession returns session_not_found, for an unknown ID and for a session that the
+// caller may not look at.
 func NoSession(id string) error {
 	return fault.New(fault.SessionNotFound, "session.find", "there is no session %s", id)
 }

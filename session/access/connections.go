@@ -12,14 +12,15 @@ import (
 // errKeyDeleted is returned to a caller whose key was deleted during the call.
 var errKeyDeleted = fault.New(fault.Unauthorized, "access.key", "the API key was deleted")
 
-// connections are what is open with each key, so that deleting it closes them.
-// Its methods are safe for concurrent use.
+// connections holds what is open with each key, so that deleting the key closes it. Its
+// methods are safe for concurrent use.
 type connections struct {
 	mu   sync.Mutex
 	open map[string]map[*connection]struct{} // by key ID
 }
 
-// connection is one that is open; end closes it, once, and must not block.
+// connection is one open connection. end closes it. end is called once and must not
+// block.
 type connection struct{ end func() }
 
 func newConnections() *connections {
@@ -44,7 +45,7 @@ func (o *connections) remove(keyID string, c *connection) {
 	}
 }
 
-// end closes what is open with a key.
+// end closes everything that is open with a key.
 func (o *connections) end(keyID string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -54,10 +55,10 @@ func (o *connections) end(keyID string) {
 	delete(o.open, keyID)
 }
 
-// Connected registers something that is open with the caller's key until leave is
-// called: end is called, once, when the key is deleted, and must not block. It
-// registers first and then looks the key up, so it cannot miss a deletion. A key
-// that was deleted is unauthorized.
+// Connected registers a connection of the caller's key until leave is called. If the key
+// is deleted meanwhile, end is called once; it must not block. Connected registers first
+// and then looks the key up, so it cannot miss a deletion. For a deleted key it returns
+// unauthorized.
 func (k *Keys) Connected(ctx context.Context, c Caller, end func()) (leave func(), err error) {
 	one := &connection{end}
 	k.connections.add(c.KeyID, one)
@@ -68,8 +69,8 @@ func (k *Keys) Connected(ctx context.Context, c Caller, end func()) (leave func(
 	return func() { k.connections.remove(c.KeyID, one) }, nil
 }
 
-// While is ctx that ends when the caller's key is deleted; its cause is then the
-// error that [OrKeyDeleted] gives. leave is called when the call is over.
+// While returns a context that ends when the caller's key is deleted. Its cause is then
+// the error that [OrKeyDeleted] returns. The caller calls leave when its call has ended.
 func (k *Keys) While(ctx context.Context, c Caller) (_ context.Context, leave func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	left, err := k.Connected(ctx, c, func() { cancel(errKeyDeleted) })
@@ -80,11 +81,11 @@ func (k *Keys) While(ctx context.Context, c Caller) (_ context.Context, leave fu
 	return ctx, func() { left(); cancel(nil) }, nil
 }
 
-// ErrKeyDeleted is unauthorized, for a caller whose key was deleted during the call.
+// ErrKeyDeleted returns unauthorized, for a caller whose key was deleted during the call.
 func ErrKeyDeleted() error { return errKeyDeleted }
 
-// OrKeyDeleted is the error of a call in a context of [Keys.While]: that the key was
-// deleted, where that is why the call failed.
+// OrKeyDeleted returns the error of a call in a context of [Keys.While]. If the call
+// failed because its key was deleted, that error says so.
 func OrKeyDeleted(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errKeyDeleted) {
 		return errKeyDeleted
@@ -92,7 +93,8 @@ func OrKeyDeleted(ctx context.Context, err error) error {
 	return err
 }
 
-// Reader reads until ctx ends; then its error is the context's cause.
+// Reader returns a reader of r that stops when ctx ends. Its error is then the cause of
+// ctx.
 func Reader(ctx context.Context, r io.Reader) io.Reader { return reader{ctx, r} }
 
 type reader struct {
@@ -102,7 +104,7 @@ type reader struct {
 
 func (r reader) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
-	if r.ctx.Err() != nil { // it may have waited for long
+	if r.ctx.Err() != nil { // Read may have blocked for long
 		return 0, context.Cause(r.ctx)
 	}
 	return n, err

@@ -7,8 +7,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// What is open with a key ends with it, and nothing is remembered of what has ended.
-func TestConnectionsEndWithTheirKey(t *testing.T) {
+// Deleting a key ends its calls, and ended calls leave nothing in memory.
+func TestDeletingKeyEndsItsConnections(t *testing.T) {
 	keys := newKeys(t)
 	made, _, err := keys.CreateKey(t.Context(), admin, "ci", "alice", false, []Right{RightUse})
 	if err != nil {
@@ -24,7 +24,7 @@ func TestConnectionsEndWithTheirKey(t *testing.T) {
 	}
 	leave()
 	if left.Err() == nil || OrKeyDeleted(left, context.Canceled) != context.Canceled {
-		t.Errorf("a call that is over: %v", context.Cause(left))
+		t.Errorf("ended call: %v", context.Cause(left))
 	}
 	open, leave, err := keys.While(t.Context(), c)
 	if err != nil {
@@ -36,12 +36,12 @@ func TestConnectionsEndWithTheirKey(t *testing.T) {
 	}
 	<-open.Done()
 	if err := OrKeyDeleted(open, open.Err()); !fault.Is(err, fault.Unauthorized) {
-		t.Errorf("a call of a deleted key: %v", err)
+		t.Errorf("call open when its key was deleted: %v", err)
 	}
 	if _, _, err := keys.While(t.Context(), c); !fault.Is(err, fault.Unauthorized) {
-		t.Errorf("a call after the deletion: %v", err)
+		t.Errorf("call after the deletion: %v", err)
 	}
 	if n := len(keys.connections.open); n != 0 {
-		t.Errorf("%d keys have connections", n)
+		t.Errorf("%d keys still have connections", n)
 	}
 }

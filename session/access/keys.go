@@ -11,10 +11,10 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// KeyPrefix begins every API key, so that a leaked one is recognised.
+// KeyPrefix begins every API key, so that scanners can recognise a leaked key.
 const KeyPrefix = "stasis_"
 
-// Store keeps the records of keys; see [profiles.KeyStore].
+// Store stores the records of keys; see [profiles.KeyStore].
 type Store interface {
 	CreateKey(ctx context.Context, k profiles.Key) error
 	Keys(ctx context.Context) ([]profiles.Key, error) // oldest first
@@ -23,8 +23,8 @@ type Store interface {
 	DeleteKey(ctx context.Context, id string) error
 }
 
-// Keys are the API keys, their tickets, and what is open with each. Its methods are
-// safe for concurrent use.
+// Keys manages the API keys, their tickets, and what is open with each key. Its methods
+// are safe for concurrent use.
 type Keys struct {
 	store       Store
 	now         func() time.Time
@@ -32,16 +32,17 @@ type Keys struct {
 	connections *connections
 }
 
-// NewKeys gives the keys of a store.
+// NewKeys makes Keys on a store. now returns the current time.
 func NewKeys(store Store, now func() time.Time) *Keys {
 	return &Keys{store: store, now: now, tickets: newTickets(now), connections: newConnections()}
 }
 
-// Authenticate returns whose key a secret is; unauthorized where it is nobody's.
+// Authenticate returns the caller for an API key's secret, or unauthorized for an unknown
+// secret.
 func (k *Keys) Authenticate(ctx context.Context, secret string) (Caller, error) {
 	rec, err := k.store.KeyByHash(ctx, sha256.Sum256([]byte(secret)))
 	if fault.Is(err, fault.KeyNotFound) {
-		return Caller{}, fault.New(fault.Unauthorized, "access.authenticate", "the API key is not known")
+		return Caller{}, fault.New(fault.Unauthorized, "access.authenticate", "the API key is unknown")
 	}
 	if err != nil {
 		return Caller{}, err
@@ -49,7 +50,7 @@ func (k *Keys) Authenticate(ctx context.Context, secret string) (Caller, error) 
 	return callerOf(rec), nil
 }
 
-// Caller is who calls with the key of an ID as it is now. A key that was deleted is
+// Caller returns the caller for a key ID, with the key's current rights. A deleted key is
 // unauthorized.
 func (k *Keys) Caller(ctx context.Context, id string) (Caller, error) {
 	rec, err := k.store.Key(ctx, id)
@@ -59,11 +60,11 @@ func (k *Keys) Caller(ctx context.Context, id string) (Caller, error) {
 	return callerOf(rec), err
 }
 
-// firstKey is the ID of the key that the daemon begins with; there is one.
+// firstKey is the ID of the one key that the daemon creates from its configuration.
 const firstKey = "first"
 
-// SetFirst makes the secret the key that the daemon begins with, with every right
-// and acting for the user "default". Another secret that was it before is deleted.
+// SetFirst makes secret the daemon's first key. That key has every right and acts for the
+// user "default". A first key with another secret is deleted.
 func (k *Keys) SetFirst(ctx context.Context, secret string) error {
 	hash := sha256.Sum256([]byte(secret))
 	records, err := k.store.Keys(ctx)
@@ -85,13 +86,13 @@ func (k *Keys) SetFirst(ctx context.Context, secret string) error {
 		Rights: names([]Right{RightUse, RightSecrets, RightAdmin}), Hash: hash, CreatedAt: k.now().UTC()})
 }
 
-// Any reports whether there is any key to call with.
+// Any reports whether there is at least one key.
 func (k *Keys) Any(ctx context.Context) (bool, error) {
 	records, err := k.store.Keys(ctx)
 	return len(records) > 0, err
 }
 
-// Key is what a caller is told of an API key; it is the wire shape.
+// Key describes an API key to callers; it is the wire shape.
 type Key struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
@@ -101,7 +102,7 @@ type Key struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// CreateKey makes a key and returns its secret, which is kept nowhere.
+// CreateKey creates a key and returns its secret, which is not stored.
 func (k *Keys) CreateKey(ctx context.Context, c Caller, name, userID string, allUsers bool, rights []Right) (Key, string, error) {
 	if err := c.Require(Administer); err != nil {
 		return Key{}, "", err
@@ -125,15 +126,15 @@ func (k *Keys) Keys(ctx context.Context, c Caller) ([]Key, error) {
 	return list, err
 }
 
-// DeleteKey deletes a key and closes what is open with it: CDP sockets and streams
-// of events. Its tickets are dead. Its sessions go on until their limits. The key
-// that asks cannot delete itself, so that there is always one that can administer.
+// DeleteKey deletes a key and closes what is open with it: CDP sockets and event streams.
+// Its tickets become invalid. Its sessions continue until their limits. A key cannot
+// delete itself, so one key with the admin right always remains.
 func (k *Keys) DeleteKey(ctx context.Context, c Caller, id string) error {
 	if err := c.Require(Administer); err != nil {
 		return err
 	}
 	if id == c.KeyID {
-		return fault.New(fault.InvalidField, "access.keys", "a key cannot withdraw itself")
+		return fault.New(fault.InvalidField, "access.keys", "a key cannot delete itself; use another key with the right \"admin\"")
 	}
 	if err := k.store.DeleteKey(ctx, id); err != nil {
 		return err
@@ -150,7 +151,7 @@ func keyOf(k profiles.Key) Key {
 	return Key{k.ID, k.Name, k.UserID, k.AllUsers, rightsOf(k), k.CreatedAt.UTC()}
 }
 
-// names are rights as a key's record has them.
+// names returns rights as strings, as a key's record stores them.
 func names(rights []Right) []string {
 	recorded := make([]string, 0, len(rights))
 	for _, r := range rights {
@@ -167,18 +168,18 @@ func rightsOf(k profiles.Key) []Right {
 	return rights
 }
 
-// NewSecret makes the secret of an API key: 130 random bits behind a prefix.
+// NewSecret makes the secret of an API key: 130 random bits after [KeyPrefix].
 func NewSecret() string { return KeyPrefix + rand.Text() }
 
-// IsNewSecret reports whether a secret has the form of one that [NewSecret] made,
-// which nobody can guess. A secret that an operator chose has another form.
+// IsNewSecret reports whether a secret has the form that [NewSecret] makes, which cannot
+// be guessed. A secret that an operator chose has another form.
 func IsNewSecret(secret string) bool {
 	letters, found := strings.CutPrefix(secret, KeyPrefix)
 	return found && IsRandom(letters)
 }
 
-// RandomLength is how many letters of base32 have 130 bits: what a secret and a
-// ticket have that nobody can guess.
+// RandomLength is the number of base32 letters for 130 random bits. Secrets and tickets
+// have that many, so they cannot be guessed.
 const RandomLength = 26
 
 // IsRandom reports whether text has the form of 130 random bits in base32.

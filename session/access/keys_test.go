@@ -11,7 +11,7 @@ import (
 
 var admin = Caller{KeyID: "key-r", UserID: "default", AllUsers: true, Rights: []Right{RightUse, RightSecrets, RightAdmin}}
 
-// newKeys gives the keys of a database that is empty.
+// newKeys returns the Keys of an empty database.
 func newKeys(t *testing.T) *Keys {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: filepath.Join(t.TempDir(), "stasis.db"), Now: time.Now})
@@ -26,8 +26,8 @@ func newKeys(t *testing.T) *Keys {
 	return NewKeys(db.Keys, time.Now)
 }
 
-// There is one key that the daemon begins with: another secret takes its
-// place, and the one before lets nobody in any more.
+// There is one first key: another secret replaces it, and the old one is no longer
+// accepted.
 func TestFirstKeyIsReplaced(t *testing.T) {
 	keys := newKeys(t)
 	ctx := t.Context()
@@ -49,8 +49,9 @@ func TestFirstKeyIsReplaced(t *testing.T) {
 	}
 }
 
-// A key is told once, is withdrawn by another, and cannot withdraw itself.
-func TestKeysComeAndGo(t *testing.T) {
+// A created key authenticates, cannot delete itself, and is invalid once another key has
+// deleted it.
+func TestCreateAndDeleteKey(t *testing.T) {
 	keys := newKeys(t)
 	ctx := t.Context()
 	k, secret, err := keys.CreateKey(ctx, admin, "ci", "alice", false, []Right{RightUse})

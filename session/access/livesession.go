@@ -6,62 +6,62 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// LiveSession is a live session as far as it is decided who may do what with it. It does
-// not change once others have it.
+// LiveSession holds what access checks need of a live session. It does not change after
+// it is shared.
 type LiveSession struct {
 	ID, UserID string
-	// MadeBy is the key that made the session and, where it lives again, the one that
-	// resumed it.
+	// MadeBy are the keys that created the session and, after a resume, resumed it.
 	MadeBy  []string
-	tickets SessionTickets // they die with the session
+	tickets SessionTickets // they end with the session
 }
 
-// NewLiveSession makes a LiveSession, with tickets of its own, of the user and the key
-// that made it.
+// NewLiveSession makes a LiveSession with its own tickets. userID is the session's user,
+// keyID the key that created it.
 func NewLiveSession(id, userID, keyID string) *LiveSession {
 	return &LiveSession{ID: id, UserID: userID, MadeBy: []string{keyID}, tickets: NewSessionTickets()}
 }
 
-// Allow is [Caller.OnSession] of the session.
+// Allow checks that the caller has a permission for the session; see [Caller.OnSession].
 func (l *LiveSession) Allow(c Caller, p Permission) error {
 	return c.OnSession(l.ID, l.UserID, l.MadeBy, p)
 }
 
-// Tickets are the tickets that a caller may have of the session.
+// Tickets returns the tickets of the session that the caller may have, by purpose.
 func (l *LiveSession) Tickets(c Caller) map[Purpose]string {
 	return l.tickets.MakeAll(c.KeyID, func(p Permission) error { return l.Allow(c, p) })
 }
 
-// Callers finds whom keys stand for; see [Keys.Caller].
+// Callers finds the caller for a key; see [Keys.Caller].
 type Callers interface {
-	// Caller is who calls with a key as it is now; unauthorized where it was deleted.
+	// Caller returns the caller for a key ID, with the key's current rights; unauthorized
+	// if the key was deleted.
 	Caller(ctx context.Context, id string) (Caller, error)
 }
 
 // LiveSessions finds live sessions.
 type LiveSessions interface {
-	// Rights is the live session of an ID; nil where there is none.
+	// Rights returns the live session with an ID, or nil.
 	Rights(id string) *LiveSession
 }
 
-// TicketHolders finds whom the tickets of live sessions stand for. Its methods are safe
-// for concurrent use.
+// TicketHolders finds the caller for a ticket of a live session. Its methods are safe for
+// concurrent use.
 type TicketHolders struct {
 	keys     Callers
 	sessions LiveSessions
 }
 
-// NewTicketHolders makes TicketHolders of some keys and sessions.
+// NewTicketHolders makes TicketHolders.
 func NewTicketHolders(keys Callers, sessions LiveSessions) *TicketHolders {
 	return &TicketHolders{keys, sessions}
 }
 
-// AuthorizeTicket returns whom a session's ticket stands for: its key, as it is
-// now. A ticket for another purpose or session is unauthorized, and so is one of a
-// session that has ended or a key that was deleted. Who comes with a ticket to look
-// has no other right.
+// AuthorizeTicket returns the caller for a session's ticket: the key it was made with,
+// with the key's current rights. It returns unauthorized if the ticket is for another
+// purpose or session, the session has ended, or the key was deleted. A ticket to view
+// gives no other right.
 func (t *TicketHolders) AuthorizeTicket(ctx context.Context, ticket, sessionID string, p Purpose) (Caller, error) {
-	refused := fault.New(fault.Unauthorized, "session.ticket", "the ticket is not for this, or its session has ended, or its key was deleted")
+	refused := fault.New(fault.Unauthorized, "session.ticket", "the ticket is for something else, its session has ended, or its key was deleted")
 	l := t.sessions.Rights(sessionID)
 	if l == nil {
 		return Caller{}, refused

@@ -7,7 +7,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Whom a ticket stands for is its key as it is now; a ticket to look has no other right.
+// A ticket acts with its key's current rights. A ticket to view gives no other right.
 func TestAuthorizeTicket(t *testing.T) {
 	owner := Caller{KeyID: "key-a", UserID: "alice", Rights: []Right{RightUse}}
 	live := NewLiveSession("s", "alice", "key-a")
@@ -18,7 +18,7 @@ func TestAuthorizeTicket(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if c, err := tickets.AuthorizeTicket(t.Context(), own[PurposeView], "s", PurposeView); err != nil || c.May(Drive) || !c.May(Look) {
-		t.Errorf("to look: %+v, %v", c, err)
+		t.Errorf("view ticket: %+v, %v", c, err)
 	}
 	refused := func(what, ticket, id string, p Purpose) {
 		t.Helper()

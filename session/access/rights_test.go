@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Keys that are stored keep what they can do: what each right allows is fixed.
+// Stored keys keep their permissions: what each right allows must not change.
 func TestRightsAreStable(t *testing.T) {
 	for right, want := range map[Right][]Permission{
 		"use": {Look, Begin, Restore, Drive, Manage}, "view": {Look}, "create": {Begin}, "restore": {Restore},

@@ -18,33 +18,33 @@ const (
 	PurposeView Purpose = "view" // look at it: the live view
 )
 
-// purposes is what each purpose needs of the key that a ticket stands for.
+// purposes maps each purpose to the permission that the ticket's key needs.
 func purposes() map[Purpose]Permission {
 	return map[Purpose]Permission{PurposeCDP: Drive, PurposeView: Look}
 }
 
-// SessionTickets makes the tickets of one live session and recognizes them. Nothing of
-// a ticket is kept: it lives as long as the session and its key. Its methods are safe
-// for concurrent use.
+// SessionTickets makes and recognises the tickets of one live session. Tickets are not
+// stored: they are valid as long as the session lives and the key exists. Its methods are
+// safe for concurrent use.
 type SessionTickets struct{ secret []byte }
 
-// NewSessionTickets makes SessionTickets with a secret of their own.
+// NewSessionTickets makes SessionTickets with a new random secret.
 func NewSessionTickets() SessionTickets {
 	secret := make([]byte, sha256.Size)
 	_, _ = rand.Read(secret) // never fails (crypto/rand)
 	return SessionTickets{secret: secret}
 }
 
-// Make makes the ticket for a purpose and a key: an authentication code (HMAC-SHA256)
-// and the key's ID.
+// Make makes the ticket for a purpose and a key. It consists of an authentication code
+// (HMAC-SHA256) and the key's ID.
 func (t SessionTickets) Make(p Purpose, keyID string) string {
 	mac := hmac.New(sha256.New, t.secret)
 	_, _ = mac.Write([]byte(string(p) + " " + keyID)) // never fails (hash.Hash)
 	return base32.StdEncoding.EncodeToString(mac.Sum(nil))[:RandomLength] + "-" + keyID
 }
 
-// MakeAll makes a key's tickets for every purpose that may allows: it refuses a
-// permission with an error.
+// MakeAll makes a key's tickets for every purpose that may allows. may returns an error
+// to refuse a permission.
 func (t SessionTickets) MakeAll(keyID string, may func(Permission) error) map[Purpose]string {
 	all := map[Purpose]string{}
 	for p, needs := range purposes() {
@@ -55,8 +55,8 @@ func (t SessionTickets) MakeAll(keyID string, may func(Permission) error) map[Pu
 	return all
 }
 
-// Key is the ID of the key that a ticket stands for, and what the purpose needs of
-// that key. ok is false where the ticket is not the session's, or for another purpose.
+// Key returns the ID of the key that a ticket was made with, and the permission that the
+// purpose needs. ok is false if the ticket belongs to another session or purpose.
 func (t SessionTickets) Key(ticket string, p Purpose) (keyID string, needs Permission, ok bool) {
 	_, keyID, _ = strings.Cut(ticket, "-")
 	if !hmac.Equal([]byte(ticket), []byte(t.Make(p, keyID))) {

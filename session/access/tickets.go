@@ -11,15 +11,15 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// ticketLife is how long a ticket of POST /v1/tickets can be redeemed.
+// ticketLife is how long a ticket of POST /v1/tickets is valid.
 const ticketLife = time.Minute
 
-// maxTickets bounds the one-use tickets of a key that are not spent, so that no key
-// can use up what others need.
+// maxTickets bounds the unspent one-use tickets of a key, so that one key cannot fill the
+// memory.
 const maxTickets = 1000
 
-// tickets are the one-use tickets that are not spent. They are kept as hashes, so
-// that looking one up takes no longer for a nearly right guess.
+// tickets holds the unspent one-use tickets. They are stored as hashes, so that the time
+// of a lookup does not reveal a nearly right guess.
 type tickets struct {
 	now func() time.Time
 
@@ -36,8 +36,8 @@ func newTickets(now func() time.Time) *tickets {
 	return &tickets{now: now, once: map[[32]byte]ticketHolder{}}
 }
 
-// NewTicket makes a ticket for one GET /v1/connect by a client that cannot
-// send a header.
+// NewTicket makes a ticket for one GET /v1/connect, for a client that cannot send a
+// header. It also returns when the ticket expires.
 func (k *Keys) NewTicket(_ context.Context, c Caller) (string, time.Time, error) {
 	if !c.Makes() {
 		return "", time.Time{}, c.Require(Begin)
@@ -56,14 +56,15 @@ func (k *Keys) NewTicket(_ context.Context, c Caller) (string, time.Time, error)
 		}
 	}
 	if own >= maxTickets {
-		return "", time.Time{}, fault.New(fault.TooManySessions, "access.ticket", "too many tickets of the key are not spent: at most %d may be", maxTickets)
+		return "", time.Time{}, fault.New(fault.TooManySessions, "access.ticket", "the key has too many unspent tickets; at most %d are allowed, each for a minute", maxTickets)
 	}
 	expires := now.Add(ticketLife).UTC()
 	t.once[sha256.Sum256([]byte(ticket))] = ticketHolder{keyID: c.KeyID, expires: expires}
 	return ticket, expires, nil
 }
 
-// RedeemTicket spends a ticket of NewTicket. It stands for its key as it is now.
+// RedeemTicket spends a ticket of NewTicket and returns its caller, with the key's
+// current rights.
 func (k *Keys) RedeemTicket(ctx context.Context, ticket string) (Caller, error) {
 	h, ok := k.tickets.spend(ticket)
 	if ok {
@@ -85,9 +86,9 @@ func (t *tickets) spend(ticket string) (ticketHolder, bool) {
 }
 
 // IsTicket reports whether text has the form of a ticket, of a session or of
-// [Keys.NewTicket]. Nobody can guess one: a wrong one is old, of a session that has ended,
-// a daemon that has stopped or a key that was deleted.
+// [Keys.NewTicket]. Tickets cannot be guessed. An invalid one therefore comes from an
+// ended session, a stopped daemon or a deleted key.
 func IsTicket(text string) bool {
-	letters, _, _ := strings.Cut(text, "-") // what follows is no secret
+	letters, _, _ := strings.Cut(text, "-") // the rest is not secret
 	return IsRandom(letters)
 }

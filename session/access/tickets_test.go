@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// A key that spends none of its tickets does not keep others from theirs.
+// A key with too many unspent tickets does not take them from other keys.
 func TestTicketsOfAnotherKey(t *testing.T) {
 	keys, ctx := newKeys(t), t.Context()
 	at := time.Unix(1_800_000_000, 0)
@@ -17,7 +17,7 @@ func TestTicketsOfAnotherKey(t *testing.T) {
 	var err error
 	for made := 0; err == nil; made++ {
 		if made > 100_000 {
-			t.Fatal("there is no bound")
+			t.Fatal("the number of tickets is not bounded")
 		}
 		_, _, err = keys.NewTicket(ctx, alice)
 	}
@@ -29,7 +29,7 @@ func TestTicketsOfAnotherKey(t *testing.T) {
 	}
 	at = at.Add(time.Minute)
 	if _, _, err := keys.NewTicket(ctx, alice); err != nil {
-		t.Errorf("once they have expired: %v", err)
+		t.Errorf("after they expired: %v", err)
 	}
 }
 
@@ -47,7 +47,7 @@ func TestIsTicket(t *testing.T) {
 	}
 }
 
-// A session's ticket stands for one key and one purpose, in one session.
+// A session's ticket is valid for one key, one purpose and one session.
 func TestSessionTickets(t *testing.T) {
 	one, other := NewSessionTickets(), NewSessionTickets()
 	all := one.MakeAll("key-a", func(p Permission) error {
@@ -70,7 +70,7 @@ func TestSessionTickets(t *testing.T) {
 		"no ticket":       taken(one.Key("", PurposeView)),
 	} {
 		if ok {
-			t.Errorf("%s takes it", name)
+			t.Errorf("ticket accepted for %s", name)
 		}
 	}
 }

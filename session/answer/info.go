@@ -1,5 +1,5 @@
-// Package answer describes sessions to callers: as values, and as the JSON that clients
-// and webhooks get.
+// Package answer describes sessions to callers: as Go values, and as the JSON that
+// clients and webhooks receive.
 package answer
 
 import (
@@ -12,32 +12,34 @@ import (
 // Info describes a session to a caller.
 type Info struct {
 	profiles.Session
-	// Tickets are what the caller's key may have of this session; none once it has ended.
+	// Tickets are those that the caller's key may have; none after the session has ended.
 	Tickets map[access.Purpose]string
-	// Restored is the restore report; nil for a fresh session.
+	// Restored is the restore report; nil for a session that was not restored.
 	Restored *restore.Report
-	// AutoSaved tells of automatic checkpoints; nil where none are made any more, or were.
+	// AutoSaved is the status of automatic checkpoints; nil if the session makes none.
 	AutoSaved *autosave.Status
-	// BrowserRestarted tells that Chrome was reopened after a failed save or a crash.
+	// BrowserRestarted reports that Chrome was reopened after a failed save or a crash.
 	BrowserRestarted bool
-	// Restarting tells of a session in error that its Chrome is being started again,
-	// after a crash or by a resume: who asks for the browser waits.
+	// Restarting reports that the Chrome of a session in error is being started again,
+	// after a crash or by a resume. Calls that need the browser wait.
 	Restarting bool
-	// Rescuing tells of a session in error that its daemon was killed and that what
-	// it left is being saved.
+	// Rescuing reports that the daemon of a session in error was killed, and that the
+	// session's data is being saved.
 	Rescuing bool
-	// HasAgent tells that somebody follows the session's events, or has a webhook told of it.
+	// HasAgent reports that a client follows the session's events, or that it has a
+	// webhook.
 	HasAgent bool
-	// Existing tells that a create found the session already there: a repeated
-	// session_id with the same body, or on_live=share.
+	// Existing reports that a create returned an existing session: a repeated session_id
+	// with the same body, or on_live=share.
 	Existing bool
 }
 
-// Over reports whether the session has ended, or failed for good as far as is known.
+// Over reports whether the session has ended, or failed without a restart or rescue under
+// way.
 func (i Info) Over() bool { return i.Status.Ended() && !i.Restarting && !i.Rescuing }
 
-// Acknowledged is the answer of pause, resume and cancel. Status is
-// "paused", "already_paused", "resumed", "already_running" or "cancelled".
+// Acknowledged is the answer to pause, resume and cancel. Status is "paused",
+// "already_paused", "resumed", "already_running" or "cancelled".
 type Acknowledged struct {
 	Success bool   `json:"success"`
 	Status  string `json:"status"`

@@ -10,15 +10,15 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// What every session is, as the session API names it: its browser is driven over
-// CDP, and is a Chrome.
+// These are the same for every session of the session API: its browser is a Chrome driven
+// over CDP.
 const (
 	AgentSessionType = "managed-cdp"
 	EnvironmentType  = "chrome-1"
 )
 
-// Session is a session on the wire, in answers and in webhooks. The URLs
-// depend on the address that the client reached the daemon by: null here.
+// Session is the JSON of a session, in answers and in webhooks. The URLs depend on the
+// address by which the client reached the daemon; they are null here.
 type Session struct {
 	SessionID        string            `json:"session_id"`
 	Status           string            `json:"status"`
@@ -47,7 +47,7 @@ type Session struct {
 	IgnoredFields    []string          `json:"ignored_fields,omitempty"`
 }
 
-// Answer is the session on the wire, without URLs.
+// Answer returns the JSON value of the session, without URLs.
 func (i Info) Answer() Session {
 	a := Session{
 		SessionID: i.ID, Status: string(i.Status), AgentName: i.AgentName, Goal: OrNull(i.Goal),
@@ -75,18 +75,18 @@ func (i Info) Answer() Session {
 	return a
 }
 
-// HookSession is a session as webhooks get it: as on the wire, without what lets
-// anybody connect and what agents noted.
+// HookSession returns the JSON of a session for webhooks, without tickets and without
+// agents' notes.
 func HookSession(rec profiles.Session) json.RawMessage {
 	answer := Info{Session: rec, HasAgent: rec.WebhookURL != ""}.Answer()
 	if answer.Restored != nil {
-		answer.Restored.Notes = nil // Answer has made it a copy
+		answer.Restored.Notes = nil // Answer has made a copy
 	}
 	return profiles.JSON(answer)
 }
 
-// recorded reads a record back; one that cannot be read is as if it were
-// missing, so that it does not hide the session it belongs to.
+// recorded decodes a recorded value. It returns nil for one that cannot be decoded, so
+// that it does not hide the session.
 func recorded[T any](data json.RawMessage) *T {
 	v := new(T)
 	if len(data) == 0 || json.Unmarshal(data, &v) != nil {
@@ -95,7 +95,7 @@ func recorded[T any](data json.RawMessage) *T {
 	return v
 }
 
-// OrNull is a string on the wire: null where it is empty.
+// OrNull returns nil for an empty string, which is null in JSON.
 func OrNull(s string) *string {
 	if s == "" {
 		return nil
@@ -103,7 +103,7 @@ func OrNull(s string) *string {
 	return &s
 }
 
-// TimeOrNull is a time on the wire, in UTC: null where it is zero.
+// TimeOrNull returns a time in UTC; nil for the zero time, which is null in JSON.
 func TimeOrNull(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

@@ -9,8 +9,7 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// A webhook is told a session as it is on the wire, and nothing that lets
-// anybody in.
+// A webhook receives the session's JSON without anything that gives access to it.
 func TestHookSession(t *testing.T) {
 	rec := profiles.Session{ID: "s", UserID: "alice", Status: profiles.StatusReady, Goal: "g", WebhookURL: "https://hooks.example/?key=hidden",
 		Sealed: []byte("hidden"), Asked: []byte("hidden"), RequestHash: "hidden", RunDir: "hidden",

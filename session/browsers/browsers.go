@@ -1,6 +1,6 @@
-// Package browsers has the interfaces of a live browser as sessions see it, each for one
-// purpose, and [Chromes], which implements [Launcher] with package browser. Errors are
-// those of package browser.
+// Package browsers has the interfaces of a live browser as sessions see it, one for each
+// purpose. [Chromes] implements [Launcher] with package browser. Errors are those of
+// package browser.
 package browsers
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Identity is which Chrome runs.
+// Identity says which Chrome runs.
 type Identity interface {
 	Engine() string
 	Version() string
@@ -46,13 +46,13 @@ type Clients interface {
 	CloseClients(ctx context.Context, code int, reason string) error
 }
 
-// Tabs drives the tabs of a Chrome, and follows what happens in them.
+// Tabs drives the tabs of a Chrome and listens to their events.
 type Tabs interface {
 	Pages(ctx context.Context) ([]browser.Page, error)
 	Navigate(ctx context.Context, url string) (string, error)
 	Open(ctx context.Context, url string) error
 	Screenshot(ctx context.Context) (jpeg []byte, url, title string, err error)
-	Listen(tell func(browser.Happening), all bool) (stop func())
+	Listen(notify func(browser.Happening), all bool) (stop func())
 }
 
 // Reader reads the state of a Chrome over CDP.
@@ -63,7 +63,7 @@ type Reader interface {
 	Storage(ctx context.Context, origins []string) (browser.Storage, error)
 }
 
-// Verifier checks what a Chrome holds: whether a restored environment is as it was
+// Verifier checks what a Chrome holds: whether a restored environment equals what was
 // saved, and whether a login still works.
 type Verifier interface {
 	Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error)
@@ -71,15 +71,15 @@ type Verifier interface {
 	CheckLogin(ctx context.Context, check browser.LoginCheck) (browser.LoginOutcome, error)
 }
 
-// Files are the files of a Chrome's environment on disk.
+// Files reads the files of a Chrome's environment on disk.
 type Files interface {
 	Environment(ctx context.Context) ([]browser.File, error)
 	Precopy(ctx context.Context, c *browser.Copy) error
 	Copy(ctx context.Context, c *browser.Copy) (stood time.Duration, err error)
 }
 
-// Chrome is a live browser as a session holds it; see browser.Browser. What needs only
-// a part takes that part.
+// Chrome is a live browser that a session uses; see browser.Browser. Code that needs only
+// a part should take that part.
 type Chrome interface {
 	Identity
 	Process
@@ -91,7 +91,8 @@ type Chrome interface {
 	Files
 }
 
-// Spare is a live, empty Chrome, that becomes a session's once; see browser.Spare.
+// Spare is a live, empty Chrome that can become a session's Chrome once; see
+// browser.Spare.
 type Spare interface {
 	Dir() *browser.Dir
 	Done() <-chan struct{}
@@ -100,8 +101,8 @@ type Spare interface {
 	Kill(ctx context.Context) error
 }
 
-// Standby is a live Chrome that holds an environment, whose tabs wait: it becomes a
-// session's once; see browser.Standby.
+// Standby is a live Chrome that holds an environment and whose tabs are held. It can
+// become a session's Chrome once; see browser.Standby.
 type Standby interface {
 	Dir() *browser.Dir
 	Done() <-chan struct{}
@@ -109,36 +110,37 @@ type Standby interface {
 	Kill(ctx context.Context) error
 }
 
-// Launcher starts Chromes, each in a run directory of its own.
+// Launcher starts Chromes, each in its own run directory.
 type Launcher interface {
-	// Has returns nil if an engine is installed, else an error that says how to install it.
+	// Has returns nil if an engine is installed, else an error that says how to install
+	// it.
 	Has(engine string) error
-	// NewDir makes a run directory with a name of its own. The caller removes it.
+	// NewDir makes a run directory with a new name. The caller removes it.
 	NewDir() (*browser.Dir, error)
 	// Left ends the Chromes that a dead daemon left and returns their run directories.
 	Left(ctx context.Context) ([]*browser.Dir, error)
-	// Spare starts an empty Chrome. The options are what a session will ask of it, as far
-	// as that is known.
+	// Spare starts an empty Chrome. o has the options of the later session, as far as
+	// they are known.
 	Spare(ctx context.Context, dir *browser.Dir, o browser.Options) (Spare, error)
 	Fresh(ctx context.Context, dir *browser.Dir, o browser.Options) (Chrome, error)
 	Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error)
-	// Standby is Restored, except that the tabs are held until [Standby.Go].
+	// Standby is like Restored, except that the tabs are held until [Standby.Go].
 	Standby(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Standby, error)
 }
 
-// Discard ends a Chrome that is not needed and removes its run directory, even if ctx has
-// ended. A failure is logged.
+// Discard ends an unneeded Chrome and removes its run directory, even if ctx has ended.
+// It logs a failure.
 func Discard(ctx context.Context, c Chrome, log *slog.Logger) {
 	if err := c.Kill(context.WithoutCancel(ctx)); err != nil {
-		log.Error("a Chrome could not be ended", "error", err)
+		log.Error("cannot end a Chrome; the next start of the daemon ends it", "error", err)
 		return
 	}
 	Remove(c.Dir(), log)
 }
 
-// Remove removes a run directory that no Chrome uses any more. A failure is logged.
+// Remove removes a run directory that no Chrome uses. It logs a failure.
 func Remove(dir *browser.Dir, log *slog.Logger) {
 	if err := dir.Remove(); err != nil {
-		log.Error("a run directory could not be removed", "error", err)
+		log.Error("cannot remove a run directory; the next start of the daemon removes it", "error", err)
 	}
 }

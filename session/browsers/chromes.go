@@ -14,7 +14,7 @@ type Chromes struct {
 	Starter *browser.Starter
 }
 
-// Has returns nil where the engine's binary was found.
+// Has returns nil if the engine's binary was found.
 func (c Chromes) Has(engine string) error {
 	if engine == browser.EngineShell {
 		return c.Starter.Launcher.HasShell()
@@ -22,14 +22,15 @@ func (c Chromes) Has(engine string) error {
 	return nil
 }
 
-// NewDir makes a run directory. Its name is short, for Chrome's socket lies below it
-// and a socket's path has 107 bytes at most; the catalogue knows which session it
-// belongs to.
+// NewDir makes a run directory. Its name is short because it holds Chrome's socket, whose
+// path may have 107 bytes at most. The catalogue records to which session the directory
+// belongs.
 func (c Chromes) NewDir() (*browser.Dir, error) {
 	return c.Starter.Launcher.NewDir(strings.ToLower(rand.Text()[:8]))
 }
 
-// Left ends what a dead daemon left running and returns its run directories.
+// Left ends the Chromes that a dead daemon left running and returns their run
+// directories.
 func (c Chromes) Left(ctx context.Context) ([]*browser.Dir, error) {
 	names, err := c.Starter.Launcher.Sweep(ctx)
 	if err != nil {
@@ -73,7 +74,7 @@ func (c Chromes) Restored(ctx context.Context, dir *browser.Dir, doc state.Docum
 	return b, report, nil
 }
 
-// Standby starts Chrome on an unpacked environment, to wait there.
+// Standby starts Chrome on an unpacked environment and holds its tabs.
 func (c Chromes) Standby(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Standby, error) {
 	p, err := c.Starter.Standby(ctx, dir, doc, o)
 	if err != nil {
@@ -82,7 +83,7 @@ func (c Chromes) Standby(ctx context.Context, dir *browser.Dir, doc state.Docume
 	return standby{p}, nil
 }
 
-// standby is [Standby] over a real one.
+// standby implements [Standby] with browser.Standby.
 type standby struct{ *browser.Standby }
 
 func (p standby) Go(ctx context.Context) (Chrome, []state.Component, error) {
@@ -93,13 +94,13 @@ func (p standby) Go(ctx context.Context) (Chrome, []state.Component, error) {
 	return b, report, nil
 }
 
-// spare is [Spare] over a real one.
+// spare implements [Spare] with browser.Spare.
 type spare struct{ *browser.Spare }
 
 func (p spare) Fresh(ctx context.Context, o browser.Options) (Chrome, error) {
 	b, err := p.Spare.Fresh(ctx, o)
 	if err != nil {
-		return nil, err // not a nil *Browser in a Chrome
+		return nil, err // not a nil *browser.Browser in a Chrome
 	}
 	return b, nil
 }

@@ -12,10 +12,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds how long a test waits for what should happen at once.
+// patience bounds how long a test waits for something that should happen at once.
 const patience = 10 * time.Second
 
-// await waits until something holds.
+// await waits until holds returns true.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -23,7 +23,7 @@ func await(t *testing.T, what string, holds func() bool) {
 	for !holds() {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("still not: %s", what)
+			t.Fatalf("timed out waiting for: %s", what)
 		case <-time.After(time.Millisecond):
 		}
 	}

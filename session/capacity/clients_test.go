@@ -6,8 +6,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Each session has places of its own, and one that was given back is another
-// client's.
+// Each session has its own limit, and a released connection is free for another client.
 func TestClientsOfASession(t *testing.T) {
 	c := NewClients(2)
 	var releases []func()
@@ -30,9 +29,9 @@ func TestClientsOfASession(t *testing.T) {
 		release()
 	}
 	if len(c.counts) != 0 {
-		t.Errorf("sessions without clients are counted: %v", c.counts)
+		t.Errorf("sessions without clients have a count: %v", c.counts)
 	}
 	if n := NewClients(0).most; n != 64 {
-		t.Errorf("%d clients where nothing is said", n)
+		t.Errorf("NewClients(0) allows %d clients", n)
 	}
 }

@@ -6,34 +6,33 @@ import (
 	"time"
 )
 
-// A default is restored often when it was restored oftenTimes within oftenWithin.
-// A user's standby does not give way to another user's while it is in use, which is
-// until inUseFor after a restore.
+// A default is restored often when it was restored oftenTimes within oftenWithin. For
+// inUseFor after a restore, a user's standby does not give way to another user's.
 const (
 	oftenTimes  = 3
 	oftenWithin = time.Hour
 	inUseFor    = 10 * time.Minute
 )
 
-// demand is what is known of users' restores. Its methods are safe for concurrent
-// use.
+// demand records users' restores and standby settings. Its methods are safe for
+// concurrent use.
 type demand struct {
-	kept bool // standbys are kept at all; else nothing is noted
-	now  func() time.Time
+	enabled bool // standbys are enabled; if not, nothing is recorded
+	now     func() time.Time
 
 	mu    sync.Mutex
 	users map[string]*userDemand
 }
 
-// userDemand is what is known of one user's restores.
+// userDemand holds one user's restores and standby setting.
 type userDemand struct {
-	asked  bool        // the settings ask for standbys
-	times  []time.Time // of the last restores in one engine, the latest last; at most oftenTimes
-	engine string      // of those restores
+	requested bool        // the user's settings request standbys
+	times     []time.Time // of the last restores in one engine, the latest last; at most oftenTimes
+	engine    string      // of those restores
 }
 
-func newDemand(kept bool, now func() time.Time) *demand {
-	return &demand{kept: kept, now: now, users: map[string]*userDemand{}}
+func newDemand(enabled bool, now func() time.Time) *demand {
+	return &demand{enabled: enabled, now: now, users: map[string]*userDemand{}}
 }
 
 // often reports whether the user's default is restored often.
@@ -41,7 +40,7 @@ func (d *userDemand) often(now time.Time) bool {
 	return len(d.times) == oftenTimes && now.Sub(d.times[0]) <= oftenWithin
 }
 
-// last is when the user's default was restored last.
+// last returns when the user's default was last restored.
 func (d *userDemand) last() (last time.Time) {
 	if n := len(d.times); n > 0 {
 		last = d.times[n-1]
@@ -49,9 +48,9 @@ func (d *userDemand) last() (last time.Time) {
 	return last
 }
 
-// count notes a restore of a user's default.
+// count records a restore of a user's default.
 func (d *demand) count(userID, engine string) {
-	if !d.kept {
+	if !d.enabled {
 		return
 	}
 	now := d.now()
@@ -66,17 +65,17 @@ func (d *demand) count(userID, engine string) {
 	}
 }
 
-// ask notes whether a user's settings ask for standbys.
-func (d *demand) ask(userID string, asked bool) {
-	if !d.kept {
+// setRequested records whether a user's settings request standbys.
+func (d *demand) setRequested(userID string, requested bool) {
+	if !d.enabled {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.of(userID).asked = asked
+	d.of(userID).requested = requested
 }
 
-// of is a user's demand; the caller holds the lock.
+// of returns a user's demand. The caller holds the lock.
 func (d *demand) of(userID string) *userDemand {
 	if d.users[userID] == nil {
 		d.users[userID] = &userDemand{}
@@ -84,15 +83,15 @@ func (d *demand) of(userID string) *userDemand {
 	return d.users[userID]
 }
 
-// current returns the users who may get a standby, and forgets those who have
-// restored nothing for long.
+// current returns the users who may get a standby. It forgets users without recent
+// restores and without a setting.
 func (d *demand) current(now time.Time) map[string]userDemand {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	maps.DeleteFunc(d.users, func(_ string, u *userDemand) bool { return !u.asked && now.Sub(u.last()) > oftenWithin })
+	maps.DeleteFunc(d.users, func(_ string, u *userDemand) bool { return !u.requested && now.Sub(u.last()) > oftenWithin })
 	known := map[string]userDemand{}
 	for userID, u := range d.users {
-		if u.asked || u.often(now) {
+		if u.requested || u.often(now) {
 			known[userID] = *u
 		}
 	}

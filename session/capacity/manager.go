@@ -1,11 +1,10 @@
-// Package capacity bounds how many sessions live at once, and keeps Chromes ready
-// for the next ones.
+// Package capacity bounds how many sessions live at once, and keeps Chromes ready for the
+// next ones.
 //
-// Each session takes a slot. The free slots bound how many Chromes are kept ahead
-// of need: spares, which are empty, and standbys, which hold a user's default
-// environment. Parked Chromes, which memory snapshots left frozen, take memory and
-// no slot. What a kept Chrome is, only the caller knows: a [Manager] ends them and
-// hands them out.
+// Each session takes a slot. The free slots bound how many Chromes are kept ready:
+// spares, which are empty, and standbys, which hold a user's default environment. Parked
+// Chromes are frozen Chromes of memory snapshots. They take memory but no slot. A
+// [Manager] hands kept Chromes out and ends them; only its caller knows what they are.
 package capacity
 
 import (
@@ -19,27 +18,27 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// Config are the settings of a Manager.
+// Config configures a Manager.
 type Config struct {
 	Sessions int                    // sessions that may live at once
-	Engine   string                 // of sessions for which nobody names one; "": browser.EngineChrome
+	Engine   string                 // the engine of sessions that name none; "": browser.EngineChrome
 	Parked   pool.Limits            // of parked Chromes
 	Spares   map[string]pool.Limits // of spares, by engine
 	Standby  pool.Limits            // of standbys
-	// Calm is how long after [Manager.Pause] no standby is started.
+	// Calm is how long no standby is started after [Manager.Pause].
 	Calm time.Duration
 	Now  func() time.Time
 	Log  *slog.Logger
 }
 
-// Sessions is what a Manager asks of those whose sessions it serves. S is a
-// spare, B a standby.
+// Sessions is what a Manager needs of the sessions that it serves. S is a spare, B a
+// standby.
 type Sessions[S, B pool.Chrome] interface {
 	// StartSpare starts an empty Chrome of an engine.
 	StartSpare(ctx context.Context, engine string) (S, error)
-	// StartStandby starts a Chrome that holds a snapshot.
+	// StartStandby starts a Chrome that holds a snapshot's environment.
 	StartStandby(ctx context.Context, snap profiles.Snapshot, engine string) (B, error)
-	// StandbySettings returns what a user's settings say of standbys.
+	// StandbySettings returns a user's settings of standbys.
 	StandbySettings(ctx context.Context, userID string) (StandbySettings, error)
 	// Creating reports whether a create is under way.
 	Creating() bool
@@ -47,16 +46,15 @@ type Sessions[S, B pool.Chrome] interface {
 	MemoryAllows() bool
 }
 
-// Catalogue is where a Manager looks up the environments that standbys hold.
+// Catalogue looks up the environments that standbys hold.
 type Catalogue interface {
 	Default(ctx context.Context, userID string) (profiles.Default, error)
 	Snapshot(ctx context.Context, id string) (profiles.Snapshot, error)
 	SnapshotExtensions(ctx context.Context, snapshotID string) ([]profiles.PinnedExtension, error)
 }
 
-// Manager hands out slots and kept Chromes. P is a parked Chrome, S a spare, B a
-// standby. Its methods are safe for concurrent use. Stop and then Close must be
-// called.
+// Manager hands out slots and kept Chromes. P is a parked Chrome, S a spare, B a standby.
+// Its methods are safe for concurrent use. The caller must call Stop and then Close.
 type Manager[P pool.Weighed, S, B pool.Chrome] struct {
 	sessions Sessions[S, B]
 	log      *slog.Logger
@@ -66,8 +64,8 @@ type Manager[P pool.Weighed, S, B pool.Chrome] struct {
 	standbys *standbys[S, B]
 }
 
-// New makes a Manager that keeps no Chrome yet: spares come with the first
-// Replenish, standbys with the first user who needs one.
+// New makes a Manager that keeps no Chrome yet. It starts spares at the first Replenish,
+// and standbys when the first user needs one.
 func New[P pool.Weighed, S, B pool.Chrome](cfg Config, sessions Sessions[S, B], catalogue Catalogue) *Manager[P, S, B] {
 	m := &Manager[P, S, B]{sessions: sessions, log: cfg.Log, slots: newSlots(cfg.Sessions), parked: pool.New[P](cfg.Parked)}
 	m.spares = newSpares(cfg.Spares, cmp.Or(cfg.Engine, browser.EngineChrome), m.spareLimit, sessions.StartSpare, cfg.Log)
@@ -75,19 +73,19 @@ func New[P pool.Weighed, S, B pool.Chrome](cfg Config, sessions Sessions[S, B], 
 	return m
 }
 
-// Stop turns away everybody who asks for a slot, and ends the spares and standbys,
-// those that are being started too. It waits for that.
+// Stop refuses further callers of Acquire. It ends the spares and standbys, also those
+// that are starting, and waits until they have ended.
 func (m *Manager[P, S, B]) Stop() {
 	m.slots.close()
 	m.standbys.close()
 	m.spares.close()
 }
 
-// Close ends the parked Chromes and waits for that. It comes last, for sessions
-// that end meanwhile may still park theirs.
+// Close ends the parked Chromes and waits until they have ended. It is called last,
+// because sessions that end after Stop may still park their Chromes.
 func (m *Manager[P, S, B]) Close(ctx context.Context) error { return m.parked.Close(ctx) }
 
-// Counts are for metrics and tests.
+// Counts holds numbers for metrics and tests.
 type Counts struct {
 	Parked, Spares, Standbys int
 	Waiting                  int // callers of Acquire that wait for a slot
@@ -98,29 +96,29 @@ func (m *Manager[P, S, B]) Counts() Counts {
 	return Counts{Parked: m.parked.Len(), Spares: m.spares.len(), Standbys: m.standbys.ready.Len(), Waiting: m.slots.waiting()}
 }
 
-// Acquire takes a slot. Where none is free it waits until ctx ends, if wait is
-// true. The error is too_many_sessions, or shutting_down after Stop.
+// Acquire takes a slot. If none is free and wait is true, it waits until ctx ends. The
+// error is too_many_sessions, or shutting_down after Stop.
 func (m *Manager[P, S, B]) Acquire(ctx context.Context, wait bool) error {
 	return m.slots.acquire(ctx, wait)
 }
 
-// AcquireUnlessLast takes a slot if another one stays free for a session, and
-// reports whether it did.
+// AcquireUnlessLast takes a slot if at least one more stays free for a session. It
+// reports whether it took one.
 func (m *Manager[P, S, B]) AcquireUnlessLast() bool { return m.slots.acquireUnlessLast() }
 
 // Release gives a slot back.
 func (m *Manager[P, S, B]) Release() { m.slots.release() }
 
-// Free returns how many slots nobody has.
+// Free returns the number of free slots.
 func (m *Manager[P, S, B]) Free() int { return m.slots.left() }
 
-// Park keeps the frozen Chrome of a snapshot, which is the Manager's from here on.
+// Park keeps the frozen Chrome of a snapshot. From then on the Manager owns the Chrome.
 func (m *Manager[P, S, B]) Park(ctx context.Context, snapshotID string, chrome P) error {
 	return m.parked.Put(ctx, snapshotID, chrome)
 }
 
-// TakeParked hands out the parked Chrome of a snapshot if it fits, which is when
-// fits returns "". Without one, why says why.
+// TakeParked hands out the parked Chrome of a snapshot if it fits. fits returns "" if it
+// does, else the reason. If ok is false, why is the reason.
 func (m *Manager[P, S, B]) TakeParked(snapshotID string, fits func(P) (why string)) (chrome P, ok bool, why string) {
 	return m.parked.Take(snapshotID, fits)
 }
@@ -133,8 +131,7 @@ func (m *Manager[P, S, B]) DropParked(ctx context.Context, snapshotID string) er
 	return m.parked.Drop(ctx, snapshotID)
 }
 
-// UseEngine notes that sessions of an engine are asked for: from now on spares of
-// it are kept.
+// UseEngine records that an engine is used. From then on spares of that engine are kept.
 func (m *Manager[P, S, B]) UseEngine(engine string) { m.spares.use(engine) }
 
 // KeepsSpares reports whether the settings allow spares of an engine.
@@ -143,43 +140,42 @@ func (m *Manager[P, S, B]) KeepsSpares(engine string) bool { return m.spares.siz
 // TakeSpare hands out a spare of an engine, if one is ready.
 func (m *Manager[P, S, B]) TakeSpare(engine string) (S, bool) { return m.spares.take(engine) }
 
-// TakeStandby hands out a standby that holds a snapshot, if one is ready and fits,
-// which is when fits returns "". Without one, why says why, "" where nobody
-// expects one.
+// TakeStandby hands out a standby that holds a snapshot, if one is ready and fits. fits
+// returns "" if it does, else the reason. If ok is false, why is the reason, or "" if no
+// standby was planned.
 func (m *Manager[P, S, B]) TakeStandby(snapshotID, engine string, fits func(B) (why string)) (chrome B, ok bool, why string) {
 	return m.standbys.take(pool.Key{Snapshot: snapshotID, Engine: engine}, fits)
 }
 
-// CountRestore notes a restore of a user's default that a standby could serve. A
+// CountRestore records a restore of a user's default that a standby could serve. A
 // default that is restored often gets a standby.
 func (m *Manager[P, S, B]) CountRestore(userID, engine string) {
 	m.standbys.demand.count(userID, engine)
 }
 
-// SetStandbys notes whether a user's settings ask for standbys, and looks which
-// there should be.
-func (m *Manager[P, S, B]) SetStandbys(userID string, asked bool) {
-	m.standbys.demand.ask(userID, asked)
-	m.standbys.look()
+// SetStandbys records whether a user's settings request standbys, and updates the
+// standbys. It does not wait.
+func (m *Manager[P, S, B]) SetStandbys(userID string, requested bool) {
+	m.standbys.demand.setRequested(userID, requested)
+	m.standbys.replan()
 }
 
-// DefaultChanged looks which standbys there should be, because a user's default
-// has moved. It does not wait.
-func (m *Manager[P, S, B]) DefaultChanged() { m.standbys.look() }
+// DefaultChanged updates the standbys after a user's default has moved. It does not wait.
+func (m *Manager[P, S, B]) DefaultChanged() { m.standbys.replan() }
 
-// Pause starts no standby for a while: somebody has just been given a browser, and
-// needs the machine.
+// Pause delays the start of standbys for Config.Calm. A caller has just received a
+// browser and needs the CPU.
 func (m *Manager[P, S, B]) Pause() { m.standbys.pause() }
 
-// Replenish starts what is missing, spares first. It does not wait.
+// Replenish starts missing Chromes, spares first. It does not wait.
 func (m *Manager[P, S, B]) Replenish() {
 	m.spares.refill()
-	m.standbys.look()
+	m.standbys.replan()
 }
 
-// MakeRoom ends what takes the slot or the memory of a Chrome that is about to
-// start: first standbys, which fewest can use, then the spares that are too many,
-// and where memory is still short, parked Chromes, the oldest first. The files of
+// MakeRoom ends kept Chromes to free a slot or memory for a Chrome that is about to
+// start. It ends standbys first, because the fewest sessions can use them, then surplus
+// spares. While memory is still short it ends parked Chromes, oldest first. The files of
 // their snapshots stay.
 func (m *Manager[P, S, B]) MakeRoom(ctx context.Context) {
 	m.standbys.ready.Keep(m.ahead() - m.spares.len())
@@ -187,7 +183,7 @@ func (m *Manager[P, S, B]) MakeRoom(ctx context.Context) {
 	for !m.sessions.MemoryAllows() {
 		evicted, err := m.parked.Evict(context.WithoutCancel(ctx))
 		if err != nil {
-			m.log.Error("a parked Chrome could not be ended", "error", err)
+			m.log.Error("cannot end a parked Chrome; memory stays in use", "error", err)
 		}
 		if !evicted || err != nil {
 			return
@@ -195,8 +191,8 @@ func (m *Manager[P, S, B]) MakeRoom(ctx context.Context) {
 	}
 }
 
-// ahead is how many spares and standbys there may be: one for each free slot, and
-// none where memory is short.
+// ahead returns how many spares and standbys there may be: one for each free slot, and
+// none if memory is short.
 func (m *Manager[P, S, B]) ahead() int {
 	if !m.sessions.MemoryAllows() {
 		return 0
@@ -204,22 +200,22 @@ func (m *Manager[P, S, B]) ahead() int {
 	return m.slots.left()
 }
 
-// spareLimit is how many spares there may be: what standbys leave.
+// spareLimit returns how many spares there may be: ahead minus the standbys.
 func (m *Manager[P, S, B]) spareLimit() int { return m.ahead() - m.standbys.ready.Len() }
 
-// standbyLimit is how many standbys there may be: what spares leave.
+// standbyLimit returns how many standbys there may be: the free slots minus the spares.
 func (m *Manager[P, S, B]) standbyLimit() int {
 	_, most := m.spares.complete()
 	return m.slots.left() - most
 }
 
-// idle reports whether there is nothing better to do than to start a standby: no
-// create is under way, the spares are there, and memory allows one more.
+// idle reports whether a standby may be started: no create is under way, all spares are
+// ready, and memory allows one more Chrome.
 func (m *Manager[P, S, B]) idle() bool {
 	creating := m.sessions.Creating()
 	all, _ := m.spares.complete()
 	return !creating && all && m.ahead() > 0
 }
 
-// refillSpares starts missing spares, because standbys have ended.
+// refillSpares starts missing spares after standbys have ended.
 func (m *Manager[P, S, B]) refillSpares() { m.spares.refill() }

@@ -13,7 +13,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// chrome is a Chrome that only lives and dies.
+// chrome is a fake Chrome that can only run and end.
 type chrome struct {
 	name string
 	done chan struct{}
@@ -25,11 +25,11 @@ func (c *chrome) Kill(context.Context) error { close(c.done); return nil }
 func (c *chrome) Done() <-chan struct{}      { return c.done }
 func (c *chrome) Memory() int64              { return 1 }
 
-// fakeSessions start Chromes at once, unless fails says otherwise.
+// fakeSessions starts Chromes at once, unless fails returns an error.
 type fakeSessions struct {
 	settings StandbySettings
 	fails    error
-	short    bool // of memory
+	short    bool // memory is short
 }
 
 func (f *fakeSessions) StartSpare(_ context.Context, engine string) (*chrome, error) {
@@ -47,7 +47,7 @@ func (f *fakeSessions) StandbySettings(context.Context, string) (StandbySettings
 func (f *fakeSessions) Creating() bool     { return false }
 func (f *fakeSessions) MemoryAllows() bool { return !f.short }
 
-// fakeCatalogue has one default for each user, whose snapshot has the user's name.
+// fakeCatalogue has one default for each user. Its snapshot's ID is the user's name.
 type fakeCatalogue struct {
 	extensions []profiles.PinnedExtension // of every snapshot
 	none       bool                       // no user has a default
@@ -68,7 +68,7 @@ func (f fakeCatalogue) SnapshotExtensions(context.Context, string) ([]profiles.P
 	return f.extensions, nil
 }
 
-// epoch is what the clock of these tests shows.
+// epoch is the time on the clock of these tests.
 var epoch = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 func newManager(t *testing.T, standbys int, sessions *fakeSessions, catalogue Catalogue) *Manager[*chrome, *chrome, *chrome] {
@@ -87,8 +87,8 @@ func newManager(t *testing.T, standbys int, sessions *fakeSessions, catalogue Ca
 	return m
 }
 
-// Chromes are kept for the engine that is used, and for users who ask; what a
-// session takes is replaced, and nothing is kept where memory is short.
+// Chromes are kept ready for the engine in use and for users with standby settings. A
+// taken Chrome is replaced. No Chrome is kept when memory is short.
 func TestChromesAreKeptReady(t *testing.T) {
 	sessions := &fakeSessions{settings: StandbySettings{Set: true, Count: 1, Engine: browser.EngineChrome}}
 	m := newManager(t, 2, sessions, fakeCatalogue{})
@@ -98,7 +98,7 @@ func TestChromesAreKeptReady(t *testing.T) {
 	m.Replenish()
 	await(t, "a spare of the daemon's engine", counts(1, 0))
 	if n := m.spares.most(browser.EngineShell); n != 0 {
-		t.Errorf("%d spares may be of an engine that nobody uses", n)
+		t.Errorf("%d spares are allowed of an engine that no create uses", n)
 	}
 	m.UseEngine(browser.EngineShell)
 	m.Replenish()
@@ -106,10 +106,10 @@ func TestChromesAreKeptReady(t *testing.T) {
 	m.SetStandbys("alice", true)
 	await(t, "alice's standby", counts(2, 1))
 	if _, ok, why := m.TakeStandby("bob", browser.EngineChrome, func(*chrome) string { return "" }); ok || why != "" {
-		t.Errorf("a standby that nobody expects: %t, %q", ok, why)
+		t.Errorf("standby that was not planned: %t, %q", ok, why)
 	}
 	if _, ok, why := m.TakeStandby("alice", browser.EngineChrome, func(*chrome) string { return "it differs" }); ok || why != "it differs" {
-		t.Errorf("a standby that does not fit: %t, %q", ok, why)
+		t.Errorf("standby that does not fit: %t, %q", ok, why)
 	}
 	taken, ok, why := m.TakeStandby("alice", browser.EngineChrome, func(*chrome) string { return "" })
 	if !ok || taken.name != "alice" || why != "" {
@@ -119,44 +119,45 @@ func TestChromesAreKeptReady(t *testing.T) {
 	await(t, "another standby", counts(2, 1))
 }
 
-// Standbys are planned for those who ask for them before those who restore often.
+// Standbys of users whose settings request them are planned before those of users who
+// restore often.
 func TestPlan(t *testing.T) {
-	asks := StandbySettings{Set: true, Count: 3, Engine: browser.EngineShell}
+	set := StandbySettings{Set: true, Count: 3, Engine: browser.EngineShell}
 	for name, test := range map[string]struct {
 		settings  StandbySettings
 		catalogue fakeCatalogue
 		demand    func(*demand)
 		want      string
 	}{
-		"nobody":      {asks, fakeCatalogue{}, func(*demand) {}, "[]"},
-		"asked for":   {asks, fakeCatalogue{}, func(d *demand) { d.ask("alice", true) }, "[alice/shell 2]"},
-		"asked twice": {StandbySettings{Set: true, Count: 1, Engine: browser.EngineShell}, fakeCatalogue{}, func(d *demand) { d.ask("bob", true); d.ask("alice", true) }, "[alice/shell 1 bob/shell 1]"},
-		"not often":   {StandbySettings{}, fakeCatalogue{}, func(d *demand) { d.count("alice", browser.EngineChrome) }, "[]"},
+		"no user":   {set, fakeCatalogue{}, func(*demand) {}, "[]"},
+		"set":       {set, fakeCatalogue{}, func(d *demand) { d.setRequested("alice", true) }, "[alice/shell 2]"},
+		"two users": {StandbySettings{Set: true, Count: 1, Engine: browser.EngineShell}, fakeCatalogue{}, func(d *demand) { d.setRequested("bob", true); d.setRequested("alice", true) }, "[alice/shell 1 bob/shell 1]"},
+		"not often": {StandbySettings{}, fakeCatalogue{}, func(d *demand) { d.count("alice", browser.EngineChrome) }, "[]"},
 		"often": {StandbySettings{}, fakeCatalogue{}, func(d *demand) {
 			for range oftenTimes {
 				d.count("alice", browser.EngineChrome)
 			}
 		}, "[alice/chrome 1]"},
-		"asked for and often": {StandbySettings{Set: true, Count: 2, Engine: browser.EngineShell}, fakeCatalogue{}, func(d *demand) {
-			d.ask("alice", true)
+		"set and often": {StandbySettings{Set: true, Count: 2, Engine: browser.EngineShell}, fakeCatalogue{}, func(d *demand) {
+			d.setRequested("alice", true)
 			for range oftenTimes {
 				d.count("bob", browser.EngineShell)
 			}
 		}, "[alice/shell 2]"},
-		"often, but refused": {StandbySettings{Set: true, Engine: browser.EngineChrome}, fakeCatalogue{}, func(d *demand) {
+		"often, but settings keep none": {StandbySettings{Set: true, Engine: browser.EngineChrome}, fakeCatalogue{}, func(d *demand) {
 			for range oftenTimes {
 				d.count("alice", browser.EngineChrome)
 			}
 		}, "[]"},
-		"in an engine that is not there": {StandbySettings{Set: true, Count: 1}, fakeCatalogue{}, func(d *demand) { d.ask("alice", true) }, "[]"},
-		"no default":                     {asks, fakeCatalogue{none: true}, func(d *demand) { d.ask("alice", true) }, "[]"},
+		"engine not installed": {StandbySettings{Set: true, Count: 1}, fakeCatalogue{}, func(d *demand) { d.setRequested("alice", true) }, "[]"},
+		"no default":           {set, fakeCatalogue{none: true}, func(d *demand) { d.setRequested("alice", true) }, "[]"},
 		"extensions": {StandbySettings{Set: true, Count: 1, Engine: browser.EngineChrome},
-			fakeCatalogue{extensions: []profiles.PinnedExtension{{}}}, func(d *demand) { d.ask("alice", true) }, "[]"},
+			fakeCatalogue{extensions: []profiles.PinnedExtension{{}}}, func(d *demand) { d.setRequested("alice", true) }, "[]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newManager(t, 0, &fakeSessions{settings: test.settings}, test.catalogue)
-			m.standbys.cfg.Standby.Size = 2 // without run, which would make plans too
-			m.standbys.demand.kept = true
+			m.standbys.cfg.Standby.Size = 2 // without run, which would also make plans
+			m.standbys.demand.enabled = true
 			test.demand(m.standbys.demand)
 			plan, err := m.standbys.plan()
 			if err != nil {
@@ -173,11 +174,11 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// What is known of snapshots that did not come up is forgotten with them.
+// Failures of snapshots are forgotten when their standbys are no longer planned.
 func TestFailedStandbysAreForgotten(t *testing.T) {
 	m := newManager(t, 0, &fakeSessions{}, fakeCatalogue{})
 	k := m.standbys
-	k.demand.users["alice"] = &userDemand{asked: true}
+	k.demand.users["alice"] = &userDemand{requested: true}
 	kept := pool.Key{Snapshot: "new"}
 	k.failed[kept] = failure{pause: longStandbyPause, until: epoch.Add(longStandbyPause)}
 	for n := range 100 {
@@ -185,11 +186,11 @@ func TestFailedStandbysAreForgotten(t *testing.T) {
 	}
 	k.update()
 	if _, is := k.failed[kept]; !is || len(k.failed) != 1 {
-		t.Errorf("%d failures are remembered, the latest %v", len(k.failed), is)
+		t.Errorf("%d failures are kept, the latest %v", len(k.failed), is)
 	}
 }
 
-// Memory that is short ends parked Chromes, the oldest first, until there is none.
+// When memory is short, parked Chromes are ended, oldest first, until none is left.
 func TestMakeRoomEndsParkedChromes(t *testing.T) {
 	sessions := &fakeSessions{short: true}
 	m := newManager(t, 0, sessions, fakeCatalogue{})
@@ -203,6 +204,6 @@ func TestMakeRoomEndsParkedChromes(t *testing.T) {
 	<-a.done
 	<-b.done
 	if n := m.Counts().Parked; n != 0 {
-		t.Errorf("%d are parked", n)
+		t.Errorf("%d Chromes are parked", n)
 	}
 }

@@ -13,33 +13,33 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// StandbySettings are what a user's settings say of standbys.
+// StandbySettings are a user's settings of standbys.
 type StandbySettings struct {
-	// Set is whether they say anything. Without, a default that is restored often
-	// gets one standby.
+	// Set reports whether the user has such settings. If not, a default that is restored
+	// often gets one standby.
 	Set   bool
 	Count int
-	// Engine is the one that the user's creates run in; "" where it is not there,
-	// which keeps no standby.
+	// Engine is the engine of the user's creates. It is "" if that engine is not
+	// installed; then no standby is kept.
 	Engine string
 }
 
-// want is how many standbys there should be of a snapshot.
+// want is how many standbys of a snapshot there should be.
 type want struct {
 	key      pool.Key
 	snapshot profiles.Snapshot
 	n        int
 }
 
-// plan finds which standbys there should be, as far as the budget allows. Those
-// that settings ask for come first, then those of users who hold some and use them,
-// then those of the latest restores.
+// plan returns which standbys there should be, within the budget. Standbys that settings
+// request come first. Then come users who hold standbys and use them, then the users with
+// the latest restores.
 func (k *standbys[S, B]) plan() ([]want, error) {
 	now := k.now()
 	known := k.demand.current(now)
 	users := slices.SortedFunc(maps.Keys(known), func(a, b string) int {
 		x, y := known[a], known[b]
-		return cmp.Or(first(x.asked, y.asked), first(k.uses(a, x, now), k.uses(b, y, now)), y.last().Compare(x.last()), cmp.Compare(a, b))
+		return cmp.Or(first(x.requested, y.requested), first(k.uses(a, x, now), k.uses(b, y, now)), y.last().Compare(x.last()), cmp.Compare(a, b))
 	})
 	var plan []want
 	holders := map[string]bool{}
@@ -60,7 +60,7 @@ func (k *standbys[S, B]) plan() ([]want, error) {
 	return plan, nil
 }
 
-// first orders those for whom something is so before the others.
+// first compares two bools and orders true before false.
 func first(a, b bool) int {
 	switch {
 	case a == b:
@@ -72,18 +72,18 @@ func first(a, b bool) int {
 	}
 }
 
-// uses reports whether a user holds standbys and uses them.
+// uses reports whether a user holds standbys and has used them lately.
 func (k *standbys[S, B]) uses(userID string, d userDemand, now time.Time) bool {
 	return k.holders[userID] && now.Sub(d.last()) <= inUseFor
 }
 
-// wants finds a user's default and how many standbys there should be of it.
+// wants returns a user's default and how many standbys of it there should be.
 func (k *standbys[S, B]) wants(ctx context.Context, userID string, d userDemand) (w want, err error) {
 	set, err := k.sessions.StandbySettings(ctx, userID)
 	if err != nil {
 		return w, err
 	}
-	n, engine := 1, d.engine // it is restored often
+	n, engine := 1, d.engine // the default of a user without settings, because it is restored often
 	if set.Set {
 		n, engine = set.Count, set.Engine
 	}
@@ -98,13 +98,14 @@ func (k *standbys[S, B]) wants(ctx context.Context, userID string, d userDemand)
 		w.snapshot, err = k.catalogue.Snapshot(ctx, current.SnapshotID)
 	}
 	if fault.Is(err, fault.SnapshotNotFound) {
-		return w, nil // it has moved between the two lookups, and the move wakes run again
+		return w, nil // the default moved between the two lookups; that move wakes run again
 	}
 	if err != nil {
 		return w, err
 	}
 	if engine == browser.EngineChrome {
-		// The workers of extensions would run when the profile comes up, before any tab does.
+		// Chrome would run the extensions' workers when it opens the profile, before any
+		// tab opens.
 		if has, err := k.catalogue.SnapshotExtensions(ctx, w.snapshot.ID); err != nil || len(has) > 0 {
 			return w, err
 		}

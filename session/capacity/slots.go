@@ -7,19 +7,19 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// slots bound how many sessions live at once. Those who wait for a slot get one in
-// the order in which they came.
+// slots bounds how many sessions live at once. Waiting callers get slots in the order in
+// which they came.
 type slots struct {
 	mu     sync.Mutex
 	free   int
-	queue  []chan struct{} // closed when the slot is given
+	queue  []chan struct{} // closed when the caller has a slot
 	closed bool
 }
 
 func newSlots(n int) *slots { return &slots{free: n} }
 
-// acquire takes a slot, waiting for one until ctx ends: too_many_sessions
-// then, and at once where wait is false.
+// acquire takes a slot. If wait is true it waits for one until ctx ends. Without a slot
+// the error is too_many_sessions.
 func (s *slots) acquire(ctx context.Context, wait bool) error {
 	const op = "capacity.acquire"
 	s.mu.Lock()
@@ -34,7 +34,7 @@ func (s *slots) acquire(ctx context.Context, wait bool) error {
 	}
 	if !wait {
 		s.mu.Unlock()
-		return fault.New(fault.TooManySessions, op, "every place is taken; wait_seconds waits for one")
+		return fault.New(fault.TooManySessions, op, "all session slots are in use; end a session, wait with wait_seconds, or raise --max-sessions")
 	}
 	turn := make(chan struct{})
 	s.queue = append(s.queue, turn)
@@ -50,11 +50,12 @@ func (s *slots) acquire(ctx context.Context, wait bool) error {
 		return nil
 	case <-ctx.Done():
 		s.leave(turn)
-		return fault.New(fault.TooManySessions, op, "no place came free within wait_seconds")
+		return fault.New(fault.TooManySessions, op, "all session slots stayed in use for wait_seconds; end a session, or raise --max-sessions")
 	}
 }
 
-// leave gives up waiting. A slot that was given in the same moment goes to the next.
+// leave stops waiting. If the caller was given a slot at the same time, the next caller
+// gets it.
 func (s *slots) leave(turn chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +70,8 @@ func (s *slots) leave(turn chan struct{}) {
 	}
 }
 
-// acquireUnlessLast takes a slot where another one is left for a session, and
-// reports whether it did.
+// acquireUnlessLast takes a slot if at least one more stays free. It reports whether it
+// took one.
 func (s *slots) acquireUnlessLast() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,21 +98,21 @@ func (s *slots) next() {
 	s.queue = s.queue[1:]
 }
 
-// left is how many slots nobody has.
+// left returns the number of free slots.
 func (s *slots) left() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.free
 }
 
-// waiting is how many callers wait.
+// waiting returns how many callers wait for a slot.
 func (s *slots) waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.queue)
 }
 
-// close turns everybody away, those who wait too.
+// close refuses all callers, including those that wait.
 func (s *slots) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,14 +7,14 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// queued waits until n callers stand in the queue.
+// queued waits until n callers wait for a slot.
 func (s *slots) queued(t *testing.T, n int) {
 	t.Helper()
 	await(t, "a caller in the queue", func() bool { return s.waiting() == n })
 }
 
-// Slots go to those who wait in the order in which they came; who leaves is
-// passed over.
+// Waiting callers get slots in the order in which they came. A caller that gave up is
+// skipped.
 func TestSlotsFirstComeFirstServed(t *testing.T) {
 	s := newSlots(1)
 	if err := s.acquire(t.Context(), false); err != nil {
@@ -42,17 +42,17 @@ func TestSlotsFirstComeFirstServed(t *testing.T) {
 	for _, want := range []int{0, 2, 3} {
 		s.release()
 		if got := <-served; got != want {
-			t.Errorf("%d was served, it was %d's turn", got, want)
+			t.Errorf("caller %d got the slot, want caller %d", got, want)
 		}
 	}
-	// A slot is free, but who comes must not overtake those who wait.
+	// A slot is free, but a new caller must not overtake those that wait.
 	s.release()
 	if err := s.acquire(t.Context(), false); err != nil {
 		t.Error(err)
 	}
 }
 
-// A slot that was given in the moment in which its taker left goes on.
+// A slot given to a caller that is leaving goes to the next caller.
 func TestSlotsGivenWhileLeaving(t *testing.T) {
 	s := newSlots(0)
 	turn := make(chan struct{})

@@ -10,10 +10,10 @@ import (
 	"github.com/stasisd/stasis/browser/pool"
 )
 
-// spareDeadline bounds how long a spare may take to come up.
+// spareDeadline bounds how long a spare may take to start.
 const spareDeadline = time.Minute
 
-// spares are the pools of spares, one for each engine.
+// spares holds the pools of spares, one for each engine.
 type spares[S pool.Chrome] struct {
 	limit func() int // how many there may be of all engines together
 	start func(ctx context.Context, engine string) (S, error)
@@ -22,7 +22,7 @@ type spares[S pool.Chrome] struct {
 	pools map[string]*pool.Spares[S]
 
 	mu   sync.Mutex
-	used map[string]bool // the engines that spares are kept of: the daemon's, and those that creates have named
+	used map[string]bool // the engines of which spares are kept: the daemon's, and those that creates have named
 }
 
 func newSpares[S pool.Chrome](limits map[string]pool.Limits, engine string, limit func() int, start func(context.Context, string) (S, error), log *slog.Logger) *spares[S] {
@@ -36,7 +36,7 @@ func newSpares[S pool.Chrome](limits map[string]pool.Limits, engine string, limi
 
 // startNext starts a spare for the pool of an engine.
 func (s *spares[S]) startNext(ctx context.Context, engine string) (spare S, err error) {
-	select { // one at a time: two pools would both take the last slot
+	select { // one at a time, or two pools would both take the last slot
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
 	case <-ctx.Done():
@@ -45,14 +45,14 @@ func (s *spares[S]) startNext(ctx context.Context, engine string) (spare S, err 
 	ctx, cancel := context.WithTimeout(ctx, spareDeadline)
 	defer cancel()
 	spare, err = s.start(ctx, engine)
-	if err != nil && !errors.Is(err, context.Canceled) { // else the daemon stops
-		s.log.Warn("a spare Chrome could not be started", "error", err)
+	if err != nil && !errors.Is(err, context.Canceled) { // canceled means that the daemon stops
+		s.log.Warn("cannot start a spare Chrome; the next create starts its own", "error", err)
 	}
 	return spare, err
 }
 
-// most is how many spares of an engine there may be: what those of other engines
-// leave of the limit, and none where nobody has asked for the engine.
+// most returns how many spares of an engine there may be: the limit minus the spares of
+// other engines. It is 0 for an engine that no create has used.
 func (s *spares[S]) most(engine string) int {
 	if !s.isUsed(engine) {
 		return 0
@@ -72,8 +72,8 @@ func (s *spares[S]) use(engine string) {
 	s.used[engine] = true
 }
 
-// complete reports whether all spares are there that there should be, and how many
-// that are at most.
+// complete reports whether all planned spares are ready, and the maximum number of
+// spares.
 func (s *spares[S]) complete() (all bool, most int) {
 	all = true
 	for engine, p := range s.pools {
@@ -85,7 +85,7 @@ func (s *spares[S]) complete() (all bool, most int) {
 	return all, most
 }
 
-// size is how many spares of an engine the settings allow.
+// size returns how many spares of an engine the settings allow.
 func (s *spares[S]) size(engine string) int {
 	if p := s.pools[engine]; p != nil {
 		return p.Size()
@@ -100,7 +100,7 @@ func (s *spares[S]) take(engine string) (spare S, ok bool) {
 	return spare, false
 }
 
-// trim ends the spares that are too many.
+// trim ends surplus spares.
 func (s *spares[S]) trim() {
 	for engine, p := range s.pools {
 		p.Keep(s.most(engine))
@@ -114,14 +114,15 @@ func (s *spares[S]) len() (n int) {
 	return n
 }
 
-// refill has what is missing started. It does not wait.
+// refill starts missing spares. It does not wait.
 func (s *spares[S]) refill() {
 	for _, p := range s.pools {
 		p.Refill()
 	}
 }
 
-// close ends them all, those that are being started too, and waits.
+// close ends all spares, including those that are starting, and waits until they have
+// ended.
 func (s *spares[S]) close() {
 	for _, p := range s.pools {
 		p.Close()

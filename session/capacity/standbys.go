@@ -10,10 +10,10 @@ import (
 	"github.com/stasisd/stasis/browser/pool"
 )
 
-// standbys keep Chromes that hold users' default environments. One goroutine, run,
-// looks which there should be whenever something has happened, ends the others and
-// starts what is missing, one at a time. A create takes one by its snapshot's ID
-// alone, so nobody gets a stale one.
+// standbys keeps Chromes that hold users' default environments. One goroutine, run, plans
+// the standbys after every change. It ends those that are not planned and starts missing
+// ones, one at a time. A create takes a standby by its snapshot's ID, so no create gets
+// an outdated one.
 type standbys[S, B pool.Chrome] struct {
 	cfg       Config
 	budget    budget
@@ -25,25 +25,25 @@ type standbys[S, B pool.Chrome] struct {
 	ready     *pool.Standbys[B]
 	wake      chan struct{}
 
-	ctx    context.Context // of the starts
+	ctx    context.Context // the context of the starts
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu     sync.Mutex
-	wanted map[pool.Key]int // as it was last found
-	calm   time.Time        // nothing is started before
+	mu          sync.Mutex
+	wanted      map[pool.Key]int // the last plan
+	pausedUntil time.Time        // no standby is started before this time
 
-	// Only run uses these.
-	holders  map[string]bool // users who were given some the last time
-	starting *start          // nil where none is being started
+	// Only run uses the fields below.
+	holders  map[string]bool // users with standbys in the last plan
+	starting *start          // nil if no standby is being started
 	failed   map[pool.Key]failure
 }
 
-// budget is what standbys ask of the Manager that they belong to.
+// budget is what standbys needs of its Manager.
 type budget interface {
 	standbyLimit() int // how many there may be
-	idle() bool        // there is nothing better to do than to start one
-	refillSpares()     // some have ended, which leaves room for spares
+	idle() bool        // nothing more urgent than starting a standby
+	refillSpares()     // some standbys have ended, so that more spares may start
 }
 
 // start is a standby that is being started.
@@ -53,15 +53,14 @@ type start struct {
 	err  chan error
 }
 
-// failure is what is known of a snapshot that did not come up.
+// failure records that a standby of a snapshot failed to start.
 type failure struct {
 	pause time.Duration
 	until time.Time
 }
 
-// standbyPause is how long a Manager waits until it looks again whether a standby
-// can be started. A snapshot that did not come up is left alone for longer after
-// each failure, longStandbyPause at most.
+// standbyPause is how long a Manager waits before it checks again whether a standby can
+// start. After a failed start the pause of that snapshot doubles, up to longStandbyPause.
 const (
 	standbyPause     = time.Second
 	longStandbyPause = 10 * time.Minute
@@ -70,7 +69,7 @@ const (
 func newStandbys[S, B pool.Chrome](cfg Config, b budget, sessions Sessions[S, B], catalogue Catalogue) *standbys[S, B] {
 	k := &standbys[S, B]{cfg: cfg, budget: b, sessions: sessions, catalogue: catalogue, now: cfg.Now, log: cfg.Log,
 		demand: newDemand(cfg.Standby.Size > 0, cfg.Now), wake: make(chan struct{}, 1), failed: map[pool.Key]failure{}}
-	k.ready = pool.NewStandbys[B](cfg.Standby.Age, k.look)
+	k.ready = pool.NewStandbys[B](cfg.Standby.Age, k.replan)
 	k.ctx, k.cancel = context.WithCancel(context.Background())
 	if cfg.Standby.Size > 0 {
 		k.wg.Go(k.run)
@@ -78,23 +77,23 @@ func newStandbys[S, B pool.Chrome](cfg Config, b budget, sessions Sessions[S, B]
 	return k
 }
 
-// look has run look which standbys there should be: something has happened. It does
-// not wait.
-func (k *standbys[S, B]) look() {
+// replan makes run update the standbys after a change. It does not wait.
+func (k *standbys[S, B]) replan() {
 	select {
 	case k.wake <- struct{}{}:
-	default: // it will
+	default: // an update is already due
 	}
 }
 
-// pause has nothing started for a while.
+// pause delays the start of standbys for cfg.Calm.
 func (k *standbys[S, B]) pause() {
 	k.mu.Lock()
-	k.calm = k.now().Add(k.cfg.Calm)
+	k.pausedUntil = k.now().Add(k.cfg.Calm)
 	k.mu.Unlock()
 }
 
-// take hands out a standby. Without one, why says why, where that is worth a word.
+// take hands out a standby. If ok is false, why is the reason, or "" if no standby was
+// planned.
 func (k *standbys[S, B]) take(key pool.Key, fits func(B) string) (chrome B, ok bool, why string) {
 	chrome, ok, why = k.ready.Take(key, fits)
 	if ok {
@@ -108,7 +107,8 @@ func (k *standbys[S, B]) take(key pool.Key, fits func(B) string) (chrome B, ok b
 	return chrome, false, why
 }
 
-// close ends them all, those that are being started too, and waits.
+// close ends all standbys, including those that are starting, and waits until they have
+// ended.
 func (k *standbys[S, B]) close() {
 	k.cancel()
 	k.wg.Wait()
@@ -141,13 +141,13 @@ func (k *standbys[S, B]) run() {
 	}
 }
 
-// update ends what should not be there and starts the first that is missing. It
-// returns when to look again, 0 where there is nothing to wait for.
+// update ends unplanned standbys and starts the first missing one. It returns how long
+// run waits until the next update; 0 means until the next change.
 func (k *standbys[S, B]) update() time.Duration {
 	plan, err := k.plan()
 	if err != nil {
 		if k.ctx.Err() == nil {
-			k.log.Warn("which environments should stand by could not be looked up", "error", err)
+			k.log.Warn("cannot plan standby Chromes; trying again", "error", err)
 		}
 		return standbyPause
 	}
@@ -158,7 +158,7 @@ func (k *standbys[S, B]) update() time.Duration {
 	maps.DeleteFunc(k.failed, func(key pool.Key, f failure) bool { return wanted[key] == 0 && !k.now().Before(f.until) })
 	k.mu.Lock()
 	k.wanted = wanted
-	calm := k.calm.Sub(k.now())
+	pause := k.pausedUntil.Sub(k.now())
 	k.mu.Unlock()
 	if k.ready.Retain(wanted) {
 		k.budget.refillSpares()
@@ -167,14 +167,14 @@ func (k *standbys[S, B]) update() time.Duration {
 		if wanted[k.starting.key] <= k.ready.Of(k.starting.key) {
 			k.starting.stop()
 		}
-		return 0 // its end wakes run
+		return 0 // run updates again when that start has ended
 	}
 	missing, wait := k.missing(plan)
 	switch {
 	case missing == nil:
 		return wait
-	case calm > 0:
-		return calm
+	case pause > 0:
+		return pause
 	case !k.budget.idle():
 		return standbyPause
 	}
@@ -182,8 +182,8 @@ func (k *standbys[S, B]) update() time.Duration {
 	return 0
 }
 
-// missing is the first that there should be one more of, and when to look again
-// for one that has failed.
+// missing returns the first want with too few standbys, nil if there is none. wait is how
+// long until one that failed may start again.
 func (k *standbys[S, B]) missing(plan []want) (first *want, wait time.Duration) {
 	now := k.now()
 	for i, w := range plan {
@@ -201,7 +201,7 @@ func (k *standbys[S, B]) missing(plan []want) (first *want, wait time.Duration) 
 	return nil, wait
 }
 
-// start starts one beside the caller.
+// start starts a standby on its own goroutine.
 func (k *standbys[S, B]) start(w want) {
 	ctx, stop := context.WithCancel(k.ctx)
 	s := &start{key: w.key, stop: stop, err: make(chan error, 1)}
@@ -215,8 +215,8 @@ func (k *standbys[S, B]) start(w want) {
 	})
 }
 
-// started takes the outcome of a start. A standby that nobody wants any more ends
-// with the next update.
+// started handles the outcome of a start. If the standby is no longer wanted, the next
+// update ends it.
 func (k *standbys[S, B]) started(err error) {
 	key := k.starting.key
 	k.starting.stop()
@@ -225,7 +225,7 @@ func (k *standbys[S, B]) started(err error) {
 	wanted := k.wanted[key] > 0
 	k.mu.Unlock()
 	if err == nil {
-		k.log.Info("a Chrome stands by", "snapshot", key.Snapshot, "engine", key.Engine)
+		k.log.Info("a standby Chrome is ready", "snapshot", key.Snapshot, "engine", key.Engine)
 	}
 	if err == nil || !wanted {
 		delete(k.failed, key)
@@ -236,6 +236,6 @@ func (k *standbys[S, B]) started(err error) {
 	f.until = k.now().Add(f.pause)
 	k.failed[key] = f
 	if k.ctx.Err() == nil {
-		k.log.Warn("a standby Chrome could not be started", "snapshot", key.Snapshot, "error", err)
+		k.log.Warn("cannot start a standby Chrome; trying again later", "snapshot", key.Snapshot, "error", err)
 	}
 }

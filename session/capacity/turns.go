@@ -7,17 +7,17 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Turns let a bounded number of calls run at once, one of each user, so that no
-// user's many calls keep others waiting. Its methods are safe for concurrent use.
+// Turns lets a bounded number of calls run at once, and only one of each user, so that a
+// user's many calls do not delay others. Its methods are safe for concurrent use.
 type Turns struct {
-	free chan struct{} // has one for each call that runs
+	free chan struct{} // holds one token for each running call
 
 	mu    sync.Mutex
 	users map[string]*userTurn
 }
 
-// userTurn is one user's; it is there while a call of the user runs or waits.
-type userTurn struct {
+// userTurn holds the calls of one user. It exists while a call of the user runs or waits.
+type userTurn struct { // holds one token while a call of the user runs
 	running chan struct{} // has one while a call of the user runs
 	callers int
 }
@@ -27,8 +27,8 @@ func NewTurns(n int) *Turns {
 	return &Turns{free: make(chan struct{}, n), users: map[string]*userTurn{}}
 }
 
-// Take waits for a user's turn until ctx ends, which is a timeout. leave gives the
-// turn back, once.
+// Take waits for a user's turn until ctx ends; the error is then timeout. The caller
+// calls leave once to give the turn back.
 func (t *Turns) Take(ctx context.Context, userID string) (leave func(), err error) {
 	t.mu.Lock()
 	u := t.users[userID]
@@ -38,26 +38,26 @@ func (t *Turns) Take(ctx context.Context, userID string) (leave func(), err erro
 	}
 	u.callers++
 	t.mu.Unlock()
-	gone := func() {
+	done := func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if u.callers--; u.callers == 0 {
 			delete(t.users, userID)
 		}
 	}
-	timeout := fault.New(fault.Timeout, "capacity.turn", "the request was given up while it waited for its turn")
+	timeout := fault.New(fault.Timeout, "capacity.turn", "the request ended while it waited for earlier requests; try again")
 	select {
 	case u.running <- struct{}{}:
 	case <-ctx.Done():
-		gone()
+		done()
 		return nil, timeout
 	}
 	select {
 	case t.free <- struct{}{}:
 	case <-ctx.Done():
 		<-u.running
-		gone()
+		done()
 		return nil, timeout
 	}
-	return func() { <-t.free; <-u.running; gone() }, nil
+	return func() { <-t.free; <-u.running; done() }, nil
 }

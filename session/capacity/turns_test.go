@@ -7,7 +7,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// One user's calls run one at a time, those of two users side by side, and one who
+// The calls of one user run one at a time, those of two users in parallel. A call that
 // gives up leaves nothing behind.
 func TestTurns(t *testing.T) {
 	turns := NewTurns(2)
@@ -24,7 +24,7 @@ func TestTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = turns.Take(gaveUp, "carol") // every place is taken
+	_, err = turns.Take(gaveUp, "carol") // all turns are taken
 	wantCode(t, err, fault.Timeout)
 	waited := make(chan error, 1)
 	go func() {
@@ -42,6 +42,6 @@ func TestTurns(t *testing.T) {
 	turns.mu.Lock()
 	defer turns.mu.Unlock()
 	if len(turns.users) != 0 || len(turns.free) != 0 {
-		t.Errorf("left behind: %d users, %d places", len(turns.users), len(turns.free))
+		t.Errorf("left behind: %d users, %d turns", len(turns.users), len(turns.free))
 	}
 }

@@ -1,5 +1,5 @@
-// Package drive uses the browsers of live sessions for single calls, without a CDP
-// client: navigations, pictures, and what Chrome itself answers at its debugging port.
+// Package drive makes single calls to the browsers of live sessions, without a CDP
+// client: navigations, screenshots, and what Chrome answers at its debugging port.
 package drive
 
 import (
@@ -9,33 +9,33 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// Chrome is the browser of a live session, as far as it is driven here.
+// Chrome is the part of a live session's browser that this package uses.
 type Chrome interface {
-	// Version is that of the browser; Protocol that of CDP.
+	// Version is the browser's version; Protocol is the version of CDP.
 	Version() string
 	Protocol() string
 	UserAgent() string
-	// Navigate sends the tab in front to a URL and returns where it came to.
+	// Navigate navigates the active tab to a URL and returns the final URL.
 	Navigate(ctx context.Context, url string) (at string, err error)
 	Screenshot(ctx context.Context) (jpeg []byte, url, title string, err error)
 	Pages(ctx context.Context) ([]browser.Page, error)
 }
 
-// Sessions are the live sessions whose browsers are driven.
+// Sessions lends the browsers of live sessions.
 type Sessions interface {
-	// Lend calls do with the browser of a live session, awake, for a caller that has the
-	// permission. The context of do ends after 30 seconds, and when an end of the session
-	// begins. A session that has ended is session_not_running.
+	// Lend calls do with the browser of a live session, thawed, if the caller has the
+	// permission. The context of do ends after 30 seconds, and when the session starts to
+	// end. An ended session is session_not_running.
 	Lend(ctx context.Context, c access.Caller, id string, p access.Permission, do func(context.Context, Chrome) error) error
 }
 
 // Driver drives the browsers of live sessions. Its methods are safe for concurrent use.
 type Driver struct{ sessions Sessions }
 
-// New makes a Driver of some sessions.
+// New makes a Driver.
 func New(sessions Sessions) *Driver { return &Driver{sessions} }
 
-// Screenshot is a JPEG of the tab in front.
+// Screenshot is a JPEG of the active tab.
 type Screenshot struct {
 	JPEG  []byte
 	URL   string
@@ -50,8 +50,8 @@ type Page struct {
 	URL   string
 }
 
-// Navigate sends the tab in front to a URL and returns where it came to. The caller
-// must be allowed to drive the session.
+// Navigate navigates the active tab to a URL and returns the final URL. The caller needs
+// the permission to drive the session.
 func (d *Driver) Navigate(ctx context.Context, c access.Caller, id, url string) (at string, err error) {
 	err = d.sessions.Lend(ctx, c, id, access.Drive, func(ctx context.Context, chrome Chrome) error {
 		at, err = chrome.Navigate(ctx, url)
@@ -60,8 +60,8 @@ func (d *Driver) Navigate(ctx context.Context, c access.Caller, id, url string) 
 	return at, err
 }
 
-// Screenshot takes a picture of the tab in front. The caller must be allowed to look at
-// the session.
+// Screenshot takes a screenshot of the active tab. The caller needs the permission to
+// look at the session.
 func (d *Driver) Screenshot(ctx context.Context, c access.Caller, id string) (shot Screenshot, err error) {
 	err = d.sessions.Lend(ctx, c, id, access.Look, func(ctx context.Context, chrome Chrome) error {
 		shot.JPEG, shot.URL, shot.Title, err = chrome.Screenshot(ctx)
@@ -70,7 +70,7 @@ func (d *Driver) Screenshot(ctx context.Context, c access.Caller, id string) (sh
 	return shot, err
 }
 
-// Pages lists the open tabs. The caller must be allowed to drive the session.
+// Pages lists the open tabs. The caller needs the permission to drive the session.
 func (d *Driver) Pages(ctx context.Context, c access.Caller, id string) ([]Page, error) {
 	pages := []Page{}
 	err := d.sessions.Lend(ctx, c, id, access.Drive, func(ctx context.Context, chrome Chrome) error {
@@ -83,8 +83,8 @@ func (d *Driver) Pages(ctx context.Context, c access.Caller, id string) ([]Page,
 	return pages, err
 }
 
-// BrowserVersion returns what GET …/json/version shows. The caller must be allowed to
-// drive the session.
+// BrowserVersion returns what GET …/json/version shows. The caller needs the permission
+// to drive the session.
 func (d *Driver) BrowserVersion(ctx context.Context, c access.Caller, id string) (product, protocolVersion, userAgent string, err error) {
 	err = d.sessions.Lend(ctx, c, id, access.Drive, func(_ context.Context, chrome Chrome) error {
 		product, protocolVersion, userAgent = "Chrome/"+chrome.Version(), chrome.Protocol(), chrome.UserAgent()

@@ -11,35 +11,36 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// one is a session whose browser is lent, and a Chrome.
-type one struct {
-	needs access.Permission // that the last call needed
+// fakeSession is a session with a browser to lend, and that browser.
+type fakeSession struct {
+	needs access.Permission // required by the last call
 	err   error
 }
 
-func (o *one) Lend(ctx context.Context, _ access.Caller, _ string, p access.Permission, do func(context.Context, Chrome) error) error {
+func (o *fakeSession) Lend(ctx context.Context, _ access.Caller, _ string, p access.Permission, do func(context.Context, Chrome) error) error {
 	o.needs = p
 	return do(ctx, o)
 }
 
-func (o *one) Version() string   { return "1.2" }
-func (o *one) Protocol() string  { return "1.3" }
-func (o *one) UserAgent() string { return "agent" }
+func (o *fakeSession) Version() string   { return "1.2" }
+func (o *fakeSession) Protocol() string  { return "1.3" }
+func (o *fakeSession) UserAgent() string { return "agent" }
 
-func (o *one) Navigate(_ context.Context, url string) (string, error) { return url + "#at", o.err }
+func (o *fakeSession) Navigate(_ context.Context, url string) (string, error) {
+	return url + "#at", o.err
+}
 
-func (o *one) Screenshot(context.Context) ([]byte, string, string, error) {
+func (o *fakeSession) Screenshot(context.Context) ([]byte, string, string, error) {
 	return []byte("jpeg"), "https://a.example/", "A", o.err
 }
 
-func (o *one) Pages(context.Context) ([]browser.Page, error) {
+func (o *fakeSession) Pages(context.Context) ([]browser.Page, error) {
 	return []browser.Page{{ID: "T1", Title: "A", URL: "https://a.example/"}}, o.err
 }
 
-// Each call asks for the right that it needs, and gives what Chrome answers, or its
-// error.
+// Each call requires its permission, and returns Chrome's answer or error.
 func TestDriver(t *testing.T) {
-	o := &one{}
+	o := &fakeSession{}
 	d, ctx := New(o), t.Context()
 	for name, call := range map[string]struct {
 		do    func() (any, error)

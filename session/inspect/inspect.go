@@ -1,4 +1,4 @@
-// Package inspect finds sessions, live and ended, and describes them to callers that may
+// Package inspect finds live and ended sessions and describes them to callers that may
 // look at them.
 package inspect
 
@@ -15,7 +15,7 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// Records are the records of sessions; see [profiles.SessionStore].
+// Records looks up the records of sessions; see [profiles.SessionStore].
 type Records interface {
 	Session(ctx context.Context, id string) (profiles.Session, error)
 	Sessions(ctx context.Context, f profiles.SessionFilter) (page []profiles.Session, next string, err error)
@@ -24,30 +24,31 @@ type Records interface {
 // Live is a live session.
 type Live interface {
 	Rights() *access.LiveSession
-	// Info describes the session as it is now, without tickets; session_not_running
-	// where it has ended meanwhile.
+	// Info describes the session as it is now, without tickets. It returns
+	// session_not_running if the session has ended meanwhile.
 	Info(ctx context.Context) (answer.Info, error)
 }
 
-// Sessions are the sessions that are live, and those that a killed daemon left.
+// Sessions finds live sessions, and those that a killed daemon left.
 type Sessions interface {
-	// Find returns the live session of an ID; nil where there is none.
+	// Find returns the live session with an ID, or nil.
 	Find(id string) Live
-	// Rescuing reports whether what a killed daemon left of a session is being saved.
+	// Rescuing reports whether the data that a killed daemon left of a session is being
+	// saved.
 	Rescuing(id string) bool
 }
 
-// Inspector describes sessions. Its methods are safe for concurrent use. A session that
-// the caller may not look at is session_not_found.
+// Inspector describes sessions. Its methods are safe for concurrent use. They return
+// session_not_found for a session that the caller may not look at.
 type Inspector struct {
 	records  Records
 	sessions Sessions
 }
 
-// New makes an Inspector of some records, and of the sessions that are live.
+// New makes an Inspector.
 func New(records Records, sessions Sessions) *Inspector { return &Inspector{records, sessions} }
 
-// Record is a session's record, if the caller may look at it, or drive it.
+// Record returns a session's record if the caller has the permission for the session.
 func (i *Inspector) Record(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error) {
 	if err := c.MayAsk(p); err != nil {
 		return profiles.Session{}, err
@@ -63,7 +64,7 @@ func (i *Inspector) Record(ctx context.Context, c access.Caller, id string, p ac
 	return rec, c.OnSession(id, rec.UserID, by, p)
 }
 
-// Get tells of a session, running or ended.
+// Get describes a live or ended session.
 func (i *Inspector) Get(ctx context.Context, c access.Caller, id string) (answer.Info, error) {
 	rec, err := i.Record(ctx, c, id, access.Look)
 	if err != nil {
@@ -72,7 +73,7 @@ func (i *Inspector) Get(ctx context.Context, c access.Caller, id string) (answer
 	return i.infoFor(ctx, c, rec)
 }
 
-// infoFor tells a caller of a session, with the tickets that its key may have.
+// infoFor describes a session with the tickets that the caller's key may have.
 func (i *Inspector) infoFor(ctx context.Context, c access.Caller, rec profiles.Session) (answer.Info, error) {
 	info, err := i.infoOf(ctx, rec)
 	if l := i.sessions.Find(rec.ID); l != nil && err == nil {
@@ -81,21 +82,21 @@ func (i *Inspector) infoFor(ctx context.Context, c access.Caller, rec profiles.S
 	return info, err
 }
 
-// infoOf tells of a session by its record, or by itself while it lives.
+// infoOf describes a session: a live one by itself, an ended one by its record.
 func (i *Inspector) infoOf(ctx context.Context, rec profiles.Session) (answer.Info, error) {
 	if l := i.sessions.Find(rec.ID); l != nil {
 		info, err := l.Info(ctx)
 		if !fault.Is(err, fault.SessionNotRunning) {
 			return info, err
 		}
-		// It ended between the two looks.
+		// It ended after Find.
 		if rec, err = i.records.Session(ctx, rec.ID); err != nil {
 			return answer.Info{}, err
 		}
 	}
 	rescuing := i.sessions.Rescuing(rec.ID)
 	if !rescuing && rec.Reason.Code == profiles.ReasonBeingRescued {
-		var err error // its rescue ended between the two looks
+		var err error // its rescue ended after the record was read
 		if rec, err = i.records.Session(ctx, rec.ID); err != nil {
 			return answer.Info{}, err
 		}
@@ -104,13 +105,13 @@ func (i *Inspector) infoOf(ctx context.Context, rec profiles.Session) (answer.In
 	if rec.Restored != nil {
 		info.Restored = new(restore.Report)
 		if err := json.Unmarshal(rec.Restored, info.Restored); err != nil {
-			return info, fault.Wrap(err, fault.StoreFailed, "session.get", "the recorded restore report cannot be read")
+			return info, fault.Wrap(err, fault.StoreFailed, "session.get", "cannot read the recorded restore report")
 		}
 	}
 	return info, nil
 }
 
-// List gives a page of sessions, newest first, and the cursor of the next.
+// List returns a page of sessions, newest first, and the cursor of the next page.
 func (i *Inspector) List(ctx context.Context, c access.Caller, r request.List) ([]answer.Info, string, error) {
 	if err := c.Require(access.Look); err != nil {
 		return nil, "", err
@@ -138,20 +139,20 @@ func (i *Inspector) List(ctx context.Context, c access.Caller, r request.List) (
 	return page, next, nil
 }
 
-// RestoreReport tells what a restore brought back, whole; a fresh session has
-// none.
+// RestoreReport returns the whole report of what a restore brought back. It returns
+// not_found for a session that was not restored.
 func (i *Inspector) RestoreReport(ctx context.Context, c access.Caller, id string) (restore.Report, error) {
 	info, err := i.Get(ctx, c, id)
 	if err != nil {
 		return restore.Report{}, err
 	}
 	if info.Restored == nil {
-		return restore.Report{}, fault.New(fault.NotFound, "session.report", "session %s was not restored from anything", id)
+		return restore.Report{}, fault.New(fault.NotFound, "session.report", "session %s was not restored; it started empty", id)
 	}
 	return *info.Restored, nil
 }
 
-// Status tells how a session is.
+// Status describes a session's status for agents.
 func (i *Inspector) Status(ctx context.Context, c access.Caller, id string) (agent.Status, error) {
 	info, err := i.Get(ctx, c, id)
 	if err != nil {

@@ -16,54 +16,54 @@ var (
 	bob   = access.Caller{KeyID: "key-b", UserID: "bob", Rights: []access.Right{access.RightUse}}
 )
 
-// one is a session, with its record.
-type one struct {
+// fakeSession is a session with its record.
+type fakeSession struct {
 	rec      profiles.Session
 	live     bool
-	ends     func() // in its own description
+	ends     func() // called by Info, to end the session meanwhile
 	rescuing bool
 	rights   *access.LiveSession
 }
 
-func (o *one) Session(_ context.Context, id string) (profiles.Session, error) {
+func (o *fakeSession) Session(_ context.Context, id string) (profiles.Session, error) {
 	if id != o.rec.ID {
 		return profiles.Session{}, access.NoSession(id)
 	}
 	return o.rec, nil
 }
 
-func (o *one) Sessions(context.Context, profiles.SessionFilter) ([]profiles.Session, string, error) {
+func (o *fakeSession) Sessions(context.Context, profiles.SessionFilter) ([]profiles.Session, string, error) {
 	return []profiles.Session{o.rec}, "next", nil
 }
 
-func (o *one) Find(id string) Live {
+func (o *fakeSession) Find(id string) Live {
 	if !o.live || id != o.rec.ID {
 		return nil
 	}
 	return o
 }
 
-func (o *one) Rescuing(string) bool { return o.rescuing }
+func (o *fakeSession) Rescuing(string) bool { return o.rescuing }
 
-func (o *one) Rights() *access.LiveSession { return o.rights }
+func (o *fakeSession) Rights() *access.LiveSession { return o.rights }
 
-func (o *one) Info(context.Context) (answer.Info, error) {
+func (o *fakeSession) Info(context.Context) (answer.Info, error) {
 	if o.ends != nil {
 		o.ends()
-		return answer.Info{}, fault.New(fault.SessionNotRunning, "test", "it has ended")
+		return answer.Info{}, fault.New(fault.SessionNotRunning, "test", "the session has ended")
 	}
 	return answer.Info{Session: o.rec, HasAgent: true}, nil
 }
 
-func newOne() *one {
-	return &one{rec: profiles.Session{ID: "s", UserID: "alice", KeyID: "key-a", Status: profiles.StatusReady}, live: true,
+func newFakeSession() *fakeSession {
+	return &fakeSession{rec: profiles.Session{ID: "s", UserID: "alice", KeyID: "key-a", Status: profiles.StatusReady}, live: true,
 		rights: access.NewLiveSession("s", "alice", "key-a")}
 }
 
-// A live session describes itself, one that has ended meanwhile is as its record says
-// then, and tickets are only those of a live one.
+// A live session describes itself. One that has ended meanwhile is described by its
+// record. Only a live session has tickets.
 func TestGet(t *testing.T) {
-	o := newOne()
+	o := newFakeSession()
 	i, ctx := New(o, o), t.Context()
 	info, err := i.Get(ctx, alice, "s")
 	if err != nil || !info.HasAgent || info.Tickets[access.PurposeCDP] == "" {
@@ -88,9 +88,10 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// A list is of those that the caller may see, and a list of another user's is empty.
+// A list has only sessions that the caller may see. The list of a user that the caller
+// may not act for is empty.
 func TestList(t *testing.T) {
-	o := newOne()
+	o := newFakeSession()
 	i := New(o, o)
 	page, next, err := i.List(t.Context(), alice, request.List{Limit: 1})
 	if err != nil || len(page) != 1 || page[0].Tickets[access.PurposeView] == "" || next != "next" {

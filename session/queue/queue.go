@@ -1,5 +1,6 @@
-// Package queue runs slow tasks for a goroutine that must not wait: one after the other,
-// beside it, each with a deadline. Their outcomes are reported back to it.
+// Package queue runs slow tasks for a goroutine that must not wait. Tasks run one after
+// the other on other goroutines, each with a deadline. Their results are reported to the
+// owner.
 package queue
 
 import (
@@ -7,10 +8,10 @@ import (
 	"time"
 )
 
-// Queue runs tasks one after the other, each on a goroutine of its own. One goroutine
-// owns it: that one alone calls its methods, receives from [Queue.Reports] and hands
-// each report to [Queue.Finish]. Where the owner is gone, the report of the task that
-// runs is kept in the channel, and no other task begins.
+// Queue runs tasks one after the other, each on its own goroutine. One goroutine owns the
+// queue. Only the owner calls its methods, receives from [Queue.Reports] and passes each
+// report to [Queue.Finish]. If the owner has ended, the report of the running task stays
+// in the channel, and no other task begins.
 type Queue struct {
 	run     func(func())
 	ctx     context.Context
@@ -22,32 +23,33 @@ type Queue struct {
 
 // Task is one task of a queue.
 type Task struct {
-	// Begin runs on the owner's goroutine when it is the task's turn, and returns the slow
-	// part. A nil function or an error ends the task.
+	// Begin runs on the owner's goroutine when the task's turn comes, and returns the
+	// slow part. A nil function or an error ends the task.
 	Begin func() (func(context.Context) error, error)
-	// End gets the outcome on the owner's goroutine; nil: nothing is done with it.
+	// End receives the task's error on the owner's goroutine. It may be nil.
 	End func(error)
 }
 
-// New makes a queue. Each task gets a context that ends with ctx, or when within is
-// over; run runs a function on a goroutine.
+// New makes a queue. Each task gets a context that ends with ctx, or after within. run
+// runs a function on a goroutine.
 func New(ctx context.Context, within time.Duration, run func(func())) *Queue {
 	return &Queue{run: run, ctx: ctx, within: within, reports: make(chan error, 1)}
 }
 
-// Len is how many tasks have not ended.
+// Len returns how many tasks have not ended.
 func (q *Queue) Len() int { return len(q.tasks) }
 
-// Reports receives the error of a task whose slow part is done, for [Queue.Finish].
+// Reports returns the channel with the error of a task whose slow part has ended. The
+// owner passes it to [Queue.Finish].
 func (q *Queue) Reports() <-chan error { return q.reports }
 
-// Add adds a task after those that wait.
+// Add appends a task.
 func (q *Queue) Add(t Task) {
 	q.tasks = append(q.tasks, t)
 	q.next()
 }
 
-// Do adds a task that needs no decision.
+// Do appends a task that is only a slow part. end may be nil.
 func (q *Queue) Do(work func(context.Context) error, end func(error)) {
 	q.Add(Task{Begin: func() (func(context.Context) error, error) { return work, nil }, End: end})
 }
@@ -55,13 +57,13 @@ func (q *Queue) Do(work func(context.Context) error, end func(error)) {
 // After calls f on the owner's goroutine when all tasks before it have ended.
 func (q *Queue) After(f func()) { q.Do(nil, func(error) { f() }) }
 
-// Finish takes the report of the first task and begins the next.
+// Finish handles the report of the first task and begins the next task.
 func (q *Queue) Finish(err error) {
 	q.end(err)
 	q.next()
 }
 
-// next begins tasks until one has work beside the owner's goroutine.
+// next begins tasks until one runs on its own goroutine.
 func (q *Queue) next() {
 	for !q.busy && len(q.tasks) > 0 {
 		q.busy = true

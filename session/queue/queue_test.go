@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Tasks run one after the other, in their order; one that has nothing to do, or is
-// refused when its turn comes, makes room for the next.
-func TestOneAfterTheOther(t *testing.T) {
+// Tasks run one after the other, in order. A task with nothing to do, or refused when its
+// turn comes, is followed by the next.
+func TestTasksRunInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(t.Context(), time.Minute, func(f func()) { go f() })
 		broken, refused := errors.New("broken"), errors.New("refused")
@@ -28,7 +28,7 @@ func TestOneAfterTheOther(t *testing.T) {
 		work := func(outcome error) func(context.Context) error {
 			return func(context.Context) error {
 				if running++; running > 1 {
-					t.Error("two tasks at once")
+					t.Error("two tasks run at once")
 				}
 				time.Sleep(time.Second)
 				running--
@@ -52,9 +52,9 @@ func TestOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// A task that takes too long is told so, and its goroutine waits for nobody to take
-// the report.
-func TestATaskHasADeadline(t *testing.T) {
+// A task that takes too long gets a deadline error. Its goroutine ends even if no owner
+// receives the report.
+func TestTaskDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		q := New(ctx, time.Minute, func(f func()) { go f() })
@@ -70,7 +70,7 @@ func TestATaskHasADeadline(t *testing.T) {
 		})
 		q.Do(waits, nil)
 		q.Finish(<-q.Reports())
-		cancel() // the second ends, and nobody is there
+		cancel() // the second ends, and no owner receives its report
 		synctest.Wait()
 	})
 }

@@ -1,7 +1,7 @@
-// Package records writes the changes of a session's life to its record in the catalogue:
-// created, resumed, another status, a restore report. Deliveries of webhooks are queued in
-// the same transaction. Its errors are those of the catalogue; the end of a session is
-// written by package save.
+// Package records writes the changes of a session to its record in the catalogue:
+// created, resumed, another status, a restore report. Deliveries of webhooks are queued
+// in the same transaction. Its errors are those of the catalogue. Package save writes the
+// end of a session.
 package records
 
 import (
@@ -13,21 +13,20 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// Catalogue is where the records are; see [profiles.SessionStore] and
-// [profiles.DefaultStore].
+// Catalogue stores the records; see [profiles.SessionStore] and [profiles.DefaultStore].
 type Catalogue interface {
 	CreateSession(ctx context.Context, s profiles.Session) error
 	UpdateSession(ctx context.Context, id string, change func(*profiles.Session) error) (profiles.Session, error)
 	Default(ctx context.Context, userID string) (profiles.Default, error)
 }
 
-// Notices make the deliveries of webhooks; see [events.Notices].
+// Notices makes the deliveries of webhooks; see [events.Notices].
 type Notices interface {
 	Of(rec profiles.Session, events ...string) []profiles.Notice
 	Wake()
 }
 
-// Records are the records of sessions. Its methods are safe for concurrent use; each
+// Records writes the records of sessions. Its methods are safe for concurrent use; each
 // writes in one transaction.
 type Records struct {
 	catalogue Catalogue
@@ -44,15 +43,15 @@ func (r *Records) Create(ctx context.Context, rec profiles.Session) error {
 	return r.catalogue.CreateSession(ctx, rec)
 }
 
-// Resume records that a session which has ended lives again, as rec, and returns its
-// record. was is the record of before, whose time of creation, key, task and webhook stay.
-// If the daemon dies before this, the session stays ended. One that has not ended is
+// Resume records that an ended session is live again, as rec, and returns its record. was
+// is the record before. Its creation time, key, task and webhook stay. If the daemon dies
+// before the write, the session stays ended. A session that has not ended is
 // session_ending.
 func (r *Records) Resume(ctx context.Context, rec, was profiles.Session) (profiles.Session, error) {
 	defer r.notices.Wake()
-	// The default may move from a version that this session saved itself, or from the
-	// version that the session starts from. Else it may move only from where the session
-	// began, so that what others have saved since stays.
+	// The default may move from a version that this session saved, or from the version
+	// that the session starts from. Otherwise it may move only from the version the
+	// session began with. What other sessions saved since then stays.
 	base := was.BaseVersion
 	switch d, err := r.catalogue.Default(ctx, rec.UserID); {
 	case err == nil && (d.SessionID == rec.ID || d.SnapshotID == rec.BaseSnapshotID):

@@ -7,17 +7,17 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// Holder is what holds an environment: a session, or a scheduled login check.
+// Holder is what holds an environment: a session or a scheduled login check.
 type Holder[S any] struct {
 	ID      string
-	Live    *Entry[S]        // nil while it is being created
-	Done    <-chan struct{}  // closed when it no longer holds it, or is live
-	Renewal *renewal.Renewal // nil: a session
+	Live    *Entry[S]        // nil while the session is being created
+	Done    <-chan struct{}  // closed when the session ends, or when its creation ends
+	Renewal *renewal.Renewal // nil for a session
 }
 
-// Enter notes that a claimed session starts from an environment, and returns nil. If
-// another session of the same user has the same source or snapshot, it is returned
-// instead, unless company is true. A scheduled check of the environment is always
+// Enter records that a claimed session starts from an environment, and returns nil. If
+// another session of the same user has the same source or snapshot, Enter returns that
+// session instead, unless company is true. A scheduled check of the environment is always
 // returned.
 func (r *Registry[S]) Enter(id string, from restore.Environment, company bool) *Holder[S] {
 	r.mu.Lock()
@@ -34,7 +34,7 @@ func (r *Registry[S]) Enter(id string, from restore.Environment, company bool) *
 	return nil
 }
 
-// holder finds another session, live or being created, that has an environment; nil if
+// holder finds another session, live or being created, that holds an environment; nil if
 // there is none. The caller holds the lock.
 func (r *Registry[S]) holder(id string, from restore.Environment) *Holder[S] {
 	for _, e := range r.live {
@@ -51,9 +51,9 @@ func (r *Registry[S]) holder(id string, from restore.Environment) *Holder[S] {
 	return nil
 }
 
-// EnterRenewal notes a scheduled check, and reports false if something else holds its
+// EnterRenewal registers a scheduled check. It returns false if something else holds the
 // environment: a session that is live or being created, a parked Chrome, or another
-// check. From then on [Registry.Enter] returns it.
+// check. From then on [Registry.Enter] returns the check.
 func (r *Registry[S]) EnterRenewal(c *renewal.Renewal) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,16 +64,16 @@ func (r *Registry[S]) EnterRenewal(c *renewal.Renewal) bool {
 	return true
 }
 
-// LeaveRenewal notes that the scheduled check is over.
+// LeaveRenewal removes the scheduled check, which has ended.
 func (r *Registry[S]) LeaveRenewal(*renewal.Renewal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.renewal = nil
 }
 
-// EnterCheck notes a requested check of a user's default. It waits for a scheduled one
-// that is under way; timeout when ctx ends first. No scheduled check of that user begins
-// until leave is called.
+// EnterCheck registers a requested check of a user's default. It first waits for a
+// scheduled check of that user to end; timeout if ctx ends first. No scheduled check of
+// that user starts until leave is called.
 func (r *Registry[S]) EnterCheck(ctx context.Context, userID string) (leave func(), err error) {
 	for {
 		r.mu.Lock()
@@ -98,8 +98,8 @@ func (r *Registry[S]) leaveCheck(userID string) {
 	}
 }
 
-// AwaitRenewal makes a scheduled check give way to a create, and waits for its end;
-// timeout when ctx ends first. A nil c stands for the check that is under way, if any.
+// AwaitRenewal makes a scheduled check give way to a create and waits for its end;
+// timeout if ctx ends first. A nil c means the check that is under way, if any.
 func (r *Registry[S]) AwaitRenewal(ctx context.Context, c *renewal.Renewal) error {
 	r.mu.Lock()
 	if c == nil {

@@ -1,6 +1,6 @@
 // Package registry keeps which sessions live, which are being created, and which
-// environments they and login checks hold. It decides who comes first; what a create does
-// about another holder is up to the caller. It keeps all of it in memory.
+// environments they and login checks hold. It decides which of them comes first. The
+// caller decides what a create does about another holder. Everything is kept in memory.
 package registry
 
 import (
@@ -14,21 +14,21 @@ import (
 // Entry is a live session.
 type Entry[S any] struct {
 	ID, UserID string
-	Source     *restore.Source // what it was restored from; nil: it began empty
+	Source     *restore.Source // what it was restored from; nil if it began empty
 	SnapshotID string          // of Source
-	Done       <-chan struct{} // closed when it no longer lives
+	Done       <-chan struct{} // closed when the session has ended
 	Session    S
 }
 
 // claim is a session that is being created.
 type claim struct {
-	keyID  string               // whose create it is
-	origin *restore.Environment // what it starts from; nil until that is known
+	keyID  string               // the key that creates it
+	origin *restore.Environment // the environment it starts from; nil until known
 	done   chan struct{}        // closed when it is live, or its create has failed
 }
 
-// Registry is that of a daemon's sessions, of type S. Its methods are safe for concurrent
-// use. They do not wait unless their comment says so.
+// Registry holds a daemon's sessions, of type S. Its methods are safe for concurrent use.
+// They do not wait unless their comment says so.
 type Registry[S any] struct {
 	parked func(snapshotID string) bool
 
@@ -36,9 +36,9 @@ type Registry[S any] struct {
 	closed  bool
 	live    map[string]Entry[S]
 	claims  map[string]*claim // by session ID
-	renewal *renewal.Renewal  // a scheduled login check that is under way
+	renewal *renewal.Renewal  // the scheduled login check that is under way
 	waiting int               // creates that wait for it
-	checks  map[string]int    // login checks of defaults on request that are under way, by user
+	checks  map[string]int    // requested login checks of defaults that are under way, by user
 }
 
 // New makes a Registry. parked reports whether a Chrome is parked for a snapshot.
@@ -46,9 +46,10 @@ func New[S any](parked func(snapshotID string) bool) *Registry[S] {
 	return &Registry[S]{parked: parked, live: map[string]Entry[S]{}, claims: map[string]*claim{}, checks: map[string]int{}}
 }
 
-// Claim reserves an ID while its session is being created, until release is called, once.
-// A reserved ID is session_exists for another key, which learns no more, and
-// request_in_progress for the same key. When the daemon stops it is shutting_down.
+// Claim reserves an ID while its session is being created. The caller calls release once.
+// Claiming a reserved ID fails: session_exists for another key, which learns nothing
+// else, and request_in_progress for the same key. When the daemon stops, the error is
+// shutting_down.
 func (r *Registry[S]) Claim(keyID, id string) (release func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +72,8 @@ func (r *Registry[S]) Claim(keyID, id string) (release func(), err error) {
 	}, nil
 }
 
-// Taken is the error of an ID that another session has, whoever owns that.
+// Taken returns the error for an ID of another session, whatever key that session belongs
+// to.
 func Taken() error {
 	return fault.New(fault.SessionExists, "session.create", "session_id: the ID is taken")
 }
@@ -80,9 +82,9 @@ func shuttingDown(op string) error {
 	return fault.New(fault.ShuttingDown, op, "the daemon is shutting down")
 }
 
-// Add makes a session live, and calls begin before others can find or end it. When the
-// daemon stops it is shutting_down, and begin is not called. begin must not call the
-// Registry.
+// Add makes a session live. It calls begin before other goroutines can find or end the
+// session. When the daemon stops, Add returns shutting_down and does not call begin.
+// begin must not call the Registry.
 func (r *Registry[S]) Add(e Entry[S], begin func()) error {
 	return r.WhileOpen("session.create", func() {
 		r.live[e.ID] = e
@@ -90,8 +92,8 @@ func (r *Registry[S]) Add(e Entry[S], begin func()) error {
 	})
 }
 
-// WhileOpen calls f, and Close waits until it returns. When the daemon stops already it
-// is shutting_down, of the operation op. f must not call the Registry.
+// WhileOpen calls f; Close waits until f returns. When the daemon stops, WhileOpen
+// returns shutting_down for operation op. f must not call the Registry.
 func (r *Registry[S]) WhileOpen(op string, f func()) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,14 +104,14 @@ func (r *Registry[S]) WhileOpen(op string, f func()) error {
 	return nil
 }
 
-// Remove takes out a session that has ended.
+// Remove removes a session that has ended.
 func (r *Registry[S]) Remove(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.live, id)
 }
 
-// Find returns the live session of an ID; the zero value if there is none.
+// Find returns the live session with an ID, or the zero value.
 func (r *Registry[S]) Find(id string) S {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,15 +129,15 @@ func (r *Registry[S]) All() []S {
 	return all
 }
 
-// Close lets no further session or login check begin.
+// Close prevents further sessions and login checks from starting.
 func (r *Registry[S]) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
 }
 
-// Counts are how many sessions live and are being created, whether a scheduled login
-// check is under way, and how many creates wait for it.
+// Counts holds the number of sessions that live and are being created. Renewing reports
+// whether a scheduled login check is under way; Waiting is how many creates wait for it.
 type Counts struct {
 	Live, Creating int
 	Renewing       bool

@@ -1,7 +1,7 @@
-// Package request has what a create asks for ([Create]), what it leaves open to users'
-// settings ([Resolver]), and its encoding in the session's record. A resume reads it back
-// from there, also where an earlier version wrote it: examples are in
-// testdata/asked.
+// Package request holds the options of a create ([Create]). [Resolver] fills in what they
+// leave open from users' settings. The session's record stores the encoded options. A
+// resume reads them from that record, also if an earlier version of Stasis wrote it.
+// testdata/asked has examples.
 package request
 
 import (
@@ -13,18 +13,17 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// OnLive says what a create does when another live session came from the same
-// environment.
+// OnLive says what a create does if another live session came from the same environment.
 type OnLive string
 
 const (
-	OnLiveFork  OnLive = "fork"  // an own copy (the default)
+	OnLiveFork  OnLive = "fork"  // its own copy of the environment (the default)
 	OnLiveShare OnLive = "share" // that live session itself
-	OnLiveWait  OnLive = "wait"  // wait up to Wait for it to end
+	OnLiveWait  OnLive = "wait"  // wait up to Create.Wait for it to end
 	OnLiveFail  OnLive = "fail"  // environment_in_use
 )
 
-// Create asks for a session. Zero values mean the documented defaults, which
+// Create holds the options of a session. Zero values mean the documented defaults, which
 // package api fills in.
 type Create struct {
 	SessionID string // chosen by the caller; "" for a UUIDv7
@@ -32,9 +31,9 @@ type Create struct {
 	AgentName string
 	Goal      string
 	StartURL  string
-	Engine    string // browser.EngineChrome or EngineShell; "": the user's own, else the daemon's
+	Engine    string // browser.EngineChrome or EngineShell; "": the user's setting, else the daemon's
 
-	// At most the first of these that is set is looked at, in this order.
+	// The first of these that is set, in this order, is restored.
 	FromSession     string // a session ID
 	FromEnvironment string // a session ID or a snapshot ID
 	FromDefaultOf   string // a user ID
@@ -47,39 +46,38 @@ type Create struct {
 	AutoSave     *autosave.Settings // nil: no automatic checkpoints
 	Restart      bool               // restart: on_crash
 	OnLive       OnLive
-	Resume       bool          // SessionID may have ended: it lives again
-	Options      bool          // with Resume: others than those of a resume are given
-	Idle         time.Duration // no client and no call for this long ends it
+	Resume       bool          // SessionID may name an ended session, which is then resumed
+	Options      bool          // with Resume: the request has options besides those of a resume
+	Idle         time.Duration // the session ends after this time without a client or a call
 	Lifetime     time.Duration
-	WebhookURL   string        // told of what becomes of the session; "": nobody
+	WebhookURL   string        // receives the session's events; "": none
 	DiscardOnEnd bool          // on_timeout: discard
-	Wait         time.Duration // for a free place or, with OnLiveWait, for the environment
+	Wait         time.Duration // how long to wait for a free slot or, with OnLiveWait, for the environment
 	Labels       map[string]string
-	Record       []string        // of session.Recordable: what is recorded besides what always is
-	Overrides    state.Overrides // the saved ones apply where these name none
+	Record       []string        // names of session.Recordable to record in addition
+	Overrides    state.Overrides // they override the saved ones field by field
 	Passkeys     *bool           // nil: as the environment had it
-	Origins      state.Selection // whose state is brought back
-	// Extensions are the IDs of those that the session is to have besides the
-	// restored ones.
+	Origins      state.Selection // the origins whose state is restored
+	// Extensions are the IDs of extensions to add to the restored ones.
 	Extensions []string
-	// RequestHash identifies the body, for a repeated session_id.
+	// RequestHash is the hash of the body. It identifies a repeated session_id.
 	RequestHash string
 }
 
-// Restore is what a create asks of the environment that its session starts with. named
-// are the extensions of [Create.Extensions].
+// Restore returns what a create needs of the environment that its session starts with.
+// named are the extensions of [Create.Extensions].
 func (r Create) Restore(named []profiles.Extension) restore.Request {
 	return restore.Request{Engine: r.Engine, AllowMemory: r.AllowMemory, RestoreTabs: r.RestoreTabs,
 		Overrides: r.Overrides, Passkeys: r.Passkeys, Origins: r.Origins, Extensions: named}
 }
 
-// Named is what a create names to start from.
+// Named returns which environment a create names.
 func (r Create) Named() restore.Named {
 	return restore.Named{FromSession: r.FromSession, FromEnvironment: r.FromEnvironment, FromDefaultOf: r.FromDefaultOf,
 		SessionID: r.SessionID, UserID: r.UserID, FreshIfNone: r.FreshIfNone}
 }
 
-// OnLiveOrDefault is OnLive with the default filled in.
+// OnLiveOrDefault returns OnLive, or its default.
 func (r Create) OnLiveOrDefault() OnLive {
 	switch {
 	case r.OnLive != "":

@@ -10,13 +10,13 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// askedVersion is the version of [asked] that is written.
-const askedVersion = 1
+// storedVersion is the version of [storedCreate] that Encode writes.
+const storedVersion = 1
 
-// asked is a [Create] as a session's record keeps it, sealed, for a resume: JSON of
-// which the version says how it is read. Records without a version have the names of
-// goNames. Durations are in nanoseconds.
-type asked struct {
+// storedCreate is a [Create] as a session's record stores it, sealed, for a resume. It is
+// JSON with a version. Records without a version use the field names in goNames.
+// Durations are in nanoseconds.
+type storedCreate struct {
 	Version int `json:"version"`
 
 	SessionID       string            `json:"session_id,omitempty"`
@@ -33,7 +33,7 @@ type asked struct {
 	RestoreTabs     bool              `json:"restore_tabs,omitempty"`
 	ReadOnly        bool              `json:"read_only,omitempty"`
 	Persist         bool              `json:"persist,omitempty"`
-	AutoSave        *askedAutoSave    `json:"auto_save,omitempty"`
+	AutoSave        *storedAutoSave   `json:"auto_save,omitempty"`
 	Restart         bool              `json:"restart,omitempty"`
 	OnLive          OnLive            `json:"on_live,omitempty"`
 	Resume          bool              `json:"resume,omitempty"`
@@ -52,8 +52,8 @@ type asked struct {
 	RequestHash     string            `json:"request_hash,omitempty"`
 }
 
-// askedAutoSave is an [autosave.Settings] as it is recorded.
-type askedAutoSave struct {
+// storedAutoSave is an [autosave.Settings] as a record stores it.
+type storedAutoSave struct {
 	Interval   time.Duration `json:"interval_ns"`
 	Navigation bool          `json:"navigation,omitempty"`
 	Login      bool          `json:"login,omitempty"`
@@ -61,8 +61,8 @@ type askedAutoSave struct {
 	Keep       int           `json:"keep"`
 }
 
-// goNames are the names of version 1 by those that records without a version have:
-// the names of Go's fields, of a create and of its auto_save.
+// goNames maps the field names of records without a version to those of version 1. The
+// old names are those of Go's fields, of a create and of its auto_save.
 var goNames = map[string]string{
 	"SessionID": "session_id", "UserID": "user_id", "AgentName": "agent_name", "Goal": "goal", "StartURL": "start_url", "Engine": "engine",
 	"FromSession": "from_session", "FromEnvironment": "from_environment", "FromDefaultOf": "from_default_of",
@@ -73,23 +73,23 @@ var goNames = map[string]string{
 	"Overrides": "overrides", "Passkeys": "passkeys", "Origins": "origins", "Extensions": "extensions", "RequestHash": "request_hash",
 }
 
-// Encode writes a create as a record keeps it, in the newest version.
+// Encode encodes a create for a record, in the newest version.
 func Encode(r Create) []byte {
-	return profiles.JSON(asked{Version: askedVersion,
+	return profiles.JSON(storedCreate{Version: storedVersion,
 		SessionID: r.SessionID, UserID: r.UserID, AgentName: r.AgentName, Goal: r.Goal, StartURL: r.StartURL, Engine: r.Engine,
 		FromSession: r.FromSession, FromEnvironment: r.FromEnvironment, FromDefaultOf: r.FromDefaultOf,
 		AllowMemory: r.AllowMemory, FreshIfNone: r.FreshIfNone, RestoreTabs: r.RestoreTabs, ReadOnly: r.ReadOnly, Persist: r.Persist,
-		AutoSave: (*askedAutoSave)(r.AutoSave), Restart: r.Restart, OnLive: r.OnLive, Resume: r.Resume, Options: r.Options,
+		AutoSave: (*storedAutoSave)(r.AutoSave), Restart: r.Restart, OnLive: r.OnLive, Resume: r.Resume, Options: r.Options,
 		Idle: r.Idle, Lifetime: r.Lifetime, WebhookURL: r.WebhookURL, DiscardOnEnd: r.DiscardOnEnd, Wait: r.Wait,
 		Labels: r.Labels, Record: r.Record, Overrides: r.Overrides, Passkeys: r.Passkeys, Origins: r.Origins,
 		Extensions: r.Extensions, RequestHash: r.RequestHash})
 }
 
-// Decode reads what any version of Stasis up to this one has recorded; a newer
-// one is unsupported, and what is no create store_failed.
+// Decode decodes what Encode of this or an earlier version wrote. A newer version is
+// unsupported; anything else is store_failed.
 func Decode(raw []byte) (Create, error) {
 	const op = "session.asked"
-	var a asked
+	var a storedCreate
 	var version struct {
 		Version *int `json:"version"`
 	}
@@ -100,14 +100,14 @@ func Decode(raw []byte) (Create, error) {
 		if raw, err = renamed(raw); err == nil {
 			err = json.Unmarshal(raw, &a)
 		}
-	case *version.Version != askedVersion:
-		return Create{}, fault.New(fault.Unsupported, op, "it was recorded in version %d and this Stasis reads version %d: use the Stasis that recorded it, or a newer one",
-			*version.Version, askedVersion)
+	case *version.Version != storedVersion:
+		return Create{}, fault.New(fault.Unsupported, op, "the recorded options have version %d, and this Stasis reads version %d; use the Stasis that wrote them, or a newer one",
+			*version.Version, storedVersion)
 	default:
 		err = json.Unmarshal(raw, &a)
 	}
 	if err != nil {
-		return Create{}, fault.Wrap(err, fault.StoreFailed, op, "it is no JSON of a create")
+		return Create{}, fault.Wrap(err, fault.StoreFailed, op, "the recorded options are not valid JSON of a create")
 	}
 	return Create{
 		SessionID: a.SessionID, UserID: a.UserID, AgentName: a.AgentName, Goal: a.Goal, StartURL: a.StartURL, Engine: a.Engine,
@@ -119,7 +119,7 @@ func Decode(raw []byte) (Create, error) {
 		Extensions: a.Extensions, RequestHash: a.RequestHash}, nil
 }
 
-// renamed gives an object the names of version 1, and what it has in auto_save too.
+// renamed returns an object with the names of version 1, also in its auto_save.
 func renamed(raw []byte) ([]byte, error) {
 	var was map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &was); err != nil || was == nil {

@@ -10,24 +10,25 @@ import (
 	"github.com/stasisd/stasis/session/settings"
 )
 
-// Users looks users' settings up; see [settings.Users].
+// Users looks up users' settings; see [settings.Users].
 type Users interface {
 	For(ctx context.Context, userID string) (settings.Settings, error)
 }
 
-// Engines reports which engines there are; see browsers.Launcher.
+// Engines reports which engines are installed; see browsers.Launcher.
 type Engines interface {
-	// Has returns an error where the engine is not there.
+	// Has returns an error if the engine is not installed.
 	Has(engine string) error
 }
 
-// UploadedExtensions are the records of uploaded extensions; see [profiles.ExtensionStore].
+// UploadedExtensions looks up the records of uploaded extensions; see
+// [profiles.ExtensionStore].
 type UploadedExtensions interface {
 	Extension(ctx context.Context, userID, id string) (profiles.Extension, error)
 }
 
-// Resolver finds what a create leaves open or only names. Its methods are safe for
-// concurrent use.
+// Resolver fills in what a create leaves open, and looks up what it names. Its methods
+// are safe for concurrent use.
 type Resolver struct {
 	engine     string
 	users      Users
@@ -35,14 +36,15 @@ type Resolver struct {
 	extensions UploadedExtensions
 }
 
-// NewResolver makes a Resolver. engine is the daemon's own; "": browser.EngineChrome.
+// NewResolver makes a Resolver. engine is the daemon's setting; "" means
+// browser.EngineChrome.
 func NewResolver(engine string, users Users, engines Engines, extensions UploadedExtensions) *Resolver {
 	return &Resolver{engine: engine, users: users, engines: engines, extensions: extensions}
 }
 
-// Engine decides in which engine a create runs: in the one that it names, else
-// the user's own, else the daemon's. Unsupported where that is not there, or has
-// no use for what the create asks for.
+// Engine returns the engine of a create: the one it names, else the user's, else the
+// daemon's. The error is unsupported if that engine is not installed, or cannot do what
+// the create requests.
 func (v *Resolver) Engine(ctx context.Context, r Create, userID string) (string, error) {
 	engine := r.Engine
 	if engine == "" {
@@ -60,14 +62,14 @@ func (v *Resolver) Engine(ctx context.Context, r Create, userID string) (string,
 	}
 	if engine == browser.EngineShell && len(r.Extensions) > 0 {
 		return "", fault.New(fault.Unsupported, "session.create",
-			"extensions: the shell engine has none; leave them out, or ask for engine chrome")
+			"extensions: the shell engine does not support extensions; leave them out, or use engine chrome")
 	}
 	return engine, v.engines.Has(engine)
 }
 
-// Extensions looks up those that a create names by ID: the session's user's own,
-// else the caller's. A third user's are not looked at, whoever asks: anybody can
-// give an extension the ID of another.
+// Extensions looks up the extensions that a create names by ID: first those of the
+// session's user, then those of the caller's user. It never looks at other users'
+// extensions, because anyone can give an extension the ID of another.
 func (v *Resolver) Extensions(ctx context.Context, c access.Caller, userID string, ids []string) ([]profiles.Extension, error) {
 	var named []profiles.Extension
 	for _, id := range ids {

@@ -8,24 +8,25 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// usualIdle and usualLifetime are the limits of sessions of which it is not
-// recorded what they were created with.
+// usualIdle and usualLifetime are the limits of sessions whose record does not say what
+// they were created with.
 const (
 	usualIdle     = 15 * time.Minute
 	usualLifetime = 6 * time.Hour
 )
 
-// Keys seals what a record keeps of a create, and opens it; see [snapshot.Vault].
+// Keys seals and unseals the options in a record; see [snapshot.Vault].
 type Keys interface {
 	Seal(plain []byte) ([]byte, error)
 	Unseal(sealed []byte) ([]byte, error)
 }
 
-// Seal seals what a session was made with, as its record keeps it.
+// Seal encodes and seals the options of a create for the session's record.
 func Seal(keys Keys, r Create) ([]byte, error) { return keys.Seal(Encode(r)) }
 
-// Recorded is what an ended session was made with, to be made again from its own
-// snapshot. One of an older Stasis, or an imported one, has the usual limits.
+// Recorded returns the options with which an ended session was created, changed to start
+// from the session's own snapshot. A session of an older Stasis, or an imported one, has
+// the usual limits.
 func Recorded(keys Keys, rec profiles.Session) (Create, error) {
 	r := Create{AgentName: rec.AgentName, Goal: rec.Goal, AllowMemory: true, RestoreTabs: true,
 		Idle: usualIdle, Lifetime: usualLifetime, Labels: rec.Labels, DiscardOnEnd: rec.Discard}
@@ -35,9 +36,9 @@ func Recorded(keys Keys, rec profiles.Session) (Create, error) {
 			r, err = Decode(raw)
 		}
 		if err != nil {
-			// Without its proxy it would go out in the open.
+			// Without the recorded proxy, the session would use the host's own network.
 			return r, fault.Wrap(err, fault.CodeOf(err), "session.resume",
-				"what the session was created with cannot be read; create one with restore_from_session_id instead: "+fault.MessageOf(err))
+				"cannot read the options that the session was created with; create a session with restore_from_session_id instead: "+fault.MessageOf(err))
 		}
 	}
 	r.SessionID, r.UserID, r.Engine, r.RequestHash = rec.ID, rec.UserID, rec.Engine, rec.RequestHash
@@ -45,12 +46,13 @@ func Recorded(keys Keys, rec profiles.Session) (Create, error) {
 	return r, nil
 }
 
-// Same refuses a create that resumes a session and asks for something else than that
-// was made with: who names a proxy must not go out by another way.
+// Same returns an error if a create that resumes a session has other options than the
+// session was created with. A caller that names a proxy must not use another network
+// path.
 func Same(keys Keys, rec profiles.Session, r Create) error {
 	const op = "session.resume"
 	if r.UserID != "" && r.UserID != rec.UserID {
-		return fault.New(fault.UserMismatch, op, "user_id is not the user of the session to resume")
+		return fault.New(fault.UserMismatch, op, "user_id: the session to resume belongs to another user")
 	}
 	if !r.Options {
 		return nil
@@ -63,13 +65,13 @@ func Same(keys Keys, rec profiles.Session, r Create) error {
 		r.Engine = was.Engine
 	}
 	if !reflect.DeepEqual(bare(r), bare(was)) {
-		return fault.New(fault.InvalidField, op, "resume: the session goes on with what it was created with; leave the other options out, or give the same")
+		return fault.New(fault.InvalidField, op, "resume: a resumed session keeps the options it was created with; leave other options out, or repeat the same")
 	}
 	return nil
 }
 
-// bare is a create without what says where it starts and who asks, as it
-// is after it was recorded.
+// bare returns a create without what names its source and its caller, as it is after
+// encoding and decoding.
 func bare(r Create) Create {
 	r.SessionID, r.UserID, r.RequestHash, r.StartURL, r.Wait = "", "", "", "", 0
 	r.FromSession, r.FromEnvironment, r.FromDefaultOf = "", "", ""

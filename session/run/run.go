@@ -1,6 +1,6 @@
-// Package run records what happens in the runs of a session as events of the journal
-// (package events). A run is one lifetime of the session's Chrome. Its events are what
-// pages do, which clients connect, and what is saved.
+// Package run records the runs of a session as events of the journal (package events). A
+// run is one lifetime of the session's Chrome. Its events are what pages do, which
+// clients connect, and what is saved.
 package run
 
 import (
@@ -25,31 +25,31 @@ type Journal interface {
 type Chrome interface {
 	Engine() string
 	Version() string
-	Listen(tell func(browser.Happening), all bool) (stop func())
+	Listen(notify func(browser.Happening), all bool) (stop func())
 }
 
-// Runs are those of one session; the last may be going on. One goroutine at a time calls
-// its methods, the session's while that runs; Moved may be called by any. They do not wait
-// unless their comment says so.
+// Runs holds the runs of one session. The last one may still be running. One goroutine at
+// a time calls its methods, except Moved: the session's goroutine, while that runs. Moved
+// is safe for concurrent use. The methods do not wait unless their comment says so.
 type Runs struct {
-	sessionID string
-	journal   Journal
-	writer    *events.Writer // of the run that is going on, or was last
-	over      bool           // the end of that run is told, or about to be
-	deaf      func()         // ends the hearing of what happens in Chrome
-	moved     chan struct{}
+	sessionID     string
+	journal       Journal
+	writer        *events.Writer // of the last run
+	ended         bool           // the end of that run is recorded, or about to be
+	stopListening func()         // stops listening to Chrome's events
+	navigated     chan struct{}
 }
 
-// New makes the Runs of a session that has none yet. Begin must be called first.
+// New makes the Runs of a session without runs. Begin must be called first.
 func New(sessionID string, journal Journal) *Runs {
-	return &Runs{sessionID: sessionID, journal: journal, moved: make(chan struct{}, 1)}
+	return &Runs{sessionID: sessionID, journal: journal, navigated: make(chan struct{}, 1)}
 }
 
-// Begin begins a run with a Chrome, and records how that started: restored, as report
-// says, or empty if report is nil. With console all that pages log is recorded, not only
+// Begin begins a run with a Chrome. It records the start: restored, as report says, or
+// empty if report is nil. With console, everything that pages log is recorded, not only
 // errors.
 func (r *Runs) Begin(chrome Chrome, report *restore.Report, console bool) {
-	r.writer, r.over = r.journal.Begin(r.sessionID), false
+	r.writer, r.ended = r.journal.Begin(r.sessionID), false
 	if report != nil {
 		r.writer.Record(events.Restored, events.Fields{"snapshot_id": report.SnapshotID, "source": string(report.Source.Type), "source_id": report.Source.ID,
 			"mode": report.Mode, "path": report.Path, "duration_ms": report.DurationMS, "warnings": len(report.Warnings)})
@@ -57,7 +57,7 @@ func (r *Runs) Begin(chrome Chrome, report *restore.Report, console bool) {
 		r.writer.Record(events.Started, events.Fields{"engine": chrome.Engine(), "chrome": chrome.Version()})
 	}
 	writer := r.writer
-	r.deaf = chrome.Listen(func(h browser.Happening) {
+	r.stopListening = chrome.Listen(func(h browser.Happening) {
 		if h.Lost > 0 {
 			writer.Lost(h.Kind, h.Lost)
 			return
@@ -65,23 +65,24 @@ func (r *Runs) Begin(chrome Chrome, report *restore.Report, console bool) {
 		writer.Observe(h.Kind, h.Data)
 		if h.Kind == browser.HappenedNavigation {
 			select {
-			case r.moved <- struct{}{}:
-			default: // a picture is to be taken anyway
+			case r.navigated <- struct{}{}:
+			default: // a screenshot is already due
 			}
 		}
 	}, console)
 }
 
-// Moved has a value after a navigation.
-func (r *Runs) Moved() <-chan struct{} { return r.moved }
+// Moved returns a channel that has a value after a navigation.
+func (r *Runs) Moved() <-chan struct{} { return r.navigated }
 
-// Writer is that of the last run. Others may use it at any time.
+// Writer returns the writer of the last run. It is safe to use from other goroutines at
+// any time.
 func (r *Runs) Writer() *events.Writer { return r.writer }
 
 // Record records an event in the last run.
 func (r *Runs) Record(event string, data events.Fields) { r.writer.Record(event, data) }
 
-// RecordSaved records a snapshot, and what became of the default.
+// RecordSaved records a snapshot, and whether the default moved.
 func (r *Runs) RecordSaved(s library.SnapshotInfo, d *save.DefaultOutcome) {
 	r.writer.Record(events.Saved, events.Fields{"snapshot_id": s.ID, "mode": s.Mode, "rescue": s.Rescue, "size_bytes": s.SizeBytes, "default_moved": d != nil && d.Moved})
 }
@@ -91,36 +92,36 @@ func (r *Runs) RecordSaveFailed(err error) {
 	r.writer.Record(events.SaveFailed, events.Fields{"code": string(fault.CodeOf(err)), "message": fault.MessageOf(err)})
 }
 
-// RecordConnected records that a client connected, and how many there are now. It returns
-// a function that records that the client left and how many are left, unless the run has
-// ended meanwhile.
+// RecordConnected records that a client connected; clients is how many there are now. The
+// returned function records that the client has disconnected and how many are left,
+// unless the run has ended meanwhile.
 func (r *Runs) RecordConnected(clients int) (left func(clients int)) {
 	writer := r.writer
 	writer.Record(events.Connected, events.Fields{"clients": clients})
 	return func(clients int) {
-		if r.writer == writer && !r.over {
+		if r.writer == writer && !r.ended {
 			writer.Record(events.Disconnected, events.Fields{"clients": clients})
 		}
 	}
 }
 
 // End ends the run with two tasks of a queue, after all its events are recorded. clients
-// returns how many clients there are then; the session's goroutine calls it.
+// returns how many clients are connected then; the session's goroutine calls it.
 func (r *Runs) End(tasks *queue.Queue, clients func() int, status profiles.RunStatus, cause string) {
-	deaf, writer := r.deaf, r.writer
-	tasks.Do(func(context.Context) error { deaf(); return nil }, func(error) {
+	stopListening, writer := r.stopListening, r.writer
+	tasks.Do(func(context.Context) error { stopListening(); return nil }, func(error) {
 		there := clients()
-		for gone := range there { // clients learn that it is over, and are not waited for
+		for gone := range there { // clients are notified of the end; the run does not wait for them to disconnect
 			writer.Record(events.Disconnected, events.Fields{"clients": there - 1 - gone})
 		}
-		r.over = true
+		r.ended = true
 	})
 	tasks.Do(func(ctx context.Context) error { writer.End(ctx, status, cause); return nil }, nil)
 }
 
-// Deafen stops listening to Chrome, and waits for an event that is being recorded.
-func (r *Runs) Deafen() { r.deaf() }
+// Deafen stops listening to Chrome. It waits for an event that is being recorded.
+func (r *Runs) Deafen() { r.stopListening() }
 
-// Leave leaves the run open, for the next start to end. It waits until what was
-// recorded is written, or ctx ends.
+// Leave leaves the run open, so that the next start of the daemon ends it. It waits until
+// the recorded events are written, or ctx ends.
 func (r *Runs) Leave(ctx context.Context) { r.writer.Leave(ctx) }

@@ -18,7 +18,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// everyOption is a create with every field set.
+// everyOption returns a create with every field set.
 func everyOption() Create {
 	yes := true
 	return Create{
@@ -42,11 +42,11 @@ func everyOption() Create {
 	}
 }
 
-// sameCreate compares what is recorded of a create.
+// sameCreate compares the recorded fields of creates.
 var sameCreate = cmpopts.IgnoreUnexported(Create{})
 
-// goldenAsked is what a version of Stasis has recorded.
-func goldenAsked(t *testing.T, name string) []byte {
+// readGolden returns what a version of Stasis has recorded.
+func readGolden(t *testing.T, name string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/asked/" + name)
 	if err != nil {
@@ -55,7 +55,7 @@ func goldenAsked(t *testing.T, name string) []byte {
 	return raw
 }
 
-// resumedWith is a create as a resume makes it anew: from the session itself.
+// resumedWith returns a create as a resume changes it: it starts from the session itself.
 func resumedWith(r Create) Create {
 	r.FromSession, r.FromEnvironment, r.FromDefaultOf, r.StartURL = r.SessionID, "", "", ""
 	return r
@@ -70,8 +70,8 @@ func TestEveryOptionIsSet(t *testing.T) {
 	}
 }
 
-// madeOf is what a session was made with whose record has this, sealed.
-func madeOf(t *testing.T, asked []byte) (Create, error) {
+// recordedFrom returns Recorded for a session whose record has these sealed options.
+func recordedFrom(t *testing.T, asked []byte) (Create, error) {
 	t.Helper()
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -85,22 +85,22 @@ func madeOf(t *testing.T, asked []byte) (Create, error) {
 	return Recorded(vault, profiles.Session{ID: "s-1", UserID: "alice", Engine: "shell", RequestHash: "hash", Asked: sealed})
 }
 
-// What was recorded before there were versions, by the names of Go's fields, is read.
-func TestAskedByGoNames(t *testing.T) {
-	got, err := madeOf(t, goldenAsked(t, "go-names.json"))
+// Records from before versions, with the names of Go's fields, can be read.
+func TestDecodeGoNames(t *testing.T) {
+	got, err := recordedFrom(t, readGolden(t, "go-names.json"))
 	if diff := cmp.Diff(resumedWith(everyOption()), got, sameCreate); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	// An empty create had null for what it did not name.
+	// An empty create had null for options without a value.
 	none, err := Decode([]byte(`{"SessionID":"","AutoSave":null,"Labels":null,"Passkeys":null,"Origins":{},"Idle":0}`))
 	if diff := cmp.Diff(Create{}, none, sameCreate); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 
-// Version 1 is what is written, and is read for good.
-func TestAskedVersion1(t *testing.T) {
-	golden := goldenAsked(t, "v1.json")
+// Version 1 is written, and stays readable.
+func TestDecodeVersion1(t *testing.T) {
+	golden := readGolden(t, "v1.json")
 	var want, got any
 	if err := json.Unmarshal(golden, &want); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestAskedVersion1(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("written (-golden +now):\n%s", diff)
 	}
-	read, err := madeOf(t, golden)
+	read, err := recordedFrom(t, golden)
 	if diff := cmp.Diff(resumedWith(everyOption()), read, sameCreate); err != nil || diff != "" {
 		t.Errorf("read: %v (-want +got):\n%s", err, diff)
 	}

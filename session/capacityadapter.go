@@ -11,55 +11,55 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// forCapacity is what the keeper of ready Chromes asks of a Service.
-type forCapacity struct{ svc *Service }
+// capacityAdapter is what package capacity needs of a Service.
+type capacityAdapter struct{ svc *Service }
 
 // StartSpare starts an empty Chrome to be kept ready.
-func (f forCapacity) StartSpare(ctx context.Context, engine string) (*restore.Spare, error) {
+func (f capacityAdapter) StartSpare(ctx context.Context, engine string) (*restore.Spare, error) {
 	return f.svc.restorer.StartSpare(ctx, engine)
 }
 
-// StartStandby starts a Chrome that holds a snapshot.
-func (f forCapacity) StartStandby(ctx context.Context, snap profiles.Snapshot, engine string) (*restore.Standby, error) {
+// StartStandby starts a Chrome that holds a snapshot's environment.
+func (f capacityAdapter) StartStandby(ctx context.Context, snap profiles.Snapshot, engine string) (*restore.Standby, error) {
 	return f.svc.restorer.StartStandby(ctx, snap, engine)
 }
 
-// StandbySettings returns what a user's settings say of standbys.
-func (f forCapacity) StandbySettings(ctx context.Context, userID string) (capacity.StandbySettings, error) {
+// StandbySettings returns a user's settings of standbys.
+func (f capacityAdapter) StandbySettings(ctx context.Context, userID string) (capacity.StandbySettings, error) {
 	set, err := f.svc.users.For(ctx, userID)
 	if err != nil || set.Standby == nil {
 		return capacity.StandbySettings{}, err
 	}
 	engine, err := f.svc.resolver.Engine(ctx, request.Create{}, userID)
 	if err != nil {
-		engine = "" // a create reports that the engine is not there
+		engine = "" // a create reports that the engine is missing
 	}
 	return capacity.StandbySettings{Set: true, Count: int(*set.Standby), Engine: engine}, nil
 }
 
 // Creating reports whether a create is under way.
-func (f forCapacity) Creating() bool {
+func (f capacityAdapter) Creating() bool {
 	return f.svc.sessions.Counts().Creating > 0
 }
 
 // MemoryAllows reports whether memory allows one more Chrome.
-func (f forCapacity) MemoryAllows() bool { return f.svc.deps.Room() }
+func (f capacityAdapter) MemoryAllows() bool { return f.svc.deps.Room() }
 
-// forArchives is what restores ask of saves and rescues, which are made after them.
-type forArchives struct{ svc *Service }
+// archivesAdapter gives package archives the saver and the rescues, which are created
+// after it.
+type archivesAdapter struct{ svc *Service }
 
-// Filter takes out of a user data directory what a selection leaves out.
-func (f forArchives) Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error) {
+// Filter removes what a selection excludes from a user data directory.
+func (f archivesAdapter) Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error) {
 	return f.svc.saver.Filter(ctx, userDataDir, selection)
 }
 
-// AwaitRescue waits until what a session left when its daemon died is saved.
-func (f forArchives) AwaitRescue(ctx context.Context, sessionID string) error {
+// AwaitRescue waits until a session's data is saved after its daemon has died.
+func (f archivesAdapter) AwaitRescue(ctx context.Context, sessionID string) error {
 	return f.svc.rescues.Await(ctx, sessionID)
 }
 
-// countRestore notes a restore of a default that a standby could serve, or could
-// have served.
+// countRestore counts a restore of a default that a standby served or could have served.
 func (s *Service) countRestore(r request.Create, o restore.Environment, report *restore.Report) {
 	plain := r.RestoreTabs && r.Origins.All() && len(r.Overrides.Names()) == 0 && len(r.Extensions) == 0 && r.Passkeys == nil
 	if report != nil && o.Source.Type == restore.SourceUserDefault && report.Path != restore.PathParked && plain {
@@ -67,8 +67,7 @@ func (s *Service) countRestore(r request.Create, o restore.Environment, report *
 	}
 }
 
-// recallStandbys finds the users whose settings ask for standbys, when the daemon
-// starts.
+// recallStandbys finds the users whose settings request standbys when the daemon starts.
 func (s *Service) recallStandbys(ctx context.Context) error {
 	if s.cfg.Standby.Size == 0 {
 		return nil
@@ -77,7 +76,7 @@ func (s *Service) recallStandbys(ctx context.Context) error {
 	for _, u := range users {
 		set, err := settings.Of(u)
 		if err != nil {
-			s.deps.Log.Warn("a user's settings cannot be read", "error", err)
+			s.deps.Log.Warn("cannot read a user's settings; the user gets no standby", "error", err)
 			continue
 		}
 		if settings.Given(set.Standby) > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/stasisd/stasis/session/library"
 )
 
-// What is sent or read for long ends when its key is deleted, and changes nothing.
+// A long upload or download ends when its key is deleted, and changes nothing.
 func TestDeletedKeyEndsUploadsAndDownloads(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
@@ -48,7 +48,7 @@ func TestDeletedKeyEndsUploadsAndDownloads(t *testing.T) {
 			outcome <- upload(body)
 			_ = body.Close()
 		}()
-		if _, err := io.WriteString(to, " "); err != nil { // it is being read
+		if _, err := io.WriteString(to, " "); err != nil { // the body is being read
 			t.Fatal(err)
 		}
 	}
@@ -57,7 +57,7 @@ func TestDeletedKeyEndsUploadsAndDownloads(t *testing.T) {
 	}
 	for _, to := range bodies {
 		go func() {
-			_, _ = io.WriteString(to, storageStateFile) // nobody may read it any more
+			_, _ = io.WriteString(to, storageStateFile) // the body may no longer be read
 			_ = to.Close()
 		}()
 	}
@@ -67,7 +67,7 @@ func TestDeletedKeyEndsUploadsAndDownloads(t *testing.T) {
 		}
 	}
 	if _, err := io.ReadAll(archive); !fault.Is(err, fault.Unauthorized) {
-		t.Errorf("an archive, read with a deleted key: %v", err)
+		t.Errorf("an archive that is being read, key deleted: %v", err)
 	}
 	if err := archive.Close(); err != nil {
 		t.Error(err)
@@ -75,9 +75,9 @@ func TestDeletedKeyEndsUploadsAndDownloads(t *testing.T) {
 	_, err = r.library.Default(ctx, admin, "alice")
 	wantCode(t, err, fault.DefaultNotFound)
 	if _, err := r.library.Archive(ctx, c, made.Snapshot.ID); !fault.Is(err, fault.Unauthorized) {
-		t.Errorf("an archive by a deleted key: %v", err)
+		t.Errorf("an archive requested with a deleted key: %v", err)
 	}
 	if err := r.library.DeleteSnapshot(ctx, alice, made.Snapshot.ID); err != nil {
-		t.Errorf("the snapshot is held still: %v", err)
+		t.Errorf("the snapshot is still held: %v", err)
 	}
 }

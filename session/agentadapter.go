@@ -8,16 +8,16 @@ import (
 	"github.com/stasisd/stasis/session/queue"
 )
 
-// driven is a live session for those who carry messages to its agent.
-type driven struct{ l *live }
+// agentAdapter gives package agent a live session.
+type agentAdapter struct{ l *liveSession }
 
-var _ agent.Live = driven{}
+var _ agent.Live = agentAdapter{}
 
 // AwaitRestart waits while the session's Chrome is started again.
-func (d driven) AwaitRestart(ctx context.Context) { d.l.awaitRestart(ctx) }
+func (d agentAdapter) AwaitRestart(ctx context.Context) { d.l.awaitRestart(ctx) }
 
-// State is the session's state now.
-func (d driven) State(ctx context.Context) (now agent.State, err error) {
+// State returns the session's current state.
+func (d agentAdapter) State(ctx context.Context) (now agent.State, err error) {
 	err = d.l.ask(ctx, func() error {
 		now = d.l.agentState()
 		return nil
@@ -25,8 +25,8 @@ func (d driven) State(ctx context.Context) (now agent.State, err error) {
 	return now, err
 }
 
-// Update makes an update after those that wait.
-func (d driven) Update(ctx context.Context, u agent.Update) error {
+// Update runs an update after those that wait.
+func (d agentAdapter) Update(ctx context.Context, u agent.Update) error {
 	l := d.l
 	defer l.svc.deps.Journal.Flush(ctx, l.id)
 	return l.askAndWait(ctx, func(reply func(error)) {
@@ -34,7 +34,7 @@ func (d driven) Update(ctx context.Context, u agent.Update) error {
 			effect  agent.Effect
 			written bool
 		)
-		l.records.Add(queue.Task{
+		l.recordQueue.Add(queue.Task{
 			Begin: func() (func(context.Context) error, error) {
 				if write, err := u.Begin(l.agentState()); err != nil || !write {
 					return nil, err
@@ -55,18 +55,18 @@ func (d driven) Update(ctx context.Context, u agent.Update) error {
 	})
 }
 
-// Apply applies an effect that was written out of the session's order.
-func (d driven) Apply(ctx context.Context, e agent.Effect) {
+// Apply applies an effect that was written outside the session's order.
+func (d agentAdapter) Apply(ctx context.Context, e agent.Effect) {
 	l := d.l
-	// A session that has ended again has no run for the event, and the write is kept.
+	// A session that has ended again has no run for the event. The write is kept.
 	_ = l.ask(context.WithoutCancel(ctx), func() error {
 		l.apply(e)
 		var now profiles.Session
-		l.records.Do(func(ctx context.Context) (err error) {
+		l.recordQueue.Do(func(ctx context.Context) (err error) {
 			now, err = l.svc.deps.Catalogue.Session(ctx, l.id)
 			return err
 		}, func(err error) {
-			if err == nil { // others may have been quicker
+			if err == nil { // other updates may have come first
 				l.rec.Execution = now.Execution
 			}
 		})
@@ -75,15 +75,18 @@ func (d driven) Apply(ctx context.Context, e agent.Effect) {
 	l.svc.deps.Journal.Flush(ctx, l.id)
 }
 
-func (l *live) agentState() agent.State {
+func (l *liveSession) agentState() agent.State {
 	return agent.State{Unusable: l.usable(), HasAgent: l.hasAgent(), Followed: l.svc.deps.Journal.Followed(l.id), Execution: l.rec.Execution}
 }
 
-// hasAgent reports whether somebody follows the session, or it has a webhook.
-func (l *live) hasAgent() bool { return l.rec.WebhookURL != "" || l.svc.deps.Journal.Followed(l.id) }
+// hasAgent reports whether a client follows the session's events, or the session has a
+// webhook.
+func (l *liveSession) hasAgent() bool {
+	return l.rec.WebhookURL != "" || l.svc.deps.Journal.Followed(l.id)
+}
 
-// apply takes over how the task stands, and records the event.
-func (l *live) apply(e agent.Effect) {
+// apply records the task's new state and the event.
+func (l *liveSession) apply(e agent.Effect) {
 	l.rec.Execution = e.Execution
 	l.runs.Record(e.Event, e.Data)
 	l.touch()

@@ -1,0 +1,28 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/session/registry"
+)
+
+// loginAdapter is what login checks need of a Service.
+type loginAdapter struct {
+	*registry.Registry[*liveSession]
+	svc *Service
+}
+
+// Work returns a context that ends with ctx or when the daemon stops. The daemon waits
+// until leave is called. If it already stops, the error is shutting_down.
+func (c loginAdapter) Work(ctx context.Context) (_ context.Context, leave func(), err error) {
+	if err := c.WhileOpen("session.check", func() { c.svc.work.Add(1) }); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(c.svc.ctx, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+		c.svc.work.Done()
+	}, nil
+}
