@@ -53,6 +53,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"snapshot/s3store/s3test", "snapshot/s3store"},                    // the S3 server that tests run
 	{"snapshot/*", "fault state snapshot"},
 	{"profiles", "fault state"},
+	{"profiles/sqldbtest", "profiles/sqldb"}, // an empty catalogue for tests
 	{"profiles/*", "fault state profiles"},
 
 	// A session knows no file of Chrome's: it asks browser, or an interface of its own.

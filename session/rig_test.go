@@ -24,6 +24,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/profiles/sqldbtest"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/answer"
@@ -104,15 +105,7 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(root) })
-	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: sqldb.Memory, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	db := sqldbtest.Open(t, time.Now)
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)

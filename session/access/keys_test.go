@@ -1,12 +1,11 @@
 package access
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/profiles/sqldbtest"
 )
 
 var admin = Caller{KeyID: "key-r", UserID: "default", AllUsers: true, Rights: []Right{RightUse, RightSecrets, RightAdmin}}
@@ -14,15 +13,7 @@ var admin = Caller{KeyID: "key-r", UserID: "default", AllUsers: true, Rights: []
 // newKeys returns the Keys of an empty database.
 func newKeys(t *testing.T) *Keys {
 	t.Helper()
-	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: filepath.Join(t.TempDir(), "stasis.db"), Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	db := sqldbtest.Open(t, time.Now)
 	return NewKeys(db.Keys, time.Now)
 }
 

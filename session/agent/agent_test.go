@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/profiles/sqldbtest"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/events"
 )
@@ -50,16 +50,7 @@ func (f fakeSessions) Report(context.Context, string, string, string, events.Fie
 // database returns an empty catalogue.
 func database(t *testing.T) *sqldb.DB {
 	t.Helper()
-	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: filepath.Join(t.TempDir(), "stasis.db"), Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return db
+	return sqldbtest.Open(t, time.Now)
 }
 
 // clock returns a clock that advances with each call.

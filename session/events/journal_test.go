@@ -18,7 +18,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/profiles/sqldbtest"
 	"github.com/stasisd/stasis/session/events"
 )
 
@@ -39,11 +39,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: sqldb.Memory, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
+	db := sqldbtest.Open(t, time.Now)
 	if err := db.Sessions.CreateSession(t.Context(), profiles.Session{ID: "s", UserID: "ada", CreatedAt: began}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/profiles/sqldbtest"
 	"github.com/stasisd/stasis/session/access"
 )
 
@@ -47,11 +47,7 @@ func (unsealed) Unseal(sealed []byte) ([]byte, error) { return sealed, nil }
 // newReader returns a Reader of a catalogue with one session, s.
 func newReader(t *testing.T) (*Reader, *Journal) {
 	t.Helper()
-	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: sqldb.Memory, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
+	db := sqldbtest.Open(t, time.Now)
 	if err := db.Sessions.CreateSession(t.Context(), profiles.Session{ID: "s", UserID: alice.UserID, CreatedAt: time.Now()}); err != nil {
 		t.Fatal(err)
 	}

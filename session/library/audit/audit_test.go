@@ -15,6 +15,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/profiles/sqldbtest"
 	"github.com/stasisd/stasis/session/library/audit"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/memstore"
@@ -41,9 +42,7 @@ func newRig(t *testing.T) *rig {
 	r.must(err)
 	r.keys = snapshot.NewKeys(r.identity, [32]byte{1})
 	r.vault = snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.now})
-	r.catalogue, err = sqldb.Open(t.Context(), sqldb.Options{Path: sqldb.Memory, Now: r.now})
-	r.must(err)
-	t.Cleanup(func() { r.must(r.catalogue.Close()) })
+	r.catalogue = sqldbtest.Open(t, r.now)
 	r.must(r.catalogue.Sessions.CreateSession(t.Context(), profiles.Session{ID: "s", UserID: "ada", Status: profiles.StatusReady, CreatedAt: r.at}))
 	return r
 }

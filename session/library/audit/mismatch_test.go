@@ -9,7 +9,7 @@ import (
 
 	"filippo.io/age"
 
-	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/profiles/sqldbtest"
 	"github.com/stasisd/stasis/session/library/audit"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/memstore"
@@ -28,12 +28,7 @@ func TestLogMismatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	emptied := func(r *rig) {
-		db, err := sqldb.Open(r.Context(), sqldb.Options{Path: sqldb.Memory, Now: r.now})
-		r.must(err)
-		r.must(r.catalogue.Close())
-		r.catalogue = db
-	}
+	emptied := func(r *rig) { r.catalogue = sqldbtest.Open(r, r.now) }
 	newStore := func(r *rig) { r.store = memstore.New(0, time.Now) }
 	for name, test := range map[string]struct {
 		change func(r *rig)
