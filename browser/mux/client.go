@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// handle takes one message of the client. The error is of the pipe; what is
-// wrong with the message is answered to the client.
+// handle processes one message of the client. It returns errors of the pipe only. An
+// invalid message is answered with a CDP error.
 func (c *client) handle(ctx context.Context, msg []byte) error {
 	c.m.Clients.asked.Add(1)
 	e, bad := parseRequest(msg)
@@ -23,7 +23,7 @@ func (c *client) handle(ctx context.Context, msg []byte) error {
 	}
 	method := string(e.method)
 	if method == "Browser.close" {
-		// The browser is the session's, not the client's: only the connection ends.
+		// The browser belongs to the session, so only the client's connection closes.
 		e.result = []byte("{}")
 		c.push(reply(e.id, e, string(e.session)))
 		c.end(CloseNormal, "closed by the client", nil, true)
@@ -43,8 +43,8 @@ func (c *client) handle(ctx context.Context, msg []byte) error {
 	return c.forward(ctx, e, s, params)
 }
 
-// forward sends a message on to Chrome; the answer goes to the client under
-// the client's own id.
+// forward sends a message on to Chrome. The answer goes to the client under the client's
+// own ID.
 func (c *client) forward(ctx context.Context, e envelope, s *session, params []byte) error {
 	id, asked := e.id, string(e.session)
 	params, created, bad := c.creation(string(e.method), params)
@@ -65,7 +65,7 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		return n, request(n, s.id, e.method, params), err
 	}
 	if c.guarded(s, p.method, params) {
-		// Hold the message until there is another page.
+		// Hold the message until another page exists.
 		c.m.openBlank(func(bad *cdpError) {
 			if bad != nil {
 				c.push(failure(id, e.session, bad))
@@ -92,8 +92,8 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 	return c.lane.send(ctx, msg)
 }
 
-// judge holds a client's command against the policy: the params to send, or
-// the error to answer with.
+// judge checks a client's command against the policy. It returns the parameters to send,
+// or the error to answer with.
 func (c *client) judge(s *session, method string, params []byte) ([]byte, *cdpError) {
 	m := c.m
 	m.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// targetEvent is what the mux reads of the events of CDP's Target domain.
+// targetEvent holds what the mux needs of an event of CDP's Target domain.
 type targetEvent struct {
 	SessionID  string     `json:"sessionId"`
 	TargetID   string     `json:"targetId"`
@@ -17,9 +17,9 @@ type targetEvent struct {
 
 var targetDomain = []byte("Target.")
 
-// routeEvent hands an event to the owner of the session that it arrived on.
-// Events of the Target domain move ownership on their way, and those about
-// targets that clients must not see end here.
+// routeEvent passes an event to the owner of the session that it arrived on. Events of
+// the Target domain also change who owns which session. Events about targets that clients
+// must not see are dropped.
 func (m *Mux) routeEvent(msg []byte, e envelope) {
 	var t targetEvent
 	ofTarget := bytes.HasPrefix(e.method, targetDomain)
@@ -43,7 +43,7 @@ func (m *Mux) routeEvent(msg []byte, e envelope) {
 	s := m.sessions.all[string(e.session)]
 	if s == nil {
 		m.mu.Unlock()
-		return // its peer has left
+		return // its peer has disconnected
 	}
 	if !s.owner.trusted && m.Addresses.turned(e) {
 		tell := m.cut(s)
@@ -70,7 +70,8 @@ func (m *Mux) routeEvent(msg []byte, e envelope) {
 	}
 }
 
-// rootEvent takes an event of the mux's own session, under the lock.
+// rootEvent processes an event of the mux's own session. The lock is held. The caller
+// runs the returned functions without the lock.
 func (m *Mux) rootEvent(method string, t targetEvent) (tell []func()) {
 	switch method {
 	case "Target.detachedFromTarget":
@@ -93,8 +94,8 @@ func (m *Mux) rootEvent(method string, t targetEvent) (tell []func()) {
 	return nil
 }
 
-// ownerEvent takes an event for the owner of s, under the lock, and says
-// whether the owner may have it.
+// ownerEvent processes an event for the owner of s and reports whether the owner may
+// receive it. The lock is held. The caller runs the returned functions without the lock.
 func (m *Mux) ownerEvent(s *session, method string, t targetEvent) (pass bool, tell []func()) {
 	id := t.TargetInfo.TargetID
 	if id == "" {
@@ -120,8 +121,8 @@ func (m *Mux) ownerEvent(s *session, method string, t targetEvent) (pass bool, t
 	}
 }
 
-// learn reads from an answer what the mux must know, and takes out what the
-// asker must not. It runs before the asker sees the answer.
+// learn updates the mux's records from an answer, and removes from the answer what the
+// requesting peer must not see. It runs before the peer gets the answer.
 func (m *Mux) learn(p *pending, e *envelope) {
 	if p.peer == nil || e.err != nil {
 		return
@@ -153,7 +154,7 @@ func (m *Mux) learn(p *pending, e *envelope) {
 	}
 }
 
-// made says whether a client made a browser context.
+// made reports whether a client created the browser context.
 func (m *Mux) made(context string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -161,11 +162,12 @@ func (m *Mux) made(context string) bool {
 	return made
 }
 
-// contextsKept is how many browser contexts of clients are remembered before
-// Chrome is asked which of them it still has.
+// contextsKept is how many browser contexts of clients are recorded before the mux checks
+// with Chrome which of them still exist.
 const contextsKept = 256
 
-// recount forgets the contexts that Chrome has no more: no event tells of their end.
+// recount removes the contexts that Chrome no longer has. Chrome sends no event when one
+// ends.
 func (m *Mux) recount() {
 	m.command("", "Target.getBrowserContexts", "{}", func(e envelope) {
 		var r struct {
@@ -179,8 +181,9 @@ func (m *Mux) recount() {
 	}, nil)
 }
 
-// learnSession takes the session that an answer gives to the asker. Chrome's event of
-// it comes first; where the asker was not to have it, the answer becomes an error.
+// learnSession records the session that an answer gives to the peer. Chrome's event of
+// the session comes before the answer. If the peer must not see the target, the answer
+// becomes an error.
 func (m *Mux) learnSession(p *pending, e *envelope) {
 	var r struct {
 		SessionID string `json:"sessionId"`
@@ -191,7 +194,7 @@ func (m *Mux) learnSession(p *pending, e *envelope) {
 	if json.Unmarshal(e.result, &r) != nil || r.SessionID == "" {
 		return
 	}
-	_ = json.Unmarshal(p.params, &asked) // without parameters it is the browser's
+	_ = json.Unmarshal(p.params, &asked) // without parameters it is the browser's session
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.sessions.all[p.session]
@@ -207,7 +210,7 @@ func (m *Mux) learnSession(p *pending, e *envelope) {
 	m.sessions.adopt(s, r.SessionID, asked.TargetID)
 }
 
-// noTarget is Chrome's own answer where there is no such target.
+// noTarget is the error that Chrome itself returns for an unknown target.
 var noTarget = fmt.Appendf(nil, `{"code":%d,"message":%q}`, codeParams, errNoTarget)
 
 func (m *Mux) filterTargets(p *peer, e *envelope) {

@@ -4,12 +4,12 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// guarded says whether a command would close the last page of the session's
-// own profile; if not, the target it closes is remembered as leaving, so that
-// many closes at once do not each count on the others' pages.
+// guarded reports whether a command would close the last page of the session's own
+// profile. If not, it records the target as closing, so that several closes at once do
+// not count on each other's pages.
 //
-// It covers Target.closeTarget and Page.close. A page's own window.close()
-// passes no client; see rootEvent.
+// It covers Target.closeTarget and Page.close. A page's own window.close() is no command
+// of a client; see rootEvent.
 func (c *client) guarded(s *session, method string, params []byte) bool {
 	m := c.m
 	if !m.opts.KeepPage {
@@ -41,21 +41,21 @@ func (c *client) guarded(s *session, method string, params []byte) bool {
 	return last
 }
 
-// openBlank opens about:blank in Chrome's default profile and then calls then,
-// on the pipe's reader.
+// openBlank opens about:blank in Chrome's default profile and then calls then on the
+// pipe's reader.
 func (m *Mux) openBlank(then func(*cdpError)) {
-	gone := func() { then(&cdpError{codeRefused, "The browser is gone."}) }
+	gone := func() { then(&cdpError{codeRefused, "The browser has ended."}) }
 	m.command("", "Target.createTarget", `{"url":"about:blank"}`, func(e envelope) {
 		if e.err != nil {
-			then(&cdpError{codeRefused, "The last page cannot be closed: no other could be opened."})
+			then(&cdpError{codeRefused, "The last page cannot be closed: opening another page failed."})
 			return
 		}
 		then(nil)
 	}, gone)
 }
 
-// LetPagesGo says that the daemon is closing Chrome: no page is kept open from
-// now on.
+// LetPagesGo is called when the daemon closes Chrome. From then on the last page may
+// close.
 func (m *Mux) LetPagesGo() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -6,32 +6,32 @@ import (
 	"sync/atomic"
 )
 
-// Heard is an event of Chrome that tells something of a session's pages. It is
-// one that passes here anyway: of the mux's own watch over targets, of the
-// daemon's downloads, or of a client that enabled its domain.
+// Heard is an event about a session's pages. The mux enables nothing for it. Such an
+// event comes from the mux's own target discovery, from the daemon's downloads, or from a
+// client that enabled its domain.
 type Heard struct {
 	Method string
-	// Target is the page or worker that it is about, and the rest what is known
-	// of that; all "" where the event is about none.
+	// Target is the page or worker that the event is about. Type, URL and Title describe
+	// it. All are "" if the event is about no target.
 	Target, Type, URL, Title string
-	Peer                     string // whose event it is; those of several clients may tell of one thing
+	Peer                     string // the peer that got the event; several clients may get an event about the same thing
 	Params                   []byte
 }
 
-// listener is who hears; see [Mux.OnHeard].
+// listener receives events; see [Mux.OnHeard].
 type listener struct {
 	hear func(Heard)
 	all  bool
 }
 
-// listening is the listener of the moment, nil where there is none.
+// listening is the current listener, or nil.
 type listening = atomic.Pointer[listener]
 
-// OnHeard has f called for every event that [Heard] is about, until stop: of what
-// pages log only the errors, unless all. f is called by who reads Chrome's pipe
-// and must not wait; it may keep what it is given. There is one listener at a
-// time: a later one takes the place of an earlier, whose stop then does nothing.
-// What pages there are is told first, as if they had just come to where they are.
+// OnHeard sets a listener: f is called for every event as described for [Heard], until
+// stop. Of a page's log entries f gets only the errors, unless all is set. The pipe's
+// reader calls f, so f must not wait. f may keep its argument. There is one listener at a
+// time: a later one replaces an earlier one, whose stop then does nothing. Before OnHeard
+// returns, f gets one Target.targetCreated for each existing page.
 func (m *Mux) OnHeard(f func(Heard), all bool) (stop func()) {
 	l := &listener{f, all}
 	m.mu.Lock()
@@ -43,15 +43,15 @@ func (m *Mux) OnHeard(f func(Heard), all bool) (stop func()) {
 	return func() { m.listening.CompareAndSwap(l, nil) }
 }
 
-// Of the events with these methods most are of no interest; what is in them
-// tells, so that a page which logs a lot costs no more than a look.
+// Most events of these methods are of no interest. A search in the undecoded bytes keeps
+// pages that log a lot cheap.
 var (
 	consoleError = []byte(`{"type":"error"`)
 	logError     = []byte(`"level":"error"`)
 	aDocument    = []byte(`"type":"Document"`)
 )
 
-// audible says whether the listener is to hear an event.
+// audible reports whether the listener gets an event.
 func (l *listener) audible(e envelope) bool {
 	if l == nil {
 		return false
@@ -70,9 +70,9 @@ func (l *listener) audible(e envelope) bool {
 	return false
 }
 
-// tellHeard tells the listener of an event that came on a session. Downloads are
-// told to the daemon, whoever else asked for them; events of pages count where
-// clients asked for them. The lock is held.
+// tellHeard passes an event of a session to the listener. It passes events of downloads
+// only from the daemon's session, and events of pages only from clients' sessions, so
+// that nothing is reported twice. The lock is held.
 func (m *Mux) tellHeard(l *listener, s *session, e envelope) {
 	if ofBrowser := strings.HasPrefix(string(e.method), "Browser."); ofBrowser != s.owner.trusted || m.targets.hidden(s.target) {
 		return
@@ -81,8 +81,8 @@ func (m *Mux) tellHeard(l *listener, s *session, e envelope) {
 	l.hear(Heard{Method: string(e.method), Target: s.target, Type: info.Type, URL: info.URL, Title: info.Title, Peer: s.owner.root, Params: e.params})
 }
 
-// tellTarget tells the listener what became of a page that clients may see. The
-// lock is held.
+// tellTarget reports a change of a page that clients may see to the listener. The lock is
+// held.
 func (m *Mux) tellTarget(method string, info targetInfo) {
 	l := m.listening.Load()
 	if l == nil || info.Type != "page" || m.targets.hidden(info.TargetID) || m.Addresses.foreign(info.URL) {

@@ -4,7 +4,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// Allowed reports whether a target that the mux knows shows what it may.
+// Allowed reports whether a known target shows only what it may.
 func (m *Mux) Allowed(id target.ID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -12,8 +12,8 @@ func (m *Mux) Allowed(id target.ID) bool {
 	return !away && !m.Addresses.Foreign(m.targets.all[string(id)].URL)
 }
 
-// Settle lets clients see a page again that has left for an address that it may show.
-// It reports whether the page shows what it may; if not, clients still do not see it.
+// Settle makes a page visible to clients again after it has left a foreign address. It
+// returns false, and the page stays invisible, if the page still shows a foreign address.
 func (m *Mux) Settle(id target.ID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -24,14 +24,13 @@ func (m *Mux) Settle(id target.ID) bool {
 	return true
 }
 
-// Foreign is the method of [Heard] for a page that turned to an address that it may
+// Foreign is the method of a [Heard] for a page that navigated to an address that it may
 // not show.
 const Foreign = "Stasis.foreign"
 
-// follow takes what a target shows from now on. Where it may not show it, clients
-// lose their sessions of it at once: with them go their added scripts, the events
-// and the answers that are still to come. The lock is held; what it returns is to
-// be done without.
+// follow processes the address that a target now shows. If the target may not show it,
+// clients lose their sessions of the target at once, with their added scripts, events and
+// pending answers. The lock is held. The caller runs the returned functions without it.
 func (m *Mux) follow(info targetInfo) (tell []func()) {
 	if !TargetPolicy || !m.Addresses.foreign(info.URL) || m.targets.apart(info) {
 		return nil
@@ -54,9 +53,9 @@ func (m *Mux) follow(info targetInfo) (tell []func()) {
 	return tell
 }
 
-// cut takes a client's session away, with those that were attached on it. The client
-// hears of it as it would from Chrome, and what it waits for ends with an error. The
-// lock is held; what it returns is to be done without.
+// cut removes a client's session and those that were attached on it. The client gets the
+// event that Chrome would send, and its pending requests fail. The lock is held. The
+// caller runs the returned functions without it.
 func (m *Mux) cut(s *session) (tell []func()) {
 	for _, p := range m.requests.take(func(p *pending) bool { return p.peer == s.owner && m.sessions.below(p.session, s) }) {
 		tell = append(tell, func() {

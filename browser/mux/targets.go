@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// targetInfo is what the mux knows of a target (CDP Target.TargetInfo).
+// targetInfo is what the mux knows about a target (CDP Target.TargetInfo).
 type targetInfo struct {
 	TargetID         string `json:"targetId"`
 	Type             string `json:"type"`
@@ -16,23 +16,23 @@ type targetInfo struct {
 	Title            string `json:"title"`
 	BrowserContextID string `json:"browserContextId"`
 
-	born int // counts the targets in the order in which they were made
+	born int // position in the order of creation, from 1
 }
 
-// targets is every target that Chrome has; the Mux's lock guards it.
+// targets holds every target of Chrome. The Mux's lock guards it.
 type targets struct {
 	all      map[string]targetInfo
-	births   int                      // of all that there ever were
-	hide     map[string]struct{}      // by OpenHidden, or in departed
-	departed []string                 // hidden ones that have gone, oldest first; at most departedKept
-	hideURL  map[string]string        // by OpenHidden: the target's ID, "" before it is known
-	hideAll  map[string]struct{}      // by HideContext: what is in these contexts
-	contexts map[string]struct{}      // made by Target.createBrowserContext
-	leaving  map[string]struct{}      // a client has asked to close them
-	away     map[string]struct{}      // pages that are sent away from what they may not show, until Settle
-	gone     map[string]chan struct{} // closed when the target has gone; see Gone
+	births   int                      // number of targets that ever existed
+	hide     map[string]struct{}      // set by OpenHidden; includes those in departed
+	departed []string                 // hidden targets that have ended, oldest first; at most departedKept
+	hideURL  map[string]string        // set by OpenHidden: address to target ID, "" before the ID is known
+	hideAll  map[string]struct{}      // set by HideContext: contexts whose targets are hidden
+	contexts map[string]struct{}      // created by Target.createBrowserContext
+	leaving  map[string]struct{}      // a client has sent a command to close them
+	away     map[string]struct{}      // pages that are leaving a foreign address, until Settle
+	gone     map[string]chan struct{} // closed when the target has ended; see Gone
 	hadPage  bool
-	paged    chan struct{} // closed when the first page that must stay is there
+	paged    chan struct{} // closed when the first page that clients may see exists
 	foreign  func(url string) bool
 }
 
@@ -64,11 +64,11 @@ func (t *targets) put(info targetInfo) {
 	}
 }
 
-// departedKept is how many hidden targets are remembered that have gone. The
-// clients' own events of their end follow the mux's at once.
+// departedKept is how many ended hidden targets are remembered. The clients' own events
+// of their end follow the mux's at once.
 const departedKept = 1024
 
-// conceal hides a target that OpenHidden has opened with an address.
+// conceal hides a target that OpenHidden opened with an address.
 func (t *targets) conceal(id, url string) {
 	t.hide[id] = struct{}{}
 	t.hideURL[url] = id
@@ -77,7 +77,7 @@ func (t *targets) conceal(id, url string) {
 	}
 }
 
-// depart remembers that a hidden target has gone, for some time.
+// depart remembers for some time that a hidden target has ended.
 func (t *targets) depart(id string) {
 	t.hide[id] = struct{}{}
 	maps.DeleteFunc(t.hideURL, func(_, of string) bool { return of == id })
@@ -87,8 +87,8 @@ func (t *targets) depart(id string) {
 	}
 }
 
-// retain forgets the browser contexts that clients have made, but for these and
-// those that a target is in.
+// retain removes the browser contexts of clients, except these and those that contain a
+// target.
 func (t *targets) retain(contexts []string) {
 	for _, info := range t.all {
 		contexts = append(contexts, info.BrowserContextID)
@@ -96,8 +96,8 @@ func (t *targets) retain(contexts []string) {
 	maps.DeleteFunc(t.contexts, func(id string, _ struct{}) bool { return !slices.Contains(contexts, id) })
 }
 
-// remove forgets a target that is gone. One that was hidden stays so for some
-// time: the clients' own events of its end come after the mux's.
+// remove removes a target that has ended. A hidden one stays hidden for some time,
+// because the clients' own events of its end come after the mux's.
 func (t *targets) remove(id string) {
 	if t.hidden(id) {
 		t.depart(id)
@@ -111,22 +111,22 @@ func (t *targets) remove(id string) {
 	}
 }
 
-// hidden says whether clients are not told of a target that is known by its ID.
+// hidden reports whether the target with this ID is hidden from clients.
 func (t *targets) hidden(id string) bool {
 	_, hide := t.hide[id]
 	return hide || t.secret(t.all[id])
 }
 
-// secret says whether clients are not told of a target: one that is no session's, and
-// developer tools, which speak CDP past the policy table. A session's page may turn to
-// those.
+// secret reports whether a target is hidden from clients. That is every target that is
+// not the session's, and developer tools, which send CDP commands that bypass the policy
+// table. A session's page may navigate to developer tools.
 func (t *targets) secret(info targetInfo) bool {
 	return t.apart(info) || scheme(info.URL) == "devtools"
 }
 
-// apart says whether a target is never one of the session's: it is Chrome's own
-// interface (omnibox pop-ups are chrome: pages of type browser_ui), or the daemon
-// opened it or its context for itself.
+// apart reports whether a target is never one of the session's. Either it is part of
+// Chrome's own interface (omnibox pop-ups are chrome: pages of type browser_ui), or the
+// daemon opened the target or its context for itself.
 func (t *targets) apart(info targetInfo) bool {
 	_, hide := t.hide[info.TargetID]
 	_, hideURL := t.hideURL[info.URL]
@@ -134,15 +134,15 @@ func (t *targets) apart(info targetInfo) bool {
 	return info.Type == "browser_ui" || hide || hideURL && info.URL != "" || hideAll
 }
 
-// kept says whether a target is a page of the session's own profile that clients
-// may use, of which one must stay.
+// kept reports whether a target is a page of the session's own profile that clients may
+// use. One such page must stay open.
 func (t *targets) kept(info targetInfo) bool {
 	_, made := t.contexts[info.BrowserContextID]
 	return info.Type == "page" && !made && !t.hidden(info.TargetID) && !t.foreign(info.URL)
 }
 
-// last says whether nothing that must stay would be left without this target.
-// A tab target stands for the page in it, which is why any ID may be the last.
+// last reports whether no page that counts for kept would be left without this target. A
+// tab target stands for the page in it, so the ID may also be a tab's.
 func (t *targets) last(id string) bool {
 	info, known := t.all[id]
 	if !known || info.Type != "tab" && !t.kept(info) {
@@ -155,12 +155,12 @@ func (t *targets) last(id string) bool {
 		}
 	}
 	if info.Type == "tab" {
-		spare-- // the page of this tab is among them
+		spare-- // the page of this tab was counted
 	}
 	return spare <= 0
 }
 
-// emptied is true once after the last page that must stay has gone.
+// emptied returns true once after the last such page has closed.
 func (t *targets) emptied() bool {
 	if !t.hadPage {
 		return false
@@ -174,32 +174,33 @@ func (t *targets) emptied() bool {
 	return true
 }
 
-// unseen says whether a client is not told of a target: a hidden one, and a
-// foreign one. The Mux's lock is held.
+// unseen reports whether a client must not see a target, because it is hidden or foreign.
+// The Mux's lock is held.
 func (m *Mux) unseen(p *peer, info targetInfo) bool {
 	if m.targets.hidden(info.TargetID) || m.targets.secret(info) {
 		return true
 	}
 	if _, away := m.targets.away[info.TargetID]; away {
-		return true // its address may be the next one's already
+		return true // its address may already be that of the next page
 	}
 	return m.Addresses.foreign(info.URL) && (TargetPolicy || !m.sessions.attached(p, info.TargetID))
 }
 
-// HideContext makes all that is in a browser context invisible to clients: its
-// pages, and the tabs that these are in, which have IDs of their own. None should
-// have reached a client. Trusted peers see them still.
+// HideContext hides a browser context from clients: its pages, and the tabs that contain
+// them, which have separate IDs. It must be called before a client has seen one of them.
+// Trusted peers still see them.
 func (m *Mux) HideContext(id cdp.BrowserContextID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.targets.hideAll[string(id)] = struct{}{}
 }
 
-// Paged is closed once Chrome has had a page of the session's own profile that
-// clients may see.
+// Paged returns a channel that is closed once Chrome has had a page of the session's own
+// profile that clients may see.
 func (m *Mux) Paged() <-chan struct{} { return m.targets.paged }
 
-// Gone is closed once Chrome has told of a target's end, or did not have it.
+// Gone returns a channel that is closed once the target has ended, or at once if it is
+// unknown.
 func (m *Mux) Gone(id target.ID) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -215,7 +216,7 @@ func (m *Mux) Gone(id target.ID) <-chan struct{} {
 	return gone
 }
 
-// Pages returns the page targets that clients may see, in no order.
+// Pages returns the page targets that clients may see, in no particular order.
 func (m *Mux) Pages() []target.ID {
 	m.mu.Lock()
 	defer m.mu.Unlock()
