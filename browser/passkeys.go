@@ -8,15 +8,15 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// passkeys are those of an environment. Pages have them only where they have an
-// authenticator. The zero value is an environment without.
+// passkeys holds the passkeys of an environment. Pages can use them only through an
+// authenticator. The zero value is an environment without passkeys.
 type passkeys struct {
-	given *passkey.Authenticators // nil where pages have no authenticator
-	kept  state.Passkeys          // of the environment, where pages have none
+	given *passkey.Authenticators // nil if pages have no authenticator
+	kept  state.Passkeys          // the environment's passkeys if pages have no authenticator
 }
 
-// givePasskeys decides whether pages are to have an authenticator: as the
-// options ask, else as the environment had it.
+// givePasskeys decides whether pages get an authenticator: as asked says, else as the
+// environment had it.
 func givePasskeys(saved state.Passkeys, asked *bool, m *mux.Mux, driver *mux.Driver, frozen func() bool) passkeys {
 	if !saved.Given(asked) {
 		return passkeys{kept: saved}
@@ -26,8 +26,8 @@ func givePasskeys(saved state.Passkeys, asked *bool, m *mux.Mux, driver *mux.Dri
 	return passkeys{given: given}
 }
 
-// held are the passkeys as far as is known without asking Chrome, and whether pages
-// have them.
+// held returns the passkeys as far as they are known without a request to Chrome. given
+// reports whether pages have an authenticator.
 func (p passkeys) held() (held state.Passkeys, given bool) {
 	if p.given == nil {
 		return p.kept, false
@@ -35,7 +35,7 @@ func (p passkeys) held() (held state.Passkeys, given bool) {
 	return state.Passkeys{Enabled: true, Credentials: p.given.Credentials()}, true
 }
 
-// lines report what became of the saved passkeys.
+// lines returns the report lines of the saved passkeys.
 func (p passkeys) lines(saved state.Passkeys) []state.Component {
 	if p.given == nil {
 		return state.PasskeyLines(saved, false, nil)
@@ -43,7 +43,7 @@ func (p passkeys) lines(saved state.Passkeys) []state.Component {
 	return state.PasskeyLines(saved, true, p.given.Refused())
 }
 
-// pause keeps authenticators from being repaired until resume is called; see
+// pause stops the repair of authenticators until resume is called; see
 // [passkey.Authenticators.PauseRepair].
 func (p passkeys) pause() (resume func()) {
 	if p.given == nil {
@@ -52,21 +52,21 @@ func (p passkeys) pause() (resume func()) {
 	return p.given.PauseRepair()
 }
 
-// repair repairs the authenticators of pages soon.
+// repair starts a repair of the pages' authenticators in the background.
 func (p passkeys) repair() {
 	if p.given != nil {
 		p.given.RepairSoon()
 	}
 }
 
-// read reads the passkeys that pages have.
+// read reads the passkeys from the pages' authenticators.
 func (p passkeys) read(ctx context.Context) {
 	if p.given != nil {
 		p.given.Read(ctx)
 	}
 }
 
-// wait returns when the work on authenticators has ended.
+// wait returns when all work on authenticators has ended.
 func (p passkeys) wait() {
 	if p.given != nil {
 		p.given.Wait()

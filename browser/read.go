@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Capture reads what CDP tells of the environment (see capture.Read), marked
-// as of a live Chrome.
+// Capture reads the environment's state over CDP (see capture.Read) and marks the
+// document as that of a live Chrome.
 func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	if err := b.tabs.alone(ctx); err != nil {
 		return state.Document{}, err
@@ -32,7 +32,7 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	doc.Chrome = state.Chrome{Version: b.version, Engine: b.Engine(), UserAgent: b.userAgent, Flags: b.process.Flags()}
 	doc.TabsByURL = byURL
 	if b.shell() {
-		doc.TabsByURL = true // whatever session files the profile has are older
+		doc.TabsByURL = true // the profile's session files, if any, are older
 		b.ahead.mark(doc.Tabs)
 	}
 	doc.Overrides, doc.Permissions = b.options.Overrides, b.mux.Permissions.Granted()
@@ -41,13 +41,13 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	return doc, nil
 }
 
-// Cookies reads the jar alone.
+// Cookies reads only the cookies.
 func (b *Browser) Cookies(ctx context.Context) ([]state.Cookie, error) {
 	jar, err := capture.Cookies(ctx, b.driver)
 	return jar, fault.Wrap(err, fault.BrowserFailed, "browser.cookies", "the cookies could not be read")
 }
 
-// reader is the connection for those who attach to pages to read them.
+// reader returns the connection for code that attaches to pages to read them.
 func (b *Browser) reader() capture.Conn {
 	if b.passkeys.given == nil {
 		return b.driver
@@ -58,10 +58,10 @@ func (b *Browser) reader() capture.Conn {
 // Storage is what scripts can read of an environment's origins.
 type Storage = capture.Storage
 
-// storageDeadline bounds the reading of an environment's storage by script.
+// storageDeadline bounds the reading of an environment's storage by scripts.
 const storageDeadline = 60 * time.Second
 
-// Storage reads the jar, and localStorage and IndexedDB of origins, without a
+// Storage reads the cookies, and localStorage and IndexedDB of the origins, without a
 // request to their sites. No page of the environment should be open.
 func (b *Browser) Storage(ctx context.Context, origins []string) (Storage, error) {
 	ctx, cancel := context.WithTimeout(ctx, storageDeadline)
