@@ -19,6 +19,7 @@ type Options struct {
 	// Passkeys says whether pages get a virtual authenticator; nil: as saved in the
 	// environment.
 	Passkeys *bool
-	// Background: Chrome starts with the lowest CPU priority.
+	// Background: Chrome starts with a reduced CPU priority; see
+	// [launch.Process.Background].
 	Background bool
 }

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// maxAnswer bounds the header of a proxy's answer, in bytes; Chrome's own bound is
-// the same (net/http/http_stream_parser.cc, kMaxHeaderBufSize).
+// maxAnswer bounds the header of a proxy's answer, in bytes. Chrome's own limit is the
+// same (net/http/http_stream_parser.cc, kMaxHeaderBufSize).
 const maxAnswer = 256 << 10
 
 // dial connects to a host and port through a proxy.
@@ -47,7 +47,7 @@ func dial(ctx context.Context, beyond *url.URL, host string) (net.Conn, error) {
 	return through, nil
 }
 
-// connect asks an HTTP proxy for a tunnel (RFC 9110 section 9.3.6).
+// connect requests a tunnel from an HTTP proxy (RFC 9110 section 9.3.6).
 func connect(conn net.Conn, beyond *url.URL, host string, deadline time.Time) (net.Conn, error) {
 	if err := conn.SetDeadline(deadline); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func connect(conn net.Conn, beyond *url.URL, host string, deadline time.Time) (n
 	if _, err := fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nProxy-Authorization: Basic %s\r\n\r\n", host, host, basic); err != nil {
 		return nil, err
 	}
-	// The caller names the proxy: its answer is not trusted to end.
+	// An API caller chooses the proxy, so its answer may be endless.
 	bound := &io.LimitedReader{R: conn, N: maxAnswer}
 	in := bufio.NewReader(bound)
 	answer, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect}) //nolint:bodyclose // what follows is the tunnel, or the connection closes
@@ -71,7 +71,7 @@ func connect(conn net.Conn, beyond *url.URL, host string, deadline time.Time) (n
 	return &read{Conn: conn, in: in}, conn.SetDeadline(time.Time{})
 }
 
-// read is a connection of which a reader has had some bytes already.
+// read is a connection from which a buffered reader has already read some bytes.
 type read struct {
 	net.Conn
 	in *bufio.Reader
