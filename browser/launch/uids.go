@@ -44,7 +44,7 @@ func (p *uidPool) take() (int, error) {
 			return uid, nil
 		}
 	}
-	return 0, fault.New(fault.TooManySessions, "launch.uid", "all %d user IDs for browsers are in use; enlarge the range", p.uids.Count)
+	return 0, fault.New(fault.TooManySessions, "launch.uid", "all %d user IDs for browsers are in use; raise --uid-count", p.uids.Count)
 }
 
 // hold marks a UID as taken until give. A UID outside the range is ignored.

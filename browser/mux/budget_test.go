@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/budget"
 )
 
-// A frame that is larger than allowed, or than there is room for, is passed over:
-// its beginning is given, and the next one is whole again.
+// A frame above the limit or the budget is skipped: next returns its beginning, and the
+// following frame is whole.
 func TestLargeFrames(t *testing.T) {
 	large := `{"id":7,"result":"` + strings.Repeat("x", 5<<20) + `"}`
 	for name, test := range map[string]struct {
@@ -37,7 +37,7 @@ func TestLargeFrames(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if used, _ := room.Use(); used != 0 {
-			t.Errorf("%s: %d bytes are held", name, used)
+			t.Errorf("%s: %d bytes of the budget are still used", name, used)
 		}
 	}
 }

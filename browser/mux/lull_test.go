@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Work that nobody waits for begins when clients pause, and in the end although
-// they do not.
+// Background work begins when clients pause, or at the deadline if they do not.
 func TestLull(t *testing.T) {
 	for _, test := range []struct {
 		name           string
@@ -34,7 +33,7 @@ func TestLull(t *testing.T) {
 				}()
 				clients.Lull(t.Context())
 				if took := time.Since(began); took < test.earliest || took > test.last {
-					t.Errorf("a lull after %v, not between %v and %v", took, test.earliest, test.last)
+					t.Errorf("idle after %v, want between %v and %v", took, test.earliest, test.last)
 				}
 				close(over)
 			})

@@ -2,7 +2,7 @@ package mux
 
 import "testing"
 
-// A target's end is told to who waits for it, and of one that is not there at once.
+// Gone is closed at the end of a target, and at once for an unknown one.
 func TestGone(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"about:blank"}}`)
@@ -11,7 +11,7 @@ func TestGone(t *testing.T) {
 	gone, other := m.Gone("P"), m.Gone("P")
 	select {
 	case <-gone:
-		t.Error("the page is still there")
+		t.Error("Gone is not closed")
 	default:
 	}
 	f.emit("", "Target.targetDestroyed", `{"targetId":"P"}`)
@@ -20,8 +20,8 @@ func TestGone(t *testing.T) {
 	<-m.Gone("P")
 }
 
-// The first page is told of when it becomes one, not by what else Chrome opens
-// before it, and again by nothing.
+// Paged is closed by the first page, not by other targets that Chrome opens before it.
+// Later pages change nothing.
 func TestPaged(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	for _, info := range []string{
@@ -40,7 +40,7 @@ func TestPaged(t *testing.T) {
 	defer d.Close()
 	select {
 	case <-m.Paged():
-		t.Error("there is no page yet")
+		t.Error("Paged was closed before the first page")
 	default:
 	}
 	for range 2 {
