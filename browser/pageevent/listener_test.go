@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 )
 
-// Pages and downloads whose ends were lost, because too much came at once, are
-// forgotten all the same.
+// Pages and downloads whose end was lost, because too many events arrived at once, are
+// removed anyway.
 func TestPagesWhoseEndWasLostAreForgotten(t *testing.T) {
 	l := New(nil, nil, time.Now)
 	for n := range 3 * maxReceived {
@@ -22,6 +22,6 @@ func TestPagesWhoseEndWasLostAreForgotten(t *testing.T) {
 		l.take()
 	}
 	if len(l.pages) > maxReceived || len(l.downloads) > maxReceived {
-		t.Errorf("%d pages and %d downloads are remembered", len(l.pages), len(l.downloads))
+		t.Errorf("%d pages and %d downloads are still recorded", len(l.pages), len(l.downloads))
 	}
 }

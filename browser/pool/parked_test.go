@@ -14,12 +14,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// chrome is a Chrome that only lives and dies.
+// chrome is a fake Chrome that only runs and ends.
 type chrome struct {
 	once   sync.Once
 	done   chan struct{}
 	memory int64
-	weigh  func() // called while it is weighed
+	weigh  func() // called while its memory is measured
 }
 
 func newChrome() *chrome { return &chrome{done: make(chan struct{})} }
@@ -58,7 +58,7 @@ func TestAParkedChromeServesOneRestore(t *testing.T) {
 		t.Errorf("second take = %v, why %q", ok, why)
 	}
 	if c.dead() {
-		t.Error("a Chrome that was handed out was ended")
+		t.Error("a taken Chrome was ended")
 	}
 }
 
@@ -80,7 +80,7 @@ func TestTheOldestGoesWhenThereIsNoRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !b.dead() || !c.dead() {
-		t.Error("Close left a Chrome alive")
+		t.Error("a Chrome still runs after Close")
 	}
 	late := newChrome()
 	if err := p.Put(t.Context(), "d", late); err != nil || !late.dead() {
@@ -88,8 +88,8 @@ func TestTheOldestGoesWhenThereIsNoRoom(t *testing.T) {
 	}
 }
 
-// What parked Chromes take together is bounded: the oldest go, and the one that
-// came goes too where it is too large by itself.
+// The memory of all parked Chromes is bounded. The oldest are evicted, and a new one too
+// if it alone exceeds the limit.
 func TestTheOldestGoesWhenMemoryIsUsedUp(t *testing.T) {
 	p := pool.New[*chrome](pool.Limits{Size: 9, Age: time.Hour, Memory: 100})
 	defer p.Close(t.Context())
@@ -109,9 +109,9 @@ func TestTheOldestGoesWhenMemoryIsUsedUp(t *testing.T) {
 		t.Errorf("old: %q", why)
 	}
 	if kept.dead() || p.Len() != 2 {
-		t.Errorf("kept dead %v, len %d", kept.dead(), p.Len())
+		t.Errorf("the newest: dead %v; len %d", kept.dead(), p.Len())
 	}
-	// What has been handed out does not count any more.
+	// A taken Chrome no longer counts.
 	if _, ok, why := p.Take("kept", anyone); !ok {
 		t.Fatal(why)
 	}
@@ -119,11 +119,11 @@ func TestTheOldestGoesWhenMemoryIsUsedUp(t *testing.T) {
 	<-put("huge", 101).Done()
 	<-fits.Done()
 	if p.Len() != 0 {
-		t.Errorf("%d are left", p.Len())
+		t.Errorf("%d remain", p.Len())
 	}
 }
 
-// A Chrome that is handed out while it is weighed is nobody's to end.
+// The pool does not end a Chrome that is taken while its memory is measured.
 func TestWeighedAndTaken(t *testing.T) {
 	p := pool.New[*chrome](pool.Limits{Size: 9, Age: time.Hour, Memory: 100})
 	c, begun, taken := newChrome(), make(chan struct{}), make(chan struct{})
@@ -155,7 +155,7 @@ func TestEvict(t *testing.T) {
 	}
 	_, _, _ = p.Take("b", anyone)
 	if evicted, err := p.Evict(t.Context()); evicted || err != nil {
-		t.Errorf("of an empty pool: %v, %v", evicted, err)
+		t.Errorf("an empty pool: %v, %v", evicted, err)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestDeathAndAgeAreTold(t *testing.T) {
 	}
 }
 
-// anyone takes every Chrome.
+// anyone accepts every Chrome.
 func anyone(*chrome) string { return "" }
 
 func TestAParkedChromeThatDoesNotFitStays(t *testing.T) {
@@ -195,6 +195,6 @@ func TestAParkedChromeThatDoesNotFitStays(t *testing.T) {
 		t.Errorf("take = %v, why %q", ok, why)
 	}
 	if got, ok, _ := p.Take("a", anyone); !ok || got != c {
-		t.Errorf("it did not stay: %v %v", got, ok)
+		t.Errorf("it is no longer in the pool: %v %v", got, ok)
 	}
 }

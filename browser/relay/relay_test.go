@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// beyond is a proxy that wants a name and a password.
+// beyond starts an upstream proxy that requires a name and a password.
 func beyond(t *testing.T) *url.URL {
 	through := httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -75,7 +75,7 @@ func TestCredentialsAreAdded(t *testing.T) {
 	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, name := range []string{"Proxy-Authorization", "X-Forwarded-For", "Via"} {
 			if r.Header.Get(name) != "" {
-				t.Errorf("the site was sent %s", name)
+				t.Errorf("the site got %s", name)
 			}
 		}
 		_, _ = io.WriteString(w, "here")
@@ -97,19 +97,19 @@ func TestCredentialsAreAdded(t *testing.T) {
 			t.Errorf("%s: %d %q %v", at, answer.StatusCode, body, err)
 		}
 	}
-	// Asked as if it were a site it is none.
+	// The relay is no web site itself.
 	answer, err := http.Get("http://" + r.Address() + "/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = answer.Body.Close()
 	if answer.StatusCode != http.StatusBadRequest {
-		t.Errorf("as a site it answers %d", answer.StatusCode)
+		t.Errorf("a request to the relay as a site is answered with %d", answer.StatusCode)
 	}
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// Chrome must not be asked for a password: nobody would answer.
+// Chrome must not prompt for a password, as no user would answer.
 func TestWrongCredentialsAreABadGateway(t *testing.T) {
 	site := httptest.NewTLSServer(nil)
 	defer site.Close()
@@ -136,7 +136,7 @@ func TestOthersAreNotServed(t *testing.T) {
 	_, client := relayed(t, u, os.Geteuid()+1)
 	if answer, err := client.Get("http://a.example/"); err == nil {
 		_ = answer.Body.Close()
-		t.Errorf("another user was answered %d", answer.StatusCode)
+		t.Errorf("another user got the answer %d", answer.StatusCode)
 	}
 }
 
@@ -174,8 +174,8 @@ func TestCloseEndsTunnels(t *testing.T) {
 	r.Close()
 }
 
-// A socks5 proxy with a name and a password (RFC 1928, RFC 1929), which Chrome
-// has no word for at all, resolves names by itself.
+// A socks5 proxy with a name and a password (RFC 1928, RFC 1929) resolves host names
+// itself. Chrome has no support for such credentials.
 func TestSocks5(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }))
 	defer site.Close()
@@ -221,7 +221,7 @@ func TestSocks5(t *testing.T) {
 	r.Close()
 }
 
-// socksServe is one connection of such a proxy; everything is at one place.
+// socksServe serves one connection of such a proxy. It connects every host to place.
 func socksServe(t *testing.T, near net.Conn, place string) {
 	defer near.Close()
 	take := func(n int) []byte {
@@ -260,8 +260,8 @@ func socksServe(t *testing.T, near net.Conn, place string) {
 	both.Wait()
 }
 
-// Where Chrome has the daemon's own user, its processes tell it from the others of
-// that user.
+// If Chrome runs as the daemon's user, its processes distinguish it from other processes
+// of that user.
 func TestOtherProcessesOfTheUserAreNotServed(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer site.Close()
