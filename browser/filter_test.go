@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// keepEverywhere keeps a value in every place of the origin that a page or frame is of,
-// and heldThere reads it back, "-" for what is not there.
+// keepEverywhere stores a value in every place of the origin of a page or frame.
+// heldThere reads it back, with "-" for a missing value.
 const (
 	keepEverywhere = `(async value => {
   document.cookie = "kept=" + value + "; max-age=3600; SameSite=Lax";
@@ -42,8 +42,8 @@ const (
 })()`
 )
 
-// What a selection leaves out is nowhere: no page of it finds it, no tab shows
-// it, no file of the profile has it. What is selected is whole.
+// Data that a selection excludes is removed completely: no page finds it, no tab shows
+// it, no file of the profile contains it. Selected data is complete.
 func TestFilter(t *testing.T) {
 	r := newRig(t)
 	f := newFramed(t)
@@ -81,7 +81,7 @@ func TestFilter(t *testing.T) {
 			dir := r.copied(b)
 			for _, value := range append(test.gone, test.kept...) {
 				if !strings.Contains(everything(t, dir.Profile()), value) {
-					t.Fatalf("%s was in no file before", value)
+					t.Fatalf("%s was in no file before the filter", value)
 				}
 			}
 			selected, left := test.selection.Document(doc)
@@ -110,7 +110,7 @@ func TestFilter(t *testing.T) {
 				}
 			}
 			if len(left) == 0 {
-				t.Error("nothing is told to be left out")
+				t.Error("the report lists nothing as left out")
 			}
 			b, report := r.restored(dir, selected, Options{RestoreTabs: true})
 			r.eval(b, test.tabs, "1") // a restore does not wait for the sites
@@ -126,7 +126,7 @@ func TestFilter(t *testing.T) {
 					r.open(b, url)
 				}
 				if got := r.eval(b, url, heldThere); got != want {
-					t.Errorf("%s holds %q, not %q", url, got, want)
+					t.Errorf("%s holds %q, want %q", url, got, want)
 				}
 			}
 			if got := r.evalFrame(b, f.inner, heldThere); strings.Trim(got, "- 0") != "" {
@@ -136,7 +136,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// everything is the bytes of all files below a folder.
+// everything returns the bytes of all files below a folder.
 func everything(t *testing.T, dir string) string {
 	t.Helper()
 	var all strings.Builder

@@ -13,7 +13,7 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 )
 
-// wire is a client that speaks plain messages.
+// wire is a client that sends plain messages.
 type wire struct {
 	t    *testing.T
 	in   chan []byte
@@ -49,7 +49,7 @@ func (w *wire) Close(int, string) error {
 	return nil
 }
 
-// send sends a command and gives its id.
+// send sends a command and returns its ID.
 func (w *wire) send(session, method, params string) int {
 	w.mu.Lock()
 	w.id++
@@ -93,8 +93,8 @@ func (r *rig) connect(b *Browser) *wire {
 	return w
 }
 
-// What happens in pages is told in its order, each thing once however many
-// clients hear of it, and without a client at all what needs none.
+// Events in pages are reported in order, each once even if several clients get it. Events
+// that need no domain are reported without a client too.
 func TestListen(t *testing.T) {
 	r := newRig(t)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -135,7 +135,7 @@ func TestListen(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !slices.Equal(told, want) {
-			t.Fatalf("told\n %q\nwant\n %q", told, want)
+			t.Fatalf("got\n %q\nwant\n %q", told, want)
 		}
 		told = nil
 	}
@@ -145,7 +145,7 @@ func TestListen(t *testing.T) {
 	}
 	has("navigated url=" + s.URL + "/after#top title=Title of /after")
 
-	// Two clients hear of all that follows.
+	// Two clients get all following events.
 	var first *wire
 	var at string
 	for range 2 {
@@ -160,7 +160,7 @@ func TestListen(t *testing.T) {
 		}
 	}
 	first.answer(first.send(at, "Page.navigate", fmt.Sprintf(`{"url":%q}`, s.URL+"/missing")))
-	// Chrome logs of the answer before the page is there.
+	// Chrome logs the failed request before the page has loaded.
 	has("console url="+s.URL+"/after#top level=error text=Failed to load resource: the server responded with a status of 404 (Not Found)", "navigated url="+s.URL+"/missing title=Not here status=404")
 	first.answer(first.send(at, "Runtime.evaluate", `{"expression":"console.log('quiet'); console.error('loud', 1, {}); setTimeout(() => { throw new Error('thrown') }); 0"}`))
 	await(t, "two entries", func() bool { mu.Lock(); defer mu.Unlock(); return len(told) >= 2 })

@@ -16,14 +16,14 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// mirror is a site whose pages tell it at once, in their first inline script,
-// what they are told; it keeps the headers of every request too.
+// mirror is a site whose pages report the overrides that they see in their first inline
+// script. It also records the headers of every request.
 type mirror struct {
-	url, other string // the same site under two names, which are two sites for Chrome
+	url, other string // the same site under two names, which Chrome treats as two sites
 	mu         sync.Mutex
-	sees       func(*http.Request)          // every request; nil for nobody
+	sees       func(*http.Request)          // called for every request; may be nil
 	headers    map[string]http.Header       // of the first request of each path
-	told       map[string]map[string]string // by each document and worker, the first time
+	told       map[string]map[string]string // the first report of each document and worker
 }
 
 const tell = `const tell = who => fetch('/tell?' + new URLSearchParams({who, ua: navigator.userAgent,
@@ -73,7 +73,7 @@ func newMirror(t *testing.T) *mirror {
 	return m
 }
 
-// what waits until each of these has told, and gives what.
+// what waits until each of these has reported, and returns the reports.
 func (m *mirror) what(t *testing.T, who ...string) map[string]map[string]string {
 	t.Helper()
 	var missing string
@@ -98,7 +98,7 @@ func (m *mirror) header(path, name string) string {
 	return m.headers[path].Get(name)
 }
 
-// forget makes what comes next the first.
+// forget clears the records, so that the next requests and reports count as the first.
 func (m *mirror) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,7 +114,7 @@ var allOverrides = state.Overrides{
 	ExtraHeaders: map[string]string{"X-Extra": "yes"},
 }
 
-// checkTold holds what one document or worker told against the overrides.
+// checkTold compares the report of one document or worker with the overrides.
 func checkTold(t *testing.T, who string, told map[string]string) {
 	t.Helper()
 	want := map[string]string{"ua": allOverrides.UserAgent, "languages": "fr-FR,fr", "zone": "Asia/Tokyo", "locale": "fr-FR", "header": "yes"}
@@ -126,7 +126,7 @@ func checkTold(t *testing.T, who string, told map[string]string) {
 	}
 	for k, v := range want {
 		if told[k] != v {
-			t.Errorf("%s: %s is %q, not %q", who, k, told[k], v)
+			t.Errorf("%s: %s is %q, want %q", who, k, told[k], v)
 		}
 	}
 }
@@ -154,7 +154,7 @@ func TestOverridesHoldEverywhere(t *testing.T) {
 	r.open(b, m.url+"/page")
 	check("page", "frame", "worker.js", "shared.js")
 
-	// A page opens another: it is held before its first request.
+	// A page opens another, which is paused before its first request.
 	yes := true
 	at, err := cdp.Call(within(t), b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: r.page(b, m.url+"/page"), Flatten: &yes})
 	if err != nil {
@@ -193,7 +193,7 @@ func TestOverridesHoldEverywhere(t *testing.T) {
 	}
 }
 
-// liveCopy copies a Chrome that shows the mirror's page, and freezes it.
+// liveCopy freezes a Chrome that shows the mirror's page, and copies its environment.
 func (m *mirror) liveCopy(t *testing.T, r *rig) (*Dir, state.Document) {
 	t.Helper()
 	b, err := r.Fresh(within(t), r.dir(), Options{Overrides: allOverrides})
@@ -214,7 +214,7 @@ func (m *mirror) liveCopy(t *testing.T, r *rig) (*Dir, state.Document) {
 	return r.copied(b), doc
 }
 
-// A copy of a running Chrome has its tabs loaded anew; they are told the same.
+// The tabs of a running Chrome's copy load anew with the same overrides.
 func TestOverridesOfALiveCopy(t *testing.T) {
 	r, m := newRig(t), newMirror(t)
 	dir, doc := m.liveCopy(t, r)

@@ -16,8 +16,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// lay makes an environment in a fresh Chrome: two tabs with their own state,
-// the first one in front.
+// lay creates an environment in a fresh Chrome: two tabs with separate state, the first
+// one in front.
 func (r *rig) lay(b *Browser, s *site) {
 	r.t.Helper()
 	r.open(b, s.url+"/one")
@@ -28,7 +28,7 @@ func (r *rig) lay(b *Browser, s *site) {
 	r.front(b, s.url+"/one")
 }
 
-// front brings a tab to the front and waits until it is.
+// front activates a tab and waits until it is in front.
 func (r *rig) front(b *Browser, url string) {
 	r.t.Helper()
 	if _, err := cdp.Call(within(r.t), b.driver, target.ActivateTarget, target.ActivateTargetParams{TargetID: r.page(b, url)}); err != nil {
@@ -53,8 +53,8 @@ var laid = map[string]string{
 	"/two": "kept=k1 session=s1|l1|two|second|hidden",
 }
 
-// A clean datadir brings everything back, each tab's own state before its
-// first script, and the site hears of one request for each tab, with cookies.
+// A clean user data directory restores everything. Each tab has its state before its
+// first script, and the site gets one request for each tab, with cookies.
 func TestRestoreClean(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
@@ -67,7 +67,7 @@ func TestRestoreClean(t *testing.T) {
 	if doc.Datadir, err = b.Close(within(t)); err != nil || doc.Datadir != state.DatadirClean {
 		t.Fatalf("%s, %v", doc.Datadir, err)
 	}
-	// An older Chrome's profile is taken as it is.
+	// The profile of an older Chrome is used unchanged.
 	r.stampOlder(b, &doc)
 	before := len(s.requests())
 	b, report := r.restored(b.dir, doc, Options{RestoreTabs: true})
@@ -76,7 +76,7 @@ func TestRestoreClean(t *testing.T) {
 	}
 	for path, want := range map[string]string{"/one": "l1|one|first", "/two": "l1|two|second"} {
 		if got := r.eval(b, s.url+path, "window.seen"); got != want {
-			t.Errorf("the first script of %s saw %s, not %s", path, got, want)
+			t.Errorf("the first script of %s saw %s, want %s", path, got, want)
 		}
 	}
 	asked := s.requests()[before:]
@@ -90,8 +90,8 @@ func TestRestoreClean(t *testing.T) {
 	}
 }
 
-// stampOlder gives the document and the profile of a closed Chrome the version of
-// an older one, wherever Chrome itself notes it.
+// stampOlder sets an older version in the document and in the profile of a closed Chrome,
+// wherever Chrome stores it.
 func (r *rig) stampOlder(b *Browser, doc *state.Document) {
 	r.t.Helper()
 	doc.Chrome.Version = "120.0.1.2"
@@ -108,11 +108,11 @@ func (r *rig) stampOlder(b *Browser, doc *state.Document) {
 		}
 	}
 	if stamped < 2 {
-		r.t.Errorf("Chrome notes its version in %d places", stamped)
+		r.t.Errorf("Chrome stores its version in %d places", stamped)
 	}
 }
 
-// seen notes what the page's first script finds.
+// seen records what the page's first script finds.
 const seen = `<script>window.seen = [localStorage.getItem("token"), sessionStorage.getItem("step"), window.name].join("|")</script>`
 
 func sortCookies(requests []string) []string {
@@ -122,7 +122,7 @@ func sortCookies(requests []string) []string {
 	return requests
 }
 
-// whole fails the test unless the report and a verification find all that lay
+// whole fails the test unless the report and a verification find everything that lay
 // wrote.
 func (r *rig) whole(b *Browser, doc state.Document, report []state.Component, tabs int) {
 	r.t.Helper()
@@ -136,7 +136,7 @@ func (r *rig) whole(b *Browser, doc state.Document, report []state.Component, ta
 	if err != nil || len(found.Differences) != 0 || len(found.Components) != 0 {
 		r.t.Errorf("%s: verification: %+v, %v", b.Engine(), found, err)
 	}
-	// What a client does afterwards is not undone by the tabs' scripts.
+	// The tabs' scripts do not undo what a client does afterwards.
 	url := doc.Tabs[0].URL
 	r.eval(b, url, `window.name = "changed"; sessionStorage.clear(); location.reload(); 1`)
 	if got := r.eval(b, url, `window.name + sessionStorage.length`); got != "changed0" {
@@ -144,7 +144,7 @@ func (r *rig) whole(b *Browser, doc state.Document, report []state.Component, ta
 	}
 }
 
-// Over a live copy the state that was read wins, item by item.
+// In a restore of a live copy, the captured state overrides the files, item by item.
 func TestRestoreLive(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
@@ -177,7 +177,7 @@ func TestRestoreLive(t *testing.T) {
 	r.whole(b, doc, report, 2)
 }
 
-// The datadir of a Chrome that died unread brings back what was on disk.
+// The user data directory of a crashed Chrome restores what was on disk.
 func TestRestoreCrash(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, nil)
@@ -205,7 +205,7 @@ func TestRestoreCrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := r.eval(b, s.url+"/one", `(document.cookie.match(/kept=k1/) || [""])[0] + localStorage.getItem("token")`); got != "kept=k1l1" {
-		t.Errorf("it has %q", got)
+		t.Errorf("the page has %q", got)
 	}
 }
 
@@ -235,7 +235,7 @@ func TestRestoreWithoutTabs(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 			if n := len(s.requests()) - before; n != 0 {
-				t.Errorf("the site was asked %d times", n)
+				t.Errorf("the site got %d requests", n)
 			}
 			jar, err := capture.Cookies(within(t), b.driver)
 			if err != nil || len(jar) != 2 {
@@ -251,7 +251,7 @@ func TestRestoreWithoutTabs(t *testing.T) {
 	}
 }
 
-// A tab that no session may show is not brought back.
+// A tab at an address that no session may show is not restored.
 func TestRestoreRefusesTabs(t *testing.T) {
 	r := newRig(t)
 	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: state.DatadirLive,
@@ -266,8 +266,8 @@ func TestRestoreRefusesTabs(t *testing.T) {
 	}
 }
 
-// What the site changes after a restore is told by name, without values, as
-// the site's; what did not come back is not.
+// Changes by the site after a restore are reported by name, without values, and blamed on
+// the site. What was not restored is not blamed on it.
 func TestVerifyTellsWhoChangedWhat(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, nil)

@@ -8,9 +8,9 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// What the shell has no use for goes through it untouched: an extension with all
-// that it keeps. The service workers of sites are
-// there meanwhile, for which the extension's own must be out of the shell's sight.
+// The shell preserves data that it does not use: an extension with all its data.
+// Meanwhile the service workers of sites work. For that the extension's workers must be
+// hidden from the shell.
 func TestExtensionCrossesTheShell(t *testing.T) {
 	t.Parallel()
 	r, s := newRig(t), keeperSite(t)
@@ -47,7 +47,7 @@ func TestExtensionCrossesTheShell(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	if got := r.askKeeper(b, url, ""); !strings.HasPrefix(got, keptAll+`"install ,startup with {`) {
-		t.Errorf("back in full Chrome it keeps %s", got)
+		t.Errorf("back in full Chrome the extension's data is %s", got)
 	}
 	if got := r.eval(b, url, `navigator.serviceWorker.getRegistrations().then(all => all.length)`); got != "1" {
 		t.Errorf("back in full Chrome the site has %s registrations", got)
