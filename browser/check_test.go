@@ -103,7 +103,7 @@ func TestCheckLogin(t *testing.T) {
 				})
 			}
 		})
-		await(t, "the tabs are gone", func() bool { return len(r.targets(b)) == 1 })
+		await(t, "only the session's tab remains", func() bool { return len(r.targets(b)) == 1 })
 	}
 	// A different status is a verdict at once.
 	together("nobody is logged in",
@@ -162,7 +162,7 @@ func TestCheckLoginFails(t *testing.T) {
 	if err := <-asked; fault.CodeOf(err) != fault.BrowserFailed {
 		t.Errorf("cancelled: %v", err)
 	}
-	await(t, "the tab is gone", func() bool { return len(r.targets(b)) == 1 })
+	await(t, "the hidden tab has closed", func() bool { return len(r.targets(b)) == 1 })
 	if err := b.Kill(t.Context()); err != nil {
 		t.Fatal(err)
 	}

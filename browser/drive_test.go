@@ -39,7 +39,7 @@ func TestDrive(t *testing.T) {
 
 	// Open uses a lone blank tab, else a new tab in front.
 	r.open(b, s.url+"/three")
-	await(t, "the blank tab is gone", func() bool { pages, err := b.Pages(t.Context()); return err == nil && len(pages) == 1 })
+	await(t, "the blank tab has closed", func() bool { pages, err := b.Pages(t.Context()); return err == nil && len(pages) == 1 })
 	r.open(b, s.url+"/four")
 	shot, url, title, err := b.Screenshot(within(t))
 	if err != nil || url != s.url+"/four" || title != "title of /four" {
@@ -140,7 +140,7 @@ func TestLastTabClosed(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- b.Serve(context.Background(), conn, "", b.Door()) }()
 	conn.call(t, `{"id":1,"method":"Target.closeTarget","params":{"targetId":"`+string(r.page(b, s.url+"/one"))+`"}}`)
-	await(t, "the tab is gone", func() bool {
+	await(t, "the tab has closed", func() bool {
 		pages, err := b.Pages(t.Context())
 		return err == nil && len(pages) > 0 && pages[0].URL != s.url+"/one" || err == nil && len(pages) == 0
 	})

@@ -78,7 +78,7 @@ func (m *mirror) what(t *testing.T, who ...string) map[string]map[string]string 
 	t.Helper()
 	var missing string
 	all := map[string]map[string]string{}
-	await(t, "every document and worker has told", func() bool {
+	await(t, "every document and worker has reported", func() bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		missing = ""

@@ -152,7 +152,7 @@ func TestDaemonKilled(t *testing.T) {
 	if err := daemon.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "all processes gone", func() bool { return len(namedUnder(root, o.UIDs)) == 0 })
+	await(t, "all processes have ended", func() bool { return len(namedUnder(root, o.UIDs)) == 0 })
 
 	l, err := New(Config{Root: root, UIDs: testUIDs})
 	if err != nil {
@@ -211,7 +211,7 @@ func TestUnprivilegedDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = daemon.Wait() // the error says that it was killed
-	await(t, "all processes gone", func() bool { return len(namedUnder(root, o.UIDs)) == 0 })
+	await(t, "all processes have ended", func() bool { return len(namedUnder(root, o.UIDs)) == 0 })
 }
 
 // If user namespaces are not allowed, the preflight reports that and how to allow them.

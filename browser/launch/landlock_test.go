@@ -210,7 +210,7 @@ func TestLandlockTooWide(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = l.Preflight(within(t))
-	if !fault.Is(err, fault.SandboxFailed) || !strings.Contains(fault.MessageOf(err), "a folder of its own") {
+	if !fault.Is(err, fault.SandboxFailed) || !strings.Contains(fault.MessageOf(err), "nothing but Chrome") {
 		t.Errorf("preflight: %v", err)
 	}
 	if left, err := os.ReadDir(l.Root()); err != nil || len(left) != 0 {

@@ -106,7 +106,7 @@ func (s *Clients) enter(c *client, door Door) bool {
 	case ended:
 		// Report the end of the browser, which caused the end of the client.
 		c.end(CloseBrowserGone, "browser gone", fault.Wrap(errors.Join(errClosed, err),
-			fault.BrowserFailed, "mux.serve", "the browser is gone"), false)
+			fault.BrowserFailed, "mux.serve", "the browser has ended"), false)
 		return false
 	case at.shut || door != at.door:
 		c.end(at.code, at.reason, nil, false)

@@ -134,7 +134,7 @@ func TestResumedPagesWait(t *testing.T) {
 		t.Errorf("the browser: %+v", got)
 	}
 	if got := last(f, "Runtime.runIfWaitingForDebugger"); got.Session == at.SessionID {
-		t.Error("Chrome was told to run the page too early")
+		t.Error("Chrome got the command to run the page too early")
 	}
 	let()
 	if got := c.recv(); got.ID == nil || *got.ID != 2 || got.Error != nil {

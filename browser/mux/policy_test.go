@@ -214,7 +214,7 @@ func TestEveryCommandWasLookedAt(t *testing.T) {
 		}
 		used[method] = true
 		if known && !r.refused && r.act == nil && reviewed[method] == "" && named(params) {
-			t.Errorf("%s (%s) has no rule of its own and was not reviewed", method, params)
+			t.Errorf("%s (%s) has no separate rule and was not reviewed", method, params)
 		}
 	}
 	if err := lines.Err(); err != nil || n < 600 {
