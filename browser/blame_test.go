@@ -13,8 +13,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// The table lists, for each state of a profile, which copy a restore uses, and who is
-// blamed for a difference from the document before a page has run. Package
+// The table lists each state of a profile with the copy that a restore uses. It also says
+// who is blamed for a difference from the document before a page has run. Package
 // browser/profile has the table of everything that uses a copy.
 func TestWhoIsBlamed(t *testing.T) {
 	var rows []string

@@ -62,13 +62,13 @@ type Browser struct {
 	passkeys   passkeys
 	baseline   baseline.Baseline // what is known about the profile that was loaded
 	// unflushed: pages may have more localStorage than Chrome writes while it quits.
-	unflushed atomic.Bool
-	face      face       // which browser the shell's pages see
-	ahead     shellFront // which tab of the shell is in front
+	unflushed  atomic.Bool
+	appearance appearance // which browser the shell's pages see
+	frontTab   shellFront // which tab of the shell is in front
 }
 
-// takeOptions sets the browser's options and the IDs of its extensions.
-func (b *Browser) takeOptions(o Options) {
+// setOptions sets the browser's options and the IDs of its extensions.
+func (b *Browser) setOptions(o Options) {
 	b.options = o
 	ids := make([]string, 0, len(o.Extensions))
 	for _, e := range o.Extensions {
@@ -81,7 +81,7 @@ func (b *Browser) takeOptions(o Options) {
 // initialiseTargets starts to apply the session's settings to every new target. If there
 // are none, it attaches to no target, so that pages cannot notice anything.
 func (b *Browser) initialiseTargets(ctx context.Context) error {
-	setups := setups(overridesOf(b.options, b.face), b.passkeys)
+	setups := setups(overridesOf(b.options, b.appearance), b.passkeys)
 	if len(setups) == 0 {
 		return nil
 	}
@@ -99,8 +99,8 @@ func setups(o overrides, p passkeys) []targetinit.Setup {
 	if o.needed() {
 		all = append(all, o)
 	}
-	if p.given != nil {
-		all = append(all, p.given)
+	if p.authenticators != nil {
+		all = append(all, p.authenticators)
 	}
 	return all
 }

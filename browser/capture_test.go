@@ -85,7 +85,7 @@ func TestCookiesRoundTrip(t *testing.T) {
 
 // Applying cookies replaces the jar: other cookies of a stale user data directory are
 // removed. A cookie that Chrome refuses is reported, and the others are written.
-func TestLayReplacesTheJar(t *testing.T) {
+func TestCookiesReplaceTheJar(t *testing.T) {
 	r := newRig(t)
 	b := r.fresh()
 	good := state.Cookie{Name: "good", Value: "v", Domain: "a.example", Path: "/", Expires: -1, Session: true}

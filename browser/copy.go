@@ -8,11 +8,11 @@ import (
 )
 
 // Precopy updates the copy while Chrome runs until an update copies less than
-// littleChanged bytes, at most copyRounds times. Only the remainder is copied while
+// smallUpdate bytes, at most copyRounds times. Only the remainder is copied while
 // Chrome is paused.
 const (
-	littleChanged = 1 << 20
-	copyRounds    = 3
+	smallUpdate = 1 << 20
+	copyRounds  = 3
 )
 
 // pauseDeadline bounds how long Chrome may be paused for a copy.
@@ -23,7 +23,7 @@ const pauseDeadline = 2 * time.Second
 func (b *Browser) Precopy(ctx context.Context, c *profile.Copy) error {
 	for range copyRounds {
 		n, err := c.Update(ctx, b.dir.Profile())
-		if err != nil || n < littleChanged {
+		if err != nil || n < smallUpdate {
 			return err
 		}
 	}

@@ -84,7 +84,7 @@ func reported(report []state.Component, v state.Verification, origin, domain str
 		}
 	}
 	inv.Sort()
-	return told(inv, origin, domain)
+	return formatCounts(inv, origin, domain)
 }
 
 // However a profile is damaged, Chrome starts, and everything in the document is

@@ -133,7 +133,7 @@ func TestDatabasesRoundTrip(t *testing.T) {
 
 // A database that cannot be created as described is not created at all, and the report
 // says so. The others are created.
-func TestDatabasesThatCannotBe(t *testing.T) {
+func TestInvalidDatabases(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, nil)
 	db := func(name string, records ...string) state.Database {

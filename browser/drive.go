@@ -43,7 +43,7 @@ func (b *Browser) Door() mux.Door { return b.mux.Clients.Door() }
 // was read, the client is closed like the others.
 func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, door mux.Door) error {
 	options, parted := mux.ServeOptions{Target: target.ID(targetID), Door: door}, func() {}
-	if pages := b.passkeys.given; pages != nil {
+	if pages := b.passkeys.authenticators; pages != nil {
 		pages.ClientJoining(ctx)
 		options.Leaving = func() { parted = pages.ClientLeaving(context.WithoutCancel(ctx)) }
 	}
@@ -83,7 +83,7 @@ func (b *Browser) CloseClients(ctx context.Context, code int, reason string) err
 
 // Pages lists the open tabs, except those at addresses that a session may not show.
 func (b *Browser) Pages(ctx context.Context) ([]Page, error) {
-	if err := b.tabs.alone(ctx); err != nil {
+	if err := b.tabs.closeLeftover(ctx); err != nil {
 		return nil, err
 	}
 	infos, err := capture.Pages(ctx, b.driver)
@@ -165,7 +165,7 @@ func (b *Browser) Open(ctx context.Context, url string) error {
 	if !b.mux.Addresses.Allowed(url) {
 		return notAllowed(op)
 	}
-	if err := b.tabs.alone(ctx); err != nil {
+	if err := b.tabs.closeLeftover(ctx); err != nil {
 		return err
 	}
 	pages, err := capture.Pages(ctx, b.driver)
@@ -230,7 +230,7 @@ func (b *Browser) screenshot(ctx context.Context) (jpeg []byte, url, title strin
 // front attaches to the tab in front for the duration of do. If no tab is open, it opens
 // a blank one.
 func (b *Browser) front(ctx context.Context, do func(cdp.Session, *target.Info) error) error {
-	if err := b.tabs.alone(ctx); err != nil {
+	if err := b.tabs.closeLeftover(ctx); err != nil {
 		return err
 	}
 	if b.shell() {
@@ -238,7 +238,7 @@ func (b *Browser) front(ctx context.Context, do func(cdp.Session, *target.Info) 
 		if err != nil {
 			return err
 		}
-		if tab := b.ahead.of(pages); tab != nil {
+		if tab := b.frontTab.of(pages); tab != nil {
 			return capture.At(ctx, b.reader(), tab, do)
 		}
 	}

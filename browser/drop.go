@@ -36,12 +36,12 @@ const takeFiles = `if (!self.stasisDrop) { self.stasisDrop = true;
 			if (kind == "drop" && at instanceof HTMLInputElement && at.type == "file" && !at.disabled) give(at, e.dataTransfer.files);
 		}, true) }`
 
-// drops prepares pages for files that clients drop on them.
-type drops struct{ tabs *tabs }
+// dropHandler prepares pages for files that clients drop on them.
+type dropHandler struct{ tabs *tabs }
 
 // ready prepares a page, and its out-of-process frames, for files that are dragged over
 // it.
-func (d drops) ready(ctx context.Context, id target.ID) error {
+func (d dropHandler) ready(ctx context.Context, id target.ID) error {
 	if err := d.readyTarget(ctx, id); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (d drops) ready(ctx context.Context, id target.ID) error {
 }
 
 // readyTarget prepares the frames of one target.
-func (d drops) readyTarget(ctx context.Context, id target.ID) error {
+func (d dropHandler) readyTarget(ctx context.Context, id target.ID) error {
 	return d.tabs.attached(ctx, id, func(at target.SessionID) error {
 		s := d.tabs.driver.Session(at)
 		tree, err := cdp.Call(ctx, s, page.GetFrameTree, cdp.Empty{})

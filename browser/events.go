@@ -31,7 +31,7 @@ const (
 func (b *Browser) Listen(notify func(Happening), all bool) (stop func()) {
 	ctx, cancel := context.WithCancel(b.ctx)
 	l := pageevent.New(notify, b.driver, b.now)
-	forget := b.mux.OnHeard(l.Receive, all)
+	forget := b.mux.OnPageEvent(l.Receive, all)
 	done := make(chan struct{})
 	b.listeners.Go(func() {
 		defer close(done)

@@ -23,9 +23,10 @@ func ExtensionDir(dir *Dir, id string) string {
 	return filepath.Join(dir.Profile(), profile.Extensions, id)
 }
 
-// placed returns the paths of a browser's extensions. If the profile's files may be older
-// than the document, it also sets whether each extension is enabled, from the document.
-func placed(dir *Dir, doc state.Document, list []state.Extension) []profile.Extension {
+// extensionPaths returns the paths of a browser's extensions. If the profile's files may
+// be older than the document, it also sets whether each extension is enabled, from the
+// document.
+func extensionPaths(dir *Dir, doc state.Document, list []state.Extension) []profile.Extension {
 	var out []profile.Extension
 	for _, e := range list {
 		x := profile.Extension{ID: e.ID, Path: ExtensionDir(dir, e.ID)}
@@ -57,7 +58,7 @@ type extensionSet struct {
 	dir    *Dir
 	wanted []state.Extension // requested by the session
 	shell  bool              // the engine is the shell, which runs no extensions
-	idle   []state.Extension // of the environment, not used by the shell
+	unused []state.Extension // of the environment, not used by the shell
 }
 
 // load loads over CDP what Chrome did not load from the profile: extensions that the
@@ -180,7 +181,7 @@ func (x *extensionSet) applyStorage(ctx context.Context, held *restore.Tabs, doc
 // leaves out extensions that were removed.
 func (x *extensionSet) capture(ctx context.Context, doc *state.Document) error {
 	if x.shell {
-		doc.Extensions = slices.Clone(x.idle)
+		doc.Extensions = slices.Clone(x.unused)
 		return nil
 	}
 	if len(x.wanted) == 0 {

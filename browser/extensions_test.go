@@ -55,8 +55,8 @@ var keeper = map[string]string{
 		})(); return true; });`,
 }
 
-// layKeeper writes the keeper's files into a run directory.
-func (r *rig) layKeeper(dir *Dir, version string) state.Extension {
+// installKeeper writes the keeper's files into a run directory.
+func (r *rig) installKeeper(dir *Dir, version string) state.Extension {
 	r.t.Helper()
 	key := []byte("the keeper's key")
 	sum := sha256.Sum256(key)
@@ -110,7 +110,7 @@ func TestExtensionIsRestored(t *testing.T) {
 		"frozen": func(b *Browser) (state.Datadir, error) { return state.DatadirLive, b.Freeze(within(t)) },
 	} {
 		dir := r.dir()
-		e := r.layKeeper(dir, "1.0")
+		e := r.installKeeper(dir, "1.0")
 		b, err := r.Fresh(within(t), dir, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
 		if err != nil {
 			t.Fatal(err)
@@ -178,7 +178,7 @@ func TestExtensionsOfARestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := r.copied(plain)
-	e := r.layKeeper(dir, "1.0")
+	e := r.installKeeper(dir, "1.0")
 	b, lines := r.restored(dir, doc, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
 	if got := r.eval(b, url, "window.first"); got != e.ID {
 		t.Errorf("the restored page saw %q first, not the new extension's mark", got)
@@ -200,7 +200,7 @@ func TestExtensionsOfARestore(t *testing.T) {
 	if err := os.RemoveAll(ExtensionDir(newer, e.ID)); err != nil {
 		t.Fatal(err)
 	}
-	second := r.layKeeper(newer, "2.0")
+	second := r.installKeeper(newer, "2.0")
 	updated, lines := r.restored(newer, doc, Options{RestoreTabs: true, Extensions: []state.Extension{second}})
 	if got := r.askKeeper(updated, url, "tell"); !strings.HasPrefix(got, keptAll) || !strings.Contains(got, "update ") {
 		t.Errorf("the other version's data is %s", got)
@@ -223,11 +223,11 @@ func TestExtensionsOfARestore(t *testing.T) {
 		t.Errorf("%+v %v", now.Extensions, err)
 	}
 
-	bare := r.copied(b)
-	if err := os.RemoveAll(ExtensionDir(bare, e.ID)); err != nil {
+	withoutVisibility := r.copied(b)
+	if err := os.RemoveAll(ExtensionDir(withoutVisibility, e.ID)); err != nil {
 		t.Fatal(err)
 	}
-	_, lines = r.restored(bare, doc, Options{RestoreTabs: true, Extensions: doc.Extensions})
+	_, lines = r.restored(withoutVisibility, doc, Options{RestoreTabs: true, Extensions: doc.Extensions})
 	if l := line(lines, state.ComponentExtensions, e.Origin()); l.Saved != 1 || l.Dropped != 1 || l.Reason.Code == "" {
 		t.Errorf("%+v", l)
 	}
@@ -239,7 +239,7 @@ func TestExtensionOfASelection(t *testing.T) {
 	t.Parallel()
 	r, s := newRig(t), keeperSite(t)
 	dir, url := r.dir(), s.url+"/page"
-	e := r.layKeeper(dir, "1.0")
+	e := r.installKeeper(dir, "1.0")
 	b, err := r.Fresh(within(t), dir, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
 	if err != nil {
 		t.Fatal(err)
@@ -282,7 +282,7 @@ func TestExtensionThatChromeRefuses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	dir := r.dir()
-	e := r.layKeeper(dir, "1.0")
+	e := r.installKeeper(dir, "1.0")
 	if err := os.Remove(filepath.Join(ExtensionDir(dir, e.ID), "worker.js")); err != nil {
 		t.Fatal(err)
 	}

@@ -10,25 +10,25 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// face holds what pages of the shell see as their browser: the full Chrome of this
+// appearance holds what pages of the shell see as their browser: the full Chrome of this
 // daemon. So a site sees the same browser with either engine. The shell itself would say
-// HeadlessChrome. The zero face is for full Chrome and changes nothing.
-type face struct{ chrome launch.Version }
+// HeadlessChrome. The zero appearance is for full Chrome and changes nothing.
+type appearance struct{ chrome launch.Version }
 
-// face returns the face of a browser that is about to start.
-func (s *Starter) face(ctx context.Context, dir *Dir, o Options) (face, error) {
+// appearance returns the appearance of a browser that is about to start.
+func (s *Starter) appearance(ctx context.Context, dir *Dir, o Options) (appearance, error) {
 	if o.Engine != EngineShell {
-		return face{}, nil
+		return appearance{}, nil
 	}
 	v, err := s.Launcher.Version(ctx, dir, false)
-	return face{v}, err
+	return appearance{v}, err
 }
 
-func (f face) none() bool { return f.chrome.Full == "" }
+func (f appearance) none() bool { return f.chrome.Full == "" }
 
 // userAgent returns full Chrome's User-Agent on Linux. Only its major version varies
 // (User-Agent reduction).
-func (f face) userAgent() string {
+func (f appearance) userAgent() string {
 	return "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/" +
 		strconv.Itoa(f.chrome.Major) + ".0.0.0 Safari/537.36"
 }
@@ -39,7 +39,7 @@ const languages = "en-US,en"
 // flags returns the flags that apply from the first request on, even where no target is
 // initialised. The request for a service worker's script belongs to no target. The shell
 // sends the value of --accept-lang unchanged. Pages get navigator.languages over CDP.
-func (f face) flags(o state.Overrides) []string {
+func (f appearance) flags(o state.Overrides) []string {
 	if f.none() {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (f face) flags(o state.Overrides) []string {
 }
 
 // over fills in the values that the session does not override itself.
-func (f face) over(o overrides) overrides {
+func (f appearance) over(o overrides) overrides {
 	if f.none() {
 		return o
 	}
@@ -68,7 +68,7 @@ func (f face) over(o overrides) overrides {
 }
 
 // hints returns the client hints of full Chrome on Linux (measured with 156).
-func (f face) hints() *emulation.UserAgentMetadata {
+func (f appearance) hints() *emulation.UserAgentMetadata {
 	m := &emulation.UserAgentMetadata{Platform: "Linux", Architecture: "x86", Bitness: "64", FormFactors: []string{"Desktop"}}
 	m.Brands, m.FullVersionList = brands(f.chrome.Name, strconv.Itoa(f.chrome.Major), f.chrome.Full)
 	return m

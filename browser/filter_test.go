@@ -12,7 +12,7 @@ import (
 )
 
 // keepEverywhere stores a value in every place of the origin of a page or frame.
-// heldThere reads it back, with "-" for a missing value.
+// readEverywhere reads it back, with "-" for a missing value.
 const (
 	keepEverywhere = `(async value => {
   document.cookie = "kept=" + value + "; max-age=3600; SameSite=Lax";
@@ -28,7 +28,7 @@ const (
   await navigator.serviceWorker.register("/sw.js"); await navigator.serviceWorker.ready;
   return 1;
 })("%")`
-	heldThere = `(async () => {
+	readEverywhere = `(async () => {
   const idb = await new Promise(done => {
     const open = indexedDB.open("kept", 1);
     open.onupgradeneeded = () => open.transaction.abort(); open.onerror = () => done("-");
@@ -125,11 +125,11 @@ func TestFilter(t *testing.T) {
 				if url != test.tabs {
 					r.open(b, url)
 				}
-				if got := r.eval(b, url, heldThere); got != want {
+				if got := r.eval(b, url, readEverywhere); got != want {
 					t.Errorf("%s holds %q, want %q", url, got, want)
 				}
 			}
-			if got := r.evalFrame(b, f.inner, heldThere); strings.Trim(got, "- 0") != "" {
+			if got := r.evalFrame(b, f.inner, readEverywhere); strings.Trim(got, "- 0") != "" {
 				t.Errorf("the frame holds %q", got)
 			}
 		})

@@ -17,16 +17,16 @@ const (
 	// Chrome has written it. Chrome writes less than this while it quits; of eight origins
 	// with 5 MB each it wrote none.
 	flushFrom = 4 << 20
-	// flushDeadline bounds that wait. flushLook is the time between two checks of the disk.
+	// flushDeadline bounds that wait. flushPoll is the time between two checks of the disk.
 	// Each check reads what was written.
 	flushDeadline = 5 * time.Second
-	flushLook     = 100 * time.Millisecond
+	flushPoll     = 100 * time.Millisecond
 )
 
-// muchLocal reports whether a document has so much localStorage that Chrome may exit
+// needsFlush reports whether a document has so much localStorage that Chrome may exit
 // before it has written it. It is also true if a page did not answer: its amount is
 // unknown, and there is no other copy.
-func muchLocal(doc state.Document) bool {
+func needsFlush(doc state.Document) bool {
 	n := 0
 	for _, area := range doc.Local {
 		n += localstorage.Size(area)
@@ -49,11 +49,11 @@ func (c closing) flush(ctx context.Context) {
 		return
 	}
 	defer func() { _ = root.Close() }() // only a handle
-	look := time.NewTicker(flushLook)
-	defer look.Stop()
+	poll := time.NewTicker(flushPoll)
+	defer poll.Stop()
 	for !localstorage.Removed(ctx, root.FS(), key, item) {
 		select {
-		case <-look.C:
+		case <-poll.C:
 		case <-c.process.Done():
 			return
 		case <-ctx.Done():

@@ -13,15 +13,15 @@ import (
 	"github.com/stasisd/stasis/browser/restore"
 )
 
-// awayDeadline bounds how long a page may take to navigate to about:blank. A page that
+// redirectDeadline bounds how long a page may take to navigate to about:blank. A page that
 // takes longer is closed.
-const awayDeadline = 10 * time.Second
+const redirectDeadline = 10 * time.Second
 
-// pruneTime bounds how long a restore waits until back lists are emptied. pruneAgain is
-// the time between two attempts.
+// pruneTimeout bounds how long a restore waits until back lists are emptied.
+// pruneInterval is the time between two attempts.
 const (
-	pruneTime  = 5 * time.Second
-	pruneAgain = 50 * time.Millisecond
+	pruneTimeout  = 5 * time.Second
+	pruneInterval = 50 * time.Millisecond
 )
 
 // guard keeps tabs away from addresses that a session may not show.
@@ -35,21 +35,21 @@ type guard struct {
 // start begins to enforce which addresses targets may show.
 func (g *guard) start() {
 	g.tabs.mux.Hooks.OnForeign(func(id target.ID) {
-		g.sending.Go(func() { g.sendAway(id) })
+		g.sending.Go(func() { g.redirect(id) })
 	})
 }
 
-// sendAway sends a page to about:blank and removes the address that it showed from its
+// redirect sends a page to about:blank and removes the address that it showed from its
 // back list. A page that does not leave in time is closed.
-func (g *guard) sendAway(id target.ID) {
-	ctx, cancel := context.WithTimeout(g.tabs.life, awayDeadline)
+func (g *guard) redirect(id target.ID) {
+	ctx, cancel := context.WithTimeout(g.tabs.life, redirectDeadline)
 	defer cancel()
-	again := time.NewTicker(pruneAgain)
+	again := time.NewTicker(pruneInterval)
 	defer again.Stop()
 	for ctx.Err() == nil {
 		// The page's own navigation may abort this one. The back list shows where it is.
 		_ = g.toBlank(ctx, id)
-		if g.emptyBackList(ctx, id) == nil && g.tabs.mux.Settle(id) {
+		if g.emptyBackList(ctx, id) == nil && g.tabs.mux.RevealIfAllowed(id) {
 			return
 		}
 		select {
@@ -94,7 +94,7 @@ func (g *guard) toBlank(ctx context.Context, id target.ID) error {
 }
 
 // prune empties the back lists of running tabs and waits until that is done. After
-// pruneTime the rest is emptied in the background.
+// pruneTimeout the rest is emptied in the background.
 func (g *guard) prune(ids []target.ID, background func(func())) {
 	done := make(chan struct{}, len(ids))
 	for _, id := range ids {
@@ -105,7 +105,7 @@ func (g *guard) prune(ids []target.ID, background func(func())) {
 			_ = g.emptyBackList(ctx, id) // the mux blocks the entries for clients, and the guard handles pages that navigate to one
 		})
 	}
-	late := time.NewTimer(pruneTime)
+	late := time.NewTimer(pruneTimeout)
 	defer late.Stop()
 	for range ids {
 		select {
@@ -122,7 +122,7 @@ func (g *guard) prune(ids []target.ID, background func(func())) {
 func (g *guard) emptyBackList(ctx context.Context, id target.ID) error {
 	return g.tabs.attached(ctx, id, func(at target.SessionID) error {
 		s := g.tabs.driver.Session(at)
-		again := time.NewTicker(pruneAgain)
+		again := time.NewTicker(pruneInterval)
 		defer again.Stop()
 		for {
 			_, err := cdp.Call(ctx, s, page.ResetNavigationHistory, cdp.Empty{})
@@ -136,7 +136,7 @@ func (g *guard) emptyBackList(ctx context.Context, id target.ID) error {
 			}
 		}
 		history, err := cdp.Call(ctx, s, page.GetNavigationHistory, cdp.Empty{})
-		if err == nil && g.leadsAway(&history) {
+		if err == nil && g.hasForeign(&history) {
 			err = errStillForeign
 		}
 		return err
@@ -145,8 +145,8 @@ func (g *guard) emptyBackList(ctx context.Context, id target.ID) error {
 
 var errStillForeign = errors.New("the page is at an address that the session may not show")
 
-// leadsAway reports whether a back list has an entry that a session may not show.
-func (g *guard) leadsAway(history *page.GetNavigationHistoryResult) bool {
+// hasForeign reports whether a back list has an entry that a session may not show.
+func (g *guard) hasForeign(history *page.GetNavigationHistoryResult) bool {
 	for _, e := range history.Entries {
 		if g.tabs.mux.Addresses.Foreign(e.URL) {
 			return true

@@ -37,7 +37,7 @@ func TestForeignPage(t *testing.T) {
 	if _, _, _, err = b.screenshot(within(t)); !fault.Is(err, fault.BrowserFailed) {
 		t.Errorf("a screenshot: %v", err)
 	}
-	b.guard.sendAway(id)
+	b.guard.redirect(id)
 	if pages, err = b.Pages(within(t)); err != nil || len(pages) != 1 || pages[0].URL != blankURL {
 		t.Errorf("afterwards: %+v, %v", pages, err)
 	}

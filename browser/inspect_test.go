@@ -106,9 +106,9 @@ const countAll = `(async () => {
 	return Object.entries(n).map(([k, v]) => k + "=" + v).sort().join(" ");
 })()`
 
-// told formats an inventory's counts of a site as countAll does. Cookies are counted by
+// formatCounts formats an inventory's counts of a site as countAll does. Cookies are counted by
 // domain, the others by origin.
-func told(inv state.Inventory, origin, domain string) string {
+func formatCounts(inv state.Inventory, origin, domain string) string {
 	var parts []string
 	for _, h := range inv {
 		if h.Origin == origin || h.Origin == domain {
@@ -173,7 +173,7 @@ func TestInventoryCountsAsTheSiteDoes(t *testing.T) {
 			if counts[url] != want {
 				t.Errorf("round %d: the site counts %s, want %s", round, counts[url], want)
 			}
-			if got := told(p.Inventory, url+"/", domain); got != want {
+			if got := formatCounts(p.Inventory, url+"/", domain); got != want {
 				t.Errorf("round %d: the disk has %s, want %s", round, got, want)
 			}
 		}

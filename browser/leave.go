@@ -21,8 +21,8 @@ import (
 // second, all in parallel.
 const leaveDeadline = 3 * time.Second
 
-// settleTabDeadline bounds settleTab. A tab answers within milliseconds or hangs.
-const settleTabDeadline = 500 * time.Millisecond
+// flushTabDeadline bounds flushTab. A tab answers within milliseconds or hangs.
+const flushTabDeadline = 500 * time.Millisecond
 
 // closing closes the pages of one Chrome and gets their data to disk, before Chrome
 // itself is closed.
@@ -60,11 +60,11 @@ func (c closing) leave(ctx context.Context) {
 		left[at.SessionID] = true
 		_ = c.driver.Post(ctx, at.SessionID, page.Enable.Method, nil) // a lost pipe shows below
 		if !c.shell {                                                 // its tabs are restored without this state
-			settled.Go(func() { settleTab(ctx, c.driver.Session(at.SessionID)) })
+			settled.Go(func() { flushTab(ctx, c.driver.Session(at.SessionID)) })
 		}
 	}
 	settled.Wait()
-	c.mux.LetPagesGo()
+	c.mux.AllowLastClose()
 	if c.shell {
 		for at := range left {
 			_ = c.driver.Post(ctx, at, page.Close.Method, nil)
@@ -85,7 +85,7 @@ func (c closing) leave(ctx context.Context) {
 					delete(left, gone.SessionID)
 				}
 			default:
-				c.permit(ctx, e)
+				c.acceptUnload(ctx, e)
 			}
 		case <-c.process.Done():
 			return
@@ -95,13 +95,13 @@ func (c closing) leave(ctx context.Context) {
 	}
 }
 
-// settleTab makes a tab report its scroll position and form input to Chrome. Otherwise
+// flushTab makes a tab report its scroll position and form input to Chrome. Otherwise
 // the tab does so 1 s after a change, or 5 s in the background. A tab that is frozen does
-// so at once (measured). The page only notices its Page Lifecycle events. settleTab then
+// so at once (measured). The page only notices its Page Lifecycle events. flushTab then
 // activates the tab again, for its pagehide handlers. It leaves a tab that does not
 // answer unchanged.
-func settleTab(ctx context.Context, tab cdp.Session) {
-	ctx, cancel := context.WithTimeout(ctx, settleTabDeadline)
+func flushTab(ctx context.Context, tab cdp.Session) {
+	ctx, cancel := context.WithTimeout(ctx, flushTabDeadline)
 	defer cancel()
 	for _, to := range []page.SetWebLifecycleStateState{page.SetWebLifecycleStateStateFrozen, page.SetWebLifecycleStateStateActive} {
 		if _, err := cdp.Call(ctx, tab, page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: to}); err != nil {
@@ -114,8 +114,8 @@ func settleTab(ctx context.Context, tab cdp.Session) {
 	}
 }
 
-// permit accepts a beforeunload dialog, so that the page can be left.
-func (c closing) permit(ctx context.Context, e mux.Event) {
+// acceptUnload accepts a beforeunload dialog, so that the page can be left.
+func (c closing) acceptUnload(ctx context.Context, e mux.Event) {
 	var opening page.EventJavascriptDialogOpening
 	if json.Unmarshal(e.Params, &opening) == nil && opening.Type == page.DialogTypeBeforeunload {
 		_ = c.driver.Post(ctx, e.SessionID, page.HandleJavaScriptDialog.Method, page.HandleJavaScriptDialogParams{Accept: true})

@@ -29,7 +29,7 @@ if (!localStorage.token) {
 
 // What a site writes while Chrome closes is restored, not what was captured before: from
 // an unload handler, and from the answer to its last request.
-func TestCloseLetsPagesLeave(t *testing.T) {
+func TestCloseRunsUnloadHandlers(t *testing.T) {
 	for _, query := range []string{"", "?ask"} {
 		t.Run("leave"+query, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -39,7 +39,7 @@ func (s *Standby) load(ctx context.Context, o Options, unknown []string) error {
 	if s.tabs != restore.SourceProfile {
 		command = append(command, blankURL)
 	}
-	if err := b.process.Ask(ctx, command...); err != nil {
+	if err := b.process.SendCommandLine(ctx, command...); err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not open the profile")
 	}
 	if s.tabs == restore.SourceProfile {
@@ -56,7 +56,7 @@ func (s *Standby) load(ctx context.Context, o Options, unknown []string) error {
 	b.tabs.leftover.tabs = spares
 	downloads := make(chan error, 1)
 	b.background.Go(func() { downloads <- keepDownloads(ctx, b.driver, b.dir) }) // for this profile; otherwise it uses Chrome's default folder
-	b.mux.Permissions.Regrant(doc.Permissions)
+	b.mux.Permissions.SetGranted(doc.Permissions)
 	s.report = regrant(ctx, b.driver, doc.Permissions)
 	lines, err := b.extensions.restore(ctx, s.held, doc, unknown)
 	if err != nil {
@@ -89,8 +89,8 @@ func (s *Standby) release(ctx context.Context) error {
 	b.targets.HoldTabs(b.ctx, false)
 	b.background.Go(func() { held.Settle(b.ctx) })
 	b.background.Go(func() {
-		b.mux.Clients.Lull(b.ctx)
-		_ = b.tabs.alone(b.ctx) // on an error the next caller of alone tries again
+		b.mux.Clients.WaitIdle(b.ctx)
+		_ = b.tabs.closeLeftover(b.ctx) // on an error the next caller of closeLeftover tries again
 	})
 	return nil
 }
@@ -108,7 +108,7 @@ var _ restore.Browser = restoring{}
 
 func (r restoring) AllowedURL(url string) bool { return r.b.mux.Addresses.Allowed(url) }
 func (r restoring) ForeignURL(url string) bool { return r.b.mux.Addresses.Foreign(url) }
-func (r restoring) StayAttached() bool         { return r.b.passkeys.given != nil }
+func (r restoring) StayAttached() bool         { return r.b.passkeys.authenticators != nil }
 func (r restoring) Go(f func())                { r.b.listeners.Go(f) }
 func (r restoring) CloseTab(ctx context.Context, id target.ID) error {
 	return r.b.tabs.close(ctx, id)

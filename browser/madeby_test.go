@@ -48,13 +48,13 @@ func TestWhoMadeADifference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var told []string
+		var reported []string
 		for _, difference := range v.Differences {
-			told = append(told, difference.Component+" by "+difference.By+" "+filepath.Join(difference.Names...))
+			reported = append(reported, difference.Component+" by "+difference.By+" "+filepath.Join(difference.Names...))
 		}
-		slices.Sort(told)
-		if want := []string{"local_storage by " + test.local + " only", "session_storage by " + test.session + " step"}; !slices.Equal(told, want) {
-			t.Errorf("%s: %q, want %q", name, told, want)
+		slices.Sort(reported)
+		if want := []string{"local_storage by " + test.local + " only", "session_storage by " + test.session + " step"}; !slices.Equal(reported, want) {
+			t.Errorf("%s: %q, want %q", name, reported, want)
 		}
 		if err := again.Kill(within(t)); err != nil {
 			t.Fatal(err)

@@ -32,7 +32,7 @@ func languageFlags(o state.Overrides) []string {
 }
 
 // overridesOf returns the overrides for a browser's targets.
-func overridesOf(options Options, f face) overrides {
+func overridesOf(options Options, f appearance) overrides {
 	o := overrides{Overrides: options.Overrides, agent: options.Overrides.UserAgent}
 	o.hints = clientHints(o.agent)
 	if o.Locale != "" {

@@ -108,7 +108,7 @@ func (r *rig) closed(b *Browser) state.Document {
 }
 
 // A client's overrides end with the client, and pages that it opens are set up first.
-func TestOverridesBesideAClients(t *testing.T) {
+func TestOverridesBesideThoseOfAClient(t *testing.T) {
 	r, m := newRig(t), newMirror(t)
 	b, err := r.Fresh(within(t), r.dir(), Options{Overrides: allOverrides})
 	if err != nil {

@@ -14,7 +14,7 @@ func TestProfileOfANewerChrome(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
 	b := r.fresh()
-	r.lay(b, s)
+	r.fillTabs(b, s)
 	r.eval(b, s.url+"/one", `new Promise(done => { indexedDB.open("left behind").onsuccess = () => done("made"); })`)
 	doc, err := b.Capture(within(t))
 	if err != nil {
@@ -32,7 +32,7 @@ func TestProfileOfANewerChrome(t *testing.T) {
 	}
 
 	again, report := r.restored(kept, doc, Options{RestoreTabs: true})
-	got := r.look(again, s)
+	got := r.readTabs(again, s)
 	for path, want := range laid {
 		if got[path] != want {
 			t.Errorf("%s: %q, want %q", path, got[path], want)

@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// other returns the proxy, or nil if it means a direct connection.
-func other(p *state.Proxy) *state.Proxy {
+// nilIfDirect returns the proxy, or nil if it means a direct connection.
+func nilIfDirect(p *state.Proxy) *state.Proxy {
 	if p != nil && p.Server == state.ProxyDirect {
 		return nil
 	}
@@ -20,8 +20,8 @@ func other(p *state.Proxy) *state.Proxy {
 // startProxy returns the proxy setting for a profile, nil for none. If the proxy requires
 // credentials, for which Chrome has no setting, it starts a relay and returns the relay's
 // address as the setting.
-func startProxy(p *state.Proxy, uid int) (told *profile.Proxy, r *relay.Relay, err error) {
-	if p = other(p); p == nil {
+func startProxy(p *state.Proxy, uid int) (setting *profile.Proxy, r *relay.Relay, err error) {
+	if p = nilIfDirect(p); p == nil {
 		return nil, nil, nil
 	}
 	server := p.Server

@@ -13,7 +13,7 @@ import (
 
 // Chrome connects only to the sites of its pages: not to others at its start, for a page
 // with a login form, at its close or in a restore.
-func TestChromeCallsNobody(t *testing.T) {
+func TestChromeConnectsOnlyToSites(t *testing.T) {
 	t.Parallel()
 	const own = "http://own.example"
 	var mu sync.Mutex

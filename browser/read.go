@@ -12,7 +12,7 @@ import (
 // Capture reads the environment's state over CDP (see capture.Read) and marks the
 // document as that of a live Chrome.
 func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
-	if err := b.tabs.alone(ctx); err != nil {
+	if err := b.tabs.closeLeftover(ctx); err != nil {
 		return state.Document{}, err
 	}
 	defer b.passkeys.pause()()
@@ -26,14 +26,14 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	if err := b.extensions.capture(ctx, &doc); err != nil {
 		return doc, err
 	}
-	b.unflushed.Store(muchLocal(doc))
+	b.unflushed.Store(needsFlush(doc))
 	doc.CapturedAt, doc.ReadUntil = began, b.now().UTC()
 	doc.Datadir = state.DatadirLive
 	doc.Chrome = state.Chrome{Version: b.version, Engine: b.Engine(), UserAgent: b.userAgent, Flags: b.process.Flags()}
 	doc.TabsByURL = byURL
 	if b.shell() {
 		doc.TabsByURL = true // the profile's session files, if any, are older
-		b.ahead.mark(doc.Tabs)
+		b.frontTab.mark(doc.Tabs)
 	}
 	doc.Overrides, doc.Permissions = b.options.Overrides, b.mux.Permissions.Granted()
 	b.passkeys.read(ctx)
@@ -49,10 +49,10 @@ func (b *Browser) Cookies(ctx context.Context) ([]state.Cookie, error) {
 
 // reader returns the connection for code that attaches to pages to read them.
 func (b *Browser) reader() capture.Conn {
-	if b.passkeys.given == nil {
+	if b.passkeys.authenticators == nil {
 		return b.driver
 	}
-	return b.passkeys.given.Reader()
+	return b.passkeys.authenticators.Reader()
 }
 
 // Storage is what scripts can read of an environment's origins.

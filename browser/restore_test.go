@@ -16,9 +16,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// lay creates an environment in a fresh Chrome: two tabs with separate state, the first
+// fillTabs creates an environment in a fresh Chrome: two tabs with separate state, the first
 // one in front.
-func (r *rig) lay(b *Browser, s *site) {
+func (r *rig) fillTabs(b *Browser, s *site) {
 	r.t.Helper()
 	r.open(b, s.url+"/one")
 	r.open(b, s.url+"/two")
@@ -37,8 +37,8 @@ func (r *rig) front(b *Browser, url string) {
 	await(r.t, url+" is in front", func() bool { return r.eval(b, url, "document.visibilityState") == "visible" })
 }
 
-// look reads back what lay wrote.
-func (r *rig) look(b *Browser, s *site) map[string]string {
+// readTabs reads back what fillTabs wrote.
+func (r *rig) readTabs(b *Browser, s *site) map[string]string {
 	r.t.Helper()
 	const script = `[document.cookie.split("; ").sort().join(" "), localStorage.getItem("token"), sessionStorage.getItem("step"), window.name, document.visibilityState].join("|")`
 	got := map[string]string{}
@@ -59,7 +59,7 @@ func TestRestoreClean(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
 	b := r.fresh()
-	r.lay(b, s)
+	r.fillTabs(b, s)
 	doc, err := b.Capture(within(t))
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestRestoreClean(t *testing.T) {
 	r.stampOlder(b, &doc)
 	before := len(s.requests())
 	b, report := r.restored(b.dir, doc, Options{RestoreTabs: true})
-	if diff := cmp.Diff(laid, r.look(b, s)); diff != "" {
+	if diff := cmp.Diff(laid, r.readTabs(b, s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for path, want := range map[string]string{"/one": "l1|one|first", "/two": "l1|two|second"} {
@@ -84,7 +84,7 @@ func TestRestoreClean(t *testing.T) {
 	if diff := cmp.Diff([]string{"/one session=s1; kept=k1", "/two session=s1; kept=k1"}, sortCookies(asked)); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	r.whole(b, doc, report, 2)
+	r.checkComplete(b, doc, report, 2)
 	if line(report, state.ComponentHistory, "").Dropped != 0 {
 		t.Errorf("history: %+v", line(report, state.ComponentHistory, ""))
 	}
@@ -122,9 +122,9 @@ func sortCookies(requests []string) []string {
 	return requests
 }
 
-// whole fails the test unless the report and a verification find everything that lay
+// checkComplete fails the test unless the report and a verification find everything that fillTabs
 // wrote.
-func (r *rig) whole(b *Browser, doc state.Document, report []state.Component, tabs int) {
+func (r *rig) checkComplete(b *Browser, doc state.Document, report []state.Component, tabs int) {
 	r.t.Helper()
 	for name, want := range map[string]int{state.ComponentCookies: 2, state.ComponentLocalStorage: 1,
 		state.ComponentSessionStorage: 1, state.ComponentTabs: tabs, state.ComponentWindowName: tabs} {
@@ -149,7 +149,7 @@ func TestRestoreLive(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
 	b := r.fresh()
-	r.lay(b, s)
+	r.fillTabs(b, s)
 	doc, err := b.Capture(within(t))
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestRestoreLive(t *testing.T) {
 	}
 	before := len(s.requests())
 	b, report := r.restored(dir, doc, Options{RestoreTabs: true})
-	if diff := cmp.Diff(laid, r.look(b, s)); diff != "" {
+	if diff := cmp.Diff(laid, r.readTabs(b, s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := r.eval(b, s.url+"/two", "window.seen"); got != "l1|two|second" {
@@ -174,7 +174,7 @@ func TestRestoreLive(t *testing.T) {
 	if diff := cmp.Diff([]string{"/one session=s1; kept=k1", "/two session=s1; kept=k1"}, sortCookies(asked)); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	r.whole(b, doc, report, 2)
+	r.checkComplete(b, doc, report, 2)
 }
 
 // The user data directory of a crashed Chrome restores what was on disk.
@@ -182,7 +182,7 @@ func TestRestoreCrash(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, nil)
 	b := r.fresh()
-	r.lay(b, s)
+	r.fillTabs(b, s)
 	doc, err := b.Capture(within(t))
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestRestoreCrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, _ = r.restored(b.dir, doc, Options{RestoreTabs: true})
-	r.look(b, s)
+	r.readTabs(b, s)
 	if err := b.Kill(within(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestRestoreWithoutTabs(t *testing.T) {
 			r := newRig(t)
 			s := newSite(t, nil)
 			b := r.fresh()
-			r.lay(b, s)
+			r.fillTabs(b, s)
 			doc, err := b.Capture(within(t))
 			if err != nil {
 				t.Fatal(err)
@@ -268,11 +268,11 @@ func TestRestoreRefusesTabs(t *testing.T) {
 
 // Changes by the site after a restore are reported by name, without values, and blamed on
 // the site. What was not restored is not blamed on it.
-func TestVerifyTellsWhoChangedWhat(t *testing.T) {
+func TestVerifyBlames(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, nil)
 	b := r.fresh()
-	r.lay(b, s)
+	r.fillTabs(b, s)
 	r.eval(b, s.url+"/one", `document.cookie = "third=t"; localStorage.setItem("other", "o"); 1`)
 	doc, err := b.Capture(within(t))
 	if err != nil {

@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience is how long a test waits for a condition before it fails.
-const patience = 30 * time.Second
+// waitTimeout is how long a test waits for a condition before it fails.
+const waitTimeout = 30 * time.Second
 
 // testUIDs is outside the ranges of daemons and other tests.
 var testUIDs = launch.UIDRange{Base: 330000, Count: 100}
@@ -165,7 +165,7 @@ func (r *rig) crashed(b *Browser) (state.Document, *Dir) {
 
 func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -38,19 +38,19 @@ func (s *Starter) spareShell(ctx context.Context, dir *Dir, o Options) (*Spare, 
 	if err := keepDownloads(ctx, b.driver, dir); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
-	return &Spare{starter: s, b: b, made: o}, nil
+	return &Spare{starter: s, b: b, startOptions: o}, nil
 }
 
 // freshShell is [Spare.Fresh] in the shell.
 func (p *Spare) freshShell(ctx context.Context, o Options) (*Browser, error) {
 	b := p.b
-	b.takeOptions(o)
-	err := enter(b.dir)
+	b.setOptions(o)
+	err := loadWaiting(b.dir)
 	if err == nil {
 		err = alive(ctx, b.driver)
 	}
 	if err == nil {
-		b.passkeys = givePasskeys(state.Passkeys{}, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
+		b.passkeys = newPasskeys(state.Passkeys{}, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
 		setShellPolicy(ctx, b.driver, b.options.Overrides.Permissions())
 		err = b.initialiseTargets(ctx)
 	}
@@ -60,8 +60,8 @@ func (p *Spare) freshShell(ctx context.Context, o Options) (*Browser, error) {
 	return b, nil
 }
 
-// enter gives the shell in a run directory the profile that waits there.
-func enter(dir *Dir) error {
+// loadWaiting gives the shell in a run directory the profile that waits there.
+func loadWaiting(dir *Dir) error {
 	waiting := dir.Waiting()
 	folder := profile.Path(waiting.Profile())
 	if err := gate.Fill(folder); err != nil {
@@ -87,7 +87,7 @@ func (p *Spare) loadShell(ctx context.Context, doc state.Document, o Options) (*
 	defer cancel()
 	b, own := p.b, o.Overrides
 	o.Overrides = own.Over(doc.Overrides)
-	b.takeOptions(o)
+	b.setOptions(o)
 	answered := make(chan error, 1)
 	go func() { answered <- alive(ctx, b.driver) }()
 	base, doc, err := p.starter.prepareShell(ctx, b.dir.Waiting(), doc, o, b.version)
@@ -95,7 +95,7 @@ func (p *Spare) loadShell(ctx context.Context, doc state.Document, o Options) (*
 		err = gone
 	}
 	if err == nil {
-		err = enter(b.dir)
+		err = loadWaiting(b.dir)
 	}
 	var report []state.Component
 	if err == nil {
@@ -161,33 +161,33 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 
 // applyShell applies the state that the profile lacks, before any tab is opened.
 func (b *Browser) applyShell(ctx context.Context, doc state.Document) ([]state.Component, error) {
-	b.extensions.idle = carried(doc, b.options.Extensions)
-	b.passkeys = givePasskeys(doc.Passkeys, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
+	b.extensions.unused = keptExtensions(doc, b.options.Extensions)
+	b.passkeys = newPasskeys(doc.Passkeys, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
 	setShellPolicy(ctx, b.driver, b.options.Overrides.Permissions())
-	b.mux.Permissions.Regrant(doc.Permissions)
+	b.mux.Permissions.SetGranted(doc.Permissions)
 	report := regrant(ctx, b.driver, doc.Permissions)
-	report = append(report, idleLines(b.extensions.idle)...)
+	report = append(report, unusedLines(b.extensions.unused)...)
 	applied, err := b.environment().ApplyMissing(ctx, doc)
 	if err != nil {
 		return nil, err
 	}
-	report = append(report, unused(applied)...)
+	report = append(report, markUnused(applied)...)
 	if err := b.initialiseTargets(ctx); err != nil {
 		return nil, err
 	}
 	return report, nil
 }
 
-// carried returns the environment's extensions that the session still has, with the
+// keptExtensions returns the environment's extensions that the session still has, with the
 // in-memory storage that full Chrome had of them.
-func carried(doc state.Document, has []state.Extension) []state.Extension {
+func keptExtensions(doc state.Document, has []state.Extension) []state.Extension {
 	return slices.DeleteFunc(slices.Clone(doc.Extensions), func(saved state.Extension) bool {
 		return !slices.ContainsFunc(has, func(e state.Extension) bool { return e.ID == saved.ID && e.SHA256 == saved.SHA256 })
 	})
 }
 
-// idleLines returns the report lines of extensions that do not run.
-func idleLines(list []state.Extension) []state.Component {
+// unusedLines returns the report lines of extensions that do not run.
+func unusedLines(list []state.Extension) []state.Component {
 	var lines []state.Component
 	for _, e := range list {
 		lines = append(lines, state.Component{Name: state.ComponentExtensions, Origin: e.Origin(), Saved: 1, Dropped: 1, Reason: report.NotInShell.Reason()})
@@ -198,9 +198,9 @@ func idleLines(list []state.Extension) []state.Component {
 	return lines
 }
 
-// unused marks the components as dropped that only full Chrome uses: the shell keeps them
-// but does not use them.
-func unused(lines []state.Component) []state.Component {
+// markUnused marks the components as dropped that only full Chrome uses: the shell keeps
+// them but does not use them.
+func markUnused(lines []state.Component) []state.Component {
 	for i, line := range lines {
 		switch line.Name {
 		case state.ComponentVisited, state.ComponentBookmarks, state.ComponentPasswords, state.ComponentAutofill,

@@ -24,8 +24,8 @@ func (r *rig) save(b *Browser) state.Document {
 	return doc
 }
 
-// spared restores a closed browser's environment in a spare of the options' engine.
-func (r *rig) spared(from *Browser, doc state.Document, o Options) (*Browser, []state.Component) {
+// restoredInSpare restores a closed browser's environment in a spare of the options' engine.
+func (r *rig) restoredInSpare(from *Browser, doc state.Document, o Options) (*Browser, []state.Component) {
 	r.t.Helper()
 	p := r.spareOf(o.Engine)
 	r.load(p, from)
@@ -36,8 +36,8 @@ func (r *rig) spared(from *Browser, doc state.Document, o Options) (*Browser, []
 	return b, report
 }
 
-// bare removes the visibility of tabs: in the shell each tab is visible.
-func bare(look map[string]string) map[string]string {
+// withoutVisibility removes the visibility of tabs: in the shell each tab is visible.
+func withoutVisibility(look map[string]string) map[string]string {
 	for path, got := range look {
 		look[path] = got[:strings.LastIndex(got, "|")]
 	}
@@ -51,7 +51,7 @@ func TestEnginesShareAnEnvironment(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/one": seen, "/two": seen, "/three": seen})
 	b := r.fresh()
-	r.lay(b, s)
+	r.fillTabs(b, s)
 	r.open(b, s.url+"/three")
 	r.eval(b, s.url+"/three", `window.name = "third"; 1`)
 	r.front(b, s.url+"/one")
@@ -61,7 +61,7 @@ func TestEnginesShareAnEnvironment(t *testing.T) {
 		var report []state.Component
 		o := Options{RestoreTabs: true, Engine: engine}
 		if i == 0 {
-			b, report = r.spared(b, doc, o)
+			b, report = r.restoredInSpare(b, doc, o)
 		} else {
 			b, report = r.restored(b.dir, doc, o)
 		}
@@ -69,9 +69,9 @@ func TestEnginesShareAnEnvironment(t *testing.T) {
 			t.Errorf("the engine is %s", b.Engine())
 		}
 		want := maps.Clone(laid)
-		got := r.look(b, s)
+		got := r.readTabs(b, s)
 		if engine == EngineShell {
-			want, got = bare(want), bare(got)
+			want, got = withoutVisibility(want), withoutVisibility(got)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", engine, diff)
@@ -86,8 +86,8 @@ func TestEnginesShareAnEnvironment(t *testing.T) {
 				t.Errorf("%s: requests for %s", engine, asked)
 			}
 		}
-		r.whole(b, doc, report, len(doc.Tabs))
-		for _, tab := range doc.Tabs { // changed by whole
+		r.checkComplete(b, doc, report, len(doc.Tabs))
+		for _, tab := range doc.Tabs { // changed by checkComplete
 			r.eval(b, tab.URL, fmt.Sprintf(`window.name = %q; sessionStorage.setItem("step", %q); 1`, tab.Name, strings.TrimPrefix(tab.URL, s.url+"/")))
 		}
 		if pages, err := b.Pages(within(t)); err != nil || len(pages) != len(doc.Tabs) {

@@ -11,12 +11,12 @@ import (
 // The shell preserves data that it does not use: an extension with all its data.
 // Meanwhile the service workers of sites work. For that the extension's workers must be
 // hidden from the shell.
-func TestExtensionCrossesTheShell(t *testing.T) {
+func TestExtensionSurvivesTheShell(t *testing.T) {
 	t.Parallel()
 	r, s := newRig(t), keeperSite(t)
 	s.pages["/sw.js"] = "self.onfetch = () => {};"
 	dir := r.dir()
-	e := r.layKeeper(dir, "1.0")
+	e := r.installKeeper(dir, "1.0")
 	o := Options{RestoreTabs: true, Extensions: []state.Extension{e}}
 	b, err := r.Fresh(within(t), dir, o)
 	if err != nil {
@@ -30,7 +30,7 @@ func TestExtensionCrossesTheShell(t *testing.T) {
 	doc := r.save(b)
 
 	o.Engine = EngineShell
-	b, lines := r.spared(b, doc, o)
+	b, lines := r.restoredInSpare(b, doc, o)
 	for _, name := range []string{state.ComponentExtensions, state.ComponentExtensionStorage} {
 		if l := line(lines, name, e.Origin()); l.Dropped == 0 || l.Reason.Code != report.NotInShell {
 			t.Errorf("%s: %+v", name, l)

@@ -40,7 +40,7 @@ const selves = `(async () => {
 
 // A site sees the same browser with either engine: in its pages and workers of every
 // kind, and in the headers of their requests.
-func TestEnginesShowOneFace(t *testing.T) {
+func TestEnginesLookTheSame(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	asked := map[string]http.Header{}
@@ -128,7 +128,7 @@ func TestShellKeepsPolicyAndPasskeys(t *testing.T) {
 	leave()
 	want["microphone"] = "granted"
 	r.checkMay(b, at, want)
-	outcome, err := b.CheckLogin(within(t), LoginCheck{URL: at, Status: 200, Timeout: patience})
+	outcome, err := b.CheckLogin(within(t), LoginCheck{URL: at, Status: 200, Timeout: waitTimeout})
 	if err != nil || !outcome.LoggedIn {
 		t.Errorf("%+v, %v", outcome, err)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// keeps writes to every storage that a site has in a profile, both those that the shell
-// opens at its start and those that it opens on demand. kept reads it back.
+// keeps writes to every storage that a site has in a profile. The shell opens some of it
+// at its start and the rest on demand. kept reads it back.
 const (
 	keeps = `(async () => {
 		localStorage.mark = "l"; document.cookie = "mark=c; max-age=3600";
@@ -67,7 +67,7 @@ func TestShellTakesAProfile(t *testing.T) {
 		var report []state.Component
 		switch i {
 		case 0:
-			b, report = r.spared(b, doc, o)
+			b, report = r.restoredInSpare(b, doc, o)
 		case 2:
 			o.Engine = EngineChrome
 			fallthrough
@@ -94,7 +94,7 @@ func TestShellTakesAProfile(t *testing.T) {
 
 // If the shell has already opened a file of the profile that is loaded, the restore fails
 // with an error. Otherwise one of the two files would be lost.
-func TestAShellThatHasOpenedMore(t *testing.T) {
+func TestShellWithOpenFileRefuses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := r.spareOf(EngineShell)

@@ -39,7 +39,7 @@ func (s *Standby) slowly(t *testing.T, early <-chan struct{}) {
 		}
 		signalAll(syscall.SIGCONT)
 	})
-	_, _, err := s.goOn(within(t))
+	_, _, err := s.activate(within(t))
 	slow.Wait()
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestOverridesReachASlowTab(t *testing.T) {
 	}
 	m.mu.Unlock()
 	s.slowly(t, early)
-	for who, told := range m.what(t, "page", "frame", "worker.js", "shared.js") {
-		checkTold(t, who, told)
+	for who, report := range m.reports(t, "page", "frame", "worker.js", "shared.js") {
+		checkReport(t, who, report)
 	}
 }

@@ -23,9 +23,9 @@ const aliveDeadline = 2 * time.Second
 // becomes a session's Chrome once, either unchanged or with an environment loaded.
 // Starting it in advance saves most of a restore's time.
 type Spare struct {
-	starter *Starter
-	b       *Browser
-	made    Options // the options that it was started with
+	starter      *Starter
+	b            *Browser
+	startOptions Options // the options that it was started with
 	// unknown are the IDs of its extensions that Chrome does not load on its own.
 	unknown []string
 }
@@ -55,11 +55,11 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 		return nil, err
 	}
 	b.relay = relay
-	relay.Serves(b.process.Processes)
+	relay.SetProcesses(b.process.Processes)
 	if err := keepDownloads(ctx, b.driver, dir); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
-	return &Spare{starter: s, b: b, made: o, unknown: unknown}, nil
+	return &Spare{starter: s, b: b, startOptions: o, unknown: unknown}, nil
 }
 
 // Landing returns where to unpack an environment that will be loaded into the empty
@@ -89,13 +89,13 @@ func AtStart(engine string, o state.Overrides) state.Overrides {
 	return state.Overrides{UserAgent: o.UserAgent, Timezone: o.Timezone}
 }
 
-// suits reports whether an empty environment with these options needs no change of the
+// fits reports whether an empty environment with these options needs no change of the
 // spare.
-func (p *Spare) suits(o Options) bool {
-	is, made := o.Overrides, p.made.Overrides
-	return is.Locale == made.Locale && reflect.DeepEqual(other(is.Proxy), other(made.Proxy)) &&
+func (p *Spare) fits(o Options) bool {
+	is, made := o.Overrides, p.startOptions.Overrides
+	return is.Locale == made.Locale && reflect.DeepEqual(nilIfDirect(is.Proxy), nilIfDirect(made.Proxy)) &&
 		reflect.DeepEqual(is.Permissions(), made.Permissions()) &&
-		len(o.Extensions) == len(p.made.Extensions) && (len(o.Extensions) == 0 || reflect.DeepEqual(o.Extensions, p.made.Extensions))
+		len(o.Extensions) == len(p.startOptions.Extensions) && (len(o.Extensions) == 0 || reflect.DeepEqual(o.Extensions, p.startOptions.Extensions))
 }
 
 // Fresh turns the spare into a session's Chrome with an empty environment. If the options
@@ -105,7 +105,7 @@ func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
 	if p.b.shell() {
 		return p.freshShell(ctx, o)
 	}
-	if !p.suits(o) {
+	if !p.fits(o) {
 		b, report, err := p.Restored(ctx, state.Document{Complete: true, Datadir: state.DatadirNone}, o)
 		if err == nil {
 			err = refusedExtension(report, o)
@@ -116,7 +116,7 @@ func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
 		return b, nil
 	}
 	b := p.b
-	b.takeOptions(o)
+	b.setOptions(o)
 	if err := alive(ctx, b.driver); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
@@ -131,7 +131,7 @@ func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
 	if err != nil {
 		return nil, b.abandon(ctx, err)
 	}
-	b.passkeys = givePasskeys(state.Passkeys{}, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
+	b.passkeys = newPasskeys(state.Passkeys{}, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
 	if err := b.initialiseTargets(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
@@ -163,7 +163,7 @@ func (p *Spare) Restored(ctx context.Context, doc state.Document, o Options) (*B
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.goOn(ctx)
+	return s.activate(ctx)
 }
 
 // load is Restored without the tabs, which stay paused.
@@ -178,7 +178,7 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 	}
 	own := o.Overrides
 	o.Overrides = own.Over(doc.Overrides)
-	b.takeOptions(o)
+	b.setOptions(o)
 	answered := make(chan error, 1)
 	go func() { answered <- alive(ctx, b.driver) }()
 	unknown, proxy, err := p.ready(ctx, doc, o)
@@ -193,7 +193,7 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 			return nil, b.abandon(ctx, err)
 		}
 	}
-	b.passkeys = givePasskeys(doc.Passkeys, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
+	b.passkeys = newPasskeys(doc.Passkeys, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
 	if err := b.initialiseTargets(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
@@ -212,7 +212,7 @@ func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (unkno
 	if proxy, p.b.relay, err = startProxy(o.Overrides.Proxy, dir.UID); err != nil {
 		return nil, nil, err
 	}
-	p.b.relay.Serves(p.b.process.Processes)
+	p.b.relay.SetProcesses(p.b.process.Processes)
 	tabs, prep := restore.SourceOf(doc, o.RestoreTabs), preparation(dir, doc, o, proxy)
 	prep.RestoreTabs = o.RestoreTabs && !doc.TabsByURL && (tabs != restore.SourceNone || doc.Datadir == state.DatadirClean)
 	prep.StaleSessionStorage = tabs == restore.SourceDocument
@@ -226,7 +226,7 @@ func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (unkno
 // preparation returns the settings that a profile needs for these options.
 func preparation(dir *Dir, doc state.Document, o Options, proxy *profile.Proxy) profile.Prepare {
 	return profile.Prepare{Policy: o.Overrides.Permissions(), Languages: acceptLanguages(o.Overrides.Locale), Proxy: proxy,
-		Extensions: placed(dir, doc, o.Extensions)}
+		Extensions: extensionPaths(dir, doc, o.Extensions)}
 }
 
 // alive returns nil once Chrome has answered.

@@ -49,7 +49,7 @@ func TestSpares(t *testing.T) {
 	if pages, err := b.Pages(within(t)); err != nil || len(pages) != 1 || pages[0].URL != blankURL {
 		t.Errorf("a fresh session shows %+v, %v", pages, err)
 	}
-	r.lay(b, s)
+	r.fillTabs(b, s)
 	for range 2 {
 		doc := r.closed(b)
 		files, err := b.Environment(t.Context())
@@ -74,8 +74,8 @@ func TestSpares(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.hidesLeftover(b)
-		r.closesUnheard(b)
-		if diff := cmp.Diff(laid, r.look(b, s)); diff != "" {
+		r.closesAlreadyClosed(b)
+		if diff := cmp.Diff(laid, r.readTabs(b, s)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		asked := s.requests()[before:]
@@ -122,9 +122,10 @@ func (r *rig) hidesLeftover(b *Browser) {
 	}
 }
 
-// closesUnheard checks that alone accepts a leftover tab that an earlier caller closed
-// before it was cancelled. Otherwise screenshots and saves would fail from then on.
-func (r *rig) closesUnheard(b *Browser) {
+// closesAlreadyClosed checks that closeLeftover accepts a leftover tab that an earlier caller
+// closed before it was cancelled. Otherwise screenshots and saves would fail from then
+// on.
+func (r *rig) closesAlreadyClosed(b *Browser) {
 	r.t.Helper()
 	b.tabs.leftover.mu.Lock()
 	tabs := b.tabs.leftover.tabs
@@ -132,7 +133,7 @@ func (r *rig) closesUnheard(b *Browser) {
 	if len(tabs) == 0 {
 		r.t.Fatal("the empty profile has closed already")
 	}
-	if err := b.tabs.alone(within(r.t)); err != nil {
+	if err := b.tabs.closeLeftover(within(r.t)); err != nil {
 		r.t.Fatal(err)
 	}
 	b.tabs.leftover.mu.Lock()
@@ -169,7 +170,7 @@ func (r *rig) load(p *Spare, from *Browser) {
 // For settings that Chrome reads from a profile (permissions, languages, a proxy), an
 // empty profile is loaded into the spare. They apply to every document and worker from
 // the first request on, and in contexts that clients create.
-func TestASpareForOtherProfiles(t *testing.T) {
+func TestSpareForOtherProfiles(t *testing.T) {
 	r, m := newRig(t), newMirror(t)
 	var direct atomic.Int32
 	forward := httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.Out.Header.Set("X-Proxied", "yes") }}
@@ -193,9 +194,9 @@ func TestASpareForOtherProfiles(t *testing.T) {
 	if got := r.eval(b, m.url+"/page", `navigator.permissions.query({name: "notifications"}).then(p => p.state)`); got != "granted" {
 		t.Errorf("notifications are %s", got)
 	}
-	for who, told := range m.what(t, everyone...) {
-		if told["languages"] != "fr-FR,fr" || told["locale"] != "fr-FR" {
-			t.Errorf("%s sees %v", who, told)
+	for who, report := range m.reports(t, everyone...) {
+		if report["languages"] != "fr-FR,fr" || report["locale"] != "fr-FR" {
+			t.Errorf("%s sees %v", who, report)
 		}
 	}
 	made, err := cdp.Call(within(t), b.driver, target.CreateBrowserContext, target.CreateBrowserContextParams{})
@@ -205,7 +206,7 @@ func TestASpareForOtherProfiles(t *testing.T) {
 	if _, err := cdp.Call(within(t), b.driver, target.CreateTarget, target.CreateTargetParams{URL: m.url + "/apart", BrowserContextID: made.BrowserContextID}); err != nil {
 		t.Fatal(err)
 	}
-	m.what(t, "apart")
+	m.reports(t, "apart")
 	for _, path := range []string{"page", "frame", "worker.js", "shared.js", "service.js", "apart"} {
 		// In a context that a client created, Chrome adds its own languages.
 		if got := m.header(path, "Accept-Language"); got != "fr-FR,fr;q=0.9" && (path != "apart" || !strings.HasPrefix(got, "fr-FR,fr;q=0.9")) {
@@ -218,7 +219,7 @@ func TestASpareForOtherProfiles(t *testing.T) {
 }
 
 // A spare that hangs is given up within its deadline, and leaves nothing behind.
-func TestASpareThatHangs(t *testing.T) {
+func TestHungSpare(t *testing.T) {
 	r := newRig(t)
 	for name, take := range map[string]func(context.Context, *Spare) error{
 		"fresh": func(ctx context.Context, p *Spare) error {

@@ -31,7 +31,7 @@ func (s *Starter) Standby(ctx context.Context, dir *Dir, doc state.Document, o O
 	if err != nil {
 		return nil, err
 	}
-	err = p.b.tabs.alone(ctx)
+	err = p.b.tabs.closeLeftover(ctx)
 	if err == nil {
 		// Chrome draws paused tabs as loading. Without a freeze that takes a tenth of a
 		// core.
@@ -66,7 +66,7 @@ func (s *Standby) Done() <-chan struct{} { return s.b.Done() }
 
 // Kill ends it and waits; see [Browser.Kill].
 func (s *Standby) Kill(ctx context.Context) error {
-	s.dismiss()
+	s.stopTabs()
 	return s.b.Kill(ctx)
 }
 
@@ -78,11 +78,11 @@ func (s *Standby) Go(ctx context.Context) (*Browser, []state.Component, error) {
 	if err := s.b.Wake(waking); err != nil {
 		return nil, nil, s.abandon(ctx, err)
 	}
-	return s.goOn(ctx)
+	return s.activate(ctx)
 }
 
-// goOn is Go for a Chrome that is awake and has just answered.
-func (s *Standby) goOn(ctx context.Context) (*Browser, []state.Component, error) {
+// activate is Go for a Chrome that is awake and has just answered.
+func (s *Standby) activate(ctx context.Context) (*Browser, []state.Component, error) {
 	b := s.b
 	release := s.release
 	if b.shell() {
@@ -101,7 +101,7 @@ func (s *Standby) openTabs(ctx context.Context) error {
 	b := s.b
 	lines, ids, err := b.environment().OpenTabs(ctx, s.doc, b.options.RestoreTabs, b.background.Go)
 	for i, id := range ids {
-		b.ahead.restored(id, s.doc.Tabs[i].Active)
+		b.frontTab.restored(id, s.doc.Tabs[i].Active)
 	}
 	s.report = append(s.report, lines...)
 	return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the tabs could not be opened")
@@ -109,12 +109,12 @@ func (s *Standby) openTabs(ctx context.Context) error {
 
 // abandon ends the standby and returns why.
 func (s *Standby) abandon(ctx context.Context, why error) error {
-	s.dismiss()
+	s.stopTabs()
 	return s.b.abandon(ctx, why)
 }
 
-// dismiss stops the handling of the tabs, which end with their Chrome.
-func (s *Standby) dismiss() {
+// stopTabs stops the handling of the tabs, which end with their Chrome.
+func (s *Standby) stopTabs() {
 	if s.held != nil {
 		s.held.Stop()
 	}

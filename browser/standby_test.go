@@ -14,7 +14,7 @@ func TestStandby(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
 	b := r.fresh()
-	r.lay(b, s)
+	r.fillTabs(b, s)
 	doc := r.closed(b)
 	for _, engine := range []string{EngineChrome, EngineShell} {
 		before := len(s.requests())
@@ -30,7 +30,7 @@ func TestStandby(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := r.look(b, s)
+		got := r.readTabs(b, s)
 		if engine == EngineShell { // in which all tabs are in front
 			got["/two"] = strings.Replace(got["/two"], "visible", "hidden", 1)
 		}
@@ -45,7 +45,7 @@ func TestStandby(t *testing.T) {
 		if pages, err := b.Pages(within(t)); err != nil || len(pages) != 2 {
 			t.Errorf("%s: it shows %+v, %v", engine, pages, err)
 		}
-		r.whole(b, doc, report, 2)
+		r.checkComplete(b, doc, report, 2)
 	}
 	// A standby that is not used leaves nothing behind.
 	p, err := r.Standby(within(t), r.copied(b), doc, Options{RestoreTabs: true})

@@ -52,16 +52,16 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 	if err != nil {
 		return nil, nil, err
 	}
-	return standby.goOn(ctx)
+	return standby.activate(ctx)
 }
 
 func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options) (*Browser, error) {
 	const op = "browser.start"
-	face, err := s.face(ctx, dir, o)
+	appearance, err := s.appearance(ctx, dir, o)
 	if err != nil {
 		return nil, err
 	}
-	flags := append(overrideFlags(o.Overrides), face.flags(o.Overrides)...)
+	flags := append(overrideFlags(o.Overrides), appearance.flags(o.Overrides)...)
 	var relay *relay.Relay
 	if o.Engine == EngineShell { // the shell reads none of it from the profile
 		var proxy *profile.Proxy
@@ -77,22 +77,22 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options)
 		relay.Close()
 		return nil, err
 	}
-	relay.Serves(process.Processes)
+	relay.SetProcesses(process.Processes)
 	if o.Background {
 		process.Background(true)
 	}
-	b := &Browser{dir: dir, process: process, now: s.Now, relay: relay, face: face, guard: new(guard)}
+	b := &Browser{dir: dir, process: process, now: s.Now, relay: relay, appearance: appearance, guard: new(guard)}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files()}, Budget: s.Budget, KeepPage: true, HidesNone: o.Engine == EngineShell})
+	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files()}, Budget: s.Budget, KeepPage: true, NoHiddenTargets: o.Engine == EngineShell})
 	if b.driver, err = b.mux.Driver(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
 	b.tabs = &tabs{driver: b.driver, mux: b.mux, life: b.ctx}
 	b.guard = &guard{tabs: b.tabs}
 	b.guard.start()
-	b.mux.Hooks.OnDrop(drops{b.tabs}.ready)
+	b.mux.Hooks.OnDrop(dropHandler{b.tabs}.ready)
 	b.extensions = &extensionSet{driver: b.driver, mux: b.mux, dir: dir}
-	b.takeOptions(o)
+	b.setOptions(o)
 	v, err := cdp.Call(ctx, b.driver, browser.GetVersion, cdp.Empty{})
 	if err != nil {
 		return nil, b.abandon(ctx, fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not report its version"))

@@ -74,7 +74,7 @@ func (t *tabs) awaitFirst(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, firstTabDeadline)
 	defer cancel()
 	select {
-	case <-t.mux.Paged():
+	case <-t.mux.FirstPage():
 		return nil
 	case <-t.mux.Done():
 		return fault.Wrap(t.mux.Err(), fault.BrowserFailed, op, "Chrome's first tab was not found")
@@ -91,9 +91,9 @@ type leftover struct {
 	tabs []*target.Info
 }
 
-// alone closes the leftover tabs and returns once Chrome has only the environment's own
-// tabs. Code that lists the tabs calls it first.
-func (t *tabs) alone(ctx context.Context) error {
+// closeLeftover closes the leftover tabs and returns once Chrome has only the
+// environment's own tabs. Code that lists the tabs calls it first.
+func (t *tabs) closeLeftover(ctx context.Context) error {
 	l := &t.leftover
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -40,7 +40,7 @@ func TestPasskeysAfterThaw(t *testing.T) {
 	// These sessions are created and closed as a client's are.
 	attach := func(path string) (cdp.Session, func()) {
 		t.Helper()
-		b.passkeys.given.ClientJoining(within(t))
+		b.passkeys.authenticators.ClientJoining(within(t))
 		got, err := cdp.Call(within(t), b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: r.page(b, at+path), Flatten: &yes})
 		if err != nil {
 			t.Fatal(err)

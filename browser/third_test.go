@@ -34,7 +34,7 @@ func (f framed) other() string { return strings.TrimSuffix(f.inner, "/inner") }
 
 // Storage of frames below another site is written under its own key, without a request
 // and without the frame's service worker. Storage without such a key is reported.
-func TestLayBelowAnotherSite(t *testing.T) {
+func TestWriteBelowAnotherSite(t *testing.T) {
 	r := newRig(t)
 	f := newFramed(t)
 	f.third.pages["/sw.js"] = `addEventListener("fetch", e => e.respondWith(fetch("/leak").then(() => fetch(e.request))));

@@ -141,7 +141,7 @@ func TestSessionStorageThatDidNotReachTheDisk(t *testing.T) {
 }
 
 // A close waits for Chrome if there is much to write, or if the amount is unknown.
-func TestMuchLocal(t *testing.T) {
+func TestNeedsFlush(t *testing.T) {
 	area := func(n int) []state.Area {
 		return []state.Area{{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: strings.Repeat("v", n)}}}}
 	}
@@ -153,8 +153,8 @@ func TestMuchLocal(t *testing.T) {
 		"much":   {state.Document{Local: area(flushFrom)}, true},
 		"unread": {state.Document{Missed: []state.Missed{{Component: state.ComponentLocalStorage}}}, true},
 	} {
-		if got := muchLocal(test.doc); got != test.want {
-			t.Errorf("%s: muchLocal is %t", name, got)
+		if got := needsFlush(test.doc); got != test.want {
+			t.Errorf("%s: needsFlush is %t", name, got)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 // and compares it with what was saved. report holds the lines of the restore. See
 // [verify.Restored.Verify].
 func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error) {
-	b.mux.Clients.Lull(ctx) // clients have priority
-	b.background.Wait()     // bounded by restore.SettleDeadline and by the browser's end
+	b.mux.Clients.WaitIdle(ctx) // clients have priority
+	b.background.Wait()         // bounded by restore.SettleDeadline and by the browser's end
 	r := verify.Restored{Reader: b.reader(), Driver: b.driver, UserDataDir: b.dir.Profile(), Baseline: &b.baseline,
 		Unloaded: func(tabs []state.Tab) { b.unloaded.Correct(tabs) }, Given: b.options.Overrides, Now: b.now}
 	return r.Verify(ctx, doc, report)
@@ -21,5 +21,5 @@ func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state
 // VerifyThawed compares the environment of a thawed Chrome with what was read before it
 // was frozen; see [verify.Thawed].
 func (b *Browser) VerifyThawed(ctx context.Context, doc state.Document) (state.Verification, error) {
-	return verify.Thawed(ctx, b.reader(), b.driver, doc, b.now, func() { b.mux.Clients.Lull(ctx) }) // clients have priority
+	return verify.Thawed(ctx, b.reader(), b.driver, doc, b.now, func() { b.mux.Clients.WaitIdle(ctx) }) // clients have priority
 }

@@ -41,7 +41,7 @@ func (r *rig) worlds(b *Browser, url string) int {
 
 // Finding the tab in front, however often, leaves nothing in any tab. A page that claims
 // to be visible is not believed.
-func TestFrontLeavesNoWorld(t *testing.T) {
+func TestFrontCreatesNoScriptWorld(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/liar": `<script>Object.defineProperty(document, "visibilityState", {get: () => "visible"})</script>`})
 	b := r.fresh()

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// askDeadline bounds the wait for Chrome's answer, which takes 1–10 ms.
-const askDeadline = 10 * time.Second
+// commandLineDeadline bounds the wait for Chrome's answer, which takes 1–10 ms.
+const commandLineDeadline = 10 * time.Second
 
-// Ask sends a command line to the running Chrome, as a second start of Chrome with the
-// same user data directory would. With --profile-directory Chrome opens a further
-// profile. The message format is Chrome's own (process_singleton_posix.cc): START, the
-// working directory and the arguments, separated by NULs. Chrome answers ACK. Any other
-// answer, or none, is an error; older Chromes of this kind never answer.
-func (p *Process) Ask(ctx context.Context, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, askDeadline)
+// SendCommandLine sends a command line to the running Chrome, as a second start of Chrome
+// with the same user data directory would. With --profile-directory Chrome opens a
+// further profile. The message format is Chrome's own (process_singleton_posix.cc):
+// START, the working directory and the arguments, separated by NULs. Chrome answers ACK.
+// Any other answer, or none, is an error; older Chromes of this kind never answer.
+func (p *Process) SendCommandLine(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, commandLineDeadline)
 	defer cancel()
 	socket, err := os.Readlink(filepath.Join(p.dir.Profile(), "SingletonSocket"))
 	if err != nil {
@@ -55,5 +55,5 @@ func (p *Process) Ask(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// errUnanswered is the error of Ask for a Chrome that accepts no command lines.
+// errUnanswered is the error of SendCommandLine for a Chrome that accepts no command lines.
 var errUnanswered = errors.New("no answer from Chrome to a command line")

@@ -134,8 +134,8 @@ func (d *Dir) Remove() error {
 	return nil
 }
 
-// enters reports whether the permission bits allow the user to enter the folder.
-func enters(folder fs.FileInfo, uid int) bool {
+// mayEnter reports whether the permission bits allow the user to enter the folder.
+func mayEnter(folder fs.FileInfo, uid int) bool {
 	owner, ok := folder.Sys().(*syscall.Stat_t)
 	if !ok {
 		return false
@@ -160,7 +160,7 @@ func checkPassable(dir string, uid int) error {
 		if err != nil {
 			return fault.Wrap(err, fault.Config, "launch.passable", "the data directory cannot be read")
 		}
-		if !enters(info, uid) {
+		if !mayEnter(info, uid) {
 			return &fault.Error{
 				Code: fault.Config, Op: "launch.passable",
 				Message: "Chrome's own user cannot enter the data directory: " +

@@ -16,9 +16,9 @@ const (
 	defaultWidth, defaultHeight = 1280, 900
 )
 
-// nowhere is an address that Chrome never connects to, because its port is on Chrome's
+// blockedURL is an address that Chrome never connects to, because its port is on Chrome's
 // list of blocked ports (net/base/port_util.cc).
-const nowhere = "https://localhost:1"
+const blockedURL = "https://localhost:1"
 
 // smallSharedMemory is the size of /dev/shm in bytes below which pages run out of shared
 // memory. Containers have 64 MiB by default.
@@ -48,8 +48,8 @@ func chromeFlags() []string {
 		// port. Pages can still reach Google.
 		"--disable-background-networking",
 		"--disable-component-update",
-		"--component-updater=url-source=" + nowhere + ",disable-pings",
-		"--gaia-url=" + nowhere,
+		"--component-updater=url-source=" + blockedURL + ",disable-pings",
+		"--gaia-url=" + blockedURL,
 		"--disable-sync",
 		"--disable-quic",
 		// These features query the time, send the forms of pages to Google, or start

@@ -25,9 +25,9 @@ func (p *Process) Freeze(ctx context.Context) error {
 	}
 	stopped, err := p.stop(ctx)
 	if err != nil {
-		return errors.Join(err, p.resume(slices.DeleteFunc(stopped, proc.over)))
+		return errors.Join(err, p.resume(slices.DeleteFunc(stopped, proc.hasEnded)))
 	}
-	p.frozen, p.stood = true, stopped
+	p.frozen, p.stopped = true, stopped
 	return nil
 }
 
@@ -44,10 +44,10 @@ func (p *Process) Thaw(ctx context.Context) error {
 	}
 	// Stopped processes start no others, so the tree has not changed. Finding it again
 	// among all processes of the machine would take longer than the rest.
-	if err := p.resume(slices.DeleteFunc(p.stood, proc.over)); err != nil {
+	if err := p.resume(slices.DeleteFunc(p.stopped, proc.hasEnded)); err != nil {
 		return err
 	}
-	p.frozen, p.stood = false, nil
+	p.frozen, p.stopped = false, nil
 	return nil
 }
 
@@ -63,7 +63,7 @@ func (p *Process) Pause(ctx context.Context, do func() error) error {
 	if err == nil {
 		err = do()
 	}
-	return errors.Join(err, p.resume(slices.DeleteFunc(stopped, proc.over)))
+	return errors.Join(err, p.resume(slices.DeleteFunc(stopped, proc.hasEnded)))
 }
 
 // Frozen reports whether the tree is frozen.
@@ -83,7 +83,7 @@ func (p *Process) stop(ctx context.Context) ([]proc, error) {
 		start uint64
 	}
 	var sent []proc
-	stands := map[id]bool{} // stopped processes stay stopped
+	stopped := map[id]bool{} // stopped processes stay stopped
 	for {
 		tree := p.tree()
 		if !p.leads(tree) {
@@ -91,7 +91,7 @@ func (p *Process) stop(ctx context.Context) ([]proc, error) {
 		}
 		var moving []proc
 		for _, q := range tree {
-			if !stands[id{q.pid, q.start}] {
+			if !stopped[id{q.pid, q.start}] {
 				// Fails only when the process has just ended.
 				_ = syscall.Kill(q.pid, syscall.SIGSTOP)
 				moving = append(moving, q)
@@ -101,16 +101,16 @@ func (p *Process) stop(ctx context.Context) ([]proc, error) {
 			return sent, nil
 		}
 		for _, q := range moving {
-			if err := standing(ctx, q.pid); err != nil {
+			if err := awaitStopped(ctx, q.pid); err != nil {
 				return sent, err
 			}
-			stands[id{q.pid, q.start}] = true
+			stopped[id{q.pid, q.start}] = true
 		}
 	}
 }
 
-// standing returns when a process that got SIGSTOP has stopped.
-func standing(ctx context.Context, pid int) error {
+// awaitStopped returns when a process that got SIGSTOP has stopped.
+func awaitStopped(ctx context.Context, pid int) error {
 	for {
 		if err := ctx.Err(); err != nil {
 			return fault.Wrap(err, fault.Timeout, "launch.freeze", "")

@@ -14,7 +14,6 @@ import (
 // paths that Debian does not have are for other distributions and versions. Both also try
 // to open the rest of /sys (terminals, the machine's model, cgroups), /dev/dri,
 // /run/dbus, /run/dconf and /etc/vulkan. They run without those.
-// machine's model, cgroups), /dev/dri, /run/dbus, /run/dconf, /etc/vulkan.
 var (
 	// Shared libraries, and the loader, which the kernel executes.
 	libraryFolders = []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"}

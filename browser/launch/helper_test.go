@@ -35,14 +35,14 @@ func helperMain(verb, root string) int {
 	var err error
 	switch verb {
 	case "daemon":
-		o, err = beDaemon(root)
+		o, err = daemon(root)
 	case "reader":
-		o, err = beReader(root)
+		o, err = fileReader(root)
 	case "preflight":
-		o, err = bePreflight(root)
+		o, err = preflight(root)
 	case "preflight-without-namespaces":
 		if err = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err == nil {
-			o, err = bePreflight(root)
+			o, err = preflight(root)
 		}
 	}
 	if err != nil {
@@ -58,7 +58,7 @@ func helperMain(verb, root string) int {
 }
 
 // beDaemon starts one running and one frozen Chrome.
-func beDaemon(root string) (o outcome, err error) {
+func daemon(root string) (o outcome, err error) {
 	ctx := context.Background()
 	l, err := New(Config{Root: root, UIDs: testUIDs})
 	if err != nil {
@@ -87,7 +87,7 @@ func beDaemon(root string) (o outcome, err error) {
 	return o, nil
 }
 
-func bePreflight(root string) (outcome, error) {
+func preflight(root string) (outcome, error) {
 	l, err := New(Config{Root: root, UIDs: testUIDs})
 	if err != nil {
 		return outcome{}, err

@@ -27,7 +27,7 @@ const (
 // beReader is a daemon with two sessions. The first has one Chrome of each engine, which
 // get commands over their pipes, without the CDP policy, to open files. It returns the
 // result for each engine and file.
-func beReader(root string) (o outcome, err error) {
+func fileReader(root string) (o outcome, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*deadline)
 	defer cancel()
 	l, err := New(Config{Root: root, UIDs: testUIDs})

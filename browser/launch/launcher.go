@@ -179,7 +179,7 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 		if r.Errno != 0 {
 			return nil, errors.Join(startFailed(op, r.Errno, o.Dir), p.discard())
 		}
-		if err := p.grasp(r.PID); err != nil {
+		if err := p.openHandle(r.PID); err != nil {
 			return nil, errors.Join(fault.Wrap(err, fault.BrowserFailed, op, ""), p.discard())
 		}
 		return p, nil

@@ -20,7 +20,7 @@ func (l *Launcher) reserve() {
 	}
 	entries, _ := os.ReadDir(l.root) // Sweep reads it again and reports the error
 	for _, entry := range entries {
-		l.uids.hold(ownerOf(entry))
+		l.uids.reserve(ownerOf(entry))
 	}
 }
 

@@ -84,7 +84,7 @@ var errUnconfined = errors.New("the renderer is not confined")
 
 // try returns nil if Chrome answers and its renderer is confined.
 func (p *Process) try(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() { _ = p.pipe.Close() }) // the reads and writes below report the error
+	stop := context.AfterFunc(ctx, func() { _ = p.pipe.Close() }) // the caller closes it again and gets the error
 	defer stop()
 	if _, err := io.WriteString(p.pipe, `{"id":1,"method":"Browser.getVersion"}`+"\x00"); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (p *Process) try(ctx context.Context) error {
 	if err := p.awaitConfined(ctx); err != nil {
 		return err
 	}
-	return p.Ask(ctx, "about:blank")
+	return p.SendCommandLine(ctx, "about:blank")
 }
 
 // explain converts the error of a failed try into one that says how to fix the cause.

@@ -27,15 +27,15 @@ const (
 // Some kernels divide processors among sessions first (sched(7), "The autogroup
 // feature"). There it sets the share of the tree's session, which contains all of Chrome
 // except the renderers. Otherwise, as in a container with its own share, it sets the nice
-// values of the processes, but only if Chrome has its own user, since only root may raise
-// them again. If neither works, the tree runs with ordinary priority. Restoring the share
-// may block, because a session is about to use the tree; reducing it does not.
+// values of the processes. It does that only if Chrome has its own user, since only root
+// may raise them again. If neither works, the tree runs with ordinary priority. Restoring
+// the share may block, because a session is about to use the tree; reducing it does not.
 func (p *Process) Background(on bool) {
 	nice, tries := ordinary, shareTries
 	if on {
 		nice, tries = lower, 1
 	}
-	for errors.Is(p.yield(nice), syscall.EAGAIN) {
+	for errors.Is(p.setNice(nice), syscall.EAGAIN) {
 		if tries--; tries == 0 {
 			return
 		}
@@ -43,8 +43,8 @@ func (p *Process) Background(on bool) {
 	}
 }
 
-// yield sets the nice value of both. The error is that of the session's share.
-func (p *Process) yield(nice int) error {
+// setNice sets the nice value of both. The error is that of the session's share.
+func (p *Process) setNice(nice int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.gone {

@@ -28,12 +28,12 @@ type Process struct {
 	pid      int // of Chrome's main process
 	done     chan struct{}
 
-	mu     sync.Mutex  // held by Freeze, Thaw, Signal and readers of the tree
-	main   *os.Process // a handle, so that its PID cannot be reused; nil before and after
-	frozen bool
-	stood  []proc // the processes that Freeze has stopped
-	gone   bool   // the warden was waited for, so its PID may be reused
-	exit   ExitState
+	mu      sync.Mutex  // held by Freeze, Thaw, Signal and readers of the tree
+	main    *os.Process // a handle, so that its PID cannot be reused; nil before and after
+	frozen  bool
+	stopped []proc // the processes that Freeze has stopped
+	gone    bool   // the warden was waited for, so its PID may be reused
+	exit    ExitState
 }
 
 // ExitState says how Chrome's main process ended.
@@ -50,7 +50,7 @@ func (e ExitState) Clean() bool { return e.Code == 0 && e.Signal == 0 }
 // supervise owns the process until its tree has ended. It sends the first report to
 // first, and then closes first. Without a report it only closes first.
 func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
-	exit, told := ExitState{Code: -1}, false
+	exit, reported := ExitState{Code: -1}, false
 	for in, n := json.NewDecoder(reports), 0; ; n++ {
 		var r report
 		if err := in.Decode(&r); err != nil {
@@ -59,7 +59,7 @@ func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
 		if n == 0 {
 			first <- r
 		}
-		told = told || r.Exited || r.Errno != 0 || r.Unconfined != ""
+		reported = reported || r.Exited || r.Errno != 0 || r.Unconfined != ""
 		if r.Exited {
 			exit.Code, exit.Signal = r.Code, syscall.Signal(r.Signal)
 		}
@@ -68,13 +68,13 @@ func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
 	_ = reports.Close() // only read from
 	p.mu.Lock()
 	err := p.warden.Wait()
-	p.gone, p.frozen, p.stood = true, false, nil
+	p.gone, p.frozen, p.stopped = true, false, nil
 	if p.main != nil {
 		_ = p.main.Release() // otherwise its file stays open until the next garbage collection
 		p.main = nil
 	}
 	p.mu.Unlock()
-	if err != nil || !told {
+	if err != nil || !reported {
 		// The warden was killed. Its Chrome dies with it, but the rest of the tree may not.
 		_ = killMatching(context.Background(), p.dir.runsHere) // fails only if its context ends
 	}
@@ -149,8 +149,8 @@ func (p *Process) Signal(sig os.Signal) error {
 	return p.main.Signal(sig)
 }
 
-// grasp opens a handle on Chrome's main process, unless the tree has ended already.
-func (p *Process) grasp(pid int) (err error) {
+// openHandle opens a handle on Chrome's main process, unless the tree has ended already.
+func (p *Process) openHandle(pid int) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pid = pid
@@ -208,7 +208,7 @@ type pipe struct {
 func (p *pipe) Read(b []byte) (int, error)  { return p.r.Read(b) }
 func (p *pipe) Write(b []byte) (int, error) { return p.w.Write(b) }
 
-// WriteNow writes as much as fits without blocking. It implements mux.Prompt.
+// WriteNow writes as much as fits without blocking. It implements mux.NonblockingWriter.
 func (p *pipe) WriteNow(b []byte) (n int) {
 	raw, err := p.w.SyscallConn()
 	if err != nil {

@@ -110,7 +110,7 @@ func TestKilledByOthers(t *testing.T) {
 }
 
 // A terminal's signals end neither the warden nor Chrome.
-func TestWardenIsDeafToTerminals(t *testing.T) {
+func TestWardenSurvivesTerminalSignals(t *testing.T) {
 	p := start(t, newLauncher(t, ""), Options{URL: "about:blank"})
 	c := newClient(t, p)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
@@ -147,7 +147,7 @@ func TestIsolation(t *testing.T) {
 	})
 	l := newLauncher(t, "")
 	one, two := newDir(t, l, "one"), newDir(t, l, "two")
-	if one.UID == two.UID || !l.uids.holds(one.UID) || !l.uids.holds(two.UID) {
+	if one.UID == two.UID || !l.uids.contains(one.UID) || !l.uids.contains(two.UID) {
 		t.Fatalf("uids are %d and %d", one.UID, two.UID)
 	}
 	p := start(t, l, Options{Dir: one, URL: "about:blank", TimeZone: "Asia/Tokyo"})

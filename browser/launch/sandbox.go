@@ -40,8 +40,9 @@ func (p *Process) awaitConfined(ctx context.Context) error {
 }
 
 // confined reports whether a process has a filter on its system calls and runs in a PID
-// namespace below that of Chrome's main process, whose depth is given. Both are read from
-// /proc/PID/status. Unlike its namespaces, an unprivileged daemon may read that file.
+// namespace below that of Chrome's main process. depth is the main process's depth. Both
+// are read from /proc/PID/status. Unlike its namespaces, an unprivileged daemon may read
+// that file.
 func confined(pid, depth int) bool {
 	const filtered = "2" // SECCOMP_MODE_FILTER
 	seccomp := statusFields(pid, "Seccomp")

@@ -11,7 +11,7 @@ import (
 
 // Kill does not wait for ever for a tree that does not end, and has closed the lifeline
 // by then.
-func TestAKillHasAnEnd(t *testing.T) {
+func TestKillDeadline(t *testing.T) {
 	warden, lifeline, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

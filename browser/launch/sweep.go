@@ -68,7 +68,7 @@ func (l *Launcher) leftover() func(pid int) bool {
 	if l.uids != nil {
 		entries, _ := os.ReadDir(l.root) // Sweep reads it again and reports the error
 		for _, entry := range entries {
-			if uid := ownerOf(entry); l.uids.holds(uid) {
+			if uid := ownerOf(entry); l.uids.contains(uid) {
 				owners[uid] = true
 			}
 		}

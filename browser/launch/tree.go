@@ -25,9 +25,9 @@ type proc struct {
 // dead reports whether the process has ended and only waits to be reaped.
 func (p proc) dead() bool { return p.state == 'Z' || p.state == 'X' }
 
-// over reports whether the process has ended since it was listed. Its PID may have been
+// hasEnded reports whether the process has ended since it was listed. Its PID may have been
 // reused.
-func (p proc) over() bool {
+func (p proc) hasEnded() bool {
 	line, err := os.ReadFile(procPath(p.pid, "stat"))
 	if err != nil {
 		return true

@@ -47,11 +47,11 @@ func (p *uidPool) take() (int, error) {
 	return 0, fault.New(fault.TooManySessions, "launch.uid", "all %d user IDs for browsers are in use; raise --uid-count", p.uids.Count)
 }
 
-// hold marks a UID as taken until give. A UID outside the range is ignored.
-func (p *uidPool) hold(uid int) {
+// reserve marks a UID as taken until give. A UID outside the range is ignored.
+func (p *uidPool) reserve(uid int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.holds(uid) {
+	if p.contains(uid) {
 		p.taken[uid] = true
 	}
 }
@@ -72,7 +72,7 @@ func aliveUIDs() map[int]bool {
 	return uids
 }
 
-// holds reports whether the UID is in the range.
-func (p *uidPool) holds(uid int) bool {
+// contains reports whether the UID is in the range.
+func (p *uidPool) contains(uid int) bool {
 	return uid >= p.uids.Base && uid < p.uids.Base+p.uids.Count
 }

@@ -41,20 +41,20 @@ func WardenMain(args []string) int {
 	}
 	w := warden{self: os.Getpid(), reports: reports, children: make(chan os.Signal, 1), cut: make(chan struct{})}
 	if err := w.prepare(); err != nil {
-		w.tell(failed(err))
+		w.send(failed(err))
 		return wardenOK
 	}
 	if len(o.Grants) > 0 {
 		if err := confine(o.Grants, o.Denied); err != nil {
-			w.tell(report{Unconfined: err.Error()})
+			w.send(report{Unconfined: err.Error()})
 			return wardenOK
 		}
 	}
 	if err := w.start(o); err != nil {
-		w.tell(failed(err))
+		w.send(failed(err))
 		return wardenOK
 	}
-	w.tell(report{PID: w.main})
+	w.send(report{PID: w.main})
 	go func() {
 		_, _ = lifeline.ReadByte() // a byte and the end mean the same
 		close(w.cut)
@@ -171,11 +171,11 @@ func (w *warden) reap() bool {
 			} else {
 				end.Code = status.ExitStatus()
 			}
-			w.tell(end)
+			w.send(end)
 		}
 	}
 }
 
-// tell sends a report. It fails only if the daemon is dead, and then the lifeline is
+// send sends a report. It fails only if the daemon is dead, and then the lifeline is
 // closed too.
-func (w *warden) tell(r report) { _ = w.reports.Encode(r) }
+func (w *warden) send(r report) { _ = w.reports.Encode(r) }

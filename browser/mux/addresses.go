@@ -78,11 +78,12 @@ func (a *Addresses) foreign(url string) bool {
 	return a.check(url) != nil && scheme(url) != "chrome-error"
 }
 
-// turned reports whether an event of a client's session shows that one of its frames is
-// at a foreign address. Such an event is the creation of a script context, or a paused
-// request whose answer the client could read or make. Chrome sends it before the page's
-// scripts can report anything, and sometimes before it reports the target's new address.
-func (a *Addresses) turned(e envelope) bool {
+// showsForeign reports whether an event of a client's session shows that one of its
+// frames is at a foreign address. Such an event is the creation of a script context, or a
+// paused request whose answer the client could read or make. Chrome sends it before the
+// page's scripts can report anything, and sometimes before it reports the target's new
+// address.
+func (a *Addresses) showsForeign(e envelope) bool {
 	if !TargetPolicy {
 		return false
 	}
@@ -92,12 +93,12 @@ func (a *Addresses) turned(e envelope) bool {
 		return privileged(origin) || scheme(origin) == "chrome-extension" && a.check(origin) != nil && !contentScript(e.params)
 	case "Fetch.requestPaused":
 		// Sites probe for extensions, and an extension shows PDFs. Both are allowed.
-		return bytes.Contains(e.params, aDocumentRequest) && privileged(member(e.params, `"url":"`))
+		return bytes.Contains(e.params, documentRequest) && privileged(member(e.params, `"url":"`))
 	}
 	return false
 }
 
-var aDocumentRequest = []byte(`"resourceType":"Document"`)
+var documentRequest = []byte(`"resourceType":"Document"`)
 
 // member returns the first string after a name in JSON, without decoding its escapes.
 func member(params []byte, name string) string {

@@ -10,7 +10,7 @@ import (
 
 // A subscription whose reader does not read ends. The other subscriptions and Chrome
 // continue.
-func TestASubscriptionThatIsNotReadEnds(t *testing.T) {
+func TestUnreadSubscriptionEnds(t *testing.T) {
 	m, f := start(t, Options{QueueBytes: 1 << 20}, nil)
 	d := drive(t, m)
 	unread, cancel := d.Events("A.a")
@@ -48,10 +48,10 @@ func TestASubscriptionThatIsNotReadEnds(t *testing.T) {
 }
 
 // One message may be larger than the limit, and any number passes if they are read.
-func TestASubscriptionThatIsReadGoesOn(t *testing.T) {
+func TestReadSubscriptionContinues(t *testing.T) {
 	m, f := start(t, Options{QueueBytes: 1 << 20}, nil)
 	d := drive(t, m)
-	d.MissNothing()
+	d.EndOnOverflow()
 	events, cancel := d.Events("A.a")
 	defer cancel()
 	root, huge := d.root, fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", 2<<20))
@@ -63,11 +63,11 @@ func TestASubscriptionThatIsReadGoesOn(t *testing.T) {
 	}
 }
 
-// A driver with MissNothing makes Chrome end if an event would be lost.
-func TestADriverThatMissesNothing(t *testing.T) {
+// A driver with EndOnOverflow makes Chrome end if an event would be lost.
+func TestEndOnOverflow(t *testing.T) {
 	m, f := start(t, Options{QueueBytes: 1 << 20}, nil)
 	d := drive(t, m)
-	d.MissNothing()
+	d.EndOnOverflow()
 	_, cancel := d.Events("A.a")
 	defer cancel()
 	root, large := d.root, fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", 600<<10))
@@ -81,7 +81,7 @@ func TestADriverThatMissesNothing(t *testing.T) {
 }
 
 // Hidden tabs leave no records after they close, and stay hidden until then.
-func TestHiddenTabsLeaveNothing(t *testing.T) {
+func TestHiddenTabsLeaveNoRecords(t *testing.T) {
 	opened := 0
 	m, f := start(t, Options{}, func(f *fake, q message) []byte {
 		if q.Method != "Target.createTarget" {
@@ -114,7 +114,7 @@ func TestHiddenTabsLeaveNothing(t *testing.T) {
 }
 
 // A hidden tab that closes before Chrome's answer leaves no records either.
-func TestAHiddenTabThatHasGoneAtOnce(t *testing.T) {
+func TestHiddenTabClosedAtOnce(t *testing.T) {
 	m, _ := start(t, Options{}, func(f *fake, q message) []byte {
 		if q.Method == "Target.createTarget" {
 			f.answer(q, `{"targetId":"H"}`)
@@ -133,7 +133,7 @@ func TestAHiddenTabThatHasGoneAtOnce(t *testing.T) {
 }
 
 // Browser contexts that clients create and dispose of are removed.
-func TestContextsAreForgotten(t *testing.T) {
+func TestContextsAreRemoved(t *testing.T) {
 	made := 0
 	m, f := start(t, Options{}, func(f *fake, q message) []byte {
 		switch q.Method {

@@ -20,9 +20,9 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// tenant is the user that Chrome runs as when the tests run as root, because Chrome's
+// chromeUID is the user that Chrome runs as when the tests run as root, because Chrome's
 // sandbox refuses root.
-const tenant = 210900
+const chromeUID = 210900
 
 // pipe combines our ends of Chrome's two pipes.
 type pipe struct {
@@ -59,9 +59,9 @@ func chrome(t *testing.T, flags ...string) (*Mux, string, <-chan struct{}) {
 	cmd.Env = []string{"HOME=" + home, "TMPDIR=" + home, "PATH=/usr/bin:/bin"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if os.Getuid() == 0 {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: tenant, Gid: tenant}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: chromeUID, Gid: chromeUID}
 		for _, dir := range []string{home, files} {
-			if err := os.Chown(dir, tenant, tenant); err != nil {
+			if err := os.Chown(dir, chromeUID, chromeUID); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -82,7 +82,7 @@ func chrome(t *testing.T, flags ...string) (*Mux, string, <-chan struct{}) {
 	exited := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(exited) }()
 	m := New(pipe{ourIn, ourOut, func() error { return errors.Join(ourOut.Close(), ourIn.Close()) }},
-		Options{Policy: Policy{FilesDir: files}, KeepPage: true, HidesNone: true})
+		Options{Policy: Policy{FilesDir: files}, KeepPage: true, NoHiddenTargets: true})
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -301,8 +301,8 @@ func TestChromeForeignPages(t *testing.T) {
 			back = e.Method
 		}
 	}
-	var told struct{ TargetInfo targetInfo }
-	late.result(7, "", "Target.getTargetInfo", fmt.Sprintf(`{"targetId":%q}`, id), &told)
+	var shown struct{ TargetInfo targetInfo }
+	late.result(7, "", "Target.getTargetInfo", fmt.Sprintf(`{"targetId":%q}`, id), &shown)
 }
 
 // Closing every page ends neither Chrome nor the profile with its session cookies.

@@ -10,7 +10,7 @@ import (
 // handle processes one message of the client. It returns errors of the pipe only. An
 // invalid message is answered with a CDP error.
 func (c *client) handle(ctx context.Context, msg []byte) error {
-	c.m.Clients.asked.Add(1)
+	c.m.Clients.messages.Add(1)
 	e, bad := parseRequest(msg)
 	if bad != nil {
 		c.push(failure(e.id, e.session, bad))
@@ -29,12 +29,12 @@ func (c *client) handle(ctx context.Context, msg []byte) error {
 		c.end(CloseNormal, "closed by the client", nil, true)
 		return nil
 	}
-	params, bad := c.judge(s, method, e.params)
+	params, bad := c.checkPolicy(s, method, e.params)
 	if bad == nil {
 		bad = c.checkEntry(ctx, s, method, params)
 	}
 	if bad == nil {
-		bad = c.readyDrop(ctx, s, method, params)
+		bad = c.prepareDrop(ctx, s, method, params)
 	}
 	if bad != nil {
 		c.push(failure(e.id, e.session, bad))
@@ -47,7 +47,7 @@ func (c *client) handle(ctx context.Context, msg []byte) error {
 // own ID.
 func (c *client) forward(ctx context.Context, e envelope, s *session, params []byte) error {
 	id, asked := e.id, string(e.session)
-	params, created, bad := c.creation(string(e.method), params)
+	params, created, bad := c.prepareCreate(string(e.method), params)
 	if bad != nil {
 		c.push(failure(id, e.session, bad))
 		return nil
@@ -64,7 +64,7 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		n, err := c.m.requests.register(p)
 		return n, request(n, s.id, e.method, params), err
 	}
-	if c.guarded(s, p.method, params) {
+	if c.closesLastPage(s, p.method, params) {
 		// Hold the message until another page exists.
 		c.m.openBlank(func(bad *cdpError) {
 			if bad != nil {
@@ -77,7 +77,7 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		})
 		return nil
 	}
-	if resumed := c.resuming(s, p.method); resumed != nil {
+	if resumed := c.resumeHook(s, p.method); resumed != nil {
 		resumed(target.ID(s.target), func() {
 			if _, msg, err := send(); err == nil {
 				c.lane.post(msg)
@@ -92,15 +92,15 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 	return c.lane.send(ctx, msg)
 }
 
-// judge checks a client's command against the policy. It returns the parameters to send,
-// or the error to answer with.
-func (c *client) judge(s *session, method string, params []byte) ([]byte, *cdpError) {
+// checkPolicy checks a client's command against the policy. It returns the parameters to
+// send, or the error to answer with.
+func (c *client) checkPolicy(s *session, method string, params []byte) ([]byte, *cdpError) {
 	m := c.m
 	m.mu.Lock()
-	_, away := m.targets.away[s.target]
-	away = away || m.Addresses.foreign(m.targets.all[s.target].URL)
+	_, redirecting := m.targets.redirecting[s.target]
+	redirecting = redirecting || m.Addresses.foreign(m.targets.all[s.target].URL)
 	m.mu.Unlock()
-	if away && !harmless(method) {
+	if redirecting && !allowedOnForeign(method) {
 		return nil, refusal(method, errors.New("the page is one that clients may not open"))
 	}
 	visible := func(target string) bool {
@@ -108,7 +108,7 @@ func (c *client) judge(s *session, method string, params []byte) ([]byte, *cdpEr
 		defer m.mu.Unlock()
 		info := m.targets.all[target]
 		info.TargetID = target
-		return !m.unseen(s.owner, info)
+		return !m.hiddenFrom(s.owner, info)
 	}
 	return m.opts.Policy.apply(visible, m.Addresses, method, params)
 }

@@ -25,19 +25,19 @@ type Clients struct {
 	ended func() (bool, error)
 	done  <-chan struct{} // closed when the pipe has ended
 
-	serves sync.WaitGroup // guarded by mu against Add after the browser's end
-	change chan struct{}
-	asked  atomic.Uint64 // the number of messages that clients have sent
+	serves   sync.WaitGroup // guarded by mu against Add after the browser's end
+	change   chan struct{}
+	messages atomic.Uint64 // the number of messages that clients have sent
 
-	mu       sync.Mutex
-	all      map[*client]struct{}
-	entrance entrance
+	mu        sync.Mutex
+	all       map[*client]struct{}
+	admission admission
 }
 
-// entrance is the current admission state.
-type entrance struct {
-	door   Door
-	shut   bool
+// admission is the current admission state.
+type admission struct {
+	period Door
+	closed bool
 	code   int // of the last Close
 	reason string
 }
@@ -50,7 +50,7 @@ func newClients(ended func() (bool, error), done <-chan struct{}) *Clients {
 func (s *Clients) Door() Door {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.entrance.door
+	return s.admission.period
 }
 
 // Admit lets clients connect again after Close and begins a new admission period. It does
@@ -58,9 +58,9 @@ func (s *Clients) Door() Door {
 func (s *Clients) Admit() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.entrance.shut {
-		s.entrance.shut = false
-		s.entrance.door++
+	if s.admission.closed {
+		s.admission.closed = false
+		s.admission.period++
 	}
 }
 
@@ -69,7 +69,7 @@ func (s *Clients) Admit() {
 // way.
 func (s *Clients) Close(ctx context.Context, code int, reason string) error {
 	s.mu.Lock()
-	s.entrance.shut, s.entrance.code, s.entrance.reason = true, code, reason
+	s.admission.closed, s.admission.code, s.admission.reason = true, code, reason
 	all := slices.Collect(maps.Keys(s.all))
 	s.mu.Unlock()
 	for _, c := range all {
@@ -98,17 +98,17 @@ func (s *Clients) Changed() <-chan struct{} { return s.change }
 
 // enter admits a client. If it returns false, the client has been ended, and its cause is
 // the error that Serve returns.
-func (s *Clients) enter(c *client, door Door) bool {
+func (s *Clients) enter(c *client, period Door) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ended, err := s.ended()
-	switch at := s.entrance; {
+	switch at := s.admission; {
 	case ended:
 		// Report the end of the browser, which caused the end of the client.
 		c.end(CloseBrowserGone, "browser gone", fault.Wrap(errors.Join(errClosed, err),
 			fault.BrowserFailed, "mux.serve", "the browser has ended"), false)
 		return false
-	case at.shut || door != at.door:
+	case at.closed || period != at.period:
 		c.end(at.code, at.reason, nil, false)
 		return false
 	}
@@ -144,29 +144,29 @@ func (s *Clients) wait() {
 	s.serves.Wait()
 }
 
-// Clients are idle when they send no message for the time lull. A client that drives a
-// page sends messages more often. The first message may take firstLull, as the client
+// Clients are idle when they send no message for the time idlePeriod. A client that drives a
+// page sends messages more often. The first message may take firstIdlePeriod, as the client
 // gets its session's address first and then connects. A client that never pauses delays
-// the caller until lullDeadline.
+// the caller until idleDeadline.
 const (
-	lull         = 100 * time.Millisecond
-	firstLull    = 400 * time.Millisecond
-	lullDeadline = 3 * time.Second
+	idlePeriod      = 100 * time.Millisecond
+	firstIdlePeriod = 400 * time.Millisecond
+	idleDeadline    = 3 * time.Second
 )
 
-// Lull returns when clients have sent nothing for a short time, so that background work
-// does not slow them down. It also returns after lullDeadline, and when ctx ends.
-func (s *Clients) Lull(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, lullDeadline)
+// WaitIdle returns when clients have sent nothing for a short time, so that background work
+// does not slow them down. It also returns after idleDeadline, and when ctx ends.
+func (s *Clients) WaitIdle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, idleDeadline)
 	defer cancel()
-	beat := time.NewTicker(lull)
+	beat := time.NewTicker(idlePeriod)
 	defer beat.Stop()
-	rest := firstLull
-	for before := s.asked.Load(); ; {
+	rest := firstIdlePeriod
+	for before := s.messages.Load(); ; {
 		select {
 		case <-beat.C:
-			now := s.asked.Load()
-			rest -= lull
+			now := s.messages.Load()
+			rest -= idlePeriod
 			if now == before && (now > 0 || rest <= 0) {
 				return
 			}

@@ -4,7 +4,7 @@ import "testing"
 
 // A client after Clients.Close is closed like the others, until Admit. A client with an
 // earlier admission period is always closed.
-func TestDoor(t *testing.T) {
+func TestAdmission(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	m.Clients.Admit() // no client was closed: the period does not change
 	before := m.Clients.Door()
@@ -13,9 +13,9 @@ func TestDoor(t *testing.T) {
 		t.Fatal(err)
 	}
 	during := m.Clients.Door()
-	refused := func(door Door) {
+	refused := func(period Door) {
 		t.Helper()
-		c := connect(t, m, ServeOptions{Door: door})
+		c := connect(t, m, ServeOptions{Door: period})
 		if err := c.gone(CloseSessionEnded); err != nil || c.reason != "session_ended" {
 			t.Errorf("Serve: %v, reason %q", err, c.reason)
 		}
@@ -43,13 +43,13 @@ func TestDoor(t *testing.T) {
 }
 
 // No client that connects during Close remains connected, whatever the order.
-func TestDoorIsShutWhileClientsCome(t *testing.T) {
+func TestCloseWhileClientsConnect(t *testing.T) {
 	m, _ := start(t, Options{}, nil)
 	for range 50 {
-		door := m.Clients.Door()
+		period := m.Clients.Door()
 		var all []*testConn
 		for range 4 {
-			all = append(all, connect(t, m, ServeOptions{Door: door}))
+			all = append(all, connect(t, m, ServeOptions{Door: period}))
 		}
 		if err := m.Clients.Close(t.Context(), CloseSessionEnded, "session_ended"); err != nil {
 			t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 // notReady is the error for a client whose page was not set up in time.
 var notReady = fmt.Appendf(nil, `{"code":%d,"message":"The page did not become ready in time"}`, codeRefused)
 
-// resuming returns OnResume's function if the command lets a page run, else nil.
-func (c *client) resuming(s *session, method string) Resumed {
+// resumeHook returns OnResume's function if the command lets a page run, else nil.
+func (c *client) resumeHook(s *session, method string) ResumeHook {
 	if method != "Runtime.runIfWaitingForDebugger" {
 		return nil
 	}
@@ -26,11 +26,11 @@ func (c *client) resuming(s *session, method string) Resumed {
 	return c.m.Hooks.resume()
 }
 
-// creation prepares a client's Target.createTarget. It returns the parameters to send and
-// a function for Chrome's answer. If the function is nil, the command is forwarded like
-// any other. forTab is refused: Chrome would answer with the tab's ID instead of the
-// page's, so the mux could not know when the page is set up.
-func (c *client) creation(method string, params []byte) ([]byte, func(e envelope, answer func(envelope)), *cdpError) {
+// prepareCreate prepares a client's Target.createTarget. It returns the parameters to
+// send and a function for Chrome's answer. If the function is nil, the command is
+// forwarded like any other. forTab is refused: Chrome would answer with the tab's ID
+// instead of the page's, so the mux could not know when the page is set up.
+func (c *client) prepareCreate(method string, params []byte) ([]byte, func(e envelope, answer func(envelope)), *cdpError) {
 	opened := c.m.Hooks.create()
 	if opened == nil || method != "Target.createTarget" {
 		return params, nil, nil

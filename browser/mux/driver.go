@@ -24,8 +24,8 @@ type Driver struct {
 	subs  map[*subscription]struct{}
 	pumps sync.WaitGroup
 	over  bool
-	// needsAll: Chrome ends if one of subs overflows.
-	needsAll bool
+	// endOnOverflow: Chrome ends if one of subs overflows.
+	endOnOverflow bool
 }
 
 var _ cdp.Session = (*Driver)(nil)
@@ -127,7 +127,7 @@ func (d *Driver) call(ctx context.Context, session, method string, params, resul
 		return errDetached()
 	}
 	if method == "Browser.close" {
-		d.m.LetPagesGo()
+		d.m.AllowLastClose()
 	}
 	got := make(chan envelope, 1)
 	lost := make(chan struct{})

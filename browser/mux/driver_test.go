@@ -169,7 +169,7 @@ func TestHiddenTargets(t *testing.T) {
 
 // The last page of the profile closes only after another was opened, even with several
 // closes at once. Pages of clients' browser contexts do not count.
-func TestLastPageIsKept(t *testing.T) {
+func TestLastPageStaysOpen(t *testing.T) {
 	m, f := start(t, Options{KeepPage: true}, func(f *fake, q message) []byte {
 		switch q.Method {
 		case "Target.createBrowserContext":

@@ -49,15 +49,15 @@ func drag(c *call) error {
 	return nil
 }
 
-// dropTime bounds how long the preparation of a page for a drop may take. A page that
+// dropTimeout bounds how long the preparation of a page for a drop may take. A page that
 // hangs gets no drop.
-const dropTime = 5 * time.Second
+const dropTimeout = 5 * time.Second
 
 var errDrop = errors.New("the page could not be prepared for a drop of files")
 
-// readyDrop prepares a page for a client's drag event with files. It returns nil at once
+// prepareDrop prepares a page for a client's drag event with files. It returns nil at once
 // for any other command.
-func (c *client) readyDrop(ctx context.Context, s *session, method string, params []byte) *cdpError {
+func (c *client) prepareDrop(ctx context.Context, s *session, method string, params []byte) *cdpError {
 	if !TargetPolicy || method != "Input.dispatchDragEvent" {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (c *client) readyDrop(ctx context.Context, s *session, method string, param
 	if f == nil {
 		return refusal(method, errDrop)
 	}
-	ctx, cancel := context.WithTimeout(ctx, dropTime)
+	ctx, cancel := context.WithTimeout(ctx, dropTimeout)
 	defer cancel()
 	if f(ctx, target.ID(s.target)) != nil {
 		return refusal(method, errDrop)

@@ -27,15 +27,15 @@ func (m *Mux) routeEvent(msg []byte, e envelope) {
 		return
 	}
 	listener := m.listening.Load()
-	heard := listener.audible(e)
+	wanted := listener.wants(e)
 	m.mu.Lock()
 	if len(e.session) == 0 {
-		var tell []func()
+		var notify []func()
 		if ofTarget {
-			tell = m.rootEvent(string(e.method), t)
+			notify = m.rootEvent(string(e.method), t)
 		}
 		m.mu.Unlock()
-		for _, f := range tell {
+		for _, f := range notify {
 			f()
 		}
 		return
@@ -45,49 +45,49 @@ func (m *Mux) routeEvent(msg []byte, e envelope) {
 		m.mu.Unlock()
 		return // its peer has disconnected
 	}
-	if !s.owner.trusted && m.Addresses.turned(e) {
-		tell := m.cut(s)
+	if !s.owner.trusted && m.Addresses.showsForeign(e) {
+		notify := m.revoke(s)
 		m.mu.Unlock()
-		for _, f := range tell {
+		for _, f := range notify {
 			f()
 		}
 		return
 	}
-	if heard {
-		m.tellHeard(listener, s, e)
+	if wanted {
+		m.notifyEvent(listener, s, e)
 	}
-	pass, tell := true, []func(){}
+	pass, notify := true, []func(){}
 	if ofTarget {
-		pass, tell = m.ownerEvent(s, string(e.method), t)
+		pass, notify = m.ownerEvent(s, string(e.method), t)
 	}
 	owner := s.owner
 	m.mu.Unlock()
 	if pass {
 		owner.event(msg, e)
 	}
-	for _, f := range tell {
+	for _, f := range notify {
 		f()
 	}
 }
 
 // rootEvent processes an event of the mux's own session. The lock is held. The caller
 // runs the returned functions without the lock.
-func (m *Mux) rootEvent(method string, t targetEvent) (tell []func()) {
+func (m *Mux) rootEvent(method string, t targetEvent) (notify []func()) {
 	switch method {
 	case "Target.detachedFromTarget":
 		if s := m.sessions.all[t.SessionID]; s != nil {
-			return m.sessions.orphan(s)
+			return m.sessions.remove(s)
 		}
 	case "Target.targetCreated", "Target.targetInfoChanged":
 		m.targets.put(t.TargetInfo)
-		m.tellTarget(method, t.TargetInfo)
-		return m.follow(t.TargetInfo)
+		m.notifyTarget(method, t.TargetInfo)
+		return m.checkShown(t.TargetInfo)
 	case "Target.targetCrashed":
-		m.tellTarget(method, m.targets.all[t.TargetID])
+		m.notifyTarget(method, m.targets.all[t.TargetID])
 	case "Target.targetDestroyed":
-		m.tellTarget(method, m.targets.all[t.TargetID])
+		m.notifyTarget(method, m.targets.all[t.TargetID])
 		m.targets.remove(t.TargetID)
-		if m.opts.KeepPage && !m.closing && m.targets.emptied() {
+		if m.opts.KeepPage && !m.closing && m.targets.lastPageClosed() {
 			return []func(){func() { m.openBlank(func(*cdpError) {}) }}
 		}
 	}
@@ -96,16 +96,16 @@ func (m *Mux) rootEvent(method string, t targetEvent) (tell []func()) {
 
 // ownerEvent processes an event for the owner of s and reports whether the owner may
 // receive it. The lock is held. The caller runs the returned functions without the lock.
-func (m *Mux) ownerEvent(s *session, method string, t targetEvent) (pass bool, tell []func()) {
+func (m *Mux) ownerEvent(s *session, method string, t targetEvent) (pass bool, notify []func()) {
 	id := t.TargetInfo.TargetID
 	if id == "" {
 		id = t.TargetID
 	}
-	hidden := !s.owner.trusted && (m.targets.hidden(id) || m.unseen(s.owner, t.TargetInfo))
+	hidden := !s.owner.trusted && (m.targets.hidden(id) || m.hiddenFrom(s.owner, t.TargetInfo))
 	switch method {
 	case "Target.attachedToTarget":
 		now := m.targets.all[id]
-		if now.TargetID = id; hidden || !s.owner.trusted && m.unseen(s.owner, now) {
+		if now.TargetID = id; hidden || !s.owner.trusted && m.hiddenFrom(s.owner, now) {
 			return false, []func(){func() { m.detach(s.id, t.SessionID) }}
 		}
 		m.sessions.adopt(s, t.SessionID, id)
@@ -115,7 +115,7 @@ func (m *Mux) ownerEvent(s *session, method string, t targetEvent) (pass bool, t
 		if child == nil || child.owner != s.owner {
 			return false, nil
 		}
-		return true, m.sessions.orphan(child)
+		return true, m.sessions.remove(child)
 	default:
 		return !hidden, nil
 	}
@@ -203,7 +203,7 @@ func (m *Mux) learnSession(p *pending, e *envelope) {
 	}
 	info := m.targets.all[asked.TargetID]
 	info.TargetID = asked.TargetID
-	if asked.TargetID != "" && !p.peer.trusted && m.unseen(p.peer, info) {
+	if asked.TargetID != "" && !p.peer.trusted && m.hiddenFrom(p.peer, info) {
 		e.result, e.err = nil, noTarget
 		return
 	}
@@ -224,7 +224,7 @@ func (m *Mux) filterTargets(p *peer, e *envelope) {
 	m.mu.Lock()
 	for _, raw := range r.TargetInfos {
 		var info targetInfo
-		if json.Unmarshal(raw, &info) == nil && !m.unseen(p, info) {
+		if json.Unmarshal(raw, &info) == nil && !m.hiddenFrom(p, info) {
 			seen = append(seen, raw)
 		}
 	}

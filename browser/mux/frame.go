@@ -13,8 +13,8 @@ const (
 	ownFrame  = 32 << 10 // from this size on a frame keeps the buffer that it was read into
 	// maxFrame bounds a message of Chrome. A screenshot or a PDF has tens of MB.
 	maxFrame = 128 << 20
-	// counted is the size in bytes from which a frame counts in the budget.
-	counted = 1 << 20
+	// countedFrom is the size in bytes from which a frame counts in the budget.
+	countedFrom = 1 << 20
 	// headSize is how many bytes are kept of a frame that is skipped.
 	headSize = 256
 )
@@ -50,7 +50,7 @@ func (f *frames) next() (msg []byte, whole bool, err error) {
 			return msg, true, nil
 		}
 		f.seen = len(f.buf)
-		f.bound()
+		f.skipLarge()
 		if err := f.fill(); err != nil {
 			if err == io.EOF && len(f.buf) > 0 {
 				err = io.ErrUnexpectedEOF
@@ -60,9 +60,9 @@ func (f *frames) next() (msg []byte, whole bool, err error) {
 	}
 }
 
-// bound starts to skip a frame that is too large, or continues to. It drops the bytes
+// skipLarge starts to skip a frame that is too large, or continues to. It drops the bytes
 // that were read of the frame.
-func (f *frames) bound() {
+func (f *frames) skipLarge() {
 	switch {
 	case f.head != nil:
 	case f.limit > 0 && len(f.buf) >= f.limit || !f.grow() || f.evicted.Load():
@@ -78,7 +78,7 @@ func (f *frames) bound() {
 // grow counts the buffer of a large frame in the budget before it grows. It is false if
 // the budget has no space.
 func (f *frames) grow() bool {
-	if f.open == nil || len(f.buf) < counted || f.roomy() {
+	if f.open == nil || len(f.buf) < countedFrom || f.hasSpace() {
 		return true
 	}
 	if f.account == nil {
@@ -99,9 +99,9 @@ func (f *frames) close() {
 	f.evicted.Store(false)
 }
 
-// roomy reports whether the buffer has space for a read. grown is its size after it has
+// hasSpace reports whether the buffer has space for a read. grown is its size after it has
 // grown.
-func (f *frames) roomy() bool { return cap(f.buf)-len(f.buf) >= readChunk/2 }
+func (f *frames) hasSpace() bool { return cap(f.buf)-len(f.buf) >= readChunk/2 }
 
 func (f *frames) grown() int { return 2*len(f.buf) + readChunk }
 
@@ -120,7 +120,7 @@ func (f *frames) cut(n int) []byte {
 }
 
 func (f *frames) fill() error {
-	if !f.roomy() {
+	if !f.hasSpace() {
 		grown := make([]byte, len(f.buf), f.grown())
 		copy(grown, f.buf)
 		f.buf = grown

@@ -28,8 +28,8 @@ func (s *Permissions) Granted() []state.Granted {
 	return slices.Clone(s.granted)
 }
 
-// Regrant replaces the record, with the permissions of an earlier browser.
-func (s *Permissions) Regrant(granted []state.Granted) {
+// SetGranted replaces the record, with the permissions of an earlier browser.
+func (s *Permissions) SetGranted(granted []state.Granted) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.granted = slices.Clone(granted)

@@ -13,7 +13,7 @@ import (
 
 // Permissions that clients set are recorded after Chrome has accepted them, only for the
 // session's own profile, and until they are reset.
-func TestPermissionsAreRemembered(t *testing.T) {
+func TestPermissionsAreRecorded(t *testing.T) {
 	m, _ := start(t, Options{}, func(f *fake, q message) []byte {
 		switch {
 		case strings.Contains(string(q.Params), "refused"):
@@ -47,7 +47,7 @@ func TestPermissionsAreRemembered(t *testing.T) {
 	check(`[{"all":["geolocation"]},{"origin":"https://a.example","all":["camera"]}]`)
 	c.call(9, "", "Browser.resetPermissions", `{}`)
 	check(`null`)
-	m.Permissions.Regrant([]state.Granted{{All: []string{"midi"}}})
+	m.Permissions.SetGranted([]state.Granted{{All: []string{"midi"}}})
 	check(`[{"all":["midi"]}]`)
 	for i := range int64(maxGranted + 5) {
 		c.call(20+i, "", "Browser.setPermission", fmt.Sprintf(`{"permission":{"name":"midi"},"setting":"granted","origin":"https://a%d.example"}`, i))

@@ -4,13 +4,13 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// guarded reports whether a command would close the last page of the session's own
+// closesLastPage reports whether a command would close the last page of the session's own
 // profile. If not, it records the target as closing, so that several closes at once do
 // not count on each other's pages.
 //
 // It covers Target.closeTarget and Page.close. A page's own window.close() is no command
 // of a client; see rootEvent.
-func (c *client) guarded(s *session, method string, params []byte) bool {
+func (c *client) closesLastPage(s *session, method string, params []byte) bool {
 	m := c.m
 	if !m.opts.KeepPage {
 		return false
@@ -36,7 +36,7 @@ func (c *client) guarded(s *session, method string, params []byte) bool {
 	}
 	last := m.targets.last(id)
 	if _, known := m.targets.all[id]; known {
-		m.targets.leaving[id] = struct{}{}
+		m.targets.closing[id] = struct{}{}
 	}
 	return last
 }
@@ -54,9 +54,9 @@ func (m *Mux) openBlank(then func(*cdpError)) {
 	}, gone)
 }
 
-// LetPagesGo is called when the daemon closes Chrome. From then on the last page may
+// AllowLastClose is called when the daemon closes Chrome. From then on the last page may
 // close.
-func (m *Mux) LetPagesGo() {
+func (m *Mux) AllowLastClose() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closing = true

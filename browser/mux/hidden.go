@@ -25,7 +25,7 @@ func (d *Driver) OpenHidden(ctx context.Context) (target.ID, error) {
 		TargetID target.ID `json:"targetId"`
 	}
 	params := map[string]any{"url": url, "background": true}
-	if !d.m.opts.HidesNone {
+	if !d.m.opts.NoHiddenTargets {
 		params["hidden"] = true
 	}
 	// A caller that gave up in the meantime would leave a tab that nothing closes.
@@ -58,5 +58,5 @@ func (d *Driver) Hidden(id target.ID) bool {
 func (d *Driver) Born(id target.ID) int {
 	d.m.mu.Lock()
 	defer d.m.mu.Unlock()
-	return d.m.targets.all[string(id)].born
+	return d.m.targets.all[string(id)].order
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// entryTime bounds the read of a page's back list. The browser process answers it without
-// the page.
-const entryTime = 5 * time.Second
+// historyTimeout bounds the read of a page's back list. The browser process answers it
+// without the page.
+const historyTimeout = 5 * time.Second
 
 var errForeignEntry = errors.New("the entry is an address that clients may not open")
 
@@ -49,7 +49,7 @@ func (c *client) checkEntry(ctx context.Context, s *session, method string, para
 
 // ask sends a command of the mux on a session and waits for the result.
 func (m *Mux) ask(ctx context.Context, session, method string) (result []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, entryTime)
+	ctx, cancel := context.WithTimeout(ctx, historyTimeout)
 	defer cancel()
 	got := make(chan envelope, 1)
 	m.command(session, method, "{}", func(e envelope) { got <- e }, func() { got <- envelope{err: []byte("{}")} })

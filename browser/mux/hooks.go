@@ -12,48 +12,48 @@ import (
 // Its methods are safe for concurrent use.
 type Hooks struct {
 	mu       sync.Mutex
-	opened   Opened
-	resumed  Resumed
+	opened   CreateHook
+	resumed  ResumeHook
 	detached func()
 	foreign  func(target.ID)
-	dropping Dropping
+	dropping DropHook
 }
 
-// Opened sets up a page that a client created with Target.createTarget. If url is not
-// empty, Opened navigates the page to it. It calls answered once: with true when the
+// CreateHook sets up a page that a client created with Target.createTarget. If url is not
+// empty, it navigates the page to it. It calls answered once: with true when the
 // client may have the page, with false when the page was not set up and is closed. With
-// false the client's command fails. Opened must not wait.
-type Opened func(id target.ID, url string, answered func(ready bool))
+// false the client's command fails. CreateHook must not wait.
+type CreateHook func(id target.ID, url string, answered func(ready bool))
 
 // OnCreate makes every new page of a client start blank and passes it to f. Chrome does
 // not pause a page that is created with an address, so its first request would go out
 // before the page is set up.
-func (h *Hooks) OnCreate(f Opened) {
+func (h *Hooks) OnCreate(f CreateHook) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.opened = f
 }
 
-func (h *Hooks) create() Opened {
+func (h *Hooks) create() CreateHook {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.opened
 }
 
-// Resumed is called when a client lets a page run (Runtime.runIfWaitingForDebugger). It
+// ResumeHook is called when a client lets a page run (Runtime.runIfWaitingForDebugger). It
 // calls let once the page may run, and must not wait.
-type Resumed func(id target.ID, let func())
+type ResumeHook func(id target.ID, let func())
 
 // OnResume makes f decide when a page may run after a client resumed it. A page that
 // another page opened waits once for all clients. Chrome resumes it at the first command,
 // even if another client is still setting it up.
-func (h *Hooks) OnResume(f Resumed) {
+func (h *Hooks) OnResume(f ResumeHook) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.resumed = f
 }
 
-func (h *Hooks) resume() Resumed {
+func (h *Hooks) resume() ResumeHook {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.resumed
@@ -68,8 +68,8 @@ func (h *Hooks) OnDetach(f func()) {
 	h.detached = f
 }
 
-// carriedOut calls OnDetach's function if the command may have ended sessions.
-func (h *Hooks) carriedOut(method string) {
+// commandDone calls OnDetach's function if the command may have ended sessions.
+func (h *Hooks) commandDone(method string) {
 	switch method {
 	case "Target.detachFromTarget", "Target.setAutoAttach", "WebAuthn.disable":
 	default:
@@ -84,7 +84,7 @@ func (h *Hooks) carriedOut(method string) {
 }
 
 // OnForeign sets f, which is called for each page that navigates to an address that it
-// may not show. It is called once until [Mux.Settle]. The clients' sessions of the page
+// may not show. It is called once until [Mux.RevealIfAllowed]. The clients' sessions of the page
 // have ended before the call. Clients do not see the page until Settle: Chrome reports
 // the next address while the document of the last one still exists. f must not wait.
 func (h *Hooks) OnForeign(f func(id target.ID)) {
@@ -93,24 +93,24 @@ func (h *Hooks) OnForeign(f func(id target.ID)) {
 	h.foreign = f
 }
 
-func (h *Hooks) turnedForeign() func(target.ID) {
+func (h *Hooks) foreignHook() func(target.ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.foreign
 }
 
-// Dropping prepares a page for files that are dragged over it or dropped on it.
+// DropHook prepares a page for files that are dragged over it or dropped on it.
 // Afterwards Chrome does not open files that the page does not accept.
-type Dropping func(ctx context.Context, page target.ID) error
+type DropHook func(ctx context.Context, page target.ID) error
 
 // OnDrop sets f, which is called before each drag event with files that a client sends.
-func (h *Hooks) OnDrop(f Dropping) {
+func (h *Hooks) OnDrop(f DropHook) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.dropping = f
 }
 
-func (h *Hooks) drop() Dropping {
+func (h *Hooks) drop() DropHook {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.dropping

@@ -39,9 +39,9 @@ type Options struct {
 	// Chrome exits, or at least unloads the profile with its session cookies. Before a
 	// client closes the last page, the mux opens about:blank.
 	KeepPage bool
-	// HidesNone: this Chrome does not support hidden targets (Target.createTarget with
+	// NoHiddenTargets: this Chrome does not support hidden targets (Target.createTarget with
 	// hidden). The headless shell does not.
-	HidesNone bool
+	NoHiddenTargets bool
 }
 
 // Mux shares one Chrome pipe among many peers: clients and drivers.
@@ -70,7 +70,7 @@ type Mux struct {
 	users    map[*Driver]struct{}
 }
 
-// New takes over the pipe of a running Chrome. The pipe may also implement [Prompt]. The
+// New takes over the pipe of a running Chrome. The pipe may also implement [NonblockingWriter]. The
 // caller must call Close.
 func New(pipe io.ReadWriteCloser, opts Options) *Mux {
 	if opts.QueueBytes == 0 {
@@ -205,7 +205,7 @@ func (m *Mux) route(msg []byte) {
 	}
 	m.learn(p, &e)
 	p.answer(e)
-	m.Hooks.carriedOut(p.method)
+	m.Hooks.commandDone(p.method)
 }
 
 // routeHead processes the beginning of a message that was too large. A pending request

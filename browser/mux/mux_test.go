@@ -13,7 +13,7 @@ import (
 
 // Two clients use the same IDs on separate sessions. Each gets its own answers, with its
 // IDs and without its root session.
-func TestAnswersGoToWhoAsked(t *testing.T) {
+func TestAnswersReachTheirClient(t *testing.T) {
 	m, _ := start(t, Options{}, func(f *fake, q message) []byte {
 		if q.Method == "Browser.getVersion" {
 			f.answer(q, fmt.Sprintf(`{"product":%q}`, q.Session))
@@ -130,7 +130,7 @@ func TestSlowClientIsClosed(t *testing.T) {
 
 // A client may disconnect at any time, with requests pending. Nothing of it remains, and
 // Chrome is told to drop its session.
-func TestVanishedClientLeavesNothing(t *testing.T) {
+func TestDisconnectedClientLeavesNothing(t *testing.T) {
 	m, f := start(t, Options{}, func(_ *fake, q message) []byte {
 		if q.Method == "Runtime.evaluate" {
 			return []byte{} // not answered

@@ -12,29 +12,29 @@ import (
 // errClosed is returned to senders when the pipe has ended.
 var errClosed = errors.New("the pipe to Chrome is closed")
 
-// Prompt is a pipe that can also write without blocking. WriteNow writes as many bytes of
+// NonblockingWriter is a pipe that can also write without blocking. WriteNow writes as many bytes of
 // b as fit at once, which may be none. It is not called during a Write. An error occurs
 // again at the next Write.
-type Prompt interface {
+type NonblockingWriter interface {
 	WriteNow(b []byte) (n int)
 }
 
 // outbox is the queue of messages to Chrome. Every peer has its own lane. The lanes take
 // turns, one message each, so that a busy client does not starve the others. If nothing
-// is queued and the pipe is [Prompt], the sender writes the message itself. Waking
+// is queued and the pipe is [NonblockingWriter], the sender writes the message itself. Waking
 // another goroutine takes longer than everything else that the mux does with a message.
 type outbox struct {
-	pipe   io.Writer
-	prompt Prompt // the pipe, if it implements Prompt; else nil
+	pipe        io.Writer
+	nonblocking NonblockingWriter // the pipe, if it implements NonblockingWriter; else nil
 
-	mu      sync.Mutex
-	wake    *sync.Cond
-	ring    []*lane // lanes with messages, next one first
-	begun   []byte  // what is left of a message that was written in part
-	begunOf *lane
-	writing bool // the rest of a message that was written in part
-	closed  bool
-	done    chan struct{} // closed with closed
+	mu          sync.Mutex
+	wake        *sync.Cond
+	ring        []*lane // lanes with messages, next one first
+	partial     []byte  // the rest of a message that was written in part
+	partialLane *lane
+	writing     bool // run is writing, or about to
+	closed      bool
+	done        chan struct{} // closed with closed
 }
 
 // lane is one peer's queue. limit bounds the bytes that send accepts.
@@ -49,7 +49,7 @@ type lane struct {
 
 func newOutbox(pipe io.Writer) *outbox {
 	o := &outbox{pipe: pipe, done: make(chan struct{})}
-	o.prompt, _ = pipe.(Prompt)
+	o.nonblocking, _ = pipe.(NonblockingWriter)
 	o.wake = sync.NewCond(&o.mu)
 	return o
 }
@@ -94,13 +94,13 @@ func (l *lane) post(msg []byte) {
 }
 
 func (l *lane) push(msg []byte) {
-	if l.o.prompt != nil && !l.o.writing && l.o.begun == nil && len(l.o.ring) == 0 {
-		n := l.o.prompt.WriteNow(msg)
+	if l.o.nonblocking != nil && !l.o.writing && l.o.partial == nil && len(l.o.ring) == 0 {
+		n := l.o.nonblocking.WriteNow(msg)
 		if n == len(msg) {
 			return
 		}
 		if n > 0 {
-			l.o.begun, l.o.begunOf = msg[n:], l
+			l.o.partial, l.o.partialLane = msg[n:], l
 			l.bytes += len(msg) - n
 			l.held.Take(len(msg) - n) // if the budget is exceeded, it closes the client that holds most
 			l.o.wake.Signal()
@@ -152,15 +152,15 @@ func (o *outbox) run() error {
 func (o *outbox) take() (*lane, []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(o.ring) == 0 && o.begun == nil && !o.closed {
+	for len(o.ring) == 0 && o.partial == nil && !o.closed {
 		o.wake.Wait()
 	}
 	if o.closed {
 		return nil, nil
 	}
 	o.writing = true
-	if l, msg := o.begunOf, o.begun; msg != nil {
-		o.begun, o.begunOf = nil, nil
+	if l, msg := o.partialLane, o.partial; msg != nil {
+		o.partial, o.partialLane = nil, nil
 		return l, msg // Chrome has the beginning already
 	}
 	l := o.ring[0]

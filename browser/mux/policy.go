@@ -155,10 +155,10 @@ func refusal(method string, why error) *cdpError {
 	return &cdpError{codeRefused, "Stasis does not allow " + method + ": " + why.Error()}
 }
 
-// harmless reports whether a command may run in a page that clients may not open. These
-// are the commands that a client sends to any new page, and those that leave or close it.
-// None of them reads the page or runs a script in it.
-func harmless(method string) bool {
+// allowedOnForeign reports whether a command may run in a page that clients may not open.
+// These are the commands that a client sends to any new page, and those that leave or
+// close it. None of them reads the page or runs a script in it.
+func allowedOnForeign(method string) bool {
 	switch method {
 	case "Page.close", "Page.navigate", "Page.stopLoading", "Page.bringToFront", "Page.getNavigationHistory",
 		"Page.navigateToHistoryEntry", "Page.getFrameTree", "Page.setLifecycleEventsEnabled",

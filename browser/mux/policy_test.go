@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// own stands for a session with one extension.
-type own struct{}
+// oneExtension stands for a session with one extension.
+type oneExtension struct{}
 
-func (own) owns(id string) bool { return id == "own" }
-func (own) ids() []string       { return []string{"own"} }
+func (oneExtension) owns(id string) bool { return id == "own" }
+func (oneExtension) ids() []string       { return []string{"own"} }
 
 // viewer is Chrome's own PDF viewer.
 const viewer = "mhjfbmdgcfjbbpaeojofohoefgiehjai"
@@ -34,7 +34,7 @@ func TestURLs(t *testing.T) {
 		"ftp://a": false, "mailto:x": false, "intent:x": false, "example.com": false, "/etc/passwd": false, "//etc/passwd": false,
 		"C:/x": false, "file": false, "fi%6ce:///x": false, "isolated-app://x": false, "1http://a": false, "externalfile:x": false,
 	} {
-		if err := checkURL(url, own{}.owns); (err == nil) != allowed {
+		if err := checkURL(url, oneExtension{}.owns); (err == nil) != allowed {
 			t.Errorf("%q: %v, want allowed %v", url, err, allowed)
 		}
 	}
@@ -115,7 +115,7 @@ func TestTable(t *testing.T) {
 		if c.params != "" {
 			params = []byte(c.params)
 		}
-		got, bad := p.apply(func(id string) bool { return id != "hidden" }, own{}, c.method, params)
+		got, bad := p.apply(func(id string) bool { return id != "hidden" }, oneExtension{}, c.method, params)
 		switch {
 		case c.want == no && bad == nil:
 			t.Errorf("%s %s was allowed as %s", c.method, c.params, got)
@@ -127,7 +127,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("the error of %s contains a path of the machine: %s", c.method, bad.message)
 		}
 	}
-	if _, bad := new(Policy).apply(nil, own{}, "DOM.setFileInputFiles", []byte(`{"files":["a"]}`)); bad == nil {
+	if _, bad := new(Policy).apply(nil, oneExtension{}, "DOM.setFileInputFiles", []byte(`{"files":["a"]}`)); bad == nil {
 		t.Error("a session without a folder accepts files")
 	}
 	for _, e := range table {

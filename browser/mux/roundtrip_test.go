@@ -17,13 +17,13 @@ func BenchmarkLargeRoundTrip(b *testing.B) {
 	roundTrips(b, `{"data":"`+strings.Repeat("iVBORw0KGgo", 100_000)+`"}`)
 }
 
-// BenchmarkPromptRoundTrip measures a client's call if nothing is queued, over pipes like
+// BenchmarkNonblockingRoundTrip measures a client's call if nothing is queued, over pipes like
 // Chrome's and to a client that accepts messages at once. No goroutine of the mux wakes
 // another.
-func BenchmarkPromptRoundTrip(b *testing.B) {
+func BenchmarkNonblockingRoundTrip(b *testing.B) {
 	fromUs, toChrome := osPipe(b)
 	fromChrome, toUs := osPipe(b)
-	through(b, prompt{fromChrome, toChrome}, joined{fromUs, toUs}, &eager{testConn: newConn(&testing.T{})}, "{}")
+	through(b, nonblockingPipe{fromChrome, toChrome}, joined{fromUs, toUs}, &eager{testConn: newConn(&testing.T{})}, "{}")
 }
 
 func roundTrips(b *testing.B, result string) {

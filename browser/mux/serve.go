@@ -11,9 +11,9 @@ import (
 	"github.com/stasisd/stasis/budget"
 )
 
-// drainTime is how long a client may take to read its last answers after its own
+// drainTimeout is how long a client may take to read its last answers after its own
 // Browser.close.
-const drainTime = 5 * time.Second
+const drainTimeout = 5 * time.Second
 
 // Conn is a client's connection, such as a WebSocket with text messages. Read returns one
 // message, in memory that the mux may keep. Write sends one. Both return when ctx ends.
@@ -129,7 +129,7 @@ func (m *Mux) Serve(ctx context.Context, conn Conn, o ServeOptions) error {
 	if c.out.finish(c.drain) {
 		select {
 		case <-c.out.empty:
-		case <-time.After(drainTime):
+		case <-time.After(drainTimeout):
 		case <-ctx.Done():
 		}
 	}

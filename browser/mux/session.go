@@ -52,7 +52,7 @@ func (m *Mux) attach(ctx context.Context, p *peer, target string) error {
 		left := p.left
 		info := m.targets.all[target]
 		info.TargetID = target
-		if target != "" && !p.trusted && m.unseen(p, info) {
+		if target != "" && !p.trusted && m.hiddenFrom(p, info) {
 			m.mu.Unlock()
 			m.detach("", r.SessionID)
 			result <- fault.New(fault.NotFound, "mux.attach", "no such target")

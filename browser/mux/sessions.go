@@ -45,30 +45,30 @@ func (t *sessions) adopt(parent *session, id, target string) {
 	t.all[id] = s
 }
 
-// orphan removes a session that Chrome detached, with all sessions that were attached on
+// remove removes a session that Chrome detached, with all sessions that were attached on
 // it. Chrome sends no events for those. The caller runs the returned functions without
 // the lock. They notify the owners, as Chrome answers no more requests on such sessions.
-func (t *sessions) orphan(s *session) (tell []func()) {
+func (t *sessions) remove(s *session) (notify []func()) {
 	delete(t.all, s.id)
 	if s.parent != nil {
 		delete(s.parent.children, s)
 	}
 	for _, w := range t.requests.take(func(w *pending) bool { return w.session == s.id }) {
 		if w.lost != nil {
-			tell = append(tell, w.lost)
+			notify = append(notify, w.lost)
 		}
 	}
 	if s.owner.ended != nil {
-		tell = append(tell, func() { s.owner.ended(s.id) })
+		notify = append(notify, func() { s.owner.ended(s.id) })
 	}
 	if s.id == s.owner.root {
 		s.owner.root = ""
-		tell = append(tell, s.owner.gone)
+		notify = append(notify, s.owner.gone)
 	}
 	for c := range s.children {
-		tell = append(tell, t.orphan(c)...)
+		notify = append(notify, t.remove(c)...)
 	}
-	return tell
+	return notify
 }
 
 // find returns the session for a peer's message: the root session if id is nil, else one

@@ -13,7 +13,7 @@ import (
 // A page that navigates to a file or to developer tools loses its client at once. The
 // client gets the events that Chrome would send, its pending calls fail, and it gets
 // nothing more of the page.
-func TestTurnedForeign(t *testing.T) {
+func TestForeignPageLosesClients(t *testing.T) {
 	for how, turn := range map[string]func(*fake){
 		"by its address": func(f *fake) {
 			f.emit("", "Target.targetInfoChanged", `{"targetInfo":{"targetId":"P","type":"page","url":"file:///etc/passwd"}}`)
@@ -33,9 +33,9 @@ func TestTurnedForeign(t *testing.T) {
 				return nil
 			})
 			f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"http://a/"}}`)
-			<-m.Paged()
-			turned := make(chan target.ID, 1)
-			m.Hooks.OnForeign(func(id target.ID) { turned <- id })
+			<-m.FirstPage()
+			foreign := make(chan target.ID, 1)
+			m.Hooks.OnForeign(func(id target.ID) { foreign <- id })
 			c := connect(t, m, ServeOptions{})
 			var at struct{ SessionID string }
 			c.result(1, "", "Target.attachToTarget", `{"targetId":"P","flatten":true}`, &at)
@@ -65,7 +65,7 @@ func TestTurnedForeign(t *testing.T) {
 				t.Error("the session still exists")
 			}
 			select {
-			case id := <-turned:
+			case id := <-foreign:
 				if id != "P" {
 					t.Errorf("got an event of %s", id)
 				}
@@ -80,7 +80,7 @@ func TestTurnedForeign(t *testing.T) {
 
 // Clients cannot see a page that is being sent away until it has settled. Chrome reports
 // the next address while the previous document still exists.
-func TestSentAway(t *testing.T) {
+func TestRedirectedPageIsHidden(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	var turns atomic.Int32
 	m.Hooks.OnForeign(func(target.ID) { turns.Add(1) })
@@ -98,14 +98,14 @@ func TestSentAway(t *testing.T) {
 	if err := connect(t, m, ServeOptions{Target: "P"}).gone(CloseBrowserGone); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Serve for the page: %v", err)
 	}
-	if m.Settle("P") {
+	if m.RevealIfAllowed("P") {
 		t.Error("the page settled at chrome://settings")
 	}
 	shows("about:blank")
 	if c.call(2, "", "Target.attachToTarget", `{"targetId":"P","flatten":true}`).Error == nil || m.Allowed("P") || len(m.Pages()) > 0 {
 		t.Error("the page is visible before it has settled")
 	}
-	if !m.Settle("P") || !m.Allowed("P") || len(m.Pages()) != 1 {
+	if !m.RevealIfAllowed("P") || !m.Allowed("P") || len(m.Pages()) != 1 {
 		t.Error("the page did not settle at about:blank")
 	}
 	if got := c.call(3, "", "Target.attachToTarget", `{"targetId":"P","flatten":true}`); got.Error != nil {
@@ -118,7 +118,7 @@ func TestSentAway(t *testing.T) {
 }
 
 // Chrome's own interface, and pages in a hidden context, are not sent away.
-func TestNotSentAway(t *testing.T) {
+func TestInternalPagesAreNotRedirected(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	m.Hooks.OnForeign(func(id target.ID) { t.Errorf("OnForeign was called for %s", id) })
 	m.HideContext("H")
@@ -128,7 +128,7 @@ func TestNotSentAway(t *testing.T) {
 }
 
 // A client that requested a page before it navigated away does not get it afterwards.
-func TestAttachedTooLate(t *testing.T) {
+func TestAttachAfterForeignNavigation(t *testing.T) {
 	m, f := start(t, Options{}, func(f *fake, q message) []byte {
 		if q.Method == "Target.attachToTarget" {
 			f.emit("", "Target.targetInfoChanged", `{"targetInfo":{"targetId":"P","type":"page","url":"file:///"}}`)
@@ -136,7 +136,7 @@ func TestAttachedTooLate(t *testing.T) {
 		return nil
 	})
 	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"http://a/"}}`)
-	<-m.Paged()
+	<-m.FirstPage()
 	if got := connect(t, m, ServeOptions{}).call(1, "", "Target.attachToTarget", `{"targetId":"P","flatten":true}`); got.Error == nil {
 		t.Errorf("the client got %s", got.Result)
 	}
@@ -151,7 +151,7 @@ func TestPausedRequest(t *testing.T) {
 	} {
 		m, f := start(t, Options{}, nil)
 		f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"http://a/"}}`)
-		<-m.Paged()
+		<-m.FirstPage()
 		c := connect(t, m, ServeOptions{})
 		var at struct{ SessionID string }
 		c.result(1, "", "Target.attachToTarget", `{"targetId":"P","flatten":true}`, &at)
@@ -163,7 +163,7 @@ func TestPausedRequest(t *testing.T) {
 }
 
 // Scripts that Chrome runs later get the guard, whichever command adds them.
-func TestKeptScripts(t *testing.T) {
+func TestLaterScriptsAreGuarded(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	c := connect(t, m, ServeOptions{})
 	for i, command := range []string{"Page.addScriptToEvaluateOnNewDocument source", "Page.addScriptToEvaluateOnLoad scriptSource",

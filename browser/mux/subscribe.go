@@ -31,19 +31,19 @@ type subscription struct {
 // Events returns the events with these methods from all the driver's sessions, in the
 // order of arrival. The channel is closed by cancel, by Close of the driver or at the end
 // of Chrome. If more than [Options].QueueBytes of events wait, the subscription ends and
-// the waiting events are dropped. See also MissNothing.
+// the waiting events are dropped. See also EndOnOverflow.
 func (d *Driver) Events(methods ...string) (events <-chan Event, cancel func()) {
 	q := newQueue[Event](d.m.opts.QueueBytes)
 	push := func(e Event) bool { return q.push(e, e.size()) }
 	return q.out, d.add(&subscription{all: true, methods: methods, queue: q, push: push}, q.pump)
 }
 
-// MissNothing makes Chrome end if a subscription of the driver overflows. It is for
+// EndOnOverflow makes Chrome end if a subscription of the driver overflows. It is for
 // callers that depend on every event.
-func (d *Driver) MissNothing() {
+func (d *Driver) EndOnOverflow() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.needsAll = true
+	d.endOnOverflow = true
 }
 
 func (d *Driver) subscribe(session, method string) (<-chan jsonv2.Value, func()) {
@@ -100,7 +100,7 @@ func (d *Driver) deliver(ev Event) (end bool) {
 		}
 		s.queue.stop()
 		delete(d.subs, s)
-		end = end || d.needsAll
+		end = end || d.endOnOverflow
 	}
 	return end
 }

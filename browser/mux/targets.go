@@ -16,50 +16,50 @@ type targetInfo struct {
 	Title            string `json:"title"`
 	BrowserContextID string `json:"browserContextId"`
 
-	born int // position in the order of creation, from 1
+	order int // position in the order of creation, from 1
 }
 
 // targets holds every target of Chrome. The Mux's lock guards it.
 type targets struct {
-	all      map[string]targetInfo
-	births   int                      // number of targets that ever existed
-	hide     map[string]struct{}      // set by OpenHidden; includes those in departed
-	departed []string                 // hidden targets that have ended, oldest first; at most departedKept
-	hideURL  map[string]string        // set by OpenHidden: address to target ID, "" before the ID is known
-	hideAll  map[string]struct{}      // set by HideContext: contexts whose targets are hidden
-	contexts map[string]struct{}      // created by Target.createBrowserContext
-	leaving  map[string]struct{}      // a client has sent a command to close them
-	away     map[string]struct{}      // pages that are leaving a foreign address, until Settle
-	gone     map[string]chan struct{} // closed when the target has ended; see Gone
-	hadPage  bool
-	paged    chan struct{} // closed when the first page that clients may see exists
-	foreign  func(url string) bool
+	all         map[string]targetInfo
+	created     int                      // number of targets that ever existed
+	hide        map[string]struct{}      // set by OpenHidden; includes those in departed
+	departed    []string                 // hidden targets that have ended, oldest first; at most departedKept
+	hideURL     map[string]string        // set by OpenHidden: address to target ID, "" before the ID is known
+	hideAll     map[string]struct{}      // set by HideContext: contexts whose targets are hidden
+	contexts    map[string]struct{}      // created by Target.createBrowserContext
+	closing     map[string]struct{}      // a client has sent a command to close them
+	redirecting map[string]struct{}      // pages that are leaving a foreign address, until Settle
+	gone        map[string]chan struct{} // closed when the target has ended; see Gone
+	hadPage     bool
+	firstPage   chan struct{} // closed when the first page that clients may see exists
+	foreign     func(url string) bool
 }
 
 func newTargets(foreign func(url string) bool) targets {
 	return targets{
 		foreign: foreign,
 		all:     map[string]targetInfo{}, hide: map[string]struct{}{}, hideURL: map[string]string{}, hideAll: map[string]struct{}{},
-		contexts: map[string]struct{}{}, leaving: map[string]struct{}{}, away: map[string]struct{}{},
-		gone: map[string]chan struct{}{}, paged: make(chan struct{}),
+		contexts: map[string]struct{}{}, closing: map[string]struct{}{}, redirecting: map[string]struct{}{},
+		gone: map[string]chan struct{}{}, firstPage: make(chan struct{}),
 	}
 }
 
 func (t *targets) put(info targetInfo) {
-	if info.born = t.all[info.TargetID].born; info.born == 0 {
-		t.births++
-		info.born = t.births
+	if info.order = t.all[info.TargetID].order; info.order == 0 {
+		t.created++
+		info.order = t.created
 	}
 	t.all[info.TargetID] = info
 	if _, ok := t.hideURL[info.URL]; ok && info.URL != "" {
 		t.hide[info.TargetID] = struct{}{}
 	}
-	if t.kept(info) {
+	if t.usablePage(info) {
 		t.hadPage = true
 		select {
-		case <-t.paged:
+		case <-t.firstPage:
 		default:
-			close(t.paged)
+			close(t.firstPage)
 		}
 	}
 }
@@ -103,8 +103,8 @@ func (t *targets) remove(id string) {
 		t.depart(id)
 	}
 	delete(t.all, id)
-	delete(t.leaving, id)
-	delete(t.away, id)
+	delete(t.closing, id)
+	delete(t.redirecting, id)
 	if gone := t.gone[id]; gone != nil {
 		close(gone)
 		delete(t.gone, id)
@@ -114,43 +114,43 @@ func (t *targets) remove(id string) {
 // hidden reports whether the target with this ID is hidden from clients.
 func (t *targets) hidden(id string) bool {
 	_, hide := t.hide[id]
-	return hide || t.secret(t.all[id])
+	return hide || t.hiddenInfo(t.all[id])
 }
 
-// secret reports whether a target is hidden from clients. That is every target that is
+// hiddenInfo reports whether a target is hidden from clients. That is every target that is
 // not the session's, and developer tools, which send CDP commands that bypass the policy
 // table. A session's page may navigate to developer tools.
-func (t *targets) secret(info targetInfo) bool {
-	return t.apart(info) || scheme(info.URL) == "devtools"
+func (t *targets) hiddenInfo(info targetInfo) bool {
+	return t.internal(info) || scheme(info.URL) == "devtools"
 }
 
-// apart reports whether a target is never one of the session's. Either it is part of
+// internal reports whether a target is never one of the session's. Either it is part of
 // Chrome's own interface (omnibox pop-ups are chrome: pages of type browser_ui), or the
 // daemon opened the target or its context for itself.
-func (t *targets) apart(info targetInfo) bool {
+func (t *targets) internal(info targetInfo) bool {
 	_, hide := t.hide[info.TargetID]
 	_, hideURL := t.hideURL[info.URL]
 	_, hideAll := t.hideAll[info.BrowserContextID]
 	return info.Type == "browser_ui" || hide || hideURL && info.URL != "" || hideAll
 }
 
-// kept reports whether a target is a page of the session's own profile that clients may
-// use. One such page must stay open.
-func (t *targets) kept(info targetInfo) bool {
+// usablePage reports whether a target is a page of the session's own profile that clients
+// may use. One such page must stay open.
+func (t *targets) usablePage(info targetInfo) bool {
 	_, made := t.contexts[info.BrowserContextID]
 	return info.Type == "page" && !made && !t.hidden(info.TargetID) && !t.foreign(info.URL)
 }
 
-// last reports whether no page that counts for kept would be left without this target. A
+// last reports whether no page that is a usablePage would be left without this target. A
 // tab target stands for the page in it, so the ID may also be a tab's.
 func (t *targets) last(id string) bool {
 	info, known := t.all[id]
-	if !known || info.Type != "tab" && !t.kept(info) {
+	if !known || info.Type != "tab" && !t.usablePage(info) {
 		return false
 	}
 	spare := 0
 	for _, other := range t.all {
-		if _, leaving := t.leaving[other.TargetID]; t.kept(other) && !leaving && other.TargetID != id {
+		if _, closing := t.closing[other.TargetID]; t.usablePage(other) && !closing && other.TargetID != id {
 			spare++
 		}
 	}
@@ -160,13 +160,13 @@ func (t *targets) last(id string) bool {
 	return spare <= 0
 }
 
-// emptied returns true once after the last such page has closed.
-func (t *targets) emptied() bool {
+// lastPageClosed returns true once after the last such page has closed.
+func (t *targets) lastPageClosed() bool {
 	if !t.hadPage {
 		return false
 	}
 	for _, info := range t.all {
-		if t.kept(info) {
+		if t.usablePage(info) {
 			return false
 		}
 	}
@@ -174,13 +174,13 @@ func (t *targets) emptied() bool {
 	return true
 }
 
-// unseen reports whether a client must not see a target, because it is hidden or foreign.
-// The Mux's lock is held.
-func (m *Mux) unseen(p *peer, info targetInfo) bool {
-	if m.targets.hidden(info.TargetID) || m.targets.secret(info) {
+// hiddenFrom reports whether a client must not see a target, because it is hidden or
+// foreign. The Mux's lock is held.
+func (m *Mux) hiddenFrom(p *peer, info targetInfo) bool {
+	if m.targets.hidden(info.TargetID) || m.targets.hiddenInfo(info) {
 		return true
 	}
-	if _, away := m.targets.away[info.TargetID]; away {
+	if _, redirecting := m.targets.redirecting[info.TargetID]; redirecting {
 		return true // its address may already be that of the next page
 	}
 	return m.Addresses.foreign(info.URL) && (TargetPolicy || !m.sessions.attached(p, info.TargetID))
@@ -195,9 +195,9 @@ func (m *Mux) HideContext(id cdp.BrowserContextID) {
 	m.targets.hideAll[string(id)] = struct{}{}
 }
 
-// Paged returns a channel that is closed once Chrome has had a page of the session's own
+// FirstPage returns a channel that is closed once Chrome has had a page of the session's own
 // profile that clients may see.
-func (m *Mux) Paged() <-chan struct{} { return m.targets.paged }
+func (m *Mux) FirstPage() <-chan struct{} { return m.targets.firstPage }
 
 // Gone returns a channel that is closed once the target has ended, or at once if it is
 // unknown.
@@ -222,7 +222,7 @@ func (m *Mux) Pages() []target.ID {
 	defer m.mu.Unlock()
 	var ids []target.ID
 	for id, info := range m.targets.all {
-		if _, away := m.targets.away[id]; info.Type == "page" && !away && !m.targets.hidden(id) && !m.Addresses.foreign(info.URL) {
+		if _, redirecting := m.targets.redirecting[id]; info.Type == "page" && !redirecting && !m.targets.hidden(id) && !m.Addresses.foreign(info.URL) {
 			ids = append(ids, target.ID(id))
 		}
 	}

@@ -6,7 +6,7 @@ import "testing"
 func TestGone(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"about:blank"}}`)
-	<-m.Paged()
+	<-m.FirstPage()
 	<-m.Gone("N")
 	gone, other := m.Gone("P"), m.Gone("P")
 	select {
@@ -20,9 +20,9 @@ func TestGone(t *testing.T) {
 	<-m.Gone("P")
 }
 
-// Paged is closed by the first page, not by other targets that Chrome opens before it.
+// FirstPage is closed by the first page, not by other targets that Chrome opens before it.
 // Later pages change nothing.
-func TestPaged(t *testing.T) {
+func TestFirstPage(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	for _, info := range []string{
 		`{"targetId":"B","type":"browser","url":""}`,
@@ -39,12 +39,12 @@ func TestPaged(t *testing.T) {
 	}
 	defer d.Close()
 	select {
-	case <-m.Paged():
-		t.Error("Paged was closed before the first page")
+	case <-m.FirstPage():
+		t.Error("FirstPage was closed before the first page")
 	default:
 	}
 	for range 2 {
 		f.emit("", "Target.targetInfoChanged", `{"targetInfo":{"targetId":"P","type":"page","url":"about:blank"}}`)
-		<-m.Paged()
+		<-m.FirstPage()
 	}
 }

@@ -35,8 +35,8 @@ type Event struct {
 	Lost int
 }
 
-// pageSeen is what is known about a page or worker.
-type pageSeen struct {
+// pageState is what is known about a page or worker.
+type pageState struct {
 	url        string
 	pending    *pending // its newest navigation, until that is reported
 	answered   string   // the last document that got a response; status is the response's
@@ -65,10 +65,10 @@ func kindOf(method string) string {
 	return Navigation
 }
 
-func (l *Listener) pageOf(id string) *pageSeen {
+func (l *Listener) pageOf(id string) *pageState {
 	p := l.pages[id]
 	if p == nil {
-		p = &pageSeen{}
+		p = &pageState{}
 		l.pages[id] = p
 	}
 	return p
@@ -82,10 +82,10 @@ func (l *Listener) add(kind string, data map[string]any) *pending {
 
 // handle converts a CDP event to an event, adds it to a pending event, or only updates
 // what is known.
-func (l *Listener) handle(h mux.Heard) {
+func (l *Listener) handle(h mux.PageEvent) {
 	switch h.Method {
 	case target.TargetCreated.Method, target.TargetInfoChanged.Method:
-		l.moved(h)
+		l.navigated(h)
 	case target.TargetDestroyed.Method:
 		delete(l.pages, h.Target)
 	case target.TargetCrashed.Method:
@@ -105,8 +105,8 @@ func (l *Listener) handle(h mux.Heard) {
 	}
 }
 
-// moved records the address of a page. A new address is a navigation.
-func (l *Listener) moved(h mux.Heard) {
+// navigated records the address of a page. A new address is a navigation.
+func (l *Listener) navigated(h mux.PageEvent) {
 	p := l.pageOf(h.Target)
 	if h.URL != p.url && h.URL != "" && (p.url != "" || h.URL != "about:blank") {
 		if p.pending != nil {
@@ -123,10 +123,10 @@ func (l *Listener) moved(h mux.Heard) {
 	p.url = h.URL
 }
 
-// entitle reads the title of the page of a navigation. Chrome sends no event for a new
+// readTitle reads the title of the page of a navigation. Chrome sends no event for a new
 // title alone. The browser process answers, so the page is not delayed. A page without a
 // title has its address as the title, which is not used.
-func (l *Listener) entitle(ctx context.Context, w *pending) {
+func (l *Listener) readTitle(ctx context.Context, w *pending) {
 	ctx, cancel := context.WithTimeout(ctx, titleDeadline)
 	defer cancel()
 	id, _ := w.Data["page"].(string)
@@ -137,7 +137,7 @@ func (l *Listener) entitle(ctx context.Context, w *pending) {
 }
 
 // answered records the response to a page's request for a document.
-func (l *Listener) answered(h mux.Heard) {
+func (l *Listener) answered(h mux.PageEvent) {
 	var r network.EventResponseReceived
 	if json.Unmarshal(h.Params, &r) != nil || r.Response == nil || h.Type != "page" || string(r.FrameID) != h.Target {
 		return
@@ -157,7 +157,7 @@ func withoutFragment(url string) string {
 
 // dialog reports a dialog when it opens. If several clients get the event, only the first
 // counts.
-func (l *Listener) dialog(h mux.Heard) {
+func (l *Listener) dialog(h mux.PageEvent) {
 	p := l.pageOf(h.Target)
 	if h.Method == page.JavascriptDialogClosed.Method {
 		p.dialog = ""
@@ -176,7 +176,7 @@ func (l *Listener) dialog(h mux.Heard) {
 }
 
 // console reports a console call of a page, or an uncaught exception.
-func (l *Listener) console(h mux.Heard) {
+func (l *Listener) console(h mux.PageEvent) {
 	var c struct {
 		Timestamp float64                   `json:"timestamp"`
 		Type      string                    `json:"type"`
@@ -191,7 +191,7 @@ func (l *Listener) console(h mux.Heard) {
 		return
 	}
 	p.console = c.Timestamp
-	level, text := c.Type, words(c.Args)
+	level, text := c.Type, argsText(c.Args)
 	if x := c.Exception; x != nil {
 		level, text = "error", x.Text
 		if x.Exception != nil && x.Exception.Description != "" {
@@ -201,8 +201,8 @@ func (l *Listener) console(h mux.Heard) {
 	l.add(Console, map[string]any{"page": h.Target, "url": h.URL, "level": level, "text": text})
 }
 
-// words returns the arguments of a console call as text.
-func words(args []runtime.RemoteObject) string {
+// argsText returns the arguments of a console call as text.
+func argsText(args []runtime.RemoteObject) string {
 	var all []string
 	for _, a := range args {
 		var text string
@@ -219,7 +219,7 @@ func words(args []runtime.RemoteObject) string {
 }
 
 // entry reports what the browser logged for a page: failed and refused requests.
-func (l *Listener) entry(h mux.Heard) {
+func (l *Listener) entry(h mux.PageEvent) {
 	var logged struct {
 		Entry struct {
 			Level     string  `json:"level"`
@@ -244,7 +244,7 @@ func (l *Listener) entry(h mux.Heard) {
 }
 
 // download reports the start and the end of a download.
-func (l *Listener) download(h mux.Heard) {
+func (l *Listener) download(h mux.PageEvent) {
 	var d struct {
 		GUID     string  `json:"guid"`
 		URL      string  `json:"url"`

@@ -33,11 +33,11 @@ type Listener struct {
 	wake    chan struct{}
 
 	mu       sync.Mutex
-	received []mux.Heard
+	received []mux.PageEvent
 	lost     map[string]int
 
 	// ---
-	pages     map[string]*pageSeen
+	pages     map[string]*pageState
 	downloads map[string]string // names of running downloads, by GUID
 	ready     []*pending
 }
@@ -46,18 +46,18 @@ type Listener struct {
 // block for long. browser is a CDP session of the browser. Run reports the events.
 func New(notify func(Event), browser cdp.Session, now func() time.Time) *Listener {
 	return &Listener{notify: notify, browser: browser, now: now, wake: make(chan struct{}, 1), lost: map[string]int{},
-		pages: map[string]*pageSeen{}, downloads: map[string]string{}}
+		pages: map[string]*pageState{}, downloads: map[string]string{}}
 }
 
 // pending is an event that has not been reported yet.
 type pending struct {
 	Event
-	page  *pageSeen // of a navigation that later events may complete; else nil
+	page  *pageState // of a navigation that later events may complete; else nil
 	until time.Time
 }
 
 // Receive accepts an event from the mux. It does not block.
-func (l *Listener) Receive(h mux.Heard) {
+func (l *Listener) Receive(h mux.PageEvent) {
 	l.mu.Lock()
 	if len(l.received) < maxReceived {
 		l.received = append(l.received, h)
@@ -77,7 +77,7 @@ func (l *Listener) Run(ctx context.Context) {
 	defer timer.Stop()
 	for {
 		l.take()
-		if next := l.give(ctx, false); next > 0 {
+		if next := l.report(ctx, false); next > 0 {
 			timer.Reset(next)
 		}
 		select {
@@ -85,7 +85,7 @@ func (l *Listener) Run(ctx context.Context) {
 		case <-timer.C:
 		case <-ctx.Done():
 			l.take()
-			l.give(ctx, true)
+			l.report(ctx, true)
 			return
 		}
 	}
@@ -116,9 +116,9 @@ func (l *Listener) take() {
 	}
 }
 
-// give reports the events that are complete or have waited long enough, in order. It
+// report reports the events that are complete or have waited long enough, in order. It
 // returns how long the next one still waits, or 0 if there is none.
-func (l *Listener) give(ctx context.Context, all bool) time.Duration {
+func (l *Listener) report(ctx context.Context, all bool) time.Duration {
 	now := l.now()
 	for i, w := range l.ready {
 		if left := w.until.Sub(now); w.page != nil && left > 0 && !all {
@@ -128,7 +128,7 @@ func (l *Listener) give(ctx context.Context, all bool) time.Duration {
 		if w.page != nil {
 			w.page.pending = nil
 			if !all {
-				l.entitle(ctx, w)
+				l.readTitle(ctx, w)
 			}
 		}
 		l.notify(w.Event)

@@ -22,7 +22,7 @@ func (s stuck) Done() <-chan struct{} { return nil }
 func (s stuck) Memory() int64         { return 1 }
 
 // A pool closes even if its Chromes cannot be ended, after a kill of each.
-func TestClosesAroundAChromeThatDoesNotEnd(t *testing.T) {
+func TestCloseWithStuckChrome(t *testing.T) {
 	for name, try := range map[string]func(asked chan struct{}){
 		"parked": func(asked chan struct{}) {
 			p := pool.New[stuck](pool.Limits{Size: 9, Age: time.Hour})

@@ -34,13 +34,13 @@ type Limits struct {
 type Parked[T Weighed] struct {
 	limits Limits
 
-	mu     sync.Mutex
-	closed bool
-	slots  map[string]*slot[T]
-	order  []string          // oldest first
-	gone   map[string]string // why a snapshot's Chrome is no longer here
-	lost   []string          // the keys of gone, oldest first
-	wg     sync.WaitGroup
+	mu        sync.Mutex
+	closed    bool
+	slots     map[string]*slot[T]
+	order     []string          // oldest first
+	reasons   map[string]string // why a snapshot's Chrome is no longer here
+	reasonIDs []string          // the keys of reasons, oldest first
+	wg        sync.WaitGroup
 }
 
 type slot[T Chrome] struct {
@@ -49,12 +49,12 @@ type slot[T Chrome] struct {
 	memory int64         // bytes of a parked Chrome, once known
 }
 
-// goneKept bounds how many reasons are kept.
-const goneKept = 4096
+// reasonsKept bounds how many reasons are kept.
+const reasonsKept = 4096
 
 // New returns an empty pool.
 func New[T Weighed](limits Limits) *Parked[T] {
-	return &Parked[T]{limits: limits, slots: map[string]*slot[T]{}, gone: map[string]string{}}
+	return &Parked[T]{limits: limits, slots: map[string]*slot[T]{}, reasons: map[string]string{}}
 }
 
 // Put parks a Chrome under its snapshot's ID. If the pool is full, it evicts the oldest.
@@ -83,7 +83,7 @@ func (p *Parked[T]) Put(ctx context.Context, id string, chrome T) error {
 // age limit while parked.
 func (p *Parked[T]) watch(id string, s *slot[T]) {
 	if p.limits.Memory > 0 {
-		p.weigh(id, s)
+		p.measure(id, s)
 	}
 	old := time.NewTimer(p.limits.Age)
 	defer old.Stop()
@@ -106,9 +106,9 @@ func (p *Parked[T]) watch(id string, s *slot[T]) {
 	}
 }
 
-// weigh records a Chrome's memory, which does not change while it is frozen. It then ends
+// measure records a Chrome's memory, which does not change while it is frozen. It then ends
 // the oldest Chromes until the rest is within the limit, if necessary this one too.
-func (p *Parked[T]) weigh(id string, s *slot[T]) {
+func (p *Parked[T]) measure(id string, s *slot[T]) {
 	memory := s.chrome.Memory()
 	p.mu.Lock()
 	var evicted []T
@@ -151,7 +151,7 @@ func (p *Parked[T]) Take(id string, fits func(T) (why string)) (chrome T, ok boo
 	defer p.mu.Unlock()
 	parked, ok := p.slots[id]
 	if !ok {
-		if why = p.gone[id]; why == "" {
+		if why = p.reasons[id]; why == "" {
 			why = "the parked Chrome ended with an earlier daemon"
 		}
 		return chrome, false, why
@@ -223,12 +223,12 @@ func (p *Parked[T]) remove(id, why string) T {
 }
 
 func (p *Parked[T]) note(id, why string) {
-	if _, known := p.gone[id]; !known {
-		p.lost = append(p.lost, id)
+	if _, known := p.reasons[id]; !known {
+		p.reasonIDs = append(p.reasonIDs, id)
 	}
-	p.gone[id] = why
-	if len(p.lost) > goneKept {
-		delete(p.gone, p.lost[0])
-		p.lost = p.lost[1:]
+	p.reasons[id] = why
+	if len(p.reasonIDs) > reasonsKept {
+		delete(p.reasons, p.reasonIDs[0])
+		p.reasonIDs = p.reasonIDs[1:]
 	}
 }

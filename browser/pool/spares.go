@@ -17,9 +17,9 @@ const (
 // Spares keeps live, empty Chromes ready. It starts them one at a time in the background.
 // Its methods are safe for concurrent use. T is the type of a Chrome.
 type Spares[T Chrome] struct {
-	limits Limits
-	room   func() int
-	start  func(context.Context) (T, error)
+	limits   Limits
+	capacity func() int
+	start    func(context.Context) (T, error)
 
 	ctx    context.Context // context of the starts; ends with the pool
 	cancel context.CancelFunc
@@ -30,11 +30,11 @@ type Spares[T Chrome] struct {
 	ready []*slot[T] // oldest first
 }
 
-// NewSpares returns an empty pool, which the first [Spares.Refill] fills. room returns
+// NewSpares returns an empty pool, which the first [Spares.Refill] fills. capacity returns
 // how many spares may exist now, in addition to the limits. start starts one and reports
 // its own failures.
-func NewSpares[T Chrome](limits Limits, room func() int, start func(context.Context) (T, error)) *Spares[T] {
-	p := &Spares[T]{limits: limits, room: room, start: start, wake: make(chan struct{}, 1)}
+func NewSpares[T Chrome](limits Limits, capacity func() int, start func(context.Context) (T, error)) *Spares[T] {
+	p := &Spares[T]{limits: limits, capacity: capacity, start: start, wake: make(chan struct{}, 1)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.wg.Go(p.run)
 	return p
@@ -118,7 +118,7 @@ func (p *Spares[T]) run() {
 
 // wanted reports whether one more spare should be started.
 func (p *Spares[T]) wanted() bool {
-	most := min(p.limits.Size, p.room())
+	most := min(p.limits.Size, p.capacity())
 	return p.ctx.Err() == nil && p.Len() < most
 }
 

@@ -15,9 +15,9 @@ type spares struct {
 	started chan *chrome
 }
 
-func newSpares(t *testing.T, limits pool.Limits, room int, fails *error) spares {
+func newSpares(t *testing.T, limits pool.Limits, capacity int, fails *error) spares {
 	s := spares{started: make(chan *chrome, 10)}
-	s.Spares = pool.NewSpares(limits, func() int { return room }, func(context.Context) (*chrome, error) {
+	s.Spares = pool.NewSpares(limits, func() int { return capacity }, func(context.Context) (*chrome, error) {
 		if fails != nil && *fails != nil {
 			return nil, *fails
 		}
@@ -76,7 +76,7 @@ func TestSparesAreReplacedWhenAsked(t *testing.T) {
 	}
 }
 
-// The pool starts no more spares than room allows, and replaces one that dies.
+// The pool starts no more spares than capacity allows, and replaces one that dies.
 func TestADeadSpareIsReplaced(t *testing.T) {
 	s := newSpares(t, pool.Limits{Size: 5, Age: time.Hour}, 1, nil)
 	s.Refill()
@@ -99,7 +99,7 @@ func TestAnOldSpareIsReplaced(t *testing.T) {
 }
 
 // A failed start is repeated later, and does not delay Close.
-func TestAStartThatFails(t *testing.T) {
+func TestFailedStart(t *testing.T) {
 	broken := errors.New("broken on purpose")
 	s := newSpares(t, pool.Limits{Size: 1, Age: time.Hour}, 9, &broken)
 	s.Refill()

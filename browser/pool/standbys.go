@@ -19,11 +19,11 @@ type Standbys[T Chrome] struct {
 
 	mu     sync.Mutex
 	closed bool
-	ready  []standing[T] // oldest first
+	ready  []standbySlot[T] // oldest first
 	wg     sync.WaitGroup
 }
 
-type standing[T Chrome] struct {
+type standbySlot[T Chrome] struct {
 	key Key
 	*slot[T]
 }
@@ -37,7 +37,7 @@ func NewStandbys[T Chrome](age time.Duration, lost func()) *Standbys[T] {
 // Put adds a Chrome, or ends it if the pool is closed. From here on the pool owns the
 // Chrome.
 func (p *Standbys[T]) Put(key Key, chrome T) {
-	s := standing[T]{key, &slot[T]{chrome: chrome, taken: make(chan struct{})}}
+	s := standbySlot[T]{key, &slot[T]{chrome: chrome, taken: make(chan struct{})}}
 	p.mu.Lock()
 	closed := p.closed
 	if !closed {
@@ -133,7 +133,7 @@ func (p *Standbys[T]) watch(s *slot[T]) {
 	case <-old.C:
 	}
 	p.mu.Lock()
-	i := slices.IndexFunc(p.ready, func(is standing[T]) bool { return is.slot == s })
+	i := slices.IndexFunc(p.ready, func(is standbySlot[T]) bool { return is.slot == s })
 	if i >= 0 {
 		p.remove(i)
 	}

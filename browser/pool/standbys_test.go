@@ -23,21 +23,21 @@ func TestAStandbyIsTakenByItsKey(t *testing.T) {
 	a, b := newChrome(), newChrome()
 	p.Put(one, a)
 	p.Put(one, b)
-	if _, ok, why := p.Take(two, anyone); ok || why != "" {
+	if _, ok, why := p.Take(two, acceptAll); ok || why != "" {
 		t.Errorf("another snapshot's: %v, %q", ok, why)
 	}
-	if _, ok, why := p.Take(pool.Key{Snapshot: "1", Engine: "shell"}, anyone); ok || why != "" {
+	if _, ok, why := p.Take(pool.Key{Snapshot: "1", Engine: "shell"}, acceptAll); ok || why != "" {
 		t.Errorf("another engine's: %v, %q", ok, why)
 	}
 	if _, ok, why := p.Take(one, func(*chrome) string { return "another proxy" }); ok || why != "another proxy" {
 		t.Errorf("one that does not fit: %v, %q", ok, why)
 	}
 	for _, want := range []*chrome{a, b} {
-		if got, ok, _ := p.Take(one, anyone); !ok || got != want {
+		if got, ok, _ := p.Take(one, acceptAll); !ok || got != want {
 			t.Error("Take did not return the oldest")
 		}
 	}
-	if _, ok, _ := p.Take(one, anyone); ok || p.Len() != 0 {
+	if _, ok, _ := p.Take(one, acceptAll); ok || p.Len() != 0 {
 		t.Error("the same standby was taken twice")
 	}
 }
@@ -71,7 +71,7 @@ func TestStandbysAreRetained(t *testing.T) {
 }
 
 // A standby that dies or exceeds the age limit is ended, and lost is called.
-func TestAStandbyThatIsLost(t *testing.T) {
+func TestLostStandby(t *testing.T) {
 	p, lost := newStandbys(t, 20*time.Millisecond)
 	aged, died := newChrome(), newChrome()
 	p.Put(one, aged)

@@ -13,7 +13,7 @@ import (
 
 // An API caller chooses the proxy. A proxy whose answer's header never ends uses no
 // memory of the daemon, and the connection is given up.
-func TestEndlessAnswerOfTheProxy(t *testing.T) {
+func TestEndlessProxyAnswer(t *testing.T) {
 	const most = 256 << 20 // most bytes that the test sends
 	for name, start := range map[string]string{
 		"status line": "HTTP/1.1 200 ", "header line": "HTTP/1.1 200 OK\r\nA: ", "header lines": "HTTP/1.1 200 OK\r\n",

@@ -12,11 +12,11 @@ import (
 	"sync"
 )
 
-// owned is a listener that accepts connections of one Chrome only and closes others. If
-// Chrome has its own user, the socket's owner identifies it. If Chrome runs as the
-// daemon's user, like other Chromes, the peer's socket must be open in one of its
+// ownedListener is a listener that accepts connections of one Chrome only and closes
+// others. If Chrome has its own user, the socket's owner identifies it. If Chrome runs as
+// the daemon's user, like other Chromes, the peer's socket must be open in one of its
 // processes.
-type owned struct {
+type ownedListener struct {
 	net.Listener
 	uid int
 
@@ -24,7 +24,7 @@ type owned struct {
 	processes func() []int // returns Chrome's PIDs; nil before Chrome has started
 }
 
-func (o *owned) Accept() (net.Conn, error) {
+func (o *ownedListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := o.Listener.Accept()
 		if err != nil {
@@ -41,7 +41,7 @@ func (o *owned) Accept() (net.Conn, error) {
 
 // admits reports whether the socket at far that is connected to near belongs to our
 // Chrome.
-func (o *owned) admits(far, near *net.TCPAddr) bool {
+func (o *ownedListener) admits(far, near *net.TCPAddr) bool {
 	at, err := find(far, near)
 	if err != nil || at.uid != o.uid {
 		return false

@@ -1,5 +1,5 @@
 // Package relay is a proxy on the loopback interface for one Chrome. It forwards to an
-// upstream proxy (http, https or socks5) and adds that proxy's credentials, which Chrome
+// upstream proxy: http, https or socks5. It adds that proxy's credentials, which Chrome
 // cannot take on its command line (RFC 9110 section 11.7, RFC 1929).
 //
 // Every user and process of the machine can connect to a loopback listener. So the relay
@@ -30,8 +30,8 @@ const (
 
 // Relay is one such proxy. Close ends it.
 type Relay struct {
-	beyond   *url.URL // the upstream proxy's URL, with the credentials
-	listener *owned
+	upstream *url.URL // the upstream proxy's URL, with the credentials
+	listener *ownedListener
 	server   *http.Server
 	plain    *http.Transport
 	work     sync.WaitGroup
@@ -41,16 +41,16 @@ type Relay struct {
 	tunnels map[net.Conn]struct{} // both ends of each
 }
 
-// Start opens a relay for a Chrome that runs as user uid. beyond is the upstream proxy's
+// Start opens a relay for a Chrome that runs as user uid. upstream is the upstream proxy's
 // URL with its credentials. If uid is the daemon's own user, no connection is accepted
-// before [Relay.Serves].
-func Start(beyond *url.URL, uid int) (*Relay, error) {
+// before [Relay.SetProcesses].
+func Start(upstream *url.URL, uid int) (*Relay, error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Internal, "relay.start", "no free port on 127.0.0.1 for the proxy's relay")
 	}
-	r := &Relay{beyond: beyond, listener: &owned{Listener: listener, uid: uid}, tunnels: map[net.Conn]struct{}{},
-		plain: &http.Transport{Proxy: http.ProxyURL(beyond), DisableCompression: true, MaxResponseHeaderBytes: maxAnswer,
+	r := &Relay{upstream: upstream, listener: &ownedListener{Listener: listener, uid: uid}, tunnels: map[net.Conn]struct{}{},
+		plain: &http.Transport{Proxy: http.ProxyURL(upstream), DisableCompression: true, MaxResponseHeaderBytes: maxAnswer,
 			DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext}}
 	// Errors are reported to Chrome only, because they may contain page addresses.
 	quiet := log.New(io.Discard, "", 0)
@@ -59,15 +59,15 @@ func Start(beyond *url.URL, uid int) (*Relay, error) {
 		Transport:      r.plain,
 		ErrorLog:       quiet,
 		FlushInterval:  -1,
-		ModifyResponse: refused,
+		ModifyResponse: hideAuthRequest,
 		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	r.server = &http.Server{ReadHeaderTimeout: headerTimeout, ErrorLog: quiet,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			if !r.keep() {
+			if !r.track() {
 				return
 			}
-			defer r.drop()
+			defer r.untrack()
 			switch {
 			case req.Method == http.MethodConnect:
 				r.tunnel(w, req)
@@ -81,9 +81,9 @@ func Start(beyond *url.URL, uid int) (*Relay, error) {
 	return r, nil
 }
 
-// Serves sets the Chrome that the relay serves. processes returns the PIDs of its current
-// processes. A nil Relay ignores the call.
-func (r *Relay) Serves(processes func() []int) {
+// SetProcesses sets the Chrome that the relay serves. processes returns the PIDs of its
+// current processes. A nil Relay ignores the call.
+func (r *Relay) SetProcesses(processes func() []int) {
 	if r == nil {
 		return
 	}
@@ -116,7 +116,7 @@ func (r *Relay) Close() {
 // answer: it would prompt for a password.
 var errRefused = errors.New("the proxy refused its credentials")
 
-func refused(answer *http.Response) error {
+func hideAuthRequest(answer *http.Response) error {
 	if answer.StatusCode == http.StatusProxyAuthRequired {
 		return errRefused
 	}
@@ -127,7 +127,7 @@ func refused(answer *http.Response) error {
 func (r *Relay) tunnel(w http.ResponseWriter, req *http.Request) {
 	ctx, cancel := context.WithTimeout(req.Context(), dialTimeout)
 	defer cancel()
-	far, err := dial(ctx, r.beyond, req.Host)
+	far, err := dial(ctx, r.upstream, req.Host)
 	if err != nil {
 		w.WriteHeader(http.StatusBadGateway)
 		return
@@ -138,22 +138,22 @@ func (r *Relay) tunnel(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
-	if !r.keep(near, far) {
+	if !r.track(near, far) {
 		return
 	}
-	defer r.drop(near, far)
+	defer r.untrack(near, far)
 	if _, err := near.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n")); err != nil {
 		return
 	}
 	var up sync.WaitGroup
-	up.Go(func() { pour(far, buffered) })
-	pour(near, far)
+	up.Go(func() { copyHalf(far, buffered) })
+	copyHalf(near, far)
 	up.Wait()
 }
 
-// pour copies from a connection until its end and then closes the write side of the
+// copyHalf copies from a connection until its end and then closes the write side of the
 // other. Errors are left to the two sides to notice.
-func pour(to net.Conn, from io.Reader) {
+func copyHalf(to net.Conn, from io.Reader) {
 	_, err := io.Copy(to, from)
 	if half, ok := to.(interface{ CloseWrite() error }); ok && err == nil {
 		_ = half.CloseWrite()
@@ -162,9 +162,9 @@ func pour(to net.Conn, from io.Reader) {
 	_ = to.Close()
 }
 
-// keep registers a request and the connections of its tunnel, so that Close ends them and
+// track registers a request and the connections of its tunnel, so that Close ends them and
 // waits. It returns false if the relay is closed.
-func (r *Relay) keep(conns ...net.Conn) bool {
+func (r *Relay) track(conns ...net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -180,7 +180,7 @@ func (r *Relay) keep(conns ...net.Conn) bool {
 	return true
 }
 
-func (r *Relay) drop(conns ...net.Conn) {
+func (r *Relay) untrack(conns ...net.Conn) {
 	r.mu.Lock()
 	for _, c := range conns {
 		_ = c.Close()

@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// beyond starts an upstream proxy that requires a name and a password.
-func beyond(t *testing.T) *url.URL {
+// upstream starts an upstream proxy that requires a name and a password.
+func upstream(t *testing.T) *url.URL {
 	through := httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		want := "Basic " + base64.StdEncoding.EncodeToString([]byte("ada:secret"))
@@ -41,8 +41,8 @@ func beyond(t *testing.T) *url.URL {
 			}
 			_, _ = near.Write([]byte("HTTP/1.1 200 OK\r\n\r\n"))
 			var both sync.WaitGroup
-			both.Go(func() { pour(far, near) })
-			pour(near, far)
+			both.Go(func() { copyHalf(far, near) })
+			copyHalf(near, far)
 			both.Wait()
 			_, _ = near.Close(), far.Close()
 		default:
@@ -64,7 +64,7 @@ func relayed(t *testing.T, u *url.URL, uid int) (*Relay, *http.Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close)
-	r.Serves(func() []int { return []int{os.Getpid()} })
+	r.SetProcesses(func() []int { return []int{os.Getpid()} })
 	transport := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: r.Address()}),
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // the test's own site
 	t.Cleanup(transport.CloseIdleConnections)
@@ -83,7 +83,7 @@ func TestCredentialsAreAdded(t *testing.T) {
 	plain, secure := httptest.NewServer(site), httptest.NewTLSServer(site)
 	defer plain.Close()
 	defer secure.Close()
-	u := beyond(t)
+	u := upstream(t)
 	u.User = url.UserPassword("ada", "secret")
 	r, client := relayed(t, u, os.Geteuid())
 	for _, at := range []string{plain.URL, secure.URL} {
@@ -113,7 +113,7 @@ func TestCredentialsAreAdded(t *testing.T) {
 func TestWrongCredentialsAreABadGateway(t *testing.T) {
 	site := httptest.NewTLSServer(nil)
 	defer site.Close()
-	u := beyond(t)
+	u := upstream(t)
 	u.User = url.UserPassword("ada", "wrong")
 	_, client := relayed(t, u, os.Geteuid())
 	if answer, err := client.Get(site.URL); err == nil || !strings.Contains(err.Error(), "Bad Gateway") {
@@ -130,8 +130,8 @@ func TestWrongCredentialsAreABadGateway(t *testing.T) {
 	}
 }
 
-func TestOthersAreNotServed(t *testing.T) {
-	u := beyond(t)
+func TestOtherUsersAreNotServed(t *testing.T) {
+	u := upstream(t)
 	u.User = url.UserPassword("ada", "secret")
 	_, client := relayed(t, u, os.Geteuid()+1)
 	if answer, err := client.Get("http://a.example/"); err == nil {
@@ -147,7 +147,7 @@ func TestCloseEndsTunnels(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	u := beyond(t)
+	u := upstream(t)
 	u.User = url.UserPassword("ada", "secret")
 	r, _ := relayed(t, u, os.Geteuid())
 	conn, err := net.Dial("tcp", r.Address())
@@ -255,8 +255,8 @@ func socksServe(t *testing.T, near net.Conn, place string) {
 	}
 	defer far.Close()
 	var both sync.WaitGroup
-	both.Go(func() { pour(far, near) })
-	pour(near, far)
+	both.Go(func() { copyHalf(far, near) })
+	copyHalf(near, far)
 	both.Wait()
 }
 
@@ -265,7 +265,7 @@ func socksServe(t *testing.T, near net.Conn, place string) {
 func TestOtherProcessesOfTheUserAreNotServed(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer site.Close()
-	u := beyond(t)
+	u := upstream(t)
 	u.User = url.UserPassword("ada", "secret")
 	r, client := relayed(t, u, os.Geteuid())
 	for _, c := range []struct {
@@ -278,7 +278,7 @@ func TestOtherProcessesOfTheUserAreNotServed(t *testing.T) {
 		{"none is left", func() []int { return nil }, false},
 		{"its own", func() []int { return []int{os.Getppid(), os.Getpid()} }, true},
 	} {
-		r.Serves(c.processes)
+		r.SetProcesses(c.processes)
 		answer, err := client.Get(site.URL)
 		if err == nil {
 			_ = answer.Body.Close()

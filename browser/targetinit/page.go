@@ -22,22 +22,22 @@ const appliedDeadline = 20 * time.Second
 // less. Some pages are never initialised.
 const resumeDeadline = 5 * time.Second
 
-// givenTo returns the channel that is closed once a page has its setups. The caller holds
-// mu.
-func (i *Initialiser) givenTo(id target.ID) chan struct{} {
-	if i.given[id] == nil {
-		i.given[id] = make(chan struct{})
+// initialisedChan returns the channel that is closed once a page has its setups. The
+// caller holds mu.
+func (i *Initialiser) initialisedChan(id target.ID) chan struct{} {
+	if i.initialised[id] == nil {
+		i.initialised[id] = make(chan struct{})
 	}
-	return i.given[id]
+	return i.initialised[id]
 }
 
-// closeGiven records that a page has its setups. The caller holds mu.
-func (i *Initialiser) closeGiven(id target.ID) {
-	given := i.givenTo(id)
+// markInitialised records that a page has its setups. The caller holds mu.
+func (i *Initialiser) markInitialised(id target.ID) {
+	initialised := i.initialisedChan(id)
 	select {
-	case <-given: // it was recorded before
+	case <-initialised: // it was recorded before
 	default:
-		close(given)
+		close(initialised)
 	}
 }
 
@@ -45,16 +45,16 @@ func (i *Initialiser) closeGiven(id target.ID) {
 // block.
 func (i *Initialiser) resume(ctx context.Context, id target.ID, let func()) {
 	i.mu.Lock()
-	given := i.givenTo(id)
+	initialised := i.initialisedChan(id)
 	i.mu.Unlock()
 	i.work.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, resumeDeadline)
 		defer cancel()
 		select {
-		case <-given:
+		case <-initialised:
 		case <-ctx.Done():
 			i.mu.Lock()
-			delete(i.given, id)
+			delete(i.initialised, id)
 			i.mu.Unlock()
 		}
 		let()

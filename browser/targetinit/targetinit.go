@@ -28,14 +28,14 @@ type Driver interface {
 	Post(ctx context.Context, session target.SessionID, method string, params any) error
 	// Events returns events of all sessions, in order, until cancel.
 	Events(methods ...string) (events <-chan mux.Event, cancel func())
-	// MissNothing makes Chrome end if an event would be lost.
-	MissNothing()
+	// EndOnOverflow makes Chrome end if an event would be lost.
+	EndOnOverflow()
 }
 
 // Clients reports what CDP clients do with pages.
 type Clients interface {
-	OnCreate(mux.Opened)
-	OnResume(mux.Resumed)
+	OnCreate(mux.CreateHook)
+	OnResume(mux.ResumeHook)
 }
 
 // Initialiser is attached to a browser's targets for the browser's whole life. A nil
@@ -45,11 +45,11 @@ type Initialiser struct {
 	setups []Setup
 	work   sync.WaitGroup // the loop, and each initialisation
 
-	mu      sync.Mutex
-	targets map[target.SessionID]*Target
-	awaited map[target.ID][]func(*Target)    // called once the target is ready
-	given   map[target.ID]chan struct{}      // closed when the target has its setups, or has closed
-	held    map[target.ID]chan initialiseTab // nil unless an environment is being restored
+	mu          sync.Mutex
+	targets     map[target.SessionID]*Target
+	awaited     map[target.ID][]func(*Target)    // called once the target is ready
+	initialised map[target.ID]chan struct{}      // closed when the target has its setups, or has closed
+	held        map[target.ID]chan initialiseTab // nil unless an environment is being restored
 }
 
 // initialiseTab initialises a tab that a restore has paused.
@@ -58,7 +58,7 @@ type initialiseTab func(ctx context.Context)
 // New returns an Initialiser with its own connection, which ends with the browser.
 func New(driver Driver, setups ...Setup) *Initialiser {
 	return &Initialiser{driver: driver, setups: setups, targets: map[target.SessionID]*Target{},
-		awaited: map[target.ID][]func(*Target){}, given: map[target.ID]chan struct{}{}}
+		awaited: map[target.ID][]func(*Target){}, initialised: map[target.ID]chan struct{}{}}
 }
 
 // Start begins to initialise every target. Existing targets are ready when it returns,
@@ -66,7 +66,7 @@ func New(driver Driver, setups ...Setup) *Initialiser {
 // with life, which is the browser's context.
 func (i *Initialiser) Start(ctx, life context.Context, clients Clients) error {
 	const op = "targetinit.start"
-	i.driver.MissNothing() // a target whose event is lost would stay paused
+	i.driver.EndOnOverflow() // a target whose event is lost would stay paused
 	clients.OnCreate(func(id target.ID, url string, answered func(bool)) { i.Open(life, id, url, answered) })
 	clients.OnResume(func(id target.ID, let func()) { i.resume(life, id, let) })
 	events, stop := i.driver.Events(target.AttachedToTarget.Method, target.DetachedFromTarget.Method)
@@ -177,7 +177,7 @@ func (i *Initialiser) initialise(ctx context.Context, t *Target, held bool) {
 		// The browser process answers this, after it has read the posted commands.
 		_, _ = cdp.Call(ctx, t, target.GetTargetInfo, target.GetTargetInfoParams{})
 		i.mu.Lock()
-		i.closeGiven(t.info.TargetID)
+		i.markInitialised(t.info.TargetID)
 		i.mu.Unlock()
 	}
 	if held {
@@ -209,8 +209,8 @@ func (i *Initialiser) detached(ctx context.Context, id target.SessionID) {
 	}
 	then := i.awaited[gone.info.TargetID]
 	delete(i.awaited, gone.info.TargetID)
-	i.closeGiven(gone.info.TargetID)
-	delete(i.given, gone.info.TargetID)
+	i.markInitialised(gone.info.TargetID)
+	delete(i.initialised, gone.info.TargetID)
 	i.mu.Unlock()
 	for _, f := range then {
 		f(nil)

@@ -63,7 +63,7 @@ func (nothing) Gone(context.Context, *Target, []*Target) {}
 
 // A client's page that does not become ready, because it hangs or because Chrome does not
 // attach to it, is closed at the deadline. The client's command fails.
-func TestAPageThatDoesNotGetReady(t *testing.T) {
+func TestPageNotReadyInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, chrome := net.Pipe()
 		closed := make(chan target.ID, 2)

@@ -7,15 +7,15 @@ import (
 )
 
 // Background work begins when clients pause, or at the deadline if they do not.
-func TestLull(t *testing.T) {
+func TestWaitIdle(t *testing.T) {
 	for _, test := range []struct {
 		name           string
 		busy           time.Duration
 		earliest, last time.Duration
 	}{
-		{"nobody comes", 0, firstLull, firstLull},
-		{"until the client rests", time.Second, time.Second, time.Second + 2*lull},
-		{"a client that never rests", time.Hour, lullDeadline, lullDeadline},
+		{"nobody comes", 0, firstIdlePeriod, firstIdlePeriod},
+		{"until the client rests", time.Second, time.Second, time.Second + 2*idlePeriod},
+		{"a client that never rests", time.Hour, idleDeadline, idleDeadline},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -23,15 +23,15 @@ func TestLull(t *testing.T) {
 				began, over := time.Now(), make(chan struct{})
 				go func() { // a client
 					for time.Since(began) < test.busy {
-						clients.asked.Add(1)
+						clients.messages.Add(1)
 						select {
-						case <-time.After(lull / 3):
+						case <-time.After(idlePeriod / 3):
 						case <-over:
 							return
 						}
 					}
 				}()
-				clients.Lull(t.Context())
+				clients.WaitIdle(t.Context())
 				if took := time.Since(began); took < test.earliest || took > test.last {
 					t.Errorf("idle after %v, want between %v and %v", took, test.earliest, test.last)
 				}

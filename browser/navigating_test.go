@@ -10,7 +10,7 @@ import (
 
 // A tab that is navigating is captured at its current page. Chrome's own session files
 // have it there too, and the new page may never load.
-func TestTabOnItsWay(t *testing.T) {
+func TestCaptureDuringNavigation(t *testing.T) {
 	r := newRig(t)
 	asked := make(chan struct{}, 2)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -28,14 +28,14 @@ func (j joined) Read(b []byte) (int, error)  { return j.r.Read(b) }
 func (j joined) Write(b []byte) (int, error) { return j.w.Write(b) }
 func (j joined) Close() error                { return errors.Join(j.r.Close(), j.w.Close()) }
 
-// prompt is a joined that can also write without blocking.
-type prompt joined
+// nonblockingPipe is a joined that can also write without blocking.
+type nonblockingPipe joined
 
-func (p prompt) Read(b []byte) (int, error)  { return p.r.Read(b) }
-func (p prompt) Write(b []byte) (int, error) { return p.w.Write(b) }
-func (p prompt) Close() error                { return joined(p).Close() }
+func (p nonblockingPipe) Read(b []byte) (int, error)  { return p.r.Read(b) }
+func (p nonblockingPipe) Write(b []byte) (int, error) { return p.w.Write(b) }
+func (p nonblockingPipe) Close() error                { return joined(p).Close() }
 
-func (p prompt) WriteNow(b []byte) (n int) {
+func (p nonblockingPipe) WriteNow(b []byte) (n int) {
 	raw, err := p.w.SyscallConn()
 	if err != nil {
 		return 0
@@ -99,11 +99,11 @@ func TestOffersKeepOrder(t *testing.T) {
 // Messages reach Chrome whole and in each sender's order through a pipe that accepts them
 // in parts. This includes a sender that disconnects in the middle of a message: without
 // the rest of it Chrome could read nothing more.
-func TestPromptPipeKeepsMessagesWhole(t *testing.T) {
+func TestNonblockingPipeKeepsMessagesWhole(t *testing.T) {
 	const senders, each = 4, 40
 	r, w := osPipe(t)
 	in := frames{r: r}
-	o := newOutbox(prompt{r, w})
+	o := newOutbox(nonblockingPipe{r, w})
 	var all sync.WaitGroup
 	leaves := o.lane(0)
 	leaves.post(append([]byte("leaver "+strings.Repeat("x", 1<<20)), 0))

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// Heard is an event about a session's pages. The mux enables nothing for it. Such an
+// PageEvent is an event about a session's pages. The mux enables nothing for it. Such an
 // event comes from the mux's own target discovery, from the daemon's downloads, or from a
 // client that enabled its domain.
-type Heard struct {
+type PageEvent struct {
 	Method string
 	// Target is the page or worker that the event is about. Type, URL and Title describe
 	// it. All are "" if the event is about no target.
@@ -18,27 +18,27 @@ type Heard struct {
 	Params                   []byte
 }
 
-// listener receives events; see [Mux.OnHeard].
+// listener receives events; see [Mux.OnPageEvent].
 type listener struct {
-	hear func(Heard)
-	all  bool
+	notify func(PageEvent)
+	all    bool
 }
 
 // listening is the current listener, or nil.
 type listening = atomic.Pointer[listener]
 
-// OnHeard sets a listener: f is called for every event as described for [Heard], until
-// stop. Of a page's log entries f gets only the errors, unless all is set. The pipe's
-// reader calls f, so f must not wait. f may keep its argument. There is one listener at a
-// time: a later one replaces an earlier one, whose stop then does nothing. Before OnHeard
-// returns, f gets one Target.targetCreated for each existing page.
-func (m *Mux) OnHeard(f func(Heard), all bool) (stop func()) {
+// OnPageEvent sets a listener: f is called for every event as described for [PageEvent],
+// until stop. Of a page's log entries f gets only the errors, unless all is set. The
+// pipe's reader calls f, so f must not wait. f may keep its argument. There is one
+// listener at a time: a later one replaces an earlier one, whose stop then does nothing.
+// Before OnPageEvent returns, f gets one Target.targetCreated for each existing page.
+func (m *Mux) OnPageEvent(f func(PageEvent), all bool) (stop func()) {
 	l := &listener{f, all}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.listening.Store(l)
 	for _, info := range m.targets.all {
-		m.tellTarget("Target.targetCreated", info)
+		m.notifyTarget("Target.targetCreated", info)
 	}
 	return func() { m.listening.CompareAndSwap(l, nil) }
 }
@@ -46,13 +46,13 @@ func (m *Mux) OnHeard(f func(Heard), all bool) (stop func()) {
 // Most events of these methods are of no interest. A search in the undecoded bytes keeps
 // pages that log a lot cheap.
 var (
-	consoleError = []byte(`{"type":"error"`)
-	logError     = []byte(`"level":"error"`)
-	aDocument    = []byte(`"type":"Document"`)
+	consoleError     = []byte(`{"type":"error"`)
+	logError         = []byte(`"level":"error"`)
+	documentResponse = []byte(`"type":"Document"`)
 )
 
-// audible reports whether the listener gets an event.
-func (l *listener) audible(e envelope) bool {
+// wants reports whether the listener gets an event.
+func (l *listener) wants(e envelope) bool {
 	if l == nil {
 		return false
 	}
@@ -65,28 +65,28 @@ func (l *listener) audible(e envelope) bool {
 	case "Log.entryAdded":
 		return l.all || bytes.Contains(e.params, logError)
 	case "Network.responseReceived":
-		return bytes.Contains(e.params, aDocument)
+		return bytes.Contains(e.params, documentResponse)
 	}
 	return false
 }
 
-// tellHeard passes an event of a session to the listener. It passes events of downloads
+// notifyEvent passes an event of a session to the listener. It passes events of downloads
 // only from the daemon's session, and events of pages only from clients' sessions, so
 // that nothing is reported twice. The lock is held.
-func (m *Mux) tellHeard(l *listener, s *session, e envelope) {
+func (m *Mux) notifyEvent(l *listener, s *session, e envelope) {
 	if ofBrowser := strings.HasPrefix(string(e.method), "Browser."); ofBrowser != s.owner.trusted || m.targets.hidden(s.target) {
 		return
 	}
 	info := m.targets.all[s.target]
-	l.hear(Heard{Method: string(e.method), Target: s.target, Type: info.Type, URL: info.URL, Title: info.Title, Peer: s.owner.root, Params: e.params})
+	l.notify(PageEvent{Method: string(e.method), Target: s.target, Type: info.Type, URL: info.URL, Title: info.Title, Peer: s.owner.root, Params: e.params})
 }
 
-// tellTarget reports a change of a page that clients may see to the listener. The lock is
+// notifyTarget reports a change of a page that clients may see to the listener. The lock is
 // held.
-func (m *Mux) tellTarget(method string, info targetInfo) {
+func (m *Mux) notifyTarget(method string, info targetInfo) {
 	l := m.listening.Load()
 	if l == nil || info.Type != "page" || m.targets.hidden(info.TargetID) || m.Addresses.foreign(info.URL) {
 		return
 	}
-	l.hear(Heard{Method: method, Target: info.TargetID, Type: info.Type, URL: info.URL, Title: info.Title})
+	l.notify(PageEvent{Method: method, Target: info.TargetID, Type: info.Type, URL: info.URL, Title: info.Title})
 }
