@@ -106,7 +106,7 @@ func TestCheckLogin(t *testing.T) {
 		await(t, "only the session's tab remains", func() bool { return len(r.targets(b)) == 1 })
 	}
 	// A different status is a verdict at once.
-	together("nobody is logged in",
+	together("not logged in",
 		checkCase{"a redirect to the login page", LoginCheck{URL: "/members", Status: 200, Timeout: long},
 			LoginOutcome{URL: "/login", Status: 302, Conditions: held("!status")}},
 		checkCase{"no such element", LoginCheck{URL: "/members", Selector: ".name", Cookie: "sid", Timeout: forever},
@@ -119,11 +119,11 @@ func TestCheckLogin(t *testing.T) {
 			LoginOutcome{LoggedIn: true, URL: "/login", Status: 200, Conditions: held("selector")}},
 	)
 	r.open(b, site+"/in")
-	together("somebody is",
+	together("logged in",
 		checkCase{"all that proves it", LoginCheck{URL: "/members", Status: 200, Selector: "h1.name", AbsentSelector: "#login",
 			Text: "Hello, Ada", Cookie: "sid", Timeout: long}, LoginOutcome{LoggedIn: true, URL: "/members", Status: 200,
 			Conditions: held("status", "selector", "absent_selector", "text", "cookie")}},
-		checkCase{"text that nobody sees", LoginCheck{URL: "/members", Text: "hidden words", Timeout: forever},
+		checkCase{"hidden text", LoginCheck{URL: "/members", Text: "hidden words", Timeout: forever},
 			LoginOutcome{URL: "/members", Status: 200, Conditions: held("!text")}},
 		checkCase{"a script is late", LoginCheck{URL: "/script", Selector: "#late", AbsentSelector: "#login", Text: "late 1280", Timeout: long},
 			LoginOutcome{LoggedIn: true, URL: "/script", Status: 200, Conditions: held("selector", "absent_selector", "text")}},
@@ -133,7 +133,7 @@ func TestCheckLogin(t *testing.T) {
 			LoginOutcome{Status: 401, Conditions: held("!absent_selector", "!text")}},
 		checkCase{"no content", LoginCheck{URL: "/nothing", Status: 204, Cookie: "sid", Timeout: long},
 			LoginOutcome{LoggedIn: true, Status: 204, Conditions: held("status", "cookie")}},
-		checkCase{"a site that is away", LoginCheck{URL: gone.URL, Status: 200, Timeout: long},
+		checkCase{"an unreachable site", LoginCheck{URL: gone.URL, Status: 200, Timeout: long},
 			LoginOutcome{Conditions: held("!status"), Problem: "the page could not be opened: net::ERR_CONNECTION_REFUSED"}},
 		checkCase{"a site that does not answer", LoginCheck{URL: "/never", Status: 200, Timeout: short},
 			LoginOutcome{Conditions: held("!status"), Problem: "the page did not answer in time"}},

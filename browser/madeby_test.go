@@ -30,8 +30,8 @@ func TestWhoMadeADifference(t *testing.T) {
 		lose           []string
 		local, session string
 	}{
-		"brought back by Chrome": {state.DatadirClean, nil, state.BySite, state.BySite},
-		"laid down":              {state.DatadirLive, nil, state.BySite, state.BySite},
+		"restored by Chrome": {state.DatadirClean, nil, state.BySite, state.BySite},
+		"applied":            {state.DatadirLive, nil, state.BySite, state.BySite},
 		// localStorage that is not on disk was never written, so the document's is applied.
 		"lost": {state.DatadirClean, []string{"Local Storage", "Session Storage"}, state.BySite, state.ByRestore},
 	} {

@@ -13,9 +13,9 @@ func TestWaitIdle(t *testing.T) {
 		busy           time.Duration
 		earliest, last time.Duration
 	}{
-		{"nobody comes", 0, firstIdlePeriod, firstIdlePeriod},
-		{"until the client rests", time.Second, time.Second, time.Second + 2*idlePeriod},
-		{"a client that never rests", time.Hour, idleDeadline, idleDeadline},
+		{"no client", 0, firstIdlePeriod, firstIdlePeriod},
+		{"until the client pauses", time.Second, time.Second, time.Second + 2*idlePeriod},
+		{"a client that never pauses", time.Hour, idleDeadline, idleDeadline},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
