@@ -117,7 +117,7 @@ func TestOverridesBesideThoseOfAClient(t *testing.T) {
 	r.ends(b)
 	c, leave := r.client(b)
 	c.call(t, `{"id":1,"method":"Target.createTarget","params":{"url":"`+m.url+`/late"}}`)
-	checkTold(t, "late", m.what(t, "late")["late"])
+	checkReport(t, "late", m.reports(t, "late")["late"])
 	if got := m.header("late", "X-Extra"); got != "yes" {
 		t.Errorf("the first request of a client's page had X-Extra %q", got)
 	}
