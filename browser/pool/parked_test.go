@@ -170,7 +170,7 @@ func TestDeathAndAgeAreReported(t *testing.T) {
 	for tick := time.Tick(time.Millisecond); p.Len() > 0; {
 		<-tick
 	}
-	if _, _, why := p.Take("aged", acceptAll); !strings.Contains(why, "old") {
+	if _, _, why := p.Take("aged", acceptAll); !strings.Contains(why, "age limit") {
 		t.Errorf("aged: %q", why)
 	}
 	if _, ok, why := p.Take("died", acceptAll); ok || why == "" {
