@@ -55,7 +55,7 @@ func TestPreflightFailures(t *testing.T) {
 		"not a Chrome": {"echo hello", fault.ChromeMissing, "apt-get install chromium", ""},
 		"no sandbox":   {modern + "echo 'FATAL: No usable sandbox!' >&2; exit 1", fault.SandboxFailed, "sandbox", "No usable sandbox!"},
 		"a crash":      {modern + "echo lost my library >&2; kill -SEGV $$", fault.BrowserFailed, "", "lost my library"},
-		"unconfined":   {modern + "head -c 1 <&3 >/dev/null; printf '{\"id\":1,\"result\":{}}\\0' >&4; exit 1", fault.BrowserFailed, "", "has ended"},
+		"unconfined":   {modern + "head -c 1 <&3 >/dev/null; printf '{\"id\":1,\"result\":{}}\\0' >&4; exit 1", fault.BrowserFailed, "", "before its sandbox was checked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := fakeChrome(t, test.script)
