@@ -13,9 +13,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// The table says of each way that a profile was left which copy a restore takes, and
-// who made what differs from the document before a page has run: browser/profile has
-// the table of all that takes a copy.
+// The table lists each state of a profile with the copy that a restore uses. It also says
+// who is blamed for a difference from the document before a page has run. Package
+// browser/profile has the table of everything that uses a copy.
 func TestWhoIsBlamed(t *testing.T) {
 	var rows []string
 	for _, c := range profiletest.AllCopies() {

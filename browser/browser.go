@@ -1,11 +1,12 @@
-// Package browser is a running Chrome: started, an environment restored, driven by
-// clients, read, frozen, closed.
+// Package browser controls one running Chrome: it starts Chrome, restores an environment,
+// serves CDP clients, reads and freezes the browser, and closes it.
 //
-// It composes the packages below it. launch owns the process tree, mux the CDP pipe and
-// its policy, profile the user data directory on disk. targetinit gives each target what
-// the session sets, and passkey is one such thing. capture reads state over CDP, apply
-// writes it, restore holds and releases the tabs, verify compares. Browser does not know
-// where archives are kept or whose environment it holds.
+// It combines the packages below it. launch runs the process tree. mux owns the CDP pipe
+// and the CDP policy. profile reads and writes the user data directory on disk.
+// targetinit applies the session's settings to each target; passkey is one such setting.
+// capture reads state over CDP, and apply writes it. restore pauses and releases the
+// tabs. verify compares. Package browser does not know where archives are stored or which
+// user an environment belongs to.
 package browser
 
 import (
@@ -24,17 +25,17 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// The engines: which binary of Chrome runs.
+// The engines: which Chrome binary runs.
 const (
 	EngineChrome = "chrome" // full Chrome
 	EngineShell  = "shell"  // the headless shell
 )
 
-// Dir is a run directory: everything that one Chrome has on disk.
+// Dir is a run directory. It holds everything that one Chrome has on disk.
 type Dir = launch.Dir
 
-// Browser is one live Chrome. Its methods are safe for concurrent use; what
-// order they make sense in is the session's to know.
+// Browser is one live Chrome. Its methods are safe for concurrent use. The session
+// decides in which order it calls them.
 type Browser struct {
 	dir     *Dir
 	process *launch.Process
@@ -50,24 +51,24 @@ type Browser struct {
 	guard      *guard
 	extensions *extensionSet
 
-	background sync.WaitGroup // tabs that are still on their way
+	background sync.WaitGroup // tabs that are still being opened
 	listeners  sync.WaitGroup // listeners; see Listen
 	unloaded   restore.Unloaded
 	cancel     context.CancelFunc
-	ctx        context.Context // of the background work: ends with the browser
+	ctx        context.Context // context of the background work; ends with the browser
 	options    Options
-	relay      *relay.Relay            // nil unless a proxy wants credentials
-	targets    *targetinit.Initialiser // nil where nothing is set on the targets
+	relay      *relay.Relay            // nil unless the proxy requires credentials
+	targets    *targetinit.Initialiser // nil if nothing is set on the targets
 	passkeys   passkeys
-	baseline   baseline.Baseline // what is known of the profile that was loaded
-	// unflushed: there may be more localStorage than Chrome writes while it quits.
-	unflushed atomic.Bool
-	face      face       // what pages of the shell are told that it is
-	ahead     shellFront // which tab of the shell is in front
+	baseline   baseline.Baseline // what is known about the profile that was loaded
+	// unflushed: pages may have more localStorage than Chrome writes while it quits.
+	unflushed  atomic.Bool
+	appearance appearance // which browser the shell's pages see
+	frontTab   shellFront // which tab of the shell is in front
 }
 
-// takeOptions sets what the browser is for, and which extensions are its own.
-func (b *Browser) takeOptions(o Options) {
+// setOptions sets the browser's options and the IDs of its extensions.
+func (b *Browser) setOptions(o Options) {
 	b.options = o
 	ids := make([]string, 0, len(o.Extensions))
 	for _, e := range o.Extensions {
@@ -77,39 +78,38 @@ func (b *Browser) takeOptions(o Options) {
 	b.extensions.wanted, b.extensions.shell = o.Extensions, b.shell()
 }
 
-// initialiseTargets begins to give the browser's targets, as they come, what the
-// session sets on each. Without such a thing it attaches to nothing, so that a page
-// has nothing to notice.
+// initialiseTargets starts to apply the session's settings to every new target. If there
+// are none, it attaches to no target, so that pages cannot notice anything.
 func (b *Browser) initialiseTargets(ctx context.Context) error {
-	setups := setups(overridesOf(b.options, b.face), b.passkeys)
+	setups := setups(overridesOf(b.options, b.appearance), b.passkeys)
 	if len(setups) == 0 {
 		return nil
 	}
 	driver, err := b.mux.Driver(ctx)
 	if err != nil {
-		return fault.Wrap(err, fault.BrowserFailed, "browser.targets", "Chrome did not answer")
+		return fault.Wrap(err, fault.BrowserFailed, "browser.targets", "Chrome did not accept a CDP connection")
 	}
 	b.targets = targetinit.New(driver, setups...)
 	return b.targets.Start(ctx, b.ctx, b.mux.Hooks)
 }
 
-// setups are what a browser's targets are given as they come.
+// setups returns what is applied to each new target.
 func setups(o overrides, p passkeys) []targetinit.Setup {
 	var all []targetinit.Setup
 	if o.needed() {
 		all = append(all, o)
 	}
-	if p.given != nil {
-		all = append(all, p.given)
+	if p.authenticators != nil {
+		all = append(all, p.authenticators)
 	}
 	return all
 }
 
-// Passkeys are those of the environment as far as is known without asking
-// Chrome, which may be dead, and whether pages have them.
+// Passkeys returns the environment's passkeys as far as they are known without a request
+// to Chrome, which may have crashed. given reports whether pages have an authenticator.
 func (b *Browser) Passkeys() (held state.Passkeys, given bool) { return b.passkeys.held() }
 
-// Engine is which binary runs: EngineChrome or EngineShell.
+// Engine returns which binary runs: EngineChrome or EngineShell.
 func (b *Browser) Engine() string {
 	if b.shell() {
 		return EngineShell
@@ -119,18 +119,18 @@ func (b *Browser) Engine() string {
 
 func (b *Browser) shell() bool { return b.options.Engine == EngineShell }
 
-// Version is Chrome's version, such as "156.0.8078.79".
+// Version returns Chrome's version, such as "156.0.8078.79".
 func (b *Browser) Version() string { return b.version }
 
-// UserAgent is what Chrome tells sites.
+// UserAgent returns the User-Agent that Chrome sends to sites.
 func (b *Browser) UserAgent() string { return b.userAgent }
 
-// Protocol is the CDP version, such as "1.3".
+// Protocol returns the CDP version, such as "1.3".
 func (b *Browser) Protocol() string { return b.protocol }
 
-// Dir is where the browser lives on disk.
+// Dir returns the browser's run directory.
 func (b *Browser) Dir() *Dir { return b.dir }
 
-// Done is closed when Chrome is of no use any more: it has died, or its pipe has.
-// Clients hear of that no sooner. Of its processes some may be left, until Kill.
+// Done is closed when Chrome is no longer usable: Chrome or its pipe has ended. Clients
+// are not notified before that. Some of its processes may remain until Kill.
 func (b *Browser) Done() <-chan struct{} { return b.mux.Done() }

@@ -14,10 +14,10 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Package capture is tested here, where there is a Chrome and a driver.
+// Package capture is tested here, because the test needs a Chrome and a driver.
 
-// Every attribute of a cookie comes back: read from one Chrome, laid down in
-// another, read again.
+// Every attribute of a cookie survives: read from one Chrome, written to another, read
+// again.
 func TestCookiesRoundTrip(t *testing.T) {
 	soon := float64(time.Now().Add(time.Hour).Unix())
 	cookie := func(name string, change func(*state.Cookie)) state.Cookie {
@@ -74,7 +74,7 @@ func TestCookiesRoundTrip(t *testing.T) {
 		}
 		byIdentity := cmpopts.SortSlices(func(a, b state.Cookie) bool { return a.Identity() < b.Identity() })
 		if diff := cmp.Diff(*want, now.Cookies, byIdentity); diff != "" {
-			t.Errorf("(-laid +read):\n%s", diff)
+			t.Errorf("(-written +read):\n%s", diff)
 		}
 		read = now.Cookies
 		if err := b.Kill(within(t)); err != nil {
@@ -83,9 +83,9 @@ func TestCookiesRoundTrip(t *testing.T) {
 	}
 }
 
-// The jar is replaced: what a stale datadir holds besides goes. A cookie that
-// Chrome refuses is named, and the others are laid down.
-func TestLayReplacesTheJar(t *testing.T) {
+// Applying cookies replaces the jar: other cookies of a stale user data directory are
+// removed. A cookie that Chrome refuses is reported, and the others are written.
+func TestCookiesReplaceTheJar(t *testing.T) {
 	r := newRig(t)
 	b := r.fresh()
 	good := state.Cookie{Name: "good", Value: "v", Domain: "a.example", Path: "/", Expires: -1, Session: true}
@@ -115,12 +115,12 @@ func TestLayReplacesTheJar(t *testing.T) {
 	}
 }
 
-// localStorage of every frame is read, and laid down without a request, as
-// exactly what was read, whatever the strings are.
+// localStorage of every frame is read, and written without a request, exactly as it was
+// read, whatever the strings contain.
 func TestLocalStorageRoundTrip(t *testing.T) {
 	r := newRig(t)
 	third := newSite(t, nil)
-	other := strings.Replace(third.url, "127.0.0.1", "localhost", 1) // another site than the page's
+	other := strings.Replace(third.url, "127.0.0.1", "localhost", 1) // another site than that of the page
 	s := newSite(t, map[string]string{"/page": `<iframe src="` + other + `/inner"></iframe>`})
 	b := r.fresh()
 	r.open(b, s.url+"/page")
@@ -155,7 +155,7 @@ func TestLocalStorageRoundTrip(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if n := len(s.requests()) + len(third.requests()) - before; n != 0 {
-		t.Errorf("the sites were asked %d times", n)
+		t.Errorf("the sites got %d requests", n)
 	}
 	if pages, err := second.Pages(within(t)); err != nil || len(pages) != 1 {
 		t.Errorf("%+v, %v", pages, err)
@@ -164,9 +164,9 @@ func TestLocalStorageRoundTrip(t *testing.T) {
 	got := r.eval(second, s.url+"/page", `(() => { const want = `+odd+`; let same = Object.keys(localStorage).length === 8 && localStorage.getItem("__proto__") === "p";
 		for (const [k, v] of Object.entries(want)) same = same && localStorage.getItem(k) === v; return same })()`)
 	if got != "true" {
-		t.Error("the page finds other items")
+		t.Error("the page has different items")
 	}
-	// So does a hidden tab, of keys too that are names of every object's own.
+	// A hidden tab reads the same, even keys that are names of properties of every object.
 	r.eval(second, s.url+"/page", `localStorage.setItem("getItem", "g"); localStorage.setItem("length", "l"); 1`)
 	asker, err := capture.Ask(within(t), second.driver)
 	if err != nil {
@@ -177,17 +177,17 @@ func TestLocalStorageRoundTrip(t *testing.T) {
 		area, err := asker.Local(within(t), s.url+"/")
 		return err == nil && len(area.Items) == 10 && doc.Local[0].Missing(area) == 0
 	})
-	// An area that is empty is laid down too: what a stale copy has goes.
+	// An empty area is written too, so that a stale copy's items are removed.
 	doc.Local = []state.Area{{StorageKey: s.url + "/", Items: []state.Item{}}}
 	if _, err := apply.All(within(t), second.driver, doc, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	// The open page hears of it from Chrome, an item at a time.
+	// Chrome notifies the open page, one item at a time.
 	await(t, "the area is empty", func() bool { return r.eval(second, s.url+"/page", "localStorage.length") == "0" })
 }
 
-// Half of a surrogate pair is no Unicode and does not pass CDP. Where the
-// datadir has it, laying down leaves it as the site wrote it.
+// Half of a surrogate pair is not valid Unicode and cannot pass through CDP. If the user
+// data directory contains one, writing leaves it as the site wrote it.
 func TestLoneSurrogate(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, nil)

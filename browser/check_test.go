@@ -18,7 +18,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// memberSite is a site that shows its members' page to whoever has the cookie.
+// memberSite is a site that shows its members' page to clients with the cookie.
 func memberSite(t *testing.T) string {
 	page := func(body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -44,7 +44,7 @@ func memberSite(t *testing.T) string {
 		setTimeout(() => { document.body.innerHTML = "<b id=late>late " + innerWidth + "</b>" }, 150)</script>`))
 	mux.HandleFunc("/asks", page(`<script>fetch("/slow").then(() => { document.body.innerHTML = "<b id=late>" })</script>`))
 	mux.HandleFunc("/slow", func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(logincheck.Rest * 3 / 2) // a slow site: longer than a page that rests is looked at
+		time.Sleep(logincheck.Rest * 3 / 2) // a slow site: longer than the wait for a page to settle
 		w.WriteHeader(http.StatusNoContent)
 	})
 	mux.HandleFunc("/away", page(`<script>location = "/login"</script>`))
@@ -56,16 +56,14 @@ func memberSite(t *testing.T) string {
 	return server.URL
 }
 
-// checkCase is a check and what it is to find; addresses may be the site's
-// paths.
+// checkCase is a check and the expected outcome. Addresses may be paths of the site.
 type checkCase struct {
 	name  string
 	check LoginCheck
 	want  LoginOutcome
 }
 
-// Each condition on a real site, met and not met; and what keeps a page from
-// being judged.
+// Each condition on a real site, met and not met, and what prevents a verdict.
 func TestCheckLogin(t *testing.T) {
 	r := newRig(t)
 	b := r.fresh()
@@ -73,7 +71,7 @@ func TestCheckLogin(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	const long, short = 20 * time.Second, 3 * time.Second
-	const forever = time.Hour // a check that waited for its end would not be answered
+	const forever = time.Hour // a check that waited for its end would never return
 	held := func(kinds ...string) []Condition {
 		all := []Condition{}
 		for _, k := range kinds {
@@ -82,7 +80,8 @@ func TestCheckLogin(t *testing.T) {
 		}
 		return all
 	}
-	// together runs checks side by side, each in a tab of its own; none is left.
+	// together runs checks in parallel, each in a separate tab, and checks that no tab
+	// remains.
 	together := func(name string, tests ...checkCase) {
 		t.Run(name, func(t *testing.T) {
 			for _, x := range tests {
@@ -104,10 +103,10 @@ func TestCheckLogin(t *testing.T) {
 				})
 			}
 		})
-		await(t, "the tabs are gone", func() bool { return len(r.targets(b)) == 1 })
+		await(t, "only the session's tab remains", func() bool { return len(r.targets(b)) == 1 })
 	}
-	// A status that is another can be told at once.
-	together("nobody is logged in",
+	// A different status is a verdict at once.
+	together("not logged in",
 		checkCase{"a redirect to the login page", LoginCheck{URL: "/members", Status: 200, Timeout: long},
 			LoginOutcome{URL: "/login", Status: 302, Conditions: held("!status")}},
 		checkCase{"no such element", LoginCheck{URL: "/members", Selector: ".name", Cookie: "sid", Timeout: forever},
@@ -120,11 +119,11 @@ func TestCheckLogin(t *testing.T) {
 			LoginOutcome{LoggedIn: true, URL: "/login", Status: 200, Conditions: held("selector")}},
 	)
 	r.open(b, site+"/in")
-	together("somebody is",
+	together("logged in",
 		checkCase{"all that proves it", LoginCheck{URL: "/members", Status: 200, Selector: "h1.name", AbsentSelector: "#login",
 			Text: "Hello, Ada", Cookie: "sid", Timeout: long}, LoginOutcome{LoggedIn: true, URL: "/members", Status: 200,
 			Conditions: held("status", "selector", "absent_selector", "text", "cookie")}},
-		checkCase{"text that nobody sees", LoginCheck{URL: "/members", Text: "hidden words", Timeout: forever},
+		checkCase{"hidden text", LoginCheck{URL: "/members", Text: "hidden words", Timeout: forever},
 			LoginOutcome{URL: "/members", Status: 200, Conditions: held("!text")}},
 		checkCase{"a script is late", LoginCheck{URL: "/script", Selector: "#late", AbsentSelector: "#login", Text: "late 1280", Timeout: long},
 			LoginOutcome{LoggedIn: true, URL: "/script", Status: 200, Conditions: held("selector", "absent_selector", "text")}},
@@ -134,20 +133,20 @@ func TestCheckLogin(t *testing.T) {
 			LoginOutcome{Status: 401, Conditions: held("!absent_selector", "!text")}},
 		checkCase{"no content", LoginCheck{URL: "/nothing", Status: 204, Cookie: "sid", Timeout: long},
 			LoginOutcome{LoggedIn: true, Status: 204, Conditions: held("status", "cookie")}},
-		checkCase{"a site that is away", LoginCheck{URL: gone.URL, Status: 200, Timeout: long},
+		checkCase{"an unreachable site", LoginCheck{URL: gone.URL, Status: 200, Timeout: long},
 			LoginOutcome{Conditions: held("!status"), Problem: "the page could not be opened: net::ERR_CONNECTION_REFUSED"}},
 		checkCase{"a site that does not answer", LoginCheck{URL: "/never", Status: 200, Timeout: short},
 			LoginOutcome{Conditions: held("!status"), Problem: "the page did not answer in time"}},
 		checkCase{"no selector", LoginCheck{URL: "/members", Selector: "h1[", Timeout: long},
 			LoginOutcome{URL: "/members", Status: 200, Conditions: held("!selector"), Problem: "selector is not a valid CSS selector"}},
 	)
-	// The session's own tabs were not touched.
+	// The session's own tabs were not changed.
 	if got := r.eval(b, site+"/in", "history.length + document.visibilityState"); got != "1visible" {
 		t.Errorf("the tab in front: %s", got)
 	}
 }
 
-// A Chrome that is not there cannot be asked, and who asks may go.
+// A dead Chrome gives an error, and the caller may cancel.
 func TestCheckLoginFails(t *testing.T) {
 	r := newRig(t)
 	b := r.fresh()
@@ -161,18 +160,18 @@ func TestCheckLoginFails(t *testing.T) {
 	await(t, "the check has begun", func() bool { return len(r.targets(b)) == 2 })
 	cancel()
 	if err := <-asked; fault.CodeOf(err) != fault.BrowserFailed {
-		t.Errorf("given up: %v", err)
+		t.Errorf("cancelled: %v", err)
 	}
-	await(t, "the tab is gone", func() bool { return len(r.targets(b)) == 1 })
+	await(t, "the hidden tab has closed", func() bool { return len(r.targets(b)) == 1 })
 	if err := b.Kill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.CheckLogin(within(t), LoginCheck{URL: site, Status: 200, Timeout: time.Minute}); fault.CodeOf(err) != fault.BrowserFailed {
-		t.Errorf("of a dead Chrome: %v", err)
+		t.Errorf("with a dead Chrome: %v", err)
 	}
 }
 
-// targets are all that Chrome has, hidden ones too.
+// targets returns all targets of Chrome, including hidden ones.
 func (r *rig) targets(b *Browser) []*target.Info {
 	r.t.Helper()
 	all, err := cdp.Call(within(r.t), b.driver, target.GetTargets, target.GetTargetsParams{})
@@ -182,8 +181,8 @@ func (r *rig) targets(b *Browser) []*target.Info {
 	return all.TargetInfos
 }
 
-// The check's page is told what the session's own pages are: a site that ties
-// a login to the user agent knows it again.
+// The check's page has the same overrides as the session's own pages, so a site that ties
+// a login to the user agent recognises it.
 func TestCheckLoginAsTheSession(t *testing.T) {
 	r := newRig(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -8,12 +8,12 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 )
 
-// chromeVersion finds the version that a Chrome's User-Agent tells.
+// chromeVersion finds Chrome's version in a User-Agent.
 var chromeVersion = regexp.MustCompile(`\b(?:Headless)?Chrome/((\d+)[\d.]*)`)
 
-// clientHints are the User-Agent Client Hints (Sec-CH-UA, and what
-// navigator.userAgentData says) of the Chrome that a User-Agent tells of; nil,
-// with which Chrome sends none, where it tells of another browser.
+// clientHints returns the User-Agent Client Hints (Sec-CH-UA and navigator.userAgentData)
+// that match a User-Agent of Chrome. It returns nil for other browsers, and Chrome then
+// sends no hints.
 func clientHints(userAgent string) *emulation.UserAgentMetadata {
 	v := chromeVersion.FindStringSubmatch(userAgent)
 	if v == nil || strings.Contains(userAgent, "Edg/") || strings.Contains(userAgent, "OPR/") {
@@ -28,9 +28,9 @@ func clientHints(userAgent string) *emulation.UserAgentMetadata {
 	return m
 }
 
-// brands are the brand lists of a Chrome of a version: "Chromium" and the
-// product, where that is another, among them a made-up one. What that is called
-// and in which order they stand follows from the major version (Chromium's
+// brands returns the brand lists of a Chrome version, with major and full versions. A
+// list holds "Chromium", the product if it has another name, and a made-up brand. The
+// made-up name and the order follow from the major version (Chromium's
 // components/embedder_support/user_agent_utils.cc).
 func brands(product, major, full string) (short, long []*emulation.UserAgentBrandVersion) {
 	seed, err := strconv.Atoi(major)
@@ -58,8 +58,8 @@ func brands(product, major, full string) (short, long []*emulation.UserAgentBran
 	return short, long
 }
 
-// platformOf is what Chrome calls a User-Agent's system, and a version where
-// one can be told (User-Agents of Chrome are frozen in this).
+// platformOf returns Chrome's name for the operating system in a User-Agent, and its
+// version if known. Chrome's User-Agents are frozen in this respect.
 func platformOf(userAgent string) (name, version string) {
 	for _, p := range []struct{ sign, name, version string }{
 		{"Windows NT", "Windows", "10.0.0"}, {"Android", "Android", ""}, {"CrOS", "Chrome OS", ""},

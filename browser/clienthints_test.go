@@ -38,7 +38,7 @@ func TestClientHintsFollowTheUserAgent(t *testing.T) {
 	}
 }
 
-// As those Chromes said it.
+// The lists as those Chromium versions sent them.
 func TestBrandsAreThoseOfTheVersion(t *testing.T) {
 	for _, x := range []struct{ product, major, want string }{
 		{"Google Chrome", "124", `"Chromium";v="124", "Google Chrome";v="124", "Not-A.Brand";v="99"`},

@@ -7,33 +7,34 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 )
 
-// A copy is brought up to date while Chrome runs until what changes meanwhile is
-// little, in bytes, or so many times; only the rest is copied while it stands still.
+// Precopy updates the copy while Chrome runs until an update copies less than
+// smallUpdate bytes, at most copyRounds times. Only the remainder is copied while
+// Chrome is paused.
 const (
-	littleChanged = 1 << 20
-	copyRounds    = 3
+	smallUpdate = 1 << 20
+	copyRounds  = 3
 )
 
-// pauseDeadline bounds how long Chrome may stand still for a copy.
+// pauseDeadline bounds how long Chrome may be paused for a copy.
 const pauseDeadline = 2 * time.Second
 
-// Precopy brings a copy of the environment's files up to date while Chrome runs,
-// so that little is left for [Browser.Copy]. The copy is of no moment yet.
+// Precopy updates a copy of the environment's files while Chrome runs, so that
+// [Browser.Copy] has little left to do. The copy is not consistent yet.
 func (b *Browser) Precopy(ctx context.Context, c *profile.Copy) error {
 	for range copyRounds {
 		n, err := c.Update(ctx, b.dir.Profile())
-		if err != nil || n < littleChanged {
+		if err != nil || n < smallUpdate {
 			return err
 		}
 	}
 	return nil
 }
 
-// Copy brings a copy of the environment's files up to date at one moment: Chrome
-// stands still for it, and runs on as it was. It returns for how long. A client or
-// a page sees no more of it than that nothing happened meanwhile.
+// Copy makes a copy of the environment's files consistent. It pauses Chrome for the last
+// update and returns how long. Clients and pages only see that nothing happened in that
+// time.
 func (b *Browser) Copy(ctx context.Context, c *profile.Copy) (stood time.Duration, err error) {
-	// No page is left with half an authenticator while nobody answers.
+	// A paused repair could leave a page with half an authenticator.
 	defer b.passkeys.pause()()
 	ctx, cancel := context.WithTimeout(ctx, pauseDeadline)
 	defer cancel()

@@ -12,8 +12,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// filled makes a closed environment with things of every kind, and its document
-// as a save makes it.
+// filled creates a closed environment with data of every kind, and its document as a save
+// would.
 func (r *rig) filled(url string) (*Dir, state.Document) {
 	r.t.Helper()
 	b := r.fresh()
@@ -33,7 +33,7 @@ func (r *rig) filled(url string) (*Dir, state.Document) {
 	return b.dir, doc
 }
 
-// copyOf copies a closed environment into a directory of its own.
+// copyOf copies a closed environment into a separate run directory.
 func (r *rig) copyOf(d *Dir) *Dir {
 	r.t.Helper()
 	to := r.dir()
@@ -43,7 +43,7 @@ func (r *rig) copyOf(d *Dir) *Dir {
 	return to
 }
 
-// harm changes every file of the profile that a pattern names.
+// harm changes every file of the profile that matches a pattern.
 func (r *rig) harm(d *Dir, pattern string, do func([]byte) []byte) {
 	r.t.Helper()
 	files, err := filepath.Glob(filepath.Join(d.Profile(), profile.Folder(d.Profile()), pattern))
@@ -70,7 +70,7 @@ func flip(b []byte) []byte {
 	return b
 }
 
-// reported writes the report's counts of what came back as countAll does.
+// reported formats the restored counts of the report as countAll does.
 func reported(report []state.Component, v state.Verification, origin, domain string) string {
 	var inv state.Inventory
 	for _, c := range report {
@@ -84,23 +84,23 @@ func reported(report []state.Component, v state.Verification, origin, domain str
 		}
 	}
 	inv.Sort()
-	return told(inv, origin, domain)
+	return formatCounts(inv, origin, domain)
 }
 
-// However a profile is damaged Chrome starts, what the document has comes back
-// in spite of it, and the report's counts are what the site itself still finds.
+// However a profile is damaged, Chrome starts, and everything in the document is
+// restored. The report's counts equal those of the site itself.
 func TestReportOfADamagedProfile(t *testing.T) {
 	r := newRig(t)
 	url := newKinds(t)
 	dir, doc := r.filled(url)
 	tabs, err := inspect.ReadTabs(within(t), profile.Path(dir.Profile()))
 	if err != nil || len(tabs.Items) != 1 || tabs.Items[url+"/"] != 1 || !tabs.Names(url+"/") || tabs.Names(url+"/never") {
-		t.Errorf("of the tabs the profile has %v, %v", tabs.Items, err)
+		t.Errorf("the profile's tabs: %v, %v", tabs.Items, err)
 	}
 	for name, test := range map[string]struct {
 		harm func(*Dir)
-		want string // what the site finds, and the report says
-		lost string // components that did not come back
+		want string // what the site finds and the report says
+		lost string // components that were not restored
 	}{
 		"whole": {func(*Dir) {},
 			"cache_storage=7 cookies=2 file_system=2 indexed_db=3 indexed_db_records=81 local_storage=2 service_workers=1 storage_buckets=1", ""},
@@ -133,20 +133,20 @@ func TestReportOfADamagedProfile(t *testing.T) {
 			var lost []string
 			for _, d := range v.Differences {
 				if d.By != state.ByRestore {
-					t.Errorf("the site did nothing, but: %+v", d)
+					t.Errorf("a difference is blamed on the site, which did nothing: %+v", d)
 				}
 				if len(lost) == 0 || lost[len(lost)-1] != d.Component {
 					lost = append(lost, d.Component)
 				}
 			}
 			if got := strings.Join(lost, " "); got != test.lost {
-				t.Errorf("lost: %s, not %s", got, test.lost)
+				t.Errorf("lost: %s, want %s", got, test.lost)
 			}
 			if got := r.eval(b, url+"/", countAll); got != test.want {
-				t.Errorf("the site finds %s, not %s", got, test.want)
+				t.Errorf("the site finds %s, want %s", got, test.want)
 			}
 			if got := reported(report, v, url+"/", "127.0.0.1"); got != test.want {
-				t.Errorf("the report says %s, not %s", got, test.want)
+				t.Errorf("the report says %s, want %s", got, test.want)
 			}
 			if got := r.eval(b, url+"/", `sessionStorage.getItem("step") + localStorage.getItem("a").length`); got != "one4" {
 				t.Errorf("storage: %s", got)
@@ -156,7 +156,7 @@ func TestReportOfADamagedProfile(t *testing.T) {
 					t.Errorf("%+v", c)
 				}
 			}
-			// What was laid down stays: Chrome does not throw it away with the damage.
+			// What was written stays: Chrome does not remove it together with the damage.
 			if as, err := b.Close(within(t)); err != nil || as != state.DatadirClean {
 				t.Fatalf("%s, %v", as, err)
 			}

@@ -12,8 +12,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// makeDatabases fills an origin with every value that IndexedDB and JSON's
-// spelling have in common, and two that JSON has not.
+// makeDatabases fills an origin with every value that both IndexedDB and the JSON format
+// can represent, and with two that JSON cannot.
 const makeDatabases = `(async () => {
   const open = (name, version, upgrade) => new Promise((done, failed) => {
     const r = indexedDB.open(name, version);
@@ -49,7 +49,7 @@ const makeDatabases = `(async () => {
   return "made";
 })()`
 
-// readDatabases tells, in words of its own, what is there.
+// readDatabases lists the databases, independently of the code under test.
 const readDatabases = `(async () => {
   const db = await new Promise((done, failed) => {
     const r = indexedDB.open("shop");
@@ -75,9 +75,9 @@ const readDatabases = `(async () => {
   return out.join("\n");
 })()`
 
-// Databases that are read, written as a storageState, read again and laid down
-// in an empty Chrome are the same, but for what has no spelling; that is named.
-// The site hears of nothing.
+// Databases that are read, written as a storageState, read again and applied to an empty
+// Chrome are unchanged. Values without a JSON form are reported. The site gets no
+// request.
 func TestDatabasesRoundTrip(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, nil)
@@ -119,7 +119,7 @@ func TestDatabasesRoundTrip(t *testing.T) {
 		t.Errorf("report:\n%s", diff)
 	}
 	if asked := s.requests(); len(asked) != 1 {
-		t.Errorf("the site was asked: %q", asked)
+		t.Errorf("the site got requests: %q", asked)
 	}
 	without := `(async () => { const db = await new Promise(d => { const r = indexedDB.open("shop"); r.onsuccess = () => d(r.result); });
 		const t = db.transaction("outline", "readwrite"); t.objectStore("outline").delete("blob"); t.objectStore("outline").delete("secret");
@@ -127,13 +127,13 @@ func TestDatabasesRoundTrip(t *testing.T) {
 	r.eval(b, s.url+"/make", without)
 	r.open(again, s.url+"/look")
 	if diff := cmp.Diff(r.eval(b, s.url+"/make", readDatabases), r.eval(again, s.url+"/look", readDatabases)); diff != "" {
-		t.Errorf("another content:\n%s", diff)
+		t.Errorf("the content differs:\n%s", diff)
 	}
 }
 
-// A database that cannot be made as it is described is not there at all, and
-// the report says so; the others are.
-func TestDatabasesThatCannotBe(t *testing.T) {
+// A database that cannot be created as described is not created at all, and the report
+// says so. The others are created.
+func TestInvalidDatabases(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, nil)
 	db := func(name string, records ...string) state.Database {
@@ -163,6 +163,6 @@ func TestDatabasesThatCannotBe(t *testing.T) {
 	}
 	r.open(b, s.url+"/look")
 	if names := r.eval(b, s.url+"/look", `indexedDB.databases().then(all => all.map(d => d.name).join())`); names != "good" {
-		t.Errorf("there are %q", names)
+		t.Errorf("the databases are %q", names)
 	}
 }

@@ -20,10 +20,11 @@ import (
 // screenshotQuality is the JPEG quality of a screenshot, in percent.
 const screenshotQuality = 80
 
-// screenshotPause is the time between two tries of a screenshot.
+// screenshotPause is the time between two attempts at a screenshot.
 const screenshotPause = 50 * time.Millisecond
 
-// downloadsDeadline bounds how long Chrome may take to be told where downloads go.
+// downloadsDeadline bounds the commands that renew the session's settings after a client
+// has disconnected, such as the download folder.
 const downloadsDeadline = 10 * time.Second
 
 // Page is one open tab.
@@ -33,24 +34,24 @@ type Page struct {
 	URL   string
 }
 
-// Door is what a client comes in by; it is taken when the client is let in and
-// given to Serve, which knows by it who is late.
+// Door returns the current admission period. The caller reads it when it accepts a client
+// and passes it to Serve, which rejects the client if CloseClients was called in between.
 func (b *Browser) Door() mux.Door { return b.mux.Clients.Door() }
 
-// Serve connects a CDP client to the whole browser, or to one page where
-// targetID is set, until the client leaves or ctx ends. A client whose door was
-// closed by CloseClients meanwhile is closed as the others were.
+// Serve connects a CDP client to the whole browser, or to one page if targetID is set. It
+// blocks until the client disconnects or ctx ends. If CloseClients was called after door
+// was read, the client is closed like the others.
 func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, door mux.Door) error {
 	options, parted := mux.ServeOptions{Target: target.ID(targetID), Door: door}, func() {}
-	if pages := b.passkeys.given; pages != nil {
+	if pages := b.passkeys.authenticators; pages != nil {
 		pages.ClientJoining(ctx)
 		options.Leaving = func() { parted = pages.ClientLeaving(context.WithoutCancel(ctx)) }
 	}
 	err := b.mux.Serve(ctx, conn, options)
 	parted()
-	// What a client says of downloads, permissions and its pages goes with it, and the
-	// session's own with that. A
-	// Chrome that has gone has none, and a frozen one must not hold this up.
+	// When a client disconnects, Chrome drops what it set for downloads, permissions and
+	// pages, and the session's own settings with it. The deadline keeps a Chrome that has
+	// ended or is frozen from blocking.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), downloadsDeadline)
 	defer cancel()
 	_ = keepDownloads(ctx, b.driver, b.dir)
@@ -64,25 +65,25 @@ func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, doo
 	return err
 }
 
-// keepDownloads lets pages download into the session's own folder. Without it
-// Chrome drops every download for which no client has said so. Its events are the
-// browser's own, which no page notices.
+// keepDownloads makes Chrome save downloads in the session's own folder. Otherwise Chrome
+// drops every download unless a client has allowed it. The events come on the browser's
+// session, so pages cannot notice.
 func keepDownloads(ctx context.Context, driver *mux.Driver, dir *Dir) error {
 	events := true
 	_, err := cdp.Call(ctx, driver, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
 		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir.Files(), EventsEnabled: &events})
-	return fault.Wrap(err, fault.BrowserFailed, "browser.downloads", "Chrome did not answer")
+	return fault.Wrap(err, fault.BrowserFailed, "browser.downloads", "Chrome did not accept the download folder")
 }
 
-// CloseClients ends every client's connection with a WebSocket close code and
-// waits until they are gone or ctx has ended. None is served until Thaw.
+// CloseClients closes every client's connection with a WebSocket close code. It waits
+// until they have disconnected or ctx has ended. New clients are closed until Thaw.
 func (b *Browser) CloseClients(ctx context.Context, code int, reason string) error {
 	return b.mux.Clients.Close(ctx, code, reason)
 }
 
-// Pages lists the open tabs, without those that show what a session may not.
+// Pages lists the open tabs, except those at addresses that a session may not show.
 func (b *Browser) Pages(ctx context.Context) ([]Page, error) {
-	if err := b.tabs.alone(ctx); err != nil {
+	if err := b.tabs.closeLeftover(ctx); err != nil {
 		return nil, err
 	}
 	infos, err := capture.Pages(ctx, b.driver)
@@ -92,15 +93,15 @@ func (b *Browser) Pages(ctx context.Context) ([]Page, error) {
 	pages := make([]Page, 0, len(infos))
 	for _, t := range infos {
 		if !b.mux.Allowed(t.TargetID) {
-			continue // on its way to about:blank
+			continue // is being navigated to about:blank
 		}
 		pages = append(pages, Page{ID: string(t.TargetID), Title: t.Title, URL: t.URL})
 	}
 	return pages, nil
 }
 
-// Navigate sends the tab in front to a URL and returns where it is once the
-// navigation is committed. What a session may not show is unsupported.
+// Navigate sends the tab in front to a URL. It returns the tab's URL once the navigation
+// has committed. An address that a session may not show is unsupported.
 func (b *Browser) Navigate(ctx context.Context, url string) (string, error) {
 	const op = "browser.navigate"
 	if !b.mux.Addresses.Allowed(url) {
@@ -115,11 +116,11 @@ func (b *Browser) Navigate(ctx context.Context, url string) (string, error) {
 }
 
 func notAllowed(op string) error {
-	return fault.New(fault.Unsupported, op, "url: a session does not open this address")
+	return fault.New(fault.Unsupported, op, "url: sessions may not open this address; use http or https")
 }
 
-// navigate waits for the event of the commit: Chrome answers a navigation a
-// moment before it, when the tab still is where it was, or between two pages.
+// navigate waits for the commit event. Chrome answers Page.navigate shortly before the
+// commit, while the tab still shows the old page or none.
 func navigate(ctx context.Context, s cdp.Session, url string) (string, error) {
 	const op = "browser.navigate"
 	commits, stop := s.Subscribe(page.FrameNavigated.Method)
@@ -157,14 +158,14 @@ func navigate(ctx context.Context, s cdp.Session, url string) (string, error) {
 	}
 }
 
-// Open begins to load a URL without waiting for the site: in the tab in front
-// where that is blank, else in a new one.
+// Open starts to load a URL without waiting for the site. It uses the tab in front if
+// that is the only one and blank, else a new tab.
 func (b *Browser) Open(ctx context.Context, url string) error {
 	const op = "browser.open"
 	if !b.mux.Addresses.Allowed(url) {
 		return notAllowed(op)
 	}
-	if err := b.tabs.alone(ctx); err != nil {
+	if err := b.tabs.closeLeftover(ctx); err != nil {
 		return err
 	}
 	pages, err := capture.Pages(ctx, b.driver)
@@ -173,7 +174,7 @@ func (b *Browser) Open(ctx context.Context, url string) error {
 	}
 	at := url
 	if b.targets != nil {
-		at = "about:blank" // Chrome does not hold a page that is created with an address
+		at = "about:blank" // Chrome does not pause a page that is created with an address
 	}
 	created, err := cdp.Call(ctx, b.driver, target.CreateTarget, target.CreateTargetParams{URL: at})
 	if err != nil || created.TargetID == "" {
@@ -188,8 +189,8 @@ func (b *Browser) Open(ctx context.Context, url string) error {
 	return asBrowserFault(ctx, err, op, "the blank tab could not be closed")
 }
 
-// Screenshot is a JPEG of the tab in front, with its URL and title. A tab that
-// has not painted yet has no picture; it is asked again until ctx ends.
+// Screenshot returns a JPEG of the tab in front, with its URL and title. A tab that has
+// not painted yet has no image, so the call is repeated until ctx ends.
 func (b *Browser) Screenshot(ctx context.Context) (jpeg []byte, url, title string, err error) {
 	again := time.NewTicker(screenshotPause)
 	defer again.Stop()
@@ -207,7 +208,7 @@ func (b *Browser) Screenshot(ctx context.Context) (jpeg []byte, url, title strin
 	}
 }
 
-var errForeignFront = fault.New(fault.BrowserFailed, "browser.screenshot", "the page in front shows what a session may not show")
+var errForeignFront = fault.New(fault.BrowserFailed, "browser.screenshot", "the page in front is at an address that sessions may not show")
 
 func (b *Browser) screenshot(ctx context.Context) (jpeg []byte, url, title string, err error) {
 	err = b.front(ctx, func(s cdp.Session, t *target.Info) error {
@@ -218,7 +219,7 @@ func (b *Browser) screenshot(ctx context.Context) (jpeg []byte, url, title strin
 		shot, err := cdp.Call(ctx, s, page.CaptureScreenshot, page.CaptureScreenshotParams{
 			Format: page.CaptureScreenshotFormatJpeg, Quality: &quality})
 		if err == nil && !b.mux.Allowed(t.TargetID) {
-			return errForeignFront // it turned meanwhile
+			return errForeignFront // it navigated in the meantime
 		}
 		jpeg, url, title = shot.Data, t.URL, t.Title
 		return err
@@ -226,10 +227,10 @@ func (b *Browser) screenshot(ctx context.Context) (jpeg []byte, url, title strin
 	return jpeg, url, title, err
 }
 
-// front attaches to the tab in front for the time of a call. With no tab open
-// it opens a blank one.
+// front attaches to the tab in front for the duration of do. If no tab is open, it opens
+// a blank one.
 func (b *Browser) front(ctx context.Context, do func(cdp.Session, *target.Info) error) error {
-	if err := b.tabs.alone(ctx); err != nil {
+	if err := b.tabs.closeLeftover(ctx); err != nil {
 		return err
 	}
 	if b.shell() {
@@ -237,14 +238,15 @@ func (b *Browser) front(ctx context.Context, do func(cdp.Session, *target.Info) 
 		if err != nil {
 			return err
 		}
-		if tab := b.ahead.of(pages); tab != nil {
+		if tab := b.frontTab.of(pages); tab != nil {
 			return capture.At(ctx, b.reader(), tab, do)
 		}
 	}
 	return capture.Front(ctx, b.reader(), do)
 }
 
-// asBrowserFault gives an error of CDP a code: timeout where the context ended.
+// asBrowserFault adds a code to a CDP error: timeout if ctx exceeded its deadline, else
+// browser_failed.
 func asBrowserFault(ctx context.Context, err error, op, message string) error {
 	var known *fault.Error
 	switch {

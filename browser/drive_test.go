@@ -37,9 +37,9 @@ func TestDrive(t *testing.T) {
 		t.Fatalf("%+v, %v", pages, err)
 	}
 
-	// Open: in place of a lone blank tab, else beside the others, in front.
+	// Open uses a lone blank tab, else a new tab in front.
 	r.open(b, s.url+"/three")
-	await(t, "the blank tab is gone", func() bool { pages, err := b.Pages(t.Context()); return err == nil && len(pages) == 1 })
+	await(t, "the blank tab has closed", func() bool { pages, err := b.Pages(t.Context()); return err == nil && len(pages) == 1 })
 	r.open(b, s.url+"/four")
 	shot, url, title, err := b.Screenshot(within(t))
 	if err != nil || url != s.url+"/four" || title != "title of /four" {
@@ -55,7 +55,7 @@ func TestDrive(t *testing.T) {
 	}
 	red, green, _, _ := img.At(img.Bounds().Dx()-20, img.Bounds().Dy()-20).RGBA()
 	if img.Bounds().Dx() < 1000 || red>>8 < 200 || green>>8 > 60 {
-		t.Errorf("%v, of another colour than the page: %d %d", img.Bounds(), red>>8, green>>8)
+		t.Errorf("%v, its colour is not the page's: %d %d", img.Bounds(), red>>8, green>>8)
 	}
 
 	for _, path := range []string{"/one", "/two", "/two#part"} {
@@ -78,8 +78,8 @@ func TestDrive(t *testing.T) {
 	}
 }
 
-// A site that does not answer, or a page that never yields, costs a call its
-// own deadline, and a capture a few seconds; it does not hold up the end.
+// A site that does not answer, or a page that never yields, delays a call until its
+// deadline and a capture by a few seconds. It does not delay the end.
 func TestPageThatBlocks(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/stay": `<script>addEventListener("beforeunload", e => { e.preventDefault(); e.returnValue = "stay" })</script>`})
@@ -114,7 +114,7 @@ func TestPageThatBlocks(t *testing.T) {
 	}
 	for _, tab := range doc.Tabs {
 		if tab.URL == s.url+"/well" && (len(tab.Session) != 1 || len(tab.Session[0].Items) != 1) {
-			t.Errorf("the tab that is well: %+v", tab)
+			t.Errorf("the responsive tab: %+v", tab)
 		}
 	}
 	how, err := b.Close(within(t))
@@ -124,12 +124,12 @@ func TestPageThatBlocks(t *testing.T) {
 	select {
 	case <-b.Done():
 	default:
-		t.Error("Chrome lives on")
+		t.Error("Chrome still runs")
 	}
 }
 
-// Closing the last tab ends neither Chrome nor the session cookies; who drives
-// next finds a blank tab.
+// Closing the last tab ends neither Chrome nor the session cookies. The next client finds
+// a blank tab.
 func TestLastTabClosed(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, nil)
@@ -140,7 +140,7 @@ func TestLastTabClosed(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- b.Serve(context.Background(), conn, "", b.Door()) }()
 	conn.call(t, `{"id":1,"method":"Target.closeTarget","params":{"targetId":"`+string(r.page(b, s.url+"/one"))+`"}}`)
-	await(t, "the tab is gone", func() bool {
+	await(t, "the tab has closed", func() bool {
 		pages, err := b.Pages(t.Context())
 		return err == nil && len(pages) > 0 && pages[0].URL != s.url+"/one" || err == nil && len(pages) == 0
 	})
@@ -150,7 +150,7 @@ func TestLastTabClosed(t *testing.T) {
 	if got := r.eval(b, s.url+"/two", "document.cookie"); got != "session=s1" {
 		t.Errorf("cookies: %q", got)
 	}
-	// A client that closes the browser closes its own connection alone.
+	// Browser.close closes only the client's own connection.
 	conn.call(t, `{"id":2,"method":"Browser.close"}`)
 	if err := <-served; err != nil {
 		t.Error(err)
@@ -170,7 +170,7 @@ func TestLastTabClosed(t *testing.T) {
 	if other.code != 4001 {
 		t.Errorf("closed with %d", other.code)
 	}
-	// Nobody comes before the browser is thawed, whether it was frozen or not.
+	// No client is admitted before the browser is thawed, even if it was never frozen.
 	late := newConn()
 	if err := b.Serve(t.Context(), late, "", b.Door()); err != nil || late.code != 4001 {
 		t.Errorf("a late client: %v, closed with %d", err, late.code)
@@ -186,7 +186,7 @@ func TestLastTabClosed(t *testing.T) {
 	}
 }
 
-// conn is a client in the test's hands.
+// conn is a client whose messages the test controls.
 type conn struct {
 	in, out chan []byte
 	closed  chan struct{}
@@ -230,7 +230,7 @@ func (c *conn) call(t *testing.T, command string) (answer []byte) {
 	select {
 	case c.in <- []byte(command):
 	case <-ctx.Done():
-		t.Fatal("the command is not taken")
+		t.Fatal("the mux did not read the command")
 	}
 	for got.ID != sent.ID {
 		select {
@@ -239,7 +239,7 @@ func (c *conn) call(t *testing.T, command string) (answer []byte) {
 				t.Fatal(err)
 			}
 		case <-ctx.Done():
-			t.Fatalf("%s is not answered", command)
+			t.Fatalf("%s was not answered", command)
 		}
 	}
 	if got.Error != nil {
@@ -248,7 +248,7 @@ func (c *conn) call(t *testing.T, command string) (answer []byte) {
 	return answer
 }
 
-// Freeze stops everything, Thaw lets it go on, Kill ends it in any state.
+// Freeze stops everything, Thaw continues it, and Kill ends it in any state.
 func TestFreezeThawKill(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, nil)
@@ -274,7 +274,7 @@ func TestFreezeThawKill(t *testing.T) {
 		}
 	}
 	if r.eval(b, s.url+"/one", "n") == "0" {
-		t.Error("the page stands still")
+		t.Error("the page does not run")
 	}
 	if err := b.Freeze(within(t)); err != nil {
 		t.Fatal(err)
@@ -289,9 +289,9 @@ func TestFreezeThawKill(t *testing.T) {
 	wantCode(t, err, fault.BrowserFailed)
 	wantCode(t, b.Freeze(within(t)), fault.BrowserFailed)
 	if how, err := b.Close(within(t)); err != nil || how != state.DatadirCrash {
-		t.Errorf("a dead one is closed %s, %v", how, err)
+		t.Errorf("a dead Chrome was closed %s, %v", how, err)
 	}
-	// A frozen one is closed cleanly all the same.
+	// A frozen Chrome is also closed cleanly.
 	b = r.fresh()
 	if err := b.Freeze(within(t)); err != nil {
 		t.Fatal(err)
@@ -301,7 +301,7 @@ func TestFreezeThawKill(t *testing.T) {
 	}
 }
 
-// attach opens a session to a page.
+// attach creates a session of a page.
 func (c *conn) attach(t *testing.T, id target.ID) (session string) {
 	t.Helper()
 	var got struct {

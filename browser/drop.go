@@ -9,14 +9,15 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// dropWorld is the name of the script world in which a frame is readied for files.
+// dropWorld is the name of the isolated script world that handles dropped files in a
+// frame.
 const dropWorld = "stasis-drop"
 
-// takeFiles has a frame take files that are dragged over it, in whatever part: Chrome
-// opens files in a new tab that no page takes (seen with 156, in both engines). It
-// listens first and in a world of its own, so that no page can be in its way; what
-// the page itself does with files stays as it is. Chrome gives files to a file input
-// only where nobody takes the drop, so the frame gives them in Chrome's place.
+// takeFiles makes a frame accept files that are dragged over any part of it. Otherwise
+// Chrome opens files that no page accepts in a new tab (seen with 156, in both engines).
+// The script listens first and in an isolated world, so that the page cannot interfere.
+// The page's own handling of files does not change. Chrome passes files to a file input
+// only if nothing handles the drop, so the script does that too.
 const takeFiles = `if (!self.stasisDrop) { self.stasisDrop = true;
 	const give = (input, files) => {
 		const given = new DataTransfer();
@@ -35,12 +36,12 @@ const takeFiles = `if (!self.stasisDrop) { self.stasisDrop = true;
 			if (kind == "drop" && at instanceof HTMLInputElement && at.type == "file" && !at.disabled) give(at, e.dataTransfer.files);
 		}, true) }`
 
-// drops readies pages for files that clients drop on them.
-type drops struct{ tabs *tabs }
+// dropHandler prepares pages for files that clients drop on them.
+type dropHandler struct{ tabs *tabs }
 
-// ready readies a page, and the frames that are targets of their own, for files
-// that are dragged over it.
-func (d drops) ready(ctx context.Context, id target.ID) error {
+// ready prepares a page, and its out-of-process frames, for files that are dragged over
+// it.
+func (d dropHandler) ready(ctx context.Context, id target.ID) error {
 	if err := d.readyTarget(ctx, id); err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func (d drops) ready(ctx context.Context, id target.ID) error {
 	for _, t := range res.TargetInfos {
 		if err := d.readyTarget(ctx, t.TargetID); err != nil {
 			select {
-			case <-d.tabs.mux.Gone(t.TargetID): // a frame that has gone takes nothing
+			case <-d.tabs.mux.Gone(t.TargetID): // a frame that has ended needs nothing
 			default:
 				return err
 			}
@@ -60,8 +61,8 @@ func (d drops) ready(ctx context.Context, id target.ID) error {
 	return nil
 }
 
-// readyTarget readies the frames of one target.
-func (d drops) readyTarget(ctx context.Context, id target.ID) error {
+// readyTarget prepares the frames of one target.
+func (d dropHandler) readyTarget(ctx context.Context, id target.ID) error {
 	return d.tabs.attached(ctx, id, func(at target.SessionID) error {
 		s := d.tabs.driver.Session(at)
 		tree, err := cdp.Call(ctx, s, page.GetFrameTree, cdp.Empty{})

@@ -14,28 +14,26 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// The steps of a clean close, after the pages have been let leave, and how long
-// each may take. Browser.close runs Chrome's whole teardown, which is what puts
-// cookies, DOM storage and session files on disk, and passes the pages' unload
-// handlers by; SIGKILL loses what was not written.
+// Deadlines of the steps of a clean close, after leave. Browser.close runs Chrome's whole
+// shutdown, which writes cookies, DOM storage and session files to disk. It skips the
+// pages' unload handlers. SIGKILL loses what was not written.
 const (
 	closeDeadline     = 15 * time.Second
 	interruptDeadline = 5 * time.Second
 )
 
-// trimDeadline bounds how long pages may take to give back memory. It takes some
-// tenths of a second where there is much of it.
+// trimDeadline bounds how long pages may take to release memory. With much memory it
+// takes some tenths of a second.
 const trimDeadline = time.Second
 
-// trimFrom is how much memory of its own a process must have, in bytes, for the
-// pages to be asked for some of it. At rest the largest has half of that, and of
-// small pages nothing is to be had.
+// trimFrom is the private memory in bytes from which a process is trimmed. At rest the
+// largest process has half of that, and small pages release nothing.
 const trimFrom = 64 << 20
 
-// Close ends Chrome and waits until its whole process tree has gone: asked
-// to quit as by a person first, over CDP next, interrupted, and killed last. It
-// returns how the datadir was left: clean only if Chrome went through its own
-// teardown and ended with status 0.
+// Close ends Chrome and waits until its whole process tree has ended. It requests a
+// normal quit first, then sends Browser.close, then SIGINT, and finally SIGKILL. It
+// returns the state of the user data directory: clean only if Chrome finished its own
+// shutdown and exited with status 0.
 func (b *Browser) Close(ctx context.Context) (state.Datadir, error) {
 	if b.Frozen() {
 		if err := b.Thaw(ctx); err != nil {
@@ -49,11 +47,11 @@ func (b *Browser) Close(ctx context.Context) (state.Datadir, error) {
 	end.leave(ctx)
 	asked, cancel := context.WithTimeout(ctx, closeDeadline)
 	defer cancel()
-	// The answer may be lost with the pipe; the end of the processes is what counts.
+	// The answer may be lost with the pipe. Only the end of the processes counts.
 	_, _ = cdp.Call(asked, b.driver, browser.Close, cdp.Empty{})
 	err := b.process.Wait(asked)
 	if err != nil {
-		// A Chrome that is gone already needs no signal.
+		// If Chrome has already exited, the signal fails, which is fine.
 		_ = b.process.Signal(syscall.SIGINT)
 		interrupted, cancel := context.WithTimeout(ctx, interruptDeadline)
 		defer cancel()
@@ -73,8 +71,8 @@ func (b *Browser) closing() closing {
 	return closing{driver: b.driver, mux: b.mux, process: b.process, dir: b.dir, shell: b.shell()}
 }
 
-// Kill ends Chrome at once, whatever it does, waits until its process tree and
-// the daemon's own work with it have gone. It is idempotent.
+// Kill ends Chrome at once. It waits until the process tree and the daemon's own work on
+// it have ended. It is idempotent.
 func (b *Browser) Kill(ctx context.Context) error {
 	b.cancel()
 	err := b.process.Kill(ctx)
@@ -92,9 +90,9 @@ func (b *Browser) Kill(ctx context.Context) error {
 	return fault.Wrap(err, fault.BrowserFailed, "browser.kill", "Chrome could not be ended")
 }
 
-// Trim makes Chrome give back memory that its pages can do without, before it is
-// frozen for long (see capture.Trim); where none has much, it does nothing. A
-// frozen one begins when it is woken.
+// Trim makes Chrome release memory that its pages do not need, before it is frozen for
+// long (see capture.Trim). It does nothing if no process has much memory. A frozen Chrome
+// trims when it wakes.
 func (b *Browser) Trim(ctx context.Context) {
 	if b.process.Largest() < trimFrom {
 		return
@@ -104,16 +102,16 @@ func (b *Browser) Trim(ctx context.Context) {
 	capture.Trim(ctx, b.reader())
 }
 
-// Freeze stops the whole process tree, so that nothing of it runs and its
-// files stand still. No page is left with half an authenticator: what Chrome
-// answers hours later nobody waits for.
+// Freeze stops the whole process tree, so that none of its files changes. It first lets a
+// repair of authenticators finish, because Chrome would answer hours later and leave a
+// page with half an authenticator.
 func (b *Browser) Freeze(ctx context.Context) error {
 	defer b.passkeys.pause()()
 	return b.process.Freeze(ctx)
 }
 
-// Thaw makes the browser ready for use: it is woken, and after CloseClients new
-// clients may come. Errors are Wake's.
+// Thaw makes a frozen browser usable: it wakes Chrome and admits new clients after
+// CloseClients. It returns the errors of Wake.
 func (b *Browser) Thaw(ctx context.Context) error {
 	if err := b.Wake(ctx); err != nil {
 		return err
@@ -122,8 +120,8 @@ func (b *Browser) Thaw(ctx context.Context) error {
 	return nil
 }
 
-// Wake lets a frozen process tree run again, for the daemon alone, and waits
-// until Chrome answers. One that does not within ctx is browser_failed.
+// Wake continues a frozen process tree, without admitting clients, and waits until Chrome
+// answers. If Chrome does not answer before ctx ends, the error is browser_failed.
 func (b *Browser) Wake(ctx context.Context) error {
 	if !b.Frozen() {
 		return nil
@@ -139,13 +137,12 @@ func (b *Browser) Wake(ctx context.Context) error {
 // Frozen reports whether the process tree is stopped.
 func (b *Browser) Frozen() bool { return b.process.Frozen() }
 
-// Memory is the proportional set size of the process tree, in bytes: what its
-// processes share with others is divided among all who share it. Reading it takes
-// tens of milliseconds.
+// Memory returns the proportional set size of the process tree in bytes: shared memory is
+// divided among the processes that share it. Reading it takes tens of milliseconds.
 func (b *Browser) Memory() int64 { return b.process.Memory() }
 
-// Environment lists the files of the environment on disk. Chrome must be
-// closed or frozen.
+// Environment lists the files of the environment on disk. Chrome must be closed or
+// frozen.
 func (b *Browser) Environment(ctx context.Context) ([]profile.File, error) {
 	return profile.Select(ctx, b.dir.Profile())
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/stasisd/stasis/browser/pageevent"
 )
 
-// Happening is something that happened in a browser's pages.
+// Happening is an event in a browser's pages.
 type Happening = pageevent.Event
 
-// The kinds of happenings.
+// Kinds of events.
 const (
 	HappenedNavigation = pageevent.Navigation
 	HappenedDialog     = pageevent.Dialog
@@ -19,19 +19,19 @@ const (
 	HappenedBlocked    = pageevent.Blocked
 )
 
-// Listen has notify called for what happens from now on, one after the other, until
-// stop; of what pages log only the errors, unless all. notify must not wait for
-// long. There is one listener at a time; a later one takes the place of an
-// earlier. stop returns when what came before is reported. The pages that
-// are there are reported first.
+// Listen calls notify for each event in the pages, one at a time, until stop. Of a page's
+// log entries it reports only the errors, unless all is set. The existing pages are
+// reported first. notify must not block for long. There is one listener at a time; a
+// later one replaces an earlier one. stop returns when all earlier events have been
+// reported.
 //
-// Nothing is asked of a page for it, and no domain enabled that it could notice:
-// dialogs, what pages log, and the status of a navigation are reported only while a
-// client has enabled Page, Runtime or Log, and Network there.
+// Listen enables no CDP domain, so pages cannot notice it. Dialogs, log entries and the
+// status of a navigation are reported only while a client has enabled Page, Runtime or
+// Log, and Network for that page.
 func (b *Browser) Listen(notify func(Happening), all bool) (stop func()) {
 	ctx, cancel := context.WithCancel(b.ctx)
 	l := pageevent.New(notify, b.driver, b.now)
-	forget := b.mux.OnHeard(l.Receive, all)
+	forget := b.mux.OnPageEvent(l.Receive, all)
 	done := make(chan struct{})
 	b.listeners.Go(func() {
 		defer close(done)

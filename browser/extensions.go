@@ -18,14 +18,15 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// ExtensionDir is where the files of an extension lie in a run directory.
+// ExtensionDir returns the folder of an extension's files in a run directory.
 func ExtensionDir(dir *Dir, id string) string {
 	return filepath.Join(dir.Profile(), profile.Extensions, id)
 }
 
-// placed says where the extensions of a browser are. Whether they run is the
-// document's to say where the profile's files may be older than it.
-func placed(dir *Dir, doc state.Document, list []state.Extension) []profile.Extension {
+// extensionPaths returns the paths of a browser's extensions. If the profile's files may
+// be older than the document, it also sets whether each extension is enabled, from the
+// document.
+func extensionPaths(dir *Dir, doc state.Document, list []state.Extension) []profile.Extension {
 	var out []profile.Extension
 	for _, e := range list {
 		x := profile.Extension{ID: e.ID, Path: ExtensionDir(dir, e.ID)}
@@ -40,7 +41,7 @@ func placed(dir *Dir, doc state.Document, list []state.Extension) []profile.Exte
 	return out
 }
 
-// savedAs is the document's extension of that ID, nil if it has none.
+// savedAs returns the document's extension with that ID, or nil.
 func savedAs(doc state.Document, id string) *state.Extension {
 	for i := range doc.Extensions {
 		if doc.Extensions[i].ID == id {
@@ -50,20 +51,20 @@ func savedAs(doc state.Document, id string) *state.Extension {
 	return nil
 }
 
-// extensionSet are the extensions of one browser.
+// extensionSet holds the extensions of one browser.
 type extensionSet struct {
 	driver *mux.Driver
 	mux    *mux.Mux
 	dir    *Dir
-	wanted []state.Extension // that the session asked for
-	shell  bool              // the engine is the shell, which runs none
-	idle   []state.Extension // of the environment, which the shell has no use for
+	wanted []state.Extension // requested by the session
+	shell  bool              // the engine is the shell, which runs no extensions
+	unused []state.Extension // of the environment, not used by the shell
 }
 
-// load loads over CDP what Chrome has not loaded from the profile:
-// the extensions that it does not know, and those whose files are another
-// version than it was saved with. Chrome then tells the extension that it was
-// installed or updated. It returns why one could not be loaded, by ID.
+// load loads over CDP what Chrome did not load from the profile: extensions that the
+// profile does not know, and those whose files differ from the saved version. Chrome then
+// notifies the extension that it was installed or updated. load returns, by ID, why
+// Chrome refused an extension.
 func (x *extensionSet) load(ctx context.Context, doc state.Document, unknown []string) (map[string]report.Reason, error) {
 	load := map[string]bool{}
 	for _, id := range unknown {
@@ -77,21 +78,21 @@ func (x *extensionSet) load(ctx context.Context, doc state.Document, unknown []s
 		}
 		_, err := cdp.Call(ctx, x.driver, extensions.LoadUnpacked, extensions.LoadUnpackedParams{Path: ExtensionDir(x.dir, e.ID)})
 		if err != nil && (ctx.Err() != nil || x.mux.Err() != nil) {
-			return nil, fault.Wrap(err, fault.BrowserFailed, "browser.extensions", "an extension could not be loaded")
+			return nil, fault.Wrap(err, fault.BrowserFailed, "browser.extensions", "loading an extension failed")
 		}
 		if err != nil {
-			// Chrome's words name files of the extension, below its own folder.
+			// Chrome's message contains paths of files in the extension's folder.
 			refused[e.ID] = report.Refused.With("Chrome refused it: " + strings.ReplaceAll(err.Error(), ExtensionDir(x.dir, e.ID), ""))
 		}
 	}
 	return refused, nil
 }
 
-// states tells of each extension that Chrome has whether it runs.
+// states returns for each extension of Chrome whether it is enabled.
 func (x *extensionSet) states(ctx context.Context) (map[string]bool, error) {
 	res, err := cdp.Call(ctx, x.driver, extensions.GetExtensions, cdp.Empty{})
 	if err != nil {
-		return nil, fault.Wrap(err, fault.BrowserFailed, "browser.extensions", "the extensions could not be listed")
+		return nil, fault.Wrap(err, fault.BrowserFailed, "browser.extensions", "Chrome did not list its extensions")
 	}
 	enabled := map[string]bool{}
 	for _, e := range res.Extensions {
@@ -100,8 +101,7 @@ func (x *extensionSet) states(ctx context.Context) (map[string]bool, error) {
 	return enabled, nil
 }
 
-// report compares the extensions that Chrome has with those that it
-// should have.
+// report compares Chrome's extensions with those that it should have.
 func (x *extensionSet) report(ctx context.Context, doc state.Document, refused map[string]report.Reason) ([]state.Component, error) {
 	if len(x.wanted) == 0 {
 		return nil, nil
@@ -123,11 +123,11 @@ func (x *extensionSet) report(ctx context.Context, doc state.Document, refused m
 		case there && line.Reason.Code == "":
 			line.Restored = 1
 			if want && !is {
-				line.Reason = report.Disabled.With("it is there, and Chrome has disabled it")
+				line.Reason = report.Disabled.With("the extension is installed, and Chrome has disabled it")
 			} else if saved != nil && doc.Datadir == state.DatadirNone {
-				line.Reason = report.InstalledAnew.With("installed anew: what it stored is in the profile, which is not used")
+				line.Reason = report.InstalledAnew.With("newly installed: its stored data is in the profile, which is not used")
 			} else if saved != nil && saved.SHA256 != e.SHA256 {
-				line.Reason = report.OtherVersion.With("version " + e.Version + " in place of " + saved.Version + ", as the create asks")
+				line.Reason = report.OtherVersion.With("version " + e.Version + " instead of " + saved.Version + ", as the create requested")
 			}
 		case line.Reason.Code == "":
 			line.Reason = report.NotLoaded.With("Chrome did not load it")
@@ -138,8 +138,8 @@ func (x *extensionSet) report(ctx context.Context, doc state.Document, refused m
 	return lines, nil
 }
 
-// restore makes the extensions whole while all that could use them is
-// held, and reports them.
+// restore completes the extensions while the tabs and workers that could use them are
+// paused, and reports the result.
 func (x *extensionSet) restore(ctx context.Context, held *restore.Tabs, doc state.Document, unknown []string) ([]state.Component, error) {
 	refused, err := x.load(ctx, doc, unknown)
 	if err != nil {
@@ -153,8 +153,8 @@ func (x *extensionSet) restore(ctx context.Context, held *restore.Tabs, doc stat
 	return append(report, storage...), err
 }
 
-// applyStorage applies what Chrome kept of the extensions in memory
-// only, while their workers are held, and lets those go.
+// applyStorage writes the extensions' in-memory storage while their workers are paused,
+// and then lets the workers run.
 func (x *extensionSet) applyStorage(ctx context.Context, held *restore.Tabs, doc state.Document) ([]state.Component, error) {
 	defer held.RunWorkers()
 	var lines []state.Component
@@ -166,7 +166,7 @@ func (x *extensionSet) applyStorage(ctx context.Context, held *restore.Tabs, doc
 		line := state.Component{Name: state.ComponentExtensionStorage, Origin: e.Origin(), Saved: len(saved.Session)}
 		if err := hiddentab.WriteExtensionSession(ctx, x.driver, e.ID, saved.Session); err != nil {
 			if ctx.Err() != nil || x.mux.Err() != nil {
-				return nil, fault.Wrap(err, fault.BrowserFailed, "browser.extensions", "an extension's storage could not be written")
+				return nil, fault.Wrap(err, fault.BrowserFailed, "browser.extensions", "writing an extension's storage failed")
 			}
 			line.Dropped, line.Reason = line.Saved, report.NotWritten.With("the extension's session storage could not be written")
 		} else {
@@ -177,11 +177,11 @@ func (x *extensionSet) applyStorage(ctx context.Context, held *restore.Tabs, doc
 	return lines, nil
 }
 
-// capture reads of each extension whether it runs, and what Chrome
-// keeps of it in memory only. An extension that was removed is left out.
+// capture reads for each extension whether it is enabled, and its in-memory storage. It
+// leaves out extensions that were removed.
 func (x *extensionSet) capture(ctx context.Context, doc *state.Document) error {
 	if x.shell {
-		doc.Extensions = slices.Clone(x.idle)
+		doc.Extensions = slices.Clone(x.unused)
 		return nil
 	}
 	if len(x.wanted) == 0 {
@@ -194,7 +194,7 @@ func (x *extensionSet) capture(ctx context.Context, doc *state.Document) error {
 	for _, e := range x.wanted {
 		is, there := enabled[e.ID]
 		if !there {
-			doc.Missed = append(doc.Missed, state.Missed{Component: state.ComponentExtensions, Origin: e.Origin(), Reason: "Chrome does not have it any more"})
+			doc.Missed = append(doc.Missed, state.Missed{Component: state.ComponentExtensions, Origin: e.Origin(), Reason: "the extension is no longer installed"})
 			continue
 		}
 		e.Enabled, e.Session = is, nil

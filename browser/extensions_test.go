@@ -14,8 +14,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// keeper is an extension that keeps state in every place it has, marks every
-// page before its first script runs, and blocks one address.
+// keeper is an extension that stores data in every place it has, marks every page before
+// its first script runs, and blocks one address.
 var keeper = map[string]string{
 	"manifest.json": `{"manifest_version": 3, "name": "Keeper", "version": "%s", "key": "%s",
 		"permissions": ["storage", "declarativeNetRequest"], "host_permissions": ["<all_urls>"],
@@ -55,8 +55,8 @@ var keeper = map[string]string{
 		})(); return true; });`,
 }
 
-// layKeeper lays the keeper's files into a run directory.
-func (r *rig) layKeeper(dir *Dir, version string) state.Extension {
+// installKeeper writes the keeper's files into a run directory.
+func (r *rig) installKeeper(dir *Dir, version string) state.Extension {
 	r.t.Helper()
 	key := []byte("the keeper's key")
 	sum := sha256.Sum256(key)
@@ -79,7 +79,7 @@ func (r *rig) layKeeper(dir *Dir, version string) state.Extension {
 	return e
 }
 
-// askKeeper asks the extension's worker through its script in a page.
+// askKeeper sends a message to the extension's worker through its script in a page.
 func (r *rig) askKeeper(b *Browser, url, message string) string {
 	r.t.Helper()
 	return strings.ReplaceAll(r.eval(b, url, fmt.Sprintf(`new Promise((ok) => {
@@ -88,8 +88,7 @@ func (r *rig) askKeeper(b *Browser, url, message string) string {
 	})`, message)), `\"`, `"`)
 }
 
-// keeperSite is a page that tells what it saw first, and whether a request was
-// blocked.
+// keeperSite is a page that reports what it saw first, and whether a request was blocked.
 func keeperSite(t *testing.T) *site {
 	return newSite(t, map[string]string{"/page": `<script>
 		window.first = document.documentElement.dataset.keeper;
@@ -99,10 +98,10 @@ func keeperSite(t *testing.T) *site {
 
 const keptAll = `["local","sync",{"kept":"session","list":[1,{"a":null}]},"database",`
 
-// An extension is there before the first page: its script ran before the page's
-// own, its rules hold, it knows that it was installed, and it may not read
-// files of the machine. Closed and started elsewhere, all that it keeps is
-// back, its ID is the same, and it is not told of another installation.
+// An extension is installed before the first page. Its script runs before the page's own,
+// its rules apply, it got the installed event, and it may not read files of the machine.
+// After a restore elsewhere, all its data exists, its ID is the same, and it gets no
+// second installed event.
 func TestExtensionIsRestored(t *testing.T) {
 	t.Parallel()
 	r, s := newRig(t), keeperSite(t)
@@ -111,7 +110,7 @@ func TestExtensionIsRestored(t *testing.T) {
 		"frozen": func(b *Browser) (state.Datadir, error) { return state.DatadirLive, b.Freeze(within(t)) },
 	} {
 		dir := r.dir()
-		e := r.layKeeper(dir, "1.0")
+		e := r.installKeeper(dir, "1.0")
 		b, err := r.Fresh(within(t), dir, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +122,7 @@ func TestExtensionIsRestored(t *testing.T) {
 			t.Errorf("%s: the page saw %q first, not the extension's mark", name, got)
 		}
 		if got := r.askKeeper(b, url, "keep"); got != keptAll+`"install ",false]` {
-			t.Errorf("%s: it keeps %s", name, got)
+			t.Errorf("%s: its data is %s", name, got)
 		}
 		if got := r.eval(b, url, "window.request"); got != "blocked" {
 			t.Errorf("%s: its rules: %s", name, got)
@@ -141,19 +140,19 @@ func TestExtensionIsRestored(t *testing.T) {
 		}
 		to := r.copied(b)
 		if _, err := os.Stat(filepath.Join(ExtensionDir(to, e.ID), "_metadata")); err == nil {
-			t.Errorf("%s: Chrome's own files are among the extension's", name)
+			t.Errorf("%s: the extension's folder contains files of Chrome", name)
 		}
 		back, report := r.restored(to, doc, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
 		if got := r.eval(back, url, "window.first"); got != e.ID {
 			t.Errorf("%s: the restored page saw %q first, not the extension's mark", name, got)
 		}
 		if got := r.askKeeper(back, url, "tell"); !strings.HasPrefix(got, keptAll+`"install `) || strings.Count(got, "install") != 1 || !strings.HasSuffix(got, ",false]") {
-			t.Errorf("%s: restored it keeps %s", name, got)
+			t.Errorf("%s: its restored data is %s", name, got)
 		} else if strings.Contains(got, "startup") && !strings.Contains(got, `startup with {\\"kept`) {
-			t.Errorf("%s: its worker started before its storage was there: %s", name, got)
+			t.Errorf("%s: its worker started before its storage was written: %s", name, got)
 		}
 		if got := r.eval(back, url, "window.request"); got != "blocked" {
-			t.Errorf("%s: its rules, restored: %s", name, got)
+			t.Errorf("%s: its restored rules: %s", name, got)
 		}
 		for component, saved := range map[string]int{state.ComponentExtensions: 1, state.ComponentExtensionStorage: 2} {
 			if l := line(report, component, e.Origin()); l.Saved != saved || l.Restored != saved || l.Dropped != 0 || l.Reason.Code != "" {
@@ -163,9 +162,8 @@ func TestExtensionIsRestored(t *testing.T) {
 	}
 }
 
-// A restore may bring extensions that were not there, and another version of
-// one that was; one that is off stays off, and one whose files are gone is
-// named.
+// A restore may add extensions and change the version of one. A disabled extension stays
+// disabled, and one without files is reported.
 func TestExtensionsOfARestore(t *testing.T) {
 	t.Parallel()
 	r, s := newRig(t), keeperSite(t)
@@ -180,13 +178,13 @@ func TestExtensionsOfARestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := r.copied(plain)
-	e := r.layKeeper(dir, "1.0")
+	e := r.installKeeper(dir, "1.0")
 	b, lines := r.restored(dir, doc, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
 	if got := r.eval(b, url, "window.first"); got != e.ID {
 		t.Errorf("the restored page saw %q first, not the new extension's mark", got)
 	}
 	if got := r.askKeeper(b, url, "keep"); !strings.HasPrefix(got, keptAll+`"install `) {
-		t.Errorf("new, it keeps %s", got)
+		t.Errorf("the new extension's data is %s", got)
 	}
 	if l := line(lines, state.ComponentExtensions, e.Origin()); l.Saved != 0 || l.Restored != 1 || l.Reason.Code != "" {
 		t.Errorf("%+v", l)
@@ -202,10 +200,10 @@ func TestExtensionsOfARestore(t *testing.T) {
 	if err := os.RemoveAll(ExtensionDir(newer, e.ID)); err != nil {
 		t.Fatal(err)
 	}
-	second := r.layKeeper(newer, "2.0")
+	second := r.installKeeper(newer, "2.0")
 	updated, lines := r.restored(newer, doc, Options{RestoreTabs: true, Extensions: []state.Extension{second}})
 	if got := r.askKeeper(updated, url, "tell"); !strings.HasPrefix(got, keptAll) || !strings.Contains(got, "update ") {
-		t.Errorf("another version keeps %s", got)
+		t.Errorf("the other version's data is %s", got)
 	}
 	if l := line(lines, state.ComponentExtensions, e.Origin()); l.Restored != 1 || l.Reason.Code != report.OtherVersion {
 		t.Errorf("%+v", l)
@@ -216,7 +214,7 @@ func TestExtensionsOfARestore(t *testing.T) {
 	off.Extensions[0].Enabled = false
 	disabled, lines := r.restored(r.copied(b), off, Options{RestoreTabs: true, Extensions: off.Extensions})
 	if got := r.eval(disabled, url, "window.first"); got != "" {
-		t.Errorf("an extension that is off marked the page: %q", got)
+		t.Errorf("a disabled extension marked the page: %q", got)
 	}
 	if l := line(lines, state.ComponentExtensions, e.Origin()); l.Restored != 1 || l.Reason.Code != "" {
 		t.Errorf("%+v", l)
@@ -225,23 +223,23 @@ func TestExtensionsOfARestore(t *testing.T) {
 		t.Errorf("%+v %v", now.Extensions, err)
 	}
 
-	bare := r.copied(b)
-	if err := os.RemoveAll(ExtensionDir(bare, e.ID)); err != nil {
+	withoutVisibility := r.copied(b)
+	if err := os.RemoveAll(ExtensionDir(withoutVisibility, e.ID)); err != nil {
 		t.Fatal(err)
 	}
-	_, lines = r.restored(bare, doc, Options{RestoreTabs: true, Extensions: doc.Extensions})
+	_, lines = r.restored(withoutVisibility, doc, Options{RestoreTabs: true, Extensions: doc.Extensions})
 	if l := line(lines, state.ComponentExtensions, e.Origin()); l.Saved != 1 || l.Dropped != 1 || l.Reason.Code == "" {
 		t.Errorf("%+v", l)
 	}
 }
 
-// A selection of sites leaves an extension and all that it keeps alone: it is
-// no site.
+// A selection of sites does not affect an extension and its data, as an extension is not
+// a site.
 func TestExtensionOfASelection(t *testing.T) {
 	t.Parallel()
 	r, s := newRig(t), keeperSite(t)
 	dir, url := r.dir(), s.url+"/page"
-	e := r.layKeeper(dir, "1.0")
+	e := r.installKeeper(dir, "1.0")
 	b, err := r.Fresh(within(t), dir, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +249,7 @@ func TestExtensionOfASelection(t *testing.T) {
 	r.askKeeper(b, url, "keep")
 	const unwanted = "fetch('/unwanted').then(() => 'open', () => 'blocked')"
 	if got := r.eval(b, url, unwanted); got != "blocked" {
-		t.Errorf("the rule that it has added: %s", got)
+		t.Errorf("the rule that the extension added: %s", got)
 	}
 	doc := r.closed(b)
 	selection := state.Selection{Include: []string{s.url}}
@@ -267,10 +265,10 @@ func TestExtensionOfASelection(t *testing.T) {
 	}
 	back, report := r.restored(to, selected, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
 	if got := r.askKeeper(back, url, "tell"); !strings.HasPrefix(got, keptAll+`"install `) || strings.Count(got, "install") != 1 {
-		t.Errorf("it keeps %s", got)
+		t.Errorf("the extension's data is %s", got)
 	}
 	if got := r.eval(back, url, unwanted); got != "blocked" {
-		t.Errorf("the rule that it has added: %s", got)
+		t.Errorf("the rule that the extension added: %s", got)
 	}
 	for component, saved := range map[string]int{state.ComponentExtensions: 1, state.ComponentExtensionStorage: 2} {
 		if l := line(report, component, e.Origin()); l.Saved != saved || l.Restored != saved || l.Dropped != 0 || l.Reason.Code != "" {
@@ -279,12 +277,12 @@ func TestExtensionOfASelection(t *testing.T) {
 	}
 }
 
-// What Chrome refuses does not come up without it.
+// If Chrome refuses an extension, the create fails.
 func TestExtensionThatChromeRefuses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	dir := r.dir()
-	e := r.layKeeper(dir, "1.0")
+	e := r.installKeeper(dir, "1.0")
 	if err := os.Remove(filepath.Join(ExtensionDir(dir, e.ID), "worker.js")); err != nil {
 		t.Fatal(err)
 	}

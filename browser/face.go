@@ -10,38 +10,36 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// face is what pages of the shell are told that their browser is: the full
-// Chrome of this daemon, so that a site sees one browser whatever engine runs.
-// The shell's own words name it HeadlessChrome. The zero face is full Chrome's
-// own and changes nothing.
-type face struct{ chrome launch.Version }
+// appearance holds what pages of the shell see as their browser: the full Chrome of this
+// daemon. So a site sees the same browser with either engine. The shell itself would say
+// HeadlessChrome. The zero appearance is for full Chrome and changes nothing.
+type appearance struct{ chrome launch.Version }
 
-// face is that of a browser that is to start.
-func (s *Starter) face(ctx context.Context, dir *Dir, o Options) (face, error) {
+// appearance returns the appearance of a browser that is about to start.
+func (s *Starter) appearance(ctx context.Context, dir *Dir, o Options) (appearance, error) {
 	if o.Engine != EngineShell {
-		return face{}, nil
+		return appearance{}, nil
 	}
 	v, err := s.Launcher.Version(ctx, dir, false)
-	return face{v}, err
+	return appearance{v}, err
 }
 
-func (f face) none() bool { return f.chrome.Full == "" }
+func (f appearance) none() bool { return f.chrome.Full == "" }
 
-// userAgent is full Chrome's on Linux, whose parts are fixed but for the major
-// version (User-Agent reduction).
-func (f face) userAgent() string {
+// userAgent returns full Chrome's User-Agent on Linux. Only its major version varies
+// (User-Agent reduction).
+func (f appearance) userAgent() string {
 	return "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/" +
 		strconv.Itoa(f.chrome.Major) + ".0.0.0 Safari/537.36"
 }
 
-// languages are navigator.languages of a Chrome without a locale's override.
+// languages is navigator.languages of a Chrome without a locale override.
 const languages = "en-US,en"
 
-// flags say what holds from the first request on, also where no target is told:
-// the script of a service worker is asked for by none. The shell sends the value
-// of --accept-lang as it is, and what pages may read of it they are told over
-// CDP.
-func (f face) flags(o state.Overrides) []string {
+// flags returns the flags that apply from the first request on, even where no target is
+// initialised. The request for a service worker's script belongs to no target. The shell
+// sends the value of --accept-lang unchanged. Pages get navigator.languages over CDP.
+func (f appearance) flags(o state.Overrides) []string {
 	if f.none() {
 		return nil
 	}
@@ -55,8 +53,8 @@ func (f face) flags(o state.Overrides) []string {
 	return flags
 }
 
-// over fills in what the session does not override itself.
-func (f face) over(o overrides) overrides {
+// over fills in the values that the session does not override itself.
+func (f appearance) over(o overrides) overrides {
 	if f.none() {
 		return o
 	}
@@ -69,8 +67,8 @@ func (f face) over(o overrides) overrides {
 	return o
 }
 
-// hints are the client hints of full Chrome on Linux (measured with 156).
-func (f face) hints() *emulation.UserAgentMetadata {
+// hints returns the client hints of full Chrome on Linux (measured with 156).
+func (f appearance) hints() *emulation.UserAgentMetadata {
 	m := &emulation.UserAgentMetadata{Platform: "Linux", Architecture: "x86", Bitness: "64", FormFactors: []string{"Desktop"}}
 	m.Brands, m.FullVersionList = brands(f.chrome.Name, strconv.Itoa(f.chrome.Major), f.chrome.Full)
 	return m

@@ -11,13 +11,13 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// filterDeadline bounds the going through of a profile.
+// filterDeadline bounds the filtering of a profile.
 const filterDeadline = time.Minute
 
-// Filter leaves in a user data directory at rest what a selection wants; no
-// Chrome has it open. It returns lines for what had to go whole because it
-// could not be read, or has more than is read; what was left out by the selection its document tells
-// ([state.Selection.Document]).
+// Filter removes from a user data directory everything that the selection excludes. No
+// Chrome may have the directory open. It returns lines for data that had to be removed
+// completely, because it was unreadable or exceeded a limit. What the selection itself
+// left out is reported by [state.Selection.Document].
 func Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error) {
 	if selection.All() || !profile.Exists(userDataDir) {
 		return nil, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// keepEverywhere keeps a value in every place of the origin that a page or frame is of,
-// and heldThere reads it back, "-" for what is not there.
+// keepEverywhere stores a value in every place of the origin of a page or frame.
+// readEverywhere reads it back, with "-" for a missing value.
 const (
 	keepEverywhere = `(async value => {
   document.cookie = "kept=" + value + "; max-age=3600; SameSite=Lax";
@@ -28,7 +28,7 @@ const (
   await navigator.serviceWorker.register("/sw.js"); await navigator.serviceWorker.ready;
   return 1;
 })("%")`
-	heldThere = `(async () => {
+	readEverywhere = `(async () => {
   const idb = await new Promise(done => {
     const open = indexedDB.open("kept", 1);
     open.onupgradeneeded = () => open.transaction.abort(); open.onerror = () => done("-");
@@ -42,8 +42,8 @@ const (
 })()`
 )
 
-// What a selection leaves out is nowhere: no page of it finds it, no tab shows
-// it, no file of the profile has it. What is selected is whole.
+// Data that a selection excludes is removed completely: no page finds it, no tab shows
+// it, no file of the profile contains it. Selected data is complete.
 func TestFilter(t *testing.T) {
 	r := newRig(t)
 	f := newFramed(t)
@@ -81,7 +81,7 @@ func TestFilter(t *testing.T) {
 			dir := r.copied(b)
 			for _, value := range append(test.gone, test.kept...) {
 				if !strings.Contains(everything(t, dir.Profile()), value) {
-					t.Fatalf("%s was in no file before", value)
+					t.Fatalf("%s was in no file before the filter", value)
 				}
 			}
 			selected, left := test.selection.Document(doc)
@@ -110,7 +110,7 @@ func TestFilter(t *testing.T) {
 				}
 			}
 			if len(left) == 0 {
-				t.Error("nothing is told to be left out")
+				t.Error("the report lists nothing as left out")
 			}
 			b, report := r.restored(dir, selected, Options{RestoreTabs: true})
 			r.eval(b, test.tabs, "1") // a restore does not wait for the sites
@@ -125,18 +125,18 @@ func TestFilter(t *testing.T) {
 				if url != test.tabs {
 					r.open(b, url)
 				}
-				if got := r.eval(b, url, heldThere); got != want {
-					t.Errorf("%s holds %q, not %q", url, got, want)
+				if got := r.eval(b, url, readEverywhere); got != want {
+					t.Errorf("%s holds %q, want %q", url, got, want)
 				}
 			}
-			if got := r.evalFrame(b, f.inner, heldThere); strings.Trim(got, "- 0") != "" {
+			if got := r.evalFrame(b, f.inner, readEverywhere); strings.Trim(got, "- 0") != "" {
 				t.Errorf("the frame holds %q", got)
 			}
 		})
 	}
 }
 
-// everything is the bytes of all files below a folder.
+// everything returns the bytes of all files below a folder.
 func everything(t *testing.T, dir string) string {
 	t.Helper()
 	var all strings.Builder

@@ -13,19 +13,20 @@ import (
 )
 
 const (
-	// flushFrom is how much localStorage, in bytes, is waited for. Chrome writes
-	// less while it quits; of eight origins with 5 MB each it wrote none.
+	// flushFrom is the amount of localStorage, in bytes, from which a close waits until
+	// Chrome has written it. Chrome writes less than this while it quits; of eight origins
+	// with 5 MB each it wrote none.
 	flushFrom = 4 << 20
-	// flushDeadline bounds that wait, and flushLook is how often the disk is
-	// looked at: each look reads what was written.
+	// flushDeadline bounds that wait. flushPoll is the time between two checks of the disk.
+	// Each check reads what was written.
 	flushDeadline = 5 * time.Second
-	flushLook     = 100 * time.Millisecond
+	flushPoll     = 100 * time.Millisecond
 )
 
-// muchLocal reports whether a reading has so much localStorage that Chrome may
-// end before it has written it, or may have: of a page that did not answer
-// nobody knows, and no other copy is there.
-func muchLocal(doc state.Document) bool {
+// needsFlush reports whether a document has so much localStorage that Chrome may exit
+// before it has written it. It is also true if a page did not answer: its amount is
+// unknown, and there is no other copy.
+func needsFlush(doc state.Document) bool {
 	n := 0
 	for _, area := range doc.Local {
 		n += localstorage.Size(area)
@@ -33,9 +34,9 @@ func muchLocal(doc state.Document) bool {
 	return n >= flushFrom || slices.ContainsFunc(doc.Missed, func(m state.Missed) bool { return m.Component == state.ComponentLocalStorage })
 }
 
-// flush makes Chrome write the localStorage of all pages, and waits until it is
-// on disk. Where that takes too long Chrome is closed all the same, and what is
-// missing then is found by comparison.
+// flush makes Chrome write the localStorage of all pages and waits until it is on disk.
+// If that takes too long, Chrome is closed anyway. The comparison after the close then
+// finds what is missing.
 func (c closing) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushDeadline)
 	defer cancel()
@@ -48,11 +49,11 @@ func (c closing) flush(ctx context.Context) {
 		return
 	}
 	defer func() { _ = root.Close() }() // only a handle
-	look := time.NewTicker(flushLook)
-	defer look.Stop()
+	poll := time.NewTicker(flushPoll)
+	defer poll.Stop()
 	for !localstorage.Removed(ctx, root.FS(), key, item) {
 		select {
-		case <-look.C:
+		case <-poll.C:
 		case <-c.process.Done():
 			return
 		case <-ctx.Done():

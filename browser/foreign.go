@@ -13,43 +13,43 @@ import (
 	"github.com/stasisd/stasis/browser/restore"
 )
 
-// awayDeadline bounds how long a page may take to leave for about:blank; one that
-// does not is closed.
-const awayDeadline = 10 * time.Second
+// redirectDeadline bounds how long a page may take to navigate to about:blank. A page that
+// takes longer is closed.
+const redirectDeadline = 10 * time.Second
 
-// pruneTime is how long a restore waits for back lists that are to be emptied, and
-// pruneAgain how soon Chrome is asked again.
+// pruneTimeout bounds how long a restore waits until back lists are emptied.
+// pruneInterval is the time between two attempts.
 const (
-	pruneTime  = 5 * time.Second
-	pruneAgain = 50 * time.Millisecond
+	pruneTimeout  = 5 * time.Second
+	pruneInterval = 50 * time.Millisecond
 )
 
-// guard holds the tabs to what a session may show.
+// guard keeps tabs away from addresses that a session may not show.
 type guard struct {
 	tabs *tabs
-	// sending are the pages that leave for about:blank. They begin at any time, on the
-	// multiplexer's reader, so only the end of the browser waits for them.
+	// sending counts the pages that are being sent to about:blank. They start at any time,
+	// on the mux's reader, so only the end of the browser waits for them.
 	sending sync.WaitGroup
 }
 
-// start makes the rules of what targets may show hold from now on.
+// start begins to enforce which addresses targets may show.
 func (g *guard) start() {
 	g.tabs.mux.Hooks.OnForeign(func(id target.ID) {
-		g.sending.Go(func() { g.sendAway(id) })
+		g.sending.Go(func() { g.redirect(id) })
 	})
 }
 
-// sendAway sends a page to about:blank that shows what it may not, and takes what it
-// showed off its back list. A page that does not leave in time is closed.
-func (g *guard) sendAway(id target.ID) {
-	ctx, cancel := context.WithTimeout(g.tabs.life, awayDeadline)
+// redirect sends a page to about:blank and removes the address that it showed from its
+// back list. A page that does not leave in time is closed.
+func (g *guard) redirect(id target.ID) {
+	ctx, cancel := context.WithTimeout(g.tabs.life, redirectDeadline)
 	defer cancel()
-	again := time.NewTicker(pruneAgain)
+	again := time.NewTicker(pruneInterval)
 	defer again.Stop()
 	for ctx.Err() == nil {
-		// What the page was turning to may end this navigation: the list says where it is.
+		// The page's own navigation may abort this one. The back list shows where it is.
 		_ = g.toBlank(ctx, id)
-		if g.emptyBackList(ctx, id) == nil && g.tabs.mux.Settle(id) {
+		if g.emptyBackList(ctx, id) == nil && g.tabs.mux.RevealIfAllowed(id) {
 			return
 		}
 		select {
@@ -60,7 +60,7 @@ func (g *guard) sendAway(id target.ID) {
 		}
 	}
 	if g.tabs.life.Err() == nil {
-		// One that has gone meanwhile needs nothing.
+		// If the page has closed in the meantime, the command fails, which is fine.
 		_ = g.tabs.driver.Post(g.tabs.life, "", target.CloseTarget.Method, target.CloseTargetParams{TargetID: id})
 	}
 }
@@ -68,7 +68,7 @@ func (g *guard) sendAway(id target.ID) {
 func (g *guard) toBlank(ctx context.Context, id target.ID) error {
 	return g.tabs.attached(ctx, id, func(at target.SessionID) error {
 		s := g.tabs.driver.Session(at)
-		asks, stop := s.Subscribe(page.JavascriptDialogOpening.Method) // of a page that asks before it is left
+		asks, stop := s.Subscribe(page.JavascriptDialogOpening.Method) // the page may ask for confirmation before it is left
 		defer stop()
 		answered := make(chan struct{})
 		defer func() { <-answered }()
@@ -82,7 +82,7 @@ func (g *guard) toBlank(ctx context.Context, id target.ID) error {
 					if !ok {
 						return
 					}
-					_ = g.tabs.driver.Post(ctx, at, page.HandleJavaScriptDialog.Method, page.HandleJavaScriptDialogParams{Accept: true}) // of a lost pipe nothing is left
+					_ = g.tabs.driver.Post(ctx, at, page.HandleJavaScriptDialog.Method, page.HandleJavaScriptDialogParams{Accept: true}) // it fails only with the pipe, and then all has ended
 				case <-ctx.Done():
 					return
 				}
@@ -93,8 +93,8 @@ func (g *guard) toBlank(ctx context.Context, id target.ID) error {
 	})
 }
 
-// prune empties the back lists of tabs that run, and returns when that is done. Those
-// whose sites do not answer in time are emptied later, in the background.
+// prune empties the back lists of running tabs and waits until that is done. After
+// pruneTimeout the rest is emptied in the background.
 func (g *guard) prune(ids []target.ID, background func(func())) {
 	done := make(chan struct{}, len(ids))
 	for _, id := range ids {
@@ -102,10 +102,10 @@ func (g *guard) prune(ids []target.ID, background func(func())) {
 			defer func() { done <- struct{}{} }()
 			ctx, cancel := context.WithTimeout(g.tabs.life, restore.SettleDeadline)
 			defer cancel()
-			_ = g.emptyBackList(ctx, id) // clients may not go to the entries, and what turns to one is sent away
+			_ = g.emptyBackList(ctx, id) // the mux blocks the entries for clients, and the guard handles pages that navigate to one
 		})
 	}
-	late := time.NewTimer(pruneTime)
+	late := time.NewTimer(pruneTimeout)
 	defer late.Stop()
 	for range ids {
 		select {
@@ -116,13 +116,13 @@ func (g *guard) prune(ids []target.ID, background func(func())) {
 	}
 }
 
-// emptyBackList leaves a page's current entry alone in its list. While a page loads
-// Chrome refuses that ("Not attached to an active page"), so it is asked again. The
-// error is errStillForeign where that entry is one that the session may not show.
+// emptyBackList removes all entries except the current one from a page's back list. While
+// a page loads Chrome refuses that ("Not attached to an active page"), so it is repeated.
+// The error is errStillForeign if the session may not show the current entry.
 func (g *guard) emptyBackList(ctx context.Context, id target.ID) error {
 	return g.tabs.attached(ctx, id, func(at target.SessionID) error {
 		s := g.tabs.driver.Session(at)
-		again := time.NewTicker(pruneAgain)
+		again := time.NewTicker(pruneInterval)
 		defer again.Stop()
 		for {
 			_, err := cdp.Call(ctx, s, page.ResetNavigationHistory, cdp.Empty{})
@@ -136,17 +136,17 @@ func (g *guard) emptyBackList(ctx context.Context, id target.ID) error {
 			}
 		}
 		history, err := cdp.Call(ctx, s, page.GetNavigationHistory, cdp.Empty{})
-		if err == nil && g.leadsAway(&history) {
+		if err == nil && g.hasForeign(&history) {
 			err = errStillForeign
 		}
 		return err
 	})
 }
 
-var errStillForeign = errors.New("the page shows what the session may not")
+var errStillForeign = errors.New("the page is at an address that the session may not show")
 
-// leadsAway says whether a back list has an entry that a session may not show.
-func (g *guard) leadsAway(history *page.GetNavigationHistoryResult) bool {
+// hasForeign reports whether a back list has an entry that a session may not show.
+func (g *guard) hasForeign(history *page.GetNavigationHistoryResult) bool {
 	for _, e := range history.Entries {
 		if g.tabs.mux.Addresses.Foreign(e.URL) {
 			return true

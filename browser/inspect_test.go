@@ -19,7 +19,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// newKinds is a site that answers everything, with a service worker at /sw.js.
+// newKinds is a site that answers every request, with a service worker at /sw.js.
 func newKinds(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/sw.js" {
@@ -34,7 +34,7 @@ func newKinds(t *testing.T) string {
 	return server.URL
 }
 
-// fill makes a site keep things of every kind that a page can.
+// fill makes a site store data of every kind that a page can store.
 const fill = `(async () => {
 	document.cookie = "kept=1; max-age=3600"; document.cookie = "session=1";
 	for (const k of ["a", "ключ", "gone"]) localStorage.setItem(k, k + " 😀");
@@ -78,7 +78,7 @@ const fill = `(async () => {
 	return "filled";
 })()`
 
-// countAll counts through the site's own scripts, by component.
+// countAll counts with the site's own scripts, by component.
 const countAll = `(async () => {
 	const idb = async (from) => {
 		let dbs = 0, records = 0;
@@ -106,9 +106,9 @@ const countAll = `(async () => {
 	return Object.entries(n).map(([k, v]) => k + "=" + v).sort().join(" ");
 })()`
 
-// told writes an inventory's counts of a site as countAll does. Cookies have a
-// domain where the others have an origin.
-func told(inv state.Inventory, origin, domain string) string {
+// formatCounts formats an inventory's counts of a site as countAll does. Cookies are counted by
+// domain, the others by origin.
+func formatCounts(inv state.Inventory, origin, domain string) string {
 	var parts []string
 	for _, h := range inv {
 		if h.Origin == origin || h.Origin == domain {
@@ -127,8 +127,8 @@ func (r *rig) inventory(d *Dir) inspect.Profile {
 	return p
 }
 
-// What is counted on disk is what the site's own scripts count, as Chrome
-// leaves the files at first (logs) and after it has read them once (tables).
+// The counts on disk equal those of the site's own scripts, both after Chrome's first run
+// (logs) and after it has read the files once (tables).
 func TestInventoryCountsAsTheSiteDoes(t *testing.T) {
 	r := newRig(t)
 	one := newKinds(t)
@@ -171,10 +171,10 @@ func TestInventoryCountsAsTheSiteDoes(t *testing.T) {
 		p := r.inventory(b.dir)
 		for url, domain := range map[string]string{one: "127.0.0.1", two: "localhost"} {
 			if counts[url] != want {
-				t.Errorf("round %d: the site counts %s, not %s", round, counts[url], want)
+				t.Errorf("round %d: the site counts %s, want %s", round, counts[url], want)
 			}
-			if got := told(p.Inventory, url+"/", domain); got != want {
-				t.Errorf("round %d: on disk there is %s, not %s", round, got, want)
+			if got := formatCounts(p.Inventory, url+"/", domain); got != want {
+				t.Errorf("round %d: the disk has %s, want %s", round, got, want)
 			}
 		}
 		items := []state.Item{{Key: "a", Value: "a 😀"}, {Key: "ключ", Value: "ключ 😀"}}

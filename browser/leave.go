@@ -17,16 +17,15 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 )
 
-// leaveDeadline bounds how long pages may take to leave. Chrome gives each
-// about a second, all at once.
+// leaveDeadline bounds how long the pages may take to close. Chrome gives each about a
+// second, all in parallel.
 const leaveDeadline = 3 * time.Second
 
-// settleTabDeadline bounds what a tab may take to settle: it answers within
-// milliseconds or hangs.
-const settleTabDeadline = 500 * time.Millisecond
+// flushTabDeadline bounds flushTab. A tab answers within milliseconds or hangs.
+const flushTabDeadline = 500 * time.Millisecond
 
-// closing lets the pages of one Chrome leave, and what they wrote reach the disk, before
-// Chrome is closed.
+// closing closes the pages of one Chrome and gets their data to disk, before Chrome
+// itself is closed.
 type closing struct {
 	driver  *mux.Driver
 	mux     *mux.Mux
@@ -35,12 +34,12 @@ type closing struct {
 	shell   bool
 }
 
-// leave asks Chrome to quit as a person does (SIGINT), which Browser.close does
-// not: the pages' own pagehide and unload handlers run, and what they write,
-// or send and have answered at once, is kept. A page that asks whether it may
-// be left (beforeunload) is told yes. Chrome has usually ended when it returns;
-// one that has not is asked over CDP next. The shell would end at once: its pages
-// are closed one by one instead, with the same handlers.
+// leave makes Chrome quit as a user would (SIGINT). Unlike Browser.close, this runs the
+// pages' pagehide and unload handlers. What they write, or send and get answered at once,
+// is kept. leave accepts dialogs of pages that ask for confirmation (beforeunload).
+// Chrome has usually exited when it returns; if not, Close continues with Browser.close.
+// The shell would exit at once on SIGINT, so leave closes its pages one by one, which
+// runs the same handlers.
 func (c closing) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveDeadline)
 	defer cancel()
@@ -56,16 +55,16 @@ func (c closing) leave(ctx context.Context) {
 		yes := true
 		at, err := cdp.Call(ctx, c.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: p.TargetID, Flatten: &yes})
 		if err != nil {
-			continue // it has left by itself
+			continue // it has already closed
 		}
 		left[at.SessionID] = true
 		_ = c.driver.Post(ctx, at.SessionID, page.Enable.Method, nil) // a lost pipe shows below
-		if !c.shell {                                                 // whose tabs come back without them
-			settled.Go(func() { settleTab(ctx, c.driver.Session(at.SessionID)) })
+		if !c.shell {                                                 // its tabs are restored without this state
+			settled.Go(func() { flushTab(ctx, c.driver.Session(at.SessionID)) })
 		}
 	}
 	settled.Wait()
-	c.mux.LetPagesGo()
+	c.mux.AllowLastClose()
 	if c.shell {
 		for at := range left {
 			_ = c.driver.Post(ctx, at, page.Close.Method, nil)
@@ -86,7 +85,7 @@ func (c closing) leave(ctx context.Context) {
 					delete(left, gone.SessionID)
 				}
 			default:
-				c.permit(ctx, e)
+				c.acceptUnload(ctx, e)
 			}
 		case <-c.process.Done():
 			return
@@ -96,27 +95,27 @@ func (c closing) leave(ctx context.Context) {
 	}
 }
 
-// settleTab makes a tab tell Chrome its scroll position and what is typed in its
-// forms, which it otherwise does 1 s after they change, or 5 s in the back: a
-// tab that is frozen tells at once (measured; its Page Lifecycle events are all
-// that the page can notice). It runs again, for its pagehide handlers. A tab
-// that does not answer leaves as it is.
-func settleTab(ctx context.Context, tab cdp.Session) {
-	ctx, cancel := context.WithTimeout(ctx, settleTabDeadline)
+// flushTab makes a tab report its scroll position and form input to Chrome. Otherwise
+// the tab does so 1 s after a change, or 5 s in the background. A tab that is frozen does
+// so at once (measured). The page only notices its Page Lifecycle events. flushTab then
+// activates the tab again, for its pagehide handlers. It leaves a tab that does not
+// answer unchanged.
+func flushTab(ctx context.Context, tab cdp.Session) {
+	ctx, cancel := context.WithTimeout(ctx, flushTabDeadline)
 	defer cancel()
 	for _, to := range []page.SetWebLifecycleStateState{page.SetWebLifecycleStateStateFrozen, page.SetWebLifecycleStateStateActive} {
 		if _, err := cdp.Call(ctx, tab, page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: to}); err != nil {
 			return
 		}
-		// Chrome answers that by itself, this only when the page has come to it.
+		// The browser process answers the first command, the page answers the second.
 		if _, err := cdp.Call(ctx, tab, runtime.Evaluate, runtime.EvaluateParams{Expression: "0"}); err != nil {
 			return
 		}
 	}
 }
 
-// permit lets a page be left.
-func (c closing) permit(ctx context.Context, e mux.Event) {
+// acceptUnload accepts a beforeunload dialog, so that the page can be left.
+func (c closing) acceptUnload(ctx context.Context, e mux.Event) {
 	var opening page.EventJavascriptDialogOpening
 	if json.Unmarshal(e.Params, &opening) == nil && opening.Type == page.DialogTypeBeforeunload {
 		_ = c.driver.Post(ctx, e.SessionID, page.HandleJavaScriptDialog.Method, page.HandleJavaScriptDialogParams{Accept: true})

@@ -14,8 +14,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// leaving writes into every storage as it is left, sends a beacon that sets
-// cookies, and would ask a person before that.
+// leaving is a page that writes into every storage in its unload handlers, sends a beacon
+// whose answer sets cookies, and asks for confirmation before that.
 const leaving = `<!doctype html><script>
 window.seen = ["js", "sent"].map(n => (document.cookie.match(n + "_session=(\\w+)") || [])[1] + "," + (document.cookie.match(n + "_kept=(\\w+)") || [])[1])
 	.concat(localStorage.token, sessionStorage.token).join("|");
@@ -27,9 +27,9 @@ if (!localStorage.token) {
 }
 </script>`
 
-// What a site writes while Chrome closes is what comes back, over what was read
-// before: by an unload handler, and by the answer to its last request.
-func TestCloseLetsPagesLeave(t *testing.T) {
+// What a site writes while Chrome closes is restored, not what was captured before: from
+// an unload handler, and from the answer to its last request.
+func TestCloseRunsUnloadHandlers(t *testing.T) {
 	for _, query := range []string{"", "?ask"} {
 		t.Run("leave"+query, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -73,8 +73,8 @@ func TestCloseLetsPagesLeave(t *testing.T) {
 	}
 }
 
-// touch clicks into a tab, as a person would have: a page that nobody has
-// touched is not asked whether it may be left.
+// touch clicks into a tab, as a user would. Without a click Chrome does not run a page's
+// beforeunload dialog.
 func (r *rig) touch(b *Browser, url string) {
 	r.t.Helper()
 	yes := true
@@ -92,8 +92,8 @@ func (r *rig) touch(b *Browser, url string) {
 	await(r.t, "the page was touched", func() bool { return r.eval(b, url, "navigator.userActivation.hasBeenActive") == "true" })
 }
 
-// Where a page was scrolled to and what was typed just before the close comes
-// back, of tabs in front and in the back.
+// Scroll position and form input from just before the close are restored, for tabs in
+// front and in the background.
 func TestCloseKeepsScrollAndForms(t *testing.T) {
 	const form = `<form><input id=field name=field></form><div style="height:9000px">`
 	r := newRig(t)

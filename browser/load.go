@@ -13,14 +13,14 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// restoreDeadline bounds the whole of a restore: a Chrome that hangs is given up.
+// restoreDeadline bounds a whole restore. A Chrome that hangs is given up.
 const restoreDeadline = 60 * time.Second
 
-// load opens the profile that lies in the user data directory, and
-// applies the state that it lacks. Every tab and service worker of the
-// profile is held before its first request (Target.setAutoAttach with
-// waitForDebuggerOnStart), until release. The extensions that the profile does not
-// know are loaded by then.
+// load makes the running Chrome open the profile in the user data directory, and applies
+// the state that the profile lacks. Every tab and service worker of the profile is paused
+// before its first request (Target.setAutoAttach with waitForDebuggerOnStart), until
+// release. unknown are the IDs of the extensions that the profile does not know; load
+// loads them too.
 func (s *Standby) load(ctx context.Context, o Options, unknown []string) error {
 	const op = "browser.restore"
 	b, doc := s.b, s.doc
@@ -28,19 +28,19 @@ func (s *Standby) load(ctx context.Context, o Options, unknown []string) error {
 	defer cancel()
 	spares, err := capture.Pages(ctx, b.driver)
 	if err != nil {
-		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not answer")
+		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not list its tabs")
 	}
 	b.targets.HoldTabs(b.ctx, true)
 	if s.held, err = b.environment().Hold(ctx); err != nil {
-		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be held")
+		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be paused")
 	}
 	var command []string
 	s.tabs, command = restore.SourceOf(doc, o.RestoreTabs), []string{"--profile-directory=" + profile.Default}
 	if s.tabs != restore.SourceProfile {
 		command = append(command, blankURL)
 	}
-	if err := b.process.Ask(ctx, command...); err != nil {
-		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not take the profile")
+	if err := b.process.SendCommandLine(ctx, command...); err != nil {
+		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not open the profile")
 	}
 	if s.tabs == restore.SourceProfile {
 		err = s.held.Await(ctx, len(doc.Tabs))
@@ -48,15 +48,15 @@ func (s *Standby) load(ctx context.Context, o Options, unknown []string) error {
 		err = s.held.AwaitAll(ctx, len(spares))
 	}
 	if err != nil {
-		return fault.Wrap(err, fault.BrowserFailed, op, "the profile did not come up")
+		return fault.Wrap(err, fault.BrowserFailed, op, "the profile's tabs did not open")
 	}
 	for _, p := range spares {
 		b.mux.HideContext(p.BrowserContextID)
 	}
 	b.tabs.leftover.tabs = spares
 	downloads := make(chan error, 1)
-	b.background.Go(func() { downloads <- keepDownloads(ctx, b.driver, b.dir) }) // of this profile: a new one has Chrome's own folder
-	b.mux.Permissions.Regrant(doc.Permissions)
+	b.background.Go(func() { downloads <- keepDownloads(ctx, b.driver, b.dir) }) // for this profile; otherwise it uses Chrome's default folder
+	b.mux.Permissions.SetGranted(doc.Permissions)
 	s.report = regrant(ctx, b.driver, doc.Permissions)
 	lines, err := b.extensions.restore(ctx, s.held, doc, unknown)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Standby) load(ctx context.Context, o Options, unknown []string) error {
 	return <-downloads
 }
 
-// release releases the tabs: they load.
+// release lets the paused tabs run, so that they load.
 func (s *Standby) release(ctx context.Context) error {
 	b, held := s.b, s.held
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
@@ -82,33 +82,33 @@ func (s *Standby) release(ctx context.Context) error {
 	}
 	lines, err := held.Release(ctx, s.doc, s.tabs)
 	if err != nil {
-		return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the tabs could not be let go")
+		return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the paused tabs could not be released")
 	}
 	b.guard.prune(leading, b.background.Go)
 	s.report = append(s.report, lines...)
 	b.targets.HoldTabs(b.ctx, false)
 	b.background.Go(func() { held.Settle(b.ctx) })
 	b.background.Go(func() {
-		b.mux.Clients.Lull(b.ctx)
-		_ = b.tabs.alone(b.ctx) // else whoever needs it asks again
+		b.mux.Clients.WaitIdle(b.ctx)
+		_ = b.tabs.closeLeftover(b.ctx) // on an error the next caller of closeLeftover tries again
 	})
 	return nil
 }
 
-// environment is the browser as package restore takes it.
+// environment returns the browser as package restore needs it.
 func (b *Browser) environment() restore.Environment {
 	return restore.Environment{Driver: b.driver, Browser: restoring{b}, Targets: b.targets, Life: b.ctx, Baseline: &b.baseline,
 		Unloaded: &b.unloaded, UserDataDir: b.dir.Profile(), Shell: b.shell(), Now: b.now}
 }
 
-// restoring is what package restore asks of the browser.
+// restoring implements the methods of the browser that package restore needs.
 type restoring struct{ b *Browser }
 
 var _ restore.Browser = restoring{}
 
 func (r restoring) AllowedURL(url string) bool { return r.b.mux.Addresses.Allowed(url) }
 func (r restoring) ForeignURL(url string) bool { return r.b.mux.Addresses.Foreign(url) }
-func (r restoring) StayAttached() bool         { return r.b.passkeys.given != nil }
+func (r restoring) StayAttached() bool         { return r.b.passkeys.authenticators != nil }
 func (r restoring) Go(f func())                { r.b.listeners.Go(f) }
 func (r restoring) CloseTab(ctx context.Context, id target.ID) error {
 	return r.b.tabs.close(ctx, id)

@@ -6,13 +6,13 @@ import (
 	"github.com/stasisd/stasis/browser/logincheck"
 )
 
-// What callers handle of a login check.
+// The types that callers need for a login check.
 type (
-	// LoginCheck is an address and what proves there that somebody is logged in.
+	// LoginCheck is an address and the conditions that show there that a user is logged in.
 	LoginCheck = logincheck.Check
-	// LoginOutcome is what a check found.
+	// LoginOutcome is the result of a check.
 	LoginOutcome = logincheck.Outcome
-	// Condition is one condition of a check, and whether it held in the end.
+	// Condition is one condition of a check, and whether it held at the end.
 	Condition = logincheck.Condition
 )
 
@@ -25,15 +25,13 @@ const (
 	ConditionCookie   = logincheck.ConditionCookie
 )
 
-// CheckLogin opens the check's address in a tab of its own, which is hidden
-// (Target.createTarget), so that it is no part of the environment, and waits
-// until the conditions hold, the page has come to rest without them, or the
-// check's time is over. What the site does is
-// an outcome; only a Chrome that does not answer, and the end of ctx, are
-// errors.
+// CheckLogin opens the check's address in a separate hidden tab (Target.createTarget),
+// which is not part of the environment. It waits until the conditions hold, until the
+// page has settled without them, or until the check's time has passed. Whatever the site
+// does is an outcome. Only a Chrome that does not answer and the end of ctx are errors.
 func (b *Browser) CheckLogin(ctx context.Context, c LoginCheck) (LoginOutcome, error) {
 	const op = "browser.check"
-	// The initialiser attaches to hidden targets in the shell alone.
+	// Only in the shell does the initialiser attach to hidden targets.
 	tab, err := logincheck.Open(ctx, b.driver, b.targets, b.shell())
 	if err != nil {
 		return LoginOutcome{}, asBrowserFault(ctx, err, op, "a tab could not be opened")
@@ -45,7 +43,7 @@ func (b *Browser) CheckLogin(ctx context.Context, c LoginCheck) (LoginOutcome, e
 		return outcome, asBrowserFault(ctx, err, op, "the tab could not be closed")
 	}
 	if ctx.Err() != nil {
-		return outcome, asBrowserFault(ctx, ctx.Err(), op, "the check was given up")
+		return outcome, asBrowserFault(ctx, ctx.Err(), op, "the check was cancelled")
 	}
 	return outcome, nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// What a page's first script takes away was there, and is the site's doing, also
-// where it was all that there was; what is not there for it is the restore's.
+// Data that a page's first script removes is blamed on the site, even if it was all the
+// data. Data that is missing before that is blamed on the restore.
 func TestWhoMadeADifference(t *testing.T) {
 	r := newRig(t)
 	site := newSite(t, map[string]string{"/once": `<script>localStorage.removeItem("only"); sessionStorage.removeItem("step")</script>`})
@@ -30,9 +30,9 @@ func TestWhoMadeADifference(t *testing.T) {
 		lose           []string
 		local, session string
 	}{
-		"brought back by Chrome": {state.DatadirClean, nil, state.BySite, state.BySite},
-		"laid down":              {state.DatadirLive, nil, state.BySite, state.BySite},
-		// localStorage that is not on disk was not written, so the document's is applied.
+		"restored by Chrome": {state.DatadirClean, nil, state.BySite, state.BySite},
+		"applied":            {state.DatadirLive, nil, state.BySite, state.BySite},
+		// localStorage that is not on disk was never written, so the document's is applied.
 		"lost": {state.DatadirClean, []string{"Local Storage", "Session Storage"}, state.BySite, state.ByRestore},
 	} {
 		d, doc := r.copyOf(b.dir), doc
@@ -42,19 +42,19 @@ func TestWhoMadeADifference(t *testing.T) {
 		}
 		again, report := r.restored(d, doc, Options{RestoreTabs: true})
 		if got := r.eval(again, url, `localStorage.length + sessionStorage.length`); got != "0" {
-			t.Fatalf("%s: the page has left %s", name, got)
+			t.Fatalf("%s: the page still has %s", name, got)
 		}
 		v, err := again.Verify(within(t), doc, report)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var told []string
+		var reported []string
 		for _, difference := range v.Differences {
-			told = append(told, difference.Component+" by "+difference.By+" "+filepath.Join(difference.Names...))
+			reported = append(reported, difference.Component+" by "+difference.By+" "+filepath.Join(difference.Names...))
 		}
-		slices.Sort(told)
-		if want := []string{"local_storage by " + test.local + " only", "session_storage by " + test.session + " step"}; !slices.Equal(told, want) {
-			t.Errorf("%s: %q, want %q", name, told, want)
+		slices.Sort(reported)
+		if want := []string{"local_storage by " + test.local + " only", "session_storage by " + test.session + " step"}; !slices.Equal(reported, want) {
+			t.Errorf("%s: %q, want %q", name, reported, want)
 		}
 		if err := again.Kill(within(t)); err != nil {
 			t.Fatal(err)

@@ -2,23 +2,24 @@ package browser
 
 import "github.com/stasisd/stasis/state"
 
-// Options say how a browser is to be: what of an environment is restored, and
-// what its pages are given from their first request on. The zero value is an
-// environment without its tabs.
+// Options says what a browser restores of an environment, and which settings its pages
+// have from their first request on. The zero value restores an environment without its
+// tabs.
 type Options struct {
 	// Engine is EngineChrome or EngineShell; "" is EngineChrome.
 	Engine string
-	// RestoreTabs brings the saved tabs back.
+	// RestoreTabs restores the saved tabs.
 	RestoreTabs bool
-	// Overrides are what the pages are told; at a restore the saved ones apply
-	// where these name none.
+	// Overrides are the settings for pages. In a restore the saved overrides apply where
+	// these set none.
 	Overrides state.Overrides
-	// Extensions are those that the browser has, restored and new ones. Their
-	// files lie in the run directory (see [ExtensionDir]) before it starts.
+	// Extensions are the browser's extensions, restored and new ones. Their files must be
+	// in the run directory (see [ExtensionDir]) before it starts.
 	Extensions []state.Extension
-	// Passkeys gives pages a virtual authenticator, or none; nil: as the
-	// environment had it.
+	// Passkeys says whether pages get a virtual authenticator; nil: as saved in the
+	// environment.
 	Passkeys *bool
-	// Background: while it starts it takes no processor that anything else wants.
+	// Background: Chrome starts with a reduced CPU priority; see
+	// [launch.Process.Background].
 	Background bool
 }

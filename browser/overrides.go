@@ -11,10 +11,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// overrideFlags are the overrides that Chrome is started with: they hold in
-// every process from its first request on, service workers among them. The
-// time zone is in Chrome's environment for the same reason, and languages and
-// proxy are in the profile.
+// overrideFlags returns the overrides that are flags of Chrome. They apply to every
+// process from its first request on, including service workers. The time zone is an
+// environment variable for the same reason. Languages and proxy are set in the profile.
 func overrideFlags(o state.Overrides) []string {
 	var flags []string
 	if o.UserAgent != "" {
@@ -23,8 +22,8 @@ func overrideFlags(o state.Overrides) []string {
 	return flags
 }
 
-// languageFlags are the same for an engine that does not read them in the
-// profile.
+// languageFlags returns the flags for the languages, for an engine that does not read
+// them from the profile.
 func languageFlags(o state.Overrides) []string {
 	if o.Locale == "" {
 		return nil
@@ -32,8 +31,8 @@ func languageFlags(o state.Overrides) []string {
 	return []string{"--accept-lang=" + acceptLanguages(o.Locale)}
 }
 
-// overridesOf are those of a browser's own targets.
-func overridesOf(options Options, f face) overrides {
+// overridesOf returns the overrides for a browser's targets.
+func overridesOf(options Options, f appearance) overrides {
 	o := overrides{Overrides: options.Overrides, agent: options.Overrides.UserAgent}
 	o.hints = clientHints(o.agent)
 	if o.Locale != "" {
@@ -42,7 +41,8 @@ func overridesOf(options Options, f face) overrides {
 	return f.over(o)
 }
 
-// acceptLanguages are navigator.languages of a locale: "de-DE,de"; "" of none.
+// acceptLanguages returns navigator.languages for a locale, such as "de-DE,de", or "" if
+// it is empty.
 func acceptLanguages(locale string) string {
 	if language, _, regional := strings.Cut(locale, "-"); regional {
 		return locale + "," + language
@@ -50,7 +50,8 @@ func acceptLanguages(locale string) string {
 	return locale
 }
 
-// overrides is the setup of what no flag says, or not everywhere.
+// overrides is the [targetinit.Setup] for overrides that no flag sets, or not in every
+// target.
 type overrides struct {
 	state.Overrides
 	agent     string // the User-Agent; "": Chrome's own
@@ -58,7 +59,7 @@ type overrides struct {
 	languages string // navigator.languages, comma-separated; "": Chrome's own
 }
 
-// needed says whether any target is to be set up.
+// needed reports whether any target has to be set up.
 func (o overrides) needed() bool {
 	return o.Wants("page")
 }
@@ -83,7 +84,7 @@ func (o overrides) Renew(ctx context.Context, t *targetinit.Target) {
 		for name, value := range o.ExtraHeaders {
 			headers[name] = value
 		}
-		nothing := int64(0) // of bodies need be kept for nobody
+		nothing := int64(0) // Chrome need not keep response bodies
 		t.Post(ctx, network.Enable.Method, network.EnableParams{MaxTotalBufferSize: &nothing, MaxResourceBufferSize: &nothing})
 		t.Post(ctx, network.SetExtraHTTPHeaders.Method, network.SetExtraHTTPHeadersParams{Headers: headers})
 	}
@@ -100,8 +101,8 @@ func (o overrides) Renew(ctx context.Context, t *targetinit.Target) {
 	}
 }
 
-// Gone gives the locale to the processes anew: Chrome keeps it for each
-// process with the first target that has set it.
+// Gone sets the locale again in the remaining targets. Chrome keeps the locale of a
+// process with the first target that set it.
 func (o overrides) Gone(ctx context.Context, _ *targetinit.Target, left []*targetinit.Target) {
 	if o.Locale == "" {
 		return

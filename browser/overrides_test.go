@@ -16,14 +16,14 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// mirror is a site whose pages tell it at once, in their first inline script,
-// what they are told; it keeps the headers of every request too.
+// mirror is a site whose pages report the overrides that they see in their first inline
+// script. It also records the headers of every request.
 type mirror struct {
-	url, other string // the same site under two names, which are two sites for Chrome
+	url, other string // the same site under two names, which Chrome treats as two sites
 	mu         sync.Mutex
-	sees       func(*http.Request)          // every request; nil for nobody
+	sees       func(*http.Request)          // called for every request; may be nil
 	headers    map[string]http.Header       // of the first request of each path
-	told       map[string]map[string]string // by each document and worker, the first time
+	seen       map[string]map[string]string // the first report of each document and worker
 }
 
 const tell = `const tell = who => fetch('/tell?' + new URLSearchParams({who, ua: navigator.userAgent,
@@ -32,7 +32,7 @@ const tell = `const tell = who => fetch('/tell?' + new URLSearchParams({who, ua:
   size: self.innerWidth ? innerWidth + 'x' + innerHeight + '@' + devicePixelRatio : ''}));`
 
 func newMirror(t *testing.T) *mirror {
-	m := &mirror{headers: map[string]http.Header{}, told: map[string]map[string]string{}}
+	m := &mirror{headers: map[string]http.Header{}, seen: map[string]map[string]string{}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if m.sees != nil {
 			m.sees(r)
@@ -43,10 +43,10 @@ func newMirror(t *testing.T) *mirror {
 		name := strings.TrimPrefix(r.URL.Path, "/")
 		if name == "tell" {
 			q := r.URL.Query()
-			if m.told[q.Get("who")] == nil {
-				m.told[q.Get("who")] = map[string]string{"header": r.Header.Get("X-Extra")}
+			if m.seen[q.Get("who")] == nil {
+				m.seen[q.Get("who")] = map[string]string{"header": r.Header.Get("X-Extra")}
 				for k := range q {
-					m.told[q.Get("who")][k] = q.Get(k)
+					m.seen[q.Get("who")][k] = q.Get(k)
 				}
 			}
 			return
@@ -73,17 +73,17 @@ func newMirror(t *testing.T) *mirror {
 	return m
 }
 
-// what waits until each of these has told, and gives what.
-func (m *mirror) what(t *testing.T, who ...string) map[string]map[string]string {
+// reports waits until each of these has reported, and returns the reports.
+func (m *mirror) reports(t *testing.T, who ...string) map[string]map[string]string {
 	t.Helper()
 	var missing string
 	all := map[string]map[string]string{}
-	await(t, "every document and worker has told", func() bool {
+	await(t, "every document and worker has reported", func() bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		missing = ""
 		for _, name := range who {
-			if all[name] = m.told[name]; all[name] == nil {
+			if all[name] = m.seen[name]; all[name] == nil {
 				missing += " " + name
 			}
 		}
@@ -98,11 +98,11 @@ func (m *mirror) header(path, name string) string {
 	return m.headers[path].Get(name)
 }
 
-// forget makes what comes next the first.
+// forget clears the records, so that the next requests and reports count as the first.
 func (m *mirror) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.headers, m.told = map[string]http.Header{}, map[string]map[string]string{}
+	m.headers, m.seen = map[string]http.Header{}, map[string]map[string]string{}
 }
 
 var allOverrides = state.Overrides{
@@ -114,8 +114,8 @@ var allOverrides = state.Overrides{
 	ExtraHeaders: map[string]string{"X-Extra": "yes"},
 }
 
-// checkTold holds what one document or worker told against the overrides.
-func checkTold(t *testing.T, who string, told map[string]string) {
+// checkReport compares the report of one document or worker with the overrides.
+func checkReport(t *testing.T, who string, report map[string]string) {
 	t.Helper()
 	want := map[string]string{"ua": allOverrides.UserAgent, "languages": "fr-FR,fr", "zone": "Asia/Tokyo", "locale": "fr-FR", "header": "yes"}
 	if !strings.HasSuffix(who, ".js") {
@@ -125,8 +125,8 @@ func checkTold(t *testing.T, who string, told map[string]string) {
 		want["size"] = "400x700@2"
 	}
 	for k, v := range want {
-		if told[k] != v {
-			t.Errorf("%s: %s is %q, not %q", who, k, told[k], v)
+		if report[k] != v {
+			t.Errorf("%s: %s is %q, want %q", who, k, report[k], v)
 		}
 	}
 }
@@ -142,8 +142,8 @@ func TestOverridesHoldEverywhere(t *testing.T) {
 	r.ends(b)
 	check := func(firsts ...string) {
 		t.Helper()
-		for who, told := range m.what(t, everyone...) {
-			checkTold(t, who, told)
+		for who, report := range m.reports(t, everyone...) {
+			checkReport(t, who, report)
 		}
 		for _, path := range firsts {
 			if got := m.header(path, "X-Extra") + " " + m.header(path, "Accept-Language"); got != "yes fr-FR,fr;q=0.9" {
@@ -154,7 +154,7 @@ func TestOverridesHoldEverywhere(t *testing.T) {
 	r.open(b, m.url+"/page")
 	check("page", "frame", "worker.js", "shared.js")
 
-	// A page opens another: it is held before its first request.
+	// A page opens another, which is paused before its first request.
 	yes := true
 	at, err := cdp.Call(within(t), b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: r.page(b, m.url+"/page"), Flatten: &yes})
 	if err != nil {
@@ -164,7 +164,7 @@ func TestOverridesHoldEverywhere(t *testing.T) {
 		runtime.EvaluateParams{Expression: fmt.Sprintf("window.open(%q)", m.other+"/popup"), UserGesture: &yes}); err != nil {
 		t.Fatal(err)
 	}
-	checkTold(t, "popup", m.what(t, "popup")["popup"])
+	checkReport(t, "popup", m.reports(t, "popup")["popup"])
 	if got := m.header("popup", "X-Extra"); got != "yes" {
 		t.Errorf("the first request of a popup had X-Extra %q", got)
 	}
@@ -180,8 +180,8 @@ func TestOverridesHoldEverywhere(t *testing.T) {
 
 	m.forget()
 	_, report := r.restored(b.dir, doc, Options{RestoreTabs: true})
-	for who, told := range m.what(t, "page", "popup", "frame", "worker.js", "shared.js") {
-		checkTold(t, who, told)
+	for who, report := range m.reports(t, "page", "popup", "frame", "worker.js", "shared.js") {
+		checkReport(t, who, report)
 	}
 	for _, path := range []string{"page", "popup", "frame"} {
 		if got := m.header(path, "X-Extra") + " " + m.header(path, "Accept-Language"); got != "yes fr-FR,fr;q=0.9" {
@@ -193,7 +193,7 @@ func TestOverridesHoldEverywhere(t *testing.T) {
 	}
 }
 
-// liveCopy copies a Chrome that shows the mirror's page, and freezes it.
+// liveCopy freezes a Chrome that shows the mirror's page, and copies its environment.
 func (m *mirror) liveCopy(t *testing.T, r *rig) (*Dir, state.Document) {
 	t.Helper()
 	b, err := r.Fresh(within(t), r.dir(), Options{Overrides: allOverrides})
@@ -202,7 +202,7 @@ func (m *mirror) liveCopy(t *testing.T, r *rig) (*Dir, state.Document) {
 	}
 	r.ends(b)
 	r.open(b, m.url+"/page")
-	m.what(t, everyone...)
+	m.reports(t, everyone...)
 	doc, err := b.Capture(within(t))
 	if err != nil {
 		t.Fatal(err)
@@ -214,13 +214,13 @@ func (m *mirror) liveCopy(t *testing.T, r *rig) (*Dir, state.Document) {
 	return r.copied(b), doc
 }
 
-// A copy of a running Chrome has its tabs loaded anew; they are told the same.
+// The tabs of a running Chrome's copy load anew with the same overrides.
 func TestOverridesOfALiveCopy(t *testing.T) {
 	r, m := newRig(t), newMirror(t)
 	dir, doc := m.liveCopy(t, r)
 	r.restored(dir, doc, Options{RestoreTabs: true})
-	for who, told := range m.what(t, "page", "frame", "worker.js", "shared.js") {
-		checkTold(t, who, told)
+	for who, report := range m.reports(t, "page", "frame", "worker.js", "shared.js") {
+		checkReport(t, who, report)
 	}
 	if got := m.header("page", "X-Extra"); got != "yes" {
 		t.Errorf("the first request of the restored page had X-Extra %q", got)

@@ -8,67 +8,67 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// passkeys are those of an environment. Pages have them only where they have an
-// authenticator. The zero value is an environment without.
+// passkeys holds the passkeys of an environment. Pages can use them only through an
+// authenticator. The zero value is an environment without passkeys.
 type passkeys struct {
-	given *passkey.Authenticators // nil where pages have no authenticator
-	kept  state.Passkeys          // of the environment, where pages have none
+	authenticators *passkey.Authenticators // nil if pages have no authenticator
+	saved          state.Passkeys          // the environment's passkeys if pages have no authenticator
 }
 
-// givePasskeys decides whether pages are to have an authenticator: as the
-// options ask, else as the environment had it.
-func givePasskeys(saved state.Passkeys, asked *bool, m *mux.Mux, driver *mux.Driver, frozen func() bool) passkeys {
+// newPasskeys decides whether pages get an authenticator: as asked says, else as the
+// environment had it.
+func newPasskeys(saved state.Passkeys, asked *bool, m *mux.Mux, driver *mux.Driver, frozen func() bool) passkeys {
 	if !saved.Given(asked) {
-		return passkeys{kept: saved}
+		return passkeys{saved: saved}
 	}
 	given := passkey.New(driver, saved.Credentials, frozen)
 	m.Hooks.OnDetach(given.RepairSoon)
-	return passkeys{given: given}
+	return passkeys{authenticators: given}
 }
 
-// held are the passkeys as far as is known without asking Chrome, and whether pages
-// have them.
+// held returns the passkeys as far as they are known without a request to Chrome. given
+// reports whether pages have an authenticator.
 func (p passkeys) held() (held state.Passkeys, given bool) {
-	if p.given == nil {
-		return p.kept, false
+	if p.authenticators == nil {
+		return p.saved, false
 	}
-	return state.Passkeys{Enabled: true, Credentials: p.given.Credentials()}, true
+	return state.Passkeys{Enabled: true, Credentials: p.authenticators.Credentials()}, true
 }
 
-// lines report what became of the saved passkeys.
+// lines returns the report lines of the saved passkeys.
 func (p passkeys) lines(saved state.Passkeys) []state.Component {
-	if p.given == nil {
+	if p.authenticators == nil {
 		return state.PasskeyLines(saved, false, nil)
 	}
-	return state.PasskeyLines(saved, true, p.given.Refused())
+	return state.PasskeyLines(saved, true, p.authenticators.Refused())
 }
 
-// pause keeps authenticators from being repaired until resume is called; see
+// pause stops the repair of authenticators until resume is called; see
 // [passkey.Authenticators.PauseRepair].
 func (p passkeys) pause() (resume func()) {
-	if p.given == nil {
+	if p.authenticators == nil {
 		return func() {}
 	}
-	return p.given.PauseRepair()
+	return p.authenticators.PauseRepair()
 }
 
-// repair repairs the authenticators of pages soon.
+// repair starts a repair of the pages' authenticators in the background.
 func (p passkeys) repair() {
-	if p.given != nil {
-		p.given.RepairSoon()
+	if p.authenticators != nil {
+		p.authenticators.RepairSoon()
 	}
 }
 
-// read reads the passkeys that pages have.
+// read reads the passkeys from the pages' authenticators.
 func (p passkeys) read(ctx context.Context) {
-	if p.given != nil {
-		p.given.Read(ctx)
+	if p.authenticators != nil {
+		p.authenticators.Read(ctx)
 	}
 }
 
-// wait returns when the work on authenticators has ended.
+// wait returns when all work on authenticators has ended.
 func (p passkeys) wait() {
-	if p.given != nil {
-		p.given.Wait()
+	if p.authenticators != nil {
+		p.authenticators.Wait()
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// grantCommand is a Browser.setPermission or Browser.grantPermissions as a
-// client sent it; see state.Granted.
+// grantCommand holds the parameters of a client's Browser.setPermission or
+// Browser.grantPermissions; see state.Granted.
 type grantCommand struct {
 	Origin         string         `json:"origin,omitempty"`
 	EmbeddedOrigin string         `json:"embeddedOrigin,omitempty"`
@@ -19,9 +19,9 @@ type grantCommand struct {
 	Permissions    []string       `json:"permissions,omitzero"`
 }
 
-// regrant sets what clients have set of permissions: at a restore, and after a
-// client has left, with which Chrome forgets it. Origins that Chrome does not
-// take are counted as dropped; nothing set is no line.
+// regrant sets the permissions again that clients have set. It is needed at a restore,
+// and after a client has disconnected, as Chrome drops the permissions then. Permissions
+// that Chrome refuses count as dropped. Without permissions there is no line.
 func regrant(ctx context.Context, driver *mux.Driver, granted []state.Granted) []state.Component {
 	if len(granted) == 0 {
 		return nil
@@ -34,7 +34,7 @@ func regrant(ctx context.Context, driver *mux.Driver, granted []state.Granted) [
 		}
 		if err := driver.Call(ctx, method, c, nil); err != nil {
 			line.Dropped++
-			line.Reason = report.Refused.With("this Chrome does not take the permission or its origin")
+			line.Reason = report.Refused.With("this Chrome does not accept the permission or its origin")
 			continue
 		}
 		line.Restored++
@@ -42,19 +42,20 @@ func regrant(ctx context.Context, driver *mux.Driver, granted []state.Granted) [
 	return []state.Component{line}
 }
 
-// setShellPolicy decides in the shell what pages may, which full Chrome reads from
-// the profile's preferences: what a person would be asked is denied unless the
-// policy says otherwise. Chrome forgets it with a client that has set permissions
-// itself, so it is said again then, before what clients had set.
+// setShellPolicy sets the permission policy in the shell. Full Chrome reads it from the
+// profile's preferences. Whatever would need a prompt is denied unless the policy says
+// otherwise. Chrome drops these settings when a client that set permissions disconnects.
+// The caller then sets the policy again, before the clients' own permissions.
 func setShellPolicy(ctx context.Context, driver *mux.Driver, p *state.PermissionPolicy) {
 	for _, g := range shellGrants(p) {
-		// What this shell does not know no page has. A lost pipe shows elsewhere.
+		// If this shell does not know a permission, no page can use it. A lost pipe is
+		// detected elsewhere.
 		_ = driver.Post(ctx, "", "Browser.setPermission", grantCommand{Origin: g.Origin, Permission: g.Permission, Setting: g.Setting})
 	}
 }
 
-// shellGrants are the commands of a policy, in order: what holds everywhere,
-// then the rules of origins.
+// shellGrants returns the commands for a policy in order: first the defaults, then the
+// rules for origins.
 func shellGrants(p *state.PermissionPolicy) []state.Granted {
 	if p == nil {
 		p = &state.PermissionPolicy{Default: state.DecisionDeny}
@@ -78,7 +79,7 @@ func shellGrants(p *state.PermissionPolicy) []state.Granted {
 	return append(all, own...)
 }
 
-// grantsOf spells a permission as CDP has it.
+// grantsOf converts a permission to CDP's names.
 func grantsOf(name, origin string, d state.Decision) []state.Granted {
 	setting := "denied"
 	if d == state.DecisionAllow {

@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// may asks a page what it may do.
+// may returns what a page is permitted to do.
 func (r *rig) may(b *Browser, url string, permissions ...string) map[string]string {
 	r.t.Helper()
 	got := map[string]string{}
@@ -22,12 +22,12 @@ func (r *rig) checkMay(b *Browser, url string, want map[string]string) {
 	r.t.Helper()
 	for name, state := range want {
 		if got := r.may(b, url, name)[name]; got != state {
-			r.t.Errorf("%s at %s is %s, not %s", name, url, got, state)
+			r.t.Errorf("%s at %s is %s, want %s", name, url, got, state)
 		}
 	}
 }
 
-// client connects one, and leave ends it and waits.
+// client connects a client. leave disconnects it and waits.
 func (r *rig) client(b *Browser) (c *conn, leave func()) {
 	c = newConn()
 	served := make(chan error, 1)
@@ -81,7 +81,7 @@ func TestPermissionsOfThePolicyAndOfClients(t *testing.T) {
 	r.checkMay(b, at, want)
 	doc = r.closed(b)
 
-	// Another policy takes the place of the saved one, rules included.
+	// Another policy replaces the saved one, including its rules.
 	b, report = r.restored(b.dir, doc, Options{RestoreTabs: true, Overrides: state.Overrides{
 		PermissionPolicy: &state.PermissionPolicy{Default: state.DecisionAllow, Rules: []state.PermissionRule{
 			{Permission: "notifications", Origin: s.url, Decision: state.DecisionDeny}}}}})
@@ -90,7 +90,7 @@ func TestPermissionsOfThePolicyAndOfClients(t *testing.T) {
 		t.Errorf("the report says %+v", got)
 	}
 	if got := line(report, state.ComponentPermissions, ""); got.Saved != 0 {
-		t.Errorf("what was reset came back: %+v", got)
+		t.Errorf("permissions were restored after their reset: %+v", got)
 	}
 }
 
@@ -107,8 +107,8 @@ func (r *rig) closed(b *Browser) state.Document {
 	return doc
 }
 
-// What a client overrides goes with it, and what it opens is set up first.
-func TestOverridesBesideAClients(t *testing.T) {
+// A client's overrides end with the client, and pages that it opens are set up first.
+func TestOverridesBesideThoseOfAClient(t *testing.T) {
 	r, m := newRig(t), newMirror(t)
 	b, err := r.Fresh(within(t), r.dir(), Options{Overrides: allOverrides})
 	if err != nil {
@@ -117,7 +117,7 @@ func TestOverridesBesideAClients(t *testing.T) {
 	r.ends(b)
 	c, leave := r.client(b)
 	c.call(t, `{"id":1,"method":"Target.createTarget","params":{"url":"`+m.url+`/late"}}`)
-	checkTold(t, "late", m.what(t, "late")["late"])
+	checkReport(t, "late", m.reports(t, "late")["late"])
 	if got := m.header("late", "X-Extra"); got != "yes" {
 		t.Errorf("the first request of a client's page had X-Extra %q", got)
 	}
@@ -125,7 +125,7 @@ func TestOverridesBesideAClients(t *testing.T) {
 	session := c.attach(t, r.page(b, url))
 	c.call(t, `{"id":2,"sessionId":"`+session+`","method":"Emulation.setDeviceMetricsOverride","params":{"width":555,"height":444,"deviceScaleFactor":1,"mobile":false}}`)
 	if got := r.eval(b, url, "innerWidth"); got != "555" {
-		t.Errorf("for the client it is %s wide", got)
+		t.Errorf("for the client the page is %s wide", got)
 	}
 	leave()
 	await(t, "the session's own viewport is back", func() bool { return r.eval(b, url, "innerWidth") == "400" })

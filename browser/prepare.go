@@ -14,18 +14,19 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// maxInspections bounds how many profiles are read at once, for profiles may be made
-// to take much memory. An ordinary one takes some ten milliseconds.
+// maxInspections bounds how many profiles are read at once, because a crafted profile can
+// take much memory. An ordinary profile takes some ten milliseconds.
 const maxInspections = 4
 
-// inspect reads a profile when its turn comes: readings take memory. The settings
-// were read before they were prepared for Chrome.
+// inspect reads a profile. It waits for its turn, because each inspection takes memory.
+// settings is the profile's inventory of settings from before they were prepared for
+// Chrome.
 func (s *Starter) inspect(ctx context.Context, dir *Dir, doc state.Document, settings state.Inventory) (baseline.Baseline, error) {
 	select {
 	case s.inspections <- struct{}{}:
 		defer func() { <-s.inspections }()
 	case <-ctx.Done():
-		return baseline.Baseline{}, fault.Wrap(ctx.Err(), fault.Timeout, "browser.inspect", "the profile's turn to be read did not come in time")
+		return baseline.Baseline{}, fault.Wrap(ctx.Err(), fault.Timeout, "browser.inspect", "the profile was not inspected in time: too many other profiles were being inspected")
 	}
 	b, err := baseline.New(ctx, dir.Profile(), doc, s.Now())
 	b.Found.Inventory = b.Found.Inventory.With(settings)
@@ -35,11 +36,12 @@ func (s *Starter) inspect(ctx context.Context, dir *Dir, doc state.Document, set
 	return b, dir.OwnProfile(b.Changed...)
 }
 
-// prepare makes the profile of an archive ready for either engine, and inspects
-// it. It returns the extensions that the profile does not know, and what was found.
+// prepare makes the profile of an archive ready for either engine and inspects it. It
+// returns the IDs of the extensions that the profile does not know, and the inspection's
+// result.
 func (s *Starter) prepare(ctx context.Context, dir *Dir, doc state.Document, p profile.Prepare) (unknown []string, found baseline.Baseline, err error) {
 	folder := filepath.Join(dir.Profile(), profile.Default)
-	// Before they are prepared for this session.
+	// Read the settings before they are changed for this session.
 	settings, err := inspect.Settings(ctx, folder)
 	if err != nil {
 		return nil, found, err
@@ -57,19 +59,19 @@ func (s *Starter) prepare(ctx context.Context, dir *Dir, doc state.Document, p p
 	return unknown, found, err
 }
 
-// setAside takes the profile away that a newer Chrome wrote and puts an empty
-// one in its place, with the document's localStorage. Chrome has not looked at
-// it yet. The document then stands alone, and the profile knows no extension;
-// unknown are their IDs.
+// setAside replaces a profile that a newer Chrome wrote by an empty one with the
+// document's localStorage. Chrome must not have opened it yet. Only the returned document
+// remains of the environment. unknown are the IDs of all extensions, as the empty profile
+// knows none.
 func setAside(ctx context.Context, dir *Dir, doc state.Document, o Options, proxy *profile.Proxy, now time.Time) (_ state.Document, unknown []string, base baseline.Baseline, err error) {
 	const op = "browser.set_aside"
 	if !doc.Complete {
-		return doc, nil, base, fault.New(fault.Unsupported, op, "the environment was saved by Chrome %s, which is newer than the one that runs, "+
-			"and nothing of it but its profile was saved: restore it with a Chrome that is as new", doc.Chrome.Version)
+		return doc, nil, base, fault.New(fault.Unsupported, op, "the environment was saved by Chrome %s, which is newer than the running Chrome, "+
+			"and only its profile was saved; restore it with the same Chrome version or a newer one", doc.Chrome.Version)
 	}
 	folder := filepath.Join(dir.Profile(), profile.Default)
 	if err := os.RemoveAll(folder); err != nil {
-		return doc, nil, base, fault.Wrap(err, fault.Internal, op, "the profile could not be put aside")
+		return doc, nil, base, fault.Wrap(err, fault.Internal, op, "the newer Chrome's profile could not be removed")
 	}
 	if unknown, err = preparation(dir, state.Document{}, o, proxy).Run(ctx, dir.Profile()); err != nil {
 		return doc, nil, base, err

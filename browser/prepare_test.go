@@ -8,13 +8,13 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// A profile that a newer Chrome wrote is not looked at: what the document has
-// comes back on an empty one, and where it has nothing the restore is refused.
+// A profile of a newer Chrome is not used. The document is applied to an empty profile.
+// Without a complete document the restore is refused.
 func TestProfileOfANewerChrome(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
 	b := r.fresh()
-	r.lay(b, s)
+	r.fillTabs(b, s)
 	r.eval(b, s.url+"/one", `new Promise(done => { indexedDB.open("left behind").onsuccess = () => done("made"); })`)
 	doc, err := b.Capture(within(t))
 	if err != nil {
@@ -28,11 +28,11 @@ func TestProfileOfANewerChrome(t *testing.T) {
 
 	unread := state.Document{SchemaVersion: state.SchemaVersion, Datadir: state.DatadirClean, Chrome: doc.Chrome}
 	if _, _, err := r.Restored(within(t), kept, unread, Options{RestoreTabs: true}); !fault.Is(err, fault.Unsupported) {
-		t.Errorf("of an unread one: %v", err)
+		t.Errorf("without a complete document: %v", err)
 	}
 
 	again, report := r.restored(kept, doc, Options{RestoreTabs: true})
-	got := r.look(again, s)
+	got := r.readTabs(again, s)
 	for path, want := range laid {
 		if got[path] != want {
 			t.Errorf("%s: %q, want %q", path, got[path], want)

@@ -9,26 +9,26 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// other is a proxy, nil where it stands for none.
-func other(p *state.Proxy) *state.Proxy {
+// nilIfDirect returns the proxy, or nil if it means a direct connection.
+func nilIfDirect(p *state.Proxy) *state.Proxy {
 	if p != nil && p.Server == state.ProxyDirect {
 		return nil
 	}
 	return p
 }
 
-// startProxy gives the proxy that a profile is told of, nil for none, and the
-// relay that it is where the proxy wants credentials, which Chrome has no
-// setting for.
-func startProxy(p *state.Proxy, uid int) (told *profile.Proxy, r *relay.Relay, err error) {
-	if p = other(p); p == nil {
+// startProxy returns the proxy setting for a profile, nil for none. If the proxy requires
+// credentials, for which Chrome has no setting, it starts a relay and returns the relay's
+// address as the setting.
+func startProxy(p *state.Proxy, uid int) (setting *profile.Proxy, r *relay.Relay, err error) {
+	if p = nilIfDirect(p); p == nil {
 		return nil, nil, nil
 	}
 	server := p.Server
 	if p.Username != "" {
 		beyond, err := url.Parse(p.Server)
 		if err != nil {
-			return nil, nil, fault.Wrap(err, fault.Unsupported, "browser.proxy", "proxy.server is not a URL")
+			return nil, nil, fault.Wrap(err, fault.Unsupported, "browser.proxy", "proxy.server: not a URL")
 		}
 		beyond.User = url.UserPassword(p.Username, p.Password)
 		if r, err = relay.Start(beyond, uid); err != nil {
@@ -39,13 +39,14 @@ func startProxy(p *state.Proxy, uid int) (told *profile.Proxy, r *relay.Relay, e
 	return &profile.Proxy{Server: server, Bypass: p.Bypass}, r, nil
 }
 
-// proxyFlags tell an engine of a proxy that does not read it in the profile.
+// proxyFlags returns the proxy's flags for an engine that does not read them from the
+// profile.
 func proxyFlags(p *profile.Proxy) []string {
 	if p == nil {
 		return nil
 	}
 	flags := []string{"--proxy-server=" + p.Server,
-		// WebRTC would send datagrams past the proxy and tell the machine's addresses.
+		// WebRTC would bypass the proxy with datagrams and reveal the machine's addresses.
 		"--force-webrtc-ip-handling-policy=disable_non_proxied_udp"}
 	if p.Bypass != "" {
 		flags = append(flags, "--proxy-bypass-list="+p.Bypass)

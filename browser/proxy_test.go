@@ -13,8 +13,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// A proxy with a password serves every page, also after a restore that names
-// none, and the password is nowhere but in the document.
+// A proxy with a password serves every page, also after a restore that names no proxy.
+// Only the document contains the password.
 func TestAProxyWithAPassword(t *testing.T) {
 	r, s := newRig(t), newSite(t, nil)
 	var mu sync.Mutex
@@ -44,7 +44,7 @@ func TestAProxyWithAPassword(t *testing.T) {
 	r.ends(b)
 	r.open(b, s.url+"/one")
 	if !seen("/one") {
-		t.Error("the page came past the proxy")
+		t.Error("the page was not loaded through the proxy")
 	}
 	doc := r.closed(b)
 	if doc.Overrides.Proxy.Password != "se:cret" {
@@ -56,7 +56,7 @@ func TestAProxyWithAPassword(t *testing.T) {
 	b, _ = r.restored(b.dir, doc, Options{RestoreTabs: true})
 	r.open(b, s.url+"/two")
 	if !seen("/two") {
-		t.Error("the restored session goes past the proxy")
+		t.Error("the restored session does not use the proxy")
 	}
 	doc = r.closed(b)
 	b, _ = r.restored(b.dir, doc, Options{Overrides: state.Overrides{Proxy: &state.Proxy{Server: state.ProxyDirect}}})

@@ -11,9 +11,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// A Chrome asks nobody but the sites that its pages are of: not when it starts,
-// not for a page with a login form, not when it closes or is restored.
-func TestChromeCallsNobody(t *testing.T) {
+// Chrome connects only to the sites of its pages: not to others at its start, for a page
+// with a login form, at its close or in a restore.
+func TestChromeConnectsOnlyToSites(t *testing.T) {
 	t.Parallel()
 	const own = "http://own.example"
 	var mu sync.Mutex
@@ -55,6 +55,6 @@ func TestChromeCallsNobody(t *testing.T) {
 	defer mu.Unlock()
 	slices.Sort(asked)
 	if hosts := slices.Compact(asked); !slices.Equal(hosts, []string{"own.example"}) {
-		t.Errorf("Chrome asked %q", hosts)
+		t.Errorf("Chrome connected to %q", hosts)
 	}
 }

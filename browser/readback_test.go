@@ -11,8 +11,8 @@ import (
 var awayOverrides = state.Overrides{UserAgent: "Mozilla/5.0 (X11; Linux x86_64) Test/1", Locale: "de-DE", Timezone: "Asia/Calcutta",
 	Viewport: &state.Viewport{Width: 800, Height: 600}}
 
-// Chrome itself is asked what it tells pages; what it was only given is said to
-// be that.
+// The values that Chrome shows to pages are read back. Overrides that cannot be read back
+// are reported as such.
 func TestOverridesAreReadBack(t *testing.T) {
 	r := newRig(t)
 	b, lines := r.restored(r.dir(), state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: state.DatadirNone,
@@ -24,7 +24,7 @@ func TestOverridesAreReadBack(t *testing.T) {
 	if c := line(v.Components, state.ComponentOverrides, ""); c.Saved != 4 || c.Restored != 4 || c.Reason.Code != report.NotReadBack || !strings.HasSuffix(c.Reason.Text, ": viewport, locale") {
 		t.Errorf("%+v", c)
 	}
-	// A time zone that this Chrome does not know did not come back either.
+	// A time zone that this Chrome does not know counts as not restored.
 	unknown := awayOverrides
 	unknown.Timezone = "Mars/Phobos"
 	b.options.Overrides.Timezone = unknown.Timezone

@@ -16,9 +16,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// lay makes an environment in a fresh Chrome: two tabs with their own state,
-// the first one in front.
-func (r *rig) lay(b *Browser, s *site) {
+// fillTabs creates an environment in a fresh Chrome: two tabs with separate state, the first
+// one in front.
+func (r *rig) fillTabs(b *Browser, s *site) {
 	r.t.Helper()
 	r.open(b, s.url+"/one")
 	r.open(b, s.url+"/two")
@@ -28,7 +28,7 @@ func (r *rig) lay(b *Browser, s *site) {
 	r.front(b, s.url+"/one")
 }
 
-// front brings a tab to the front and waits until it is.
+// front activates a tab and waits until it is in front.
 func (r *rig) front(b *Browser, url string) {
 	r.t.Helper()
 	if _, err := cdp.Call(within(r.t), b.driver, target.ActivateTarget, target.ActivateTargetParams{TargetID: r.page(b, url)}); err != nil {
@@ -37,8 +37,8 @@ func (r *rig) front(b *Browser, url string) {
 	await(r.t, url+" is in front", func() bool { return r.eval(b, url, "document.visibilityState") == "visible" })
 }
 
-// look reads back what lay wrote.
-func (r *rig) look(b *Browser, s *site) map[string]string {
+// readTabs reads back what fillTabs wrote.
+func (r *rig) readTabs(b *Browser, s *site) map[string]string {
 	r.t.Helper()
 	const script = `[document.cookie.split("; ").sort().join(" "), localStorage.getItem("token"), sessionStorage.getItem("step"), window.name, document.visibilityState].join("|")`
 	got := map[string]string{}
@@ -53,13 +53,13 @@ var laid = map[string]string{
 	"/two": "kept=k1 session=s1|l1|two|second|hidden",
 }
 
-// A clean datadir brings everything back, each tab's own state before its
-// first script, and the site hears of one request for each tab, with cookies.
+// A clean user data directory restores everything. Each tab has its state before its
+// first script, and the site gets one request for each tab, with cookies.
 func TestRestoreClean(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
 	b := r.fresh()
-	r.lay(b, s)
+	r.fillTabs(b, s)
 	doc, err := b.Capture(within(t))
 	if err != nil {
 		t.Fatal(err)
@@ -67,16 +67,16 @@ func TestRestoreClean(t *testing.T) {
 	if doc.Datadir, err = b.Close(within(t)); err != nil || doc.Datadir != state.DatadirClean {
 		t.Fatalf("%s, %v", doc.Datadir, err)
 	}
-	// An older Chrome's profile is taken as it is.
+	// The profile of an older Chrome is used unchanged.
 	r.stampOlder(b, &doc)
 	before := len(s.requests())
 	b, report := r.restored(b.dir, doc, Options{RestoreTabs: true})
-	if diff := cmp.Diff(laid, r.look(b, s)); diff != "" {
+	if diff := cmp.Diff(laid, r.readTabs(b, s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for path, want := range map[string]string{"/one": "l1|one|first", "/two": "l1|two|second"} {
 		if got := r.eval(b, s.url+path, "window.seen"); got != want {
-			t.Errorf("the first script of %s saw %s, not %s", path, got, want)
+			t.Errorf("the first script of %s saw %s, want %s", path, got, want)
 		}
 	}
 	asked := s.requests()[before:]
@@ -84,14 +84,14 @@ func TestRestoreClean(t *testing.T) {
 	if diff := cmp.Diff([]string{"/one session=s1; kept=k1", "/two session=s1; kept=k1"}, sortCookies(asked)); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	r.whole(b, doc, report, 2)
+	r.checkComplete(b, doc, report, 2)
 	if line(report, state.ComponentHistory, "").Dropped != 0 {
 		t.Errorf("history: %+v", line(report, state.ComponentHistory, ""))
 	}
 }
 
-// stampOlder gives the document and the profile of a closed Chrome the version of
-// an older one, wherever Chrome itself notes it.
+// stampOlder sets an older version in the document and in the profile of a closed Chrome,
+// wherever Chrome stores it.
 func (r *rig) stampOlder(b *Browser, doc *state.Document) {
 	r.t.Helper()
 	doc.Chrome.Version = "120.0.1.2"
@@ -108,11 +108,11 @@ func (r *rig) stampOlder(b *Browser, doc *state.Document) {
 		}
 	}
 	if stamped < 2 {
-		r.t.Errorf("Chrome notes its version in %d places", stamped)
+		r.t.Errorf("Chrome stores its version in %d places", stamped)
 	}
 }
 
-// seen notes what the page's first script finds.
+// seen records what the page's first script finds.
 const seen = `<script>window.seen = [localStorage.getItem("token"), sessionStorage.getItem("step"), window.name].join("|")</script>`
 
 func sortCookies(requests []string) []string {
@@ -122,9 +122,9 @@ func sortCookies(requests []string) []string {
 	return requests
 }
 
-// whole fails the test unless the report and a verification find all that lay
+// checkComplete fails the test unless the report and a verification find everything that fillTabs
 // wrote.
-func (r *rig) whole(b *Browser, doc state.Document, report []state.Component, tabs int) {
+func (r *rig) checkComplete(b *Browser, doc state.Document, report []state.Component, tabs int) {
 	r.t.Helper()
 	for name, want := range map[string]int{state.ComponentCookies: 2, state.ComponentLocalStorage: 1,
 		state.ComponentSessionStorage: 1, state.ComponentTabs: tabs, state.ComponentWindowName: tabs} {
@@ -136,7 +136,7 @@ func (r *rig) whole(b *Browser, doc state.Document, report []state.Component, ta
 	if err != nil || len(found.Differences) != 0 || len(found.Components) != 0 {
 		r.t.Errorf("%s: verification: %+v, %v", b.Engine(), found, err)
 	}
-	// What a client does afterwards is not undone by the tabs' scripts.
+	// The tabs' scripts do not undo what a client does afterwards.
 	url := doc.Tabs[0].URL
 	r.eval(b, url, `window.name = "changed"; sessionStorage.clear(); location.reload(); 1`)
 	if got := r.eval(b, url, `window.name + sessionStorage.length`); got != "changed0" {
@@ -144,12 +144,12 @@ func (r *rig) whole(b *Browser, doc state.Document, report []state.Component, ta
 	}
 }
 
-// Over a live copy the state that was read wins, item by item.
+// In a restore of a live copy, the captured state overrides the files, item by item.
 func TestRestoreLive(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
 	b := r.fresh()
-	r.lay(b, s)
+	r.fillTabs(b, s)
 	doc, err := b.Capture(within(t))
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestRestoreLive(t *testing.T) {
 	}
 	before := len(s.requests())
 	b, report := r.restored(dir, doc, Options{RestoreTabs: true})
-	if diff := cmp.Diff(laid, r.look(b, s)); diff != "" {
+	if diff := cmp.Diff(laid, r.readTabs(b, s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := r.eval(b, s.url+"/two", "window.seen"); got != "l1|two|second" {
@@ -174,15 +174,15 @@ func TestRestoreLive(t *testing.T) {
 	if diff := cmp.Diff([]string{"/one session=s1; kept=k1", "/two session=s1; kept=k1"}, sortCookies(asked)); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	r.whole(b, doc, report, 2)
+	r.checkComplete(b, doc, report, 2)
 }
 
-// The datadir of a Chrome that died unread brings back what was on disk.
+// The user data directory of a crashed Chrome restores what was on disk.
 func TestRestoreCrash(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, nil)
 	b := r.fresh()
-	r.lay(b, s)
+	r.fillTabs(b, s)
 	doc, err := b.Capture(within(t))
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestRestoreCrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, _ = r.restored(b.dir, doc, Options{RestoreTabs: true})
-	r.look(b, s)
+	r.readTabs(b, s)
 	if err := b.Kill(within(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestRestoreCrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := r.eval(b, s.url+"/one", `(document.cookie.match(/kept=k1/) || [""])[0] + localStorage.getItem("token")`); got != "kept=k1l1" {
-		t.Errorf("it has %q", got)
+		t.Errorf("the page has %q", got)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestRestoreWithoutTabs(t *testing.T) {
 			r := newRig(t)
 			s := newSite(t, nil)
 			b := r.fresh()
-			r.lay(b, s)
+			r.fillTabs(b, s)
 			doc, err := b.Capture(within(t))
 			if err != nil {
 				t.Fatal(err)
@@ -235,7 +235,7 @@ func TestRestoreWithoutTabs(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 			if n := len(s.requests()) - before; n != 0 {
-				t.Errorf("the site was asked %d times", n)
+				t.Errorf("the site got %d requests", n)
 			}
 			jar, err := capture.Cookies(within(t), b.driver)
 			if err != nil || len(jar) != 2 {
@@ -251,7 +251,7 @@ func TestRestoreWithoutTabs(t *testing.T) {
 	}
 }
 
-// A tab that no session may show is not brought back.
+// A tab at an address that no session may show is not restored.
 func TestRestoreRefusesTabs(t *testing.T) {
 	r := newRig(t)
 	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: state.DatadirLive,
@@ -266,13 +266,13 @@ func TestRestoreRefusesTabs(t *testing.T) {
 	}
 }
 
-// What the site changes after a restore is told by name, without values, as
-// the site's; what did not come back is not.
-func TestVerifyTellsWhoChangedWhat(t *testing.T) {
+// Changes by the site after a restore are reported by name, without values, and blamed on
+// the site. What was not restored is not blamed on it.
+func TestVerifyBlames(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, nil)
 	b := r.fresh()
-	r.lay(b, s)
+	r.fillTabs(b, s)
 	r.eval(b, s.url+"/one", `document.cookie = "third=t"; localStorage.setItem("other", "o"); 1`)
 	doc, err := b.Capture(within(t))
 	if err != nil {

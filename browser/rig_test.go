@@ -31,10 +31,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience is how long a test waits for a condition before it fails.
-const patience = 30 * time.Second
+// waitTimeout is how long a test waits for a condition before it fails.
+const waitTimeout = 30 * time.Second
 
-// testUIDs is apart from the ranges that daemons and other tests use.
+// testUIDs is outside the ranges of daemons and other tests.
 var testUIDs = launch.UIDRange{Base: 330000, Count: 100}
 
 // rig starts Chromes for one test.
@@ -46,7 +46,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	// Not t.TempDir: its parents are closed to other users and its name is long.
+	// Not t.TempDir: other users cannot enter its parents, and its path is long.
 	root, err := os.MkdirTemp("/tmp", "b")
 	if err != nil {
 		t.Fatal(err)
@@ -103,8 +103,8 @@ func (r *rig) restored(dir *Dir, doc state.Document, o Options) (*Browser, []sta
 	return r.ends(b), report
 }
 
-// copied lays a frozen Chrome's environment into a directory of its own, as an
-// archive brings it.
+// copied copies a frozen Chrome's environment into a separate directory, as unpacking an
+// archive would.
 func (r *rig) copied(b *Browser) *Dir {
 	r.t.Helper()
 	files, err := b.Environment(r.t.Context())
@@ -128,8 +128,8 @@ func (r *rig) copied(b *Browser) *Dir {
 	return d
 }
 
-// written waits until Chrome has written a URL into its session files, which
-// it does up to 2.5 s late.
+// written waits until Chrome has written a URL into its session files, which may take 2.5
+// s.
 func (r *rig) written(b *Browser, url string) {
 	r.t.Helper()
 	await(r.t, url+" is in the session files", func() bool {
@@ -146,7 +146,7 @@ func (r *rig) written(b *Browser, url string) {
 	})
 }
 
-// crashed reads the environment, copies it and ends its Chrome.
+// crashed captures the environment, copies it and kills its Chrome.
 func (r *rig) crashed(b *Browser) (state.Document, *Dir) {
 	r.t.Helper()
 	doc, err := b.Capture(within(r.t))
@@ -165,7 +165,7 @@ func (r *rig) crashed(b *Browser) (state.Document, *Dir) {
 
 func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -176,16 +176,16 @@ func await(t *testing.T, what string, holds func() bool) {
 	for !holds() {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("still not: %s", what)
+			t.Fatalf("timed out: %s", what)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
-// site is a web site that does nothing by itself, and remembers who asked.
+// site is a web site without behaviour that records its requests.
 type site struct {
 	url   string
-	pages map[string]string // by path; set before Chrome asks
+	pages map[string]string // by path; set before Chrome's first request
 	mu    sync.Mutex
 	log   []string // path and Cookie header of each request
 }
@@ -220,7 +220,7 @@ func (s *site) requests() []string {
 	return append([]string(nil), s.log...)
 }
 
-// page is the ID of the tab that shows a URL, once one does.
+// page waits for a tab with this URL and returns its ID.
 func (r *rig) page(b *Browser, url string) (id target.ID) {
 	r.t.Helper()
 	await(r.t, "a tab at "+url, func() bool {
@@ -239,14 +239,13 @@ func (r *rig) page(b *Browser, url string) (id target.ID) {
 	return id
 }
 
-// eval runs a script in the loaded tab that shows a URL and gives its value as
-// JSON.
+// eval runs a script in the loaded tab with this URL and returns its value as JSON.
 func (r *rig) eval(b *Browser, url, script string) string {
 	r.t.Helper()
 	return r.evalIn(b, r.page(b, url), url, script)
 }
 
-// evalFrame is eval in a frame that has a process of its own.
+// evalFrame is eval in a frame with its own process.
 func (r *rig) evalFrame(b *Browser, url, script string) string {
 	r.t.Helper()
 	var id target.ID
@@ -299,7 +298,7 @@ func (r *rig) evalIn(b *Browser, id target.ID, url, script string) string {
 	return strings.Trim(string(got), `"`)
 }
 
-// open opens a tab and waits until it is there.
+// open opens a tab and waits until it exists.
 func (r *rig) open(b *Browser, url string) {
 	r.t.Helper()
 	if err := b.Open(within(r.t), url); err != nil {
@@ -308,7 +307,7 @@ func (r *rig) open(b *Browser, url string) {
 	r.eval(b, url, "1")
 }
 
-// line finds a report line.
+// line returns a report line.
 func line(report []state.Component, name, origin string) state.Component {
 	for _, c := range report {
 		if c.Name == name && (origin == "" || c.Origin == origin) {

@@ -9,9 +9,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// An import drops the cookies that Unsettable names, so these must be the very
-// ones that this Chrome does not take; and a domain must be written as it
-// writes it, else a cookie that is there would be reported lost.
+// An import drops the cookies that Unsettable rejects, so these must be exactly those
+// that this Chrome rejects. A domain must be written as Chrome writes it, else an
+// existing cookie would be reported as lost.
 func TestUnsettableIsWhatChromeRefuses(t *testing.T) {
 	r := newRig(t)
 	b := r.fresh()
@@ -57,7 +57,7 @@ func TestUnsettableIsWhatChromeRefuses(t *testing.T) {
 		if !ok || narrowed && strings.HasPrefix(canonical, ".") {
 			t.Errorf("%s is %s, %t, %t", domain, canonical, narrowed, ok)
 		}
-		// As a file has it; what the jar then has is canonical.
+		// As in an imported file. The jar then has the canonical domain.
 		add("n", "v", domain, nil)
 		add("n", "v", canonical, nil)
 	}
@@ -71,15 +71,15 @@ func TestUnsettableIsWhatChromeRefuses(t *testing.T) {
 		}
 		why := c.Unsettable()
 		if taken := len(jar) == 1; taken != (why == "") {
-			t.Errorf("%q=%q of %s%s, Secure %t, HttpOnly %t, SameSite %q, from %q, partition %v: taken %t, and %q",
+			t.Errorf("%q=%q of %s%s, Secure %t, HttpOnly %t, SameSite %q, from %q, partition %v: accepted %t, Unsettable %q",
 				c.Name, c.Value, c.Domain, c.Path, c.Secure, c.HTTPOnly, c.SameSite, c.SourceScheme, c.Partition, taken, why)
 		} else if domain, _, _ := state.CookieDomain(c.Domain); taken && jar[0].Domain != domain {
-			t.Errorf("%s is %s in the jar, not %s", c.Domain, jar[0].Domain, domain)
+			t.Errorf("%s is %s in the jar, want %s", c.Domain, jar[0].Domain, domain)
 		}
 	}
 
-	// Pages of an http localhost may set Secure cookies, which Chrome then has with
-	// a scheme that it refuses to be given back.
+	// Pages of an http localhost may set Secure cookies. Chrome stores them with a source
+	// scheme with which it refuses to set them again.
 	site := newSite(t, nil)
 	r.open(b, site.url+"/")
 	const mine = "__Host-h=1; below=1; keeps=1; secure=1"
@@ -99,6 +99,6 @@ func TestUnsettableIsWhatChromeRefuses(t *testing.T) {
 	}
 	report, err := apply.Cookies(within(t), b.driver, jar, r.Now())
 	if got := r.eval(b, site.url+"/", cookies); err != nil || got != mine {
-		t.Errorf("laid down again: %s, %+v, %v", got, report, err)
+		t.Errorf("written again: %s, %+v, %v", got, report, err)
 	}
 }

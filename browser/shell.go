@@ -17,14 +17,13 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// The headless shell reads and writes the same profile as full Chrome and knows
-// fewer of its files; those that it does not know it leaves alone (measured with
-// 156: Preferences, Local State, History, Login Data, Sessions). It has one
-// profile, that can be put in place after it has started (package gate), and opens
-// no tab of the profile's by itself: nothing of the environment runs until its
-// tabs are opened over CDP, so there is nothing to hold.
+// The headless shell reads and writes the same profile as full Chrome but knows fewer of
+// its files. It leaves the other files unchanged (measured with 156: Preferences, Local
+// State, History, Login Data, Sessions). It has one profile, which can be put in place
+// after the start (package gate). It opens no tab of the profile on its own. Nothing of
+// the environment runs until its tabs are opened over CDP, so no tab needs to be paused.
 
-// spareShell starts an empty shell, that waits for its profile.
+// spareShell starts an empty shell that waits for its profile.
 func (s *Starter) spareShell(ctx context.Context, dir *Dir, o Options) (*Spare, error) {
 	if err := gate.Lay(profile.Path(dir.Profile())); err != nil {
 		return nil, err
@@ -39,19 +38,19 @@ func (s *Starter) spareShell(ctx context.Context, dir *Dir, o Options) (*Spare, 
 	if err := keepDownloads(ctx, b.driver, dir); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
-	return &Spare{starter: s, b: b, made: o}, nil
+	return &Spare{starter: s, b: b, startOptions: o}, nil
 }
 
 // freshShell is [Spare.Fresh] in the shell.
 func (p *Spare) freshShell(ctx context.Context, o Options) (*Browser, error) {
 	b := p.b
-	b.takeOptions(o)
-	err := enter(b.dir)
+	b.setOptions(o)
+	err := loadWaiting(b.dir)
 	if err == nil {
 		err = alive(ctx, b.driver)
 	}
 	if err == nil {
-		b.passkeys = givePasskeys(state.Passkeys{}, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
+		b.passkeys = newPasskeys(state.Passkeys{}, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
 		setShellPolicy(ctx, b.driver, b.options.Overrides.Permissions())
 		err = b.initialiseTargets(ctx)
 	}
@@ -61,8 +60,8 @@ func (p *Spare) freshShell(ctx context.Context, o Options) (*Browser, error) {
 	return b, nil
 }
 
-// enter lets the shell that runs in a run directory have the profile that waits for it.
-func enter(dir *Dir) error {
+// loadWaiting gives the shell in a run directory the profile that waits there.
+func loadWaiting(dir *Dir) error {
 	waiting := dir.Waiting()
 	folder := profile.Path(waiting.Profile())
 	if err := gate.Fill(folder); err != nil {
@@ -79,7 +78,7 @@ func enter(dir *Dir) error {
 		return nil
 	}
 	err := os.Rename(extensions, filepath.Join(dir.Profile(), profile.Extensions))
-	return fault.Wrap(err, fault.BrowserFailed, "browser.enter", "the extensions of the environment could not be kept")
+	return fault.Wrap(err, fault.BrowserFailed, "browser.enter", "the environment's extensions could not be moved into the run directory")
 }
 
 // loadShell is [Spare.load] in the shell.
@@ -88,7 +87,7 @@ func (p *Spare) loadShell(ctx context.Context, doc state.Document, o Options) (*
 	defer cancel()
 	b, own := p.b, o.Overrides
 	o.Overrides = own.Over(doc.Overrides)
-	b.takeOptions(o)
+	b.setOptions(o)
 	answered := make(chan error, 1)
 	go func() { answered <- alive(ctx, b.driver) }()
 	base, doc, err := p.starter.prepareShell(ctx, b.dir.Waiting(), doc, o, b.version)
@@ -96,7 +95,7 @@ func (p *Spare) loadShell(ctx context.Context, doc state.Document, o Options) (*
 		err = gone
 	}
 	if err == nil {
-		err = enter(b.dir)
+		err = loadWaiting(b.dir)
 	}
 	var report []state.Component
 	if err == nil {
@@ -109,7 +108,7 @@ func (p *Spare) loadShell(ctx context.Context, doc state.Document, o Options) (*
 	return &Standby{b: b, doc: doc, own: own, report: report}, nil
 }
 
-// loadShell is [Starter.load] in the shell, which starts on the profile.
+// loadShell is [Starter.load] in the shell, which starts with the profile in place.
 func (s *Starter) loadShell(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
@@ -141,16 +140,16 @@ func (s *Starter) loadShell(ctx context.Context, dir *Dir, doc state.Document, o
 	return &Standby{b: b, doc: doc, own: own, report: report}, nil
 }
 
-// prepareShell readies a profile for the shell of a version, which has not opened
-// it. One that a newer Chrome wrote is put aside, as [Spare.Restored] says.
+// prepareShell prepares a profile for a shell of the given version that has not opened it
+// yet. A profile that a newer Chrome wrote is set aside, as in [Spare.Restored].
 func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document, o Options, version string) (baseline.Baseline, state.Document, error) {
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, version) {
 		doc, _, base, err := setAside(ctx, dir, doc, o, nil, s.Now())
 		return base, doc, err
 	}
-	// The preferences are for the full Chrome that may come next. Its session
-	// files stay: the document says that they are old. What the profile has of
-	// sessionStorage belongs to tabs that do not come back by themselves.
+	// Prepare the preferences for the full Chrome that may run next. Keep its session
+	// files; the document marks them as old. The profile's sessionStorage belongs to tabs
+	// that the shell does not reopen on its own.
 	prep := preparation(dir, doc, o, nil)
 	prep.RestoreTabs, prep.StaleSessionStorage, prep.Before = true, doc.Complete, doc.Overrides.Permissions()
 	_, found, err := s.prepare(ctx, dir, doc, prep)
@@ -160,35 +159,35 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 	return found, doc, filter.SetAside(ctx, filepath.Join(dir.Profile(), profile.Default))
 }
 
-// applyShell applies what the profile lacks, before there are tabs.
+// applyShell applies the state that the profile lacks, before any tab is opened.
 func (b *Browser) applyShell(ctx context.Context, doc state.Document) ([]state.Component, error) {
-	b.extensions.idle = carried(doc, b.options.Extensions)
-	b.passkeys = givePasskeys(doc.Passkeys, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
+	b.extensions.unused = keptExtensions(doc, b.options.Extensions)
+	b.passkeys = newPasskeys(doc.Passkeys, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
 	setShellPolicy(ctx, b.driver, b.options.Overrides.Permissions())
-	b.mux.Permissions.Regrant(doc.Permissions)
+	b.mux.Permissions.SetGranted(doc.Permissions)
 	report := regrant(ctx, b.driver, doc.Permissions)
-	report = append(report, idleLines(b.extensions.idle)...)
+	report = append(report, unusedLines(b.extensions.unused)...)
 	applied, err := b.environment().ApplyMissing(ctx, doc)
 	if err != nil {
 		return nil, err
 	}
-	report = append(report, unused(applied)...)
+	report = append(report, markUnused(applied)...)
 	if err := b.initialiseTargets(ctx); err != nil {
 		return nil, err
 	}
 	return report, nil
 }
 
-// carried are the extensions of an environment that the session still has, with
-// what full Chrome kept of them in memory.
-func carried(doc state.Document, has []state.Extension) []state.Extension {
+// keptExtensions returns the environment's extensions that the session still has, with the
+// in-memory storage that full Chrome had of them.
+func keptExtensions(doc state.Document, has []state.Extension) []state.Extension {
 	return slices.DeleteFunc(slices.Clone(doc.Extensions), func(saved state.Extension) bool {
 		return !slices.ContainsFunc(has, func(e state.Extension) bool { return e.ID == saved.ID && e.SHA256 == saved.SHA256 })
 	})
 }
 
-// idleLines report the extensions that do not run.
-func idleLines(list []state.Extension) []state.Component {
+// unusedLines returns the report lines of extensions that do not run.
+func unusedLines(list []state.Extension) []state.Component {
 	var lines []state.Component
 	for _, e := range list {
 		lines = append(lines, state.Component{Name: state.ComponentExtensions, Origin: e.Origin(), Saved: 1, Dropped: 1, Reason: report.NotInShell.Reason()})
@@ -199,9 +198,9 @@ func idleLines(list []state.Extension) []state.Component {
 	return lines
 }
 
-// unused turns the lines of what only full Chrome uses: it is there, and does
-// nothing.
-func unused(lines []state.Component) []state.Component {
+// markUnused marks the components as dropped that only full Chrome uses: the shell keeps
+// them but does not use them.
+func markUnused(lines []state.Component) []state.Component {
 	for i, line := range lines {
 		switch line.Name {
 		case state.ComponentVisited, state.ComponentBookmarks, state.ComponentPasswords, state.ComponentAutofill,

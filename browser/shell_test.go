@@ -11,7 +11,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// save reads a browser and closes it.
+// save captures a browser and closes it.
 func (r *rig) save(b *Browser) state.Document {
 	r.t.Helper()
 	doc, err := b.Capture(within(r.t))
@@ -24,8 +24,8 @@ func (r *rig) save(b *Browser) state.Document {
 	return doc
 }
 
-// spared restores what a browser has left in a spare of the options' engine.
-func (r *rig) spared(from *Browser, doc state.Document, o Options) (*Browser, []state.Component) {
+// restoredInSpare restores a closed browser's environment in a spare of the options' engine.
+func (r *rig) restoredInSpare(from *Browser, doc state.Document, o Options) (*Browser, []state.Component) {
 	r.t.Helper()
 	p := r.spareOf(o.Engine)
 	r.load(p, from)
@@ -36,23 +36,22 @@ func (r *rig) spared(from *Browser, doc state.Document, o Options) (*Browser, []
 	return b, report
 }
 
-// bare leaves out which tab is visible: in the shell each is.
-func bare(look map[string]string) map[string]string {
+// withoutVisibility removes the visibility of tabs: in the shell each tab is visible.
+func withoutVisibility(look map[string]string) map[string]string {
 	for path, got := range look {
 		look[path] = got[:strings.LastIndex(got, "|")]
 	}
 	return look
 }
 
-// An environment goes from full Chrome to the shell and back with all that its
-// sites keep, and each tab has its own state before its first script. A tab that
-// was closed in the shell does not come back from full Chrome's old session
-// files.
+// An environment is restored from full Chrome in the shell and back, with everything that
+// its sites store. Each tab has its state before its first script. A tab that was closed
+// in the shell is not restored from full Chrome's old session files.
 func TestEnginesShareAnEnvironment(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/one": seen, "/two": seen, "/three": seen})
 	b := r.fresh()
-	r.lay(b, s)
+	r.fillTabs(b, s)
 	r.open(b, s.url+"/three")
 	r.eval(b, s.url+"/three", `window.name = "third"; 1`)
 	r.front(b, s.url+"/one")
@@ -62,37 +61,37 @@ func TestEnginesShareAnEnvironment(t *testing.T) {
 		var report []state.Component
 		o := Options{RestoreTabs: true, Engine: engine}
 		if i == 0 {
-			b, report = r.spared(b, doc, o)
+			b, report = r.restoredInSpare(b, doc, o)
 		} else {
 			b, report = r.restored(b.dir, doc, o)
 		}
 		if b.Engine() != engine {
-			t.Errorf("%s runs", b.Engine())
+			t.Errorf("the engine is %s", b.Engine())
 		}
 		want := maps.Clone(laid)
-		got := r.look(b, s)
+		got := r.readTabs(b, s)
 		if engine == EngineShell {
-			want, got = bare(want), bare(got)
+			want, got = withoutVisibility(want), withoutVisibility(got)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", engine, diff)
 		}
 		for path, want := range map[string]string{"/one": "l1|one|first", "/two": "l1|two|second"} {
 			if got := r.eval(b, s.url+path, "window.seen"); got != want {
-				t.Errorf("%s: the first script of %s saw %s, not %s", engine, path, got, want)
+				t.Errorf("%s: the first script of %s saw %s, want %s", engine, path, got, want)
 			}
 		}
 		for _, asked := range s.requests()[before:] {
 			if !strings.Contains(asked, "session=s1") || !strings.Contains(asked, "kept=k1") {
-				t.Errorf("%s: asked for %s", engine, asked)
+				t.Errorf("%s: requests for %s", engine, asked)
 			}
 		}
-		r.whole(b, doc, report, len(doc.Tabs))
-		for _, tab := range doc.Tabs { // what whole has changed
+		r.checkComplete(b, doc, report, len(doc.Tabs))
+		for _, tab := range doc.Tabs { // changed by checkComplete
 			r.eval(b, tab.URL, fmt.Sprintf(`window.name = %q; sessionStorage.setItem("step", %q); 1`, tab.Name, strings.TrimPrefix(tab.URL, s.url+"/")))
 		}
 		if pages, err := b.Pages(within(t)); err != nil || len(pages) != len(doc.Tabs) {
-			t.Errorf("%s: %d tabs, %v; saved were %d", engine, len(pages), err, len(doc.Tabs))
+			t.Errorf("%s: %d tabs, %v; %d were saved", engine, len(pages), err, len(doc.Tabs))
 		}
 		if len(doc.Tabs) == 3 {
 			if err := b.tabs.close(within(t), r.page(b, s.url+"/three")); err != nil {

@@ -8,15 +8,15 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// What the shell has no use for goes through it untouched: an extension with all
-// that it keeps. The service workers of sites are
-// there meanwhile, for which the extension's own must be out of the shell's sight.
-func TestExtensionCrossesTheShell(t *testing.T) {
+// The shell preserves data that it does not use: an extension with all its data.
+// Meanwhile the service workers of sites work. For that the extension's workers must be
+// hidden from the shell.
+func TestExtensionSurvivesTheShell(t *testing.T) {
 	t.Parallel()
 	r, s := newRig(t), keeperSite(t)
 	s.pages["/sw.js"] = "self.onfetch = () => {};"
 	dir := r.dir()
-	e := r.layKeeper(dir, "1.0")
+	e := r.installKeeper(dir, "1.0")
 	o := Options{RestoreTabs: true, Extensions: []state.Extension{e}}
 	b, err := r.Fresh(within(t), dir, o)
 	if err != nil {
@@ -30,7 +30,7 @@ func TestExtensionCrossesTheShell(t *testing.T) {
 	doc := r.save(b)
 
 	o.Engine = EngineShell
-	b, lines := r.spared(b, doc, o)
+	b, lines := r.restoredInSpare(b, doc, o)
 	for _, name := range []string{state.ComponentExtensions, state.ComponentExtensionStorage} {
 		if l := line(lines, name, e.Origin()); l.Dropped == 0 || l.Reason.Code != report.NotInShell {
 			t.Errorf("%s: %+v", name, l)
@@ -47,7 +47,7 @@ func TestExtensionCrossesTheShell(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	if got := r.askKeeper(b, url, ""); !strings.HasPrefix(got, keptAll+`"install ,startup with {`) {
-		t.Errorf("back in full Chrome it keeps %s", got)
+		t.Errorf("back in full Chrome the extension's data is %s", got)
 	}
 	if got := r.eval(b, url, `navigator.serviceWorker.getRegistrations().then(all => all.length)`); got != "1" {
 		t.Errorf("back in full Chrome the site has %s registrations", got)

@@ -17,11 +17,12 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// self is what a page or a worker reads of its browser.
+// self is what a page or a worker sees of its browser.
 const self = `({agent: navigator.userAgent, languages: navigator.languages, platform: navigator.platform, cores: navigator.hardwareConcurrency,
 	brands: navigator.userAgentData.brands, webdriver: navigator.webdriver})`
 
-// selves asks all kinds of workers and the page, each of which sends a request.
+// selves collects self from the page and from all kinds of workers, each of which sends a
+// request.
 const selves = `(async () => {
 	const heard = (on, at = on) => new Promise(done => { at.onmessage = e => done(e.data); });
 	const told = {page: ` + self + `, screen: [screen.width, screen.height, innerWidth, innerHeight, devicePixelRatio],
@@ -37,9 +38,9 @@ const selves = `(async () => {
 	return JSON.stringify(told);
 })()`
 
-// A site sees the same browser in either engine: its pages and workers of every
-// kind, and the headers of what they ask for.
-func TestEnginesShowOneFace(t *testing.T) {
+// A site sees the same browser with either engine: in its pages and workers of every
+// kind, and in the headers of their requests.
+func TestEnginesLookTheSame(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	asked := map[string]http.Header{}
@@ -86,14 +87,14 @@ func TestEnginesShowOneFace(t *testing.T) {
 		headers[engine] = maps.Clone(asked)
 		mu.Unlock()
 		if got, want := b.UserAgent(), is["page"].(map[string]any)["agent"]; got != want {
-			t.Errorf("%s: it says that it is %s, its pages hear %s", engine, got, want)
+			t.Errorf("%s: Browser.UserAgent is %s, its pages see %s", engine, got, want)
 		}
 		if err := b.Kill(within(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if diff := cmp.Diff(told[EngineChrome], told[EngineShell]); diff != "" {
-		t.Errorf("what they are told (-chrome +shell):\n%s", diff)
+		t.Errorf("what pages and workers see (-chrome +shell):\n%s", diff)
 	}
 	for _, path := range slices.Sorted(maps.Keys(headers[EngineShell])) {
 		if diff := cmp.Diff(headers[EngineChrome][path], headers[EngineShell][path]); diff != "" {
@@ -102,9 +103,9 @@ func TestEnginesShowOneFace(t *testing.T) {
 	}
 }
 
-// The policy holds in the shell, and again after a client that had set something
-// else has left. Passkeys work, a login check's tab is nobody's to see, and pages
-// are let leave.
+// The policy applies in the shell, and again after a client that changed permissions has
+// disconnected. Passkeys work, a login check's tab is hidden, and pages are closed with
+// their handlers.
 func TestShellKeepsPolicyAndPasskeys(t *testing.T) {
 	t.Parallel()
 	r, s, yes := newRig(t), newSite(t, nil), true
@@ -127,18 +128,18 @@ func TestShellKeepsPolicyAndPasskeys(t *testing.T) {
 	leave()
 	want["microphone"] = "granted"
 	r.checkMay(b, at, want)
-	outcome, err := b.CheckLogin(within(t), LoginCheck{URL: at, Status: 200, Timeout: patience})
+	outcome, err := b.CheckLogin(within(t), LoginCheck{URL: at, Status: 200, Timeout: waitTimeout})
 	if err != nil || !outcome.LoggedIn {
 		t.Errorf("%+v, %v", outcome, err)
 	}
-	// Pages leave as in full Chrome: their handlers run, and nobody is asked.
+	// Pages close as in full Chrome: their handlers run, without a confirmation dialog.
 	r.eval(b, at, `addEventListener("pagehide", () => { document.cookie = "left=1; max-age=3600"; localStorage.left = 1; });
 		addEventListener("beforeunload", (e) => e.preventDefault()); 1`)
 	r.touch(b, at)
 	doc := r.save(b)
 	left, err := inspect.Read(within(t), filepath.Join(b.dir.Profile(), "Default"))
 	if err != nil || len(left.Cookies) != 1 || len(left.LocalStorage.Areas) != 1 {
-		t.Errorf("left behind: %+v %+v, %v", left.Cookies, left.LocalStorage.Areas, err)
+		t.Errorf("written by the handlers: %+v %+v, %v", left.Cookies, left.LocalStorage.Areas, err)
 	}
 	if len(doc.Tabs) != 1 || !doc.Passkeys.Enabled {
 		t.Errorf("tabs: %+v, passkeys: %+v", doc.Tabs, doc.Passkeys)

@@ -8,16 +8,16 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// shellFront knows which tab of the shell is in front, as far as that can be
-// told: the shell shows all of its tabs at once. It is the newest one, as in full
-// Chrome, and of those that were restored the one that had been in front. It is
-// written before anybody else has the browser.
+// shellFront tracks which tab of the shell is in front. The shell itself shows all of its
+// tabs at once. The newest tab counts as in front, as in full Chrome. Of restored tabs,
+// the one that was in front when saved counts. It is written only before the browser is
+// in use.
 type shellFront struct {
 	known  []target.ID
 	active target.ID
 }
 
-// restored notes a tab that was opened by a restore.
+// restored records a tab that a restore opened.
 func (f *shellFront) restored(id target.ID, active bool) {
 	f.known = append(f.known, id)
 	if active {
@@ -25,7 +25,8 @@ func (f *shellFront) restored(id target.ID, active bool) {
 	}
 }
 
-// index is which of some tabs, the newest last, is in front; -1 of none.
+// index returns which of the tabs, ordered by age with the newest last, is in front; -1
+// if there are none.
 func (f *shellFront) index(ids []target.ID) int {
 	last := len(ids) - 1
 	if i := slices.Index(ids, f.active); i >= 0 && slices.Contains(f.known, ids[last]) {
@@ -34,7 +35,7 @@ func (f *shellFront) index(ids []target.ID) int {
 	return last
 }
 
-// of is the tab in front, nil of none.
+// of returns the tab in front, or nil.
 func (f *shellFront) of(pages []*target.Info) *target.Info {
 	var ids []target.ID
 	for _, p := range pages {
@@ -46,7 +47,7 @@ func (f *shellFront) of(pages []*target.Info) *target.Info {
 	return nil
 }
 
-// mark says of the tabs of a document which one is in front.
+// mark sets Active on the tabs of a document.
 func (f *shellFront) mark(tabs []state.Tab) {
 	var ids []target.ID
 	for _, t := range tabs {

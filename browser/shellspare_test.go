@@ -15,8 +15,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// keeps writes to all that a site can keep in a profile, and kept reads it back:
-// what the shell opens when it starts, and what it opens when a page asks.
+// keeps writes to every storage that a site has in a profile. The shell opens some of it
+// at its start and the rest on demand. kept reads it back.
 const (
 	keeps = `(async () => {
 		localStorage.mark = "l"; document.cookie = "mark=c; max-age=3600";
@@ -41,10 +41,10 @@ const (
 	keptAllOfIt = "l|mark=c|i|r|mark|1|worker"
 )
 
-// A shell that has run for a while takes a profile as if it had started on it,
-// with what it opens at its start, and what it has written by its end is whole:
-// for the next shell, which starts on the profile, and for full Chrome. What it
-// does not use goes through it untouched.
+// A running shell accepts a profile as if it had started with it, including the files
+// that it opens at its start. What it has written by its end is complete, for the next
+// shell, which starts with the profile, and for full Chrome. Data that it does not use is
+// preserved.
 func TestShellTakesAProfile(t *testing.T) {
 	t.Parallel()
 	r, s := newRig(t), newSite(t, map[string]string{
@@ -67,7 +67,7 @@ func TestShellTakesAProfile(t *testing.T) {
 		var report []state.Component
 		switch i {
 		case 0:
-			b, report = r.spared(b, doc, o)
+			b, report = r.restoredInSpare(b, doc, o)
 		case 2:
 			o.Engine = EngineChrome
 			fallthrough
@@ -84,7 +84,7 @@ func TestShellTakesAProfile(t *testing.T) {
 		r.eval(b, url, `localStorage.mark += ""; 1`)
 		doc = r.save(b)
 		if o.Engine == EngineChrome {
-			continue // which has a list of its own
+			continue // full Chrome has a separate list
 		}
 		if body, err := os.ReadFile(filepath.Join(b.dir.Profile(), "Default", "TransportSecurity")); err != nil || !strings.Contains(string(body), `"sts"`) {
 			t.Errorf("HSTS after round %d: %s, %v", i, body, err)
@@ -92,9 +92,9 @@ func TestShellTakesAProfile(t *testing.T) {
 	}
 }
 
-// A shell that has something open of what is brought has to go, and says so: its
-// own file would be lost to it, or the environment's.
-func TestAShellThatHasOpenedMore(t *testing.T) {
+// If the shell has already opened a file of the profile that is loaded, the restore fails
+// with an error. Otherwise one of the two files would be lost.
+func TestShellWithOpenFileRefuses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := r.spareOf(EngineShell)
@@ -114,8 +114,8 @@ func TestAShellThatHasOpenedMore(t *testing.T) {
 	<-p.Done()
 }
 
-// Tabs are saved in the order in which they were opened, the newest in front:
-// Chrome lists them in any order.
+// Tabs are saved in the order in which they were opened, with the newest in front. Chrome
+// lists them in any order.
 func TestShellSavesTabsInOrder(t *testing.T) {
 	t.Parallel()
 	r, s := newRig(t), newSite(t, nil)
@@ -130,7 +130,7 @@ func TestShellSavesTabsInOrder(t *testing.T) {
 		if _, err := cdp.Call(within(t), b.driver, target.CreateTarget, target.CreateTargetParams{URL: url}); err != nil {
 			t.Fatal(err)
 		}
-		r.eval(b, url, "1") // it has come there
+		r.eval(b, url, "1") // wait until it has loaded
 		want = append(want, url)
 	}
 	doc, err := b.Capture(within(t))
@@ -141,7 +141,7 @@ func TestShellSavesTabsInOrder(t *testing.T) {
 	for i, tab := range doc.Tabs {
 		got = append(got, tab.URL)
 		if newest := i == len(doc.Tabs)-1; tab.Active != newest {
-			t.Errorf("%s is in front: %t", tab.URL, tab.Active)
+			t.Errorf("%s: Active is %t", tab.URL, tab.Active)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// slowly lets a restore's tabs go while their renderers stand still: until the
-// channel says that a site was asked too early, or for two seconds.
+// slowly releases a restore's tabs while their renderers are stopped. It continues the
+// renderers when the channel reports a request that came too early, or after two seconds.
 func (s *Standby) slowly(t *testing.T, early <-chan struct{}) {
 	t.Helper()
 	var renderers []int
@@ -24,7 +24,7 @@ func (s *Standby) slowly(t *testing.T, early <-chan struct{}) {
 	}
 	signalAll := func(sig syscall.Signal) {
 		for _, pid := range renderers {
-			// One may have ended since: Chrome keeps a spare renderer.
+			// A renderer may have ended: Chrome keeps a spare one.
 			if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 				t.Error(err)
 			}
@@ -39,15 +39,15 @@ func (s *Standby) slowly(t *testing.T, early <-chan struct{}) {
 		}
 		signalAll(syscall.SIGCONT)
 	})
-	_, _, err := s.goOn(within(t))
+	_, _, err := s.activate(within(t))
 	slow.Wait()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// A tab that is opened by its URL goes there only after its renderer has applied
-// the overrides, however long that takes.
+// A tab that is opened by its URL navigates only after its renderer has applied the
+// overrides, however long that takes.
 func TestOverridesReachASlowTab(t *testing.T) {
 	r, m := newRig(t), newMirror(t)
 	dir, doc := m.liveCopy(t, r)
@@ -66,7 +66,7 @@ func TestOverridesReachASlowTab(t *testing.T) {
 	}
 	m.mu.Unlock()
 	s.slowly(t, early)
-	for who, told := range m.what(t, "page", "frame", "worker.js", "shared.js") {
-		checkTold(t, who, told)
+	for who, report := range m.reports(t, "page", "frame", "worker.js", "shared.js") {
+		checkReport(t, who, report)
 	}
 }

@@ -15,24 +15,23 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// aliveDeadline bounds how long a spare may take to answer, which is a matter of
-// milliseconds: one that hangs is given up.
+// aliveDeadline bounds how long a spare may take to answer. It takes milliseconds; a
+// spare that hangs is given up.
 const aliveDeadline = 2 * time.Second
 
-// Spare is a live, empty Chrome with one blank tab. Every Chrome is one first;
-// then it becomes a session's, once: as it is, or with an environment
-// loaded. Started ahead of need it saves most of the time that a restore takes.
+// Spare is a live, empty Chrome with one blank tab. Every Chrome starts as one. It
+// becomes a session's Chrome once, either unchanged or with an environment loaded.
+// Starting it in advance saves most of a restore's time.
 type Spare struct {
-	starter *Starter
-	b       *Browser
-	made    Options // what it was started for
-	// unknown are the IDs of the extensions that it was started for and that
-	// Chrome does not load by itself.
+	starter      *Starter
+	b            *Browser
+	startOptions Options // the options that it was started with
+	// unknown are the IDs of its extensions that Chrome does not load on its own.
 	unknown []string
 }
 
-// Spare starts an empty Chrome. The options say what it is going to be asked for,
-// as far as that is known; the zero value is asked for most.
+// Spare starts an empty Chrome. o are the options that the session is expected to have.
+// The zero value fits most sessions.
 func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error) {
 	if o.Engine == EngineShell {
 		return s.spareShell(ctx, dir, o)
@@ -56,15 +55,15 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 		return nil, err
 	}
 	b.relay = relay
-	relay.Serves(b.process.Processes)
+	relay.SetProcesses(b.process.Processes)
 	if err := keepDownloads(ctx, b.driver, dir); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
-	return &Spare{starter: s, b: b, made: o, unknown: unknown}, nil
+	return &Spare{starter: s, b: b, startOptions: o, unknown: unknown}, nil
 }
 
-// Landing is where an environment is unpacked that is to be loaded into an empty
-// Chrome of an engine that runs in a run directory, or is going to.
+// Landing returns where to unpack an environment that will be loaded into the empty
+// Chrome of run directory dir, running or not yet started.
 func Landing(dir *Dir, engine string) *Dir {
 	if engine == EngineShell {
 		return dir.Waiting()
@@ -72,17 +71,17 @@ func Landing(dir *Dir, engine string) *Dir {
 	return dir
 }
 
-// Dir is where it lives on disk.
+// Dir returns its run directory.
 func (p *Spare) Dir() *Dir { return p.b.dir }
 
-// Done is closed when its process tree has gone.
+// Done is closed when Chrome is no longer usable; see [Browser.Done].
 func (p *Spare) Done() <-chan struct{} { return p.b.Done() }
 
-// Kill ends it, and waits; see [Browser.Kill].
+// Kill ends it and waits; see [Browser.Kill].
 func (p *Spare) Kill(ctx context.Context) error { return p.b.Kill(ctx) }
 
-// AtStart are those of the overrides that an engine takes when it starts, and holds
-// to in every process from then on. The shell reads none in a profile.
+// AtStart returns the overrides that an engine takes at its start and keeps for all its
+// processes. The shell reads no overrides from a profile.
 func AtStart(engine string, o state.Overrides) state.Overrides {
 	if engine == EngineShell {
 		return state.Overrides{UserAgent: o.UserAgent, Timezone: o.Timezone, Locale: o.Locale, Proxy: o.Proxy}
@@ -90,23 +89,23 @@ func AtStart(engine string, o state.Overrides) state.Overrides {
 	return state.Overrides{UserAgent: o.UserAgent, Timezone: o.Timezone}
 }
 
-// suits reports whether an empty environment with these options is what it has
-// already.
-func (p *Spare) suits(o Options) bool {
-	is, made := o.Overrides, p.made.Overrides
-	return is.Locale == made.Locale && reflect.DeepEqual(other(is.Proxy), other(made.Proxy)) &&
+// fits reports whether an empty environment with these options needs no change of the
+// spare.
+func (p *Spare) fits(o Options) bool {
+	is, made := o.Overrides, p.startOptions.Overrides
+	return is.Locale == made.Locale && reflect.DeepEqual(nilIfDirect(is.Proxy), nilIfDirect(made.Proxy)) &&
 		reflect.DeepEqual(is.Permissions(), made.Permissions()) &&
-		len(o.Extensions) == len(p.made.Extensions) && (len(o.Extensions) == 0 || reflect.DeepEqual(o.Extensions, p.made.Extensions))
+		len(o.Extensions) == len(p.startOptions.Extensions) && (len(o.Extensions) == 0 || reflect.DeepEqual(o.Extensions, p.startOptions.Extensions))
 }
 
-// Fresh makes an empty environment of it. What a profile must say before Chrome
-// reads it is loaded with an empty one. An extension that Chrome refuses is
-// invalid_extension. After an error it has ended.
+// Fresh turns the spare into a session's Chrome with an empty environment. If the options
+// need other preferences, it loads an empty profile with them. An extension that Chrome
+// refuses is invalid_extension. After an error the spare has ended.
 func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
 	if p.b.shell() {
 		return p.freshShell(ctx, o)
 	}
-	if !p.suits(o) {
+	if !p.fits(o) {
 		b, report, err := p.Restored(ctx, state.Document{Complete: true, Datadir: state.DatadirNone}, o)
 		if err == nil {
 			err = refusedExtension(report, o)
@@ -117,7 +116,7 @@ func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
 		return b, nil
 	}
 	b := p.b
-	b.takeOptions(o)
+	b.setOptions(o)
 	if err := alive(ctx, b.driver); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
@@ -132,15 +131,14 @@ func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
 	if err != nil {
 		return nil, b.abandon(ctx, err)
 	}
-	b.passkeys = givePasskeys(state.Passkeys{}, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
+	b.passkeys = newPasskeys(state.Passkeys{}, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
 	if err := b.initialiseTargets(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
 	return b, nil
 }
 
-// refusedExtension is the error of an extension that a fresh environment was to
-// have and does not.
+// refusedExtension returns an error if a fresh environment lacks one of its extensions.
 func refusedExtension(report []state.Component, o Options) error {
 	for _, line := range report {
 		for _, e := range o.Extensions {
@@ -152,23 +150,23 @@ func refusedExtension(report []state.Component, o Options) error {
 	return nil
 }
 
-// Restored restores the environment that lies in its directory (see [Landing]),
-// with the state document of its archive.
+// Restored restores the environment that is unpacked in the spare's directory (see
+// [Landing]), with the state document of its archive.
 //
-// The profile is loaded beside the empty one, so that the daemon is attached
-// to every tab before its first request. A profile that a newer Chrome (by major
-// version) wrote is not used: an older one runs on it and loses data without a
-// word. Then the document is applied to an empty profile; where there is none to
-// speak of, the error is unsupported. After an error it has ended.
+// The profile is loaded beside the empty one, so that the daemon is attached to every tab
+// before its first request. A profile that a newer Chrome (by major version) wrote is not
+// used: an older Chrome opens it and loses data silently. The document is then applied to
+// an empty profile. If the document is not complete, the error is unsupported. After an
+// error the spare has ended.
 func (p *Spare) Restored(ctx context.Context, doc state.Document, o Options) (*Browser, []state.Component, error) {
 	s, err := p.load(ctx, doc, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.goOn(ctx)
+	return s.activate(ctx)
 }
 
-// load is Restored but for the tabs, which wait.
+// load is Restored without the tabs, which stay paused.
 func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Standby, error) {
 	if p.b.shell() {
 		return p.loadShell(ctx, doc, o)
@@ -180,7 +178,7 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 	}
 	own := o.Overrides
 	o.Overrides = own.Over(doc.Overrides)
-	b.takeOptions(o)
+	b.setOptions(o)
 	answered := make(chan error, 1)
 	go func() { answered <- alive(ctx, b.driver) }()
 	unknown, proxy, err := p.ready(ctx, doc, o)
@@ -195,7 +193,7 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 			return nil, b.abandon(ctx, err)
 		}
 	}
-	b.passkeys = givePasskeys(doc.Passkeys, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
+	b.passkeys = newPasskeys(doc.Passkeys, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
 	if err := b.initialiseTargets(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
@@ -206,15 +204,15 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 	return s, nil
 }
 
-// ready inspects the profile and prepares it for Chrome. It returns the
-// extensions that the profile does not know, and the proxy that it was told.
+// ready inspects the profile and prepares it for Chrome. It returns the IDs of the
+// extensions that the profile does not know, and the profile's proxy setting.
 func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (unknown []string, proxy *profile.Proxy, err error) {
 	dir := p.b.dir
-	p.b.relay.Close() // of the empty profile
+	p.b.relay.Close() // that of the empty profile
 	if proxy, p.b.relay, err = startProxy(o.Overrides.Proxy, dir.UID); err != nil {
 		return nil, nil, err
 	}
-	p.b.relay.Serves(p.b.process.Processes)
+	p.b.relay.SetProcesses(p.b.process.Processes)
 	tabs, prep := restore.SourceOf(doc, o.RestoreTabs), preparation(dir, doc, o, proxy)
 	prep.RestoreTabs = o.RestoreTabs && !doc.TabsByURL && (tabs != restore.SourceNone || doc.Datadir == state.DatadirClean)
 	prep.StaleSessionStorage = tabs == restore.SourceDocument
@@ -225,10 +223,10 @@ func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (unkno
 	return unknown, proxy, dir.OwnProfile(profile.Default, profile.Extensions)
 }
 
-// preparation is what every profile of these options must say.
+// preparation returns the settings that a profile needs for these options.
 func preparation(dir *Dir, doc state.Document, o Options, proxy *profile.Proxy) profile.Prepare {
 	return profile.Prepare{Policy: o.Overrides.Permissions(), Languages: acceptLanguages(o.Overrides.Locale), Proxy: proxy,
-		Extensions: placed(dir, doc, o.Extensions)}
+		Extensions: extensionPaths(dir, doc, o.Extensions)}
 }
 
 // alive returns nil once Chrome has answered.
@@ -236,5 +234,5 @@ func alive(ctx context.Context, driver *mux.Driver) error {
 	ctx, cancel := context.WithTimeout(ctx, aliveDeadline)
 	defer cancel()
 	_, err := cdp.Call(ctx, driver, browser.GetVersion, cdp.Empty{})
-	return fault.Wrap(err, fault.BrowserFailed, "browser.alive", "the Chrome that was kept ready did not answer")
+	return fault.Wrap(err, fault.BrowserFailed, "browser.alive", "the spare Chrome did not answer")
 }

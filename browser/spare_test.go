@@ -21,7 +21,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// spare is one that was started ahead of need, for nothing in particular.
+// spare starts a spare with default options.
 func (r *rig) spare() *Spare {
 	r.t.Helper()
 	return r.spareOf(EngineChrome)
@@ -37,8 +37,8 @@ func (r *rig) spareOf(engine string) *Spare {
 	return p
 }
 
-// A spare becomes a fresh session as it is; what that saves is brought into
-// another spare, whole, and saved and brought in again.
+// A spare becomes a fresh session unchanged. The saved environment of that session is
+// loaded completely into another spare, saved and loaded again.
 func TestSpares(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
@@ -49,7 +49,7 @@ func TestSpares(t *testing.T) {
 	if pages, err := b.Pages(within(t)); err != nil || len(pages) != 1 || pages[0].URL != blankURL {
 		t.Errorf("a fresh session shows %+v, %v", pages, err)
 	}
-	r.lay(b, s)
+	r.fillTabs(b, s)
 	for range 2 {
 		doc := r.closed(b)
 		files, err := b.Environment(t.Context())
@@ -60,7 +60,7 @@ func TestSpares(t *testing.T) {
 		for _, f := range files {
 			names = append(names, f.Name)
 			if !strings.HasPrefix(f.Name, "Default/") {
-				t.Errorf("%s is no file of an environment", f.Name)
+				t.Errorf("%s is not a file of an environment", f.Name)
 			}
 		}
 		if !slices.Contains(names, "Default/Cookies") {
@@ -74,8 +74,8 @@ func TestSpares(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.hidesLeftover(b)
-		r.closesUnheard(b)
-		if diff := cmp.Diff(laid, r.look(b, s)); diff != "" {
+		r.closesAlreadyClosed(b)
+		if diff := cmp.Diff(laid, r.readTabs(b, s)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		asked := s.requests()[before:]
@@ -90,15 +90,15 @@ func TestSpares(t *testing.T) {
 	}
 }
 
-// hidesLeftover looks with a client's eyes while the empty profile is still there:
-// of what it has, a client that waits for all that it was told of would wait for
-// that to close.
+// hidesLeftover checks as a client that the empty profile is hidden while it still
+// exists. A client that waits for every target that it sees would otherwise wait for the
+// empty profile to close.
 func (r *rig) hidesLeftover(b *Browser) {
 	r.t.Helper()
-	b.tabs.leftover.mu.Lock() // nobody closes it meanwhile
+	b.tabs.leftover.mu.Lock() // keeps it open during the test
 	defer b.tabs.leftover.mu.Unlock()
 	if len(b.tabs.leftover.tabs) == 0 {
-		r.t.Fatal("the empty profile is closed already")
+		r.t.Fatal("the empty profile has closed already")
 	}
 	c, served := newConn(), make(chan error, 1)
 	go func() { served <- b.Serve(context.Background(), c, "", b.Door()) }()
@@ -122,18 +122,18 @@ func (r *rig) hidesLeftover(b *Browser) {
 	}
 }
 
-// closesUnheard has the empty profile's tab close as for somebody who did not
-// stay to hear of it: whoever looks at the tabs after him finds it gone. Else
-// no picture could be taken any more, and nothing saved.
-func (r *rig) closesUnheard(b *Browser) {
+// closesAlreadyClosed checks that closeLeftover accepts a leftover tab that an earlier caller
+// closed before it was cancelled. Otherwise screenshots and saves would fail from then
+// on.
+func (r *rig) closesAlreadyClosed(b *Browser) {
 	r.t.Helper()
 	b.tabs.leftover.mu.Lock()
 	tabs := b.tabs.leftover.tabs
 	b.tabs.leftover.mu.Unlock()
 	if len(tabs) == 0 {
-		r.t.Fatal("the empty profile is closed already")
+		r.t.Fatal("the empty profile has closed already")
 	}
-	if err := b.tabs.alone(within(r.t)); err != nil {
+	if err := b.tabs.closeLeftover(within(r.t)); err != nil {
 		r.t.Fatal(err)
 	}
 	b.tabs.leftover.mu.Lock()
@@ -144,8 +144,8 @@ func (r *rig) closesUnheard(b *Browser) {
 	}
 }
 
-// bring lays a closed Chrome's environment into a spare's directory, as an
-// archive brings it.
+// load copies a closed Chrome's environment into a spare's directory, as unpacking an
+// archive would.
 func (r *rig) load(p *Spare, from *Browser) {
 	r.t.Helper()
 	files, err := from.Environment(r.t.Context())
@@ -167,10 +167,10 @@ func (r *rig) load(p *Spare, from *Browser) {
 	}
 }
 
-// What a profile must say before Chrome reads it, an empty one is brought into a
-// spare for: permissions, languages, a proxy. They hold for every document and
-// worker, from the first request on, and in contexts that clients make.
-func TestASpareForOtherProfiles(t *testing.T) {
+// For settings that Chrome reads from a profile (permissions, languages, a proxy), an
+// empty profile is loaded into the spare. They apply to every document and worker from
+// the first request on, and in contexts that clients create.
+func TestSpareForOtherProfiles(t *testing.T) {
 	r, m := newRig(t), newMirror(t)
 	var direct atomic.Int32
 	forward := httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.Out.Header.Set("X-Proxied", "yes") }}
@@ -194,9 +194,9 @@ func TestASpareForOtherProfiles(t *testing.T) {
 	if got := r.eval(b, m.url+"/page", `navigator.permissions.query({name: "notifications"}).then(p => p.state)`); got != "granted" {
 		t.Errorf("notifications are %s", got)
 	}
-	for who, told := range m.what(t, everyone...) {
-		if told["languages"] != "fr-FR,fr" || told["locale"] != "fr-FR" {
-			t.Errorf("%s is told %v", who, told)
+	for who, report := range m.reports(t, everyone...) {
+		if report["languages"] != "fr-FR,fr" || report["locale"] != "fr-FR" {
+			t.Errorf("%s sees %v", who, report)
 		}
 	}
 	made, err := cdp.Call(within(t), b.driver, target.CreateBrowserContext, target.CreateBrowserContextParams{})
@@ -206,20 +206,20 @@ func TestASpareForOtherProfiles(t *testing.T) {
 	if _, err := cdp.Call(within(t), b.driver, target.CreateTarget, target.CreateTargetParams{URL: m.url + "/apart", BrowserContextID: made.BrowserContextID}); err != nil {
 		t.Fatal(err)
 	}
-	m.what(t, "apart")
+	m.reports(t, "apart")
 	for _, path := range []string{"page", "frame", "worker.js", "shared.js", "service.js", "apart"} {
-		// To those of a context that a client made Chrome adds its own.
+		// In a context that a client created, Chrome adds its own languages.
 		if got := m.header(path, "Accept-Language"); got != "fr-FR,fr;q=0.9" && (path != "apart" || !strings.HasPrefix(got, "fr-FR,fr;q=0.9")) {
 			t.Errorf("the first request of %s had the languages %q", path, got)
 		}
 	}
 	if n := direct.Load(); n > 0 {
-		t.Errorf("%d requests went past the proxy", n)
+		t.Errorf("%d requests did not use the proxy", n)
 	}
 }
 
-// A spare that hangs is given up within its deadline, and leaves nothing.
-func TestASpareThatHangs(t *testing.T) {
+// A spare that hangs is given up within its deadline, and leaves nothing behind.
+func TestHungSpare(t *testing.T) {
 	r := newRig(t)
 	for name, take := range map[string]func(context.Context, *Spare) error{
 		"fresh": func(ctx context.Context, p *Spare) error {
@@ -241,7 +241,7 @@ func TestASpareThatHangs(t *testing.T) {
 		select {
 		case <-p.Done():
 		default:
-			t.Errorf("%s: it lives on", name)
+			t.Errorf("%s: it still runs", name)
 		}
 	}
 }

@@ -9,32 +9,32 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Standby is a live Chrome with an environment loaded, all but its tabs:
-// those wait, not one request sent. Every restore is one for a moment; one that
-// was brought up ahead of need saves its restore all of that. It becomes a
-// session's once.
+// Standby is a live Chrome with an environment loaded. Its tabs are paused and have sent
+// no request. Every restore passes through this state. A standby that was started in
+// advance saves its restore all the time until here. It becomes a session's Chrome once.
 type Standby struct {
 	b      *Browser
 	doc    state.Document
-	own    state.Overrides // that were asked for; the saved ones apply besides
+	own    state.Overrides // overrides of the create; the saved ones apply where these set none
 	report []state.Component
 
-	// Of full Chrome; the shell opens its tabs when it goes.
+	// Only in full Chrome. The shell opens its tabs in Go.
 	held *restore.Tabs
 	tabs restore.Source
 }
 
-// Standby starts Chrome and restores the environment that lies in the
-// directory, to wait there; see [Spare.Restored]. The time that it waits is not
-// bounded.
+// Standby starts Chrome and restores the environment that is unpacked in the directory,
+// without its tabs; see [Spare.Restored]. Then it freezes Chrome. A standby may wait for
+// any time.
 func (s *Starter) Standby(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
 	p, err := s.load(ctx, dir, doc, o)
 	if err != nil {
 		return nil, err
 	}
-	err = p.b.tabs.alone(ctx)
+	err = p.b.tabs.closeLeftover(ctx)
 	if err == nil {
-		// Tabs that wait are shown as loading: unfrozen, a tenth of a core draws that.
+		// Chrome draws paused tabs as loading. Without a freeze that takes a tenth of a
+		// core.
 		err = p.b.Freeze(ctx)
 	}
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Starter) Standby(ctx context.Context, dir *Dir, doc state.Document, o O
 	return p, nil
 }
 
-// load starts Chrome and loads the environment in.
+// load starts Chrome and loads the environment.
 func (s *Starter) load(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
 	if err := profile.Settle(dir.Profile()); err != nil {
 		return nil, err
@@ -58,31 +58,31 @@ func (s *Starter) load(ctx context.Context, dir *Dir, doc state.Document, o Opti
 	return spare.load(ctx, doc, o)
 }
 
-// Dir is where it lives on disk.
+// Dir returns its run directory.
 func (s *Standby) Dir() *Dir { return s.b.dir }
 
-// Done is closed when its process tree has gone.
+// Done is closed when Chrome is no longer usable; see [Browser.Done].
 func (s *Standby) Done() <-chan struct{} { return s.b.Done() }
 
-// Kill ends it, and waits; see [Browser.Kill].
+// Kill ends it and waits; see [Browser.Kill].
 func (s *Standby) Kill(ctx context.Context) error {
-	s.dismiss()
+	s.stopTabs()
 	return s.b.Kill(ctx)
 }
 
-// Go makes a session's Chrome of it: the tabs load. It reports what came back,
-// as of now. After an error it has ended.
+// Go turns the standby into a session's Chrome: its tabs load. It reports what was
+// restored, as of now. After an error the standby has ended.
 func (s *Standby) Go(ctx context.Context) (*Browser, []state.Component, error) {
 	waking, cancel := context.WithTimeout(ctx, aliveDeadline)
 	defer cancel()
 	if err := s.b.Wake(waking); err != nil {
 		return nil, nil, s.abandon(ctx, err)
 	}
-	return s.goOn(ctx)
+	return s.activate(ctx)
 }
 
-// goOn is Go for a Chrome that has answered just now.
-func (s *Standby) goOn(ctx context.Context) (*Browser, []state.Component, error) {
+// activate is Go for a Chrome that is awake and has just answered.
+func (s *Standby) activate(ctx context.Context) (*Browser, []state.Component, error) {
 	b := s.b
 	release := s.release
 	if b.shell() {
@@ -96,25 +96,25 @@ func (s *Standby) goOn(ctx context.Context) (*Browser, []state.Component, error)
 	return b, append(report, b.passkeys.lines(s.doc.Passkeys)...), nil
 }
 
-// openTabs is release in the shell, where no tabs are held.
+// openTabs is release in the shell, where no tabs are paused.
 func (s *Standby) openTabs(ctx context.Context) error {
 	b := s.b
 	lines, ids, err := b.environment().OpenTabs(ctx, s.doc, b.options.RestoreTabs, b.background.Go)
 	for i, id := range ids {
-		b.ahead.restored(id, s.doc.Tabs[i].Active)
+		b.frontTab.restored(id, s.doc.Tabs[i].Active)
 	}
 	s.report = append(s.report, lines...)
 	return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the tabs could not be opened")
 }
 
-// abandon ends it and returns why.
+// abandon ends the standby and returns why.
 func (s *Standby) abandon(ctx context.Context, why error) error {
-	s.dismiss()
+	s.stopTabs()
 	return s.b.abandon(ctx, why)
 }
 
-// dismiss takes no more notice of the tabs, which go with their Chrome.
-func (s *Standby) dismiss() {
+// stopTabs stops the handling of the tabs, which end with their Chrome.
+func (s *Standby) stopTabs() {
 	if s.held != nil {
 		s.held.Stop()
 	}

@@ -8,14 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A Chrome that stands by has its environment and has asked its sites for
-// nothing; when it goes, all of it is there as after any restore, and nothing
-// else is open.
+// A Chrome on standby has its environment loaded and has sent no request to its sites.
+// After Go everything is there as after any restore, and nothing else is open.
 func TestStandby(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
 	b := r.fresh()
-	r.lay(b, s)
+	r.fillTabs(b, s)
 	doc := r.closed(b)
 	for _, engine := range []string{EngineChrome, EngineShell} {
 		before := len(s.requests())
@@ -25,14 +24,14 @@ func TestStandby(t *testing.T) {
 		}
 		r.ends(p.b)
 		if n := len(s.requests()); n != before {
-			t.Errorf("%s: %d requests while it stands by", engine, n-before)
+			t.Errorf("%s: %d requests while on standby", engine, n-before)
 		}
 		b, report, err := p.Go(within(t))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := r.look(b, s)
-		if engine == EngineShell { // whose tabs are all in front
+		got := r.readTabs(b, s)
+		if engine == EngineShell { // in which all tabs are in front
 			got["/two"] = strings.Replace(got["/two"], "visible", "hidden", 1)
 		}
 		if diff := cmp.Diff(laid, got); diff != "" {
@@ -46,9 +45,9 @@ func TestStandby(t *testing.T) {
 		if pages, err := b.Pages(within(t)); err != nil || len(pages) != 2 {
 			t.Errorf("%s: it shows %+v, %v", engine, pages, err)
 		}
-		r.whole(b, doc, report, 2)
+		r.checkComplete(b, doc, report, 2)
 	}
-	// One that nobody takes leaves nothing.
+	// A standby that is not used leaves nothing behind.
 	p, err := r.Standby(within(t), r.copied(b), doc, Options{RestoreTabs: true})
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +58,6 @@ func TestStandby(t *testing.T) {
 	}
 	<-p.Done()
 	if n := len(s.requests()); n != before {
-		t.Errorf("%d requests of one that was ended", n-before)
+		t.Errorf("%d requests of a standby that was ended", n-before)
 	}
 }

@@ -20,18 +20,17 @@ import (
 // blankURL is the address of an empty tab.
 const blankURL = "about:blank"
 
-// Starter starts Chromes. Now is the clock.
+// Starter starts Chromes. Now returns the current time.
 type Starter struct {
 	Launcher *launch.Launcher
 	Now      func() time.Time
-	// Budget is what the CDP messages of all Chromes are held in; nil: each
-	// Chrome has one of its own.
+	// Budget counts the CDP messages of all Chromes; nil: each Chrome has its own.
 	Budget *budget.Budget
 
-	inspections chan struct{} // one for each profile that is being inspected
+	inspections chan struct{} // one value for each profile that is being inspected
 }
 
-// NewStarter makes a Starter of a launcher and a clock.
+// NewStarter returns a Starter with a launcher and a clock.
 func NewStarter(launcher *launch.Launcher, now func() time.Time) *Starter {
 	return &Starter{Launcher: launcher, Now: now, inspections: make(chan struct{}, maxInspections)}
 }
@@ -45,26 +44,26 @@ func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, err
 	return spare.Fresh(ctx, o)
 }
 
-// Restored starts Chrome and restores the environment that lies in the
-// directory; see [Spare.Restored]. The shell starts on the environment itself: it
-// is nowhere else if that fails.
+// Restored starts Chrome and restores the environment that is unpacked in the directory;
+// see [Spare.Restored]. The shell starts on the unpacked environment itself, so after a
+// failure that copy is lost.
 func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Browser, []state.Component, error) {
 	standby, err := s.load(ctx, dir, doc, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	return standby.goOn(ctx)
+	return standby.activate(ctx)
 }
 
 func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options) (*Browser, error) {
 	const op = "browser.start"
-	face, err := s.face(ctx, dir, o)
+	appearance, err := s.appearance(ctx, dir, o)
 	if err != nil {
 		return nil, err
 	}
-	flags := append(overrideFlags(o.Overrides), face.flags(o.Overrides)...)
+	flags := append(overrideFlags(o.Overrides), appearance.flags(o.Overrides)...)
 	var relay *relay.Relay
-	if o.Engine == EngineShell { // which reads none of it in the profile
+	if o.Engine == EngineShell { // the shell reads none of it from the profile
 		var proxy *profile.Proxy
 		if proxy, relay, err = startProxy(o.Overrides.Proxy, dir.UID); err != nil {
 			return nil, err
@@ -78,25 +77,25 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options)
 		relay.Close()
 		return nil, err
 	}
-	relay.Serves(process.Processes)
+	relay.SetProcesses(process.Processes)
 	if o.Background {
 		process.Background(true)
 	}
-	b := &Browser{dir: dir, process: process, now: s.Now, relay: relay, face: face, guard: new(guard)}
+	b := &Browser{dir: dir, process: process, now: s.Now, relay: relay, appearance: appearance, guard: new(guard)}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files()}, Budget: s.Budget, KeepPage: true, HidesNone: o.Engine == EngineShell})
+	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files()}, Budget: s.Budget, KeepPage: true, NoHiddenTargets: o.Engine == EngineShell})
 	if b.driver, err = b.mux.Driver(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
 	b.tabs = &tabs{driver: b.driver, mux: b.mux, life: b.ctx}
 	b.guard = &guard{tabs: b.tabs}
 	b.guard.start()
-	b.mux.Hooks.OnDrop(drops{b.tabs}.ready)
+	b.mux.Hooks.OnDrop(dropHandler{b.tabs}.ready)
 	b.extensions = &extensionSet{driver: b.driver, mux: b.mux, dir: dir}
-	b.takeOptions(o)
+	b.setOptions(o)
 	v, err := cdp.Call(ctx, b.driver, browser.GetVersion, cdp.Empty{})
 	if err != nil {
-		return nil, b.abandon(ctx, fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not answer"))
+		return nil, b.abandon(ctx, fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not report its version"))
 	}
 	_, b.version, _ = strings.Cut(v.Product, "/")
 	b.userAgent, b.protocol = v.UserAgent, v.ProtocolVersion
@@ -109,7 +108,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options)
 	return b, nil
 }
 
-// abandon ends a Chrome that did not come up and returns why it did not.
+// abandon ends a Chrome whose start failed and returns why it failed.
 func (b *Browser) abandon(ctx context.Context, why error) error {
 	if err := b.Kill(context.WithoutCancel(ctx)); err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, "browser.start", "Chrome did not start and could not be ended")

@@ -15,8 +15,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// What became of a Chrome while it was parked is told: a cookie whose time is
-// over, a tab whose renderer died, and what the pages' own timers did.
+// Changes while Chrome was parked are reported: an expired cookie, a tab whose renderer
+// died, and what the pages' own timers changed.
 func TestVerifyThawed(t *testing.T) {
 	r := newRig(t)
 	site := newSite(t, nil)
@@ -32,7 +32,7 @@ func TestVerifyThawed(t *testing.T) {
 	}
 	whole, err := b.VerifyThawed(within(t), doc)
 	if err != nil || len(whole.Components)+len(whole.Differences) != 0 {
-		t.Errorf("nothing has changed, but: %+v, %v", whole, err)
+		t.Errorf("nothing has changed, but the verification says %+v, %v", whole, err)
 	}
 	if err := b.Freeze(within(t)); err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestVerifyThawed(t *testing.T) {
 	if err := b.Thaw(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	// As a timer would, and the time that has passed.
+	// As a timer would, and time that has passed.
 	r.eval(b, site.url+"/stays", `localStorage.setItem("step", "two"); localStorage.removeItem("used"); sessionStorage.removeItem("once");
 		document.cookie = "short=; max-age=0"; 1`)
 	b.now = func() time.Time { return time.Now().Add(2 * time.Hour) }

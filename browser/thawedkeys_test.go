@@ -14,7 +14,7 @@ const (
 	registers = `navigator.credentials.create({publicKey: {challenge: new Uint8Array(16), rp: {name: "x", id: "localhost"},
 		user: {id: new Uint8Array([1]), name: "ada", displayName: "Ada"}, pubKeyCredParams: [{type: "public-key", alg: -7}],
 		authenticatorSelection: {residentKey: "required"}}}).then(() => 1)`
-	// signsIn does so until it is told to stop, and says whether it ever did.
+	// signsIn signs in until window.enough is set, and records whether it ever succeeded.
 	signsIn = `(async () => {
 		do {
 			await navigator.credentials.get({publicKey: {challenge: new Uint8Array(16), rpId: "localhost"}});
@@ -24,9 +24,9 @@ const (
 	})()`
 )
 
-// A tab of a thawed Chrome that goes on to another page signs in there, over and
-// over, while the daemon reads the tab back: with a reader's session that ends
-// the authenticator would too, and a sign-in that is under way is never answered.
+// A tab of a thawed Chrome navigates to another page and signs in there repeatedly while
+// the daemon reads the tab. If the authenticator ended with the reader's session, a
+// running sign-in would never be answered.
 func TestPasskeysAfterThaw(t *testing.T) {
 	t.Parallel()
 	r, s, yes := newRig(t), newSite(t, nil), true
@@ -37,10 +37,10 @@ func TestPasskeysAfterThaw(t *testing.T) {
 	r.ends(b)
 	at := strings.Replace(s.url, "127.0.0.1", "localhost", 1)
 	r.open(b, at+"/one")
-	// These sessions come and go as a client's do.
+	// These sessions are created and closed as a client's are.
 	attach := func(path string) (cdp.Session, func()) {
 		t.Helper()
-		b.passkeys.given.ClientJoining(within(t))
+		b.passkeys.authenticators.ClientJoining(within(t))
 		got, err := cdp.Call(within(t), b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: r.page(b, at+path), Flatten: &yes})
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +73,7 @@ func TestPasskeysAfterThaw(t *testing.T) {
 		t.Fatal("no passkey")
 	}
 	goesTo(tab, "/two")
-	leave() // what goes with it is being repaired when Chrome is frozen
+	leave() // the authenticator that ends with it is being repaired when Chrome is frozen
 	doc, err := b.Capture(within(t))
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestPasskeysAfterThaw(t *testing.T) {
 	go func() { answered <- tries(tab, signsIn) }()
 	await(t, "it has signed in", func() bool { return tries(tab, "!!window.signed") })
 	if v, err := b.VerifyThawed(within(t), doc); err != nil || len(v.Differences) != 1 {
-		t.Errorf("the tab has gone on, and: %+v, %v", v, err)
+		t.Errorf("after the navigation: %+v, %v", v, err)
 	}
 	tries(tab, "window.enough = true")
 	if !<-answered {

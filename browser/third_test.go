@@ -12,8 +12,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// framed is a page of one site with a frame of another site, and in that a
-// frame of the first site again. Each notes what its first script finds.
+// framed is a page of one site with a frame of another site, which contains a frame of
+// the first site. Each records what its first script finds.
 type framed struct {
 	page, third       *site
 	url, inner, again string
@@ -21,7 +21,7 @@ type framed struct {
 
 func newFramed(t *testing.T) framed {
 	f := framed{page: newSite(t, map[string]string{"/again": seen}), third: newSite(t, map[string]string{})}
-	other := strings.Replace(f.third.url, "127.0.0.1", "localhost", 1) // another site than the page's
+	other := strings.Replace(f.third.url, "127.0.0.1", "localhost", 1) // another site than that of the page
 	f.url, f.inner, f.again = f.page.url+"/page", other+"/inner", f.page.url+"/again"
 	f.page.pages["/page"] = seen + `<iframe src="` + f.inner + `"></iframe>`
 	f.third.pages["/inner"] = seen + `<iframe src="` + f.again + `"></iframe>`
@@ -32,10 +32,9 @@ func (f framed) requests() int { return len(f.page.requests()) + len(f.third.req
 
 func (f framed) other() string { return strings.TrimSuffix(f.inner, "/inner") }
 
-// Storage of frames below another site is laid down under its own key,
-// without a request and without the frame's own service worker, and what has
-// no such key is named.
-func TestLayBelowAnotherSite(t *testing.T) {
+// Storage of frames below another site is written under its own key, without a request
+// and without the frame's service worker. Storage without such a key is reported.
+func TestWriteBelowAnotherSite(t *testing.T) {
 	r := newRig(t)
 	f := newFramed(t)
 	f.third.pages["/sw.js"] = `addEventListener("fetch", e => e.respondWith(fetch("/leak").then(() => fetch(e.request))));
@@ -58,7 +57,7 @@ func TestLayBelowAnotherSite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := f.requests() - before; n != 0 {
-		t.Errorf("the sites were asked %d times", n)
+		t.Errorf("the sites got %d requests", n)
 	}
 	for i, a := range doc.Local {
 		got := line(report, state.ComponentLocalStorage, a.StorageKey)
@@ -77,8 +76,9 @@ func TestLayBelowAnotherSite(t *testing.T) {
 	}
 }
 
-// Over a live copy the state of frames below another site wins too, before
-// their first script, whether Chrome brings the tab back or the daemon does.
+// In a restore of a live copy, the captured state of frames below another site overrides
+// the files too. It is there before their first script, whether Chrome or the daemon
+// restores the tab.
 func TestRestoreLiveFrames(t *testing.T) {
 	for name, written := range map[string]bool{"from session files": true, "reopened": false} {
 		t.Run(name, func(t *testing.T) {
@@ -111,11 +111,11 @@ func TestRestoreLiveFrames(t *testing.T) {
 					want += "first"
 				}
 				if got != want {
-					t.Errorf("the first script of %s saw %s, not %s", of, got, want)
+					t.Errorf("the first script of %s saw %s, want %s", of, got, want)
 				}
 			}
 			if n := f.requests() - before; n != 3 {
-				t.Errorf("the sites were asked %d times for a page and two frames", n)
+				t.Errorf("the sites got %d requests for a page and two frames", n)
 			}
 			for _, c := range report {
 				if c.Dropped != 0 && c.Name != state.ComponentHistory {
@@ -142,8 +142,8 @@ func TestRestoreLiveFrames(t *testing.T) {
 	}
 }
 
-// Tabs that have changed since Chrome wrote its session files are the
-// document's: none of the files' runs, and the site does not hear of them.
+// If tabs have changed since Chrome wrote its session files, the document's tabs are
+// restored. None of the session files' tabs runs, and the site gets no request from them.
 func TestRestoreLiveAfterChange(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, nil)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// hoard keeps some things, and leaves much garbage and many decoded pictures.
+// hoard keeps some data, and leaves much garbage and many decoded images.
 const hoard = `<script>
 let kept = {answer: 42}, clicks = 0, ready = false;
 addEventListener("click", () => { clicks++; });
@@ -33,9 +33,9 @@ const asked = n => new Promise(done => { worker.onmessage = e => done(e.data); w
 })();
 </script>`
 
-// A Chrome that is parked has given back what its pages can do without, and uses
-// no processor time. Nothing of its pages is lost: neither what their scripts
-// hold, nor their workers, nor the tabs in the back.
+// A parked Chrome has released memory that its pages do not need, and uses no CPU time.
+// Nothing of its pages is lost: neither what their scripts hold, nor their workers, nor
+// the tabs in the background.
 func TestTrimAndFreeze(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/": hoard, "/back": `<script>var held = "still"</script>`, "/on": "further on",
@@ -61,13 +61,13 @@ func TestTrimAndFreeze(t *testing.T) {
 		}
 	}
 	used := b.process.CPUTime()
-	r.copied(b) // what a save does meanwhile
+	r.copied(b) // as a save does meanwhile
 	after := b.Memory()
 	if more := b.process.CPUTime() - used; more != 0 {
 		t.Errorf("a frozen Chrome has used %v", more)
 	}
-	if before-after < 40<<20 { // of some 150, and Chrome may have collected some by itself
-		t.Errorf("of %d MB %d are left", before>>20, after>>20)
+	if before-after < 40<<20 { // of some 150; Chrome may have collected some on its own
+		t.Errorf("of %d MB %d remain", before>>20, after>>20)
 	}
 
 	if err := b.Thaw(ctx); err != nil {
@@ -83,12 +83,12 @@ func TestTrimAndFreeze(t *testing.T) {
 		}
 	}
 	if got := r.eval(b, s.url+"/back", "held"); got != "still" {
-		t.Errorf("the tab in the back has %s", got)
+		t.Errorf("the tab in the background has %s", got)
 	}
-	// Memory is not taken for short ever after: a page that is left is kept again.
+	// The memory pressure ends: a page that is left enters the back/forward cache again.
 	r.eval(b, s.url+"/back", `held = "kept", setTimeout(() => { location = "/on"; }), 1`)
 	r.eval(b, s.url+"/on", `setTimeout(() => history.back()), 1`)
 	if got := r.eval(b, s.url+"/back", "held"); got != "kept" {
-		t.Errorf("gone back to, the page has %s", got)
+		t.Errorf("after going back, the page has %s", got)
 	}
 }

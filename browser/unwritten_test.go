@@ -14,10 +14,10 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Chrome may end with status 0 before it has written localStorage (eight origins with
-// 5 MB each, written just before, are enough on two cores). A flush has it
-// written before; what did not reach the disk is known by what was read before, and comes back from there; what was
-// written once more since does not.
+// Chrome may exit with status 0 before it has written localStorage (eight origins with 5
+// MB each, written just before, are enough on two cores). A flush writes it before. What
+// did not reach the disk is found by comparison with the capture, and restored from the
+// capture. What was written again after the capture is not.
 func TestLocalStorageThatDidNotReachTheDisk(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, nil)
@@ -44,7 +44,7 @@ func TestLocalStorageThatDidNotReachTheDisk(t *testing.T) {
 	}
 	whole := r.inventory(b.dir).LocalStorage
 	if got := whole.Unwritten(doc.Local, doc.CapturedAt); len(got) != 0 || whole.Cut || len(whole.Areas) != 2 {
-		t.Fatalf("of a Chrome that wrote all: %v, %t, %+v", got, whole.Cut, whole.Areas)
+		t.Fatalf("with everything written: %v, %t, %+v", got, whole.Cut, whole.Areas)
 	}
 	r.harm(b.dir, localstorage.Folder+"/0*.log", func(b []byte) []byte { return b[:len(b)-5] })
 	cut := r.inventory(b.dir).LocalStorage
@@ -68,9 +68,9 @@ func TestLocalStorageThatDidNotReachTheDisk(t *testing.T) {
 	}
 }
 
-// What of the tabs' sessionStorage Chrome was in the middle of writing when it ended is laid
-// down as it was read, over what an older write left; other origins that the
-// tab has been at keep theirs. What is lost and is not laid is no site's doing.
+// sessionStorage that Chrome was writing when it ended is restored from the capture, over
+// what an older write left. Other origins that the tab visited keep their data. Lost data
+// that is not restored is not blamed on the site.
 func TestSessionStorageThatDidNotReachTheDisk(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, nil)
@@ -88,11 +88,11 @@ func TestSessionStorageThatDidNotReachTheDisk(t *testing.T) {
 		t.Fatalf("%s, %v", doc.Datadir, err)
 	}
 	if on := r.inventory(b.dir).SessionStorage; len(on.Lost(doc.Tabs)) != 0 || on.Cut {
-		t.Fatalf("of a Chrome that wrote all: %+v", on)
+		t.Fatalf("with everything written: %+v", on)
 	}
 	for name, test := range map[string]struct {
 		harm func(*Dir)
-		read state.Area // beside what there is
+		read state.Area // in addition to the existing areas
 		line state.Component
 		by   string
 		want string
@@ -126,7 +126,7 @@ func TestSessionStorageThatDidNotReachTheDisk(t *testing.T) {
 			by += d.By
 		}
 		if by != test.by {
-			t.Errorf("%s: it differs by %q: %+v", name, by, v.Differences)
+			t.Errorf("%s: differences are blamed on %q: %+v", name, by, v.Differences)
 		}
 		if got := r.eval(again, url, `Object.entries(sessionStorage).join()`); got != test.want {
 			t.Errorf("%s: the page has %s", name, got)
@@ -140,8 +140,8 @@ func TestSessionStorageThatDidNotReachTheDisk(t *testing.T) {
 	}
 }
 
-// Chrome is waited for where it has much to write, and where nobody knows.
-func TestMuchLocal(t *testing.T) {
+// A close waits for Chrome if there is much to write, or if the amount is unknown.
+func TestNeedsFlush(t *testing.T) {
 	area := func(n int) []state.Area {
 		return []state.Area{{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: strings.Repeat("v", n)}}}}
 	}
@@ -153,14 +153,14 @@ func TestMuchLocal(t *testing.T) {
 		"much":   {state.Document{Local: area(flushFrom)}, true},
 		"unread": {state.Document{Missed: []state.Missed{{Component: state.ComponentLocalStorage}}}, true},
 	} {
-		if got := muchLocal(test.doc); got != test.want {
-			t.Errorf("%s: %t", name, got)
+		if got := needsFlush(test.doc); got != test.want {
+			t.Errorf("%s: needsFlush is %t", name, got)
 		}
 	}
 }
 
-// However many origins an import names, they are there when Chrome opens the
-// profile; those whose names Chrome may spell otherwise come by it.
+// Many origins of an import are all there when Chrome opens the profile. Origins that
+// Chrome may spell differently are applied over CDP.
 func TestManyOrigins(t *testing.T) {
 	r := newRig(t)
 	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: state.DatadirNone}
@@ -177,7 +177,7 @@ func TestManyOrigins(t *testing.T) {
 		restored += line.Restored
 	}
 	if restored != len(doc.Local) {
-		t.Errorf("%d origins came back", restored)
+		t.Errorf("%d origins were restored", restored)
 	}
 	asker, err := capture.Ask(within(t), b.driver)
 	if err != nil {

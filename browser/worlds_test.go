@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// worlds counts the script worlds in a tab: its own is one.
+// worlds counts the script worlds in a tab, including its own.
 func (r *rig) worlds(b *Browser, url string) int {
 	r.t.Helper()
 	ctx := within(r.t)
@@ -21,7 +21,7 @@ func (r *rig) worlds(b *Browser, url string) int {
 	s := b.driver.Session(at.SessionID)
 	told, stop := s.Subscribe(runtime.ExecutionContextCreated.Method)
 	defer stop()
-	// Chrome tells of all that there are before it answers.
+	// Chrome reports all existing worlds before it answers.
 	if _, err := cdp.Call(ctx, s, runtime.Enable, cdp.Empty{}); err != nil {
 		r.t.Fatal(err)
 	}
@@ -39,9 +39,9 @@ func (r *rig) worlds(b *Browser, url string) int {
 	return len(seen)
 }
 
-// To find out which tab is in front, however often, leaves nothing in any of them,
-// and a page that says it is visible is not believed.
-func TestFrontLeavesNoWorld(t *testing.T) {
+// Finding the tab in front, however often, leaves nothing in any tab. A page that claims
+// to be visible is not believed.
+func TestFrontCreatesNoScriptWorld(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/liar": `<script>Object.defineProperty(document, "visibilityState", {get: () => "visible"})</script>`})
 	b := r.fresh()

@@ -11,32 +11,32 @@ import (
 	"time"
 )
 
-// askDeadline bounds the wait for Chrome's answer, which takes it 1–10 ms.
-const askDeadline = 10 * time.Second
+// commandLineDeadline bounds the wait for Chrome's answer, which takes 1–10 ms.
+const commandLineDeadline = 10 * time.Second
 
-// Ask hands the running Chrome a command line, as a second start of Chrome on
-// the same user data directory would; with --profile-directory it opens a
-// further profile. The message is Chrome's own (process_singleton_posix.cc):
-// START, the working directory and the arguments, each behind a NUL; Chrome
-// answers ACK. A Chrome that does not is an error: older ones of this flavour
-// never answer.
-func (p *Process) Ask(ctx context.Context, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, askDeadline)
+// SendCommandLine sends a command line to the running Chrome, as a second start of Chrome
+// with the same user data directory would. With --profile-directory Chrome opens a
+// further profile. The message format is Chrome's own (process_singleton_posix.cc):
+// START, the working directory and the arguments, separated by NULs. Chrome answers ACK.
+// Any other answer, or none, is an error; older Chromes of this kind never answer.
+func (p *Process) SendCommandLine(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, commandLineDeadline)
 	defer cancel()
 	socket, err := os.Readlink(filepath.Join(p.dir.Profile(), "SingletonSocket"))
 	if err != nil {
 		return err
 	}
-	// Chrome writes the link; one that names a place outside is not followed.
+	// Chrome writes the link. A link to a place outside Chrome's own folder is not
+	// followed.
 	if !strings.HasPrefix(filepath.Clean(socket), p.dir.tmp()+string(filepath.Separator)) {
-		return errors.New("the socket that Chrome names is not in its own folder")
+		return errors.New("the singleton socket of Chrome is outside its own folder")
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", socket)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }() // the answer is what counts
+	defer func() { _ = conn.Close() }() // only the answer matters
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	message := append([]string{"START", p.dir.Path, "chromium"}, args...)
 	if _, err := io.WriteString(conn, strings.Join(message, "\x00")); err != nil {
@@ -55,5 +55,5 @@ func (p *Process) Ask(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// errUnanswered is how Ask ends with a Chrome that takes no command lines.
-var errUnanswered = errors.New("no answer to a command line")
+// errUnanswered is the error of SendCommandLine for a Chrome that accepts no command lines.
+var errUnanswered = errors.New("no answer from Chrome to a command line")

@@ -11,31 +11,31 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Dir is the run directory of one Chrome. It belongs to that Chrome's user
-// and nobody else may enter it.
+// Dir is the run directory of one Chrome. It belongs to that Chrome's user, and no other
+// user can enter it.
 type Dir struct {
 	Path string // absolute
-	UID  int    // whom Chrome runs as: one of the range, or the daemon's own user
+	UID  int    // the user that Chrome runs as: one of the range, or the daemon's own user
 
-	release func() // gives the uid back, once
+	release func() // returns the UID to the pool, once
 }
 
 // subdirs are the folders of a run directory.
 var subdirs = []string{"profile", "home", "tmp", "files", "waiting", "waiting/profile"}
 
-// socketRoom is what Chrome puts behind TMPDIR to name its singleton socket,
-// and maxSocketPath the longest name a unix socket can have (unix(7)).
+// socketRoom is the length of what Chrome appends to TMPDIR for its singleton socket.
+// maxSocketPath is the longest path of a Unix socket (unix(7)).
 const (
 	socketRoom    = len("/org.chromium.Chromium.XXXXXX/SingletonSocket")
 	maxSocketPath = 107
 )
 
-// NewDir makes the run directory called name, one path element, below the
-// launcher's root: profile/, home/, tmp/, files/ and waiting/, each 0700. Run by root it
-// takes a uid from the range and hands the directory to it; [Dir.Remove] gives
-// it back. Errors: Config when the path is too long for Chrome's socket,
-// TooManySessions when no uid is free, Internal for what the file system says,
-// fs.ErrExist among it.
+// NewDir creates the run directory called name, one path element, below the launcher's
+// root. It contains profile/, home/, tmp/, files/ and waiting/, each with mode 0700. A
+// launcher that runs as root takes a UID from the range and makes it the owner;
+// [Dir.Remove] returns the UID. Errors: Config if the path is too long for Chrome's
+// socket, TooManySessions if no UID is free, Internal for errors of the file system,
+// including fs.ErrExist.
 func (l *Launcher) NewDir(name string) (*Dir, error) {
 	const op = "launch.dir"
 	if name != filepath.Base(name) || name == "." || name == ".." || name == "/" {
@@ -58,7 +58,7 @@ func (l *Launcher) NewDir(name string) (*Dir, error) {
 			err = errors.Join(err, os.RemoveAll(d.Path))
 		}
 		d.release()
-		return nil, fault.Wrap(err, fault.Internal, op, "the run directory cannot be made")
+		return nil, fault.Wrap(err, fault.Internal, op, "the run directory cannot be created")
 	}
 	return d, nil
 }
@@ -81,8 +81,8 @@ func (d *Dir) Profile() string { return filepath.Join(d.Path, "profile") }
 // Files returns the path of the folder for downloads and uploads.
 func (d *Dir) Files() string { return filepath.Join(d.Path, "files") }
 
-// Waiting returns the place below it where an environment waits for a Chrome that
-// runs in the directory already: one with a user data directory of its own, that
+// Waiting returns the folder in the run directory where an environment is unpacked for a
+// Chrome that already runs in this directory. It has its own user data directory, which
 // no Chrome uses.
 func (d *Dir) Waiting() *Dir {
 	return &Dir{Path: filepath.Join(d.Path, "waiting"), UID: d.UID, release: func() {}}
@@ -90,14 +90,13 @@ func (d *Dir) Waiting() *Dir {
 
 func (d *Dir) tmp() string { return filepath.Join(d.Path, "tmp") }
 
-// Own hands everything below the directory to Chrome's user; call it after
-// laying files down there and while no Chrome runs on it. Links are handed
-// over themselves and not followed. Run by another user than root it does
-// nothing.
+// Own makes Chrome's user the owner of everything below the directory. Call it after
+// writing files there, while no Chrome runs on it. Symbolic links change owner themselves
+// and are not followed. It does nothing unless the daemon runs as root.
 func (d *Dir) Own() error { return d.own(d.Path) }
 
-// OwnProfile is [Dir.Own] for some folders of the user data directory alone,
-// which the Chrome that runs does not use yet. One that is not there is none.
+// OwnProfile is [Dir.Own] for some folders of the user data directory that the running
+// Chrome does not use yet. Folders that do not exist are skipped.
 func (d *Dir) OwnProfile(names ...string) error {
 	for _, name := range names {
 		folder := filepath.Join(d.Profile(), name)
@@ -124,9 +123,9 @@ func (d *Dir) own(root string) error {
 	return fault.Wrap(err, fault.Internal, "launch.own", "")
 }
 
-// Remove deletes the directory with all that is in it and gives the uid back.
-// No Chrome may run on it any more. When it fails it can be called again; the
-// uid stays taken until it succeeds, since its files are still there.
+// Remove deletes the directory and returns the UID to the pool. No Chrome may run on it.
+// It can be repeated after an error; the UID stays in use until it succeeds, because
+// files of that user still exist.
 func (d *Dir) Remove() error {
 	if err := os.RemoveAll(d.Path); err != nil {
 		return fault.Wrap(err, fault.Internal, "launch.remove", "")
@@ -135,8 +134,8 @@ func (d *Dir) Remove() error {
 	return nil
 }
 
-// enters reports whether the permission bits let the user into the folder.
-func enters(folder fs.FileInfo, uid int) bool {
+// mayEnter reports whether the permission bits allow the user to enter the folder.
+func mayEnter(folder fs.FileInfo, uid int) bool {
 	owner, ok := folder.Sys().(*syscall.Stat_t)
 	if !ok {
 		return false
@@ -147,25 +146,25 @@ func enters(folder fs.FileInfo, uid int) bool {
 		return true
 	case int(owner.Uid) == uid:
 		return mode&0o100 != 0
-	case int(owner.Gid) == uid: // a Chrome's group has its user's number
+	case int(owner.Gid) == uid: // Chrome's group ID equals its user ID
 		return mode&0o010 != 0
 	}
 	return mode&0o001 != 0
 }
 
-// checkPassable returns a Config fault unless the user may enter every folder
-// above dir. It goes by the permission bits alone.
+// checkPassable returns a Config fault unless the user may enter every folder above dir.
+// It checks only the permission bits.
 func checkPassable(dir string, uid int) error {
 	for at := filepath.Dir(dir); ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
 		if err != nil {
 			return fault.Wrap(err, fault.Config, "launch.passable", "the data directory cannot be read")
 		}
-		if !enters(info, uid) {
+		if !mayEnter(info, uid) {
 			return &fault.Error{
 				Code: fault.Config, Op: "launch.passable",
 				Message: "Chrome's own user cannot enter the data directory: " +
-					"run chmod o+x on it and on every folder above it, or choose one elsewhere (--data-dir)",
+					"run chmod o+x on it and on every folder above it, or choose another data directory (--data-dir)",
 				Err: &fs.PathError{Op: "enter", Path: at, Err: fs.ErrPermission},
 			}
 		}

@@ -15,13 +15,13 @@ import (
 // MinMajor is the oldest major version of Chrome that is accepted.
 const MinMajor = 140
 
-// install is the command that mends a missing Chrome.
+// install is the command that installs a missing Chrome.
 const install = "install one with: apt-get update && apt-get install chromium"
 
-// installShell mends a missing headless shell.
+// installShell is the command that installs a missing headless shell.
 const installShell = "install it with: apt-get update && apt-get install chromium-headless-shell"
 
-// Version is what a Chrome says it is.
+// Version describes a Chrome binary, from its --version.
 type Version struct {
 	Binary string // its path
 	Name   string // Chromium or Google Chrome
@@ -29,8 +29,8 @@ type Version struct {
 	Major  int
 }
 
-// candidates are the places of Chrome: the real binaries first, since the
-// scripts that distributions put before them add flags of their own.
+// candidates are the usual paths of Chrome. The real binaries come first, because the
+// wrapper scripts of distributions add their own flags.
 var candidates = []string{
 	"/usr/lib/chromium/chromium",
 	"/usr/lib/chromium-browser/chromium-browser",
@@ -40,8 +40,8 @@ var candidates = []string{
 	"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", // in PATH
 }
 
-// Find returns the path of the Chrome to run: the configured one if there is
-// one, else the first of the usual places. Errors: ChromeMissing.
+// Find returns the path of the Chrome to run: the configured one if set, else the first
+// of the usual paths. Errors: ChromeMissing.
 func Find(configured string) (string, error) {
 	const op = "launch.find"
 	if configured != "" {
@@ -57,16 +57,16 @@ func Find(configured string) (string, error) {
 	return "", fault.New(fault.ChromeMissing, op, "no Chrome was found; %s", install)
 }
 
-// shells are the places of the headless shell.
+// shells are the usual paths of the headless shell.
 var shells = []string{
 	"/usr/lib/chromium/chromium-headless-shell",
 	"/usr/lib/chromium-browser/headless_shell",
 	"chrome-headless-shell", // in PATH
 }
 
-// findShell returns the path of the headless shell: the configured one, else
-// the first of the usual places, "" where none has it. Errors: ChromeMissing for
-// a configured one that is not there.
+// findShell returns the path of the headless shell: the configured one if set, else the
+// first of the usual paths, or "" if there is none. Errors: ChromeMissing if the
+// configured one does not exist.
 func findShell(configured string) (string, error) {
 	if configured != "" {
 		path, err := exec.LookPath(configured)
@@ -81,7 +81,7 @@ func findShell(configured string) (string, error) {
 	return "", nil
 }
 
-// nameIn is what a binary that says its version calls itself.
+// nameIn returns the browser's name in the output of --version.
 func nameIn(text string) string {
 	if strings.HasPrefix(text, "Google Chrome") {
 		return "Google Chrome"
@@ -91,23 +91,23 @@ func nameIn(text string) string {
 
 var versionNumber = regexp.MustCompile(`\b(\d+)\.\d+\.\d+\.\d+\b`)
 
-// parseVersion reads a version out of "Chromium 156.0.8078.79 built on …".
+// parseVersion extracts the version from "Chromium 156.0.8078.79 built on …".
 func parseVersion(text string) (full string, major int, err error) {
 	found := versionNumber.FindStringSubmatch(text)
 	if found == nil {
 		return "", 0, fault.New(fault.ChromeMissing, "launch.version",
-			"the configured binary does not say which Chrome it is; %s", install)
+			"the configured binary printed no Chrome version; %s", install)
 	}
 	if major, err = strconv.Atoi(found[1]); err != nil || major < MinMajor {
 		return "", 0, fault.New(fault.ChromeMissing, "launch.version",
-			"Chrome %s is too old, %d is the least; %s", found[0], MinMajor, install)
+			"Chrome %s is too old; the oldest supported version is %d; %s", found[0], MinMajor, install)
 	}
 	return found[0], major, nil
 }
 
-// Version returns what Chrome, or the headless shell, says it is. It asks the
-// binary once. Errors: ChromeMissing (not executable, too old), Unsupported where
-// there is no shell, Timeout.
+// Version returns the version of Chrome or of the headless shell. It runs each binary
+// once. Errors: ChromeMissing (not executable, or too old), Unsupported if there is no
+// shell, Timeout.
 func (l *Launcher) Version(ctx context.Context, dir *Dir, shell bool) (Version, error) {
 	binary, err := l.binaryOf(shell)
 	if err != nil {
@@ -128,7 +128,8 @@ func (l *Launcher) Version(ctx context.Context, dir *Dir, shell bool) (Version, 
 	return v, err
 }
 
-// askVersion runs the binary as Chrome's user and with Chrome's environment.
+// askVersion runs the binary with --version, as Chrome's user and with Chrome's
+// environment.
 func (l *Launcher) askVersion(ctx context.Context, dir *Dir, binary string) (Version, error) {
 	var out strings.Builder
 	cmd := exec.CommandContext(ctx, binary, "--version")

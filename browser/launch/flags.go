@@ -9,75 +9,75 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The sizes that a Chrome without a display server needs: without them its
-// window is 0×0 and screenshots never come.
+// Screen and window sizes for a Chrome without a display server. Without them its window
+// is 0×0 and screenshots never finish.
 const (
 	screenWidth, screenHeight   = 1920, 1080
 	defaultWidth, defaultHeight = 1280, 900
 )
 
-// nowhere is an address that Chrome never asks for: its port is one of those
-// that it has blocked (net/base/port_util.cc).
-const nowhere = "https://localhost:1"
+// blockedURL is an address that Chrome never connects to, because its port is on Chrome's
+// list of blocked ports (net/base/port_util.cc).
+const blockedURL = "https://localhost:1"
 
-// smallSharedMemory is the size of /dev/shm in bytes below which pages run
-// out of it; containers get 64 MiB unless told otherwise.
+// smallSharedMemory is the size of /dev/shm in bytes below which pages run out of shared
+// memory. Containers have 64 MiB by default.
 const smallSharedMemory = 512 << 20
 
-// preCommitInput has pages take input before their first frame. Without it Chrome
-// drops the keys that a client types right after a navigation: with 156 on a busy
-// machine the field stays empty or short (docs/typing.md). Puppeteer and
-// Playwright start Chrome with it too.
+// preCommitInput lets pages accept input before their first frame. Without it Chrome
+// drops keys that a client types right after a navigation: with 156 on a busy machine the
+// field stays empty or incomplete (docs/typing.md). Puppeteer and Playwright also start
+// Chrome with it.
 const preCommitInput = "--allow-pre-commit-input"
 
-// chromeFlags are the flags that every full Chrome is started with, whatever it
-// is started for. The sandbox stays on and there is no debugging port: no flag
-// here may touch either.
+// chromeFlags returns the flags of every full Chrome. The sandbox stays on and there is
+// no debugging port; no flag here may change either.
 func chromeFlags() []string {
 	return []string{
 		"--remote-debugging-pipe",
-		// A full Chrome without a display server, to which a profile can be
-		// brought while it runs; --headless=new refuses that.
+		// Full Chrome without a display server. It can open another profile while it runs,
+		// which --headless=new refuses.
 		"--ozone-platform=headless",
 		fmt.Sprintf("--ozone-override-screen-size=%d,%d", screenWidth, screenHeight),
 		preCommitInput,
-		// Without it screenshots of tabs that are not in front hang.
+		// Without this, screenshots of tabs in the background hang.
 		"--enable-features=CDPScreenshotNewSurface",
-		// No network traffic of Chrome's own, no multicast from MediaRouter. What
-		// asks in spite of these flags (the list of accounts at Google, components
-		// wanted at once) is sent to an address that Chrome itself refuses to
-		// open, for its port; pages reach Google as ever.
+		// No network traffic of Chrome itself, and no multicast from MediaRouter. Some
+		// requests ignore these flags (the list of Google accounts, components that are
+		// needed at once). They go to an address that Chrome itself refuses because of its
+		// port. Pages can still reach Google.
 		"--disable-background-networking",
 		"--disable-component-update",
-		"--component-updater=url-source=" + nowhere + ",disable-pings",
-		"--gaia-url=" + nowhere,
+		"--component-updater=url-source=" + blockedURL + ",disable-pings",
+		"--gaia-url=" + blockedURL,
 		"--disable-sync",
 		"--disable-quic",
-		// … no questions about the time and the forms of pages, nor renderers for a
-		// suggestion list that nobody types into. No tab is thrown away when memory is
-		// said to be short, as it is before Chrome is parked.
+		// These features query the time, send the forms of pages to Google, or start
+		// renderers for a suggestion list that is never used. UrgentPageDiscarding would
+		// discard tabs when memory is reported as low, which happens before Chrome is
+		// parked.
 		"--disable-features=OptimizationHints,MediaRouter,DialMediaRouteProvider,Translate," +
 			"NetworkTimeServiceQuerying,AutofillServerCommunication,WebUIOmniboxPopup,WebUIOmniboxAimPopup,UrgentPageDiscarding",
 		"--metrics-recording-only",
 		"--disable-breakpad",
-		// The same Chrome on every machine, and nobody to answer a question.
+		// Same behaviour on every machine, and no dialogs that wait for a user.
 		"--disable-field-trial-config",
 		"--disable-default-apps",
 		"--disable-search-engine-choice-screen",
 		"--hide-crash-restore-bubble",
-		// A page that closes the last window must not end the session.
+		// Keep Chrome running when a page closes the last window.
 		"--keep-alive-for-test",
 		"--no-default-browser-check",
 		"--no-first-run",
 		"--no-service-autorun",
-		// The cookie file must be readable on another machine: archives are
-		// sealed instead.
+		// The cookie file must be readable on another machine. Archives are encrypted
+		// instead.
 		"--password-store=basic",
 	}
 }
 
-// refused are the flags that nobody may add: they take the sandbox away, open
-// a port, or replace what this package sets.
+// refused are the flags that callers may not add: they disable the sandbox, open a port,
+// or override what this package sets.
 var refused = []string{
 	"no-sandbox", "disable-setuid-sandbox", "disable-namespace-sandbox", "disable-seccomp-filter-sandbox",
 	"disable-gpu-sandbox", "no-zygote", "no-zygote-sandbox", "single-process", "remote-debugging-port",
@@ -86,17 +86,17 @@ var refused = []string{
 	"renderer-cmd-prefix", "utility-cmd-prefix", "gpu-launcher",
 }
 
-// arguments returns Chrome's whole command line, without the program's name.
+// arguments returns Chrome's complete command line, without the program's name.
 func arguments(o Options) ([]string, error) {
 	for _, arg := range o.ExtraArgs {
 		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		for _, no := range refused {
 			if name == no {
-				return nil, fault.New(fault.Unsupported, "launch.arguments", "Chrome's flag --%s cannot be set", name)
+				return nil, fault.New(fault.Unsupported, "launch.arguments", "extra arguments: Chrome's flag --%s cannot be set", name)
 			}
 		}
 		if !strings.HasPrefix(arg, "--") || name == "" {
-			return nil, fault.New(fault.Unsupported, "launch.arguments", "extra arguments of Chrome must be flags")
+			return nil, fault.New(fault.Unsupported, "launch.arguments", "extra arguments: each must be a flag that begins with --")
 		}
 	}
 	width, height := o.Width, o.Height
@@ -127,7 +127,8 @@ func arguments(o Options) ([]string, error) {
 	return args, nil
 }
 
-// portable leaves out what names folders of this machine, and addresses.
+// portable returns the flags without those that contain paths of this machine, and
+// without addresses.
 func portable(args []string) []string {
 	var flags []string
 	for _, arg := range args {
@@ -139,8 +140,8 @@ func portable(args []string) []string {
 	return flags
 }
 
-// environment returns all that Chrome sees of the environment: its own
-// folders, and nothing of the daemon's.
+// environment returns Chrome's environment variables: its own folders, and nothing of the
+// daemon's environment.
 func environment(dir *Dir, timezone string) []string {
 	home := filepath.Join(dir.Path, "home")
 	env := []string{

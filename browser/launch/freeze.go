@@ -10,14 +10,13 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// freezePause is how long Freeze lets threads finish their system calls
-// before it looks at them again.
+// freezePause is the time between two checks whether the threads have stopped. A thread
+// finishes its system call first.
 const freezePause = 500 * time.Microsecond
 
-// Freeze stops the whole tree with SIGSTOP and returns when every thread of
-// every process stands still, so that nothing writes to the datadir any more.
-// When it fails, with Timeout or BrowserFailed, the tree has been let go on.
-// Freezing a frozen tree does nothing.
+// Freeze stops the whole tree with SIGSTOP. It returns when every thread of every process
+// has stopped, so that nothing writes to the user data directory. On an error, Timeout or
+// BrowserFailed, the tree has been continued. Freezing a frozen tree does nothing.
 func (p *Process) Freeze(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -26,14 +25,14 @@ func (p *Process) Freeze(ctx context.Context) error {
 	}
 	stopped, err := p.stop(ctx)
 	if err != nil {
-		return errors.Join(err, p.resume(slices.DeleteFunc(stopped, proc.over)))
+		return errors.Join(err, p.resume(slices.DeleteFunc(stopped, proc.hasEnded)))
 	}
-	p.frozen, p.stood = true, stopped
+	p.frozen, p.stopped = true, stopped
 	return nil
 }
 
-// Thaw lets a frozen tree go on. It fails with BrowserFailed when the tree
-// has died meanwhile; thawing a running one does nothing.
+// Thaw continues a frozen tree. It fails with BrowserFailed if the tree has died in the
+// meantime. Thawing a running tree does nothing.
 func (p *Process) Thaw(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fault.Wrap(err, fault.Timeout, "launch.thaw", "")
@@ -43,17 +42,17 @@ func (p *Process) Thaw(ctx context.Context) error {
 	if !p.frozen {
 		return nil
 	}
-	// What stands still starts nothing, so the tree is the one that was stopped:
-	// looking for it among all processes of a machine takes longer than all else.
-	if err := p.resume(slices.DeleteFunc(p.stood, proc.over)); err != nil {
+	// Stopped processes start no others, so the tree has not changed. Finding it again
+	// among all processes of the machine would take longer than the rest.
+	if err := p.resume(slices.DeleteFunc(p.stopped, proc.hasEnded)); err != nil {
 		return err
 	}
-	p.frozen, p.stood = false, nil
+	p.frozen, p.stopped = false, nil
 	return nil
 }
 
-// Pause stops the tree for the time of a call; nobody thaws it meanwhile. A tree
-// that is frozen stays so. Its own errors are those of Freeze and Thaw.
+// Pause stops the tree while do runs. No other call can thaw it meanwhile. A frozen tree
+// stays frozen. The errors are those of do, Freeze and Thaw.
 func (p *Process) Pause(ctx context.Context, do func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,7 +63,7 @@ func (p *Process) Pause(ctx context.Context, do func() error) error {
 	if err == nil {
 		err = do()
 	}
-	return errors.Join(err, p.resume(slices.DeleteFunc(stopped, proc.over)))
+	return errors.Join(err, p.resume(slices.DeleteFunc(stopped, proc.hasEnded)))
 }
 
 // Frozen reports whether the tree is frozen.
@@ -74,17 +73,17 @@ func (p *Process) Frozen() bool {
 	return p.frozen
 }
 
-// stop sends SIGSTOP to each process, parents first so that they start no
-// more, until all that a look at the tree finds are known to stand still. It
-// returns whom it has stopped, after an error too: also those that are not in the
-// tree any more, for their parent was killed meanwhile.
+// stop sends SIGSTOP to each process, parents first so that they start no more. It
+// repeats until a listing of the tree contains only stopped processes. It returns the
+// processes that it stopped, also on an error. They include processes that have left the
+// tree because their parent was killed.
 func (p *Process) stop(ctx context.Context) ([]proc, error) {
 	type id struct {
 		pid   int
 		start uint64
 	}
 	var sent []proc
-	stands := map[id]bool{} // who has been stopped stays so
+	stopped := map[id]bool{} // stopped processes stay stopped
 	for {
 		tree := p.tree()
 		if !p.leads(tree) {
@@ -92,7 +91,7 @@ func (p *Process) stop(ctx context.Context) ([]proc, error) {
 		}
 		var moving []proc
 		for _, q := range tree {
-			if !stands[id{q.pid, q.start}] {
+			if !stopped[id{q.pid, q.start}] {
 				// Fails only when the process has just ended.
 				_ = syscall.Kill(q.pid, syscall.SIGSTOP)
 				moving = append(moving, q)
@@ -102,16 +101,16 @@ func (p *Process) stop(ctx context.Context) ([]proc, error) {
 			return sent, nil
 		}
 		for _, q := range moving {
-			if err := standing(ctx, q.pid); err != nil {
+			if err := awaitStopped(ctx, q.pid); err != nil {
 				return sent, err
 			}
-			stands[id{q.pid, q.start}] = true
+			stopped[id{q.pid, q.start}] = true
 		}
 	}
 }
 
-// standing returns when a process that was told to stop stands still.
-func standing(ctx context.Context, pid int) error {
+// awaitStopped returns when a process that got SIGSTOP has stopped.
+func awaitStopped(ctx context.Context, pid int) error {
 	for {
 		if err := ctx.Err(); err != nil {
 			return fault.Wrap(err, fault.Timeout, "launch.freeze", "")
@@ -126,8 +125,8 @@ func standing(ctx context.Context, pid int) error {
 	}
 }
 
-// resume sends SIGCONT to each process of a tree, children first: a parent that
-// wakes must not find them asleep.
+// resume sends SIGCONT to each process of a tree, children first, so that a parent never
+// runs with stopped children.
 func (p *Process) resume(tree []proc) error {
 	for _, q := range slices.Backward(tree) {
 		_ = syscall.Kill(q.pid, syscall.SIGCONT) // as above
@@ -138,7 +137,7 @@ func (p *Process) resume(tree []proc) error {
 	return nil
 }
 
-// leads reports whether Chrome's main process is alive in the tree.
+// leads reports whether the tree contains Chrome's main process.
 func (p *Process) leads(tree []proc) bool {
 	return slices.ContainsFunc(tree, func(q proc) bool { return q.pid == p.pid })
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// states returns how many processes of the tree stand still and how many do
-// not.
+// states returns how many processes of the tree have stopped and how many have not.
 func states(p *Process) (still, moving int) {
 	for _, pid := range p.Processes() {
 		if stopped(pid) {
@@ -23,7 +22,7 @@ func states(p *Process) (still, moving int) {
 	return still, moving
 }
 
-// A frozen tree uses no processor time and answers again once thawed.
+// A frozen tree uses no CPU time and answers again after Thaw.
 func TestFreeze(t *testing.T) {
 	p := start(t, newLauncher(t, ""), Options{URL: "data:text/html,<script>setInterval(()=>{for(let i=0;i<1e6;i++);},1)</script>"})
 	c := newClient(t, p)
@@ -38,10 +37,10 @@ func TestFreeze(t *testing.T) {
 			}
 		}
 		if still, moving := states(p); !p.Frozen() || still < 5 || moving != 0 {
-			t.Fatalf("frozen %v, %d processes stand still, %d move", p.Frozen(), still, moving)
+			t.Fatalf("frozen %v, %d processes have stopped, %d have not", p.Frozen(), still, moving)
 		}
 		frozen := p.CPUTime()
-		<-time.After(200 * time.Millisecond) // what is measured is that nothing happens in it
+		<-time.After(200 * time.Millisecond) // nothing may happen in this time
 		if used := p.CPUTime() - frozen; used != 0 {
 			t.Errorf("a frozen tree used %v", used)
 		}
@@ -51,13 +50,13 @@ func TestFreeze(t *testing.T) {
 			}
 		}
 		if p.Frozen() {
-			t.Error("thawed and frozen")
+			t.Error("the tree is still frozen after Thaw")
 		}
 		c.version()
 	}
 }
 
-// A freeze that does not come about leaves the tree running.
+// After a failed freeze the tree runs.
 func TestFreezeFails(t *testing.T) {
 	p := start(t, newLauncher(t, ""), Options{URL: "about:blank"})
 	c := newClient(t, p)
@@ -65,17 +64,17 @@ func TestFreezeFails(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := p.Freeze(over); !fault.Is(err, fault.Timeout) {
-		t.Fatalf("freeze in no time: %v", err)
+		t.Fatalf("freeze with an ended context: %v", err)
 	}
 	if p.Frozen() {
-		t.Error("failed and frozen")
+		t.Error("the tree is frozen after a failed freeze")
 	}
 	c.version()
 	await(t, "every process runs", func() bool { still, _ := states(p); return still == 0 })
 }
 
-// A tree that stands still for a call does so whatever else is asked meanwhile, and
-// runs on however the call ends; one that was frozen stays so.
+// Pause stops the tree for the whole call, even if other calls arrive, and continues it
+// however the call ends. A frozen tree stays frozen.
 func TestPause(t *testing.T) {
 	p := start(t, newLauncher(t, ""), Options{URL: "about:blank"})
 	c := newClient(t, p)
@@ -86,7 +85,7 @@ func TestPause(t *testing.T) {
 	err := p.Pause(within(t), func() error {
 		go func() { thawed <- p.Thaw(context.WithoutCancel(t.Context())) }()
 		if len(tree) < 5 || slices.ContainsFunc(tree, func(pid int) bool { return !stopped(pid) }) {
-			t.Errorf("not all of %v stand still", tree)
+			t.Errorf("not all of %v have stopped", tree)
 		}
 		return broken
 	})
@@ -109,7 +108,7 @@ func TestPause(t *testing.T) {
 	}
 	cancel()
 	if err := p.Pause(over, func() error { return broken }); !fault.Is(err, fault.Timeout) || errors.Is(err, broken) {
-		t.Errorf("a pause in no time: %v", err)
+		t.Errorf("a pause with an ended context: %v", err)
 	}
 	c.version()
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/landlock-lsm/go-landlock/landlock"
 )
 
-// What every Chrome may use of the machine. strace of Debian's Chromium 156 and
-// its headless shell shows them open nearly all of it; the certificates and the
-// places that Debian does not have are for other distributions and versions.
-// Both run without what they also ask for: the rest of /sys (terminals, the
-// machine's model, cgroups), /dev/dri, /run/dbus, /run/dconf, /etc/vulkan.
+// The files of the machine that every Chrome may use. strace of Debian's Chromium 156 and
+// its headless shell shows that they open nearly all of them. The certificates and the
+// paths that Debian does not have are for other distributions and versions. Both also try
+// to open the rest of /sys (terminals, the machine's model, cgroups), /dev/dri,
+// /run/dbus, /run/dconf and /etc/vulkan. They run without those.
 var (
-	// Shared libraries, with the loader, which the kernel executes.
+	// Shared libraries, and the loader, which the kernel executes.
 	libraryFolders = []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"}
-	// Fonts and their settings, time zones, translations, settings of GLib,
-	// certificates, policies of the machine's administrator, and the number of cores.
+	// Fonts and their configuration, time zones, translations, GLib settings, certificates,
+	// policies of the machine's administrator, and the number of cores.
 	dataFolders = []string{
 		"/usr/share/fonts", "/usr/local/share/fonts", "/etc/fonts", "/usr/share/fontconfig", "/var/cache/fontconfig",
 		"/usr/share/zoneinfo", "/usr/share/locale", "/usr/share/glib-2.0",
@@ -26,22 +26,22 @@ var (
 		"/etc/chromium", "/etc/opt/chrome",
 		"/sys/devices/system/cpu",
 	}
-	// Names of hosts, the time zone, and where libraries are.
+	// Host names, the time zone, and the paths of libraries.
 	dataFiles = []string{
 		"/etc/hosts", "/etc/host.conf", resolvConf, "/etc/nsswitch.conf", "/etc/gai.conf",
 		"/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/os-release", "/etc/ld.so.cache",
 	}
 	deviceFiles = []string{"/dev/null", "/dev/urandom"}
-	// What a script in Chrome's place runs: distributions put one before it.
+	// What a wrapper script runs that a distribution installed in place of Chrome.
 	scriptFolders = []string{"/bin", "/usr/bin", "/etc/chromium.d"}
 )
 
-// resolvConf names the machine's DNS servers.
+// resolvConf lists the machine's DNS servers.
 const resolvConf = "/etc/resolv.conf"
 
-// grants returns what a Chrome may use that runs the binary in the directory: the
-// folder of the binary, the lists above, and its own run directory. Nothing else of
-// the machine's files is within its reach.
+// grants returns everything that a Chrome with this binary and run directory may use: the
+// binary's folder, the lists above, and the run directory. All other files of the machine
+// are refused.
 func grants(binary string, dir *Dir) []grant {
 	var all []grant
 	give := func(access landlock.AccessFSSet, paths ...string) {
@@ -60,19 +60,19 @@ func grants(binary string, dir *Dir) []grant {
 	give(readFile, dataFiles...)
 	give(readFolder, resolverFolder(resolvConf)...)
 	give(writeFile, deviceFiles...)
-	// Chrome's sandbox writes the maps of its user namespace to /proc/self, and a
-	// rule cannot name processes that do not run yet. The kernel's own checks still
-	// hold: nothing in there of a process outside needs Chrome's user alone, since
-	// Landlock refuses what ptrace would be needed for (environ, mem, fd, root, cwd).
+	// Chrome's sandbox writes the maps of its user namespace to /proc/self. A rule cannot
+	// name processes that do not run yet. The kernel's own checks still apply: Landlock
+	// refuses what would need ptrace (environ, mem, fd, root, cwd), so nothing about a
+	// process outside is readable only because of Chrome's user.
 	give(procFolder, "/proc")
-	give(shareFolder, "/dev/shm") // 156 shares memory by memfd_create; older ones do here
+	give(shareFolder, "/dev/shm") // 156 shares memory with memfd_create; older versions use this
 	give(ownFolder, dir.Path)
 	return all
 }
 
-// resolverFolder returns the folder below /run that a linked resolv.conf leads to,
-// if it does. Network managers replace the file in there, and a rule for the file
-// alone would not hold for the next one.
+// resolverFolder returns the folder below /run that a linked resolv.conf points to, if
+// any. Network managers replace the file in that folder, and a rule for the old file
+// would not cover the new one.
 func resolverFolder(link string) []string {
 	target, err := filepath.EvalSymlinks(link)
 	if err != nil {
@@ -85,11 +85,11 @@ func resolverFolder(link string) []string {
 	return []string{folder}
 }
 
-// isScript reports whether the file begins as a script does.
+// isScript reports whether the file begins with "#!".
 func isScript(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {
-		return false // its start fails, and says why
+		return false // the start then fails and reports why
 	}
 	defer func() { _ = file.Close() }() // only read from
 	head := make([]byte, 2)

@@ -16,8 +16,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// helperArg makes the test binary a helper: what it does, and under which
-// root, are the next two arguments.
+// helperArg makes the test binary a helper. The next two arguments are its task and the
+// root.
 const helperArg = "helper"
 
 // outcome is the line that a helper prints.
@@ -27,7 +27,7 @@ type outcome struct {
 	Detail  string
 	UIDs    []int
 	Major   int
-	Opened  map[string]string // by engine and file: the error of a navigation to it
+	Opened  map[string]string // by engine and file: the error of a navigation to the file
 }
 
 func helperMain(verb, root string) int {
@@ -35,14 +35,14 @@ func helperMain(verb, root string) int {
 	var err error
 	switch verb {
 	case "daemon":
-		o, err = beDaemon(root)
+		o, err = daemon(root)
 	case "reader":
-		o, err = beReader(root)
+		o, err = fileReader(root)
 	case "preflight":
-		o, err = bePreflight(root)
+		o, err = preflight(root)
 	case "preflight-without-namespaces":
 		if err = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err == nil {
-			o, err = bePreflight(root)
+			o, err = preflight(root)
 		}
 	}
 	if err != nil {
@@ -58,7 +58,7 @@ func helperMain(verb, root string) int {
 }
 
 // beDaemon starts one running and one frozen Chrome.
-func beDaemon(root string) (o outcome, err error) {
+func daemon(root string) (o outcome, err error) {
 	ctx := context.Background()
 	l, err := New(Config{Root: root, UIDs: testUIDs})
 	if err != nil {
@@ -87,7 +87,7 @@ func beDaemon(root string) (o outcome, err error) {
 	return o, nil
 }
 
-func bePreflight(root string) (outcome, error) {
+func preflight(root string) (outcome, error) {
 	l, err := New(Config{Root: root, UIDs: testUIDs})
 	if err != nil {
 		return outcome{}, err
@@ -109,8 +109,8 @@ func startHelper(t *testing.T, verb, root string, attr *syscall.SysProcAttr) (*e
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // has it ended, all the better
-		_ = cmd.Wait()         // as it was killed
+		_ = cmd.Process.Kill() // it may have ended already
+		_ = cmd.Wait()         // the error says that it was killed
 	})
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	if err != nil {
@@ -123,8 +123,8 @@ func startHelper(t *testing.T, verb, root string, attr *syscall.SysProcAttr) (*e
 	return cmd, o
 }
 
-// namedUnder returns the processes that have a path under root on their
-// command line, as all Chromes there do.
+// namedUnder returns the processes that have a path under root on their command line, as
+// all Chromes there do.
 func namedUnder(root string, uids []int) (found []int) {
 	for _, p := range processes() {
 		named := bytes.Contains(commandLine(p.pid), []byte(userDataDirFlag+root))
@@ -138,8 +138,8 @@ func namedUnder(root string, uids []int) (found []int) {
 	return found
 }
 
-// After kill -9 of the daemon no Chrome lives on, frozen ones included. The
-// next daemon finds what directories it left.
+// After kill -9 of the daemon no Chrome survives, not even a frozen one. The next daemon
+// finds the directories that it left.
 func TestDaemonKilled(t *testing.T) {
 	root := shortTemp(t) + "/run"
 	daemon, o := startHelper(t, "daemon", root, nil)
@@ -152,7 +152,7 @@ func TestDaemonKilled(t *testing.T) {
 	if err := daemon.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "all processes gone", func() bool { return len(namedUnder(root, o.UIDs)) == 0 })
+	await(t, "all processes have ended", func() bool { return len(namedUnder(root, o.UIDs)) == 0 })
 
 	l, err := New(Config{Root: root, UIDs: testUIDs})
 	if err != nil {
@@ -160,11 +160,11 @@ func TestDaemonKilled(t *testing.T) {
 	}
 	left, err := l.Sweep(within(t))
 	if diff := cmp.Diff([]string{"frozen", "running"}, left); err != nil || diff != "" {
-		t.Errorf("left: %v (-want +got):\n%s", err, diff)
+		t.Errorf("remaining: %v (-want +got):\n%s", err, diff)
 	}
 }
 
-// A sweep ends what even the warden did not, and nothing else.
+// A sweep ends processes that even the warden missed, and nothing else.
 func TestSweep(t *testing.T) {
 	l := newLauncher(t, "")
 	p := start(t, l, Options{URL: "about:blank"})
@@ -181,10 +181,10 @@ func TestSweep(t *testing.T) {
 	}
 	left, err := l.Sweep(within(t))
 	if diff := cmp.Diff([]string{"s"}, left); err != nil || diff != "" {
-		t.Fatalf("left: %v (-want +got):\n%s", err, diff)
+		t.Fatalf("remaining: %v (-want +got):\n%s", err, diff)
 	}
 	if found := namedUnder(l.root, nil); len(found) != 0 {
-		t.Errorf("still there: %v", found)
+		t.Errorf("still running: %v", found)
 	}
 	if _, err := os.Stat(l.root + "/" + scratchPrefix + "x"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("scratch directory: %v", err)
@@ -192,7 +192,7 @@ func TestSweep(t *testing.T) {
 	c.version()
 }
 
-// A daemon that is not root runs Chrome as itself, sandbox on.
+// A daemon that is not root runs Chrome as its own user, with the sandbox on.
 func TestUnprivilegedDaemon(t *testing.T) {
 	const uid = 310900
 	root := shortTemp(t)
@@ -210,12 +210,11 @@ func TestUnprivilegedDaemon(t *testing.T) {
 	if err := daemon.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = daemon.Wait() // as it was killed
-	await(t, "all processes gone", func() bool { return len(namedUnder(root, o.UIDs)) == 0 })
+	_ = daemon.Wait() // the error says that it was killed
+	await(t, "all processes have ended", func() bool { return len(namedUnder(root, o.UIDs)) == 0 })
 }
 
-// Where user namespaces are not allowed, preflight says so and how to allow
-// them.
+// If user namespaces are not allowed, the preflight reports that and how to allow them.
 func TestPreflightWithoutNamespaces(t *testing.T) {
 	same := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1 << 20}}
 	attr := &syscall.SysProcAttr{

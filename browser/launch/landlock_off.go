@@ -2,6 +2,6 @@
 
 package launch
 
-// enforceLandlock is off: this binary starts as if Landlock held, and applies
-// nothing. The build tag is for tests of the other walls.
+// enforceLandlock is off: this binary starts Chrome as if Landlock were in force, but
+// applies no rule. The build tag is for tests of the other protections.
 const enforceLandlock = false

@@ -2,5 +2,5 @@
 
 package launch
 
-// enforceLandlock is false only in binaries that test the other walls alone.
+// enforceLandlock is false only in binaries that test the other protections alone.
 const enforceLandlock = true

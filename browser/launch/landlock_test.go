@@ -17,17 +17,17 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// What a navigation to a file shows that Chrome cannot open, and one to a folder:
-// the error, or the number of entries of the listing.
+// The results of a navigation to a file that Chrome cannot open, and to a folder: the
+// error, or the number of entries in the listing.
 const (
 	deniedFile   = "net::ERR_ACCESS_DENIED"
 	deniedFolder = "0 entries"
 )
 
-// beReader is a daemon with two sessions. Chromes of the first one, one of each
-// engine, are told over their pipes, with nothing between, to open files. It
-// returns what became of each, by engine and file.
-func beReader(root string) (o outcome, err error) {
+// beReader is a daemon with two sessions. The first has one Chrome of each engine, which
+// get commands over their pipes, without the CDP policy, to open files. It returns the
+// result for each engine and file.
+func fileReader(root string) (o outcome, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*deadline)
 	defer cancel()
 	l, err := New(Config{Root: root, UIDs: testUIDs})
@@ -38,7 +38,7 @@ func beReader(root string) (o outcome, err error) {
 	if err != nil {
 		return o, err
 	}
-	// Let everybody in, so that the system's own permissions refuse nothing.
+	// Open the permissions, so that only Landlock refuses.
 	for _, folder := range []string{root, other.Path, other.Files()} {
 		if err := os.Chmod(folder, 0o755); err != nil {
 			return o, err
@@ -90,9 +90,9 @@ func beReader(root string) (o outcome, err error) {
 	return o, nil
 }
 
-// open navigates a tab of its own to each of the files and returns what it shows.
+// open navigates a separate tab to each of the files and returns what the tab shows.
 func (p *Process) open(ctx context.Context, files map[string]string) (map[string]string, error) {
-	defer context.AfterFunc(ctx, p.cutLifeline)() // a Chrome that does not answer is ended
+	defer context.AfterFunc(ctx, p.cutLifeline)() // end a Chrome that does not answer
 	in, session := bufio.NewReader(p.pipe), ""
 	call := func(method string, params map[string]any, result any) error {
 		command := map[string]any{"id": 1, "method": method, "params": params}
@@ -160,8 +160,8 @@ func (p *Process) open(ctx context.Context, files map[string]string) (map[string
 	return found, nil
 }
 
-// No Chrome opens a file outside of what it needs, be it world-readable or its own
-// user's, run by root or by an ordinary user.
+// No Chrome opens a file that it does not need, even if the file is world-readable or
+// belongs to its user. This holds for a daemon of root and of an ordinary user.
 func TestLandlock(t *testing.T) {
 	const uid = 310901
 	want := map[string]string{}
@@ -197,8 +197,8 @@ func TestLandlock(t *testing.T) {
 	}
 }
 
-// Where what Chrome may use takes in what it must not, here since its binary lies
-// above the run directories, it is not started.
+// If the grants include something that must be refused, Chrome is not started. Here its
+// binary's folder contains the run directories.
 func TestLandlockTooWide(t *testing.T) {
 	above := shortTemp(t)
 	binary := filepath.Join(above, "chrome")
@@ -210,16 +210,16 @@ func TestLandlockTooWide(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = l.Preflight(within(t))
-	if !fault.Is(err, fault.SandboxFailed) || !strings.Contains(fault.MessageOf(err), "a folder of its own") {
+	if !fault.Is(err, fault.SandboxFailed) || !strings.Contains(fault.MessageOf(err), "nothing but Chrome") {
 		t.Errorf("preflight: %v", err)
 	}
 	if left, err := os.ReadDir(l.Root()); err != nil || len(left) != 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("remaining: %v, %v", left, err)
 	}
 }
 
-// A file that exists and can be opened, or one that is missing, is no file that was
-// refused: the warden then starts no Chrome.
+// A denied path that can be opened or does not exist is not refused by Landlock, so the
+// warden starts no Chrome.
 func TestLandlockCanary(t *testing.T) {
 	l := newLauncher(t, "")
 	dir := newDir(t, l, "c")
@@ -231,8 +231,7 @@ func TestLandlockCanary(t *testing.T) {
 	}
 }
 
-// A kernel without Landlock, or with too old a one, is told from one that has it,
-// with the way out.
+// A missing or too old Landlock is reported with what to do.
 func TestCheckLandlock(t *testing.T) {
 	for abi, want := range map[int]string{0: "has no Landlock", 1: "too old (ABI 1", 2: "", 7: ""} {
 		err := checkLandlock(abi)
@@ -245,7 +244,7 @@ func TestCheckLandlock(t *testing.T) {
 	}
 }
 
-// The folder of a linked resolv.conf is granted below /run alone.
+// The folder of a linked resolv.conf is granted only if it is below /run.
 func TestResolverFolder(t *testing.T) {
 	folder := shortTemp(t)
 	if err := errors.Join(os.WriteFile(folder+"/plain", nil, 0o644), os.Symlink(folder+"/plain", folder+"/link")); err != nil {

@@ -15,8 +15,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The test binary is also the warden, as the daemon's binary is, and the
-// helpers that some tests start in a process of their own.
+// The test binary is also the warden, as the daemon's binary is, and a helper that some
+// tests start as a separate process.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -39,21 +39,21 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// await fails the test unless the condition comes true.
+// await fails the test unless the condition becomes true in time.
 func await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	ctx := within(t)
 	for !condition() {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("still not: %s", what)
+			t.Fatalf("timed out: %s", what)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
-// shortTemp is like t.TempDir, with a path short enough for Chrome's socket
-// and open to Chrome's users.
+// shortTemp is like t.TempDir, but its path is short enough for Chrome's socket, and
+// Chrome's users can enter it.
 func shortTemp(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "l")
@@ -71,7 +71,7 @@ func shortTemp(t *testing.T) string {
 	return dir
 }
 
-// testUIDs is apart from the default range, which a daemon may be using.
+// testUIDs is outside the default range, which a daemon may be using.
 var testUIDs = UIDRange{Base: 310000, Count: 50}
 
 func newLauncher(t *testing.T, binary string) *Launcher {
@@ -97,7 +97,7 @@ func newDir(t *testing.T, l *Launcher, name string) *Dir {
 	return dir
 }
 
-// start starts a Chrome that is gone, tree and all, when the test ends.
+// start starts a Chrome whose tree must have ended after the test.
 func start(t *testing.T, l *Launcher, o Options) *Process {
 	t.Helper()
 	if o.Dir == nil {
@@ -118,14 +118,14 @@ func start(t *testing.T, l *Launcher, o Options) *Process {
 		}
 		for _, q := range processes() {
 			if !q.dead() && o.Dir.runsHere(q.pid) {
-				t.Errorf("process %d lives on: %s", q.pid, commandLine(q.pid))
+				t.Errorf("process %d still runs: %s", q.pid, commandLine(q.pid))
 			}
 		}
 	})
 	return p
 }
 
-// client speaks raw CDP.
+// client sends raw CDP messages.
 type client struct {
 	t      *testing.T
 	p      *Process
@@ -141,7 +141,7 @@ func newClient(t *testing.T, p *Process) *client {
 // call sends a command without parameters and returns its result.
 func (c *client) call(method string) map[string]any {
 	c.t.Helper()
-	// A Chrome that does not answer is ended, which ends the reading.
+	// End a Chrome that does not answer, which also ends the read.
 	defer context.AfterFunc(within(c.t), c.p.cutLifeline)()
 	c.nextID++
 	if _, err := fmt.Fprintf(c.pipe, `{"id":%d,"method":%q}`+"\x00", c.nextID, method); err != nil {
@@ -177,7 +177,7 @@ func (c *client) version() {
 	}
 }
 
-// hasRenderer reports whether the tree is up, renderers and all.
+// hasRenderer reports whether the tree has started, including a renderer.
 func hasRenderer(p *Process) bool {
 	for _, pid := range p.Processes() {
 		if bytes.Contains(commandLine(pid), []byte("--type=renderer")) {

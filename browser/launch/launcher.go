@@ -18,41 +18,41 @@ import (
 // Config says how a daemon starts its Chromes.
 type Config struct {
 	Binary string   // Chrome's path; empty: found by [Find]
-	Shell  string   // the headless shell's; empty: found in the usual places, if it is there
-	Root   string   // folder of the run directories; made if absent
-	UIDs   UIDRange // used when run by root; zero: [DefaultUIDs]
+	Shell  string   // the headless shell's path; empty: found in the usual places, if installed
+	Root   string   // folder of the run directories; created if absent
+	UIDs   UIDRange // used if the daemon runs as root; zero: [DefaultUIDs]
 
-	NoLandlock bool // start Chromes without Landlock: they read what their user can
+	NoLandlock bool // start Chromes without Landlock: they can read whatever their user can read
 }
 
-// Options say how one Chrome is started.
+// Options says how one Chrome is started.
 type Options struct {
 	Dir           *Dir     // from NewDir
-	Shell         bool     // the headless shell in Chrome's place; it has one profile, Default
+	Shell         bool     // start the headless shell instead of Chrome; it has one profile, Default
 	Profile       string   // --profile-directory; empty: Chrome's own choice
-	URL           string   // what to open, such as about:blank; empty: what the profile says
+	URL           string   // page to open, such as about:blank; empty: what the profile specifies
 	Width, Height int      // the window, in CSS pixels; zero: 1280×900
 	TimeZone      string   // TZ, an IANA name; empty: the machine's
-	ExtraArgs     []string // further flags; those that weaken the sandbox or collide are refused
+	ExtraArgs     []string // further flags; those that weaken the sandbox or conflict are refused
 
-	denied []string // files that Landlock must refuse, or Chrome is not started
+	denied []string // files that Landlock must refuse, else Chrome is not started
 }
 
-// Launcher starts Chromes. It may be used from many goroutines.
+// Launcher starts Chromes. Its methods are safe for concurrent use.
 type Launcher struct {
 	binary string
-	shell  string // "" where there is none
+	shell  string // "" if there is none
 	root   string
-	uids   *uidPool // nil unless run by root
+	uids   *uidPool // nil unless the daemon runs as root
 
 	noLandlock bool
 
 	mu       sync.Mutex
-	versions map[string]Version // by binary, once asked
+	versions map[string]Version // by binary, after the first query
 }
 
-// New returns a launcher and makes its root folder. Errors: ChromeMissing when
-// no binary is found, Config when the root cannot be made.
+// New returns a launcher and creates its root folder. Errors: ChromeMissing if no binary
+// is found, Config if the root cannot be created.
 func New(c Config) (*Launcher, error) {
 	const op = "launch.new"
 	binary, err := Find(c.Binary)
@@ -66,7 +66,7 @@ func New(c Config) (*Launcher, error) {
 	l := &Launcher{binary: binary, shell: shell, noLandlock: c.NoLandlock, versions: map[string]Version{}}
 	mode := os.FileMode(0o700)
 	if os.Geteuid() == 0 {
-		// Chrome's users must pass through, and need not see what is there.
+		// Chrome's users must be able to enter the folder but need not list it.
 		mode = 0o711
 		uids := c.UIDs
 		if uids == (UIDRange{}) {
@@ -78,13 +78,13 @@ func New(c Config) (*Launcher, error) {
 		l.uids = newUIDPool(uids, aliveUIDs)
 	}
 	if c.Root == "" {
-		return nil, fault.New(fault.Config, op, "no folder for running browsers")
+		return nil, fault.New(fault.Config, op, "the folder for running browsers is not set")
 	}
 	if err := os.MkdirAll(c.Root, mode); err != nil {
-		return nil, fault.Wrap(err, fault.Config, op, "the folder for running browsers cannot be made")
+		return nil, fault.Wrap(err, fault.Config, op, "the folder for running browsers cannot be created")
 	}
-	// Whoever sweeps after this daemon knows its Chromes by this path, so it
-	// must not depend on how it was spelled.
+	// The next daemon's Sweep identifies this daemon's Chromes by this path, so the path
+	// must not depend on its spelling.
 	root, err := filepath.Abs(c.Root)
 	if err == nil {
 		root, err = filepath.EvalSymlinks(root)
@@ -94,13 +94,13 @@ func New(c Config) (*Launcher, error) {
 	return l, fault.Wrap(err, fault.Config, op, "the folder for running browsers cannot be read")
 }
 
-// Binary returns the path of the Chrome that is started.
+// Binary returns the path of Chrome's binary.
 func (l *Launcher) Binary() string { return l.binary }
 
-// Shell returns the path of the headless shell, "" where there is none.
+// Shell returns the path of the headless shell, or "" if there is none.
 func (l *Launcher) Shell() string { return l.shell }
 
-// binaryOf is what runs an engine. Errors: Unsupported where there is no shell.
+// binaryOf returns the binary of an engine. Errors: Unsupported if there is no shell.
 func (l *Launcher) binaryOf(shell bool) (string, error) {
 	if !shell {
 		return l.binary, nil
@@ -108,18 +108,17 @@ func (l *Launcher) binaryOf(shell bool) (string, error) {
 	return l.shell, l.HasShell()
 }
 
-// HasShell returns nil where the headless shell is there, else Unsupported with
-// a message that says how to mend it.
+// HasShell returns nil if the headless shell is installed, else Unsupported with a
+// message that says how to install it.
 func (l *Launcher) HasShell() error {
 	if l.shell == "" {
 		return fault.New(fault.Unsupported, "launch.shell",
-			"engine: the headless shell is not there; "+installShell+", or name it with --shell, and start the daemon again")
+			"engine: the headless shell is not installed; "+installShell+", or set its path with --shell, then restart the daemon")
 	}
 	return nil
 }
 
-// Landlock returns the version of Landlock behind which Chromes are started, 0 for
-// none.
+// Landlock returns the version of Landlock that confines Chromes, or 0 for none.
 func (l *Launcher) Landlock() int {
 	if l.noLandlock {
 		return 0
@@ -127,17 +126,17 @@ func (l *Launcher) Landlock() int {
 	return LandlockABI()
 }
 
-// Root returns the folder of the run directories, absolute and free of links.
+// Root returns the folder of the run directories, absolute and with symbolic links
+// resolved.
 func (l *Launcher) Root() string { return l.root }
 
-// Start starts a Chrome on o.Dir and returns once it runs; whether it answers
-// is seen on its pipe. ctx bounds the start alone: when it ends before, what
-// was started is killed and gone when Start returns. The caller ends the
-// process, by CDP or [Process.Kill], and closes its pipe. Errors:
-// ChromeMissing when the binary cannot be executed, SandboxFailed when Landlock
-// does not refuse the folder of all run directories, Config when Chrome's user
-// cannot enter the directory, Timeout or BrowserFailed when ctx ended first or
-// the system refused.
+// Start starts a Chrome on o.Dir and returns once its process runs. The caller finds out
+// on the pipe whether Chrome answers. ctx bounds only the start. If ctx ends first, the
+// started processes are killed and have ended when Start returns. The caller ends the
+// process, by CDP or [Process.Kill], and closes its pipe. Errors: ChromeMissing if the
+// binary cannot be executed, SandboxFailed if Landlock does not refuse the folder of all
+// run directories, Config if Chrome's user cannot enter the directory, Timeout or
+// BrowserFailed if ctx ended first or the system refused.
 func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 	const op = "launch.start"
 	if err := ctx.Err(); err != nil {
@@ -157,7 +156,7 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 	}
 	if !l.noLandlock {
 		ord.Grants = grants(binary, o.Dir)
-		// The folder of all run directories has those of other sessions.
+		// The folder of all run directories contains those of other sessions.
 		ord.Denied = append([]string{l.root}, o.denied...)
 	}
 	p, reports, err := startWarden(ord)
@@ -170,17 +169,17 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 	select {
 	case r, ok := <-first:
 		if !ok {
-			r.Errno = syscall.ECHILD // the warden died before it could say anything
+			r.Errno = syscall.ECHILD // the warden died before its first report
 		}
 		if r.Unconfined != "" {
-			err := fault.Wrap(errors.New(r.Unconfined), fault.SandboxFailed, op, "Landlock does not keep the machine's files from Chrome; "+
-				"is the binary that --chrome or --shell names in a folder that holds more than Chrome? Give it a folder of its own")
+			err := fault.Wrap(errors.New(r.Unconfined), fault.SandboxFailed, op, "Landlock does not protect the machine's files from Chrome; "+
+				"check the binary of --chrome or --shell: it must be in a folder that contains nothing but Chrome")
 			return nil, errors.Join(err, p.discard())
 		}
 		if r.Errno != 0 {
 			return nil, errors.Join(startFailed(op, r.Errno, o.Dir), p.discard())
 		}
-		if err := p.grasp(r.PID); err != nil {
+		if err := p.openHandle(r.PID); err != nil {
 			return nil, errors.Join(fault.Wrap(err, fault.BrowserFailed, op, ""), p.discard())
 		}
 		return p, nil
@@ -189,14 +188,14 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 	}
 }
 
-// startWarden starts a warden with its order. What it returns is supervised
-// by nobody yet.
+// startWarden starts a warden with its order. The caller must start supervise for the
+// returned process.
 func startWarden(o order) (*Process, io.ReadCloser, error) {
 	line, err := json.Marshal(o)
 	if err != nil {
 		return nil, nil, err
 	}
-	var files [8]*os.File // four pipes, each its reading end and its writing one
+	var files [8]*os.File // four pipes, each with its reading end and its writing end
 	for i := 0; i < len(files); i += 2 {
 		if files[i], files[i+1], err = os.Pipe(); err != nil {
 			return nil, nil, errors.Join(err, closeAll(files[:i]...))
@@ -206,18 +205,18 @@ func startWarden(o order) (*Process, io.ReadCloser, error) {
 	p := &Process{
 		pipe: &pipe{r: answers[0], w: requests[1]}, lifeline: lifeline[1], errors: &tail{}, done: make(chan struct{}),
 	}
-	// By this path it is the same program even when the file was replaced.
+	// This path runs the same program even if the binary's file was replaced.
 	p.warden = &exec.Cmd{
 		Path: "/proc/self/exe",
 		Args: []string{wardenName, WardenArg},
-		// Nothing of the daemon's. A binary built with the race detector would
-		// sleep a second at its exit; others do not read this.
+		// Nothing of the daemon's environment. A binary with the race detector would sleep
+		// a second at its exit; other binaries ignore this variable.
 		Env:         []string{"GORACE=atexit_sleep_ms=0"},
 		Dir:         "/",
 		ExtraFiles:  []*os.File{requests[0], answers[1], lifeline[0], reports[1]}, // 3, 4, 5, 6
 		Stderr:      p.errors,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-		WaitDelay:   time.Second, // for standard error, when the warden was killed and Chrome lives
+		WaitDelay:   time.Second, // for standard error, if the warden was killed and Chrome still runs
 	}
 	err = p.warden.Start()
 	err = errors.Join(err, closeAll(p.warden.ExtraFiles...))
@@ -227,17 +226,17 @@ func startWarden(o order) (*Process, io.ReadCloser, error) {
 	if err != nil {
 		err = errors.Join(err, closeAll(answers[0], requests[1], lifeline[1], reports[0]))
 		if p.warden.Process != nil {
-			err = errors.Join(err, p.warden.Wait()) // it ends with its lifeline
+			err = errors.Join(err, p.warden.Wait()) // it exits when its lifeline closes
 		}
 		return nil, nil, err
 	}
 	return p, reports[0], nil
 }
 
-// discard ends a process that its caller never got.
+// discard ends a process that was not returned to the caller.
 func (p *Process) discard() error {
 	err := p.pipe.Close()
-	return errors.Join(err, p.Kill(context.Background())) // which has a deadline
+	return errors.Join(err, p.Kill(context.Background())) // Kill has its own deadline
 }
 
 func startCancelled(op string, cause error) error {

@@ -7,8 +7,8 @@ import (
 )
 
 // Memory returns the proportional set size of the tree's processes, in bytes
-// (smaps_rollup, proc(5)). The kernel walks all their pages for it, which takes
-// tens of milliseconds; the tree may be thawed or killed meanwhile.
+// (smaps_rollup, proc(5)). The kernel walks all their pages for it, which takes tens of
+// milliseconds. The tree may be thawed or killed meanwhile.
 func (p *Process) Memory() (sum int64) {
 	for _, pid := range p.Processes() {
 		raw, err := os.ReadFile(procPath(pid, "smaps_rollup"))
@@ -24,8 +24,8 @@ func (p *Process) Memory() (sum int64) {
 	return sum
 }
 
-// Largest returns what the largest process of the tree has of its own, in bytes:
-// memory that is of no file. It is known without looking at pages.
+// Largest returns the private memory of the tree's largest process, in bytes: memory that
+// no file backs. The kernel knows this without a walk over pages.
 func (p *Process) Largest() (most int64) {
 	for _, pid := range p.Processes() {
 		most = max(most, kilobytes(statusFields(pid, "RssAnon"))+kilobytes(statusFields(pid, "RssShmem")))
@@ -33,8 +33,8 @@ func (p *Process) Largest() (most int64) {
 	return most
 }
 
-// kilobytes reads a size as files of /proc have it, such as "12 kB", in bytes;
-// 0 for none.
+// kilobytes parses a size from a file of /proc, such as "12 kB". It returns bytes, or 0
+// for none.
 func kilobytes(fields []string) int64 {
 	if len(fields) == 0 {
 		return 0

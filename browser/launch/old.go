@@ -12,21 +12,21 @@ import (
 // Name returns the directory's name below the launcher's root.
 func (d *Dir) Name() string { return filepath.Base(d.Path) }
 
-// reserve keeps the users of the run directories that a dead daemon left from
-// being handed out: a Chrome of one could read what another session left.
+// reserve marks the UIDs of run directories that a dead daemon left as taken. Otherwise a
+// new Chrome with such a UID could read what another session left.
 func (l *Launcher) reserve() {
 	if l.uids == nil {
 		return
 	}
-	entries, _ := os.ReadDir(l.root) // Sweep reads it again and reports
+	entries, _ := os.ReadDir(l.root) // Sweep reads it again and reports the error
 	for _, entry := range entries {
-		l.uids.hold(ownerOf(entry))
+		l.uids.reserve(ownerOf(entry))
 	}
 }
 
-// OldDir returns the run directory of that name that a dead daemon left, as
-// [Launcher.Sweep] listed it. No Chrome can be started on it; it is there to
-// be read and removed. Its user is handed out again once it is removed.
+// OldDir returns a run directory that a dead daemon left, by its name from
+// [Launcher.Sweep]. It can be read and removed, but no Chrome can be started on it. Its
+// UID becomes free once it is removed.
 func (l *Launcher) OldDir(name string) (*Dir, error) {
 	const op = "launch.old_dir"
 	if !filepath.IsLocal(name) || name != filepath.Base(name) {
@@ -35,7 +35,7 @@ func (l *Launcher) OldDir(name string) (*Dir, error) {
 	path := filepath.Join(l.root, name)
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() {
-		return nil, fault.Wrap(err, fault.Internal, op, "the run directory is not there")
+		return nil, fault.Wrap(err, fault.Internal, op, "the run directory does not exist")
 	}
 	uid := os.Geteuid()
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -15,17 +15,17 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// preflightTimeout bounds a preflight; a Chrome that is read from a cold disk
-// takes some seconds.
+// preflightTimeout bounds a preflight. Reading Chrome from a cold disk takes some
+// seconds.
 const preflightTimeout = 60 * time.Second
 
-// Preflight tries Chrome as sessions will use it: it starts one on a
-// directory that it throws away, sandbox on, asks it for its version over the
-// pipe and checks that its renderer is confined. Behind Landlock, files outside
-// must be refused before it starts (see [Launcher.Start]). Errors, each with a message
-// that says how to mend it: ChromeMissing (none, not executable, too old),
-// SandboxFailed (Landlock too), Config (Chrome's user cannot enter the data directory);
-// BrowserFailed with the tail of standard error in its cause, Timeout.
+// Preflight tests Chrome as sessions will use it. It starts one on a temporary directory
+// with its sandbox on, requests its version over the pipe and checks that its renderer is
+// confined. With Landlock, files outside must be refused before Chrome starts (see
+// [Launcher.Start]). Each error's message says how to fix the cause. Errors:
+// ChromeMissing (none, not executable, too old), SandboxFailed (Landlock included),
+// Config (Chrome's user cannot enter the data directory), BrowserFailed with the end of
+// standard error in its cause, Timeout.
 func (l *Launcher) Preflight(ctx context.Context) (v Version, err error) {
 	ctx, cancel := context.WithTimeout(ctx, preflightTimeout)
 	defer cancel()
@@ -57,7 +57,7 @@ func (l *Launcher) Preflight(ctx context.Context) (v Version, err error) {
 		return Version{}, err
 	}
 	err = p.try(ctx)
-	// The caller's context may be over, and the tree must be gone anyway.
+	// The caller's context may have ended, but the tree must end in any case.
 	err = errors.Join(err, p.pipe.Close(), p.Kill(context.WithoutCancel(ctx)))
 	if err != nil {
 		return Version{}, p.explain(ctx, err)
@@ -65,8 +65,9 @@ func (l *Launcher) Preflight(ctx context.Context) (v Version, err error) {
 	return v, nil
 }
 
-// makeCanary makes a file that every user of the machine may read but for the
-// folders above it, in a directory of its own beside those of the sessions.
+// makeCanary creates a file that Landlock must keep from Chrome. Every user of the
+// machine may read it by its permissions. It is in a separate directory beside those of
+// the sessions.
 func (l *Launcher) makeCanary() (string, error) {
 	const op = "launch.canary"
 	folder, err := os.MkdirTemp(l.root, scratchPrefix)
@@ -78,12 +79,12 @@ func (l *Launcher) makeCanary() (string, error) {
 	return canary, fault.Wrap(err, fault.Internal, op, "")
 }
 
-// errUnconfined says that a Chrome runs pages outside a sandbox.
+// errUnconfined means that a Chrome runs pages outside a sandbox.
 var errUnconfined = errors.New("the renderer is not confined")
 
-// try returns nil when Chrome answers and its renderer is confined.
+// try returns nil if Chrome answers and its renderer is confined.
 func (p *Process) try(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() { _ = p.pipe.Close() }) // its error is the caller's to see
+	stop := context.AfterFunc(ctx, func() { _ = p.pipe.Close() }) // the caller closes it again and gets the error
 	defer stop()
 	if _, err := io.WriteString(p.pipe, `{"id":1,"method":"Browser.getVersion"}`+"\x00"); err != nil {
 		return err
@@ -98,11 +99,11 @@ func (p *Process) try(ctx context.Context) error {
 	if err := p.awaitConfined(ctx); err != nil {
 		return err
 	}
-	return p.Ask(ctx, "about:blank")
+	return p.SendCommandLine(ctx, "about:blank")
 }
 
-// explain turns the failure of a try, after which Chrome is gone, into what
-// can be done about it.
+// explain converts the error of a failed try into one that says how to fix the cause.
+// Chrome must have ended.
 func (p *Process) explain(ctx context.Context, err error) error {
 	const op = "launch.preflight"
 	exit := p.ExitState()
@@ -112,12 +113,12 @@ func (p *Process) explain(ctx context.Context, err error) error {
 	}
 	if errors.Is(err, errUnanswered) {
 		return fault.Wrap(err, fault.ChromeMissing, op,
-			"this Chrome cannot take an environment in while it runs; a newer one can (measured with 156): apt-get update && apt-get install chromium")
+			"this Chrome cannot open a profile while it runs; a newer one can (measured with 156): apt-get update && apt-get install chromium")
 	}
 	if ctx.Err() != nil {
 		return fault.Wrap(withStderr(ctx.Err(), exit), fault.Timeout, op, "Chrome did not answer in time")
 	}
-	return fault.Wrap(withStderr(err, exit), fault.BrowserFailed, op, "Chrome did not start; the log has its last words")
+	return fault.Wrap(withStderr(err, exit), fault.BrowserFailed, op, "Chrome did not start; see its standard error in the log")
 }
 
 func withStderr(err error, exit ExitState) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// A preflight of the real Chrome says which one it is and leaves nothing.
+// A preflight of the real Chrome returns its version and leaves nothing behind.
 func TestPreflight(t *testing.T) {
 	l := newLauncher(t, "")
 	v, err := l.Preflight(within(t))
@@ -25,14 +25,14 @@ func TestPreflight(t *testing.T) {
 		t.Errorf("version is %+v", v)
 	}
 	if left, err := os.ReadDir(l.Root()); err != nil || len(left) != 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("remaining: %v, %v", left, err)
 	}
 	if len(l.uids.taken) != 0 {
-		t.Errorf("uids still taken: %v", l.uids.taken)
+		t.Errorf("UIDs still taken: %v", l.uids.taken)
 	}
 }
 
-// fakeChrome is a script in the place of Chrome.
+// fakeChrome installs a script as Chrome.
 func fakeChrome(t *testing.T, script string) *Launcher {
 	t.Helper()
 	path := filepath.Join(shortTemp(t), "chrome")
@@ -42,7 +42,7 @@ func fakeChrome(t *testing.T, script string) *Launcher {
 	return newLauncher(t, path)
 }
 
-// Each way in which a preflight fails has its code, and a way out.
+// Each failure of a preflight has its code and says what to do.
 func TestPreflightFailures(t *testing.T) {
 	const modern = `[ "$1" = --version ] && { echo Chromium 156.0.1.2 built on Debian; exit; }` + "\n"
 	for name, test := range map[string]struct {
@@ -55,7 +55,7 @@ func TestPreflightFailures(t *testing.T) {
 		"not a Chrome": {"echo hello", fault.ChromeMissing, "apt-get install chromium", ""},
 		"no sandbox":   {modern + "echo 'FATAL: No usable sandbox!' >&2; exit 1", fault.SandboxFailed, "sandbox", "No usable sandbox!"},
 		"a crash":      {modern + "echo lost my library >&2; kill -SEGV $$", fault.BrowserFailed, "", "lost my library"},
-		"unconfined":   {modern + "head -c 1 <&3 >/dev/null; printf '{\"id\":1,\"result\":{}}\\0' >&4; exit 1", fault.BrowserFailed, "", "has ended"},
+		"unconfined":   {modern + "head -c 1 <&3 >/dev/null; printf '{\"id\":1,\"result\":{}}\\0' >&4; exit 1", fault.BrowserFailed, "", "before its sandbox was checked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := fakeChrome(t, test.script)
@@ -65,13 +65,13 @@ func TestPreflightFailures(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if left, err := os.ReadDir(l.Root()); err != nil || len(left) != 0 {
-				t.Errorf("left behind: %v, %v", left, err)
+				t.Errorf("remaining: %v, %v", left, err)
 			}
 		})
 	}
 }
 
-// A data directory that Chrome's user cannot enter is a setting to change.
+// A data directory that Chrome's user cannot enter is a configuration error.
 func TestPreflightImpassable(t *testing.T) {
 	closed := shortTemp(t)
 	if err := os.Chmod(closed, 0o700); err != nil {
@@ -91,7 +91,7 @@ func TestPreflightImpassable(t *testing.T) {
 	}
 }
 
-// The remedy fits the machine.
+// The remedy depends on the machine.
 func TestRemedy(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	for want, host := range map[string]fstest.MapFS{
@@ -110,8 +110,8 @@ func TestRemedy(t *testing.T) {
 	}
 }
 
-// A uid is handed out once, rests after it came back, and not while a process
-// still runs as it.
+// A UID is assigned once, is reused as late as possible, and not while a process still
+// runs as it.
 func TestUIDs(t *testing.T) {
 	alive := map[int]bool{101: true}
 	pool := newUIDPool(UIDRange{Base: 100, Count: 3}, func() map[int]bool { return alive })
@@ -134,16 +134,16 @@ func TestUIDs(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if !aliveUIDs()[os.Getuid()] {
-		t.Error("the test's own uid is not alive")
+		t.Error("the test's own UID is not among those of running processes")
 	}
 }
 
-// Names that leave the root or do not fit Chrome's socket are refused.
+// Names outside the root, or too long for Chrome's socket, are refused.
 func TestNewDirRefuses(t *testing.T) {
 	l := newLauncher(t, "")
 	for _, name := range []string{"", ".", "..", "a/b", "../x", "/"} {
 		if dir, err := l.NewDir(name); err == nil {
-			t.Errorf("%q made %s", name, dir.Path)
+			t.Errorf("%q was accepted and created %s", name, dir.Path)
 		}
 	}
 	if _, err := l.NewDir(strings.Repeat("x", 60)); !fault.Is(err, fault.Config) {
@@ -158,7 +158,7 @@ func TestNewDirRefuses(t *testing.T) {
 	}
 }
 
-// The longest path that NewDir takes is one that Chrome can work with.
+// Chrome works with the longest path that NewDir accepts.
 func TestLongestPath(t *testing.T) {
 	l := newLauncher(t, "")
 	room := maxSocketPath - socketRoom - len(l.root) - len("//tmp")
@@ -169,7 +169,7 @@ func TestLongestPath(t *testing.T) {
 	}
 }
 
-// Own hands over what was laid down, links themselves and not their targets.
+// Own changes the owner of all files, and of symbolic links instead of their targets.
 func TestOwn(t *testing.T) {
 	l := newLauncher(t, "")
 	dir := newDir(t, l, "o")
@@ -196,8 +196,8 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// Flags that weaken the sandbox, open a port or collide are refused, and none
-// of them is ours.
+// Flags that weaken the sandbox, open a port or conflict are refused, and the package
+// itself sets none of them.
 func TestFlags(t *testing.T) {
 	dir := &Dir{Path: "/run/x"}
 	for _, flag := range []string{"--no-sandbox", "-no-sandbox", "--remote-debugging-port=0", "--user-data-dir=/", "--enable-features=X", "https://example.com", "--"} {
@@ -211,7 +211,7 @@ func TestFlags(t *testing.T) {
 	}
 	for _, want := range []string{"--user-data-dir=/run/x/profile", "--profile-directory=Spare", "--window-size=800,600", "--lang=de", "--remote-debugging-pipe"} {
 		if !slices.Contains(args, want) {
-			t.Errorf("no %s", want)
+			t.Errorf("%s is missing", want)
 		}
 	}
 	if args[len(args)-1] != "about:blank" {
@@ -224,7 +224,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// Keys typed before a page's first frame must reach it, in both engines.
+// Keys typed before a page's first frame must reach the page, in both engines.
 func TestFlagsTakeInputBeforeTheFirstFrame(t *testing.T) {
 	for _, shell := range []bool{false, true} {
 		args, err := arguments(Options{Dir: &Dir{Path: "/run/x"}, Shell: shell})
@@ -237,7 +237,7 @@ func TestFlagsTakeInputBeforeTheFirstFrame(t *testing.T) {
 	}
 }
 
-// A process's name may hold anything; the fields are those behind it.
+// A process's name may contain anything; the fields come after it.
 func TestParseStat(t *testing.T) {
 	const tail = " S 7 1 1 0 -1 4194560 1 2 3 4 100 20 3 4 20 0 1 0 4242 0 0"
 	p, err := parseStat(9, "9 (a) b (c)"+tail)
@@ -250,7 +250,7 @@ func TestParseStat(t *testing.T) {
 	}
 	for _, bad := range []string{"", "9 a S 7", "9 (a) S 7"} {
 		if _, err := parseStat(9, bad); err == nil {
-			t.Errorf("%q was read", bad)
+			t.Errorf("%q was parsed", bad)
 		}
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Process is one running Chrome with its whole process tree. It may be used
-// from many goroutines.
+// Process is one running Chrome with its whole process tree. Its methods are safe for
+// concurrent use.
 type Process struct {
 	warden   *exec.Cmd
-	lifeline *os.File // open for as long as Chrome may live
+	lifeline *os.File // open as long as Chrome may run
 	cut      sync.Once
 	pipe     *pipe
 	errors   *tail
@@ -28,29 +28,29 @@ type Process struct {
 	pid      int // of Chrome's main process
 	done     chan struct{}
 
-	mu     sync.Mutex  // held by Freeze, Thaw, Signal and readers of the tree
-	main   *os.Process // a handle, so that its number cannot be taken over; nil before and after
-	frozen bool
-	stood  []proc // the tree that Freeze has stopped
-	gone   bool   // the warden was waited for: its number may be taken over
-	exit   ExitState
+	mu      sync.Mutex  // held by Freeze, Thaw, Signal and readers of the tree
+	main    *os.Process // a handle, so that its PID cannot be reused; nil before and after
+	frozen  bool
+	stopped []proc // the processes that Freeze has stopped
+	gone    bool   // the warden was waited for, so its PID may be reused
+	exit    ExitState
 }
 
 // ExitState says how Chrome's main process ended.
 type ExitState struct {
 	Code   int            // exit status, if Signal is 0; -1 when it is not known
 	Signal syscall.Signal // the signal that ended it, or 0
-	Stderr string         // the last 8 KiB of standard error: for the log, it may name pages
+	Stderr string         // the last 8 KiB of standard error, for the log; it may contain page addresses
 }
 
-// Clean reports whether Chrome ended by itself and without complaint, as it
-// does after Browser.close.
+// Clean reports whether Chrome exited on its own with status 0, as it does after
+// Browser.close.
 func (e ExitState) Clean() bool { return e.Code == 0 && e.Signal == 0 }
 
-// supervise owns the process until its tree is gone. The first report goes to
-// first, which is closed without one when there is none.
+// supervise owns the process until its tree has ended. It sends the first report to
+// first, and then closes first. Without a report it only closes first.
 func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
-	exit, told := ExitState{Code: -1}, false
+	exit, reported := ExitState{Code: -1}, false
 	for in, n := json.NewDecoder(reports), 0; ; n++ {
 		var r report
 		if err := in.Decode(&r); err != nil {
@@ -59,7 +59,7 @@ func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
 		if n == 0 {
 			first <- r
 		}
-		told = told || r.Exited || r.Errno != 0 || r.Unconfined != ""
+		reported = reported || r.Exited || r.Errno != 0 || r.Unconfined != ""
 		if r.Exited {
 			exit.Code, exit.Signal = r.Code, syscall.Signal(r.Signal)
 		}
@@ -68,16 +68,15 @@ func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
 	_ = reports.Close() // only read from
 	p.mu.Lock()
 	err := p.warden.Wait()
-	p.gone, p.frozen, p.stood = true, false, nil
+	p.gone, p.frozen, p.stopped = true, false, nil
 	if p.main != nil {
-		_ = p.main.Release() // else its file stays open until the next garbage collection
+		_ = p.main.Release() // otherwise its file stays open until the next garbage collection
 		p.main = nil
 	}
 	p.mu.Unlock()
-	if err != nil || !told {
-		// Somebody killed the warden. Its Chrome dies with it, the rest of the
-		// tree may not.
-		_ = killMatching(context.Background(), p.dir.runsHere) // fails with its context alone
+	if err != nil || !reported {
+		// The warden was killed. Its Chrome dies with it, but the rest of the tree may not.
+		_ = killMatching(context.Background(), p.dir.runsHere) // fails only if its context ends
 	}
 	p.cutLifeline()
 	exit.Stderr = p.errors.String()
@@ -87,36 +86,35 @@ func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
 	close(p.done)
 }
 
-// cutLifeline lets the warden kill the tree, if it still lives.
+// cutLifeline makes the warden kill the tree if it still runs.
 func (p *Process) cutLifeline() {
-	p.cut.Do(func() { _ = p.lifeline.Close() }) // an end of a pipe: nothing to lose
+	p.cut.Do(func() { _ = p.lifeline.Close() }) // a pipe's end: no data can be lost
 }
 
-// Pipe returns Chrome's CDP pipe: raw bytes, of which each message ends in a
-// NUL. Reading ends with io.EOF when Chrome has ended. The caller closes it;
-// closing more than once is harmless, and unblocks a reader and a writer.
+// Pipe returns Chrome's CDP pipe: raw bytes in which each message ends with a NUL.
+// Reading returns io.EOF when Chrome has ended. The caller closes the pipe. Closing more
+// than once is harmless, and unblocks a reader and a writer.
 func (p *Process) Pipe() io.ReadWriteCloser { return p.pipe }
 
-// Flags returns the flags that Chrome was started with, but for those that
-// name folders of this machine.
+// Flags returns the flags that Chrome was started with, except those that contain paths
+// of this machine.
 func (p *Process) Flags() []string { return slices.Clone(p.flags) }
 
 // PID returns the ID of Chrome's main process.
 func (p *Process) PID() int { return p.pid }
 
-// Done is closed when no process of the tree is left.
+// Done is closed when no process of the tree remains.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// ExitState says how Chrome ended; call it once Done is closed. Before that it
-// tells nothing.
+// ExitState returns how Chrome ended. It is valid only after Done is closed.
 func (p *Process) ExitState() ExitState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.exit
 }
 
-// Wait returns nil when the whole tree is gone, or a Timeout fault around
-// ctx's error.
+// Wait returns nil when the whole tree has ended, or a Timeout fault that wraps ctx's
+// error.
 func (p *Process) Wait(ctx context.Context) error {
 	select {
 	case <-p.done:
@@ -126,13 +124,13 @@ func (p *Process) Wait(ctx context.Context) error {
 	}
 }
 
-// killDeadline bounds the wait for a tree that was killed. It takes milliseconds,
-// and seconds on a busy machine; a process that the kernel keeps may never end.
+// killDeadline bounds the wait for a killed tree. It takes milliseconds, or seconds on a
+// busy machine. A process that is stuck in the kernel may never end.
 const killDeadline = 15 * time.Second
 
-// Kill ends the whole tree with SIGKILL, frozen or not, and waits until it is
-// gone, killDeadline at most. Its kill goes on when that, or ctx, ends first;
-// calling it again is harmless.
+// Kill ends the whole tree with SIGKILL, frozen or not. It waits until the tree has
+// ended, at most killDeadline. If that or ctx ends first, the kill continues. It can be
+// called again.
 func (p *Process) Kill(ctx context.Context) error {
 	p.cutLifeline()
 	ctx, cancel := context.WithTimeout(ctx, killDeadline)
@@ -140,8 +138,8 @@ func (p *Process) Kill(ctx context.Context) error {
 	return p.Wait(ctx)
 }
 
-// Signal sends a signal to Chrome's main process. It returns
-// os.ErrProcessDone when that has ended.
+// Signal sends a signal to Chrome's main process. It returns os.ErrProcessDone if that
+// has ended.
 func (p *Process) Signal(sig os.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,9 +149,8 @@ func (p *Process) Signal(sig os.Signal) error {
 	return p.main.Signal(sig)
 }
 
-// grasp takes hold of Chrome's main process. One whose tree has gone already
-// needs no handle.
-func (p *Process) grasp(pid int) (err error) {
+// openHandle opens a handle on Chrome's main process, unless the tree has ended already.
+func (p *Process) openHandle(pid int) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pid = pid
@@ -163,8 +160,8 @@ func (p *Process) grasp(pid int) (err error) {
 	return err
 }
 
-// Processes returns the IDs of the tree's processes, parents first, zombies
-// left out; none once it is gone.
+// Processes returns the PIDs of the tree's processes without zombies, parents first. It
+// returns none after the tree has ended.
 func (p *Process) Processes() []int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,8 +172,8 @@ func (p *Process) Processes() []int {
 	return ids
 }
 
-// CPUTime returns the processor time that the tree's living processes, and
-// those that they have waited for, have used so far.
+// CPUTime returns the CPU time that the tree's running processes, and the children that
+// they have reaped, have used so far.
 func (p *Process) CPUTime() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,7 +184,7 @@ func (p *Process) CPUTime() time.Duration {
 	return sum
 }
 
-// tree returns the living processes; the caller holds mu.
+// tree returns the running processes. The caller holds mu.
 func (p *Process) tree() []proc {
 	if p.gone {
 		return nil
@@ -201,7 +198,7 @@ func (p *Process) tree() []proc {
 	return living
 }
 
-// pipe joins the daemon's ends of Chrome's two pipes.
+// pipe combines the daemon's ends of Chrome's two pipes.
 type pipe struct {
 	r, w *os.File
 	once sync.Once
@@ -211,13 +208,13 @@ type pipe struct {
 func (p *pipe) Read(b []byte) (int, error)  { return p.r.Read(b) }
 func (p *pipe) Write(b []byte) (int, error) { return p.w.Write(b) }
 
-// WriteNow writes what there is room for and does not wait: mux.Prompt.
+// WriteNow writes as much as fits without blocking. It implements mux.NonblockingWriter.
 func (p *pipe) WriteNow(b []byte) (n int) {
 	raw, err := p.w.SyscallConn()
 	if err != nil {
 		return 0
 	}
-	// A pipe that is full or gone takes nothing; the Write that follows tells which.
+	// A full or closed pipe accepts nothing. The next Write shows which it was.
 	_ = raw.Write(func(fd uintptr) bool {
 		n, _ = syscall.Write(int(fd), b)
 		return true

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Chrome answers over its pipe, closes cleanly, and then nothing is left.
+// A Chrome answers over its pipe and closes cleanly, and nothing remains.
 func TestStartAndClose(t *testing.T) {
 	l := newLauncher(t, "")
 	p := start(t, l, Options{URL: "about:blank"})
@@ -73,7 +73,7 @@ func TestKill(t *testing.T) {
 			t.Error("an ended Chrome is frozen")
 		}
 		if p.main != nil || !errors.Is(p.Signal(syscall.SIGINT), os.ErrProcessDone) {
-			t.Error("an ended Chrome is still held by its handle, a file for each")
+			t.Error("the handle of an ended Chrome is still open")
 		}
 		if err := p.Freeze(within(t)); !fault.Is(err, fault.BrowserFailed) {
 			t.Errorf("freezing an ended Chrome: %v", err)
@@ -81,8 +81,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// What kills Chrome's main process or the warden takes the whole tree along,
-// frozen processes too.
+// If Chrome's main process or the warden is killed, the whole tree ends, including frozen
+// processes.
 func TestKilledByOthers(t *testing.T) {
 	l := newLauncher(t, "")
 	for name, victim := range map[string]func(*Process) int{
@@ -103,14 +103,14 @@ func TestKilledByOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			if p.ExitState().Clean() {
-				t.Error("a killed Chrome ended cleanly")
+				t.Error("a killed Chrome is reported as ended cleanly")
 			}
 		})
 	}
 }
 
-// A terminal's signals reach neither the warden nor, through it, Chrome.
-func TestWardenIsDeafToTerminals(t *testing.T) {
+// A terminal's signals end neither the warden nor Chrome.
+func TestWardenSurvivesTerminalSignals(t *testing.T) {
 	p := start(t, newLauncher(t, ""), Options{URL: "about:blank"})
 	c := newClient(t, p)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
@@ -127,15 +127,15 @@ func TestWardenIsDeafToTerminals(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.Wait(within(t)); err != nil {
-		t.Fatal("Chrome itself does not hear SIGINT any more:", err)
+		t.Fatal("Chrome itself ignores SIGINT:", err)
 	}
 }
 
-// Chrome runs as a user of its own, in folders that only that user enters,
-// and sees nothing of the daemon's environment and descriptors.
+// Chrome runs as its own user, in folders that only this user can enter, and sees nothing
+// of the daemon's environment and descriptors.
 func TestIsolation(t *testing.T) {
 	t.Setenv("STASIS_API_KEY", "do-not-leak-me")
-	// A pipe of somebody who did not mind who inherits it.
+	// A pipe without close-on-exec, which every child would inherit.
 	var inherited [2]int
 	if err := syscall.Pipe(inherited[:]); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestIsolation(t *testing.T) {
 	})
 	l := newLauncher(t, "")
 	one, two := newDir(t, l, "one"), newDir(t, l, "two")
-	if one.UID == two.UID || !l.uids.holds(one.UID) || !l.uids.holds(two.UID) {
+	if one.UID == two.UID || !l.uids.contains(one.UID) || !l.uids.contains(two.UID) {
 		t.Fatalf("uids are %d and %d", one.UID, two.UID)
 	}
 	p := start(t, l, Options{Dir: one, URL: "about:blank", TimeZone: "Asia/Tokyo"})
@@ -192,13 +192,13 @@ func TestIsolation(t *testing.T) {
 	if err != nil || string(wardenEnv) != "GORACE=atexit_sleep_ms=0\x00" {
 		t.Errorf("the warden's environment: %q, %v", wardenEnv, err)
 	}
-	// Chrome holds no end of any pipe that the daemon writes to, and a warden
-	// not of another's lifeline, or its end would not be seen.
+	// Chrome must not hold an end of a pipe that the daemon writes to, and a warden not the
+	// lifeline of another. Otherwise its closing would not be noticed.
 	daemon := pipesOf(t, os.Getpid())
 	for _, pid := range p.Processes() {
 		for inode := range pipesOf(t, pid) {
 			if daemon[inode] {
-				t.Errorf("process %d holds an end of a pipe that is the daemon's: %s", pid, inode)
+				t.Errorf("process %d holds an end of a pipe of the daemon: %s", pid, inode)
 			}
 		}
 	}
@@ -208,8 +208,7 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// pipesOf returns the pipes that a process can write to, its standard streams
-// left out.
+// pipesOf returns the pipes that a process can write to, except its standard streams.
 func pipesOf(t *testing.T, pid int) map[string]bool {
 	t.Helper()
 	links, err := filepath.Glob(procPath(pid, "fd/*"))
@@ -253,7 +252,7 @@ func TestNoPort(t *testing.T) {
 		}
 		for _, link := range links {
 			if to, _ := os.Readlink(link); listening[to] {
-				t.Errorf("process %d listens: %s", pid, commandLine(pid))
+				t.Errorf("process %d listens on TCP: %s", pid, commandLine(pid))
 			}
 		}
 	}
@@ -268,7 +267,7 @@ func TestStartCancelled(t *testing.T) {
 		if before {
 			cancel()
 		} else {
-			// Over after Start has begun: the first look is past by then.
+			// Ended after Start has begun: its first check has passed by then.
 			ctx = &expiring{Context: ctx, looks: 1, cancel: cancel}
 		}
 		p, err := l.Start(ctx, Options{Dir: dir})
@@ -278,13 +277,13 @@ func TestStartCancelled(t *testing.T) {
 		}
 		for _, q := range processes() {
 			if !q.dead() && dir.runsHere(q.pid) {
-				t.Errorf("process %d lives on", q.pid)
+				t.Errorf("process %d still runs", q.pid)
 			}
 		}
 	}
 }
 
-// expiring is a context that ends when it has been looked at.
+// expiring is a context that ends after it has been checked looks times.
 type expiring struct {
 	context.Context
 	looks  int
@@ -304,7 +303,8 @@ func (e *expiring) Done() <-chan struct{} {
 	return e.Context.Done()
 }
 
-// What cannot be executed is named with the way out, and leaves nothing.
+// A binary that cannot be executed is reported with what to do, and leaves nothing
+// behind.
 func TestBadBinary(t *testing.T) {
 	if _, err := New(Config{Binary: "/nonexistent/chrome", Root: shortTemp(t)}); !fault.Is(err, fault.ChromeMissing) {
 		t.Errorf("no file: %v", err)
@@ -320,7 +320,7 @@ func TestBadBinary(t *testing.T) {
 	}
 }
 
-// The end of standard error is kept, and no more.
+// Only the end of standard error is kept.
 func TestStderrTail(t *testing.T) {
 	script := filepath.Join(shortTemp(t), "chrome")
 	text := "#!/bin/sh\ni=0; while [ $i -lt 2000 ]; do echo early $i >&2; i=$((i+1)); done\necho last words >&2\nexit 7\n"
@@ -337,8 +337,8 @@ func TestStderrTail(t *testing.T) {
 	}
 }
 
-// Processes that outlive Chrome's main process, even detached and deaf ones,
-// are ended too.
+// Processes that outlive Chrome's main process are ended too, even detached ones that
+// ignore signals.
 func TestLeftovers(t *testing.T) {
 	script := filepath.Join(shortTemp(t), "chrome")
 	text := "#!/bin/sh\ntrap '' TERM HUP INT\nsetsid sh -c 'trap \"\" TERM HUP; sleep 1000 & sleep 1000' >/dev/null 2>&1 &\nexit 0\n"

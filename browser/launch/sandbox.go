@@ -10,16 +10,15 @@ import (
 	"time"
 )
 
-// confinePause is the time between two looks at a renderer that may not have
-// finished confining itself.
+// confinePause is the time between two checks of a renderer that may not have confined
+// itself yet.
 const confinePause = 5 * time.Millisecond
 
-// confineTimeout is how long a new Chrome may take to have a confined
-// renderer.
+// confineTimeout is how long a new Chrome may take to have a confined renderer.
 const confineTimeout = 20 * time.Second
 
-// awaitConfined returns nil once a renderer of the tree is confined by both
-// layers of the sandbox, or errUnconfined when none is in time.
+// awaitConfined returns nil once both layers of the sandbox confine a renderer of the
+// tree, or errUnconfined after confineTimeout.
 func (p *Process) awaitConfined(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, confineTimeout)
 	defer cancel()
@@ -32,7 +31,7 @@ func (p *Process) awaitConfined(ctx context.Context) error {
 		}
 		select {
 		case <-p.done:
-			return errors.New("chrome has ended")
+			return errors.New("chrome ended before its sandbox was checked")
 		case <-ctx.Done():
 			return errUnconfined
 		case <-time.After(confinePause):
@@ -40,17 +39,17 @@ func (p *Process) awaitConfined(ctx context.Context) error {
 	}
 }
 
-// confined reports whether a process has a filter on its system calls and
-// lives in a PID namespace below the one of Chrome's main process, which has
-// the given depth. Both are read from /proc/PID/status, which, unlike its
-// namespaces, an unprivileged daemon may read.
+// confined reports whether a process has a filter on its system calls and runs in a PID
+// namespace below that of Chrome's main process. depth is the main process's depth. Both
+// are read from /proc/PID/status. Unlike its namespaces, an unprivileged daemon may read
+// that file.
 func confined(pid, depth int) bool {
 	const filtered = "2" // SECCOMP_MODE_FILTER
 	seccomp := statusFields(pid, "Seccomp")
 	return len(seccomp) == 1 && seccomp[0] == filtered && len(statusFields(pid, "NSpid")) > depth
 }
 
-// blamesSandbox reports whether Chrome's last words are about its sandbox.
+// blamesSandbox reports whether Chrome's standard error mentions its sandbox.
 func blamesSandbox(stderr string) bool {
 	for _, words := range []string{
 		"No usable sandbox", "Failed to move to new namespace", "zygote_host_impl_linux",
@@ -63,11 +62,11 @@ func blamesSandbox(stderr string) bool {
 	return false
 }
 
-// hostFiles is the machine's file system, for [remedy].
+// hostFiles returns the machine's file system, for [remedy].
 func hostFiles() fs.FS { return os.DirFS("/") }
 
-// remedy says what lets Chrome's sandbox work on the machine whose files are
-// given. The sandbox needs user namespaces for a user who is not root.
+// remedy returns what makes Chrome's sandbox work on the machine with these files. The
+// sandbox needs user namespaces for non-root users.
 func remedy(host fs.FS) string {
 	setting := func(name string) string {
 		text, err := fs.ReadFile(host, "proc/sys/"+name)

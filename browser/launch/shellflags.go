@@ -2,14 +2,14 @@ package launch
 
 import "fmt"
 
-// interfaceHeight is what full Chrome's own interface takes of a window's
-// height, in CSS pixels (measured with 156). The shell has none: its window is
-// that much lower, so that pages have the same size in both.
+// interfaceHeight is the height of full Chrome's own interface in a window, in CSS pixels
+// (measured with 156). The shell has no interface. Its window is that much lower, so that
+// pages have the same size in both.
 const interfaceHeight = 87
 
-// shellFlags are the flags that every headless shell is started with. It has no
-// interface, no services and no extensions, so it needs few. What it has in
-// common with [chromeFlags] is there for the same reasons.
+// shellFlags returns the flags of every headless shell. It has no interface, no services
+// and no extensions, so it needs few flags. The flags that it shares with [chromeFlags]
+// have the same reasons.
 func shellFlags() []string {
 	return []string{
 		"--remote-debugging-pipe",
@@ -20,11 +20,11 @@ func shellFlags() []string {
 		"--disable-breakpad",
 		"--disable-field-trial-config",
 		"--password-store=basic",
-		// As full Chrome without a display server, it draws no 3D: a site sees the
-		// same browser, and no process is spent on it.
+		// Like full Chrome without a display server, it draws no 3D. So a site sees the
+		// same browser, and no GPU process is needed.
 		"--disable-gpu",
-		// Its records of bounce tracking would begin with the first blank tab, before
-		// the environment's are there; those are full Chrome's and stay as they are.
+		// Its bounce tracking records would start with the first blank tab, before those of
+		// the environment are in place. Those are full Chrome's and stay unchanged.
 		"--disable-features=DIPS",
 	}
 }

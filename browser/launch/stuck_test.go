@@ -9,9 +9,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// A kill does not wait for ever for a tree that the kernel does not let end, and
-// has let the warden go by then.
-func TestAKillHasAnEnd(t *testing.T) {
+// Kill does not wait for ever for a tree that does not end, and has closed the lifeline
+// by then.
+func TestKillDeadline(t *testing.T) {
 	warden, lifeline, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -24,6 +24,6 @@ func TestAKillHasAnEnd(t *testing.T) {
 		}
 	})
 	if n, err := warden.Read(make([]byte, 1)); n != 0 || err == nil {
-		t.Error("the lifeline is still there")
+		t.Error("the lifeline is still open")
 	}
 }

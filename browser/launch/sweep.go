@@ -13,23 +13,22 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// userDataDirFlag stands on the command line of Chrome's main process and of
-// nearly every other process of its tree, with the path behind it.
+// userDataDirFlag is on the command line of Chrome's main process, and of nearly every
+// other process of its tree, followed by the path.
 const userDataDirFlag = "--user-data-dir="
 
-// scratchPrefix begins the names of run directories that hold nothing to
-// keep.
+// scratchPrefix is the prefix of temporary run directories.
 const scratchPrefix = ".scratch-"
 
-// sweepPause is the time between two looks at processes that were killed and
-// are nobody's child here.
+// sweepPause is the time between two checks for killed processes that are not children of
+// this process.
 const sweepPause = 5 * time.Millisecond
 
-// Sweep ends every process that a dead daemon's Chromes left under the root,
-// and returns the names of the run directories that it left, sorted. Call it
-// before the first Start: it does not tell a living Chrome of this daemon
-// from a dead one's. Errors: Timeout when ctx ends before the processes have,
-// Internal for what the file system says.
+// Sweep ends every process that the Chromes of a dead daemon left under the root. It
+// returns the names of the remaining run directories, sorted. Call it before the first
+// Start: it does not distinguish this daemon's Chromes from those of a dead daemon.
+// Errors: Timeout if ctx ends before the processes have, Internal for errors of the file
+// system.
 func (l *Launcher) Sweep(ctx context.Context) ([]string, error) {
 	const op = "launch.sweep"
 	if err := killMatching(ctx, l.leftover()); err != nil {
@@ -58,17 +57,18 @@ func (l *Launcher) Sweep(ctx context.Context) ([]string, error) {
 	return left, nil
 }
 
-// leftover tells the processes of a dead daemon: those that name a user data
-// directory under the root and, since not all of them name one, those that run
-// as a user of the range who owns a run directory there. What names a user data
-// directory elsewhere belongs to another daemon with the same range.
+// leftover returns a function that reports whether a process belongs to a dead daemon.
+// Such a process has a user data directory under the root on its command line. Not all
+// processes have that flag, so a process also matches if its user is in the range and
+// owns a run directory under the root. A process with a user data directory elsewhere
+// belongs to another daemon with the same range.
 func (l *Launcher) leftover() func(pid int) bool {
 	named := userDataDirFlag + l.root + string(filepath.Separator)
 	owners := map[int]bool{}
 	if l.uids != nil {
-		entries, _ := os.ReadDir(l.root) // Sweep reads it again and reports
+		entries, _ := os.ReadDir(l.root) // Sweep reads it again and reports the error
 		for _, entry := range entries {
-			if uid := ownerOf(entry); l.uids.holds(uid) {
+			if uid := ownerOf(entry); l.uids.contains(uid) {
 				owners[uid] = true
 			}
 		}
@@ -92,8 +92,8 @@ func (d *Dir) runsHere(pid int) bool {
 		bytes.Contains(line, []byte(userDataDirFlag+d.Profile()+" "))
 }
 
-// killMatching sends SIGKILL to every process that matches, until none is
-// left or ctx ends. Zombies do not count: they wait for their parent alone.
+// killMatching sends SIGKILL to every process that matches, until none remains or ctx
+// ends. Zombies do not count, as they only wait for their parent.
 func killMatching(ctx context.Context, match func(pid int) bool) error {
 	for {
 		found := false

@@ -2,7 +2,7 @@ package launch
 
 import "sync"
 
-// tailBytes bounds what is kept of Chrome's standard error.
+// tailBytes is how many bytes are kept of Chrome's standard error.
 const tailBytes = 8 << 10
 
 // tail is a writer that keeps the last tailBytes bytes written to it.
@@ -22,7 +22,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns what is kept.
+// String returns the kept bytes.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,20 +14,20 @@ import (
 // every Linux platform that Chrome runs on.
 const ticksPerSecond = 100
 
-// proc is one process, as /proc/PID/stat tells it (proc_pid_stat(5)).
+// proc is one process, as read from /proc/PID/stat (proc_pid_stat(5)).
 type proc struct {
 	pid, ppid int
 	state     byte
 	cpu       time.Duration // user and system time, reaped children included
-	start     uint64        // ticks since boot; with pid it names a process for good
+	start     uint64        // ticks since boot; with pid it identifies a process for good
 }
 
 // dead reports whether the process has ended and only waits to be reaped.
 func (p proc) dead() bool { return p.state == 'Z' || p.state == 'X' }
 
-// over reports whether the process has ended since it was looked at; its number
-// may be another's by now.
-func (p proc) over() bool {
+// hasEnded reports whether the process has ended since it was listed. Its PID may have been
+// reused.
+func (p proc) hasEnded() bool {
 	line, err := os.ReadFile(procPath(p.pid, "stat"))
 	if err != nil {
 		return true
@@ -36,8 +36,8 @@ func (p proc) over() bool {
 	return err != nil || now.start != p.start || now.dead()
 }
 
-// parseStat reads the line of a stat file. The name in it may hold blanks and
-// parentheses, so fields are counted from the last closing one.
+// parseStat parses the line of a stat file. The name in it may contain blanks and
+// parentheses, so fields are counted from the last closing parenthesis.
 func parseStat(pid int, line string) (proc, error) {
 	end := strings.LastIndexByte(line, ')')
 	fields := strings.Fields(line[end+1:])
@@ -54,8 +54,8 @@ func parseStat(pid int, line string) (proc, error) {
 	return p, nil
 }
 
-// processes returns every process of the machine. One that ends while it is
-// being read is left out.
+// processes returns every process of the machine. It skips processes that end while it
+// reads.
 func processes() []proc {
 	var all []proc
 	for _, pid := range pids() {
@@ -84,9 +84,8 @@ func descendants(root int) []proc {
 	return tree
 }
 
-// killDescendants sends SIGKILL to every process below root, and looks again
-// until a look finds none that has not been sent one: after that none of them
-// can fork any more.
+// killDescendants sends SIGKILL to every process below root. It repeats until a listing
+// contains only processes that were signalled. After that none of them can fork any more.
 func killDescendants(root int) {
 	sent := map[proc]bool{}
 	for fresh := true; fresh; {
@@ -103,8 +102,8 @@ func killDescendants(root int) {
 	}
 }
 
-// stopped reports whether every thread of the process stands still: a thread
-// that was inside a system call finishes that first.
+// stopped reports whether every thread of the process has stopped. A thread in a system
+// call finishes that first.
 func stopped(pid int) bool {
 	for _, thread := range numbers(procPath(pid, "task")) {
 		line, err := os.ReadFile(procPath(pid, "task/"+strconv.Itoa(thread)+"/stat"))
@@ -121,7 +120,7 @@ func stopped(pid int) bool {
 // pids returns the IDs of every process of the machine.
 func pids() []int { return numbers("/proc") }
 
-// numbers returns the entries of a folder of /proc that are named by a number.
+// numbers returns the entries of a folder of /proc whose names are numbers.
 func numbers(path string) []int {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -138,8 +137,8 @@ func numbers(path string) []int {
 	return ids
 }
 
-// commandLine returns the arguments of a process, separated by NUL or, where
-// Chrome has rewritten them, by blanks; empty for a zombie.
+// commandLine returns the arguments of a process, separated by NULs, or by blanks if
+// Chrome has rewritten them. It is empty for a zombie.
 func commandLine(pid int) []byte {
 	line, err := os.ReadFile(procPath(pid, "cmdline"))
 	if err != nil {
@@ -148,8 +147,8 @@ func commandLine(pid int) []byte {
 	return line
 }
 
-// statusFields returns the words behind a key of /proc/PID/status, such as
-// "Uid" or "Seccomp"; none when the process is gone.
+// statusFields returns the words after a key of /proc/PID/status, such as "Uid" or
+// "Seccomp". It returns none if the process has ended.
 func statusFields(pid int, key string) []string {
 	status, err := os.ReadFile(procPath(pid, "status"))
 	if err != nil {
@@ -163,7 +162,7 @@ func statusFields(pid int, key string) []string {
 	return nil
 }
 
-// uidOf returns the real uid of a process, or -1 when it is gone.
+// uidOf returns the real UID of a process, or -1 if it has ended.
 func uidOf(pid int) int {
 	fields := statusFields(pid, "Uid")
 	if len(fields) == 0 {

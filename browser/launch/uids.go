@@ -6,9 +6,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// UIDRange is the range of user IDs that a daemon run by root gives to its
-// Chromes, one each: Base, Base+1, … The group ID is the same number. None of
-// them needs an entry in /etc/passwd, and nothing else may use them.
+// UIDRange is the range of user IDs that a daemon that runs as root assigns to its
+// Chromes, one each: Base, Base+1, … The group ID is the same number. The IDs need no
+// entry in /etc/passwd, and nothing else may use them.
 type UIDRange struct {
 	Base, Count int
 }
@@ -16,8 +16,8 @@ type UIDRange struct {
 // DefaultUIDs is the range that is used when none is set.
 var DefaultUIDs = UIDRange{Base: 210000, Count: 1000}
 
-// uidPool hands out uids. It goes round the range rather than back to the
-// first free one, so that a uid rests for as long as possible.
+// uidPool assigns UIDs. It goes through the range in a circle, so that a UID is reused as
+// late as possible.
 type uidPool struct {
 	mu    sync.Mutex
 	uids  UIDRange
@@ -30,7 +30,7 @@ func newUIDPool(uids UIDRange, alive func() map[int]bool) *uidPool {
 	return &uidPool{uids: uids, taken: map[int]bool{}, alive: alive}
 }
 
-// take returns a uid that was not handed out and under which no process runs.
+// take returns a UID that is not taken and that no process runs as.
 func (p *uidPool) take() (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -44,27 +44,26 @@ func (p *uidPool) take() (int, error) {
 			return uid, nil
 		}
 	}
-	return 0, fault.New(fault.TooManySessions, "launch.uid", "all %d user IDs for browsers are in use", p.uids.Count)
+	return 0, fault.New(fault.TooManySessions, "launch.uid", "all %d user IDs for browsers are in use; raise --uid-count", p.uids.Count)
 }
 
-// hold takes a uid out of those that are handed out, until it is given back. One
-// outside the range is none of them.
-func (p *uidPool) hold(uid int) {
+// reserve marks a UID as taken until give. A UID outside the range is ignored.
+func (p *uidPool) reserve(uid int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.holds(uid) {
+	if p.contains(uid) {
 		p.taken[uid] = true
 	}
 }
 
-// give takes a uid back. Giving one twice is the same as giving it once.
+// give makes a UID free again. It may be called twice.
 func (p *uidPool) give(uid int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.taken, uid)
 }
 
-// aliveUIDs returns the uids of the machine's processes.
+// aliveUIDs returns the UIDs of all processes of the machine.
 func aliveUIDs() map[int]bool {
 	uids := map[int]bool{}
 	for _, pid := range pids() {
@@ -73,7 +72,7 @@ func aliveUIDs() map[int]bool {
 	return uids
 }
 
-// holds reports whether the uid lies in the range.
-func (p *uidPool) holds(uid int) bool {
+// contains reports whether the UID is in the range.
+func (p *uidPool) contains(uid int) bool {
 	return uid >= p.uids.Base && uid < p.uids.Base+p.uids.Count
 }

@@ -14,23 +14,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leftoverGrace is how long processes may outlive Chrome's main process by
-// themselves: its network service writes cookies to disk until the very end.
+// leftoverGrace is how long processes may outlive Chrome's main process. Its network
+// service writes cookies to disk until the very end.
 const leftoverGrace = 3 * time.Second
 
-// Exit statuses of a warden, seen by nobody but its daemon.
+// Exit statuses of a warden. Only its daemon sees them.
 const (
 	wardenOK     = 0
 	wardenMisuse = 2
 )
 
-// WardenMain is the whole program of a warden process (see the package's
-// documentation) and returns its exit status. A main function calls it before
-// anything else when its first argument is [WardenArg], with the arguments
-// behind that one, of which there are none.
+// WardenMain runs the whole program of a warden process (see the package documentation)
+// and returns its exit status. A main function calls it before anything else if its first
+// argument is [WardenArg]. args are the arguments after that one; there must be none.
 func WardenMain(args []string) int {
-	// PR_SET_PDEATHSIG follows the thread that starts Chrome, so this
-	// goroutine keeps its thread until the process ends.
+	// PR_SET_PDEATHSIG applies to the thread that starts Chrome, so this goroutine keeps
+	// its thread until the process ends.
 	runtime.LockOSThread()
 	closeOnExec()
 	reports := json.NewEncoder(os.NewFile(fdReports, "reports"))
@@ -42,20 +41,20 @@ func WardenMain(args []string) int {
 	}
 	w := warden{self: os.Getpid(), reports: reports, children: make(chan os.Signal, 1), cut: make(chan struct{})}
 	if err := w.prepare(); err != nil {
-		w.tell(failed(err))
+		w.send(failed(err))
 		return wardenOK
 	}
 	if len(o.Grants) > 0 {
 		if err := confine(o.Grants, o.Denied); err != nil {
-			w.tell(report{Unconfined: err.Error()})
+			w.send(report{Unconfined: err.Error()})
 			return wardenOK
 		}
 	}
 	if err := w.start(o); err != nil {
-		w.tell(failed(err))
+		w.send(failed(err))
 		return wardenOK
 	}
-	w.tell(report{PID: w.main})
+	w.send(report{PID: w.main})
 	go func() {
 		_, _ = lifeline.ReadByte() // a byte and the end mean the same
 		close(w.cut)
@@ -64,8 +63,8 @@ func WardenMain(args []string) int {
 	return wardenOK
 }
 
-// closeOnExec keeps every open file from Chrome, which gets its two by name:
-// also what the daemon was started with and does not know of.
+// closeOnExec keeps all open files from Chrome, which gets its two pipes explicitly. That
+// includes files that the daemon itself inherited.
 func closeOnExec() {
 	open, _ := os.ReadDir("/proc/self/fd") // without /proc nothing here works
 	for _, entry := range open {
@@ -84,7 +83,7 @@ type warden struct {
 	crashed    bool // by a signal
 }
 
-// failed is the report of a start that failed with an error of the system.
+// failed returns the report of a start that failed with a system error.
 func failed(err error) report {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -93,8 +92,8 @@ func failed(err error) report {
 	return report{Errno: errno}
 }
 
-// prepare makes this process the reaper of all that comes from Chrome, and deaf
-// to a terminal's signals.
+// prepare makes this process the subreaper of all Chrome processes, and makes it survive
+// signals from a terminal.
 func (w *warden) prepare() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
@@ -102,7 +101,7 @@ func (w *warden) prepare() error {
 	if err := os.WriteFile("/proc/self/comm", []byte(wardenName), 0); err != nil {
 		return err
 	}
-	// Caught and dropped, not ignored: an ignored signal stays ignored in
+	// Catch the signals instead of ignoring them: an ignored signal stays ignored in
 	// Chrome, a caught one does not.
 	signal.Notify(make(chan os.Signal, 1),
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
@@ -110,9 +109,8 @@ func (w *warden) prepare() error {
 	return nil
 }
 
-// start starts Chrome. Landlock confines threads, and lets a process signal only
-// what its own thread has started: so the thread that starts Chrome, which is this
-// one, is the one that kills it.
+// start starts Chrome. Landlock confines threads, and a thread may then signal only
+// processes that it started itself. So this thread starts Chrome and also kills it.
 func (w *warden) start(o order) error {
 	attr := &syscall.ProcAttr{
 		Dir: o.Dir, Env: o.Env,
@@ -127,18 +125,17 @@ func (w *warden) start(o order) error {
 		return err
 	}
 	w.main = pid
-	// With these open here, neither side would see the other's end.
+	// While these are open here, neither side would see the other's end.
 	return errors.Join(syscall.Close(fdRequests), syscall.Close(fdAnswers))
 }
 
-// guard returns when no descendant is left. The tree is looked at again after
-// every reaped process: whatever slipped through an earlier look has then
-// become a child of this one.
+// guard returns when no descendant remains. It lists the tree again after every reaped
+// process: a process that an earlier listing missed is then a child of this one.
 func (w *warden) guard() {
 	var grace <-chan time.Time
 	cut, killing := w.cut, false
 	for w.reap() {
-		if killing = killing || w.crashed; killing { // what a dead Chrome leaves has nothing to end with
+		if killing = killing || w.crashed; killing { // after a crash the other processes cannot finish their work
 			killDescendants(w.self)
 		}
 		if w.mainGone && grace == nil {
@@ -154,7 +151,7 @@ func (w *warden) guard() {
 	}
 }
 
-// reap collects every child that has ended and reports whether any lives on.
+// reap reaps every child that has ended and reports whether any still runs.
 func (w *warden) reap() bool {
 	for {
 		var status unix.WaitStatus
@@ -174,11 +171,11 @@ func (w *warden) reap() bool {
 			} else {
 				end.Code = status.ExitStatus()
 			}
-			w.tell(end)
+			w.send(end)
 		}
 	}
 }
 
-// tell sends a report. When it fails the daemon is dead, and the lifeline
-// says so too.
-func (w *warden) tell(r report) { _ = w.reports.Encode(r) }
+// send sends a report. It fails only if the daemon is dead, and then the lifeline is
+// closed too.
+func (w *warden) send(r report) { _ = w.reports.Encode(r) }

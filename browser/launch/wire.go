@@ -2,11 +2,11 @@ package launch
 
 import "syscall"
 
-// WardenArg is the first argument that makes the binary a warden.
+// WardenArg is the first argument that makes the binary run as a warden.
 const WardenArg = "warden"
 
-// wardenName is the warden's process name. It differs from the daemon's, so
-// that killing the daemon by name leaves the warden to end Chrome.
+// wardenName is the warden's process name. It differs from the daemon's name, so that
+// killing the daemon by name leaves the warden to end Chrome.
 const wardenName = "chrome-warden"
 
 // The warden's inherited file descriptors.
@@ -17,24 +17,25 @@ const (
 	fdReports  = 6
 )
 
-// order tells the warden what to start; it is the lifeline's first line.
+// order says what the warden starts. It is the first line on the lifeline.
 type order struct {
 	Path string
 	Args []string // without the program's name
 	Env  []string
 	Dir  string
-	UID  int // user and group to become; negative: stay
+	UID  int // user and group to switch to; negative: keep the daemon's
 
-	Grants []grant  // all files that Landlock leaves to Chrome; none: no Landlock
-	Denied []string // files and folders that exist and that it must refuse
+	Grants []grant  // all files that Chrome may use under Landlock; none: no Landlock
+	Denied []string // existing files and folders that Landlock must refuse
 }
 
-// report is what the warden says: first that Chrome started (PID) or could
-// not (Errno, or Unconfined for Landlock), then, with Exited, how Chrome's main process ended.
+// report is a message of the warden. The first says that Chrome started (PID) or failed
+// to (Errno, or Unconfined for Landlock). The last, with Exited, says how Chrome's main
+// process ended.
 type report struct {
 	PID        int           `json:"pid,omitempty"`
 	Errno      syscall.Errno `json:"errno,omitempty"`
-	Unconfined string        `json:"unconfined,omitempty"` // why Landlock does not hold
+	Unconfined string        `json:"unconfined,omitempty"` // why Landlock is not effective
 	Exited     bool          `json:"exited,omitempty"`
 	Code       int           `json:"code,omitempty"`
 	Signal     int           `json:"signal,omitempty"`

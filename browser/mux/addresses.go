@@ -8,17 +8,17 @@ import (
 	"sync/atomic"
 )
 
-// newTabPages are what Chrome itself opens where no address is given. They show no
-// files and lead to none (seen with 156).
+// newTabPages are the addresses that Chrome itself opens if no address is given. They
+// show no files and link to none (seen with Chrome 156).
 var newTabPages = []string{"chrome://newtab/", "chrome://new-tab-page/", "chrome://new-tab-page-third-party/"}
 
-// extensions are those of a session.
+// extensions is the set of a session's own extensions.
 type extensions interface {
 	owns(id string) bool
 	ids() []string
 }
 
-// ownExtensions are the IDs of the extensions that a session asked for.
+// ownExtensions holds the IDs of the extensions that a session requested.
 type ownExtensions map[string]struct{}
 
 // Addresses decides which addresses the targets of a session may show. The zero value
@@ -27,7 +27,7 @@ type Addresses struct {
 	extensions atomic.Pointer[ownExtensions] // nil until SetExtensions
 }
 
-// owns says whether an extension is one of the session's.
+// owns reports whether the session requested the extension.
 func (a *Addresses) owns(id string) bool {
 	own := a.extensions.Load()
 	if own == nil {
@@ -37,7 +37,7 @@ func (a *Addresses) owns(id string) bool {
 	return ok
 }
 
-// ids are the session's extensions, in order.
+// ids returns the IDs of the session's extensions, sorted.
 func (a *Addresses) ids() []string {
 	own := a.extensions.Load()
 	if own == nil {
@@ -46,8 +46,9 @@ func (a *Addresses) ids() []string {
 	return slices.Sorted(maps.Keys(*own))
 }
 
-// SetExtensions names the session's own extensions, by ID: of all chrome-extension:
-// addresses targets may show only theirs. Without a call they may show none.
+// SetExtensions sets the IDs of the session's own extensions. Targets may show
+// chrome-extension: addresses of these extensions only. Before the first call they may
+// show none.
 func (a *Addresses) SetExtensions(ids []string) {
 	own := ownExtensions{}
 	for _, id := range ids {
@@ -56,20 +57,20 @@ func (a *Addresses) SetExtensions(ids []string) {
 	a.extensions.Store(&own)
 }
 
-// Allowed reports whether a target of this session may show an address. It is the
-// one rule for clients' navigations, for what targets turn to, for back lists and for
-// restored tabs.
+// Allowed reports whether a target of this session may show an address. The same rule
+// applies to clients' navigations, to addresses that targets navigate to, to back lists
+// and to restored tabs.
 func (a *Addresses) Allowed(url string) bool { return a.check(url) == nil }
 
 func (a *Addresses) check(url string) error { return checkURL(url, a.owns) }
 
-// Foreign reports whether a target that shows an address shows what it may not.
-// Chrome's own new tab page and error pages are not meant: no client opens them, and
-// they show no files.
+// Foreign reports whether a target at this address shows something that clients must not
+// see. It is false for Chrome's new tab page and error pages: clients cannot navigate to
+// them, and they show no files.
 func (a *Addresses) Foreign(url string) bool { return TargetPolicy && a.foreign(url) }
 
-// foreign says whether a target shows something that it may not, such as
-// chrome://settings in a tab that an extension opened.
+// foreign does the work of Foreign, without regard to TargetPolicy. An example of a
+// foreign address is chrome://settings in a tab that an extension opened.
 func (a *Addresses) foreign(url string) bool {
 	if url == "" || slices.Contains(newTabPages, url) {
 		return false // not loaded yet, or Chrome's new tab page
@@ -77,11 +78,12 @@ func (a *Addresses) foreign(url string) bool {
 	return a.check(url) != nil && scheme(url) != "chrome-error"
 }
 
-// turned says whether an event of a client's session tells that a frame of it
-// shows what it may not: the context in which scripts run there, or a request that
-// waits for the client, who could read or make the answer. Such an event comes before
-// whatever those scripts say, and may come before Chrome tells of the target.
-func (a *Addresses) turned(e envelope) bool {
+// showsForeign reports whether an event of a client's session shows that one of its
+// frames is at a foreign address. Such an event is the creation of a script context, or a
+// paused request whose answer the client could read or make. Chrome sends it before the
+// page's scripts can report anything, and sometimes before it reports the target's new
+// address.
+func (a *Addresses) showsForeign(e envelope) bool {
 	if !TargetPolicy {
 		return false
 	}
@@ -90,22 +92,22 @@ func (a *Addresses) turned(e envelope) bool {
 		origin := member(e.params, `"origin":"`)
 		return privileged(origin) || scheme(origin) == "chrome-extension" && a.check(origin) != nil && !contentScript(e.params)
 	case "Fetch.requestPaused":
-		// Sites look for extensions, and a PDF is shown by one: those may go on.
-		return bytes.Contains(e.params, aDocumentRequest) && privileged(member(e.params, `"url":"`))
+		// Sites probe for extensions, and an extension shows PDFs. Both are allowed.
+		return bytes.Contains(e.params, documentRequest) && privileged(member(e.params, `"url":"`))
 	}
 	return false
 }
 
-var aDocumentRequest = []byte(`"resourceType":"Document"`)
+var documentRequest = []byte(`"resourceType":"Document"`)
 
-// member gives the first text in JSON after a name, as it is written there.
+// member returns the first string after a name in JSON, without decoding its escapes.
 func member(params []byte, name string) string {
 	_, rest, _ := bytes.Cut(params, []byte(name))
 	text, _, _ := bytes.Cut(rest, []byte(`"`))
 	return string(text)
 }
 
-// privileged says whether an address is a file's or a page's of Chrome's own.
+// privileged reports whether an address is a file or one of Chrome's own pages.
 func privileged(url string) bool {
 	switch scheme(url) {
 	case "file", "chrome", "chrome-untrusted", "chrome-search", "devtools":
@@ -114,7 +116,8 @@ func privileged(url string) bool {
 	return false
 }
 
-// contentScript says whether a script context is an extension's in another's page.
+// contentScript reports whether a script context belongs to an extension's content script
+// in another page.
 func contentScript(params []byte) bool {
 	return strings.Contains(string(params), `"type":"isolated"`)
 }

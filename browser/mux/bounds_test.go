@@ -8,9 +8,9 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// What waits for a subscription is bounded: one whose reader does not come ends,
-// and the others, and Chrome, go on.
-func TestASubscriptionThatIsNotReadEnds(t *testing.T) {
+// A subscription whose reader does not read ends. The other subscriptions and Chrome
+// continue.
+func TestUnreadSubscriptionEnds(t *testing.T) {
 	m, f := start(t, Options{QueueBytes: 1 << 20}, nil)
 	d := drive(t, m)
 	unread, cancel := d.Events("A.a")
@@ -34,8 +34,8 @@ func TestASubscriptionThatIsNotReadEnds(t *testing.T) {
 	for range single {
 		given++
 	}
-	if given > 2 { // what each reader was being handed
-		t.Errorf("%d events of subscriptions that had ended", given)
+	if given > 2 { // one event that each reader was about to receive
+		t.Errorf("%d events were received from subscriptions that had ended", given)
 	}
 	if err := m.Err(); err != nil {
 		t.Errorf("Chrome ended: %v", err)
@@ -43,15 +43,15 @@ func TestASubscriptionThatIsNotReadEnds(t *testing.T) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.subs) != 1 {
-		t.Errorf("%d subscriptions are left", len(d.subs))
+		t.Errorf("%d subscriptions remain", len(d.subs))
 	}
 }
 
-// One message may be larger than what may wait, and many pass that are read.
-func TestASubscriptionThatIsReadGoesOn(t *testing.T) {
+// One message may be larger than the limit, and any number passes if they are read.
+func TestReadSubscriptionContinues(t *testing.T) {
 	m, f := start(t, Options{QueueBytes: 1 << 20}, nil)
 	d := drive(t, m)
-	d.MissNothing()
+	d.EndOnOverflow()
 	events, cancel := d.Events("A.a")
 	defer cancel()
 	root, huge := d.root, fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", 2<<20))
@@ -63,11 +63,11 @@ func TestASubscriptionThatIsReadGoesOn(t *testing.T) {
 	}
 }
 
-// A driver that cannot do without an event ends Chrome rather than miss one.
-func TestADriverThatMissesNothing(t *testing.T) {
+// A driver with EndOnOverflow makes Chrome end if an event would be lost.
+func TestEndOnOverflow(t *testing.T) {
 	m, f := start(t, Options{QueueBytes: 1 << 20}, nil)
 	d := drive(t, m)
-	d.MissNothing()
+	d.EndOnOverflow()
 	_, cancel := d.Events("A.a")
 	defer cancel()
 	root, large := d.root, fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", 600<<10))
@@ -76,12 +76,12 @@ func TestADriverThatMissesNothing(t *testing.T) {
 	}
 	<-m.Done()
 	if err := m.Err(); err == nil || !strings.Contains(err.Error(), "more events") {
-		t.Errorf("Chrome ended: %v", err)
+		t.Errorf("Chrome ended with %v", err)
 	}
 }
 
-// Hidden tabs that come and go leave nothing behind, and stay hidden to their end.
-func TestHiddenTabsLeaveNothing(t *testing.T) {
+// Hidden tabs leave no records after they close, and stay hidden until then.
+func TestHiddenTabsLeaveNoRecords(t *testing.T) {
 	opened := 0
 	m, f := start(t, Options{}, func(f *fake, q message) []byte {
 		if q.Method != "Target.createTarget" {
@@ -102,19 +102,19 @@ func TestHiddenTabsLeaveNothing(t *testing.T) {
 		f.emit("", "Target.targetDestroyed", fmt.Sprintf(`{"targetId":%q}`, id))
 		<-gone
 		if !d.Hidden(id) {
-			t.Fatalf("%s is not hidden any more", id)
+			t.Fatalf("%s is no longer hidden", id)
 		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at := &m.targets
 	if len(at.hide) > departedKept || len(at.departed) > departedKept || len(at.hideURL) != 0 || len(at.all) != 0 {
-		t.Errorf("left are %d IDs, %d that have gone, %d addresses, %d targets", len(at.hide), len(at.departed), len(at.hideURL), len(at.all))
+		t.Errorf("%d hidden IDs, %d departed, %d addresses, %d targets remain", len(at.hide), len(at.departed), len(at.hideURL), len(at.all))
 	}
 }
 
-// A tab that has gone before it was answered for leaves nothing either.
-func TestAHiddenTabThatHasGoneAtOnce(t *testing.T) {
+// A hidden tab that closes before Chrome's answer leaves no records either.
+func TestHiddenTabClosedAtOnce(t *testing.T) {
 	m, _ := start(t, Options{}, func(f *fake, q message) []byte {
 		if q.Method == "Target.createTarget" {
 			f.answer(q, `{"targetId":"H"}`)
@@ -128,12 +128,12 @@ func TestAHiddenTabThatHasGoneAtOnce(t *testing.T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if n := len(m.targets.hideURL); n != 0 {
-		t.Errorf("%d addresses are left", n)
+		t.Errorf("%d addresses remain", n)
 	}
 }
 
-// Browser contexts that clients make and drop are forgotten.
-func TestContextsAreForgotten(t *testing.T) {
+// Browser contexts that clients create and dispose of are removed.
+func TestContextsAreRemoved(t *testing.T) {
 	made := 0
 	m, f := start(t, Options{}, func(f *fake, q message) []byte {
 		switch q.Method {
@@ -158,6 +158,6 @@ func TestContextsAreForgotten(t *testing.T) {
 	defer m.mu.Unlock()
 	_, kept := m.targets.contexts["C1"]
 	if n := len(m.targets.contexts); n > contextsKept+1 || !kept {
-		t.Errorf("%d contexts are remembered, the one of a target %v", n, kept)
+		t.Errorf("%d contexts are recorded; the one of a target: %v", n, kept)
 	}
 }

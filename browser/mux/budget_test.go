@@ -9,21 +9,21 @@ import (
 	"github.com/stasisd/stasis/budget"
 )
 
-// A frame that is larger than allowed, or than there is room for, is passed over:
-// its beginning is given, and the next one is whole again.
+// A frame above the limit or the budget is skipped: next returns its beginning, and the
+// following frame is whole.
 func TestLargeFrames(t *testing.T) {
 	large := `{"id":7,"result":"` + strings.Repeat("x", 5<<20) + `"}`
 	for name, test := range map[string]struct {
-		limit, room int
-		whole       bool
+		limit, memory int
+		whole         bool
 	}{
-		"within":       {8 << 20, 64 << 20, true},
-		"too large":    {4 << 20, 64 << 20, false},
-		"without room": {8 << 20, 2 << 20, false},
+		"within":         {8 << 20, 64 << 20, true},
+		"too large":      {4 << 20, 64 << 20, false},
+		"without memory": {8 << 20, 2 << 20, false},
 	} {
-		room := budget.New(test.room)
+		memory := budget.New(test.memory)
 		in := frames{r: strings.NewReader(large + "\x00{}\x00" + large + "\x00"), limit: test.limit,
-			open: func(evict func()) *budget.Account { return room.Open(nil, evict) }}
+			open: func(evict func()) *budget.Account { return memory.Open(nil, evict) }}
 		for _, want := range []string{large, "{}", large} {
 			msg, whole, err := in.next()
 			if err != nil {
@@ -36,8 +36,8 @@ func TestLargeFrames(t *testing.T) {
 		if _, _, err := in.next(); err != io.EOF {
 			t.Errorf("%s: %v", name, err)
 		}
-		if used, _ := room.Use(); used != 0 {
-			t.Errorf("%s: %d bytes are held", name, used)
+		if used, _ := memory.Use(); used != 0 {
+			t.Errorf("%s: %d bytes of the budget are still used", name, used)
 		}
 	}
 }

@@ -20,11 +20,11 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// tenant is the user that Chrome runs as when the tests run as root, which its
-// sandbox does not allow.
-const tenant = 210900
+// chromeUID is the user that Chrome runs as when the tests run as root, because Chrome's
+// sandbox refuses root.
+const chromeUID = 210900
 
-// pipe is both ends of a Chrome's pipe that are ours.
+// pipe combines our ends of Chrome's two pipes.
 type pipe struct {
 	io.Reader
 	io.Writer
@@ -33,15 +33,15 @@ type pipe struct {
 
 func (p pipe) Close() error { return p.close() }
 
-// chrome starts the real Chromium of the machine and gives the mux on it, and
-// the folder with the session's files.
+// chrome starts the machine's Chromium and returns its mux and the folder with the
+// session's files.
 func chrome(t *testing.T, flags ...string) (*Mux, string, <-chan struct{}) {
 	t.Helper()
 	path := os.Getenv("STASIS_CHROME")
 	if path == "" {
 		path = "/usr/lib/chromium/chromium"
 	}
-	// Not t.TempDir: its parents are closed to other users.
+	// Not t.TempDir: other users cannot enter its parents.
 	home, err := os.MkdirTemp("", "stasis-mux-")
 	if err != nil {
 		t.Fatal(err)
@@ -59,9 +59,9 @@ func chrome(t *testing.T, flags ...string) (*Mux, string, <-chan struct{}) {
 	cmd.Env = []string{"HOME=" + home, "TMPDIR=" + home, "PATH=/usr/bin:/bin"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if os.Getuid() == 0 {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: tenant, Gid: tenant}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: chromeUID, Gid: chromeUID}
 		for _, dir := range []string{home, files} {
-			if err := os.Chown(dir, tenant, tenant); err != nil {
+			if err := os.Chown(dir, chromeUID, chromeUID); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -82,7 +82,7 @@ func chrome(t *testing.T, flags ...string) (*Mux, string, <-chan struct{}) {
 	exited := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(exited) }()
 	m := New(pipe{ourIn, ourOut, func() error { return errors.Join(ourOut.Close(), ourIn.Close()) }},
-		Options{Policy: Policy{FilesDir: files}, KeepPage: true, HidesNone: true})
+		Options{Policy: Policy{FilesDir: files}, KeepPage: true, NoHiddenTargets: true})
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -93,15 +93,16 @@ func chrome(t *testing.T, flags ...string) (*Mux, string, <-chan struct{}) {
 	return m, files, exited
 }
 
-// page opens a page as a client and returns its target and session.
+// page opens a page as a client and returns its target and session IDs.
 func (c *testConn) page(url string) (targetID, session string) {
 	c.t.Helper()
 	var made struct{ TargetID string }
 	c.result(1000, "", "Target.createTarget", fmt.Sprintf(`{"url":%q}`, url), &made)
 	var on struct{ SessionID string }
 	c.result(1001, "", "Target.attachToTarget", fmt.Sprintf(`{"targetId":%q,"flatten":true}`, made.TargetID), &on)
-	// Loaded and painted: before that a page takes no input and no screenshot.
-	// The first document is replaced meanwhile, and its context destroyed.
+	// Wait until the page has loaded and painted: before that it accepts no input and no
+	// screenshot. The first document is replaced in the meantime, and its context
+	// destroyed.
 	ready := fmt.Sprintf(`{"awaitPromise":true,"expression":%q}`, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(
 		() => done(location.protocol === "http:" && document.readyState === "complete"))))`)
 	for deadline := time.Now().Add(patience); ; {
@@ -141,8 +142,8 @@ func site(t *testing.T) string {
 	return s.URL
 }
 
-// Two clients and the daemon share one real Chrome: what one enables or
-// overrides is its own, and gone when it has left.
+// Two clients and the daemon share one Chrome. What a client enables or overrides does
+// not affect the others, and ends when it disconnects.
 func TestChromeTwoClients(t *testing.T) {
 	m, files, _ := chrome(t)
 	url := site(t)
@@ -150,7 +151,7 @@ func TestChromeTwoClients(t *testing.T) {
 	id, sa := a.page(url)
 	_, sb := b.page(url)
 	if got := a.call(1, sb, "Runtime.evaluate", `{"expression":"1"}`); got.Error == nil {
-		t.Error("a client uses another's session")
+		t.Error("a client can use another client's session")
 	}
 	var on struct{ SessionID string }
 	b.result(2, "", "Target.attachToTarget", fmt.Sprintf(`{"targetId":%q,"flatten":true}`, id), &on)
@@ -165,7 +166,7 @@ func TestChromeTwoClients(t *testing.T) {
 		t.Errorf("a screenshot of %d bytes", len(shot.Data))
 	}
 
-	// Files: those of the session only.
+	// Files: only those of the session.
 	if err := os.WriteFile(filepath.Join(files, "up.txt"), []byte("hello"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -189,11 +190,11 @@ func TestChromeTwoClients(t *testing.T) {
 		t.Error(err)
 	}
 	if got := b.eval(on.SessionID, zone); got == "Asia/Tokyo" {
-		t.Error("the override outlived its client")
+		t.Error("the override still applies after its client disconnected")
 	}
 }
 
-// The attacks on a real Chrome: nothing of it opens a file or Chrome's pages.
+// Attacks on a real Chrome: none of them opens a file or one of Chrome's own pages.
 func TestChromeAttacks(t *testing.T) {
 	m, _, _ := chrome(t)
 	c := connect(t, m, ServeOptions{})
@@ -210,7 +211,8 @@ func TestChromeAttacks(t *testing.T) {
 			}
 		}
 	}
-	// Keys reach the page and not Chrome's shortcuts (history, tools, view source).
+	// Keys reach the page but not Chrome's shortcuts (history, developer tools, view
+	// source).
 	c.eval(s, `window.keys=[];addEventListener('keydown',e=>keys.push(e.code));1`)
 	for code, vk := range map[string]string{"KeyH": "72,\"modifiers\":2", "F12": "123", "KeyU": "85,\"modifiers\":2", "KeyT": "84,\"modifiers\":2"} {
 		n, _, _ := strings.Cut(vk, ",")
@@ -247,9 +249,9 @@ func TestChromeAttacks(t *testing.T) {
 	}
 }
 
-// A page that shows what clients may not open, as extensions open it, does not
-// exist for those that come later: libraries attach to every page they hear of
-// and give up where one refuses their scripts. Who had the page before loses it.
+// Clients cannot see a foreign page, which an extension may open. Libraries attach to
+// every page that they see, and give up if one refuses their scripts. A client that was
+// attached before loses its session.
 func TestChromeForeignPages(t *testing.T) {
 	m, _, _ := chrome(t)
 	url := site(t)
@@ -274,7 +276,7 @@ func TestChromeForeignPages(t *testing.T) {
 	for answers := 0; answers < 3; {
 		e := late.recv()
 		if said := string(e.Params) + string(e.Result); strings.Contains(said, "chrome://") {
-			t.Errorf("a client is told %s %s", e.Method, said)
+			t.Errorf("a client got %s %s", e.Method, said)
 		}
 		if e.ID != nil {
 			answers++
@@ -288,22 +290,22 @@ func TestChromeForeignPages(t *testing.T) {
 		}
 	}
 	if got := had.call(5, s, "Runtime.evaluate", `{"expression":"1"}`); got.Error == nil {
-		t.Errorf("who had the page has it still: %s", got.Result)
+		t.Errorf("the earlier client still has its session: %s", got.Result)
 	}
 	if err := d.Session(on.SessionID).Call(t.Context(), "Page.navigate", map[string]string{"url": url}, nil); err != nil {
 		t.Fatal(err)
 	}
-	for back := ""; back != "Target.targetInfoChanged"; { // then it is there for all
+	for back := ""; back != "Target.targetInfoChanged"; { // then all clients can see it
 		e := late.recv()
 		if strings.Contains(string(e.Params), id) {
 			back = e.Method
 		}
 	}
-	var told struct{ TargetInfo targetInfo }
-	late.result(7, "", "Target.getTargetInfo", fmt.Sprintf(`{"targetId":%q}`, id), &told)
+	var shown struct{ TargetInfo targetInfo }
+	late.result(7, "", "Target.getTargetInfo", fmt.Sprintf(`{"targetId":%q}`, id), &shown)
 }
 
-// Closing every page leaves Chrome, and the profile with its session cookies.
+// Closing every page ends neither Chrome nor the profile with its session cookies.
 func TestChromeKeepsOnePage(t *testing.T) {
 	m, _, _ := chrome(t)
 	c := connect(t, m, ServeOptions{})
@@ -318,14 +320,14 @@ func TestChromeKeepsOnePage(t *testing.T) {
 	var r struct{ Cookies []struct{ Name string } }
 	c.result(3, "", "Storage.getCookies", "{}", &r)
 	if len(r.Cookies) != 1 {
-		t.Errorf("cookies left: %+v", r.Cookies)
+		t.Errorf("remaining cookies: %+v", r.Cookies)
 	}
 	if n := len(m.Pages()); n < 1 {
-		t.Error("no page is left")
+		t.Error("no page remains")
 	}
 }
 
-// The driver opens a tab that no client hears of; its Browser.close ends Chrome.
+// The driver opens a tab that no client can see. Its Browser.close ends Chrome.
 func TestChromeDriver(t *testing.T) {
 	m, _, exited := chrome(t)
 	c := connect(t, m, ServeOptions{})
@@ -355,7 +357,7 @@ func TestChromeDriver(t *testing.T) {
 	for {
 		e := c.recv()
 		if strings.Contains(string(e.Params)+string(e.Result), string(id)) {
-			t.Errorf("a client was told of the hidden tab: %s %s%s", e.Method, e.Params, e.Result)
+			t.Errorf("a client got an event of the hidden tab: %s %s%s", e.Method, e.Params, e.Result)
 		}
 		if e.ID != nil {
 			break
@@ -363,7 +365,7 @@ func TestChromeDriver(t *testing.T) {
 	}
 
 	if err := d.Call(t.Context(), "Browser.close", nil, nil); err != nil {
-		t.Logf("Browser.close: %v", err) // Chrome may be gone before it answers
+		t.Logf("Browser.close: %v", err) // Chrome may exit before it answers
 	}
 	<-exited
 	<-m.Done()

@@ -7,10 +7,10 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// handle takes one message of the client. The error is of the pipe; what is
-// wrong with the message is answered to the client.
+// handle processes one message of the client. It returns errors of the pipe only. An
+// invalid message is answered with a CDP error.
 func (c *client) handle(ctx context.Context, msg []byte) error {
-	c.m.Clients.asked.Add(1)
+	c.m.Clients.messages.Add(1)
 	e, bad := parseRequest(msg)
 	if bad != nil {
 		c.push(failure(e.id, e.session, bad))
@@ -23,18 +23,18 @@ func (c *client) handle(ctx context.Context, msg []byte) error {
 	}
 	method := string(e.method)
 	if method == "Browser.close" {
-		// The browser is the session's, not the client's: only the connection ends.
+		// The browser belongs to the session, so only the client's connection closes.
 		e.result = []byte("{}")
 		c.push(reply(e.id, e, string(e.session)))
 		c.end(CloseNormal, "closed by the client", nil, true)
 		return nil
 	}
-	params, bad := c.judge(s, method, e.params)
+	params, bad := c.checkPolicy(s, method, e.params)
 	if bad == nil {
 		bad = c.checkEntry(ctx, s, method, params)
 	}
 	if bad == nil {
-		bad = c.readyDrop(ctx, s, method, params)
+		bad = c.prepareDrop(ctx, s, method, params)
 	}
 	if bad != nil {
 		c.push(failure(e.id, e.session, bad))
@@ -43,11 +43,11 @@ func (c *client) handle(ctx context.Context, msg []byte) error {
 	return c.forward(ctx, e, s, params)
 }
 
-// forward sends a message on to Chrome; the answer goes to the client under
-// the client's own id.
+// forward sends a message on to Chrome. The answer goes to the client under the client's
+// own ID.
 func (c *client) forward(ctx context.Context, e envelope, s *session, params []byte) error {
 	id, asked := e.id, string(e.session)
-	params, created, bad := c.creation(string(e.method), params)
+	params, created, bad := c.prepareCreate(string(e.method), params)
 	if bad != nil {
 		c.push(failure(id, e.session, bad))
 		return nil
@@ -64,8 +64,8 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		n, err := c.m.requests.register(p)
 		return n, request(n, s.id, e.method, params), err
 	}
-	if c.guarded(s, p.method, params) {
-		// Hold the message until there is another page.
+	if c.closesLastPage(s, p.method, params) {
+		// Hold the message until another page exists.
 		c.m.openBlank(func(bad *cdpError) {
 			if bad != nil {
 				c.push(failure(id, e.session, bad))
@@ -77,7 +77,7 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		})
 		return nil
 	}
-	if resumed := c.resuming(s, p.method); resumed != nil {
+	if resumed := c.resumeHook(s, p.method); resumed != nil {
 		resumed(target.ID(s.target), func() {
 			if _, msg, err := send(); err == nil {
 				c.lane.post(msg)
@@ -92,15 +92,15 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 	return c.lane.send(ctx, msg)
 }
 
-// judge holds a client's command against the policy: the params to send, or
-// the error to answer with.
-func (c *client) judge(s *session, method string, params []byte) ([]byte, *cdpError) {
+// checkPolicy checks a client's command against the policy. It returns the parameters to
+// send, or the error to answer with.
+func (c *client) checkPolicy(s *session, method string, params []byte) ([]byte, *cdpError) {
 	m := c.m
 	m.mu.Lock()
-	_, away := m.targets.away[s.target]
-	away = away || m.Addresses.foreign(m.targets.all[s.target].URL)
+	_, redirecting := m.targets.redirecting[s.target]
+	redirecting = redirecting || m.Addresses.foreign(m.targets.all[s.target].URL)
 	m.mu.Unlock()
-	if away && !harmless(method) {
+	if redirecting && !allowedOnForeign(method) {
 		return nil, refusal(method, errors.New("the page is one that clients may not open"))
 	}
 	visible := func(target string) bool {
@@ -108,7 +108,7 @@ func (c *client) judge(s *session, method string, params []byte) ([]byte, *cdpEr
 		defer m.mu.Unlock()
 		info := m.targets.all[target]
 		info.TargetID = target
-		return !m.unseen(s.owner, info)
+		return !m.hiddenFrom(s.owner, info)
 	}
 	return m.opts.Policy.apply(visible, m.Addresses, method, params)
 }

@@ -12,34 +12,33 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Door is what clients come in by, from one [Clients.Admit] to the next. A caller
-// takes it when it decides that a client may come, and gives it to
-// [Mux.Serve]: if clients were sent away in between, the client is late and is
-// sent away too, even where the mux serves others again by then. The first
-// door is the zero value.
+// Door is the number of an admission period, which a call of [Clients.Admit] begins. A
+// caller reads it when it decides to accept a client and passes it to [Mux.Serve]. If
+// [Clients.Close] was called in between, Serve closes the client too, even if the mux
+// admits new clients again. The first period is the zero value.
 type Door uint64
 
-// Clients are the clients that are connected, and who may still connect. Its methods
-// are safe for concurrent use.
+// Clients holds the connected clients and decides whether new ones may connect. Its
+// methods are safe for concurrent use.
 type Clients struct {
 	// ended reports whether the browser is ending or has ended, and with which error.
 	ended func() (bool, error)
 	done  <-chan struct{} // closed when the pipe has ended
 
-	serves sync.WaitGroup // guarded by mu against Add after the browser's end
-	change chan struct{}
-	asked  atomic.Uint64 // how many messages clients have sent
+	serves   sync.WaitGroup // guarded by mu against Add after the browser's end
+	change   chan struct{}
+	messages atomic.Uint64 // the number of messages that clients have sent
 
-	mu       sync.Mutex
-	all      map[*client]struct{}
-	entrance entrance
+	mu        sync.Mutex
+	all       map[*client]struct{}
+	admission admission
 }
 
-// entrance is the door that is used now.
-type entrance struct {
-	door   Door
-	shut   bool
-	code   int // what the last Close gave
+// admission is the current admission state.
+type admission struct {
+	period Door
+	closed bool
+	code   int // of the last Close
 	reason string
 }
 
@@ -47,30 +46,30 @@ func newClients(ended func() (bool, error), done <-chan struct{}) *Clients {
 	return &Clients{ended: ended, done: done, change: make(chan struct{}, 1), all: map[*client]struct{}{}}
 }
 
-// Door is the one that is used now.
+// Door returns the number of the current admission period.
 func (s *Clients) Door() Door {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.entrance.door
+	return s.admission.period
 }
 
-// Admit lets clients come again after Close, by a new door. Without a Close before it
-// does nothing.
+// Admit lets clients connect again after Close and begins a new admission period. It does
+// nothing if Close was not called before.
 func (s *Clients) Admit() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.entrance.shut {
-		s.entrance.shut = false
-		s.entrance.door++
+	if s.admission.closed {
+		s.admission.closed = false
+		s.admission.period++
 	}
 }
 
-// Close ends every client's connection with a code and a reason and
-// waits until they are gone or ctx has ended. One that comes later is closed
-// alike, until Admit.
+// Close closes every client's connection with a code and a reason. It waits until they
+// have disconnected or ctx has ended. Until Admit, later clients are closed in the same
+// way.
 func (s *Clients) Close(ctx context.Context, code int, reason string) error {
 	s.mu.Lock()
-	s.entrance.shut, s.entrance.code, s.entrance.reason = true, code, reason
+	s.admission.closed, s.admission.code, s.admission.reason = true, code, reason
 	all := slices.Collect(maps.Keys(s.all))
 	s.mu.Unlock()
 	for _, c := range all {
@@ -86,30 +85,30 @@ func (s *Clients) Close(ctx context.Context, code int, reason string) error {
 	return nil
 }
 
-// Count is how many clients are connected.
+// Count returns the number of connected clients.
 func (s *Clients) Count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.all)
 }
 
-// Changed gives a value after Count has changed, one for many changes
-// if nobody took it in between. It is for one reader.
+// Changed returns a channel that gets a value after Count has changed. Several changes
+// are merged into one value if the reader is slow. It is for one reader.
 func (s *Clients) Changed() <-chan struct{} { return s.change }
 
-// enter lets a client in. One that must not come in has ended when enter
-// returns false; its cause is Serve's error.
-func (s *Clients) enter(c *client, door Door) bool {
+// enter admits a client. If it returns false, the client has been ended, and its cause is
+// the error that Serve returns.
+func (s *Clients) enter(c *client, period Door) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ended, err := s.ended()
-	switch at := s.entrance; {
+	switch at := s.admission; {
 	case ended:
-		// What there is to report is the browser's end, not the client's.
+		// Report the end of the browser, which caused the end of the client.
 		c.end(CloseBrowserGone, "browser gone", fault.Wrap(errors.Join(errClosed, err),
-			fault.BrowserFailed, "mux.serve", "the browser is gone"), false)
+			fault.BrowserFailed, "mux.serve", "the browser has ended"), false)
 		return false
-	case at.shut || door != at.door:
+	case at.closed || period != at.period:
 		c.end(at.code, at.reason, nil, false)
 		return false
 	}
@@ -131,42 +130,43 @@ func (s *Clients) exit(c *client) {
 func (s *Clients) changed() {
 	select {
 	case s.change <- struct{}{}:
-	default: // one change untold stands for all
+	default: // a pending value covers this change too
 	}
 }
 
-// wait returns when every client has gone. It is called after the browser has ended,
-// so that none comes any more.
+// wait returns when every client has disconnected. It is called after the browser has
+// ended, when no client can connect any more.
 func (s *Clients) wait() {
-	// A client that saw the browser before its end is counted once the lock is free.
+	// A client that passed the check before the browser's end is counted once the lock is
+	// free.
 	s.mu.Lock()
 	s.mu.Unlock() //nolint:staticcheck // the empty section is the wait
 	s.serves.Wait()
 }
 
-// A lull is a time of this length in which no client asks for anything: one that
-// drives a page asks more often. The first may take longer to come: it is told of
-// its session, and connects. A client that never rests is not waited for longer
-// than the deadline.
+// Clients are idle when they send no message for the time idlePeriod. A client that drives a
+// page sends messages more often. The first message may take firstIdlePeriod, as the client
+// gets its session's address first and then connects. A client that never pauses delays
+// the caller until idleDeadline.
 const (
-	lull         = 100 * time.Millisecond
-	firstLull    = 400 * time.Millisecond
-	lullDeadline = 3 * time.Second
+	idlePeriod      = 100 * time.Millisecond
+	firstIdlePeriod = 400 * time.Millisecond
+	idleDeadline    = 3 * time.Second
 )
 
-// Lull returns when the clients leave Chrome alone for a moment, for work that
-// nobody waits for. It returns at its deadline too, and when ctx ends.
-func (s *Clients) Lull(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, lullDeadline)
+// WaitIdle returns when clients have sent nothing for a short time, so that background work
+// does not slow them down. It also returns after idleDeadline, and when ctx ends.
+func (s *Clients) WaitIdle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, idleDeadline)
 	defer cancel()
-	beat := time.NewTicker(lull)
+	beat := time.NewTicker(idlePeriod)
 	defer beat.Stop()
-	rest := firstLull
-	for before := s.asked.Load(); ; {
+	rest := firstIdlePeriod
+	for before := s.messages.Load(); ; {
 		select {
 		case <-beat.C:
-			now := s.asked.Load()
-			rest -= lull
+			now := s.messages.Load()
+			rest -= idlePeriod
 			if now == before && (now > 0 || rest <= 0) {
 				return
 			}

@@ -2,20 +2,20 @@ package mux
 
 import "testing"
 
-// A client that comes after Clients.Close is closed as the others were, until
-// Admit; one whose door is older is so for ever.
-func TestDoor(t *testing.T) {
+// A client after Clients.Close is closed like the others, until Admit. A client with an
+// earlier admission period is always closed.
+func TestAdmission(t *testing.T) {
 	m, f := start(t, Options{}, nil)
-	m.Clients.Admit() // nobody was sent away: the door stays
+	m.Clients.Admit() // no client was closed: the period does not change
 	before := m.Clients.Door()
 	connect(t, m, ServeOptions{Door: before}).call(1, "", "Browser.getVersion", "{}")
 	if err := m.Clients.Close(t.Context(), CloseSessionEnded, "session_ended"); err != nil {
 		t.Fatal(err)
 	}
 	during := m.Clients.Door()
-	refused := func(door Door) {
+	refused := func(period Door) {
 		t.Helper()
-		c := connect(t, m, ServeOptions{Door: door})
+		c := connect(t, m, ServeOptions{Door: period})
 		if err := c.gone(CloseSessionEnded); err != nil || c.reason != "session_ended" {
 			t.Errorf("Serve: %v, reason %q", err, c.reason)
 		}
@@ -28,29 +28,28 @@ func TestDoor(t *testing.T) {
 		d.Close()
 	}
 	m.Clients.Admit()
-	m.Clients.Admit() // once is enough
+	m.Clients.Admit() // a second call changes nothing
 	refused(before)
 	refused(during)
 	after := m.Clients.Door()
 	if after == before {
-		t.Error("the door is the old one")
+		t.Error("Admit did not begin a new period")
 	}
 	connect(t, m, ServeOptions{Door: after}).call(1, "", "Browser.getVersion", "{}")
-	// Those refused never reached Chrome: two clients and a driver have.
+	// The refused clients never reached Chrome: only two clients and a driver did.
 	if n := len(f.wait(3, method("Target.attachToBrowserTarget"))); n != 3 {
 		t.Errorf("%d were attached", n)
 	}
 }
 
-// Of clients that come while others are sent away none is left, however the
-// two meet.
-func TestDoorIsShutWhileClientsCome(t *testing.T) {
+// No client that connects during Close remains connected, whatever the order.
+func TestCloseWhileClientsConnect(t *testing.T) {
 	m, _ := start(t, Options{}, nil)
 	for range 50 {
-		door := m.Clients.Door()
+		period := m.Clients.Door()
 		var all []*testConn
 		for range 4 {
-			all = append(all, connect(t, m, ServeOptions{Door: door}))
+			all = append(all, connect(t, m, ServeOptions{Door: period}))
 		}
 		if err := m.Clients.Close(t.Context(), CloseSessionEnded, "session_ended"); err != nil {
 			t.Fatal(err)
@@ -62,7 +61,7 @@ func TestDoorIsShutWhileClientsCome(t *testing.T) {
 			}
 		}
 		if n := m.Clients.Count(); n != 0 {
-			t.Fatalf("%d clients are left", n)
+			t.Fatalf("%d clients remain", n)
 		}
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// What goes out is put together from bytes that came in: parameters, results
-// and events are passed on as they are, under another id or session.
+// Outgoing messages are assembled from the bytes of incoming ones. Parameters, results
+// and events pass unchanged, under another ID or session.
 
-// request builds a message for Chrome, with its NUL.
+// request builds a message for Chrome, with its terminating NUL.
 func request(id int64, session string, method, params []byte) []byte {
 	b := make([]byte, 0, len(method)+len(params)+len(session)+64)
 	b = strconv.AppendInt(append(b, `{"id":`...), id, 10)
@@ -21,7 +21,7 @@ func request(id int64, session string, method, params []byte) []byte {
 	return append(closing(b, session), 0)
 }
 
-// reply builds an answer for a client: Chrome's, under the client's own id.
+// reply builds the answer for a client from Chrome's answer e, under the client's own ID.
 func reply(id []byte, e envelope, session string) []byte {
 	key, value := `,"result":`, e.result
 	if e.err != nil {
@@ -44,7 +44,7 @@ func event(e envelope, session string) []byte {
 	return closing(b, session)
 }
 
-// failure builds an error answer of the mux's own.
+// failure builds an error answer that comes from the mux, not from Chrome.
 func failure(id []byte, session []byte, err *cdpError) []byte {
 	text, _ := jsontext.AppendQuote(nil, err.message)
 	b := []byte("{")

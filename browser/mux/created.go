@@ -9,11 +9,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// notReady is the answer to a client whose page did not get ready.
+// notReady is the error for a client whose page was not set up in time.
 var notReady = fmt.Appendf(nil, `{"code":%d,"message":"The page did not become ready in time"}`, codeRefused)
 
-// resuming is OnResume's function where a command lets a page run, else nil.
-func (c *client) resuming(s *session, method string) Resumed {
+// resumeHook returns OnResume's function if the command lets a page run, else nil.
+func (c *client) resumeHook(s *session, method string) ResumeHook {
 	if method != "Runtime.runIfWaitingForDebugger" {
 		return nil
 	}
@@ -26,11 +26,11 @@ func (c *client) resuming(s *session, method string) Resumed {
 	return c.m.Hooks.resume()
 }
 
-// creation says what becomes of a client's Target.createTarget: the parameters
-// to send, and what to do with Chrome's answer; with nil for that the command
-// goes as any other. A tab that is answered with its own ID in place of its
-// page's is refused: nobody could tell when that page is set up.
-func (c *client) creation(method string, params []byte) ([]byte, func(e envelope, answer func(envelope)), *cdpError) {
+// prepareCreate prepares a client's Target.createTarget. It returns the parameters to
+// send and a function for Chrome's answer. If the function is nil, the command is
+// forwarded like any other. forTab is refused: Chrome would answer with the tab's ID
+// instead of the page's, so the mux could not know when the page is set up.
+func (c *client) prepareCreate(method string, params []byte) ([]byte, func(e envelope, answer func(envelope)), *cdpError) {
 	opened := c.m.Hooks.create()
 	if opened == nil || method != "Target.createTarget" {
 		return params, nil, nil
@@ -41,7 +41,7 @@ func (c *client) creation(method string, params []byte) ([]byte, func(e envelope
 		forTab bool
 	)
 	if all.read(params) != nil || all.get("url", &url) != nil || all.get("forTab", &forTab) != nil {
-		return params, nil, nil // Chrome says what is wrong with it
+		return params, nil, nil // Chrome reports what is wrong with it
 	}
 	if forTab {
 		return nil, nil, refusal(method, errors.New("forTab must be false where the session sets something on its pages"))

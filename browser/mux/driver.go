@@ -13,9 +13,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Driver is the daemon's own client: a browser-level [cdp.Session] that the
-// policy table does not bind. Its methods may be called from many goroutines.
-// It reads with invalid UTF-8 replaced, as pages may put anything in a string.
+// Driver is the daemon's own client: a browser-level [cdp.Session] to which the policy
+// table does not apply. Its methods are safe for concurrent use. It replaces invalid
+// UTF-8 when it decodes, because pages can put any bytes into a string.
 type Driver struct {
 	peer
 	m *Mux
@@ -24,13 +24,13 @@ type Driver struct {
 	subs  map[*subscription]struct{}
 	pumps sync.WaitGroup
 	over  bool
-	// needsAll: Chrome ends where one of subs overflows.
-	needsAll bool
+	// endOnOverflow: Chrome ends if one of subs overflows.
+	endOnOverflow bool
 }
 
 var _ cdp.Session = (*Driver)(nil)
 
-// Driver attaches a driver. Close it, or the Mux, when done.
+// Driver attaches a driver. The caller closes it, or the Mux, when done.
 func (m *Mux) Driver(ctx context.Context) (*Driver, error) {
 	d := &Driver{m: m, subs: map[*subscription]struct{}{}}
 	d.lane, d.trusted = m.out.lane(m.opts.UnsentBytes), true
@@ -51,8 +51,8 @@ func (m *Mux) Driver(ctx context.Context) (*Driver, error) {
 	return d, nil
 }
 
-// Close detaches the driver and everything that it attached, and ends its
-// subscriptions. Calls under way fail. It is idempotent.
+// Close detaches the driver and every session that it attached, and ends its
+// subscriptions. Calls in progress fail. It is idempotent.
 func (d *Driver) Close() {
 	d.m.mu.Lock()
 	lost := d.m.requests.losses(&d.peer)
@@ -69,21 +69,22 @@ func (d *Driver) Close() {
 	d.pumps.Wait()
 }
 
-// Call runs a command on the browser. An error of Chrome is a
-// *cdproto.Error; a dead pipe is browser_failed, at once.
+// Call runs a command on the browser. An error answer of Chrome is a *cdproto.Error. If
+// the pipe has ended, Call fails at once with browser_failed.
 func (d *Driver) Call(ctx context.Context, method string, params, result any) error {
 	return d.call(ctx, "", method, params, result)
 }
 
-// Subscribe gives the parameters of an event of the browser's session, in
-// order, until cancel or the end of the session; it is bounded as Events is.
+// Subscribe returns the parameters of one event of the browser's session, in order. The
+// channel is closed by cancel or at the end of the session. Its size is bounded as that
+// of Events.
 func (d *Driver) Subscribe(method string) (<-chan jsonv2.Value, func()) {
 	return d.subscribe("", method)
 }
 
-// Session is the driver's session of one target, as Target.attachToTarget with
-// flatten or an auto-attach gave it. Calls on one that has been detached are
-// answered with Chrome's error -32001.
+// Session returns the driver's session of one target. id comes from Target.attachToTarget
+// with flatten, or from an auto-attach. Calls on a detached session fail with Chrome's
+// error -32001.
 func (d *Driver) Session(id target.SessionID) cdp.Session {
 	return &child{d, string(id)}
 }
@@ -101,7 +102,7 @@ func (c *child) Subscribe(method string) (<-chan jsonv2.Value, func()) {
 	return c.d.subscribe(c.id, method)
 }
 
-// errDetached is how a call ends whose session was detached meanwhile.
+// errDetached is the error of a call whose session was detached in the meantime.
 func errDetached() error {
 	return &cdproto.Error{Code: codeNoSession, Message: "Session with given id not found."}
 }
@@ -126,7 +127,7 @@ func (d *Driver) call(ctx context.Context, session, method string, params, resul
 		return errDetached()
 	}
 	if method == "Browser.close" {
-		d.m.LetPagesGo()
+		d.m.AllowLastClose()
 	}
 	got := make(chan envelope, 1)
 	lost := make(chan struct{})

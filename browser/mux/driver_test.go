@@ -48,7 +48,7 @@ func TestDriverCalls(t *testing.T) {
 	if err := d.Session("nothing").Call(t.Context(), "Page.enable", nil, nil); !errors.As(err, &failed) || failed.Code != -32001 {
 		t.Errorf("an unknown session: %v", err)
 	}
-	// The table does not bind the driver.
+	// The policy table does not apply to the driver.
 	if err := d.Call(t.Context(), "Page.navigate", map[string]string{"url": "file:///x"}, nil); err != nil {
 		t.Error(err)
 	}
@@ -63,12 +63,12 @@ func TestDriverCalls(t *testing.T) {
 	m.requests.mu.Lock()
 	defer m.requests.mu.Unlock()
 	if len(m.requests.pending) != 0 {
-		t.Errorf("%d requests are left", len(m.requests.pending))
+		t.Errorf("%d requests remain", len(m.requests.pending))
 	}
 }
 
-// Events of all sessions come in Chrome's order, each session's own too; a
-// reader that comes late misses none, and a detached session ends its own.
+// Events of all sessions arrive in Chrome's order, and each session's own events too. A
+// slow reader misses none. A detached session ends its subscriptions.
 func TestDriverEvents(t *testing.T) {
 	m, f := start(t, Options{}, func(_ *fake, q message) []byte {
 		if q.Method == "Runtime.evaluate" {
@@ -106,7 +106,7 @@ func TestDriverEvents(t *testing.T) {
 	f.emit(root, "Target.detachedFromTarget", fmt.Sprintf(`{"sessionId":%q}`, r.SessionID))
 	var failed *cdproto.Error
 	if err := <-ended; !errors.As(err, &failed) || failed.Code != -32001 {
-		t.Errorf("a call on a session that went: %v", err)
+		t.Errorf("a call on a detached session: %v", err)
 	}
 	var mine, wantMine []string
 	for e := range own {
@@ -125,8 +125,8 @@ func TestDriverEvents(t *testing.T) {
 	}
 }
 
-// Chrome's own interface, and what the daemon hides, is not there for clients:
-// not listed, not told of, not attached to.
+// Clients cannot see Chrome's own interface or what the daemon hides: neither in a list
+// nor in an event, and they cannot attach to it.
 func TestHiddenTargets(t *testing.T) {
 	infos := `{"targetInfos":[{"targetId":"P","type":"page","url":"http://a/"},{"targetId":"H","type":"page","url":"about:blank","browserContextId":"S"},{"targetId":"T","type":"tab","url":"about:blank","browserContextId":"S"},{"targetId":"U","type":"browser_ui","url":"chrome://omnibox/"},{"targetId":"D","type":"page","url":"devtools://devtools/x"}]}`
 	m, f := start(t, Options{}, func(f *fake, q message) []byte {
@@ -154,7 +154,7 @@ func TestHiddenTargets(t *testing.T) {
 	f.emit(root, "Target.targetDestroyed", `{"targetId":"H"}`)
 	f.emit(root, "Target.targetDestroyed", `{"targetId":"P"}`)
 	if e := c.recv(); e.Method != "Target.targetDestroyed" || e.param("targetId") != "P" {
-		t.Errorf("told of %+v", e)
+		t.Errorf("got the event %+v", e)
 	}
 	q := f.wait(1, method("Target.detachFromTarget"))[0]
 	if q.Session != root || q.param("sessionId") != "X" {
@@ -167,9 +167,9 @@ func TestHiddenTargets(t *testing.T) {
 	}
 }
 
-// The last page of the profile is not closed before there is another, however
-// many closes come at once; pages of made contexts do not count.
-func TestLastPageIsKept(t *testing.T) {
+// The last page of the profile closes only after another was opened, even with several
+// closes at once. Pages of clients' browser contexts do not count.
+func TestLastPageStaysOpen(t *testing.T) {
 	m, f := start(t, Options{KeepPage: true}, func(f *fake, q message) []byte {
 		switch q.Method {
 		case "Target.createBrowserContext":

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// drag is the rule of Input.dispatchDragEvent: files must be the session's own, and
-// links must lead where clients may go.
+// drag is the rule of Input.dispatchDragEvent: files must be the session's own, and links
+// must have addresses that clients may open.
 func drag(c *call) error {
 	if err := c.localize(c.params, []string{"data", "files"}); err != nil {
 		return err
@@ -49,15 +49,15 @@ func drag(c *call) error {
 	return nil
 }
 
-// dropTime bounds how long a page may take to be readied for a drop: one that hangs
-// takes none.
-const dropTime = 5 * time.Second
+// dropTimeout bounds how long the preparation of a page for a drop may take. A page that
+// hangs gets no drop.
+const dropTimeout = 5 * time.Second
 
-var errDrop = errors.New("the page could not be readied for files")
+var errDrop = errors.New("the page could not be prepared for a drop of files")
 
-// readyDrop readies a page for a client's drag event; nil where there is nothing to
-// ready.
-func (c *client) readyDrop(ctx context.Context, s *session, method string, params []byte) *cdpError {
+// prepareDrop prepares a page for a client's drag event with files. It returns nil at once
+// for any other command.
+func (c *client) prepareDrop(ctx context.Context, s *session, method string, params []byte) *cdpError {
 	if !TargetPolicy || method != "Input.dispatchDragEvent" {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (c *client) readyDrop(ctx context.Context, s *session, method string, param
 	if f == nil {
 		return refusal(method, errDrop)
 	}
-	ctx, cancel := context.WithTimeout(ctx, dropTime)
+	ctx, cancel := context.WithTimeout(ctx, dropTimeout)
 	defer cancel()
 	if f(ctx, target.ID(s.target)) != nil {
 		return refusal(method, errDrop)

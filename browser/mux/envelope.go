@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// envelope is the top level of one CDP message. The values are the message's
-// own bytes, not decoded; nil means absent.
+// envelope is the top level of one CDP message. Its values are parts of the message's own
+// bytes, not decoded. nil means absent.
 type envelope struct {
 	id      []byte
 	method  []byte // without its quotes
@@ -24,10 +24,10 @@ var (
 	errEnvelope  = errors.New("Message has a malformed member") //nolint:staticcheck // as above
 )
 
-// scan finds the members of a message in one pass and decodes none. It trusts
-// b to be JSON: Chrome's is, a client's goes through [parseRequest] first. A
-// member given twice, or spelled with escapes, is refused: Chrome might read
-// it otherwise than we do.
+// scan finds the members of a message in one pass without decoding them. b must be valid
+// JSON: Chrome's messages are, and a client's message goes through [parseRequest] first.
+// A member that occurs twice or is spelled with escapes is an error, because Chrome might
+// read it differently.
 func scan(b []byte) (e envelope, err error) {
 	i := space(b, 0)
 	if i >= len(b) || b[i] != '{' {
@@ -102,7 +102,7 @@ func space(b []byte, i int) int {
 	return i
 }
 
-// skipString returns the index after the string that opens at b[i].
+// skipString returns the index after the string that starts at b[i].
 func skipString(b []byte, i int) int {
 	start := i + 1
 	for i = start; ; i++ {
@@ -154,7 +154,7 @@ func skipValue(b []byte, i int) int {
 	return len(b)
 }
 
-// Codes of the CDP errors that the mux itself answers with.
+// Codes of the CDP errors that the mux itself returns.
 const (
 	codeParse     = -32700
 	codeRequest   = -32600
@@ -164,7 +164,7 @@ const (
 	codeNoSession = -32001
 )
 
-// cdpError is an error answer of CDP.
+// cdpError is a CDP error answer.
 type cdpError struct {
 	code    int
 	message string
@@ -172,12 +172,12 @@ type cdpError struct {
 
 func (e *cdpError) Error() string { return e.message }
 
-// parseRequest checks that a client's message is one JSON text and a request.
-// The envelope holds what of it could be read, so that an error answer can
-// carry the id.
+// parseRequest checks that a client's message is one JSON value and a request. On an
+// error the envelope holds the members that could be read, so that the answer can carry
+// the ID.
 func parseRequest(b []byte) (envelope, *cdpError) {
-	// Strict JSON keeps out NULs, which would end the message early on the
-	// pipe, and comments, which Chrome would read and we would not.
+	// Strict JSON excludes NULs, which would end the message early on the pipe. It also
+	// excludes comments, which Chrome accepts and scan does not.
 	if !jsontext.Value(b).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
 		return envelope{}, &cdpError{codeParse, "Message must be a valid JSON"}
 	}

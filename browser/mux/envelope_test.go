@@ -60,8 +60,8 @@ func TestRebuiltMessages(t *testing.T) {
 	}
 }
 
-// Whatever a client sends: what goes on to Chrome is one message, it is JSON,
-// and it says what the table was asked about.
+// Whatever a client sends, the message to Chrome is one JSON message, and contains the
+// method and parameters that the table has checked.
 func FuzzRequest(f *testing.F) {
 	for _, s := range []string{
 		`{"id":1,"method":"A.b","params":{"x":"\"}"},"sessionId":"S"}`, `{"id":1,"method":"A.b"}{}`, `{"method":"a","id":-5,"x":[{}]}`,
@@ -80,7 +80,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		msg = msg[:len(msg)-1]
 		if !jsontext.Value(msg).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
-			t.Fatalf("%q is not JSON", msg)
+			t.Fatalf("%q is not valid JSON", msg)
 		}
 		var want, got struct {
 			ID        json.RawMessage
@@ -95,12 +95,12 @@ func FuzzRequest(f *testing.F) {
 			return
 		}
 		if again, err := scan(msg); err != nil || string(again.params) != string(e.params) || string(again.session) != string(e.session) {
-			t.Fatalf("%q reads otherwise: %v", msg, err)
+			t.Fatalf("%q parses differently: %v", msg, err)
 		}
 	})
 }
 
-// The scanner finds in valid JSON what a whole parser finds.
+// In valid JSON the scanner finds the same members as a complete parser.
 func FuzzScan(f *testing.F) {
 	f.Add([]byte(`{"id":1,"result":{"a":[1,2,"\\"]},"sessionId":"S"}`))
 	f.Add([]byte(`{"method":"A.b","params":{}}`))
@@ -115,7 +115,7 @@ func FuzzScan(f *testing.F) {
 		whole = fs
 		e, err := scan(b)
 		if err != nil {
-			return // escapes in names, or an odd type
+			return // names with escapes, or an unexpected type
 		}
 		for name, got := range map[string][]byte{"id": e.id, "params": e.params, "result": e.result, "error": e.err} {
 			if string(got) != string(whole[name]) {
@@ -190,7 +190,7 @@ func BenchmarkFrames(b *testing.B) {
 	}
 }
 
-// chunks reads as a pipe does, 64 KiB at a time.
+// chunks reads like a pipe, at most 64 KiB at a time.
 type chunks struct{ r io.Reader }
 
 func (c chunks) Read(p []byte) (int, error) { return c.r.Read(p[:min(len(p), 64<<10)]) }

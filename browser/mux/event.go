@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// targetEvent is what the mux reads of the events of CDP's Target domain.
+// targetEvent holds what the mux needs of an event of CDP's Target domain.
 type targetEvent struct {
 	SessionID  string     `json:"sessionId"`
 	TargetID   string     `json:"targetId"`
@@ -17,9 +17,9 @@ type targetEvent struct {
 
 var targetDomain = []byte("Target.")
 
-// routeEvent hands an event to the owner of the session that it arrived on.
-// Events of the Target domain move ownership on their way, and those about
-// targets that clients must not see end here.
+// routeEvent passes an event to the owner of the session that it arrived on. Events of
+// the Target domain also change who owns which session. Events about targets that clients
+// must not see are dropped.
 func (m *Mux) routeEvent(msg []byte, e envelope) {
 	var t targetEvent
 	ofTarget := bytes.HasPrefix(e.method, targetDomain)
@@ -27,15 +27,15 @@ func (m *Mux) routeEvent(msg []byte, e envelope) {
 		return
 	}
 	listener := m.listening.Load()
-	heard := listener.audible(e)
+	wanted := listener.wants(e)
 	m.mu.Lock()
 	if len(e.session) == 0 {
-		var tell []func()
+		var notify []func()
 		if ofTarget {
-			tell = m.rootEvent(string(e.method), t)
+			notify = m.rootEvent(string(e.method), t)
 		}
 		m.mu.Unlock()
-		for _, f := range tell {
+		for _, f := range notify {
 			f()
 		}
 		return
@@ -43,68 +43,69 @@ func (m *Mux) routeEvent(msg []byte, e envelope) {
 	s := m.sessions.all[string(e.session)]
 	if s == nil {
 		m.mu.Unlock()
-		return // its peer has left
+		return // its peer has disconnected
 	}
-	if !s.owner.trusted && m.Addresses.turned(e) {
-		tell := m.cut(s)
+	if !s.owner.trusted && m.Addresses.showsForeign(e) {
+		notify := m.revoke(s)
 		m.mu.Unlock()
-		for _, f := range tell {
+		for _, f := range notify {
 			f()
 		}
 		return
 	}
-	if heard {
-		m.tellHeard(listener, s, e)
+	if wanted {
+		m.notifyEvent(listener, s, e)
 	}
-	pass, tell := true, []func(){}
+	pass, notify := true, []func(){}
 	if ofTarget {
-		pass, tell = m.ownerEvent(s, string(e.method), t)
+		pass, notify = m.ownerEvent(s, string(e.method), t)
 	}
 	owner := s.owner
 	m.mu.Unlock()
 	if pass {
 		owner.event(msg, e)
 	}
-	for _, f := range tell {
+	for _, f := range notify {
 		f()
 	}
 }
 
-// rootEvent takes an event of the mux's own session, under the lock.
-func (m *Mux) rootEvent(method string, t targetEvent) (tell []func()) {
+// rootEvent processes an event of the mux's own session. The lock is held. The caller
+// runs the returned functions without the lock.
+func (m *Mux) rootEvent(method string, t targetEvent) (notify []func()) {
 	switch method {
 	case "Target.detachedFromTarget":
 		if s := m.sessions.all[t.SessionID]; s != nil {
-			return m.sessions.orphan(s)
+			return m.sessions.remove(s)
 		}
 	case "Target.targetCreated", "Target.targetInfoChanged":
 		m.targets.put(t.TargetInfo)
-		m.tellTarget(method, t.TargetInfo)
-		return m.follow(t.TargetInfo)
+		m.notifyTarget(method, t.TargetInfo)
+		return m.checkShown(t.TargetInfo)
 	case "Target.targetCrashed":
-		m.tellTarget(method, m.targets.all[t.TargetID])
+		m.notifyTarget(method, m.targets.all[t.TargetID])
 	case "Target.targetDestroyed":
-		m.tellTarget(method, m.targets.all[t.TargetID])
+		m.notifyTarget(method, m.targets.all[t.TargetID])
 		m.targets.remove(t.TargetID)
-		if m.opts.KeepPage && !m.closing && m.targets.emptied() {
+		if m.opts.KeepPage && !m.closing && m.targets.lastPageClosed() {
 			return []func(){func() { m.openBlank(func(*cdpError) {}) }}
 		}
 	}
 	return nil
 }
 
-// ownerEvent takes an event for the owner of s, under the lock, and says
-// whether the owner may have it.
-func (m *Mux) ownerEvent(s *session, method string, t targetEvent) (pass bool, tell []func()) {
+// ownerEvent processes an event for the owner of s and reports whether the owner may
+// receive it. The lock is held. The caller runs the returned functions without the lock.
+func (m *Mux) ownerEvent(s *session, method string, t targetEvent) (pass bool, notify []func()) {
 	id := t.TargetInfo.TargetID
 	if id == "" {
 		id = t.TargetID
 	}
-	hidden := !s.owner.trusted && (m.targets.hidden(id) || m.unseen(s.owner, t.TargetInfo))
+	hidden := !s.owner.trusted && (m.targets.hidden(id) || m.hiddenFrom(s.owner, t.TargetInfo))
 	switch method {
 	case "Target.attachedToTarget":
 		now := m.targets.all[id]
-		if now.TargetID = id; hidden || !s.owner.trusted && m.unseen(s.owner, now) {
+		if now.TargetID = id; hidden || !s.owner.trusted && m.hiddenFrom(s.owner, now) {
 			return false, []func(){func() { m.detach(s.id, t.SessionID) }}
 		}
 		m.sessions.adopt(s, t.SessionID, id)
@@ -114,14 +115,14 @@ func (m *Mux) ownerEvent(s *session, method string, t targetEvent) (pass bool, t
 		if child == nil || child.owner != s.owner {
 			return false, nil
 		}
-		return true, m.sessions.orphan(child)
+		return true, m.sessions.remove(child)
 	default:
 		return !hidden, nil
 	}
 }
 
-// learn reads from an answer what the mux must know, and takes out what the
-// asker must not. It runs before the asker sees the answer.
+// learn updates the mux's records from an answer, and removes from the answer what the
+// requesting peer must not see. It runs before the peer gets the answer.
 func (m *Mux) learn(p *pending, e *envelope) {
 	if p.peer == nil || e.err != nil {
 		return
@@ -153,7 +154,7 @@ func (m *Mux) learn(p *pending, e *envelope) {
 	}
 }
 
-// made says whether a client made a browser context.
+// made reports whether a client created the browser context.
 func (m *Mux) made(context string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -161,11 +162,12 @@ func (m *Mux) made(context string) bool {
 	return made
 }
 
-// contextsKept is how many browser contexts of clients are remembered before
-// Chrome is asked which of them it still has.
+// contextsKept is how many browser contexts of clients are recorded before the mux checks
+// with Chrome which of them still exist.
 const contextsKept = 256
 
-// recount forgets the contexts that Chrome has no more: no event tells of their end.
+// recount removes the contexts that Chrome no longer has. Chrome sends no event when one
+// ends.
 func (m *Mux) recount() {
 	m.command("", "Target.getBrowserContexts", "{}", func(e envelope) {
 		var r struct {
@@ -179,8 +181,9 @@ func (m *Mux) recount() {
 	}, nil)
 }
 
-// learnSession takes the session that an answer gives to the asker. Chrome's event of
-// it comes first; where the asker was not to have it, the answer becomes an error.
+// learnSession records the session that an answer gives to the peer. Chrome's event of
+// the session comes before the answer. If the peer must not see the target, the answer
+// becomes an error.
 func (m *Mux) learnSession(p *pending, e *envelope) {
 	var r struct {
 		SessionID string `json:"sessionId"`
@@ -191,7 +194,7 @@ func (m *Mux) learnSession(p *pending, e *envelope) {
 	if json.Unmarshal(e.result, &r) != nil || r.SessionID == "" {
 		return
 	}
-	_ = json.Unmarshal(p.params, &asked) // without parameters it is the browser's
+	_ = json.Unmarshal(p.params, &asked) // without parameters it is the browser's session
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.sessions.all[p.session]
@@ -200,14 +203,14 @@ func (m *Mux) learnSession(p *pending, e *envelope) {
 	}
 	info := m.targets.all[asked.TargetID]
 	info.TargetID = asked.TargetID
-	if asked.TargetID != "" && !p.peer.trusted && m.unseen(p.peer, info) {
+	if asked.TargetID != "" && !p.peer.trusted && m.hiddenFrom(p.peer, info) {
 		e.result, e.err = nil, noTarget
 		return
 	}
 	m.sessions.adopt(s, r.SessionID, asked.TargetID)
 }
 
-// noTarget is Chrome's own answer where there is no such target.
+// noTarget is the error that Chrome itself returns for an unknown target.
 var noTarget = fmt.Appendf(nil, `{"code":%d,"message":%q}`, codeParams, errNoTarget)
 
 func (m *Mux) filterTargets(p *peer, e *envelope) {
@@ -221,7 +224,7 @@ func (m *Mux) filterTargets(p *peer, e *envelope) {
 	m.mu.Lock()
 	for _, raw := range r.TargetInfos {
 		var info targetInfo
-		if json.Unmarshal(raw, &info) == nil && !m.unseen(p, info) {
+		if json.Unmarshal(raw, &info) == nil && !m.hiddenFrom(p, info) {
 			seen = append(seen, raw)
 		}
 	}

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const patience = time.Minute
 
-// message is a CDP message as a test reads it.
+// message is a CDP message, parsed for a test.
 type message struct {
 	ID      *int64
 	Session string
@@ -31,7 +31,7 @@ type message struct {
 	}
 }
 
-// parse reads a message without decoding its large members.
+// parse parses a message without decoding its large members.
 func parse(b []byte) (message, error) {
 	e, err := scan(b)
 	m := message{Session: string(e.session), Method: string(e.method), Params: e.params, Result: e.result}
@@ -50,12 +50,12 @@ func (m message) param(name string) string {
 	return fmt.Sprint(p[name])
 }
 
-// fake is Chrome's end of a pipe. It hands out sessions and answers what
-// handle leaves (by returning nil) with {}.
+// fake is Chrome's end of a pipe. It creates sessions, and answers {} to every message
+// for which handle returns nil.
 type fake struct {
 	t      *testing.T
 	conn   net.Conn
-	handle func(f *fake, m message) []byte // whole answers, or nil; "" for none
+	handle func(f *fake, m message) []byte // returns whole answers; nil for the default; "" for no answer
 
 	mu       sync.Mutex
 	cond     *sync.Cond
@@ -142,7 +142,7 @@ func (f *fake) send(b []byte) {
 	_, _ = f.conn.Write(append(bytes.Clone(b), 0)) // a closed pipe ends run
 }
 
-// wait returns the messages that match, once there are n of them.
+// wait waits until n messages match, and returns the matching ones.
 func (f *fake) wait(n int, match func(message) bool) []message {
 	f.t.Helper()
 	deadline := time.AfterFunc(patience, f.cond.Broadcast)
@@ -161,7 +161,7 @@ func (f *fake) wait(n int, match func(message) bool) []message {
 			return found
 		}
 		if !time.Now().Before(end) {
-			f.t.Fatalf("%d of %d awaited messages reached Chrome; it got %d in all", len(found), n, len(f.got))
+			f.t.Fatalf("%d of %d expected messages reached Chrome, which got %d in total", len(found), n, len(f.got))
 		}
 		f.cond.Wait()
 	}
@@ -181,7 +181,7 @@ type testConn struct {
 	code   int
 	reason string
 	served chan error
-	stuck  chan struct{} // not nil: Write waits for it
+	stuck  chan struct{} // if not nil, Write waits for it
 }
 
 func connect(t *testing.T, m *Mux, o ServeOptions) *testConn {
@@ -199,7 +199,7 @@ func connectConn(t *testing.T, m *Mux, o ServeOptions, c *testConn) *testConn {
 	return c
 }
 
-// serveConn connects c as what it looks like to the mux.
+// serveConn connects c; as is its type for the mux.
 func serveConn(t *testing.T, m *Mux, o ServeOptions, c *testConn, as Conn) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -253,7 +253,7 @@ func (c *testConn) send(s string) {
 	case <-c.closed:
 		c.t.Errorf("the connection was closed with %d %q before %.100q", c.code, c.reason, s)
 	case <-time.After(patience):
-		c.t.Fatalf("nobody reads %.100q", s)
+		c.t.Fatalf("the mux did not read %.100q", s)
 	}
 }
 

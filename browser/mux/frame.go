@@ -9,32 +9,32 @@ import (
 )
 
 const (
-	readChunk = 64 << 10 // what a pipe holds, so what one read gives at most
-	ownFrame  = 32 << 10 // from this size on a frame keeps the buffer it was read into
-	// maxFrame bounds a message of Chrome's: a screenshot or a PDF has tens of MB.
+	readChunk = 64 << 10 // what a pipe holds, so the most that one read returns
+	ownFrame  = 32 << 10 // from this size on a frame keeps the buffer that it was read into
+	// maxFrame bounds a message of Chrome. A screenshot or a PDF has tens of MB.
 	maxFrame = 128 << 20
-	// counted is from how many bytes on a frame counts in the budget.
-	counted = 1 << 20
-	// headSize is what is kept of a frame that is passed over.
+	// countedFrom is the size in bytes from which a frame counts in the budget.
+	countedFrom = 1 << 20
+	// headSize is how many bytes are kept of a frame that is skipped.
 	headSize = 256
 )
 
-// frames cuts what a pipe gives into messages, each ended by a NUL.
+// frames splits the bytes of a pipe into messages, each ended by a NUL.
 type frames struct {
 	r    io.Reader
 	buf  []byte // read and not yet returned
-	seen int    // how much of buf is known to hold no NUL
+	seen int    // how many bytes of buf are known to hold no NUL
 
-	limit   int                                // bytes of a frame; 0: none
-	open    func(evict func()) *budget.Account // what large frames are counted in; nil: they are not
+	limit   int                                // most bytes of a frame; 0: no limit
+	open    func(evict func()) *budget.Account // opens the account for large frames; nil: they are not counted
 	account *budget.Account                    // nil until the first large frame
-	evicted atomic.Bool                        // the frame that is being read is to be passed over
-	head    []byte                             // of a frame that is passed over; nil: it is not
+	evicted atomic.Bool                        // skip the frame that is being read
+	head    []byte                             // the beginning of a frame that is skipped; nil: it is not skipped
 }
 
-// next returns the next message without its NUL, in memory of its own, or the
-// error of the pipe: io.EOF between messages, io.ErrUnexpectedEOF within one.
-// whole is false of a message that was too large, which is its beginning alone.
+// next returns the next message without its NUL, in its own memory, or the error of the
+// pipe. That is io.EOF between messages and io.ErrUnexpectedEOF within one. If the
+// message was too large, whole is false and msg is only its beginning.
 func (f *frames) next() (msg []byte, whole bool, err error) {
 	for {
 		if i := bytes.IndexByte(f.buf[f.seen:], 0); i >= 0 {
@@ -50,7 +50,7 @@ func (f *frames) next() (msg []byte, whole bool, err error) {
 			return msg, true, nil
 		}
 		f.seen = len(f.buf)
-		f.bound()
+		f.skipLarge()
 		if err := f.fill(); err != nil {
 			if err == io.EOF && len(f.buf) > 0 {
 				err = io.ErrUnexpectedEOF
@@ -60,9 +60,9 @@ func (f *frames) next() (msg []byte, whole bool, err error) {
 	}
 }
 
-// bound begins to pass over a frame that is too large, and goes on with it: what
-// was read of it is dropped.
-func (f *frames) bound() {
+// skipLarge starts to skip a frame that is too large, or continues to. It drops the bytes
+// that were read of the frame.
+func (f *frames) skipLarge() {
 	switch {
 	case f.head != nil:
 	case f.limit > 0 && len(f.buf) >= f.limit || !f.grow() || f.evicted.Load():
@@ -75,9 +75,10 @@ func (f *frames) bound() {
 	f.buf, f.seen = f.buf[:0], 0
 }
 
-// grow counts the buffer of a large frame before it grows.
+// grow counts the buffer of a large frame in the budget before it grows. It is false if
+// the budget has no space.
 func (f *frames) grow() bool {
-	if f.open == nil || len(f.buf) < counted || f.roomy() {
+	if f.open == nil || len(f.buf) < countedFrom || f.hasSpace() {
 		return true
 	}
 	if f.account == nil {
@@ -90,22 +91,23 @@ func (f *frames) grow() bool {
 	return f.account.Take(f.grown() - cap(f.buf))
 }
 
-// close gives back what the frame that was read counted for: it is its readers' now.
+// close returns the bytes of the finished frame to the budget. From here on the frame
+// belongs to its readers.
 func (f *frames) close() {
 	f.account.Close()
 	f.account = nil
 	f.evicted.Store(false)
 }
 
-// roomy reports whether the buffer has room for a read; grown is its size where
-// it has to grow.
-func (f *frames) roomy() bool { return cap(f.buf)-len(f.buf) >= readChunk/2 }
+// hasSpace reports whether the buffer has space for a read. grown is its size after it has
+// grown.
+func (f *frames) hasSpace() bool { return cap(f.buf)-len(f.buf) >= readChunk/2 }
 
 func (f *frames) grown() int { return 2*len(f.buf) + readChunk }
 
-// cut takes the n bytes before a NUL off the buffer. A small frame is copied,
-// so that it does not hold a whole chunk in memory; a large one is handed over
-// and the little that follows it is copied instead.
+// cut removes the n bytes before a NUL from the buffer. It copies a small frame, so that
+// the frame does not keep a whole chunk in memory. It hands over the buffer of a large
+// frame and copies the few bytes that follow.
 func (f *frames) cut(n int) []byte {
 	msg, rest := f.buf[:n:n], f.buf[n+1:]
 	f.seen = 0
@@ -118,7 +120,7 @@ func (f *frames) cut(n int) []byte {
 }
 
 func (f *frames) fill() error {
-	if !f.roomy() {
+	if !f.hasSpace() {
 		grown := make([]byte, len(f.buf), f.grown())
 		copy(grown, f.buf)
 		f.buf = grown
@@ -126,7 +128,7 @@ func (f *frames) fill() error {
 	n, err := f.r.Read(f.buf[len(f.buf):cap(f.buf)])
 	f.buf = f.buf[:len(f.buf)+n]
 	if n > 0 {
-		return nil // the error, if any, comes again
+		return nil // an error occurs again at the next read
 	}
 	return err
 }

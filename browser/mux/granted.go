@@ -9,39 +9,41 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// maxGranted bounds what is remembered of clients' permissions; the oldest go.
+// maxGranted bounds how many permissions are recorded. The oldest are dropped.
 const maxGranted = 1024
 
-// Permissions remembers what clients have set of permissions. Its methods are safe for
+// Permissions records the permissions that clients set. Its methods are safe for
 // concurrent use.
 type Permissions struct {
 	mu      sync.Mutex
 	granted []state.Granted
 }
 
-// Granted is what clients have set of permissions of the session's own profile
-// and not reset, in order. Chrome forgets what a client set when it leaves.
+// Granted returns the permissions of the session's own profile that clients have set and
+// not reset, in order. Chrome itself drops a client's permissions when the client
+// disconnects.
 func (s *Permissions) Granted() []state.Granted {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.granted)
 }
 
-// Regrant begins the record with what was granted before.
-func (s *Permissions) Regrant(granted []state.Granted) {
+// SetGranted replaces the record, with the permissions of an earlier browser.
+func (s *Permissions) SetGranted(granted []state.Granted) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.granted = slices.Clone(granted)
 }
 
-// grants says whether a command sets permissions, so that its parameters are
+// grants reports whether a command sets permissions. The parameters of such a command are
 // kept until Chrome has answered.
 func grants(method string) bool {
 	return method == "Browser.setPermission" || method == "Browser.grantPermissions" || method == "Browser.resetPermissions"
 }
 
-// note records what a client has set, once Chrome has taken it. made reports whether a
-// browser context is one that a client made: it ends with the client.
+// note records a permission after Chrome has accepted it. made reports whether a client
+// created a browser context. Permissions of such a context are not recorded, as it ends
+// with the client.
 func (s *Permissions) note(p *pending, made func(context string) bool) {
 	var c struct {
 		Origin           string         `json:"origin"`

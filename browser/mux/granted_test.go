@@ -11,9 +11,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// What clients set of permissions is remembered once Chrome has taken it, in
-// the session's own profile alone, until it is reset.
-func TestPermissionsAreRemembered(t *testing.T) {
+// Permissions that clients set are recorded after Chrome has accepted them, only for the
+// session's own profile, and until they are reset.
+func TestPermissionsAreRecorded(t *testing.T) {
 	m, _ := start(t, Options{}, func(f *fake, q message) []byte {
 		switch {
 		case strings.Contains(string(q.Params), "refused"):
@@ -29,7 +29,7 @@ func TestPermissionsAreRemembered(t *testing.T) {
 		t.Helper()
 		got, err := json.Marshal(m.Permissions.Granted())
 		if err != nil || string(got) != want {
-			t.Errorf("remembered %s, not %s (%v)", got, want, err)
+			t.Errorf("recorded %s, want %s (%v)", got, want, err)
 		}
 	}
 	c.call(1, "", "Target.createBrowserContext", `{}`)
@@ -40,25 +40,25 @@ func TestPermissionsAreRemembered(t *testing.T) {
 	c.call(5, "", "Browser.setPermission", `{"permission":{"name":"midi","sysex":true},"setting":"denied","origin":"https://a.example"}`)
 	c.call(6, "", "Browser.grantPermissions", `{"permissions":["geolocation"],"browserContextId":"DEFAULT"}`)
 	check(`[{"origin":"https://a.example","permission":{"name":"midi","sysex":true},"setting":"denied"},{"all":["geolocation"]}]`)
-	// A whole grant leaves nothing else of its origin.
+	// Browser.grantPermissions replaces all other permissions of its origin.
 	c.call(7, "", "Browser.grantPermissions", `{"permissions":["camera"],"origin":"https://a.example"}`)
 	check(`[{"all":["geolocation"]},{"origin":"https://a.example","all":["camera"]}]`)
 	c.call(8, "", "Browser.resetPermissions", `{"browserContextId":"MADE"}`)
 	check(`[{"all":["geolocation"]},{"origin":"https://a.example","all":["camera"]}]`)
 	c.call(9, "", "Browser.resetPermissions", `{}`)
 	check(`null`)
-	m.Permissions.Regrant([]state.Granted{{All: []string{"midi"}}})
+	m.Permissions.SetGranted([]state.Granted{{All: []string{"midi"}}})
 	check(`[{"all":["midi"]}]`)
 	for i := range int64(maxGranted + 5) {
 		c.call(20+i, "", "Browser.setPermission", fmt.Sprintf(`{"permission":{"name":"midi"},"setting":"granted","origin":"https://a%d.example"}`, i))
 	}
 	if got := m.Permissions.Granted(); len(got) != maxGranted || got[maxGranted-1].Origin != fmt.Sprintf("https://a%d.example", maxGranted+4) {
-		t.Errorf("%d are remembered, the last of %s", len(got), got[len(got)-1].Origin)
+		t.Errorf("%d are recorded; the last is of %s", len(got), got[len(got)-1].Origin)
 	}
 }
 
-// Where somebody wants to set pages up, what a client creates is opened blank
-// and the client has its answer afterwards.
+// With an OnCreate function, a client's new page is opened blank, and the client gets its
+// answer after the setup.
 func TestCreatedPagesAreOpenedBlank(t *testing.T) {
 	m, f := start(t, Options{}, func(f *fake, q message) []byte {
 		if q.Method == "Target.createTarget" {
@@ -81,7 +81,7 @@ func TestCreatedPagesAreOpenedBlank(t *testing.T) {
 			t.Errorf("%s: opened %s at %q", sent, p.id, p.url)
 		}
 		if got := last(f, "Target.createTarget"); got.param("url") != "about:blank" || got.param("background") != "true" {
-			t.Errorf("Chrome was told %s", got.Params)
+			t.Errorf("Chrome got %s", got.Params)
 		}
 		p.answered(true)
 		if got := c.recv(); got.ID == nil || string(got.Result) != `{"targetId":"T"}` {
@@ -91,26 +91,27 @@ func TestCreatedPagesAreOpenedBlank(t *testing.T) {
 	c.send(`{"id":3,"method":"Target.createTarget","params":{"url":"http://a.example/"}}`)
 	(<-pages).answered(false)
 	if got := c.recv(); got.Error == nil || !strings.Contains(got.Error.Message, "in time") || got.Result != nil {
-		t.Errorf("of a page that did not get ready the client got %+v", got)
+		t.Errorf("for a page that was not ready in time the client got %+v", got)
 	}
-	// A tab's ID is no page's, and its page would make its first request as it is.
+	// A tab's ID is not a page's, and the tab's page would send its first request before
+	// its setup.
 	got := c.call(2, "", "Target.createTarget", `{"url":"http://b.example/","forTab":true}`)
 	if got.Error == nil || !strings.Contains(got.Error.Message, "forTab") {
 		t.Errorf("the client got %+v", got)
 	}
 	if got := last(f, "Target.createTarget"); got.param("url") != "about:blank" {
-		t.Errorf("Chrome was told %s", got.Params)
+		t.Errorf("Chrome got %s", got.Params)
 	}
 }
 
-// Where somebody wants to set pages up, a page that a client lets go waits for
-// that; what is no page goes at once.
+// With an OnResume function, a page that a client resumes waits for it. Other targets run
+// at once.
 func TestResumedPagesWait(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	waiting := make(chan func(), 1)
 	m.Hooks.OnResume(func(id target.ID, let func()) {
 		if id != "P" {
-			t.Errorf("%s waits", id)
+			t.Errorf("OnResume was called for %s", id)
 		}
 		waiting <- let
 	})
@@ -128,12 +129,12 @@ func TestResumedPagesWait(t *testing.T) {
 	}
 	c.send(`{"id":2,"sessionId":"` + at.SessionID + `","method":"Runtime.runIfWaitingForDebugger"}`)
 	let := <-waiting
-	// Answers come in Chrome's order, so the page's would be here before this one.
+	// Answers arrive in Chrome's order, so the page's answer would be here before this one.
 	if got := c.call(3, "", "Runtime.runIfWaitingForDebugger", `{}`); got.Error != nil {
 		t.Errorf("the browser: %+v", got)
 	}
 	if got := last(f, "Runtime.runIfWaitingForDebugger"); got.Session == at.SessionID {
-		t.Error("Chrome was told to let the page run")
+		t.Error("Chrome got the command to run the page too early")
 	}
 	let()
 	if got := c.recv(); got.ID == nil || *got.ID != 2 || got.Error != nil {
@@ -141,7 +142,7 @@ func TestResumedPagesWait(t *testing.T) {
 	}
 }
 
-// last is what Chrome was sent last of a method.
+// last returns the last message of a method that Chrome got.
 func last(f *fake, method string) message {
 	got := f.wait(1, func(m message) bool { return m.Method == method })
 	return got[len(got)-1]

@@ -4,13 +4,13 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// guarded says whether a command would close the last page of the session's
-// own profile; if not, the target it closes is remembered as leaving, so that
-// many closes at once do not each count on the others' pages.
+// closesLastPage reports whether a command would close the last page of the session's own
+// profile. If not, it records the target as closing, so that several closes at once do
+// not count on each other's pages.
 //
-// It covers Target.closeTarget and Page.close. A page's own window.close()
-// passes no client; see rootEvent.
-func (c *client) guarded(s *session, method string, params []byte) bool {
+// It covers Target.closeTarget and Page.close. A page's own window.close() is no command
+// of a client; see rootEvent.
+func (c *client) closesLastPage(s *session, method string, params []byte) bool {
 	m := c.m
 	if !m.opts.KeepPage {
 		return false
@@ -36,27 +36,27 @@ func (c *client) guarded(s *session, method string, params []byte) bool {
 	}
 	last := m.targets.last(id)
 	if _, known := m.targets.all[id]; known {
-		m.targets.leaving[id] = struct{}{}
+		m.targets.closing[id] = struct{}{}
 	}
 	return last
 }
 
-// openBlank opens about:blank in Chrome's default profile and then calls then,
-// on the pipe's reader.
+// openBlank opens about:blank in Chrome's default profile and then calls then on the
+// pipe's reader.
 func (m *Mux) openBlank(then func(*cdpError)) {
-	gone := func() { then(&cdpError{codeRefused, "The browser is gone."}) }
+	gone := func() { then(&cdpError{codeRefused, "The browser has ended."}) }
 	m.command("", "Target.createTarget", `{"url":"about:blank"}`, func(e envelope) {
 		if e.err != nil {
-			then(&cdpError{codeRefused, "The last page cannot be closed: no other could be opened."})
+			then(&cdpError{codeRefused, "The last page cannot be closed: opening another page failed."})
 			return
 		}
 		then(nil)
 	}, gone)
 }
 
-// LetPagesGo says that the daemon is closing Chrome: no page is kept open from
-// now on.
-func (m *Mux) LetPagesGo() {
+// AllowLastClose is called when the daemon closes Chrome. From then on the last page may
+// close.
+func (m *Mux) AllowLastClose() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closing = true

@@ -11,11 +11,11 @@ import (
 // openDeadline bounds the opening of a hidden tab.
 const openDeadline = 10 * time.Second
 
-// OpenHidden opens a tab for the daemon's own use, about:blank with a fragment
-// of its own. Full Chrome lists it for nobody. Where Chrome has no such tabs no
-// client is told of it, neither of its creation nor of its end, and clients that
-// auto-attach are detached from it; its target of type "tab", which only few
-// clients ask for, is seen, empty. Close it with Target.closeTarget.
+// OpenHidden opens a tab for the daemon's own use, at about:blank with a random fragment.
+// Full Chrome has hidden targets, which it lists for no client. On a Chrome without them,
+// the mux sends clients no event of the tab's creation or end and detaches clients that
+// auto-attach. Clients that request targets of type "tab" do see that target, empty.
+// Close the tab with Target.closeTarget.
 func (d *Driver) OpenHidden(ctx context.Context) (target.ID, error) {
 	url := "about:blank#" + rand.Text()
 	d.m.mu.Lock()
@@ -25,10 +25,10 @@ func (d *Driver) OpenHidden(ctx context.Context) (target.ID, error) {
 		TargetID target.ID `json:"targetId"`
 	}
 	params := map[string]any{"url": url, "background": true}
-	if !d.m.opts.HidesNone {
+	if !d.m.opts.NoHiddenTargets {
 		params["hidden"] = true
 	}
-	// Whoever has given up meanwhile would leave a tab behind that nobody closes.
+	// A caller that gave up in the meantime would leave a tab that nothing closes.
 	opening, cancel := context.WithTimeout(context.WithoutCancel(ctx), openDeadline)
 	defer cancel()
 	err := d.Call(opening, "Target.createTarget", params, &r)
@@ -46,17 +46,17 @@ func (d *Driver) OpenHidden(ctx context.Context) (target.ID, error) {
 	return r.TargetID, nil
 }
 
-// Hidden reports whether a target is one of those that clients are not told of.
+// Hidden reports whether a target is hidden from clients.
 func (d *Driver) Hidden(id target.ID) bool {
 	d.m.mu.Lock()
 	defer d.m.mu.Unlock()
 	return d.m.targets.hidden(string(id))
 }
 
-// Born counts the targets in the order in which they were made, which Chrome's own
-// list of them does not tell; 0 for one that is not there.
+// Born returns the target's position in the order of creation, from 1, which Chrome's own
+// list of targets does not show. It returns 0 for an unknown target.
 func (d *Driver) Born(id target.ID) int {
 	d.m.mu.Lock()
 	defer d.m.mu.Unlock()
-	return d.m.targets.all[string(id)].born
+	return d.m.targets.all[string(id)].order
 }

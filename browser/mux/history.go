@@ -8,14 +8,14 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// entryTime bounds the look at a page's back list, which the browser answers by
-// itself.
-const entryTime = 5 * time.Second
+// historyTimeout bounds the read of a page's back list. The browser process answers it
+// without the page.
+const historyTimeout = 5 * time.Second
 
 var errForeignEntry = errors.New("the entry is an address that clients may not open")
 
-// checkEntry says why a client may not go to an entry of a page's back list; nil if it
-// may, and for any other command.
+// checkEntry returns an error if a client may not navigate to an entry of a page's back
+// list. It returns nil if the client may, and for any other command.
 func (c *client) checkEntry(ctx context.Context, s *session, method string, params []byte) *cdpError {
 	if !TargetPolicy || method != "Page.navigateToHistoryEntry" {
 		return nil
@@ -44,12 +44,12 @@ func (c *client) checkEntry(ctx context.Context, s *session, method string, para
 			return nil
 		}
 	}
-	return &cdpError{codeParams, "No entry with passed id"} // as Chrome says; the page could make one meanwhile
+	return &cdpError{codeParams, "No entry with passed id"} // as Chrome says; the page could create the entry in the meantime
 }
 
-// ask sends a command of the mux's own on a session and waits for the result.
+// ask sends a command of the mux on a session and waits for the result.
 func (m *Mux) ask(ctx context.Context, session, method string) (result []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, entryTime)
+	ctx, cancel := context.WithTimeout(ctx, historyTimeout)
 	defer cancel()
 	got := make(chan envelope, 1)
 	m.command(session, method, "{}", func(e envelope) { got <- e }, func() { got <- envelope{err: []byte("{}")} })

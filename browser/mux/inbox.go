@@ -7,11 +7,11 @@ import (
 	"github.com/stasisd/stasis/budget"
 )
 
-// inbox is what waits for one client, bounded in bytes. Where nothing waits, a
-// message goes to the client by offer, if that takes it.
+// inbox is the queue of messages for one client, bounded in bytes. If the queue is empty,
+// a message first goes to offer.
 type inbox struct {
-	offer   func([]byte) bool // sends without waiting, or says false; may be nil
-	account *budget.Account   // what waits is counted in
+	offer   func([]byte) bool // sends without waiting, or returns false; may be nil
+	account *budget.Account   // counts the queued bytes
 
 	mu       sync.Mutex
 	limit    int
@@ -30,13 +30,13 @@ func (b *inbox) init(conn Conn, limit int, a *budget.Account) {
 	b.limit, b.wake, b.empty = limit, make(chan struct{}, 1), make(chan struct{})
 }
 
-// push adds a message. It is false when that would be too much; a message
-// larger than the limit passes when nothing else waits.
+// push adds a message. It returns false if the queue would become too large. A message
+// larger than the limit is accepted if the queue is empty.
 func (b *inbox) push(msg []byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.finished {
-		return true // the client is leaving; nobody misses it
+		return true // the client is leaving and does not need it
 	}
 	if b.bytes == 0 && b.offer != nil && b.offer(msg) {
 		return true
@@ -50,7 +50,7 @@ func (b *inbox) push(msg []byte) bool {
 	return true
 }
 
-// take waits for the next message; false when there will be none.
+// take waits for the next message. It returns false when there will be none.
 func (b *inbox) take(ctx context.Context) ([]byte, bool) {
 	for {
 		b.mu.Lock()
@@ -74,7 +74,7 @@ func (b *inbox) take(ctx context.Context) ([]byte, bool) {
 	}
 }
 
-// wrote says that a taken message of n bytes has left.
+// wrote records that a taken message of n bytes was written.
 func (b *inbox) wrote(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,8 +85,8 @@ func (b *inbox) wrote(n int) {
 	}
 }
 
-// finish takes no more messages, and drops those that wait unless drain is
-// set. It is true when there is something to wait for, until empty is closed.
+// finish accepts no more messages, and drops the queued ones unless drain is set. It
+// returns true if messages are still to be written; empty is closed when they are.
 func (b *inbox) finish(drain bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,34 +13,35 @@ import (
 
 // WebSocket close codes that [Mux.Serve] gives to [Conn.Close].
 const (
-	CloseNormal       = 1000 // the client left or asked for Browser.close; its page target is gone
+	CloseNormal       = 1000 // the client disconnected or sent Browser.close, or its page target was closed
 	CloseGoingAway    = 1001 // the context of Serve ended
-	CloseBrowserGone  = 1011 // Chrome, or its pipe, is gone
-	CloseTooSlow      = 1013 // the client did not read what Chrome sent it
-	CloseSessionEnded = 4001 // for [Clients.Close] and who comes after it: the session was ended
-	CloseKeyDeleted   = 4003 // the API key that the client came with was deleted
+	CloseBrowserGone  = 1011 // Chrome, or its pipe, has ended
+	CloseTooSlow      = 1013 // the client did not read fast enough
+	CloseSessionEnded = 4001 // for [Clients.Close], and for later clients: the session was ended
+	CloseKeyDeleted   = 4003 // the API key of the client was deleted
 )
 
-// Options say how a Mux behaves. The zero value is usable.
+// Options configures a Mux. The zero value is usable.
 type Options struct {
-	// Policy holds what the policy table needs to know of the session.
+	// Policy holds what the policy table needs to know about the session.
 	Policy Policy
-	// QueueBytes bounds what waits for a client that reads slowly; a client
-	// over it is closed with CloseTooSlow. It bounds what waits for a subscription
-	// of a [Driver] too. One message alone may be larger. 0 means 128 MiB.
+	// QueueBytes bounds the bytes that wait for a slow client. A client that exceeds it is
+	// closed with CloseTooSlow. It also bounds what waits for a subscription of a [Driver].
+	// One message alone may be larger. 0 means 128 MiB.
 	QueueBytes int
-	// UnsentBytes bounds what waits for Chrome from one client; over it no
-	// more is read from that client. 0 means 16 MiB.
+	// UnsentBytes bounds the bytes from one client that wait for Chrome. Above it the mux
+	// stops reading from that client. 0 means 16 MiB.
 	UnsentBytes int
-	// Budget is the daemon's, which all its Muxes share; nil: one of its own.
+	// Budget is the memory budget that all Muxes of the daemon share; nil: a budget of this
+	// Mux alone.
 	Budget *budget.Budget
-	// KeepPage keeps one page of the session's own profile open: Chrome exits,
-	// or at least unloads the profile with its session cookies, when the last
-	// one closes. A client's closing of the last page first opens about:blank.
+	// KeepPage keeps one page of the session's own profile open. When the last page closes,
+	// Chrome exits, or at least unloads the profile with its session cookies. Before a
+	// client closes the last page, the mux opens about:blank.
 	KeepPage bool
-	// HidesNone: this Chrome hides no target by itself (Target.createTarget
-	// hidden), as the headless shell does not.
-	HidesNone bool
+	// NoHiddenTargets: this Chrome does not support hidden targets (Target.createTarget with
+	// hidden). The headless shell does not.
+	NoHiddenTargets bool
 }
 
 // Mux shares one Chrome pipe among many peers: clients and drivers.
@@ -60,7 +61,7 @@ type Mux struct {
 
 	requests *requests
 
-	listening listening // written under the lock, that what is told at first is told first
+	listening listening // written under the lock, so that a new listener gets the existing pages first
 
 	mu       sync.Mutex
 	closing  bool
@@ -69,8 +70,8 @@ type Mux struct {
 	users    map[*Driver]struct{}
 }
 
-// New takes over the pipe of a running Chrome, which may be [Prompt]. Close must
-// be called.
+// New takes over the pipe of a running Chrome. The pipe may also implement [NonblockingWriter]. The
+// caller must call Close.
 func New(pipe io.ReadWriteCloser, opts Options) *Mux {
 	if opts.QueueBytes == 0 {
 		opts.QueueBytes = 128 << 20
@@ -93,16 +94,17 @@ func New(pipe io.ReadWriteCloser, opts Options) *Mux {
 	m.wg.Add(2)
 	go m.readPipe()
 	go m.writePipe()
-	// The pipe's root session belongs to the mux: it watches every target, of
-	// every type, so that the policy knows what a session is attached to.
+	// The mux owns the pipe's root session and discovers every target of every type there,
+	// so that the policy knows what a session is attached to.
 	m.command("", "Target.setDiscoverTargets", `{"discover":true,"filter":[{}]}`, func(envelope) {}, nil)
 	return m
 }
 
-// Done is closed when the pipe has ended: Chrome is gone or Close was called.
+// Done is closed when the pipe has ended: Chrome has exited or Close was called.
 func (m *Mux) Done() <-chan struct{} { return m.done }
 
-// Err is why Done is closed: a fault with code browser_failed, nil before.
+// Err returns why Done is closed: a fault with code browser_failed. It returns nil before
+// that.
 func (m *Mux) Err() error { return m.requests.failure() }
 
 // ended reports whether the browser is ending or has ended, and with which error.
@@ -113,9 +115,9 @@ func (m *Mux) ended() (bool, error) {
 	return err != nil || m.closing, err
 }
 
-// Close closes the pipe, which makes Chrome exit, ends every client with
-// CloseBrowserGone and waits for all goroutines. It is idempotent; its error
-// is that of closing the pipe.
+// Close closes the pipe, which makes Chrome exit. It closes every client with
+// CloseBrowserGone and waits for all goroutines. It is idempotent. Its error is that of
+// closing the pipe.
 func (m *Mux) Close() error {
 	m.mu.Lock()
 	m.closing = true
@@ -134,9 +136,9 @@ func (m *Mux) Close() error {
 	return err
 }
 
-// fail ends the pipe once: everyone who waits for it is told.
+// fail ends the pipe once and notifies every peer that waits for it.
 func (m *Mux) fail(cause error) error {
-	lost, first := m.requests.end(fault.Wrap(cause, fault.BrowserFailed, "mux.pipe", "the browser is gone"))
+	lost, first := m.requests.end(fault.Wrap(cause, fault.BrowserFailed, "mux.pipe", "the browser has ended"))
 	if !first {
 		return nil
 	}
@@ -169,7 +171,7 @@ func (m *Mux) readPipe() {
 		msg, whole, err := in.next()
 		switch {
 		case err != nil:
-			_ = m.fail(err) // of closing a pipe that has already ended
+			_ = m.fail(err) // the error of closing a pipe that has already ended
 			return
 		case whole:
 			m.route(msg)
@@ -182,16 +184,16 @@ func (m *Mux) readPipe() {
 func (m *Mux) writePipe() {
 	defer m.wg.Done()
 	if err := m.out.run(); err != nil {
-		_ = m.fail(err) // of closing a pipe that has already ended
+		_ = m.fail(err) // the error of closing a pipe that has already ended
 	}
 }
 
-// route hands one message of Chrome to whom it is for. Only the reader calls
-// it, so that everyone sees Chrome's order; nothing in it waits for a peer.
+// route passes one message of Chrome to its receiver. Only the reader calls it, so that
+// every peer sees Chrome's order. Nothing in it waits for a peer.
 func (m *Mux) route(msg []byte) {
 	e, err := scan(msg)
 	if err != nil {
-		return // not CDP; Chrome does not send such
+		return // not CDP; Chrome sends no such message
 	}
 	if e.id == nil {
 		m.routeEvent(msg, e)
@@ -199,16 +201,16 @@ func (m *Mux) route(msg []byte) {
 	}
 	p := m.requests.answered(e.id)
 	if p == nil {
-		return // its peer has left
+		return // its peer has disconnected
 	}
 	m.learn(p, &e)
 	p.answer(e)
-	m.Hooks.carriedOut(p.method)
+	m.Hooks.commandDone(p.method)
 }
 
-// routeHead takes the beginning of a message that was too large to be kept: who
-// asked gets an error, an event is dropped. Chrome begins an answer with its ID
-// (Chrome 156, content/browser/devtools).
+// routeHead processes the beginning of a message that was too large. A pending request
+// gets an error; an event is dropped. Chrome begins an answer with its ID (Chrome 156,
+// content/browser/devtools).
 func (m *Mux) routeHead(head []byte) {
 	rest, ok := bytes.CutPrefix(head, []byte(`{"id":`))
 	if !ok {
@@ -220,4 +222,4 @@ func (m *Mux) routeHead(head []byte) {
 	}
 }
 
-var tooLargeAnswer = fmt.Appendf(nil, `{"code":%d,"message":"The answer is larger than %d bytes, or than what the daemon has room for"}`, codeRefused, maxFrame)
+var tooLargeAnswer = fmt.Appendf(nil, `{"code":%d,"message":"The answer is larger than %d bytes, or than the daemon's free memory budget"}`, codeRefused, maxFrame)

@@ -11,9 +11,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Two clients with the same ids on sessions of their own get their own
-// answers, with the ids they gave and without their root session.
-func TestAnswersGoToWhoAsked(t *testing.T) {
+// Two clients use the same IDs on separate sessions. Each gets its own answers, with its
+// IDs and without its root session.
+func TestAnswersReachTheirClient(t *testing.T) {
 	m, _ := start(t, Options{}, func(f *fake, q message) []byte {
 		if q.Method == "Browser.getVersion" {
 			f.answer(q, fmt.Sprintf(`{"product":%q}`, q.Session))
@@ -28,12 +28,12 @@ func TestAnswersGoToWhoAsked(t *testing.T) {
 	}
 	big := a.call(9007199254740991, "", "Browser.getVersion", "{}")
 	if string(big.Result) != string(ra.Result) {
-		t.Errorf("a later call went to %s, not %s", big.Result, ra.Result)
+		t.Errorf("a later call went to %s, want %s", big.Result, ra.Result)
 	}
 }
 
-// An attached target belongs to the client it was attached for; its events
-// reach nobody else, and nobody else can send to it.
+// An attached target belongs to the client that attached it. Only this client gets its
+// events and can send to it.
 func TestSessionsHaveOwners(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	a, b := connect(t, m, ServeOptions{}), connect(t, m, ServeOptions{})
@@ -45,10 +45,10 @@ func TestSessionsHaveOwners(t *testing.T) {
 	if got := a.call(2, r.SessionID, "Page.enable", "{}"); got.Error != nil {
 		t.Errorf("the owner is refused: %+v", got.Error)
 	}
-	// Neither the child nor a root session of another can be named.
+	// A client can use neither a child nor a root session of another client.
 	for _, id := range []string{r.SessionID, "S1", "S2", "nothing"} {
 		if got := b.call(2, id, "Page.disable", "{}"); got.Error == nil || got.Error.Code != -32001 {
-			t.Errorf("a foreign session %s is reached: %+v", id, got)
+			t.Errorf("another client's session %s accepts commands: %+v", id, got)
 		}
 	}
 	f.emit(r.SessionID, "Target.attachedToTarget", `{"sessionId":"iframe","targetInfo":{"targetId":"I","type":"iframe","url":"http://a/"}}`)
@@ -56,13 +56,13 @@ func TestSessionsHaveOwners(t *testing.T) {
 		t.Errorf("the owner got %+v", e)
 	}
 	a.call(3, "iframe", "Page.enable", "{}")
-	// The page goes, and what was attached on it with it.
+	// The page closes, and the sessions below its session end too.
 	f.emit(f.rootOf(r.SessionID), "Target.detachedFromTarget", fmt.Sprintf(`{"sessionId":%q}`, r.SessionID))
 	if e := a.recv(); e.Method != "Target.detachedFromTarget" || e.Session != "" {
 		t.Errorf("the owner got %+v", e)
 	}
 	if got := a.call(4, "iframe", "Page.enable", "{}"); got.Error == nil {
-		t.Error("a session under a detached one lives on")
+		t.Error("a session below a detached one still exists")
 	}
 	for _, q := range f.wait(0, method("Page.disable")) {
 		t.Errorf("reached Chrome: %+v", q)
@@ -70,11 +70,11 @@ func TestSessionsHaveOwners(t *testing.T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.sessions.all) != 2 {
-		t.Errorf("%d sessions are left, want the two roots", len(m.sessions.all))
+		t.Errorf("%d sessions remain, want the two roots", len(m.sessions.all))
 	}
 }
 
-// rootOf is the session on which another was asked for.
+// rootOf returns the session on which another was attached.
 func (f *fake) rootOf(string) string {
 	return f.wait(1, func(m message) bool { return m.Method == "Target.attachToTarget" })[0].Session
 }
@@ -105,8 +105,8 @@ func TestMalformedMessagesAreAnswered(t *testing.T) {
 	}
 }
 
-// A client that does not read is closed when too much waits for it, and
-// another's messages pass all the while.
+// A client that does not read is closed when too much is queued for it. Another client's
+// messages pass meanwhile.
 func TestSlowClientIsClosed(t *testing.T) {
 	m, f := start(t, Options{QueueBytes: 1 << 20}, nil)
 	slow := newConn(t)
@@ -128,12 +128,12 @@ func TestSlowClientIsClosed(t *testing.T) {
 	f.wait(1, func(q message) bool { return q.Method == "Target.detachFromTarget" && q.param("sessionId") == root })
 }
 
-// A client may vanish at any time, with requests under way, and nothing of it
-// is left; Chrome is told to forget its session.
-func TestVanishedClientLeavesNothing(t *testing.T) {
+// A client may disconnect at any time, with requests pending. Nothing of it remains, and
+// Chrome is told to drop its session.
+func TestDisconnectedClientLeavesNothing(t *testing.T) {
 	m, f := start(t, Options{}, func(_ *fake, q message) []byte {
 		if q.Method == "Runtime.evaluate" {
-			return []byte{} // never answered
+			return []byte{} // not answered
 		}
 		return nil
 	})
@@ -147,7 +147,7 @@ func TestVanishedClientLeavesNothing(t *testing.T) {
 		}
 	}
 	f.wait(20, method("Target.detachFromTarget"))
-	d, err := m.Driver(t.Context()) // its answers come after those to the detaches
+	d, err := m.Driver(t.Context()) // its answers come after those to the detach commands
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,11 +162,11 @@ func TestVanishedClientLeavesNothing(t *testing.T) {
 		}
 	}
 	if len(m.sessions.all)+len(m.Clients.all)+len(m.users) != 0 {
-		t.Errorf("left: %d sessions, %d clients, %d drivers", len(m.sessions.all), len(m.Clients.all), len(m.users))
+		t.Errorf("remaining: %d sessions, %d clients, %d drivers", len(m.sessions.all), len(m.Clients.all), len(m.users))
 	}
 }
 
-// A message of 100 MB passes to a client whole, and one of 10 MB to Chrome.
+// A message of 100 MB reaches a client completely, and one of 10 MB reaches Chrome.
 func TestHugeMessage(t *testing.T) {
 	body := func(n int) []byte {
 		return append(append([]byte(`{"html":"`), bytes.Repeat([]byte("0123456789"), n<<20/10)...), `"}`...)
@@ -188,7 +188,7 @@ func TestHugeMessage(t *testing.T) {
 	}
 }
 
-// Browser.close answers, ends this connection and reaches Chrome never.
+// Browser.close is answered and closes this connection, but never reaches Chrome.
 func TestBrowserCloseEndsTheConnection(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	a, b := connect(t, m, ServeOptions{}), connect(t, m, ServeOptions{})
@@ -216,7 +216,7 @@ func TestClientsAreCountedAndClosed(t *testing.T) {
 	select {
 	case <-m.Clients.Changed():
 	default:
-		t.Error("no change was told")
+		t.Error("Changed sent no value")
 	}
 	if err := m.Clients.Close(t.Context(), CloseSessionEnded, "session_ended"); err != nil {
 		t.Fatal(err)
@@ -231,8 +231,8 @@ func TestClientsAreCountedAndClosed(t *testing.T) {
 	}
 }
 
-// A Chrome that reads nothing does not hold up the end of a client: not of one
-// that is attaching, not of one whose messages wait.
+// A Chrome that reads nothing does not delay the end of a client, whether it is attaching
+// or has messages queued.
 func TestStuckChrome(t *testing.T) {
 	hold := make(chan struct{})
 	m, f := start(t, Options{UnsentBytes: 1 << 10}, func(_ *fake, q message) []byte {
@@ -243,7 +243,7 @@ func TestStuckChrome(t *testing.T) {
 	})
 	defer close(hold)
 	a := connect(t, m, ServeOptions{})
-	for range 3 { // one is with Chrome, one being written, one waits for room
+	for range 3 { // one has reached Chrome, one is being written, one is queued
 		a.send(fmt.Sprintf(`{"id":1,"method":"CSS.enable","params":{"x":%q}}`, strings.Repeat("x", 600)))
 	}
 	f.wait(1, method("CSS.enable"))
@@ -286,7 +286,7 @@ func TestDeadPipeEndsEveryone(t *testing.T) {
 		t.Errorf("Serve: %v", err)
 	}
 	if _, ok := <-events; ok {
-		t.Error("an event from nowhere")
+		t.Error("an event after the end of the pipe")
 	}
 	if err := m.Serve(t.Context(), newConn(t), ServeOptions{}); !fault.Is(err, fault.BrowserFailed) {
 		t.Errorf("a later Serve: %v", err)
@@ -296,8 +296,8 @@ func TestDeadPipeEndsEveryone(t *testing.T) {
 	}
 }
 
-// A client of one page speaks to it without a sessionId, and is closed when
-// the page goes.
+// A client of one page sends to it without a sessionId, and is closed when the page
+// closes.
 func TestPageClient(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	c := connect(t, m, ServeOptions{Target: "T"})

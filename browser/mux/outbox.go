@@ -9,48 +9,47 @@ import (
 	"github.com/stasisd/stasis/budget"
 )
 
-// errClosed tells a sender that the pipe is gone.
+// errClosed is returned to senders when the pipe has ended.
 var errClosed = errors.New("the pipe to Chrome is closed")
 
-// Prompt is a pipe that also takes bytes without waiting: as many of b as there
-// is room for at once, which may be none. It is not called while a Write is
-// under way. An error shows again at the Write that follows.
-type Prompt interface {
+// NonblockingWriter is a pipe that can also write without blocking. WriteNow writes as many bytes of
+// b as fit at once, which may be none. It is not called during a Write. An error occurs
+// again at the next Write.
+type NonblockingWriter interface {
 	WriteNow(b []byte) (n int)
 }
 
-// outbox is what waits to be written to Chrome. Every peer has a lane of its
-// own and the lanes take turns, one message each, so that a busy client does
-// not starve the others. Where nothing waits and the pipe is [Prompt], a
-// message is written by who sends it: waking another goroutine for it takes
-// longer than all else that the mux does to a message.
+// outbox is the queue of messages to Chrome. Every peer has its own lane. The lanes take
+// turns, one message each, so that a busy client does not starve the others. If nothing
+// is queued and the pipe is [NonblockingWriter], the sender writes the message itself. Waking
+// another goroutine takes longer than everything else that the mux does with a message.
 type outbox struct {
-	pipe   io.Writer
-	prompt Prompt // the pipe, if it is; else nil
+	pipe        io.Writer
+	nonblocking NonblockingWriter // the pipe, if it implements NonblockingWriter; else nil
 
-	mu      sync.Mutex
-	wake    *sync.Cond
-	ring    []*lane // lanes with messages, next one first
-	begun   []byte  // what is left of a message that was written in part
-	begunOf *lane
-	writing bool // run is writing, or about to
-	closed  bool
-	done    chan struct{} // closed with closed
+	mu          sync.Mutex
+	wake        *sync.Cond
+	ring        []*lane // lanes with messages, next one first
+	partial     []byte  // the rest of a message that was written in part
+	partialLane *lane
+	writing     bool // run is writing, or about to
+	closed      bool
+	done        chan struct{} // closed with closed
 }
 
-// lane is one peer's queue. limit bounds the bytes that send lets in.
+// lane is one peer's queue. limit bounds the bytes that send accepts.
 type lane struct {
 	o     *outbox
 	limit int
-	held  *budget.Account // what waits is counted in; nil for the daemon's own
+	held  *budget.Account // counts the queued bytes; nil for the daemon's own
 	queue [][]byte
 	bytes int           // of the queue and of the message being written
-	space chan struct{} // closed when bytes fell
+	space chan struct{} // closed when bytes has decreased
 }
 
 func newOutbox(pipe io.Writer) *outbox {
 	o := &outbox{pipe: pipe, done: make(chan struct{})}
-	o.prompt, _ = pipe.(Prompt)
+	o.nonblocking, _ = pipe.(NonblockingWriter)
 	o.wake = sync.NewCond(&o.mu)
 	return o
 }
@@ -59,8 +58,8 @@ func (o *outbox) lane(limit int) *lane {
 	return &lane{o: o, limit: limit, space: make(chan struct{})}
 }
 
-// send queues a message; it waits while the lane is full. A message larger
-// than the limit goes through an empty lane.
+// send queues a message. It waits while the lane is full. A message larger than the limit
+// is accepted if the lane is empty.
 func (l *lane) send(ctx context.Context, msg []byte) error {
 	for {
 		l.o.mu.Lock()
@@ -85,7 +84,7 @@ func (l *lane) send(ctx context.Context, msg []byte) error {
 	}
 }
 
-// post queues a message of the mux's own without waiting.
+// post queues a message of the mux without waiting.
 func (l *lane) post(msg []byte) {
 	l.o.mu.Lock()
 	defer l.o.mu.Unlock()
@@ -95,15 +94,15 @@ func (l *lane) post(msg []byte) {
 }
 
 func (l *lane) push(msg []byte) {
-	if l.o.prompt != nil && !l.o.writing && l.o.begun == nil && len(l.o.ring) == 0 {
-		n := l.o.prompt.WriteNow(msg)
+	if l.o.nonblocking != nil && !l.o.writing && l.o.partial == nil && len(l.o.ring) == 0 {
+		n := l.o.nonblocking.WriteNow(msg)
 		if n == len(msg) {
 			return
 		}
 		if n > 0 {
-			l.o.begun, l.o.begunOf = msg[n:], l
+			l.o.partial, l.o.partialLane = msg[n:], l
 			l.bytes += len(msg) - n
-			l.held.Take(len(msg) - n) // one that gives way is closed by its client's end
+			l.held.Take(len(msg) - n) // if the budget is exceeded, it closes the client that holds most
 			l.o.wake.Signal()
 			return
 		}
@@ -117,7 +116,7 @@ func (l *lane) push(msg []byte) {
 	l.held.Take(len(msg)) // as above
 }
 
-// drop forgets what the lane still holds: its peer has left.
+// drop discards what the lane still holds, because its peer has disconnected.
 func (l *lane) drop() {
 	l.o.mu.Lock()
 	defer l.o.mu.Unlock()
@@ -130,7 +129,7 @@ func (l *lane) drop() {
 	l.queue, l.bytes = nil, 0
 }
 
-// run writes the queued messages until close or an error of the pipe.
+// run writes queued messages until close or an error of the pipe.
 func (o *outbox) run() error {
 	for {
 		l, msg := o.take()
@@ -153,16 +152,16 @@ func (o *outbox) run() error {
 func (o *outbox) take() (*lane, []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(o.ring) == 0 && o.begun == nil && !o.closed {
+	for len(o.ring) == 0 && o.partial == nil && !o.closed {
 		o.wake.Wait()
 	}
 	if o.closed {
 		return nil, nil
 	}
 	o.writing = true
-	if l, msg := o.begunOf, o.begun; msg != nil {
-		o.begun, o.begunOf = nil, nil
-		return l, msg // Chrome has its beginning
+	if l, msg := o.partialLane, o.partial; msg != nil {
+		o.partial, o.partialLane = nil, nil
+		return l, msg // Chrome has the beginning already
 	}
 	l := o.ring[0]
 	o.ring = o.ring[1:]
@@ -174,7 +173,7 @@ func (o *outbox) take() (*lane, []byte) {
 	return l, msg
 }
 
-// close frees the writer and everyone who waits in send.
+// close ends the writer and releases every sender that waits in send.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// Policy is what the policy table needs to know of the session.
+// Policy holds what the policy table needs to know about the session.
 type Policy struct {
-	// FilesDir is the absolute path of the folder with the session's files:
-	// what its pages may be given and where its downloads go. Empty: none, and
-	// commands that name files are refused.
+	// FilesDir is the absolute path of the folder with the session's files. Its pages may
+	// read files from it, and downloads are saved there. If it is empty, commands that name
+	// files are refused.
 	FilesDir string
 }
 
-// rule says what becomes of a client's command, and why there is a rule.
+// rule says how a client's command is treated, and why.
 type rule struct {
 	why     string
 	refused bool
-	act     func(*call) error // rewrites the parameters, or says why not; nil lets all pass
+	act     func(*call) error // rewrites the parameters or returns why not; nil: all are allowed
 }
 
-// call is one client's command under judgement.
+// call is one client's command while it is checked.
 type call struct {
 	*Policy
 	params  fields
@@ -29,38 +29,38 @@ type call struct {
 	changed bool // params were rewritten
 }
 
-// table is every rule, by method or by "Domain.*"; the method wins. What is in
-// neither form is refused: a command that a new Chrome brings must be looked
-// at first. Domains that hold a command which reads or writes files, runs
-// programs, or reaches past the session's pages are listed command by command.
-// It is never written to.
+// table holds every rule, by method or by "Domain.*". A rule for a method takes
+// precedence. A command with neither is refused, so commands of a newer Chrome must be
+// reviewed first. Domains with a command that reads or writes files, runs programs or
+// reaches beyond the session's pages are listed command by command. The table is never
+// modified.
 var table = []entry{
-	// Addresses: a page may not show files or Chrome's own pages.
+	// Addresses: a page may not show files or Chrome's internal pages.
 	{"Page.navigate Target.createTarget Network.loadNetworkResource", rule{act: urlIn("url"), why: "opens or reads the address"}},
-	{"Fetch.continueRequest", rule{act: urlIn("url"), why: "sends a request elsewhere than the page asked"}},
+	{"Fetch.continueRequest", rule{act: urlIn("url"), why: "sends a request to another address"}},
 
-	// Scripts: only in pages that clients may open.
-	{"Page.addScriptToEvaluateOnNewDocument", rule{act: scriptIn("source"), why: "runs in every page to come"}},
-	{"Page.addScriptToEvaluateOnLoad", rule{act: scriptIn("scriptSource"), why: "runs in every page to come"}},
-	{"Page.reload", rule{act: scriptIn("scriptToEvaluateOnLoad"), why: "runs a script in the page that comes"}},
-	{"Debugger.setBreakpoint Debugger.setBreakpointByUrl Debugger.setBreakpointOnFunctionCall", rule{act: scriptIn("condition"), why: "runs the condition in every page to come"}},
+	// Scripts: they run only in pages that clients may open.
+	{"Page.addScriptToEvaluateOnNewDocument", rule{act: scriptIn("source"), why: "runs in every later page"}},
+	{"Page.addScriptToEvaluateOnLoad", rule{act: scriptIn("scriptSource"), why: "runs in every later page"}},
+	{"Page.reload", rule{act: scriptIn("scriptToEvaluateOnLoad"), why: "runs a script in the reloaded page"}},
+	{"Debugger.setBreakpoint Debugger.setBreakpointByUrl Debugger.setBreakpointOnFunctionCall", rule{act: scriptIn("condition"), why: "runs the condition in every later page"}},
 
-	// Files: only those in the session's folder, where downloads go whatever is named.
+	// Files: only those in the session's folder. Downloads always go there.
 	{"DOM.setFileInputFiles", rule{act: filesIn("files"), why: "gives files to a page"}},
 	{"Input.dispatchDragEvent", rule{act: drag, why: "drops files and addresses on a page"}},
 	{"Browser.setDownloadBehavior Page.setDownloadBehavior", rule{act: downloadHere, why: "chooses where Chrome writes"}},
-	{"Tracing.start", rule{act: tracing, why: "a perfetto configuration or the system back end can write files and trace the machine"}},
+	{"Tracing.start", rule{act: tracing, why: "a perfetto configuration or the system backend can write files and trace the machine"}},
 
-	// Other ways to send commands would bypass this table.
+	// Nested ways to send commands would bypass this table.
 	{"Target.attachToTarget", rule{act: flatAttach, why: "nested messages would bypass the policy"}},
 	{"Target.setAutoAttach", rule{act: flatAutoAttach, why: "nested messages would bypass the policy"}},
 	{"Target.sendMessageToTarget", rule{refused: true, why: "nested messages would bypass the policy; attach with flatten: true"}},
-	{"Target.exposeDevToolsProtocol", rule{refused: true, why: "a page would speak CDP past the policy"}},
-	{"Target.openDevTools Target.getDevToolsTarget", rule{refused: true, why: "developer tools speak CDP past the policy"}},
+	{"Target.exposeDevToolsProtocol", rule{refused: true, why: "a page could send CDP commands that bypass the policy"}},
+	{"Target.openDevTools Target.getDevToolsTarget", rule{refused: true, why: "developer tools send CDP commands that bypass the policy"}},
 	{"Target.setRemoteLocations", rule{refused: true, why: "Chrome would connect to other debuggers"}},
 	{"Input.dispatchKeyEvent", rule{act: pageKeys, why: "with a native key code the key reaches Chrome's own shortcuts: developer tools, chrome: pages, quit"}},
 
-	// Targets that clients do not see do not exist for them.
+	// Hidden targets are treated as not existing.
 	{"Target.activateTarget Target.closeTarget Target.getTargetInfo Target.autoAttachRelated " +
 		"Browser.getWindowForTarget", rule{act: visibleTarget, why: "the target may be hidden"}},
 	{"Target.createBrowserContext", rule{act: plainContext, why: "universal network access lets a page read other origins"}},
@@ -68,16 +68,16 @@ var table = []entry{
 		"Target.getBrowserContexts Target.getTargets Target.setDiscoverTargets", rule{why: "stays within the session's browser"}},
 
 	// The browser process and its machine.
-	{"Browser.crash Browser.crashGpuProcess", rule{refused: true, why: "it would end the session for everyone"}},
+	{"Browser.crash Browser.crashGpuProcess", rule{refused: true, why: "it would end the session for every client"}},
 	{"Browser.executeBrowserCommand", rule{refused: true, why: "it drives Chrome's own interface"}},
-	{"Browser.getBrowserCommandLine SystemInfo.getInfo SystemInfo.getProcessInfo", rule{refused: true, why: "it tells of the machine"}},
+	{"Browser.getBrowserCommandLine SystemInfo.getInfo SystemInfo.getProcessInfo", rule{refused: true, why: "it reveals details of the machine"}},
 	{"Browser.addMockCamera Browser.addPrivacySandboxEnrollmentOverride Browser.cancelDownload " +
 		"Browser.close Browser.getGlobalPrivacyControl Browser.getHistogram Browser.getHistograms " +
 		"Browser.getVersion Browser.getWindowBounds Browser.grantPermissions Browser.resetPermissions " +
 		"Browser.setContentsSize Browser.setDockTile Browser.setGlobalPrivacyControl Browser.setPermission " +
 		"Browser.setWindowBounds SystemInfo.getFeatureState", rule{why: "stays within the session's browser"}},
 	{"Tracing.end Tracing.getCategories Tracing.getTrackEventDescriptor Tracing.recordClockSyncMarker " +
-		"Tracing.requestMemoryDump", rule{why: "belongs to a trace that Tracing.start let through"}},
+		"Tracing.requestMemoryDump", rule{why: "belongs to a trace that the rule of Tracing.start allowed"}},
 	{"DeviceAccess.selectPrompt", rule{refused: true, why: "it gives a page a device of the machine"}},
 
 	// Whole domains.
@@ -94,10 +94,10 @@ var table = []entry{
 		"SmartCardEmulation.* Storage.* WebAudio.* WebAuthn.* WebMCP.*", rule{why: "stays within the pages and storage of the session"}},
 }
 
-// rules are the table's rules by method, or by "Domain.*".
+// rules indexes the table by method, or by "Domain.*".
 var rules = index(table)
 
-// entry is one line of the table: methods separated by spaces.
+// entry is one line of the table. methods are separated by spaces.
 type entry struct {
 	methods string
 	rule    rule
@@ -122,7 +122,7 @@ func ruleFor(method string) (rule, bool) {
 	return r, ok
 }
 
-// apply judges one command: the parameters to send, or the refusal.
+// apply checks one command. It returns the parameters to send, or the refusal.
 func (p *Policy) apply(visible func(string) bool, x extensions, method string, params []byte) ([]byte, *cdpError) {
 	r, known := ruleFor(method)
 	if !known {
@@ -155,10 +155,10 @@ func refusal(method string, why error) *cdpError {
 	return &cdpError{codeRefused, "Stasis does not allow " + method + ": " + why.Error()}
 }
 
-// harmless says whether a command may run in a page that clients may not open:
-// what a client sends to any new page, and what leaves or closes it. None of
-// these reads the page or runs a script in it.
-func harmless(method string) bool {
+// allowedOnForeign reports whether a command may run in a page that clients may not open.
+// These are the commands that a client sends to any new page, and those that leave or
+// close it. None of them reads the page or runs a script in it.
+func allowedOnForeign(method string) bool {
 	switch method {
 	case "Page.close", "Page.navigate", "Page.stopLoading", "Page.bringToFront", "Page.getNavigationHistory",
 		"Page.navigateToHistoryEntry", "Page.getFrameTree", "Page.setLifecycleEventsEnabled",

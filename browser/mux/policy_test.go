@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// own is a session with one extension.
-type own struct{}
+// oneExtension stands for a session with one extension.
+type oneExtension struct{}
 
-func (own) owns(id string) bool { return id == "own" }
-func (own) ids() []string       { return []string{"own"} }
+func (oneExtension) owns(id string) bool { return id == "own" }
+func (oneExtension) ids() []string       { return []string{"own"} }
 
 // viewer is Chrome's own PDF viewer.
 const viewer = "mhjfbmdgcfjbbpaeojofohoefgiehjai"
@@ -34,7 +34,7 @@ func TestURLs(t *testing.T) {
 		"ftp://a": false, "mailto:x": false, "intent:x": false, "example.com": false, "/etc/passwd": false, "//etc/passwd": false,
 		"C:/x": false, "file": false, "fi%6ce:///x": false, "isolated-app://x": false, "1http://a": false, "externalfile:x": false,
 	} {
-		if err := checkURL(url, own{}.owns); (err == nil) != allowed {
+		if err := checkURL(url, oneExtension{}.owns); (err == nil) != allowed {
 			t.Errorf("%q: %v, want allowed %v", url, err, allowed)
 		}
 	}
@@ -115,24 +115,24 @@ func TestTable(t *testing.T) {
 		if c.params != "" {
 			params = []byte(c.params)
 		}
-		got, bad := p.apply(func(id string) bool { return id != "hidden" }, own{}, c.method, params)
+		got, bad := p.apply(func(id string) bool { return id != "hidden" }, oneExtension{}, c.method, params)
 		switch {
 		case c.want == no && bad == nil:
-			t.Errorf("%s %s passes as %s", c.method, c.params, got)
+			t.Errorf("%s %s was allowed as %s", c.method, c.params, got)
 		case c.want != no && bad != nil:
 			t.Errorf("%s %s: %v", c.method, c.params, bad)
 		case c.want != no && string(got) != c.want:
 			t.Errorf("%s %s became %s, want %s", c.method, c.params, got, c.want)
 		case bad != nil && strings.Contains(bad.message, dir):
-			t.Errorf("%s tells a path of the machine: %s", c.method, bad.message)
+			t.Errorf("the error of %s contains a path of the machine: %s", c.method, bad.message)
 		}
 	}
-	if _, bad := new(Policy).apply(nil, own{}, "DOM.setFileInputFiles", []byte(`{"files":["a"]}`)); bad == nil {
-		t.Error("a session without a folder takes files")
+	if _, bad := new(Policy).apply(nil, oneExtension{}, "DOM.setFileInputFiles", []byte(`{"files":["a"]}`)); bad == nil {
+		t.Error("a session without a folder accepts files")
 	}
 	for _, e := range table {
 		if e.rule.why == "" {
-			t.Errorf("a rule has no why: %+v", e)
+			t.Errorf("a rule has no reason: %+v", e)
 		}
 	}
 }
@@ -144,8 +144,8 @@ func write(t *testing.T, path string) {
 	}
 }
 
-// reviewed are the commands with a path, file, URL or directory among their
-// parameters that were looked at and may pass, and why.
+// reviewed lists the reviewed commands with a path, file, URL or directory in their
+// parameters that are allowed, and why.
 var reviewed = map[string]string{
 	"Browser.addPrivacySandboxEnrollmentOverride": "names a site, fetches nothing",
 	"CacheStorage.requestCachedResponse":          "a key of a page's cache",
@@ -155,13 +155,13 @@ var reviewed = map[string]string{
 	"DOMDebugger.setXHRBreakpoint":                "the same",
 	"Debugger.setBreakpointByUrl":                 "names a script of the page",
 	"FedCm.openUrl":                               "opens an address of the site's own identity provider",
-	"Fetch.enable":                                "patterns that requests are held against",
+	"Fetch.enable":                                "patterns that requests are compared with",
 	"FileSystem.getDirectory":                     "a path in a page's own bucket file system",
 	"Network.deleteCookies":                       "a cookie's scope",
-	"Network.emulateNetworkConditionsByRule":      "patterns that requests are held against",
+	"Network.emulateNetworkConditionsByRule":      "patterns that requests are compared with",
 	"Network.enable":                              "a flag about direct sockets",
 	"Network.getCookies":                          "cookies' scopes",
-	"Network.setBlockedURLs":                      "patterns that requests are held against",
+	"Network.setBlockedURLs":                      "patterns that requests are compared with",
 	"Network.setCookie":                           "a cookie's scope",
 	"Network.setCookies":                          "cookies' scopes",
 	"Page.addCompilationCache":                    "a key of V8's cache",
@@ -180,22 +180,22 @@ var reviewed = map[string]string{
 
 var suspicious = regexp.MustCompile(`(?i)path|file|url|dir`)
 
-// A method has one rule: of two lines for it the later one would win unseen.
+// A method has one rule: of two lines, the later one would silently replace the first.
 func TestOneRuleForAMethod(t *testing.T) {
 	lines := map[string]int{}
 	for _, e := range table {
 		for _, method := range strings.Fields(e.methods) {
 			if lines[method]++; lines[method] == 2 {
-				t.Errorf("%s has two lines: a further condition goes into the function of its rule", method)
+				t.Errorf("%s has two lines; put a further condition into the function of its rule", method)
 			}
 		}
 	}
 }
 
-// A command of the protocol that names files or addresses has a rule of its
-// own, is refused, or was reviewed. testdata/commands.txt is the protocol of
-// Chrome 156 as its /json/protocol gives it, deprecated commands included; when
-// Chrome is replaced, write it anew, and what is new fails here.
+// Every command of the protocol that contains files or addresses has its own rule, is
+// refused, or was reviewed. testdata/commands.txt is the protocol of Chrome 156 from its
+// /json/protocol, including deprecated commands. When Chrome is upgraded, regenerate the
+// file; new commands then fail here.
 func TestEveryCommandWasLookedAt(t *testing.T) {
 	f, err := os.Open("testdata/commands.txt")
 	if err != nil {
@@ -210,11 +210,11 @@ func TestEveryCommandWasLookedAt(t *testing.T) {
 		n++
 		r, known := ruleFor(method)
 		if !known {
-			t.Errorf("%s is in no rule", method)
+			t.Errorf("no rule covers %s", method)
 		}
 		used[method] = true
 		if known && !r.refused && r.act == nil && reviewed[method] == "" && named(params) {
-			t.Errorf("%s (%s) has no rule of its own and was not reviewed", method, params)
+			t.Errorf("%s (%s) has no separate rule and was not reviewed", method, params)
 		}
 	}
 	if err := lines.Err(); err != nil || n < 600 {
@@ -222,12 +222,12 @@ func TestEveryCommandWasLookedAt(t *testing.T) {
 	}
 	for method := range reviewed {
 		if !used[method] {
-			t.Errorf("%s is reviewed and unknown", method)
+			t.Errorf("%s was reviewed but is not in the protocol", method)
 		}
 	}
 	for method := range rules {
 		if !strings.HasSuffix(method, ".*") && !used[method] {
-			t.Errorf("%s has a rule and is unknown", method)
+			t.Errorf("%s has a rule but is not in the protocol", method)
 		}
 	}
 }

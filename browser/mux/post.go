@@ -10,10 +10,10 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Post sends a command to one of the driver's sessions, "" for the browser's
-// own, and awaits no answer: a target that waits for its debugger answers most
-// commands only once it runs, but takes them in the order they were sent.
-// What Chrome answers, an error too, is dropped.
+// Post sends a command to one of the driver's sessions, or to the browser's own for "",
+// and does not wait for the answer. A target that waits for its debugger answers most
+// commands only once it runs, but it processes them in the order in which they were sent.
+// Chrome's answer is dropped, even if it is an error.
 func (d *Driver) Post(ctx context.Context, session target.SessionID, method string, params any) error {
 	var raw []byte
 	if params != nil {
@@ -41,7 +41,7 @@ func (d *Driver) Post(ctx context.Context, session target.SessionID, method stri
 	return nil
 }
 
-// command sends a message of the mux's own; session "" is the pipe's root.
+// command sends a message of the mux. session "" is the pipe's root session.
 func (m *Mux) command(session, method, params string, answer func(envelope), lost func()) {
 	id, err := m.requests.register(&pending{session: session, method: method, answer: answer, lost: lost})
 	if err != nil {

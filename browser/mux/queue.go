@@ -2,8 +2,8 @@ package mux
 
 import "sync"
 
-// queue moves values to a channel without ever making the sender wait. What waits
-// is bounded in bytes.
+// queue moves values to a channel and never blocks the sender. The bytes that wait are
+// bounded.
 type queue[T any] struct {
 	out  chan T
 	wake chan struct{}
@@ -13,7 +13,7 @@ type queue[T any] struct {
 	mu       sync.Mutex
 	limit    int
 	waiting  []sized[T]
-	bytes    int // of all that is not in out yet
+	bytes    int // of all values that the reader has not received
 	finished bool
 }
 
@@ -26,8 +26,8 @@ func newQueue[T any](limit int) *queue[T] {
 	return &queue[T]{limit: limit, out: make(chan T), wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// push adds a value. It is false when that would be too much; a value larger than
-// the limit passes when nothing else waits.
+// push adds a value. It returns false if the queue would become too large. A value larger
+// than the limit is accepted if the queue is empty.
 func (q *queue[T]) push(v T, bytes int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -40,7 +40,7 @@ func (q *queue[T]) push(v T, bytes int) bool {
 	return true
 }
 
-// finish closes out when the reader has had what came before.
+// finish closes out after the reader has received the queued values.
 func (q *queue[T]) finish() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -55,7 +55,7 @@ func (q *queue[T]) signal() {
 	}
 }
 
-// stop closes out at once.
+// stop closes out at once, without the queued values.
 func (q *queue[T]) stop() { q.once.Do(func() { close(q.done) }) }
 
 // pump moves the values until finish or stop.
@@ -67,7 +67,7 @@ func (q *queue[T]) pump() {
 		q.waiting = nil
 		q.mu.Unlock()
 		for i, v := range batch {
-			batch[i] = sized[T]{} // the reader alone holds it from here on
+			batch[i] = sized[T]{} // so that only the reader keeps it in memory
 			select {
 			case q.out <- v.value:
 			case <-q.done:

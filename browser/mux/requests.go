@@ -5,28 +5,27 @@ import (
 	"sync"
 )
 
-// pending is a request that Chrome has not answered. Exactly one of answer and
-// lost is called, from the pipe's reader and without a lock, unless the peer
-// leaves first.
+// pending is a request that Chrome has not answered. The pipe's reader calls exactly one
+// of answer and lost, without a lock, unless the peer disconnects first.
 type pending struct {
 	peer    *peer
 	session string
 	method  string
-	params  []byte // of a command that sets permissions or attaches
+	params  []byte // only of a command that sets permissions or attaches
 	answer  func(envelope)
-	lost    func() // the session or the pipe went away; may be nil
+	lost    func() // called when the session or the pipe has ended; may be nil
 }
 
-// requests are those that Chrome has not answered, by the ID that Chrome sees.
+// requests holds the requests that Chrome has not answered, by the ID that Chrome sees.
 type requests struct {
 	mu      sync.Mutex
-	err     error // why no more can be made; nil while the pipe is there
+	err     error // why no more requests can be made; nil while the pipe works
 	lastID  int64
 	pending map[int64]*pending
 }
 
-// register remembers a request and gives it the id that Chrome will see: CDP
-// ids are 31 bits wide.
+// register records a request and assigns the ID that Chrome will see. CDP IDs have 31
+// bits.
 func (r *requests) register(p *pending) (int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,14 +41,14 @@ func (r *requests) register(p *pending) (int64, error) {
 	}
 }
 
-// forget drops a request whose answer nobody waits for any more.
+// forget drops a request whose answer is no longer needed.
 func (r *requests) forget(id int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.pending, id)
 }
 
-// answered removes and returns the request that has the ID; nil where there is none.
+// answered removes and returns the request with the ID; nil if there is none.
 func (r *requests) answered(id []byte) *pending {
 	n, err := strconv.ParseInt(string(id), 10, 64)
 	if err != nil {
@@ -75,7 +74,7 @@ func (r *requests) take(match func(*pending) bool) (taken []*pending) {
 	return taken
 }
 
-// losses are the lost functions of a peer's requests.
+// losses returns the lost functions of a peer's requests.
 func (r *requests) losses(p *peer) (lost []func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,8 +86,8 @@ func (r *requests) losses(p *peer) (lost []func()) {
 	return lost
 }
 
-// end refuses requests from now on with an error, and returns those that wait. first
-// is false where it was called before; then nothing changes.
+// end makes later requests fail with err, and returns the pending ones. If end was called
+// before, first is false and nothing changes.
 func (r *requests) end(err error) (lost map[int64]*pending, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +99,7 @@ func (r *requests) end(err error) (lost map[int64]*pending, first bool) {
 	return lost, true
 }
 
-// failure is why no more requests can be made; nil where they can.
+// failure returns why no more requests can be made; nil if they can.
 func (r *requests) failure() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

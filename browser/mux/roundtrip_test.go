@@ -8,22 +8,22 @@ import (
 	"testing"
 )
 
-// BenchmarkRoundTrip is a client's call through the mux to a Chrome that
-// answers at once, and back: two messages.
+// BenchmarkRoundTrip measures a client's call through the mux to a Chrome that answers at
+// once, and the answer: two messages.
 func BenchmarkRoundTrip(b *testing.B) { roundTrips(b, "{}") }
 
-// BenchmarkLargeRoundTrip is the same with an answer like a screenshot's.
+// BenchmarkLargeRoundTrip is the same with an answer of a screenshot's size.
 func BenchmarkLargeRoundTrip(b *testing.B) {
 	roundTrips(b, `{"data":"`+strings.Repeat("iVBORw0KGgo", 100_000)+`"}`)
 }
 
-// BenchmarkPromptRoundTrip is a client's call where nothing waits, over pipes
-// as Chrome's are and to a client that takes messages at once: no goroutine of
-// the mux wakes another.
-func BenchmarkPromptRoundTrip(b *testing.B) {
+// BenchmarkNonblockingRoundTrip measures a client's call if nothing is queued, over pipes like
+// Chrome's and to a client that accepts messages at once. No goroutine of the mux wakes
+// another.
+func BenchmarkNonblockingRoundTrip(b *testing.B) {
 	fromUs, toChrome := osPipe(b)
 	fromChrome, toUs := osPipe(b)
-	through(b, prompt{fromChrome, toChrome}, joined{fromUs, toUs}, &eager{testConn: newConn(&testing.T{})}, "{}")
+	through(b, nonblockingPipe{fromChrome, toChrome}, joined{fromUs, toUs}, &eager{testConn: newConn(&testing.T{})}, "{}")
 }
 
 func roundTrips(b *testing.B, result string) {
@@ -31,7 +31,7 @@ func roundTrips(b *testing.B, result string) {
 	through(b, ours, chrome, newConn(&testing.T{}), result)
 }
 
-// through makes calls from c through a mux of ours and back from chrome.
+// through sends calls from c through a mux on ours to chrome, and reads the answers.
 func through(b *testing.B, ours, chrome io.ReadWriteCloser, c interface {
 	Conn
 	ends() (in, out chan []byte)
@@ -60,8 +60,8 @@ func through(b *testing.B, ours, chrome io.ReadWriteCloser, c interface {
 	<-answered
 }
 
-// answer is a Chrome that attaches whoever asks and has one answer for all
-// else. It keeps and decodes nothing, so that what is counted is the mux's.
+// answer is a Chrome that attaches every client and answers everything else with result.
+// It stores and decodes nothing, so that the measurement shows only the mux.
 func answer(chrome io.ReadWriter, result string) {
 	in := frames{r: chrome}
 	var out []byte

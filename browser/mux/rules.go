@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// fields are the members of a command's parameters. Names given twice are an
-// error: the table and Chrome could each go by another.
+// fields holds the members of a command's parameters. A duplicate name is an error,
+// because the table and Chrome might use different values.
 type fields map[string]jsontext.Value
 
 func (f *fields) read(params []byte) error {
@@ -18,7 +18,7 @@ func (f *fields) read(params []byte) error {
 		return nil
 	}
 	if err := json.Unmarshal(params, f, jsontext.AllowInvalidUTF8(true)); err != nil {
-		return errors.New("not an object with each name once")
+		return errors.New("the parameters must be an object without duplicate names")
 	}
 	return nil
 }
@@ -31,14 +31,14 @@ func (f fields) write() []byte {
 	return b
 }
 
-// get decodes a member; absent leaves v as it is.
+// get decodes a member into v. It leaves v unchanged if the member is absent.
 func (f fields) get(name string, v any) error {
 	raw, ok := f[name]
 	if !ok {
 		return nil
 	}
 	if err := json.Unmarshal(raw, v); err != nil {
-		return fmt.Errorf("%s has a wrong type", name)
+		return fmt.Errorf("%s has the wrong type", name)
 	}
 	return nil
 }
@@ -109,13 +109,13 @@ func tracing(c *call) error {
 	if _, ok := c.params["perfettoConfig"]; ok {
 		return errors.New("perfettoConfig must be absent")
 	}
-	// auto means the system's back end where there is one.
+	// auto means the system backend if there is one.
 	c.changed = true
 	return c.params.set("tracingBackend", "chrome")
 }
 
-// pageKeys takes off the native key code. Without it Chrome gives the key to
-// the page alone, which sees no difference.
+// pageKeys removes the native key code. Without it Chrome gives the key only to the page,
+// which sees no difference.
 func pageKeys(c *call) error {
 	if _, ok := c.params["nativeVirtualKeyCode"]; ok {
 		delete(c.params, "nativeVirtualKeyCode")
@@ -124,8 +124,8 @@ func pageKeys(c *call) error {
 	return nil
 }
 
-// downloadHere puts the session's folder in the place of whatever folder was named:
-// clients such as Puppeteer name one of their own as a matter of course.
+// downloadHere replaces the named folder by the session's folder. Clients such as
+// Puppeteer always name a folder of their own machine.
 func downloadHere(c *call) error {
 	if c.FilesDir == "" {
 		return errNoFiles

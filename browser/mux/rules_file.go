@@ -9,7 +9,8 @@ import (
 
 var errNoFiles = errors.New("the session has no folder for files")
 
-// filesIn is the rule of a list of paths; names lead to it from the parameters.
+// filesIn returns the rule for a list of paths. names is the path of member names to that
+// list in the parameters.
 func filesIn(names ...string) func(*call) error {
 	return func(c *call) error { return c.localize(c.params, names) }
 }
@@ -44,11 +45,11 @@ func (c *call) localize(in fields, names []string) error {
 	return in.set(names[0], paths)
 }
 
-// file turns a client's path into the absolute path of a regular file in the
-// session's folder: a name, a path relative to the folder, or an absolute path
-// in it. Clients such as Puppeteer make a path absolute on their own machine
-// before they send it, so of any other path the file's name counts. Links are
-// followed only within the folder.
+// file converts a client's path to the absolute path of a regular file in the session's
+// folder. The path may be a name, relative to the folder, or absolute and within it.
+// Clients such as Puppeteer make a path absolute on their own machine before they send
+// it. So only the file name of any other path is used. Symbolic links are followed only
+// within the folder.
 func (p *Policy) file(path string) (string, error) {
 	if p.FilesDir == "" {
 		return "", errNoFiles
@@ -70,9 +71,9 @@ func (p *Policy) file(path string) (string, error) {
 	defer func() { _ = root.Close() }() // it was only read
 	info, err := root.Stat(rel)
 	if err != nil || !info.Mode().IsRegular() {
-		return "", fmt.Errorf("no such file among the session's files: %q", filepath.Base(rel))
+		return "", fmt.Errorf("%q: no such file among the session's files", filepath.Base(rel))
 	}
 	return filepath.Join(p.FilesDir, rel), nil
 }
 
-var errOutside = errors.New("a file must be one of the session's files: give its name")
+var errOutside = errors.New("the path leads outside the session's files; give the name of one of them")

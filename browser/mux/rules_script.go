@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// scriptIn is the rule of a script that Chrome runs in documents to come, or of a
-// breakpoint's condition: it runs only in those that clients may open, whatever the
-// page turns to.
+// scriptIn returns the rule for a parameter with a script that Chrome runs in later
+// documents, or with a breakpoint's condition. The script runs only in documents that
+// clients may open, wherever the page navigates.
 func scriptIn(name string) func(*call) error {
 	return func(c *call) error {
 		var source string
@@ -22,9 +22,8 @@ func scriptIn(name string) func(*call) error {
 	}
 }
 
-// strictDirective is the beginning of a script that is strict: comments and other
-// directives may stand before "use strict" (ECMAScript, Directive Prologues), and
-// nothing else.
+// strictDirective matches the beginning of a strict script. Only comments and other
+// directives may precede "use strict" (ECMAScript, Directive Prologues).
 var strictDirective = regexp.MustCompile(`^(?:` + blank + `|(?:` + oneQuote + `|` + twoQuotes + `)` + blank + `*;?)*?` +
 	`(?:"use strict"|'use strict')[ \t]*(?:[;\r\n]|//|/\*|$)`)
 
@@ -34,11 +33,11 @@ const (
 	twoQuotes = `"(?:[^"\\\r\n]|\\(?s:.))*"`
 )
 
-// guardScript has a script end before its first statement where its document, or one
-// that it could reach as its own, is at an address that clients may not open. It adds
-// no line, and leaves the script's declarations where they are: in the document's own
-// scope. An added script runs before the page's, so nothing of the page can be in
-// its way. Workers have no document, and no page becomes one: a script runs there.
+// guardScript makes a script throw before its first statement if clients may not open its
+// document's address or that of an ancestor frame. It adds no line. The script's
+// declarations stay in the document's own scope. An added script runs before the page's
+// scripts, so the page cannot interfere. Workers have no document and cannot become
+// pages; scripts run there.
 func guardScript(source string, extensions []string) string {
 	allowed := []string{`https?:`, `about:`, `data:`, `blob:(?:https?:|null)`, `chrome-error:`, `null$`}
 	for _, id := range extensions {
@@ -49,10 +48,10 @@ func guardScript(source string, extensions []string) string {
 		strict = `"use strict";`
 	}
 	test := `/^(?:` + strings.Join(allowed, "|") + `)/.test`
-	// A function that the script declares is there before its first statement, also
-	// one called parent. Nothing in a document can replace location or its members;
-	// a worker's has no ancestors.
-	// The braces keep a script that begins with else from being the other branch.
+	// Functions that the script declares exist before its first statement, even one named
+	// parent. No document can replace location or its members. The location of a worker has
+	// no ancestorOrigins. The braces keep a script that begins with else from becoming the
+	// other branch.
 	return strict + `for(let l=location,o=l.ancestorOrigins||[],i=-1;i<o.length;i++){if(!` + test +
 		`(i<0?l.href:o[i]))throw"not for this page"}` + source
 }

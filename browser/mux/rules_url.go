@@ -15,8 +15,8 @@ func urlIn(name string) func(*call) error {
 	}
 }
 
-// checkURL says why a client may not open an address; nil if it may. The empty
-// one stands for about:blank. owns says which extensions are the session's.
+// checkURL returns why a client may not open an address; nil if it may. The empty address
+// stands for about:blank. owns reports whether an extension is one of the session's.
 func checkURL(url string, owns func(extension string) bool) error {
 	rest := strip(url)
 	if rest == "" {
@@ -33,19 +33,19 @@ func checkURL(url string, owns func(extension string) bool) error {
 		if !source {
 			return nil
 		}
-		return fmt.Errorf("view-source: of %s: addresses", s)
+		return fmt.Errorf("view-source: cannot show %s: addresses", s)
 	case "blob":
-		// A blob belongs to the origin that its address names.
+		// A blob belongs to the origin that its address contains.
 		of := inner[len("blob:"):]
 		if source || scheme(of) != "" && checkURL(of, owns) != nil {
-			return fmt.Errorf("blob: addresses of other schemes cannot be opened")
+			return fmt.Errorf("blob: addresses must belong to an origin that may be opened")
 		}
 		return nil
 	case "chrome-extension":
 		rest, found := strings.CutPrefix(inner[len("chrome-extension:"):], "//")
 		id, _, _ := strings.Cut(rest, "/")
 		if source || !found || TargetPolicy && !owns(id) {
-			return fmt.Errorf("chrome-extension: only of the session's own extensions")
+			return fmt.Errorf("chrome-extension: addresses must belong to the session's own extensions")
 		}
 		return nil
 	case "about":
@@ -54,7 +54,7 @@ func checkURL(url string, owns func(extension string) bool) error {
 		if !source && (what == "blank" || what == "srcdoc") {
 			return nil
 		}
-		return fmt.Errorf("of about: only about:blank can be opened")
+		return fmt.Errorf("about: only about:blank can be opened")
 	case "":
 		return fmt.Errorf("the address has no scheme")
 	default:
@@ -62,8 +62,8 @@ func checkURL(url string, owns func(extension string) bool) error {
 	}
 }
 
-// scheme returns an address's scheme in lower case, as a browser's URL parser
-// finds it (WHATWG URL, "scheme state"); "" if it has none.
+// scheme returns an address's scheme in lower case, or "" if it has none. It finds the
+// scheme as a browser's URL parser does (WHATWG URL, "scheme state").
 func scheme(url string) string {
 	url = strip(url)
 	for i := 0; i < len(url); i++ {
@@ -79,12 +79,12 @@ func scheme(url string) string {
 	return ""
 }
 
-// strip does what a URL parser does first: controls and spaces go at the ends,
-// tabs and line ends everywhere.
+// strip applies the first steps of a URL parser: it removes controls and spaces at both
+// ends, and tabs and line ends everywhere.
 func strip(url string) string {
 	url = strings.TrimFunc(url, func(r rune) bool { return r <= ' ' })
 	if !strings.ContainsAny(url, "\t\n\r") {
-		return url // as nearly all are: building a replacer costs more than the rest of a message
+		return url // the common case; creating a replacer costs more than all other work on a message
 	}
 	return strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(url)
 }

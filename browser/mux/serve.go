@@ -11,56 +11,56 @@ import (
 	"github.com/stasisd/stasis/budget"
 )
 
-// drainTime is how long a client may take to read its last answers when its
-// connection ends by its own Browser.close.
-const drainTime = 5 * time.Second
+// drainTimeout is how long a client may take to read its last answers after its own
+// Browser.close.
+const drainTimeout = 5 * time.Second
 
-// Conn is a client's connection, such as a WebSocket of text messages. Read
-// returns one message, in memory that the mux may keep; Write sends one. Both
-// return when ctx ends. Close sends the code and the reason, ends the
-// connection and makes a Read and a Write under way return; it bounds its own
-// time and is called once.
+// Conn is a client's connection, such as a WebSocket with text messages. Read returns one
+// message, in memory that the mux may keep. Write sends one. Both return when ctx ends.
+// Close sends the code and the reason, closes the connection and makes a running Read or
+// Write return. It bounds its own time and is called once.
 type Conn interface {
 	Read(ctx context.Context) ([]byte, error)
 	Write(ctx context.Context, msg []byte) error
 	Close(code int, reason string) error
 }
 
-// Eager is a Conn that can also send a message without waiting for the client.
-// Offer sends msg, or says false and the message goes by Write. It must not
-// wait: it is called by who reads Chrome's pipe, whom all others wait for. It
-// is not called while a Write is under way.
+// Eager is a Conn that can also send a message without waiting for the client. Offer
+// sends msg or returns false; the mux then sends the message with Write. Offer must not
+// wait: it runs on the reader of Chrome's pipe, which all peers depend on. It is not
+// called during a Write.
 type Eager interface {
 	Offer(msg []byte) bool
 }
 
-// Metered is a Conn that assembles messages in memory. Meter is called before
-// the first Read: Read calls take before it has so many bytes more, and fails
-// where that says false. The capacity of what Read returns is given back when
-// the message has been passed on.
+// Metered is a Conn that assembles messages in memory. Meter is called before the first
+// Read. Read calls take before it allocates n more bytes, and fails if take returns
+// false. The mux returns the capacity of a message to the budget once it has forwarded
+// the message.
 type Metered interface {
 	Meter(take func(n int) bool)
 }
 
-// ServeOptions say what a client is connected to.
+// ServeOptions says what a client is connected to.
 type ServeOptions struct {
-	// Target is the page that the client's messages without a sessionId go to,
-	// as on /devtools/page/<id>; empty means the browser.
+	// Target is the page that receives the client's messages without a sessionId, as on
+	// /devtools/page/<id>. Empty means the browser.
 	Target target.ID
-	// Door is the one to come in by; see [Clients.Door].
+	// Door is the admission period in which the caller accepted the client; see
+	// [Clients.Door].
 	Door Door
-	// Leaving is called, if set, when the client has gone and its sessions are
-	// still there. It bounds its own time.
+	// Leaving, if set, is called when the client has disconnected and its sessions still
+	// exist. It bounds its own time.
 	Leaving func()
 }
 
-// Why a client is closed with CloseTooSlow.
+// Reasons of CloseTooSlow.
 const (
-	tooSlow     = "too slow: too much waits for this client"
-	tooMuchHeld = "too slow: the daemon has no room for what waits for its clients, and most waits here"
+	tooSlow     = "too slow: too many unread messages for this client"
+	tooMuchHeld = "too slow: the daemon's memory for unread messages is full, and this client holds the most"
 )
 
-// client is a peer at the other end of a Conn.
+// client is a peer that is connected through a Conn.
 type client struct {
 	peer
 	m       *Mux
@@ -78,11 +78,11 @@ type client struct {
 	drain  bool
 }
 
-// Serve connects a client and blocks until it has gone, ctx has ended or
-// Chrome has. Everything that the client did through its sessions is then
-// undone by Chrome, and conn is closed. The error is nil when the client left
-// or was sent away; it is browser_failed when Chrome is gone and not_found when
-// there is no such target.
+// Serve connects a client. It blocks until the client has disconnected, ctx has ended or
+// Chrome has ended. Chrome then undoes everything that the client did through its
+// sessions, and conn is closed. The error is nil if the client disconnected or was
+// closed. It is browser_failed if Chrome has ended, and not_found if the target does not
+// exist.
 func (m *Mux) Serve(ctx context.Context, conn Conn, o ServeOptions) error {
 	c := &client{m: m, conn: conn, over: make(chan struct{}), exited: make(chan struct{})}
 	c.lane = m.out.lane(m.opts.UnsentBytes)
@@ -97,7 +97,7 @@ func (m *Mux) Serve(ctx context.Context, conn Conn, o ServeOptions) error {
 	c.event = c.deliver
 	c.gone = func() { c.end(CloseNormal, "target closed", nil, true) }
 	if !m.Clients.enter(c, o.Door) {
-		_ = conn.Close(c.code, c.reason) // whether it hears of it or has gone is one
+		_ = conn.Close(c.code, c.reason) // the client may have disconnected already
 		return c.cause
 	}
 	defer m.Clients.exit(c)
@@ -129,18 +129,18 @@ func (m *Mux) Serve(ctx context.Context, conn Conn, o ServeOptions) error {
 	if c.out.finish(c.drain) {
 		select {
 		case <-c.out.empty:
-		case <-time.After(drainTime):
+		case <-time.After(drainTimeout):
 		case <-ctx.Done():
 		}
 	}
-	_ = conn.Close(c.code, c.reason) // the client may have gone already; there is nobody to tell
+	_ = conn.Close(c.code, c.reason) // the client may have disconnected already
 	cancel()
 	loops.Wait()
 	return c.cause
 }
 
-// attachment is a context that ends with ctx or with the client: [Clients.Close]
-// must not wait for a Chrome that does not answer.
+// attachment returns a context that ends with ctx or with the client, so that
+// [Clients.Close] does not wait for a Chrome that does not answer.
 func (c *client) attachment(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -155,7 +155,7 @@ func (c *client) attachment(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { cancel(); <-done }
 }
 
-// end says once how the connection ends.
+// end records how the connection ends. Only the first call has an effect.
 func (c *client) end(code int, reason string, cause error, drain bool) {
 	c.once.Do(func() {
 		c.code, c.reason, c.cause, c.drain = code, reason, cause, drain
@@ -205,8 +205,8 @@ func (c *client) push(msg []byte) {
 	}
 }
 
-// deliver takes an event off Chrome; those on the root session carry no
-// sessionId for the client, all others go as they are.
+// deliver sends an event of Chrome to the client. An event of the root session gets no
+// sessionId. All others pass unchanged.
 func (c *client) deliver(msg []byte, e envelope) {
 	if string(e.session) == c.root {
 		msg = event(e, "")

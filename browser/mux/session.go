@@ -8,18 +8,18 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// peer is one user of the pipe: a client, or the daemon itself.
+// peer is one user of the pipe: a client, or a driver of the daemon.
 type peer struct {
 	lane    *lane
-	trusted bool // the policy table does not bind it
+	trusted bool // the policy table does not apply
 	root    string
-	event   func(msg []byte, e envelope) // an event for it; must not wait
-	gone    func()                       // its root session was detached by Chrome
-	ended   func(session string)         // one of its sessions was detached; may be nil
+	event   func(msg []byte, e envelope) // gets an event for the peer; must not wait
+	gone    func()                       // called when Chrome detached its root session
+	ended   func(session string)         // called when one of its sessions was detached; may be nil
 	left    bool
 }
 
-// session is a CDP session: whose it is, and on which session it was attached.
+// session is a CDP session with its owner and the session on which it was attached.
 type session struct {
 	id       string
 	owner    *peer
@@ -28,8 +28,8 @@ type session struct {
 	children map[*session]struct{}
 }
 
-// attach gives p its root session: of the browser, or of one page if target is
-// not empty. It ends with ctx, and the session is then detached when it comes.
+// attach gives p its root session: of the browser, or of one page if target is not empty.
+// It returns when ctx ends. A session that arrives later is detached.
 func (m *Mux) attach(ctx context.Context, p *peer, target string) error {
 	method, params := "Target.attachToBrowserTarget", "{}"
 	if target != "" {
@@ -52,7 +52,7 @@ func (m *Mux) attach(ctx context.Context, p *peer, target string) error {
 		left := p.left
 		info := m.targets.all[target]
 		info.TargetID = target
-		if target != "" && !p.trusted && m.unseen(p, info) {
+		if target != "" && !p.trusted && m.hiddenFrom(p, info) {
 			m.mu.Unlock()
 			m.detach("", r.SessionID)
 			result <- fault.New(fault.NotFound, "mux.attach", "no such target")
@@ -77,7 +77,7 @@ func (m *Mux) attach(ctx context.Context, p *peer, target string) error {
 	}
 }
 
-// detach tells Chrome to forget a session, which was attached on parent.
+// detach makes Chrome drop a session that was attached on parent.
 func (m *Mux) detach(parent, id string) {
 	params, err := json.Marshal(map[string]string{"sessionId": id})
 	if err == nil {
@@ -85,7 +85,7 @@ func (m *Mux) detach(parent, id string) {
 	}
 }
 
-// leave takes a peer out: its sessions, and what it still waited for.
+// leave removes a peer: its sessions and its pending requests.
 func (m *Mux) leave(p *peer) {
 	p.lane.drop()
 	m.mu.Lock()
@@ -99,7 +99,7 @@ func (m *Mux) leave(p *peer) {
 	}
 }
 
-// lookup finds the session that a peer's message is for; see [sessions.find].
+// lookup finds the session for a peer's message; see [sessions.find].
 func (m *Mux) lookup(p *peer, id []byte) *session {
 	m.mu.Lock()
 	defer m.mu.Unlock()

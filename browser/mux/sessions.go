@@ -1,12 +1,12 @@
 package mux
 
-// sessions are the CDP sessions of all peers, by ID; the Mux's lock guards it.
+// sessions holds the CDP sessions of all peers, by ID. The Mux's lock guards it.
 type sessions struct {
 	all      map[string]*session
 	requests *requests
 }
 
-// leave forgets the sessions of a peer.
+// leave removes the sessions of a peer.
 func (t *sessions) leave(p *peer) {
 	for id, s := range t.all {
 		if s.owner == p {
@@ -15,7 +15,7 @@ func (t *sessions) leave(p *peer) {
 	}
 }
 
-// attached says whether a peer has a session of a target.
+// attached reports whether a peer has a session of a target.
 func (t *sessions) attached(p *peer, target string) bool {
 	for _, s := range t.all {
 		if s.owner == p && s.target == target {
@@ -25,7 +25,7 @@ func (t *sessions) attached(p *peer, target string) bool {
 	return false
 }
 
-// below says whether a session is another one or was attached on it, at any depth.
+// below reports whether a session is top or was attached on it, at any depth.
 func (t *sessions) below(id string, top *session) bool {
 	for s := t.all[id]; s != nil; s = s.parent {
 		if s == top {
@@ -45,35 +45,35 @@ func (t *sessions) adopt(parent *session, id, target string) {
 	t.all[id] = s
 }
 
-// orphan removes a session that Chrome detached, with all that were attached
-// on it, of which Chrome says nothing. It returns what must be told afterwards
-// without the lock: Chrome answers no request on such a session any more.
-func (t *sessions) orphan(s *session) (tell []func()) {
+// remove removes a session that Chrome detached, with all sessions that were attached on
+// it. Chrome sends no events for those. The caller runs the returned functions without
+// the lock. They notify the owners, as Chrome answers no more requests on such sessions.
+func (t *sessions) remove(s *session) (notify []func()) {
 	delete(t.all, s.id)
 	if s.parent != nil {
 		delete(s.parent.children, s)
 	}
 	for _, w := range t.requests.take(func(w *pending) bool { return w.session == s.id }) {
 		if w.lost != nil {
-			tell = append(tell, w.lost)
+			notify = append(notify, w.lost)
 		}
 	}
 	if s.owner.ended != nil {
-		tell = append(tell, func() { s.owner.ended(s.id) })
+		notify = append(notify, func() { s.owner.ended(s.id) })
 	}
 	if s.id == s.owner.root {
 		s.owner.root = ""
-		tell = append(tell, s.owner.gone)
+		notify = append(notify, s.owner.gone)
 	}
 	for c := range s.children {
-		tell = append(tell, t.orphan(c)...)
+		notify = append(notify, t.remove(c)...)
 	}
-	return tell
+	return notify
 }
 
-// find finds the session that a peer's message is for: the root session if
-// it names none, else one that the peer owns. A peer does not know the root
-// session's own ID, so naming that is as good as any other guess.
+// find returns the session for a peer's message: the root session if id is nil, else one
+// that the peer owns. The ID of the root session itself is refused: a peer does not know
+// it and can only have guessed it.
 func (t *sessions) find(p *peer, id []byte) *session {
 	if id == nil {
 		return t.all[p.root]

@@ -10,10 +10,10 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// A page that turns to a file or to developer tools loses its client at once: the
-// client is told as Chrome tells it, what it waits for ends, and nothing of the page
-// comes any more.
-func TestTurnedForeign(t *testing.T) {
+// A page that navigates to a file or to developer tools loses its client at once. The
+// client gets the events that Chrome would send, its pending calls fail, and it gets
+// nothing more of the page.
+func TestForeignPageLosesClients(t *testing.T) {
 	for how, turn := range map[string]func(*fake){
 		"by its address": func(f *fake) {
 			f.emit("", "Target.targetInfoChanged", `{"targetInfo":{"targetId":"P","type":"page","url":"file:///etc/passwd"}}`)
@@ -28,14 +28,14 @@ func TestTurnedForeign(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			m, f := start(t, Options{}, func(_ *fake, q message) []byte {
 				if q.Method == "Runtime.evaluate" {
-					return []byte{} // it waits
+					return []byte{} // stays pending
 				}
 				return nil
 			})
 			f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"http://a/"}}`)
-			<-m.Paged()
-			turned := make(chan target.ID, 1)
-			m.Hooks.OnForeign(func(id target.ID) { turned <- id })
+			<-m.FirstPage()
+			foreign := make(chan target.ID, 1)
+			m.Hooks.OnForeign(func(id target.ID) { foreign <- id })
 			c := connect(t, m, ServeOptions{})
 			var at struct{ SessionID string }
 			c.result(1, "", "Target.attachToTarget", `{"targetId":"P","flatten":true}`, &at)
@@ -50,7 +50,7 @@ func TestTurnedForeign(t *testing.T) {
 				said := string(e.Params) + string(e.Result)
 				switch {
 				case strings.Contains(said, "root:"):
-					t.Error("the client is told what the page says")
+					t.Error("the client got an event of the page")
 				case e.ID != nil && *e.ID == 2:
 					failed = e.Error != nil
 				case e.Method == "Target.detachedFromTarget":
@@ -59,33 +59,33 @@ func TestTurnedForeign(t *testing.T) {
 				last = strings.Contains(said, "http://b/")
 			}
 			if !failed || !detached {
-				t.Errorf("the call failed: %v, the client was told: %v", failed, detached)
+				t.Errorf("the call failed: %v; the client got the detach event: %v", failed, detached)
 			}
 			if got := c.call(3, at.SessionID, "Page.enable", "{}"); got.Error == nil {
-				t.Error("the session is still there")
+				t.Error("the session still exists")
 			}
 			select {
-			case id := <-turned:
+			case id := <-foreign:
 				if id != "P" {
-					t.Errorf("told of %s", id)
+					t.Errorf("got an event of %s", id)
 				}
 			default:
 				if how != "by a script's context" {
-					t.Error("the page is not to be sent away")
+					t.Error("OnForeign was not called for the page")
 				}
 			}
 		})
 	}
 }
 
-// A page that is sent away is not there for clients until it has settled: Chrome
-// reports the address that it goes to while the document before is still there.
-func TestSentAway(t *testing.T) {
+// Clients cannot see a page that is being sent away until it has settled. Chrome reports
+// the next address while the previous document still exists.
+func TestRedirectedPageIsHidden(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	var turns atomic.Int32
 	m.Hooks.OnForeign(func(target.ID) { turns.Add(1) })
 	c := connect(t, m, ServeOptions{})
-	shows := func(url string) { // and the mux has read it
+	shows := func(url string) { // returns after the mux has read it
 		f.emit("", "Target.targetInfoChanged", `{"targetInfo":{"targetId":"P","type":"page","url":"`+url+`"}}`)
 		c.call(9, "", "Target.getBrowserContexts", `{}`)
 	}
@@ -96,16 +96,16 @@ func TestSentAway(t *testing.T) {
 		t.Error("a client attached to a page of Chrome")
 	}
 	if err := connect(t, m, ServeOptions{Target: "P"}).gone(CloseBrowserGone); !fault.Is(err, fault.NotFound) {
-		t.Errorf("a socket of the page: %v", err)
+		t.Errorf("Serve for the page: %v", err)
 	}
-	if m.Settle("P") {
+	if m.RevealIfAllowed("P") {
 		t.Error("the page settled at chrome://settings")
 	}
 	shows("about:blank")
 	if c.call(2, "", "Target.attachToTarget", `{"targetId":"P","flatten":true}`).Error == nil || m.Allowed("P") || len(m.Pages()) > 0 {
-		t.Error("the page is there before it has settled")
+		t.Error("the page is visible before it has settled")
 	}
-	if !m.Settle("P") || !m.Allowed("P") || len(m.Pages()) != 1 {
+	if !m.RevealIfAllowed("P") || !m.Allowed("P") || len(m.Pages()) != 1 {
 		t.Error("the page did not settle at about:blank")
 	}
 	if got := c.call(3, "", "Target.attachToTarget", `{"targetId":"P","flatten":true}`); got.Error != nil {
@@ -113,22 +113,22 @@ func TestSentAway(t *testing.T) {
 	}
 	shows("file:///")
 	if got := turns.Load(); got != 2 {
-		t.Errorf("told %d times of two turns", got)
+		t.Errorf("OnForeign was called %d times for two navigations", got)
 	}
 }
 
-// Chrome's own interface, and what is in a hidden context, is not sent away.
-func TestNotSentAway(t *testing.T) {
+// Chrome's own interface, and pages in a hidden context, are not sent away.
+func TestInternalPagesAreNotRedirected(t *testing.T) {
 	m, f := start(t, Options{}, nil)
-	m.Hooks.OnForeign(func(id target.ID) { t.Errorf("%s is to be sent away", id) })
+	m.Hooks.OnForeign(func(id target.ID) { t.Errorf("OnForeign was called for %s", id) })
 	m.HideContext("H")
 	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"U","type":"browser_ui","url":"chrome://omnibox-popup.top-chrome/"}}`)
 	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"chrome://version/","browserContextId":"H"}}`)
 	connect(t, m, ServeOptions{}).call(1, "", "Target.getBrowserContexts", `{}`) // the mux has read both
 }
 
-// A client that asked for a page before it turned is not given it afterwards.
-func TestAttachedTooLate(t *testing.T) {
+// A client that requested a page before it navigated away does not get it afterwards.
+func TestAttachAfterForeignNavigation(t *testing.T) {
 	m, f := start(t, Options{}, func(f *fake, q message) []byte {
 		if q.Method == "Target.attachToTarget" {
 			f.emit("", "Target.targetInfoChanged", `{"targetInfo":{"targetId":"P","type":"page","url":"file:///"}}`)
@@ -136,14 +136,14 @@ func TestAttachedTooLate(t *testing.T) {
 		return nil
 	})
 	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"http://a/"}}`)
-	<-m.Paged()
+	<-m.FirstPage()
 	if got := connect(t, m, ServeOptions{}).call(1, "", "Target.attachToTarget", `{"targetId":"P","flatten":true}`); got.Error == nil {
-		t.Errorf("it got %s", got.Result)
+		t.Errorf("the client got %s", got.Result)
 	}
 }
 
-// A request for a file or a page of Chrome that waits for a client ends its session:
-// the client could read or make the answer. Others wait.
+// A paused request for a file or a page of Chrome ends the client's session: the client
+// could read or make the answer. Other requests stay paused.
 func TestPausedRequest(t *testing.T) {
 	for url, cut := range map[string]bool{
 		"file:///etc/passwd": true, "chrome://extensions/": true, "http://b/": false,
@@ -151,7 +151,7 @@ func TestPausedRequest(t *testing.T) {
 	} {
 		m, f := start(t, Options{}, nil)
 		f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"http://a/"}}`)
-		<-m.Paged()
+		<-m.FirstPage()
 		c := connect(t, m, ServeOptions{})
 		var at struct{ SessionID string }
 		c.result(1, "", "Target.attachToTarget", `{"targetId":"P","flatten":true}`, &at)
@@ -162,8 +162,8 @@ func TestPausedRequest(t *testing.T) {
 	}
 }
 
-// Scripts that Chrome keeps for later have the guard, by whichever command they come.
-func TestKeptScripts(t *testing.T) {
+// Scripts that Chrome runs later get the guard, whichever command adds them.
+func TestLaterScriptsAreGuarded(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	c := connect(t, m, ServeOptions{})
 	for i, command := range []string{"Page.addScriptToEvaluateOnNewDocument source", "Page.addScriptToEvaluateOnLoad scriptSource",
@@ -178,12 +178,12 @@ func TestKeptScripts(t *testing.T) {
 			t.Errorf("%s: %s", name, script)
 		}
 		if got := c.call(int64(2*i+1), "", name, `{"`+member+`":1}`); got.Error == nil {
-			t.Errorf("%s takes a number", name)
+			t.Errorf("%s accepts a number", name)
 		}
 	}
 }
 
-// A client goes back to what it may open, and to nothing else.
+// A client can go back to addresses that it may open, and to no others.
 func TestBackList(t *testing.T) {
 	m, f := start(t, Options{}, func(f *fake, q message) []byte {
 		if q.Method == "Page.getNavigationHistory" {
@@ -194,18 +194,18 @@ func TestBackList(t *testing.T) {
 	})
 	c := connect(t, m, ServeOptions{})
 	if got := c.call(1, "", "Page.navigateToHistoryEntry", `{"entryId":5}`); got.Error == nil {
-		t.Error("it went to a file")
+		t.Error("the client went back to a file")
 	}
 	if got := c.call(2, "", "Page.navigateToHistoryEntry", `{"entryId":"5"}`); got.Error == nil {
-		t.Error("it went to an entry that is no number")
+		t.Error("the client went to an entry whose ID is not a number")
 	}
 	if got := c.call(3, "", "Page.navigateToHistoryEntry", `{"entryId":6}`); got.Error != nil {
-		t.Errorf("it did not go back: %+v", got.Error)
+		t.Errorf("the client could not go back: %+v", got.Error)
 	}
 	f.wait(1, method("Page.navigateToHistoryEntry"))
 }
 
-// A script stays strict behind its guard where it was strict, and only there.
+// A script is strict after its guard if it was strict before, and only then.
 func TestGuardStrict(t *testing.T) {
 	for source, strict := range map[string]bool{
 		`"use strict"; f()`: true,
@@ -227,20 +227,20 @@ func TestGuardStrict(t *testing.T) {
 		``:                              false,
 	} {
 		if got := strings.HasPrefix(guardScript(source, nil), `"use strict";for(`); got != strict {
-			t.Errorf("%q is strict: %v", source, got)
+			t.Errorf("%q: strict is %v", source, got)
 		}
 	}
 }
 
-// An added script has its guard before its first statement, and its directive before
-// that.
+// An added script has its guard before its first statement, and its directive before the
+// guard.
 func TestGuardScript(t *testing.T) {
 	guarded := guardScript(` 'use strict'; let a = 1`, []string{"own"})
 	if !strings.HasPrefix(guarded, `"use strict";for(`) || !strings.HasSuffix(guarded, ` 'use strict'; let a = 1`) {
 		t.Errorf("%s", guarded)
 	}
 	if strings.Contains(guarded, "parent") {
-		t.Errorf("a function of the script's own could stand for parent: %s", guarded)
+		t.Errorf("a function of the script could replace parent: %s", guarded)
 	}
 	for _, strict := range []string{"// why\n'use strict'", `/* "a" */ /* b */"use strict"`} {
 		if guarded = guardScript(strict, nil); !strings.HasPrefix(guarded, `"use strict";for(`) {
@@ -248,7 +248,7 @@ func TestGuardScript(t *testing.T) {
 		}
 	}
 	if guarded = guardScript("else{}", nil); strings.Contains(guarded, ";else") || !strings.HasSuffix(guarded, "}else{}") {
-		t.Errorf("the script is a branch of its guard: %s", guarded)
+		t.Errorf("the script became a branch of its guard: %s", guarded)
 	}
 	if guarded = guardScript("let a = 1\nlet b", nil); !strings.HasPrefix(guarded, "for(") || strings.Count(guarded, "\n") != 1 {
 		t.Errorf("%s", guarded)

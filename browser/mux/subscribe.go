@@ -8,17 +8,17 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// Event is one event of a driver's session. SessionID is empty for the
-// browser's own.
+// Event is one event of a driver's session. SessionID is empty for the browser's own
+// session.
 type Event struct {
 	SessionID target.SessionID
 	Method    string
 	Params    jsonv2.Value
 }
 
-// subscription wants some events of a driver.
+// subscription receives some events of a driver.
 type subscription struct {
-	session string // whose; of any session if all
+	session string // its ID; of any session if all is set
 	all     bool
 	methods []string
 	queue   interface {
@@ -28,22 +28,22 @@ type subscription struct {
 	push func(Event) bool
 }
 
-// Events gives the events with these methods of all the driver's sessions, in
-// the order of arrival, until cancel, Close of the driver or the end of Chrome;
-// the channel is then closed. More than [Options].QueueBytes of events that wait
-// end the subscription too: those that wait are dropped. See also MissNothing.
+// Events returns the events with these methods from all the driver's sessions, in the
+// order of arrival. The channel is closed by cancel, by Close of the driver or at the end
+// of Chrome. If more than [Options].QueueBytes of events wait, the subscription ends and
+// the waiting events are dropped. See also EndOnOverflow.
 func (d *Driver) Events(methods ...string) (events <-chan Event, cancel func()) {
 	q := newQueue[Event](d.m.opts.QueueBytes)
 	push := func(e Event) bool { return q.push(e, e.size()) }
 	return q.out, d.add(&subscription{all: true, methods: methods, queue: q, push: push}, q.pump)
 }
 
-// MissNothing ends Chrome where a subscription of the driver overflows: the
-// driver is one whose caller cannot do without an event.
-func (d *Driver) MissNothing() {
+// EndOnOverflow makes Chrome end if a subscription of the driver overflows. It is for
+// callers that depend on every event.
+func (d *Driver) EndOnOverflow() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.needsAll = true
+	d.endOnOverflow = true
 }
 
 func (d *Driver) subscribe(session, method string) (<-chan jsonv2.Value, func()) {
@@ -52,7 +52,7 @@ func (d *Driver) subscribe(session, method string) (<-chan jsonv2.Value, func())
 	s := &subscription{session: session, methods: []string{method}, queue: q, push: push}
 	cancel := d.add(s, q.pump)
 	if session != "" && d.m.lookup(&d.peer, []byte(session)) == nil {
-		q.finish() // it has been detached already
+		q.finish() // it is already detached
 	}
 	return q.out, cancel
 }
@@ -74,22 +74,23 @@ func (d *Driver) add(s *subscription, pump func()) (cancel func()) {
 	}
 }
 
-// publish takes an event off Chrome; it never waits for a subscriber.
+// publish passes an event of Chrome to the subscriptions. It never waits for a
+// subscriber.
 func (d *Driver) publish(_ []byte, e envelope) {
 	ev := Event{SessionID: target.SessionID(e.session), Method: string(e.method), Params: jsonv2.Value(e.params)}
 	if string(e.session) == d.root {
 		ev.SessionID = ""
 	}
 	if d.deliver(ev) {
-		_ = d.m.fail(errOverflow) // of closing the pipe, which is given up
+		_ = d.m.fail(errOverflow) // the error of closing the pipe, which is given up
 	}
 }
 
-// errOverflow is why Chrome was ended whose events were not taken in time.
+// errOverflow is why Chrome was ended after a subscription overflowed.
 var errOverflow = errors.New("more events came from Chrome than the daemon could take")
 
-// deliver gives an event to those who want it. It ends a subscription that has no
-// room for it, and reports whether Chrome must end for that.
+// deliver passes an event to the subscriptions that want it. It ends a subscription that
+// has no space for it, and reports whether Chrome must end for that.
 func (d *Driver) deliver(ev Event) (end bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,13 +100,13 @@ func (d *Driver) deliver(ev Event) (end bool) {
 		}
 		s.queue.stop()
 		delete(d.subs, s)
-		end = end || d.needsAll
+		end = end || d.endOnOverflow
 	}
 	return end
 }
 
-// finish ends the subscriptions of a session, "" for all of the driver's, when
-// their readers have had what came before.
+// finish ends the subscriptions of a session, or all of the driver's for "", after their
+// readers have received the queued events.
 func (d *Driver) finish(session string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -117,8 +118,8 @@ func (d *Driver) finish(session string) {
 	}
 }
 
-// Silence ends the subscriptions of a session that stays attached, when their
-// readers have had what came before.
+// Silence ends the subscriptions of a session that stays attached, after their readers
+// have received the queued events.
 func (d *Driver) Silence(session target.SessionID) { d.finish(string(session)) }
 
 // stop ends all subscriptions at once.
@@ -132,8 +133,8 @@ func (d *Driver) stop() {
 	}
 }
 
-// size is what an event takes in a queue, in bytes.
+// size is the number of bytes that an event takes in a queue.
 func (e Event) size() int { return len(e.Params) + eventOverhead }
 
-// eventOverhead is about what an event takes beside its parameters, in bytes.
+// eventOverhead is roughly what an event takes in addition to its parameters, in bytes.
 const eventOverhead = 128

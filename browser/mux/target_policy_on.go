@@ -2,7 +2,7 @@
 
 package mux
 
-// TargetPolicy says that the mux follows what targets show. The build tag
-// stasis_no_target_policy leaves that out, for tests of what else protects the
+// TargetPolicy says whether the mux checks the addresses that targets show. The build tag
+// stasis_no_target_policy turns this off, for tests of the other protections of the
 // machine's files.
 const TargetPolicy = true

@@ -2,16 +2,16 @@ package mux
 
 import "testing"
 
-// A target's end is told to who waits for it, and of one that is not there at once.
+// Gone is closed at the end of a target, and at once for an unknown one.
 func TestGone(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"about:blank"}}`)
-	<-m.Paged()
+	<-m.FirstPage()
 	<-m.Gone("N")
 	gone, other := m.Gone("P"), m.Gone("P")
 	select {
 	case <-gone:
-		t.Error("the page is still there")
+		t.Error("Gone is not closed")
 	default:
 	}
 	f.emit("", "Target.targetDestroyed", `{"targetId":"P"}`)
@@ -20,9 +20,9 @@ func TestGone(t *testing.T) {
 	<-m.Gone("P")
 }
 
-// The first page is told of when it becomes one, not by what else Chrome opens
-// before it, and again by nothing.
-func TestPaged(t *testing.T) {
+// FirstPage is closed by the first page, not by other targets that Chrome opens before it.
+// Later pages change nothing.
+func TestFirstPage(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	for _, info := range []string{
 		`{"targetId":"B","type":"browser","url":""}`,
@@ -39,12 +39,12 @@ func TestPaged(t *testing.T) {
 	}
 	defer d.Close()
 	select {
-	case <-m.Paged():
-		t.Error("there is no page yet")
+	case <-m.FirstPage():
+		t.Error("FirstPage was closed before the first page")
 	default:
 	}
 	for range 2 {
 		f.emit("", "Target.targetInfoChanged", `{"targetInfo":{"targetId":"P","type":"page","url":"about:blank"}}`)
-		<-m.Paged()
+		<-m.FirstPage()
 	}
 }

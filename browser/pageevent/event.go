@@ -16,40 +16,39 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 )
 
-// The kinds of events.
+// Kinds of events.
 const (
 	Navigation = "navigated"
 	Dialog     = "dialog"
 	Download   = "download"
 	Console    = "console"
 	Crash      = "page_crashed"
-	Blocked    = "page_blocked" // it turned to what a session may not show
+	Blocked    = "page_blocked" // it navigated to an address that a session may not show
 )
 
-// Event is something that happened in a browser's pages. Its data has strings, whole
-// numbers and truth values.
+// Event is an event in a browser's pages. Its data holds strings, integers and booleans.
 type Event struct {
 	Kind string
 	Data map[string]any
-	// Lost is how many of this kind were not reported before, because they came
-	// quicker than they were taken in; such an event has no data.
+	// Lost is how many events of this kind were dropped before this one, because they
+	// arrived faster than they were processed. An event with Lost has no data.
 	Lost int
 }
 
-// pageSeen is what is known of a page or worker so far.
-type pageSeen struct {
+// pageState is what is known about a page or worker.
+type pageState struct {
 	url        string
-	pending    *pending // its newest navigation, while that is not reported
-	answered   string   // the document that was answered last, and how
+	pending    *pending // its newest navigation, until that is reported
+	answered   string   // the last document that got a response; status is the response's
 	status     int64
-	dialog     string // the dialog that is open, and of which client that is known
+	dialog     string // the open dialog; dialogPeer is the client that reported it
 	dialogPeer string
-	// Of console and log the time of the newest entry: who enables them is told
-	// again of what was there before.
+	// Timestamps of the newest console and log entries. A client that enables these domains
+	// gets the earlier entries again.
 	console, logged float64
 }
 
-// kindOf is the kind of event that a CDP event makes.
+// kindOf returns the kind of event that a CDP event becomes.
 func kindOf(method string) string {
 	switch method {
 	case page.JavascriptDialogOpening.Method, page.JavascriptDialogClosed.Method:
@@ -66,10 +65,10 @@ func kindOf(method string) string {
 	return Navigation
 }
 
-func (l *Listener) pageOf(id string) *pageSeen {
+func (l *Listener) pageOf(id string) *pageState {
 	p := l.pages[id]
 	if p == nil {
-		p = &pageSeen{}
+		p = &pageState{}
 		l.pages[id] = p
 	}
 	return p
@@ -81,12 +80,12 @@ func (l *Listener) add(kind string, data map[string]any) *pending {
 	return w
 }
 
-// handle makes an event of a CDP event, completes one that waits, or only
-// remembers something.
-func (l *Listener) handle(h mux.Heard) {
+// handle converts a CDP event to an event, adds it to a pending event, or only updates
+// what is known.
+func (l *Listener) handle(h mux.PageEvent) {
 	switch h.Method {
 	case target.TargetCreated.Method, target.TargetInfoChanged.Method:
-		l.moved(h)
+		l.navigated(h)
 	case target.TargetDestroyed.Method:
 		delete(l.pages, h.Target)
 	case target.TargetCrashed.Method:
@@ -106,12 +105,12 @@ func (l *Listener) handle(h mux.Heard) {
 	}
 }
 
-// moved takes where a page is. A new address is a navigation.
-func (l *Listener) moved(h mux.Heard) {
+// navigated records the address of a page. A new address is a navigation.
+func (l *Listener) navigated(h mux.PageEvent) {
 	p := l.pageOf(h.Target)
 	if h.URL != p.url && h.URL != "" && (p.url != "" || h.URL != "about:blank") {
 		if p.pending != nil {
-			p.pending.page = nil // its title is not to be had any more
+			p.pending.page = nil // its title can no longer be read
 		}
 		data := map[string]any{"page": h.Target, "url": h.URL}
 		p.pending = l.add(Navigation, data)
@@ -124,11 +123,10 @@ func (l *Listener) moved(h mux.Heard) {
 	p.url = h.URL
 }
 
-// entitle asks for the title of a page that a navigation came to: Chrome tells of
-// a new one only when something else changes. The browser answers by itself, so
-// the page is not held up by it. Until a page has a title its address stands for
-// one.
-func (l *Listener) entitle(ctx context.Context, w *pending) {
+// readTitle reads the title of the page of a navigation. Chrome sends no event for a new
+// title alone. The browser process answers, so the page is not delayed. A page without a
+// title has its address as the title, which is not used.
+func (l *Listener) readTitle(ctx context.Context, w *pending) {
 	ctx, cancel := context.WithTimeout(ctx, titleDeadline)
 	defer cancel()
 	id, _ := w.Data["page"].(string)
@@ -138,8 +136,8 @@ func (l *Listener) entitle(ctx context.Context, w *pending) {
 	}
 }
 
-// answered takes the answer to a page's request for a document.
-func (l *Listener) answered(h mux.Heard) {
+// answered records the response to a page's request for a document.
+func (l *Listener) answered(h mux.PageEvent) {
 	var r network.EventResponseReceived
 	if json.Unmarshal(h.Params, &r) != nil || r.Response == nil || h.Type != "page" || string(r.FrameID) != h.Target {
 		return
@@ -157,8 +155,9 @@ func withoutFragment(url string) string {
 	return url
 }
 
-// dialog takes a dialog as it opens, of the first client that is told.
-func (l *Listener) dialog(h mux.Heard) {
+// dialog reports a dialog when it opens. If several clients get the event, only the first
+// counts.
+func (l *Listener) dialog(h mux.PageEvent) {
 	p := l.pageOf(h.Target)
 	if h.Method == page.JavascriptDialogClosed.Method {
 		p.dialog = ""
@@ -176,9 +175,8 @@ func (l *Listener) dialog(h mux.Heard) {
 	l.add(Dialog, map[string]any{"page": h.Target, "url": d.URL, "dialog": string(d.Type), "text": d.Message})
 }
 
-// console takes what a page wrote to its console, or an exception that nothing
-// caught.
-func (l *Listener) console(h mux.Heard) {
+// console reports a console call of a page, or an uncaught exception.
+func (l *Listener) console(h mux.PageEvent) {
 	var c struct {
 		Timestamp float64                   `json:"timestamp"`
 		Type      string                    `json:"type"`
@@ -193,7 +191,7 @@ func (l *Listener) console(h mux.Heard) {
 		return
 	}
 	p.console = c.Timestamp
-	level, text := c.Type, words(c.Args)
+	level, text := c.Type, argsText(c.Args)
 	if x := c.Exception; x != nil {
 		level, text = "error", x.Text
 		if x.Exception != nil && x.Exception.Description != "" {
@@ -203,8 +201,8 @@ func (l *Listener) console(h mux.Heard) {
 	l.add(Console, map[string]any{"page": h.Target, "url": h.URL, "level": level, "text": text})
 }
 
-// words are the arguments of a console call as a text.
-func words(args []runtime.RemoteObject) string {
+// argsText returns the arguments of a console call as text.
+func argsText(args []runtime.RemoteObject) string {
 	var all []string
 	for _, a := range args {
 		var text string
@@ -220,9 +218,8 @@ func words(args []runtime.RemoteObject) string {
 	return strings.Join(all, " ")
 }
 
-// entry takes what the browser logged of a page: requests that failed, and
-// what was refused.
-func (l *Listener) entry(h mux.Heard) {
+// entry reports what the browser logged for a page: failed and refused requests.
+func (l *Listener) entry(h mux.PageEvent) {
 	var logged struct {
 		Entry struct {
 			Level     string  `json:"level"`
@@ -246,8 +243,8 @@ func (l *Listener) entry(h mux.Heard) {
 	l.add(Console, data)
 }
 
-// download takes the beginning and the end of a download.
-func (l *Listener) download(h mux.Heard) {
+// download reports the start and the end of a download.
+func (l *Listener) download(h mux.PageEvent) {
 	var d struct {
 		GUID     string  `json:"guid"`
 		URL      string  `json:"url"`

@@ -1,5 +1,5 @@
-// Package pageevent makes events of what happens in a browser's pages: navigations,
-// dialogs, downloads, what pages log, crashes. It asks nothing of a page and enables no
+// Package pageevent converts what happens in a browser's pages to events: navigations,
+// dialogs, downloads, log entries, crashes. It sends no command to a page and enables no
 // domain that a page could notice.
 package pageevent
 
@@ -13,20 +13,19 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 )
 
-// settleTime is how long a navigation waits for its title and its status,
-// which come after it, and what came later with it; titleDeadline bounds the asking
-// for the title, which a frozen Chrome does not answer.
+// settleTime is how long the report of a navigation waits for its title and status, which
+// arrive later. Later events wait with it. titleDeadline bounds the request for the
+// title, which a frozen Chrome does not answer.
 const (
 	settleTime    = 500 * time.Millisecond
 	titleDeadline = time.Second
 )
 
-// maxReceived bounds what waits to be reported. What pages do comes by thousands when
-// they want it to.
+// maxReceived bounds how many events wait to be reported. Pages can cause thousands.
 const maxReceived = 1024
 
-// Listener makes events of what the multiplexer receives, and reports them in order.
-// What stands below the line belongs to the goroutine of Run alone.
+// Listener converts what the mux receives to events and reports them in order. Only the
+// goroutine of Run uses the fields below the line.
 type Listener struct {
 	notify  func(Event)
 	browser cdp.Session
@@ -34,31 +33,31 @@ type Listener struct {
 	wake    chan struct{}
 
 	mu       sync.Mutex
-	received []mux.Heard
+	received []mux.PageEvent
 	lost     map[string]int
 
 	// ---
-	pages     map[string]*pageSeen
-	downloads map[string]string // names of those under way, by GUID
+	pages     map[string]*pageState
+	downloads map[string]string // names of running downloads, by GUID
 	ready     []*pending
 }
 
-// New makes a listener that calls notify for each event, one after the other; notify
-// must not wait for long. browser is a session of the browser. Run reports the events.
+// New returns a listener that calls notify for each event, one at a time. notify must not
+// block for long. browser is a CDP session of the browser. Run reports the events.
 func New(notify func(Event), browser cdp.Session, now func() time.Time) *Listener {
 	return &Listener{notify: notify, browser: browser, now: now, wake: make(chan struct{}, 1), lost: map[string]int{},
-		pages: map[string]*pageSeen{}, downloads: map[string]string{}}
+		pages: map[string]*pageState{}, downloads: map[string]string{}}
 }
 
-// pending is an event that is not reported yet.
+// pending is an event that has not been reported yet.
 type pending struct {
 	Event
-	page  *pageSeen // of a navigation that others may still complete
+	page  *pageState // of a navigation that later events may complete; else nil
 	until time.Time
 }
 
-// Receive takes an event off the multiplexer; it does not wait.
-func (l *Listener) Receive(h mux.Heard) {
+// Receive accepts an event from the mux. It does not block.
+func (l *Listener) Receive(h mux.PageEvent) {
 	l.mu.Lock()
 	if len(l.received) < maxReceived {
 		l.received = append(l.received, h)
@@ -72,13 +71,13 @@ func (l *Listener) Receive(h mux.Heard) {
 	}
 }
 
-// Run reports the events until ctx ends, and then those that were received before.
+// Run reports the events until ctx ends, and then those that were received before that.
 func (l *Listener) Run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		l.take()
-		if next := l.give(ctx, false); next > 0 {
+		if next := l.report(ctx, false); next > 0 {
 			timer.Reset(next)
 		}
 		select {
@@ -86,13 +85,13 @@ func (l *Listener) Run(ctx context.Context) {
 		case <-timer.C:
 		case <-ctx.Done():
 			l.take()
-			l.give(ctx, true)
+			l.report(ctx, true)
 			return
 		}
 	}
 }
 
-// take makes events of what was received.
+// take converts the received events.
 func (l *Listener) take() {
 	l.mu.Lock()
 	received, lost := l.received, l.lost
@@ -104,8 +103,8 @@ func (l *Listener) take() {
 	for _, h := range received {
 		l.handle(h)
 	}
-	// The ends of some may be among what was lost. A page that goes on may be reported
-	// once more, and the end of a download not at all.
+	// The end of a page or download may be among the lost events. After the clear, a page
+	// that is still open may be reported again, and the end of a download not at all.
 	if len(l.pages) > maxReceived {
 		clear(l.pages)
 	}
@@ -117,9 +116,9 @@ func (l *Listener) take() {
 	}
 }
 
-// give reports what is complete, or has waited long enough, in order; it returns
-// how long the next one still waits, 0 where there is none.
-func (l *Listener) give(ctx context.Context, all bool) time.Duration {
+// report reports the events that are complete or have waited long enough, in order. It
+// returns how long the next one still waits, or 0 if there is none.
+func (l *Listener) report(ctx context.Context, all bool) time.Duration {
 	now := l.now()
 	for i, w := range l.ready {
 		if left := w.until.Sub(now); w.page != nil && left > 0 && !all {
@@ -129,7 +128,7 @@ func (l *Listener) give(ctx context.Context, all bool) time.Duration {
 		if w.page != nil {
 			w.page.pending = nil
 			if !all {
-				l.entitle(ctx, w)
+				l.readTitle(ctx, w)
 			}
 		}
 		l.notify(w.Event)

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// endDeadline bounds how long a pool waits for the end of Chromes that nobody else
-// waits for. A kill takes milliseconds, and seconds on a busy machine.
+// endDeadline bounds how long a pool waits for Chromes to end when no caller waits. A
+// kill takes milliseconds, or seconds on a busy machine.
 const endDeadline = 10 * time.Second
 
-// end ends Chromes. Nobody is there to hear that one cannot be ended: its kill goes
-// on, and its warden outlives the daemon for it.
+// end ends Chromes. An error is dropped: the kill continues, and a Chrome's warden
+// outlives the daemon for that.
 func end[T Chrome](chromes ...T) {
 	ctx, cancel := context.WithTimeout(context.Background(), endDeadline)
 	defer cancel()
 	_ = killAll(ctx, chromes)
 }
 
-// killAll ends Chromes side by side, so that one that hangs keeps no other, and
+// killAll ends Chromes in parallel, so that one that hangs does not delay the others, and
 // waits for all.
 func killAll[T Chrome](ctx context.Context, chromes []T) error {
 	errs := make([]error, len(chromes))

@@ -1,6 +1,6 @@
-// Package pool keeps live Chromes that no session has: parked ones, frozen by
-// a memory snapshot, each waiting for the one restore that it can serve, empty
-// ones, and ones with an environment brought in.
+// Package pool keeps live Chromes that no session uses. Parked ones were frozen by a
+// memory snapshot, and each waits for the one restore that it can serve. Spares are
+// empty. Standbys have an environment loaded.
 package pool
 
 import (
@@ -9,61 +9,61 @@ import (
 	"time"
 )
 
-// Chrome is what a pool needs of a browser: to end it, and to hear of its end.
+// Chrome is what a pool needs of a browser: how to end it, and when it has ended.
 type Chrome interface {
 	Kill(ctx context.Context) error
 	Done() <-chan struct{}
 }
 
-// Weighed is a Chrome that tells how much memory it takes, in bytes. That may
-// take a while, and may be asked while it is being handed out.
+// Weighed is a Chrome that reports its memory use, in bytes. Memory may take a while, and
+// may be called while the Chrome is being taken.
 type Weighed interface {
 	Chrome
 	Memory() int64
 }
 
-// Limits bound a pool.
+// Limits are the limits of a pool.
 type Limits struct {
-	Size   int           // Chromes; 0 keeps none
-	Age    time.Duration // how long one is kept
-	Memory int64         // bytes that all parked ones may take together; 0 for no limit
+	Size   int           // most Chromes; 0 keeps none
+	Age    time.Duration // how long a Chrome is kept
+	Memory int64         // most bytes that all parked Chromes may use together; 0 for no limit
 }
 
-// Parked is a pool of parked Chromes by the ID of their snapshot. Its methods
-// are safe for concurrent use. T is the browser type that the caller gets back.
+// Parked is a pool of parked Chromes by the ID of their snapshot. Its methods are safe
+// for concurrent use. T is the type of a Chrome.
 type Parked[T Weighed] struct {
 	limits Limits
 
-	mu     sync.Mutex
-	closed bool
-	slots  map[string]*slot[T]
-	order  []string          // oldest first
-	gone   map[string]string // why a snapshot's Chrome is not here any more
-	lost   []string          // the keys of gone, oldest first
-	wg     sync.WaitGroup
+	mu        sync.Mutex
+	closed    bool
+	slots     map[string]*slot[T]
+	order     []string          // oldest first
+	reasons   map[string]string // why a snapshot's Chrome is no longer here
+	reasonIDs []string          // the keys of reasons, oldest first
+	wg        sync.WaitGroup
 }
 
 type slot[T Chrome] struct {
 	chrome T
-	taken  chan struct{} // closed when it leaves the pool
-	memory int64         // of a parked one, once it is known
+	taken  chan struct{} // closed when the Chrome leaves the pool
+	memory int64         // bytes of a parked Chrome, once known
 }
 
-// goneKept bounds how many reasons are remembered.
-const goneKept = 4096
+// reasonsKept bounds how many reasons are kept.
+const reasonsKept = 4096
 
-// New makes an empty pool.
+// New returns an empty pool.
 func New[T Weighed](limits Limits) *Parked[T] {
-	return &Parked[T]{limits: limits, slots: map[string]*slot[T]{}, gone: map[string]string{}}
+	return &Parked[T]{limits: limits, slots: map[string]*slot[T]{}, reasons: map[string]string{}}
 }
 
-// Put parks a Chrome under its snapshot's ID; the oldest go where there is no
-// room. A pool that is closed or has no size ends it. The Chrome is the
-// pool's from here on.
+// Put parks a Chrome under its snapshot's ID. If the pool is full, it evicts the oldest.
+// If the pool is closed or has size 0, Put ends the Chrome. From here on the pool owns
+// the Chrome.
 func (p *Parked[T]) Put(ctx context.Context, id string, chrome T) error {
 	p.mu.Lock()
 	if p.closed || p.limits.Size <= 0 {
-		p.note(id, "no Chrome is kept parked")
+		p.note(id, "this daemon keeps no parked Chromes")
 		p.mu.Unlock()
 		return chrome.Kill(ctx)
 	}
@@ -72,18 +72,18 @@ func (p *Parked[T]) Put(ctx context.Context, id string, chrome T) error {
 	p.order = append(p.order, id)
 	var evicted []T
 	for len(p.order) > p.limits.Size {
-		evicted = append(evicted, p.remove(p.order[0], "the parked Chrome was evicted to make room"))
+		evicted = append(evicted, p.remove(p.order[0], "the parked Chrome was evicted: too many were parked"))
 	}
-	p.wg.Go(func() { p.watch(id, s) }) // Close, which waits for it, comes before or after
+	p.wg.Go(func() { p.watch(id, s) }) // Close waits for it
 	p.mu.Unlock()
 	return killAll(ctx, evicted)
 }
 
-// watch weighs a Chrome, and drops it when it dies or grows old while it is
-// parked.
+// watch measures a Chrome's memory, and removes the Chrome when it dies or exceeds the
+// age limit while parked.
 func (p *Parked[T]) watch(id string, s *slot[T]) {
 	if p.limits.Memory > 0 {
-		p.weigh(id, s)
+		p.measure(id, s)
 	}
 	old := time.NewTimer(p.limits.Age)
 	defer old.Stop()
@@ -93,7 +93,7 @@ func (p *Parked[T]) watch(id string, s *slot[T]) {
 		return
 	case <-s.chrome.Done():
 	case <-old.C:
-		why = "the parked Chrome was too old"
+		why = "the parked Chrome exceeded the age limit"
 	}
 	p.mu.Lock()
 	mine := p.slots[id] == s
@@ -106,23 +106,23 @@ func (p *Parked[T]) watch(id string, s *slot[T]) {
 	}
 }
 
-// weigh notes what a Chrome takes, which stays as it is while it is frozen, and
-// ends the oldest ones until what is left may be kept: the Chrome itself at last.
-func (p *Parked[T]) weigh(id string, s *slot[T]) {
+// measure records a Chrome's memory, which does not change while it is frozen. It then ends
+// the oldest Chromes until the rest is within the limit, if necessary this one too.
+func (p *Parked[T]) measure(id string, s *slot[T]) {
 	memory := s.chrome.Memory()
 	p.mu.Lock()
 	var evicted []T
 	if p.slots[id] == s {
 		s.memory = memory
 		for p.memory() > p.limits.Memory {
-			evicted = append(evicted, p.remove(p.order[0], "the parked Chrome was evicted: they took more memory than they may"))
+			evicted = append(evicted, p.remove(p.order[0], "the parked Chrome was evicted: parked Chromes used more memory than they may"))
 		}
 	}
 	p.mu.Unlock()
 	end(evicted...)
 }
 
-// memory is what all take, as far as it is known; the caller holds the lock.
+// memory returns the sum of all known memory in bytes. The caller holds the lock.
 func (p *Parked[T]) memory() (sum int64) {
 	for _, s := range p.slots {
 		sum += s.memory
@@ -130,8 +130,8 @@ func (p *Parked[T]) memory() (sum int64) {
 	return sum
 }
 
-// Evict ends the oldest Chrome, because memory is short; false where there is
-// none. It waits.
+// Evict ends the oldest Chrome because memory is short, and waits. It returns false if
+// there is none.
 func (p *Parked[T]) Evict(ctx context.Context) (bool, error) {
 	p.mu.Lock()
 	if len(p.order) == 0 {
@@ -143,23 +143,23 @@ func (p *Parked[T]) Evict(ctx context.Context) (bool, error) {
 	return true, oldest.Kill(ctx)
 }
 
-// Take hands out the Chrome of a snapshot, once. Without one, why says what
-// became of it. One that does not fit stays for whom it does; fits gives the
-// reason, "" where it fits.
+// Take removes and returns the Chrome of a snapshot. If it returns none, why is the
+// reason. fits returns why a Chrome does not fit, or "" if it does. A Chrome that does
+// not fit stays in the pool.
 func (p *Parked[T]) Take(id string, fits func(T) (why string)) (chrome T, ok bool, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	parked, ok := p.slots[id]
 	if !ok {
-		if why = p.gone[id]; why == "" {
-			why = "the parked Chrome did not outlive the daemon"
+		if why = p.reasons[id]; why == "" {
+			why = "the parked Chrome ended with an earlier daemon"
 		}
 		return chrome, false, why
 	}
 	if why = fits(parked.chrome); why != "" {
 		return chrome, false, why
 	}
-	return p.remove(id, "the parked Chrome has served a restore already"), true, ""
+	return p.remove(id, "the parked Chrome has already served a restore"), true, ""
 }
 
 // Drop ends the Chrome of a snapshot, if one is parked.
@@ -183,15 +183,15 @@ func (p *Parked[T]) Has(id string) bool {
 	return p.slots[id] != nil
 }
 
-// Len is how many are parked.
+// Len returns how many Chromes are parked.
 func (p *Parked[T]) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.slots)
 }
 
-// Close ends every parked Chrome and waits, endDeadline at most. Later calls end
-// what they are given.
+// Close ends every parked Chrome and waits, at most endDeadline. A later Put ends its
+// Chrome.
 func (p *Parked[T]) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
@@ -207,7 +207,7 @@ func (p *Parked[T]) Close(ctx context.Context) error {
 	return err
 }
 
-// remove takes a slot out and remembers why; the caller holds the lock.
+// remove removes a slot and records why. The caller holds the lock.
 func (p *Parked[T]) remove(id, why string) T {
 	s := p.slots[id]
 	delete(p.slots, id)
@@ -223,12 +223,12 @@ func (p *Parked[T]) remove(id, why string) T {
 }
 
 func (p *Parked[T]) note(id, why string) {
-	if _, known := p.gone[id]; !known {
-		p.lost = append(p.lost, id)
+	if _, known := p.reasons[id]; !known {
+		p.reasonIDs = append(p.reasonIDs, id)
 	}
-	p.gone[id] = why
-	if len(p.lost) > goneKept {
-		delete(p.gone, p.lost[0])
-		p.lost = p.lost[1:]
+	p.reasons[id] = why
+	if len(p.reasonIDs) > reasonsKept {
+		delete(p.reasons, p.reasonIDs[0])
+		p.reasonIDs = p.reasonIDs[1:]
 	}
 }

@@ -14,12 +14,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// chrome is a Chrome that only lives and dies.
+// chrome is a fake Chrome that only runs and ends.
 type chrome struct {
-	once   sync.Once
-	done   chan struct{}
-	memory int64
-	weigh  func() // called while it is weighed
+	once    sync.Once
+	done    chan struct{}
+	memory  int64
+	measure func() // called while its memory is measured
 }
 
 func newChrome() *chrome { return &chrome{done: make(chan struct{})} }
@@ -30,8 +30,8 @@ func (c *chrome) Kill(context.Context) error {
 }
 func (c *chrome) Done() <-chan struct{} { return c.done }
 func (c *chrome) Memory() int64 {
-	if c.weigh != nil {
-		c.weigh()
+	if c.measure != nil {
+		c.measure()
 	}
 	return c.memory
 }
@@ -51,18 +51,18 @@ func TestAParkedChromeServesOneRestore(t *testing.T) {
 	if err := p.Put(t.Context(), "a", c); err != nil {
 		t.Fatal(err)
 	}
-	if got, ok, _ := p.Take("a", anyone); !ok || got != c {
+	if got, ok, _ := p.Take("a", acceptAll); !ok || got != c {
 		t.Fatalf("first take = %v %v", got, ok)
 	}
-	if _, ok, why := p.Take("a", anyone); ok || !strings.Contains(why, "served") {
+	if _, ok, why := p.Take("a", acceptAll); ok || !strings.Contains(why, "served") {
 		t.Errorf("second take = %v, why %q", ok, why)
 	}
 	if c.dead() {
-		t.Error("a Chrome that was handed out was ended")
+		t.Error("a taken Chrome was ended")
 	}
 }
 
-func TestTheOldestGoesWhenThereIsNoRoom(t *testing.T) {
+func TestFullPoolEvictsOldest(t *testing.T) {
 	p := pool.New[*chrome](pool.Limits{Size: 2, Age: time.Hour})
 	a, b, c := newChrome(), newChrome(), newChrome()
 	for id, x := range map[string]*chrome{"a": a} {
@@ -73,14 +73,14 @@ func TestTheOldestGoesWhenThereIsNoRoom(t *testing.T) {
 	if !a.dead() || b.dead() || c.dead() || p.Len() != 2 {
 		t.Errorf("dead: a %v b %v c %v, len %d", a.dead(), b.dead(), c.dead(), p.Len())
 	}
-	if _, ok, why := p.Take("a", anyone); ok || !strings.Contains(why, "evicted") {
+	if _, ok, why := p.Take("a", acceptAll); ok || !strings.Contains(why, "evicted") {
 		t.Errorf("take a = %v, why %q", ok, why)
 	}
 	if err := p.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if !b.dead() || !c.dead() {
-		t.Error("Close left a Chrome alive")
+		t.Error("a Chrome still runs after Close")
 	}
 	late := newChrome()
 	if err := p.Put(t.Context(), "d", late); err != nil || !late.dead() {
@@ -88,14 +88,14 @@ func TestTheOldestGoesWhenThereIsNoRoom(t *testing.T) {
 	}
 }
 
-// What parked Chromes take together is bounded: the oldest go, and the one that
-// came goes too where it is too large by itself.
-func TestTheOldestGoesWhenMemoryIsUsedUp(t *testing.T) {
+// The memory of all parked Chromes is bounded. The oldest are evicted, and a new one too
+// if it alone exceeds the limit.
+func TestMemoryLimitEvictsOldest(t *testing.T) {
 	p := pool.New[*chrome](pool.Limits{Size: 9, Age: time.Hour, Memory: 100})
 	defer p.Close(t.Context())
 	put := func(id string, memory int64) *chrome {
 		c, weighed := newChrome(), make(chan struct{})
-		c.memory, c.weigh = memory, func() { close(weighed) }
+		c.memory, c.measure = memory, func() { close(weighed) }
 		if err := p.Put(t.Context(), id, c); err != nil {
 			t.Fatal(err)
 		}
@@ -105,34 +105,34 @@ func TestTheOldestGoesWhenMemoryIsUsedUp(t *testing.T) {
 	old, kept := put("old", 60), put("kept", 40)
 	put("more", 30)
 	<-old.Done()
-	if _, _, why := p.Take("old", anyone); !strings.Contains(why, "memory") {
+	if _, _, why := p.Take("old", acceptAll); !strings.Contains(why, "memory") {
 		t.Errorf("old: %q", why)
 	}
 	if kept.dead() || p.Len() != 2 {
-		t.Errorf("kept dead %v, len %d", kept.dead(), p.Len())
+		t.Errorf("the newest: dead %v; len %d", kept.dead(), p.Len())
 	}
-	// What has been handed out does not count any more.
-	if _, ok, why := p.Take("kept", anyone); !ok {
+	// A taken Chrome no longer counts.
+	if _, ok, why := p.Take("kept", acceptAll); !ok {
 		t.Fatal(why)
 	}
 	fits := put("fits", 70)
 	<-put("huge", 101).Done()
 	<-fits.Done()
 	if p.Len() != 0 {
-		t.Errorf("%d are left", p.Len())
+		t.Errorf("%d remain", p.Len())
 	}
 }
 
-// A Chrome that is handed out while it is weighed is nobody's to end.
-func TestWeighedAndTaken(t *testing.T) {
+// The pool does not end a Chrome that is taken while its memory is measured.
+func TestTakenWhileMeasured(t *testing.T) {
 	p := pool.New[*chrome](pool.Limits{Size: 9, Age: time.Hour, Memory: 100})
 	c, begun, taken := newChrome(), make(chan struct{}), make(chan struct{})
-	c.memory, c.weigh = 101, func() { close(begun); <-taken }
+	c.memory, c.measure = 101, func() { close(begun); <-taken }
 	if err := p.Put(t.Context(), "a", c); err != nil {
 		t.Fatal(err)
 	}
 	<-begun
-	if _, ok, why := p.Take("a", anyone); !ok {
+	if _, ok, why := p.Take("a", acceptAll); !ok {
 		t.Fatal(why)
 	}
 	close(taken)
@@ -150,16 +150,16 @@ func TestEvict(t *testing.T) {
 	if evicted, err := p.Evict(t.Context()); !evicted || err != nil || !a.dead() || b.dead() {
 		t.Errorf("evicted %v, %v; dead: a %v b %v", evicted, err, a.dead(), b.dead())
 	}
-	if _, _, why := p.Take("a", anyone); !strings.Contains(why, "memory was short") {
+	if _, _, why := p.Take("a", acceptAll); !strings.Contains(why, "memory was short") {
 		t.Errorf("take a: %q", why)
 	}
-	_, _, _ = p.Take("b", anyone)
+	_, _, _ = p.Take("b", acceptAll)
 	if evicted, err := p.Evict(t.Context()); evicted || err != nil {
-		t.Errorf("of an empty pool: %v, %v", evicted, err)
+		t.Errorf("an empty pool: %v, %v", evicted, err)
 	}
 }
 
-func TestDeathAndAgeAreTold(t *testing.T) {
+func TestDeathAndAgeAreReported(t *testing.T) {
 	p := pool.New[*chrome](pool.Limits{Size: 4, Age: 20 * time.Millisecond})
 	defer p.Close(t.Context())
 	aged, died := newChrome(), newChrome()
@@ -170,19 +170,19 @@ func TestDeathAndAgeAreTold(t *testing.T) {
 	for tick := time.Tick(time.Millisecond); p.Len() > 0; {
 		<-tick
 	}
-	if _, _, why := p.Take("aged", anyone); !strings.Contains(why, "old") {
+	if _, _, why := p.Take("aged", acceptAll); !strings.Contains(why, "age limit") {
 		t.Errorf("aged: %q", why)
 	}
-	if _, ok, why := p.Take("died", anyone); ok || why == "" {
+	if _, ok, why := p.Take("died", acceptAll); ok || why == "" {
 		t.Errorf("died: %v %q", ok, why)
 	}
-	if _, _, why := p.Take("never", anyone); !strings.Contains(why, "daemon") {
+	if _, _, why := p.Take("never", acceptAll); !strings.Contains(why, "daemon") {
 		t.Errorf("unknown: %q", why)
 	}
 }
 
-// anyone takes every Chrome.
-func anyone(*chrome) string { return "" }
+// acceptAll accepts every Chrome.
+func acceptAll(*chrome) string { return "" }
 
 func TestAParkedChromeThatDoesNotFitStays(t *testing.T) {
 	p := pool.New[*chrome](pool.Limits{Size: 1, Age: time.Hour})
@@ -194,7 +194,7 @@ func TestAParkedChromeThatDoesNotFitStays(t *testing.T) {
 	if _, ok, why := p.Take("a", func(*chrome) string { return "another proxy" }); ok || why != "another proxy" {
 		t.Errorf("take = %v, why %q", ok, why)
 	}
-	if got, ok, _ := p.Take("a", anyone); !ok || got != c {
-		t.Errorf("it did not stay: %v %v", got, ok)
+	if got, ok, _ := p.Take("a", acceptAll); !ok || got != c {
+		t.Errorf("it is no longer in the pool: %v %v", got, ok)
 	}
 }

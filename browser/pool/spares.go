@@ -7,22 +7,21 @@ import (
 	"time"
 )
 
-// How long a start that failed is left alone: longer from one failure to the
-// next.
+// The first and the longest pause after a failed start. The pause doubles with each
+// failure.
 const (
 	firstPause = time.Second
 	lastPause  = time.Minute
 )
 
-// Spares keeps live, empty Chromes ahead of need, started one after the other in
-// the background. Its methods are safe for concurrent use. T is the type that
-// the caller gets back.
+// Spares keeps live, empty Chromes ready. It starts them one at a time in the background.
+// Its methods are safe for concurrent use. T is the type of a Chrome.
 type Spares[T Chrome] struct {
-	limits Limits
-	room   func() int
-	start  func(context.Context) (T, error)
+	limits   Limits
+	capacity func() int
+	start    func(context.Context) (T, error)
 
-	ctx    context.Context // of the starts: ends with the pool
+	ctx    context.Context // context of the starts; ends with the pool
 	cancel context.CancelFunc
 	wake   chan struct{}
 	wg     sync.WaitGroup
@@ -31,41 +30,41 @@ type Spares[T Chrome] struct {
 	ready []*slot[T] // oldest first
 }
 
-// NewSpares makes an empty pool; the first [Spares.Refill] fills it. room tells
-// how many there may be at the moment, besides the limits; start starts one and
-// tells of its own failures.
-func NewSpares[T Chrome](limits Limits, room func() int, start func(context.Context) (T, error)) *Spares[T] {
-	p := &Spares[T]{limits: limits, room: room, start: start, wake: make(chan struct{}, 1)}
+// NewSpares returns an empty pool, which the first [Spares.Refill] fills. capacity returns
+// how many spares may exist now, in addition to the limits. start starts one and reports
+// its own failures.
+func NewSpares[T Chrome](limits Limits, capacity func() int, start func(context.Context) (T, error)) *Spares[T] {
+	p := &Spares[T]{limits: limits, capacity: capacity, start: start, wake: make(chan struct{}, 1)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.wg.Go(p.run)
 	return p
 }
 
-// Size is how many it is meant to keep.
+// Size returns how many spares the pool should keep.
 func (p *Spares[T]) Size() int { return p.limits.Size }
 
-// Refill has what is missing started. It does not wait.
+// Refill starts missing spares in the background.
 func (p *Spares[T]) Refill() {
 	select {
 	case p.wake <- struct{}{}:
-	default: // it has been told
+	default: // a refill is already requested
 	}
 }
 
-// Take hands out the oldest spare, if one is ready. It is the caller's from here
-// on; nothing is started in its place before the next Refill.
+// Take removes and returns the oldest spare, if one is ready. The caller owns it from
+// here on. The next Refill replaces it.
 func (p *Spares[T]) Take() (chrome T, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, s := range p.ready {
-		if !dead(s.chrome) { // its watch may not have come to it yet
+		if !dead(s.chrome) { // its watch may not have removed it yet
 			return p.remove(i), true
 		}
 	}
 	return chrome, false
 }
 
-// Keep ends all but n, for what they hold is needed elsewhere. It waits.
+// Keep ends all but n spares, because their resources are needed elsewhere. It waits.
 func (p *Spares[T]) Keep(n int) {
 	p.mu.Lock()
 	var over []T
@@ -76,22 +75,22 @@ func (p *Spares[T]) Keep(n int) {
 	end(over...)
 }
 
-// Len is how many are ready.
+// Len returns how many spares are ready.
 func (p *Spares[T]) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.ready)
 }
 
-// Close ends every spare, those that are on their way too, and waits. From then
-// on there are none.
+// Close ends every spare, including those that are starting, and waits. Afterwards the
+// pool stays empty.
 func (p *Spares[T]) Close() {
 	p.cancel()
 	p.Keep(0)
 	p.wg.Wait()
 }
 
-// run starts what is missing, whenever it is told to.
+// run starts missing spares after each Refill, and again after a failed start.
 func (p *Spares[T]) run() {
 	pause := firstPause
 	retry := time.NewTimer(lastPause)
@@ -117,13 +116,13 @@ func (p *Spares[T]) run() {
 	}
 }
 
-// wanted reports whether there is to be one more.
+// wanted reports whether one more spare should be started.
 func (p *Spares[T]) wanted() bool {
-	most := min(p.limits.Size, p.room())
+	most := min(p.limits.Size, p.capacity())
 	return p.ctx.Err() == nil && p.Len() < most
 }
 
-// put takes a spare in, unless it has come to be one too many.
+// put adds a spare, or ends it if it is no longer wanted.
 func (p *Spares[T]) put(chrome T) {
 	if !p.wanted() {
 		end(chrome)
@@ -143,7 +142,7 @@ func (p *Spares[T]) put(chrome T) {
 	p.wg.Go(func() { p.watch(s) })
 }
 
-// watch replaces a spare that dies or grows old.
+// watch replaces a spare that dies or exceeds the age limit.
 func (p *Spares[T]) watch(s *slot[T]) {
 	old := time.NewTimer(p.limits.Age)
 	defer old.Stop()
@@ -159,7 +158,7 @@ func (p *Spares[T]) watch(s *slot[T]) {
 	}
 }
 
-// drop takes a spare out and reports whether it was still there.
+// drop removes a spare and reports whether it was still in the pool.
 func (p *Spares[T]) drop(s *slot[T]) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,7 +169,7 @@ func (p *Spares[T]) drop(s *slot[T]) bool {
 	return i >= 0
 }
 
-// remove takes a spare out; the caller holds the lock.
+// remove removes a spare. The caller holds the lock.
 func (p *Spares[T]) remove(i int) T {
 	s := p.ready[i]
 	p.ready = slices.Delete(p.ready, i, i+1)

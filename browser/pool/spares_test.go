@@ -9,15 +9,15 @@ import (
 	"github.com/stasisd/stasis/browser/pool"
 )
 
-// spares is a pool whose Chromes the test sees.
+// spares is a pool of fake Chromes that the test can see.
 type spares struct {
 	*pool.Spares[*chrome]
 	started chan *chrome
 }
 
-func newSpares(t *testing.T, limits pool.Limits, room int, fails *error) spares {
+func newSpares(t *testing.T, limits pool.Limits, capacity int, fails *error) spares {
 	s := spares{started: make(chan *chrome, 10)}
-	s.Spares = pool.NewSpares(limits, func() int { return room }, func(context.Context) (*chrome, error) {
+	s.Spares = pool.NewSpares(limits, func() int { return capacity }, func(context.Context) (*chrome, error) {
 		if fails != nil && *fails != nil {
 			return nil, *fails
 		}
@@ -36,7 +36,7 @@ func (s spares) has(t *testing.T, n int) {
 		select {
 		case <-tick:
 		case <-t.Context().Done():
-			t.Fatalf("%d spares, not %d", s.Len(), n)
+			t.Fatalf("%d spares, want %d", s.Len(), n)
 		}
 	}
 }
@@ -50,14 +50,14 @@ func TestSparesAreReplacedWhenAsked(t *testing.T) {
 	s.has(t, 2)
 	first, second := <-s.started, <-s.started
 	if c, ok := s.Take(); !ok || c != first {
-		t.Error("not the oldest")
+		t.Error("Take did not return the oldest")
 	}
 	if c, ok := s.Take(); !ok || c != second {
-		t.Error("not the next")
+		t.Error("Take did not return the next")
 	}
-	// A burst does not wait for more.
+	// Take does not start further spares.
 	if _, ok := s.Take(); ok || len(s.started) > 0 {
-		t.Error("one more without a Refill")
+		t.Error("a spare was started without a Refill")
 	}
 	s.Refill()
 	s.has(t, 2)
@@ -68,15 +68,15 @@ func TestSparesAreReplacedWhenAsked(t *testing.T) {
 	}
 	s.Close()
 	if first.dead() || second.dead() || !fourth.dead() {
-		t.Error("Close ends what is in the pool, and nothing that was taken")
+		t.Error("Close must end the spares in the pool and no others")
 	}
 	s.Refill()
 	if _, ok := s.Take(); ok {
-		t.Error("a closed pool has a spare")
+		t.Error("a closed pool returned a spare")
 	}
 }
 
-// No more are started than there is room for, and one that dies is replaced.
+// The pool starts no more spares than capacity allows, and replaces one that dies.
 func TestADeadSpareIsReplaced(t *testing.T) {
 	s := newSpares(t, pool.Limits{Size: 5, Age: time.Hour}, 1, nil)
 	s.Refill()
@@ -86,7 +86,7 @@ func TestADeadSpareIsReplaced(t *testing.T) {
 	next := <-s.started
 	s.has(t, 1)
 	if got, ok := s.Take(); !ok || got != next {
-		t.Error("the dead one was handed out, or none")
+		t.Error("Take returned the dead one, or none")
 	}
 	_ = next.Kill(t.Context())
 }
@@ -98,13 +98,13 @@ func TestAnOldSpareIsReplaced(t *testing.T) {
 	<-(<-s.started).Done()
 }
 
-// A start that fails is tried again later, and does not hold Close up.
-func TestAStartThatFails(t *testing.T) {
+// A failed start is repeated later, and does not delay Close.
+func TestFailedStart(t *testing.T) {
 	broken := errors.New("broken on purpose")
 	s := newSpares(t, pool.Limits{Size: 1, Age: time.Hour}, 9, &broken)
 	s.Refill()
 	s.Close()
 	if s.Len() != 0 {
-		t.Error("a spare that did not start")
+		t.Error("Take returned a spare that did not start")
 	}
 }

@@ -6,38 +6,38 @@ import (
 	"time"
 )
 
-// Key names what a standby Chrome has: a snapshot's ID, and the engine that it
-// was brought into.
+// Key identifies what a standby Chrome holds: a snapshot's ID, and the engine that it was
+// loaded in.
 type Key struct{ Snapshot, Engine string }
 
-// Standbys are live Chromes with an environment brought in, each waiting for the
-// one restore that it can serve. Its methods are safe for concurrent use. T is
-// the type that the caller gets back.
+// Standbys is a pool of live Chromes with an environment loaded, each waiting for the one
+// restore that it can serve. Its methods are safe for concurrent use. T is the type of a
+// Chrome.
 type Standbys[T Chrome] struct {
 	age  time.Duration
 	lost func()
 
 	mu     sync.Mutex
 	closed bool
-	ready  []standing[T] // oldest first
+	ready  []standbySlot[T] // oldest first
 	wg     sync.WaitGroup
 }
 
-type standing[T Chrome] struct {
+type standbySlot[T Chrome] struct {
 	key Key
 	*slot[T]
 }
 
-// NewStandbys makes an empty pool. age is how long one is kept, and lost is told
-// of each that died or grew old; it must not wait.
+// NewStandbys returns an empty pool. age is how long a Chrome is kept. lost is called for
+// each Chrome that died or exceeded age; it must not block.
 func NewStandbys[T Chrome](age time.Duration, lost func()) *Standbys[T] {
 	return &Standbys[T]{age: age, lost: lost}
 }
 
-// Put takes a Chrome in, and ends it where the pool is closed. It is the pool's
-// from here on.
+// Put adds a Chrome, or ends it if the pool is closed. From here on the pool owns the
+// Chrome.
 func (p *Standbys[T]) Put(key Key, chrome T) {
-	s := standing[T]{key, &slot[T]{chrome: chrome, taken: make(chan struct{})}}
+	s := standbySlot[T]{key, &slot[T]{chrome: chrome, taken: make(chan struct{})}}
 	p.mu.Lock()
 	closed := p.closed
 	if !closed {
@@ -50,8 +50,8 @@ func (p *Standbys[T]) Put(key Key, chrome T) {
 	}
 }
 
-// Take hands out the oldest Chrome of a key that fits; why says why the last one
-// that is there does not, "" where none is. It is the caller's from here on.
+// Take removes and returns the oldest Chrome of a key that fits. The caller owns it from
+// here on. If none fits, why is the reason of the last one, or "" if there was none.
 func (p *Standbys[T]) Take(key Key, fits func(T) (why string)) (chrome T, ok bool, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,8 +66,8 @@ func (p *Standbys[T]) Take(key Key, fits func(T) (why string)) (chrome T, ok boo
 	return chrome, false, why
 }
 
-// Retain ends all but so many of each key, the oldest first, and waits. It
-// reports whether there were any to end.
+// Retain ends all Chromes except the newest most[key] of each key, and waits. It reports
+// whether it ended any.
 func (p *Standbys[T]) Retain(most map[Key]int) bool {
 	p.mu.Lock()
 	var over []T
@@ -83,7 +83,7 @@ func (p *Standbys[T]) Retain(most map[Key]int) bool {
 	return len(over) > 0
 }
 
-// Keep ends all but n, for what they hold is needed elsewhere. It waits.
+// Keep ends all but n Chromes, because their resources are needed elsewhere. It waits.
 func (p *Standbys[T]) Keep(n int) {
 	p.mu.Lock()
 	var over []T
@@ -94,7 +94,7 @@ func (p *Standbys[T]) Keep(n int) {
 	end(over...)
 }
 
-// Of is how many of a key are ready.
+// Of returns how many Chromes of a key are ready.
 func (p *Standbys[T]) Of(key Key) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,14 +106,14 @@ func (p *Standbys[T]) Of(key Key) (n int) {
 	return n
 }
 
-// Len is how many are ready.
+// Len returns how many Chromes are ready.
 func (p *Standbys[T]) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.ready)
 }
 
-// Close ends all and waits. Later ones end when they are put in.
+// Close ends all Chromes and waits. A later Put ends its Chrome.
 func (p *Standbys[T]) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -122,7 +122,7 @@ func (p *Standbys[T]) Close() {
 	p.wg.Wait()
 }
 
-// watch ends a Chrome that dies or grows old, and tells.
+// watch ends a Chrome that dies or exceeds the age limit, and calls lost.
 func (p *Standbys[T]) watch(s *slot[T]) {
 	old := time.NewTimer(p.age)
 	defer old.Stop()
@@ -133,7 +133,7 @@ func (p *Standbys[T]) watch(s *slot[T]) {
 	case <-old.C:
 	}
 	p.mu.Lock()
-	i := slices.IndexFunc(p.ready, func(is standing[T]) bool { return is.slot == s })
+	i := slices.IndexFunc(p.ready, func(is standbySlot[T]) bool { return is.slot == s })
 	if i >= 0 {
 		p.remove(i)
 	}
@@ -144,7 +144,7 @@ func (p *Standbys[T]) watch(s *slot[T]) {
 	}
 }
 
-// remove takes one out; the caller holds the lock.
+// remove removes a Chrome. The caller holds the lock.
 func (p *Standbys[T]) remove(i int) T {
 	s := p.ready[i]
 	p.ready = slices.Delete(p.ready, i, i+1)

@@ -17,47 +17,47 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// maxAnswer bounds the header of a proxy's answer, in bytes; Chrome's own bound is
-// the same (net/http/http_stream_parser.cc, kMaxHeaderBufSize).
+// maxAnswer bounds the header of a proxy's answer, in bytes. Chrome's own limit is the
+// same (net/http/http_stream_parser.cc, kMaxHeaderBufSize).
 const maxAnswer = 256 << 10
 
 // dial connects to a host and port through a proxy.
-func dial(ctx context.Context, beyond *url.URL, host string) (net.Conn, error) {
+func dial(ctx context.Context, upstream *url.URL, host string) (net.Conn, error) {
 	var direct net.Dialer
-	if beyond.Scheme == "socks5" {
-		password, _ := beyond.User.Password()
-		d, err := proxy.SOCKS5("tcp", beyond.Host, &proxy.Auth{User: beyond.User.Username(), Password: password}, &direct)
+	if upstream.Scheme == "socks5" {
+		password, _ := upstream.User.Password()
+		d, err := proxy.SOCKS5("tcp", upstream.Host, &proxy.Auth{User: upstream.User.Username(), Password: password}, &direct)
 		if err != nil {
 			return nil, err
 		}
 		return d.(proxy.ContextDialer).DialContext(ctx, "tcp", host)
 	}
-	conn, err := direct.DialContext(ctx, "tcp", beyond.Host)
+	conn, err := direct.DialContext(ctx, "tcp", upstream.Host)
 	if err != nil {
 		return nil, err
 	}
-	if beyond.Scheme == "https" {
-		conn = tls.Client(conn, &tls.Config{ServerName: beyond.Hostname(), MinVersion: tls.VersionTLS12})
+	if upstream.Scheme == "https" {
+		conn = tls.Client(conn, &tls.Config{ServerName: upstream.Hostname(), MinVersion: tls.VersionTLS12})
 	}
 	deadline, _ := ctx.Deadline()
-	through, err := connect(conn, beyond, host, deadline)
+	through, err := connect(conn, upstream, host, deadline)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return through, nil
 }
 
-// connect asks an HTTP proxy for a tunnel (RFC 9110 section 9.3.6).
-func connect(conn net.Conn, beyond *url.URL, host string, deadline time.Time) (net.Conn, error) {
+// connect requests a tunnel from an HTTP proxy (RFC 9110 section 9.3.6).
+func connect(conn net.Conn, upstream *url.URL, host string, deadline time.Time) (net.Conn, error) {
 	if err := conn.SetDeadline(deadline); err != nil {
 		return nil, err
 	}
-	password, _ := beyond.User.Password()
-	basic := base64.StdEncoding.EncodeToString([]byte(beyond.User.Username() + ":" + password))
+	password, _ := upstream.User.Password()
+	basic := base64.StdEncoding.EncodeToString([]byte(upstream.User.Username() + ":" + password))
 	if _, err := fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nProxy-Authorization: Basic %s\r\n\r\n", host, host, basic); err != nil {
 		return nil, err
 	}
-	// The caller names the proxy: its answer is not trusted to end.
+	// An API caller chooses the proxy, so its answer may be endless.
 	bound := &io.LimitedReader{R: conn, N: maxAnswer}
 	in := bufio.NewReader(bound)
 	answer, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect}) //nolint:bodyclose // what follows is the tunnel, or the connection closes
@@ -68,18 +68,18 @@ func connect(conn net.Conn, beyond *url.URL, host string, deadline time.Time) (n
 		return nil, fmt.Errorf("the proxy answered %d", answer.StatusCode)
 	}
 	bound.N = math.MaxInt64 // what follows is the tunnel
-	return &read{Conn: conn, in: in}, conn.SetDeadline(time.Time{})
+	return &bufferedConn{Conn: conn, in: in}, conn.SetDeadline(time.Time{})
 }
 
-// read is a connection of which a reader has had some bytes already.
-type read struct {
+// bufferedConn is a connection from which a buffered reader has already read some bytes.
+type bufferedConn struct {
 	net.Conn
 	in *bufio.Reader
 }
 
-func (r *read) Read(b []byte) (int, error) { return r.in.Read(b) }
+func (r *bufferedConn) Read(b []byte) (int, error) { return r.in.Read(b) }
 
-func (r *read) CloseWrite() error {
+func (r *bufferedConn) CloseWrite() error {
 	if half, ok := r.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}

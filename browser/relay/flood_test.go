@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// A proxy is whatever a caller names. One that never ends the header of its answer
-// takes no memory and is given up.
-func TestEndlessAnswerOfTheProxy(t *testing.T) {
-	const most = 256 << 20 // that the test sends at all, in bytes
+// An API caller chooses the proxy. A proxy whose answer's header never ends uses no
+// memory of the daemon, and the connection is given up.
+func TestEndlessProxyAnswer(t *testing.T) {
+	const most = 256 << 20 // most bytes that the test sends
 	for name, start := range map[string]string{
 		"status line": "HTTP/1.1 200 ", "header line": "HTTP/1.1 200 OK\r\nA: ", "header lines": "HTTP/1.1 200 OK\r\n",
 	} {
@@ -56,14 +56,14 @@ func TestEndlessAnswerOfTheProxy(t *testing.T) {
 			far, err := dial(t.Context(), u, "a.example:443")
 			if err == nil {
 				_ = far.Close()
-				t.Fatal("it is a tunnel")
+				t.Fatal("the tunnel was established")
 			}
 			runtime.ReadMemStats(&after)
 			if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20 {
-				t.Errorf("it took %d MiB of memory", took>>20)
+				t.Errorf("the relay used %d MiB of memory", took>>20)
 			}
 			if n := <-sent; n >= most {
-				t.Errorf("the daemon read all of %d MiB", n>>20)
+				t.Errorf("the relay read all of %d MiB", n>>20)
 			}
 		})
 	}

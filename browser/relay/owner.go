@@ -12,19 +12,19 @@ import (
 	"sync"
 )
 
-// owned is a listener that lets the connections of one Chrome in; others are
-// closed. Where Chrome has a user of its own, that is what tells it. Where it has
-// the daemon's user, which other Chromes have too, the socket at the other end must
-// be open in one of its processes.
-type owned struct {
+// ownedListener is a listener that accepts connections of one Chrome only and closes
+// others. If Chrome has its own user, the socket's owner identifies it. If Chrome runs as
+// the daemon's user, like other Chromes, the peer's socket must be open in one of its
+// processes.
+type ownedListener struct {
 	net.Listener
 	uid int
 
 	mu        sync.Mutex
-	processes func() []int // Chrome's; nil while it has not been started
+	processes func() []int // returns Chrome's PIDs; nil before Chrome has started
 }
 
-func (o *owned) Accept() (net.Conn, error) {
+func (o *ownedListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := o.Listener.Accept()
 		if err != nil {
@@ -35,17 +35,18 @@ func (o *owned) Accept() (net.Conn, error) {
 		if ok && alsoOK && o.admits(far, near) {
 			return conn, nil
 		}
-		_ = conn.Close() // nobody of ours
+		_ = conn.Close() // not our Chrome
 	}
 }
 
-// admits reports whether Chrome's is the socket at far that is connected to near.
-func (o *owned) admits(far, near *net.TCPAddr) bool {
+// admits reports whether the socket at far that is connected to near belongs to our
+// Chrome.
+func (o *ownedListener) admits(far, near *net.TCPAddr) bool {
 	at, err := find(far, near)
 	if err != nil || at.uid != o.uid {
 		return false
 	}
-	if o.uid != os.Geteuid() { // it is Chrome's own; root without CAP_SYS_PTRACE could not look further
+	if o.uid != os.Geteuid() { // Chrome's own user; root without CAP_SYS_PTRACE could not check more
 		return true
 	}
 	o.mu.Lock()
@@ -60,8 +61,8 @@ type socket struct {
 	inode string
 }
 
-// find is the socket at local that is connected to remote, both IPv4 addresses
-// of this machine (proc_net_tcp(5)).
+// find returns the socket at local that is connected to remote, both IPv4 addresses of
+// this machine (proc_net_tcp(5)).
 func find(local, remote *net.TCPAddr) (socket, error) {
 	f, err := os.Open("/proc/net/tcp")
 	if err != nil {
@@ -90,7 +91,7 @@ func (s socket) openIn(pids []int) bool {
 		folder := filepath.Join("/proc", strconv.Itoa(pid), "fd")
 		entries, err := os.ReadDir(folder)
 		if err != nil {
-			continue // it has ended, or is a sandboxed one, which has no sockets
+			continue // it has ended, or is sandboxed and has no sockets
 		}
 		for _, e := range entries {
 			if to, err := os.Readlink(filepath.Join(folder, e.Name())); err == nil && to == "socket:["+s.inode+"]" {
@@ -101,8 +102,8 @@ func (s socket) openIn(pids []int) bool {
 	return false
 }
 
-// hex is an address as the kernel prints it: the bytes of an IPv4 address as
-// one number of the machine's order, and the port.
+// hex formats an address as the kernel prints it: the bytes of an IPv4 address as one
+// number in native byte order, and the port.
 func hex(a *net.TCPAddr) string {
 	return fmt.Sprintf("%08X:%04X", binary.NativeEndian.Uint32(a.IP.To4()), a.Port)
 }

@@ -1,9 +1,9 @@
-// Package relay is a proxy on loopback for one Chrome. It adds to its requests
-// what Chrome cannot be told on its command line: the credentials of the proxy
-// beyond, http, https or socks5 (RFC 9110 section 11.7, RFC 1929).
+// Package relay is a proxy on the loopback interface for one Chrome. It forwards to an
+// upstream proxy: http, https or socks5. It adds that proxy's credentials, which Chrome
+// cannot take on its command line (RFC 9110 section 11.7, RFC 1929).
 //
-// Only that Chrome is served: a listener on loopback is open to every user and
-// process of the machine, so the owner of each connection is looked up first.
+// Every user and process of the machine can connect to a loopback listener. So the relay
+// checks the owner of each connection and serves only its Chrome.
 package relay
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// headerTimeout bounds how long Chrome may take to send a request's header,
-// and dialTimeout how long the proxy beyond to be reached and to answer.
+// headerTimeout bounds how long Chrome may take to send a request's header. dialTimeout
+// bounds how long the upstream proxy may take to connect and to answer.
 const (
 	headerTimeout = 30 * time.Second
 	dialTimeout   = 30 * time.Second
@@ -30,8 +30,8 @@ const (
 
 // Relay is one such proxy. Close ends it.
 type Relay struct {
-	beyond   *url.URL // with the credentials
-	listener *owned
+	upstream *url.URL // the upstream proxy's URL, with the credentials
+	listener *ownedListener
 	server   *http.Server
 	plain    *http.Transport
 	work     sync.WaitGroup
@@ -41,49 +41,49 @@ type Relay struct {
 	tunnels map[net.Conn]struct{} // both ends of each
 }
 
-// Start opens a relay for a Chrome that runs as a user; beyond is the proxy's URL
-// with its credentials. Where that is the daemon's own user, nobody is served
-// before [Relay.Serves].
-func Start(beyond *url.URL, uid int) (*Relay, error) {
+// Start opens a relay for a Chrome that runs as user uid. upstream is the upstream proxy's
+// URL with its credentials. If uid is the daemon's own user, no connection is accepted
+// before [Relay.SetProcesses].
+func Start(upstream *url.URL, uid int) (*Relay, error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
-		return nil, fault.Wrap(err, fault.Internal, "relay.start", "no port for the proxy's relay")
+		return nil, fault.Wrap(err, fault.Internal, "relay.start", "no free port on 127.0.0.1 for the proxy's relay")
 	}
-	r := &Relay{beyond: beyond, listener: &owned{Listener: listener, uid: uid}, tunnels: map[net.Conn]struct{}{},
-		plain: &http.Transport{Proxy: http.ProxyURL(beyond), DisableCompression: true, MaxResponseHeaderBytes: maxAnswer,
+	r := &Relay{upstream: upstream, listener: &ownedListener{Listener: listener, uid: uid}, tunnels: map[net.Conn]struct{}{},
+		plain: &http.Transport{Proxy: http.ProxyURL(upstream), DisableCompression: true, MaxResponseHeaderBytes: maxAnswer,
 			DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext}}
-	// What goes wrong is told to Chrome; it may name the pages.
+	// Errors are reported to Chrome only, because they may contain page addresses.
 	quiet := log.New(io.Discard, "", 0)
 	through := &httputil.ReverseProxy{
 		Rewrite:        func(*httputil.ProxyRequest) {},
 		Transport:      r.plain,
 		ErrorLog:       quiet,
 		FlushInterval:  -1,
-		ModifyResponse: refused,
+		ModifyResponse: hideAuthRequest,
 		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	r.server = &http.Server{ReadHeaderTimeout: headerTimeout, ErrorLog: quiet,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			if !r.keep() {
+			if !r.track() {
 				return
 			}
-			defer r.drop()
+			defer r.untrack()
 			switch {
 			case req.Method == http.MethodConnect:
 				r.tunnel(w, req)
 			case req.URL.Scheme == "http" && req.URL.Host != "":
 				through.ServeHTTP(w, req)
-			default: // a page that has found the port asks it as a site
+			default: // a page that found the port sends requests as to a site
 				w.WriteHeader(http.StatusBadRequest)
 			}
 		})}
-	r.work.Go(func() { _ = r.server.Serve(r.listener) }) // ends with Close alone
+	r.work.Go(func() { _ = r.server.Serve(r.listener) }) // ends only with Close
 	return r, nil
 }
 
-// Serves says which Chrome the relay is for: processes gives the IDs of all its
-// processes at the time of the call. A nil Relay ignores it.
-func (r *Relay) Serves(processes func() []int) {
+// SetProcesses sets the Chrome that the relay serves. processes returns the PIDs of its
+// current processes. A nil Relay ignores the call.
+func (r *Relay) SetProcesses(processes func() []int) {
 	if r == nil {
 		return
 	}
@@ -92,11 +92,11 @@ func (r *Relay) Serves(processes func() []int) {
 	r.listener.processes = processes
 }
 
-// Address is where it listens: "127.0.0.1:40000".
+// Address returns the address of the listener, such as "127.0.0.1:40000".
 func (r *Relay) Address() string { return r.listener.Addr().String() }
 
-// Close ends the relay and every connection through it, and waits. It is
-// idempotent; closing none does nothing.
+// Close ends the relay and every connection through it, and waits for them. It is
+// idempotent. A nil Relay ignores the call.
 func (r *Relay) Close() {
 	if r == nil {
 		return
@@ -104,30 +104,30 @@ func (r *Relay) Close() {
 	r.mu.Lock()
 	r.closed = true
 	for conn := range r.tunnels {
-		_ = conn.Close() // its copying ends
+		_ = conn.Close() // ends the copying
 	}
 	r.mu.Unlock()
-	_ = r.server.Close() // there is nothing to lose
+	_ = r.server.Close() // nothing is lost
 	r.plain.CloseIdleConnections()
 	r.work.Wait()
 }
 
-// errRefused is an answer of the proxy beyond that Chrome must not see: it
-// would ask somebody for a password.
+// errRefused replaces a 407 answer of the upstream proxy. Chrome must not see that
+// answer: it would prompt for a password.
 var errRefused = errors.New("the proxy refused its credentials")
 
-func refused(answer *http.Response) error {
+func hideAuthRequest(answer *http.Response) error {
 	if answer.StatusCode == http.StatusProxyAuthRequired {
 		return errRefused
 	}
 	return nil
 }
 
-// tunnel connects Chrome to a host through the proxy beyond (CONNECT).
+// tunnel connects Chrome to a host through the upstream proxy (CONNECT).
 func (r *Relay) tunnel(w http.ResponseWriter, req *http.Request) {
 	ctx, cancel := context.WithTimeout(req.Context(), dialTimeout)
 	defer cancel()
-	far, err := dial(ctx, r.beyond, req.Host)
+	far, err := dial(ctx, r.upstream, req.Host)
 	if err != nil {
 		w.WriteHeader(http.StatusBadGateway)
 		return
@@ -138,22 +138,22 @@ func (r *Relay) tunnel(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
-	if !r.keep(near, far) {
+	if !r.track(near, far) {
 		return
 	}
-	defer r.drop(near, far)
+	defer r.untrack(near, far)
 	if _, err := near.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n")); err != nil {
 		return
 	}
 	var up sync.WaitGroup
-	up.Go(func() { pour(far, buffered) })
-	pour(near, far)
+	up.Go(func() { copyHalf(far, buffered) })
+	copyHalf(near, far)
 	up.Wait()
 }
 
-// pour copies until the source ends and passes the end on. What ends it is for
-// the two sides to find out.
-func pour(to net.Conn, from io.Reader) {
+// copyHalf copies from a connection until its end and then closes the write side of the
+// other. Errors are left to the two sides to notice.
+func copyHalf(to net.Conn, from io.Reader) {
 	_, err := io.Copy(to, from)
 	if half, ok := to.(interface{ CloseWrite() error }); ok && err == nil {
 		_ = half.CloseWrite()
@@ -162,9 +162,9 @@ func pour(to net.Conn, from io.Reader) {
 	_ = to.Close()
 }
 
-// keep notes a request with the ends of its tunnel, so that Close ends it and
-// waits; false when it is over already.
-func (r *Relay) keep(conns ...net.Conn) bool {
+// track registers a request and the connections of its tunnel, so that Close ends them and
+// waits. It returns false if the relay is closed.
+func (r *Relay) track(conns ...net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -180,7 +180,7 @@ func (r *Relay) keep(conns ...net.Conn) bool {
 	return true
 }
 
-func (r *Relay) drop(conns ...net.Conn) {
+func (r *Relay) untrack(conns ...net.Conn) {
 	r.mu.Lock()
 	for _, c := range conns {
 		_ = c.Close()

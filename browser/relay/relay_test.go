@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// beyond is a proxy that wants a name and a password.
-func beyond(t *testing.T) *url.URL {
+// upstream starts an upstream proxy that requires a name and a password.
+func upstream(t *testing.T) *url.URL {
 	through := httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		want := "Basic " + base64.StdEncoding.EncodeToString([]byte("ada:secret"))
@@ -41,8 +41,8 @@ func beyond(t *testing.T) *url.URL {
 			}
 			_, _ = near.Write([]byte("HTTP/1.1 200 OK\r\n\r\n"))
 			var both sync.WaitGroup
-			both.Go(func() { pour(far, near) })
-			pour(near, far)
+			both.Go(func() { copyHalf(far, near) })
+			copyHalf(near, far)
 			both.Wait()
 			_, _ = near.Close(), far.Close()
 		default:
@@ -64,7 +64,7 @@ func relayed(t *testing.T, u *url.URL, uid int) (*Relay, *http.Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close)
-	r.Serves(func() []int { return []int{os.Getpid()} })
+	r.SetProcesses(func() []int { return []int{os.Getpid()} })
 	transport := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: r.Address()}),
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // the test's own site
 	t.Cleanup(transport.CloseIdleConnections)
@@ -75,7 +75,7 @@ func TestCredentialsAreAdded(t *testing.T) {
 	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, name := range []string{"Proxy-Authorization", "X-Forwarded-For", "Via"} {
 			if r.Header.Get(name) != "" {
-				t.Errorf("the site was sent %s", name)
+				t.Errorf("the site got %s", name)
 			}
 		}
 		_, _ = io.WriteString(w, "here")
@@ -83,7 +83,7 @@ func TestCredentialsAreAdded(t *testing.T) {
 	plain, secure := httptest.NewServer(site), httptest.NewTLSServer(site)
 	defer plain.Close()
 	defer secure.Close()
-	u := beyond(t)
+	u := upstream(t)
 	u.User = url.UserPassword("ada", "secret")
 	r, client := relayed(t, u, os.Geteuid())
 	for _, at := range []string{plain.URL, secure.URL} {
@@ -97,23 +97,23 @@ func TestCredentialsAreAdded(t *testing.T) {
 			t.Errorf("%s: %d %q %v", at, answer.StatusCode, body, err)
 		}
 	}
-	// Asked as if it were a site it is none.
+	// The relay is no web site itself.
 	answer, err := http.Get("http://" + r.Address() + "/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = answer.Body.Close()
 	if answer.StatusCode != http.StatusBadRequest {
-		t.Errorf("as a site it answers %d", answer.StatusCode)
+		t.Errorf("a request to the relay as a site is answered with %d", answer.StatusCode)
 	}
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// Chrome must not be asked for a password: nobody would answer.
+// Chrome must not prompt for a password, as no user would answer.
 func TestWrongCredentialsAreABadGateway(t *testing.T) {
 	site := httptest.NewTLSServer(nil)
 	defer site.Close()
-	u := beyond(t)
+	u := upstream(t)
 	u.User = url.UserPassword("ada", "wrong")
 	_, client := relayed(t, u, os.Geteuid())
 	if answer, err := client.Get(site.URL); err == nil || !strings.Contains(err.Error(), "Bad Gateway") {
@@ -130,13 +130,13 @@ func TestWrongCredentialsAreABadGateway(t *testing.T) {
 	}
 }
 
-func TestOthersAreNotServed(t *testing.T) {
-	u := beyond(t)
+func TestOtherUsersAreNotServed(t *testing.T) {
+	u := upstream(t)
 	u.User = url.UserPassword("ada", "secret")
 	_, client := relayed(t, u, os.Geteuid()+1)
 	if answer, err := client.Get("http://a.example/"); err == nil {
 		_ = answer.Body.Close()
-		t.Errorf("another user was answered %d", answer.StatusCode)
+		t.Errorf("another user got the answer %d", answer.StatusCode)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestCloseEndsTunnels(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	u := beyond(t)
+	u := upstream(t)
 	u.User = url.UserPassword("ada", "secret")
 	r, _ := relayed(t, u, os.Geteuid())
 	conn, err := net.Dial("tcp", r.Address())
@@ -174,8 +174,8 @@ func TestCloseEndsTunnels(t *testing.T) {
 	r.Close()
 }
 
-// A socks5 proxy with a name and a password (RFC 1928, RFC 1929), which Chrome
-// has no word for at all, resolves names by itself.
+// A socks5 proxy with a name and a password (RFC 1928, RFC 1929) resolves host names
+// itself. Chrome has no support for such credentials.
 func TestSocks5(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }))
 	defer site.Close()
@@ -221,7 +221,7 @@ func TestSocks5(t *testing.T) {
 	r.Close()
 }
 
-// socksServe is one connection of such a proxy; everything is at one place.
+// socksServe serves one connection of such a proxy. It connects every host to place.
 func socksServe(t *testing.T, near net.Conn, place string) {
 	defer near.Close()
 	take := func(n int) []byte {
@@ -255,17 +255,17 @@ func socksServe(t *testing.T, near net.Conn, place string) {
 	}
 	defer far.Close()
 	var both sync.WaitGroup
-	both.Go(func() { pour(far, near) })
-	pour(near, far)
+	both.Go(func() { copyHalf(far, near) })
+	copyHalf(near, far)
 	both.Wait()
 }
 
-// Where Chrome has the daemon's own user, its processes tell it from the others of
-// that user.
+// If Chrome runs as the daemon's user, its processes distinguish it from other processes
+// of that user.
 func TestOtherProcessesOfTheUserAreNotServed(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer site.Close()
-	u := beyond(t)
+	u := upstream(t)
 	u.User = url.UserPassword("ada", "secret")
 	r, client := relayed(t, u, os.Geteuid())
 	for _, c := range []struct {
@@ -278,7 +278,7 @@ func TestOtherProcessesOfTheUserAreNotServed(t *testing.T) {
 		{"none is left", func() []int { return nil }, false},
 		{"its own", func() []int { return []int{os.Getppid(), os.Getpid()} }, true},
 	} {
-		r.Serves(c.processes)
+		r.SetProcesses(c.processes)
 		answer, err := client.Get(site.URL)
 		if err == nil {
 			_ = answer.Body.Close()

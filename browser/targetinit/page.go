@@ -10,58 +10,59 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// heldDeadline bounds the wait for a tab that is being restored. Two sessions of
-// one Chrome learn of it within milliseconds, and within seconds on a busy machine.
+// heldDeadline bounds the wait for a tab that is being restored. Two CDP sessions of one
+// Chrome get its event within milliseconds, or within seconds on a busy machine.
 const heldDeadline = 10 * time.Second
 
-// appliedDeadline bounds how long a blank page may take to apply what it was given.
-// A busy machine needs seconds for the page's renderer.
+// appliedDeadline bounds how long a blank page may take to apply its setups. On a busy
+// machine the page's renderer needs seconds.
 const appliedDeadline = 20 * time.Second
 
-// resumeDeadline bounds how long a client's page waits for what it is to have: far
-// more than that takes. There may be pages that are given nothing.
+// resumeDeadline bounds how long a client's page waits for its setups. They take far
+// less. Some pages are never initialised.
 const resumeDeadline = 5 * time.Second
 
-// givenTo is closed once a page has been given everything; the caller holds mu.
-func (i *Initialiser) givenTo(id target.ID) chan struct{} {
-	if i.given[id] == nil {
-		i.given[id] = make(chan struct{})
+// initialisedChan returns the channel that is closed once a page has its setups. The
+// caller holds mu.
+func (i *Initialiser) initialisedChan(id target.ID) chan struct{} {
+	if i.initialised[id] == nil {
+		i.initialised[id] = make(chan struct{})
 	}
-	return i.given[id]
+	return i.initialised[id]
 }
 
-// closeGiven notes that a page has been given everything; the caller holds mu.
-func (i *Initialiser) closeGiven(id target.ID) {
-	given := i.givenTo(id)
+// markInitialised records that a page has its setups. The caller holds mu.
+func (i *Initialiser) markInitialised(id target.ID) {
+	initialised := i.initialisedChan(id)
 	select {
-	case <-given: // it was noted before
+	case <-initialised: // it was recorded before
 	default:
-		close(given)
+		close(initialised)
 	}
 }
 
-// resume lets a page run, for a client, once it has been given everything. It does
-// not wait.
+// resume calls let, which runs a client's page, once the page has its setups. It does not
+// block.
 func (i *Initialiser) resume(ctx context.Context, id target.ID, let func()) {
 	i.mu.Lock()
-	given := i.givenTo(id)
+	initialised := i.initialisedChan(id)
 	i.mu.Unlock()
 	i.work.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, resumeDeadline)
 		defer cancel()
 		select {
-		case <-given:
+		case <-initialised:
 		case <-ctx.Done():
 			i.mu.Lock()
-			delete(i.given, id)
+			delete(i.initialised, id)
 			i.mu.Unlock()
 		}
 		let()
 	})
 }
 
-// WhenReady runs f once a page is ready, or with nil when it has gone before. f
-// must not wait.
+// WhenReady calls f once a page is ready, or with nil if the page closed before that. f
+// must not block.
 func (i *Initialiser) WhenReady(id target.ID, f func(*Target)) {
 	i.mu.Lock()
 	for _, t := range i.targets {
@@ -75,9 +76,9 @@ func (i *Initialiser) WhenReady(id target.ID, f func(*Target)) {
 	i.mu.Unlock()
 }
 
-// HoldTabs begins or ends the time in which an environment is restored. Until it
-// ends, its tabs wait for InitialiseHeld: what a tab is given before Chrome has
-// begun to load it comes too late for its first document. ctx is the browser's.
+// HoldTabs begins or ends the restore of an environment. Until it ends, tabs wait for
+// InitialiseHeld, because a setup that arrives before Chrome begins to load the tab is
+// too late for its first document. ctx is the browser's.
 func (i *Initialiser) HoldTabs(ctx context.Context, on bool) {
 	if i == nil {
 		return
@@ -92,13 +93,13 @@ func (i *Initialiser) HoldTabs(ctx context.Context, on bool) {
 	for _, held := range rest {
 		select {
 		case initialise := <-held:
-			i.work.Go(func() { initialise(ctx) }) // a page that a tab has opened meanwhile
+			i.work.Go(func() { initialise(ctx) }) // a page that a tab opened during the restore
 		default:
 		}
 	}
 }
 
-// heldTab is where the initialisation of a held tab is kept; the caller holds mu.
+// heldTab returns the channel for the initialisation of a held tab. The caller holds mu.
 func (i *Initialiser) heldTab(id target.ID) chan initialiseTab {
 	if i.held[id] == nil {
 		i.held[id] = make(chan initialiseTab, 1)
@@ -106,8 +107,8 @@ func (i *Initialiser) heldTab(id target.ID) chan initialiseTab {
 	return i.held[id]
 }
 
-// InitialiseHeld initialises a tab that is being restored. It returns when Chrome
-// has read that, or at its deadline.
+// InitialiseHeld initialises a tab that is being restored. It returns when Chrome has
+// read the commands, or after heldDeadline.
 func (i *Initialiser) InitialiseHeld(ctx context.Context, id target.ID) {
 	if i == nil {
 		return
@@ -117,7 +118,7 @@ func (i *Initialiser) InitialiseHeld(ctx context.Context, id target.ID) {
 	i.mu.Lock()
 	if i.held == nil {
 		i.mu.Unlock()
-		return // a tab that has come since is initialised by itself
+		return // the restore has ended; new tabs are initialised automatically
 	}
 	held := i.heldTab(id)
 	i.mu.Unlock()
@@ -128,11 +129,11 @@ func (i *Initialiser) InitialiseHeld(ctx context.Context, id target.ID) {
 	}
 }
 
-// Applied returns once a page that runs has applied what it was given. Chrome's page
-// answers commands in order, so its answer to one more says that the others are
-// done. A page that navigates before that goes to another renderer without them
-// (Chromium 156, seen with a renderer that was stopped). An error says that the
-// page did not answer within appliedDeadline, or has gone.
+// Applied returns once a running page has applied its setups. A page answers commands in
+// order, so the answer to one more command shows that the others are done. If a page
+// navigates before that, it moves to another renderer without them (Chromium 156, seen
+// with a stopped renderer). An error means that the page did not answer within
+// appliedDeadline or has closed.
 func (i *Initialiser) Applied(ctx context.Context, id target.ID) error {
 	if i == nil {
 		return nil
@@ -148,10 +149,10 @@ func (i *Initialiser) Applied(ctx context.Context, id target.ID) error {
 	return nil
 }
 
-// Open sends a new blank page to an address once it is ready, and then calls then;
-// to none where url is empty. A page that is not ready within appliedDeadline is
-// closed: without what the session sets it must not show anything. Open does not
-// wait.
+// Open navigates a new blank page to url once the page is ready, and then calls then.
+// With an empty url it does not navigate. A page that is not ready within appliedDeadline
+// is closed, because it must not show anything without the session's settings. Open does
+// not block.
 func (i *Initialiser) Open(ctx context.Context, id target.ID, url string, then func(ready bool)) {
 	ready := make(chan *Target, 1)
 	i.WhenReady(id, func(t *Target) { ready <- t })
@@ -168,7 +169,7 @@ func (i *Initialiser) Open(ctx context.Context, id target.ID, url string, then f
 			i.mu.Lock()
 			delete(i.awaited, id)
 			i.mu.Unlock()
-			_ = i.driver.Post(ctx, "", target.CloseTarget.Method, target.CloseTargetParams{TargetID: id}) // a dead Chrome has none left
+			_ = i.driver.Post(ctx, "", target.CloseTarget.Method, target.CloseTargetParams{TargetID: id}) // it fails only with Chrome, and then no page exists
 			then(false)
 		}
 	})

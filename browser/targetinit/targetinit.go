@@ -1,10 +1,9 @@
-// Package targetinit initialises targets: it gives each target of a Chrome what
-// the session sets, before the target's first request and script.
+// Package targetinit initialises targets: it applies the session's settings to each
+// target of a Chrome before the target's first request and script.
 //
-// [Initialiser] attaches to the targets with a connection of its own. Its
-// auto-attach and its waiting are thereby independent of those of a restore and of
-// clients: a target runs when each of them has let it run. What a target is given
-// is up to the [Setup]s.
+// [Initialiser] attaches to the targets with its own connection. So its auto-attach and
+// its pauses are independent of those of a restore and of clients: a target runs only
+// when each of them has resumed it. The [Setup]s decide what is applied to a target.
 package targetinit
 
 import (
@@ -23,51 +22,51 @@ import (
 // Driver is the initialiser's own CDP connection to one Chrome.
 type Driver interface {
 	cdp.Session // of the browser
-	// Session is the session of a target that the connection is attached to.
+	// Session returns the session of a target that the connection is attached to.
 	Session(id target.SessionID) cdp.Session
 	// Post sends a command to a session and does not wait for the answer.
 	Post(ctx context.Context, session target.SessionID, method string, params any) error
-	// Events gives events of all sessions, in order, until cancel.
+	// Events returns events of all sessions, in order, until cancel.
 	Events(methods ...string) (events <-chan mux.Event, cancel func())
-	// MissNothing ends Chrome rather than lose an event.
-	MissNothing()
+	// EndOnOverflow makes Chrome end if an event would be lost.
+	EndOnOverflow()
 }
 
-// Clients reports what CDP clients do to pages.
+// Clients reports what CDP clients do with pages.
 type Clients interface {
-	OnCreate(mux.Opened)
-	OnResume(mux.Resumed)
+	OnCreate(mux.CreateHook)
+	OnResume(mux.ResumeHook)
 }
 
-// Initialiser is attached to the targets of a browser for its whole life. The nil
-// Initialiser is that of a browser where nothing is set on targets.
+// Initialiser is attached to a browser's targets for the browser's whole life. A nil
+// Initialiser is for a browser without setups.
 type Initialiser struct {
 	driver Driver
 	setups []Setup
 	work   sync.WaitGroup // the loop, and each initialisation
 
-	mu      sync.Mutex
-	targets map[target.SessionID]*Target
-	awaited map[target.ID][]func(*Target)    // run once the target is ready
-	given   map[target.ID]chan struct{}      // closed when the target has been given everything, or has gone
-	held    map[target.ID]chan initialiseTab // nil unless an environment is being restored
+	mu          sync.Mutex
+	targets     map[target.SessionID]*Target
+	awaited     map[target.ID][]func(*Target)    // called once the target is ready
+	initialised map[target.ID]chan struct{}      // closed when the target has its setups, or has closed
+	held        map[target.ID]chan initialiseTab // nil unless an environment is being restored
 }
 
-// initialiseTab initialises a tab that a restore holds.
+// initialiseTab initialises a tab that a restore has paused.
 type initialiseTab func(ctx context.Context)
 
-// New makes an Initialiser of a connection of its own, which ends with the browser.
+// New returns an Initialiser with its own connection, which ends with the browser.
 func New(driver Driver, setups ...Setup) *Initialiser {
 	return &Initialiser{driver: driver, setups: setups, targets: map[target.SessionID]*Target{},
-		awaited: map[target.ID][]func(*Target){}, given: map[target.ID]chan struct{}{}}
+		awaited: map[target.ID][]func(*Target){}, initialised: map[target.ID]chan struct{}{}}
 }
 
-// Start begins to initialise every target: those that exist are ready when it
-// returns, later ones before their first request. ctx bounds the start; the
-// initialiser ends with life, which is the browser's context.
+// Start begins to initialise every target. Existing targets are ready when it returns,
+// and later ones before their first request. ctx bounds the start. The initialiser ends
+// with life, which is the browser's context.
 func (i *Initialiser) Start(ctx, life context.Context, clients Clients) error {
 	const op = "targetinit.start"
-	i.driver.MissNothing() // a target whose event is lost would wait for ever
+	i.driver.EndOnOverflow() // a target whose event is lost would stay paused
 	clients.OnCreate(func(id target.ID, url string, answered func(bool)) { i.Open(life, id, url, answered) })
 	clients.OnResume(func(id target.ID, let func()) { i.resume(life, id, let) })
 	events, stop := i.driver.Events(target.AttachedToTarget.Method, target.DetachedFromTarget.Method)
@@ -77,9 +76,9 @@ func (i *Initialiser) Start(ctx, life context.Context, clients Clients) error {
 		i.loop(life, events, begun)
 	})
 	if _, err := cdp.Call(ctx, i.driver, target.SetAutoAttach, i.autoAttach("page", "shared_worker", "service_worker")); err != nil {
-		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be attached to")
+		return fault.Wrap(err, fault.BrowserFailed, op, "attaching to Chrome's tabs failed")
 	}
-	// A browser's events come before its answers, and its first page exists.
+	// Chrome sends a session's events before its answers, and its first page exists.
 	select {
 	case <-begun:
 		return nil
@@ -88,15 +87,15 @@ func (i *Initialiser) Start(ctx, life context.Context, clients Clients) error {
 	}
 }
 
-// Wait returns when the initialiser has ended: after the browser and its pipe.
+// Wait returns when the initialiser has ended, which is after the browser and its pipe.
 func (i *Initialiser) Wait() {
 	if i != nil {
 		i.work.Wait()
 	}
 }
 
-// autoAttach is the command that attaches to targets of these types, as far as a
-// setup wants them.
+// autoAttach returns the parameters that attach to those of the target types that some
+// setup wants.
 func (i *Initialiser) autoAttach(kinds ...string) target.SetAutoAttachParams {
 	yes := true
 	p := target.SetAutoAttachParams{AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes}
@@ -111,7 +110,7 @@ func (i *Initialiser) autoAttach(kinds ...string) target.SetAutoAttachParams {
 	return p
 }
 
-// loop takes targets as they come and go. It closes begun when the first one is
+// loop processes targets that open and close. It closes begun when the first one is
 // ready.
 func (i *Initialiser) loop(ctx context.Context, events <-chan mux.Event, begun chan struct{}) {
 	first := sync.OnceFunc(func() { close(begun) })
@@ -139,7 +138,7 @@ func (i *Initialiser) loop(ctx context.Context, events <-chan mux.Event, begun c
 	}
 }
 
-// attached begins to initialise a target. A tab that a restore holds waits for
+// attached starts to initialise a target. A tab that a restore has paused waits for
 // InitialiseHeld.
 func (i *Initialiser) attached(ctx context.Context, at target.EventAttachedToTarget, ready func()) {
 	t := NewTarget(i.driver, at.SessionID, at.TargetInfo)
@@ -149,7 +148,7 @@ func (i *Initialiser) attached(ctx context.Context, at target.EventAttachedToTar
 	if hold {
 		select {
 		case i.heldTab(t.info.TargetID) <- func(ctx context.Context) { i.initialise(ctx, t, true) }:
-		default: // it was attached to before, and nobody has taken that
+		default: // it was attached before, and that initialisation is still waiting
 			hold = false
 		}
 	}
@@ -162,9 +161,9 @@ func (i *Initialiser) attached(ctx context.Context, at target.EventAttachedToTar
 	}
 }
 
-// initialise gives a target what the setups have for it, and lets it run. It
-// returns when the target has applied that; for one that a restore holds too, when
-// Chrome has read it.
+// initialise applies the setups to a target and lets it run. It returns when the target
+// has applied them, or, for a tab that a restore has paused, when Chrome has read the
+// commands.
 func (i *Initialiser) initialise(ctx context.Context, t *Target, held bool) {
 	if inner := i.autoAttach("iframe", "worker"); len(inner.Filter) > 0 && t.info.Type != "service_worker" {
 		t.Post(ctx, target.SetAutoAttach.Method, inner)
@@ -175,18 +174,19 @@ func (i *Initialiser) initialise(ctx context.Context, t *Target, held bool) {
 		}
 	}
 	if t.info.Type == "page" {
-		// Chrome has what was posted when it answers this, which it does by itself.
+		// The browser process answers this, after it has read the posted commands.
 		_, _ = cdp.Call(ctx, t, target.GetTargetInfo, target.GetTargetInfoParams{})
 		i.mu.Lock()
-		i.closeGiven(t.info.TargetID)
+		i.markInitialised(t.info.TargetID)
 		i.mu.Unlock()
 	}
 	if held {
 		t.Post(ctx, runtime.RunIfWaitingForDebugger.Method, nil)
-		// The browser answers this by itself, whatever else the tab waits for.
+		// The browser process answers this, even while the tab is still paused for another
+		// reason.
 		_, _ = cdp.Call(ctx, t, target.GetTargetInfo, target.GetTargetInfoParams{})
 	} else {
-		// A page that navigates before it has answered would lose some of it.
+		// A page that navigates before it has answered would lose some setups.
 		_, _ = cdp.Call(ctx, t, runtime.RunIfWaitingForDebugger, cdp.Empty{})
 	}
 	i.mu.Lock()
@@ -209,8 +209,8 @@ func (i *Initialiser) detached(ctx context.Context, id target.SessionID) {
 	}
 	then := i.awaited[gone.info.TargetID]
 	delete(i.awaited, gone.info.TargetID)
-	i.closeGiven(gone.info.TargetID)
-	delete(i.given, gone.info.TargetID)
+	i.markInitialised(gone.info.TargetID)
+	delete(i.initialised, gone.info.TargetID)
 	i.mu.Unlock()
 	for _, f := range then {
 		f(nil)

@@ -14,8 +14,8 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 )
 
-// silent answers a mux as a Chrome whose pages never answer. It tells which targets
-// were asked to close.
+// silent answers a mux like a Chrome whose pages never answer. It sends the targets of
+// close commands to closed.
 func silent(conn net.Conn, closed chan<- target.ID) {
 	in := bufio.NewReader(conn)
 	for {
@@ -53,7 +53,7 @@ func silent(conn net.Conn, closed chan<- target.ID) {
 	}
 }
 
-// nothing is a setup that pages are given nothing by.
+// nothing is a setup for pages that sets nothing.
 type nothing struct{}
 
 func (nothing) Wants(kind string) bool                   { return kind == "page" }
@@ -61,9 +61,9 @@ func (nothing) Initialise(context.Context, *Target)      {}
 func (nothing) Renew(context.Context, *Target)           {}
 func (nothing) Gone(context.Context, *Target, []*Target) {}
 
-// A client's page that does not get ready, because it hangs or because Chrome does
-// not attach to it, is closed at a deadline, and the client is told.
-func TestAPageThatDoesNotGetReady(t *testing.T) {
+// A client's page that does not become ready, because it hangs or because Chrome does not
+// attach to it, is closed at the deadline. The client's command fails.
+func TestPageNotReadyInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, chrome := net.Pipe()
 		closed := make(chan target.ID, 2)
@@ -84,15 +84,15 @@ func TestAPageThatDoesNotGetReady(t *testing.T) {
 			answered := make(chan bool, 1)
 			i.Open(life, id, "https://a.example/", func(ready bool) { answered <- ready })
 			if <-answered {
-				t.Errorf("%s: the client has it", id)
+				t.Errorf("%s: the client got the page", id)
 			}
 			if got := <-closed; got != id {
-				t.Errorf("%q was closed, not %q", got, id)
+				t.Errorf("%q was closed, want %q", got, id)
 			}
 		}
 		i.mu.Lock()
 		if n := len(i.awaited); n != 0 {
-			t.Errorf("%d targets are still awaited", n)
+			t.Errorf("%d targets are still waited for", n)
 		}
 		i.mu.Unlock()
 		end()

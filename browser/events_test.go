@@ -13,7 +13,7 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 )
 
-// wire is a client that speaks plain messages.
+// wire is a client that sends plain messages.
 type wire struct {
 	t    *testing.T
 	in   chan []byte
@@ -49,7 +49,7 @@ func (w *wire) Close(int, string) error {
 	return nil
 }
 
-// send sends a command and gives its id.
+// send sends a command and returns its ID.
 func (w *wire) send(session, method, params string) int {
 	w.mu.Lock()
 	w.id++
@@ -93,8 +93,8 @@ func (r *rig) connect(b *Browser) *wire {
 	return w
 }
 
-// What happens in pages is told in its order, each thing once however many
-// clients hear of it, and without a client at all what needs none.
+// Events in pages are reported in order, each once even if several clients get it. Events
+// that need no domain are reported without a client too.
 func TestListen(t *testing.T) {
 	r := newRig(t)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -113,7 +113,7 @@ func TestListen(t *testing.T) {
 	b := r.fresh()
 	r.open(b, s.URL+"/before")
 	var mu sync.Mutex
-	var told []string
+	var reported []string
 	stop := b.Listen(func(h Happening) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -123,21 +123,21 @@ func TestListen(t *testing.T) {
 				line += fmt.Sprintf(" %s=%v", name, v)
 			}
 		}
-		told = append(told, line)
+		reported = append(reported, line)
 	}, false)
 	has := func(want ...string) {
 		t.Helper()
 		await(t, fmt.Sprint(want), func() bool {
 			mu.Lock()
 			defer mu.Unlock()
-			return len(told) >= len(want)
+			return len(reported) >= len(want)
 		})
 		mu.Lock()
 		defer mu.Unlock()
-		if !slices.Equal(told, want) {
-			t.Fatalf("told\n %q\nwant\n %q", told, want)
+		if !slices.Equal(reported, want) {
+			t.Fatalf("got\n %q\nwant\n %q", reported, want)
 		}
-		told = nil
+		reported = nil
 	}
 	has("navigated url=" + s.URL + "/before title=Title of /before")
 	if _, err := b.Navigate(within(t), s.URL+"/after#top"); err != nil {
@@ -145,7 +145,7 @@ func TestListen(t *testing.T) {
 	}
 	has("navigated url=" + s.URL + "/after#top title=Title of /after")
 
-	// Two clients hear of all that follows.
+	// Two clients get all following events.
 	var first *wire
 	var at string
 	for range 2 {
@@ -160,12 +160,12 @@ func TestListen(t *testing.T) {
 		}
 	}
 	first.answer(first.send(at, "Page.navigate", fmt.Sprintf(`{"url":%q}`, s.URL+"/missing")))
-	// Chrome logs of the answer before the page is there.
+	// Chrome logs the failed request before the page has loaded.
 	has("console url="+s.URL+"/after#top level=error text=Failed to load resource: the server responded with a status of 404 (Not Found)", "navigated url="+s.URL+"/missing title=Not here status=404")
 	first.answer(first.send(at, "Runtime.evaluate", `{"expression":"console.log('quiet'); console.error('loud', 1, {}); setTimeout(() => { throw new Error('thrown') }); 0"}`))
-	await(t, "two entries", func() bool { mu.Lock(); defer mu.Unlock(); return len(told) >= 2 })
+	await(t, "two entries", func() bool { mu.Lock(); defer mu.Unlock(); return len(reported) >= 2 })
 	mu.Lock()
-	told[1] = told[1][:len("console url=")+len(s.URL)+len("/missing level=error text=Uncaught Error: thrown")]
+	reported[1] = reported[1][:len("console url=")+len(s.URL)+len("/missing level=error text=Uncaught Error: thrown")]
 	mu.Unlock()
 	has("console url="+s.URL+"/missing level=error text=loud 1 Object", "console url="+s.URL+"/missing level=error text=Uncaught Error: thrown")
 	asked := first.send(at, "Runtime.evaluate", `{"expression":"confirm('sure?'); alert('sure?'); 0"}`)

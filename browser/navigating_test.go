@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// A tab that is on its way elsewhere is read where it is: Chrome's own session files
-// have it there too, and where it would have come to nobody knows.
-func TestTabOnItsWay(t *testing.T) {
+// A tab that is navigating is captured at its current page. Chrome's own session files
+// have it there too, and the new page may never load.
+func TestCaptureDuringNavigation(t *testing.T) {
 	r := newRig(t)
 	asked := make(chan struct{}, 2)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -29,7 +29,7 @@ func TestTabOnItsWay(t *testing.T) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_, _ = b.Navigate(ctx, site.URL+"/never") // it comes to nothing
+		_, _ = b.Navigate(ctx, site.URL+"/never") // this navigation never finishes
 	}()
 	<-asked
 	doc, err := b.Capture(within(t))

@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// Work that nobody waits for begins when clients pause, and in the end although
-// they do not.
-func TestLull(t *testing.T) {
+// Background work begins when clients pause, or at the deadline if they do not.
+func TestWaitIdle(t *testing.T) {
 	for _, test := range []struct {
 		name           string
 		busy           time.Duration
 		earliest, last time.Duration
 	}{
-		{"nobody comes", 0, firstLull, firstLull},
-		{"until the client rests", time.Second, time.Second, time.Second + 2*lull},
-		{"a client that never rests", time.Hour, lullDeadline, lullDeadline},
+		{"no client", 0, firstIdlePeriod, firstIdlePeriod},
+		{"until the client pauses", time.Second, time.Second, time.Second + 2*idlePeriod},
+		{"a client that never pauses", time.Hour, idleDeadline, idleDeadline},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -24,17 +23,17 @@ func TestLull(t *testing.T) {
 				began, over := time.Now(), make(chan struct{})
 				go func() { // a client
 					for time.Since(began) < test.busy {
-						clients.asked.Add(1)
+						clients.messages.Add(1)
 						select {
-						case <-time.After(lull / 3):
+						case <-time.After(idlePeriod / 3):
 						case <-over:
 							return
 						}
 					}
 				}()
-				clients.Lull(t.Context())
+				clients.WaitIdle(t.Context())
 				if took := time.Since(began); took < test.earliest || took > test.last {
-					t.Errorf("a lull after %v, not between %v and %v", took, test.earliest, test.last)
+					t.Errorf("idle after %v, want between %v and %v", took, test.earliest, test.last)
 				}
 				close(over)
 			})

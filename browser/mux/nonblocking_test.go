@@ -21,21 +21,21 @@ func osPipe(t testing.TB) (r, w *os.File) {
 	return r, w
 }
 
-// joined is one side's ends of two pipes.
+// joined combines one side's ends of two pipes.
 type joined struct{ r, w *os.File }
 
 func (j joined) Read(b []byte) (int, error)  { return j.r.Read(b) }
 func (j joined) Write(b []byte) (int, error) { return j.w.Write(b) }
 func (j joined) Close() error                { return errors.Join(j.r.Close(), j.w.Close()) }
 
-// prompt is joined that also writes without waiting.
-type prompt joined
+// nonblockingPipe is a joined that can also write without blocking.
+type nonblockingPipe joined
 
-func (p prompt) Read(b []byte) (int, error)  { return p.r.Read(b) }
-func (p prompt) Write(b []byte) (int, error) { return p.w.Write(b) }
-func (p prompt) Close() error                { return joined(p).Close() }
+func (p nonblockingPipe) Read(b []byte) (int, error)  { return p.r.Read(b) }
+func (p nonblockingPipe) Write(b []byte) (int, error) { return p.w.Write(b) }
+func (p nonblockingPipe) Close() error                { return joined(p).Close() }
 
-func (p prompt) WriteNow(b []byte) (n int) {
+func (p nonblockingPipe) WriteNow(b []byte) (n int) {
 	raw, err := p.w.SyscallConn()
 	if err != nil {
 		return 0
@@ -47,17 +47,17 @@ func (p prompt) WriteNow(b []byte) (n int) {
 	return max(0, n)
 }
 
-// eager is a testConn that takes what there is room for at once.
+// eager is a testConn that accepts messages at once as long as they fit.
 type eager struct {
 	*testConn
-	writes sync.Mutex // held while Write is under way
+	writes sync.Mutex // held during a Write
 }
 
 func (c *testConn) ends() (in, out chan []byte) { return c.in, c.out }
 
 func (e *eager) Offer(msg []byte) bool {
 	if !e.writes.TryLock() {
-		e.t.Error("an offer while a Write is under way")
+		e.t.Error("Offer was called during a Write")
 		return false
 	}
 	defer e.writes.Unlock()
@@ -75,8 +75,8 @@ func (e *eager) Write(ctx context.Context, msg []byte) error {
 	return e.testConn.Write(ctx, msg)
 }
 
-// A client's messages keep their order where some are taken at once and others
-// must wait until it reads.
+// A client's messages keep their order if some are accepted at once and others wait until
+// it reads.
 func TestOffersKeepOrder(t *testing.T) {
 	const n = 2000
 	m, f := start(t, Options{}, nil)
@@ -96,14 +96,14 @@ func TestOffersKeepOrder(t *testing.T) {
 	}
 }
 
-// Messages reach Chrome whole and in each sender's order through a pipe that
-// takes them in parts, also of a sender that leaves in the middle of one:
-// without the rest of it Chrome could read nothing more.
-func TestPromptPipeKeepsMessagesWhole(t *testing.T) {
+// Messages reach Chrome whole and in each sender's order through a pipe that accepts them
+// in parts. This includes a sender that disconnects in the middle of a message: without
+// the rest of it Chrome could read nothing more.
+func TestNonblockingPipeKeepsMessagesWhole(t *testing.T) {
 	const senders, each = 4, 40
 	r, w := osPipe(t)
 	in := frames{r: r}
-	o := newOutbox(prompt{r, w})
+	o := newOutbox(nonblockingPipe{r, w})
 	var all sync.WaitGroup
 	leaves := o.lane(0)
 	leaves.post(append([]byte("leaver "+strings.Repeat("x", 1<<20)), 0))
@@ -133,7 +133,7 @@ func TestPromptPipeKeepsMessagesWhole(t *testing.T) {
 		}
 		if n == 0 {
 			if !bytes.HasPrefix(msg, []byte("leaver ")) || len(msg) != 7+1<<20 {
-				t.Fatalf("the message that was begun came as %d bytes %.10q", len(msg), msg)
+				t.Fatalf("the partly written message arrived as %d bytes %.10q", len(msg), msg)
 			}
 			continue
 		}
