@@ -11,20 +11,20 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// arriving is a request's body. Its client must keep up a [pace], or its reads fail.
+// arriving is a request's body. Reads fail if its client falls below the [pace].
 type arriving struct {
 	io.ReadCloser
 	control *http.ResponseController
 	pace    pace
 
 	mu    sync.Mutex
-	cut   bool // no more is read
-	whole bool // it is in memory, and the budget counts it no more
+	cut   bool // all further reads fail
+	whole bool // the body is in memory; the budget no longer counts it
 }
 
-// bound bounds the body of a request, until it is read or the request is over. A body
-// that no handler reads is bounded too: the server reads what is left of it before
-// it sends the answer.
+// bound limits how long a request's body may take to arrive, until it is read or the
+// request ends. This includes a body that no handler reads: the server reads the rest of it
+// before it sends the answer.
 func (s *Server) bound(w http.ResponseWriter, r *http.Request) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return
@@ -34,8 +34,8 @@ func (s *Server) bound(w http.ResponseWriter, r *http.Request) {
 	r.Body = a
 }
 
-// arm sets when the next read fails; it is false when the body was cut off.
-// Writers of tests know no deadlines; then there is none.
+// arm sets the deadline of the next read. It returns false if the body was cut off. The
+// ResponseWriters of tests support no deadlines; that error is ignored.
 func (a *arriving) arm(at time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -45,15 +45,15 @@ func (a *arriving) arm(at time.Time) bool {
 	return !a.cut
 }
 
-// read notes that the body is in memory.
+// read records that the whole body is in memory.
 func (a *arriving) read() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.whole = true
 }
 
-// cutOff makes a read that is under way fail, and those after it. The budget may call
-// it late, when the body is in memory: then it does nothing.
+// cutOff makes the current read and all later ones fail. The budget may call it after the
+// body is in memory; then it does nothing.
 func (a *arriving) cutOff() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -64,7 +64,8 @@ func (a *arriving) cutOff() {
 	_ = a.control.SetReadDeadline(time.Unix(1, 0))
 }
 
-// errCutOff ends a body that there is no room for.
+// errCutOff is the error of a body that was cut off because the memory for bodies is used
+// up.
 var errCutOff = fault.New(fault.TooManyRequests, "api.body", "too many large bodies arrive at once; try again later")
 
 func (a *arriving) Read(p []byte) (int, error) {
@@ -74,12 +75,13 @@ func (a *arriving) Read(p []byte) (int, error) {
 	}
 	n, err := a.ReadCloser.Read(p)
 	a.pace.moved(since, n)
-	if err != nil && err != io.EOF && a.isCut() { //nolint:errorlint // of a body it is that very value
+	if err != nil && err != io.EOF && a.isCut() { //nolint:errorlint // a body returns this very value
 		return n, errCutOff
 	}
-	if err == io.EOF { //nolint:errorlint // of a body it is that very value
-		// The server looks for the client's leaving now, which must not fail. After
-		// other errors it reads what is left of the body, in the time that is left.
+	if err == io.EOF { //nolint:errorlint // a body returns this very value
+		// From here on the server itself reads from the connection, to notice when the
+		// client disconnects. That read must have no deadline. After other errors the
+		// server reads the rest of the body in the time that is left.
 		a.arm(time.Time{})
 	}
 	return n, err
@@ -91,19 +93,19 @@ func (a *arriving) isCut() bool {
 	return a.cut
 }
 
-// unread is the error of a body that could not be read; nil for nil.
+// unread returns the error for a body that could not be read; nil if err is nil.
 func unread(op string, err error) error {
 	switch {
 	case errors.Is(err, errCutOff):
 		return errCutOff
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fault.Wrap(err, fault.InvalidRequest, op, "the body came too slowly; see --client-patience")
+		return fault.Wrap(err, fault.InvalidRequest, op, "the body arrived too slowly; --client-patience sets the limit")
 	}
 	return fault.Wrap(err, fault.InvalidRequest, op, "the body could not be read")
 }
 
-// readAll reads a body into memory, which the budget counts while it arrives.
-// One of more than most bytes is cut there: it gives one byte more.
+// readAll reads a body into memory; the budget counts the bytes as they arrive. It reads at
+// most most+1 bytes, so that the caller can recognise a body that is too large.
 func (d *bodyDecoder) readAll(c *call, body io.Reader, most int64) ([]byte, error) {
 	held := d.budget.Open(c.caller.KeyID, c.cutOff)
 	defer held.Close()

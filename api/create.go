@@ -16,7 +16,7 @@ import (
 type createBody struct {
 	AgentName    string `json:"agent_name"`
 	Goal         string `json:"goal" empty:"ok"`
-	MaxSteps     int64  `json:"max_steps"` // accepted and not used: there is no agent here
+	MaxSteps     int64  `json:"max_steps"` // accepted and ignored: Stasis runs no agent
 	AgentSession string `json:"agent_session_type"`
 	Environment  string `json:"environment_type"`
 
@@ -60,8 +60,8 @@ func newCreate() createBody {
 	}
 }
 
-// check holds every value against what is allowed and fills in the default
-// that depends on another field.
+// check checks every value against what is allowed. It also sets the default of on_live,
+// which depends on persist.
 func (b *createBody) check() error {
 	if b.OnLive == "" {
 		b.OnLive = string(request.OnLiveFork)
@@ -104,7 +104,7 @@ func (b *createBody) check() error {
 	)
 }
 
-// request is the body as package session takes it.
+// request converts the body for package session.
 func (b *createBody) request() request.Create {
 	return request.Create{
 		AutoSave: b.AutoSave.request(), WebhookURL: b.WebhookURL,
@@ -117,18 +117,18 @@ func (b *createBody) request() request.Create {
 	}
 }
 
-// resumes checks what a create that resumes a session must say.
+// resumes checks the fields of a create that resumes a session.
 func (b *createBody) resumes() error {
 	switch {
 	case b.Resume && b.SessionID == "":
-		return invalid("resume", "needs session_id, which session it is")
+		return invalid("resume", "needs session_id, the session to resume")
 	case b.Resume && (b.FromSession != "" || b.FromEnvironment != "" || b.FromDefaultOf != ""):
-		return invalid("resume", "the session's own newest snapshot is restored; leave restore_from_… out")
+		return invalid("resume", "restores the session's own newest snapshot; leave restore_from_… out")
 	}
 	return nil
 }
 
-// options reports whether more is asked for than resuming a session takes.
+// options reports whether the body sets fields that a resume does not use.
 func (b *createBody) options() bool {
 	rest, plain := *b, newCreate()
 	rest.SessionID, rest.UserID, rest.Resume, rest.IfMissing, rest.Wait = "", "", false, plain.IfMissing, 0
@@ -138,7 +138,7 @@ func (b *createBody) options() bool {
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
-// areRecorded checks what a create wants recorded.
+// areRecorded checks what a create requests to be recorded.
 func areRecorded(list []string) error {
 	for i, name := range list {
 		if !slices.Contains(session.Recordable, name) || slices.Contains(list[:i], name) {

@@ -8,12 +8,12 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// endQuery says what an end does with the environment.
+// endQuery says what happens to the environment when a session ends.
 type endQuery struct {
 	Mode          string `json:"save_snapshot_mode"`
 	SaveAsDefault bool   `json:"save_as_default"`
 	Conflict      string `json:"default_conflict"`
-	Include       string `json:"origins_include"` // entries with commas between them
+	Include       string `json:"origins_include"` // entries separated by commas
 	Exclude       string `json:"origins_exclude"`
 }
 
@@ -49,7 +49,7 @@ func (h *sessionHandler) delete(c *call) error {
 	if err != nil {
 		return err
 	}
-	if id == "" { // DELETE /v1/sessions/ must not pass for anything else
+	if id == "" { // DELETE /v1/sessions/ must not be taken for another call
 		return fault.New(fault.NotFound, "api.path", "")
 	}
 	q := newEnd()
@@ -59,7 +59,7 @@ func (h *sessionHandler) delete(c *call) error {
 	if err := q.check(); err != nil {
 		return err
 	}
-	if !idPattern.MatchString(id) { // as for any session that is not there
+	if !idPattern.MatchString(id) { // answered like any session that does not exist
 		return c.JSON(http.StatusOK, save.EndAnswer{Success: true, Message: fault.SessionNotFound.Text()})
 	}
 	answer, err := h.sessions.End(c.Request().Context(), c.caller, id, q.request())

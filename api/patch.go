@@ -8,9 +8,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// patch reads a JSON merge patch (RFC 7396) for a document whose wire struct
-// is shape, a pointer: the patch is held against it as any body is, only that
-// null means removal in it.
+// patch reads a JSON merge patch (RFC 7396) for a document whose wire struct is shape, a
+// pointer. It checks the patch like any body, except that null means removal.
 func (d *bodyDecoder) patch(c *call, shape any) (object, error) {
 	data, err := d.read(c)
 	if err != nil || len(data) == 0 {
@@ -34,8 +33,8 @@ func (d *bodyDecoder) patch(c *call, shape any) (object, error) {
 	return changes, unknownFields("field", b.unknown)
 }
 
-// patched applies a merge patch to a document and lays the outcome into dst, a
-// pointer to a wire struct.
+// patched applies a merge patch to a document and decodes the result into dst, a pointer to
+// a wire struct.
 func patched(ctx context.Context, document any, changes object, dst any) error {
 	data, err := json.Marshal(document)
 	if err != nil {
@@ -45,11 +44,11 @@ func patched(ctx context.Context, document any, changes object, dst any) error {
 	if err != nil {
 		return err
 	}
-	var b binder // what it does not know, the patch was refused for
+	var b binder // patch has refused unknown names already
 	return b.bind(merged(value, changes), dst)
 }
 
-// merged is RFC 7396's MergePatch.
+// merged implements MergePatch of RFC 7396.
 func merged(target any, changes object) object {
 	was, _ := target.(object)
 	now := object{}

@@ -11,35 +11,35 @@ import (
 )
 
 const (
-	// smallWrite is the size in bytes up to which a write does not wait. Screenshots
-	// are larger: writing one takes a while, and copying what is left of it too.
+	// smallWrite is the size in bytes up to which a write does not block. Screenshots are
+	// larger: writing one takes long, and so does copying the rest of it.
 	smallWrite = 32 << 10
-	// maxBehind bounds what is written behind. A message is at most smallWrite;
-	// the rest is for the answers to pings of a client that reads nothing.
+	// maxBehind limits the queue of a connection, in bytes. A message has at most
+	// smallWrite; the rest is for pongs to a client that reads nothing.
 	maxBehind = 2 * smallWrite
 )
 
-// errBehind ends a connection whose peer asks for more than it reads.
+// errBehind closes a connection whose peer requests more than it reads.
 var errBehind = errors.New("the peer does not read")
 
-// prompt is a connection whose small writes do not wait for the peer: what the
-// kernel does not take at once is kept, and written behind by a goroutine that
-// Close waits for. Writes come one at a time, as a WebSocket's do. Over TLS, where
-// bytes are encrypted on their way, every write waits.
+// prompt is a connection whose small writes do not block. What the kernel does not accept
+// at once is queued, and a goroutine writes it. Close waits for that goroutine. Writes must
+// not be concurrent; those of a WebSocket are not. Over TLS every write blocks, because
+// bytes are encrypted on the way.
 type prompt struct {
 	net.Conn
 	raw syscall.RawConn // nil over TLS
 
 	mu     sync.Mutex
-	rest   []byte        // taken and not yet written
-	behind chan struct{} // closed when all is written or nothing more will be; nil when nothing waits
-	err    error         // of writing behind, or net.ErrClosed
+	rest   []byte        // accepted and not yet written
+	behind chan struct{} // closed when rest is written or writing has failed; nil while nothing is queued
+	err    error         // of the writing goroutine, or net.ErrClosed
 }
 
-// Write takes all of a small b at once, or writes b as any connection does.
+// Write accepts all of a small b at once. A larger b it writes as any connection does.
 func (p *prompt) Write(b []byte) (int, error) {
 	if len(b) > smallWrite || p.raw == nil {
-		if err := p.settle(context.Background()); err != nil { // ends with Close
+		if err := p.settle(context.Background()); err != nil { // Close ends this wait
 			return 0, err
 		}
 		return p.Conn.Write(b)
@@ -64,8 +64,7 @@ func (p *prompt) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// writeNow writes what the kernel has room for. An error shows again in
-// writeBehind.
+// writeNow writes what the kernel accepts at once. writeBehind meets an error again.
 func (p *prompt) writeNow(b []byte) (n int) {
 	_ = p.raw.Write(func(fd uintptr) bool {
 		n, _ = syscall.Write(int(fd), b)
@@ -94,15 +93,14 @@ func (p *prompt) writeBehind(done chan struct{}) {
 	}
 }
 
-// settled says whether nothing waits to be written, so that a small write is not
-// going to wait either.
+// settled reports whether nothing is queued. Then a small write does not block.
 func (p *prompt) settled() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.behind == nil && p.raw != nil
 }
 
-// settle waits until nothing does.
+// settle waits until nothing is queued.
 func (p *prompt) settle(ctx context.Context) error {
 	p.mu.Lock()
 	behind := p.behind
@@ -119,7 +117,7 @@ func (p *prompt) settle(ctx context.Context) error {
 	return p.err
 }
 
-// Close ends the connection and what was to be written behind.
+// Close closes the connection and discards what is queued.
 func (p *prompt) Close() error {
 	p.mu.Lock()
 	if p.err == nil {
@@ -134,13 +132,13 @@ func (p *prompt) Close() error {
 	return err
 }
 
-// hijack lets a WebSocket be accepted on a prompt connection.
+// hijack is a ResponseWriter that lets a WebSocket be accepted on a prompt connection.
 type hijack struct {
 	http.ResponseWriter
 	conn *prompt
 }
 
-// Hijack takes the connection from the server: http.Hijacker.
+// Hijack implements [http.Hijacker]: it takes the connection from the server.
 func (h *hijack) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffers, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	if err != nil {
