@@ -173,7 +173,7 @@ func TestBadInput(t *testing.T) {
 		{"DELETE", "/v1/sessions/live-1?default_conflict=win", "", "invalid_field", "keep, overwrite"},
 		{"DELETE", "/v1/sessions/live-1?force=true", "", "unknown_field", "force"},
 		{"DELETE", "/v1/sessions?all=true&user_id=bob", "", "invalid_field", "all"},
-		{"POST", "/v1/sessions/live-1/snapshots", `{"mode":"memory"}`, "unsupported", "mode: a Chrome that runs on"},
+		{"POST", "/v1/sessions/live-1/snapshots", `{"mode":"memory"}`, "unsupported", "mode: a session that continues"},
 		{"POST", "/v1/sessions/live-1/snapshots", `{"mode":"disk"}`, "invalid_field", "mode: must be one of filesystem"},
 		{"POST", "/v1/sessions/live-1/snapshots", `{"default_conflict":"win"}`, "invalid_field", "keep, overwrite"},
 		{"POST", "/v1/sessions/live-1/snapshots", `{"label":"` + long + `"}`, "invalid_field", "label"},

@@ -258,7 +258,7 @@ func TestBackupOfABucket(t *testing.T) {
 	target, other := filepath.Join(daemon.DataDir(t), "backup"), daemon.DataDir(t)
 	prefix := append([]string{"env"}, keys...)
 	code, said := stasis(t, prefix, append([]string{"backup", target, "--data-dir", d.Dir, "--keys", "--archives"}, store...)...)
-	if code != 0 || strings.Contains(said, "not in it") {
+	if code != 0 || strings.Contains(said, "not in the backup") {
 		t.Fatalf("the backup ended with %d:\n%s", code, said)
 	}
 	if code, said := stasis(t, nil, "backup", "restore", target, "--data-dir", other); code != 0 {

@@ -10,8 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The README's tables have every flag of serve, with its default, and every
-// exit code.
+// The README's tables have every flag of serve with its default, and every exit code.
 func TestReadme(t *testing.T) {
 	raw, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -45,7 +44,7 @@ func TestReadme(t *testing.T) {
 	}
 	for code := exitOK; code <= exitDamaged; code++ {
 		if !strings.Contains(string(raw), fmt.Sprintf("\n| %d | ", code)) {
-			t.Errorf("README.md does not tell of exit code %d", code)
+			t.Errorf("README.md does not list exit code %d", code)
 		}
 	}
 }

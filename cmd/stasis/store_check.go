@@ -15,24 +15,24 @@ import (
 	"github.com/stasisd/stasis/session/library/audit"
 )
 
-// settle is how long after its first look a check beside a daemon looks again at
-// what is not right.
+// settle is how long a check beside a running daemon waits before it looks again at what
+// was wrong.
 const settle = 2 * time.Second
 
 type storeCheckCmd struct {
 	storageFlags
-	ReadData      bool          `help:"Read every archive down to its files; otherwise their sizes are compared." env:"-"`
-	Repair        bool          `help:"Rebuild what snapshots are found by, latest and manifests, from their history. No daemon may run." env:"-"`
-	RemoveOrphans bool          `help:"Remove archives that no document names, and documents that no record names. No daemon may run." env:"-"`
-	Grace         time.Duration `help:"How old something must be before it counts as nobody's." default:"24h" env:"-"`
-	JSON          bool          `help:"One JSON object in each line, the last one the summary." name:"json" env:"-"`
+	ReadData      bool          `help:"Read every archive down to its files; by default only sizes are compared." env:"-"`
+	Repair        bool          `help:"Rebuild the files that snapshots are found by (latest and manifests) from their history. No daemon may run." env:"-"`
+	RemoveOrphans bool          `help:"Remove orphans: archives that no document names, and documents that no record names. No daemon may run." env:"-"`
+	Grace         time.Duration `help:"How old an archive or a document must be to count as an orphan." default:"24h" env:"-"`
+	JSON          bool          `help:"Print one JSON object per line; the last one is the summary." name:"json" env:"-"`
 }
 
-// Run is the verb: a line for each finding as soon as it is made, and a summary.
+// Run prints a line for each finding as soon as it is made, and a summary.
 func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
-	defer func() { err = interrupted(ctx, err, "interrupted: not everything was looked at") }()
+	defer func() { err = interrupted(ctx, err, "interrupted: not everything was checked") }()
 	if c.Grace < 0 {
-		return fault.New(fault.Config, "store.check", "--grace must be 0 or more")
+		return fault.New(fault.Config, "store.check", "--grace: must be 0 or more")
 	}
 	write := c.Repair || c.RemoveOrphans
 	s, err := c.existing(ctx, write)
@@ -64,12 +64,12 @@ func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	if lost {
-		return exitError{exitDamaged, fmt.Sprintf("the catalogue, %s, knows none of the %d snapshots: give the daemon's --store, or put stasis.db back from a backup; "+
-			"without one, bring each back: stasis snapshot import %s --user … --save-as-default",
+		return exitError{exitDamaged, fmt.Sprintf("the catalogue %s lists none of the %d snapshots: give the daemon's --store, or restore stasis.db from a backup; "+
+			"without a backup, import each archive: stasis snapshot import %s --user … --save-as-default",
 			filepath.Join(s.dir, "stasis.db"), out.Snapshots, s.at.archive("ID"))}
 	}
 	if !out.Sound() {
-		return exitError{exitDamaged, "not all is as it was saved"}
+		return exitError{exitDamaged, "the check found damage"}
 	}
 	return nil
 }
@@ -98,8 +98,8 @@ func tellLine(f audit.Finding) error {
 	return err
 }
 
-// printable is a name that was found in a store, quoted where a terminal would not
-// show it as it is.
+// printable returns a name that was found in a store. It quotes a name that a terminal
+// would not show literally.
 func printable(name string) string {
 	if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
 		return quoted
@@ -113,9 +113,9 @@ func sumUp(s audit.Summary, records bool) error {
 	fmt.Fprintf(&b, "%d snapshots and %d documents of agents in %d locations, %d archives of %d bytes",
 		s.Snapshots, s.Others, s.Locations, s.Archives, s.Bytes)
 	if records {
-		fmt.Fprintf(&b, "; the catalogue names %d snapshots\n", s.Recorded)
+		fmt.Fprintf(&b, "; the catalogue lists %d snapshots\n", s.Recorded)
 	} else {
-		b.WriteString("\nthere is no catalogue to compare with: the store alone was looked at\n")
+		b.WriteString("\nthere is no catalogue to compare with: only the store was checked\n")
 	}
 	var found []string
 	for _, severity := range audit.Severities() {
@@ -127,7 +127,7 @@ func sumUp(s audit.Summary, records bool) error {
 		fmt.Fprintf(&b, "%d repaired, %d removed\n", s.Repaired, s.Removed)
 	}
 	if len(found) == 0 {
-		b.WriteString("all is well\n")
+		b.WriteString("no damage found\n")
 	} else {
 		fmt.Fprintf(&b, "found: %s\n", strings.Join(found, ", "))
 	}
@@ -165,7 +165,7 @@ func tellJSON(f audit.Finding) error {
 type summaryLine struct {
 	Type      string                 `json:"type"` // summary
 	Sound     bool                   `json:"sound"`
-	Catalogue bool                   `json:"catalogue"` // there was one to compare with
+	Catalogue bool                   `json:"catalogue"` // false if there was none to compare with
 	Recorded  int                    `json:"recorded"`
 	Locations int                    `json:"locations"`
 	Snapshots int                    `json:"snapshots"`
