@@ -71,7 +71,7 @@ func held(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// restored is what the contents are in a data directory.
+// restored returns the contents as they are in a data directory.
 func restored() map[string]string {
 	want := map[string]string{}
 	for name, body := range contents {
@@ -80,8 +80,8 @@ func restored() map[string]string {
 	return want
 }
 
-// What is written comes back, from a folder and from one file, and from what
-// the first version wrote.
+// What is written can be restored: from a folder, from one file, and from a file of the
+// first version.
 func TestRoundTrip(t *testing.T) {
 	for _, name := range []string{"folder", "file.tar.zst", "golden"} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("restored (-want +got):\n%s", diff)
 			}
 			if _, err := backup.Restore(t.Context(), target, dir); !fault.Is(err, fault.Config) {
-				t.Errorf("a restore into a directory that holds something: %v", err)
+				t.Errorf("a restore into a directory that is not empty: %v", err)
 			}
 			if diff := cmp.Diff(restored(), held(t, dir)); diff != "" {
 				t.Errorf("after a refused restore (-want +got):\n%s", diff)
@@ -112,7 +112,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A backup takes another's place only when it is asked to, and no other thing's.
+// A backup replaces another one only with replace set, and never anything else.
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"folder", "file.tar.zst"} {
@@ -121,7 +121,7 @@ func TestReplace(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := write(t, target, false); !fault.Is(err, fault.Config) {
-			t.Errorf("%s was written over: %v", name, err)
+			t.Errorf("%s was overwritten: %v", name, err)
 		}
 		if _, err := write(t, target, true); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -130,7 +130,7 @@ func TestReplace(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Lstat(target + ".partial"); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: something is left: %v", name, err)
+			t.Errorf("%s: the partial folder is left: %v", name, err)
 		}
 	}
 	other := filepath.Join(dir, "other")
@@ -140,7 +140,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// Of two that write to one name the second is refused.
+// Of two backups to the same name, the second is refused.
 func TestOneWriter(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "backup")
 	w, err := backup.Begin(target, false)
@@ -155,8 +155,7 @@ func TestOneWriter(t *testing.T) {
 	}
 }
 
-// Every byte that is another, and every length that is cut, is damage, and a
-// restore of it leaves nothing.
+// Every changed byte and every truncation is damage, and a restore of it leaves no files.
 func TestDamage(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "b.tar.zst")
 	if _, err := write(t, whole, false); err != nil {
@@ -174,7 +173,7 @@ func TestDamage(t *testing.T) {
 		}
 		_, err := backup.Restore(t.Context(), damaged, dir)
 		if err == nil {
-			return // zstd has bits that mean nothing; the files were right
+			return // some bits of zstd have no meaning; the files were right
 		}
 		if !fault.Is(err, fault.ArchiveDamaged) && !fault.Is(err, fault.Unsupported) {
 			t.Errorf("%s at %d: %v", what, at, err)
@@ -189,21 +188,21 @@ func TestDamage(t *testing.T) {
 		refused("a flipped bit", at, body)
 		if held := held(t, dir); len(held) > 0 {
 			if diff := cmp.Diff(restored(), held); diff != "" {
-				t.Fatalf("a flipped bit at %d came through:\n%s", at, diff)
+				t.Fatalf("a flipped bit at %d was restored:\n%s", at, diff)
 			}
 			dir = t.TempDir()
 		}
 	}
 	for at := range raw {
-		refused("a cut", at, raw[:at])
+		refused("a truncation", at, raw[:at])
 		if len(held(t, dir)) > 0 {
-			t.Fatalf("a cut at %d was restored", at)
+			t.Fatalf("a truncation at %d was restored", at)
 		}
 	}
 }
 
-// A key that is not the backup's may be the operator's: a restore that is run again
-// leaves it, and everything else, where it is.
+// A key that is not from the backup may be the operator's: a restore that is run again
+// leaves the key and everything else where it is.
 func TestCutShortKeepsForeignKeys(t *testing.T) {
 	target, dir := filepath.Join(t.TempDir(), "folder"), t.TempDir()
 	if _, err := write(t, target, false); err != nil {
@@ -220,7 +219,7 @@ func TestCutShortKeepsForeignKeys(t *testing.T) {
 	}
 }
 
-// A restore that was cut short is taken up again.
+// A restore that was interrupted can be run again.
 func TestCutShort(t *testing.T) {
 	target, dir := filepath.Join(t.TempDir(), "folder"), t.TempDir()
 	if _, err := write(t, target, false); err != nil {
@@ -228,7 +227,7 @@ func TestCutShort(t *testing.T) {
 	}
 	lay(t, dir, map[string]string{backup.Restoring + "/stasis.db": "half", "snapshots/archives/old": "moved already", "identity": "AGE-SECRET-KEY-1"})
 	if !backup.CutShort(dir) {
-		t.Error("nothing tells that a restore was cut short")
+		t.Error("CutShort is false after an interrupted restore")
 	}
 	if _, err := backup.Restore(t.Context(), target, dir); err != nil {
 		t.Fatal(err)

@@ -14,19 +14,19 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Restoring is the folder in a data directory that a restore works in. Where it
-// is, a restore was cut short, and no daemon may start.
+// Restoring is the working folder of a restore in a data directory. If it exists, a restore
+// was interrupted, and no daemon may start.
 const Restoring = "restoring"
 
-// mayBeThere is what an empty data directory may hold: the lock that the caller
-// has, and what a new file system has.
+// mayBeThere lists what an empty data directory may contain: the caller's lock, and the
+// folder of a new file system.
 var mayBeThere = []string{"lock", "lost+found"}
 
-// Restore puts a backup into a data directory that the caller has locked, and that
-// must be empty but for what a restore that was cut short left. The backup is
-// read whole before anything is written; after an error the directory is empty
-// again. Errors are those of [Verify], config where the directory is not empty, and
-// store_full and store_failed of its disk.
+// Restore restores a backup into a data directory that the caller has locked. The directory
+// must be empty, except for what an interrupted restore left. Restore reads the whole
+// backup before it writes anything. After an error the directory is empty again. Errors are
+// those of [Verify], config if the directory is not empty, and store_full and store_failed
+// of its disk.
 func Restore(ctx context.Context, source, dir string) (_ Manifest, err error) {
 	const op = "backup.restore"
 	cutShort := CutShort(dir)
@@ -76,9 +76,9 @@ func Restore(ctx context.Context, source, dir string) (_ Manifest, err error) {
 	return m, diskFault(op, errors.Join(root.Remove(Restoring), syncFolder(dir)))
 }
 
-// begin makes the folder that a restore works in. The data directory may be another
-// user's, who can put anything in that folder's place at any time: what is written,
-// moved and given away is looked up below its handle.
+// begin makes the working folder of a restore. The data directory may belong to another
+// user, who can replace that folder at any time. So every file is written, moved and
+// chowned below the folder's handle.
 func begin(root *os.Root) (*os.Root, error) {
 	if err := errors.Join(root.Mkdir(Restoring, dirMode), syncFolder(root.Name())); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func begin(root *os.Root) (*os.Root, error) {
 	}
 	info, err := at.Stat(".")
 	if err == nil && !private(info) {
-		err = errors.New("somebody has put another folder in the place of " + Restoring)
+		err = errors.New("another process has replaced the folder " + Restoring)
 	}
 	if err != nil {
 		return nil, errors.Join(err, at.Close())
@@ -97,7 +97,7 @@ func begin(root *os.Root) (*os.Root, error) {
 	return at, nil
 }
 
-// inDataDir is where a file of a backup lies in a data directory.
+// inDataDir returns the path in a data directory of a file of a backup.
 func inDataDir(name string) string {
 	if folder, key := path.Split(name); folder == Keys+"/" {
 		return key
@@ -105,13 +105,13 @@ func inDataDir(name string) string {
 	return name
 }
 
-// CutShort reports whether a restore into the data directory was cut short.
+// CutShort reports whether a restore into the data directory was interrupted.
 func CutShort(dir string) bool {
 	_, err := os.Lstat(filepath.Join(dir, Restoring))
 	return err == nil
 }
 
-// empty makes sure that the data directory holds nothing that a restore could
+// empty returns config if the data directory contains anything that a restore could
 // destroy.
 func empty(dir string) error {
 	const op = "backup.restore"
@@ -121,13 +121,13 @@ func empty(dir string) error {
 	}
 	for _, e := range entries {
 		if !slices.Contains(mayBeThere, e.Name()) {
-			return fault.New(fault.Config, op, "--data-dir %s is not empty: it holds %s; a backup is restored into an empty one", dir, printable(e.Name()))
+			return fault.New(fault.Config, op, "--data-dir: %s is not empty: it contains %s; give an empty directory", dir, printable(e.Name()))
 		}
 	}
 	return nil
 }
 
-// clearRestore removes what a restore put into a data directory, its mark last.
+// clearRestore removes what a restore put into a data directory, the folder Restoring last.
 func clearRestore(dir string) error {
 	for _, name := range append([]string{Database, Extensions, Snapshots}, KeyFiles()...) {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
@@ -137,7 +137,7 @@ func clearRestore(dir string) error {
 	return errors.Join(syncFolder(dir), os.RemoveAll(filepath.Join(dir, Restoring)), syncFolder(dir))
 }
 
-// moveUp moves what was unpacked to where it belongs.
+// moveUp moves what was unpacked to its place.
 func moveUp(root, at *os.Root) error {
 	entries, err := fs.ReadDir(at.FS(), ".")
 	if err != nil {
@@ -151,8 +151,8 @@ func moveUp(root, at *os.Root) error {
 	return syncFolder(root.Name())
 }
 
-// own gives what was unpacked, and the lock, to the data directory's owner: root may
-// restore for another user, whose daemon must be able to read it.
+// own makes the data directory's owner the owner of what was unpacked and of the lock. Root
+// may restore for another user, whose daemon must be able to read the files.
 func own(root, at *os.Root) error {
 	info, err := root.Stat(".")
 	if err != nil {
@@ -164,7 +164,7 @@ func own(root, at *os.Root) error {
 	}
 	uid, gid := int(stat.Uid), int(stat.Gid)
 	err = fs.WalkDir(at.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
-		if err != nil || name == "." { // which keeps the owner out until all is done
+		if err != nil || name == "." { // root stays the owner of this folder until all is done
 			return err
 		}
 		return at.Lchown(filepath.FromSlash(name), uid, gid)
@@ -172,8 +172,8 @@ func own(root, at *os.Root) error {
 	return errors.Join(err, ownLock(root, uid, gid))
 }
 
-// ownLock gives the lock away, unless it has another name too, which could be any
-// file of root's.
+// ownLock changes the owner of the lock. It refuses a lock that has a second hard link,
+// which could be any file of root's.
 func ownLock(root *os.Root, uid, gid int) error {
 	lock, err := root.OpenFile("lock", os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -188,7 +188,7 @@ func ownLock(root *os.Root, uid, gid int) error {
 		return err
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || !info.Mode().IsRegular() || stat.Nlink != 1 {
-		return errors.New("the lock is no plain file, or has other names")
+		return errors.New("the lock is not a regular file, or has other hard links")
 	}
 	return lock.Chown(uid, gid)
 }
