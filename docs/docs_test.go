@@ -1,5 +1,5 @@
-// Package docs_test compares what is written about Stasis with what is there: the
-// imports between packages, the links in the documents, the index of decisions.
+// Package docs_test compares the documentation with the repository: the imports between
+// packages, the links in the documents, the index of decisions.
 package docs_test
 
 import (
@@ -23,8 +23,8 @@ var (
 	decisionName = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}-[a-z0-9]+(-[a-z0-9]+)*\.md$`)
 )
 
-// Every link in a document of the repository leads to a file, and to a heading
-// where it names one.
+// Every link in a document of the repository leads to a file, and to an existing heading if
+// it names one.
 func TestLinks(t *testing.T) {
 	files := documents(t)
 	if len(files) == 0 {
@@ -52,14 +52,14 @@ func checkLink(t *testing.T, file, link string) {
 	if rel, err := filepath.Rel("..", path); err != nil || strings.HasPrefix(rel, "..") || filepath.IsAbs(target) {
 		t.Errorf("%s: %s leads out of the repository", file, link)
 	} else if _, err := os.Stat(path); err != nil {
-		t.Errorf("%s: %s leads nowhere", file, link)
+		t.Errorf("%s: %s leads to no file", file, link)
 	} else if anchor != "" && filepath.Ext(path) == ".md" && !hasHeading(t, path, anchor) {
-		t.Errorf("%s: %s names a heading that is not there", file, link)
+		t.Errorf("%s: %s names a heading that does not exist", file, link)
 	}
 }
 
-// hasHeading tells whether one of the document's headings has the anchor, made
-// the usual way: lower case, words joined by hyphens, other signs dropped.
+// hasHeading reports whether one of the document's headings has the anchor, made the usual
+// way: lower case, words joined by hyphens, other characters dropped.
 func hasHeading(t *testing.T, file, anchor string) bool {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -75,8 +75,8 @@ func hasHeading(t *testing.T, file, anchor string) bool {
 	return false
 }
 
-// Every decision is dated, says its status, context, decision and
-// consequences, and stands in the index.
+// Every decision has a date, status, context, decision and consequences, and is in the
+// index.
 func TestDecisions(t *testing.T) {
 	index, err := os.ReadFile("decisions/README.md")
 	if err != nil {
@@ -109,7 +109,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// documents are the Markdown files of the repository, tracked or about to be.
+// documents returns the Markdown files of the repository, including untracked ones.
 func documents(t *testing.T) []string {
 	t.Helper()
 	cmd := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "--", "*.md")
@@ -125,7 +125,7 @@ func documents(t *testing.T) []string {
 	return files
 }
 
-// prose is a document without its code.
+// prose returns a document without its code.
 func prose(t *testing.T, file string) string {
 	t.Helper()
 	raw, err := os.ReadFile(file)

@@ -15,8 +15,8 @@ import (
 // maxMethods is how many methods a type may have.
 const maxMethods = 60
 
-// No type has more than maxMethods methods, with those of what it embeds: a type with
-// more has several ideas.
+// No type has more than maxMethods methods, including those of embedded types: a type with
+// more has several responsibilities.
 func TestMethods(t *testing.T) {
 	types := readTypes(t)
 	if len(types) < 100 {
@@ -39,12 +39,12 @@ type declaredType struct {
 	embedded []string // names of types of the module
 }
 
-// methods are the names of a type's methods, with those of the types that it embeds.
+// methods returns the names of a type's methods, including those of embedded types.
 func (types moduleTypes) methods(name string, seen map[string]bool) map[string]bool {
 	all := map[string]bool{}
 	declared := types[name]
 	if declared == nil || seen[name] {
-		return all // of another module, or of a cycle
+		return all // a type of another module, or a cycle
 	}
 	seen[name] = true
 	for _, method := range declared.own {
@@ -56,7 +56,7 @@ func (types moduleTypes) methods(name string, seen map[string]bool) map[string]b
 	return all
 }
 
-// of is the entry of a type, made where there is none.
+// of returns the entry of a type and makes it if it is missing.
 func (types moduleTypes) of(name string) *declaredType {
 	if types[name] == nil {
 		types[name] = &declaredType{}
@@ -64,7 +64,7 @@ func (types moduleTypes) of(name string) *declaredType {
 	return types[name]
 }
 
-// readTypes reads every package's sources but those of tests.
+// readTypes reads the sources of all packages, except tests.
 func readTypes(t *testing.T) moduleTypes {
 	t.Helper()
 	types := moduleTypes{}
@@ -87,7 +87,7 @@ func readTypes(t *testing.T) moduleTypes {
 	return types
 }
 
-// read adds what a file declares.
+// read adds the types that a file declares.
 func (types moduleTypes) read(pkg string, file *ast.File) {
 	imports := map[string]string{} // by the name in this file
 	for _, i := range file.Imports {
@@ -124,7 +124,7 @@ func (types moduleTypes) read(pkg string, file *ast.File) {
 				switch {
 				case len(field.Names) == 0:
 					declared.embedded = append(declared.embedded, named(pkg, imports, field.Type))
-				case method: // of an interface; a field of a function's type counts nothing
+				case method: // of an interface; a field with a function type does not count
 					if _, is := n.Type.(*ast.InterfaceType); is {
 						declared.own = append(declared.own, field.Names[0].Name)
 					}
@@ -136,8 +136,7 @@ func (types moduleTypes) read(pkg string, file *ast.File) {
 	})
 }
 
-// named is the name of a type as moduleTypes has it; "" where it is no type of the
-// module.
+// named returns the key of a type in moduleTypes; "" if it is not a type of the module.
 func named(pkg string, imports map[string]string, of ast.Expr) string {
 	switch of := of.(type) {
 	case *ast.StarExpr:

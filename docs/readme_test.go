@@ -7,18 +7,18 @@ import (
 	"testing"
 )
 
-// The README's quick start is the file that a test runs, to the letter.
+// The README's quick start is exactly the file that a test runs.
 func TestReadmeHasTheQuickStart(t *testing.T) {
 	script, err := os.ReadFile("../examples/quickstart.mjs")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(readme(t), "```js\n"+string(script)+"```\n") {
-		t.Error("README.md does not hold examples/quickstart.mjs as it is")
+		t.Error("README.md does not contain examples/quickstart.mjs unchanged")
 	}
 }
 
-// Every target of make that the README names is there.
+// Every target of make that the README names exists.
 func TestReadmeTargets(t *testing.T) {
 	makefile, err := os.ReadFile("../Makefile")
 	if err != nil {
@@ -30,7 +30,7 @@ func TestReadmeTargets(t *testing.T) {
 	}
 	for _, target := range named {
 		if !strings.Contains(string(makefile), "\n.PHONY: "+target[1]+"\n") {
-			t.Errorf("README.md names make %s, which is not there", target[1])
+			t.Errorf("README.md names make %s, which does not exist", target[1])
 		}
 	}
 }

@@ -1,11 +1,11 @@
-// Log in once, save the browser, get it back logged in. Needs Node 20 and puppeteer-core.
+// Log in once, save the browser, restore it logged in. Needs Node 20 and puppeteer-core.
 import { createServer } from 'node:http';
 import puppeteer from 'puppeteer-core';
 
 const BASE = process.env.STASIS_URL ?? 'http://127.0.0.1:8080';
 const KEY = process.env.STASIS_API_KEY ?? 'the key that make run printed';
 
-// A site with a login form, so that this runs as it is: put yours in its place.
+// A site with a login form, so that this script runs unchanged. Use your own instead.
 const site = createServer((request, response) => {
   const known = request.headers.cookie?.includes('sid=42');
   if (request.method === 'POST') {
@@ -40,11 +40,11 @@ await page.type('[name=password]', 'a secret');
 await Promise.all([page.waitForNavigation(), page.click('button')]);
 await browser.disconnect();
 
-// 2. End it. The whole environment is saved, and becomes the user's default.
+// 2. End it. The whole environment is saved and becomes the user's default.
 const ended = await stasis('DELETE', `/v1/sessions/${first.session_id}?save_snapshot_mode=filesystem&save_as_default=true`);
 console.log('saved snapshot', ended.snapshot.id);
 
-// 3. Any later session can start from there: today, or after the daemon was restarted.
+// 3. Any later session can start from there: today, or after a restart of the daemon.
 const second = await stasis('POST', '/v1/sessions', {
   agent_name: 'agi-0',
   restore_default_environment_from_user_id: first.user_id,
