@@ -64,19 +64,19 @@ func TestAttempts(t *testing.T) {
 	}
 	now = now.Add(recently)
 	for range attemptsBurst {
-		_ = a.judge(home, wrong) // the answers are of no interest
+		_ = a.judge(home, wrong) // the answers do not matter
 	}
 	if err := allow(home, chosen); !fault.Is(err, fault.TooManyAttempts) {
 		t.Errorf("a day later: %v", err)
 	}
 }
 
-// Guesses at once are no more than guesses one after the other.
+// Simultaneous guesses are limited like consecutive ones.
 func TestAttemptsAtOnce(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	a := newAttempts(func() time.Time { return now })
 	home := netip.MustParsePrefix("192.0.2.1/32")
-	_ = a.judge(home, fault.New(fault.Unauthorized, "test", "")) // the first wrong one
+	_ = a.judge(home, fault.New(fault.Unauthorized, "test", "")) // the first wrong guess
 	in := 0
 	for range 3 * attemptsBurst {
 		if _, err := a.enter(home, "a guess"); err == nil {
@@ -84,11 +84,11 @@ func TestAttemptsAtOnce(t *testing.T) {
 		}
 	}
 	if in != attemptsBurst-1 {
-		t.Errorf("%d guesses are looked up at once", in)
+		t.Errorf("%d simultaneous guesses are looked up", in)
 	}
 }
 
-// What is remembered of addresses is bounded.
+// The memory for addresses is limited.
 func TestAttemptsAreBounded(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	a := newAttempts(func() time.Time { return now })
@@ -106,9 +106,9 @@ func TestClientAddress(t *testing.T) {
 	o := origins{proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.1/32")}}
 	for _, c := range []struct{ remote, forwarded, want string }{
 		{"192.0.2.1:5", "", "192.0.2.1/32"},
-		{"192.0.2.1:5", "198.51.100.7", "192.0.2.1/32"}, // not of a trusted proxy
+		{"192.0.2.1:5", "198.51.100.7", "192.0.2.1/32"}, // not from a trusted proxy
 		{"10.1.2.3:5", "198.51.100.7", "198.51.100.7/32"},
-		{"10.1.2.3:5", "203.0.113.9, 198.51.100.7", "198.51.100.7/32"}, // the first is the client's own word
+		{"10.1.2.3:5", "203.0.113.9, 198.51.100.7", "198.51.100.7/32"}, // the client itself wrote the first address
 		{"10.1.2.3:5", "198.51.100.7, 10.9.9.9", "198.51.100.7/32"},
 		{"[::ffff:10.1.2.3]:5", "198.51.100.7", "198.51.100.7/32"},
 		{"10.1.2.3:5", "", "10.1.2.3/32"},

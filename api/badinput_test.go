@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/session/answer"
 )
 
-// Each bad request gets one code, and a message that names what is wrong; the
-// service never sees it.
+// Each bad request gets one code and a message that names the fault. The service never
+// receives the request.
 func TestBadInput(t *testing.T) {
 	r := newRig(t, nil)
 	long := strings.Repeat("x", 257)
@@ -302,7 +302,8 @@ func TestBadInput(t *testing.T) {
 
 type badInput struct{ method, path, body, code, names string }
 
-// What is known and unbuilt is refused whatever its value, and null is absence.
+// A field that is known and not supported is refused whatever its value; null means
+// absence.
 func TestUnbuiltFields(t *testing.T) {
 	r := newRig(t, nil)
 	const path = "/v1/users/ada"
@@ -320,7 +321,7 @@ func TestWarnUnknownFieldsListsThem(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.WarnUnknownFields = true })
 	req := `{"viewprt":{},"goal":"x"}`
 	plain := r.client.Transport
-	r.client.Transport = nil // the request is not as described, and passes all the same
+	r.client.Transport = nil // the request is not as described, and passes here
 	_, body := r.do(t, "POST", "/v1/sessions", req)
 	r.client.Transport = plain
 	var got answer.Session

@@ -14,8 +14,7 @@ import (
 	"github.com/stasisd/stasis/session/library"
 )
 
-// lostThings is what the fake's exports do not carry; over as many origins as
-// the test wants.
+// lostThings returns what the fake's exports cannot hold, over so many origins.
 func lostThings(origins int) []library.NotCarried {
 	lost := []library.NotCarried{{Component: "tabs", Count: 2, Reason: `a "reason"`}}
 	for i := range origins {
@@ -24,7 +23,7 @@ func lostThings(origins int) []library.NotCarried {
 	return lost
 }
 
-// brokenReader ends with an error after some bytes.
+// brokenReader fails after some bytes.
 type brokenReader struct{ left int }
 
 func (b *brokenReader) Read(p []byte) (int, error) {
@@ -36,8 +35,8 @@ func (b *brokenReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// The body is the format itself; what it does not hold is in a header, and in
-// the envelope.
+// The body is in the format itself. What the format cannot hold is in a header and in the
+// envelope.
 func TestStateOnTheWire(t *testing.T) {
 	r := newRig(t, nil)
 	answer, body := r.do(t, "GET", "/v1/snapshots/snap-1/state?format=playwright", "")
@@ -76,7 +75,7 @@ func TestStateOnTheWire(t *testing.T) {
 	}
 }
 
-// An archive is given sealed to whom one asks for, or as it is stored.
+// An archive is sealed to the requested recipients, or sent as it is stored.
 func TestSealedArchive(t *testing.T) {
 	r := newRig(t, nil)
 	for query, want := range map[string]string{
@@ -105,7 +104,7 @@ func TestSealedArchive(t *testing.T) {
 	}
 }
 
-// An archive that turns out damaged is cut off before its end.
+// The connection of an archive that turns out to be damaged is aborted before its end.
 func TestDamagedArchiveIsCutOff(t *testing.T) {
 	r := newRig(t, nil)
 	answer, body := r.do(t, "GET", "/v1/snapshots/snap-1/archive", "")
@@ -126,13 +125,13 @@ func TestDamagedArchiveIsCutOff(t *testing.T) {
 	}
 	n, err := io.Copy(io.Discard, res.Body)
 	if err == nil || n == 0 {
-		t.Errorf("damaged: %d bytes, and the client noticed: %v", n, err)
+		t.Errorf("damaged: the client got %d bytes and the error %v", n, err)
 	}
 	if err := res.Body.Close(); err != nil {
 		t.Error(err)
 	}
 	if answer, _ := r.do(t, "GET", "/healthz", ""); answer.StatusCode != 200 {
-		t.Error("the daemon does not go on")
+		t.Error("the daemon no longer answers")
 	}
 }
 
@@ -160,7 +159,7 @@ func TestImportOnTheWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := "{}" + strings.Repeat(" ", 1<<12-2) // the bound is the file's, without what the form has around it
+	whole := "{}" + strings.Repeat(" ", 1<<12-2) // the limit is the file's, without the framing of the form
 	if _, err := part.Write([]byte(whole)); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// promptPair is a prompt connection and its peer.
+// promptPair returns a prompt connection and its peer.
 func promptPair(t *testing.T) (*prompt, net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -33,9 +33,8 @@ func promptPair(t *testing.T) (*prompt, net.Conn) {
 	return &prompt{Conn: conn, raw: raw}, peer
 }
 
-// Small writes to a peer that does not read never wait, what they leave behind
-// is bounded, and all of it arrives in order once the peer reads, before what
-// is written after it.
+// Small writes to a peer that does not read never block, and the queue is limited. When the
+// peer reads, everything arrives in order, before later writes.
 func TestPromptWritesBehind(t *testing.T) {
 	conn, peer := promptPair(t)
 	var sent []byte
@@ -53,29 +52,29 @@ func TestPromptWritesBehind(t *testing.T) {
 		}
 	}
 	var full error
-	for most := 64 << 20; full == nil && most > 0; most -= 1000 { // the kernel may find more room, though not that much
+	for most := 64 << 20; full == nil && most > 0; most -= 1000 { // the kernel may have larger buffers, but not that large
 		full = write(1000)
 	}
 	if !errors.Is(full, errBehind) {
-		t.Fatalf("far too much written behind: %v", full)
+		t.Fatalf("the queue has no limit: %v", full)
 	}
 	got := make(chan []byte)
 	go func() {
-		all, _ := io.ReadAll(peer) // what came is compared
+		all, _ := io.ReadAll(peer) // the bytes are compared below
 		got <- all
 	}()
-	if err := write(2 * smallWrite); err != nil { // waits, and is written as it is
+	if err := write(2 * smallWrite); err != nil { // blocks, and is written directly
 		t.Fatal(err)
 	}
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if all := <-got; !bytes.Equal(all, sent) {
-		t.Errorf("%d bytes came, of %d", len(all), len(sent))
+		t.Errorf("%d bytes arrived, of %d", len(all), len(sent))
 	}
 }
 
-// Close does not wait for a peer that does not read, and leaves nobody behind.
+// Close does not wait for a peer that does not read, and leaves no goroutine.
 func TestPromptClosesAtOnce(t *testing.T) {
 	conn, _ := promptPair(t)
 	for conn.settled() {
