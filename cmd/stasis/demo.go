@@ -130,7 +130,7 @@ func (d *demo) restore(ctx context.Context, column, name string, from map[string
 		return s, err
 	}
 	l := look{column: column}
-	if err := d.step("look what came back", func() (string, error) {
+	if err := d.step("check what was restored", func() (string, error) {
 		tab, leave, err := openTab(ctx, s.CDPURL, d.site.URL)
 		if err != nil {
 			return "", err

@@ -68,7 +68,7 @@ func readBack(tab context.Context, site string) (user string, found map[string]s
 	if err := chromedp.Do(tab, chromedp.Navigate(site+"/me")); err != nil {
 		return "", nil, err
 	}
-	who, err := awaitTitle(tab, "say who is known", func(title string) bool { return title == "nobody" || strings.HasPrefix(title, "me: ") })
+	who, err := awaitTitle(tab, "name the account", func(title string) bool { return title == "nobody" || strings.HasPrefix(title, "me: ") })
 	if err != nil {
 		return "", nil, err
 	}

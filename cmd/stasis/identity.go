@@ -166,10 +166,10 @@ func (c *identityRotateCmd) newIdentity(source string) (*age.X25519Identity, err
 // returns what could not be opened, and how many objects were opened.
 func (c *identityRotateCmd) rewrap(ctx context.Context, s *storage) (left []snapshot.LeftSealed, opened int, err error) {
 	retire := append(slices.Clone(s.keys.Opens()[1:]), c.Drop...)
-	told := time.Now()
+	printed := time.Now()
 	out, err := s.vault.Rewrap(ctx, snapshot.Rewrapping{Retire: retire, Progress: func(done, total int) {
-		if time.Since(told) > time.Second {
-			told = time.Now()
+		if time.Since(printed) > time.Second {
+			printed = time.Now()
 			fmt.Printf("%d of %d archives\n", done, total)
 		}
 	}})
