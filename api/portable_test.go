@@ -65,7 +65,7 @@ func TestStateOnTheWire(t *testing.T) {
 	}
 	for path, says := range map[string]string{
 		"/v1/snapshots/snap-1/state?format=har":                      "format: must be one of stasis, playwright, puppeteer, netscape",
-		"/v1/snapshots/snap-1/state?format=netscape&indexed_db=true": "indexed_db: only format=playwright",
+		"/v1/snapshots/snap-1/state?format=netscape&indexed_db=true": "indexed_db: allowed only with format=playwright",
 		"/v1/snapshots/snap-1/archive?format=zip":                    "unknown parameter",
 		"/v1/snapshots/snap-1/archive?sealed=false&recipient=age1x":  "sealed: must not be false",
 	} {
@@ -173,7 +173,7 @@ func TestImportOnTheWire(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/snapshots":                                                   "422 format: is required",
 		"/v1/snapshots?format=har":                                        "422 format: must be one of",
-		"/v1/snapshots?format=netscape&profile=x":                         "422 profile: only format=datadir",
+		"/v1/snapshots?format=netscape&profile=x":                         "422 profile: allowed only with format=datadir",
 		"/v1/snapshots?format=netscape&save_as_default=maybe":             "400 save_as_default: must be true or false",
 		"/v1/snapshots?format=netscape&default_conflict=win":              "422 default_conflict: must be one of",
 		"/v1/snapshots?format=netscape&label=" + strings.Repeat("x", 257): "422 label: must be at most",

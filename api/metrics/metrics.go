@@ -35,7 +35,7 @@ func New(version string) *Metrics {
 		expired: prometheus.NewCounter(prometheus.CounterOpts{Name: "stasis_logins_expired_total",
 			Help: "Default environments that were found logged out, each once."}),
 		saves: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "stasis_saves_total",
-			Help: "Saves of environments, by purpose and by outcome: saved, unchanged, failed."}, []string{"kind", "outcome"}),
+			Help: "Saves of environments, by kind and outcome: saved, unchanged, failed."}, []string{"kind", "outcome"}),
 	}
 	for _, o := range []login.Verdict{login.LoggedIn, login.LoggedOut, login.Failed} {
 		m.checks.WithLabelValues(string(o)) // exports the metric with 0
