@@ -20,10 +20,10 @@ const (
 	attemptsRetryAfter = "6"
 )
 
-// recently is how long a key that was right from an address is accepted from there, even if
+// trustPeriod is how long a key that was right from an address is accepted from there, even if
 // that address has no attempts left. maxAddresses limits the size of the maps.
 const (
-	recently     = 24 * time.Hour
+	trustPeriod  = 24 * time.Hour
 	maxAddresses = 10_000
 )
 
@@ -61,15 +61,15 @@ func newAttempts(now func() time.Time) *attempts {
 	return &attempts{now: now, left: map[netip.Prefix]*allowance{}, right: map[rightKey]time.Time{}}
 }
 
-// enter refuses a key that may be a guess if its address has no attempts left. Otherwise
-// the caller may look the key up and judge it, and then calls leave.
-func (a *attempts) enter(from netip.Prefix, secret string) (leave func(), err error) {
+// begin refuses a key that may be a guess if its address has no attempts left. Otherwise
+// the caller may look the key up and count a failure, and then calls leave.
+func (a *attempts) begin(from netip.Prefix, secret string) (leave func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if access.IsNewSecret(secret) {
 		return func() {}, nil
 	}
-	if at, ok := a.right[rightKey{from, sha256.Sum256([]byte(secret))}]; ok && a.now().Sub(at) < recently {
+	if at, ok := a.right[rightKey{from, sha256.Sum256([]byte(secret))}]; ok && a.now().Sub(at) < trustPeriod {
 		return func() {}, nil
 	}
 	left := a.allowanceOf(from)
@@ -84,8 +84,8 @@ func (a *attempts) enter(from netip.Prefix, secret string) (leave func(), err er
 	}, nil
 }
 
-// passed records that a key was right.
-func (a *attempts) passed(from netip.Prefix, secret string) {
+// recordSuccess records that a key was right.
+func (a *attempts) recordSuccess(from netip.Prefix, secret string) {
 	if access.IsNewSecret(secret) {
 		return
 	}
@@ -93,12 +93,12 @@ func (a *attempts) passed(from netip.Prefix, secret string) {
 	defer a.mu.Unlock()
 	now := a.now()
 	a.right[rightKey{from, sha256.Sum256([]byte(secret))}] = now
-	bound(a.right, func(_ rightKey, at time.Time) bool { return now.Sub(at) >= recently })
+	limitSize(a.right, func(_ rightKey, at time.Time) bool { return now.Sub(at) >= trustPeriod })
 }
 
-// judge takes one attempt from an address if err says that a key or ticket is wrong. It
+// countFailure takes one attempt from an address if err says that a key or ticket is wrong. It
 // returns the error to answer with.
-func (a *attempts) judge(from netip.Prefix, err error) error {
+func (a *attempts) countFailure(from netip.Prefix, err error) error {
 	if !fault.Is(err, fault.Unauthorized) {
 		return err
 	}
@@ -117,16 +117,16 @@ func (a *attempts) allowanceOf(from netip.Prefix) *allowance {
 		left = &allowance{Limiter: rate.NewLimiter(rate.Every(attemptsEvery), attemptsBurst)}
 		a.left[from] = left
 		now := a.now()
-		bound(a.left, func(_ netip.Prefix, l *allowance) bool {
+		limitSize(a.left, func(_ netip.Prefix, l *allowance) bool {
 			return l.TokensAt(now) >= attemptsBurst && l.trying == 0 && l != left
 		})
 	}
 	return left
 }
 
-// bound limits a map to maxAddresses entries. It first deletes the entries that are spent.
+// limitSize limits a map to maxAddresses entries. It first deletes the entries that are spent.
 // If that is not enough, it deletes arbitrary ones until half of maxAddresses is left.
-func bound[K comparable, V any](m map[K]V, spent func(K, V) bool) {
+func limitSize[K comparable, V any](m map[K]V, spent func(K, V) bool) {
 	if len(m) <= maxAddresses {
 		return
 	}

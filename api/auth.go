@@ -12,7 +12,7 @@ import (
 // authorizer authenticates a call and sets its caller.
 type authorizer func(c *call) error
 
-func anybody(*call) error { return nil }
+func noAuth(*call) error { return nil }
 
 // SessionTickets checks the tickets in the URLs of sessions.
 type SessionTickets interface {
@@ -46,16 +46,16 @@ func (a *authenticator) byKey(c *call) (err error) {
 		return fault.New(fault.Unauthorized, "api.auth", "")
 	}
 	from := a.addressOf(c)
-	leave, err := a.attempts.enter(from, secret)
+	leave, err := a.attempts.begin(from, secret)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	c.caller, err = a.keys.Authenticate(c.Request().Context(), secret)
 	if err == nil {
-		a.attempts.passed(from, secret)
+		a.attempts.recordSuccess(from, secret)
 	}
-	return a.attempts.judge(from, err)
+	return a.attempts.countFailure(from, err)
 }
 
 // addressOf returns the address whose attempts a client's failures cost.
@@ -74,17 +74,17 @@ func (a *authenticator) bySessionTicket(p access.Purpose) authorizer {
 			return err
 		}
 		c.caller, err = a.tickets.AuthorizeTicket(c.Request().Context(), ticket, id, p)
-		return a.judgeTicket(c, ticket, err)
+		return a.countTicketFailure(c, ticket, err)
 	}
 }
 
-// judgeTicket is judge for a ticket. A ticket in the form that Stasis makes costs no
+// countTicketFailure is countFailure for a ticket. A ticket in the form that Stasis makes costs no
 // attempt: a page that is left open keeps sending an expired one.
-func (a *authenticator) judgeTicket(c *call, ticket string, err error) error {
+func (a *authenticator) countTicketFailure(c *call, ticket string, err error) error {
 	if access.IsTicket(ticket) {
 		return err
 	}
-	return a.attempts.judge(a.addressOf(c), err)
+	return a.attempts.countFailure(a.addressOf(c), err)
 }
 
 // byConnectTicket uses up a one-use ticket. Without a ticket it authenticates with a key.
@@ -98,5 +98,5 @@ func (a *authenticator) byConnectTicket(c *call) (err error) {
 		return a.byKey(c)
 	}
 	c.caller, err = a.keys.RedeemTicket(c.Request().Context(), ticket)
-	return a.judgeTicket(c, ticket, err)
+	return a.countTicketFailure(c, ticket, err)
 }

@@ -16,8 +16,8 @@ type autoSaveBody struct {
 	off bool // auto_save was false, which is the same as absent
 }
 
-// turn applies true or false in place of the object.
-func (b *autoSaveBody) turn(on bool) { b.off = !on }
+// setBool applies true or false in place of the object.
+func (b *autoSaveBody) setBool(on bool) { b.off = !on }
 
 func (b *autoSaveBody) check() error {
 	if b == nil {

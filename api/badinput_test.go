@@ -304,7 +304,7 @@ type badInput struct{ method, path, body, code, names string }
 
 // A field that is known and not supported is refused whatever its value; null means
 // absence.
-func TestUnbuiltFields(t *testing.T) {
+func TestUnsupportedFields(t *testing.T) {
 	r := newRig(t, nil)
 	const path = "/v1/users/ada"
 	for _, value := range []string{`false`, `""`, `{}`, `[]`, `0`} {

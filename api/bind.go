@@ -9,12 +9,12 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// unbuilt is the type of a field that the API knows and Stasis does not support yet. Any
+// unsupportedField is the type of a field that the API knows and Stasis does not support yet. Any
 // value but null is refused as unsupported.
-type unbuilt struct{}
+type unsupportedField struct{}
 
-// switched is an object in whose place JSON may have true or false.
-type switched interface{ turn(on bool) }
+// boolOrObject is an object in whose place JSON may have true or false.
+type boolOrObject interface{ setBool(on bool) }
 
 // binder decodes parsed JSON into wire structs by their json tags.
 //
@@ -36,7 +36,7 @@ func (b *binder) set(path *fieldPath, value any, dst reflect.Value, emptyOK bool
 	if value == nil {
 		return nil
 	}
-	if dst.Type() == reflect.TypeFor[unbuilt]() {
+	if dst.Type() == reflect.TypeFor[unsupportedField]() {
 		return fault.New(fault.Unsupported, "api.bind", "%s: not supported yet; leave it out or set it to null", path)
 	}
 	switch dst.Kind() {
@@ -48,8 +48,8 @@ func (b *binder) set(path *fieldPath, value any, dst reflect.Value, emptyOK bool
 			return b.setStruct(path, fields, dst)
 		}
 		if truth, ok := value.(bool); ok {
-			if to, ok := dst.Addr().Interface().(switched); ok {
-				to.turn(truth)
+			if to, ok := dst.Addr().Interface().(boolOrObject); ok {
+				to.setBool(truth)
 				return nil
 			}
 		}
@@ -166,11 +166,11 @@ func mistyped(path *fieldPath, dst reflect.Value, got string) error {
 	if path != nil {
 		field = path.String()
 	}
-	return fault.New(fault.InvalidRequest, "api.bind", "%s: must be %s, not %s", field, wanted(dst.Type()), got)
+	return fault.New(fault.InvalidRequest, "api.bind", "%s: must be %s, not %s", field, typeName(dst.Type()), got)
 }
 
-func wanted(t reflect.Type) string {
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[switched]()) {
+func typeName(t reflect.Type) string {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[boolOrObject]()) {
 		return "true, false or an object"
 	}
 	switch t.Kind() {

@@ -41,7 +41,7 @@ func (h *cdpHandler) serve(c *call) error {
 	if err := h.urls.checkUpgrade(c); err != nil {
 		return err
 	}
-	info, err := h.living(c)
+	info, err := h.liveSession(c)
 	if err != nil {
 		return err
 	}
@@ -58,9 +58,9 @@ func (h *cdpHandler) serve(c *call) error {
 	return h.sockets.serve(c, info.ID, target)
 }
 
-// living returns the session of the path, or an error if it has ended. Without this check a
+// liveSession returns the session of the path, or an error if it has ended. Without this check a
 // client would only see a socket that closes at once.
-func (h *cdpHandler) living(c *call) (answer.Info, error) {
+func (h *cdpHandler) liveSession(c *call) (answer.Info, error) {
 	id, err := c.sessionID()
 	if err != nil {
 		return answer.Info{}, err
@@ -77,7 +77,7 @@ func (h *cdpHandler) living(c *call) (answer.Info, error) {
 
 // browserVersion answers like Chrome's /json/version, with the session's WebSocket.
 func (h *cdpHandler) browserVersion(c *call) error {
-	info, err := h.living(c)
+	info, err := h.liveSession(c)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ type pageAnswer struct {
 
 // pages answers like Chrome's /json/list.
 func (h *cdpHandler) pages(c *call) error {
-	info, err := h.living(c)
+	info, err := h.liveSession(c)
 	if err != nil {
 		return err
 	}

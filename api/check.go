@@ -39,8 +39,8 @@ func oneOf(field, value string, allowed ...string) error {
 	return invalid(field, "must be one of %s", strings.Join(allowed, ", "))
 }
 
-// built refuses a value other than only, the one that is supported so far.
-func built(field, value, only string) error {
+// onlySupported refuses a value other than only, the one that is supported so far.
+func onlySupported(field, value, only string) error {
 	if value == "" || value == only {
 		return nil
 	}

@@ -60,7 +60,7 @@ func (h *checkpointHandler) create(c *call) error {
 		return err
 	}
 	asked := request.Checkpoint{SaveAsDefault: body.SaveAsDefault, Conflict: save.Conflict(body.Conflict), Label: body.Label}
-	return h.idempotency.once(c, h.idempotency.hashOf([]any{id, body}), making{
+	return h.idempotency.once(c, h.idempotency.hashOf([]any{id, body}), creation{
 		make: func() (any, func() error, error) {
 			made, err := h.checkpoints.Checkpoint(c.Request().Context(), c.caller, id, asked)
 			if err != nil {

@@ -19,22 +19,22 @@ type connections struct {
 	most int
 
 	mu      sync.Mutex
-	open    map[net.Conn]*place
+	open    map[net.Conn]*trackedConn
 	waiting *list.List // of net.Conn; the longest wait is first
 }
 
-// place is one open connection.
-type place struct {
+// trackedConn is one open connection.
+type trackedConn struct {
 	waits    *list.Element // element of waiting; nil while a request is served
 	hijacked bool          // the connection ends with its request
 }
 
 func newConnections(most int) *connections {
-	return &connections{most: most, open: map[net.Conn]*place{}, waiting: list.New()}
+	return &connections{most: most, open: map[net.Conn]*trackedConn{}, waiting: list.New()}
 }
 
-// changed is the ConnState hook of the server.
-func (o *connections) changed(c net.Conn, to http.ConnState) {
+// connState is the ConnState hook of the server.
+func (o *connections) connState(c net.Conn, to http.ConnState) {
 	switch to {
 	case http.StateNew:
 		if over := o.add(c); over != nil {
@@ -62,7 +62,7 @@ func (o *connections) add(c net.Conn) (over net.Conn) {
 		o.waiting.Remove(first)
 		delete(o.open, over)
 	}
-	o.open[c] = &place{waits: o.waiting.PushBack(c)}
+	o.open[c] = &trackedConn{waits: o.waiting.PushBack(c)}
 	return over
 }
 

@@ -18,9 +18,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// sound has one valid request for every route. The rig's client checks request and answer
+// validRequests has one valid request for every route. The rig's client checks request and answer
 // against openapi.yaml.
-var sound = []struct {
+var validRequests = []struct {
 	method, path, body string
 	status             int
 }{
@@ -132,8 +132,8 @@ var sound = []struct {
 	{"GET", "/openapi.yaml", "", 200},
 }
 
-// elsewhere has the routes that other tests cover: WebSockets, uploads.
-var elsewhere = []string{
+// testedElsewhere has the routes that other tests cover: WebSockets, uploads.
+var testedElsewhere = []string{
 	"GET /v1/connect", "GET /v1/sessions/{session_id}/cdp", "GET /v1/sessions/{session_id}/cdp/page/{target_id}",
 	"POST /v1/sessions/{session_id}/files", "POST /v1/extensions",
 }
@@ -143,7 +143,7 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(r.dir, "a b.html"), []byte("<b>x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range sound {
+	for _, x := range validRequests {
 		answer, body := r.do(t, x.method, x.path, x.body)
 		if answer.StatusCode != x.status {
 			t.Errorf("%s %s: got %d %s, want %d", x.method, x.path, answer.StatusCode, body, x.status)
@@ -159,7 +159,7 @@ func TestEveryRouteFailsAsDescribed(t *testing.T) {
 		fault.Internal, fault.Forbidden, fault.SessionNotFound, fault.SessionNotRunning, fault.TooManySessions,
 		fault.StoreFailed, fault.BrowserFailed, fault.ShuttingDown, fault.Timeout, fault.StoreFull,
 	} {
-		for _, x := range sound {
+		for _, x := range validRequests {
 			if !strings.HasPrefix(x.path, "/v1/sessions") || x.method != "POST" {
 				continue
 			}
@@ -211,7 +211,7 @@ func TestRoutesAreThoseDescribed(t *testing.T) {
 	if diff := cmp.Diff(described, built); diff != "" {
 		t.Errorf("openapi.yaml (-) and the server (+) differ:\n%s", diff)
 	}
-	if len(sound)+len(elsewhere) < len(built) {
+	if len(validRequests)+len(testedElsewhere) < len(built) {
 		t.Errorf("%d routes; some have no request", len(built))
 	}
 }

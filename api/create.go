@@ -74,8 +74,8 @@ func (b *createBody) check() error {
 	}
 	return firstOf(
 		b.AutoSave.check(),
-		built("agent_session_type", b.AgentSession, answer.AgentSessionType),
-		built("environment_type", b.Environment, answer.EnvironmentType),
+		onlySupported("agent_session_type", b.AgentSession, answer.AgentSessionType),
+		onlySupported("environment_type", b.Environment, answer.EnvironmentType),
 		isEngine("engine", b.Engine),
 		atMost("agent_name", b.AgentName, 128),
 		atMost("goal", b.Goal, 64<<10),
@@ -95,8 +95,8 @@ func (b *createBody) check() error {
 		within("wait_seconds", b.Wait, 0, 600),
 		areLabels(b.Labels),
 		b.Origins.check("origins"),
-		b.selects(),
-		b.resumes(),
+		b.checkSelection(),
+		b.checkResume(),
 		b.overridesBody.check(),
 		areExtensions(b.Extensions),
 		areRecorded(b.Record),
@@ -111,14 +111,14 @@ func (b *createBody) request() request.Create {
 		SessionID: b.SessionID, UserID: b.UserID, AgentName: b.AgentName, Goal: b.Goal, StartURL: b.StartURL, Engine: b.Engine,
 		FromSession: b.FromSession, FromEnvironment: b.FromEnvironment, FromDefaultOf: b.FromDefaultOf,
 		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,
-		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: request.OnLive(b.OnLive), Resume: b.Resume, Options: b.options(), Restart: b.Restart == "on_crash",
+		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: request.OnLive(b.OnLive), Resume: b.Resume, Options: b.hasOptions(), Restart: b.Restart == "on_crash",
 		Idle: seconds(b.Idle), Lifetime: seconds(b.Lifetime), Wait: seconds(b.Wait),
 		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Record: b.Record, Overrides: b.overrides(), Passkeys: b.Passkeys,
 	}
 }
 
-// resumes checks the fields of a create that resumes a session.
-func (b *createBody) resumes() error {
+// checkResume checks the fields of a create that resumes a session.
+func (b *createBody) checkResume() error {
 	switch {
 	case b.Resume && b.SessionID == "":
 		return invalid("resume", "needs session_id, the session to resume")
@@ -128,8 +128,8 @@ func (b *createBody) resumes() error {
 	return nil
 }
 
-// options reports whether the body sets fields that a resume does not use.
-func (b *createBody) options() bool {
+// hasOptions reports whether the body sets fields that a resume does not use.
+func (b *createBody) hasOptions() bool {
 	rest, plain := *b, newCreate()
 	rest.SessionID, rest.UserID, rest.Resume, rest.IfMissing, rest.Wait = "", "", false, plain.IfMissing, 0
 	plain.OnLive = string(request.OnLiveFork)

@@ -101,7 +101,7 @@ func (d *bodyDecoder) read(c *call) ([]byte, error) {
 	if err == nil && len(data) > maxBody {
 		return nil, fault.New(fault.TooLarge, "api.body", "the body is larger than %d bytes", maxBody)
 	}
-	return data, unread("api.body", err)
+	return data, bodyError("api.body", err)
 }
 
 func checkJSONType(header string, allowed ...string) error {
@@ -167,12 +167,12 @@ func queryValue(ctx context.Context, name, text string, t reflect.Type) (any, er
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t.Kind() == reflect.String || t == reflect.TypeFor[unbuilt]() {
+	if t.Kind() == reflect.String || t == reflect.TypeFor[unsupportedField]() {
 		return text, nil
 	}
 	value, err := parseJSON(ctx, []byte(text))
 	if err != nil {
-		return nil, fault.New(fault.InvalidRequest, "api.query", "%s: must be %s", name, wanted(t))
+		return nil, fault.New(fault.InvalidRequest, "api.query", "%s: must be %s", name, typeName(t))
 	}
 	return value, nil
 }

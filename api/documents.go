@@ -95,7 +95,7 @@ func (h *documentHandler) read(c *call, at agent.Scope) ([]byte, error) {
 		return nil, err
 	}
 	data, err := h.bodies.readAll(c, c.Request().Body, snapshot.MaxAgentDocument)
-	return data, unread("api.documents", err)
+	return data, bodyError("api.documents", err)
 }
 
 func (h *documentHandler) get(c *call) error {

@@ -10,7 +10,7 @@ import (
 
 // A document reaches the service byte for byte, with all names of its path, and is returned
 // byte for byte.
-func TestDocumentsPassAsTheyAre(t *testing.T) {
+func TestDocumentsAreUnchanged(t *testing.T) {
 	r := newRig(t, nil)
 	sent := "\n " + strings.Replace(document, `"data":`, `"data" :`, 1)
 	if answer, body := r.do(t, "PUT", "/v1/sessions/any/scopes/multiAgent/desk/snapshots/"+documentID+"?latest=true", sent); answer.StatusCode != 204 || body != "" {

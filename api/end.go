@@ -34,13 +34,13 @@ func (q endQuery) check() error {
 	if q.Include+q.Exclude != "" && q.Mode != string(save.Filesystem) {
 		return invalid("origins_include, origins_exclude", "need save_snapshot_mode filesystem")
 	}
-	return firstOf(areEntries("origins_include", listed(q.Include)), areEntries("origins_exclude", listed(q.Exclude)))
+	return firstOf(areEntries("origins_include", splitList(q.Include)), areEntries("origins_exclude", splitList(q.Exclude)))
 }
 
 func (q endQuery) request() request.End {
 	return request.End{
 		Mode: save.Mode(q.Mode), SaveAsDefault: q.SaveAsDefault, Conflict: save.Conflict(q.Conflict),
-		Origins: selectionBody{Include: listed(q.Include), Exclude: listed(q.Exclude)}.selection(),
+		Origins: selectionBody{Include: splitList(q.Include), Exclude: splitList(q.Exclude)}.selection(),
 	}
 }
 

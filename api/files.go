@@ -153,7 +153,7 @@ func (u *upload) explain(reported error, limit int64) error {
 		return fault.New(fault.TooLarge, "api.files", "the file is larger than %d bytes", limit)
 	}
 	if u.failure != nil {
-		return unread("api.files", u.failure)
+		return bodyError("api.files", u.failure)
 	}
 	return reported
 }

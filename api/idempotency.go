@@ -40,8 +40,8 @@ type Answers interface {
 	DropAnswer(ctx context.Context, scope, key string) error
 }
 
-// making is a call that creates something, for [idempotency.once].
-type making struct {
+// creation is a call that creates something, for [idempotency.once].
+type creation struct {
 	// make does the work. kept is stored as JSON and must contain no secret. answer writes
 	// the answer; it is called after kept is stored.
 	make func() (kept any, answer func() error, err error)
@@ -52,8 +52,8 @@ type making struct {
 	content func() (string, error)
 }
 
-// withContent is what is stored for a call with content.
-type withContent struct {
+// contentRecord is what is stored for a call with content.
+type contentRecord struct {
 	Content string          `json:"content"`
 	Answer  json.RawMessage `json:"answer"`
 }
@@ -80,7 +80,7 @@ type idempotency struct {
 // The catalogue stores the claim. Which requests are still running is known only here,
 // because the catalogue belongs to one daemon. A claim without an answer that is not
 // running here was left by a daemon that died; once takes it over.
-func (i *idempotency) once(c *call, bodyHash string, m making) error {
+func (i *idempotency) once(c *call, bodyHash string, m creation) error {
 	key, err := idempotencyKey(c)
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (i *idempotency) once(c *call, bodyHash string, m making) error {
 }
 
 // record stores a first answer. If a retry may succeed, it deletes the claim instead.
-func (i *idempotency) record(ctx context.Context, a Answer, m making, kept any, failure error) (err error) {
+func (i *idempotency) record(ctx context.Context, a Answer, m creation, kept any, failure error) (err error) {
 	a.Status = 200
 	if failure != nil {
 		code := fault.CodeOf(failure)
@@ -145,7 +145,7 @@ func (i *idempotency) record(ctx context.Context, a Answer, m making, kept any, 
 		if err != nil { // the body broke off: a repeat cannot be recognised
 			return i.answers.DropAnswer(ctx, a.Scope, a.Key)
 		}
-		if a.Body, err = json.Marshal(withContent{content, a.Body}); err != nil {
+		if a.Body, err = json.Marshal(contentRecord{content, a.Body}); err != nil {
 			return err
 		}
 	}
@@ -168,8 +168,8 @@ func (i *idempotency) hashOf(body any) string {
 func (i *idempotency) newHash() hash.Hash { return hmac.New(sha256.New, i.hashKey) }
 
 // sameContent returns the stored answer if the body is the same as the first one.
-func sameContent(kept []byte, m making) ([]byte, error) {
-	var first withContent
+func sameContent(kept []byte, m creation) ([]byte, error) {
+	var first contentRecord
 	if err := json.Unmarshal(kept, &first); err != nil {
 		return nil, fault.Wrap(err, fault.Internal, "api.replay", "")
 	}
@@ -181,7 +181,7 @@ func sameContent(kept []byte, m making) ([]byte, error) {
 }
 
 // replay answers with what was stored.
-func replay(a Answer, m making) error {
+func replay(a Answer, m creation) error {
 	if a.Status < 400 {
 		return m.replay(a.Body)
 	}

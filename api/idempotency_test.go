@@ -77,7 +77,7 @@ func TestIdempotencyOfFailures(t *testing.T) {
 }
 
 // Simultaneous repeats create one session, and all get its answer.
-func TestIdempotencyAtOnce(t *testing.T) {
+func TestSimultaneousRepeats(t *testing.T) {
 	r := newRig(t, nil)
 	r.block = make(chan struct{})
 	var all sync.WaitGroup
@@ -143,7 +143,7 @@ func TestHashesAreKeyed(t *testing.T) {
 }
 
 // A claim that a dead daemon left without an answer does not block its key.
-func TestIdempotencyTakesOverADeadClaim(t *testing.T) {
+func TestClaimOfADeadDaemonIsTakenOver(t *testing.T) {
 	r := newRig(t, nil)
 	body := newCreate()
 	if err := body.check(); err != nil {
@@ -159,7 +159,7 @@ func TestIdempotencyTakesOverADeadClaim(t *testing.T) {
 	}
 }
 
-func TestExistingSessions(t *testing.T) {
+func TestAnswersForExistingSessions(t *testing.T) {
 	r := newRig(t, nil)
 	r.existed = true
 	for body, want := range map[string]int{

@@ -69,8 +69,8 @@ func (h *importHandler) create(c *call) error {
 		return fault.New(fault.TooLarge, "api.files", "the file is larger than %d bytes", h.maxImport)
 	}
 	read := h.idempotency.newHash()
-	c.Request().Body = hashed{c.Request().Body, io.TeeReader(c.Request().Body, read)}
-	return h.idempotency.once(c, h.idempotency.hashOf([]any{q, c.Request().ContentLength}), making{
+	c.Request().Body = hashedBody{c.Request().Body, io.TeeReader(c.Request().Body, read)}
+	return h.idempotency.once(c, h.idempotency.hashOf([]any{q, c.Request().ContentLength}), creation{
 		content: func() (string, error) {
 			body := h.upload(c)
 			_, err := io.Copy(io.Discard, body)
@@ -94,8 +94,8 @@ func (h *importHandler) create(c *call) error {
 	})
 }
 
-// hashed is a body that is hashed as it is read.
-type hashed struct {
+// hashedBody is a body that is hashed as it is read.
+type hashedBody struct {
 	io.Closer
 	io.Reader
 }

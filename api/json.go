@@ -23,8 +23,8 @@ const (
 	// maxValues limits how many values a body may have: each takes many times its bytes in
 	// memory. The longest lists are those of notes.
 	maxValues = 20_000
-	// lookEvery is how many values are read between two checks of the context.
-	lookEvery = 1024
+	// checkEvery is how many values are read between two checks of the context.
+	checkEvery = 1024
 )
 
 // object is a JSON object with its members in the order of the text. The other JSON values
@@ -67,7 +67,7 @@ func (p *jsonReader) value(at *fieldPath) (any, error) {
 	switch p.read++; {
 	case p.read > maxValues:
 		return nil, fault.New(fault.InvalidRequest, "api.json", "the body holds more than %d values, at byte %d", maxValues, p.dec.InputOffset())
-	case p.read%lookEvery == 0 && p.ctx.Err() != nil:
+	case p.read%checkEvery == 0 && p.ctx.Err() != nil:
 		return nil, fault.Wrap(p.ctx.Err(), fault.Timeout, "api.json", "the request was cancelled")
 	}
 	token, err := p.dec.ReadToken()

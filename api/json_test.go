@@ -92,7 +92,7 @@ func TestCostOfBodies(t *testing.T) {
 }
 
 // A body is not read further when its request has ended.
-func TestParseEnds(t *testing.T) {
+func TestParseStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

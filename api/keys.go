@@ -100,7 +100,7 @@ func (h *keyHandler) create(c *call) error {
 	if err := body.check(); err != nil {
 		return err
 	}
-	return h.idempotency.once(c, h.idempotency.hashOf(body), making{
+	return h.idempotency.once(c, h.idempotency.hashOf(body), creation{
 		make: func() (any, func() error, error) {
 			key, secret, err := h.keys.CreateKey(c.Request().Context(), c.caller, body.Name, body.UserID, body.AllUsers, body.Rights)
 			if err != nil {
@@ -145,7 +145,7 @@ func (h *keyHandler) createTicket(c *call) error {
 			"ticket": ticket, "expires_at": expires.UTC(), "connect_url": h.urls.of(c.Request()).connect(ticket),
 		})
 	}
-	return h.idempotency.once(c, h.idempotency.hashOf(body), making{
+	return h.idempotency.once(c, h.idempotency.hashOf(body), creation{
 		make:   func() (any, func() error, error) { return none{}, fresh, nil },
 		replay: func([]byte) error { return fresh() },
 	})

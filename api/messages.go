@@ -35,10 +35,10 @@ const maxMessageText = 64 << 10
 // messageBody is a message. config_updates is a known field, but Stasis has no
 // configuration of agents to update.
 type messageBody struct {
-	Message  string             `json:"message"`
-	Type     string             `json:"type"`
-	StartURL string             `json:"start_url"`
-	Updates  map[string]unbuilt `json:"config_updates"`
+	Message  string                      `json:"message"`
+	Type     string                      `json:"type"`
+	StartURL string                      `json:"start_url"`
+	Updates  map[string]unsupportedField `json:"config_updates"`
 }
 
 func (b messageBody) check() error {
@@ -73,7 +73,7 @@ func (h *messageHandler) post(c *call) error {
 	if err != nil {
 		return err
 	}
-	return h.idempotency.once(c, h.idempotency.hashOf([]any{id, body}), making{
+	return h.idempotency.once(c, h.idempotency.hashOf([]any{id, body}), creation{
 		make: func() (any, func() error, error) {
 			sent, err := h.messenger.Send(c.Request().Context(), c.caller, id, agent.MessageRequest{Type: body.Type, Content: body.Message, StartURL: body.StartURL})
 			if err != nil {

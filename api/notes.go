@@ -79,11 +79,11 @@ type noteData struct {
 	Event         *string  `json:"event"`
 }
 
-func noteOf(n agent.Note) noteAnswer {
+func noteAnswerOf(n agent.Note) noteAnswer {
 	d := n.Data
 	return noteAnswer{SessionID: n.SessionID, CreatedAt: n.CreatedAt.UTC(), UpdatedAt: n.UpdatedAt.UTC(), Data: noteData{
-		ProjectPath: answer.OrNull(d.ProjectPath), FilesModified: texts(d.FilesModified), CommandsRun: texts(d.CommandsRun),
-		KeyDecisions: texts(d.KeyDecisions), OpenTasks: texts(d.OpenTasks), Event: answer.OrNull(n.Event)}}
+		ProjectPath: answer.OrNull(d.ProjectPath), FilesModified: nonNil(d.FilesModified), CommandsRun: nonNil(d.CommandsRun),
+		KeyDecisions: nonNil(d.KeyDecisions), OpenTasks: nonNil(d.OpenTasks), Event: answer.OrNull(n.Event)}}
 }
 
 func (h *noteHandler) put(c *call) error {
@@ -95,13 +95,13 @@ func (h *noteHandler) put(c *call) error {
 	if err := body.check(); err != nil {
 		return err
 	}
-	return h.idempotency.once(c, h.idempotency.hashOf(body), making{
+	return h.idempotency.once(c, h.idempotency.hashOf(body), creation{
 		make: func() (any, func() error, error) {
 			n, err := h.notes.PutNote(c.Request().Context(), c.caller, body.change())
 			if err != nil {
 				return nil, nil, err
 			}
-			answer := noteOf(n)
+			answer := noteAnswerOf(n)
 			answer.Ignored = ignored
 			return answer, func() error { return c.JSON(http.StatusOK, answer) }, nil
 		},
@@ -120,7 +120,7 @@ func answerNote(c *call, n agent.Note, err error) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, noteOf(n))
+	return c.JSON(http.StatusOK, noteAnswerOf(n))
 }
 
 func (h *noteHandler) get(c *call) error {

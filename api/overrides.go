@@ -61,10 +61,10 @@ func (o *overridesBody) check() error {
 func (o *overridesBody) overrides() state.Overrides {
 	s := state.Overrides{UserAgent: o.UserAgent, Locale: o.Locale, Timezone: o.Timezone, ExtraHeaders: o.ExtraHeaders}
 	if v := o.Viewport; v != nil {
-		s.Viewport = &state.Viewport{Width: v.Width, Height: v.Height, DeviceScaleFactor: or(v.DeviceScaleFactor, 0), Mobile: v.Mobile}
+		s.Viewport = &state.Viewport{Width: v.Width, Height: v.Height, DeviceScaleFactor: valueOr(v.DeviceScaleFactor, 0), Mobile: v.Mobile}
 	}
 	if g := o.Geolocation; g != nil {
-		s.Geolocation = &state.Geolocation{Latitude: *g.Latitude, Longitude: *g.Longitude, Accuracy: or(g.Accuracy, 1)}
+		s.Geolocation = &state.Geolocation{Latitude: *g.Latitude, Longitude: *g.Longitude, Accuracy: valueOr(g.Accuracy, 1)}
 	}
 	if p := o.Proxy; p != nil {
 		s.Proxy = &state.Proxy{Server: p.Server, Username: p.Username, Password: p.Password, Bypass: p.Bypass}
@@ -82,8 +82,8 @@ func (o *overridesBody) overrides() state.Overrides {
 	return s
 }
 
-// or returns *value, or absent if value is nil.
-func or(value *float64, absent float64) float64 {
+// valueOr returns *value, or absent if value is nil.
+func valueOr(value *float64, absent float64) float64 {
 	if value == nil {
 		return absent
 	}

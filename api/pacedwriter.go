@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// piece is how many bytes of an answer are written at a time, so that progress can be
+	// chunkSize is how many bytes of an answer are written at a time, so that progress can be
 	// measured.
-	piece = 64 << 10
-	// weighed is the length above which the budget counts a write.
-	weighed = piece
+	chunkSize = 64 << 10
+	// countedAbove is the length above which the budget counts a write.
+	countedAbove = chunkSize
 )
 
 // pacedWriter writes to a client that must keep up a [pace]. The daemon's budget counts the
@@ -38,7 +38,7 @@ func (a *pacedWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // Write writes p, piece by piece.
 func (a *pacedWriter) Write(p []byte) (sent int, err error) {
-	if len(p) > weighed {
+	if len(p) > countedAbove {
 		held := a.budget.Open(a.owner, a.cutOff)
 		a.count(true)
 		defer func() {
@@ -50,7 +50,7 @@ func (a *pacedWriter) Write(p []byte) (sent int, err error) {
 		}
 	}
 	for {
-		n, err := a.timed(func() (int, error) { return a.ResponseWriter.Write(p[:min(len(p), piece)]) })
+		n, err := a.withDeadline(func() (int, error) { return a.ResponseWriter.Write(p[:min(len(p), chunkSize)]) })
 		sent += n
 		p = p[n:]
 		if err != nil || len(p) == 0 {
@@ -61,12 +61,12 @@ func (a *pacedWriter) Write(p []byte) (sent int, err error) {
 
 // FlushError flushes what was written.
 func (a *pacedWriter) FlushError() error {
-	_, err := a.timed(func() (int, error) { return 0, a.control.Flush() })
+	_, err := a.withDeadline(func() (int, error) { return 0, a.control.Flush() })
 	return err
 }
 
-// timed calls send with the deadline that the client has left.
-func (a *pacedWriter) timed(send func() (int, error)) (int, error) {
+// withDeadline calls send with the deadline that the client has left.
+func (a *pacedWriter) withDeadline(send func() (int, error)) (int, error) {
 	since := a.pace.now()
 	if !a.arm(a.pace.deadline()) {
 		return 0, errTooSlow

@@ -33,9 +33,9 @@ func (d *bodyDecoder) patch(c *call, shape any) (object, error) {
 	return changes, unknownFields("field", b.unknown)
 }
 
-// patched applies a merge patch to a document and decodes the result into dst, a pointer to
+// applyPatch applies a merge patch to a document and decodes the result into dst, a pointer to
 // a wire struct.
-func patched(ctx context.Context, document any, changes object, dst any) error {
+func applyPatch(ctx context.Context, document any, changes object, dst any) error {
 	data, err := json.Marshal(document)
 	if err != nil {
 		return err
@@ -45,11 +45,11 @@ func patched(ctx context.Context, document any, changes object, dst any) error {
 		return err
 	}
 	var b binder // patch has refused unknown names already
-	return b.bind(merged(value, changes), dst)
+	return b.bind(mergePatch(value, changes), dst)
 }
 
-// merged implements MergePatch of RFC 7396.
-func merged(target any, changes object) object {
+// mergePatch implements MergePatch of RFC 7396.
+func mergePatch(target any, changes object) object {
 	was, _ := target.(object)
 	now := object{}
 	for _, m := range was {
@@ -70,7 +70,7 @@ func merged(target any, changes object) object {
 		if i := slices.IndexFunc(was, func(m member) bool { return m.name == c.name }); i >= 0 {
 			into = was[i].value
 		}
-		now = append(now, member{c.name, merged(into, inner)})
+		now = append(now, member{c.name, mergePatch(into, inner)})
 	}
 	return now
 }

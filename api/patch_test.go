@@ -7,7 +7,7 @@ import (
 )
 
 // The examples of RFC 7396, appendix A, whose patch is an object.
-func TestMerged(t *testing.T) {
+func TestMergePatch(t *testing.T) {
 	for _, x := range []struct{ target, patch, want string }{
 		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
 		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
@@ -28,7 +28,7 @@ func TestMerged(t *testing.T) {
 			}
 			return v
 		}
-		if got, want := shown(merged(parse(x.target), parse(x.patch).(object))), shown(parse(x.want)); got != want {
+		if got, want := shown(mergePatch(parse(x.target), parse(x.patch).(object))), shown(parse(x.want)); got != want {
 			t.Errorf("%s patched with %s: got %s, want %s", x.target, x.patch, got, want)
 		}
 	}

@@ -37,7 +37,7 @@ func (b *brokenReader) Read(p []byte) (int, error) {
 
 // The body is in the format itself. What the format cannot hold is in a header and in the
 // envelope.
-func TestStateOnTheWire(t *testing.T) {
+func TestStateExport(t *testing.T) {
 	r := newRig(t, nil)
 	answer, body := r.do(t, "GET", "/v1/snapshots/snap-1/state?format=playwright", "")
 	if body != `{"cookies":[]}` || answer.Header.Get("Content-Type") != "application/json" {
@@ -135,7 +135,7 @@ func TestDamagedArchiveIsCutOff(t *testing.T) {
 	}
 }
 
-func TestImportOnTheWire(t *testing.T) {
+func TestImport(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxImport = 1 << 12 })
 	answer, body := r.do(t, "POST", "/v1/snapshots?format=datadir&profile=Profile%201&label=desk&save_as_default=true", "zip",
 		"Content-Type: application/octet-stream", "Idempotency-Key: once")

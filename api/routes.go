@@ -15,7 +15,7 @@ import (
 type call struct {
 	echo.Context
 	caller access.Caller
-	body   *arriving // nil if the request has no body
+	body   *pacedBody // nil if the request has no body
 }
 
 // cutOff makes further reads of the request's body fail.
@@ -122,18 +122,18 @@ func (s *Server) routes(h handlers, a *authenticator) {
 	s.route(http.MethodPost, "/v1/keys", key, noQuery(h.keys.create))
 	s.route(http.MethodDelete, "/v1/keys/:key_id", key, noQuery(h.keys.delete))
 
-	s.route(http.MethodGet, "/healthz", anybody, noQuery(health))
-	s.route(http.MethodGet, "/readyz", anybody, noQuery(h.operations.ready))
+	s.route(http.MethodGet, "/healthz", noAuth, noQuery(health))
+	s.route(http.MethodGet, "/readyz", noAuth, noQuery(h.operations.ready))
 	if h.operations.metrics != nil {
-		s.route(http.MethodGet, "/metrics", anybody, noQuery(h.operations.scrape))
+		s.route(http.MethodGet, "/metrics", noAuth, noQuery(h.operations.scrape))
 	}
-	s.route(http.MethodGet, "/openapi.yaml", anybody, noQuery(openapi))
+	s.route(http.MethodGet, "/openapi.yaml", noAuth, noQuery(openapi))
 }
 
 func (s *Server) route(method, path string, authorise authorizer, do handler) {
 	s.echo.Add(method, path, func(ec echo.Context) error {
 		c := &call{Context: ec}
-		c.body, _ = ec.Request().Body.(*arriving)
+		c.body, _ = ec.Request().Body.(*pacedBody)
 		if err := authorise(c); err != nil {
 			return err
 		}

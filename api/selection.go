@@ -37,9 +37,9 @@ func (b selectionBody) selection() state.Selection {
 	return state.Selection{Include: b.Include, Exclude: b.Exclude}
 }
 
-// selects refuses a selection if nothing is restored, and for a session that is shared,
+// checkSelection refuses a selection if nothing is restored, and for a session that is shared,
 // because others use all its origins.
-func (b *createBody) selects() error {
+func (b *createBody) checkSelection() error {
 	switch {
 	case b.Origins.selection().All():
 		return nil
@@ -51,8 +51,8 @@ func (b *createBody) selects() error {
 	return nil
 }
 
-// listed splits a parameter at its commas.
-func listed(parameter string) []string {
+// splitList splits a parameter at its commas.
+func splitList(parameter string) []string {
 	if parameter == "" {
 		return nil
 	}

@@ -135,7 +135,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u, routed := *r.URL, *r
 	u.RawPath = r.URL.EscapedPath()
 	routed.URL = &u
-	s.bound(w, &routed)
+	s.limitBody(w, &routed)
 	s.echo.ServeHTTP(to, &routed)
 }
 
@@ -154,7 +154,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return requests },
-		ConnState:         s.connections.changed,
+		ConnState:         s.connections.connState,
 		ConnContext:       withConnection,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}

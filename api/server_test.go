@@ -204,11 +204,11 @@ func TestServeStops(t *testing.T) {
 }
 
 // After the grace period, the context of a request that is still running is cancelled.
-func TestServeEndsTheStubborn(t *testing.T) {
+func TestServeCancelsSlowRequests(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Grace = time.Millisecond })
 	ended := make(chan struct{})
 	hs := &stubborn{started: make(chan struct{}), ended: ended}
-	r.server.route(http.MethodGet, "/v1/stubborn", anybody, hs.handle)
+	r.server.route(http.MethodGet, "/v1/stubborn", noAuth, hs.handle)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -77,7 +77,7 @@ func (h *sessionHandler) create(c *call) error {
 	}
 	request := body.request()
 	request.RequestHash = h.idempotency.hashOf(body)
-	return h.idempotency.once(c, request.RequestHash, making{
+	return h.idempotency.once(c, request.RequestHash, creation{
 		make: func() (any, func() error, error) {
 			info, err := h.sessions.Create(c.Request().Context(), c.caller, request)
 			if err != nil {

@@ -72,7 +72,7 @@ func (r *rig) raw(t *testing.T, request string) net.Conn {
 
 // A body that stalls ends its request, on every route that reads a body, and also on a
 // route or without a key, where no handler reads it.
-func TestBodiesThatStop(t *testing.T) {
+func TestStalledBodies(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Patience = 300 * time.Millisecond })
 	for route, want := range map[string]int{
 		"POST /v1/sessions":                                      http.StatusBadRequest,
@@ -105,7 +105,7 @@ func TestBodiesThatStop(t *testing.T) {
 }
 
 // A client that reads nothing is cut off, and the memory of its answer is freed.
-func TestAnswersThatNobodyReads(t *testing.T) {
+func TestUnreadAnswersAreCutOff(t *testing.T) {
 	held := budget.New(0)
 	r := newRig(t, func(o *Options) { o.Patience, o.Budget = 300*time.Millisecond, held })
 	r.large = bytes.Repeat([]byte("x"), 32<<20)
@@ -130,7 +130,7 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 }
 
 // A client that reads slowly but keeps up gets all of a large answer.
-func TestAnswersThatAreReadSlowly(t *testing.T) {
+func TestSlowReadersGetTheirAnswer(t *testing.T) {
 	r := newRig(t, nil)
 	r.large = bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
 	c := r.raw(t, "GET /v1/snapshots/snap-1/state?format=netscape HTTP/1.1\r\nHost: x\r\nX-Api-Key: "+goodKey+"\r\n\r\n")
@@ -243,7 +243,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 
 // If all connections serve requests, a new one is closed. When one of them has ended, a new
 // one is accepted.
-func TestConnectionsThatAreServedAreKept(t *testing.T) {
+func TestServedConnectionsAreKept(t *testing.T) {
 	const most = 4
 	r := newRig(t, func(o *Options) { o.MaxConnections = most })
 	r.entries, r.feedWaits = nil, true

@@ -124,8 +124,8 @@ func lastEventID(r *http.Request) (*events.Position, error) {
 	return &at, nil
 }
 
-// next is one result of a feed.
-type next struct {
+// feedResult is one result of a feed.
+type feedResult struct {
 	events.StreamEvent
 	err error
 }
@@ -133,14 +133,14 @@ type next struct {
 // follow sends the events of the feed, and heartbeats in between.
 func (h *historyHandler) follow(ctx context.Context, c *call, feed events.Stream, wanted []string) error {
 	ctx, cancel := context.WithCancel(ctx)
-	given := make(chan next)
+	given := make(chan feedResult)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
 		for {
 			e, err := feed.Next(ctx)
 			select {
-			case given <- next{e, err}:
+			case given <- feedResult{e, err}:
 			case <-ctx.Done():
 				return
 			}
@@ -153,7 +153,7 @@ func (h *historyHandler) follow(ctx context.Context, c *call, feed events.Stream
 	out := &streamWriter{c: c, wanted: wanted, control: http.NewResponseController(c.Response())}
 	beat := time.NewTicker(h.heartbeat)
 	defer beat.Stop()
-	quiet := time.NewTimer(openStream)
+	quiet := time.NewTimer(headerDelay)
 	defer quiet.Stop()
 	for {
 		var err error
@@ -186,6 +186,6 @@ func (h *historyHandler) follow(ctx context.Context, c *call, feed events.Stream
 	}
 }
 
-// openStream is how long a stream without an event waits for one before it sends its
+// headerDelay is how long a stream without an event waits for one before it sends its
 // header. Until then it can still answer 204, which means that no events will come.
-const openStream = 50 * time.Millisecond
+const headerDelay = 50 * time.Millisecond

@@ -69,7 +69,7 @@ func TestStream(t *testing.T) {
 }
 
 // A client gets the events that it asked for, from where it stopped.
-func TestStreamAsked(t *testing.T) {
+func TestStreamFilters(t *testing.T) {
 	r := newRig(t, nil)
 	_, body := r.do(t, "GET", "/v1/sessions/live-1/events?event_types=paused,%20done&include_history=false&sanitize=false", "")
 	if diff := cmp.Diff([]string{"id: 1-2", "event: done", "id: 2-10", "event: paused", "id: 2-12"}, lines(t, strings.NewReader(body), -1)); diff != "" {
@@ -101,7 +101,7 @@ func TestStreamAsked(t *testing.T) {
 // A feed that ends without a wanted event is answered like one without events. A client
 // that did not want the last event gets its ID, so that it does not end there again each
 // time it reconnects.
-func TestStreamUnwanted(t *testing.T) {
+func TestStreamWithoutWantedEvents(t *testing.T) {
 	r := newRig(t, nil)
 	whole := r.entries
 	for _, test := range []struct {
@@ -146,7 +146,7 @@ func (r *rig) with(t *testing.T, name, value, path string) (status int, body str
 
 // A stream without events sends heartbeats. It ends when the client disconnects or the
 // daemon stops.
-func TestStreamLives(t *testing.T) {
+func TestStreamHeartbeats(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Heartbeat = time.Millisecond })
 	r.entries, r.feedWaits = nil, true
 	for _, end := range []string{"reader", "daemon"} {

@@ -50,7 +50,7 @@ func (w *streamWriter) event(e events.StreamEvent) (last bool, err error) {
 	name, id := streamName(e), fmt.Sprintf("%d-%d", e.At.Run, e.At.Sequence)
 	last = !e.Old && (name == "done" || name == "error")
 	if last && !w.wants(name) { // else a client that reconnects would end here every time
-		return last, w.passed(id)
+		return last, w.sendID(id)
 	}
 	return last, w.send(name, id, e.Event)
 }
@@ -87,9 +87,9 @@ func (w *streamWriter) send(name, id string, data any) error {
 	return w.write(b.String() + "\n\n")
 }
 
-// passed sends the ID of an event that the client did not ask for, so that a client that
+// sendID sends the ID of an event that the client did not ask for, so that a client that
 // reconnects continues after it. Clients dispatch nothing without data.
-func (w *streamWriter) passed(id string) error {
+func (w *streamWriter) sendID(id string) error {
 	if err := w.open(); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ type settingsBody struct {
 	LoginCheck *settings.LoginCheck `json:"login_check"`
 	Retention  *library.Retention   `json:"retention"`
 
-	Quotas unbuilt `json:"quotas"`
+	Quotas unsupportedField `json:"quotas"`
 }
 
 // settings checks the body and returns its settings.
@@ -161,7 +161,7 @@ func (h *settingsHandler) patch(c *call) error {
 	}
 	set, err := h.settings.ChangeSettings(c.Request().Context(), c.caller, user, func(was settings.Settings) (settings.Settings, error) {
 		var now settingsBody
-		if err := patched(c.Request().Context(), was, changes, &now); err != nil {
+		if err := applyPatch(c.Request().Context(), was, changes, &now); err != nil {
 			return was, err
 		}
 		return now.settings()

@@ -24,8 +24,8 @@ const (
 	// closeTime limits a closing handshake. The library waits forever for the rest of a
 	// frame whose header has arrived (coder/websocket 1.8.15, waitCloseHandshake).
 	closeTime = 5 * time.Second
-	// firstRead is the first size of the buffer for a message, in bytes.
-	firstRead = 4 << 10
+	// initialBuffer is the first size of the buffer for a message, in bytes.
+	initialBuffer = 4 << 10
 )
 
 // checkUpgrade refuses a request that is not for a WebSocket, and one from a foreign web
@@ -59,7 +59,7 @@ func (k *cdpSockets) serve(c *call, id, targetID string) error {
 		return err
 	}
 	defer release()
-	taken := &hijack{ResponseWriter: c.Response()}
+	taken := &hijackWriter{ResponseWriter: c.Response()}
 	ws, err := websocket.Accept(taken, c.Request(), &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // checkUpgrade has checked the Origin
 		CompressionMode:    websocket.CompressionDisabled,
@@ -87,14 +87,14 @@ func (k *cdpSockets) serve(c *call, id, targetID string) error {
 // socket implements session.Conn on a WebSocket.
 type socket struct {
 	ws   *websocket.Conn
-	conn *prompt          // below ws
+	conn *nonblockingConn // below ws
 	take func(n int) bool // counts the memory of messages; nil: not counted
 	// now and patience are the [pace] of a message that has begun to arrive.
 	now      func() time.Time
 	patience time.Duration
 
-	mu   sync.Mutex
-	over chan struct{} // made when a closing handshake begins, closed when it has ended
+	mu     sync.Mutex
+	closed chan struct{} // made when a closing handshake begins, closed when it has ended
 }
 
 var (
@@ -105,7 +105,7 @@ var (
 )
 
 func (k *socket) Read(ctx context.Context) ([]byte, error) {
-	ctx, stop := k.lingering(ctx)
+	ctx, stop := k.graceContext(ctx)
 	defer stop()
 	_, from, err := k.ws.Reader(ctx)
 	if err != nil {
@@ -139,8 +139,8 @@ func (m *pacedMessage) Read(p []byte) (int, error) {
 // Meter implements [session.Metered].
 func (k *socket) Meter(take func(n int) bool) { k.take = take }
 
-// errNoRoom closes a client when the memory for messages is used up.
-var errNoRoom = errors.New("the daemon has no memory for the message")
+// errNoMemory closes a client when the memory for messages is used up.
+var errNoMemory = errors.New("the daemon has no memory for the message")
 
 // assemble reads a whole message. It counts the memory, which is the capacity of the
 // result, before it allocates it.
@@ -148,9 +148,9 @@ func (k *socket) assemble(from io.Reader) ([]byte, error) {
 	msg := []byte{}
 	for {
 		if len(msg) == cap(msg) {
-			most := max(firstRead, 2*cap(msg))
+			most := max(initialBuffer, 2*cap(msg))
 			if k.take != nil && !k.take(most-cap(msg)) {
-				return nil, errNoRoom
+				return nil, errNoMemory
 			}
 			msg = append(make([]byte, 0, most), msg...)
 		}
@@ -166,9 +166,9 @@ func (k *socket) assemble(from io.Reader) ([]byte, error) {
 }
 
 func (k *socket) Write(ctx context.Context, msg []byte) error {
-	ctx, stop := k.lingering(ctx)
+	ctx, stop := k.graceContext(ctx)
 	defer stop()
-	if err := k.conn.settle(ctx); err != nil {
+	if err := k.conn.waitIdle(ctx); err != nil {
 		return err
 	}
 	return k.ws.Write(ctx, websocket.MessageText, msg)
@@ -176,13 +176,13 @@ func (k *socket) Write(ctx context.Context, msg []byte) error {
 
 // Offer sends a message if that does not block.
 func (k *socket) Offer(msg []byte) bool {
-	return len(msg) <= smallWrite && k.conn.settled() && k.ws.Write(context.Background(), websocket.MessageText, msg) == nil
+	return len(msg) <= smallWrite && k.conn.idle() && k.ws.Write(context.Background(), websocket.MessageText, msg) == nil
 }
 
-// lingering returns a context that ends with ctx, or a little later while the socket is
+// graceContext returns a context that ends with ctx, or a little later while the socket is
 // being closed. Cancelling a read or write tears the connection down, and the frame that
 // tells the client the reason would be lost.
-func (k *socket) lingering(ctx context.Context) (context.Context, func()) {
+func (k *socket) graceContext(ctx context.Context) (context.Context, func()) {
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		k.waitFor(closePatience)
@@ -201,11 +201,11 @@ func (k *socket) Close(code int, reason string) error {
 func (k *socket) start(code websocket.StatusCode, reason string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.over != nil {
+	if k.closed != nil {
 		return
 	}
 	over := make(chan struct{})
-	k.over = over
+	k.closed = over
 	go func() {
 		defer close(over)
 		cut := time.AfterFunc(closeTime, func() { _ = k.conn.Close() }) // Close below returns the error
@@ -237,5 +237,5 @@ func (k *socket) waitFor(most time.Duration) {
 func (k *socket) closing() <-chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.over
+	return k.closed
 }

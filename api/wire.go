@@ -22,7 +22,7 @@ func (o origins) sessionAnswer(r *http.Request, info answer.Info) answer.Session
 	return a
 }
 
-func texts(list []string) []string {
+func nonNil(list []string) []string {
 	if list == nil {
 		return []string{}
 	}

@@ -35,11 +35,11 @@ func write(t *testing.T, target string, replace bool) (backup.Manifest, error) {
 			t.Error(err)
 		}
 	}()
-	lay(t, w.Dir(), contents)
+	writeFiles(t, w.Dir(), contents)
 	return w.Commit(t.Context(), backup.Manifest{StasisVersion: "test", CreatedAt: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC), Keys: true, Archives: true, Missing: []string{}})
 }
 
-func lay(t *testing.T, dir string, files map[string]string) {
+func writeFiles(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, body := range files {
 		at := filepath.Join(dir, name)
@@ -49,8 +49,8 @@ func lay(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// held reads every file below a folder.
-func held(t *testing.T, dir string) map[string]string {
+// readFiles reads every file below a folder.
+func readFiles(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
@@ -99,13 +99,13 @@ func TestRoundTrip(t *testing.T) {
 			if m.FormatVersion != 1 || m.StasisVersion != "test" || !m.Keys || !m.Archives || len(m.Files) != len(contents) {
 				t.Errorf("the manifest: %+v", m)
 			}
-			if diff := cmp.Diff(restored(), held(t, dir)); diff != "" {
+			if diff := cmp.Diff(restored(), readFiles(t, dir)); diff != "" {
 				t.Errorf("restored (-want +got):\n%s", diff)
 			}
 			if _, err := backup.Restore(t.Context(), target, dir); !fault.Is(err, fault.Config) {
 				t.Errorf("a restore into a directory that is not empty: %v", err)
 			}
-			if diff := cmp.Diff(restored(), held(t, dir)); diff != "" {
+			if diff := cmp.Diff(restored(), readFiles(t, dir)); diff != "" {
 				t.Errorf("after a refused restore (-want +got):\n%s", diff)
 			}
 		})
@@ -134,7 +134,7 @@ func TestReplace(t *testing.T) {
 		}
 	}
 	other := filepath.Join(dir, "other")
-	lay(t, other, map[string]string{"mine": "mine"})
+	writeFiles(t, other, map[string]string{"mine": "mine"})
 	if _, err := write(t, other, true); !fault.Is(err, fault.Config) {
 		t.Errorf("a folder that is no backup was replaced: %v", err)
 	}
@@ -186,7 +186,7 @@ func TestDamage(t *testing.T) {
 		body := bytes.Clone(raw)
 		body[at] ^= 1 << (at % 8)
 		refused("a flipped bit", at, body)
-		if held := held(t, dir); len(held) > 0 {
+		if held := readFiles(t, dir); len(held) > 0 {
 			if diff := cmp.Diff(restored(), held); diff != "" {
 				t.Fatalf("a flipped bit at %d was restored:\n%s", at, diff)
 			}
@@ -195,7 +195,7 @@ func TestDamage(t *testing.T) {
 	}
 	for at := range raw {
 		refused("a truncation", at, raw[:at])
-		if len(held(t, dir)) > 0 {
+		if len(readFiles(t, dir)) > 0 {
 			t.Fatalf("a truncation at %d was restored", at)
 		}
 	}
@@ -203,12 +203,12 @@ func TestDamage(t *testing.T) {
 
 // A key that is not from the backup may be the operator's: a restore that is run again
 // leaves the key and everything else where it is.
-func TestCutShortKeepsForeignKeys(t *testing.T) {
+func TestInterruptedRestoreKeepsForeignKeys(t *testing.T) {
 	target, dir := filepath.Join(t.TempDir(), "folder"), t.TempDir()
 	if _, err := write(t, target, false); err != nil {
 		t.Fatal(err)
 	}
-	lay(t, dir, map[string]string{backup.Restoring + "/stasis.db": "half", "identity": "the operator's"})
+	writeFiles(t, dir, map[string]string{backup.Restoring + "/stasis.db": "half", "identity": "the operator's"})
 	if _, err := backup.Restore(t.Context(), target, dir); !fault.Is(err, fault.Config) || !strings.Contains(fault.MessageOf(err), "identity") {
 		t.Errorf("the error is %v", err)
 	}
@@ -220,19 +220,19 @@ func TestCutShortKeepsForeignKeys(t *testing.T) {
 }
 
 // A restore that was interrupted can be run again.
-func TestCutShort(t *testing.T) {
+func TestInterruptedRestore(t *testing.T) {
 	target, dir := filepath.Join(t.TempDir(), "folder"), t.TempDir()
 	if _, err := write(t, target, false); err != nil {
 		t.Fatal(err)
 	}
-	lay(t, dir, map[string]string{backup.Restoring + "/stasis.db": "half", "snapshots/archives/old": "moved already", "identity": "AGE-SECRET-KEY-1"})
+	writeFiles(t, dir, map[string]string{backup.Restoring + "/stasis.db": "half", "snapshots/archives/old": "moved already", "identity": "AGE-SECRET-KEY-1"})
 	if !backup.CutShort(dir) {
 		t.Error("CutShort is false after an interrupted restore")
 	}
 	if _, err := backup.Restore(t.Context(), target, dir); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(restored(), held(t, dir)); diff != "" || backup.CutShort(dir) {
+	if diff := cmp.Diff(restored(), readFiles(t, dir)); diff != "" || backup.CutShort(dir) {
 		t.Errorf("restored (-want +got):\n%s", diff)
 	}
 }

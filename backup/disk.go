@@ -26,15 +26,15 @@ func diskFault(op string, err error) error {
 	return fault.Wrap(err, fault.StoreFailed, op, "the disk reports an error; nothing was kept")
 }
 
-// under returns a reader of r that fails when ctx has ended.
-func under(ctx context.Context, r io.Reader) io.Reader { return &bound{ctx, r} }
+// withContext returns a reader of r that fails when ctx has ended.
+func withContext(ctx context.Context, r io.Reader) io.Reader { return &contextReader{ctx, r} }
 
-type bound struct {
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (b *bound) Read(p []byte) (int, error) {
+func (b *contextReader) Read(p []byte) (int, error) {
 	if err := b.ctx.Err(); err != nil {
 		return 0, err
 	}

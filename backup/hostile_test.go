@@ -12,13 +12,13 @@ import (
 	"github.com/stasisd/stasis/backup"
 )
 
-// watched is a context that calls look at each call of Err.
-type watched struct {
+// contextWithHook is a context that calls look at each call of Err.
+type contextWithHook struct {
 	context.Context
 	look func()
 }
 
-func (w watched) Err() error {
+func (w contextWithHook) Err() error {
 	w.look()
 	return w.Context.Err()
 }
@@ -38,7 +38,7 @@ func TestRestoreFollowsNoLink(t *testing.T) {
 				t.Fatal(err)
 			}
 			swapped := false
-			ctx := watched{t.Context(), func() {
+			ctx := contextWithHook{t.Context(), func() {
 				if _, err := os.Lstat(filepath.Join(dir, after)); err != nil || swapped {
 					return
 				}
@@ -54,7 +54,7 @@ func TestRestoreFollowsNoLink(t *testing.T) {
 			if !swapped {
 				t.Fatal("the link was never made")
 			}
-			if diff := cmp.Diff(map[string]string{"theirs": "theirs"}, held(t, outside)); diff != "" {
+			if diff := cmp.Diff(map[string]string{"theirs": "theirs"}, readFiles(t, outside)); diff != "" {
 				t.Errorf("where the link leads (-want +got):\n%s", diff)
 			}
 		})

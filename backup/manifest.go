@@ -92,7 +92,7 @@ func Parse(r io.Reader) (Manifest, error) {
 	seen := map[string]bool{}
 	for _, f := range m.Files {
 		sum, err := hex.DecodeString(f.SHA256)
-		if err != nil || len(sum) != 32 || f.Size < 0 || !placed(f.Path) || seen[f.Path] {
+		if err != nil || len(sum) != 32 || f.Size < 0 || !isBackupPath(f.Path) || seen[f.Path] {
 			return Manifest{}, damaged(ManifestFile, "lists a file that no backup may have: "+printable(f.Path), nil)
 		}
 		seen[f.Path] = true
@@ -103,8 +103,8 @@ func Parse(r io.Reader) (Manifest, error) {
 	return m, nil
 }
 
-// placed reports whether a backup may contain a file of that path.
-func placed(name string) bool {
+// isBackupPath reports whether a backup may contain a file of that path.
+func isBackupPath(name string) bool {
 	if name == Database {
 		return true
 	}

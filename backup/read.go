@@ -116,7 +116,7 @@ func (r *reader) file(path string, size int64, body io.Reader) error {
 		return damaged(path, "does not have the length that its manifest lists", nil)
 	}
 	sum := sha256.New()
-	in := &noting{r: io.TeeReader(under(r.ctx, body), sum)}
+	in := &errorRecorder{r: io.TeeReader(withContext(r.ctx, body), sum)}
 	var err error
 	if r.keep != nil {
 		err = r.keep(path, in)
@@ -135,14 +135,14 @@ func (r *reader) file(path string, size int64, body io.Reader) error {
 	return nil
 }
 
-// noting keeps its read error, so that the error can be told from a failure of keep to
+// errorRecorder keeps its read error, so that the error can be told from a failure of keep to
 // write.
-type noting struct {
+type errorRecorder struct {
 	r   io.Reader
 	err error
 }
 
-func (n *noting) Read(p []byte) (int, error) {
+func (n *errorRecorder) Read(p []byte) (int, error) {
 	read, err := n.r.Read(p)
 	if err != nil && err != io.EOF {
 		n.err = err

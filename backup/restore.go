@@ -18,9 +18,9 @@ import (
 // was interrupted, and no daemon may start.
 const Restoring = "restoring"
 
-// mayBeThere lists what an empty data directory may contain: the caller's lock, and the
+// allowedEntries lists what an empty data directory may contain: the caller's lock, and the
 // folder of a new file system.
-var mayBeThere = []string{"lock", "lost+found"}
+var allowedEntries = []string{"lock", "lost+found"}
 
 // Restore restores a backup into a data directory that the caller has locked. The directory
 // must be empty, except for what an interrupted restore left. Restore reads the whole
@@ -31,17 +31,17 @@ func Restore(ctx context.Context, source, dir string) (_ Manifest, err error) {
 	const op = "backup.restore"
 	cutShort := CutShort(dir)
 	if !cutShort {
-		if err := empty(dir); err != nil {
+		if err := checkEmpty(dir); err != nil {
 			return Manifest{}, err
 		}
 	}
 	if m, err := Verify(ctx, source); err != nil {
 		return m, err
 	} else if cutShort {
-		if err := clearCutShort(dir, m); err != nil {
+		if err := clearInterrupted(dir, m); err != nil {
 			return m, err
 		}
-		if err := empty(dir); err != nil {
+		if err := checkEmpty(dir); err != nil {
 			return m, err
 		}
 	}
@@ -55,7 +55,7 @@ func Restore(ctx context.Context, source, dir string) (_ Manifest, err error) {
 		return Manifest{}, diskFault(op, err)
 	}
 	defer func() { _ = root.Close() }() // only a handle
-	at, err := begin(root)
+	at, err := makeWorkFolder(root)
 	if err != nil {
 		return Manifest{}, diskFault(op, err)
 	}
@@ -70,16 +70,16 @@ func Restore(ctx context.Context, source, dir string) (_ Manifest, err error) {
 	if err != nil {
 		return m, diskFault(op, err)
 	}
-	if err := errors.Join(own(root, at), syncFolders(at), moveUp(root, at)); err != nil {
+	if err := errors.Join(chownToOwner(root, at), syncFolders(at), moveIntoPlace(root, at)); err != nil {
 		return m, diskFault(op, err)
 	}
 	return m, diskFault(op, errors.Join(root.Remove(Restoring), syncFolder(dir)))
 }
 
-// begin makes the working folder of a restore. The data directory may belong to another
+// makeWorkFolder makes the working folder of a restore. The data directory may belong to another
 // user, who can replace that folder at any time. So every file is written, moved and
 // chowned below the folder's handle.
-func begin(root *os.Root) (*os.Root, error) {
+func makeWorkFolder(root *os.Root) (*os.Root, error) {
 	if err := errors.Join(root.Mkdir(Restoring, dirMode), syncFolder(root.Name())); err != nil {
 		return nil, err
 	}
@@ -111,16 +111,16 @@ func CutShort(dir string) bool {
 	return err == nil
 }
 
-// empty returns config if the data directory contains anything that a restore could
+// checkEmpty returns config if the data directory contains anything that a restore could
 // destroy.
-func empty(dir string) error {
+func checkEmpty(dir string) error {
 	const op = "backup.restore"
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return diskFault(op, err)
 	}
 	for _, e := range entries {
-		if !slices.Contains(mayBeThere, e.Name()) {
+		if !slices.Contains(allowedEntries, e.Name()) {
 			return fault.New(fault.Config, op, "--data-dir: %s is not empty: it contains %s; give an empty directory", dir, printable(e.Name()))
 		}
 	}
@@ -137,8 +137,8 @@ func clearRestore(dir string) error {
 	return errors.Join(syncFolder(dir), os.RemoveAll(filepath.Join(dir, Restoring)), syncFolder(dir))
 }
 
-// moveUp moves what was unpacked to its place.
-func moveUp(root, at *os.Root) error {
+// moveIntoPlace moves what was unpacked to its place.
+func moveIntoPlace(root, at *os.Root) error {
 	entries, err := fs.ReadDir(at.FS(), ".")
 	if err != nil {
 		return err
@@ -151,9 +151,9 @@ func moveUp(root, at *os.Root) error {
 	return syncFolder(root.Name())
 }
 
-// own makes the data directory's owner the owner of what was unpacked and of the lock. Root
+// chownToOwner makes the data directory's owner the owner of what was unpacked and of the lock. Root
 // may restore for another user, whose daemon must be able to read the files.
-func own(root, at *os.Root) error {
+func chownToOwner(root, at *os.Root) error {
 	info, err := root.Stat(".")
 	if err != nil {
 		return err
@@ -169,12 +169,12 @@ func own(root, at *os.Root) error {
 		}
 		return at.Lchown(filepath.FromSlash(name), uid, gid)
 	})
-	return errors.Join(err, ownLock(root, uid, gid))
+	return errors.Join(err, chownLock(root, uid, gid))
 }
 
-// ownLock changes the owner of the lock. It refuses a lock that has a second hard link,
+// chownLock changes the owner of the lock. It refuses a lock that has a second hard link,
 // which could be any file of root's.
-func ownLock(root *os.Root, uid, gid int) error {
+func chownLock(root *os.Root, uid, gid int) error {
 	lock, err := root.OpenFile("lock", os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -51,7 +51,7 @@ func packOne(ctx context.Context, t *tar.Writer, dir, path string, m Manifest) (
 	if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: path, Size: info.Size(), Mode: fileMode, ModTime: m.CreatedAt, Format: tar.FormatPAX}); err != nil {
 		return err
 	}
-	_, err = io.Copy(t, under(ctx, f))
+	_, err = io.Copy(t, withContext(ctx, f))
 	return err
 }
 
@@ -63,7 +63,7 @@ func unpack(ctx context.Context, name string, manifest func(Manifest) error, eac
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	z, err := zstd.NewReader(under(ctx, in), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+	z, err := zstd.NewReader(withContext(ctx, in), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return err
 	}
@@ -74,9 +74,9 @@ func unpack(ctx context.Context, name string, manifest func(Manifest) error, eac
 		switch {
 		case err == io.EOF && !first:
 			_, err := io.Copy(io.Discard, z) // reads to the end of the stream, which checks its checksum
-			return unlessOurs(ctx, filepath.Base(name), err)
+			return damageUnlessCancelled(ctx, filepath.Base(name), err)
 		case err != nil:
-			return unlessOurs(ctx, filepath.Base(name), err)
+			return damageUnlessCancelled(ctx, filepath.Base(name), err)
 		case head.Typeflag != tar.TypeReg:
 			return damaged(head.Name, "is not a regular file", nil)
 		case first && head.Name != ManifestFile:
@@ -97,8 +97,8 @@ func unpack(ctx context.Context, name string, manifest func(Manifest) error, eac
 	}
 }
 
-// unlessOurs reports a read error as damage, unless the caller cancelled.
-func unlessOurs(ctx context.Context, name string, err error) error {
+// damageUnlessCancelled reports a read error as damage, unless the caller cancelled.
+func damageUnlessCancelled(ctx context.Context, name string, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return errors.Join(err, ctx.Err())
 	}

@@ -49,7 +49,7 @@ func Begin(target string, replace bool) (*Writer, error) {
 		return nil, fault.Wrap(err, fault.Config, "backup.begin", "the path of the backup cannot be resolved")
 	}
 	w := &Writer{target: target, replace: replace, partial: target + ".partial"}
-	if err := w.mayWrite(); err != nil {
+	if err := w.checkTarget(); err != nil {
 		return nil, err
 	}
 	if err := w.open(); err != nil {
@@ -75,8 +75,8 @@ func checkName(target string) error {
 		"%s: the name of a backup in one file must end with %s; for a folder of this name, add a slash at the end", target, FileSuffix)
 }
 
-// mayWrite refuses a target that the backup must not replace.
-func (w *Writer) mayWrite() error {
+// checkTarget refuses a target that the backup must not replace.
+func (w *Writer) checkTarget() error {
 	const op = "backup.begin"
 	info, err := os.Lstat(w.target)
 	switch {
@@ -168,12 +168,12 @@ func (w *Writer) Commit(ctx context.Context, m Manifest) (Manifest, error) {
 			return m, err
 		}
 	}
-	return m, diskFault(op, w.place(from))
+	return m, diskFault(op, w.publish(from))
 }
 
-// place gives the finished backup its name.
-func (w *Writer) place(from string) error {
-	if err := w.mayWrite(); err != nil {
+// publish gives the finished backup its name.
+func (w *Writer) publish(from string) error {
+	if err := w.checkTarget(); err != nil {
 		return err
 	}
 	_, err := os.Lstat(w.target)
@@ -210,7 +210,7 @@ func list(ctx context.Context, root string) ([]File, error) {
 		if err != nil {
 			return err
 		}
-		if !entry.Type().IsRegular() || !placed(filepath.ToSlash(name)) {
+		if !entry.Type().IsRegular() || !isBackupPath(filepath.ToSlash(name)) {
 			return fault.New(fault.StoreFailed, "backup.list", "%s cannot be part of a backup", printable(name))
 		}
 		if err := os.Chmod(at, fileMode); err != nil {
@@ -234,6 +234,6 @@ func hashFile(ctx context.Context, name string) (size int64, sum string, err err
 		return 0, "", err
 	}
 	h := sha256.New()
-	size, err = io.Copy(h, under(ctx, f))
+	size, err = io.Copy(h, withContext(ctx, f))
 	return size, hex.EncodeToString(h.Sum(nil)), err
 }

@@ -149,26 +149,26 @@ var mayUse = map[string][]string{
 }
 
 // Imports go down only.
-func TestArrows(t *testing.T) {
+func TestImportsGoDown(t *testing.T) {
 	packages := listPackages(t)
 	if len(packages) < 10 {
 		t.Fatalf("only %d packages found: is the test looking at the right module?", len(packages))
 	}
 	for _, p := range packages {
-		from := below(p.ImportPath)
+		from := pathInModule(p.ImportPath)
 		allowed, known := allowedFor(from)
 		if !known {
 			t.Errorf("%s has no place in the architecture: add it to mayImport", from)
 			continue
 		}
 		for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
-			if ours(imported) && !matches(allowed, below(imported)) && imported != p.ImportPath && !matches(allowedForTests(from), below(imported)) {
-				t.Errorf("the tests of %s must not import %s", from, below(imported))
+			if inModule(imported) && !matches(allowed, pathInModule(imported)) && imported != p.ImportPath && !matches(allowedForTests(from), pathInModule(imported)) {
+				t.Errorf("the tests of %s must not import %s", from, pathInModule(imported))
 			}
 		}
 		for _, imported := range p.Imports {
-			if ours(imported) && !matches(allowed, below(imported)) {
-				t.Errorf("%s must not import %s", from, below(imported))
+			if inModule(imported) && !matches(allowed, pathInModule(imported)) {
+				t.Errorf("%s must not import %s", from, pathInModule(imported))
 			}
 			for prefix, users := range mayUse {
 				if (imported == prefix || strings.HasPrefix(imported, prefix+"/")) && !matches(users, from) {
@@ -197,7 +197,7 @@ type goPackage struct {
 	XTestImports []string
 }
 
-func ours(imported string) bool {
+func inModule(imported string) bool {
 	return imported == module || strings.HasPrefix(imported, module+"/")
 }
 
@@ -222,8 +222,8 @@ func listPackages(t *testing.T) []goPackage {
 	}
 }
 
-// below returns the path of a package below the module, "." for its root.
-func below(importPath string) string {
+// pathInModule returns the path of a package below the module, "." for its root.
+func pathInModule(importPath string) string {
 	if importPath == module {
 		return "."
 	}

@@ -23,7 +23,7 @@ func TestArchitectureNames(t *testing.T) {
 		}
 	}
 	for _, p := range listPackages(t) {
-		name := below(p.ImportPath)
+		name := pathInModule(p.ImportPath)
 		if name == "." || strings.HasPrefix(name, "e2e/") {
 			continue
 		}

@@ -69,7 +69,7 @@ func readTypes(t *testing.T) moduleTypes {
 	t.Helper()
 	types := moduleTypes{}
 	for _, p := range listPackages(t) {
-		files, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(below(p.ImportPath)), "*.go"))
+		files, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(pathInModule(p.ImportPath)), "*.go"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func readTypes(t *testing.T) moduleTypes {
 			if err != nil {
 				t.Fatal(err)
 			}
-			types.read(below(p.ImportPath), file)
+			types.read(pathInModule(p.ImportPath), file)
 		}
 	}
 	return types
@@ -96,15 +96,15 @@ func (types moduleTypes) read(pkg string, file *ast.File) {
 		if i.Name != nil {
 			name = i.Name.Name
 		}
-		if ours(imported) {
-			imports[name] = below(imported)
+		if inModule(imported) {
+			imports[name] = pathInModule(imported)
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			if n.Recv != nil {
-				receiver := types.of(named(pkg, imports, n.Recv.List[0].Type))
+				receiver := types.of(typeKey(pkg, imports, n.Recv.List[0].Type))
 				receiver.own = append(receiver.own, n.Name.Name)
 			}
 			return false
@@ -123,7 +123,7 @@ func (types moduleTypes) read(pkg string, file *ast.File) {
 				_, method := field.Type.(*ast.FuncType)
 				switch {
 				case len(field.Names) == 0:
-					declared.embedded = append(declared.embedded, named(pkg, imports, field.Type))
+					declared.embedded = append(declared.embedded, typeKey(pkg, imports, field.Type))
 				case method: // of an interface; a field with a function type does not count
 					if _, is := n.Type.(*ast.InterfaceType); is {
 						declared.own = append(declared.own, field.Names[0].Name)
@@ -136,15 +136,15 @@ func (types moduleTypes) read(pkg string, file *ast.File) {
 	})
 }
 
-// named returns the key of a type in moduleTypes; "" if it is not a type of the module.
-func named(pkg string, imports map[string]string, of ast.Expr) string {
+// typeKey returns the key of a type in moduleTypes; "" if it is not a type of the module.
+func typeKey(pkg string, imports map[string]string, of ast.Expr) string {
 	switch of := of.(type) {
 	case *ast.StarExpr:
-		return named(pkg, imports, of.X)
+		return typeKey(pkg, imports, of.X)
 	case *ast.IndexExpr:
-		return named(pkg, imports, of.X)
+		return typeKey(pkg, imports, of.X)
 	case *ast.IndexListExpr:
-		return named(pkg, imports, of.X)
+		return typeKey(pkg, imports, of.X)
 	case *ast.Ident:
 		return pkg + "." + of.Name
 	case *ast.SelectorExpr:

@@ -33,7 +33,7 @@ type Validator struct {
 // New returns a Validator over base (nil: http.DefaultTransport). It calls report for each
 // exchange that violates the description, from the goroutine of the request.
 func New(base http.RoundTripper, report func(error)) (*Validator, error) {
-	router, err := described()
+	router, err := sharedRouter()
 	if err != nil {
 		return nil, err
 	}
@@ -43,9 +43,9 @@ func New(base http.RoundTripper, report func(error)) (*Validator, error) {
 	return &Validator{base: base, router: router, report: report}, nil
 }
 
-// described returns the router of the description. Reading openapi.yaml takes far longer
+// sharedRouter returns the router of the description. Reading openapi.yaml takes far longer
 // than checking an exchange, so all validators of a process share it.
-var described = sync.OnceValues(func() (routers.Router, error) {
+var sharedRouter = sync.OnceValues(func() (routers.Router, error) {
 	doc, err := Document()
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (v *Validator) RoundTrip(r *http.Request) (*http.Response, error) {
 		return answer, err
 	}
 	var got []byte
-	if !streams(answer) { // the end of a stream may never come
+	if !isEventStream(answer) { // the end of a stream may never come
 		if got, err = drain(&answer.Body); err != nil {
 			return nil, err
 		}
@@ -116,15 +116,15 @@ func (v *Validator) check(r *http.Request, sent []byte, answer *http.Response, g
 	}
 	// The filter has no decoder for pages and pictures. It still checks their type.
 	media := answer.Header.Get("Content-Type")
-	options.ExcludeResponseBody = strings.HasPrefix(media, "image/") || strings.HasPrefix(media, "text/html") || streams(answer)
+	options.ExcludeResponseBody = strings.HasPrefix(media, "image/") || strings.HasPrefix(media, "text/html") || isEventStream(answer)
 	return openapi3filter.ValidateResponse(copied.Context(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: input, Status: answer.StatusCode, Header: answer.Header,
 		Body: io.NopCloser(bytes.NewReader(got)), Options: options,
 	})
 }
 
-// streams reports whether an answer is a stream of events.
-func streams(answer *http.Response) bool {
+// isEventStream reports whether an answer is a stream of events.
+func isEventStream(answer *http.Response) bool {
 	return strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
 }
 

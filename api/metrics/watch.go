@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/session"
 )
 
-// lookWithin limits how long a scrape waits for the catalogue.
-const lookWithin = 2 * time.Second
+// catalogueTimeout limits how long a scrape waits for the catalogue.
+const catalogueTimeout = 2 * time.Second
 
 // Watched are the sources of what is read at each scrape.
 type Watched struct {
@@ -50,7 +50,7 @@ func (w watch) Collect(to chan<- prometheus.Metric) {
 	bytes, evicted := w.Held()
 	gauge(w.held, bytes)
 	to <- prometheus.MustNewConstMetric(w.evicted, prometheus.CounterValue, float64(evicted))
-	ctx, cancel := context.WithTimeout(context.Background(), lookWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), catalogueTimeout)
 	defer cancel()
 	pending, failed, err := w.Deliveries(ctx)
 	if err != nil {

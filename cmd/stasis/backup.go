@@ -31,7 +31,7 @@ type backupCreateCmd struct {
 // Run writes the backup and prints what it contains and what it lacks.
 func (c *backupCreateCmd) Run(ctx context.Context) (err error) {
 	defer func() { err = interrupted(ctx, err, "interrupted: no backup was written") }()
-	g := gathering{cmd: c}
+	g := gatherer{cmd: c}
 	if g.dir, err = c.dataDir(); err != nil {
 		return err
 	}
@@ -61,14 +61,14 @@ func (c *backupCreateCmd) Run(ctx context.Context) (err error) {
 	if m, err = w.Commit(ctx, m); err != nil {
 		return err
 	}
-	c.tell(m, g.at.memory)
+	c.printSummary(m, g.at.memory)
 	if lost > 0 {
 		return exitError{exitDamaged, fmt.Sprintf("%d snapshots or extensions in the catalogue are lost; everything else is in the backup", lost)}
 	}
 	return nil
 }
 
-func (c *backupCreateCmd) tell(m backup.Manifest, memory bool) {
+func (c *backupCreateCmd) printSummary(m backup.Manifest, memory bool) {
 	var bytes int64
 	for _, f := range m.Files {
 		bytes += f.Size
@@ -77,7 +77,7 @@ func (c *backupCreateCmd) tell(m backup.Manifest, memory bool) {
 	if m.Keys {
 		fmt.Println("it contains the keys: anyone who has them and the archives has every login")
 	}
-	tellMissing(m)
+	printMissing(m)
 	if !m.Archives && !memory {
 		fmt.Println("to back up the archives: run stasis store copy, or give --archives")
 	}
@@ -86,8 +86,8 @@ func (c *backupCreateCmd) tell(m backup.Manifest, memory bool) {
 	}
 }
 
-// tellMissing prints what a backup lacks.
-func tellMissing(m backup.Manifest) {
+// printMissing prints what a backup lacks.
+func printMissing(m backup.Manifest) {
 	for _, what := range m.Missing {
 		fmt.Println("not in the backup: " + what)
 	}
@@ -131,7 +131,7 @@ func (c *backupRestoreCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Printf("restored the backup of %s to %s: its catalogue lists %d snapshots\n", m.CreatedAt.Format(time.RFC3339), s.dir, m.Snapshots)
-	tellMissing(m)
+	printMissing(m)
 	if !m.Keys {
 		fmt.Printf("copy the keys to %s and %s before a daemon starts: it would make new ones\n",
 			filepath.Join(s.dir, "identity"), filepath.Join(s.dir, "archive-key"))

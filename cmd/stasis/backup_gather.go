@@ -20,9 +20,9 @@ import (
 	"github.com/stasisd/stasis/snapshot/fsstore"
 )
 
-// gathering fills the folder of a backup from a data directory. Meanwhile a daemon may
+// gatherer fills the folder of a backup from a data directory. Meanwhile a daemon may
 // save, delete and prune snapshots there.
-type gathering struct {
+type gatherer struct {
 	cmd       *backupCreateCmd
 	dir       string // the data directory
 	catalogue string
@@ -30,9 +30,9 @@ type gathering struct {
 	to        string // the folder of the backup
 }
 
-// maxLooks limits how often the catalogue is copied again because snapshots in it were
+// maxTries limits how often the catalogue is copied again because snapshots in it were
 // deleted before they could be copied.
-const maxLooks = 20
+const maxTries = 20
 
 // gather fills the folder. Everything that the copy of the catalogue lists must be in the
 // backup. So gather copies the files first, then the catalogue, then the listed files that
@@ -41,7 +41,7 @@ const maxLooks = 20
 //
 // lost counts the snapshots and extensions that the catalogue still lists and the store
 // does not have.
-func (g *gathering) gather(ctx context.Context) (m backup.Manifest, lost int, err error) {
+func (g *gatherer) gather(ctx context.Context) (m backup.Manifest, lost int, err error) {
 	from, to, err := g.stores(ctx)
 	if err != nil {
 		return m, 0, err
@@ -51,7 +51,7 @@ func (g *gathering) gather(ctx context.Context) (m backup.Manifest, lost int, er
 		return m, 0, err
 	}
 	before := map[string]bool{} // missing at the previous try
-	for range maxLooks {
+	for range maxTries {
 		if m, err = g.copyCatalogue(ctx); err != nil {
 			return m, 0, err
 		}
@@ -78,14 +78,14 @@ func (g *gathering) gather(ctx context.Context) (m backup.Manifest, lost int, er
 			m.Missing = append(m.Missing, what+": listed in the catalogue, but lost")
 		}
 		g.describe(&m)
-		return m, len(missing), errors.Join(g.copyKeys(), g.tidy())
+		return m, len(missing), errors.Join(g.copyKeys(), g.removeStoreFiles())
 	}
 	return m, 0, fault.New(fault.StoreFailed, "backup.create", "snapshots are being deleted faster than they can be copied; try again later")
 }
 
 // stores opens the daemon's store for reading and the one in the backup; both nil without
 // --archives.
-func (g *gathering) stores(ctx context.Context) (from, to snapshot.Store, err error) {
+func (g *gatherer) stores(ctx context.Context) (from, to snapshot.Store, err error) {
 	if !g.cmd.Archives {
 		return nil, nil, nil
 	}
@@ -113,7 +113,7 @@ func closeStores(stores ...snapshot.Store) (err error) {
 
 // copyFiles copies the uploaded extensions and the snapshots that are not in the backup
 // yet.
-func (g *gathering) copyFiles(ctx context.Context, from, to snapshot.Store) error {
+func (g *gatherer) copyFiles(ctx context.Context, from, to snapshot.Store) error {
 	if err := g.copyExtensions(ctx); err != nil || from == nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (g *gathering) copyFiles(ctx context.Context, from, to snapshot.Store) erro
 }
 
 // copyCatalogue copies the catalogue, replacing an earlier copy, and counts what it lists.
-func (g *gathering) copyCatalogue(ctx context.Context) (m backup.Manifest, err error) {
+func (g *gatherer) copyCatalogue(ctx context.Context) (m backup.Manifest, err error) {
 	file := filepath.Join(g.to, backup.Database)
 	if err := os.RemoveAll(file); err != nil {
 		return m, fault.Wrap(err, fault.StoreFailed, "backup.create", "")
@@ -136,7 +136,7 @@ func (g *gathering) copyCatalogue(ctx context.Context) (m backup.Manifest, err e
 	if err := errors.Join(err, live.Close()); err != nil {
 		return m, err
 	}
-	err = g.named(ctx, func(db *sqldb.DB) error {
+	err = g.eachListed(ctx, func(db *sqldb.DB) error {
 		sessions, _, err := db.Sessions.Sessions(ctx, profiles.SessionFilter{Live: true})
 		m.Live = len(sessions)
 		return err
@@ -144,9 +144,9 @@ func (g *gathering) copyCatalogue(ctx context.Context) (m backup.Manifest, err e
 	return m, err
 }
 
-// named opens the copy of the catalogue, calls look, and calls each for every snapshot in
+// eachListed opens the copy of the catalogue, calls look, and calls each for every snapshot in
 // it.
-func (g *gathering) named(ctx context.Context, look func(*sqldb.DB) error, each func(profiles.Snapshot) error) (err error) {
+func (g *gatherer) eachListed(ctx context.Context, look func(*sqldb.DB) error, each func(profiles.Snapshot) error) (err error) {
 	db, err := sqldb.Open(ctx, sqldb.Options{Path: filepath.Join(g.to, backup.Database), Now: time.Now, ReadOnly: true})
 	if err != nil {
 		return err
@@ -173,8 +173,8 @@ func (g *gathering) named(ctx context.Context, look func(*sqldb.DB) error, each 
 }
 
 // missing lists what the copy of the catalogue has and the backup lacks.
-func (g *gathering) missing(ctx context.Context, to snapshot.Store) (missing []string, err error) {
-	err = g.named(ctx, func(db *sqldb.DB) error {
+func (g *gatherer) missing(ctx context.Context, to snapshot.Store) (missing []string, err error) {
+	err = g.eachListed(ctx, func(db *sqldb.DB) error {
 		extensions, err := db.Extensions.Extensions(ctx, "")
 		for _, e := range extensions {
 			if _, err := os.Stat(filepath.Join(g.to, backup.Extensions, e.SHA256)); err != nil {
@@ -197,7 +197,7 @@ func (g *gathering) missing(ctx context.Context, to snapshot.Store) (missing []s
 
 // copyExtensions copies the complete folders of uploaded extensions. Each is named by the
 // hash of its content and never changes.
-func (g *gathering) copyExtensions(ctx context.Context) error {
+func (g *gatherer) copyExtensions(ctx context.Context) error {
 	from, to := filepath.Join(g.dir, "extensions"), filepath.Join(g.to, backup.Extensions)
 	entries, err := os.ReadDir(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -227,7 +227,7 @@ func (g *gathering) copyExtensions(ctx context.Context) error {
 }
 
 // copyKeys copies the keys from the data directory if --keys is given.
-func (g *gathering) copyKeys() error {
+func (g *gatherer) copyKeys() error {
 	if !g.cmd.Keys {
 		return nil
 	}
@@ -260,8 +260,8 @@ func copySecret(from, to string) (err error) {
 	return errors.Join(err, out.Close())
 }
 
-// tidy removes the files that an open store has besides its objects.
-func (g *gathering) tidy() error {
+// removeStoreFiles removes the files that an open store has besides its objects.
+func (g *gatherer) removeStoreFiles() error {
 	for _, name := range []string{"tmp", "lock"} {
 		if err := os.RemoveAll(filepath.Join(g.to, backup.Snapshots, name)); err != nil {
 			return fault.Wrap(err, fault.StoreFailed, "backup.create", "")
@@ -271,7 +271,7 @@ func (g *gathering) tidy() error {
 }
 
 // describe records what the backup contains and what it lacks.
-func (g *gathering) describe(m *backup.Manifest) {
+func (g *gatherer) describe(m *backup.Manifest) {
 	m.Keys, m.Archives, m.Store = g.cmd.Keys, g.cmd.Archives, g.at.String()
 	not := func(format string, args ...any) { m.Missing = append(m.Missing, fmt.Sprintf(format, args...)) }
 	if m.Missing == nil {

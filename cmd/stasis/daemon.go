@@ -47,9 +47,9 @@ const (
 	minKey      = 16
 )
 
-// calm is how long after a create no Chrome is started to be a standby. In that time the
+// standbyDelay is how long after a create no Chrome is started to be a standby. In that time the
 // client connects and loads its page.
-const calm = 500 * time.Millisecond
+const standbyDelay = 500 * time.Millisecond
 
 // daemon is everything that runs, connected.
 type daemon struct {
@@ -70,7 +70,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 			err = errors.Join(err, d.close())
 		}
 	}()
-	d.storage, err = c.take()
+	d.storage, err = c.acquire()
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if c.NoLandlock {
 		log.Warn("Landlock is off (--no-landlock): pages can read every file that Chrome's user can read")
 	}
-	if err := c.tellShell(launcher, log); err != nil {
+	if err := c.logShell(launcher, log); err != nil {
 		return nil, err
 	}
 
@@ -103,8 +103,8 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if database == sqldb.Memory {
 		log.Warn("the catalogue is in memory: when the daemon stops, sessions, keys and defaults are lost, and no record names its snapshots any more")
 	}
-	d.tellStore(log)
-	d.tellKeys(log)
+	d.logStore(log)
+	d.logKeys(log)
 	extensions, err := extension.OpenStore(filepath.Join(d.dir, "extensions"))
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		Vault:     d.vault,
 		Journal:   journal,
 		Notices:   notices,
-		Catalogue: sessionCatalogue(db), Extensions: extensions, Room: roomForChrome, Now: time.Now, Log: log,
+		Catalogue: sessionCatalogue(db), Extensions: extensions, Room: memoryForChrome, Now: time.Now, Log: log,
 		Meter: counted,
 	})
 	checked := library.NewExtensions(library.ExtensionDeps{Records: db.Extensions, Files: extensions, Keys: d.apiKeys,
@@ -177,9 +177,9 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	return d, nil
 }
 
-// tellKeys logs the recipients that snapshots are sealed to. It warns if there is no
+// logKeys logs the recipients that snapshots are sealed to. It warns if there is no
 // identity to restore them with.
-func (d *daemon) tellKeys(log *slog.Logger) {
+func (d *daemon) logKeys(log *slog.Logger) {
 	if len(d.keys.Opens()) == 0 {
 		log.Warn("no identity is configured: this node can save but not restore", "sealed_to", d.keys.Recipients())
 		return
@@ -187,9 +187,9 @@ func (d *daemon) tellKeys(log *slog.Logger) {
 	log.Info("snapshots are sealed", "to", d.keys.Recipients(), "opens", d.keys.Opens())
 }
 
-// tellStore logs where snapshots are stored. It warns if they are lost when the daemon
+// logStore logs where snapshots are stored. It warns if they are lost when the daemon
 // stops.
-func (d *daemon) tellStore(log *slog.Logger) {
+func (d *daemon) logStore(log *slog.Logger) {
 	if d.at.memory {
 		log.Warn("snapshots are kept in memory: they are lost when the daemon stops")
 		return
@@ -197,9 +197,9 @@ func (d *daemon) tellStore(log *slog.Logger) {
 	log.Info("snapshots are kept", "in", d.at.String())
 }
 
-// tellShell logs whether there is a headless shell. The daemon works without one unless the
+// logShell logs whether there is a headless shell. The daemon works without one unless the
 // shell is the engine of all sessions.
-func (c *serveCmd) tellShell(launcher *launch.Launcher, log *slog.Logger) error {
+func (c *serveCmd) logShell(launcher *launch.Launcher, log *slog.Logger) error {
 	err := launcher.HasShell()
 	switch {
 	case err == nil:
@@ -267,7 +267,7 @@ func (c *serveCmd) limits() (session.Config, error) {
 	}
 	return session.Config{Engine: c.Engine, MaxSessions: n, MaxClients: c.MaxClients, Parked: pool.Limits{Size: parked, Age: c.ParkedAge, Memory: c.ParkedMemory.of(parked)},
 		Spares: spares(c.Spares), ShellSpares: spares(c.ShellSpares),
-		Standby: pool.Limits{Size: c.Standby, Age: c.SpareAge}, Calm: calm,
+		Standby: pool.Limits{Size: c.Standby, Age: c.SpareAge}, Calm: standbyDelay,
 		RescueTTL: c.RescueTTL, Retention: c.retention(), PruneGrace: c.PruneGrace, Unpack: snapshot.Limits{Entries: 1 << 20, Bytes: c.MaxUnpack, Names: 128 << 20}, Savers: 4}, nil
 }
 

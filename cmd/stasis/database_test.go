@@ -24,7 +24,7 @@ func TestDatabase(t *testing.T) {
 		{elsewhere, fault.DataDirInUse, false},
 	} {
 		c := &serveCmd{storageFlags: storageFlags{DataDir: t.TempDir(), Database: test.database}}
-		s, err := c.take()
+		s, err := c.acquire()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,12 +37,12 @@ func (c *demoCmd) Run(ctx context.Context) error {
 
 // demo is one run of the demo.
 type demo struct {
-	out    io.Writer
-	value  string   // what the site stores everywhere
-	kinds  []string // the places where it stores it
-	site   *demosite.Site
-	daemon *demoDaemon
-	looks  []look // one for each restore
+	out      io.Writer
+	value    string   // what the site stores everywhere
+	kinds    []string // the places where it stores it
+	site     *demosite.Site
+	daemon   *demoDaemon
+	restored []restoredState // one for each restore
 }
 
 func (d *demo) run(ctx context.Context, chrome string, noLandlock bool) (err error) {
@@ -125,11 +125,11 @@ func (d *demo) restore(ctx context.Context, column, name string, from map[string
 		if err != nil {
 			return "", err
 		}
-		return how(*s.Restored), nil
+		return restorePath(*s.Restored), nil
 	}); err != nil {
 		return s, err
 	}
-	l := look{column: column}
+	l := restoredState{column: column}
 	if err := d.step("check what was restored", func() (string, error) {
 		tab, leave, err := openTab(ctx, s.CDPURL, d.site.URL)
 		if err != nil {
@@ -142,7 +142,7 @@ func (d *demo) restore(ctx context.Context, column, name string, from map[string
 		return s, err
 	}
 	l.report, err = d.daemon.report(ctx, s.ID)
-	d.looks = append(d.looks, l)
+	d.restored = append(d.restored, l)
 	return s, err
 }
 
@@ -153,12 +153,12 @@ func (d *demo) end(ctx context.Context, name string, s demoSession, how url.Valu
 		if err != nil {
 			return "", err
 		}
-		return saved(answer), nil
+		return saveSummary(answer), nil
 	})
 }
 
-// look is what a restored session contains.
-type look struct {
+// restoredState is what a restored session contains.
+type restoredState struct {
 	column string
 	report restore.Report
 	user   string            // the account that the site recognises; "" for none

@@ -20,8 +20,8 @@ import (
 // demoStopGrace is how long the demo's daemon may take to stop.
 const demoStopGrace = 30 * time.Second
 
-// addressForm matches the daemon's URL in its output, whatever text surrounds it.
-var addressForm = regexp.MustCompile(`https?://\S+`)
+// addressPattern matches the daemon's URL in its output, whatever text surrounds it.
+var addressPattern = regexp.MustCompile(`https?://\S+`)
 
 // demoDaemon is the demo's own daemon: this binary, on a free port, with its own data
 // directory.
@@ -84,7 +84,7 @@ func startDemoDaemon(ctx context.Context, chrome string, noLandlock bool) (_ *de
 // watch finds the address in the daemon's output and waits until the process ends.
 func (d *demoDaemon) watch(out io.Reader, address chan<- string) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if at := addressForm.FindString(lines.Text()); at != "" {
+		if at := addressPattern.FindString(lines.Text()); at != "" {
 			select {
 			case address <- at:
 			default: // the address is known already

@@ -12,11 +12,11 @@ import (
 	"github.com/stasisd/stasis/cmd/stasis/demosite"
 )
 
-// tabLook is how often a page is checked while the demo waits for it; tabDeadline is how
+// tabPollInterval is how often a page is checked while the demo waits for it; tabDeadline is how
 // long it waits.
 const (
-	tabLook     = 10 * time.Millisecond
-	tabDeadline = 30 * time.Second
+	tabPollInterval = 10 * time.Millisecond
+	tabDeadline     = 30 * time.Second
 )
 
 // openTab connects chromedp to a session, as any client would, and attaches to the first
@@ -100,7 +100,7 @@ func show(tab context.Context, url, done string) error {
 func awaitTitle(tab context.Context, what string, wanted func(string) bool) (title string, err error) {
 	ctx, cancel := context.WithTimeout(tab, tabDeadline)
 	defer cancel()
-	tick := time.NewTicker(tabLook)
+	tick := time.NewTicker(tabPollInterval)
 	defer tick.Stop()
 	for {
 		// Between two documents there is no title to read, so errors are ignored.

@@ -15,9 +15,9 @@ import (
 
 // How the table marks a place, and a figure that a report does not have.
 const (
-	cameBack = "back"
-	wasLost  = "LOST"
-	noFigure = "-"
+	wordRestored = "back"
+	wordLost     = "LOST"
+	noFigure     = "-"
 )
 
 func (d *demo) print(format string, values ...any) {
@@ -40,8 +40,8 @@ func (d *demo) step(name string, do func() (string, error)) error {
 	return nil
 }
 
-// how returns the restore path in words, from the report of the restore.
-func how(r restore.Report) string {
+// restorePath returns the restore path in words, from the report of the restore.
+func restorePath(r restore.Report) string {
 	way := r.Path + " start from its files"
 	if r.Path == restore.PathParked {
 		way = "its parked Chrome, thawed"
@@ -52,8 +52,8 @@ func how(r restore.Report) string {
 	return way
 }
 
-// saved describes what an end saved.
-func saved(a save.EndAnswer) string {
+// saveSummary describes what an end saved.
+func saveSummary(a save.EndAnswer) string {
 	if a.Snapshot == nil {
 		return ""
 	}
@@ -69,26 +69,26 @@ func saved(a save.EndAnswer) string {
 func (d *demo) table() {
 	table := tabwriter.NewWriter(d.out, 0, 0, 3, ' ', 0)
 	row := func(cells ...string) { _, _ = fmt.Fprintln(table, "  "+strings.Join(cells, "\t")) }
-	columns := func(of func(look) string) (cells []string) {
-		for _, l := range d.looks {
+	columns := func(of func(restoredState) string) (cells []string) {
+		for _, l := range d.restored {
 			cells = append(cells, of(l))
 		}
 		return cells
 	}
-	name := func(l look) string { return l.column }
+	name := func(l restoredState) string { return l.column }
 
 	d.print("\n")
 	row(append([]string{"what the site finds", "saved"}, columns(name)...)...)
-	row(append([]string{"login", demosite.User}, columns(func(l look) string { return word(l.user == demosite.User) })...)...)
+	row(append([]string{"login", demosite.User}, columns(func(l restoredState) string { return resultWord(l.user == demosite.User) })...)...)
 	for _, kind := range d.kinds {
-		row(append([]string{kind, d.value}, columns(func(l look) string { return word(l.found[kind] == d.value) })...)...)
+		row(append([]string{kind, d.value}, columns(func(l restoredState) string { return resultWord(l.found[kind] == d.value) })...)...)
 	}
 	_ = table.Flush() // as in print
 	d.print("\n")
 	row(append([]string{"what the restore report counts", "saved"}, columns(name)...)...)
 	for _, component := range d.components() {
 		saved := noFigure
-		restored := columns(func(l look) string {
+		restored := columns(func(l restoredState) string {
 			was, is, counted := count(l.report.Components, component)
 			if !counted {
 				return noFigure
@@ -98,21 +98,21 @@ func (d *demo) table() {
 		})
 		row(append([]string{component, saved}, restored...)...)
 	}
-	row(append([]string{"verification", ""}, columns(func(l look) string { return l.report.Verification })...)...)
+	row(append([]string{"verification", ""}, columns(func(l restoredState) string { return l.report.Verification })...)...)
 	_ = table.Flush() // as in print
 	d.print("\n")
 }
 
-func word(back bool) string {
+func resultWord(back bool) string {
 	if back {
-		return cameBack
+		return wordRestored
 	}
-	return wasLost
+	return wordLost
 }
 
 // components returns the names that the reports count under, in their order.
 func (d *demo) components() (names []string) {
-	for _, l := range d.looks {
+	for _, l := range d.restored {
 		for _, c := range l.report.Components {
 			if !slices.Contains(names, c.Name) {
 				names = append(names, c.Name)
@@ -136,7 +136,7 @@ func count(report []state.Component, name string) (saved, restored int, counted 
 // lost.
 func (d *demo) verdict() error {
 	var lost []string
-	for _, l := range d.looks {
+	for _, l := range d.restored {
 		if l.user != demosite.User {
 			lost = append(lost, l.column+": the login")
 		}

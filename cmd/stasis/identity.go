@@ -90,7 +90,7 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 	if _, err := os.Stat(filepath.Join(dir, "archive-key")); errors.Is(err, fs.ErrNotExist) && c.ArchiveKeyFile == "" {
 		return fault.New(fault.Config, "identity.rotate", "--data-dir: no daemon has run on %s", dir)
 	}
-	s, err := c.take()
+	s, err := c.acquire()
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.sameStore(ctx); err != nil {
+	if err := s.checkSameStore(ctx); err != nil {
 		return err
 	}
 	if source == "" {
@@ -111,7 +111,7 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 			fmt.Println("continuing the rotation that was begun earlier")
 		}
 	} else {
-		s.flags.ahead = to.String() + "\n"
+		s.flags.prepended = to.String() + "\n"
 	}
 	if err := s.open(ctx, database); err != nil {
 		return err

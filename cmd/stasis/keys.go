@@ -31,7 +31,7 @@ type keyFlags struct {
 	Recipient       []string `help:"age public key to seal snapshots to, in addition to the first identity; may be repeated. With no identity at all this node can save but not restore." placeholder:"age1…"`
 	ArchiveKeyFile  string   `help:"File with the secret that names of archives are made from, instead of DIR/archive-key. Nodes that share a store need the same one." placeholder:"FILE"`
 
-	ahead string // identities before those of the source: the new one of a rotation
+	prepended string // identities before those of the source: the new one of a rotation
 }
 
 // config returns where the keys come from. It is called once: it removes STASIS_IDENTITY
@@ -58,7 +58,7 @@ func (f keyFlags) config(ctx context.Context, dir string) (c snapshot.KeyConfig,
 		c.Identities = os.Getenv(identityVariable)
 		err = os.Unsetenv(identityVariable)
 	}
-	c.Identities = f.ahead + c.Identities
+	c.Identities = f.prepended + c.Identities
 	return c, err
 }
 

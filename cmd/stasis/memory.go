@@ -64,8 +64,8 @@ func (l memoryLimit) of(parked int) int64 {
 	}
 }
 
-// roomForChrome reports whether the machine has memory for one more Chrome.
-func roomForChrome() bool {
+// memoryForChrome reports whether the machine has memory for one more Chrome.
+func memoryForChrome() bool {
 	memory, err := availableMemory()
 	return err == nil && memory >= reservedMemory+sessionMemory
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// sameStore refuses a store that has none of the snapshots in the catalogue. Such a store
-// is not the daemon's: a verb would find nothing to do there and report success. sameStore
+// checkSameStore refuses a store that has none of the snapshots in the catalogue. Such a store
+// is not the daemon's: a verb would find nothing to do there and report success. checkSameStore
 // is called before open, which creates a missing store.
-func (s *storage) sameStore(ctx context.Context) (err error) {
+func (s *storage) checkSameStore(ctx context.Context) (err error) {
 	database, err := s.flags.catalogueFile(s.dir)
 	if err != nil {
 		return err

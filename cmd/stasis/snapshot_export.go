@@ -47,7 +47,7 @@ func (c *snapshotExportCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = res.Body.Close() }() // it was only read
-	err = writeWhole(out, c.Force, func(file io.Writer) error {
+	err = writeAtomic(out, c.Force, func(file io.Writer) error {
 		if c.Plain {
 			_, err := io.Copy(file, res.Body)
 			return err
@@ -67,9 +67,9 @@ func (c *snapshotExportCmd) Run(ctx context.Context) error {
 	return err
 }
 
-// writeWhole writes a file of mode 0600, which gets its name only when it is complete and
+// writeAtomic writes a file of mode 0600, which gets its name only when it is complete and
 // durable. It overwrites an existing file only with force.
-func writeWhole(name string, force bool, write func(io.Writer) error) (err error) {
+func writeAtomic(name string, force bool, write func(io.Writer) error) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(name), ".export-*")
 	if err != nil {
 		return err

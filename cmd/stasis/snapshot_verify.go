@@ -17,8 +17,8 @@ type snapshotVerifyCmd struct {
 	IDs []string `arg:"" optional:"" name:"id" help:"IDs of snapshots."`
 }
 
-// verified counts the results of verifications.
-type verified struct{ whole, damaged, failed int }
+// verifyCounts counts the results of verifications.
+type verifyCounts struct{ ok, damaged, failed int }
 
 // Run prints a line for each snapshot, its ID first, as soon as it is verified. If one
 // cannot be verified, Run continues with the others.
@@ -26,12 +26,12 @@ func (c *snapshotVerifyCmd) Run(ctx context.Context) error {
 	if c.All == (len(c.IDs) > 0) {
 		return exitError{exitUsage, "id: name the snapshots to verify, or give --all"}
 	}
-	var sum verified
+	var sum verifyCounts
 	err := c.each(ctx, func(id string) error { return c.verify(ctx, id, &sum) })
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(os.Stderr, "%d ok, %d damaged, %d not verified\n", sum.whole, sum.damaged, sum.failed); err != nil {
+	if _, err := fmt.Fprintf(os.Stderr, "%d ok, %d damaged, %d not verified\n", sum.ok, sum.damaged, sum.failed); err != nil {
 		return err
 	}
 	switch {
@@ -63,7 +63,7 @@ func (c *snapshotVerifyCmd) each(ctx context.Context, do func(id string) error) 
 	})
 }
 
-func (c *snapshotVerifyCmd) verify(ctx context.Context, id string, sum *verified) error {
+func (c *snapshotVerifyCmd) verify(ctx context.Context, id string, sum *verifyCounts) error {
 	var found struct {
 		OK       bool
 		Problems []refusal
@@ -80,7 +80,7 @@ func (c *snapshotVerifyCmd) verify(ctx context.Context, id string, sum *verified
 	case err != nil:
 		return err
 	case found.OK:
-		sum.whole++
+		sum.ok++
 	default:
 		sum.damaged++
 		said = "damaged"

@@ -38,10 +38,10 @@ type storage struct {
 	closers   []func() error
 }
 
-// take creates the data directory and locks it against a second daemon. Its mode lets
+// acquire creates the data directory and locks it against a second daemon. Its mode lets
 // Chrome's users reach their run directories and see nothing else. The caller then calls
 // open, and close in any case.
-func (f storageFlags) take() (*storage, error) {
+func (f storageFlags) acquire() (*storage, error) {
 	s, err := f.lock()
 	if err == nil && backup.CutShort(s.dir) {
 		return nil, errors.Join(fault.New(fault.Config, "storage.take",

@@ -19,10 +19,10 @@ type storeCmd struct {
 	Copy  storeCopyCmd  `cmd:"" help:"Copy every snapshot of one store into another."`
 }
 
-// existing opens what is stored. It creates nothing and does not migrate the catalogue.
+// openExisting opens what is stored. It creates nothing and does not migrate the catalogue.
 // With write it locks the data directory, so that no daemon runs. The catalogue stays nil
 // if it is missing. The caller closes the storage.
-func (f storageFlags) existing(ctx context.Context, write bool) (_ *storage, err error) {
+func (f storageFlags) openExisting(ctx context.Context, write bool) (_ *storage, err error) {
 	const op = "storage.existing"
 	dir, err := f.dataDir()
 	if err != nil {
@@ -42,7 +42,7 @@ func (f storageFlags) existing(ctx context.Context, write bool) (_ *storage, err
 	}
 	s := &storage{dir: dir, flags: f}
 	if write {
-		if s, err = f.take(); err != nil {
+		if s, err = f.acquire(); err != nil {
 			return nil, err
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/stasisd/stasis/session/library/audit"
 )
 
-// settle is how long a check beside a running daemon waits before it looks again at what
+// recheckDelay is how long a check beside a running daemon waits before it looks again at what
 // was wrong.
-const settle = 2 * time.Second
+const recheckDelay = 2 * time.Second
 
 type storeCheckCmd struct {
 	storageFlags
@@ -35,22 +35,22 @@ func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
 		return fault.New(fault.Config, "store.check", "--grace: must be 0 or more")
 	}
 	write := c.Repair || c.RemoveOrphans
-	s, err := c.existing(ctx, write)
+	s, err := c.openExisting(ctx, write)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	o := audit.Options{ReadData: c.ReadData, Grace: c.Grace, Repair: c.Repair, Remove: c.RemoveOrphans}
 	if !write {
-		o.Settle = settle
+		o.Settle = recheckDelay
 	}
 	var records *audit.Records
 	if s.catalogue != nil {
 		records = &audit.Records{Sessions: s.catalogue.Sessions, Snapshots: s.catalogue.Snapshots, Defaults: s.catalogue.Defaults}
 	}
-	tell, sum := tellLine, sumUp
+	tell, sum := printFinding, printSummary
 	if c.JSON {
-		tell, sum = tellJSON, sumJSON
+		tell, sum = printFindingJSON, printSummaryJSON
 	}
 	lost := false
 	out, err := audit.Run(ctx, s.vault, records, time.Now, o, func(f audit.Finding) error {
@@ -74,8 +74,8 @@ func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// tellLine prints a finding for people.
-func tellLine(f audit.Finding) error {
+// printFinding prints a finding for people.
+func printFinding(f audit.Finding) error {
 	done := ""
 	switch {
 	case f.Repaired:
@@ -107,8 +107,8 @@ func printable(name string) string {
 	return name
 }
 
-// sumUp prints the summary for people.
-func sumUp(s audit.Summary, records bool) error {
+// printSummary prints the summary for people.
+func printSummary(s audit.Summary, records bool) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d snapshots and %d documents of agents in %d locations, %d archives of %d bytes",
 		s.Snapshots, s.Others, s.Locations, s.Archives, s.Bytes)
@@ -154,7 +154,7 @@ type findingLine struct {
 	Removed    bool   `json:"removed"`
 }
 
-func tellJSON(f audit.Finding) error {
+func printFindingJSON(f audit.Finding) error {
 	at := f.Location
 	return json.NewEncoder(os.Stdout).Encode(findingLine{Type: "finding", Severity: string(f.Severity), Kind: string(f.Kind), Key: f.Key,
 		Owner: at.Owner, UserID: f.UserID, SessionID: at.Session, Scope: at.Scope, ScopeID: at.ScopeID, SnapshotID: f.Snapshot,
@@ -177,7 +177,7 @@ type summaryLine struct {
 	Removed   int                    `json:"removed"`
 }
 
-func sumJSON(s audit.Summary, records bool) error {
+func printSummaryJSON(s audit.Summary, records bool) error {
 	return json.NewEncoder(os.Stdout).Encode(summaryLine{Type: "summary", Sound: s.Sound(), Catalogue: records, Recorded: s.Recorded,
 		Locations: s.Locations, Snapshots: s.Snapshots, Documents: s.Others, Archives: s.Archives, Bytes: s.Bytes,
 		Found: s.Found, Repaired: s.Repaired, Removed: s.Removed})

@@ -18,8 +18,8 @@ type storeCopyCmd struct {
 	To    string `arg:"" help:"The store to write, in the same form; it is created if it does not exist. No daemon may run on it."`
 }
 
-// keysStay says what a copy does not include.
-const keysStay = "keys and catalogue are not copied: restoring from the copy needs DIR/identity and DIR/archive-key, and DIR/stasis.db, which lists the snapshots"
+// keysNotCopied says what a copy does not include.
+const keysNotCopied = "keys and catalogue are not copied: restoring from the copy needs DIR/identity and DIR/archive-key, and DIR/stasis.db, which lists the snapshots"
 
 // Run copies the store and prints what was copied.
 func (c *storeCopyCmd) Run(ctx context.Context) (err error) {
@@ -53,7 +53,7 @@ func (c *storeCopyCmd) Run(ctx context.Context) (err error) {
 	}
 	if !c.Quiet {
 		_, err := fmt.Printf("copied %d archives (%d bytes) and %d documents; %d archives and %d documents were already there\n%s\n",
-			out.Archives, out.Bytes, out.Documents, out.SameArchives, out.SameDocuments, keysStay)
+			out.Archives, out.Bytes, out.Documents, out.SameArchives, out.SameDocuments, keysNotCopied)
 		if err != nil {
 			return err
 		}

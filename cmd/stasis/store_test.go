@@ -29,7 +29,7 @@ func keepSnapshots(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func fillDataDir(ctx context.Context, dir string, uncommitted bool) (err error) {
-	s, err := storageFlags{DataDir: dir}.take()
+	s, err := storageFlags{DataDir: dir}.acquire()
 	if err != nil {
 		return err
 	}

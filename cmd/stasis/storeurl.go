@@ -36,8 +36,8 @@ type s3Flags struct {
 const awsEndpoint = "s3.amazonaws.com"
 
 var (
-	bucketForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
-	regionForm = regexp.MustCompile(`^[a-z0-9-]+$`)
+	bucketPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+	regionPattern = regexp.MustCompile(`^[a-z0-9-]+$`)
 )
 
 // storeURL is a parsed --store. One of its fields is set.
@@ -81,64 +81,64 @@ func (f storeFlags) place(dir string) (storeURL, error) {
 func parseStore(raw string) (storeURL, error) {
 	at, err := url.Parse(raw)
 	if err != nil {
-		return storeURL{}, badStore("is not a URL")
+		return storeURL{}, invalidStore("is not a URL")
 	}
 	if at.User != nil {
-		return storeURL{}, badStore("must not contain credentials; give --s3-access-key and --s3-secret-key-file")
+		return storeURL{}, invalidStore("must not contain credentials; give --s3-access-key and --s3-secret-key-file")
 	}
 	if at.Fragment != "" || at.Opaque != "" {
-		return storeURL{}, badStore("must be file:///PATH, s3://BUCKET/PREFIX or mem://")
+		return storeURL{}, invalidStore("must be file:///PATH, s3://BUCKET/PREFIX or mem://")
 	}
 	switch at.Scheme {
 	case "file":
 		if at.Host != "" || !filepath.IsAbs(at.Path) || at.RawQuery != "" {
-			return storeURL{}, badStore("must have an absolute path and nothing else after file://, such as file:///srv/snapshots")
+			return storeURL{}, invalidStore("must have an absolute path and nothing else after file://, such as file:///srv/snapshots")
 		}
 		return storeURL{dir: filepath.Clean(at.Path)}, nil
 	case "mem":
 		if at.Host != "" || at.Path != "" || at.RawQuery != "" {
-			return storeURL{}, badStore("must have nothing after mem://")
+			return storeURL{}, invalidStore("must have nothing after mem://")
 		}
 		return storeURL{memory: true}, nil
 	case "s3":
 		o, err := parseS3(at)
 		return storeURL{s3: &o}, err
 	}
-	return storeURL{}, badStore("must begin with file://, s3:// or mem://")
+	return storeURL{}, invalidStore("must begin with file://, s3:// or mem://")
 }
 
 // parseS3 parses s3://BUCKET/PREFIX?…
 func parseS3(at *url.URL) (o s3store.Options, err error) {
-	if !bucketForm.MatchString(at.Host) {
-		return o, badStore("must name a bucket after s3://: 3 to 63 of a-z, 0-9, . and -")
+	if !bucketPattern.MatchString(at.Host) {
+		return o, invalidStore("must name a bucket after s3://: 3 to 63 of a-z, 0-9, . and -")
 	}
 	query, err := url.ParseQuery(at.RawQuery)
 	if err != nil {
-		return o, badStore("must have a valid query")
+		return o, invalidStore("must have a valid query")
 	}
 	for name, values := range query {
 		if !slices.Contains([]string{"endpoint", "region", "style"}, name) {
-			return o, badStore("must have only endpoint, region and style in its query")
+			return o, invalidStore("must have only endpoint, region and style in its query")
 		}
 		if len(values) != 1 || values[0] == "" {
-			return o, badStore("must have one value for " + name)
+			return o, invalidStore("must have one value for " + name)
 		}
 	}
 	o = s3store.Options{Bucket: at.Host, Prefix: strings.Trim(at.Path, "/"), Region: query.Get("region"),
 		Endpoint: awsEndpoint, HostStyle: true, Now: time.Now}
-	if o.Region != "" && !regionForm.MatchString(o.Region) {
-		return o, badStore("must have a region of a-z, 0-9 and -")
+	if o.Region != "" && !regionPattern.MatchString(o.Region) {
+		return o, invalidStore("must have a region of a-z, 0-9 and -")
 	}
 	if query.Has("endpoint") {
 		endpoint, err := url.Parse(query.Get("endpoint"))
 		if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
-			return o, badStore("must have an http or https address as endpoint, such as endpoint=https://s3.example.org")
+			return o, invalidStore("must have an http or https address as endpoint, such as endpoint=https://s3.example.org")
 		}
 		if endpoint.User != nil {
-			return o, badStore("must not contain credentials; give --s3-access-key and --s3-secret-key-file")
+			return o, invalidStore("must not contain credentials; give --s3-access-key and --s3-secret-key-file")
 		}
 		if strings.Trim(endpoint.Path, "/") != "" || endpoint.RawQuery != "" || endpoint.Fragment != "" {
-			return o, badStore("must have an endpoint without a path; the bucket goes after s3://")
+			return o, invalidStore("must have an endpoint without a path; the bucket goes after s3://")
 		}
 		o.Endpoint, o.Insecure, o.HostStyle = endpoint.Host, endpoint.Scheme == "http", false
 	}
@@ -147,12 +147,14 @@ func parseS3(at *url.URL) (o s3store.Options, err error) {
 	case "path", "host":
 		o.HostStyle = style == "host"
 	default:
-		return o, badStore("must have path or host as style")
+		return o, invalidStore("must have path or host as style")
 	}
 	return o, o.Check()
 }
 
-func badStore(what string) error { return fault.New(fault.Config, "store.url", "--store: %s", what) }
+func invalidStore(what string) error {
+	return fault.New(fault.Config, "store.url", "--store: %s", what)
+}
 
 // open opens the store. Objects that wait to be uploaded to an S3 service are kept in the
 // folder spool, which open creates.

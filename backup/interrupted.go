@@ -16,11 +16,11 @@ import (
 // maxKey limits how many bytes of a key are read to compare it. Every key is shorter.
 const maxKey = 1 << 20
 
-// clearCutShort removes what an interrupted restore put into a data directory. A key that
+// clearInterrupted removes what an interrupted restore put into a data directory. A key that
 // is not in the backup m may be the operator's, and the only one that opens the archives.
-// Then clearCutShort removes nothing and returns config. Errors of the disk are
+// Then clearInterrupted removes nothing and returns config. Errors of the disk are
 // store_failed.
-func clearCutShort(dir string, m Manifest) error {
+func clearInterrupted(dir string, m Manifest) error {
 	const op = "backup.restore"
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// promptPair returns a prompt connection and its peer.
-func promptPair(t *testing.T) (*prompt, net.Conn) {
+// connPair returns a nonblockingConn and its peer.
+func connPair(t *testing.T) (*nonblockingConn, net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -30,13 +30,13 @@ func promptPair(t *testing.T) (*prompt, net.Conn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = peer.Close() })
-	return &prompt{Conn: conn, raw: raw}, peer
+	return &nonblockingConn{Conn: conn, raw: raw}, peer
 }
 
 // Small writes to a peer that does not read never block, and the queue is limited. When the
 // peer reads, everything arrives in order, before later writes.
-func TestPromptWritesBehind(t *testing.T) {
-	conn, peer := promptPair(t)
+func TestSmallWritesDoNotBlock(t *testing.T) {
+	conn, peer := connPair(t)
 	var sent []byte
 	write := func(n int) error {
 		b := bytes.Repeat([]byte{byte(len(sent) / 1000)}, n)
@@ -46,7 +46,7 @@ func TestPromptWritesBehind(t *testing.T) {
 		}
 		return err
 	}
-	for conn.settled() {
+	for conn.idle() {
 		if err := write(10_000); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestPromptWritesBehind(t *testing.T) {
 	for most := 64 << 20; full == nil && most > 0; most -= 1000 { // the kernel may have larger buffers, but not that large
 		full = write(1000)
 	}
-	if !errors.Is(full, errBehind) {
+	if !errors.Is(full, errQueueFull) {
 		t.Fatalf("the queue has no limit: %v", full)
 	}
 	got := make(chan []byte)
@@ -75,9 +75,9 @@ func TestPromptWritesBehind(t *testing.T) {
 }
 
 // Close does not wait for a peer that does not read, and leaves no goroutine.
-func TestPromptClosesAtOnce(t *testing.T) {
-	conn, _ := promptPair(t)
-	for conn.settled() {
+func TestCloseDoesNotBlock(t *testing.T) {
+	conn, _ := connPair(t)
+	for conn.idle() {
 		if _, err := conn.Write(make([]byte, smallWrite)); err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestPromptClosesAtOnce(t *testing.T) {
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Write([]byte("x")); err == nil || !conn.settled() {
-		t.Errorf("after Close: %v, settled %v", err, conn.settled())
+	if _, err := conn.Write([]byte("x")); err == nil || !conn.idle() {
+		t.Errorf("after Close: %v, settled %v", err, conn.idle())
 	}
 }

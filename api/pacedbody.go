@@ -11,32 +11,32 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// arriving is a request's body. Reads fail if its client falls below the [pace].
-type arriving struct {
+// pacedBody is a request's body. Reads fail if its client falls below the [pace].
+type pacedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
 	pace    pace
 
-	mu    sync.Mutex
-	cut   bool // all further reads fail
-	whole bool // the body is in memory; the budget no longer counts it
+	mu       sync.Mutex
+	cut      bool // all further reads fail
+	complete bool // the body is in memory; the budget no longer counts it
 }
 
-// bound limits how long a request's body may take to arrive, until it is read or the
+// limitBody limits how long a request's body may take to arrive, until it is read or the
 // request ends. This includes a body that no handler reads: the server reads the rest of it
 // before it sends the answer.
-func (s *Server) bound(w http.ResponseWriter, r *http.Request) {
+func (s *Server) limitBody(w http.ResponseWriter, r *http.Request) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return
 	}
-	a := &arriving{ReadCloser: r.Body, control: http.NewResponseController(w), pace: pace{now: s.now, most: s.patience}}
+	a := &pacedBody{ReadCloser: r.Body, control: http.NewResponseController(w), pace: pace{now: s.now, most: s.patience}}
 	a.arm(a.pace.deadline())
 	r.Body = a
 }
 
 // arm sets the deadline of the next read. It returns false if the body was cut off. The
 // ResponseWriters of tests support no deadlines; that error is ignored.
-func (a *arriving) arm(at time.Time) bool {
+func (a *pacedBody) arm(at time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.cut {
@@ -45,19 +45,19 @@ func (a *arriving) arm(at time.Time) bool {
 	return !a.cut
 }
 
-// read records that the whole body is in memory.
-func (a *arriving) read() {
+// markComplete records that the whole body is in memory.
+func (a *pacedBody) markComplete() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.whole = true
+	a.complete = true
 }
 
 // cutOff makes the current read and all later ones fail. The budget may call it after the
 // body is in memory; then it does nothing.
-func (a *arriving) cutOff() {
+func (a *pacedBody) cutOff() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.whole {
+	if a.complete {
 		return
 	}
 	a.cut = true
@@ -68,7 +68,7 @@ func (a *arriving) cutOff() {
 // up.
 var errCutOff = fault.New(fault.TooManyRequests, "api.body", "too many large bodies arrive at once; try again later")
 
-func (a *arriving) Read(p []byte) (int, error) {
+func (a *pacedBody) Read(p []byte) (int, error) {
 	since := a.pace.now()
 	if !a.arm(a.pace.deadline()) {
 		return 0, errCutOff
@@ -87,14 +87,14 @@ func (a *arriving) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (a *arriving) isCut() bool {
+func (a *pacedBody) isCut() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.cut
 }
 
-// unread returns the error for a body that could not be read; nil if err is nil.
-func unread(op string, err error) error {
+// bodyError returns the error for a body that could not be read; nil if err is nil.
+func bodyError(op string, err error) error {
 	switch {
 	case errors.Is(err, errCutOff):
 		return errCutOff
@@ -110,7 +110,7 @@ func (d *bodyDecoder) readAll(c *call, body io.Reader, most int64) ([]byte, erro
 	held := d.budget.Open(c.caller.KeyID, c.cutOff)
 	defer held.Close()
 	if c.body != nil {
-		defer c.body.read()
+		defer c.body.markComplete()
 	}
 	data, body := []byte{}, io.LimitReader(body, most+1)
 	for {

@@ -14,32 +14,32 @@ const (
 	// smallWrite is the size in bytes up to which a write does not block. Screenshots are
 	// larger: writing one takes long, and so does copying the rest of it.
 	smallWrite = 32 << 10
-	// maxBehind limits the queue of a connection, in bytes. A message has at most
+	// maxQueued limits the queue of a connection, in bytes. A message has at most
 	// smallWrite; the rest is for pongs to a client that reads nothing.
-	maxBehind = 2 * smallWrite
+	maxQueued = 2 * smallWrite
 )
 
-// errBehind closes a connection whose peer requests more than it reads.
-var errBehind = errors.New("the peer does not read")
+// errQueueFull closes a connection whose peer requests more than it reads.
+var errQueueFull = errors.New("the peer does not read")
 
-// prompt is a connection whose small writes do not block. What the kernel does not accept
+// nonblockingConn is a connection whose small writes do not block. What the kernel does not accept
 // at once is queued, and a goroutine writes it. Close waits for that goroutine. Writes must
 // not be concurrent; those of a WebSocket are not. Over TLS every write blocks, because
 // bytes are encrypted on the way.
-type prompt struct {
+type nonblockingConn struct {
 	net.Conn
 	raw syscall.RawConn // nil over TLS
 
-	mu     sync.Mutex
-	rest   []byte        // accepted and not yet written
-	behind chan struct{} // closed when rest is written or writing has failed; nil while nothing is queued
-	err    error         // of the writing goroutine, or net.ErrClosed
+	mu      sync.Mutex
+	queue   []byte        // accepted and not yet written
+	writing chan struct{} // closed when the queue is written or writing has failed; nil while nothing is queued
+	err     error         // of the writing goroutine, or net.ErrClosed
 }
 
 // Write accepts all of a small b at once. A larger b it writes as any connection does.
-func (p *prompt) Write(b []byte) (int, error) {
+func (p *nonblockingConn) Write(b []byte) (int, error) {
 	if len(b) > smallWrite || p.raw == nil {
-		if err := p.settle(context.Background()); err != nil { // Close ends this wait
+		if err := p.waitIdle(context.Background()); err != nil { // Close ends this wait
 			return 0, err
 		}
 		return p.Conn.Write(b)
@@ -49,23 +49,23 @@ func (p *prompt) Write(b []byte) (int, error) {
 	switch {
 	case p.err != nil:
 		return 0, p.err
-	case p.behind != nil:
-		if len(p.rest)+len(b) > maxBehind {
-			return 0, errBehind
+	case p.writing != nil:
+		if len(p.queue)+len(b) > maxQueued {
+			return 0, errQueueFull
 		}
-		p.rest = append(p.rest, b...)
+		p.queue = append(p.queue, b...)
 		return len(b), nil
 	}
 	if n := p.writeNow(b); n < len(b) {
-		p.rest = append(p.rest, b[n:]...)
-		p.behind = make(chan struct{})
-		go p.writeBehind(p.behind)
+		p.queue = append(p.queue, b[n:]...)
+		p.writing = make(chan struct{})
+		go p.writeQueue(p.writing)
 	}
 	return len(b), nil
 }
 
-// writeNow writes what the kernel accepts at once. writeBehind meets an error again.
-func (p *prompt) writeNow(b []byte) (n int) {
+// writeNow writes what the kernel accepts at once. writeQueue meets an error again.
+func (p *nonblockingConn) writeNow(b []byte) (n int) {
 	_ = p.raw.Write(func(fd uintptr) bool {
 		n, _ = syscall.Write(int(fd), b)
 		return true
@@ -73,14 +73,14 @@ func (p *prompt) writeNow(b []byte) (n int) {
 	return max(0, n)
 }
 
-func (p *prompt) writeBehind(done chan struct{}) {
+func (p *nonblockingConn) writeQueue(done chan struct{}) {
 	defer close(done)
 	for {
 		p.mu.Lock()
-		b := p.rest
-		p.rest = nil
+		b := p.queue
+		p.queue = nil
 		if len(b) == 0 || p.err != nil {
-			p.behind = nil
+			p.writing = nil
 			p.mu.Unlock()
 			return
 		}
@@ -93,17 +93,17 @@ func (p *prompt) writeBehind(done chan struct{}) {
 	}
 }
 
-// settled reports whether nothing is queued. Then a small write does not block.
-func (p *prompt) settled() bool {
+// idle reports whether nothing is queued. Then a small write does not block.
+func (p *nonblockingConn) idle() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.behind == nil && p.raw != nil
+	return p.writing == nil && p.raw != nil
 }
 
-// settle waits until nothing is queued.
-func (p *prompt) settle(ctx context.Context) error {
+// waitIdle waits until nothing is queued.
+func (p *nonblockingConn) waitIdle(ctx context.Context) error {
 	p.mu.Lock()
-	behind := p.behind
+	behind := p.writing
 	p.mu.Unlock()
 	if behind != nil {
 		select {
@@ -118,12 +118,12 @@ func (p *prompt) settle(ctx context.Context) error {
 }
 
 // Close closes the connection and discards what is queued.
-func (p *prompt) Close() error {
+func (p *nonblockingConn) Close() error {
 	p.mu.Lock()
 	if p.err == nil {
 		p.err = net.ErrClosed
 	}
-	behind := p.behind
+	behind := p.writing
 	p.mu.Unlock()
 	err := p.Conn.Close()
 	if behind != nil {
@@ -132,19 +132,19 @@ func (p *prompt) Close() error {
 	return err
 }
 
-// hijack is a ResponseWriter that lets a WebSocket be accepted on a prompt connection.
-type hijack struct {
+// hijackWriter is a ResponseWriter that lets a WebSocket be accepted on a nonblockingConn.
+type hijackWriter struct {
 	http.ResponseWriter
-	conn *prompt
+	conn *nonblockingConn
 }
 
 // Hijack implements [http.Hijacker]: it takes the connection from the server.
-func (h *hijack) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (h *hijackWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffers, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
-	h.conn = &prompt{Conn: conn}
+	h.conn = &nonblockingConn{Conn: conn}
 	if tcp, ok := conn.(syscall.Conn); ok { // not TLS
 		if h.conn.raw, err = tcp.SyscallConn(); err != nil {
 			return nil, nil, errors.Join(err, conn.Close())
