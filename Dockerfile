@@ -1,4 +1,4 @@
-# Stasis with Debian's Chromium, as an unprivileged user, Chrome's sandbox on.
+# Stasis with Debian's Chromium, run by an unprivileged user, with Chrome's sandbox on.
 #
 #   docker build -t stasis .
 #   docker run -d --name stasis -p 127.0.0.1:8080:8080 -v stasis-data:/data --shm-size=1g \
@@ -6,10 +6,10 @@
 #   docker logs stasis        # the first start prints the API key, once
 #   docker stop -t 60 stasis  # running sessions are saved first
 #
-# The seccomp profile is what lets Chrome make the user namespaces that its
-# sandbox is built of; Docker's own profile refuses them. The host must allow
-# them to unprivileged users, as Debian does. Chrome's processes share memory
-# under /dev/shm, for which Docker's 64 MB are too few.
+# The seccomp profile allows Chrome to make the user namespaces that its sandbox
+# needs; Docker's own profile refuses them. The host must allow them to unprivileged
+# users, as Debian does. Chrome's processes share memory under /dev/shm, and Docker's
+# default of 64 MB is too small for it.
 
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
@@ -32,10 +32,10 @@ COPY --from=build /stasis /usr/local/bin/stasis
 USER stasis
 VOLUME /data
 EXPOSE 8080
-# The port is published as the operator says, so the daemon may listen on all
-# of the container's own addresses; put TLS before it for anything but loopback.
+# The operator decides where the port is published, so the daemon may listen on all
+# addresses of the container. Beyond loopback, put a proxy with TLS before it.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["stasis", "health", "--url", "http://127.0.0.1:8080/readyz"]
-# tini reaps what Chrome's helpers leave behind, and passes SIGTERM on.
+# tini reaps orphaned processes of Chrome and passes SIGTERM on.
 ENTRYPOINT ["tini", "--", "stasis"]
 CMD ["serve", "--listen", "0.0.0.0:8080", "--insecure-listen", "--data-dir", "/data"]

@@ -1,5 +1,5 @@
-# Needs Go, git, gcc, make and Node 20; the rest is installed from Debian, or
-# from source into bin/tools, when a target first asks for it.
+# Needs Go, git, gcc, make and Node 20. Targets install everything else when they first need
+# it: from Debian, or from source into bin/tools.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -10,27 +10,27 @@ VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unk
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 LINT     := bin/tools/golangci-lint
 LINT_VER := 2.15.0
-# It finds functions that nothing calls, or tests alone.
+# deadcode finds functions that no code calls, or only tests.
 DEAD     := bin/tools/deadcode
 DEAD_VER := 0.52.0
-# The S3 server of the tests, which look for it here, by this version.
+# The S3 server of the tests. They look for it under this path and version.
 S3       := bin/tools/versitygw
 S3_VER   := 1.8.0
 
-# What is linked into the binary and is not a test's.
+# The packages that are linked into the binary.
 SHIPPED := ^github.com/stasisd/stasis/(api|backup|browser|budget|cmd|fault|profiles|session|snapshot|state)(/|$$)
 
-# What encoding/json calls by reflection, which deadcode does not see.
+# Functions that only encoding/json calls, by reflection, which deadcode does not see.
 REFLECTED := state/report/wire.go:
 
-# Tests of the packages that start Chrome, and of all others.
+# The packages whose tests start Chrome, and all others.
 CHROME := ./browser/... ./e2e/...
 UNIT   := packages=$$(go list ./... | grep -vE '/(browser|e2e)(/|$$)')
 
-# SQLite is C turned into Go, with memory of its own, and X25519 is arithmetic:
-# the race detector finds nothing of ours in there, and looking makes them nine and
-# three times slower. SQLite's driver is looked at. It stands in the environment,
-# so that the daemon that tests build is built likewise.
+# The race detector skips SQLite, which is C translated to Go with its own memory, and
+# X25519, which is arithmetic. It would find no race of ours there, and makes them nine and
+# three times slower. SQLite's driver is not skipped. GOFLAGS is exported, so that the daemon
+# that tests build is built the same way.
 UNRACED := modernc.org/sqlite/lib crypto/internal/fips140/edwards25519/...
 RACE    := export GOFLAGS="$$(go env GOFLAGS) $(UNRACED:%=-gcflags=%=-race=false)"
 
@@ -49,11 +49,11 @@ build: ## build bin/stasis
 	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/stasis ./cmd/stasis
 
 .PHONY: demo
-demo: build ## log in, save, restore, still logged in: a whole journey, timed
+demo: build ## log in, save, restore, still logged in; prints the time of each step
 	@build/need chromium
 	@bin/stasis demo
 
-# gofmt and vet are among the linters.
+# The linters include gofmt and vet.
 .PHONY: check
 check: $(LINT)-$(LINT_VER) $(DEAD)-$(DEAD_VER) $(S3)-$(S3_VER) ## format, vet, lint, dead code and the tests that need no Chrome
 	@go mod tidy -diff
@@ -61,62 +61,62 @@ check: $(LINT)-$(LINT_VER) $(DEAD)-$(DEAD_VER) $(S3)-$(S3_VER) ## format, vet, l
 	@dead=$$(GOGC=400 $(DEAD)-$(DEAD_VER) -filter '$(SHIPPED)' ./cmd/stasis | grep -v '^$(REFLECTED)' || true); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
 	@$(UNIT); go test $$packages
 
-# Chrome is not among what Go's test cache looks at: hence -count. Two cores
-# serve one package's Chromes at a time: hence -p.
+# -count 1, because Go's test cache does not notice another Chrome. -p 1, because two cores
+# suffice for the Chromes of one package at a time.
 .PHONY: test
 test: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install what tests need and run all of them, with the race detector
 	@build/need chromium chromium-headless-shell curl php python3 dokuwiki phpliteadmin age zstd
 	@$(RACE); $(UNIT); go test -race -timeout 5m $$packages
 	@$(RACE); go test -race -count 1 -p 1 -timeout 40m $(CHROME)
 
-# In make test one user tries the routes with each protection; here root and an ordinary user do.
+# make test tries the routes as one user; this target as root and as an ordinary user.
 .PHONY: test-long
-test-long: ## every route to the machine's files with each protection alone, by root and an ordinary user
+test-long: ## try every route to the machine's files with each protection alone, as root and as an ordinary user
 	@build/need chromium chromium-headless-shell
 	@$(RACE); STASIS_LONG=1 go test -race -count 1 -timeout 60m -run 'TestRoutes$$' ./e2e
 
 .PHONY: fidelity
-fidelity: build e2e/clients/node_modules/.package-lock.json ## try what survives, in our ways and others', and write docs/fidelity.md
+fidelity: build e2e/clients/node_modules/.package-lock.json ## test what survives a restore, with Stasis and with other tools, and write docs/fidelity.md
 	@build/need chromium chromium-headless-shell php dokuwiki phpliteadmin
 	@go run ./e2e/fidelity
 
-# Each measure must have the machine for itself: nothing else should run.
+# Measurements need the whole machine: run nothing else meanwhile.
 .PHONY: bench
-bench: build e2e/clients/node_modules/.package-lock.json ## measure speed, size and growth, ours beside others', and write docs/benchmarks.md
+bench: build e2e/clients/node_modules/.package-lock.json ## measure speed, size and growth, of Stasis and of other tools, and write docs/benchmarks.md
 	@build/need chromium chromium-headless-shell
 	@go run ./e2e/bench
 
 .PHONY: bench-against
-bench-against: build e2e/clients/node_modules/.package-lock.json ## OLD=binary: measure an older binary and this one in the same rounds
+bench-against: build e2e/clients/node_modules/.package-lock.json ## compare with an older binary (OLD=binary), both measured in the same rounds
 	@build/need chromium chromium-headless-shell
 	@go run ./e2e/bench -against "$(OLD)" -only restore,save,cycle
 
 COUNT ?= 2000
 
 .PHONY: typing
-typing: build e2e/clients/node_modules/.package-lock.json ## type at once after a page has loaded, into COUNT=2000 fields, and count what is lost
+typing: build e2e/clients/node_modules/.package-lock.json ## type into a field as soon as its page has loaded, COUNT=2000 times, and count lost characters
 	@build/need chromium chromium-headless-shell
 	@go run ./e2e/typing -count $(COUNT)
 
 SOAK ?= 30m
 
 .PHONY: soak
-soak: build e2e/clients/node_modules/.package-lock.json ## half an hour (or SOAK=2m) of lives and kills, and a look at what is left
+soak: build e2e/clients/node_modules/.package-lock.json ## start, save and kill sessions for SOAK=30m, then check what is left behind
 	@build/need chromium chromium-headless-shell
 	@go run ./e2e/bench -soak $(SOAK)
 
-# The same tests as in `make test`, for as long as they take.
+# The same tests as in `make test`, without limits on their size.
 .PHONY: torture
-torture: $(S3)-$(S3_VER) ## kill 200 saves and 100 daemons, flip every bit of what was kept, cut it everywhere
+torture: $(S3)-$(S3_VER) ## kill 200 saves and 100 daemons; flip every bit of a snapshot and truncate it at every byte
 	@STASIS_TORTURE=1 go test -count 1 -timeout 60m -v -run 'TestKilled|TestDamage$$|TestRewrapWithFaults|TestCopy$$|TestStore$$' ./e2e/torture ./snapshot/...
 	@build/need chromium chromium-headless-shell
 	@STASIS_TORTURE=1 go test -count 1 -timeout 60m -v -run 'TestFaultKilledUnderLoad$$' ./e2e
 
 FUZZTIME ?= 30s
 
-# Go fuzzes one target at a time. What it finds stays under testdata/fuzz.
+# Go fuzzes one target at a time. Failing input is kept under testdata/fuzz.
 .PHONY: fuzz
-fuzz: ## give every parser FUZZTIME (30s) of made-up input
+fuzz: ## fuzz every parser for FUZZTIME=30s
 	@git grep -o 'func Fuzz[A-Za-z0-9]*(f \*testing.F)' -- '*_test.go' | sed -E 's/^(.*)\/[^/]*:func (Fuzz[A-Za-z0-9]*).*/\1 \2/' | sort | \
 	while read -r package target; do \
 		echo "$$package $$target"; \
@@ -128,15 +128,15 @@ lines: ## count the lines that are linked into the binary, by package
 	@build/lines
 
 .PHONY: bench-go
-bench-go: ## go test -bench of the hot paths: the multiplexer, archives, diffs
+bench-go: ## run the Go benchmarks of the hot paths: multiplexer, archives, diffs
 	@go test -run '^$$' -bench . -benchmem ./browser/mux ./snapshot ./state
 
 .PHONY: clean
-clean: ## remove what was built and installed in here
+clean: ## remove everything that was built and installed in this folder
 	@rm -rf bin e2e/clients/node_modules
 
-# npm writes this file last, so it is older than the lockfile exactly when
-# something else is asked for than is installed.
+# npm writes this file last. It is older than the lockfile exactly when the lockfile has
+# changed since the installation.
 e2e/clients/node_modules/.package-lock.json: e2e/clients/package-lock.json
 	@echo "installing the test clients with npm"
 	@cd e2e/clients && npm ci --ignore-scripts --loglevel=error

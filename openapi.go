@@ -1,8 +1,7 @@
-// Package stasis holds what the whole product shares: the description of its
-// wire.
+// Package stasis contains the description of the HTTP API, which all packages share.
 //
-// openapi.yaml is the one truth about the HTTP interface: package api serves
-// it, and tests hold every request and answer against it.
+// openapi.yaml is the only description of the API: package api serves it, and tests check
+// every request and answer against it.
 package stasis
 
 import _ "embed"

@@ -10,19 +10,20 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// payloadHeader tells the hash of a sealed archive's payload: what follows age's
-// header.
+// payloadHeader names the response header with the SHA-256 of a sealed archive's payload,
+// which is everything after the age header.
 const payloadHeader = "X-Stasis-Payload-SHA256"
 
-// archiveQuery says how an archive is to be given: plain; sealed as it is stored; or
-// sealed to recipients.
+// archiveQuery says how to send an archive: plain, sealed as it is stored, or sealed to the
+// given recipients.
 type archiveQuery struct {
 	Sealed    *bool    `json:"sealed"`
 	Recipient []string `json:"recipient"`
 }
 
-// archive streams a snapshot's archive. It is verified as it streams: where it turns
-// out damaged the connection is cut, so that no client takes what it has for whole.
+// archive streams a snapshot's archive and verifies it meanwhile. If the archive turns out
+// to be damaged, the connection is aborted, so that no client takes a partial archive for a
+// complete one.
 func (h *exportHandler) archive(c *call) error {
 	var q archiveQuery
 	if err := c.query(&q); err != nil {
@@ -56,12 +57,12 @@ func (h *exportHandler) archive(c *call) error {
 	return h.stream(c, r, id, ".tar.zst.age", "application/octet-stream")
 }
 
-// stream sends a snapshot's file as an attachment, and closes it.
+// stream sends a snapshot's file as an attachment and closes r.
 func (h *exportHandler) stream(c *call, r io.ReadCloser, id, suffix, media string) error {
 	defer r.Close() //nolint:errcheck // it was only read
 	header := c.Response().Header()
 	first := make([]byte, 64<<10)
-	n, err := io.ReadFull(r, first) // what is wrong at once is an answer still
+	n, err := io.ReadFull(r, first) // an error in the first bytes can still be answered
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		header.Del("Content-Length")
 		header.Del(payloadHeader)
@@ -74,7 +75,7 @@ func (h *exportHandler) stream(c *call, r io.ReadCloser, id, suffix, media strin
 		_, err = io.Copy(c.Response(), r)
 	}
 	if err != nil {
-		h.log.Error("an archive was not sent whole", "snapshot", id, "error", err)
+		h.log.Error("an archive was sent only in part", "snapshot", id, "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil

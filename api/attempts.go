@@ -12,39 +12,43 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// An address may try this many keys or tickets that are not right, and then
-// another one each time that attemptsEvery has passed.
+// An address may send attemptsBurst wrong keys or tickets, and then one more every
+// attemptsEvery.
 const (
 	attemptsBurst      = 50
 	attemptsEvery      = 6 * time.Second
 	attemptsRetryAfter = "6"
 )
 
-// recently is how long a key that was right from an address passes from there,
-// whatever others try. maxAddresses bounds what is remembered.
+// trustPeriod is how long a key that was right from an address is accepted from there, even if
+// that address has no attempts left. maxAddresses limits the size of the maps.
 const (
-	recently     = 24 * time.Hour
+	trustPeriod  = 24 * time.Hour
 	maxAddresses = 10_000
 )
 
-// attempts limits how fast keys and tickets can be guessed from an address. What
-// is wrong costs one of its attempts, unless it has the form of a ticket that
-// Stasis makes. Once they are spent, a right answer must not tell a guess from
-// others: a key is then refused before it is looked up, unless it was right from
-// there of late. Keys that Stasis made, and tickets, have 130 random bits: nobody
-// guesses them, so a right one always passes. Its methods are safe for concurrent use.
+// attempts limits how fast keys and tickets can be guessed from one address. Each wrong key
+// or ticket costs its address one attempt, unless it has the form of a ticket that Stasis
+// makes.
+//
+// When no attempts are left, answers must not show whether a guess was right. A key is then
+// refused before it is looked up, unless it was recently right from that address. Keys and
+// tickets that Stasis makes have 130 random bits and cannot be guessed, so they are always
+// looked up.
+//
+// Methods of attempts are safe for concurrent use.
 type attempts struct {
 	now func() time.Time
 
 	mu    sync.Mutex
 	left  map[netip.Prefix]*allowance
-	right map[rightKey]time.Time // when it was right last
+	right map[rightKey]time.Time // when it was last right
 }
 
-// allowance is what an address has left.
+// allowance counts the attempts that an address has left.
 type allowance struct {
 	*rate.Limiter
-	trying int // keys that are being looked up: each may turn out to be wrong
+	trying int // keys that are being looked up; each may turn out to be wrong
 }
 
 // rightKey is a key that was right from an address.
@@ -57,15 +61,15 @@ func newAttempts(now func() time.Time) *attempts {
 	return &attempts{now: now, left: map[netip.Prefix]*allowance{}, right: map[rightKey]time.Time{}}
 }
 
-// enter refuses a key that may be a guess from an address whose attempts are spent.
-// Otherwise the key may be looked up, and judged, until leave is called.
-func (a *attempts) enter(from netip.Prefix, secret string) (leave func(), err error) {
+// begin refuses a key that may be a guess if its address has no attempts left. Otherwise
+// the caller may look the key up and count a failure, and then calls leave.
+func (a *attempts) begin(from netip.Prefix, secret string) (leave func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if access.IsNewSecret(secret) {
 		return func() {}, nil
 	}
-	if at, ok := a.right[rightKey{from, sha256.Sum256([]byte(secret))}]; ok && a.now().Sub(at) < recently {
+	if at, ok := a.right[rightKey{from, sha256.Sum256([]byte(secret))}]; ok && a.now().Sub(at) < trustPeriod {
 		return func() {}, nil
 	}
 	left := a.allowanceOf(from)
@@ -80,8 +84,8 @@ func (a *attempts) enter(from netip.Prefix, secret string) (leave func(), err er
 	}, nil
 }
 
-// passed notes that a key is right.
-func (a *attempts) passed(from netip.Prefix, secret string) {
+// recordSuccess records that a key was right.
+func (a *attempts) recordSuccess(from netip.Prefix, secret string) {
 	if access.IsNewSecret(secret) {
 		return
 	}
@@ -89,12 +93,12 @@ func (a *attempts) passed(from netip.Prefix, secret string) {
 	defer a.mu.Unlock()
 	now := a.now()
 	a.right[rightKey{from, sha256.Sum256([]byte(secret))}] = now
-	bound(a.right, func(_ rightKey, at time.Time) bool { return now.Sub(at) >= recently })
+	limitSize(a.right, func(_ rightKey, at time.Time) bool { return now.Sub(at) >= trustPeriod })
 }
 
-// judge takes an attempt from an address if err says that a key or ticket is not
-// right, and gives the error to answer with.
-func (a *attempts) judge(from netip.Prefix, err error) error {
+// countFailure takes one attempt from an address if err says that a key or ticket is wrong. It
+// returns the error to answer with.
+func (a *attempts) countFailure(from netip.Prefix, err error) error {
 	if !fault.Is(err, fault.Unauthorized) {
 		return err
 	}
@@ -106,23 +110,23 @@ func (a *attempts) judge(from netip.Prefix, err error) error {
 	return err
 }
 
-// allowanceOf is what an address has left. The caller holds the lock.
+// allowanceOf returns the attempts that an address has left. The caller holds the lock.
 func (a *attempts) allowanceOf(from netip.Prefix) *allowance {
 	left := a.left[from]
 	if left == nil {
 		left = &allowance{Limiter: rate.NewLimiter(rate.Every(attemptsEvery), attemptsBurst)}
 		a.left[from] = left
 		now := a.now()
-		bound(a.left, func(_ netip.Prefix, l *allowance) bool {
+		limitSize(a.left, func(_ netip.Prefix, l *allowance) bool {
 			return l.TokensAt(now) >= attemptsBurst && l.trying == 0 && l != left
 		})
 	}
 	return left
 }
 
-// bound keeps a map within maxAddresses: it drops the entries that are spent, and
-// where that is not enough, any, down to the half.
-func bound[K comparable, V any](m map[K]V, spent func(K, V) bool) {
+// limitSize limits a map to maxAddresses entries. It first deletes the entries that are spent.
+// If that is not enough, it deletes arbitrary ones until half of maxAddresses is left.
+func limitSize[K comparable, V any](m map[K]V, spent func(K, V) bool) {
 	if len(m) <= maxAddresses {
 		return
 	}

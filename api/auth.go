@@ -9,23 +9,22 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// authorizer finds out on whose behalf a call is made, and fills in the
-// call's caller.
+// authorizer authenticates a call and sets its caller.
 type authorizer func(c *call) error
 
-func anybody(*call) error { return nil }
+func noAuth(*call) error { return nil }
 
-// SessionTickets are the tickets that the URLs of a session carry.
+// SessionTickets checks the tickets in the URLs of sessions.
 type SessionTickets interface {
-	// AuthorizeTicket returns whom a session's ticket stands for, if it is for
-	// that session and purpose; else unauthorized.
+	// AuthorizeTicket returns the caller that a ticket stands for if it is valid for that
+	// session and purpose; else unauthorized.
 	AuthorizeTicket(ctx context.Context, ticket, sessionID string, p access.Purpose) (access.Caller, error)
 }
 
 var _ SessionTickets = (*access.TicketHolders)(nil)
 
-// authenticator finds out whose keys and tickets clients send, and limits how fast
-// they can be guessed.
+// authenticator authenticates clients by their keys and tickets, and limits how fast these
+// can be guessed.
 type authenticator struct {
 	keys     Keys
 	tickets  SessionTickets
@@ -33,7 +32,7 @@ type authenticator struct {
 	attempts *attempts
 }
 
-// byKey takes the API key from "Authorization: Bearer KEY" or "x-api-key".
+// byKey authenticates with the API key in "Authorization: Bearer KEY" or "x-api-key".
 func (a *authenticator) byKey(c *call) (err error) {
 	secret := c.Request().Header.Get("x-api-key")
 	if header := c.Request().Header.Get("Authorization"); header != "" {
@@ -47,23 +46,23 @@ func (a *authenticator) byKey(c *call) (err error) {
 		return fault.New(fault.Unauthorized, "api.auth", "")
 	}
 	from := a.addressOf(c)
-	leave, err := a.attempts.enter(from, secret)
+	leave, err := a.attempts.begin(from, secret)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	c.caller, err = a.keys.Authenticate(c.Request().Context(), secret)
 	if err == nil {
-		a.attempts.passed(from, secret)
+		a.attempts.recordSuccess(from, secret)
 	}
-	return a.attempts.judge(from, err)
+	return a.attempts.countFailure(from, err)
 }
 
-// addressOf is the address that a client's failures count for.
+// addressOf returns the address whose attempts a client's failures cost.
 func (a *authenticator) addressOf(c *call) netip.Prefix { return a.urls.client(c.Request()) }
 
-// bySessionTicket takes a session's ticket for a purpose, as its URLs carry them,
-// else a key.
+// bySessionTicket authenticates with the ticket of a session's URL, for the purpose p.
+// Without a ticket it authenticates with a key.
 func (a *authenticator) bySessionTicket(p access.Purpose) authorizer {
 	return func(c *call) error {
 		ticket := c.QueryParam("ticket")
@@ -75,21 +74,21 @@ func (a *authenticator) bySessionTicket(p access.Purpose) authorizer {
 			return err
 		}
 		c.caller, err = a.tickets.AuthorizeTicket(c.Request().Context(), ticket, id, p)
-		return a.judgeTicket(c, ticket, err)
+		return a.countTicketFailure(c, ticket, err)
 	}
 }
 
-// judgeTicket is judge for a ticket. One that is old is no guess: a page that
-// somebody has left open asks with it for ever.
-func (a *authenticator) judgeTicket(c *call, ticket string, err error) error {
+// countTicketFailure is countFailure for a ticket. A ticket in the form that Stasis makes costs no
+// attempt: a page that is left open keeps sending an expired one.
+func (a *authenticator) countTicketFailure(c *call, ticket string, err error) error {
 	if access.IsTicket(ticket) {
 		return err
 	}
-	return a.attempts.judge(a.addressOf(c), err)
+	return a.attempts.countFailure(a.addressOf(c), err)
 }
 
-// byConnectTicket spends a one-use ticket, else takes a key. The Origin is
-// looked at first, so that a foreign page cannot spend anything.
+// byConnectTicket uses up a one-use ticket. Without a ticket it authenticates with a key.
+// It checks the Origin first, so that a foreign page cannot use up a ticket.
 func (a *authenticator) byConnectTicket(c *call) (err error) {
 	if err := a.urls.checkUpgrade(c); err != nil {
 		return err
@@ -99,5 +98,5 @@ func (a *authenticator) byConnectTicket(c *call) (err error) {
 		return a.byKey(c)
 	}
 	c.caller, err = a.keys.RedeemTicket(c.Request().Context(), ticket)
-	return a.judgeTicket(c, ticket, err)
+	return a.countTicketFailure(c, ticket, err)
 }

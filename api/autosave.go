@@ -7,17 +7,17 @@ import (
 	"github.com/stasisd/stasis/session/autosave"
 )
 
-// autoSaveBody is auto_save as an object; true stands for an empty one.
+// autoSaveBody is auto_save as an object. The value true means an empty object.
 type autoSaveBody struct {
 	Interval *int64    `json:"interval_seconds"`
 	On       *[]string `json:"on"`
 	Keep     *int64    `json:"keep"`
 
-	off bool // false was given, which is as if nothing were
+	off bool // auto_save was false, which is the same as absent
 }
 
-// turn takes the place of the object.
-func (b *autoSaveBody) turn(on bool) { b.off = !on }
+// setBool applies true or false in place of the object.
+func (b *autoSaveBody) setBool(on bool) { b.off = !on }
 
 func (b *autoSaveBody) check() error {
 	if b == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/session/answer"
 )
 
-// Each bad request gets one code, and a message that names what is wrong; the
-// service never sees it.
+// Each bad request gets one code and a message that names the fault. The service never
+// receives the request.
 func TestBadInput(t *testing.T) {
 	r := newRig(t, nil)
 	long := strings.Repeat("x", 257)
@@ -173,7 +173,7 @@ func TestBadInput(t *testing.T) {
 		{"DELETE", "/v1/sessions/live-1?default_conflict=win", "", "invalid_field", "keep, overwrite"},
 		{"DELETE", "/v1/sessions/live-1?force=true", "", "unknown_field", "force"},
 		{"DELETE", "/v1/sessions?all=true&user_id=bob", "", "invalid_field", "all"},
-		{"POST", "/v1/sessions/live-1/snapshots", `{"mode":"memory"}`, "unsupported", "mode: a Chrome that runs on"},
+		{"POST", "/v1/sessions/live-1/snapshots", `{"mode":"memory"}`, "unsupported", "mode: a session that continues"},
 		{"POST", "/v1/sessions/live-1/snapshots", `{"mode":"disk"}`, "invalid_field", "mode: must be one of filesystem"},
 		{"POST", "/v1/sessions/live-1/snapshots", `{"default_conflict":"win"}`, "invalid_field", "keep, overwrite"},
 		{"POST", "/v1/sessions/live-1/snapshots", `{"label":"` + long + `"}`, "invalid_field", "label"},
@@ -191,7 +191,7 @@ func TestBadInput(t *testing.T) {
 		{"GET", "/v1/sessions/live-1/messages?after_id=x", "", "invalid_request", "after_id"},
 		{"GET", "/v1/sessions/live-1/messages?limit=5", "", "unknown_field", "limit"},
 		{"POST", "/v1/memory/v2/session", `{"open_tasks":[]}`, "invalid_field", "session_id: is required"},
-		{"POST", "/v1/memory/v2/session", `{"session_id":"latest"}`, "invalid_field", "session_id: latest is the word"},
+		{"POST", "/v1/memory/v2/session", `{"session_id":"latest"}`, "invalid_field", "session_id: must not be latest"},
 		{"POST", "/v1/memory/v2/session", `{"session_id":"a\nb"}`, "invalid_field", "session_id: must be UTF-8 without control"},
 		{"POST", "/v1/memory/v2/session", `{"session_id":"s","event":"Checkpoint"}`, "invalid_field", "event: must be one of pre_compact, session_end, checkpoint"},
 		{"POST", "/v1/memory/v2/session", `{"session_id":"s","open_tasks":["a",""]}`, "invalid_field", "open_tasks[1]: must not be empty"},
@@ -202,8 +202,8 @@ func TestBadInput(t *testing.T) {
 		{"POST", "/v1/sessions/live-1/navigate", `{}`, "invalid_field", "url: is required"},
 		{"POST", "/v1/sessions/live-1/navigate", `{"url":"javascript:alert(1)"}`, "invalid_field", "url"},
 		{"POST", "/v1/sessions/live-1/pause", `{"now":true}`, "unknown_field", "now"},
-		{"GET", "/v1/sessions/live-1/cdp", "", "invalid_request", "WebSocket"},
-		{"GET", "/v1/connect", "", "invalid_request", "WebSocket"},
+		{"GET", "/v1/sessions/live-1/cdp", "", "invalid_request", "Upgrade: must be websocket"},
+		{"GET", "/v1/connect", "", "invalid_request", "Upgrade: must be websocket"},
 		{"GET", "/v1/models?filter=x", "", "invalid_field", "filter"},
 		{"POST", "/v1/keys", `{}`, "invalid_field", "name"},
 		{"POST", "/v1/keys", `{"name":"x","rights":["root"]}`, "invalid_field", "rights[0]"},
@@ -269,7 +269,7 @@ func TestBadInput(t *testing.T) {
 		{"GET", "/v1/sessions/live-1/files/..%2f..%2fetc%2fpasswd", "", "file_not_found", ""},
 		{"POST", "/v1/sessions/live-1/files?name=..%2fx", "x", "invalid_field", "name"},
 		{"POST", "/v1/sessions/live-1/files", "x", "invalid_field", "name"},
-		{"PUT", "/v1/sessions/any/scopes/agent/desk/snapshots/latest?latest=false", document, "invalid_field", "latest: cannot be false"},
+		{"PUT", "/v1/sessions/any/scopes/agent/desk/snapshots/latest?latest=false", document, "invalid_field", "latest: must not be false"},
 		{"PUT", "/v1/sessions/any/scopes/agent/desk/snapshots/latest?latest=yes", document, "invalid_request", "latest: must be true or false"},
 		{"PUT", "/v1/sessions/any/scopes/agent/desk/snapshots/latest?x=1", document, "unknown_field", "x"},
 		{"PUT", "/v1/sessions/any/scopes/agent/desk/snapshots/%ff", document, "invalid_request", "snapshot_id"},
@@ -302,8 +302,9 @@ func TestBadInput(t *testing.T) {
 
 type badInput struct{ method, path, body, code, names string }
 
-// What is known and unbuilt is refused whatever its value, and null is absence.
-func TestUnbuiltFields(t *testing.T) {
+// A field that is known and not supported is refused whatever its value; null means
+// absence.
+func TestUnsupportedFields(t *testing.T) {
 	r := newRig(t, nil)
 	const path = "/v1/users/ada"
 	for _, value := range []string{`false`, `""`, `{}`, `[]`, `0`} {
@@ -320,7 +321,7 @@ func TestWarnUnknownFieldsListsThem(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.WarnUnknownFields = true })
 	req := `{"viewprt":{},"goal":"x"}`
 	plain := r.client.Transport
-	r.client.Transport = nil // the request is not as described, and passes all the same
+	r.client.Transport = nil // the request is not as described, and passes here
 	_, body := r.do(t, "POST", "/v1/sessions", req)
 	r.client.Transport = plain
 	var got answer.Session

@@ -9,26 +9,25 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// unbuilt is the type of a field that is known and not built yet: any value
-// but null is unsupported.
-type unbuilt struct{}
+// unsupportedField is the type of a field that the API knows and Stasis does not support yet. Any
+// value but null is refused as unsupported.
+type unsupportedField struct{}
 
-// switched is an object that true or false may stand for.
-type switched interface{ turn(on bool) }
+// boolOrObject is an object in whose place JSON may have true or false.
+type boolOrObject interface{ setBool(on bool) }
 
-// binder lays parsed JSON into wire structs by their json tags.
+// binder decodes parsed JSON into wire structs by their json tags.
 //
-// Null leaves a field as it is, so that it means the same as absence and
-// defaults can be filled in before. A string must not be empty unless its
-// field is tagged `empty:"ok"`: an ID that got lost on the client's side must
-// not pass for one that was left out. What no field takes is collected in
-// unknown, by path.
+// Null leaves a field unchanged. So null means the same as absence, and defaults can be set
+// beforehand. A string must not be empty unless its field is tagged `empty:"ok"`: an ID
+// that a client lost must not be taken for one that it left out. Names without a field are
+// collected in unknown, by path.
 type binder struct {
 	unknown []unknownField
 	known   map[reflect.Type]map[string]reflect.StructField // by json name
 }
 
-// bind lays a JSON object into dst, a pointer to a struct.
+// bind decodes a JSON object into dst, a pointer to a struct.
 func (b *binder) bind(value any, dst any) error {
 	return b.set(nil, value, reflect.ValueOf(dst).Elem(), false)
 }
@@ -37,7 +36,7 @@ func (b *binder) set(path *fieldPath, value any, dst reflect.Value, emptyOK bool
 	if value == nil {
 		return nil
 	}
-	if dst.Type() == reflect.TypeFor[unbuilt]() {
+	if dst.Type() == reflect.TypeFor[unsupportedField]() {
 		return fault.New(fault.Unsupported, "api.bind", "%s: not supported yet; leave it out or set it to null", path)
 	}
 	switch dst.Kind() {
@@ -49,8 +48,8 @@ func (b *binder) set(path *fieldPath, value any, dst reflect.Value, emptyOK bool
 			return b.setStruct(path, fields, dst)
 		}
 		if truth, ok := value.(bool); ok {
-			if to, ok := dst.Addr().Interface().(switched); ok {
-				to.turn(truth)
+			if to, ok := dst.Addr().Interface().(boolOrObject); ok {
+				to.setBool(truth)
 				return nil
 			}
 		}
@@ -111,7 +110,7 @@ func (b *binder) setStruct(path *fieldPath, fields object, dst reflect.Value) er
 func (b *binder) setMap(path *fieldPath, fields object, dst reflect.Value) error {
 	dst.Set(reflect.MakeMap(dst.Type()))
 	for _, m := range fields {
-		if m.value == nil { // a null entry is an absent one
+		if m.value == nil { // a null entry means absence
 			continue
 		}
 		element := reflect.New(dst.Type().Elem()).Elem()
@@ -137,8 +136,7 @@ func (b *binder) setSlice(path *fieldPath, items []any, dst reflect.Value) error
 	return nil
 }
 
-// field finds the field with that json name, those of embedded structs
-// included.
+// field returns the field with that json name; fields of embedded structs count.
 func (b *binder) field(t reflect.Type, name string) (field reflect.StructField, ok bool) {
 	fields := b.known[t]
 	if fields == nil {
@@ -158,7 +156,7 @@ func (b *binder) field(t reflect.Type, name string) (field reflect.StructField, 
 	return field, ok
 }
 
-// invalid is the error for a value that is not allowed.
+// invalid returns the error for a value that is not allowed. allowed says what is.
 func invalid(field, allowed string, args ...any) error {
 	return fault.New(fault.InvalidField, "api.check", "%s: %s", field, fmt.Sprintf(allowed, args...))
 }
@@ -168,11 +166,11 @@ func mistyped(path *fieldPath, dst reflect.Value, got string) error {
 	if path != nil {
 		field = path.String()
 	}
-	return fault.New(fault.InvalidRequest, "api.bind", "%s: must be %s, not %s", field, wanted(dst.Type()), got)
+	return fault.New(fault.InvalidRequest, "api.bind", "%s: must be %s, not %s", field, typeName(dst.Type()), got)
 }
 
-func wanted(t reflect.Type) string {
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[switched]()) {
+func typeName(t reflect.Type) string {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[boolOrObject]()) {
 		return "true, false or an object"
 	}
 	switch t.Kind() {

@@ -13,19 +13,19 @@ import (
 
 // CDP connects clients to the browsers of live sessions.
 type CDP interface {
-	// MayDrive is an error for a caller that may not connect to a session.
+	// MayDrive returns an error if the caller may not connect to the session.
 	MayDrive(ctx context.Context, c access.Caller, id string) error
-	// Attach takes a place for one CDP client of a session, until release; else
-	// too_many_clients. It comes before Connect.
+	// Attach takes one of the session's places for CDP clients until release is called;
+	// too_many_clients if none is free. It is called before Connect.
 	Attach(id string) (release func(), err error)
-	// Connect serves one CDP client until it leaves, the session ends or the
-	// caller's key is deleted; targetID "" is the browser.
+	// Connect serves one CDP client until it disconnects, the session ends or the caller's
+	// key is deleted. targetID "" means the browser.
 	Connect(ctx context.Context, c access.Caller, id, targetID string, conn session.Conn) error
 }
 
 var _ CDP = (*session.Service)(nil)
 
-// cdpHandler answers what Chrome itself does at its debugging port, for each session.
+// cdpHandler serves for each session what Chrome serves at its debugging port.
 type cdpHandler struct {
 	cdp       CDP
 	inspector Inspector
@@ -36,12 +36,12 @@ type cdpHandler struct {
 
 var targetPattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
-// serve is the WebSocket of a session's browser, or of one of its pages.
+// serve serves the WebSocket of a session's browser, or of one of its pages.
 func (h *cdpHandler) serve(c *call) error {
 	if err := h.urls.checkUpgrade(c); err != nil {
 		return err
 	}
-	info, err := h.living(c)
+	info, err := h.liveSession(c)
 	if err != nil {
 		return err
 	}
@@ -58,9 +58,9 @@ func (h *cdpHandler) serve(c *call) error {
 	return h.sockets.serve(c, info.ID, target)
 }
 
-// living is the session of the path, unless it has ended: what a client would
-// otherwise learn from a socket that closes at once.
-func (h *cdpHandler) living(c *call) (answer.Info, error) {
+// liveSession returns the session of the path, or an error if it has ended. Without this check a
+// client would only see a socket that closes at once.
+func (h *cdpHandler) liveSession(c *call) (answer.Info, error) {
 	id, err := c.sessionID()
 	if err != nil {
 		return answer.Info{}, err
@@ -75,9 +75,9 @@ func (h *cdpHandler) living(c *call) (answer.Info, error) {
 	return info, nil
 }
 
-// browserVersion is Chrome's own /json/version, with the session's WebSocket.
+// browserVersion answers like Chrome's /json/version, with the session's WebSocket.
 func (h *cdpHandler) browserVersion(c *call) error {
-	info, err := h.living(c)
+	info, err := h.liveSession(c)
 	if err != nil {
 		return err
 	}
@@ -99,9 +99,9 @@ type pageAnswer struct {
 	Socket string `json:"webSocketDebuggerUrl"`
 }
 
-// pages is Chrome's own /json/list.
+// pages answers like Chrome's /json/list.
 func (h *cdpHandler) pages(c *call) error {
-	info, err := h.living(c)
+	info, err := h.liveSession(c)
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,8 @@ const (
 
 var idPattern = regexp.MustCompile(`^[a-z0-9_-]{1,128}$`)
 
-// firstOf returns the first error of several checks. An empty string is an
-// absent field and passes each of them.
+// firstOf returns the first error of several checks. An empty string means an absent field
+// and passes every check.
 func firstOf(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -39,15 +39,15 @@ func oneOf(field, value string, allowed ...string) error {
 	return invalid(field, "must be one of %s", strings.Join(allowed, ", "))
 }
 
-// built refuses a value other than the one that is built so far.
-func built(field, value, only string) error {
+// onlySupported refuses a value other than only, the one that is supported so far.
+func onlySupported(field, value, only string) error {
 	if value == "" || value == only {
 		return nil
 	}
 	return fault.New(fault.Unsupported, "api.check", "%s: only %s is supported", field, only)
 }
 
-// isEngine allows the names of the engines.
+// isEngine refuses a value that is not the name of an engine.
 func isEngine(field, value string) error {
 	return oneOf(field, value, browser.EngineChrome, browser.EngineShell)
 }
@@ -66,8 +66,8 @@ func within(field string, value, low, high int64) error {
 	return invalid(field, "must be from %d to %d", low, high)
 }
 
-// isUserID allows what a user may be called: any text that can be shown in one
-// line. It is never used as a path.
+// isUserID refuses what cannot be a user ID. Any text that can be shown on one line is
+// allowed; it is never used as a path.
 func isUserID(field, value string) error {
 	switch {
 	case len(value) > maxUserID:
@@ -85,7 +85,7 @@ func isID(field, value string) error {
 	return invalid(field, "must match %s", idPattern)
 }
 
-// isPageURL allows what a session's page may be sent to.
+// isPageURL refuses a URL that a session's page may not be sent to.
 func isPageURL(field, value string) error {
 	if value == "" || value == "about:blank" {
 		return nil
@@ -105,7 +105,7 @@ func isPageURL(field, value string) error {
 	return invalid(field, "must be an http:, https: or data: URL, or about:blank")
 }
 
-// isSiteURL allows a web site's page.
+// isSiteURL refuses a URL that is not a web page's.
 func isSiteURL(field, value string) error {
 	if len(value) > maxURL {
 		return invalid(field, "must be at most %d bytes long", maxURL)
@@ -115,7 +115,7 @@ func isSiteURL(field, value string) error {
 		return invalid(field, "must be an http: or https: URL")
 	}
 	if u.User != nil {
-		return invalid(field, "must not have a user name or password, for it is kept in plain")
+		return invalid(field, "must not have a user name or password: Stasis stores the URL unencrypted")
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func areLabels(labels map[string]string) error {
 	return nil
 }
 
-// isFileName tells whether a name is a single path element of a plain kind.
+// isFileName reports whether a name is a single path element without control characters.
 func isFileName(name string) bool {
 	return name != "" && name != "." && name != ".." && len(name) <= maxFileName && utf8.ValidString(name) &&
 		!strings.ContainsFunc(name, func(r rune) bool { return r == '/' || r == '\\' || unicode.IsControl(r) })

@@ -12,7 +12,7 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// Checkpoints saves sessions that run on.
+// Checkpoints makes snapshots of sessions that continue.
 type Checkpoints interface {
 	Checkpoint(ctx context.Context, c access.Caller, id string, r request.Checkpoint) (save.CheckpointAnswer, error)
 }
@@ -26,7 +26,7 @@ type checkpointHandler struct {
 	idempotency *idempotency
 }
 
-// checkpointBody asks for a snapshot of a session that runs on.
+// checkpointBody requests a snapshot of a session that continues.
 type checkpointBody struct {
 	Mode          string `json:"mode"`
 	SaveAsDefault bool   `json:"save_as_default"`
@@ -37,7 +37,7 @@ type checkpointBody struct {
 func (b checkpointBody) check() error {
 	if b.Mode == string(save.Memory) {
 		return fault.New(fault.Unsupported, "api.check",
-			"mode: a Chrome that runs on cannot be parked too; use filesystem, or end the session with save_snapshot_mode=memory")
+			"mode: a session that continues cannot have a memory snapshot; use filesystem, or end the session with save_snapshot_mode=memory")
 	}
 	return firstOf(
 		oneOf("mode", b.Mode, string(save.Filesystem)),
@@ -60,7 +60,7 @@ func (h *checkpointHandler) create(c *call) error {
 		return err
 	}
 	asked := request.Checkpoint{SaveAsDefault: body.SaveAsDefault, Conflict: save.Conflict(body.Conflict), Label: body.Label}
-	return h.idempotency.once(c, h.idempotency.hashOf([]any{id, body}), making{
+	return h.idempotency.once(c, h.idempotency.hashOf([]any{id, body}), creation{
 		make: func() (any, func() error, error) {
 			made, err := h.checkpoints.Checkpoint(c.Request().Context(), c.caller, id, asked)
 			if err != nil {
@@ -84,7 +84,7 @@ type checkpointAnswer struct {
 	Ignored []string `json:"ignored_fields,omitempty"`
 }
 
-// write answers 201, or 200 where nothing was made.
+// write answers 201, or 200 if nothing had changed and no snapshot was made.
 func (a checkpointAnswer) write(c *call) error {
 	status := http.StatusCreated
 	if a.Unchanged {

@@ -13,7 +13,7 @@ type oneShotHandler struct {
 	log         *slog.Logger
 }
 
-// serve makes a session for the length of one WebSocket.
+// serve creates a session that lasts as long as one WebSocket.
 func (h *oneShotHandler) serve(c *call) error {
 	q := struct {
 		createBody
@@ -34,16 +34,16 @@ func (h *oneShotHandler) serve(c *call) error {
 	}
 	c.Response().Header().Set("X-Session-Id", info.ID)
 	served := h.sockets.serve(c, info.ID, "")
-	if info.Existing { // somebody else's to end
+	if info.Existing { // another caller created the session and ends it
 		return served
 	}
 	end := q.endQuery.request()
-	if !c.Response().Committed { // never connected: nothing to keep
+	if !c.Response().Committed { // the client never connected: there is nothing to save
 		end = newEnd().request()
 	}
-	// The client is gone, and the save must not go with it.
+	// The client has disconnected. That must not cancel the save.
 	if _, err := h.sessions.End(context.WithoutCancel(c.Request().Context()), c.caller, info.ID, end); err != nil {
-		h.log.Error("one-shot session not ended", "session_id", info.ID, "error", err)
+		h.log.Error("a one-shot session could not be ended", "session_id", info.ID, "error", err)
 	}
 	return served
 }

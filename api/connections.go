@@ -8,37 +8,37 @@ import (
 	"sync"
 )
 
-// defaultConnections is how many connections the daemon has open at once.
+// defaultConnections is how many connections may be open at once by default.
 const defaultConnections = 4096
 
-// connections bounds how many connections are open. When one more comes, that
-// which has waited longest without a request of a known key being served is closed:
-// slow and idle clients cannot keep others out. Where all serve such requests, the new
-// one is closed.
+// connections limits how many connections are open. A new connection beyond the limit
+// replaces the one that has waited longest without a request of a known key. So slow and
+// idle clients cannot keep others out. If all connections serve such requests, the new one
+// is closed.
 type connections struct {
 	most int
 
 	mu      sync.Mutex
-	open    map[net.Conn]*place
-	waiting *list.List // of net.Conn, the longest first
+	open    map[net.Conn]*trackedConn
+	waiting *list.List // of net.Conn; the longest wait is first
 }
 
-// place is one open connection.
-type place struct {
-	waits    *list.Element // in waiting; nil: a request is being served
-	hijacked bool          // it ends with its request
+// trackedConn is one open connection.
+type trackedConn struct {
+	waits    *list.Element // element of waiting; nil while a request is served
+	hijacked bool          // the connection ends with its request
 }
 
 func newConnections(most int) *connections {
-	return &connections{most: most, open: map[net.Conn]*place{}, waiting: list.New()}
+	return &connections{most: most, open: map[net.Conn]*trackedConn{}, waiting: list.New()}
 }
 
-// changed is the server's ConnState.
-func (o *connections) changed(c net.Conn, to http.ConnState) {
+// connState is the ConnState hook of the server.
+func (o *connections) connState(c net.Conn, to http.ConnState) {
 	switch to {
 	case http.StateNew:
 		if over := o.add(c); over != nil {
-			go func() { _ = over.Close() }() // for TLS it takes up to 5 s where the client does not read
+			go func() { _ = over.Close() }() // over TLS, Close takes up to 5 s if the client does not read
 		}
 	case http.StateIdle:
 		o.wait(c)
@@ -49,7 +49,7 @@ func (o *connections) changed(c net.Conn, to http.ConnState) {
 	}
 }
 
-// add counts a connection, and gives the one to close where there are too many.
+// add tracks a connection. If there are too many, it returns the one to close.
 func (o *connections) add(c net.Conn) (over net.Conn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -62,7 +62,7 @@ func (o *connections) add(c net.Conn) (over net.Conn) {
 		o.waiting.Remove(first)
 		delete(o.open, over)
 	}
-	o.open[c] = &place{waits: o.waiting.PushBack(c)}
+	o.open[c] = &trackedConn{waits: o.waiting.PushBack(c)}
 	return over
 }
 
@@ -82,8 +82,8 @@ func (o *connections) hijacked(c net.Conn) {
 	}
 }
 
-// serve notes that a request of the connection is being served for a key that is
-// known, until done: it is not closed for others meanwhile.
+// serve marks the connection as serving a request of a known key until done is called. Such
+// a connection is not closed in favour of others.
 func (o *connections) serve(c net.Conn) (done func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -101,7 +101,7 @@ func (o *connections) serve(c net.Conn) (done func()) {
 		switch {
 		case at.hijacked:
 			delete(o.open, c)
-		case o.open[c] == at: // the server may still read the body's rest, and send
+		case o.open[c] == at: // the server may still read the rest of the body and send the answer
 			at.waits = o.waiting.PushBack(c)
 		}
 	}
@@ -116,14 +116,14 @@ func (o *connections) remove(c net.Conn) {
 	delete(o.open, c)
 }
 
-// connectionKey is where a request's context has its connection.
+// connectionKey is the context key of a request's connection.
 type connectionKey struct{}
 
 func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// connectionOf is the connection of a request, nil where a test serves without one.
+// connectionOf returns the connection of a request; nil in tests that serve without one.
 func connectionOf(r *http.Request) net.Conn {
 	c, _ := r.Context().Value(connectionKey{}).(net.Conn)
 	return c

@@ -18,9 +18,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// sound is one good request for every route; the rig's client holds request
-// and answer against openapi.yaml.
-var sound = []struct {
+// validRequests has one valid request for every route. The rig's client checks request and answer
+// against openapi.yaml.
+var validRequests = []struct {
 	method, path, body string
 	status             int
 }{
@@ -132,8 +132,8 @@ var sound = []struct {
 	{"GET", "/openapi.yaml", "", 200},
 }
 
-// elsewhere are the routes that other tests go through: WebSockets, uploads.
-var elsewhere = []string{
+// testedElsewhere has the routes that other tests cover: WebSockets, uploads.
+var testedElsewhere = []string{
 	"GET /v1/connect", "GET /v1/sessions/{session_id}/cdp", "GET /v1/sessions/{session_id}/cdp/page/{target_id}",
 	"POST /v1/sessions/{session_id}/files", "POST /v1/extensions",
 }
@@ -143,7 +143,7 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(r.dir, "a b.html"), []byte("<b>x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range sound {
+	for _, x := range validRequests {
 		answer, body := r.do(t, x.method, x.path, x.body)
 		if answer.StatusCode != x.status {
 			t.Errorf("%s %s: got %d %s, want %d", x.method, x.path, answer.StatusCode, body, x.status)
@@ -151,15 +151,15 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 	}
 }
 
-// Whatever the service fails with, the answer is described, and tells nothing
-// of the cause. So is a panic.
+// Whatever error the service returns, the answer is as described and does not contain the
+// cause. The same holds for a panic.
 func TestEveryRouteFailsAsDescribed(t *testing.T) {
 	r := newRig(t, nil)
 	for _, code := range []fault.Code{
 		fault.Internal, fault.Forbidden, fault.SessionNotFound, fault.SessionNotRunning, fault.TooManySessions,
 		fault.StoreFailed, fault.BrowserFailed, fault.ShuttingDown, fault.Timeout, fault.StoreFull,
 	} {
-		for _, x := range sound {
+		for _, x := range validRequests {
 			if !strings.HasPrefix(x.path, "/v1/sessions") || x.method != "POST" {
 				continue
 			}
@@ -183,8 +183,8 @@ func TestEveryRouteFailsAsDescribed(t *testing.T) {
 	}
 }
 
-// The routes of the server and those of openapi.yaml are the same, and each
-// of them has a request in these tests.
+// The routes of the server are those of openapi.yaml, and these tests have a request for
+// each.
 func TestRoutesAreThoseDescribed(t *testing.T) {
 	doc, err := apitest.Document()
 	if err != nil {
@@ -209,21 +209,21 @@ func TestRoutesAreThoseDescribed(t *testing.T) {
 	slices.Sort(described)
 	slices.Sort(built)
 	if diff := cmp.Diff(described, built); diff != "" {
-		t.Errorf("described (-) and built (+) differ:\n%s", diff)
+		t.Errorf("openapi.yaml (-) and the server (+) differ:\n%s", diff)
 	}
-	if len(sound)+len(elsewhere) < len(built) {
-		t.Errorf("%d routes, and requests for fewer", len(built))
+	if len(validRequests)+len(testedElsewhere) < len(built) {
+		t.Errorf("%d routes; some have no request", len(built))
 	}
 }
 
-// Every type of event is listed in openapi.yaml and has its line in docs/sessions.md.
+// openapi.yaml and docs/sessions.md list every type of event.
 func TestEveryEventIsDescribed(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "session", "events", "event.go"), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var types []string
-	for _, spec := range file.Decls[0].(*ast.GenDecl).Specs { // the constants that stand first
+	for _, spec := range file.Decls[0].(*ast.GenDecl).Specs { // the constants of the first declaration
 		kind, err := strconv.Unquote(spec.(*ast.ValueSpec).Values[0].(*ast.BasicLit).Value)
 		if err != nil {
 			t.Fatal(err)
@@ -251,13 +251,13 @@ func TestEveryEventIsDescribed(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	for _, kind := range types {
 		if !strings.Contains(table, "`"+kind+"`") {
-			t.Errorf("docs/sessions.md does not tell what %s has", kind)
+			t.Errorf("docs/sessions.md does not list the data of %s", kind)
 		}
 	}
 }
 
-// Every code of package fault has a status, and openapi.yaml lists it with
-// that status and no other.
+// Every code of package fault has a status, and openapi.yaml lists it with exactly that
+// status.
 func TestEveryCodeHasAStatusAndADescription(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "fault", "codes.go"), nil, 0)
 	if err != nil {

@@ -31,7 +31,7 @@ var (
 	_ Driver   = (*drive.Driver)(nil)
 )
 
-// controlHandler answers what watches and drives a live session without CDP.
+// controlHandler watches and drives a live session without CDP.
 type controlHandler struct {
 	controls  Controls
 	inspector Inspector
@@ -55,8 +55,8 @@ func (h *controlHandler) status(c *call) error {
 
 func (h *controlHandler) pause(c *call) error { return acknowledge(c, h.bodies, h.controls.Pause) }
 
-// acknowledge answers a call that takes no body with what do reports of the session
-// of the path.
+// acknowledge handles a call without a body: it calls do for the session of the path and
+// answers with the result.
 func acknowledge(c *call, bodies *bodyDecoder, do func(context.Context, access.Caller, string) (answer.Acknowledged, error)) error {
 	if _, err := bodies.decode(c, &none{}); err != nil {
 		return err
@@ -72,12 +72,12 @@ func acknowledge(c *call, bodies *bodyDecoder, do func(context.Context, access.C
 	return c.JSON(http.StatusOK, answer)
 }
 
-// resumedAnswer is the answer of resume: the acknowledgement, and what a client
-// needs to connect.
+// resumedAnswer is the answer of resume: the acknowledgement, and what a client needs to
+// connect.
 type resumedAnswer struct {
 	answer.Acknowledged
 	SessionID string  `json:"session_id"`
-	CDPURL    *string `json:"cdp_url"` // null: it has ended again
+	CDPURL    *string `json:"cdp_url"` // null if the session has ended again
 }
 
 func (h *controlHandler) resume(c *call) error {
@@ -139,7 +139,7 @@ func (h *controlHandler) screenshot(c *call) error {
 	})
 }
 
-// livePage is the live view; livePicture is what it shows.
+// livePage serves the live view; livePicture serves the picture in it.
 func (h *controlHandler) livePage(c *call) error {
 	id, err := c.sessionID()
 	if err != nil {

@@ -2,8 +2,8 @@ package api
 
 import "testing"
 
-// Who comes back to a session whose Chrome is started again after a crash is let
-// through, to wait for it; one that has failed for good says so.
+// A client that reconnects while Chrome is started again after a crash is let through and
+// waits. A session that has failed for good refuses it.
 func TestConnectWhileChromeIsStartedAgain(t *testing.T) {
 	r := newRig(t, nil)
 	for id, want := range map[string]int{crashedID: 200, failedID: 409} {

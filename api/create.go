@@ -16,7 +16,7 @@ import (
 type createBody struct {
 	AgentName    string `json:"agent_name"`
 	Goal         string `json:"goal" empty:"ok"`
-	MaxSteps     int64  `json:"max_steps"` // accepted and not used: there is no agent here
+	MaxSteps     int64  `json:"max_steps"` // accepted and ignored: Stasis runs no agent
 	AgentSession string `json:"agent_session_type"`
 	Environment  string `json:"environment_type"`
 
@@ -60,8 +60,8 @@ func newCreate() createBody {
 	}
 }
 
-// check holds every value against what is allowed and fills in the default
-// that depends on another field.
+// check checks every value against what is allowed. It also sets the default of on_live,
+// which depends on persist.
 func (b *createBody) check() error {
 	if b.OnLive == "" {
 		b.OnLive = string(request.OnLiveFork)
@@ -74,8 +74,8 @@ func (b *createBody) check() error {
 	}
 	return firstOf(
 		b.AutoSave.check(),
-		built("agent_session_type", b.AgentSession, answer.AgentSessionType),
-		built("environment_type", b.Environment, answer.EnvironmentType),
+		onlySupported("agent_session_type", b.AgentSession, answer.AgentSessionType),
+		onlySupported("environment_type", b.Environment, answer.EnvironmentType),
 		isEngine("engine", b.Engine),
 		atMost("agent_name", b.AgentName, 128),
 		atMost("goal", b.Goal, 64<<10),
@@ -95,8 +95,8 @@ func (b *createBody) check() error {
 		within("wait_seconds", b.Wait, 0, 600),
 		areLabels(b.Labels),
 		b.Origins.check("origins"),
-		b.selects(),
-		b.resumes(),
+		b.checkSelection(),
+		b.checkResume(),
 		b.overridesBody.check(),
 		areExtensions(b.Extensions),
 		areRecorded(b.Record),
@@ -104,32 +104,32 @@ func (b *createBody) check() error {
 	)
 }
 
-// request is the body as package session takes it.
+// request converts the body for package session.
 func (b *createBody) request() request.Create {
 	return request.Create{
 		AutoSave: b.AutoSave.request(), WebhookURL: b.WebhookURL,
 		SessionID: b.SessionID, UserID: b.UserID, AgentName: b.AgentName, Goal: b.Goal, StartURL: b.StartURL, Engine: b.Engine,
 		FromSession: b.FromSession, FromEnvironment: b.FromEnvironment, FromDefaultOf: b.FromDefaultOf,
 		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,
-		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: request.OnLive(b.OnLive), Resume: b.Resume, Options: b.options(), Restart: b.Restart == "on_crash",
+		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: request.OnLive(b.OnLive), Resume: b.Resume, Options: b.hasOptions(), Restart: b.Restart == "on_crash",
 		Idle: seconds(b.Idle), Lifetime: seconds(b.Lifetime), Wait: seconds(b.Wait),
 		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Record: b.Record, Overrides: b.overrides(), Passkeys: b.Passkeys,
 	}
 }
 
-// resumes checks what a create that resumes a session must say.
-func (b *createBody) resumes() error {
+// checkResume checks the fields of a create that resumes a session.
+func (b *createBody) checkResume() error {
 	switch {
 	case b.Resume && b.SessionID == "":
-		return invalid("resume", "needs session_id, which session it is")
+		return invalid("resume", "needs session_id, the session to resume")
 	case b.Resume && (b.FromSession != "" || b.FromEnvironment != "" || b.FromDefaultOf != ""):
-		return invalid("resume", "the session's own newest snapshot is restored; leave restore_from_… out")
+		return invalid("resume", "restores the session's own newest snapshot; leave restore_from_… out")
 	}
 	return nil
 }
 
-// options reports whether more is asked for than resuming a session takes.
-func (b *createBody) options() bool {
+// hasOptions reports whether the body sets fields that a resume does not use.
+func (b *createBody) hasOptions() bool {
 	rest, plain := *b, newCreate()
 	rest.SessionID, rest.UserID, rest.Resume, rest.IfMissing, rest.Wait = "", "", false, plain.IfMissing, 0
 	plain.OnLive = string(request.OnLiveFork)
@@ -138,7 +138,7 @@ func (b *createBody) options() bool {
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
-// areRecorded checks what a create wants recorded.
+// areRecorded checks what a create requests to be recorded.
 func areRecorded(list []string) error {
 	for i, name := range list {
 		if !slices.Contains(session.Recordable, name) || slices.Contains(list[:i], name) {

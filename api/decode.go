@@ -16,29 +16,29 @@ import (
 
 const (
 	maxBody = 1 << 20 // bytes of a JSON body
-	// maxParsing is how many JSON bodies of more than smallBody bytes are parsed at
-	// once: one takes many times its length in memory.
+	// maxParsing is how many JSON bodies larger than smallBody may be parsed at once: a
+	// parsed body takes many times its length in memory.
 	maxParsing = 4
 	smallBody  = 64 << 10
 )
 
-// none is the query or the body of a call that takes nothing.
+// none is the query or the body of a call that takes no parameters.
 type none struct{}
 
 // bodyDecoder reads the bodies of requests.
 type bodyDecoder struct {
-	budget      *budget.Budget // of bodies in memory; nil: they are not counted
-	parsing     chan struct{}  // one for each large body of JSON that is parsed
-	warnUnknown bool           // unknown names are passed over, not refused
+	budget      *budget.Budget // of bodies in memory; nil: not counted
+	parsing     chan struct{}  // holds one element for each large JSON body that is being parsed
+	warnUnknown bool           // unknown names are ignored instead of refused
 }
 
 func newBodyDecoder(b *budget.Budget, warnUnknown bool) *bodyDecoder {
 	return &bodyDecoder{budget: b, parsing: make(chan struct{}, maxParsing), warnUnknown: warnUnknown}
 }
 
-// decode decodes the JSON body into dst, a pointer to a struct that holds the
-// defaults; an empty body is an empty object. It returns the names that were
-// passed over, which are none unless the daemon was told to warn only.
+// decode decodes the JSON body into dst, a pointer to a struct that holds the defaults. An
+// empty body counts as an empty object. It returns the unknown names that were ignored:
+// none unless warnUnknown is set.
 func (d *bodyDecoder) decode(c *call, dst any) (ignored []string, err error) {
 	unknown, err := d.decodeLenient(c, dst)
 	switch {
@@ -50,8 +50,8 @@ func (d *bodyDecoder) decode(c *call, dst any) (ignored []string, err error) {
 	return nil, unknownFields("field", unknown)
 }
 
-// decodeStrict is decode for a call that deletes: it refuses unknown names however the
-// daemon was started, for a misspelt dry_run must not delete.
+// decodeStrict is decode for a call that deletes. It refuses unknown names even if
+// warnUnknown is set, because a misspelt dry_run must not delete.
 func (d *bodyDecoder) decodeStrict(c *call, dst any) error {
 	unknown, err := d.decodeLenient(c, dst)
 	if err != nil {
@@ -60,7 +60,7 @@ func (d *bodyDecoder) decodeStrict(c *call, dst any) error {
 	return unknownFields("field", unknown)
 }
 
-// decodeLenient is decode without a judgement of the names that are not known.
+// decodeLenient is decode, but leaves unknown names to the caller.
 func (d *bodyDecoder) decodeLenient(c *call, dst any) (unknown []unknownField, err error) {
 	data, err := d.read(c)
 	if err != nil || len(data) == 0 {
@@ -72,15 +72,16 @@ func (d *bodyDecoder) decodeLenient(c *call, dst any) (unknown []unknownField, e
 	return d.parse(c.Request().Context(), data, dst)
 }
 
-// parse decodes a JSON body into dst and returns the names that it does not know.
-// Only a few large bodies are parsed at once: a parsed body is larger than its text.
+// parse decodes a JSON body into dst and returns the names that dst does not have. Only
+// maxParsing large bodies are parsed at once, because a parsed body is larger than its
+// text.
 func (d *bodyDecoder) parse(ctx context.Context, data []byte, dst any) (unknown []unknownField, err error) {
 	if len(data) > smallBody {
 		select {
 		case d.parsing <- struct{}{}:
 			defer func() { <-d.parsing }()
 		case <-ctx.Done():
-			return nil, fault.Wrap(ctx.Err(), fault.Timeout, "api.body", "the request was given up")
+			return nil, fault.Wrap(ctx.Err(), fault.Timeout, "api.body", "the request was cancelled")
 		}
 	}
 	value, err := parseJSON(ctx, data)
@@ -100,7 +101,7 @@ func (d *bodyDecoder) read(c *call) ([]byte, error) {
 	if err == nil && len(data) > maxBody {
 		return nil, fault.New(fault.TooLarge, "api.body", "the body is larger than %d bytes", maxBody)
 	}
-	return data, unread("api.body", err)
+	return data, bodyError("api.body", err)
 }
 
 func checkJSONType(header string, allowed ...string) error {
@@ -113,9 +114,8 @@ func checkJSONType(header string, allowed ...string) error {
 	return nil
 }
 
-// query decodes the query into dst, a pointer to a struct like those of
-// bodies: strings as they are, numbers and booleans by their JSON text,
-// anything else as JSON.
+// query decodes the query into dst, a pointer to a struct like those of bodies. Strings are
+// taken literally; everything else is parsed as JSON.
 func (c *call) query(dst any) error {
 	values, err := url.ParseQuery(c.Request().URL.RawQuery)
 	if err != nil {
@@ -140,7 +140,8 @@ func (c *call) query(dst any) error {
 	return unknownFields("parameter", b.unknown)
 }
 
-// queryValues takes a parameter's values: several are a list, where the field is one.
+// queryValues parses the values of a parameter. Several values are allowed only if the
+// field is a list.
 func queryValues(ctx context.Context, name string, texts []string, t reflect.Type) (any, error) {
 	if t.Kind() != reflect.Slice {
 		if len(texts) > 1 {
@@ -166,12 +167,12 @@ func queryValue(ctx context.Context, name, text string, t reflect.Type) (any, er
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t.Kind() == reflect.String || t == reflect.TypeFor[unbuilt]() {
+	if t.Kind() == reflect.String || t == reflect.TypeFor[unsupportedField]() {
 		return text, nil
 	}
 	value, err := parseJSON(ctx, []byte(text))
 	if err != nil {
-		return nil, fault.New(fault.InvalidRequest, "api.query", "%s: must be %s", name, wanted(t))
+		return nil, fault.New(fault.InvalidRequest, "api.query", "%s: must be %s", name, typeName(t))
 	}
 	return value, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stasisd/stasis/session/login"
 )
 
-// Defaults are the default environments of users.
+// Defaults reads and moves the default environments of users.
 type Defaults interface {
 	Default(ctx context.Context, c access.Caller, userID string) (library.Default, error)
 	SetDefault(ctx context.Context, c access.Caller, userID, snapshotID string, ifVersion *int64) (library.Default, error)
@@ -23,7 +23,7 @@ type Defaults interface {
 // Logins checks whether the logins of default environments still work.
 type Logins interface {
 	CheckDefault(ctx context.Context, c access.Caller, userID string) (login.Outcome, error)
-	// LastCheck is the outcome of the last CheckDefault; nil where none was made.
+	// LastCheck returns the outcome of the last CheckDefault; nil if there was none.
 	LastCheck(ctx context.Context, c access.Caller, userID string) (*login.Outcome, error)
 }
 
@@ -32,7 +32,7 @@ var (
 	_ Logins   = (*login.Checker)(nil)
 )
 
-// defaultHandler answers what reads, moves and checks default environments.
+// defaultHandler reads, moves and checks default environments.
 type defaultHandler struct {
 	defaults Defaults
 	logins   Logins
@@ -52,7 +52,7 @@ func answerOfDefault(d library.Default) defaultAnswer {
 	return defaultAnswer{d.UserID, d.Version, answer.OrNull(d.SnapshotID), answer.OrNull(d.SessionID), d.MovedAt.UTC()}
 }
 
-// userID is the user of the path: any UTF-8 of 1 to 256 bytes.
+// userID returns the user ID in the path: UTF-8 of 1 to 256 bytes.
 func (c *call) userID() (string, error) {
 	id, err := c.param("user_id")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// Documents are agents' own, kept byte for byte. What is wrong with a scope, an ID or
-// a body is a fault that names it.
+// Documents stores the documents of agents, byte for byte. An error about a scope, an ID or
+// a body names it.
 type Documents interface {
 	MaySave(ctx context.Context, c access.Caller, at agent.Scope) error
 	SaveDocument(ctx context.Context, c access.Caller, at agent.Scope, id string, body []byte, latest bool) error
@@ -20,13 +20,13 @@ type Documents interface {
 	DeleteDocument(ctx context.Context, c access.Caller, at agent.Scope, id string) error
 	Manifest(ctx context.Context, c access.Caller, at agent.Scope) ([]byte, error)
 	SaveManifest(ctx context.Context, c access.Caller, at agent.Scope, body []byte) error
-	// DeleteDocuments removes all of a session's, and is idempotent.
+	// DeleteDocuments removes all documents of a session. It is idempotent.
 	DeleteDocuments(ctx context.Context, c access.Caller, sessionID string) error
 }
 
 var _ Documents = (*agent.Documents)(nil)
 
-// documentHandler answers what agents keep and read of their own.
+// documentHandler stores and serves the documents of agents.
 type documentHandler struct {
 	documents Documents
 	bodies    *bodyDecoder
@@ -37,8 +37,8 @@ type documentsAnswer struct {
 	NextToken   *string  `json:"next_token"`
 }
 
-// agentScope is the place of agents' documents that the path names. What its
-// parts may be the store says, by these names.
+// agentScope returns the scope of documents that the path names. The store checks the parts
+// of the scope and names them in its errors.
 func (c *call) agentScope() (at agent.Scope, err error) {
 	if at.SessionID, err = c.param("session_id"); err != nil {
 		return at, err
@@ -50,7 +50,7 @@ func (c *call) agentScope() (at agent.Scope, err error) {
 	return at, err
 }
 
-// document is agentScope, and the document in it that the path names.
+// document returns the scope and the document ID that the path names.
 func (c *call) document() (at agent.Scope, id string, err error) {
 	if at, err = c.agentScope(); err != nil {
 		return at, "", err
@@ -71,7 +71,7 @@ func (h *documentHandler) put(c *call) error {
 		return err
 	}
 	if id == snapshot.LatestID && q.Latest != nil && !*q.Latest {
-		return invalid("latest", "cannot be false where the path says latest")
+		return invalid("latest", "must not be false if the path names latest")
 	}
 	body, err := h.read(c, at)
 	if err != nil {
@@ -84,9 +84,9 @@ func (h *documentHandler) put(c *call) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// read reads a document as it is, of a caller that may save it: its JSON is
-// the agent's, and is kept byte for byte. One byte more than is allowed is enough to
-// refuse it.
+// read reads a document, if the caller may save it, and returns it byte for byte. For a
+// document that is too large it returns one byte more than is allowed, and the store
+// refuses it.
 func (h *documentHandler) read(c *call, at agent.Scope) ([]byte, error) {
 	if err := checkJSONType(c.Request().Header.Get("Content-Type"), "application/json"); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (h *documentHandler) read(c *call, at agent.Scope) ([]byte, error) {
 		return nil, err
 	}
 	data, err := h.bodies.readAll(c, c.Request().Body, snapshot.MaxAgentDocument)
-	return data, unread("api.documents", err)
+	return data, bodyError("api.documents", err)
 }
 
 func (h *documentHandler) get(c *call) error {

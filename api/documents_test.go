@@ -8,9 +8,9 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// A document gets to the service as it was sent, with all that its path names,
-// and comes back as the service has it.
-func TestDocumentsPassAsTheyAre(t *testing.T) {
+// A document reaches the service byte for byte, with all names of its path, and is returned
+// byte for byte.
+func TestDocumentsAreUnchanged(t *testing.T) {
 	r := newRig(t, nil)
 	sent := "\n " + strings.Replace(document, `"data":`, `"data" :`, 1)
 	if answer, body := r.do(t, "PUT", "/v1/sessions/any/scopes/multiAgent/desk/snapshots/"+documentID+"?latest=true", sent); answer.StatusCode != 204 || body != "" {
@@ -25,8 +25,8 @@ func TestDocumentsPassAsTheyAre(t *testing.T) {
 	}
 }
 
-// Who keeps the documents refuses one that is too large, and needs not read it
-// whole; and a form is no document.
+// The service refuses a document that is too large, and need not read all of it. A form is
+// not a document.
 func TestDocumentBodies(t *testing.T) {
 	r := newRig(t, nil)
 	r.client.Transport = nil // the requests are not as described

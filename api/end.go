@@ -8,12 +8,12 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// endQuery says what an end does with the environment.
+// endQuery says what happens to the environment when a session ends.
 type endQuery struct {
 	Mode          string `json:"save_snapshot_mode"`
 	SaveAsDefault bool   `json:"save_as_default"`
 	Conflict      string `json:"default_conflict"`
-	Include       string `json:"origins_include"` // entries with commas between them
+	Include       string `json:"origins_include"` // entries separated by commas
 	Exclude       string `json:"origins_exclude"`
 }
 
@@ -34,13 +34,13 @@ func (q endQuery) check() error {
 	if q.Include+q.Exclude != "" && q.Mode != string(save.Filesystem) {
 		return invalid("origins_include, origins_exclude", "need save_snapshot_mode filesystem")
 	}
-	return firstOf(areEntries("origins_include", listed(q.Include)), areEntries("origins_exclude", listed(q.Exclude)))
+	return firstOf(areEntries("origins_include", splitList(q.Include)), areEntries("origins_exclude", splitList(q.Exclude)))
 }
 
 func (q endQuery) request() request.End {
 	return request.End{
 		Mode: save.Mode(q.Mode), SaveAsDefault: q.SaveAsDefault, Conflict: save.Conflict(q.Conflict),
-		Origins: selectionBody{Include: listed(q.Include), Exclude: listed(q.Exclude)}.selection(),
+		Origins: selectionBody{Include: splitList(q.Include), Exclude: splitList(q.Exclude)}.selection(),
 	}
 }
 
@@ -49,7 +49,7 @@ func (h *sessionHandler) delete(c *call) error {
 	if err != nil {
 		return err
 	}
-	if id == "" { // DELETE /v1/sessions/ must not pass for anything else
+	if id == "" { // DELETE /v1/sessions/ must not be taken for another call
 		return fault.New(fault.NotFound, "api.path", "")
 	}
 	q := newEnd()
@@ -59,7 +59,7 @@ func (h *sessionHandler) delete(c *call) error {
 	if err := q.check(); err != nil {
 		return err
 	}
-	if !idPattern.MatchString(id) { // as for any session that is not there
+	if !idPattern.MatchString(id) { // answered like any session that does not exist
 		return c.JSON(http.StatusOK, save.EndAnswer{Success: true, Message: fault.SessionNotFound.Text()})
 	}
 	answer, err := h.sessions.End(c.Request().Context(), c.caller, id, q.request())

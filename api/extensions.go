@@ -11,10 +11,10 @@ import (
 	"github.com/stasisd/stasis/session/library"
 )
 
-// Extensions are the extensions that users uploaded.
+// Extensions stores the extensions that users upload.
 type Extensions interface {
-	// PutExtension stores what r gives, a zip or a .crx; fresh is false where
-	// the caller's user has the same one already.
+	// PutExtension stores the zip or .crx that it reads from r. fresh is false if the
+	// caller's user already has the same extension.
 	PutExtension(ctx context.Context, c access.Caller, r io.Reader) (e library.Extension, fresh bool, err error)
 	ListExtensions(ctx context.Context, c access.Caller) ([]library.Extension, error)
 	Extension(ctx context.Context, c access.Caller, id string) (library.Extension, error)
@@ -32,7 +32,7 @@ type extensionHandler struct {
 // maxExtensions is how many extensions one create may name.
 const maxExtensions = 32
 
-// put stores the extension in the body, or in the one file of a form.
+// put stores the extension in the body, or in the only file of a form.
 func (h *extensionHandler) put(c *call) error {
 	body, _, content, err := uploaded(c, h.maxUpload)
 	if err != nil {

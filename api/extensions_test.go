@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// upload posts an extension.
+// upload posts an extension and returns the status and the body of the answer.
 func (r *rig) upload(t *testing.T, media string, body []byte) (status int, code string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "POST", r.url+"/v1/extensions", bytes.NewReader(body))
@@ -29,8 +29,8 @@ func (r *rig) upload(t *testing.T, media string, body []byte) (status int, code 
 	return answer.StatusCode, text.String()
 }
 
-// An extension is the body, or the one file of a form; one that is there
-// already is 200.
+// An extension is the body, or the only file of a form. One that exists already is answered
+// with 200.
 func TestUploadOfAnExtension(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxUpload = 1000 })
 	if status, body := r.upload(t, "application/zip", []byte("PK")); status != 201 || !strings.Contains(body, `"Night"`) {
@@ -49,7 +49,7 @@ func TestUploadOfAnExtension(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 	if got := string(r.uploads["extension"]); got != "Cr24" {
-		t.Errorf("the form's file came as %q", got)
+		t.Errorf("the form's file arrived as %q", got)
 	}
 	if status, body := r.upload(t, "application/octet-stream", make([]byte, 2000)); status != 413 || !strings.Contains(body, "too_large") {
 		t.Errorf("%d %s", status, body)

@@ -18,8 +18,8 @@ const (
 
 var born = time.Date(2026, 11, 20, 19, 0, 0, 0, time.FixedZone("CET", 3600))
 
-// failing makes the fakes of one rig fail: with err, or by a panic. They keep what
-// they were asked under its lock.
+// failing makes the fakes of one rig fail: with err, or with a panic. The fakes record
+// their calls under its lock.
 type failing struct {
 	mu     sync.Mutex
 	err    error

@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/session/agent"
 )
 
-// fakeAgents are the messages and notes of agents.
+// fakeAgents has the messages and notes of agents.
 type fakeAgents struct {
 	*failing
 	said  []agent.MessageRequest

@@ -13,8 +13,8 @@ import (
 type fakeHistory struct {
 	*failing
 	entries   []events.StreamEvent // of the live session's feed
-	feedWaits bool                 // it does not end
-	feed      *fakeFeed            // the one that was asked for last
+	feedWaits bool                 // the feed does not end
+	feed      *fakeFeed            // the feed that was requested last
 	follows   []events.FollowRequest
 }
 
@@ -43,7 +43,7 @@ func (f *fakeHistory) RunEvents(_ context.Context, _ access.Caller, _, runID str
 		{RunID: runID, Sequence: after + 2, Type: "paused", At: born.UTC(), Data: []byte(`{}`)}}, First: 1, LatestExclusive: after + 3, NextAfter: after + 2}, f.failure()
 }
 
-// fakeFeed gives entries, and then waits or ends.
+// fakeFeed returns the entries, and then waits or ends.
 type fakeFeed struct {
 	entries []events.StreamEvent
 	waits   bool

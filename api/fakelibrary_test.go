@@ -13,7 +13,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// fakeLibrary has one snapshot, and keeps whose snapshots it was asked for.
+// fakeLibrary has one snapshot and records whose snapshots were requested.
 type fakeLibrary struct {
 	*failing
 	owners []string
@@ -56,7 +56,7 @@ func (f *fakeLibrary) Diff(_ context.Context, _ access.Caller, from, to string, 
 		NotCompared: []state.Uncompared{{Name: "hsts", Reason: "it was not counted"}}}, f.failure()
 }
 
-// Prune finds one to remove and one to keep.
+// Prune reports one snapshot to remove and one to keep.
 func (f *fakeLibrary) Prune(_ context.Context, _ access.Caller, r library.PruneRequest) (library.PruneAnswer, error) {
 	f.mu.Lock()
 	f.owners = append(f.owners, r.UserID)
@@ -70,7 +70,7 @@ func (f *fakeLibrary) Prune(_ context.Context, _ access.Caller, r library.PruneR
 	return a, f.failure()
 }
 
-// VerifySnapshot finds that a bit has flipped.
+// VerifySnapshot reports a flipped bit.
 func (f *fakeLibrary) VerifySnapshot(_ context.Context, _ access.Caller, id string) (library.VerifyResult, error) {
 	return library.VerifyResult{SnapshotID: id, Checked: library.Checked{Document: true},
 		Problems: []library.Problem{{Code: fault.ArchiveDamaged, Message: "its archive has another hash"}}, DurationMS: 12}, f.failure()

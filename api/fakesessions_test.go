@@ -19,7 +19,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// fakeSessions has two sessions, of which it keeps what it was asked.
+// fakeSessions has two sessions and records the calls for them.
 type fakeSessions struct {
 	*failing
 	creates     []request.Create
@@ -158,7 +158,7 @@ func (f *fakeSessions) Connect(ctx context.Context, _ access.Caller, id, target 
 	for {
 		msg, err := conn.Read(ctx)
 		if err != nil {
-			return nil //nolint:nilerr // the client left
+			return nil //nolint:nilerr // the client disconnected
 		}
 		if err := conn.Write(ctx, append([]byte(target+":"), msg...)); err != nil {
 			return err

@@ -17,14 +17,14 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// fakeUploads takes files, extensions, imports and documents, and keeps their bytes.
+// fakeUploads accepts files, extensions, imports and documents, and keeps their bytes.
 type fakeUploads struct {
 	*failing
 	uploads map[string][]byte
-	dir     string // where a session's files are
+	dir     string // the folder of a session's files
 }
 
-// What the fake's agents have.
+// The documents and the manifest of the fake's agents.
 const (
 	documentID = "01900000-0000-7000-8000-000000000001"
 	manifest   = `{"schemaVersion":"1.0","updatedAt":"2026-11-22T04:34:40.908Z"}`
@@ -33,7 +33,7 @@ const (
 
 func (f *fakeUploads) MaySave(context.Context, access.Caller, agent.Scope) error { return f.failure() }
 
-// SaveDocument remembers the body by session, scope, scope ID, ID and whether it is the latest.
+// SaveDocument records the body by session, scope, scope ID, ID and latest.
 func (f *fakeUploads) SaveDocument(_ context.Context, _ access.Caller, at agent.Scope, id string, body []byte, latest bool) error {
 	f.mu.Lock()
 	f.uploads[fmt.Sprint(at, id, latest)] = body
@@ -97,7 +97,7 @@ func night() library.Extension {
 		Name: "Night", Version: "1.0", SizeBytes: 5, CreatedAt: born.UTC()}
 }
 
-// PutExtension finds that a second upload is there already.
+// PutExtension reports a second upload as existing.
 func (f *fakeUploads) PutExtension(_ context.Context, _ access.Caller, r io.Reader) (library.Extension, bool, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {

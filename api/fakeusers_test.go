@@ -10,7 +10,7 @@ import (
 	"github.com/stasisd/stasis/session/settings"
 )
 
-// fakeUsers has the defaults and settings of users, and keeps whose it was asked for.
+// fakeUsers has the defaults and settings of users, and records whose were requested.
 type fakeUsers struct {
 	*failing
 	users    []string
@@ -37,7 +37,7 @@ func (f *fakeUsers) ChangeSettings(_ context.Context, _ access.Caller, _ string,
 	return set, f.failure()
 }
 
-// CheckDefault finds that nobody is logged in.
+// CheckDefault reports that the user is not logged in.
 func (f *fakeUsers) CheckDefault(_ context.Context, _ access.Caller, user string) (login.Outcome, error) {
 	_ = f.version(user)
 	return *outcome(), f.failure()

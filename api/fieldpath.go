@@ -2,8 +2,8 @@ package api
 
 import "fmt"
 
-// fieldPath is where a value stands in a body, as a chain from the value
-// upwards: most are never written out. nil is the body itself.
+// fieldPath is the position of a value in a body, as a chain from the value to the root.
+// Most paths are never formatted. nil is the body itself.
 type fieldPath struct {
 	above *fieldPath
 	name  string // of a member
@@ -14,8 +14,8 @@ func (p *fieldPath) member(name string) *fieldPath { return &fieldPath{above: p,
 
 func (p *fieldPath) index(i int) *fieldPath { return &fieldPath{above: p, item: i} }
 
-// String is the path as errors name fields: "labels.team", "rights[0]"; "" for
-// the body.
+// String returns the path as errors name fields: "labels.team", "rights[0]"; "" for the
+// body.
 func (p *fieldPath) String() string {
 	switch {
 	case p == nil:

@@ -14,19 +14,19 @@ import (
 	"github.com/stasisd/stasis/session/files"
 )
 
-// Files are those of a session; names are single path elements.
+// Files stores the files of sessions. Names are single path elements.
 type Files interface {
 	ListFiles(ctx context.Context, c access.Caller, id string) ([]files.Info, error)
 	OpenFile(ctx context.Context, c access.Caller, id, name string) (*os.File, error)
-	// PutFile stores what r gives, replacing a file of that name; after an
-	// error of r nothing is left of it.
+	// PutFile stores what it reads from r and replaces a file of that name. If reading
+	// fails, nothing of it is kept.
 	PutFile(ctx context.Context, c access.Caller, id, name string, r io.Reader) error
 	DeleteFile(ctx context.Context, c access.Caller, id, name string) error
 }
 
 var _ Files = (*files.Files)(nil)
 
-// fileHandler answers what stores and reads the files of a session.
+// fileHandler stores and serves the files of a session.
 type fileHandler struct {
 	files     Files
 	maxUpload int64 // bytes of one file
@@ -54,7 +54,7 @@ func (h *fileHandler) list(c *call) error {
 	return c.JSON(http.StatusOK, map[string]any{"files": answers})
 }
 
-// put stores the body, or the one file of a form.
+// put stores the body, or the only file of a form.
 func (h *fileHandler) put(c *call) error {
 	var q struct {
 		Name string `json:"name"`
@@ -97,7 +97,7 @@ func (h *fileHandler) get(c *call) error {
 	if err != nil {
 		return fault.Wrap(err, fault.Internal, "api.files", "")
 	}
-	// Whatever it holds, no browser may take it for a page of this host.
+	// No browser may treat the file as a page of this host, whatever it contains.
 	header := c.Response().Header()
 	header.Set("Content-Type", "application/octet-stream")
 	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
@@ -116,7 +116,7 @@ func (h *fileHandler) delete(c *call) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// fileName is the session and the file of the path.
+// fileName returns the session and the file name in the path.
 func (c *call) fileName() (id, name string, err error) {
 	if id, err = c.sessionID(); err != nil {
 		return "", "", err
@@ -130,8 +130,8 @@ func (c *call) fileName() (id, name string, err error) {
 	return id, name, nil
 }
 
-// upload is a body that may be large. It remembers why it failed, whatever its
-// readers make of that.
+// upload is a body that may be large. It keeps its read error, because readers above it may
+// replace that error.
 type upload struct {
 	io.ReadCloser
 	failure error
@@ -145,7 +145,7 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain is the error of an upload: what is wrong with the body, else what
+// explain returns the error of an upload: the body's read error if there is one, else what
 // its reader reported.
 func (u *upload) explain(reported error, limit int64) error {
 	var tooLarge *http.MaxBytesError
@@ -153,12 +153,12 @@ func (u *upload) explain(reported error, limit int64) error {
 		return fault.New(fault.TooLarge, "api.files", "the file is larger than %d bytes", limit)
 	}
 	if u.failure != nil {
-		return unread("api.files", u.failure)
+		return bodyError("api.files", u.failure)
 	}
 	return reported
 }
 
-// counter counts what was read.
+// counter counts the bytes that are read.
 type counter struct {
 	from io.Reader
 	n    int64

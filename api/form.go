@@ -10,23 +10,23 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// formFile reads the one file of a multipart form (RFC 7578). Its end is the
-// form's: a second file makes it fail, so that none is dropped unsaid.
+// formFile reads the only file of a multipart form (RFC 7578). It reads the form to its end
+// and fails at a second file, so that no file is dropped silently.
 type formFile struct {
 	form *multipart.Reader
 	part *multipart.Part
 }
 
-// formFraming is what a form may have around its one file, in bytes: boundaries,
-// headers and fields. The bounds of uploads are the file's.
+// formFraming is how many bytes a form may have besides its file: boundaries, headers and
+// fields. The limits of uploads apply to the file alone.
 const formFraming = 16 << 10
 
 func isForm(r *http.Request) bool {
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // what is broken is no form
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // a malformed type is not a form
 	return media == "multipart/form-data"
 }
 
-// framing is how many bytes a body may have beside its file.
+// framing returns how many bytes a body may have besides its file.
 func framing(r *http.Request) int64 {
 	if isForm(r) {
 		return formFraming
@@ -34,9 +34,9 @@ func framing(r *http.Request) int64 {
 	return 0
 }
 
-// uploaded is the body of a call that takes one file: as it is, or the one file
-// of a form, with its name; it has at most so many bytes. Later errors of its readers
-// are explained by body.
+// uploaded returns the content of a call that takes one file: the body, or the only file of
+// a form with its name. most is the limit in bytes. The caller passes later errors to
+// body.explain.
 func uploaded(c *call, most int64) (body *upload, name string, content io.Reader, err error) {
 	body = &upload{ReadCloser: http.MaxBytesReader(c.Response(), c.Request().Body, most+framing(c.Request()))}
 	c.Request().Body = body
@@ -65,7 +65,7 @@ func oneFile(r *http.Request) (name string, content io.Reader, err error) {
 	return part.FileName(), &formFile{form, part}, nil
 }
 
-// Read gives the file's bytes.
+// Read reads bytes of the file.
 func (f *formFile) Read(p []byte) (int, error) {
 	n, err := f.part.Read(p)
 	if err == nil {
@@ -83,11 +83,11 @@ func (f *formFile) Read(p []byte) (int, error) {
 	return n, io.EOF
 }
 
-// nextFile passes over a form's fields to its next file, nil at the end.
+// nextFile skips a form's fields and returns its next file; nil at the end.
 func nextFile(form *multipart.Reader) (*multipart.Part, error) {
 	for {
 		part, err := form.NextPart()
-		if err == io.EOF { // wrapped it is a form that was cut off
+		if err == io.EOF { // a wrapped io.EOF means that the form was cut off
 			return nil, nil
 		}
 		if err != nil {

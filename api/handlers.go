@@ -6,8 +6,8 @@ import (
 	"github.com/stasisd/stasis/api/live"
 )
 
-// handlers are one for each domain of the API. Each has what it needs of [Options] and
-// no more.
+// handlers has one handler for each domain of the API. Each gets only what it needs of
+// [Options].
 type handlers struct {
 	sessions    *sessionHandler
 	checkpoints *checkpointHandler
@@ -30,8 +30,8 @@ type handlers struct {
 	operations  *operationsHandler
 }
 
-// newHandlers makes the handlers from options whose defaults are filled in. WebSockets
-// and streams of events end with closing.
+// newHandlers makes the handlers from options whose defaults are set. WebSockets and event
+// streams end when closing ends.
 func newHandlers(closing context.Context, o Options, urls origins) handlers {
 	bodies := newBodyDecoder(o.Budget, o.WarnUnknownFields)
 	once := &idempotency{answers: o.Answers, hashKey: o.HashKey, now: o.Now, log: o.Logger}

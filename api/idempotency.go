@@ -17,13 +17,13 @@ import (
 const (
 	replayedHeader    = "Idempotent-Replayed"
 	maxIdempotencyKey = 255
-	// claimPatience is how long a repeat waits for the first request.
+	// claimPatience is how long a repeat waits for the first request to finish.
 	claimPatience = 5 * time.Second
 )
 
 // Answer is a recorded first answer to a request with an Idempotency-Key.
 type Answer struct {
-	Scope     string // key ID and route, so that keys do not see each other's
+	Scope     string // key ID and route: keys do not see each other's answers
 	Key       string
 	BodyHash  string
 	Status    int // 0 while the first request runs
@@ -31,29 +31,29 @@ type Answer struct {
 	CreatedAt time.Time
 }
 
-// Answers records first answers. A claim of a scope and key that is known gives
-// what is recorded, and fresh false. An answer is dropped where a repeat of the
-// request may go better.
+// Answers stores first answers. For a scope and key that are known, ClaimAnswer returns the
+// stored answer and fresh false. DropAnswer is called if a repeat of the request may
+// succeed.
 type Answers interface {
 	ClaimAnswer(ctx context.Context, a Answer) (known Answer, fresh bool, err error)
 	FinishAnswer(ctx context.Context, a Answer) error
 	DropAnswer(ctx context.Context, scope, key string) error
 }
 
-// making is a call that makes something, for [idempotency.once].
-type making struct {
-	// make does it. What it returns first is recorded as JSON and must hold no
-	// secret; answer writes the answer and is called after the recording.
+// creation is a call that creates something, for [idempotency.once].
+type creation struct {
+	// make does the work. kept is stored as JSON and must contain no secret. answer writes
+	// the answer; it is called after kept is stored.
 	make func() (kept any, answer func() error, err error)
-	// replay answers a repeat from what was recorded.
+	// replay answers a repeat with what was stored.
 	replay func(kept []byte) error
-	// content reads what is left of a body that is too large to be hashed
-	// beforehand, and identifies it; nil where the hash tells all.
+	// content reads the rest of a body that is too large to be hashed beforehand and
+	// returns its hash; nil if the hash of the request covers everything.
 	content func() (string, error)
 }
 
-// withContent is the record of a call with such a body.
-type withContent struct {
+// contentRecord is what is stored for a call with content.
+type contentRecord struct {
 	Content string          `json:"content"`
 	Answer  json.RawMessage `json:"answer"`
 }
@@ -61,26 +61,26 @@ type withContent struct {
 // claims are the requests with an Idempotency-Key that run in this process.
 type claims struct {
 	mu      sync.Mutex
-	running map[[2]string]chan struct{} // closed when it has its answer
+	running map[[2]string]chan struct{} // closed when the request has its answer
 }
 
 // idempotency answers the repeats of requests with an Idempotency-Key.
 type idempotency struct {
 	answers Answers
-	hashKey []byte // keys the hashes that bodies are known by
+	hashKey []byte // key of the hashes that identify bodies
 	claims  claims
 	now     func() time.Time
 	log     *slog.Logger
 }
 
-// once makes something once for each Idempotency-Key of a caller: a repeat
-// with the same body gets the first answer, another body is
-// idempotency_reused. Without the header it just makes it.
+// once runs m once for each Idempotency-Key of a caller. A repeat with the same body gets
+// the first answer; another body is idempotency_reused. Without the header, once just runs
+// m.
 //
-// The catalogue keeps the claim; which requests still run is known here, one
-// daemon having the catalogue for itself. A claim without an answer that does
-// not run here was left by a daemon that died, and is taken over.
-func (i *idempotency) once(c *call, bodyHash string, m making) error {
+// The catalogue stores the claim. Which requests are still running is known only here,
+// because the catalogue belongs to one daemon. A claim without an answer that is not
+// running here was left by a daemon that died; once takes it over.
+func (i *idempotency) once(c *call, bodyHash string, m creation) error {
 	key, err := idempotencyKey(c)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (i *idempotency) once(c *call, bodyHash string, m making) error {
 	}
 	defer release()
 
-	// What became of the request must be recorded even if its client has left.
+	// The outcome must be stored even if the client has disconnected.
 	ctx := context.WithoutCancel(c.Request().Context())
 	claim := Answer{Scope: scope, Key: key, BodyHash: bodyHash, CreatedAt: i.now()}
 	known, fresh, err := i.answers.ClaimAnswer(ctx, claim)
@@ -119,7 +119,7 @@ func (i *idempotency) once(c *call, bodyHash string, m making) error {
 	}
 	kept, answer, err := m.make()
 	if err := i.record(ctx, claim, m, kept, err); err != nil {
-		i.log.Error("answer not recorded", "request_id", c.Response().Header().Get(requestIDHeader), "error", err)
+		i.log.Error("could not record an answer; a repeat with the same Idempotency-Key will run again", "request_id", c.Response().Header().Get(requestIDHeader), "error", err)
 	}
 	if err != nil {
 		return err
@@ -127,9 +127,8 @@ func (i *idempotency) once(c *call, bodyHash string, m making) error {
 	return answer()
 }
 
-// record keeps a first answer, or forgets the claim where trying again may go
-// better.
-func (i *idempotency) record(ctx context.Context, a Answer, m making, kept any, failure error) (err error) {
+// record stores a first answer. If a retry may succeed, it deletes the claim instead.
+func (i *idempotency) record(ctx context.Context, a Answer, m creation, kept any, failure error) (err error) {
 	a.Status = 200
 	if failure != nil {
 		code := fault.CodeOf(failure)
@@ -143,18 +142,18 @@ func (i *idempotency) record(ctx context.Context, a Answer, m making, kept any, 
 	}
 	if m.content != nil {
 		content, err := m.content()
-		if err != nil { // it broke off: nobody can tell a repeat from another
+		if err != nil { // the body broke off: a repeat cannot be recognised
 			return i.answers.DropAnswer(ctx, a.Scope, a.Key)
 		}
-		if a.Body, err = json.Marshal(withContent{content, a.Body}); err != nil {
+		if a.Body, err = json.Marshal(contentRecord{content, a.Body}); err != nil {
 			return err
 		}
 	}
 	return i.answers.FinishAnswer(ctx, a)
 }
 
-// hashOf identifies a decoded body by a keyed hash: the same for another order of names, for
-// other white space, and for null instead of absence.
+// hashOf identifies a decoded body by a keyed hash. The order of names, white space, and
+// null instead of absence do not change it.
 func (i *idempotency) hashOf(body any) string {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -165,12 +164,12 @@ func (i *idempotency) hashOf(body any) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// newHash is a hash that nobody can compute who lacks the key.
+// newHash returns a hash that cannot be computed without the key.
 func (i *idempotency) newHash() hash.Hash { return hmac.New(sha256.New, i.hashKey) }
 
-// sameContent takes the answer out of a record if the body is the first one's.
-func sameContent(kept []byte, m making) ([]byte, error) {
-	var first withContent
+// sameContent returns the stored answer if the body is the same as the first one.
+func sameContent(kept []byte, m creation) ([]byte, error) {
+	var first contentRecord
 	if err := json.Unmarshal(kept, &first); err != nil {
 		return nil, fault.Wrap(err, fault.Internal, "api.replay", "")
 	}
@@ -181,8 +180,8 @@ func sameContent(kept []byte, m making) ([]byte, error) {
 	return first.Answer, err
 }
 
-// replay answers from a record.
-func replay(a Answer, m making) error {
+// replay answers with what was stored.
+func replay(a Answer, m creation) error {
 	if a.Status < 400 {
 		return m.replay(a.Body)
 	}
@@ -193,8 +192,8 @@ func replay(a Answer, m making) error {
 	return fault.New(first.Code, "api.replay", "%s", first.Message)
 }
 
-// take waits until no other request holds the key, for a while, and holds it
-// until release.
+// take waits until no other request holds the key, at most claimPatience. Then it holds the
+// key until release is called.
 func (k *claims) take(ctx context.Context, key [2]string) (release func(), err error) {
 	patience, cancel := context.WithTimeout(ctx, claimPatience)
 	defer cancel()

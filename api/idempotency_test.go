@@ -37,7 +37,7 @@ func TestIdempotencyKeyOfACreate(t *testing.T) {
 	}
 }
 
-// The record of a new key or of a session holds no secret.
+// The record of a new key or of a session contains no secret.
 func TestIdempotencyKeepsNoSecret(t *testing.T) {
 	r := newRig(t, nil)
 	for _, x := range []struct{ path, body, again string }{
@@ -76,8 +76,8 @@ func TestIdempotencyOfFailures(t *testing.T) {
 	}
 }
 
-// Repeats at once make one thing, and all get its answer.
-func TestIdempotencyAtOnce(t *testing.T) {
+// Simultaneous repeats create one session, and all get its answer.
+func TestSimultaneousRepeats(t *testing.T) {
 	r := newRig(t, nil)
 	r.block = make(chan struct{})
 	var all sync.WaitGroup
@@ -95,8 +95,8 @@ func TestIdempotencyAtOnce(t *testing.T) {
 	}
 }
 
-// While a key is held, another request with it waits, and gives up in time;
-// other keys are free.
+// While a request holds a key, another request with it waits, up to a limit. Other keys are
+// free.
 func TestClaims(t *testing.T) {
 	var k claims
 	one, two := [2]string{"s", "1"}, [2]string{"s", "2"}
@@ -128,7 +128,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// What is kept of a body lets nobody who lacks the key try passwords out.
+// The record of a body does not let anyone without the key guess its passwords.
 func TestHashesAreKeyed(t *testing.T) {
 	keyed := func(key string) string {
 		r := newRig(t, func(o *Options) { o.HashKey = []byte(key) })
@@ -143,7 +143,7 @@ func TestHashesAreKeyed(t *testing.T) {
 }
 
 // A claim that a dead daemon left without an answer does not block its key.
-func TestIdempotencyTakesOverADeadClaim(t *testing.T) {
+func TestClaimOfADeadDaemonIsTakenOver(t *testing.T) {
 	r := newRig(t, nil)
 	body := newCreate()
 	if err := body.check(); err != nil {
@@ -159,7 +159,7 @@ func TestIdempotencyTakesOverADeadClaim(t *testing.T) {
 	}
 }
 
-func TestExistingSessions(t *testing.T) {
+func TestAnswersForExistingSessions(t *testing.T) {
 	r := newRig(t, nil)
 	r.existed = true
 	for body, want := range map[string]int{
@@ -170,7 +170,7 @@ func TestExistingSessions(t *testing.T) {
 			t.Errorf("%s: got %d %s", body, answer.StatusCode, got)
 		}
 	}
-	for range 2 { // and the repeat of a shared one is as the first was
+	for range 2 { // the repeat of a shared session is answered like the first request
 		if answer, got := r.do(t, "POST", "/v1/sessions", `{"on_live":"share"}`, "Idempotency-Key: k"); answer.StatusCode != 200 {
 			t.Errorf("got %d %s", answer.StatusCode, got)
 		}

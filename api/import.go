@@ -16,7 +16,7 @@ import (
 
 // Importer makes snapshots of environments that were saved elsewhere.
 type Importer interface {
-	// Import stores nothing after an error, the body's own included.
+	// Import stores nothing if it fails, including when the body cannot be read.
 	Import(ctx context.Context, c access.Caller, r importer.Request, body io.Reader) (importer.Answer, error)
 }
 
@@ -29,7 +29,7 @@ type importHandler struct {
 	maxImport   int64 // bytes of an imported environment
 }
 
-// importQuery says what the body is, and whose.
+// importQuery says what the body is and to which user it belongs.
 type importQuery struct {
 	Format        string `json:"format"`
 	UserID        string `json:"user_id"`
@@ -44,7 +44,7 @@ func (q importQuery) check() error {
 		return invalid("format", "is required")
 	}
 	if q.Profile != "" && q.Format != string(library.FormatDatadir) {
-		return invalid("profile", "only format=datadir has profiles")
+		return invalid("profile", "allowed only with format=datadir")
 	}
 	return firstOf(
 		oneOf("format", q.Format, "stasis", "playwright", "puppeteer", "netscape", "datadir"),
@@ -55,8 +55,8 @@ func (q importQuery) check() error {
 	)
 }
 
-// create makes a snapshot of the body, or of the one file of a form. A
-// repeat is known by its key, its parameters and the hash of its bytes.
+// create makes a snapshot of the body, or of the only file of a form. A repeat is
+// recognised by its key, its parameters and the hash of its bytes.
 func (h *importHandler) create(c *call) error {
 	q := importQuery{Conflict: string(save.Keep)}
 	if err := c.query(&q); err != nil {
@@ -69,8 +69,8 @@ func (h *importHandler) create(c *call) error {
 		return fault.New(fault.TooLarge, "api.files", "the file is larger than %d bytes", h.maxImport)
 	}
 	read := h.idempotency.newHash()
-	c.Request().Body = hashed{c.Request().Body, io.TeeReader(c.Request().Body, read)}
-	return h.idempotency.once(c, h.idempotency.hashOf([]any{q, c.Request().ContentLength}), making{
+	c.Request().Body = hashedBody{c.Request().Body, io.TeeReader(c.Request().Body, read)}
+	return h.idempotency.once(c, h.idempotency.hashOf([]any{q, c.Request().ContentLength}), creation{
 		content: func() (string, error) {
 			body := h.upload(c)
 			_, err := io.Copy(io.Discard, body)
@@ -94,8 +94,8 @@ func (h *importHandler) create(c *call) error {
 	})
 }
 
-// hashed is a body that is hashed as it is read.
-type hashed struct {
+// hashedBody is a body that is hashed as it is read.
+type hashedBody struct {
 	io.Closer
 	io.Reader
 }

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// maxDepth limits how deep a body may nest; no wire type comes near it.
+	// maxDepth limits how deep a body may nest; wire types nest far less.
 	maxDepth = 32
 	// maxName limits a name in a body, in bytes.
 	maxName = 1024
-	// maxValues limits how many values a body holds: each takes many times its
-	// bytes in memory. The longest lists are those of notes.
+	// maxValues limits how many values a body may have: each takes many times its bytes in
+	// memory. The longest lists are those of notes.
 	maxValues = 20_000
-	// lookEvery is how many values are read between two looks at the context.
-	lookEvery = 1024
+	// checkEvery is how many values are read between two checks of the context.
+	checkEvery = 1024
 )
 
-// object is a JSON object in the order of its text. The other JSON values are
-// string, json.Number, bool, nil and []any.
+// object is a JSON object with its members in the order of the text. The other JSON values
+// are string, json.Number, bool, nil and []any.
 type object []member
 
 type member struct {
@@ -36,11 +36,10 @@ type member struct {
 	value any
 }
 
-// parseJSON reads exactly one JSON value. Unlike encoding/json it keeps the
-// order of names and refuses duplicate ones, long ones, too many values, invalid
-// UTF-8, and whatever follows the value. Errors are invalid_request and name the field or
-// the byte. Its time and memory grow with the length of data alone; when ctx
-// ends it stops.
+// parseJSON reads exactly one JSON value. Unlike encoding/json it keeps the order of names.
+// It refuses duplicate names, long names, too many values, invalid UTF-8, and anything
+// after the value. Errors are invalid_request and name the field or the byte. Time and
+// memory grow only with the length of data. It stops when ctx ends.
 func parseJSON(ctx context.Context, data []byte) (any, error) {
 	if !utf8.Valid(data) {
 		return nil, fault.New(fault.InvalidRequest, "api.json", "the body is not UTF-8")
@@ -68,8 +67,8 @@ func (p *jsonReader) value(at *fieldPath) (any, error) {
 	switch p.read++; {
 	case p.read > maxValues:
 		return nil, fault.New(fault.InvalidRequest, "api.json", "the body holds more than %d values, at byte %d", maxValues, p.dec.InputOffset())
-	case p.read%lookEvery == 0 && p.ctx.Err() != nil:
-		return nil, fault.Wrap(p.ctx.Err(), fault.Timeout, "api.json", "the request was given up")
+	case p.read%checkEvery == 0 && p.ctx.Err() != nil:
+		return nil, fault.Wrap(p.ctx.Err(), fault.Timeout, "api.json", "the request was cancelled")
 	}
 	token, err := p.dec.ReadToken()
 	if err != nil {
@@ -117,7 +116,7 @@ func (p *jsonReader) object(at *fieldPath) (any, error) {
 		}
 		name := token.String()
 		if len(name) > maxName {
-			return nil, fault.New(fault.InvalidRequest, "api.json", "%s: is a name of %d bytes; %d are allowed", quoted(at.member(name).String()), len(name), maxName)
+			return nil, fault.New(fault.InvalidRequest, "api.json", "%s: the name has %d bytes; at most %d are allowed", quoted(at.member(name).String()), len(name), maxName)
 		}
 		value, err := p.value(at.member(name))
 		if err != nil {
@@ -129,7 +128,8 @@ func (p *jsonReader) object(at *fieldPath) (any, error) {
 	return fields, p.malformed(at, err)
 }
 
-// malformed explains an error of the decoder, which was below the path; nil for nil.
+// malformed returns the error for a failure of the decoder below the path at; nil if err is
+// nil.
 func (p *jsonReader) malformed(at *fieldPath, err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {
@@ -143,10 +143,10 @@ func (p *jsonReader) malformed(at *fieldPath, err error) error {
 	return fault.New(fault.InvalidRequest, "api.json", "not JSON: %s, at byte %d", shortened(syntax.Err.Error()), syntax.ByteOffset)
 }
 
-// quoted makes a client's name fit for a message: quoted and of limited length.
+// quoted quotes and shortens a client's name for a message.
 func quoted(name string) string { return fmt.Sprintf("%q", shortened(name)) }
 
-// shortened cuts a client's text for a message.
+// shortened shortens a client's text for a message.
 func shortened(text string) string {
 	const limit = 80
 	if len(text) > limit {

@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// What parseJSON takes, encoding/json takes too, and they agree on the value;
-// binding it never panics, and what binds hashes the same again.
+// Whatever parseJSON accepts, encoding/json accepts too, with the same value. Binding it
+// never panics, and what was bound can be marshalled again.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `null`, `{"a":{"b":[1,true,null,"x"]}}`, `{"a":1,"a":2}`, `{"labels":{"a":"b"},"wait_seconds":5}`,
@@ -27,7 +27,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		var want any
 		if err := json.Unmarshal(data, &want); err != nil {
-			t.Fatalf("%q: taken, but: %v", data, err)
+			t.Fatalf("%q: encoding/json refuses it: %v", data, err)
 		}
 		if got := plain(value); !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q: got %v, want %v", data, got, want)
@@ -53,7 +53,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// plain is a parsed value as encoding/json gives it.
+// plain returns a parsed value as encoding/json has it.
 func plain(value any) any {
 	switch v := value.(type) {
 	case object:
@@ -75,9 +75,9 @@ func plain(value any) any {
 	return value
 }
 
-// What parseJSON spends on one byte of a body does not grow with the body: bodies
-// of a mebibyte that are made of long names, many names, many values or deep
-// nesting are each read or refused at once, and an error says little of them.
+// The cost of a byte does not grow with the length of the body. Bodies of 1 MiB with long
+// names, many names, many values or deep nesting are read or refused quickly, and the error
+// stays short.
 func TestCostOfBodies(t *testing.T) {
 	t.Parallel()
 	for name, body := range hostileBodies() {
@@ -91,8 +91,8 @@ func TestCostOfBodies(t *testing.T) {
 	}
 }
 
-// A body is not read to its end when its request has ended.
-func TestParseEnds(t *testing.T) {
+// A body is not read further when its request has ended.
+func TestParseStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

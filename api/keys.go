@@ -12,14 +12,14 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// Keys are the API keys, and the tickets of GET /v1/connect.
+// Keys manages API keys, and the tickets of GET /v1/connect.
 type Keys interface {
-	// Authenticate returns whose key the secret is; else unauthorized.
+	// Authenticate returns the caller whose key the secret is; else unauthorized.
 	Authenticate(ctx context.Context, secret string) (access.Caller, error)
-	// NewTicket makes a ticket for one /v1/connect; RedeemTicket spends it.
+	// NewTicket makes a ticket for one /v1/connect; RedeemTicket uses it up.
 	NewTicket(ctx context.Context, c access.Caller) (ticket string, expires time.Time, err error)
 	RedeemTicket(ctx context.Context, ticket string) (access.Caller, error)
-	// CreateKey returns the secret too, which is kept nowhere.
+	// CreateKey also returns the secret, which is stored nowhere.
 	CreateKey(ctx context.Context, c access.Caller, name, userID string, allUsers bool, rights []access.Right) (k access.Key, secret string, err error)
 	Keys(ctx context.Context, c access.Caller) ([]access.Key, error)
 	DeleteKey(ctx context.Context, c access.Caller, id string) error
@@ -27,7 +27,7 @@ type Keys interface {
 
 var _ Keys = (*access.Keys)(nil)
 
-// keyHandler answers what manages API keys and makes tickets.
+// keyHandler manages API keys and makes tickets.
 type keyHandler struct {
 	keys        Keys
 	bodies      *bodyDecoder
@@ -35,13 +35,13 @@ type keyHandler struct {
 	urls        origins
 }
 
-// newKeyAnswer tells the secret, which is null in the answer to a repeat.
+// newKeyAnswer includes the secret, which is null in the answer to a repeat.
 type newKeyAnswer struct {
 	access.Key
 	Secret *string `json:"secret"`
 }
 
-// me answers whose key the call came with.
+// me answers with the key of the call.
 func me(c *call) error {
 	return c.JSON(http.StatusOK, map[string]any{
 		"key_id": c.caller.KeyID, "user_id": c.caller.UserID,
@@ -64,7 +64,7 @@ type keyBody struct {
 	Rights   []access.Right `json:"rights"`
 }
 
-// rightNames are the rights that a key may be given.
+// rightNames returns the rights that a key may have.
 func rightNames() []string {
 	var names []string
 	for _, r := range access.Rights() {
@@ -100,7 +100,7 @@ func (h *keyHandler) create(c *call) error {
 	if err := body.check(); err != nil {
 		return err
 	}
-	return h.idempotency.once(c, h.idempotency.hashOf(body), making{
+	return h.idempotency.once(c, h.idempotency.hashOf(body), creation{
 		make: func() (any, func() error, error) {
 			key, secret, err := h.keys.CreateKey(c.Request().Context(), c.caller, body.Name, body.UserID, body.AllUsers, body.Rights)
 			if err != nil {
@@ -129,8 +129,8 @@ func (h *keyHandler) delete(c *call) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// createTicket makes a one-use ticket. A repeat gets one of its own: tickets
-// are not kept in plain, and one that is never used just expires.
+// createTicket makes a one-use ticket. A repeat gets a new ticket: tickets are not stored
+// in plain text, and an unused one just expires.
 func (h *keyHandler) createTicket(c *call) error {
 	var body none
 	if _, err := h.bodies.decode(c, &body); err != nil {
@@ -145,7 +145,7 @@ func (h *keyHandler) createTicket(c *call) error {
 			"ticket": ticket, "expires_at": expires.UTC(), "connect_url": h.urls.of(c.Request()).connect(ticket),
 		})
 	}
-	return h.idempotency.once(c, h.idempotency.hashOf(body), making{
+	return h.idempotency.once(c, h.idempotency.hashOf(body), creation{
 		make:   func() (any, func() error, error) { return none{}, fresh, nil },
 		replay: func([]byte) error { return fresh() },
 	})

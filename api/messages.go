@@ -13,32 +13,32 @@ import (
 
 // Messenger carries the conversation with the agent that drives a session.
 type Messenger interface {
-	// Send records a message before it returns; Messages gives those after an ID.
+	// Send stores a message before it returns. Messages returns those after an ID.
 	Send(ctx context.Context, c access.Caller, id string, m agent.MessageRequest) (agent.Message, error)
 	Messages(ctx context.Context, c access.Caller, id string, after int64, whole bool) (agent.Conversation, error)
-	// Cancel reports whether a task was going on.
+	// Cancel reports whether a task was running.
 	Cancel(ctx context.Context, c access.Caller, id string) (cancelled bool, err error)
 }
 
 var _ Messenger = (*agent.Messenger)(nil)
 
-// messageHandler answers the conversation between a session's user and its agent.
+// messageHandler serves the conversation between a session's user and its agent.
 type messageHandler struct {
 	messenger   Messenger
 	bodies      *bodyDecoder
 	idempotency *idempotency
 }
 
-// maxMessageText bounds a message, in bytes.
+// maxMessageText limits the length of a message, in bytes.
 const maxMessageText = 64 << 10
 
-// messageBody is a message. Updates of a configuration are known, and there is
-// none here that could take one.
+// messageBody is a message. config_updates is a known field, but Stasis has no
+// configuration of agents to update.
 type messageBody struct {
-	Message  string             `json:"message"`
-	Type     string             `json:"type"`
-	StartURL string             `json:"start_url"`
-	Updates  map[string]unbuilt `json:"config_updates"`
+	Message  string                      `json:"message"`
+	Type     string                      `json:"type"`
+	StartURL string                      `json:"start_url"`
+	Updates  map[string]unsupportedField `json:"config_updates"`
 }
 
 func (b messageBody) check() error {
@@ -52,7 +52,7 @@ func (b messageBody) check() error {
 	)
 }
 
-// messageMade is the answer of a message that was recorded.
+// messageMade is the answer to a message that was stored.
 type messageMade struct {
 	Success bool     `json:"success"`
 	Message string   `json:"message"`
@@ -73,7 +73,7 @@ func (h *messageHandler) post(c *call) error {
 	if err != nil {
 		return err
 	}
-	return h.idempotency.once(c, h.idempotency.hashOf([]any{id, body}), making{
+	return h.idempotency.once(c, h.idempotency.hashOf([]any{id, body}), creation{
 		make: func() (any, func() error, error) {
 			sent, err := h.messenger.Send(c.Request().Context(), c.caller, id, agent.MessageRequest{Type: body.Type, Content: body.Message, StartURL: body.StartURL})
 			if err != nil {
@@ -131,7 +131,7 @@ func (h *messageHandler) cancelTask(ctx context.Context, c access.Caller, id str
 	return answer, err
 }
 
-// models answers clients that ask for agents: there are none here.
+// models answers clients that ask for agents: Stasis has none.
 func models(c *call) error {
 	var q struct {
 		Filter string `json:"filter"`

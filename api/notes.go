@@ -12,26 +12,27 @@ import (
 	"github.com/stasisd/stasis/session/answer"
 )
 
-// Notes are agents' working states.
+// Notes stores the notes of agents: the state of their work.
 type Notes interface {
 	PutNote(ctx context.Context, c access.Caller, n agent.NoteChange) (agent.Note, error)
 	Note(ctx context.Context, c access.Caller, sessionID string) (agent.Note, error)
-	// LatestNote is of userID, "" for the key's own.
+	// LatestNote returns the newest note of userID; "" means the user of the key.
 	LatestNote(ctx context.Context, c access.Caller, userID string) (agent.Note, error)
-	// SessionNotes are a browser session's: its own, else those it was restored with.
+	// SessionNotes returns the notes of a browser session: its own, else those it was
+	// restored with.
 	SessionNotes(ctx context.Context, c access.Caller, id string) (agent.Note, error)
 }
 
 var _ Notes = (*agent.Notes)(nil)
 
-// noteHandler answers what stores and reads the notes of agents.
+// noteHandler stores and serves the notes of agents.
 type noteHandler struct {
 	notes       Notes
 	bodies      *bodyDecoder
 	idempotency *idempotency
 }
 
-// noteBody is a note, in the words of the session-memory API.
+// noteBody is a note, with the field names of the session-memory API.
 type noteBody struct {
 	SessionID     string   `json:"session_id"`
 	ProjectPath   string   `json:"project_path"`
@@ -42,7 +43,7 @@ type noteBody struct {
 	Event         string   `json:"event"`
 }
 
-// reservedNote is a path of its own beside those of session IDs.
+// reservedNote cannot be a session ID, because its path is a route.
 const reservedNote = "latest"
 
 func (b noteBody) check() error {
@@ -50,7 +51,7 @@ func (b noteBody) check() error {
 	case "":
 		return invalid("session_id", "is required")
 	case reservedNote:
-		return invalid("session_id", "%s is the word for the note that was stored last", reservedNote)
+		return invalid("session_id", "must not be %s, which names the note that was stored last", reservedNote)
 	}
 	return firstOf(isUserID("session_id", b.SessionID), oneOf("event", b.Event, agent.NoteEvents...))
 }
@@ -78,11 +79,11 @@ type noteData struct {
 	Event         *string  `json:"event"`
 }
 
-func noteOf(n agent.Note) noteAnswer {
+func noteAnswerOf(n agent.Note) noteAnswer {
 	d := n.Data
 	return noteAnswer{SessionID: n.SessionID, CreatedAt: n.CreatedAt.UTC(), UpdatedAt: n.UpdatedAt.UTC(), Data: noteData{
-		ProjectPath: answer.OrNull(d.ProjectPath), FilesModified: texts(d.FilesModified), CommandsRun: texts(d.CommandsRun),
-		KeyDecisions: texts(d.KeyDecisions), OpenTasks: texts(d.OpenTasks), Event: answer.OrNull(n.Event)}}
+		ProjectPath: answer.OrNull(d.ProjectPath), FilesModified: nonNil(d.FilesModified), CommandsRun: nonNil(d.CommandsRun),
+		KeyDecisions: nonNil(d.KeyDecisions), OpenTasks: nonNil(d.OpenTasks), Event: answer.OrNull(n.Event)}}
 }
 
 func (h *noteHandler) put(c *call) error {
@@ -94,13 +95,13 @@ func (h *noteHandler) put(c *call) error {
 	if err := body.check(); err != nil {
 		return err
 	}
-	return h.idempotency.once(c, h.idempotency.hashOf(body), making{
+	return h.idempotency.once(c, h.idempotency.hashOf(body), creation{
 		make: func() (any, func() error, error) {
 			n, err := h.notes.PutNote(c.Request().Context(), c.caller, body.change())
 			if err != nil {
 				return nil, nil, err
 			}
-			answer := noteOf(n)
+			answer := noteAnswerOf(n)
 			answer.Ignored = ignored
 			return answer, func() error { return c.JSON(http.StatusOK, answer) }, nil
 		},
@@ -114,12 +115,12 @@ func (h *noteHandler) put(c *call) error {
 	})
 }
 
-// answerNote answers with a note, or why there is none.
+// answerNote answers with a note, or with err.
 func answerNote(c *call, n agent.Note, err error) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, noteOf(n))
+	return c.JSON(http.StatusOK, noteAnswerOf(n))
 }
 
 func (h *noteHandler) get(c *call) error {

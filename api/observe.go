@@ -24,22 +24,22 @@ const (
 
 var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// errorAnswer is every error on the wire.
+// errorAnswer is the body of every error answer.
 type errorAnswer struct {
 	Code      fault.Code `json:"code"`
 	Message   string     `json:"message"`
 	RequestID string     `json:"request_id"`
 }
 
-// observer is the middleware around every handler.
+// observer is the middleware around all handlers.
 type observer struct {
 	now func() time.Time
 	log *slog.Logger
 }
 
-// observe gives each request its ID, turns panics and errors into answers, and
-// logs one line. The line has the route's pattern and never the URL, which may
-// hold tickets and user IDs.
+// observe gives each request its ID, turns panics and errors into answers, and logs one
+// line. The line has the route's pattern and never the URL, which may contain tickets and
+// user IDs.
 func (o *observer) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		start := o.now()
@@ -61,11 +61,11 @@ func (o *observer) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// guard makes an error of a panic.
+// guard turns a panic into an error.
 func (o *observer) guard(next echo.HandlerFunc, c echo.Context) (err error) {
 	defer func() {
 		if p := recover(); p == http.ErrAbortHandler { //nolint:errorlint // it is the very value
-			panic(p) // a handler cuts its connection
+			panic(p) // a handler aborts its connection
 		} else if p != nil {
 			o.log.Error("panic", "request_id", c.Response().Header().Get(requestIDHeader), "value", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = fault.New(fault.Internal, "api.panic", "")
@@ -74,7 +74,7 @@ func (o *observer) guard(next echo.HandlerFunc, c echo.Context) (err error) {
 	return next(c)
 }
 
-// fail writes an error as its answer, unless an answer was begun.
+// fail writes an error as the answer, unless an answer has begun.
 func (o *observer) fail(err error, c echo.Context) {
 	if c.Response().Committed {
 		return
@@ -96,8 +96,8 @@ func (o *observer) fail(err error, c echo.Context) {
 	}
 }
 
-// asFault translates the router's own errors. A wrong method counts as a route
-// that is not there.
+// asFault translates the router's own errors. A wrong method is answered like an unknown
+// route.
 func asFault(err error, r *http.Request) error {
 	var routing *echo.HTTPError
 	if errors.As(err, &routing) && (routing.Code == http.StatusNotFound || routing.Code == http.StatusMethodNotAllowed) {
@@ -125,7 +125,7 @@ func (o *observer) logRequest(c echo.Context, id string, err error, milliseconds
 	o.log.LogAttrs(context.WithoutCancel(c.Request().Context()), level, "request", attrs...)
 }
 
-// routeOf is the pattern of the route, or "none": an unknown path may hold
+// routeOf returns the pattern of the route, or "none": an unknown path may contain
 // anything.
 func routeOf(c echo.Context) string {
 	for _, r := range c.Echo().Routes() {
@@ -139,7 +139,7 @@ func routeOf(c echo.Context) string {
 func newRequestID() string {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return uuid.Nil.String() // no randomness: the request matters more than its name
+		return uuid.Nil.String() // without randomness; the request matters more than its ID
 	}
 	return id.String()
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/stasisd/stasis/session"
 )
 
-// Readiness reports whether sessions can be taken.
+// Readiness reports whether the daemon can take sessions.
 type Readiness interface {
 	Ready(ctx context.Context) error
 }
 
 var _ Readiness = (*session.Service)(nil)
 
-// operationsHandler answers what operators and their tools ask of the daemon.
+// operationsHandler serves operators and their tools.
 type operationsHandler struct {
 	readiness Readiness
-	metrics   http.Handler // nil: there are none
-	landlock  int          // ABI that Chromes run behind; 0: none
+	metrics   http.Handler // nil: no metrics
+	landlock  int          // ABI version of Landlock that restricts Chromes; 0: none
 }
 
 // readiness is the answer of a daemon that can take sessions.
@@ -28,8 +28,8 @@ type readiness struct {
 	Landlock landlock `json:"landlock"`
 }
 
-// landlock says whether Chromes run behind Landlock, and which version of it the
-// kernel has: 0 where they do not.
+// landlock says whether Landlock restricts Chromes, and which ABI version of it the kernel
+// has; 0 if it does not restrict them.
 type landlock struct {
 	Enforced bool `json:"enforced"`
 	ABI      int  `json:"abi"`
@@ -48,13 +48,13 @@ func (h *operationsHandler) ready(c *call) error {
 	return c.JSON(http.StatusOK, readiness{Status: "ok", Landlock: landlock{Enforced: h.landlock > 0, ABI: h.landlock}})
 }
 
-// scrape answers with the metrics, in Prometheus's text format.
+// scrape serves the metrics in Prometheus's text format.
 func (h *operationsHandler) scrape(c *call) error {
 	h.metrics.ServeHTTP(c.Response(), c.Request())
 	return nil
 }
 
-// openapi serves the wire's description.
+// openapi serves the description of the API.
 func openapi(c *call) error {
 	return c.Blob(http.StatusOK, "application/yaml", stasis.OpenAPI())
 }

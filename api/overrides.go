@@ -2,7 +2,7 @@ package api
 
 import "github.com/stasisd/stasis/state"
 
-// overridesBody is the part of a create that says what its pages are told.
+// overridesBody is the part of a create that overrides what pages see.
 type overridesBody struct {
 	Viewport         *viewportBody     `json:"viewport"`
 	UserAgent        string            `json:"user_agent"`
@@ -45,26 +45,26 @@ type ruleBody struct {
 	Decision   string `json:"decision"`
 }
 
-// check holds the body against what JSON alone can say, and the rest where a
-// document's overrides are checked too.
+// check checks what only the JSON shows, such as absent fields. [state.Overrides.Check]
+// checks the rest, as for the overrides of a document.
 func (o *overridesBody) check() error {
 	if v := o.Viewport; v != nil && v.DeviceScaleFactor != nil && *v.DeviceScaleFactor == 0 {
 		return invalid("viewport.device_scale_factor", "must be from 0.1 to 10")
 	}
 	if g := o.Geolocation; g != nil && (g.Latitude == nil || g.Longitude == nil) {
-		return invalid("geolocation", "latitude and longitude must be there")
+		return invalid("geolocation", "latitude and longitude are required")
 	}
 	return o.overrides().Check()
 }
 
-// overrides are the checked body as package session takes it.
+// overrides converts the checked body for package session.
 func (o *overridesBody) overrides() state.Overrides {
 	s := state.Overrides{UserAgent: o.UserAgent, Locale: o.Locale, Timezone: o.Timezone, ExtraHeaders: o.ExtraHeaders}
 	if v := o.Viewport; v != nil {
-		s.Viewport = &state.Viewport{Width: v.Width, Height: v.Height, DeviceScaleFactor: or(v.DeviceScaleFactor, 0), Mobile: v.Mobile}
+		s.Viewport = &state.Viewport{Width: v.Width, Height: v.Height, DeviceScaleFactor: valueOr(v.DeviceScaleFactor, 0), Mobile: v.Mobile}
 	}
 	if g := o.Geolocation; g != nil {
-		s.Geolocation = &state.Geolocation{Latitude: *g.Latitude, Longitude: *g.Longitude, Accuracy: or(g.Accuracy, 1)}
+		s.Geolocation = &state.Geolocation{Latitude: *g.Latitude, Longitude: *g.Longitude, Accuracy: valueOr(g.Accuracy, 1)}
 	}
 	if p := o.Proxy; p != nil {
 		s.Proxy = &state.Proxy{Server: p.Server, Username: p.Username, Password: p.Password, Bypass: p.Bypass}
@@ -82,8 +82,8 @@ func (o *overridesBody) overrides() state.Overrides {
 	return s
 }
 
-// or is a number, or what it is where it is absent.
-func or(value *float64, absent float64) float64 {
+// valueOr returns *value, or absent if value is nil.
+func valueOr(value *float64, absent float64) float64 {
 	if value == nil {
 		return absent
 	}

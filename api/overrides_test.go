@@ -31,12 +31,12 @@ func TestOverridesReachTheService(t *testing.T) {
 			{Permission: "camera", Origin: "https://a.example:8443", Decision: state.DecisionAllow}}},
 	}
 	if got := r.creates[0].Overrides; !reflect.DeepEqual(got, want) {
-		t.Errorf("the service was told %+v", got)
+		t.Errorf("the service got %+v", got)
 	}
 	if answer, body := r.do(t, "POST", "/v1/sessions", `{"extra_headers": {}, "proxy": {"server": "direct://"}}`); answer.StatusCode != 201 {
 		t.Fatal(body)
 	}
 	if got := r.creates[1].Overrides; got.ExtraHeaders == nil || got.Proxy.Server != state.ProxyDirect {
-		t.Errorf("none was named, the service was told %+v", got)
+		t.Errorf("no overrides were given, and the service got %+v", got)
 	}
 }

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// piece is how many bytes of an answer are sent at a time, so that it can be
-	// seen whether they move.
-	piece = 64 << 10
-	// weighed is the length over which the budget counts what is being sent.
-	weighed = piece
+	// chunkSize is how many bytes of an answer are written at a time, so that progress can be
+	// measured.
+	chunkSize = 64 << 10
+	// countedAbove is the length above which the budget counts a write.
+	countedAbove = chunkSize
 )
 
-// pacedWriter sends to a client that must keep up a [pace]. What waits for a slow one is
-// counted in the daemon's budget.
+// pacedWriter writes to a client that must keep up a [pace]. The daemon's budget counts the
+// large writes that wait for a slow client.
 type pacedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController // of ResponseWriter
@@ -27,18 +27,18 @@ type pacedWriter struct {
 	owner   string // ID of the caller's key; "" before it is known
 
 	mu      sync.Mutex
-	counted bool // the budget counts what is being sent
-	cut     bool // nothing is sent any more
+	counted bool // the budget counts the current write
+	cut     bool // all further writes fail
 }
 
-var errTooSlow = errors.New("the client read too slowly, and there was no room for what waited")
+var errTooSlow = errors.New("the client read too slowly, and the memory for waiting answers is used up")
 
 // Unwrap is for [http.ResponseController].
 func (a *pacedWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// Write sends p, piece by piece.
+// Write writes p, piece by piece.
 func (a *pacedWriter) Write(p []byte) (sent int, err error) {
-	if len(p) > weighed {
+	if len(p) > countedAbove {
 		held := a.budget.Open(a.owner, a.cutOff)
 		a.count(true)
 		defer func() {
@@ -50,7 +50,7 @@ func (a *pacedWriter) Write(p []byte) (sent int, err error) {
 		}
 	}
 	for {
-		n, err := a.timed(func() (int, error) { return a.ResponseWriter.Write(p[:min(len(p), piece)]) })
+		n, err := a.withDeadline(func() (int, error) { return a.ResponseWriter.Write(p[:min(len(p), chunkSize)]) })
 		sent += n
 		p = p[n:]
 		if err != nil || len(p) == 0 {
@@ -59,14 +59,14 @@ func (a *pacedWriter) Write(p []byte) (sent int, err error) {
 	}
 }
 
-// FlushError sends what was written.
+// FlushError flushes what was written.
 func (a *pacedWriter) FlushError() error {
-	_, err := a.timed(func() (int, error) { return 0, a.control.Flush() })
+	_, err := a.withDeadline(func() (int, error) { return 0, a.control.Flush() })
 	return err
 }
 
-// timed sends something in the time that the client has left.
-func (a *pacedWriter) timed(send func() (int, error)) (int, error) {
+// withDeadline calls send with the deadline that the client has left.
+func (a *pacedWriter) withDeadline(send func() (int, error)) (int, error) {
 	since := a.pace.now()
 	if !a.arm(a.pace.deadline()) {
 		return 0, errTooSlow
@@ -76,8 +76,8 @@ func (a *pacedWriter) timed(send func() (int, error)) (int, error) {
 	return n, err
 }
 
-// arm sets when sending fails; it is false when the answer was cut off.
-// Writers of tests know no deadlines; then there is none.
+// arm sets the deadline of writes. It returns false if the answer was cut off. The
+// ResponseWriters of tests support no deadlines; that error is ignored.
 func (a *pacedWriter) arm(at time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -93,9 +93,9 @@ func (a *pacedWriter) count(on bool) {
 	a.counted = on
 }
 
-// cutOff makes what is being sent fail, and all that comes after it: the client gets
-// no whole answer, and its connection ends. The budget may call it late, when the
-// connection already serves another request: then it does nothing.
+// cutOff makes the current write and all later ones fail. The client gets an incomplete
+// answer, and its connection ends. The budget may call it when the connection already
+// serves another request; then it does nothing.
 func (a *pacedWriter) cutOff() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,9 +8,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// patch reads a JSON merge patch (RFC 7396) for a document whose wire struct
-// is shape, a pointer: the patch is held against it as any body is, only that
-// null means removal in it.
+// patch reads a JSON merge patch (RFC 7396) for a document whose wire struct is shape, a
+// pointer. It checks the patch like any body, except that null means removal.
 func (d *bodyDecoder) patch(c *call, shape any) (object, error) {
 	data, err := d.read(c)
 	if err != nil || len(data) == 0 {
@@ -34,9 +33,9 @@ func (d *bodyDecoder) patch(c *call, shape any) (object, error) {
 	return changes, unknownFields("field", b.unknown)
 }
 
-// patched applies a merge patch to a document and lays the outcome into dst, a
-// pointer to a wire struct.
-func patched(ctx context.Context, document any, changes object, dst any) error {
+// applyPatch applies a merge patch to a document and decodes the result into dst, a pointer to
+// a wire struct.
+func applyPatch(ctx context.Context, document any, changes object, dst any) error {
 	data, err := json.Marshal(document)
 	if err != nil {
 		return err
@@ -45,12 +44,12 @@ func patched(ctx context.Context, document any, changes object, dst any) error {
 	if err != nil {
 		return err
 	}
-	var b binder // what it does not know, the patch was refused for
-	return b.bind(merged(value, changes), dst)
+	var b binder // patch has refused unknown names already
+	return b.bind(mergePatch(value, changes), dst)
 }
 
-// merged is RFC 7396's MergePatch.
-func merged(target any, changes object) object {
+// mergePatch implements MergePatch of RFC 7396.
+func mergePatch(target any, changes object) object {
 	was, _ := target.(object)
 	now := object{}
 	for _, m := range was {
@@ -71,7 +70,7 @@ func merged(target any, changes object) object {
 		if i := slices.IndexFunc(was, func(m member) bool { return m.name == c.name }); i >= 0 {
 			into = was[i].value
 		}
-		now = append(now, member{c.name, merged(into, inner)})
+		now = append(now, member{c.name, mergePatch(into, inner)})
 	}
 	return now
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // The examples of RFC 7396, appendix A, whose patch is an object.
-func TestMerged(t *testing.T) {
+func TestMergePatch(t *testing.T) {
 	for _, x := range []struct{ target, patch, want string }{
 		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
 		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
@@ -28,13 +28,13 @@ func TestMerged(t *testing.T) {
 			}
 			return v
 		}
-		if got, want := shown(merged(parse(x.target), parse(x.patch).(object))), shown(parse(x.want)); got != want {
+		if got, want := shown(mergePatch(parse(x.target), parse(x.patch).(object))), shown(parse(x.want)); got != want {
 			t.Errorf("%s patched with %s: got %s, want %s", x.target, x.patch, got, want)
 		}
 	}
 }
 
-// shown is a parsed value as JSON.
+// shown formats a parsed value as JSON.
 func shown(v any) string {
 	plain := v
 	if fields, ok := v.(object); ok {
@@ -48,8 +48,8 @@ func shown(v any) string {
 	return string(raw)
 }
 
-// A user's settings change by merge patch: absent stays, null goes, defaults
-// are filled in, and what comes out is held against the rules as a whole.
+// A merge patch changes a user's settings: absent fields stay, null removes, defaults are
+// filled in, and the result is checked as a whole.
 func TestPatchUser(t *testing.T) {
 	r := newRig(t, nil)
 	const path = "/v1/users/alice"
@@ -90,7 +90,7 @@ func TestPatchUser(t *testing.T) {
 			t.Errorf("GET after it: %s", now)
 		}
 	}
-	// The type that RFC 7396 gives a merge patch is taken, another is not.
+	// The media type of RFC 7396 is accepted, others are not.
 	if answer, body := r.do(t, "PATCH", path, `{}`, "Content-Type: application/merge-patch+json"); answer.StatusCode != 200 {
 		t.Errorf("as a merge patch: %d %s", answer.StatusCode, body)
 	}

@@ -15,19 +15,20 @@ import (
 	"github.com/stasisd/stasis/session/library"
 )
 
-// Exports gives stored environments to other tools.
+// Exports converts stored environments for other tools.
 type Exports interface {
 	State(ctx context.Context, c access.Caller, id string, r library.Export) (library.Exported, error)
 	DefaultState(ctx context.Context, c access.Caller, userID string, r library.Export) (library.Exported, error)
-	// Archive streams; damage is the reader's error, at its end at the latest.
+	// Archive streams an archive. The reader reports damage as an error, at the end at the
+	// latest.
 	Archive(ctx context.Context, c access.Caller, id string) (io.ReadCloser, error)
 	SealedArchive(ctx context.Context, c access.Caller, id string, to []string) (library.SealedArchive, error)
 }
 
 var _ Exports = (*library.Library)(nil)
 
-// exportHandler answers with what is stored, in the formats of other tools and as
-// whole archives.
+// exportHandler serves stored environments in the formats of other tools and as whole
+// archives.
 type exportHandler struct {
 	exports Exports
 	log     *slog.Logger
@@ -35,8 +36,8 @@ type exportHandler struct {
 
 const (
 	notCarriedHeader = "X-Stasis-Not-Carried"
-	// maxNotCarried bounds that header, in bytes: Node's HTTP client takes 16 KiB
-	// of headers in all.
+	// maxNotCarried limits that header, in bytes: Node's HTTP client accepts 16 KiB of
+	// headers in all.
 	maxNotCarried = 4 << 10
 )
 
@@ -48,7 +49,7 @@ var mediaOf = map[library.Format]string{
 	library.FormatNetscape:   "text/plain; charset=utf-8",
 }
 
-// exportQuery says how a state is to be written.
+// exportQuery says in which format to write a state.
 type exportQuery struct {
 	Format    string `json:"format"`
 	IndexedDB bool   `json:"indexed_db"`
@@ -64,7 +65,7 @@ func (c *call) exportQuery() (exportQuery, error) {
 		return q, err
 	}
 	if q.IndexedDB && q.Format != string(library.FormatPlaywright) {
-		return q, invalid("indexed_db", "only format=playwright holds databases")
+		return q, invalid("indexed_db", "allowed only with format=playwright")
 	}
 	return q, nil
 }
@@ -105,8 +106,8 @@ func (h *exportHandler) defaultState(c *call) error {
 	return c.exported(q, out)
 }
 
-// exported answers with the state as its tool takes it, and what it does not
-// hold in a header; or with both in an envelope.
+// exported answers with the state in the tool's format, and with a header that lists what
+// the format cannot hold. With envelope=true the body has both.
 func (c *call) exported(q exportQuery, out library.Exported) error {
 	c.Response().Header().Set(notCarriedHeader, notCarried(out.NotCarried))
 	media := mediaOf[library.Format(q.Format)]
@@ -124,8 +125,8 @@ func (c *call) exported(q exportQuery, out library.Exported) error {
 	return c.JSON(http.StatusOK, envelope)
 }
 
-// notCarried is the list as a header's value: JSON in ASCII. One that is too
-// long for a header is told by component, without origins.
+// notCarried formats the list as a header: JSON in ASCII. A list that is too long for a
+// header is summed up by component, without origins.
 func notCarried(list []library.NotCarried) string {
 	text := headerJSON(list)
 	if len(text) <= maxNotCarried {
@@ -138,14 +139,14 @@ func notCarried(list []library.NotCarried) string {
 		if !known {
 			i = len(short)
 			at[l.Component] = i
-			short = append(short, library.NotCarried{Component: l.Component, Reason: "shortened: ask with envelope=true"})
+			short = append(short, library.NotCarried{Component: l.Component, Reason: "shortened; envelope=true returns the whole list"})
 		}
 		short[i].Count += l.Count
 	}
 	if text = headerJSON(short); len(text) <= maxNotCarried {
 		return text
 	}
-	return headerJSON([]library.NotCarried{{Component: "all", Count: len(list), Reason: "shortened: ask with envelope=true"}})
+	return headerJSON([]library.NotCarried{{Component: "all", Count: len(list), Reason: "shortened; envelope=true returns the whole list"}})
 }
 
 func headerJSON(v any) string {

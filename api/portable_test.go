@@ -14,8 +14,7 @@ import (
 	"github.com/stasisd/stasis/session/library"
 )
 
-// lostThings is what the fake's exports do not carry; over as many origins as
-// the test wants.
+// lostThings returns what the fake's exports cannot hold, over so many origins.
 func lostThings(origins int) []library.NotCarried {
 	lost := []library.NotCarried{{Component: "tabs", Count: 2, Reason: `a "reason"`}}
 	for i := range origins {
@@ -24,7 +23,7 @@ func lostThings(origins int) []library.NotCarried {
 	return lost
 }
 
-// brokenReader ends with an error after some bytes.
+// brokenReader fails after some bytes.
 type brokenReader struct{ left int }
 
 func (b *brokenReader) Read(p []byte) (int, error) {
@@ -36,9 +35,9 @@ func (b *brokenReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// The body is the format itself; what it does not hold is in a header, and in
-// the envelope.
-func TestStateOnTheWire(t *testing.T) {
+// The body is in the format itself. What the format cannot hold is in a header and in the
+// envelope.
+func TestStateExport(t *testing.T) {
 	r := newRig(t, nil)
 	answer, body := r.do(t, "GET", "/v1/snapshots/snap-1/state?format=playwright", "")
 	if body != `{"cookies":[]}` || answer.Header.Get("Content-Type") != "application/json" {
@@ -66,7 +65,7 @@ func TestStateOnTheWire(t *testing.T) {
 	}
 	for path, says := range map[string]string{
 		"/v1/snapshots/snap-1/state?format=har":                      "format: must be one of stasis, playwright, puppeteer, netscape",
-		"/v1/snapshots/snap-1/state?format=netscape&indexed_db=true": "indexed_db: only format=playwright",
+		"/v1/snapshots/snap-1/state?format=netscape&indexed_db=true": "indexed_db: allowed only with format=playwright",
 		"/v1/snapshots/snap-1/archive?format=zip":                    "unknown parameter",
 		"/v1/snapshots/snap-1/archive?sealed=false&recipient=age1x":  "sealed: must not be false",
 	} {
@@ -76,7 +75,7 @@ func TestStateOnTheWire(t *testing.T) {
 	}
 }
 
-// An archive is given sealed to whom one asks for, or as it is stored.
+// An archive is sealed to the requested recipients, or sent as it is stored.
 func TestSealedArchive(t *testing.T) {
 	r := newRig(t, nil)
 	for query, want := range map[string]string{
@@ -105,7 +104,7 @@ func TestSealedArchive(t *testing.T) {
 	}
 }
 
-// An archive that turns out damaged is cut off before its end.
+// The connection of an archive that turns out to be damaged is aborted before its end.
 func TestDamagedArchiveIsCutOff(t *testing.T) {
 	r := newRig(t, nil)
 	answer, body := r.do(t, "GET", "/v1/snapshots/snap-1/archive", "")
@@ -126,17 +125,17 @@ func TestDamagedArchiveIsCutOff(t *testing.T) {
 	}
 	n, err := io.Copy(io.Discard, res.Body)
 	if err == nil || n == 0 {
-		t.Errorf("damaged: %d bytes, and the client noticed: %v", n, err)
+		t.Errorf("damaged: the client got %d bytes and the error %v", n, err)
 	}
 	if err := res.Body.Close(); err != nil {
 		t.Error(err)
 	}
 	if answer, _ := r.do(t, "GET", "/healthz", ""); answer.StatusCode != 200 {
-		t.Error("the daemon does not go on")
+		t.Error("the daemon no longer answers")
 	}
 }
 
-func TestImportOnTheWire(t *testing.T) {
+func TestImport(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxImport = 1 << 12 })
 	answer, body := r.do(t, "POST", "/v1/snapshots?format=datadir&profile=Profile%201&label=desk&save_as_default=true", "zip",
 		"Content-Type: application/octet-stream", "Idempotency-Key: once")
@@ -160,7 +159,7 @@ func TestImportOnTheWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := "{}" + strings.Repeat(" ", 1<<12-2) // the bound is the file's, without what the form has around it
+	whole := "{}" + strings.Repeat(" ", 1<<12-2) // the limit is the file's, without the framing of the form
 	if _, err := part.Write([]byte(whole)); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +173,7 @@ func TestImportOnTheWire(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/snapshots":                                                   "422 format: is required",
 		"/v1/snapshots?format=har":                                        "422 format: must be one of",
-		"/v1/snapshots?format=netscape&profile=x":                         "422 profile: only format=datadir",
+		"/v1/snapshots?format=netscape&profile=x":                         "422 profile: allowed only with format=datadir",
 		"/v1/snapshots?format=netscape&save_as_default=maybe":             "400 save_as_default: must be true or false",
 		"/v1/snapshots?format=netscape&default_conflict=win":              "422 default_conflict: must be one of",
 		"/v1/snapshots?format=netscape&label=" + strings.Repeat("x", 257): "422 label: must be at most",

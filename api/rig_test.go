@@ -17,7 +17,7 @@ import (
 	"github.com/stasisd/stasis/api/metrics"
 )
 
-// fakeAnswers keeps answers in memory.
+// fakeAnswers stores answers in memory.
 type fakeAnswers struct {
 	mu   sync.Mutex
 	kept map[string]Answer
@@ -47,8 +47,7 @@ func (a *fakeAnswers) DropAnswer(_ context.Context, scope, key string) error {
 	return nil
 }
 
-// rig is a server over fakes, and a client whose every exchange is held
-// against openapi.yaml.
+// rig is a server with fakes, and a client that checks every exchange against openapi.yaml.
 type rig struct {
 	*failing
 	*fakeSessions
@@ -116,14 +115,14 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 	return r
 }
 
-// reply is an answer without its body, which is read and closed already.
+// reply is an answer whose body was read and closed.
 type reply struct {
 	StatusCode int
 	Header     http.Header
 }
 
-// do sends a request with the good key; headers are "Name: value". It returns
-// the answer and its body.
+// do sends a request with the valid key; headers are "Name: value". It returns the answer
+// and its body.
 func (r *rig) do(t *testing.T, method, path, body string, headers ...string) (reply, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, r.url+path, strings.NewReader(body))

@@ -11,24 +11,24 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// call is one request on its way through a handler.
+// call is one request and its caller, as handlers get them.
 type call struct {
 	echo.Context
 	caller access.Caller
-	body   *arriving // nil where the request has none
+	body   *pacedBody // nil if the request has no body
 }
 
-// cutOff lets no more of the request's body come.
+// cutOff makes further reads of the request's body fail.
 func (c *call) cutOff() {
 	if c.body != nil {
 		c.body.cutOff()
 	}
 }
 
-// handler answers a call; its error becomes the answer.
+// handler answers a call. Its error becomes the answer.
 type handler func(c *call) error
 
-// routes is the one list of what the daemon answers.
+// routes registers all routes of the daemon.
 func (s *Server) routes(h handlers, a *authenticator) {
 	const one = "/v1/sessions/:session_id"
 	key, view, drive := a.byKey, a.bySessionTicket(access.PurposeView), a.bySessionTicket(access.PurposeCDP)
@@ -122,18 +122,18 @@ func (s *Server) routes(h handlers, a *authenticator) {
 	s.route(http.MethodPost, "/v1/keys", key, noQuery(h.keys.create))
 	s.route(http.MethodDelete, "/v1/keys/:key_id", key, noQuery(h.keys.delete))
 
-	s.route(http.MethodGet, "/healthz", anybody, noQuery(health))
-	s.route(http.MethodGet, "/readyz", anybody, noQuery(h.operations.ready))
+	s.route(http.MethodGet, "/healthz", noAuth, noQuery(health))
+	s.route(http.MethodGet, "/readyz", noAuth, noQuery(h.operations.ready))
 	if h.operations.metrics != nil {
-		s.route(http.MethodGet, "/metrics", anybody, noQuery(h.operations.scrape))
+		s.route(http.MethodGet, "/metrics", noAuth, noQuery(h.operations.scrape))
 	}
-	s.route(http.MethodGet, "/openapi.yaml", anybody, noQuery(openapi))
+	s.route(http.MethodGet, "/openapi.yaml", noAuth, noQuery(openapi))
 }
 
 func (s *Server) route(method, path string, authorise authorizer, do handler) {
 	s.echo.Add(method, path, func(ec echo.Context) error {
 		c := &call{Context: ec}
-		c.body, _ = ec.Request().Body.(*arriving)
+		c.body, _ = ec.Request().Body.(*pacedBody)
 		if err := authorise(c); err != nil {
 			return err
 		}
@@ -157,8 +157,7 @@ func noQuery(h handler) handler {
 	}
 }
 
-// ticketQuery refuses every query parameter but the ticket, which the
-// authorizer has read.
+// ticketQuery refuses every query parameter except the ticket, which the authorizer reads.
 func ticketQuery(h handler) handler {
 	return func(c *call) error {
 		var q struct {
@@ -171,7 +170,7 @@ func ticketQuery(h handler) handler {
 	}
 }
 
-// param is a path parameter, unescaped.
+// param returns a path parameter, unescaped.
 func (c *call) param(name string) (string, error) {
 	value, err := url.PathUnescape(c.Param(name))
 	if err != nil || !utf8.ValidString(value) {
@@ -180,8 +179,8 @@ func (c *call) param(name string) (string, error) {
 	return value, nil
 }
 
-// id is a path parameter that names an object; one that cannot be any object's
-// ID is not found, with the given code.
+// id returns a path parameter that names an object. The code missing is for a value that
+// cannot be an object's ID.
 func (c *call) id(name string, missing fault.Code) (string, error) {
 	value, err := c.param(name)
 	if err != nil {

@@ -11,23 +11,23 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// History is what happened in sessions. whole is with the secrets in it, which
-// needs the right to.
+// History reads what happened in sessions. whole includes the secrets in events; the caller
+// needs the right to see them.
 type History interface {
 	Runs(ctx context.Context, c access.Caller, id string) ([]events.Run, error)
 	RunEvents(ctx context.Context, c access.Caller, id, runID string, after int64, limit int, whole bool) (events.EventPage, error)
-	// Follow gives a stream that is to be closed.
+	// Follow returns a stream that the caller must close.
 	Follow(ctx context.Context, c access.Caller, id string, f events.FollowRequest) (events.Stream, error)
 }
 
 var _ History = (*events.Reader)(nil)
 
-// historyHandler answers with the runs and events of a session: by page in this
-// file, as a stream in stream.go.
+// historyHandler serves the runs and events of a session: pages in this file, streams in
+// stream.go.
 type historyHandler struct {
 	history   History
 	heartbeat time.Duration   // between two heartbeats of a stream
-	closing   context.Context // streams end with it
+	closing   context.Context // streams end when it ends
 }
 
 // runAnswer is a run on the wire.

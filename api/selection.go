@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// maxEntries bounds a list of a selection.
+// maxEntries limits each list of a selection.
 const maxEntries = 256
 
 // selectionBody is a selection of origins.
@@ -37,9 +37,9 @@ func (b selectionBody) selection() state.Selection {
 	return state.Selection{Include: b.Include, Exclude: b.Exclude}
 }
 
-// selects refuses a selection where there is nothing to select from, and of a
-// session that others have whole.
-func (b *createBody) selects() error {
+// checkSelection refuses a selection if nothing is restored, and for a session that is shared,
+// because others use all its origins.
+func (b *createBody) checkSelection() error {
 	switch {
 	case b.Origins.selection().All():
 		return nil
@@ -51,15 +51,15 @@ func (b *createBody) selects() error {
 	return nil
 }
 
-// listed is the entries of a parameter, with commas between them.
-func listed(parameter string) []string {
+// splitList splits a parameter at its commas.
+func splitList(parameter string) []string {
 	if parameter == "" {
 		return nil
 	}
 	return strings.Split(parameter, ",")
 }
 
-// join makes a field's path: "origins.include".
+// join returns the path of a field: "origins.include".
 func join(above, name string) string {
 	if above == "" {
 		return name

@@ -2,9 +2,9 @@ package api
 
 import "strings"
 
-// isSelector refuses what cannot be a CSS selector: a check by its outer form
-// alone, for only Chrome knows every pseudo-class. What passes and is none is
-// told by the check itself when it runs.
+// isSelector refuses what cannot be a CSS selector. It checks only the outer form, because
+// only Chrome knows every pseudo-class. The login check reports other invalid selectors
+// when it runs.
 func isSelector(field string, value *string) error {
 	if value == nil || hasSelectorForm(*value) {
 		return nil
@@ -12,16 +12,16 @@ func isSelector(field string, value *string) error {
 	return invalid(field, "must be a CSS selector, with brackets and quotes in pairs, such as #logout or a[href=\"/account\"]")
 }
 
-// hasSelectorForm looks at brackets, quotes, and the signs that none may begin
-// or end with, or hold outside of brackets
+// hasSelectorForm checks brackets, quotes, and the characters that a selector must not
+// begin with, end with, or contain outside brackets
 // (https://www.w3.org/TR/selectors-4/#grammar).
 func hasSelectorForm(css string) bool {
 	css = strings.TrimSpace(css)
 	if css == "" || strings.ContainsRune(">+~,", rune(css[0])) {
 		return false
 	}
-	var open []byte // the closing signs that are still to come
-	last := byte(0) // the last sign outside of brackets that is no space
+	var open []byte // the closing characters that are still expected
+	last := byte(0) // the last character outside brackets that is not a space
 	for i := 0; i < len(css); i++ {
 		c := css[i]
 		quoted := len(open) > 0 && (open[len(open)-1] == '"' || open[len(open)-1] == '\'')
@@ -30,7 +30,7 @@ func hasSelectorForm(css string) bool {
 			if i++; i == len(css) {
 				return false
 			}
-			c = 'x' // whatever it is, it stands for itself
+			c = 'x' // an escaped character stands for itself
 		case len(open) > 0 && c == open[len(open)-1]:
 			open = open[:len(open)-1]
 		case quoted:

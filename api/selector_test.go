@@ -2,7 +2,7 @@ package api
 
 import "testing"
 
-// What people write passes, and what is cut off or of another language does not.
+// Common selectors pass; truncated ones and other languages do not.
 func TestSelectorForm(t *testing.T) {
 	for _, css := range []string{
 		"#logout", ".a.b", "a", "*", "h1.name, h2 > b ~ i + u", ":root", "::before", "|a", "svg|a", "  a  b\n",

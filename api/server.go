@@ -17,11 +17,11 @@ import (
 	"github.com/stasisd/stasis/budget"
 )
 
-// Options are what a [Server] is made of. All up to Answers, Logger and Now are needed;
-// the rest has defaults.
+// Options are the parameters of a [Server]. The fields up to Answers, and Logger and Now,
+// are required. The rest have defaults.
 type Options struct {
-	// One interface for each domain of the API, described where it is declared. One
-	// value may serve several.
+	// One interface for each domain of the API, documented where it is declared. One value
+	// may implement several.
 	Sessions       Sessions
 	Inspector      Inspector
 	Checkpoints    Checkpoints
@@ -47,34 +47,34 @@ type Options struct {
 	Readiness      Readiness
 	Answers        Answers
 
-	// HashKey keys the hashes that repeated requests are known by: a body may
-	// have a password, which a bare hash would let anybody try out.
+	// HashKey is the key of the hashes that identify repeated requests. A body may contain
+	// a password, which could be guessed from a hash without a key.
 	HashKey []byte
-	// Metrics answers a scrape; nil: there are none.
+	// Metrics answers a scrape; nil: there is no /metrics.
 	Metrics http.Handler
 	Logger  *slog.Logger
-	Now     func() time.Time // the real time: it also sets deadlines of sockets
+	Now     func() time.Time // the real clock: it also sets deadlines of sockets
 
-	// PublicURL forms every URL that is handed out; nil takes the request's
-	// Host. X-Forwarded-* count only from TrustedProxies.
+	// PublicURL is the base of every URL in answers; nil takes the request's Host.
+	// X-Forwarded-* headers count only if they come from TrustedProxies.
 	PublicURL      *url.URL
 	TrustedProxies []netip.Prefix
 
-	// WarnUnknownFields passes over unknown names in bodies and lists them in
-	// ignored_fields of a create's answer, instead of refusing them.
+	// WarnUnknownFields ignores unknown names in bodies instead of refusing them. Answers
+	// list them in ignored_fields.
 	WarnUnknownFields bool
-	Landlock          int            // ABI that Chromes run behind, told by /readyz; 0: none
+	Landlock          int            // ABI version of Landlock that restricts Chromes, for /readyz; 0: none
 	MaxUpload         int64          // bytes of one file; default 100 MiB
 	MaxImport         int64          // bytes of an imported environment; default 2 GiB
-	MaxMessage        int64          // bytes of one CDP message of a client's; default 32 MiB
+	MaxMessage        int64          // bytes of one CDP message from a client; default 32 MiB
 	MaxConnections    int            // open at once; default 4,096
-	Budget            *budget.Budget // of bodies and answers in memory; nil: they are not counted
-	Patience          time.Duration  // for a client that sends or reads slowly; default 1 min
-	Grace             time.Duration  // for requests at a stop; default 30 s
-	Heartbeat         time.Duration  // of streams of events; default 30 s
+	Budget            *budget.Budget // of bodies and answers in memory; nil: not counted
+	Patience          time.Duration  // with a client that sends or reads slowly; default 1 min
+	Grace             time.Duration  // for requests that run when the daemon stops; default 30 s
+	Heartbeat         time.Duration  // between two heartbeats of a stream; default 30 s
 }
 
-// Server is the HTTP face; it is an http.Handler, and [Server.Serve] runs it.
+// Server serves the HTTP API. It is an http.Handler; [Server.Serve] runs it on a listener.
 type Server struct {
 	echo        *echo.Echo
 	log         *slog.Logger
@@ -84,13 +84,13 @@ type Server struct {
 	patience    time.Duration
 	grace       time.Duration
 
-	// Every request holds running for reading, so that taking it for writing
-	// waits for all of them, hijacked ones included.
+	// Every request holds a read lock on running, so that taking the write lock waits for
+	// all of them, hijacked ones included.
 	running sync.RWMutex
-	close   context.CancelFunc // closes WebSockets and streams, when the daemon stops
+	close   context.CancelFunc // closes WebSockets and streams when the daemon stops
 }
 
-// New makes a Server. It opens nothing and needs no closing before Serve.
+// New makes a Server. It opens nothing, so a Server that never serves needs no closing.
 func New(o Options) *Server {
 	o.setDefaults()
 	closing, stop := context.WithCancel(context.Background())
@@ -108,7 +108,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// setDefaults fills in what was left out.
+// setDefaults sets the fields that were left out.
 func (o *Options) setDefaults() {
 	o.MaxUpload = cmp.Or(o.MaxUpload, 100<<20)
 	o.MaxImport = cmp.Or(o.MaxImport, 2<<30)
@@ -124,37 +124,37 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.running.RLock()
 	defer s.running.RUnlock()
 	to := &pacedWriter{ResponseWriter: w, control: http.NewResponseController(w), budget: s.budget, pace: pace{now: s.now, most: s.patience}}
-	to.arm(time.Time{}) // that of the connection's last request
+	to.arm(time.Time{}) // clears the deadline of the connection's previous request
 	defer func() {
-		// For what the server has not sent yet; it may read what is left of the body first.
+		// For what the server has not sent yet. It may read the rest of the body first.
 		to.arm(s.now().Add(2 * s.patience))
 	}()
-	// Echo matches on RawPath only where it is set, and gives parameters
-	// escaped or not accordingly. Set, it always gives them escaped, and an
-	// encoded slash stays within its parameter.
+	// Echo matches on RawPath only if it is set, and gives parameters escaped or not
+	// accordingly. With RawPath set, parameters are always escaped, and an encoded slash
+	// stays within its parameter.
 	u, routed := *r.URL, *r
 	u.RawPath = r.URL.EscapedPath()
 	routed.URL = &u
-	s.bound(w, &routed)
+	s.limitBody(w, &routed)
 	s.echo.ServeHTTP(to, &routed)
 }
 
-// Serve answers requests from l until ctx ends. Then it takes no more, closes
-// WebSockets with 1001, gives requests the grace to finish, ends the contexts
-// of those that have not, and returns when every handler has. The error is
-// that of the listener; a stop by ctx is none. A Server serves once.
+// Serve answers requests from l until ctx ends. Then it accepts no more, closes WebSockets
+// with 1001, and gives running requests the grace period. It cancels the contexts of those
+// that have not finished, and returns when every handler has. The error is the listener's;
+// a stop by ctx is none. A Server serves once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	requests, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	server := &http.Server{
 		Handler: s,
-		// Against clients that hold connections by being slow. Bodies and answers
-		// have their own limits.
+		// Against clients that hold connections by being slow. Bodies and answers have
+		// their own limits.
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return requests },
-		ConnState:         s.connections.changed,
+		ConnState:         s.connections.connState,
 		ConnContext:       withConnection,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
@@ -182,11 +182,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// waitHandlers waits for every handler, and ends their contexts when patience
-// is over.
+// waitHandlers waits for every handler. It cancels their contexts when patience ends.
 func (s *Server) waitHandlers(patience context.Context, cancel context.CancelFunc) {
 	stop := context.AfterFunc(patience, cancel)
 	defer stop()
 	s.running.Lock()
-	s.running.Unlock() //nolint:staticcheck // taking it is the waiting
+	s.running.Unlock() //nolint:staticcheck // taking the lock is the wait
 }

@@ -56,7 +56,7 @@ func TestOriginsOfURLs(t *testing.T) {
 	}
 }
 
-// A user ID holds any UTF-8, and reaches the service as it is, once unescaped.
+// A user ID may contain any UTF-8. It reaches the service unchanged after one unescaping.
 func TestUserIDsInPaths(t *testing.T) {
 	r := newRig(t, nil)
 	for _, id := range []string{"alice", "a/b", "a%2Fb", "a b+c", "..", "ü/ö?#", "x%20y", "user@example.com", "a;b"} {
@@ -101,8 +101,8 @@ func TestFiles(t *testing.T) {
 		one + "--x--":               201,
 		one + one + "--x--":         400,
 		one + field + one + "--x--": 400,
-		one + "--x":                 400, // cut off after the file
-		one[:len(one)-2]:            400, // and within it
+		one + "--x":                 400, // truncated after the file
+		one[:len(one)-2]:            400, // truncated within the file
 	} {
 		delete(r.uploads, "one")
 		answer, body := upload("", "multipart/form-data; boundary=x", form)
@@ -133,11 +133,11 @@ func TestRequestIDsAndHeaders(t *testing.T) {
 	r := newRig(t, nil)
 	answer, _ := r.do(t, "GET", "/healthz", "", "X-Request-Id: mine-1")
 	if got := answer.Header.Get("X-Request-Id"); got != "mine-1" {
-		t.Errorf("a client's own: got %q", got)
+		t.Errorf("a valid ID of the client: got %q", got)
 	}
 	answer, _ = r.do(t, "GET", "/v1/sessions/live-1/live?ticket="+viewTicket, "", "X-Request-Id: not fit", "Authorization: ")
 	if got := answer.Header.Get("X-Request-Id"); got == "" || got == "not fit" {
-		t.Errorf("one that is not fit: got %q", got)
+		t.Errorf("an invalid ID: got %q", got)
 	}
 	for name, want := range map[string]string{"Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} {
 		if got := answer.Header.Get(name); got != want {
@@ -152,8 +152,8 @@ func TestRequestIDsAndHeaders(t *testing.T) {
 	}
 }
 
-// A stop closes sockets with 1001, lets running requests finish, and returns
-// once every handler has.
+// A stop closes sockets with 1001, lets running requests finish, and returns when every
+// handler has.
 func TestServeStops(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Grace = time.Minute })
 	r.block = make(chan struct{})
@@ -203,12 +203,12 @@ func TestServeStops(t *testing.T) {
 	}
 }
 
-// After the grace, a request that still runs has its context ended.
-func TestServeEndsTheStubborn(t *testing.T) {
+// After the grace period, the context of a request that is still running is cancelled.
+func TestServeCancelsSlowRequests(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Grace = time.Millisecond })
 	ended := make(chan struct{})
 	hs := &stubborn{started: make(chan struct{}), ended: ended}
-	r.server.route(http.MethodGet, "/v1/stubborn", anybody, hs.handle)
+	r.server.route(http.MethodGet, "/v1/stubborn", noAuth, hs.handle)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -234,8 +234,8 @@ func TestServeEndsTheStubborn(t *testing.T) {
 	<-left
 }
 
-// A one-shot whose daemon stops is still ended as it asked, and Serve waits
-// for that, past the grace and on sockets that net/http has let go of.
+// When the daemon stops, a one-shot session is still ended as its query says. Serve waits
+// for that, even past the grace period and on sockets that net/http has released.
 func TestServeWaitsForTheEndOfAOneShot(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Grace = time.Millisecond })
 	r.serve = func(ctx context.Context, _ session.Conn) error {
@@ -281,7 +281,7 @@ func waitFor(t *testing.T, done func() bool) {
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
-			t.Fatal("waited in vain")
+			t.Fatal("timed out")
 		}
 	}
 }

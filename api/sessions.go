@@ -16,20 +16,20 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// Sessions creates and ends sessions. As every interface of [Options], it is
-// safe for concurrent use and checks by itself what the caller may do; errors are
-// faults, and those of somebody else's objects are as if they were not there.
+// Sessions creates and ends sessions. Like every interface of [Options], it is safe for
+// concurrent use and checks what the caller may do. Errors are faults. Objects that belong
+// to others are answered as if they did not exist.
 type Sessions interface {
 	Create(ctx context.Context, c access.Caller, r request.Create) (answer.Info, error)
 	End(ctx context.Context, c access.Caller, id string, r request.End) (save.EndAnswer, error)
 	EndAll(ctx context.Context, c access.Caller, r request.EndAll) (save.EndAnswer, error)
 }
 
-// Inspector describes sessions, live and ended ones.
+// Inspector describes live and ended sessions.
 type Inspector interface {
 	Get(ctx context.Context, c access.Caller, id string) (answer.Info, error)
 	List(ctx context.Context, c access.Caller, r request.List) (page []answer.Info, next string, err error)
-	// Status describes how a session and its agent's task stand.
+	// Status describes the state of a session and of its agent's task.
 	Status(ctx context.Context, c access.Caller, id string) (agent.Status, error)
 	RestoreReport(ctx context.Context, c access.Caller, id string) (restore.Report, error)
 }
@@ -39,7 +39,7 @@ var (
 	_ Inspector = (*inspect.Inspector)(nil)
 )
 
-// sessionHandler answers /v1/sessions: what makes, shows and ends sessions.
+// sessionHandler creates, shows and ends sessions (/v1/sessions).
 type sessionHandler struct {
 	sessions    Sessions
 	inspector   Inspector
@@ -48,17 +48,17 @@ type sessionHandler struct {
 	urls        origins
 }
 
-// recordedCreate is what is kept of a create's answer. The rest is read from
-// the session again: its URLs hold a ticket, which is not for keeping.
+// recordedCreate is the part of a create's answer that is stored. The rest is read from the
+// session again: its URLs contain a ticket, which must not be stored.
 type recordedCreate struct {
 	SessionID string   `json:"session_id"`
 	Ignored   []string `json:"ignored_fields,omitempty"`
-	Shared    bool     `json:"shared,omitempty"` // nothing was made: see on_live
+	Shared    bool     `json:"shared,omitempty"` // no session was created: see on_live
 }
 
-// status is 201, but for a session that was shared, for one that a create with resume
-// found running, and for a repeat when the
-// session that the first call made has ended: there is none to connect to.
+// status returns 201, or 200 if there is no new session to connect to: for a session that
+// is shared, for one that a create with resume found running, and for a repeat after the
+// session of the first call has ended.
 func (r recordedCreate) status(now answer.Info) int {
 	if r.Shared || now.Over() {
 		return http.StatusOK
@@ -77,7 +77,7 @@ func (h *sessionHandler) create(c *call) error {
 	}
 	request := body.request()
 	request.RequestHash = h.idempotency.hashOf(body)
-	return h.idempotency.once(c, request.RequestHash, making{
+	return h.idempotency.once(c, request.RequestHash, creation{
 		make: func() (any, func() error, error) {
 			info, err := h.sessions.Create(c.Request().Context(), c.caller, request)
 			if err != nil {
@@ -132,7 +132,7 @@ func (h *sessionHandler) list(c *call) error {
 	for _, info := range page {
 		answer := h.urls.sessionAnswer(c.Request(), info)
 		if answer.Restored != nil {
-			answer.Restored.Notes = nil // a page of them could be large; its session has it
+			answer.Restored.Notes = nil // notes could make the page large; the session itself has them
 		}
 		answers = append(answers, answer)
 	}

@@ -17,11 +17,11 @@ import (
 	"github.com/stasisd/stasis/session"
 )
 
-// A client that keeps up 64 KiB/s, with pauses, passes however much it sends; one
-// that sends less than 16 KiB/s does not, whatever it sent before.
+// A client that keeps up 64 KiB/s, with pauses, may send any amount. One that sends less
+// than 16 KiB/s is cut off, whatever it sent before.
 func TestPace(t *testing.T) {
 	now := born
-	// client sends n bytes after each wait, until it has sent all or is too late.
+	// client sends n bytes after each wait, until it has sent all or is cut off.
 	client := func(p *pace, n int, wait time.Duration, all int) (sent int) {
 		for sent < all {
 			since := now
@@ -46,7 +46,7 @@ func TestPace(t *testing.T) {
 	}
 	p := fresh()
 	if client(p, 1<<20, time.Second, large); p.spent != 0 {
-		t.Errorf("quick: %s are wasted", p.spent)
+		t.Errorf("quick: %s are spent", p.spent)
 	}
 	if sent := client(p, 1, 50*time.Second, large); sent > 1 {
 		t.Errorf("a byte each 50 s: %d bytes passed", sent)
@@ -56,23 +56,23 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// raw sends bytes on a connection of its own, and nothing more.
+// raw sends bytes on its own connection, and nothing more.
 func (r *rig) raw(t *testing.T, request string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Close() }) // it may be closed already
+	t.Cleanup(func() { _ = c.Close() }) // the test may have closed it already
 	if _, err := io.WriteString(c, request); err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// A body that stops ends its request, on every route that reads one, and where
-// nobody reads it: without a key too.
-func TestBodiesThatStop(t *testing.T) {
+// A body that stalls ends its request, on every route that reads a body, and also on a
+// route or without a key, where no handler reads it.
+func TestStalledBodies(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Patience = 300 * time.Millisecond })
 	for route, want := range map[string]int{
 		"POST /v1/sessions":                                      http.StatusBadRequest,
@@ -104,8 +104,8 @@ func TestBodiesThatStop(t *testing.T) {
 	}
 }
 
-// A client that reads nothing is cut off, and what it was to get is let go of.
-func TestAnswersThatNobodyReads(t *testing.T) {
+// A client that reads nothing is cut off, and the memory of its answer is freed.
+func TestUnreadAnswersAreCutOff(t *testing.T) {
 	held := budget.New(0)
 	r := newRig(t, func(o *Options) { o.Patience, o.Budget = 300*time.Millisecond, held })
 	r.large = bytes.Repeat([]byte("x"), 32<<20)
@@ -114,14 +114,14 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 	}
 	for _, path := range []string{"/v1/snapshots/snap-1/state?format=netscape", "/v1/snapshots/snap-1/state?format=netscape&envelope=true", "/v1/snapshots/snap-1/state?envelope=true", "/v1/snapshots/snap-1/archive", "/v1/sessions/live-1/files/large"} {
 		c := r.raw(t, "GET "+path+" HTTP/1.1\r\nHost: x\r\nX-Api-Key: "+goodKey+"\r\n\r\n")
-		// All of its handlers have returned when the lock can be had.
-		if _, err := io.ReadFull(c, make([]byte, 20)); err != nil { // it is being answered
+		// When the lock is free, all handlers have returned.
+		if _, err := io.ReadFull(c, make([]byte, 20)); err != nil { // the answer has begun
 			t.Fatal(err)
 		}
 		r.server.running.Lock()
-		r.server.running.Unlock() //nolint:staticcheck // taking it is the waiting
+		r.server.running.Unlock() //nolint:staticcheck // taking the lock is the wait
 		if n, err := io.Copy(io.Discard, c); n >= int64(len(r.large)) {
-			t.Errorf("%s: all %d bytes came, %v", path, n, err)
+			t.Errorf("%s: all %d bytes arrived, %v", path, n, err)
 		}
 		if used, _ := held.Use(); used != 0 {
 			t.Errorf("%s: %d bytes are held", path, used)
@@ -129,8 +129,8 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 	}
 }
 
-// A client that reads slowly, but keeps up, gets all of a large answer.
-func TestAnswersThatAreReadSlowly(t *testing.T) {
+// A client that reads slowly but keeps up gets all of a large answer.
+func TestSlowReadersGetTheirAnswer(t *testing.T) {
 	r := newRig(t, nil)
 	r.large = bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
 	c := r.raw(t, "GET /v1/snapshots/snap-1/state?format=netscape HTTP/1.1\r\nHost: x\r\nX-Api-Key: "+goodKey+"\r\n\r\n")
@@ -140,13 +140,13 @@ func TestAnswersThatAreReadSlowly(t *testing.T) {
 	}
 	got, err := io.ReadAll(answer.Body)
 	if err != nil || !bytes.Equal(got, r.large) {
-		t.Errorf("%d bytes came, %v", len(got), err)
+		t.Errorf("%d bytes arrived, %v", len(got), err)
 	}
 	_ = answer.Body.Close() // it was read to its end
 }
 
-// Where what waits for slow readers is too much, the key that most waits for
-// loses its largest answer; another's small one is served.
+// When the memory for waiting answers is used up, the key with the most waiting bytes loses
+// its largest answer. A small answer of another key is served.
 func TestAnswersShareTheBudget(t *testing.T) {
 	held := budget.New(100 << 20)
 	r := newRig(t, func(o *Options) { o.Budget = held })
@@ -164,7 +164,7 @@ func TestAnswersShareTheBudget(t *testing.T) {
 	}
 }
 
-// Large bodies that arrive slowly are in the budget as well.
+// Large bodies that arrive slowly count in the budget too.
 func TestBodiesShareTheBudget(t *testing.T) {
 	held := budget.New(20 << 20)
 	r := newRig(t, func(o *Options) { o.Budget = held })
@@ -173,7 +173,7 @@ func TestBodiesShareTheBudget(t *testing.T) {
 	for range 3 {
 		c := r.raw(t, begun)
 		if _, err := c.Write(bytes.Repeat([]byte("1"), 9<<20)); err != nil {
-			t.Logf("cut off while it was sent: %v", err)
+			t.Logf("cut off while sending: %v", err)
 		}
 		all = append(all, c)
 	}
@@ -187,7 +187,7 @@ func TestBodiesShareTheBudget(t *testing.T) {
 	waitFor(t, func() bool { used, _ := held.Use(); return used == 0 })
 }
 
-// serving runs the server as it runs in the daemon.
+// serving runs the server as the daemon does.
 func (r *rig) serving(t *testing.T) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -206,9 +206,9 @@ func (r *rig) serving(t *testing.T) {
 	r.url = "http://" + l.Addr().String()
 }
 
-// Clients that connect and say nothing, send headers slowly, or keep a connection
-// idle keep nobody out, and no more connections are open than may be; those whose
-// requests are served are left alone.
+// Clients that send nothing, send headers slowly, or keep connections idle do not lock
+// others out. No more connections than the limit are open. Connections whose requests are
+// being served are not closed.
 func TestConnectionsAreBounded(t *testing.T) {
 	const most = 8
 	r := newRig(t, func(o *Options) { o.MaxConnections, o.Grace = most, time.Millisecond })
@@ -221,7 +221,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ws.CloseNow() //nolint:errcheck // the server ends it
+	defer ws.CloseNow() //nolint:errcheck // the server closes it
 	for n := range 5 * most {
 		r.raw(t, []string{"", "GET /he", "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"}[n%3])
 		if answer, _ := r.do(t, "GET", "/v1/me", ""); answer.StatusCode != http.StatusOK {
@@ -237,13 +237,13 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 	gone := ws.CloseRead(t.Context()) // reads the answer to the ping
 	if err := ws.Ping(t.Context()); err != nil {
-		t.Errorf("a client that is served was cut off: %v, %v", err, context.Cause(gone))
+		t.Errorf("a client whose request is served was cut off: %v, %v", err, context.Cause(gone))
 	}
 }
 
-// Where all connections serve requests, one more is closed; when one has ended
-// there is room again.
-func TestConnectionsThatAreServedAreKept(t *testing.T) {
+// If all connections serve requests, a new one is closed. When one of them has ended, a new
+// one is accepted.
+func TestServedConnectionsAreKept(t *testing.T) {
 	const most = 4
 	r := newRig(t, func(o *Options) { o.MaxConnections = most })
 	r.entries, r.feedWaits = nil, true
@@ -251,14 +251,14 @@ func TestConnectionsThatAreServedAreKept(t *testing.T) {
 	var all []net.Conn
 	for range most {
 		c := r.raw(t, "GET /v1/sessions/live-1/events HTTP/1.1\r\nHost: x\r\nX-Api-Key: "+goodKey+"\r\n\r\n")
-		if _, err := io.ReadFull(c, make([]byte, 20)); err != nil { // it is being answered
+		if _, err := io.ReadFull(c, make([]byte, 20)); err != nil { // the answer has begun
 			t.Fatal(err)
 		}
 		all = append(all, c)
 	}
 	one := r.raw(t, "")
 	if _, err := one.Read(make([]byte, 1)); err == nil {
-		t.Error("one too many was served")
+		t.Error("a connection beyond the limit was served")
 	}
 	_ = all[0].Close()
 	waitFor(t, func() bool {
@@ -267,6 +267,6 @@ func TestConnectionsThatAreServedAreKept(t *testing.T) {
 		return err == nil
 	})
 	for _, c := range all[1:] {
-		_ = c.Close() // streams would use up the grace
+		_ = c.Close() // open streams would use up the grace period
 	}
 }

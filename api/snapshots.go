@@ -13,18 +13,19 @@ import (
 // Snapshots lists, verifies, compares and deletes stored snapshots.
 type Snapshots interface {
 	Snapshots(ctx context.Context, c access.Caller, sessionID string, limit int, startAfter string) (page []library.SnapshotInfo, next string, err error)
-	// AllSnapshots lists a user's; userID "" is everybody that the caller may act for.
+	// AllSnapshots lists the snapshots of a user; userID "" means all users that the caller
+	// may act for.
 	AllSnapshots(ctx context.Context, c access.Caller, userID string, limit int, startAfter string) (page []library.SnapshotInfo, next string, err error)
 	Snapshot(ctx context.Context, c access.Caller, id string) (library.SnapshotInfo, error)
 	DeleteSnapshot(ctx context.Context, c access.Caller, id string) error
-	// VerifySnapshot fails only where the snapshot could not be looked at.
+	// VerifySnapshot returns an error only if the snapshot could not be examined.
 	VerifySnapshot(ctx context.Context, c access.Caller, id string) (library.VerifyResult, error)
 	Diff(ctx context.Context, c access.Caller, from, to string, values bool) (library.Diff, error)
 }
 
 var _ Snapshots = (*library.Library)(nil)
 
-// snapshotHandler answers what lists, verifies, compares and removes snapshots.
+// snapshotHandler lists, verifies, compares and removes snapshots.
 type snapshotHandler struct {
 	snapshots Snapshots
 	pruner    Pruner
@@ -73,7 +74,7 @@ func (h *snapshotHandler) listAll(c *call) error {
 	return c.snapshots(page, next)
 }
 
-// snapshots answers with a page of them.
+// snapshots answers with a page of snapshots.
 func (c *call) snapshots(page []library.SnapshotInfo, next string) error {
 	answer := snapshotsAnswer{Snapshots: make([]library.SnapshotInfo, 0, len(page)), NextToken: answer.OrNull(next)}
 	for _, info := range page {

@@ -6,8 +6,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// statusOf is the one table from codes to HTTP statuses. A code that is not
-// in the list is a defect and gets 500.
+// statusOf is the one table from error codes to HTTP statuses. A code that is not in the
+// list is a bug and gets 500.
 func statusOf(code fault.Code) int {
 	switch code {
 	case fault.InvalidRequest:

@@ -15,16 +15,16 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// defaultHeartbeat is how often a stream that has nothing to tell says that it lives.
+// defaultHeartbeat is the default time between two heartbeats of a stream.
 const defaultHeartbeat = 30 * time.Second
 
-// streamNames are the names that events have in a stream, which are those of the
-// session API; user is what its clients know besides.
+// streamNames are the names of events in a stream, as in the session API. Clients of that
+// API also know user.
 var streamNames = []string{"step", "thought", "question", "user", "done", "error", "log", "paused", "resumed", "heartbeat"}
 
-// streamName is an event's name in a stream: messages have that of their type,
-// the end of a run tells how it ended, and what is neither is a step, or where
-// it is only worth a look, log.
+// streamName returns an event's name in a stream. A message has the name of its type. The
+// end of a run says how the run ended. Other events are steps, or log if they are only
+// informative.
 func streamName(e events.StreamEvent) string {
 	switch e.Type {
 	case events.Message:
@@ -56,9 +56,9 @@ func streamName(e events.StreamEvent) string {
 	}
 }
 
-// events streams a session's events (server-sent events) until it is done, has
-// failed or has ended, or the reader goes. A reader that comes back with the ID
-// of the last event that it had misses none and gets none twice.
+// events streams a session's events as server-sent events. The stream ends when the session
+// is done, has failed or has ended, or when the client disconnects. A client that
+// reconnects with the ID of the last event it received misses none and gets none twice.
 func (h *historyHandler) events(c *call) error {
 	q := struct {
 		Types    string `json:"event_types"`
@@ -91,7 +91,7 @@ func (h *historyHandler) events(c *call) error {
 	return h.follow(ctx, c, feed, wanted)
 }
 
-// streamTypes are the names that a reader wants; nil for all.
+// streamTypes returns the names that a client wants; nil means all.
 func streamTypes(list string) ([]string, error) {
 	if list == "" {
 		return nil, nil
@@ -106,8 +106,8 @@ func streamTypes(list string) ([]string, error) {
 	return names, nil
 }
 
-// lastEventID is where a reader left off: the number of a run and of an event in
-// it, as a stream gave them. nil where it does not say.
+// lastEventID returns where a client stopped reading: the number of a run and of an event
+// in it, as a stream gave them. nil if the client does not say.
 func lastEventID(r *http.Request) (*events.Position, error) {
 	header := r.Header.Get("Last-Event-ID")
 	if header == "" {
@@ -124,23 +124,23 @@ func lastEventID(r *http.Request) (*events.Position, error) {
 	return &at, nil
 }
 
-// next is what a feed gave.
-type next struct {
+// feedResult is one result of a feed.
+type feedResult struct {
 	events.StreamEvent
 	err error
 }
 
-// follow sends what the feed gives, and heartbeats in between.
+// follow sends the events of the feed, and heartbeats in between.
 func (h *historyHandler) follow(ctx context.Context, c *call, feed events.Stream, wanted []string) error {
 	ctx, cancel := context.WithCancel(ctx)
-	given := make(chan next)
+	given := make(chan feedResult)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
 		for {
 			e, err := feed.Next(ctx)
 			select {
-			case given <- next{e, err}:
+			case given <- feedResult{e, err}:
 			case <-ctx.Done():
 				return
 			}
@@ -153,7 +153,7 @@ func (h *historyHandler) follow(ctx context.Context, c *call, feed events.Stream
 	out := &streamWriter{c: c, wanted: wanted, control: http.NewResponseController(c.Response())}
 	beat := time.NewTicker(h.heartbeat)
 	defer beat.Stop()
-	quiet := time.NewTimer(openStream)
+	quiet := time.NewTimer(headerDelay)
 	defer quiet.Stop()
 	for {
 		var err error
@@ -165,7 +165,7 @@ func (h *historyHandler) follow(ctx context.Context, c *call, feed events.Stream
 			case fault.Is(n.err, fault.Unauthorized): // the key was deleted
 				return out.refuse("key_deleted", fault.MessageOf(n.err))
 			case n.err != nil && ctx.Err() != nil:
-				return nil // the reader has gone, or the daemon stops
+				return nil // the client has disconnected, or the daemon stops
 			case n.err != nil:
 				return n.err
 			}
@@ -181,11 +181,11 @@ func (h *historyHandler) follow(ctx context.Context, c *call, feed events.Stream
 			return nil
 		}
 		if err != nil {
-			return nil // nobody reads any more
+			return nil // the client no longer reads
 		}
 	}
 }
 
-// openStream is how long a stream without an event waits for one before it is
-// begun: until then it can still be answered that there is nothing to come.
-const openStream = 50 * time.Millisecond
+// headerDelay is how long a stream without an event waits for one before it sends its
+// header. Until then it can still answer 204, which means that no events will come.
+const headerDelay = 50 * time.Millisecond

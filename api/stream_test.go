@@ -20,7 +20,7 @@ func entry(run, sequence int64, kind, data string) events.StreamEvent {
 		At: events.Position{Run: run, Sequence: sequence}}
 }
 
-// entries have every name that a stream has; the done of the first run is old.
+// entries has every event name of a stream. The done of the first run is old.
 func entries() []events.StreamEvent {
 	all := []events.StreamEvent{
 		entry(1, 1, "started", `{}`), entry(1, 2, "ended", `{"status":"completed"}`),
@@ -33,7 +33,7 @@ func entries() []events.StreamEvent {
 	return all
 }
 
-// lines reads a stream up to its end, or n lines of it.
+// lines reads a stream to its end, or n lines of it.
 func lines(t *testing.T, body io.Reader, n int) (got []string) {
 	t.Helper()
 	in := bufio.NewScanner(body)
@@ -45,8 +45,8 @@ func lines(t *testing.T, body io.Reader, n int) (got []string) {
 	return got
 }
 
-// A stream has an ID and a name for each event, and ends with the first done or
-// error that is not old.
+// A stream has an ID and a name for each event. It ends with the first done or error that
+// is not old.
 func TestStream(t *testing.T) {
 	r := newRig(t, nil)
 	answer, body := r.do(t, "GET", "/v1/sessions/live-1/events", "")
@@ -63,13 +63,13 @@ func TestStream(t *testing.T) {
 		t.Errorf("%s\nis not in\n%s", whole, body)
 	}
 	if !strings.Contains(body, `{"first_available_sequence":4,"run_id":"run-2","type":"retention_gap"}`) {
-		t.Errorf("nothing of the gap in\n%s", body)
+		t.Errorf("no gap is reported in\n%s", body)
 	}
 	<-r.feed.closed
 }
 
-// A reader gets what it asked for, from where it left off.
-func TestStreamAsked(t *testing.T) {
+// A client gets the events that it asked for, from where it stopped.
+func TestStreamFilters(t *testing.T) {
 	r := newRig(t, nil)
 	_, body := r.do(t, "GET", "/v1/sessions/live-1/events?event_types=paused,%20done&include_history=false&sanitize=false", "")
 	if diff := cmp.Diff([]string{"id: 1-2", "event: done", "id: 2-10", "event: paused", "id: 2-12"}, lines(t, strings.NewReader(body), -1)); diff != "" {
@@ -98,10 +98,10 @@ func TestStreamAsked(t *testing.T) {
 	}
 }
 
-// A feed that ends without an event that is wanted is answered as one that has
-// nothing to tell. Who did not want the event that the stream ends with is told
-// where to go on, and does not come back to it for ever.
-func TestStreamUnwanted(t *testing.T) {
+// A feed that ends without a wanted event is answered like one without events. A client
+// that did not want the last event gets its ID, so that it does not end there again each
+// time it reconnects.
+func TestStreamWithoutWantedEvents(t *testing.T) {
 	r := newRig(t, nil)
 	whole := r.entries
 	for _, test := range []struct {
@@ -109,8 +109,8 @@ func TestStreamUnwanted(t *testing.T) {
 		status  int
 		want    []string
 	}{
-		{whole[:2], 204, nil},                    // they were there before
-		{whole[3:7], 204, nil},                   // the session ends without a word
+		{whole[:2], 204, nil},                    // older than the stream
+		{whole[3:7], 204, nil},                   // the session ends without an event
 		{whole[8:12], 200, []string{"id: 2-12"}}, // error
 	} {
 		r.entries = test.entries
@@ -121,7 +121,7 @@ func TestStreamUnwanted(t *testing.T) {
 	}
 }
 
-// with gets a path with a header.
+// with sends a GET with a header.
 func (r *rig) with(t *testing.T, name, value, path string) (status int, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), "GET", r.url+path, nil)
@@ -144,9 +144,9 @@ func (r *rig) with(t *testing.T, name, value, path string) (status int, body str
 	return answer.StatusCode, string(text)
 }
 
-// A stream that has nothing to tell says that it lives; it ends with the reader,
-// and with the daemon.
-func TestStreamLives(t *testing.T) {
+// A stream without events sends heartbeats. It ends when the client disconnects or the
+// daemon stops.
+func TestStreamHeartbeats(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Heartbeat = time.Millisecond })
 	r.entries, r.feedWaits = nil, true
 	for _, end := range []string{"reader", "daemon"} {

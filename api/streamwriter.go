@@ -25,13 +25,13 @@ func (w *streamWriter) open() error {
 	w.begun = true
 	header := w.c.Response().Header()
 	header.Set("Content-Type", "text/event-stream")
-	header.Set("X-Accel-Buffering", "no") // proxies hold nothing back
+	header.Set("X-Accel-Buffering", "no") // proxies must not buffer
 	w.c.Response().WriteHeader(http.StatusOK)
 	return w.control.Flush()
 }
 
-// end ends a stream that has nothing more to come. One that had nothing at all
-// is answered with 204, which tells readers not to come again.
+// end ends a stream that has no more events. A stream that had none is answered with 204,
+// which makes clients stop reconnecting.
 func (w *streamWriter) end() error {
 	if !w.begun {
 		return w.c.NoContent(http.StatusNoContent)
@@ -39,8 +39,8 @@ func (w *streamWriter) end() error {
 	return nil
 }
 
-// event sends one event. last says that it was the one that a stream ends with:
-// done or error, but for those that were there when the reader came.
+// event sends one event. last reports whether the stream ends with it: done or error,
+// unless the event is older than the stream.
 func (w *streamWriter) event(e events.StreamEvent) (last bool, err error) {
 	for _, gap := range e.Gaps {
 		if err := w.send("log", "", map[string]any{"type": "retention_gap", "run_id": gap.RunID, "first_available_sequence": gap.First}); err != nil {
@@ -49,19 +49,19 @@ func (w *streamWriter) event(e events.StreamEvent) (last bool, err error) {
 	}
 	name, id := streamName(e), fmt.Sprintf("%d-%d", e.At.Run, e.At.Sequence)
 	last = !e.Old && (name == "done" || name == "error")
-	if last && !w.wants(name) { // else who comes back would end here for ever
-		return last, w.passed(id)
+	if last && !w.wants(name) { // else a client that reconnects would end here every time
+		return last, w.sendID(id)
 	}
 	return last, w.send(name, id, e.Event)
 }
 
-// refuse ends a stream with an error, whatever its reader asked for.
+// refuse ends a stream with an error, even if the client did not ask for errors.
 func (w *streamWriter) refuse(kind, message string) error {
 	w.wanted = nil
 	return w.send("error", "", map[string]any{"type": kind, "message": message})
 }
 
-// wants reports whether the reader asked for events of a name, or for all.
+// wants reports whether the client asked for events of that name, or for all.
 func (w *streamWriter) wants(name string) bool {
 	return w.wanted == nil || slices.Contains(w.wanted, name) || name == "heartbeat"
 }
@@ -87,9 +87,9 @@ func (w *streamWriter) send(name, id string, data any) error {
 	return w.write(b.String() + "\n\n")
 }
 
-// passed tells a reader that an event is behind it which it did not want: one who
-// comes back with its ID goes on after it. Readers dispatch nothing without data.
-func (w *streamWriter) passed(id string) error {
+// sendID sends the ID of an event that the client did not ask for, so that a client that
+// reconnects continues after it. Clients dispatch nothing without data.
+func (w *streamWriter) sendID(id string) error {
 	if err := w.open(); err != nil {
 		return err
 	}

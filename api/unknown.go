@@ -10,17 +10,17 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// unknownField is a field or a parameter that a call does not take.
+// unknownField is a field or a parameter that a call does not accept.
 type unknownField struct {
 	path  string
-	known []string // what the call takes in its place, sorted
+	known []string // what the call accepts there, sorted
 }
 
 // maxUnknown is how many unknown names an error lists.
 const maxUnknown = 5
 
-// unknownFields is the error that names what was not known, and what is allowed;
-// nil if nothing.
+// unknownFields returns the error that lists the unknown names and what is allowed; nil if
+// there are none.
 func unknownFields(kind string, all []unknownField) error {
 	if len(all) == 0 {
 		return nil
@@ -32,8 +32,8 @@ func unknownFields(kind string, all []unknownField) error {
 	return fault.New(fault.UnknownField, "api.bind", "unknown %s %s", kind, strings.Join(shown, ", "))
 }
 
-// hint says what is allowed: the one name that is meant by all appearances, else
-// all of them.
+// hint says what is allowed: the one name that the client most likely meant, else all of
+// them.
 func (u unknownField) hint() string {
 	if len(u.known) == 0 {
 		return ": none is allowed"
@@ -51,16 +51,16 @@ func (u unknownField) hint() string {
 	return ": allowed are " + strings.Join(u.known, ", ")
 }
 
-// plainName is a name without what languages spell differently: saveAsDefault is
+// plainName drops what languages spell differently: saveAsDefault becomes the same as
 // save_as_default.
 func plainName(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(shortened(name)))
 }
 
-// editDistance is the least number of bytes to insert, remove or replace that makes
-// b of a (Levenshtein).
+// editDistance returns the least number of bytes to insert, remove or replace to turn a
+// into b (Levenshtein).
 func editDistance(a, b string) int {
-	row := make([]int, len(b)+1) // from the bytes of a so far to each beginning of b
+	row := make([]int, len(b)+1) // from the bytes of a so far to each prefix of b
 	for j := range row {
 		row[j] = j
 	}
@@ -79,7 +79,7 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// paths are the names as answers list them.
+// paths returns the names as answers list them.
 func paths(all []unknownField) []string {
 	var names []string
 	for _, u := range all {
@@ -88,7 +88,7 @@ func paths(all []unknownField) []string {
 	return names
 }
 
-// unknownIn notes a name that a struct of that type does not have.
+// unknownIn records a name that a struct of type t does not have.
 func (b *binder) unknownIn(t reflect.Type, path *fieldPath) {
 	b.unknown = append(b.unknown, unknownField{path.String(), slices.Sorted(maps.Keys(b.known[t]))})
 }

@@ -7,20 +7,19 @@ import (
 	"strings"
 )
 
-// origins knows under which address clients reach the daemon.
+// origins knows the address at which clients reach the daemon.
 type origins struct {
 	public  *url.URL // --public-url; nil: as the request says
 	proxies []netip.Prefix
 }
 
-// links makes the URLs that one client is handed.
+// links makes the URLs for one client.
 type links struct {
 	base url.URL // scheme, host and perhaps a path before /v1
 }
 
-// of returns the links for the client behind a request: the public URL if one
-// is set, else the request's own Host; what X-Forwarded-Proto and -Host say
-// counts only when a trusted proxy sent them.
+// of returns the links for the client of a request: the public URL if one is set, else the
+// request's own Host. X-Forwarded-Proto and -Host count only if a trusted proxy sent them.
 func (o origins) of(r *http.Request) links {
 	if o.public != nil {
 		return links{base: *o.public}
@@ -30,7 +29,7 @@ func (o origins) of(r *http.Request) links {
 		base.Scheme = "https"
 	}
 	if o.trusts(r.RemoteAddr) {
-		// The last value is the one that the proxy next to us added.
+		// The last value is the one that the nearest proxy added.
 		if proto := lastOf(r.Header.Get("X-Forwarded-Proto")); proto == "http" || proto == "https" {
 			base.Scheme = proto
 		}
@@ -41,9 +40,9 @@ func (o origins) of(r *http.Request) links {
 	return links{base: base}
 }
 
-// sameOrigin tells whether a request comes from no web page, or from one of
-// the daemon's own host. The scheme is not compared: a proxy that ends TLS need
-// not say so.
+// sameOrigin reports whether a request comes from no web page, or from one of the daemon's
+// own host. It does not compare the scheme, because a proxy that ends TLS need not report
+// it.
 func (o origins) sameOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -53,8 +52,7 @@ func (o origins) sameOrigin(r *http.Request) bool {
 	return err == nil && strings.EqualFold(u.Host, o.of(r).base.Host)
 }
 
-// trusts reports whether a request that came from remote, an address with a port,
-// was sent by a trusted proxy.
+// trusts reports whether remote, an address with a port, is a trusted proxy's.
 func (o origins) trusts(remote string) bool {
 	at, err := netip.ParseAddrPort(remote)
 	return err == nil && o.proxy(at.Addr())
@@ -69,9 +67,9 @@ func (o origins) proxy(addr netip.Addr) bool {
 	return false
 }
 
-// client is where a request comes from: an IPv4 address, or the /64 of an IPv6
-// address, which is one customer's. Behind trusted proxies it is the last address
-// in X-Forwarded-For that is none of theirs. The zero Prefix is an unknown one.
+// client returns the address of a request's client: an IPv4 address, or the /64 of an IPv6
+// address, which belongs to one customer. Behind trusted proxies it is the last address in
+// X-Forwarded-For that is not a proxy's. The zero Prefix means unknown.
 func (o origins) client(r *http.Request) netip.Prefix {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -91,11 +89,11 @@ func (o origins) client(r *http.Request) netip.Prefix {
 	if addr.Is6() {
 		bits = 64
 	}
-	prefix, _ := addr.Prefix(bits) // fails only with other numbers of bits
+	prefix, _ := addr.Prefix(bits) // fails only for other numbers of bits
 	return prefix
 }
 
-// cdp is a session's cdp_url, or one of its pages' for a targetID.
+// cdp returns a session's cdp_url, or the URL of its page targetID.
 func (l links) cdp(sessionID, targetID, ticket string) string {
 	path := []string{"v1", "sessions", sessionID, "cdp"}
 	if targetID != "" {
@@ -104,12 +102,12 @@ func (l links) cdp(sessionID, targetID, ticket string) string {
 	return l.socket().with(ticket, path...)
 }
 
-// live is a session's live view.
+// live returns the URL of a session's live view.
 func (l links) live(sessionID, ticket string) string {
 	return l.with(ticket, "v1", "sessions", sessionID, "live")
 }
 
-// connect is /v1/connect with a ticket in it.
+// connect returns the URL of /v1/connect with a ticket.
 func (l links) connect(ticket string) string {
 	return l.socket().with(ticket, "v1", "connect")
 }

@@ -14,7 +14,8 @@ import (
 // Settings reads and changes the settings of users.
 type Settings interface {
 	Settings(ctx context.Context, c access.Caller, userID string) (settings.Settings, error)
-	// ChangeSettings applies change in a transaction; its error comes back as it is.
+	// ChangeSettings applies change in a transaction. An error of change is returned
+	// unchanged.
 	ChangeSettings(ctx context.Context, c access.Caller, userID string, change func(settings.Settings) (settings.Settings, error)) (settings.Settings, error)
 }
 
@@ -48,10 +49,10 @@ type settingsBody struct {
 	LoginCheck *settings.LoginCheck `json:"login_check"`
 	Retention  *library.Retention   `json:"retention"`
 
-	Quotas unbuilt `json:"quotas"`
+	Quotas unsupportedField `json:"quotas"`
 }
 
-// settings are the checked body.
+// settings checks the body and returns its settings.
 func (b settingsBody) settings() (settings.Settings, error) {
 	set := settings.Settings{Engine: b.Engine, Standby: b.Standby, Retention: b.Retention}
 	if b.Engine != nil {
@@ -80,8 +81,8 @@ func (b settingsBody) settings() (settings.Settings, error) {
 	return set, checkLoginCheck(*b.LoginCheck)
 }
 
-// checkRetention holds a policy against what is allowed. One that keeps nothing
-// is a mistake whose price is every login.
+// checkRetention checks a policy against what is allowed. A policy that keeps nothing would
+// delete every saved login, so it counts as a mistake.
 func checkRetention(r library.Retention) error {
 	const in = "retention."
 	if r.KeepLast != nil {
@@ -95,12 +96,12 @@ func checkRetention(r library.Retention) error {
 		}
 	}
 	if !r.Keeps() {
-		return invalid("retention", "keeps nothing; needs keep_last, keep_within_seconds or keep_labelled: true, or null for the daemon's policy")
+		return invalid("retention", "keeps nothing; set keep_last, keep_within_seconds or keep_labelled: true, or null for the daemon's policy")
 	}
 	return nil
 }
 
-// checkLoginCheck holds a login check against what is allowed.
+// checkLoginCheck checks a login check against what is allowed.
 func checkLoginCheck(c settings.LoginCheck) error {
 	const in = "login_check."
 	if c.URL == "" {
@@ -160,7 +161,7 @@ func (h *settingsHandler) patch(c *call) error {
 	}
 	set, err := h.settings.ChangeSettings(c.Request().Context(), c.caller, user, func(was settings.Settings) (settings.Settings, error) {
 		var now settingsBody
-		if err := patched(c.Request().Context(), was, changes, &now); err != nil {
+		if err := applyPatch(c.Request().Context(), was, changes, &now); err != nil {
 			return was, err
 		}
 		return now.settings()

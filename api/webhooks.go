@@ -13,7 +13,7 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// Deliveries are the webhooks that were sent, or are to be.
+// Deliveries lists webhook deliveries and sends them again.
 type Deliveries interface {
 	Deliveries(ctx context.Context, c access.Caller, state string, limit int, startAfter string) (page []events.Delivery, next string, err error)
 	Resend(ctx context.Context, c access.Caller, id string) (events.Delivery, error)
@@ -24,10 +24,11 @@ var _ Deliveries = (*events.Deliveries)(nil)
 // deliveryHandler answers /v1/webhooks/deliveries.
 type deliveryHandler struct{ deliveries Deliveries }
 
-// maxHookURL bounds a webhook's URL, in characters.
+// maxHookURL limits the length of a webhook's URL, in bytes.
 const maxHookURL = 2000
 
-// isHookURL checks the URL of a webhook. Where it leads is checked when it is sent to.
+// isHookURL checks the URL of a webhook. The address that it leads to is checked at each
+// delivery.
 func isHookURL(name, value string) error {
 	if value == "" {
 		return nil

@@ -15,28 +15,28 @@ import (
 )
 
 const (
-	// maxReason is what a close frame has room for (RFC 6455, 5.5).
+	// maxReason is the maximum length of a reason in a close frame, in bytes (RFC 6455,
+	// 5.5).
 	maxReason = 123
 	// closePatience is how long a client may take to answer a close frame
 	// before its connection is cut off.
 	closePatience = time.Second
-	// closeTime is how long a closing handshake may take at most. The library
-	// waits for ever for the rest of a frame whose header came (coder/websocket
-	// 1.8.15, waitCloseHandshake).
+	// closeTime limits a closing handshake. The library waits forever for the rest of a
+	// frame whose header has arrived (coder/websocket 1.8.15, waitCloseHandshake).
 	closeTime = 5 * time.Second
-	// firstRead is the memory that a message is read into at first, in bytes.
-	firstRead = 4 << 10
+	// initialBuffer is the first size of the buffer for a message, in bytes.
+	initialBuffer = 4 << 10
 )
 
-// checkUpgrade refuses what is no WebSocket request, and one of a foreign web
-// page. A request without Origin comes from no browser.
+// checkUpgrade refuses a request that is not for a WebSocket, and one from a foreign web
+// page. A request without Origin does not come from a browser.
 func (o origins) checkUpgrade(c *call) error {
 	r := c.Request()
 	if !o.sameOrigin(r) {
-		return fault.New(fault.Forbidden, "api.websocket", "the Origin is foreign")
+		return fault.New(fault.Forbidden, "api.websocket", "Origin: must be this daemon's own host")
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		return fault.New(fault.InvalidRequest, "api.websocket", "this is a WebSocket: an upgrade is needed")
+		return fault.New(fault.InvalidRequest, "api.websocket", "Upgrade: must be websocket")
 	}
 	return nil
 }
@@ -50,18 +50,18 @@ type cdpSockets struct {
 	closing    context.Context // sockets are closed when it ends
 }
 
-// serve upgrades the request and serves CDP on it until the client leaves,
-// the session ends or the daemon stops. Errors from before the upgrade are
-// returned; later ones close the socket.
+// serve upgrades the request and serves CDP on it until the client disconnects, the session
+// ends or the daemon stops. Errors from before the upgrade become the answer; later ones
+// close the socket.
 func (k *cdpSockets) serve(c *call, id, targetID string) error {
 	release, err := k.cdp.Attach(id)
 	if err != nil {
 		return err
 	}
 	defer release()
-	taken := &hijack{ResponseWriter: c.Response()}
+	taken := &hijackWriter{ResponseWriter: c.Response()}
 	ws, err := websocket.Accept(taken, c.Request(), &websocket.AcceptOptions{
-		InsecureSkipVerify: true, // checkUpgrade looked at the Origin
+		InsecureSkipVerify: true, // checkUpgrade has checked the Origin
 		CompressionMode:    websocket.CompressionDisabled,
 	})
 	if err != nil {
@@ -70,7 +70,7 @@ func (k *cdpSockets) serve(c *call, id, targetID string) error {
 	ws.SetReadLimit(k.maxMessage)
 	conn := &socket{ws: ws, conn: taken.conn, now: k.now, patience: k.patience}
 	defer conn.wait()
-	defer ws.CloseNow() //nolint:errcheck // ends what a close handshake has left
+	defer ws.CloseNow() //nolint:errcheck // closes what the closing handshake has left open
 	stop := context.AfterFunc(k.closing, func() { conn.start(websocket.StatusGoingAway, "the daemon stops") })
 	defer stop()
 
@@ -84,17 +84,17 @@ func (k *cdpSockets) serve(c *call, id, targetID string) error {
 	return err
 }
 
-// socket is a WebSocket as session.Conn.
+// socket implements session.Conn on a WebSocket.
 type socket struct {
 	ws   *websocket.Conn
-	conn *prompt          // below ws
-	take func(n int) bool // counts the memory of messages; nil: nobody does
+	conn *nonblockingConn // below ws
+	take func(n int) bool // counts the memory of messages; nil: not counted
 	// now and patience are the [pace] of a message that has begun to arrive.
 	now      func() time.Time
 	patience time.Duration
 
-	mu   sync.Mutex
-	over chan struct{} // made when a closing handshake begins, closed when it is over
+	mu     sync.Mutex
+	closed chan struct{} // made when a closing handshake begins, closed when it has ended
 }
 
 var (
@@ -105,7 +105,7 @@ var (
 )
 
 func (k *socket) Read(ctx context.Context) ([]byte, error) {
-	ctx, stop := k.lingering(ctx)
+	ctx, stop := k.graceContext(ctx)
 	defer stop()
 	_, from, err := k.ws.Reader(ctx)
 	if err != nil {
@@ -114,10 +114,10 @@ func (k *socket) Read(ctx context.Context) ([]byte, error) {
 	return k.assemble(k.paced(from))
 }
 
-// paced reads a message that has begun. A client that does not go on with it is closed.
+// paced reads a message that has begun to arrive. It closes a client that sends too slowly.
 func (k *socket) paced(from io.Reader) io.Reader {
 	return &pacedMessage{from: from, pace: pace{now: k.now, most: k.patience}, end: func() {
-		k.start(websocket.StatusPolicyViolation, "a message came too slowly")
+		k.start(websocket.StatusPolicyViolation, "a message arrived too slowly")
 	}}
 }
 
@@ -139,18 +139,18 @@ func (m *pacedMessage) Read(p []byte) (int, error) {
 // Meter implements [session.Metered].
 func (k *socket) Meter(take func(n int) bool) { k.take = take }
 
-// errNoRoom ends a client that gave way to others.
-var errNoRoom = errors.New("the daemon has no room for the message")
+// errNoMemory closes a client when the memory for messages is used up.
+var errNoMemory = errors.New("the daemon has no memory for the message")
 
-// assemble reads a message whole. Its memory, the capacity of what it returns,
-// is counted before it is there.
+// assemble reads a whole message. It counts the memory, which is the capacity of the
+// result, before it allocates it.
 func (k *socket) assemble(from io.Reader) ([]byte, error) {
 	msg := []byte{}
 	for {
 		if len(msg) == cap(msg) {
-			most := max(firstRead, 2*cap(msg))
+			most := max(initialBuffer, 2*cap(msg))
 			if k.take != nil && !k.take(most-cap(msg)) {
-				return nil, errNoRoom
+				return nil, errNoMemory
 			}
 			msg = append(make([]byte, 0, most), msg...)
 		}
@@ -166,23 +166,23 @@ func (k *socket) assemble(from io.Reader) ([]byte, error) {
 }
 
 func (k *socket) Write(ctx context.Context, msg []byte) error {
-	ctx, stop := k.lingering(ctx)
+	ctx, stop := k.graceContext(ctx)
 	defer stop()
-	if err := k.conn.settle(ctx); err != nil {
+	if err := k.conn.waitIdle(ctx); err != nil {
 		return err
 	}
 	return k.ws.Write(ctx, websocket.MessageText, msg)
 }
 
-// Offer sends a message if that needs no waiting.
+// Offer sends a message if that does not block.
 func (k *socket) Offer(msg []byte) bool {
-	return len(msg) <= smallWrite && k.conn.settled() && k.ws.Write(context.Background(), websocket.MessageText, msg) == nil
+	return len(msg) <= smallWrite && k.conn.idle() && k.ws.Write(context.Background(), websocket.MessageText, msg) == nil
 }
 
-// lingering is ctx, but while the socket is being closed it ends a little
-// later: a read or write that is cancelled tears the connection down, and the
-// frame that tells the client why it ends would be lost.
-func (k *socket) lingering(ctx context.Context) (context.Context, func()) {
+// graceContext returns a context that ends with ctx, or a little later while the socket is
+// being closed. Cancelling a read or write tears the connection down, and the frame that
+// tells the client the reason would be lost.
+func (k *socket) graceContext(ctx context.Context) (context.Context, func()) {
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		k.waitFor(closePatience)
@@ -191,8 +191,8 @@ func (k *socket) lingering(ctx context.Context) (context.Context, func()) {
 	return late, func() { stop(); cancel() }
 }
 
-// Close begins the closing handshake and does not wait for the peer; the
-// handler does, for the few seconds that the handshake may take.
+// Close begins the closing handshake and does not wait for the peer. The handler waits, at
+// most closeTime.
 func (k *socket) Close(code int, reason string) error {
 	k.start(websocket.StatusCode(code), reason)
 	return nil
@@ -201,28 +201,28 @@ func (k *socket) Close(code int, reason string) error {
 func (k *socket) start(code websocket.StatusCode, reason string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.over != nil {
+	if k.closed != nil {
 		return
 	}
 	over := make(chan struct{})
-	k.over = over
+	k.closed = over
 	go func() {
 		defer close(over)
-		cut := time.AfterFunc(closeTime, func() { _ = k.conn.Close() }) // Close below gives the error
+		cut := time.AfterFunc(closeTime, func() { _ = k.conn.Close() }) // Close below returns the error
 		defer cut.Stop()
-		// A peer that is gone cannot be told; nothing else is lost.
+		// A peer that has disconnected cannot receive the frame; nothing else is lost.
 		_ = k.ws.Close(code, reason[:min(len(reason), maxReason)])
 	}()
 }
 
-// wait returns when a closing handshake that was begun is over.
+// wait returns when a closing handshake that has begun has ended.
 func (k *socket) wait() {
 	if over := k.closing(); over != nil {
 		<-over
 	}
 }
 
-// waitFor is wait for at most so long.
+// waitFor is wait with a limit.
 func (k *socket) waitFor(most time.Duration) {
 	if over := k.closing(); over != nil {
 		select {
@@ -232,9 +232,10 @@ func (k *socket) waitFor(most time.Duration) {
 	}
 }
 
-// closing is closed when the handshake is over; nil if none was begun.
+// closing returns a channel that is closed when the handshake has ended; nil if none has
+// begun.
 func (k *socket) closing() <-chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.over
+	return k.closed
 }

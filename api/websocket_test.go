@@ -16,7 +16,7 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// dial opens a WebSocket; what answers instead is returned with its body.
+// dial opens a WebSocket. If the answer is not an upgrade, dial returns it with its body.
 func dial(t *testing.T, url string, header http.Header) (ws *websocket.Conn, got reply, body string, err error) {
 	t.Helper()
 	ws, answer, err := websocket.Dial(t.Context(), url, &websocket.DialOptions{HTTPHeader: header})
@@ -67,7 +67,7 @@ func TestCDPSockets(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		large := strings.Repeat("x", 1<<20) // beyond the library's own limit
+		large := strings.Repeat("x", 1<<20) // larger than the library's own limit
 		if err := ws.Write(t.Context(), websocket.MessageText, []byte(large)); err != nil {
 			t.Errorf("%s: %v", x.name, err)
 		}
@@ -76,7 +76,7 @@ func TestCDPSockets(t *testing.T) {
 			t.Errorf("%s: got %v, %d bytes, %v", x.name, kind, len(got), err)
 		}
 		if x.name == "page" && !strings.HasPrefix(string(got), "T1:") {
-			t.Errorf("page: went to %.5s", got)
+			t.Errorf("page: reached %.5s", got)
 		}
 	}
 }
@@ -103,11 +103,11 @@ func TestCloseCodes(t *testing.T) {
 	}
 }
 
-// A one-shot creates from its query, and ends as it says once the socket has
-// closed, however that happened.
+// A one-shot session is created from the query and ended as the query says when the socket
+// has closed, for whatever reason.
 func TestConnect(t *testing.T) {
 	r := newRig(t, nil)
-	hs := httptest.NewServer(r.server) // closed below: that waits for the end
+	hs := httptest.NewServer(r.server) // closed below: that waits for the handler
 	ws, answer, _, err := dial(t, hs.URL+`/v1/connect?user_id=bob&labels={"a":"b"}&viewport={"width":1,"height":2}&user_agent=mine&restore_tabs=false&idle_timeout_seconds=60`+
 		`&save_snapshot_mode=filesystem&save_as_default=true&default_conflict=overwrite&ticket=`+oneTicket, nil)
 	if err != nil {
@@ -165,7 +165,7 @@ func TestConnectRefuses(t *testing.T) {
 	}
 }
 
-// What a one-shot found there already is not its to end.
+// A one-shot request does not end a session that existed before.
 func TestConnectLeavesASharedSession(t *testing.T) {
 	r := newRig(t, nil)
 	r.existed = true
@@ -181,23 +181,24 @@ func TestConnectLeavesASharedSession(t *testing.T) {
 	}
 }
 
-// Over TLS every byte goes through the encryption, so nothing is written past it.
+// Over TLS every byte goes through the encryption, so nothing is written to the raw
+// connection.
 func TestCDPOverTLS(t *testing.T) {
 	r := newRig(t, nil)
 	r.serve = func(ctx context.Context, c session.Conn) error {
 		msg, err := c.Read(ctx)
 		if eager, is := c.(session.Eager); err == nil && is && eager.Offer([]byte("offered")) {
-			err = errors.New("it was taken at once")
+			err = errors.New("Offer accepted a message over TLS")
 		}
 		return errors.Join(err, c.Write(ctx, msg))
 	}
 	hs := httptest.NewTLSServer(r.server)
 	defer hs.Close()
-	ws, _, err := websocket.Dial(t.Context(), hs.URL+"/v1/sessions/live-1/cdp?ticket="+goodTicket, &websocket.DialOptions{HTTPClient: hs.Client()}) //nolint:bodyclose // an accepted upgrade has none
+	ws, _, err := websocket.Dial(t.Context(), hs.URL+"/v1/sessions/live-1/cdp?ticket="+goodTicket, &websocket.DialOptions{HTTPClient: hs.Client()}) //nolint:bodyclose // an accepted upgrade has no body
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ws.CloseNow() //nolint:errcheck // nothing is left to lose
+	defer ws.CloseNow() //nolint:errcheck // only cleans up
 	for _, size := range []int{10, 2 * smallWrite} {
 		if err := ws.Write(t.Context(), websocket.MessageText, []byte(strings.Repeat("x", size))); err != nil {
 			t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"github.com/stasisd/stasis/session/answer"
 )
 
-// sessionAnswer is the answer about a session, with URLs as the client behind the
-// request reaches them.
+// sessionAnswer returns the answer about a session, with URLs that the client of the
+// request can reach.
 func (o origins) sessionAnswer(r *http.Request, info answer.Info) answer.Session {
 	a := info.Answer()
 	urls := o.of(r)
@@ -22,7 +22,7 @@ func (o origins) sessionAnswer(r *http.Request, info answer.Info) answer.Session
 	return a
 }
 
-func texts(list []string) []string {
+func nonNil(list []string) []string {
 	if list == nil {
 		return []string{}
 	}

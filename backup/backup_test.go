@@ -35,11 +35,11 @@ func write(t *testing.T, target string, replace bool) (backup.Manifest, error) {
 			t.Error(err)
 		}
 	}()
-	lay(t, w.Dir(), contents)
+	writeFiles(t, w.Dir(), contents)
 	return w.Commit(t.Context(), backup.Manifest{StasisVersion: "test", CreatedAt: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC), Keys: true, Archives: true, Missing: []string{}})
 }
 
-func lay(t *testing.T, dir string, files map[string]string) {
+func writeFiles(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, body := range files {
 		at := filepath.Join(dir, name)
@@ -49,8 +49,8 @@ func lay(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// held reads every file below a folder.
-func held(t *testing.T, dir string) map[string]string {
+// readFiles reads every file below a folder.
+func readFiles(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
@@ -71,7 +71,7 @@ func held(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// restored is what the contents are in a data directory.
+// restored returns the contents as they are in a data directory.
 func restored() map[string]string {
 	want := map[string]string{}
 	for name, body := range contents {
@@ -80,8 +80,8 @@ func restored() map[string]string {
 	return want
 }
 
-// What is written comes back, from a folder and from one file, and from what
-// the first version wrote.
+// What is written can be restored: from a folder, from one file, and from a file of the
+// first version.
 func TestRoundTrip(t *testing.T) {
 	for _, name := range []string{"folder", "file.tar.zst", "golden"} {
 		t.Run(name, func(t *testing.T) {
@@ -99,20 +99,20 @@ func TestRoundTrip(t *testing.T) {
 			if m.FormatVersion != 1 || m.StasisVersion != "test" || !m.Keys || !m.Archives || len(m.Files) != len(contents) {
 				t.Errorf("the manifest: %+v", m)
 			}
-			if diff := cmp.Diff(restored(), held(t, dir)); diff != "" {
+			if diff := cmp.Diff(restored(), readFiles(t, dir)); diff != "" {
 				t.Errorf("restored (-want +got):\n%s", diff)
 			}
 			if _, err := backup.Restore(t.Context(), target, dir); !fault.Is(err, fault.Config) {
-				t.Errorf("a restore into a directory that holds something: %v", err)
+				t.Errorf("a restore into a directory that is not empty: %v", err)
 			}
-			if diff := cmp.Diff(restored(), held(t, dir)); diff != "" {
+			if diff := cmp.Diff(restored(), readFiles(t, dir)); diff != "" {
 				t.Errorf("after a refused restore (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// A backup takes another's place only when it is asked to, and no other thing's.
+// A backup replaces another one only with replace set, and never anything else.
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"folder", "file.tar.zst"} {
@@ -121,7 +121,7 @@ func TestReplace(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := write(t, target, false); !fault.Is(err, fault.Config) {
-			t.Errorf("%s was written over: %v", name, err)
+			t.Errorf("%s was overwritten: %v", name, err)
 		}
 		if _, err := write(t, target, true); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -130,17 +130,17 @@ func TestReplace(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Lstat(target + ".partial"); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: something is left: %v", name, err)
+			t.Errorf("%s: the partial folder is left: %v", name, err)
 		}
 	}
 	other := filepath.Join(dir, "other")
-	lay(t, other, map[string]string{"mine": "mine"})
+	writeFiles(t, other, map[string]string{"mine": "mine"})
 	if _, err := write(t, other, true); !fault.Is(err, fault.Config) {
 		t.Errorf("a folder that is no backup was replaced: %v", err)
 	}
 }
 
-// Of two that write to one name the second is refused.
+// Of two backups to the same name, the second is refused.
 func TestOneWriter(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "backup")
 	w, err := backup.Begin(target, false)
@@ -155,8 +155,7 @@ func TestOneWriter(t *testing.T) {
 	}
 }
 
-// Every byte that is another, and every length that is cut, is damage, and a
-// restore of it leaves nothing.
+// Every changed byte and every truncation is damage, and a restore of it leaves no files.
 func TestDamage(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "b.tar.zst")
 	if _, err := write(t, whole, false); err != nil {
@@ -174,7 +173,7 @@ func TestDamage(t *testing.T) {
 		}
 		_, err := backup.Restore(t.Context(), damaged, dir)
 		if err == nil {
-			return // zstd has bits that mean nothing; the files were right
+			return // some bits of zstd have no meaning; the files were right
 		}
 		if !fault.Is(err, fault.ArchiveDamaged) && !fault.Is(err, fault.Unsupported) {
 			t.Errorf("%s at %d: %v", what, at, err)
@@ -187,29 +186,29 @@ func TestDamage(t *testing.T) {
 		body := bytes.Clone(raw)
 		body[at] ^= 1 << (at % 8)
 		refused("a flipped bit", at, body)
-		if held := held(t, dir); len(held) > 0 {
+		if held := readFiles(t, dir); len(held) > 0 {
 			if diff := cmp.Diff(restored(), held); diff != "" {
-				t.Fatalf("a flipped bit at %d came through:\n%s", at, diff)
+				t.Fatalf("a flipped bit at %d was restored:\n%s", at, diff)
 			}
 			dir = t.TempDir()
 		}
 	}
 	for at := range raw {
-		refused("a cut", at, raw[:at])
-		if len(held(t, dir)) > 0 {
-			t.Fatalf("a cut at %d was restored", at)
+		refused("a truncation", at, raw[:at])
+		if len(readFiles(t, dir)) > 0 {
+			t.Fatalf("a truncation at %d was restored", at)
 		}
 	}
 }
 
-// A key that is not the backup's may be the operator's: a restore that is run again
-// leaves it, and everything else, where it is.
-func TestCutShortKeepsForeignKeys(t *testing.T) {
+// A key that is not from the backup may be the operator's: a restore that is run again
+// leaves the key and everything else where it is.
+func TestInterruptedRestoreKeepsForeignKeys(t *testing.T) {
 	target, dir := filepath.Join(t.TempDir(), "folder"), t.TempDir()
 	if _, err := write(t, target, false); err != nil {
 		t.Fatal(err)
 	}
-	lay(t, dir, map[string]string{backup.Restoring + "/stasis.db": "half", "identity": "the operator's"})
+	writeFiles(t, dir, map[string]string{backup.Restoring + "/stasis.db": "half", "identity": "the operator's"})
 	if _, err := backup.Restore(t.Context(), target, dir); !fault.Is(err, fault.Config) || !strings.Contains(fault.MessageOf(err), "identity") {
 		t.Errorf("the error is %v", err)
 	}
@@ -220,20 +219,20 @@ func TestCutShortKeepsForeignKeys(t *testing.T) {
 	}
 }
 
-// A restore that was cut short is taken up again.
-func TestCutShort(t *testing.T) {
+// A restore that was interrupted can be run again.
+func TestInterruptedRestore(t *testing.T) {
 	target, dir := filepath.Join(t.TempDir(), "folder"), t.TempDir()
 	if _, err := write(t, target, false); err != nil {
 		t.Fatal(err)
 	}
-	lay(t, dir, map[string]string{backup.Restoring + "/stasis.db": "half", "snapshots/archives/old": "moved already", "identity": "AGE-SECRET-KEY-1"})
+	writeFiles(t, dir, map[string]string{backup.Restoring + "/stasis.db": "half", "snapshots/archives/old": "moved already", "identity": "AGE-SECRET-KEY-1"})
 	if !backup.CutShort(dir) {
-		t.Error("nothing tells that a restore was cut short")
+		t.Error("CutShort is false after an interrupted restore")
 	}
 	if _, err := backup.Restore(t.Context(), target, dir); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(restored(), held(t, dir)); diff != "" || backup.CutShort(dir) {
+	if diff := cmp.Diff(restored(), readFiles(t, dir)); diff != "" || backup.CutShort(dir) {
 		t.Errorf("restored (-want +got):\n%s", diff)
 	}
 }

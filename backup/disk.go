@@ -12,36 +12,36 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// diskFault makes a fault of what the file system says; a fault stays as it is.
+// diskFault makes a fault of an error of the file system. A fault is returned unchanged.
 func diskFault(op string, err error) error {
 	var known *fault.Error
 	switch {
 	case err == nil || errors.As(err, &known):
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fault.Wrap(err, fault.StoreFull, op, "there is no room on the disk; nothing was kept")
+		return fault.Wrap(err, fault.StoreFull, op, "the disk is full; nothing was kept")
 	case errors.Is(err, context.Canceled):
-		return fault.Wrap(err, fault.Timeout, op, "it was given up; nothing was kept")
+		return fault.Wrap(err, fault.Timeout, op, "the operation was cancelled; nothing was kept")
 	}
-	return fault.Wrap(err, fault.StoreFailed, op, "the disk gives an error; nothing was kept")
+	return fault.Wrap(err, fault.StoreFailed, op, "the disk reports an error; nothing was kept")
 }
 
-// under reads from r until ctx ends.
-func under(ctx context.Context, r io.Reader) io.Reader { return &bound{ctx, r} }
+// withContext returns a reader of r that fails when ctx has ended.
+func withContext(ctx context.Context, r io.Reader) io.Reader { return &contextReader{ctx, r} }
 
-type bound struct {
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (b *bound) Read(p []byte) (int, error) {
+func (b *contextReader) Read(p []byte) (int, error) {
 	if err := b.ctx.Err(); err != nil {
 		return 0, err
 	}
 	return b.r.Read(p)
 }
 
-// writeFile makes a file that is not there, durable.
+// writeFile creates a new file and makes it durable.
 func writeFile(root *os.Root, name string, r io.Reader) error {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
@@ -54,7 +54,7 @@ func writeFile(root *os.Root, name string, r io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// syncFolders makes the names in a folder and in all below it durable.
+// syncFolders makes the names in a folder and all folders below it durable.
 func syncFolders(root *os.Root) error {
 	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
@@ -68,8 +68,8 @@ func syncFolders(root *os.Root) error {
 	})
 }
 
-// private reports whether a folder is this process's user's, and no other may write
-// in it.
+// private reports whether a folder belongs to this process's user and no other user may
+// write in it.
 func private(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o022 == 0

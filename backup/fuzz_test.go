@@ -10,7 +10,7 @@ import (
 	"github.com/stasisd/stasis/backup"
 )
 
-// A manifest that is taken names files below a backup alone, the catalogue among them.
+// A manifest that is accepted names only files below the backup.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"format":"stasis-backup","format_version":1,"files":[{"path":"stasis.db","size":1,"sha256":"` + strings.Repeat("0", 64) + `"}]}`))
 	f.Add([]byte(`{"format":"stasis-backup","format_version":2}`))
@@ -22,14 +22,14 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, file := range m.Files {
 			if !filepath.IsLocal(file.Path) || file.Size < 0 {
-				t.Errorf("taken: %+v", file)
+				t.Errorf("accepted: %+v", file)
 			}
 		}
 	})
 }
 
-// Whatever is in a file, a restore puts it in place whole, or leaves nothing; and
-// never anything outside of its directory.
+// Whatever a file contains, a restore puts it in place completely or leaves nothing, and
+// never writes outside its directory.
 func FuzzRestore(f *testing.F) {
 	raw, err := os.ReadFile(filepath.Join("testdata", "v1.tar.zst"))
 	if err != nil {
@@ -45,7 +45,7 @@ func FuzzRestore(f *testing.F) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		_, err := backup.Verify(t.Context(), source) // a restore begins with it, and syncs the disk then
+		_, err := backup.Verify(t.Context(), source) // a restore begins with it, but also syncs the disk
 		if err == nil {
 			_, err = backup.Restore(t.Context(), source, dir)
 		}
@@ -54,7 +54,7 @@ func FuzzRestore(f *testing.F) {
 			t.Fatal(rerr)
 		}
 		if err != nil && len(left) > 0 {
-			t.Errorf("after %v there is %v", err, left)
+			t.Errorf("after %v the directory contains %v", err, left)
 		}
 		if beside, _ := os.ReadDir(around); len(beside) != 2 {
 			t.Errorf("beside the directory: %v", beside)

@@ -12,20 +12,20 @@ import (
 	"github.com/stasisd/stasis/backup"
 )
 
-// watched is a context that calls look each time somebody asks whether it has ended.
-type watched struct {
+// contextWithHook is a context that calls look at each call of Err.
+type contextWithHook struct {
 	context.Context
 	look func()
 }
 
-func (w watched) Err() error {
+func (w contextWithHook) Err() error {
 	w.look()
 	return w.Context.Err()
 }
 
-// Root restores for another user, who owns the data directory and puts a link in
-// the place of the folder that the restore works in. Nothing is written, moved or
-// removed where the link leads.
+// Root restores for another user. That user owns the data directory and replaces the
+// working folder of the restore by a link. Nothing is written, moved or removed where the
+// link leads.
 func TestRestoreFollowsNoLink(t *testing.T) {
 	for name, after := range map[string]string{"while it unpacks": "restoring", "when it has unpacked": "restoring/snapshots/users/o/sessions/s/x.json"} {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestRestoreFollowsNoLink(t *testing.T) {
 				t.Fatal(err)
 			}
 			swapped := false
-			ctx := watched{t.Context(), func() {
+			ctx := contextWithHook{t.Context(), func() {
 				if _, err := os.Lstat(filepath.Join(dir, after)); err != nil || swapped {
 					return
 				}
@@ -49,26 +49,26 @@ func TestRestoreFollowsNoLink(t *testing.T) {
 				}
 			}}
 			if _, err := backup.Restore(ctx, source, dir); err == nil {
-				t.Error("it is restored")
+				t.Error("the backup was restored")
 			}
 			if !swapped {
-				t.Fatal("the link was never there")
+				t.Fatal("the link was never made")
 			}
-			if diff := cmp.Diff(map[string]string{"theirs": "theirs"}, held(t, outside)); diff != "" {
+			if diff := cmp.Diff(map[string]string{"theirs": "theirs"}, readFiles(t, outside)); diff != "" {
 				t.Errorf("where the link leads (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// Somebody has made the folder beside a backup's name beforehand, to read or change
-// what is gathered there. A backup makes its own.
+// Another user has made the partial folder of a backup beforehand, to read or change what
+// is written there. A backup makes its own folder.
 func TestPartialFolderOfAnother(t *testing.T) {
 	for name, prepare := range map[string]func(string) error{
-		"everybody's": func(at string) error { return os.Chmod(at, 0o777) },
+		"writable by all": func(at string) error { return os.Chmod(at, 0o777) },
 		"of another user": func(at string) error {
 			if os.Geteuid() != 0 {
-				return os.Chmod(at, 0o770) // the next best thing
+				return os.Chmod(at, 0o770) // the closest that an ordinary user can do
 			}
 			return os.Chown(at, 12345, 12345)
 		},
@@ -98,7 +98,7 @@ func TestPartialFolderOfAnother(t *testing.T) {
 				t.Fatal(err)
 			}
 			if os.SameFile(was, is) || is.Mode().Perm() != 0o700 {
-				t.Errorf("it is written in the folder that was there, mode %v", is.Mode())
+				t.Errorf("the backup is written in the existing folder, mode %v", is.Mode())
 			}
 		})
 	}

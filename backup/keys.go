@@ -2,7 +2,7 @@ package backup
 
 import "slices"
 
-// KeyFiles are the names that keys have in a data directory, and below [Keys].
+// KeyFiles returns the names of the keys in a data directory and below [Keys].
 func KeyFiles() []string {
 	return []string{"identity", "identity.old", "archive-key", "api-key", "webhook-secret"}
 }

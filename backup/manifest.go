@@ -1,10 +1,11 @@
-// Package backup writes and reads a backup of a data directory: files with a
-// manifest that has the length and hash of each. It does not know what the files mean.
+// Package backup writes and reads backups of a data directory. A backup consists of files
+// and a manifest with the length and hash of each. This package does not know what the
+// files mean.
 //
-// A backup is a folder, or one file, a tar.zst of the same. It is written beside its
-// name and gets that only when it is whole and durable; what was killed before
-// leaves a folder NAME.partial, which the next backup of that name removes.
-// docs/format.md has the bytes.
+// A backup is a folder, or one tar.zst file with the same content. It is written under
+// NAME.partial and gets its name only when it is complete and durable. A backup that was
+// killed leaves NAME.partial, which the next backup of that name removes. docs/format.md
+// describes the bytes.
 package backup
 
 import (
@@ -35,23 +36,23 @@ const (
 	FormatVersion = 1
 )
 
-// maxManifest bounds a manifest, in bytes; a file takes less than 400 of it.
+// maxManifest limits a manifest, in bytes; one file takes less than 400 of them.
 const maxManifest = 256 << 20
 
-// Manifest is what a backup says of itself.
+// Manifest describes a backup.
 type Manifest struct {
 	Format        string    `json:"format"`
 	FormatVersion int       `json:"format_version"`
-	StasisVersion string    `json:"stasis_version"` // that wrote it
+	StasisVersion string    `json:"stasis_version"` // version that wrote the backup
 	CreatedAt     time.Time `json:"created_at"`
-	Keys          bool      `json:"keys"`      // it holds keys
-	Archives      bool      `json:"archives"`  // it holds the archives and documents
-	Store         string    `json:"store"`     // where they were
-	Snapshots     int       `json:"snapshots"` // that the catalogue names
+	Keys          bool      `json:"keys"`      // the backup contains keys
+	Archives      bool      `json:"archives"`  // the backup contains the archives and documents
+	Store         string    `json:"store"`     // the store that had them
+	Snapshots     int       `json:"snapshots"` // in the catalogue
 	Live          int       `json:"live_sessions"`
-	// Missing are sentences on what a restore needs besides.
+	// Missing lists, as sentences, what the backup lacks and a restore needs.
 	Missing []string `json:"missing"`
-	Files   []File   `json:"files"` // all but the manifest, by path
+	Files   []File   `json:"files"` // all files except the manifest, by path
 }
 
 // File is one file of a backup.
@@ -61,8 +62,8 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Parse reads a manifest. Errors: archive_damaged for what is none, unsupported
-// for one of a newer format.
+// Parse reads a manifest. Errors: archive_damaged if it is not a manifest, unsupported if
+// its format is newer.
 func Parse(r io.Reader) (Manifest, error) {
 	const op = "backup.manifest"
 	raw, err := io.ReadAll(io.LimitReader(r, maxManifest+1))
@@ -78,10 +79,10 @@ func Parse(r io.Reader) (Manifest, error) {
 		Version int    `json:"format_version"`
 	}
 	if err := json.Unmarshal(raw, &what); err != nil || what.Format != Format {
-		return m, damaged(ManifestFile, "is not that of a Stasis backup", err)
+		return m, damaged(ManifestFile, "is not the manifest of a Stasis backup", err)
 	}
 	if what.Version != FormatVersion {
-		return m, fault.New(fault.Unsupported, op, "the backup has format version %d and this binary reads %d: use the Stasis that wrote it, or a newer one", what.Version, FormatVersion)
+		return m, fault.New(fault.Unsupported, op, "the backup has format version %d, and this binary reads %d; use the Stasis that wrote it, or a newer one", what.Version, FormatVersion)
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
@@ -91,19 +92,19 @@ func Parse(r io.Reader) (Manifest, error) {
 	seen := map[string]bool{}
 	for _, f := range m.Files {
 		sum, err := hex.DecodeString(f.SHA256)
-		if err != nil || len(sum) != 32 || f.Size < 0 || !placed(f.Path) || seen[f.Path] {
-			return Manifest{}, damaged(ManifestFile, "names a file that no backup has: "+printable(f.Path), nil)
+		if err != nil || len(sum) != 32 || f.Size < 0 || !isBackupPath(f.Path) || seen[f.Path] {
+			return Manifest{}, damaged(ManifestFile, "lists a file that no backup may have: "+printable(f.Path), nil)
 		}
 		seen[f.Path] = true
 	}
 	if !seen[Database] {
-		return Manifest{}, damaged(ManifestFile, "does not name "+Database, nil)
+		return Manifest{}, damaged(ManifestFile, "does not list "+Database, nil)
 	}
 	return m, nil
 }
 
-// placed reports whether a backup may hold a file of that path.
-func placed(name string) bool {
+// isBackupPath reports whether a backup may contain a file of that path.
+func isBackupPath(name string) bool {
 	if name == Database {
 		return true
 	}
@@ -126,7 +127,7 @@ func printable(name string) string {
 	}, name[:min(len(name), 200)])
 }
 
-// damaged is an error that names the file of a backup that is wrong.
+// damaged returns an error that names the damaged file of a backup.
 func damaged(name, what string, cause error) error {
 	message := "the backup is damaged: " + printable(name) + " " + what
 	if cause == nil {

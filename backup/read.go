@@ -13,20 +13,19 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Verify reads a backup whole and writes nothing. Errors: config where there is
-// none, archive_damaged, which names the file that is wrong, and unsupported for one
-// of a newer format.
+// Verify reads a whole backup and writes nothing. Errors: config if there is no backup,
+// archive_damaged, which names the file, and unsupported for a newer format.
 func Verify(ctx context.Context, source string) (Manifest, error) {
 	return readFiles(ctx, source, nil)
 }
 
-// readFiles goes through a backup: each file must be the one that the manifest names,
-// and none may be missing or too many. With keep, each is given to that before
-// it is known whether it is whole: an error afterwards takes all back.
+// readFiles reads a backup. The files must be exactly those that the manifest lists. keep
+// gets each file before it is known whether the file is undamaged. After an error the
+// caller must undo what keep did.
 func readFiles(ctx context.Context, source string, keep func(path string, r io.Reader) error) (Manifest, error) {
 	info, err := os.Stat(source)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Manifest{}, fault.New(fault.Config, "backup.read", "there is no %s", source)
+		return Manifest{}, fault.New(fault.Config, "backup.read", "the backup %s does not exist", source)
 	}
 	if err != nil {
 		return Manifest{}, diskFault("backup.read", err)
@@ -53,7 +52,7 @@ type reader struct {
 	ctx  context.Context
 	keep func(path string, r io.Reader) error
 	m    Manifest
-	left map[string]File // of the manifest, not come yet
+	left map[string]File // files of the manifest that have not been read yet
 }
 
 func (r *reader) begin(m Manifest) error {
@@ -72,7 +71,7 @@ func (r *reader) folder(source string) error {
 	defer func() { _ = root.Close() }() // only a handle
 	manifest, err := root.Open(ManifestFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fault.New(fault.Config, "backup.read", "%s is no backup: it has no %s", source, ManifestFile)
+		return fault.New(fault.Config, "backup.read", "%s is not a backup: it has no %s", source, ManifestFile)
 	}
 	if err != nil {
 		return err
@@ -91,7 +90,7 @@ func (r *reader) folder(source string) error {
 		case entry.IsDir() || path == ManifestFile:
 			return nil
 		case !entry.Type().IsRegular():
-			return damaged(path, "is no file", nil)
+			return damaged(path, "is not a regular file", nil)
 		}
 		f, err := root.Open(filepath.FromSlash(path))
 		if err != nil {
@@ -106,7 +105,7 @@ func (r *reader) folder(source string) error {
 	})
 }
 
-// file takes one file of the backup.
+// file checks one file of the backup and passes it to keep.
 func (r *reader) file(path string, size int64, body io.Reader) error {
 	want, known := r.left[path]
 	if !known {
@@ -114,10 +113,10 @@ func (r *reader) file(path string, size int64, body io.Reader) error {
 	}
 	delete(r.left, path)
 	if size != want.Size {
-		return damaged(path, "does not have the length that its manifest says", nil)
+		return damaged(path, "does not have the length that its manifest lists", nil)
 	}
 	sum := sha256.New()
-	in := &noting{r: io.TeeReader(under(r.ctx, body), sum)}
+	in := &errorRecorder{r: io.TeeReader(withContext(r.ctx, body), sum)}
 	var err error
 	if r.keep != nil {
 		err = r.keep(path, in)
@@ -131,19 +130,19 @@ func (r *reader) file(path string, size int64, body io.Reader) error {
 		return err
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != want.SHA256 {
-		return damaged(path, "does not have the hash that its manifest says", nil)
+		return damaged(path, "does not have the hash that its manifest lists", nil)
 	}
 	return nil
 }
 
-// noting remembers why a reader failed, so that this is told from the failure of
-// who writes what it read.
-type noting struct {
+// errorRecorder keeps its read error, so that the error can be told from a failure of keep to
+// write.
+type errorRecorder struct {
 	r   io.Reader
 	err error
 }
 
-func (n *noting) Read(p []byte) (int, error) {
+func (n *errorRecorder) Read(p []byte) (int, error) {
 	read, err := n.r.Read(p)
 	if err != nil && err != io.EOF {
 		n.err = err

@@ -14,34 +14,34 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Restoring is the folder in a data directory that a restore works in. Where it
-// is, a restore was cut short, and no daemon may start.
+// Restoring is the working folder of a restore in a data directory. If it exists, a restore
+// was interrupted, and no daemon may start.
 const Restoring = "restoring"
 
-// mayBeThere is what an empty data directory may hold: the lock that the caller
-// has, and what a new file system has.
-var mayBeThere = []string{"lock", "lost+found"}
+// allowedEntries lists what an empty data directory may contain: the caller's lock, and the
+// folder of a new file system.
+var allowedEntries = []string{"lock", "lost+found"}
 
-// Restore puts a backup into a data directory that the caller has locked, and that
-// must be empty but for what a restore that was cut short left. The backup is
-// read whole before anything is written; after an error the directory is empty
-// again. Errors are those of [Verify], config where the directory is not empty, and
-// store_full and store_failed of its disk.
+// Restore restores a backup into a data directory that the caller has locked. The directory
+// must be empty, except for what an interrupted restore left. Restore reads the whole
+// backup before it writes anything. After an error the directory is empty again. Errors are
+// those of [Verify], config if the directory is not empty, and store_full and store_failed
+// of its disk.
 func Restore(ctx context.Context, source, dir string) (_ Manifest, err error) {
 	const op = "backup.restore"
 	cutShort := CutShort(dir)
 	if !cutShort {
-		if err := empty(dir); err != nil {
+		if err := checkEmpty(dir); err != nil {
 			return Manifest{}, err
 		}
 	}
 	if m, err := Verify(ctx, source); err != nil {
 		return m, err
 	} else if cutShort {
-		if err := clearCutShort(dir, m); err != nil {
+		if err := clearInterrupted(dir, m); err != nil {
 			return m, err
 		}
-		if err := empty(dir); err != nil {
+		if err := checkEmpty(dir); err != nil {
 			return m, err
 		}
 	}
@@ -55,7 +55,7 @@ func Restore(ctx context.Context, source, dir string) (_ Manifest, err error) {
 		return Manifest{}, diskFault(op, err)
 	}
 	defer func() { _ = root.Close() }() // only a handle
-	at, err := begin(root)
+	at, err := makeWorkFolder(root)
 	if err != nil {
 		return Manifest{}, diskFault(op, err)
 	}
@@ -70,16 +70,16 @@ func Restore(ctx context.Context, source, dir string) (_ Manifest, err error) {
 	if err != nil {
 		return m, diskFault(op, err)
 	}
-	if err := errors.Join(own(root, at), syncFolders(at), moveUp(root, at)); err != nil {
+	if err := errors.Join(chownToOwner(root, at), syncFolders(at), moveIntoPlace(root, at)); err != nil {
 		return m, diskFault(op, err)
 	}
 	return m, diskFault(op, errors.Join(root.Remove(Restoring), syncFolder(dir)))
 }
 
-// begin makes the folder that a restore works in. The data directory may be another
-// user's, who can put anything in that folder's place at any time: what is written,
-// moved and given away is looked up below its handle.
-func begin(root *os.Root) (*os.Root, error) {
+// makeWorkFolder makes the working folder of a restore. The data directory may belong to another
+// user, who can replace that folder at any time. So every file is written, moved and
+// chowned below the folder's handle.
+func makeWorkFolder(root *os.Root) (*os.Root, error) {
 	if err := errors.Join(root.Mkdir(Restoring, dirMode), syncFolder(root.Name())); err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func begin(root *os.Root) (*os.Root, error) {
 	}
 	info, err := at.Stat(".")
 	if err == nil && !private(info) {
-		err = errors.New("somebody has put another folder in the place of " + Restoring)
+		err = errors.New("another process has replaced the folder " + Restoring)
 	}
 	if err != nil {
 		return nil, errors.Join(err, at.Close())
@@ -97,7 +97,7 @@ func begin(root *os.Root) (*os.Root, error) {
 	return at, nil
 }
 
-// inDataDir is where a file of a backup lies in a data directory.
+// inDataDir returns the path in a data directory of a file of a backup.
 func inDataDir(name string) string {
 	if folder, key := path.Split(name); folder == Keys+"/" {
 		return key
@@ -105,29 +105,29 @@ func inDataDir(name string) string {
 	return name
 }
 
-// CutShort reports whether a restore into the data directory was cut short.
+// CutShort reports whether a restore into the data directory was interrupted.
 func CutShort(dir string) bool {
 	_, err := os.Lstat(filepath.Join(dir, Restoring))
 	return err == nil
 }
 
-// empty makes sure that the data directory holds nothing that a restore could
+// checkEmpty returns config if the data directory contains anything that a restore could
 // destroy.
-func empty(dir string) error {
+func checkEmpty(dir string) error {
 	const op = "backup.restore"
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return diskFault(op, err)
 	}
 	for _, e := range entries {
-		if !slices.Contains(mayBeThere, e.Name()) {
-			return fault.New(fault.Config, op, "--data-dir %s is not empty: it holds %s; a backup is restored into an empty one", dir, printable(e.Name()))
+		if !slices.Contains(allowedEntries, e.Name()) {
+			return fault.New(fault.Config, op, "--data-dir: %s is not empty: it contains %s; give an empty directory", dir, printable(e.Name()))
 		}
 	}
 	return nil
 }
 
-// clearRestore removes what a restore put into a data directory, its mark last.
+// clearRestore removes what a restore put into a data directory, the folder Restoring last.
 func clearRestore(dir string) error {
 	for _, name := range append([]string{Database, Extensions, Snapshots}, KeyFiles()...) {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
@@ -137,8 +137,8 @@ func clearRestore(dir string) error {
 	return errors.Join(syncFolder(dir), os.RemoveAll(filepath.Join(dir, Restoring)), syncFolder(dir))
 }
 
-// moveUp moves what was unpacked to where it belongs.
-func moveUp(root, at *os.Root) error {
+// moveIntoPlace moves what was unpacked to its place.
+func moveIntoPlace(root, at *os.Root) error {
 	entries, err := fs.ReadDir(at.FS(), ".")
 	if err != nil {
 		return err
@@ -151,9 +151,9 @@ func moveUp(root, at *os.Root) error {
 	return syncFolder(root.Name())
 }
 
-// own gives what was unpacked, and the lock, to the data directory's owner: root may
-// restore for another user, whose daemon must be able to read it.
-func own(root, at *os.Root) error {
+// chownToOwner makes the data directory's owner the owner of what was unpacked and of the lock. Root
+// may restore for another user, whose daemon must be able to read the files.
+func chownToOwner(root, at *os.Root) error {
 	info, err := root.Stat(".")
 	if err != nil {
 		return err
@@ -164,17 +164,17 @@ func own(root, at *os.Root) error {
 	}
 	uid, gid := int(stat.Uid), int(stat.Gid)
 	err = fs.WalkDir(at.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
-		if err != nil || name == "." { // which keeps the owner out until all is done
+		if err != nil || name == "." { // root stays the owner of this folder until all is done
 			return err
 		}
 		return at.Lchown(filepath.FromSlash(name), uid, gid)
 	})
-	return errors.Join(err, ownLock(root, uid, gid))
+	return errors.Join(err, chownLock(root, uid, gid))
 }
 
-// ownLock gives the lock away, unless it has another name too, which could be any
-// file of root's.
-func ownLock(root *os.Root, uid, gid int) error {
+// chownLock changes the owner of the lock. It refuses a lock that has a second hard link,
+// which could be any file of root's.
+func chownLock(root *os.Root, uid, gid int) error {
 	lock, err := root.OpenFile("lock", os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -188,7 +188,7 @@ func ownLock(root *os.Root, uid, gid int) error {
 		return err
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || !info.Mode().IsRegular() || stat.Nlink != 1 {
-		return errors.New("the lock is no plain file, or has other names")
+		return errors.New("the lock is not a regular file, or has other hard links")
 	}
 	return lock.Chown(uid, gid)
 }

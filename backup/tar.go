@@ -11,17 +11,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow bounds the memory that a zstd frame can ask for, in bytes.
+// maxWindow limits the memory that a zstd frame can require, in bytes.
 const maxWindow = 64 << 20
 
-// pack writes a backup's folder as one file: a tar.zst, the manifest first.
+// pack writes a backup's folder as one tar.zst file, the manifest first.
 func pack(ctx context.Context, name, dir string, m Manifest) (err error) {
 	out, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	// The archives are compressed and sealed already: the quickest level will do.
+	// The archives are compressed and sealed already, so the fastest level suffices.
 	z, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
 	if err != nil {
 		return err
@@ -51,19 +51,19 @@ func packOne(ctx context.Context, t *tar.Writer, dir, path string, m Manifest) (
 	if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: path, Size: info.Size(), Mode: fileMode, ModTime: m.CreatedAt, Format: tar.FormatPAX}); err != nil {
 		return err
 	}
-	_, err = io.Copy(t, under(ctx, f))
+	_, err = io.Copy(t, withContext(ctx, f))
 	return err
 }
 
-// unpack reads a backup that is one file: manifest is given first, then each is
-// called for each file in the order in which they come.
+// unpack reads a backup that is one file. It calls manifest first, then each for every file
+// in the order of the archive.
 func unpack(ctx context.Context, name string, manifest func(Manifest) error, each func(path string, size int64, r io.Reader) error) (err error) {
 	in, err := os.Open(name)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	z, err := zstd.NewReader(under(ctx, in), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+	z, err := zstd.NewReader(withContext(ctx, in), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return err
 	}
@@ -73,12 +73,12 @@ func unpack(ctx context.Context, name string, manifest func(Manifest) error, eac
 		head, err := t.Next()
 		switch {
 		case err == io.EOF && !first:
-			_, err := io.Copy(io.Discard, z) // to the end of the stream, and its checksum
-			return unlessOurs(ctx, filepath.Base(name), err)
+			_, err := io.Copy(io.Discard, z) // reads to the end of the stream, which checks its checksum
+			return damageUnlessCancelled(ctx, filepath.Base(name), err)
 		case err != nil:
-			return unlessOurs(ctx, filepath.Base(name), err)
+			return damageUnlessCancelled(ctx, filepath.Base(name), err)
 		case head.Typeflag != tar.TypeReg:
-			return damaged(head.Name, "is no file", nil)
+			return damaged(head.Name, "is not a regular file", nil)
 		case first && head.Name != ManifestFile:
 			return damaged(filepath.Base(name), "does not begin with its manifest", nil)
 		case first:
@@ -97,8 +97,8 @@ func unpack(ctx context.Context, name string, manifest func(Manifest) error, eac
 	}
 }
 
-// unlessOurs calls what the file's reader says a damage, unless the caller gave up.
-func unlessOurs(ctx context.Context, name string, err error) error {
+// damageUnlessCancelled reports a read error as damage, unless the caller cancelled.
+func damageUnlessCancelled(ctx context.Context, name string, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return errors.Join(err, ctx.Err())
 	}

@@ -22,34 +22,34 @@ import (
 // FileSuffix ends the name of a backup that is one file.
 const FileSuffix = ".tar.zst"
 
-// The modes of what is in a backup: its owner's alone.
+// The modes in a backup: only its owner has access.
 const (
 	fileMode = 0o600
 	dirMode  = 0o700
 )
 
-// Writer is a backup that is being written. The caller fills the folder [Writer.Dir]
-// and calls Commit, and Close in any case.
+// Writer is a backup that is being written. The caller fills the folder [Writer.Dir] and
+// calls Commit, and calls Close in any case.
 type Writer struct {
 	target  string
 	replace bool
-	partial string   // holds Dir and, of a backup in one file, that
+	partial string   // contains Dir, and the packed file of a backup in one file
 	lock    *os.File // the partial folder, locked
 }
 
-// Begin begins a backup. With replace, one that has the name already is replaced
-// at the end. Errors are config where the target cannot be one, or is there and
-// replace is not set; store_full and store_failed of the disk.
+// Begin begins a backup. With replace, Commit replaces an existing backup of that name.
+// Errors: config if the target cannot be a backup, or exists and replace is not set;
+// store_full and store_failed of the disk.
 func Begin(target string, replace bool) (*Writer, error) {
 	if err := checkName(target); err != nil {
 		return nil, err
 	}
 	target, err := filepath.Abs(target)
 	if err != nil {
-		return nil, fault.Wrap(err, fault.Config, "backup.begin", "the name of the backup cannot be used")
+		return nil, fault.Wrap(err, fault.Config, "backup.begin", "the path of the backup cannot be resolved")
 	}
 	w := &Writer{target: target, replace: replace, partial: target + ".partial"}
-	if err := w.mayWrite(); err != nil {
+	if err := w.checkTarget(); err != nil {
 		return nil, err
 	}
 	if err := w.open(); err != nil {
@@ -61,21 +61,22 @@ func Begin(target string, replace bool) (*Writer, error) {
 // IsFile reports whether a backup of that name is one file.
 func IsFile(target string) bool { return strings.HasSuffix(target, FileSuffix) }
 
-// archiveSuffixes end the names of archives of other kinds.
+// archiveSuffixes end the names of other kinds of archives.
 var archiveSuffixes = []string{".tar", ".tgz", ".gz", ".zst", ".tzst", ".bz2", ".tbz2", ".xz", ".txz", ".zip", ".7z", ".age"}
 
-// checkName refuses a name that a folder hardly has: who gives it wants one file.
+// checkName refuses the name of another kind of archive. A folder hardly ever has such a
+// name; the caller probably wants one file.
 func checkName(target string) error {
 	name := strings.ToLower(target)
 	if IsFile(target) || !slices.ContainsFunc(archiveSuffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) }) {
 		return nil
 	}
 	return fault.New(fault.Config, "backup.begin",
-		"%s: a backup is one file only with a name that ends with %s; a folder of this name is given with a slash at the end", target, FileSuffix)
+		"%s: the name of a backup in one file must end with %s; for a folder of this name, add a slash at the end", target, FileSuffix)
 }
 
-// mayWrite refuses a target in whose place nothing is to be written.
-func (w *Writer) mayWrite() error {
+// checkTarget refuses a target that the backup must not replace.
+func (w *Writer) checkTarget() error {
 	const op = "backup.begin"
 	info, err := os.Lstat(w.target)
 	switch {
@@ -84,18 +85,18 @@ func (w *Writer) mayWrite() error {
 	case err != nil:
 		return diskFault(op, err)
 	case !w.replace:
-		return fault.New(fault.Config, op, "%s is there already: give another name, or --replace to write the new backup in its place", w.target)
+		return fault.New(fault.Config, op, "%s exists already; give another name, or --replace to overwrite it", w.target)
 	case IsFile(w.target) && info.Mode().IsRegular():
 		return nil
 	}
 	if _, err := os.Lstat(filepath.Join(w.target, ManifestFile)); IsFile(w.target) || !info.IsDir() || err != nil {
-		return fault.New(fault.Config, op, "%s is no backup, and is not replaced", w.target)
+		return fault.New(fault.Config, op, "%s is not a backup and is not replaced", w.target)
 	}
 	return nil
 }
 
-// open makes and locks the partial folder, after one that a killed backup left, or
-// that another user made: who owns it could change what is gathered.
+// open makes and locks the partial folder. It removes one that a killed backup left, or
+// that another user made, who could change its content.
 func (w *Writer) open() error {
 	const op = "backup.begin"
 	for range 2 {
@@ -126,14 +127,14 @@ func (w *Writer) open() error {
 			return diskFault(op, err)
 		}
 	}
-	return fault.New(fault.StoreFailed, op, "%s is being written by somebody else", w.partial)
+	return fault.New(fault.StoreFailed, op, "another process is writing to %s", w.partial)
 }
 
-// Dir is the folder that the caller fills.
+// Dir returns the folder that the caller fills.
 func (w *Writer) Dir() string { return filepath.Join(w.partial, "content") }
 
-// Commit hashes what is in the folder, writes the manifest, which the caller has
-// filled but for its files, and gives the backup its name.
+// Commit hashes the files in the folder, writes the manifest and gives the backup its name.
+// The caller has filled in the manifest except for its list of files.
 func (w *Writer) Commit(ctx context.Context, m Manifest) (Manifest, error) {
 	const op = "backup.commit"
 	m.Format, m.FormatVersion = Format, FormatVersion
@@ -162,21 +163,21 @@ func (w *Writer) Commit(ctx context.Context, m Manifest) (Manifest, error) {
 		if err := pack(ctx, from, w.Dir(), m); err != nil {
 			return m, diskFault(op, err)
 		}
-		// What was written is read back before it takes a name.
+		// The packed file is read back before it gets its name.
 		if _, err := Verify(ctx, from); err != nil {
 			return m, err
 		}
 	}
-	return m, diskFault(op, w.place(from))
+	return m, diskFault(op, w.publish(from))
 }
 
-// place gives what was written its name.
-func (w *Writer) place(from string) error {
-	if err := w.mayWrite(); err != nil {
+// publish gives the finished backup its name.
+func (w *Writer) publish(from string) error {
+	if err := w.checkTarget(); err != nil {
 		return err
 	}
 	_, err := os.Lstat(w.target)
-	if err == nil && !IsFile(w.target) { // a folder takes no other's place: they change places, in one step
+	if err == nil && !IsFile(w.target) { // rename cannot replace a folder that is not empty: the two are exchanged in one step
 		err = unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, w.target, unix.RENAME_EXCHANGE)
 	} else {
 		err = os.Rename(from, w.target)
@@ -187,7 +188,7 @@ func (w *Writer) place(from string) error {
 	return syncFolder(filepath.Dir(w.target))
 }
 
-// Close removes what the backup does not need. It is idempotent.
+// Close removes the partial folder. It is idempotent.
 func (w *Writer) Close() error {
 	if w.lock == nil {
 		return nil
@@ -197,7 +198,8 @@ func (w *Writer) Close() error {
 	return diskFault("backup.close", err)
 }
 
-// list hashes every file below a folder. What is neither file nor folder is an error.
+// list hashes every file below a folder. Anything that is neither a file nor a folder is an
+// error.
 func list(ctx context.Context, root string) ([]File, error) {
 	files := []File{}
 	err := filepath.WalkDir(root, func(at string, entry fs.DirEntry, err error) error {
@@ -208,7 +210,7 @@ func list(ctx context.Context, root string) ([]File, error) {
 		if err != nil {
 			return err
 		}
-		if !entry.Type().IsRegular() || !placed(filepath.ToSlash(name)) {
+		if !entry.Type().IsRegular() || !isBackupPath(filepath.ToSlash(name)) {
 			return fault.New(fault.StoreFailed, "backup.list", "%s cannot be part of a backup", printable(name))
 		}
 		if err := os.Chmod(at, fileMode); err != nil {
@@ -232,6 +234,6 @@ func hashFile(ctx context.Context, name string) (size int64, sum string, err err
 		return 0, "", err
 	}
 	h := sha256.New()
-	size, err = io.Copy(h, under(ctx, f))
+	size, err = io.Copy(h, withContext(ctx, f))
 	return size, hex.EncodeToString(h.Sum(nil)), err
 }

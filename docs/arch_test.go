@@ -13,21 +13,21 @@ import (
 
 const module = "github.com/stasisd/stasis"
 
-// mayImport says which of our packages a package may import directly, by path
-// patterns below the module. A package takes the first rule that fits it, and
-// one that no rule fits fails the test: a new package must be given its place.
+// mayImport says which packages of this module a package may import directly, by path
+// patterns below the module. The first rule that matches a package applies. A package that
+// no rule matches fails the test: every new package needs a rule.
 var mayImport = []struct{ pkg, imports string }{
-	{".", ""}, // the OpenAPI document, embedded where it lies
+	{".", ""}, // the OpenAPI document, embedded from the root
 	{"fault", ""},
 	{"budget", ""}, // memory for slow clients, of CDP and of HTTP
 	{"state", "fault state/report"},
 	{"state/report", ""},
 	{"state/*", "fault state"},
 
-	// The three layers below session know state and fault, never each other.
-	// Within a layer, adapters know the root or the root knows them. In browser, arrows
-	// between adapters go down too: restore and verify stand on apply, baseline and
-	// capture, those on hiddentab and profile. Only the pool stands on the root.
+	// The three layers below session import state and fault, never each other. Within a
+	// layer, the root imports its adapters or they import the root. In browser, imports
+	// between adapters go down too: restore and verify use apply, baseline and capture;
+	// those use hiddentab and profile. Only pool imports the root.
 	{"browser", "fault state state/report budget browser/launch browser/mux browser/hiddentab browser/capture browser/apply browser/baseline browser/restore browser/verify browser/logincheck browser/pageevent browser/targetinit browser/passkey browser/profile browser/profile/* browser/relay"},
 	{"browser/hiddentab", "state"},
 	{"browser/capture", "fault state browser/hiddentab"},
@@ -49,19 +49,20 @@ var mayImport = []struct{ pkg, imports string }{
 	{"browser/*", "fault state state/report"},
 	{"backup", "fault"}, // files and their hashes; it does not know what they mean
 	{"snapshot", "fault state"},
-	{"snapshot/storetest", "fault state snapshot snapshot/faultstore"}, // the suite also breaks a store on purpose
-	{"snapshot/s3store/s3test", "snapshot/s3store"},                    // the S3 server that tests run
+	{"snapshot/storetest", "fault state snapshot snapshot/faultstore"}, // the suite also makes a store fail
+	{"snapshot/s3store/s3test", "snapshot/s3store"},                    // the S3 server of the tests
 	{"snapshot/*", "fault state snapshot"},
 	{"profiles", "fault state"},
 	{"profiles/sqldbtest", "profiles/sqldb"}, // an empty catalogue for tests
 	{"profiles/*", "fault state profiles"},
 
-	// A session knows no file of Chrome's: it asks browser, or an interface of its own.
+	// A session does not know Chrome's files: it uses browser, or one of its own
+	// interfaces.
 	{"session", "fault state state/* browser browser/extension browser/mux browser/pool snapshot profiles session/* session/login/renewal session/library/audit session/restore/archives"},
-	{"session/events", "fault profiles session/access"}, // it does not know what it is told of
-	{"session/events/webhook", "fault profiles"},        // nor what it sends
+	{"session/events", "fault profiles session/access"}, // it does not know what its events mean
+	{"session/events/webhook", "fault profiles"},        // nor does the sender of webhooks
 	{"session/access", "fault profiles"},
-	{"session/capacity", "fault browser browser/pool profiles"}, // it does not know what the Chromes hold that it keeps
+	{"session/capacity", "fault browser browser/pool profiles"}, // it does not know what the Chromes contain that it keeps
 	{"session/agent", "fault profiles snapshot session/access session/events session/restore"},
 	{"session/browsers", "state browser browser/mux"},
 	{"session/settings", "fault browser profiles session/access session/library"},
@@ -70,7 +71,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/login/renewal", "fault state state/report browser snapshot profiles session/browsers session/library session/login session/restore session/save session/settings"},
 	{"session/importer", "fault state state/report browser snapshot profiles session/access session/browsers session/library session/login session/save session/settings"},
 	{"session/rescue", "fault state browser snapshot profiles session/browsers session/events session/library session/save"},
-	{"session/answer", "profiles session/access session/autosave session/restore session/save"}, // of values, and the JSON of them
+	{"session/answer", "profiles session/access session/autosave session/restore session/save"}, // values and their JSON
 	{"session/drive", "browser session/access"},
 	{"session/files", "fault browser session/access"},
 	{"session/inspect", "session/request fault profiles session/access session/agent session/answer session/restore"},
@@ -83,11 +84,11 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/registry", "fault session/login/renewal session/restore"},
 	{"session/restore", "fault state state/report browser browser/extension snapshot profiles session/access session/browsers"},
 	{"session/restore/archives", "state snapshot profiles session/agent session/library session/restore"},
-	{"session/library", "fault state state/* snapshot profiles browser/extension session/access"}, // it knows no live session
+	{"session/library", "fault state state/* snapshot profiles browser/extension session/access"}, // it does not know live sessions
 	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/answer session/autosave session/drive session/events session/files session/importer session/inspect session/library session/login session/request session/restore session/save session/settings api/live"}, // what is recorded, session tells it
+	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/answer session/autosave session/drive session/events session/files session/importer session/inspect session/library session/login session/request session/restore session/save session/settings api/live"}, // session tells it what can be recorded
 	{"api/apitest", "."},
 	{"api/live", ""},
 	{"api/metrics", "session session/login session/save"},
@@ -95,7 +96,7 @@ var mayImport = []struct{ pkg, imports string }{
 
 	{"cmd/stasis/demosite", ""}, // the site of stasis demo
 
-	// What the tests stand on; nothing of it goes into the binary.
+	// What the tests are built on; none of it is linked into the binary.
 	{"e2e/apps/weblog", ""},
 	{"e2e/apps/probe", "e2e/apps/weblog cmd/stasis/demosite"},
 	{"e2e/apps/blank", ""},
@@ -113,8 +114,8 @@ var mayImport = []struct{ pkg, imports string }{
 	{"docs", ""},
 }
 
-// testsMayImport says what the tests of a package may import besides, and besides
-// the package itself: the doubles of what lies below, and suites.
+// testsMayImport says what the tests of a package may import in addition: test doubles of
+// lower layers, and test suites. The package itself is always allowed.
 var testsMayImport = []struct{ pkg, imports string }{
 	{"browser", "state/*"},
 	{"snapshot", "snapshot/*"},
@@ -132,15 +133,15 @@ var testsMayImport = []struct{ pkg, imports string }{
 	{"session/request", "snapshot snapshot/memstore"}, // records sealed as the daemon seals them
 	{"session/*", "snapshot/* profiles/*"},
 	{"session/library/*", "snapshot/* profiles/*"},
-	// They look from everywhere at what the binary did.
+	// These tests examine everything that the binary did.
 	{"e2e", "* */* */*/*"},
 	{"e2e/*", "* */* */*/*"},
 }
 
-// mayUse names packages that are wrapped in one place, with what they have below
-// them, and the packages that wrap them.
+// mayUse lists packages that only few packages wrap, with those that may import them.
+// Packages below them are included.
 var mayUse = map[string][]string{
-	// What Chrome has on disk is known to browser alone; cmd hands it to session as an interface.
+	// Only browser knows what Chrome has on disk; cmd passes it to session as an interface.
 	module + "/browser/profile": {"browser", "browser/*", "browser/profile/*", "browser/profile/*/*", "cmd/*", "e2e"},
 	"github.com/labstack/echo":  {"api", "api/*"},
 	"github.com/prometheus":     {"api/metrics"},
@@ -148,27 +149,27 @@ var mayUse = map[string][]string{
 	"github.com/minio/minio-go": {"snapshot/s3store", "snapshot/s3store/*"},
 }
 
-// Arrows go down only.
-func TestArrows(t *testing.T) {
+// Imports go down only.
+func TestImportsGoDown(t *testing.T) {
 	packages := listPackages(t)
 	if len(packages) < 10 {
 		t.Fatalf("only %d packages found: is the test looking at the right module?", len(packages))
 	}
 	for _, p := range packages {
-		from := below(p.ImportPath)
+		from := pathInModule(p.ImportPath)
 		allowed, known := allowedFor(from)
 		if !known {
 			t.Errorf("%s has no place in the architecture: add it to mayImport", from)
 			continue
 		}
 		for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
-			if ours(imported) && !matches(allowed, below(imported)) && imported != p.ImportPath && !matches(allowedForTests(from), below(imported)) {
-				t.Errorf("the tests of %s must not import %s", from, below(imported))
+			if inModule(imported) && !matches(allowed, pathInModule(imported)) && imported != p.ImportPath && !matches(allowedForTests(from), pathInModule(imported)) {
+				t.Errorf("the tests of %s must not import %s", from, pathInModule(imported))
 			}
 		}
 		for _, imported := range p.Imports {
-			if ours(imported) && !matches(allowed, below(imported)) {
-				t.Errorf("%s must not import %s", from, below(imported))
+			if inModule(imported) && !matches(allowed, pathInModule(imported)) {
+				t.Errorf("%s must not import %s", from, pathInModule(imported))
 			}
 			for prefix, users := range mayUse {
 				if (imported == prefix || strings.HasPrefix(imported, prefix+"/")) && !matches(users, from) {
@@ -179,7 +180,7 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// The archiver is wrapped in one file, because its errors need care.
+// Only one file imports the archiver, because its errors need care.
 func TestOneFileImportsTheArchiver(t *testing.T) {
 	out, err := exec.Command("git", "-C", "..", "grep", "--untracked", "-lF", `"github.com/mholt/archiver`, "--", "*.go", ":!docs").Output()
 	if err != nil {
@@ -197,11 +198,11 @@ type goPackage struct {
 	XTestImports []string
 }
 
-func ours(imported string) bool {
+func inModule(imported string) bool {
 	return imported == module || strings.HasPrefix(imported, module+"/")
 }
 
-// listPackages takes broken packages too (-e): whether they build is for others to say.
+// listPackages includes packages that do not build (-e): other tests report those.
 func listPackages(t *testing.T) []goPackage {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
@@ -222,8 +223,8 @@ func listPackages(t *testing.T) []goPackage {
 	}
 }
 
-// below is the path of a package of ours below the module, "." for its root.
-func below(importPath string) string {
+// pathInModule returns the path of a package below the module, "." for its root.
+func pathInModule(importPath string) string {
 	if importPath == module {
 		return "."
 	}
@@ -248,7 +249,7 @@ func allowedFor(pkg string) ([]string, bool) {
 	return nil, false
 }
 
-// matches tells whether a pattern fits; a star stands for one path element.
+// matches reports whether a pattern matches; a star stands for one path element.
 func matches(patterns []string, pkg string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		ok, err := path.Match(pattern, pkg)

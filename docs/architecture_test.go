@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// pathName is a code span that names a file or folder below the root.
+// pathName matches a code span that names a file or folder below the root.
 var pathName = regexp.MustCompile("`([a-z][a-z0-9]*(?:/[A-Za-z0-9_*.-]+)+)`")
 
-// Every path that ARCHITECTURE.md names is there, and every package is named.
+// Every path in ARCHITECTURE.md exists, and every package is in it.
 func TestArchitectureNames(t *testing.T) {
 	raw, err := os.ReadFile("../ARCHITECTURE.md")
 	if err != nil {
@@ -19,11 +19,11 @@ func TestArchitectureNames(t *testing.T) {
 	}
 	for _, found := range pathName.FindAllStringSubmatch(string(raw), -1) {
 		if there, err := filepath.Glob(filepath.Join("..", found[1])); err != nil || len(there) == 0 {
-			t.Errorf("ARCHITECTURE.md names %s, which is not there", found[1])
+			t.Errorf("ARCHITECTURE.md names %s, which does not exist", found[1])
 		}
 	}
 	for _, p := range listPackages(t) {
-		name := below(p.ImportPath)
+		name := pathInModule(p.ImportPath)
 		if name == "." || strings.HasPrefix(name, "e2e/") {
 			continue
 		}

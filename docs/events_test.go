@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Every type of event that the journal has is on the wire's list of them, and in
-// the table of what they hold.
+// Every type of event in the journal is in the list of openapi.yaml and in the table of
+// docs/sessions.md.
 func TestEventTypes(t *testing.T) {
 	source := read(t, "../session/events/event.go")
 	_, list, _ := strings.Cut(read(t, "../openapi.yaml"), "\n    Event:\n")

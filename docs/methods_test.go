@@ -15,8 +15,8 @@ import (
 // maxMethods is how many methods a type may have.
 const maxMethods = 60
 
-// No type has more than maxMethods methods, with those of what it embeds: a type with
-// more has several ideas.
+// No type has more than maxMethods methods, including those of embedded types: a type with
+// more has several responsibilities.
 func TestMethods(t *testing.T) {
 	types := readTypes(t)
 	if len(types) < 100 {
@@ -39,12 +39,12 @@ type declaredType struct {
 	embedded []string // names of types of the module
 }
 
-// methods are the names of a type's methods, with those of the types that it embeds.
+// methods returns the names of a type's methods, including those of embedded types.
 func (types moduleTypes) methods(name string, seen map[string]bool) map[string]bool {
 	all := map[string]bool{}
 	declared := types[name]
 	if declared == nil || seen[name] {
-		return all // of another module, or of a cycle
+		return all // a type of another module, or a cycle
 	}
 	seen[name] = true
 	for _, method := range declared.own {
@@ -56,7 +56,7 @@ func (types moduleTypes) methods(name string, seen map[string]bool) map[string]b
 	return all
 }
 
-// of is the entry of a type, made where there is none.
+// of returns the entry of a type and makes it if it is missing.
 func (types moduleTypes) of(name string) *declaredType {
 	if types[name] == nil {
 		types[name] = &declaredType{}
@@ -64,12 +64,12 @@ func (types moduleTypes) of(name string) *declaredType {
 	return types[name]
 }
 
-// readTypes reads every package's sources but those of tests.
+// readTypes reads the sources of all packages, except tests.
 func readTypes(t *testing.T) moduleTypes {
 	t.Helper()
 	types := moduleTypes{}
 	for _, p := range listPackages(t) {
-		files, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(below(p.ImportPath)), "*.go"))
+		files, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(pathInModule(p.ImportPath)), "*.go"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,13 +81,13 @@ func readTypes(t *testing.T) moduleTypes {
 			if err != nil {
 				t.Fatal(err)
 			}
-			types.read(below(p.ImportPath), file)
+			types.read(pathInModule(p.ImportPath), file)
 		}
 	}
 	return types
 }
 
-// read adds what a file declares.
+// read adds the types that a file declares.
 func (types moduleTypes) read(pkg string, file *ast.File) {
 	imports := map[string]string{} // by the name in this file
 	for _, i := range file.Imports {
@@ -96,15 +96,15 @@ func (types moduleTypes) read(pkg string, file *ast.File) {
 		if i.Name != nil {
 			name = i.Name.Name
 		}
-		if ours(imported) {
-			imports[name] = below(imported)
+		if inModule(imported) {
+			imports[name] = pathInModule(imported)
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			if n.Recv != nil {
-				receiver := types.of(named(pkg, imports, n.Recv.List[0].Type))
+				receiver := types.of(typeKey(pkg, imports, n.Recv.List[0].Type))
 				receiver.own = append(receiver.own, n.Name.Name)
 			}
 			return false
@@ -123,8 +123,8 @@ func (types moduleTypes) read(pkg string, file *ast.File) {
 				_, method := field.Type.(*ast.FuncType)
 				switch {
 				case len(field.Names) == 0:
-					declared.embedded = append(declared.embedded, named(pkg, imports, field.Type))
-				case method: // of an interface; a field of a function's type counts nothing
+					declared.embedded = append(declared.embedded, typeKey(pkg, imports, field.Type))
+				case method: // of an interface; a field with a function type does not count
 					if _, is := n.Type.(*ast.InterfaceType); is {
 						declared.own = append(declared.own, field.Names[0].Name)
 					}
@@ -136,16 +136,15 @@ func (types moduleTypes) read(pkg string, file *ast.File) {
 	})
 }
 
-// named is the name of a type as moduleTypes has it; "" where it is no type of the
-// module.
-func named(pkg string, imports map[string]string, of ast.Expr) string {
+// typeKey returns the key of a type in moduleTypes; "" if it is not a type of the module.
+func typeKey(pkg string, imports map[string]string, of ast.Expr) string {
 	switch of := of.(type) {
 	case *ast.StarExpr:
-		return named(pkg, imports, of.X)
+		return typeKey(pkg, imports, of.X)
 	case *ast.IndexExpr:
-		return named(pkg, imports, of.X)
+		return typeKey(pkg, imports, of.X)
 	case *ast.IndexListExpr:
-		return named(pkg, imports, of.X)
+		return typeKey(pkg, imports, of.X)
 	case *ast.Ident:
 		return pkg + "." + of.Name
 	case *ast.SelectorExpr:

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The codes of reasons are those that the OpenAPI document lists, in the same order.
+// The codes of reasons are those in openapi.yaml, in the same order.
 func TestReasonCodesAreDocumented(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(name)
@@ -27,7 +27,7 @@ func TestReasonCodesAreDocumented(t *testing.T) {
 			codes = append(codes, found[1])
 		}
 		if documented := strings.Split(lists[i][1], ", "); len(codes) < 10 || !slices.Equal(codes, documented) {
-			t.Errorf("%s has %q, the document %q", source, codes, documented)
+			t.Errorf("%s has %q, openapi.yaml has %q", source, codes, documented)
 		}
 	}
 }

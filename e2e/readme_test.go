@@ -112,7 +112,7 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, words := range []string{"save it as files", "its parked Chrome, thawed", "everything came back"} {
+	for _, words := range []string{"save it as files", "its parked Chrome, thawed", "everything was restored"} {
 		if !strings.Contains(string(out), words) {
 			t.Errorf("it does not say %q:\n%s", words, out)
 		}

@@ -1,5 +1,5 @@
-// Package apitest holds requests and answers against openapi.yaml, so that
-// tests through any HTTP client keep the wire and its description together.
+// Package apitest checks requests and answers against openapi.yaml, so that tests with any
+// HTTP client keep the API and its description consistent.
 package apitest
 
 import (
@@ -20,21 +20,20 @@ import (
 	stasis "github.com/stasisd/stasis"
 )
 
-// Validator is an http.RoundTripper that checks each exchange. An answer that
-// succeeded must have had a request that the description allows; every answer
-// must be one that it lists; a path that it does not list must be not_found.
-// Objects in answers must hold nothing that it does not name.
+// Validator is an http.RoundTripper that checks each exchange. The request of a successful
+// answer must be one that the description allows. Every answer must be one that it lists; a
+// path that it does not list must be not_found. Objects in answers must have no member that
+// it does not name.
 type Validator struct {
 	base   http.RoundTripper
 	router routers.Router
 	report func(error)
 }
 
-// New returns a Validator over base (nil: http.DefaultTransport). report is
-// called for each exchange that breaks the description, from the goroutine of
-// the request.
+// New returns a Validator over base (nil: http.DefaultTransport). It calls report for each
+// exchange that violates the description, from the goroutine of the request.
 func New(base http.RoundTripper, report func(error)) (*Validator, error) {
-	router, err := described()
+	router, err := sharedRouter()
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +43,9 @@ func New(base http.RoundTripper, report func(error)) (*Validator, error) {
 	return &Validator{base: base, router: router, report: report}, nil
 }
 
-// described finds the description of a request. To read openapi.yaml takes far
-// longer than to check an exchange, so all validators of a process share it.
-var described = sync.OnceValues(func() (routers.Router, error) {
+// sharedRouter returns the router of the description. Reading openapi.yaml takes far longer
+// than checking an exchange, so all validators of a process share it.
+var sharedRouter = sync.OnceValues(func() (routers.Router, error) {
 	doc, err := Document()
 	if err != nil {
 		return nil, err
@@ -57,7 +56,7 @@ var described = sync.OnceValues(func() (routers.Router, error) {
 	return gorillamux.NewRouter(doc)
 })
 
-// Document loads openapi.yaml and checks that it is sound, examples included.
+// Document loads openapi.yaml and validates it, examples included.
 func Document() (*openapi3.T, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(stasis.OpenAPI())
 	if err != nil {
@@ -66,7 +65,7 @@ func Document() (*openapi3.T, error) {
 	return doc, doc.Validate(context.Background(), openapi3.EnableExamplesValidation())
 }
 
-// closeObject refuses unlisted names of an object that lists any: a client may
+// closeObject refuses undescribed members of an object that describes any. A client may
 // meet names that are new to it, but a test must not.
 func closeObject(s *openapi3.Schema) {
 	if len(s.Properties) > 0 && s.AdditionalProperties.Schema == nil && s.AdditionalProperties.Has == nil {
@@ -75,8 +74,8 @@ func closeObject(s *openapi3.Schema) {
 	}
 }
 
-// RoundTrip sends the request and checks both ways; the answer's body is
-// handed on whole.
+// RoundTrip sends the request and checks it and the answer. The body of the answer stays
+// readable.
 func (v *Validator) RoundTrip(r *http.Request) (*http.Response, error) {
 	sent, err := drain(&r.Body)
 	if err != nil {
@@ -87,7 +86,7 @@ func (v *Validator) RoundTrip(r *http.Request) (*http.Response, error) {
 		return answer, err
 	}
 	var got []byte
-	if !streams(answer) { // whose end is not waited for
+	if !isEventStream(answer) { // the end of a stream may never come
 		if got, err = drain(&answer.Body); err != nil {
 			return nil, err
 		}
@@ -112,20 +111,20 @@ func (v *Validator) check(r *http.Request, sent []byte, answer *http.Response, g
 	input := &openapi3filter.RequestValidationInput{Request: copied, PathParams: params, Route: route, Options: options}
 	if answer.StatusCode < http.StatusBadRequest {
 		if err := openapi3filter.ValidateRequest(copied.Context(), input); err != nil {
-			return fmt.Errorf("accepted, and not as described: %w", err)
+			return fmt.Errorf("the request was accepted but is not as described: %w", err)
 		}
 	}
-	// The filter has no decoder for pages and pictures; their type it checks.
+	// The filter has no decoder for pages and pictures. It still checks their type.
 	media := answer.Header.Get("Content-Type")
-	options.ExcludeResponseBody = strings.HasPrefix(media, "image/") || strings.HasPrefix(media, "text/html") || streams(answer)
+	options.ExcludeResponseBody = strings.HasPrefix(media, "image/") || strings.HasPrefix(media, "text/html") || isEventStream(answer)
 	return openapi3filter.ValidateResponse(copied.Context(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: input, Status: answer.StatusCode, Header: answer.Header,
 		Body: io.NopCloser(bytes.NewReader(got)), Options: options,
 	})
 }
 
-// streams says whether an answer is a stream of events.
-func streams(answer *http.Response) bool {
+// isEventStream reports whether an answer is a stream of events.
+func isEventStream(answer *http.Response) bool {
 	return strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
 }
 
@@ -137,7 +136,7 @@ func checkUnlisted(answer *http.Response, got []byte) error {
 	return fmt.Errorf("the route is not described")
 }
 
-// drain reads a body whole and puts it back.
+// drain reads a whole body and replaces it with a copy.
 func drain(body *io.ReadCloser) ([]byte, error) {
 	if *body == nil || *body == http.NoBody {
 		return nil, nil

@@ -1,10 +1,9 @@
-// Package live is the live view: a small read-only page that shows a picture
-// of a session's front tab, again about each second.
+// Package live serves the live view: a small read-only page that shows a picture of a
+// session's front tab and refreshes it about every second.
 //
-// The page takes its pictures from live.jpg beside it, with the ticket that is
-// in its own address. It loads nothing else from anywhere, and its policy
-// (Content-Security-Policy) allows nothing else; the ticket never leaves in a
-// Referer.
+// The page loads its pictures from live.jpg beside it, with the ticket in its own address.
+// It loads nothing else, and its Content-Security-Policy allows nothing else. The ticket is
+// never sent in a Referer.
 package live
 
 import (
@@ -25,13 +24,13 @@ var script string
 //go:embed live.css
 var style string
 
-// Page is the page with its policy, made once.
+// Page is the page with its Content-Security-Policy.
 type Page struct {
 	body   []byte
 	policy string
 }
 
-// New puts the page together.
+// New assembles the page.
 func New() *Page {
 	body := strings.NewReplacer("/*style*/", style, "/*script*/", script).Replace(page)
 	return &Page{
@@ -55,7 +54,7 @@ func (p *Page) Write(w http.ResponseWriter) error {
 	return err
 }
 
-// hashOf is the policy's source expression that allows just this inline text.
+// hashOf returns the policy's source expression that allows exactly this inline text.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

@@ -2,7 +2,7 @@
 "use strict";
 const picture = document.getElementById("picture");
 const note = document.getElementById("note");
-const over = new Set([401, 403, 404, 409]); // the ticket is dead
+const over = new Set([401, 403, 404, 409]); // the ticket is not valid any more
 
 async function refresh() {
   let pause = 1000;

@@ -1,5 +1,5 @@
-// Package metrics is what a daemon counts, for Prometheus. Every metric is defined in this
-// file. None has a label that names a session, a user or an address.
+// Package metrics defines the Prometheus metrics of a daemon, all in this file. No label
+// names a session, a user or an address.
 package metrics
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// Metrics are those of one daemon. They implement [session.Meter]; a new one has
-// the counters, and [Metrics.Watch] adds what is looked up at a scrape.
+// Metrics are the metrics of one daemon. They implement [session.Meter]. New registers the
+// counters; [Metrics.Watch] adds what is read at each scrape.
 type Metrics struct {
 	registry *prometheus.Registry
 	checks   *prometheus.CounterVec
@@ -26,7 +26,7 @@ type Metrics struct {
 
 var _ session.Meter = (*Metrics)(nil)
 
-// New makes the metrics of a daemon of that version.
+// New makes the metrics of a daemon of the given version.
 func New(version string) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -35,17 +35,17 @@ func New(version string) *Metrics {
 		expired: prometheus.NewCounter(prometheus.CounterOpts{Name: "stasis_logins_expired_total",
 			Help: "Default environments that were found logged out, each once."}),
 		saves: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "stasis_saves_total",
-			Help: "Saves of environments, by what they were made for and what came of them: saved, unchanged, failed."}, []string{"kind", "outcome"}),
+			Help: "Saves of environments, by kind and outcome: saved, unchanged, failed."}, []string{"kind", "outcome"}),
 	}
 	for _, o := range []login.Verdict{login.LoggedIn, login.LoggedOut, login.Failed} {
-		m.checks.WithLabelValues(string(o)) // 0 is a number too
+		m.checks.WithLabelValues(string(o)) // exports the metric with 0
 	}
 	for _, k := range []save.Kind{save.ForEnd, save.ForCheckpoint, save.ForAutosave, save.ForRescue, save.ForImport, save.ForLoginCheck} {
 		for _, o := range []save.Result{save.Saved, save.Failed} {
 			m.saves.WithLabelValues(string(k), string(o))
 		}
 	}
-	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "stasis_build_info", Help: "1, with the version that runs.",
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "stasis_build_info", Help: "Always 1; the labels name the running version.",
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()}})
 	build.Set(1)
 	m.registry.MustRegister(m.checks, m.expired, m.saves, build,
@@ -64,20 +64,20 @@ func (m *Metrics) Saved(k save.Kind, r save.Result) {
 	m.saves.WithLabelValues(string(k), string(r)).Inc()
 }
 
-// Watch adds what is looked up at each scrape. It is called once.
+// Watch adds what is read at each scrape. It is called once.
 func (m *Metrics) Watch(w Watched) {
 	m.registry.MustRegister(watch{Watched: w,
 		sessions: prometheus.NewDesc("stasis_sessions_live", "Sessions that live.", nil, nil),
 		rescuing: prometheus.NewDesc("stasis_sessions_rescuing", "Sessions that a killed daemon left and whose data is not saved yet.", nil, nil),
-		chromes:  prometheus.NewDesc("stasis_chromes_kept", "Chromes that no session has, by kind: parked, spare, standby.", []string{"kind"}, nil),
-		held:     prometheus.NewDesc("stasis_client_memory_bytes", "Memory of CDP messages, HTTP bodies and answers that arrive, or wait for a slow reader.", nil, nil),
+		chromes:  prometheus.NewDesc("stasis_chromes_kept", "Chromes without a session, by kind: parked, spare, standby.", []string{"kind"}, nil),
+		held:     prometheus.NewDesc("stasis_client_memory_bytes", "Memory of CDP messages, HTTP bodies and answers that are arriving or waiting for a slow client.", nil, nil),
 		evicted: prometheus.NewDesc("stasis_clients_evicted_total",
 			"Clients that were cut off, and messages of Chromes that were dropped, because that memory was used up.", nil, nil),
 		deliveries: prometheus.NewDesc("stasis_webhook_deliveries",
-			"Webhooks that are to be sent (pending), and those of the last 7 days that were given up (failed).", []string{"state"}, nil)})
+			"Webhooks that wait to be sent (pending), and those given up in the last 7 days (failed).", []string{"state"}, nil)})
 }
 
-// Handler answers a scrape. What cannot be looked up is left out.
+// Handler answers a scrape. It leaves out what cannot be read.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }

@@ -22,8 +22,8 @@ func scrape(t *testing.T, m *Metrics) string {
 	return w.Body.String()
 }
 
-// What is counted is told, and what never happened is told as 0. What cannot be
-// looked up is left out, and hides nothing else.
+// Everything that is counted is exported, and what never happened is exported as 0. A value
+// that cannot be read is left out and hides no other.
 func TestMetrics(t *testing.T) {
 	m := New("1.2.3")
 	var broken error

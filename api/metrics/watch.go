@@ -9,16 +9,16 @@ import (
 	"github.com/stasisd/stasis/session"
 )
 
-// lookWithin bounds what a scrape waits for the catalogue.
-const lookWithin = 2 * time.Second
+// catalogueTimeout limits how long a scrape waits for the catalogue.
+const catalogueTimeout = 2 * time.Second
 
-// Watched are the sources of what is looked up at each scrape.
+// Watched are the sources of what is read at each scrape.
 type Watched struct {
 	Counts func() session.Counts
-	// Held is the memory of messages, bodies and answers that arrive or wait, in bytes,
-	// and how many clients were cut off because it was used up.
+	// Held returns the memory of messages, bodies and answers that are arriving or waiting,
+	// in bytes, and how many clients were cut off because it was used up.
 	Held func() (bytes, evicted int)
-	// Deliveries counts the webhooks that are to be sent, and those that were given up.
+	// Deliveries counts the webhooks that wait to be sent, and those that were given up.
 	Deliveries func(context.Context) (pending, failed int, err error)
 }
 
@@ -50,7 +50,7 @@ func (w watch) Collect(to chan<- prometheus.Metric) {
 	bytes, evicted := w.Held()
 	gauge(w.held, bytes)
 	to <- prometheus.MustNewConstMetric(w.evicted, prometheus.CounterValue, float64(evicted))
-	ctx, cancel := context.WithTimeout(context.Background(), lookWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), catalogueTimeout)
 	defer cancel()
 	pending, failed, err := w.Deliveries(ctx)
 	if err != nil {

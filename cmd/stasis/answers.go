@@ -7,8 +7,8 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// answers is the catalogue's store of answers as the HTTP package asks for it,
-// which does not know the catalogue.
+// answers adapts the catalogue's store of answers to [api.Answers]: package api does not
+// know the catalogue.
 type answers struct{ store profiles.AnswerStore }
 
 // ClaimAnswer implements [api.Answers].

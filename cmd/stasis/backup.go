@@ -14,24 +14,24 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// backupCmd are the verbs about backups.
+// backupCmd holds the verbs that write and restore backups.
 type backupCmd struct {
 	Create  backupCreateCmd  `cmd:"" default:"withargs" help:"Write a backup: stasis backup TARGET. A daemon may run."`
-	Restore backupRestoreCmd `cmd:"" help:"Put a backup into an empty data directory."`
+	Restore backupRestoreCmd `cmd:"" help:"Restore a backup into an empty data directory."`
 }
 
 type backupCreateCmd struct {
 	storageFlags
-	Keys     bool   `help:"Put the keys in too. Who has them and the archives has every login." env:"-"`
-	Archives bool   `help:"Put the archives and documents of the snapshots in too." env:"-"`
-	Replace  bool   `help:"Write the backup in the place of one that is there." env:"-"`
-	Target   string `arg:"" help:"A folder, which is made; or one file, whose name ends with .tar.zst. A slash at the end makes any other name a folder."`
+	Keys     bool   `help:"Include the keys. Anyone who has the keys and the archives has every login." env:"-"`
+	Archives bool   `help:"Include the archives and documents of the snapshots." env:"-"`
+	Replace  bool   `help:"Replace an existing backup." env:"-"`
+	Target   string `arg:"" help:"A folder, which is created, or one file, whose name ends with .tar.zst. Any other name needs a slash at the end and is a folder."`
 }
 
-// Run is the verb.
+// Run writes the backup and prints what it contains and what it lacks.
 func (c *backupCreateCmd) Run(ctx context.Context) (err error) {
 	defer func() { err = interrupted(ctx, err, "interrupted: no backup was written") }()
-	g := gathering{cmd: c}
+	g := gatherer{cmd: c}
 	if g.dir, err = c.dataDir(); err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (c *backupCreateCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	if _, err := os.Stat(g.catalogue); errors.Is(err, fs.ErrNotExist) {
-		return fault.New(fault.Config, "backup.create", "there is no catalogue %s: give the daemon's --data-dir and --database", g.catalogue)
+		return fault.New(fault.Config, "backup.create", "catalogue %s: does not exist; give the daemon's --data-dir and --database", g.catalogue)
 	}
 	if g.at, err = c.place(g.dir); err != nil {
 		return err
@@ -61,47 +61,47 @@ func (c *backupCreateCmd) Run(ctx context.Context) (err error) {
 	if m, err = w.Commit(ctx, m); err != nil {
 		return err
 	}
-	c.tell(m, g.at.memory)
+	c.printSummary(m, g.at.memory)
 	if lost > 0 {
-		return exitError{exitDamaged, fmt.Sprintf("%d snapshots or extensions that the catalogue names are lost; the rest is in the backup", lost)}
+		return exitError{exitDamaged, fmt.Sprintf("%d snapshots or extensions in the catalogue are lost; everything else is in the backup", lost)}
 	}
 	return nil
 }
 
-func (c *backupCreateCmd) tell(m backup.Manifest, memory bool) {
+func (c *backupCreateCmd) printSummary(m backup.Manifest, memory bool) {
 	var bytes int64
 	for _, f := range m.Files {
 		bytes += f.Size
 	}
-	fmt.Printf("%s holds %d files (%d bytes); the catalogue names %d snapshots\n", c.Target, len(m.Files), bytes, m.Snapshots)
+	fmt.Printf("%s holds %d files (%d bytes); its catalogue lists %d snapshots\n", c.Target, len(m.Files), bytes, m.Snapshots)
 	if m.Keys {
-		fmt.Println("it holds the keys: who has them and the archives has every login")
+		fmt.Println("it contains the keys: anyone who has them and the archives has every login")
 	}
-	tellMissing(m)
+	printMissing(m)
 	if !m.Archives && !memory {
-		fmt.Println("to have the archives: stasis store copy, or --archives")
+		fmt.Println("to back up the archives: run stasis store copy, or give --archives")
 	}
 	if !m.Keys {
-		fmt.Println("to have the keys: copy them elsewhere, or --keys")
+		fmt.Println("to back up the keys: copy them to another place, or give --keys")
 	}
 }
 
-// tellMissing prints what is not in a backup.
-func tellMissing(m backup.Manifest) {
+// printMissing prints what a backup lacks.
+func printMissing(m backup.Manifest) {
 	for _, what := range m.Missing {
-		fmt.Println("not in it: " + what)
+		fmt.Println("not in the backup: " + what)
 	}
 	if m.Live > 0 {
-		fmt.Printf("%d sessions ran when the backup was written: the first start of a daemon ends them; one that has a snapshot in the backup can be resumed from it\n", m.Live)
+		fmt.Printf("%d sessions were running when the backup was written. The first start of a daemon ends them. A session with a snapshot in the backup can be resumed from it.\n", m.Live)
 	}
 }
 
 type backupRestoreCmd struct {
-	DataDir string `help:"The data directory to restore into: empty, or not there." placeholder:"DIR" required:""`
+	DataDir string `help:"The data directory to restore into: empty or absent." placeholder:"DIR" required:""`
 	Source  string `arg:"" help:"A backup: its folder or its file."`
 }
 
-// Run is the verb.
+// Run restores the backup, or leaves the data directory as it was.
 func (c *backupRestoreCmd) Run(ctx context.Context) (err error) {
 	defer func() { err = interrupted(ctx, err, "interrupted: nothing was restored") }()
 	flags := storageFlags{DataDir: c.DataDir}
@@ -109,16 +109,16 @@ func (c *backupRestoreCmd) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	made := []string{filepath.Join(dir, "lock"), dir} // by this restore
+	made := []string{filepath.Join(dir, "lock"), dir} // what this restore creates
 	made = slices.DeleteFunc(made, func(path string) bool { _, err := os.Lstat(path); return !errors.Is(err, fs.ErrNotExist) })
 	s, err := flags.lock()
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if err != nil { // nothing was restored, and nothing is left behind
+		if err != nil { // nothing was restored: remove what was created
 			for _, path := range made {
-				_ = os.Remove(path) // it may hold what somebody else has put there
+				_ = os.Remove(path) // fails if another process has put something in it
 			}
 		}
 		err = errors.Join(err, s.close())
@@ -130,10 +130,10 @@ func (c *backupRestoreCmd) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("restored the backup of %s to %s: %d snapshots are named\n", m.CreatedAt.Format(time.RFC3339), s.dir, m.Snapshots)
-	tellMissing(m)
+	fmt.Printf("restored the backup of %s to %s: its catalogue lists %d snapshots\n", m.CreatedAt.Format(time.RFC3339), s.dir, m.Snapshots)
+	printMissing(m)
 	if !m.Keys {
-		fmt.Printf("put the keys there before a daemon starts on it, for it makes new ones otherwise: %s and %s\n",
+		fmt.Printf("copy the keys to %s and %s before a daemon starts: it would make new ones\n",
 			filepath.Join(s.dir, "identity"), filepath.Join(s.dir, "archive-key"))
 	}
 	return nil

@@ -20,9 +20,9 @@ import (
 	"github.com/stasisd/stasis/snapshot/fsstore"
 )
 
-// gathering fills the folder of a backup from a data directory, in which a daemon
-// may save, delete and prune meanwhile.
-type gathering struct {
+// gatherer fills the folder of a backup from a data directory. Meanwhile a daemon may
+// save, delete and prune snapshots there.
+type gatherer struct {
 	cmd       *backupCreateCmd
 	dir       string // the data directory
 	catalogue string
@@ -30,16 +30,18 @@ type gathering struct {
 	to        string // the folder of the backup
 }
 
-// maxLooks bounds how often the catalogue is copied anew because what it names
-// was deleted before it could be copied.
-const maxLooks = 20
+// maxTries limits how often the catalogue is copied again because snapshots in it were
+// deleted before they could be copied.
+const maxTries = 20
 
-// gather fills the folder. Whatever the copy of the catalogue names must be in it, so
-// the files come first: then the catalogue is copied, then what it names and was
-// made since. What is not there any more by then was deleted meanwhile, and a newer
-// copy of the catalogue does not name it. lost counts the snapshots that the
-// catalogue goes on naming and the store does not have.
-func (g *gathering) gather(ctx context.Context) (m backup.Manifest, lost int, err error) {
+// gather fills the folder. Everything that the copy of the catalogue lists must be in the
+// backup. So gather copies the files first, then the catalogue, then the listed files that
+// are new. A listed file that no longer exists was deleted meanwhile; a newer copy of the
+// catalogue does not list it.
+//
+// lost counts the snapshots and extensions that the catalogue still lists and the store
+// does not have.
+func (g *gatherer) gather(ctx context.Context) (m backup.Manifest, lost int, err error) {
 	from, to, err := g.stores(ctx)
 	if err != nil {
 		return m, 0, err
@@ -48,8 +50,8 @@ func (g *gathering) gather(ctx context.Context) (m backup.Manifest, lost int, er
 	if err := g.copyFiles(ctx, from, to); err != nil {
 		return m, 0, err
 	}
-	before := map[string]bool{} // what the last look missed
-	for range maxLooks {
+	before := map[string]bool{} // missing at the previous try
+	for range maxTries {
 		if m, err = g.copyCatalogue(ctx); err != nil {
 			return m, 0, err
 		}
@@ -73,21 +75,22 @@ func (g *gathering) gather(ctx context.Context) (m backup.Manifest, lost int, er
 			continue
 		}
 		for _, what := range missing {
-			m.Missing = append(m.Missing, what+", which the store has lost")
+			m.Missing = append(m.Missing, what+": listed in the catalogue, but lost")
 		}
 		g.describe(&m)
-		return m, len(missing), errors.Join(g.copyKeys(), g.tidy())
+		return m, len(missing), errors.Join(g.copyKeys(), g.removeStoreFiles())
 	}
-	return m, 0, fault.New(fault.StoreFailed, "backup.create", "snapshots are deleted faster than they can be copied; try again when less is deleted")
+	return m, 0, fault.New(fault.StoreFailed, "backup.create", "snapshots are being deleted faster than they can be copied; try again later")
 }
 
-// stores opens the daemon's store, to read, and that in the backup; nil without --archives.
-func (g *gathering) stores(ctx context.Context) (from, to snapshot.Store, err error) {
+// stores opens the daemon's store for reading and the one in the backup; both nil without
+// --archives.
+func (g *gatherer) stores(ctx context.Context) (from, to snapshot.Store, err error) {
 	if !g.cmd.Archives {
 		return nil, nil, nil
 	}
 	if _, err := os.Stat(g.at.dir); g.at.dir != "" && errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fault.New(fault.Config, "backup.create", "--archives: there is no store %s: give the daemon's --store", g.at.dir)
+		return nil, nil, fault.New(fault.Config, "backup.create", "--archives: the store %s does not exist; give the daemon's --store", g.at.dir)
 	}
 	if from, err = g.at.open(ctx, g.cmd.s3Flags, filepath.Join(g.dir, "spool"), true); err != nil {
 		return nil, nil, err
@@ -108,20 +111,19 @@ func closeStores(stores ...snapshot.Store) (err error) {
 	return err
 }
 
-// copyFiles copies the uploaded extensions and the snapshots that are not in
-// the backup yet.
-func (g *gathering) copyFiles(ctx context.Context, from, to snapshot.Store) error {
+// copyFiles copies the uploaded extensions and the snapshots that are not in the backup
+// yet.
+func (g *gatherer) copyFiles(ctx context.Context, from, to snapshot.Store) error {
 	if err := g.copyExtensions(ctx); err != nil || from == nil {
 		return err
 	}
-	// What is damaged is told by missing, for who made the backup must hear of it once.
+	// Damage is not reported here: missing reports it, once for each backup.
 	_, err := snapshot.Copy(ctx, from, to, snapshot.CopyOptions{Found: func(snapshot.Finding) error { return nil }})
 	return err
 }
 
-// copyCatalogue copies the catalogue, in the place of an earlier copy, and counts
-// what it names.
-func (g *gathering) copyCatalogue(ctx context.Context) (m backup.Manifest, err error) {
+// copyCatalogue copies the catalogue, replacing an earlier copy, and counts what it lists.
+func (g *gatherer) copyCatalogue(ctx context.Context) (m backup.Manifest, err error) {
 	file := filepath.Join(g.to, backup.Database)
 	if err := os.RemoveAll(file); err != nil {
 		return m, fault.Wrap(err, fault.StoreFailed, "backup.create", "")
@@ -134,7 +136,7 @@ func (g *gathering) copyCatalogue(ctx context.Context) (m backup.Manifest, err e
 	if err := errors.Join(err, live.Close()); err != nil {
 		return m, err
 	}
-	err = g.named(ctx, func(db *sqldb.DB) error {
+	err = g.eachListed(ctx, func(db *sqldb.DB) error {
 		sessions, _, err := db.Sessions.Sessions(ctx, profiles.SessionFilter{Live: true})
 		m.Live = len(sessions)
 		return err
@@ -142,8 +144,9 @@ func (g *gathering) copyCatalogue(ctx context.Context) (m backup.Manifest, err e
 	return m, err
 }
 
-// named opens the copy of the catalogue, for look, and goes through the snapshots that it names.
-func (g *gathering) named(ctx context.Context, look func(*sqldb.DB) error, each func(profiles.Snapshot) error) (err error) {
+// eachListed opens the copy of the catalogue, calls look, and calls each for every snapshot in
+// it.
+func (g *gatherer) eachListed(ctx context.Context, look func(*sqldb.DB) error, each func(profiles.Snapshot) error) (err error) {
 	db, err := sqldb.Open(ctx, sqldb.Options{Path: filepath.Join(g.to, backup.Database), Now: time.Now, ReadOnly: true})
 	if err != nil {
 		return err
@@ -169,9 +172,9 @@ func (g *gathering) named(ctx context.Context, look func(*sqldb.DB) error, each 
 	}
 }
 
-// missing lists what the copy of the catalogue names and the backup does not have.
-func (g *gathering) missing(ctx context.Context, to snapshot.Store) (missing []string, err error) {
-	err = g.named(ctx, func(db *sqldb.DB) error {
+// missing lists what the copy of the catalogue has and the backup lacks.
+func (g *gatherer) missing(ctx context.Context, to snapshot.Store) (missing []string, err error) {
+	err = g.eachListed(ctx, func(db *sqldb.DB) error {
 		extensions, err := db.Extensions.Extensions(ctx, "")
 		for _, e := range extensions {
 			if _, err := os.Stat(filepath.Join(g.to, backup.Extensions, e.SHA256)); err != nil {
@@ -192,9 +195,9 @@ func (g *gathering) missing(ctx context.Context, to snapshot.Store) (missing []s
 	return missing, err
 }
 
-// copyExtensions copies the folders of uploaded extensions that are whole; each is
-// named by the hash of what is in it, and never changes.
-func (g *gathering) copyExtensions(ctx context.Context) error {
+// copyExtensions copies the complete folders of uploaded extensions. Each is named by the
+// hash of its content and never changes.
+func (g *gatherer) copyExtensions(ctx context.Context) error {
 	from, to := filepath.Join(g.dir, "extensions"), filepath.Join(g.to, backup.Extensions)
 	entries, err := os.ReadDir(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -209,13 +212,13 @@ func (g *gathering) copyExtensions(ctx context.Context) error {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
-			return fault.Wrap(err, fault.Timeout, "backup.create", "it was given up")
+			return fault.Wrap(err, fault.Timeout, "backup.create", "the backup was cancelled")
 		}
 		if err := os.CopyFS(at, os.DirFS(filepath.Join(from, e.Name()))); err != nil {
 			if _, gone := os.Stat(filepath.Join(from, e.Name())); !errors.Is(gone, fs.ErrNotExist) {
 				return fault.Wrap(err, fault.StoreFailed, "backup.create", "the files of extension "+e.Name()+" cannot be copied")
 			}
-			if err := os.RemoveAll(at); err != nil { // it was deleted meanwhile
+			if err := os.RemoveAll(at); err != nil { // the extension was deleted meanwhile
 				return fault.Wrap(err, fault.StoreFailed, "backup.create", "")
 			}
 		}
@@ -223,8 +226,8 @@ func (g *gathering) copyExtensions(ctx context.Context) error {
 	return fault.Wrap(err, fault.StoreFailed, "backup.create", "the extensions cannot be read")
 }
 
-// copyKeys copies the keys that are in the data directory, where that was asked for.
-func (g *gathering) copyKeys() error {
+// copyKeys copies the keys from the data directory if --keys is given.
+func (g *gatherer) copyKeys() error {
 	if !g.cmd.Keys {
 		return nil
 	}
@@ -257,8 +260,8 @@ func copySecret(from, to string) (err error) {
 	return errors.Join(err, out.Close())
 }
 
-// tidy removes what an open store has beside its objects.
-func (g *gathering) tidy() error {
+// removeStoreFiles removes the files that an open store has besides its objects.
+func (g *gatherer) removeStoreFiles() error {
 	for _, name := range []string{"tmp", "lock"} {
 		if err := os.RemoveAll(filepath.Join(g.to, backup.Snapshots, name)); err != nil {
 			return fault.Wrap(err, fault.StoreFailed, "backup.create", "")
@@ -267,8 +270,8 @@ func (g *gathering) tidy() error {
 	return nil
 }
 
-// describe says what is in the backup and what is not.
-func (g *gathering) describe(m *backup.Manifest) {
+// describe records what the backup contains and what it lacks.
+func (g *gatherer) describe(m *backup.Manifest) {
 	m.Keys, m.Archives, m.Store = g.cmd.Keys, g.cmd.Archives, g.at.String()
 	not := func(format string, args ...any) { m.Missing = append(m.Missing, fmt.Sprintf(format, args...)) }
 	if m.Missing == nil {
@@ -276,15 +279,15 @@ func (g *gathering) describe(m *backup.Manifest) {
 	}
 	switch {
 	case g.at.memory:
-		not("the snapshots: they are in the memory of the daemon (mem://), and gone with it")
+		not("the snapshots: they are in the memory of the daemon (mem://) and are lost when it stops")
 	case !g.cmd.Archives:
 		not("the archives and documents of %d snapshots: they are in %s", m.Snapshots, g.at)
 	}
 	if !g.cmd.Keys {
-		not("the keys (identity, archive-key): without them no snapshot comes back")
+		not("the keys (identity, archive-key): without them no snapshot can be restored")
 		return
 	}
-	// A source that cannot be told is told when the daemon starts.
+	// If the source is ambiguous, the start of the daemon reports it.
 	if source, err := g.cmd.source(); err == nil && source != "" {
 		not("the identity, which comes from %s", source)
 	}

@@ -37,32 +37,32 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// keyFile holds the key that was made on the first start.
+// keyFile contains the API key that the first start makes.
 const keyFile = "api-key"
 
-// keyVariable names the operator's own first key in the environment, and minKey
-// is how long one must be at least.
+// keyVariable is the environment variable with the operator's own first key. minKey is its
+// minimum length.
 const (
 	keyVariable = "STASIS_API_KEY"
 	minKey      = 16
 )
 
-// calm is how long after a create no Chrome is started to stand by: a client
-// connects and loads its page meanwhile.
-const calm = 500 * time.Millisecond
+// standbyDelay is how long after a create no Chrome is started to be a standby. In that time the
+// client connects and loads its page.
+const standbyDelay = 500 * time.Millisecond
 
-// daemon is everything that runs, wired together.
+// daemon is everything that runs, connected.
 type daemon struct {
 	*storage
 	apiKeys  *access.Keys
 	service  *session.Service
 	server   *api.Server
-	printKey string // a key that was made now, to be told once
+	printKey string // a key that was made now, to be printed once
 	closers  []func() error
 }
 
-// start connects the packages: it takes the data directory, opens catalogue and
-// store, tries Chrome, and makes good what a dead daemon left.
+// start connects the packages. It takes the data directory, opens catalogue and store,
+// starts Chrome once as a test, and recovers what a dead daemon left.
 func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err error) {
 	d := &daemon{}
 	defer func() {
@@ -70,7 +70,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 			err = errors.Join(err, d.close())
 		}
 	}()
-	d.storage, err = c.take()
+	d.storage, err = c.acquire()
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if c.NoLandlock {
 		log.Warn("Landlock is off (--no-landlock): pages can read every file that Chrome's user can read")
 	}
-	if err := c.tellShell(launcher, log); err != nil {
+	if err := c.logShell(launcher, log); err != nil {
 		return nil, err
 	}
 
@@ -101,10 +101,10 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	}
 	db := d.catalogue
 	if database == sqldb.Memory {
-		log.Warn("the catalogue is in memory: sessions, keys and defaults are forgotten with the daemon, and the snapshots that it made then have no name")
+		log.Warn("the catalogue is in memory: when the daemon stops, sessions, keys and defaults are lost, and no record names its snapshots any more")
 	}
-	d.tellStore(log)
-	d.tellKeys(log)
+	d.logStore(log)
+	d.logKeys(log)
 	extensions, err := extension.OpenStore(filepath.Join(d.dir, "extensions"))
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		return nil, err
 	}
 	if len(d.keys.Opens()) == 0 {
-		limits.Standby.Size = 0 // nothing can be brought in
+		limits.Standby.Size = 0 // nothing can be restored into a standby
 	}
 	log.Info("limits", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
 		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size, "standby", limits.Standby.Size)
@@ -136,7 +136,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		Vault:     d.vault,
 		Journal:   journal,
 		Notices:   notices,
-		Catalogue: sessionCatalogue(db), Extensions: extensions, Room: roomForChrome, Now: time.Now, Log: log,
+		Catalogue: sessionCatalogue(db), Extensions: extensions, Room: memoryForChrome, Now: time.Now, Log: log,
 		Meter: counted,
 	})
 	checked := library.NewExtensions(library.ExtensionDeps{Records: db.Extensions, Files: extensions, Keys: d.apiKeys,
@@ -149,7 +149,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		counts, err := db.Deliveries.CountDeliveries(ctx)
 		return counts[profiles.DeliveryPending], counts[profiles.DeliveryFailed], err
 	}})
-	// Closed here only when the start fails; serve closes it first otherwise.
+	// These closers run only if the start fails; otherwise serve closes the service first.
 	d.closers = append(d.closers, func() error { return d.service.Close(context.WithoutCancel(ctx)) })
 	if err := d.service.Recover(ctx); err != nil {
 		return nil, err
@@ -177,49 +177,49 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	return d, nil
 }
 
-// tellKeys says whom snapshots are sealed to, and that none can be restored where
-// that is so.
-func (d *daemon) tellKeys(log *slog.Logger) {
+// logKeys logs the recipients that snapshots are sealed to. It warns if there is no
+// identity to restore them with.
+func (d *daemon) logKeys(log *slog.Logger) {
 	if len(d.keys.Opens()) == 0 {
-		log.Warn("there is no identity: this node saves and cannot restore", "sealed_to", d.keys.Recipients())
+		log.Warn("no identity is configured: this node can save but not restore", "sealed_to", d.keys.Recipients())
 		return
 	}
 	log.Info("snapshots are sealed", "to", d.keys.Recipients(), "opens", d.keys.Opens())
 }
 
-// tellStore says where snapshots are kept, and that they are lost where that
-// is so.
-func (d *daemon) tellStore(log *slog.Logger) {
+// logStore logs where snapshots are stored. It warns if they are lost when the daemon
+// stops.
+func (d *daemon) logStore(log *slog.Logger) {
 	if d.at.memory {
-		log.Warn("snapshots are kept in memory: none outlives the daemon")
+		log.Warn("snapshots are kept in memory: they are lost when the daemon stops")
 		return
 	}
 	log.Info("snapshots are kept", "in", d.at.String())
 }
 
-// tellShell says whether there is a headless shell. The daemon does without one
-// unless it is to be the engine of every session.
-func (c *serveCmd) tellShell(launcher *launch.Launcher, log *slog.Logger) error {
+// logShell logs whether there is a headless shell. The daemon works without one unless the
+// shell is the engine of all sessions.
+func (c *serveCmd) logShell(launcher *launch.Launcher, log *slog.Logger) error {
 	err := launcher.HasShell()
 	switch {
 	case err == nil:
-		log.Info("the headless shell is there", "binary", launcher.Shell())
+		log.Info("the headless shell is ready", "binary", launcher.Shell())
 	case c.Engine == browser.EngineShell:
 		return fault.Wrap(err, fault.ChromeMissing, "serve.engine", "--"+fault.MessageOf(err))
 	default:
-		log.Info("there is no headless shell; sessions with engine shell are refused")
+		log.Info("no headless shell was found; sessions with engine shell are refused")
 	}
 	return nil
 }
 
-// firstKey makes sure that there is a key to begin with: the operator's from
-// STASIS_API_KEY, else one of the daemon's own making.
+// firstKey makes sure that there is a first API key: the operator's from STASIS_API_KEY,
+// else one that the daemon makes.
 func (d *daemon) firstKey(ctx context.Context) error {
 	const op = "serve.key"
 	if given := os.Getenv(keyVariable); given != "" {
 		return d.apiKeys.SetFirst(ctx, given)
 	}
-	// A first key that was withdrawn stays so.
+	// A first key that was deleted is not made again.
 	if has, err := d.apiKeys.Any(ctx); has || err != nil {
 		return err
 	}
@@ -228,27 +228,27 @@ func (d *daemon) firstKey(ctx context.Context) error {
 	secret := strings.TrimSpace(string(raw))
 	switch {
 	case err == nil && len(secret) < minKey:
-		return fault.New(fault.Config, op, "%s holds no key; remove it to have one made", file)
+		return fault.New(fault.Config, op, "%s: contains no valid key; remove the file and a new key is made", file)
 	case err == nil:
 		return d.apiKeys.SetFirst(ctx, secret)
 	case !errors.Is(err, fs.ErrNotExist):
-		return fault.Wrap(err, fault.Config, op, "the API key cannot be read")
+		return fault.Wrap(err, fault.Config, op, "the file of the API key cannot be read")
 	}
 	d.printKey = access.NewSecret()
-	// Whole or not at all: an empty file would lock everybody out.
+	// The write is atomic: an empty file would lock everyone out.
 	if err := renameio.WriteFile(file, []byte(d.printKey+"\n"), 0o600); err != nil {
-		return fault.Wrap(err, fault.Config, op, "the API key cannot be kept")
+		return fault.Wrap(err, fault.Config, op, "the file of the API key cannot be written")
 	}
 	return d.apiKeys.SetFirst(ctx, d.printKey)
 }
 
-// limits are the service's settings, what is not given computed.
+// limits returns the service's settings and computes those that no flag sets.
 func (c *serveCmd) limits() (session.Config, error) {
 	n, parked := c.MaxSessions, c.Parked
 	if n <= 0 {
 		memory, err := availableMemory()
 		if err != nil {
-			return session.Config{}, fault.Wrap(err, fault.Config, "serve.limits", "the machine's memory cannot be read; give --max-sessions")
+			return session.Config{}, fault.Wrap(err, fault.Config, "serve.limits", "the memory of the machine cannot be determined; give --max-sessions")
 		}
 		n = sessionsIn(memory)
 		if parked < 0 {
@@ -267,11 +267,11 @@ func (c *serveCmd) limits() (session.Config, error) {
 	}
 	return session.Config{Engine: c.Engine, MaxSessions: n, MaxClients: c.MaxClients, Parked: pool.Limits{Size: parked, Age: c.ParkedAge, Memory: c.ParkedMemory.of(parked)},
 		Spares: spares(c.Spares), ShellSpares: spares(c.ShellSpares),
-		Standby: pool.Limits{Size: c.Standby, Age: c.SpareAge}, Calm: calm,
+		Standby: pool.Limits{Size: c.Standby, Age: c.SpareAge}, Calm: standbyDelay,
 		RescueTTL: c.RescueTTL, Retention: c.retention(), PruneGrace: c.PruneGrace, Unpack: snapshot.Limits{Entries: 1 << 20, Bytes: c.MaxUnpack, Names: 128 << 20}, Savers: 4}, nil
 }
 
-// close closes what start opened, last first. It is idempotent.
+// close closes what start opened, in reverse order. It is idempotent.
 func (d *daemon) close() error {
 	var errs []error
 	for i := len(d.closers) - 1; i >= 0; i-- {
@@ -281,7 +281,7 @@ func (d *daemon) close() error {
 	return errors.Join(errs...)
 }
 
-// sessionCatalogue is the part of the catalogue that sessions use.
+// sessionCatalogue returns the part of the catalogue that sessions use.
 func sessionCatalogue(db *sqldb.DB) session.Catalogue {
 	return session.Catalogue{
 		SessionStore: db.Sessions, SnapshotStore: db.Snapshots, RetentionStore: db.Snapshots, DefaultStore: db.Defaults,

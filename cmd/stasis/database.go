@@ -13,34 +13,33 @@ import (
 	"github.com/stasisd/stasis/profiles/sqldb"
 )
 
-// checkDatabase refuses a --database that cannot work, before anything is made.
+// checkDatabase refuses a --database that cannot work, before any file is created.
 func (c storageFlags) checkDatabase() error {
 	const op = "storage.database"
 	if c.Database == "" || c.Database == sqldb.Memory {
 		return nil
 	}
 	if strings.HasPrefix(c.Database, ":") || strings.Contains(c.Database, "://") {
-		return fault.New(fault.Config, op, "--database must be a file or :memory:; other databases are not built")
+		return fault.New(fault.Config, op, "--database: must be a file or :memory:; other databases are not supported")
 	}
 	info, err := os.Stat(c.Database)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
-		return fault.New(fault.Config, op, "--database must be a file, and %s is none", c.Database)
+		return fault.New(fault.Config, op, "--database: must be a regular file, and %s is not", c.Database)
 	case errors.Is(err, fs.ErrNotExist):
 		if info, err := os.Stat(filepath.Dir(c.Database)); err != nil || !info.IsDir() {
-			return fault.New(fault.Config, op, "--database: there is no folder %s", filepath.Dir(c.Database))
+			return fault.New(fault.Config, op, "--database: the folder %s does not exist", filepath.Dir(c.Database))
 		}
 	case err != nil:
-		return fault.Wrap(err, fault.Config, op, "--database cannot be used")
+		return fault.Wrap(err, fault.Config, op, "--database: cannot be used")
 	}
 	return nil
 }
 
-// catalogueFile is where the catalogue of the data directory is, for verbs that
-// work without a daemon.
+// catalogueFile returns the path of the catalogue, for verbs that work without a daemon.
 func (c storageFlags) catalogueFile(dir string) (string, error) {
 	if c.Database == sqldb.Memory {
-		return "", fault.New(fault.Config, "storage.database", "--database :memory: is gone with its daemon: there is nothing to look at")
+		return "", fault.New(fault.Config, "storage.database", "--database: a catalogue in :memory: exists only while its daemon runs; give a file")
 	}
 	if c.Database != "" {
 		return c.Database, c.checkDatabase()
@@ -48,9 +47,9 @@ func (c storageFlags) catalogueFile(dir string) (string, error) {
 	return filepath.Join(dir, "stasis.db"), nil
 }
 
-// database is where the catalogue is, "" in the data directory. The lock of
-// that does not keep a second daemon with another one from a file elsewhere, so
-// such a file has its own.
+// database returns the path of the catalogue; "" means the data directory. The lock of the
+// data directory does not protect a file elsewhere from a second daemon, so database locks
+// that file too.
 func (c storageFlags) database(s *storage) (string, error) {
 	const op = "storage.database"
 	if c.Database == "" || c.Database == sqldb.Memory {
@@ -59,10 +58,10 @@ func (c storageFlags) database(s *storage) (string, error) {
 	lock := flock.New(c.Database+".lock", flock.SetPermissions(0o600))
 	ok, err := lock.TryLock()
 	if err != nil {
-		return "", fault.Wrap(err, fault.Config, op, "--database cannot be written beside")
+		return "", fault.Wrap(err, fault.Config, op, "--database: cannot create the lock file beside it")
 	}
 	if !ok {
-		return "", fault.New(fault.DataDirInUse, op, "another stasis has the database %s", c.Database)
+		return "", fault.New(fault.DataDirInUse, op, "--database: another stasis uses %s", c.Database)
 	}
 	s.closers = append(s.closers, lock.Unlock)
 	return c.Database, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/profiles/sqldb"
 )
 
-// A catalogue in memory leaves no file, and one elsewhere is where it was asked
-// for, with a lock of its own: two daemons on it would end each other's runs.
+// A catalogue in memory leaves no file. A catalogue elsewhere is at the given path and has
+// its own lock: two daemons on it would end each other's runs.
 func TestDatabase(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "own.db")
 	for _, test := range []struct {
@@ -24,7 +24,7 @@ func TestDatabase(t *testing.T) {
 		{elsewhere, fault.DataDirInUse, false},
 	} {
 		c := &serveCmd{storageFlags: storageFlags{DataDir: t.TempDir(), Database: test.database}}
-		s, err := c.take()
+		s, err := c.acquire()
 		if err != nil {
 			t.Fatal(err)
 		}

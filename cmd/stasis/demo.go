@@ -12,19 +12,18 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// demoDeadline bounds the whole journey; it takes some seconds.
+// demoDeadline limits the whole demo; it takes some seconds.
 const demoDeadline = 3 * time.Minute
 
-// demoCmd is the journey that Stasis is for, on a site that is part of it: log
-// in once, save, restore, still logged in; in both modes. It runs a daemon of
-// its own and leaves nothing behind.
+// demoCmd shows on a built-in site what Stasis is for: log in once, save, restore, still
+// logged in, in both modes. It runs its own daemon and leaves no files behind.
 type demoCmd struct {
-	Chrome     string `help:"Chrome's binary; otherwise the usual places are looked at." placeholder:"PATH"`
+	Chrome     string `help:"Chrome's binary; by default the usual paths are searched." placeholder:"PATH"`
 	NoLandlock bool   `help:"Start Chromes without Landlock, as serve does." name:"no-landlock" env:"-"`
 }
 
-// Run is the verb. It fails unless the browser was logged in, and everything
-// that the site had kept in it was there, after both restores.
+// Run runs the demo. It fails unless, after both restores, the browser is logged in and has
+// everything that the site stored in it.
 func (c *demoCmd) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, demoDeadline)
 	defer cancel()
@@ -36,14 +35,14 @@ func (c *demoCmd) Run(ctx context.Context) error {
 	return err
 }
 
-// demo is one journey.
+// demo is one run of the demo.
 type demo struct {
-	out    io.Writer
-	value  string   // what the site keeps everywhere
-	kinds  []string // the places where it does
-	site   *demosite.Site
-	daemon *demoDaemon
-	looks  []look // one for each restore
+	out      io.Writer
+	value    string   // what the site stores everywhere
+	kinds    []string // the places where it stores it
+	site     *demosite.Site
+	daemon   *demoDaemon
+	restored []restoredState // one for each restore
 }
 
 func (d *demo) run(ctx context.Context, chrome string, noLandlock bool) (err error) {
@@ -88,8 +87,8 @@ func (d *demo) run(ctx context.Context, chrome string, noLandlock bool) (err err
 	return d.verdict()
 }
 
-// logIn makes a session, logs in by the site's form, and lets the site keep
-// something in every place.
+// logIn creates a session, logs in through the site's form, and lets the site store a value
+// in every place.
 func (d *demo) logIn(ctx context.Context) (s demoSession, err error) {
 	if err := d.step("create a session", func() (string, error) {
 		s, err = d.daemon.create(ctx, map[string]any{"user_id": "demo-user"})
@@ -111,12 +110,12 @@ func (d *demo) logIn(ctx context.Context) (s demoSession, err error) {
 		if err := show(tab, d.site.URL+"/set?v="+d.value, "set"); err != nil {
 			return "", err
 		}
-		// The tab is left where coming back to it sets nothing again.
+		// The tab stays on a page that sets nothing when it is restored.
 		return "", show(tab, d.site.URL+"/me", "me: "+demosite.User)
 	})
 }
 
-// restore makes a session from an environment and looks what came back.
+// restore creates a session from an environment and reads what was restored.
 func (d *demo) restore(ctx context.Context, column, name string, from map[string]any) (s demoSession, err error) {
 	if err := d.step(name, func() (string, error) {
 		s, err = d.daemon.create(ctx, from)
@@ -126,12 +125,12 @@ func (d *demo) restore(ctx context.Context, column, name string, from map[string
 		if err != nil {
 			return "", err
 		}
-		return how(*s.Restored), nil
+		return restorePath(*s.Restored), nil
 	}); err != nil {
 		return s, err
 	}
-	l := look{column: column}
-	if err := d.step("look what came back", func() (string, error) {
+	l := restoredState{column: column}
+	if err := d.step("check what was restored", func() (string, error) {
 		tab, leave, err := openTab(ctx, s.CDPURL, d.site.URL)
 		if err != nil {
 			return "", err
@@ -143,25 +142,25 @@ func (d *demo) restore(ctx context.Context, column, name string, from map[string
 		return s, err
 	}
 	l.report, err = d.daemon.report(ctx, s.ID)
-	d.looks = append(d.looks, l)
+	d.restored = append(d.restored, l)
 	return s, err
 }
 
-// end ends a session and says what was saved.
+// end ends a session and prints what was saved.
 func (d *demo) end(ctx context.Context, name string, s demoSession, how url.Values) error {
 	return d.step(name, func() (string, error) {
 		answer, err := d.daemon.endSession(ctx, s.ID, how)
 		if err != nil {
 			return "", err
 		}
-		return saved(answer), nil
+		return saveSummary(answer), nil
 	})
 }
 
-// look is what a restored session had.
-type look struct {
+// restoredState is what a restored session contains.
+type restoredState struct {
 	column string
 	report restore.Report
-	user   string            // the account that the site knew the browser as, "" for none
+	user   string            // the account that the site recognises; "" for none
 	found  map[string]string // by kind
 }

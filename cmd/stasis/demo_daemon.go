@@ -17,33 +17,32 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// demoStopGrace is how long the demo's daemon may take to stop by itself.
+// demoStopGrace is how long the demo's daemon may take to stop.
 const demoStopGrace = 30 * time.Second
 
-// addressForm finds the daemon's URL in what it prints, whatever the words around
-// it are.
-var addressForm = regexp.MustCompile(`https?://\S+`)
+// addressPattern matches the daemon's URL in its output, whatever text surrounds it.
+var addressPattern = regexp.MustCompile(`https?://\S+`)
 
-// demoDaemon is a daemon of the demo's own: this very binary, on a free port
-// and a data directory that goes with it.
+// demoDaemon is the demo's own daemon: this binary, on a free port, with its own data
+// directory.
 type demoDaemon struct {
 	url  string // its address
 	key  string // its API key
 	dir  string
 	cmd  *exec.Cmd
 	log  bytes.Buffer
-	done chan error // what the process ended with
+	done chan error // the result of the process
 }
 
-// startDemoDaemon starts it and waits until it listens. What keeps it from
-// that is returned with the exit code that it ended with.
+// startDemoDaemon starts the daemon and waits until it listens. If it does not start, the
+// error has the daemon's message and exit code.
 func startDemoDaemon(ctx context.Context, chrome string, noLandlock bool) (_ *demoDaemon, err error) {
 	binary, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	d := &demoDaemon{key: access.NewSecret(), done: make(chan error, 1)}
-	// Short, for Chrome puts a socket below it, whose path has 107 bytes at most.
+	// A short path: Chrome puts a socket below it, whose path may have at most 107 bytes.
 	if d.dir, err = os.MkdirTemp("", "demo-"); err != nil {
 		return nil, err
 	}
@@ -52,7 +51,7 @@ func startDemoDaemon(ctx context.Context, chrome string, noLandlock bool) (_ *de
 			err = errors.Join(err, os.RemoveAll(d.dir))
 		}
 	}()
-	// Run by root, each Chrome has a user of its own, who must pass to its folder.
+	// As root, each Chrome has its own user, who must be able to reach its folder.
 	if err := os.Chmod(d.dir, 0o711); err != nil {
 		return nil, err
 	}
@@ -60,8 +59,8 @@ func startDemoDaemon(ctx context.Context, chrome string, noLandlock bool) (_ *de
 		"--max-sessions", "2", "--parked", "1", "--log-level", "error", fmt.Sprint("--no-landlock=", noLandlock))
 	d.cmd.Env = append(withoutSettings(os.Environ()), "STASIS_API_KEY="+d.key)
 	d.cmd.Stderr = &d.log
-	// A terminal's Ctrl-C is for the demo, which then stops its daemon; should
-	// the demo die, so does the daemon.
+	// Ctrl-C in a terminal must reach only the demo, which then stops its daemon. If the
+	// demo dies, so does the daemon.
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
@@ -82,20 +81,20 @@ func startDemoDaemon(ctx context.Context, chrome string, noLandlock bool) (_ *de
 	}
 }
 
-// watch finds the address in what the daemon prints, and waits for its end.
+// watch finds the address in the daemon's output and waits until the process ends.
 func (d *demoDaemon) watch(out io.Reader, address chan<- string) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if at := addressForm.FindString(lines.Text()); at != "" {
+		if at := addressPattern.FindString(lines.Text()); at != "" {
 			select {
 			case address <- at:
-			default: // it is known
+			default: // the address is known already
 			}
 		}
 	}
 	d.done <- d.cmd.Wait()
 }
 
-// failed tells why the daemon ended as it did, in its own words.
+// failed returns the daemon's own message and exit code as an error.
 func (d *demoDaemon) failed(err error) error {
 	code := exitFailed
 	var exit *exec.ExitError
@@ -105,12 +104,12 @@ func (d *demoDaemon) failed(err error) error {
 	return exitError{code, strings.TrimPrefix(strings.TrimSpace(d.log.String()), "stasis: ")}
 }
 
-// stop ends the daemon and removes what it kept.
+// stop ends the daemon and removes its data directory.
 func (d *demoDaemon) stop() error {
 	return errors.Join(d.terminate(), os.RemoveAll(d.dir))
 }
 
-// terminate ends the process and waits for it, and with it for its Chromes.
+// terminate ends the process and waits for it and its Chromes.
 func (d *demoDaemon) terminate() error {
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -122,12 +121,12 @@ func (d *demoDaemon) terminate() error {
 		}
 		return nil
 	case <-time.After(demoStopGrace):
-		// Each Chrome's warden ends it when the daemon is gone.
+		// Each Chrome's warden kills it when the daemon has died.
 		return errors.Join(errors.New("the demo's daemon did not stop in time"), d.cmd.Process.Kill(), <-d.done)
 	}
 }
 
-// withoutSettings is an environment without those of the user's own daemon.
+// withoutSettings returns an environment without the settings of the user's own daemon.
 func withoutSettings(environment []string) []string {
 	var kept []string
 	for _, variable := range environment {

@@ -12,16 +12,16 @@ import (
 	"github.com/stasisd/stasis/cmd/stasis/demosite"
 )
 
-// tabLook is how often a page is looked at while it is waited for, tabDeadline
-// how long.
+// tabPollInterval is how often a page is checked while the demo waits for it; tabDeadline is how
+// long it waits.
 const (
-	tabLook     = 10 * time.Millisecond
-	tabDeadline = 30 * time.Second
+	tabPollInterval = 10 * time.Millisecond
+	tabDeadline     = 30 * time.Second
 )
 
-// openTab connects chromedp to a session, as any client would, and takes the
-// first tab whose URL begins with the given one. The function lets go of the
-// tab, which stays open.
+// openTab connects chromedp to a session, as any client would, and attaches to the first
+// tab whose URL begins with prefix. The function that it returns detaches; the tab stays
+// open.
 func openTab(ctx context.Context, cdpURL, prefix string) (context.Context, func(), error) {
 	quiet := chromedp.WithErrorf(func(string, ...any) {})
 	allocator, disconnect := remote.NewAllocator(ctx, cdpURL, remote.NoModifyURL)
@@ -37,7 +37,7 @@ func openTab(ctx context.Context, cdpURL, prefix string) (context.Context, func(
 			continue
 		}
 		tab, leaveTab := chromedp.NewContext(browser, chromedp.WithTargetID(t.TargetID), chromedp.WithDetachOnCancel())
-		if err := chromedp.Do(tab); err != nil { // attaches it for good
+		if err := chromedp.Do(tab); err != nil { // attaches to the tab
 			leaveTab()
 			leave()
 			return nil, nil, err
@@ -48,7 +48,7 @@ func openTab(ctx context.Context, cdpURL, prefix string) (context.Context, func(
 	return nil, nil, fmt.Errorf("the session has no tab of %s", prefix)
 }
 
-// logIn fills the site's form in and sends it, as a person would.
+// logIn fills in the site's form and submits it, as a person would.
 func logIn(tab context.Context, site string) error {
 	if err := chromedp.Do(tab,
 		chromedp.Navigate(site+"/login"),
@@ -62,13 +62,13 @@ func logIn(tab context.Context, site string) error {
 	return err
 }
 
-// readBack tells as whom the site knows the browser, and what it finds in
-// every place.
+// readBack returns the account that the site recognises, "" for none, and the value that it
+// finds in each place.
 func readBack(tab context.Context, site string) (user string, found map[string]string, err error) {
 	if err := chromedp.Do(tab, chromedp.Navigate(site+"/me")); err != nil {
 		return "", nil, err
 	}
-	who, err := awaitTitle(tab, "say who is known", func(title string) bool { return title == "nobody" || strings.HasPrefix(title, "me: ") })
+	who, err := awaitTitle(tab, "name the account", func(title string) bool { return title == "nobody" || strings.HasPrefix(title, "me: ") })
 	if err != nil {
 		return "", nil, err
 	}
@@ -78,12 +78,12 @@ func readBack(tab context.Context, site string) (user string, found map[string]s
 	if err := show(tab, site+"/check", "checked"); err != nil {
 		return user, nil, err
 	}
-	// A place that holds nothing is null there, and "" here.
+	// A place without a value is null there, and "" here.
 	found, err = chromedp.Run(tab, chromedp.Evaluate[map[string]string]("window.__state"))
 	return user, found, err
 }
 
-// show opens a page and waits for the title by which it says that it is done.
+// show opens a page and waits until its title says that it has finished.
 func show(tab context.Context, url, done string) error {
 	if err := chromedp.Do(tab, chromedp.Navigate(url)); err != nil {
 		return err
@@ -95,15 +95,15 @@ func show(tab context.Context, url, done string) error {
 	return err
 }
 
-// awaitTitle waits until the tab has a title as it is wanted, and gives it; what
-// says in an error what the page was to do.
+// awaitTitle waits until wanted accepts the title of the tab, and returns it. what
+// describes the awaited action in an error.
 func awaitTitle(tab context.Context, what string, wanted func(string) bool) (title string, err error) {
 	ctx, cancel := context.WithTimeout(tab, tabDeadline)
 	defer cancel()
-	tick := time.NewTicker(tabLook)
+	tick := time.NewTicker(tabPollInterval)
 	defer tick.Stop()
 	for {
-		// Between two documents there is none to ask, so errors are passed over.
+		// Between two documents there is no title to read, so errors are ignored.
 		if title, err = chromedp.Run(ctx, chromedp.Title()); err == nil && wanted(title) {
 			return title, nil
 		}

@@ -13,23 +13,22 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// The demo's last word on a place, and a figure that a report does not give.
+// How the table marks a place, and a figure that a report does not have.
 const (
-	cameBack = "back"
-	wasLost  = "LOST"
-	noFigure = "-"
+	wordRestored = "back"
+	wordLost     = "LOST"
+	noFigure     = "-"
 )
 
 func (d *demo) print(format string, values ...any) {
-	_, _ = fmt.Fprintf(d.out, format, values...) // a reader who has gone is not told
+	_, _ = fmt.Fprintf(d.out, format, values...) // a closed output is not an error of the demo
 }
 
 func (d *demo) heading() {
-	d.print("One login, saved and brought back twice, on a site that keeps state in %d places\n\n", len(d.kinds))
+	d.print("One login, saved and restored twice, on a site that stores state in %d places\n\n", len(d.kinds))
 }
 
-// step does one step of the journey and prints its name, how long it took and
-// what there is to say of it.
+// step runs one step of the demo and prints its name, its duration and a remark.
 func (d *demo) step(name string, do func() (string, error)) error {
 	began := time.Now()
 	remark, err := do()
@@ -41,8 +40,8 @@ func (d *demo) step(name string, do func() (string, error)) error {
 	return nil
 }
 
-// how tells which way a restore went, from its report.
-func how(r restore.Report) string {
+// restorePath returns the restore path in words, from the report of the restore.
+func restorePath(r restore.Report) string {
 	way := r.Path + " start from its files"
 	if r.Path == restore.PathParked {
 		way = "its parked Chrome, thawed"
@@ -53,8 +52,8 @@ func how(r restore.Report) string {
 	return way
 }
 
-// saved tells what an end kept.
-func saved(a save.EndAnswer) string {
+// saveSummary describes what an end saved.
+func saveSummary(a save.EndAnswer) string {
 	if a.Snapshot == nil {
 		return ""
 	}
@@ -65,31 +64,31 @@ func saved(a save.EndAnswer) string {
 	return text
 }
 
-// table prints what came back: what the site found, place by place, and what
-// the restore reports counted.
+// table prints what was restored: what the site finds in each place, and what the restore
+// reports count.
 func (d *demo) table() {
 	table := tabwriter.NewWriter(d.out, 0, 0, 3, ' ', 0)
 	row := func(cells ...string) { _, _ = fmt.Fprintln(table, "  "+strings.Join(cells, "\t")) }
-	columns := func(of func(look) string) (cells []string) {
-		for _, l := range d.looks {
+	columns := func(of func(restoredState) string) (cells []string) {
+		for _, l := range d.restored {
 			cells = append(cells, of(l))
 		}
 		return cells
 	}
-	name := func(l look) string { return l.column }
+	name := func(l restoredState) string { return l.column }
 
 	d.print("\n")
 	row(append([]string{"what the site finds", "saved"}, columns(name)...)...)
-	row(append([]string{"login", demosite.User}, columns(func(l look) string { return word(l.user == demosite.User) })...)...)
+	row(append([]string{"login", demosite.User}, columns(func(l restoredState) string { return resultWord(l.user == demosite.User) })...)...)
 	for _, kind := range d.kinds {
-		row(append([]string{kind, d.value}, columns(func(l look) string { return word(l.found[kind] == d.value) })...)...)
+		row(append([]string{kind, d.value}, columns(func(l restoredState) string { return resultWord(l.found[kind] == d.value) })...)...)
 	}
 	_ = table.Flush() // as in print
 	d.print("\n")
 	row(append([]string{"what the restore report counts", "saved"}, columns(name)...)...)
 	for _, component := range d.components() {
 		saved := noFigure
-		restored := columns(func(l look) string {
+		restored := columns(func(l restoredState) string {
 			was, is, counted := count(l.report.Components, component)
 			if !counted {
 				return noFigure
@@ -99,21 +98,21 @@ func (d *demo) table() {
 		})
 		row(append([]string{component, saved}, restored...)...)
 	}
-	row(append([]string{"verification", ""}, columns(func(l look) string { return l.report.Verification })...)...)
+	row(append([]string{"verification", ""}, columns(func(l restoredState) string { return l.report.Verification })...)...)
 	_ = table.Flush() // as in print
 	d.print("\n")
 }
 
-func word(back bool) string {
+func resultWord(back bool) string {
 	if back {
-		return cameBack
+		return wordRestored
 	}
-	return wasLost
+	return wordLost
 }
 
-// components are the names that the reports count under, in their order.
+// components returns the names that the reports count under, in their order.
 func (d *demo) components() (names []string) {
-	for _, l := range d.looks {
+	for _, l := range d.restored {
 		for _, c := range l.report.Components {
 			if !slices.Contains(names, c.Name) {
 				names = append(names, c.Name)
@@ -123,7 +122,7 @@ func (d *demo) components() (names []string) {
 	return names
 }
 
-// count sums a component over its origins.
+// count sums up a component over its origins.
 func count(report []state.Component, name string) (saved, restored int, counted bool) {
 	for _, c := range report {
 		if c.Name == name {
@@ -133,10 +132,11 @@ func count(report []state.Component, name string) (saved, restored int, counted 
 	return saved, restored, counted
 }
 
-// verdict is an error that names what was lost, or the good news.
+// verdict prints that everything was restored, or returns an error that lists what was
+// lost.
 func (d *demo) verdict() error {
 	var lost []string
-	for _, l := range d.looks {
+	for _, l := range d.restored {
 		if l.user != demosite.User {
 			lost = append(lost, l.column+": the login")
 		}
@@ -147,8 +147,8 @@ func (d *demo) verdict() error {
 		}
 	}
 	if lost != nil {
-		return exitError{exitFailed, "not everything came back: " + strings.Join(lost, ", ")}
+		return exitError{exitFailed, "not everything was restored: " + strings.Join(lost, ", ")}
 	}
-	d.print("Logged in after both restores, and everything came back.\n")
+	d.print("Logged in after both restores, and everything was restored.\n")
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// demoSession is what the demo reads of a session's answer.
+// demoSession is the part of a session's answer that the demo reads.
 type demoSession struct {
 	ID       string          `json:"session_id"`
 	UserID   string          `json:"user_id"`
@@ -20,8 +20,7 @@ type demoSession struct {
 	Restored *restore.Report `json:"restored"`
 }
 
-// create makes a session. One that the demo leaves behind when it is stopped
-// is not worth a rescue.
+// create creates a session. If the demo is interrupted, its session needs no rescue.
 func (d *demoDaemon) create(ctx context.Context, fields map[string]any) (s demoSession, err error) {
 	fields["agent_name"], fields["on_timeout"] = "agi-0", "discard"
 	body, err := json.Marshal(fields)
@@ -31,18 +30,18 @@ func (d *demoDaemon) create(ctx context.Context, fields map[string]any) (s demoS
 	return s, d.call(ctx, http.MethodPost, "/v1/sessions", body, &s)
 }
 
-// endSession ends a session as the query says.
+// endSession ends a session with the given query.
 func (d *demoDaemon) endSession(ctx context.Context, id string, how url.Values) (a save.EndAnswer, err error) {
 	return a, d.call(ctx, http.MethodDelete, "/v1/sessions/"+id+"?"+how.Encode(), nil, &a)
 }
 
-// report is a session's restore report as it is now: how its verification
-// went is known a moment after the create.
+// report returns a session's current restore report. The result of the verification is
+// known only shortly after the create.
 func (d *demoDaemon) report(ctx context.Context, id string) (r restore.Report, err error) {
 	return r, d.call(ctx, http.MethodGet, "/v1/sessions/"+id+"/restore-report", nil, &r)
 }
 
-// call makes one request and decodes its answer into the given value.
+// call makes one request and decodes its answer into answer.
 func (d *demoDaemon) call(ctx context.Context, method, path string, body []byte, answer any) (err error) {
 	req, err := http.NewRequestWithContext(ctx, method, d.url+path, bytes.NewReader(body))
 	if err != nil {
@@ -54,10 +53,10 @@ func (d *demoDaemon) call(ctx context.Context, method, path string, body []byte,
 	if err != nil {
 		return err
 	}
-	defer func() { _ = res.Body.Close() }() // decoded whole, or of no use
+	defer func() { _ = res.Body.Close() }() // decoded completely, or not needed
 	if res.StatusCode >= http.StatusBadRequest {
 		var refused struct{ Code, Message string }
-		_ = json.NewDecoder(res.Body).Decode(&refused) // without one the status says it
+		_ = json.NewDecoder(res.Body).Decode(&refused) // without a body the status is the message
 		return fmt.Errorf("%s %s: %s %s: %s", method, path, res.Status, refused.Code, refused.Message)
 	}
 	return json.NewDecoder(res.Body).Decode(answer)

@@ -8,9 +8,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The daemon's settings are all in the environment; of the other verbs only the
-// flags that say where things are and who asks. Anything else there would
-// change what a verb does without a word on its line.
+// All settings of the daemon can be set in the environment. Of the other verbs, only the
+// flags that say where data is and which key to use can. Any other variable would change
+// what a verb does without a flag on its command line.
 func TestEnvironment(t *testing.T) {
 	places := strings.Fields(`STASIS_API_KEY STASIS_ARCHIVE_KEY_FILE STASIS_CHROME STASIS_DATABASE STASIS_DATA_DIR STASIS_IDENTITY_COMMAND STASIS_IDENTITY_FILE
 		STASIS_RECIPIENT STASIS_S3_ACCESS_KEY STASIS_S3_SECRET_KEY_FILE STASIS_STORE STASIS_URL`)

@@ -9,19 +9,19 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// The exit codes. Scripts act on them, so none is ever given another meaning.
+// The exit codes. Scripts depend on them, so a code never changes its meaning.
 const (
 	exitOK            = 0
-	exitFailed        = 1 // what no other code says
-	exitUsage         = 2 // flags, environment or a file they name
-	exitChromeMissing = 3 // no Chrome, or too old a one
+	exitFailed        = 1 // any other failure
+	exitUsage         = 2 // flags, environment, or a file that they name
+	exitChromeMissing = 3 // no Chrome, or its version is too old
 	exitSandbox       = 4 // Chrome's sandbox cannot start, or the kernel has no Landlock
-	exitInUse         = 5 // another daemon has the data directory
+	exitInUse         = 5 // another daemon uses the data directory
 	exitStore         = 6 // snapshots or the catalogue cannot be read or written
 	exitNotReady      = 7 // health: the daemon does not take sessions
-	exitDamaged       = 8 // a verification found a snapshot that is not whole, or a check anything that is not
+	exitDamaged       = 8 // a verification found a damaged snapshot, or a check found any damage
 
-	exitInterrupted = 130 // a signal ended it, as shells say it of SIGINT
+	exitInterrupted = 130 // ended by a signal, as shells report SIGINT
 )
 
 var exitCodes = map[fault.Code]int{
@@ -58,7 +58,7 @@ func report(err error) int {
 	return exitFailed
 }
 
-// interrupted gives a verb that a signal ended its own exit code.
+// interrupted returns the exit code of an interruption if a signal ended the verb.
 func interrupted(ctx context.Context, err error, message string) error {
 	if err != nil && ctx.Err() != nil {
 		return exitError{exitInterrupted, message}
@@ -66,7 +66,7 @@ func interrupted(ctx context.Context, err error, message string) error {
 	return err
 }
 
-// exitError is a failure of a verb that has no code of package fault.
+// exitError is a failure of a verb without a code of package fault.
 type exitError struct {
 	code    int
 	message string

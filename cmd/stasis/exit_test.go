@@ -7,7 +7,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Scripts act on the exit codes, so none may change its meaning.
+// Scripts depend on the exit codes, so no code may change its meaning.
 func TestExitCodes(t *testing.T) {
 	failed := func(code fault.Code) error { return fault.New(code, "test", "on purpose") }
 	for _, tt := range []struct {
@@ -16,8 +16,8 @@ func TestExitCodes(t *testing.T) {
 		want int
 	}{
 		{"success", nil, 0},
-		{"an error of no room", errors.New("on purpose"), 1},
-		{"a fault without a code of its own", failed(fault.Internal), 1},
+		{"an error without a code", errors.New("on purpose"), 1},
+		{"a fault without its own exit code", failed(fault.Internal), 1},
 		{"settings", failed(fault.Config), 2},
 		{"no Chrome", failed(fault.ChromeMissing), 3},
 		{"no sandbox", failed(fault.SandboxFailed), 4},

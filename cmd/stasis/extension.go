@@ -21,7 +21,7 @@ type extensionCmd struct {
 	Delete extensionDeleteCmd `cmd:"" help:"Delete an extension."`
 }
 
-// remoteExtension is what is shown of an extension.
+// remoteExtension is the part of an extension that is printed.
 type remoteExtension struct{ ID, Name, Version string }
 
 type extensionAddCmd struct {
@@ -41,7 +41,7 @@ func (c *extensionAddCmd) Run(ctx context.Context) error {
 	} else if body, err = os.Open(c.Path); err != nil {
 		return exitError{exitUsage, err.Error()}
 	}
-	defer func() { _ = body.Close() }() // it was only read from
+	defer func() { _ = body.Close() }() // it was only read
 	var e remoteExtension
 	if err := c.call(ctx, http.MethodPost, "/v1/extensions", body, &e); err != nil {
 		return err
@@ -50,8 +50,8 @@ func (c *extensionAddCmd) Run(ctx context.Context) error {
 	return err
 }
 
-// zipped gives a folder as a zip. Hidden files and folders are left out; what
-// is neither a file nor a folder makes it fail.
+// zipped returns a folder as a zip. It leaves out hidden files and folders, and fails at
+// anything that is neither a file nor a folder.
 func zipped(dir string) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
@@ -87,7 +87,7 @@ func addFile(z *zip.Writer, path, name string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it was only read from
+	defer func() { _ = f.Close() }() // it was only read
 	entry, err := z.Create(name)
 	if err == nil {
 		_, err = io.Copy(entry, f)
@@ -114,7 +114,7 @@ func (c *extensionListCmd) Run(ctx context.Context) error {
 
 type extensionDeleteCmd struct {
 	remoteDaemon
-	Force bool   `help:"Also while snapshots have it; they keep their own copy." env:"-"`
+	Force bool   `help:"Delete it even if snapshots use it; they keep their own copy." env:"-"`
 	ID    string `arg:"" help:"The extension's ID."`
 }
 

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// healthCmd asks a daemon's /readyz, for health checks of images without curl.
+// healthCmd requests a daemon's /readyz, for health checks of images without curl.
 type healthCmd struct {
-	URL string `help:"The daemon's address, or that of another page of its to ask." default:"http://127.0.0.1:8080"`
+	URL string `help:"The daemon's address, or the URL of another page of the daemon to request." default:"http://127.0.0.1:8080"`
 }
 
-// Run is the verb.
+// Run prints ready, or fails with exitNotReady.
 func (c *healthCmd) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -33,7 +33,7 @@ func (c *healthCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return exitError{exitNotReady, err.Error()}
 	}
-	defer func() { _ = res.Body.Close() }() // nothing is read from it
+	defer func() { _ = res.Body.Close() }() // the body is not read
 	if res.StatusCode != http.StatusOK {
 		return exitError{exitNotReady, "the daemon answered " + res.Status}
 	}

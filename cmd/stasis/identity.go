@@ -18,16 +18,16 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// identityCmd works on the keys that snapshots are sealed with, where no daemon runs.
+// identityCmd holds the verbs for the keys that seal snapshots. They need no daemon.
 type identityCmd struct {
 	Show   identityShowCmd   `cmd:"" help:"Print the recipients that snapshots are sealed to, and those that can be opened here."`
-	Rotate identityRotateCmd `cmd:"" help:"Seal everything that is stored to a new identity, and retire the old one. No daemon may run on the data directory."`
+	Rotate identityRotateCmd `cmd:"" help:"Reseal everything that is stored to a new identity and retire the old one. No daemon may run on the data directory."`
 }
 
 type identityShowCmd struct{ storageFlags }
 
-// Run is the verb: a line for each public key, the ones that are sealed to first,
-// and what it does. It makes nothing, and a daemon may run.
+// Run prints a line for each public key and what it does, those that snapshots are sealed
+// to first. It creates nothing, and a daemon may run.
 func (c *identityShowCmd) Run(ctx context.Context) error {
 	dir, err := c.dataDir()
 	if err != nil {
@@ -65,12 +65,12 @@ func (c *identityShowCmd) Run(ctx context.Context) error {
 
 type identityRotateCmd struct {
 	storageFlags
-	To   string   `help:"File with the new identity; otherwise one is made. Required where the identity does not come from DIR/identity." placeholder:"FILE" env:"-"`
-	Drop []string `help:"Another recipient that nothing is to stay sealed to; may be repeated." placeholder:"age1…" env:"-"`
+	To   string   `help:"File with the new identity; by default a new one is made. Required if the identity does not come from DIR/identity." placeholder:"FILE" env:"-"`
+	Drop []string `help:"Another recipient to drop: nothing stays sealed to it. May be repeated." placeholder:"age1…" env:"-"`
 }
 
-// Run is the verb. It may be killed at any point: everything opens still, and
-// running it again goes on where it was.
+// Run rotates the identity. It may be killed at any point: everything can still be opened,
+// and the next run continues where this one stopped.
 func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 	if _, err := snapshot.ParseRecipients(c.Drop); err != nil {
 		return err
@@ -88,9 +88,9 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(dir, "archive-key")); errors.Is(err, fs.ErrNotExist) && c.ArchiveKeyFile == "" {
-		return fault.New(fault.Config, "identity.rotate", "%s is no data directory of a daemon that has run", dir)
+		return fault.New(fault.Config, "identity.rotate", "--data-dir: no daemon has run on %s", dir)
 	}
-	s, err := c.take()
+	s, err := c.acquire()
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.sameStore(ctx); err != nil {
+	if err := s.checkSameStore(ctx); err != nil {
 		return err
 	}
 	if source == "" {
@@ -108,43 +108,43 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 			return err
 		}
 		if resumed {
-			fmt.Println("going on with the rotation that was begun")
+			fmt.Println("continuing the rotation that was begun earlier")
 		}
 	} else {
-		s.flags.ahead = to.String() + "\n"
+		s.flags.prepended = to.String() + "\n"
 	}
 	if err := s.open(ctx, database); err != nil {
 		return err
 	}
 	left, opened, err := c.rewrap(ctx, s)
 	if err != nil {
-		return fault.Wrap(err, fault.CodeOf(err), "identity.rotate", "the rotation is not done, and nothing is lost: run it again: "+fault.MessageOf(err))
+		return fault.Wrap(err, fault.CodeOf(err), "identity.rotate", "the rotation has not finished; nothing is lost, run it again:  "+fault.MessageOf(err))
 	}
 	if len(left) > 0 && opened == 0 {
-		return exitError{exitFailed, fmt.Sprintf("%d objects could not be opened, and not one was: the old identity is not retired; "+
-			"keep every identity that is there, and give the one that opens them", len(left))}
+		return exitError{exitFailed, fmt.Sprintf("none of %d objects could be opened, so the old identity is not retired; "+
+			"keep every identity that you have, and give the one that opens them", len(left))}
 	}
 	if source == "" {
 		if err := snapshot.EndRotation(dir); err != nil {
 			return err
 		}
-		fmt.Printf("what was sealed opens with %s now; the old identity is kept in %s, for backups from before\n",
+		fmt.Printf("everything now opens with %s; the old identity is kept in %s, for older backups\n",
 			s.keys.Opens()[0], filepath.Join(dir, snapshot.RetiredFile))
 	} else {
-		fmt.Printf("what was sealed opens with %s now: let %s give the identity of %s, and keep the old one for backups from before\n",
+		fmt.Printf("everything now opens with %s; let %s give the identity of %s, and keep the old one for older backups\n",
 			s.keys.Opens()[0], source, c.To)
 	}
 	if len(left) > 0 {
-		return exitError{exitFailed, fmt.Sprintf("%d objects could not be opened and stay as they were", len(left))}
+		return exitError{exitFailed, fmt.Sprintf("%d objects could not be opened and are unchanged", len(left))}
 	}
 	return nil
 }
 
-// newIdentity reads --to; nil where one is to be made.
+// newIdentity reads --to; nil means that a new identity is to be made.
 func (c *identityRotateCmd) newIdentity(source string) (*age.X25519Identity, error) {
 	if c.To == "" {
 		if source != "" {
-			return nil, fault.New(fault.Config, "identity.rotate", "the identity comes from %s: give --to FILE with the new one, as age-keygen makes it", source)
+			return nil, fault.New(fault.Config, "identity.rotate", "the identity comes from %s: give --to FILE with a new identity from age-keygen", source)
 		}
 		return nil, nil
 	}
@@ -154,7 +154,7 @@ func (c *identityRotateCmd) newIdentity(source string) (*age.X25519Identity, err
 	}
 	list, err := snapshot.ParseIdentities(text, "--to")
 	if err == nil && len(list) != 1 {
-		err = fault.New(fault.Config, "identity.rotate", "--to must hold one identity, and has %d", len(list))
+		err = fault.New(fault.Config, "identity.rotate", "--to: must contain one identity, not %d", len(list))
 	}
 	if err != nil {
 		return nil, err
@@ -162,14 +162,14 @@ func (c *identityRotateCmd) newIdentity(source string) (*age.X25519Identity, err
 	return list[0], nil
 }
 
-// rewrap seals store and catalogue to the first identity, and tells what is done:
-// what stays as it is, and how much opened.
+// rewrap reseals store and catalogue to the first identity and prints its progress. It
+// returns what could not be opened, and how many objects were opened.
 func (c *identityRotateCmd) rewrap(ctx context.Context, s *storage) (left []snapshot.LeftSealed, opened int, err error) {
 	retire := append(slices.Clone(s.keys.Opens()[1:]), c.Drop...)
-	told := time.Now()
+	printed := time.Now()
 	out, err := s.vault.Rewrap(ctx, snapshot.Rewrapping{Retire: retire, Progress: func(done, total int) {
-		if time.Since(told) > time.Second {
-			told = time.Now()
+		if time.Since(printed) > time.Second {
+			printed = time.Now()
 			fmt.Printf("%d of %d archives\n", done, total)
 		}
 	}})
@@ -182,8 +182,8 @@ func (c *identityRotateCmd) rewrap(ctx context.Context, s *storage) (left []snap
 	}
 	left = append(out.Left, kept.Left...)
 	for _, one := range left {
-		fmt.Fprintf(os.Stderr, "%s stays as it is: %s\n", one.Key, fault.MessageOf(one.Err))
+		fmt.Fprintf(os.Stderr, "%s is unchanged: %s\n", one.Key, fault.MessageOf(one.Err))
 	}
-	fmt.Printf("%d archives, %d documents, %d records of sessions and %d events were sealed anew\n", out.Archives, out.Documents, kept.Sessions, kept.Events)
+	fmt.Printf("%d archives, %d documents, %d records of sessions and %d events were resealed\n", out.Archives, out.Documents, kept.Sessions, kept.Events)
 	return left, out.Opened + kept.Opened, nil
 }

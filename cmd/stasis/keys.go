@@ -17,25 +17,25 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// identityVariable holds an age identity file's text in the environment.
+// identityVariable is the environment variable with the text of an age identity file.
 const identityVariable = "STASIS_IDENTITY"
 
-// commandDeadline bounds how long an --identity-command may take: it may ask a
-// vault on the network.
+// commandDeadline limits how long an --identity-command may run: it may query a vault over
+// the network.
 const commandDeadline = 30 * time.Second
 
 // keyFlags say where the keys of the snapshots come from.
 type keyFlags struct {
-	IdentityFile    string   `help:"age identity file that opens snapshots, in the place of DIR/identity; STASIS_IDENTITY may hold its text." placeholder:"FILE"`
+	IdentityFile    string   `help:"age identity file that opens snapshots, instead of DIR/identity. STASIS_IDENTITY may contain its text instead." placeholder:"FILE"`
 	IdentityCommand string   `help:"Command that prints an age identity file; sh runs it." placeholder:"CMD"`
-	Recipient       []string `help:"age public key to seal snapshots to, beside the first identity; may be repeated. With no identity at all this node saves and cannot restore." placeholder:"age1…"`
-	ArchiveKeyFile  string   `help:"The secret that archives are named by, in the place of DIR/archive-key; nodes that share a store have the same." placeholder:"FILE"`
+	Recipient       []string `help:"age public key to seal snapshots to, in addition to the first identity; may be repeated. With no identity at all this node can save but not restore." placeholder:"age1…"`
+	ArchiveKeyFile  string   `help:"File with the secret that names of archives are made from, instead of DIR/archive-key. Nodes that share a store need the same one." placeholder:"FILE"`
 
-	ahead string // identities before those of the source: a rotation's new one
+	prepended string // identities before those of the source: the new one of a rotation
 }
 
-// config says where the keys come from. It is asked once: it takes STASIS_IDENTITY
-// out of the environment, so that no process that is started later gets it.
+// config returns where the keys come from. It is called once: it removes STASIS_IDENTITY
+// from the environment, so that no process that is started later gets it.
 func (f keyFlags) config(ctx context.Context, dir string) (c snapshot.KeyConfig, err error) {
 	c = snapshot.KeyConfig{Dir: dir, Recipients: f.Recipient}
 	if f.ArchiveKeyFile != "" {
@@ -58,11 +58,12 @@ func (f keyFlags) config(ctx context.Context, dir string) (c snapshot.KeyConfig,
 		c.Identities = os.Getenv(identityVariable)
 		err = os.Unsetenv(identityVariable)
 	}
-	c.Identities = f.ahead + c.Identities
+	c.Identities = f.prepended + c.Identities
 	return c, err
 }
 
-// source names what gives the identities; "" is DIR/identity.
+// source returns the name of the flag or variable that gives the identities; "" means
+// DIR/identity.
 func (f keyFlags) source() (string, error) {
 	var given []string
 	for name, value := range map[string]string{"--identity-file": f.IdentityFile, "--identity-command": f.IdentityCommand, identityVariable: os.Getenv(identityVariable)} {
@@ -76,38 +77,38 @@ func (f keyFlags) source() (string, error) {
 	case 1:
 		return given[0], nil
 	}
-	return "", fault.New(fault.Config, "keys", "only one of --identity-file, --identity-command and %s may be given", identityVariable)
+	return "", fault.New(fault.Config, "keys", "give only one of --identity-file, --identity-command and %s", identityVariable)
 }
 
-// readKeyFile reads a file with a secret, which not everybody may read: Chrome
-// runs on this machine too.
+// readKeyFile reads a file with a secret. It refuses a file that every user can read,
+// because Chrome runs on this machine too.
 func readKeyFile(flag, path string) (text string, err error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fault.New(fault.Config, "keys", "%s: there is no %s", flag, path)
+		return "", fault.New(fault.Config, "keys", "%s: the file %s does not exist", flag, path)
 	}
 	if err != nil {
-		return "", fault.Wrap(err, fault.Config, "keys", flag+" cannot be read")
+		return "", fault.Wrap(err, fault.Config, "keys", flag+": cannot be read")
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	info, err := file.Stat()
 	switch {
 	case err != nil:
-		return "", fault.Wrap(err, fault.Config, "keys", flag+" cannot be read")
+		return "", fault.Wrap(err, fault.Config, "keys", flag+": cannot be read")
 	case info.IsDir():
-		return "", fault.New(fault.Config, "keys", "%s: %s is a folder", flag, path)
+		return "", fault.New(fault.Config, "keys", "%s: %s is a folder, not a file", flag, path)
 	case info.Mode().Perm()&0o007 != 0:
-		return "", fault.New(fault.Config, "keys", "%s: everybody can read %s: set its mode to 0600", flag, path)
+		return "", fault.New(fault.Config, "keys", "%s: every user can read %s; set its mode to 0600", flag, path)
 	}
 	raw, err := io.ReadAll(io.LimitReader(file, snapshot.MaxKeyFile+1))
 	if err == nil && len(raw) > snapshot.MaxKeyFile {
-		err = fmt.Errorf("it is larger than %d bytes", snapshot.MaxKeyFile)
+		err = fmt.Errorf("larger than %d bytes", snapshot.MaxKeyFile)
 	}
-	return string(raw), fault.Wrap(err, fault.Config, "keys", flag+" cannot be read")
+	return string(raw), fault.Wrap(err, fault.Config, "keys", flag+": cannot be read")
 }
 
-// runIdentityCommand runs a command by sh and returns what it prints. Its standard
-// error is this process's own, its input is empty; what it starts ends with it.
+// runIdentityCommand runs a command with sh and returns its output. Its standard error is
+// this process's, and its input is empty. Processes that it starts end with it.
 func runIdentityCommand(ctx context.Context, command string) (string, error) {
 	const op = "keys.command"
 	ctx, cancel := context.WithTimeout(ctx, commandDeadline)
@@ -122,18 +123,18 @@ func runIdentityCommand(ctx context.Context, command string) (string, error) {
 	err := cmd.Run()
 	switch {
 	case printed.left < 0:
-		return "", fault.New(fault.Config, op, "--identity-command printed more than %d bytes", snapshot.MaxKeyFile)
+		return "", fault.New(fault.Config, op, "--identity-command: printed more than %d bytes", snapshot.MaxKeyFile)
 	case ctx.Err() != nil:
-		return "", fault.New(fault.Config, op, "--identity-command did not end within %s", commandDeadline)
+		return "", fault.New(fault.Config, op, "--identity-command: did not end within %s", commandDeadline)
 	case err != nil:
-		return "", fault.Wrap(err, fault.Config, op, "--identity-command failed")
+		return "", fault.Wrap(err, fault.Config, op, "--identity-command: failed")
 	case len(bytes.TrimSpace(printed.text.Bytes())) == 0:
-		return "", fault.New(fault.Config, op, "--identity-command printed nothing")
+		return "", fault.New(fault.Config, op, "--identity-command: printed nothing")
 	}
 	return printed.text.String(), nil
 }
 
-// withoutSecrets is an environment without this program's own.
+// withoutSecrets returns an environment without the secrets of this program.
 func withoutSecrets(environ []string) []string {
 	var kept []string
 	for _, one := range environ {
@@ -144,8 +145,8 @@ func withoutSecrets(environ []string) []string {
 	return kept
 }
 
-// boundedBuffer fails when it is given more than is left. The buffer is no part of
-// its face: io.Copy would fill that past the bound.
+// boundedBuffer fails when more is written than is left. It does not embed the
+// bytes.Buffer, because io.Copy would then fill the buffer beyond the limit.
 type boundedBuffer struct {
 	text bytes.Buffer
 	left int
@@ -154,7 +155,7 @@ type boundedBuffer struct {
 // Write implements io.Writer.
 func (b *boundedBuffer) Write(p []byte) (int, error) {
 	if b.left -= len(p); b.left < 0 {
-		return 0, errors.New("too much was printed")
+		return 0, errors.New("the output is too large")
 	}
 	return b.text.Write(p)
 }

@@ -1,9 +1,9 @@
 // Command stasis is the daemon and its tools: one binary, one file per verb.
 //
-// It reads flags, connects the packages and runs them. Those of serve, and those
-// that say where things are and who asks, are also STASIS_… in the environment. What
-// a verb does is on its own line alone (env:"-"). What goes wrong ends in one message on standard
-// error and an exit code of the table in exit.go.
+// It reads flags, connects the packages and runs them. The flags of serve, and those that
+// say where data is and which key to use, can also be set as STASIS_… in the environment.
+// Flags that change what a verb does cannot (env:"-"). Every failure ends in one message on
+// standard error and an exit code of the table in exit.go.
 package main
 
 import (
@@ -23,18 +23,18 @@ var version = "devel"
 // cli is the command line.
 type cli struct {
 	Serve     serveCmd         `cmd:"" help:"Run the daemon."`
-	Health    healthCmd        `cmd:"" help:"Ask a running daemon whether it takes sessions."`
+	Health    healthCmd        `cmd:"" help:"Check whether a running daemon takes sessions."`
 	Extension extensionCmd     `cmd:"" help:"Upload, list and delete the extensions of a running daemon."`
 	Snapshot  snapshotCmd      `cmd:"" help:"List, verify, prune, export and import the snapshots of a running daemon."`
-	Identity  identityCmd      `cmd:"" help:"Show the keys that snapshots are sealed with, and rotate them."`
+	Identity  identityCmd      `cmd:"" help:"Show and rotate the keys that snapshots are sealed with."`
 	Store     storeCmd         `cmd:"" help:"Check, repair and copy snapshot stores, without a daemon."`
 	Backup    backupCmd        `cmd:"" help:"Back up a data directory, also while its daemon runs, and restore a backup."`
-	Demo      demoCmd          `cmd:"" help:"Log in on a small site, save, restore: a whole journey, timed."`
+	Demo      demoCmd          `cmd:"" help:"Log in on a small site, save, restore; prints the time of each step."`
 	Version   kong.VersionFlag `help:"Print the version." env:"-"`
 }
 
 func main() {
-	// The warden of one Chrome is this binary too, and must start quickly.
+	// The warden of a Chrome is this binary too, and must start quickly.
 	if len(os.Args) > 1 && os.Args[1] == launch.WardenArg {
 		os.Exit(launch.WardenMain(os.Args[2:]))
 	}
@@ -43,7 +43,7 @@ func main() {
 
 func newParser(c *cli) *kong.Kong {
 	return kong.Must(c, kong.Name("stasis"), kong.DefaultEnvars("STASIS"), kong.UsageOnError(),
-		kong.Description("Saves whole browser environments and brings them back."),
+		kong.Description("Saves whole browser environments and restores them."),
 		kong.Vars{"version": version})
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/stasisd/stasis/browser/launch"
 )
 
-// The test binary is the binary under test: called stasis it is its main, and
-// with the warden's argument the warden of one Chrome, under any name.
+// The test binary is also the binary under test: under the name stasis it runs main. With
+// the warden's argument it is the warden of a Chrome, under any name.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == launch.WardenArg {
 		os.Exit(launch.WardenMain(os.Args[2:]))
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"stasis": main})
 }
 
-// Every verb, as one types it: what it prints, where, and its exit code. None
-// of the scripts needs a Chrome.
+// The scripts run every verb as a user types it and check its output and exit code. No
+// script needs a Chrome.
 func TestScripts(t *testing.T) {
 	daemons := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -52,11 +52,12 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DAEMON", daemons.URL)
 			env.Setenv("TAKEN", daemons.Listener.Addr().String())
-			// The path of a data directory must be short, for Chrome's socket.
+			// The path of a data directory must be short because of Chrome's socket.
 			short, err := os.MkdirTemp("", "st-")
 			env.Setenv("SHORT", short)
 			env.Defer(func() { _ = os.RemoveAll(short) })
-			// Run by root, a script's Chrome has a user of its own, who must pass.
+			// As root, a script's Chrome has its own user, who must be able to reach these
+			// folders.
 			for _, dir := range []string{short, env.WorkDir, filepath.Dir(env.WorkDir)} {
 				err = errors.Join(err, os.Chmod(dir, 0o711))
 			}
@@ -66,8 +67,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// extensionsOf is a daemon's face for extensions. An upload's ID is the list of
-// what its zip holds, or what it is where it is no zip.
+// extensionsOf plays a daemon's routes for extensions. The ID of an upload is the list of
+// names in its zip, or the upload itself if it is no zip.
 func extensionsOf(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") != "Bearer the-key-of-the-script" {
 		w.WriteHeader(http.StatusUnauthorized)
@@ -99,8 +100,8 @@ func extensionsOf(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// snapshotsOf is a daemon's face for snapshots: two of alice's, on two pages, and
-// none of anybody else's.
+// snapshotsOf plays a daemon's routes for snapshots: two of alice's, on two pages, and none
+// of other users.
 func snapshotsOf(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") != "Bearer the-key-of-the-script" {
 		w.WriteHeader(http.StatusUnauthorized)
@@ -133,7 +134,7 @@ func snapshotsOf(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pruneOf is a daemon's face for prunes. It says what it was asked.
+// pruneOf plays a daemon's route for prunes. Its answer contains the request.
 func pruneOf(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil || r.Header.Get("Content-Type") != "application/json" || r.Method != http.MethodPost {
@@ -149,8 +150,8 @@ func pruneOf(w http.ResponseWriter, r *http.Request) {
 		fmt.Sprintf(one, "snap-1", body, ""), kept)
 }
 
-// exits runs a command and holds its exit code against the one wanted:
-// exits 2 stasis serve --no-such-flag.
+// exits runs a command and compares its exit code with the expected one: exits 2 stasis
+// serve --no-such-flag.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)

@@ -8,25 +8,24 @@ import (
 	"strings"
 )
 
-// What one session's Chrome needs and what is left to the machine, in bytes.
-// A logged-in page in full Chrome measured 340–361 MB of proportional memory.
+// The memory that one session's Chrome needs, and what is left for the rest of the machine,
+// in bytes. A logged-in page in full Chrome used 340–361 MB of proportional memory (PSS).
 const (
 	sessionMemory  = 400 << 20
 	reservedMemory = 1 << 30
 )
 
-// sessionsIn is how many sessions fit into so much memory: at least one.
+// sessionsIn returns how many sessions fit into so many bytes of memory: at least one.
 func sessionsIn(bytes int64) int {
 	return int(max((bytes-reservedMemory)/sessionMemory, 1))
 }
 
-// maxSpares is how many spares are kept where no flag says so: starting one keeps
-// a core or two busy for a moment.
+// maxSpares is how many spares are kept at most if no flag says so: starting one keeps a
+// core or two busy for a moment.
 const maxSpares = 2
 
-// sparesFor is how many spares a machine with so many cores keeps, when so many
-// sessions fit into its memory: one for every two cores, and none where a single
-// session takes all there is.
+// sparesFor returns how many spares a machine with so many cores keeps, if so many sessions
+// fit into its memory: one for every two cores, and none if only one session fits.
 func sparesFor(cores, sessions int) int {
 	if sessions < 2 {
 		return 0
@@ -34,11 +33,11 @@ func sparesFor(cores, sessions int) int {
 	return min(max(cores/2, 1), maxSpares)
 }
 
-// memoryLimit is how much memory may be taken, in bytes: 0 where nobody said so,
-// less where there is no limit.
+// memoryLimit is how much memory may be used, in bytes: 0 if the flag is not set, negative
+// for no limit.
 type memoryLimit int64
 
-// UnmarshalText reads a flag's value.
+// UnmarshalText parses a flag's value.
 func (l *memoryLimit) UnmarshalText(text []byte) error {
 	if string(text) == "none" {
 		*l = -1
@@ -52,8 +51,8 @@ func (l *memoryLimit) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// of is the limit of so many parked Chromes as the pool has it, 0 for none: where
-// nobody said so, what that many are given of the machine.
+// of returns the memory limit of the pool for so many parked Chromes, in bytes; 0 means no
+// limit. If the flag is not set, it is sessionMemory for each.
 func (l memoryLimit) of(parked int) int64 {
 	switch {
 	case l < 0:
@@ -65,14 +64,14 @@ func (l memoryLimit) of(parked int) int64 {
 	}
 }
 
-// roomForChrome reports whether the machine can give one more Chrome its memory.
-func roomForChrome() bool {
+// memoryForChrome reports whether the machine has memory for one more Chrome.
+func memoryForChrome() bool {
 	memory, err := availableMemory()
 	return err == nil && memory >= reservedMemory+sessionMemory
 }
 
-// availableMemory is what the machine has to give now, or what the container's
-// limit leaves where that is less.
+// availableMemory returns how much memory the machine has available, or what the limit of
+// the container leaves if that is less.
 func availableMemory() (int64, error) {
 	raw, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -88,19 +87,19 @@ func availableMemory() (int64, error) {
 	return available, nil
 }
 
-// limitLeft is what the limit of a control group (cgroup v2) leaves: all but what
-// its processes hold, of which the files' pages that nobody has used lately can be
-// given back. It is false where there is no limit, as at the root.
+// limitLeft returns what the limit of a control group (cgroup v2) leaves: the limit minus
+// what its processes use. Pages of the file cache that were not used recently do not count,
+// because the kernel can free them. limited is false if there is no limit, as at the root.
 func limitLeft(group string) (left int64, limited bool) {
 	read := func(file string) string {
-		raw, _ := os.ReadFile(filepath.Join(group, file)) // what is not there says nothing
+		raw, _ := os.ReadFile(filepath.Join(group, file)) // a missing file counts as empty
 		return strings.TrimSpace(string(raw))
 	}
 	left, err := strconv.ParseInt(read("memory.max"), 10, 64) // "max" for none
 	if err != nil {
 		return 0, false
 	}
-	held, _ := strconv.ParseInt(read("memory.current"), 10, 64) // 0 where the kernel does not tell
+	held, _ := strconv.ParseInt(read("memory.current"), 10, 64) // 0 if the kernel does not report it
 	for line := range strings.Lines(read("memory.stat")) {
 		if size, is := strings.CutPrefix(line, "inactive_file "); is {
 			idle, _ := strconv.ParseInt(strings.TrimSpace(size), 10, 64) // as above
@@ -110,7 +109,7 @@ func limitLeft(group string) (left int64, limited bool) {
 	return max(left-held, 0), true
 }
 
-// memAvailable finds MemAvailable in /proc/meminfo (proc(5)), in bytes.
+// memAvailable returns MemAvailable of /proc/meminfo (proc(5)), in bytes.
 func memAvailable(meminfo string) (int64, error) {
 	for line := range strings.Lines(meminfo) {
 		fields := strings.Fields(line)
@@ -119,5 +118,5 @@ func memAvailable(meminfo string) (int64, error) {
 			return kib << 10, err
 		}
 	}
-	return 0, errors.New("no MemAvailable")
+	return 0, errors.New("/proc/meminfo has no MemAvailable")
 }

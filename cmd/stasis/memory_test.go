@@ -32,7 +32,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 	for _, bad := range []string{"", "0", "-1", "1GB", "1.5", "99999999999999999999"} {
 		if new(memoryLimit).UnmarshalText([]byte(bad)) == nil {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("%q is accepted", bad)
 		}
 	}
 }
@@ -52,12 +52,12 @@ func TestMemAvailable(t *testing.T) {
 	}
 	for _, broken := range []string{"", "MemTotal: 1 kB\n", "MemAvailable: much kB\n"} {
 		if _, err := memAvailable(broken); err == nil {
-			t.Errorf("memAvailable(%q) gives no error", broken)
+			t.Errorf("memAvailable(%q) returns no error", broken)
 		}
 	}
 }
 
-// In a container memory is short when its limit is nearly reached, whatever the
+// In a container memory is short when its limit is nearly reached, whatever memory the
 // machine has.
 func TestLimitLeft(t *testing.T) {
 	const stat = "anon 500\nfile 300\ninactive_file 100\nactive_file 200\n"
@@ -67,7 +67,7 @@ func TestLimitLeft(t *testing.T) {
 		limited            bool
 	}{
 		{"1000\n", "800\n", stat, 300, true},
-		{"1000\n", "50\n", stat, 1000, true}, // the two are not read in one moment
+		{"1000\n", "50\n", stat, 1000, true}, // the two files are read at different times
 		{"700\n", "900\n", stat, 0, true},
 		{"1000\n", "", "", 1000, true},
 		{"max\n", "800\n", stat, 0, false},

@@ -14,8 +14,8 @@ import (
 	"filippo.io/age"
 )
 
-// portableOf is a daemon's face for exports and imports. What it gives out is named
-// by the query; an import's ID is what came.
+// portableOf plays a daemon's routes for exports and imports. The content of an export is
+// its query; the ID of an import is its content.
 func portableOf(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		body, err := io.ReadAll(r.Body)

@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// remoteDaemon is a running daemon and the key to it.
+// remoteDaemon is the address of a running daemon and a key for it.
 type remoteDaemon struct {
 	URL string `help:"The daemon's address." default:"http://127.0.0.1:8080"`
 	Key string `help:"API key." env:"STASIS_API_KEY" required:""`
 }
 
-// remoteDeadline bounds one call; an upload may take long.
+// remoteDeadline limits one call; an upload may take long.
 const remoteDeadline = 10 * time.Minute
 
-// refusal is a daemon's own error.
+// refusal is an error answer of the daemon.
 type refusal struct{ Code, Message string }
 
 func (r refusal) Error() string { return r.Code + ": " + r.Message }
 
-// call makes a request and decodes its answer into out, unless that is nil.
+// call makes a request and decodes its answer into out, unless out is nil.
 func (r remoteDaemon) call(ctx context.Context, method, path string, body io.Reader, out any) error {
 	return r.send(ctx, method, path, "application/octet-stream", body, out)
 }
@@ -46,15 +46,15 @@ func (r remoteDaemon) send(ctx context.Context, method, path, media string, body
 	if err != nil {
 		return err
 	}
-	defer func() { _ = res.Body.Close() }() // it was only read from
+	defer func() { _ = res.Body.Close() }() // it was only read
 	if out == nil {
 		return nil
 	}
 	return json.NewDecoder(res.Body).Decode(out)
 }
 
-// do makes a request; what the daemon refuses is an error. The caller closes the
-// answer's body.
+// do makes a request and returns an error if the daemon refuses it. The caller closes the
+// body of the answer.
 func (r remoteDaemon) do(ctx context.Context, method, path, media string, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(r.URL, "/")+path, body)
 	if err != nil {
@@ -64,7 +64,7 @@ func (r remoteDaemon) do(ctx context.Context, method, path, media string, body i
 	if body != nil {
 		req.Header.Set("Content-Type", media)
 	}
-	if file, ok := body.(*os.File); ok { // what has no room is refused before it is sent
+	if file, ok := body.(*os.File); ok { // with a length the daemon can refuse a file for lack of space before it is sent
 		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
 			req.ContentLength = info.Size()
 		}
@@ -76,7 +76,7 @@ func (r remoteDaemon) do(ctx context.Context, method, path, media string, body i
 	if res.StatusCode < 300 {
 		return res, nil
 	}
-	defer func() { _ = res.Body.Close() }() // it was only read from
+	defer func() { _ = res.Body.Close() }() // it was only read
 	var refused refusal
 	if json.NewDecoder(res.Body).Decode(&refused) != nil || refused.Code == "" {
 		return nil, exitError{exitFailed, "the daemon answered " + res.Status}

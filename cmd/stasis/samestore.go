@@ -14,10 +14,10 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// sameStore refuses a store that has none of the snapshots that the catalogue
-// names: it is not the daemon's, and a verb that believes it is would find nothing
-// to do and call it done. It comes before open, which makes a store that is not there.
-func (s *storage) sameStore(ctx context.Context) (err error) {
+// checkSameStore refuses a store that has none of the snapshots in the catalogue. Such a store
+// is not the daemon's: a verb would find nothing to do there and report success. checkSameStore
+// is called before open, which creates a missing store.
+func (s *storage) checkSameStore(ctx context.Context) (err error) {
 	database, err := s.flags.catalogueFile(s.dir)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (s *storage) sameStore(ctx context.Context) (err error) {
 	}
 	looked := at
 	if _, err := os.Stat(at.dir); at.dir != "" && errors.Is(err, fs.ErrNotExist) {
-		looked = storeURL{memory: true} // as empty as one that is not there
+		looked = storeURL{memory: true} // a missing store is as empty as this one
 	}
 	store, err := looked.open(ctx, s.flags.s3Flags, filepath.Join(s.dir, "spool"), true)
 	if err != nil {
@@ -49,5 +49,5 @@ func (s *storage) sameStore(ctx context.Context) (err error) {
 		return err
 	}
 	return fault.New(fault.Config, "storage.same_store",
-		"%s has none of the %d snapshots that the catalogue names: give the daemon's --store; nothing was changed", at, named)
+		"--store: %s has none of the %d snapshots in the catalogue; nothing was changed, give the daemon's --store", at, named)
 }

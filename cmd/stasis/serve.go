@@ -18,56 +18,56 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// serveCmd are the daemon's settings.
+// serveCmd holds the daemon's settings.
 type serveCmd struct {
 	Listen         string         `help:"Address to listen on." default:"127.0.0.1:8080"`
-	InsecureListen bool           `help:"Allow listening beyond loopback without TLS, behind something that has it."`
+	InsecureListen bool           `help:"Allow listening beyond loopback without TLS, behind a proxy that has TLS."`
 	TLSCert        string         `help:"Certificate file (PEM)." name:"tls-cert"`
 	TLSKey         string         `help:"Key file (PEM)." name:"tls-key"`
-	PublicURL      *url.URL       `help:"Forms every URL that is handed out; otherwise the request's Host does." name:"public-url"`
-	TrustedProxy   []netip.Prefix `help:"Networks whose X-Forwarded-* count."`
-	UnknownFields  string         `help:"What an unknown field in a body does." enum:"error,warn" default:"error"`
+	PublicURL      *url.URL       `help:"Base of every URL in answers; by default the request's Host." name:"public-url"`
+	TrustedProxy   []netip.Prefix `help:"Networks of proxies whose X-Forwarded-* headers are trusted."`
+	UnknownFields  string         `help:"What to do with an unknown field in a body." enum:"error,warn" default:"error"`
 
 	storageFlags
 
-	Chrome     string `help:"Chrome's binary; otherwise the usual places are looked at." placeholder:"PATH"`
-	Shell      string `help:"The headless shell's binary, for engine shell; otherwise the usual places are looked at." placeholder:"PATH"`
-	Engine     string `help:"Engine of sessions for which neither the create nor the user's settings name one." enum:"chrome,shell" default:"chrome"`
-	NoLandlock bool   `help:"Start Chromes without Landlock, which keeps the machine's files from them; for kernels that have none." name:"no-landlock"`
-	UIDBase    int    `help:"Run by root: the first uid that Chromes run as." default:"210000" name:"uid-base"`
-	UIDCount   int    `help:"Run by root: how many uids." default:"1000" name:"uid-count"`
+	Chrome     string `help:"Chrome's binary; by default the usual paths are searched." placeholder:"PATH"`
+	Shell      string `help:"The headless shell's binary, for engine shell; by default the usual paths are searched." placeholder:"PATH"`
+	Engine     string `help:"Engine of sessions if neither the create nor the user's settings name one." enum:"chrome,shell" default:"chrome"`
+	NoLandlock bool   `help:"Start Chromes without Landlock, which protects the machine's files from them; for kernels without Landlock." name:"no-landlock"`
+	UIDBase    int    `help:"As root: the first uid that Chromes run as." default:"210000" name:"uid-base"`
+	UIDCount   int    `help:"As root: the number of uids for Chromes." default:"1000" name:"uid-count"`
 	MaxUpload  int64  `help:"Largest file of a session, in bytes." default:"104857600"`
 
-	MaxMessage   int `help:"Largest CDP message of a client, in bytes; files have their own routes." default:"33554432"`
+	MaxMessage   int `help:"Largest CDP message of a client, in bytes. Files do not need it: they have their own routes." default:"33554432"`
 	MaxClients   int `help:"CDP clients of a session at once." default:"64"`
-	ClientMemory int `help:"Memory for CDP messages, bodies and answers that arrive or wait, of all clients together, in bytes." default:"268435456"`
+	ClientMemory int `help:"Memory for CDP messages, bodies and answers that are arriving or waiting, of all clients together, in bytes." default:"268435456"`
 
-	MaxConnections int           `help:"Connections at once; at most half of the files that the daemon may have open." default:"4096"`
-	ClientPatience time.Duration `help:"How long a client may keep a body or an answer waiting; it gets that back at 16 KiB/s." default:"1m"`
+	MaxConnections int           `help:"Connections at once; at most half of the files that the daemon may open." default:"4096"`
+	ClientPatience time.Duration `help:"How long a client may delay a body or an answer in all; sending or reading at 16 KiB/s costs none of it." default:"1m"`
 
 	MaxSessions  int           `help:"Sessions at once; 0 computes it from the machine's memory." default:"0"`
-	Spares       int           `help:"Empty Chromes kept ready for sessions of engine chrome; 0 for none, negative computes it from cores and memory." default:"-1"`
+	Spares       int           `help:"Empty Chromes kept ready for sessions with engine chrome; 0 for none, negative computes it from cores and memory." default:"-1"`
 	ShellSpares  int           `help:"The same for engine shell." default:"-1"`
-	Standby      int           `help:"Chromes kept at most with users' default environments brought in, for those restored often and those whose settings ask; 0 for none." default:"2"`
-	SpareAge     time.Duration `help:"How long an empty Chrome, or one that stands by, is kept ready before another takes its place." default:"30m"`
-	Parked       int           `help:"Chromes kept frozen by memory snapshots; negative computes it from max-sessions." default:"-1"`
+	Standby      int           `help:"Most Chromes kept ready with users' default environments loaded: of users who restore often or whose settings request it; 0 for none." default:"2"`
+	SpareAge     time.Duration `help:"How long a spare or a standby is kept ready before a new one replaces it." default:"30m"`
+	Parked       int           `help:"Frozen Chromes kept for memory snapshots; negative computes it from --max-sessions." default:"-1"`
 	ParkedAge    time.Duration `help:"How long a frozen Chrome is kept." default:"1h"`
-	ParkedMemory memoryLimit   `help:"Memory that the frozen Chromes may take together, in bytes, or none for no limit; otherwise 400 MB for each that is kept." placeholder:"BYTES"`
+	ParkedMemory memoryLimit   `help:"Memory of all frozen Chromes together, in bytes, or none for no limit; by default 400 MB for each of --parked." placeholder:"BYTES"`
 	RescueTTL    time.Duration `help:"How long a rescue snapshot is kept." default:"24h" name:"rescue-ttl"`
 	MaxUnpack    int64         `help:"Largest environment that is restored, in bytes." default:"2147483648"`
 
 	retentionFlags
 	webhookFlags
 
-	ShutdownGrace time.Duration `help:"For saving what runs when the daemon is stopped." default:"60s"`
+	ShutdownGrace time.Duration `help:"Time to save running sessions when the daemon is stopped." default:"60s"`
 
-	LogFormat string `help:"How the log is written." enum:"text,json" default:"text"`
-	LogLevel  string `help:"What is logged." enum:"debug,info,warn,error" default:"info"`
+	LogFormat string `help:"Format of the log." enum:"text,json" default:"text"`
+	LogLevel  string `help:"Lowest level that is logged." enum:"debug,info,warn,error" default:"info"`
 }
 
-// Run is the verb: it comes up, tells where, serves until a signal, and stops.
-// The first signal saves and closes cleanly; a second one ends at once, and
-// what was not saved is rescued at the next start.
+// Run starts the daemon, prints its address, serves until a signal, and stops. The first
+// signal saves all sessions and closes cleanly. A second one ends the daemon at once; the
+// next start rescues what was not saved.
 func (c *serveCmd) Run(ctx context.Context) error {
 	log, err := c.logger()
 	if err != nil {
@@ -95,14 +95,14 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	select {
 	case err = <-served:
 	case <-ctx.Done():
-		log.Info("stopping: saving what runs; a second signal ends at once")
+		log.Info("stopping: saving running sessions; a second signal ends the daemon at once")
 	}
 	now, done := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 	defer done()
 	grace, cancel := context.WithTimeout(now, c.ShutdownGrace)
 	defer cancel()
-	// Sessions first, so that clients hear that they ended and waiting calls
-	// get their answers; then the HTTP face; then what they stood on.
+	// Sessions close first, so that clients are notified and waiting calls get their
+	// answers. Then the HTTP server, then what both use.
 	err = errors.Join(err, d.service.Close(grace))
 	stopServing()
 	select {
@@ -113,34 +113,34 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	return errors.Join(err, d.close())
 }
 
-// check refuses settings that do not go together.
+// check refuses settings that are invalid or contradict each other.
 func (c *serveCmd) check() error {
 	if key := os.Getenv(keyVariable); key != "" && len(key) < minKey {
-		return fault.New(fault.Config, "serve", "%s must have %d characters or more", keyVariable, minKey)
+		return fault.New(fault.Config, "serve", "%s: must have %d characters or more", keyVariable, minKey)
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
-		return fault.New(fault.Config, "serve", "--tls-cert and --tls-key go together")
+		return fault.New(fault.Config, "serve", "--tls-cert, --tls-key: give both or neither")
 	}
 	if c.PublicURL != nil && (c.PublicURL.Host == "" || c.PublicURL.Scheme != "http" && c.PublicURL.Scheme != "https") {
-		return fault.New(fault.Config, "serve", "--public-url must be an http or https address")
+		return fault.New(fault.Config, "serve", "--public-url: must be an http or https address")
 	}
 	if err := c.checkDatabase(); err != nil {
 		return err
 	}
 	if c.MaxConnections < 1 {
-		return fault.New(fault.Config, "serve", "--max-connections must be 1 or more")
+		return fault.New(fault.Config, "serve", "--max-connections: must be 1 or more")
 	}
 	if c.ClientMemory < 0 {
-		return fault.New(fault.Config, "serve", "--client-memory must be 0 or more")
+		return fault.New(fault.Config, "serve", "--client-memory: must be 0 or more")
 	}
 	if c.ClientPatience <= 0 {
-		return fault.New(fault.Config, "serve", "--client-patience must be more than 0")
+		return fault.New(fault.Config, "serve", "--client-patience: must be more than 0")
 	}
 	if c.Standby < 0 {
-		return fault.New(fault.Config, "serve", "--standby must be 0 or more")
+		return fault.New(fault.Config, "serve", "--standby: must be 0 or more")
 	}
 	if c.RescueTTL < 0 {
-		return fault.New(fault.Config, "serve", "--rescue-ttl must be 0 or more")
+		return fault.New(fault.Config, "serve", "--rescue-ttl: must be 0 or more")
 	}
 	if _, err := c.place(""); err != nil {
 		return err
@@ -153,13 +153,13 @@ func (c *serveCmd) check() error {
 	}
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
-		return fault.New(fault.Config, "serve", "--listen must be host:port")
+		return fault.New(fault.Config, "serve", "--listen: must be host:port")
 	}
 	ip, err := netip.ParseAddr(host)
 	loopback := host == "localhost" || err == nil && ip.IsLoopback()
 	if !loopback && c.TLSCert == "" && !c.InsecureListen {
 		return fault.New(fault.Config, "serve",
-			"--listen %s can be reached from other machines, and keys would cross the network in plain: "+
+			"--listen: other machines can reach %s, and keys would cross the network unencrypted; "+
 				"give --tls-cert and --tls-key, or --insecure-listen behind a proxy that has TLS", c.Listen)
 	}
 	return nil
@@ -169,19 +169,19 @@ func (c *serveCmd) listen(ctx context.Context) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", c.Listen)
 	if err != nil {
-		return nil, fault.Wrap(err, fault.Config, "serve", "cannot listen on "+c.Listen)
+		return nil, fault.Wrap(err, fault.Config, "serve", "--listen: cannot listen on "+c.Listen)
 	}
 	if c.TLSCert == "" {
 		return l, nil
 	}
 	cert, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
 	if err != nil {
-		return nil, errors.Join(fault.Wrap(err, fault.Config, "serve", "the certificate or its key cannot be read"), l.Close())
+		return nil, errors.Join(fault.Wrap(err, fault.Config, "serve", "--tls-cert, --tls-key: cannot be read"), l.Close())
 	}
 	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}), nil
 }
 
-// address is where clients find the daemon.
+// address returns the URL at which clients reach the daemon.
 func (c *serveCmd) address(l net.Listener) string {
 	if c.PublicURL != nil {
 		return c.PublicURL.String()
@@ -196,7 +196,7 @@ func (c *serveCmd) address(l net.Listener) string {
 func (c *serveCmd) logger() (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
-		return nil, fault.Wrap(err, fault.Config, "serve", "--log-level")
+		return nil, fault.Wrap(err, fault.Config, "serve", "--log-level: not a level")
 	}
 	o := &slog.HandlerOptions{Level: level}
 	if c.LogFormat == "json" {

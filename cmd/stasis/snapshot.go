@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// snapshotCmd are the verbs about the snapshots of a running daemon.
+// snapshotCmd holds the verbs for the snapshots of a running daemon.
 type snapshotCmd struct {
 	List   snapshotListCmd   `cmd:"" help:"List snapshots, newest first."`
 	Prune  snapshotPruneCmd  `cmd:"" help:"Remove the snapshots that no retention policy keeps."`
-	Verify snapshotVerifyCmd `cmd:"" help:"Read snapshots whole and tell which are damaged."`
+	Verify snapshotVerifyCmd `cmd:"" help:"Read snapshots completely and report which are damaged."`
 	Export snapshotExportCmd `cmd:"" help:"Write a snapshot to one sealed file."`
-	Import snapshotImportCmd `cmd:"" help:"Make a snapshot of an exported file, or of another tool's."`
+	Import snapshotImportCmd `cmd:"" help:"Make a snapshot from an exported file or from another tool's file."`
 }
 
-// remoteSnapshot is what is shown of a snapshot.
+// remoteSnapshot is the part of a snapshot that is printed.
 type remoteSnapshot struct {
 	ID        string
 	SessionID string `json:"session_id"`
@@ -31,8 +31,8 @@ type remoteSnapshot struct {
 	SizeBytes int64     `json:"size_bytes"`
 }
 
-// snapshots gives every snapshot of a user, newest first, a page at a time;
-// user "" is everybody that the key may act for.
+// snapshots calls each for every page of a user's snapshots, newest first. user "" means
+// all users that the key may act for.
 func (r remoteDaemon) snapshots(ctx context.Context, user string, each func(page []remoteSnapshot) error) error {
 	query := url.Values{"limit": {"1000"}}
 	if user != "" {
@@ -58,11 +58,11 @@ func (r remoteDaemon) snapshots(ctx context.Context, user string, each func(page
 
 type snapshotListCmd struct {
 	remoteDaemon
-	User string `help:"Only this user's; otherwise of everybody that the key may act for." env:"-"`
+	User string `help:"Only this user's; by default those of all users that the key may act for." env:"-"`
 }
 
-// Run is the verb: a line for each snapshot, its ID first, then when it was made,
-// its mode, the bytes of its archive, its user, its session and its label.
+// Run prints a line for each snapshot: its ID, when it was made, its mode, the bytes of its
+// archive, its user, its session and its label.
 func (c *snapshotListCmd) Run(ctx context.Context) error {
 	return c.snapshots(ctx, c.User, func(page []remoteSnapshot) error {
 		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)

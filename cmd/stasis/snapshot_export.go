@@ -16,15 +16,15 @@ import (
 
 type snapshotExportCmd struct {
 	remoteDaemon
-	Recipient []string `help:"Seal it to this age public key alone; may be repeated. Otherwise it is sealed as it is stored, to the daemon's own." placeholder:"age1…" env:"-" xor:"seal"`
-	Plain     bool     `help:"Do not seal it: who has the file has every login in it." env:"-" xor:"seal"`
-	Out       string   `help:"File to write; otherwise ID.tar.zst.age in this folder." placeholder:"FILE" env:"-"`
-	Force     bool     `help:"Write over FILE." env:"-"`
+	Recipient []string `help:"Seal it only to this age public key; may be repeated. By default it is sealed as it is stored, to the daemon's recipients." placeholder:"age1…" env:"-" xor:"seal"`
+	Plain     bool     `help:"Do not seal it: anyone who has the file has every login in it." env:"-" xor:"seal"`
+	Out       string   `help:"File to write; by default ID.tar.zst.age in the current folder." placeholder:"FILE" env:"-"`
+	Force     bool     `help:"Overwrite FILE." env:"-"`
 	ID        string   `arg:"" help:"The snapshot's ID."`
 }
 
-// Run is the verb. It prints the file's name, once that is there: whole, or not at
-// all, and for its owner alone.
+// Run exports the snapshot and prints the file's name. The file exists only when it is
+// complete, and only its owner can read it.
 func (c *snapshotExportCmd) Run(ctx context.Context) error {
 	query, suffix := url.Values{"sealed": {"true"}}, ".tar.zst.age"
 	switch {
@@ -38,7 +38,7 @@ func (c *snapshotExportCmd) Run(ctx context.Context) error {
 		out = filepath.Base(c.ID) + suffix
 	}
 	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) && !c.Force {
-		return exitError{exitUsage, out + " is there already; --force writes over it"}
+		return exitError{exitUsage, out + ": already exists; --force overwrites it"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, remoteDeadline)
 	defer cancel()
@@ -46,16 +46,17 @@ func (c *snapshotExportCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = res.Body.Close() }() // it was only read from
-	err = writeWhole(out, c.Force, func(file io.Writer) error {
+	defer func() { _ = res.Body.Close() }() // it was only read
+	err = writeAtomic(out, c.Force, func(file io.Writer) error {
 		if c.Plain {
 			_, err := io.Copy(file, res.Body)
 			return err
 		}
-		// Who exports may be unable to open it; its hash is known all the same.
+		// This machine may be unable to open the archive; the hash can be checked all the
+		// same.
 		sum, err := snapshot.PayloadSHA256(io.TeeReader(res.Body, file))
 		if err == nil && sum != res.Header.Get("X-Stasis-Payload-SHA256") {
-			err = errors.New("another file came than the daemon has sent")
+			err = errors.New("the file does not have the hash that the daemon sent")
 		}
 		return err
 	})
@@ -66,9 +67,9 @@ func (c *snapshotExportCmd) Run(ctx context.Context) error {
 	return err
 }
 
-// writeWhole makes a file of mode 0600, which has its name only when it is whole and
-// durable. What is there already is written over where force says so.
-func writeWhole(name string, force bool, write func(io.Writer) error) (err error) {
+// writeAtomic writes a file of mode 0600, which gets its name only when it is complete and
+// durable. It overwrites an existing file only with force.
+func writeAtomic(name string, force bool, write func(io.Writer) error) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(name), ".export-*")
 	if err != nil {
 		return err

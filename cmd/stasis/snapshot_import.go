@@ -17,24 +17,24 @@ import (
 
 type snapshotImportCmd struct {
 	remoteDaemon
-	Format          string `help:"What FILE is." enum:"stasis,playwright,puppeteer,netscape,datadir" default:"stasis" env:"-"`
-	User            string `help:"Whose it is to be; otherwise the key's user's." env:"-"`
-	Label           string `help:"A label for it." env:"-"`
-	Profile         string `help:"Of a datadir: the folder of the profile to take." env:"-"`
+	Format          string `help:"Format of FILE." enum:"stasis,playwright,puppeteer,netscape,datadir" default:"stasis" env:"-"`
+	User            string `help:"User who gets the snapshot; by default the key's user." env:"-"`
+	Label           string `help:"Label of the snapshot." env:"-"`
+	Profile         string `help:"With --format=datadir: the folder of the profile to import." env:"-"`
 	SaveAsDefault   bool   `help:"Make it the user's default environment." env:"-"`
-	DefaultConflict string `help:"Whether it becomes that too where another one does meanwhile." enum:"keep,overwrite" default:"keep" env:"-"`
-	Identity        string `help:"Open a sealed FILE here, with this age identity file; otherwise the daemon opens it." placeholder:"FILE" env:"-"`
-	File            string `arg:"" help:"The file."`
+	DefaultConflict string `help:"What to do if the default has changed meanwhile: keep that one, or overwrite it." enum:"keep,overwrite" default:"keep" env:"-"`
+	Identity        string `help:"Open a sealed FILE on this machine with this age identity file; by default the daemon opens it." placeholder:"FILE" env:"-"`
+	File            string `arg:"" help:"The file to import."`
 }
 
-// Run is the verb. It prints the snapshot's ID. It is a failure where the snapshot
-// was to be the default and is not.
+// Run prints the snapshot's ID. It fails if the snapshot was to become the default and did
+// not.
 func (c *snapshotImportCmd) Run(ctx context.Context) error {
 	file, err := os.Open(c.File)
 	if err != nil {
 		return exitError{exitUsage, err.Error()}
 	}
-	defer func() { _ = file.Close() }() // it was only read from
+	defer func() { _ = file.Close() }() // it was only read
 	var body io.Reader = file
 	if c.Identity != "" {
 		if body, err = c.open(file); err != nil {
@@ -65,13 +65,13 @@ func (c *snapshotImportCmd) Run(ctx context.Context) error {
 		if d != nil {
 			why = ": " + d.Reason
 		}
-		return exitError{exitFailed, "the snapshot is kept, and the default did not move" + why}
+		return exitError{exitFailed, "the snapshot was stored, but the default did not move" + why}
 	}
 	return nil
 }
 
-// open decrypts the file while it is sent. One that is cut or damaged breaks the
-// upload off, and the daemon keeps nothing of it.
+// open decrypts the file while it is sent. If the file is truncated or damaged, the upload
+// is aborted and the daemon keeps nothing of it.
 func (c *snapshotImportCmd) open(file *os.File) (io.Reader, error) {
 	text, err := readKeyFile("--identity", c.Identity)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *snapshotImportCmd) open(file *os.File) (io.Reader, error) {
 	}
 	plain, err := age.Decrypt(bufio.NewReader(file), identities...)
 	if err != nil {
-		return nil, exitError{exitFailed, c.File + " does not open with --identity: " + err.Error()}
+		return nil, exitError{exitFailed, c.File + ": does not open with --identity: " + err.Error()}
 	}
 	return plain, nil
 }

@@ -15,13 +15,13 @@ import (
 
 type snapshotPruneCmd struct {
 	remoteDaemon
-	User   string `help:"This user's; otherwise those of the key's own user." xor:"whose" env:"-"`
-	All    bool   `help:"Everybody's." xor:"whose" env:"-"`
-	DryRun bool   `help:"Remove nothing; tell what would go, and why the rest stays." env:"-"`
+	User   string `help:"Prune this user's; by default those of the key's own user." xor:"whose" env:"-"`
+	All    bool   `help:"Prune all users'." xor:"whose" env:"-"`
+	DryRun bool   `help:"Remove nothing; print what would be removed, and why the rest is kept." env:"-"`
 }
 
-// Run is the verb: a line for each snapshot that went, or would go, its ID first.
-// A dry run has one for each that stays too, with the reasons.
+// Run prints a line for each snapshot that was removed, or would be, its ID first. A dry
+// run also prints the snapshots that are kept, with the reasons.
 func (c *snapshotPruneCmd) Run(ctx context.Context) error {
 	ask := map[string]any{"all": c.All, "dry_run": c.DryRun}
 	if c.User != "" {
@@ -44,13 +44,13 @@ func (c *snapshotPruneCmd) Run(ctx context.Context) error {
 	}
 	went := "removed"
 	if c.DryRun {
-		went = "would go"
+		went = "would be removed"
 	}
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	for _, s := range append(answer.Removed, answer.Kept...) {
 		said := went
 		if len(s.Reasons) > 0 {
-			said = "stays: " + strings.Join(s.Reasons, ", ")
+			said = "kept: " + strings.Join(s.Reasons, ", ")
 		}
 		if _, err := fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", s.ID, s.CreatedAt.Format(time.RFC3339), s.SizeBytes, strconv.Quote(s.UserID), said); err != nil {
 			return err
@@ -63,7 +63,7 @@ func (c *snapshotPruneCmd) Run(ctx context.Context) error {
 	for _, reason := range slices.Sorted(maps.Keys(answer.KeptBy)) {
 		reasons = append(reasons, fmt.Sprintf("%s %d", reason, answer.KeptBy[reason]))
 	}
-	_, err := fmt.Fprintf(os.Stderr, "%d %s (%d bytes of archives), %d stay (%s)\n",
+	_, err := fmt.Fprintf(os.Stderr, "%d %s (%d bytes of archives), %d kept (%s)\n",
 		answer.RemovedCount, went, answer.FreedBytes, answer.KeptCount, strings.Join(reasons, ", "))
 	return err
 }

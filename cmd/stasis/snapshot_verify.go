@@ -13,37 +13,37 @@ import (
 
 type snapshotVerifyCmd struct {
 	remoteDaemon
-	All bool     `help:"Every snapshot of every user that the key may act for." env:"-"`
+	All bool     `help:"Verify every snapshot of every user that the key may act for." env:"-"`
 	IDs []string `arg:"" optional:"" name:"id" help:"IDs of snapshots."`
 }
 
-// verified is how a verification of several snapshots went.
-type verified struct{ whole, damaged, failed int }
+// verifyCounts counts the results of verifications.
+type verifyCounts struct{ ok, damaged, failed int }
 
-// Run is the verb: a line for each snapshot, its ID first, as soon as it is
-// verified. One that cannot be verified does not keep it from the others.
+// Run prints a line for each snapshot, its ID first, as soon as it is verified. If one
+// cannot be verified, Run continues with the others.
 func (c *snapshotVerifyCmd) Run(ctx context.Context) error {
 	if c.All == (len(c.IDs) > 0) {
-		return exitError{exitUsage, "name the snapshots to verify, or give --all"}
+		return exitError{exitUsage, "id: name the snapshots to verify, or give --all"}
 	}
-	var sum verified
+	var sum verifyCounts
 	err := c.each(ctx, func(id string) error { return c.verify(ctx, id, &sum) })
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(os.Stderr, "%d whole, %d damaged, %d not verified\n", sum.whole, sum.damaged, sum.failed); err != nil {
+	if _, err := fmt.Fprintf(os.Stderr, "%d ok, %d damaged, %d not verified\n", sum.ok, sum.damaged, sum.failed); err != nil {
 		return err
 	}
 	switch {
 	case sum.damaged > 0:
 		return exitError{exitDamaged, "there are damaged snapshots"}
 	case sum.failed > 0:
-		return exitError{exitFailed, "not all could be verified"}
+		return exitError{exitFailed, "not all snapshots could be verified"}
 	}
 	return nil
 }
 
-// each gives the IDs that were asked for.
+// each calls do with the ID of every requested snapshot.
 func (c *snapshotVerifyCmd) each(ctx context.Context, do func(id string) error) error {
 	for _, id := range c.IDs {
 		if err := do(id); err != nil {
@@ -63,7 +63,7 @@ func (c *snapshotVerifyCmd) each(ctx context.Context, do func(id string) error) 
 	})
 }
 
-func (c *snapshotVerifyCmd) verify(ctx context.Context, id string, sum *verified) error {
+func (c *snapshotVerifyCmd) verify(ctx context.Context, id string, sum *verifyCounts) error {
 	var found struct {
 		OK       bool
 		Problems []refusal
@@ -73,14 +73,14 @@ func (c *snapshotVerifyCmd) verify(ctx context.Context, id string, sum *verified
 	said := "ok"
 	switch {
 	case errors.As(err, &refused) && refused.Code == string(fault.SnapshotNotFound) && c.All:
-		return nil // it was deleted since it was listed
+		return nil // it was deleted after it was listed
 	case errors.As(err, &refused):
 		sum.failed++
 		said = "not verified: " + refused.Error()
 	case err != nil:
 		return err
 	case found.OK:
-		sum.whole++
+		sum.ok++
 	default:
 		sum.damaged++
 		said = "damaged"

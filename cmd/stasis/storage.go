@@ -16,17 +16,17 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// storageFlags say where things are kept. The daemon has them, and every verb
-// that works on the data directory without it.
+// storageFlags say where data is stored. The daemon has them, and so does every verb that
+// works on the data directory without it.
 type storageFlags struct {
-	DataDir  string `help:"Where everything is kept; as root /var/lib/stasis." placeholder:"DIR"`
-	Database string `help:"Where the catalogue is: a file (otherwise stasis.db in the data directory), or :memory: for one that is forgotten with the daemon." placeholder:"PATH"`
+	DataDir  string `help:"Directory for all data; by default ~/.local/share/stasis, as root /var/lib/stasis." placeholder:"DIR"`
+	Database string `help:"The catalogue: a file (by default stasis.db in the data directory), or :memory: for one that is lost when the daemon stops." placeholder:"PATH"`
 	storeFlags
 	keyFlags
 }
 
-// storage is what is kept: the data directory with the catalogue, the snapshot
-// store and the keys.
+// storage is the stored data: the data directory with the catalogue, the snapshot store and
+// the keys.
 type storage struct {
 	dir       string
 	flags     storageFlags
@@ -38,19 +38,19 @@ type storage struct {
 	closers   []func() error
 }
 
-// take makes the data directory and locks it against a second daemon. It
-// lets Chrome's users pass to their run directories and see nothing else. The
-// caller opens it, and closes it in any case.
-func (f storageFlags) take() (*storage, error) {
+// acquire creates the data directory and locks it against a second daemon. Its mode lets
+// Chrome's users reach their run directories and see nothing else. The caller then calls
+// open, and close in any case.
+func (f storageFlags) acquire() (*storage, error) {
 	s, err := f.lock()
 	if err == nil && backup.CutShort(s.dir) {
 		return nil, errors.Join(fault.New(fault.Config, "storage.take",
-			"a restore into %s was cut short: run stasis backup restore again, or remove what is in it", s.dir), s.close())
+			"--data-dir: a restore into %s was cut short; run stasis backup restore again, or empty the directory", s.dir), s.close())
 	}
 	return s, err
 }
 
-// lock is take for who restores a backup.
+// lock is take for the restore of a backup.
 func (f storageFlags) lock() (*storage, error) {
 	const op = "storage.take"
 	dir, err := f.dataDir()
@@ -58,36 +58,36 @@ func (f storageFlags) lock() (*storage, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o711); err != nil {
-		return nil, fault.Wrap(err, fault.Config, op, "--data-dir cannot be made")
+		return nil, fault.Wrap(err, fault.Config, op, "--data-dir: cannot be created")
 	}
 	// No link is followed: root may work in another user's directory.
 	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|syscall.O_NOFOLLOW))
 	ok, err := lock.TryLock()
 	if err != nil {
-		return nil, fault.Wrap(err, fault.Config, op, "--data-dir cannot be written")
+		return nil, fault.Wrap(err, fault.Config, op, "--data-dir: cannot be written")
 	}
 	if !ok {
-		return nil, fault.New(fault.DataDirInUse, op, "another stasis runs on %s", dir)
+		return nil, fault.New(fault.DataDirInUse, op, "--data-dir: another stasis runs on %s", dir)
 	}
 	return &storage{dir: dir, flags: f, closers: []func() error{lock.Unlock}}, nil
 }
 
-// dataDir is the directory's absolute path.
+// dataDir returns the absolute path of the data directory.
 func (f storageFlags) dataDir() (string, error) {
 	const op = "storage.data_dir"
 	dir := f.DataDir
 	if dir == "" {
 		var err error
 		if dir, err = defaultDataDir(); err != nil {
-			return "", fault.Wrap(err, fault.Config, op, "there is no home directory to keep data in; give --data-dir")
+			return "", fault.Wrap(err, fault.Config, op, "--data-dir: there is no home directory for the default; give a directory")
 		}
 	}
 	dir, err := filepath.Abs(dir)
-	return dir, fault.Wrap(err, fault.Config, op, "--data-dir cannot be used")
+	return dir, fault.Wrap(err, fault.Config, op, "--data-dir: cannot be used")
 }
 
-// defaultDataDir is where data is kept when no flag says so: for root a place
-// that Chrome's users can pass to, which /root is not.
+// defaultDataDir returns the data directory if no flag names one. For root it is a place
+// that Chrome's users can reach, which /root is not.
 func defaultDataDir() (string, error) {
 	if os.Geteuid() == 0 {
 		return "/var/lib/stasis", nil
@@ -99,8 +99,8 @@ func defaultDataDir() (string, error) {
 	return filepath.Join(home, ".local", "share", "stasis"), err
 }
 
-// open opens what is in the directory, and makes what a first start lacks. The
-// catalogue may be elsewhere; "" is for its place in the directory.
+// open opens the catalogue, the store and the keys, and creates them at the first start.
+// database is the path of the catalogue; "" means its default place in the data directory.
 func (s *storage) open(ctx context.Context, database string) (err error) {
 	if database == "" {
 		database = filepath.Join(s.dir, "stasis.db")
@@ -124,7 +124,7 @@ func (s *storage) open(ctx context.Context, database string) (err error) {
 	return nil
 }
 
-// loadKeys reads the keys, and makes those of a first start.
+// loadKeys reads the keys; at the first start it makes them.
 func (s *storage) loadKeys(ctx context.Context) (snapshot.Keys, error) {
 	from, err := s.flags.config(ctx, s.dir)
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *storage) loadKeys(ctx context.Context) (snapshot.Keys, error) {
 	return snapshot.LoadKeys(from)
 }
 
-// close closes what take and open opened, last first. It is idempotent.
+// close closes what take and open opened, in reverse order. It is idempotent.
 func (s *storage) close() error {
 	var errs []error
 	for i := len(s.closers) - 1; i >= 0; i-- {

@@ -13,16 +13,16 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// storeCmd are the verbs about the snapshot store that need no daemon.
+// storeCmd holds the verbs for the snapshot store that need no daemon.
 type storeCmd struct {
-	Check storeCheckCmd `cmd:"" help:"Look for damage in the snapshot store, and put right what can be."`
-	Copy  storeCopyCmd  `cmd:"" help:"Copy every snapshot of a store into another."`
+	Check storeCheckCmd `cmd:"" help:"Check the snapshot store for damage, and repair what can be repaired."`
+	Copy  storeCopyCmd  `cmd:"" help:"Copy every snapshot of one store into another."`
 }
 
-// existing opens what is kept, makes nothing of it, and brings no catalogue up to
-// date. To write, it takes the directory, so that no daemon runs; a catalogue that
-// is missing stays nil. The caller closes it.
-func (f storageFlags) existing(ctx context.Context, write bool) (_ *storage, err error) {
+// openExisting opens what is stored. It creates nothing and does not migrate the catalogue.
+// With write it locks the data directory, so that no daemon runs. The catalogue stays nil
+// if it is missing. The caller closes the storage.
+func (f storageFlags) openExisting(ctx context.Context, write bool) (_ *storage, err error) {
 	const op = "storage.existing"
 	dir, err := f.dataDir()
 	if err != nil {
@@ -33,16 +33,16 @@ func (f storageFlags) existing(ctx context.Context, write bool) (_ *storage, err
 		return nil, err
 	}
 	if at.memory {
-		return nil, fault.New(fault.Config, op, "--store mem:// is gone with its daemon: there is nothing to look at")
+		return nil, fault.New(fault.Config, op, "--store: a store in mem:// exists only while its daemon runs; give another one")
 	}
 	for _, folder := range []string{dir, at.dir} {
 		if _, err := os.Stat(folder); folder != "" && errors.Is(err, fs.ErrNotExist) {
-			return nil, fault.New(fault.Config, op, "there is no %s", folder)
+			return nil, fault.New(fault.Config, op, "the folder %s does not exist; give the daemon's --data-dir and --store", folder)
 		}
 	}
 	s := &storage{dir: dir, flags: f}
 	if write {
-		if s, err = f.take(); err != nil {
+		if s, err = f.acquire(); err != nil {
 			return nil, err
 		}
 	}
@@ -76,7 +76,7 @@ func (s *storage) openExisting(ctx context.Context, write bool) (err error) {
 	return nil
 }
 
-// existingKeys loads the keys, and never makes any.
+// existingKeys loads the keys and never makes any.
 func (s *storage) existingKeys(ctx context.Context) (snapshot.Keys, error) {
 	from, err := s.flags.config(ctx, s.dir)
 	if err != nil {

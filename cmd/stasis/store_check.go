@@ -15,42 +15,42 @@ import (
 	"github.com/stasisd/stasis/session/library/audit"
 )
 
-// settle is how long after its first look a check beside a daemon looks again at
-// what is not right.
-const settle = 2 * time.Second
+// recheckDelay is how long a check beside a running daemon waits before it looks again at what
+// was wrong.
+const recheckDelay = 2 * time.Second
 
 type storeCheckCmd struct {
 	storageFlags
-	ReadData      bool          `help:"Read every archive down to its files; otherwise their sizes are compared." env:"-"`
-	Repair        bool          `help:"Rebuild what snapshots are found by, latest and manifests, from their history. No daemon may run." env:"-"`
-	RemoveOrphans bool          `help:"Remove archives that no document names, and documents that no record names. No daemon may run." env:"-"`
-	Grace         time.Duration `help:"How old something must be before it counts as nobody's." default:"24h" env:"-"`
-	JSON          bool          `help:"One JSON object in each line, the last one the summary." name:"json" env:"-"`
+	ReadData      bool          `help:"Read every archive down to its files; by default only sizes are compared." env:"-"`
+	Repair        bool          `help:"Rebuild the files that snapshots are found by (latest and manifests) from their history. No daemon may run." env:"-"`
+	RemoveOrphans bool          `help:"Remove orphans: archives that no document names, and documents that no record names. No daemon may run." env:"-"`
+	Grace         time.Duration `help:"How old an archive or a document must be to count as an orphan." default:"24h" env:"-"`
+	JSON          bool          `help:"Print one JSON object per line; the last one is the summary." name:"json" env:"-"`
 }
 
-// Run is the verb: a line for each finding as soon as it is made, and a summary.
+// Run prints a line for each finding as soon as it is made, and a summary.
 func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
-	defer func() { err = interrupted(ctx, err, "interrupted: not everything was looked at") }()
+	defer func() { err = interrupted(ctx, err, "interrupted: not everything was checked") }()
 	if c.Grace < 0 {
-		return fault.New(fault.Config, "store.check", "--grace must be 0 or more")
+		return fault.New(fault.Config, "store.check", "--grace: must be 0 or more")
 	}
 	write := c.Repair || c.RemoveOrphans
-	s, err := c.existing(ctx, write)
+	s, err := c.openExisting(ctx, write)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	o := audit.Options{ReadData: c.ReadData, Grace: c.Grace, Repair: c.Repair, Remove: c.RemoveOrphans}
 	if !write {
-		o.Settle = settle
+		o.Settle = recheckDelay
 	}
 	var records *audit.Records
 	if s.catalogue != nil {
 		records = &audit.Records{Sessions: s.catalogue.Sessions, Snapshots: s.catalogue.Snapshots, Defaults: s.catalogue.Defaults}
 	}
-	tell, sum := tellLine, sumUp
+	tell, sum := printFinding, printSummary
 	if c.JSON {
-		tell, sum = tellJSON, sumJSON
+		tell, sum = printFindingJSON, printSummaryJSON
 	}
 	lost := false
 	out, err := audit.Run(ctx, s.vault, records, time.Now, o, func(f audit.Finding) error {
@@ -64,18 +64,18 @@ func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	if lost {
-		return exitError{exitDamaged, fmt.Sprintf("the catalogue, %s, knows none of the %d snapshots: give the daemon's --store, or put stasis.db back from a backup; "+
-			"without one, bring each back: stasis snapshot import %s --user … --save-as-default",
+		return exitError{exitDamaged, fmt.Sprintf("the catalogue %s lists none of the %d snapshots: give the daemon's --store, or restore stasis.db from a backup; "+
+			"without a backup, import each archive: stasis snapshot import %s --user … --save-as-default",
 			filepath.Join(s.dir, "stasis.db"), out.Snapshots, s.at.archive("ID"))}
 	}
 	if !out.Sound() {
-		return exitError{exitDamaged, "not all is as it was saved"}
+		return exitError{exitDamaged, "the check found damage"}
 	}
 	return nil
 }
 
-// tellLine prints a finding for people.
-func tellLine(f audit.Finding) error {
+// printFinding prints a finding for people.
+func printFinding(f audit.Finding) error {
 	done := ""
 	switch {
 	case f.Repaired:
@@ -98,8 +98,8 @@ func tellLine(f audit.Finding) error {
 	return err
 }
 
-// printable is a name that was found in a store, quoted where a terminal would not
-// show it as it is.
+// printable returns a name that was found in a store. It quotes a name that a terminal
+// would not show literally.
 func printable(name string) string {
 	if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
 		return quoted
@@ -107,15 +107,15 @@ func printable(name string) string {
 	return name
 }
 
-// sumUp prints the summary for people.
-func sumUp(s audit.Summary, records bool) error {
+// printSummary prints the summary for people.
+func printSummary(s audit.Summary, records bool) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d snapshots and %d documents of agents in %d locations, %d archives of %d bytes",
 		s.Snapshots, s.Others, s.Locations, s.Archives, s.Bytes)
 	if records {
-		fmt.Fprintf(&b, "; the catalogue names %d snapshots\n", s.Recorded)
+		fmt.Fprintf(&b, "; the catalogue lists %d snapshots\n", s.Recorded)
 	} else {
-		b.WriteString("\nthere is no catalogue to compare with: the store alone was looked at\n")
+		b.WriteString("\nthere is no catalogue to compare with: only the store was checked\n")
 	}
 	var found []string
 	for _, severity := range audit.Severities() {
@@ -127,7 +127,7 @@ func sumUp(s audit.Summary, records bool) error {
 		fmt.Fprintf(&b, "%d repaired, %d removed\n", s.Repaired, s.Removed)
 	}
 	if len(found) == 0 {
-		b.WriteString("all is well\n")
+		b.WriteString("no damage found\n")
 	} else {
 		fmt.Fprintf(&b, "found: %s\n", strings.Join(found, ", "))
 	}
@@ -154,7 +154,7 @@ type findingLine struct {
 	Removed    bool   `json:"removed"`
 }
 
-func tellJSON(f audit.Finding) error {
+func printFindingJSON(f audit.Finding) error {
 	at := f.Location
 	return json.NewEncoder(os.Stdout).Encode(findingLine{Type: "finding", Severity: string(f.Severity), Kind: string(f.Kind), Key: f.Key,
 		Owner: at.Owner, UserID: f.UserID, SessionID: at.Session, Scope: at.Scope, ScopeID: at.ScopeID, SnapshotID: f.Snapshot,
@@ -165,7 +165,7 @@ func tellJSON(f audit.Finding) error {
 type summaryLine struct {
 	Type      string                 `json:"type"` // summary
 	Sound     bool                   `json:"sound"`
-	Catalogue bool                   `json:"catalogue"` // there was one to compare with
+	Catalogue bool                   `json:"catalogue"` // false if there was none to compare with
 	Recorded  int                    `json:"recorded"`
 	Locations int                    `json:"locations"`
 	Snapshots int                    `json:"snapshots"`
@@ -177,7 +177,7 @@ type summaryLine struct {
 	Removed   int                    `json:"removed"`
 }
 
-func sumJSON(s audit.Summary, records bool) error {
+func printSummaryJSON(s audit.Summary, records bool) error {
 	return json.NewEncoder(os.Stdout).Encode(summaryLine{Type: "summary", Sound: s.Sound(), Catalogue: records, Recorded: s.Recorded,
 		Locations: s.Locations, Snapshots: s.Snapshots, Documents: s.Others, Archives: s.Archives, Bytes: s.Bytes,
 		Found: s.Found, Repaired: s.Repaired, Removed: s.Removed})

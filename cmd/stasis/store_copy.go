@@ -13,17 +13,17 @@ import (
 
 type storeCopyCmd struct {
 	s3Flags
-	Quiet bool   `help:"Print what goes wrong, and nothing else." env:"-"`
-	From  string `arg:"" help:"The store to read, as serve's --store names it; a daemon may run on it."`
-	To    string `arg:"" help:"The store to write, likewise; it is made where it is not there. No daemon may run on it."`
+	Quiet bool   `help:"Print only what goes wrong." env:"-"`
+	From  string `arg:"" help:"The store to read, in the form of serve's --store; a daemon may run on it."`
+	To    string `arg:"" help:"The store to write, in the same form; it is created if it does not exist. No daemon may run on it."`
 }
 
-// keysStay is what a copy does not bring along.
-const keysStay = "keys are not copied: whoever is to read the copy needs DIR/identity and DIR/archive-key, and the catalogue DIR/stasis.db names the snapshots"
+// keysNotCopied says what a copy does not include.
+const keysNotCopied = "keys and catalogue are not copied: restoring from the copy needs DIR/identity and DIR/archive-key, and DIR/stasis.db, which lists the snapshots"
 
-// Run is the verb.
+// Run copies the store and prints what was copied.
 func (c *storeCopyCmd) Run(ctx context.Context) (err error) {
-	defer func() { err = interrupted(ctx, err, "interrupted: run it again to carry on") }()
+	defer func() { err = interrupted(ctx, err, "interrupted: run it again to continue") }()
 	from, err := c.open(ctx, c.From, true, "")
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ func (c *storeCopyCmd) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, from.Close()) }()
 	spool, err := os.MkdirTemp("", "stasis-copy-")
 	if err != nil {
-		return fault.Wrap(err, fault.Config, "store.copy", "there is no place for temporary files; TMPDIR says where it is")
+		return fault.Wrap(err, fault.Config, "store.copy", "TMPDIR: cannot create a folder for temporary files there")
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(spool)) }()
 	to, err := c.open(ctx, c.To, false, spool)
@@ -49,11 +49,11 @@ func (c *storeCopyCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	if out == (snapshot.Copied{}) {
-		return fault.New(fault.Config, "store.copy", "FROM holds nothing: is it a store?")
+		return fault.New(fault.Config, "store.copy", "FROM: contains nothing; name the folder or bucket of a store")
 	}
 	if !c.Quiet {
-		_, err := fmt.Printf("copied %d archives (%d bytes) and %d documents; %d archives and %d documents were there already\n%s\n",
-			out.Archives, out.Bytes, out.Documents, out.SameArchives, out.SameDocuments, keysStay)
+		_, err := fmt.Printf("copied %d archives (%d bytes) and %d documents; %d archives and %d documents were already there\n%s\n",
+			out.Archives, out.Bytes, out.Documents, out.SameArchives, out.SameDocuments, keysNotCopied)
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (c *storeCopyCmd) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// open opens one of both. FROM must be there.
+// open opens one of the two stores. FROM must exist.
 func (c *storeCopyCmd) open(ctx context.Context, raw string, read bool, spool string) (snapshot.Store, error) {
 	const op = "store.copy"
 	at, err := parseStore(raw)
@@ -72,13 +72,13 @@ func (c *storeCopyCmd) open(ctx context.Context, raw string, read bool, spool st
 		return nil, err
 	}
 	if at.memory {
-		return nil, fault.New(fault.Config, op, "mem:// is gone with its process: it can be neither copied nor copied to")
+		return nil, fault.New(fault.Config, op, "FROM, TO: must not be mem://, which exists only in its daemon")
 	}
 	if other, err := parseStore(c.From); !read && err == nil && other.String() == at.String() {
-		return nil, fault.New(fault.Config, op, "FROM and TO are the same store")
+		return nil, fault.New(fault.Config, op, "FROM, TO: must not be the same store")
 	}
 	if _, err := os.Stat(at.dir); read && at.dir != "" && errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.Config, op, "FROM: there is no %s", at.dir)
+		return nil, fault.New(fault.Config, op, "FROM: the folder %s does not exist", at.dir)
 	}
 	return at.open(ctx, c.s3Flags, spool, read)
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// copyProgress shows on standard error how far a copy is: on a terminal by a bar,
-// else by a line for each tenth of the archives.
+// copyProgress shows the progress of a copy on standard error: as a bar on a terminal, else
+// as a line for each tenth of the archives.
 type copyProgress struct {
 	bar   *progressbar.ProgressBar // nil: lines, or nothing
 	quiet bool
 	total int // archives in the source, at the start
-	tenth int // of them that were told last
+	tenth int // the last tenth that was printed
 }
 
 // newCopyProgress counts the source's archives.
@@ -45,21 +45,21 @@ func newCopyProgress(ctx context.Context, from snapshot.Store, quiet bool) (*cop
 	return p, nil
 }
 
-// show is told each step of the copy.
+// show prints the progress after each step of the copy.
 func (p *copyProgress) show(c snapshot.Copied) {
 	n := min(c.Archives+c.SameArchives, p.total)
 	switch tenth := 10 * n / max(p.total, 1); {
 	case p.quiet:
 	case p.bar != nil:
 		p.bar.Describe(fmt.Sprintf("archives, %d MB written", c.Bytes/1_000_000))
-		_ = p.bar.Set(n) // it is only shown
+		_ = p.bar.Set(n) // a bar that cannot be drawn does not matter
 	case tenth > p.tenth:
 		p.tenth = tenth
 		_, _ = fmt.Fprintf(os.Stderr, "%d of %d archives, %d MB written\n", n, p.total, c.Bytes/1_000_000)
 	}
 }
 
-// refused prints what is not copied.
+// refused prints an object that is not copied.
 func (p *copyProgress) refused(f snapshot.Finding) error {
 	var cleared error
 	if p.bar != nil {
@@ -69,7 +69,7 @@ func (p *copyProgress) refused(f snapshot.Finding) error {
 	return errors.Join(cleared, err)
 }
 
-// done takes the bar away.
+// done removes the bar.
 func (p *copyProgress) done() error {
 	if p.bar == nil {
 		return nil

@@ -21,15 +21,15 @@ import (
 	"github.com/stasisd/stasis/snapshot/fsstore"
 )
 
-// keepSnapshots fills a data directory as a daemon would: user ada has two
-// snapshots of session s-1, the second is the default. With "uncommitted" a third
-// one is saved that no record names.
+// keepSnapshots fills a data directory as a daemon would: user ada has two snapshots of
+// session s-1, and the second is the default. With "uncommitted" it saves a third one that
+// no record names.
 func keepSnapshots(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(fillDataDir(context.Background(), ts.MkAbs(args[0]), len(args) > 1))
 }
 
 func fillDataDir(ctx context.Context, dir string, uncommitted bool) (err error) {
-	s, err := storageFlags{DataDir: dir}.take()
+	s, err := storageFlags{DataDir: dir}.acquire()
 	if err != nil {
 		return err
 	}
@@ -60,14 +60,14 @@ func fillDataDir(ctx context.Context, dir string, uncommitted bool) (err error) 
 	return nil
 }
 
-// numbered is snapshot n of ada's session s-1.
+// numbered returns snapshot n of ada's session s-1.
 func numbered(n int) snapshot.Draft {
 	return snapshot.Draft{ID: fmt.Sprintf("01900000-0000-7000-8000-%012x", n), Mode: snapshot.Filesystem, CreatedAt: time.Now(),
 		Location: snapshot.Location{Owner: profiles.OwnerOf("ada"), Session: "s-1", Scope: "agent", ScopeID: "browser"},
 		Entries:  []snapshot.Entry{{Name: "state.json", Data: fmt.Appendf(nil, "state %d", n)}}}
 }
 
-// Who ends a verb with ^C is told so by its exit code, wherever it was.
+// A verb that is interrupted with ^C has its own exit code, whatever it was doing.
 func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	if err := fillDataDir(t.Context(), dir, false); err != nil {
@@ -86,14 +86,14 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A copy that is killed once it has begun leaves what the next one makes whole.
+// A copy that is killed after it has begun can be completed by the next one.
 func TestKilledCopy(t *testing.T) {
 	const archives = 40
 	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
 	if err := fillStore(t.Context(), from, archives); err != nil {
 		t.Fatal(err)
 	}
-	copying := func() *exec.Cmd { // the test binary is stasis by that name
+	copying := func() *exec.Cmd { // the test binary is stasis under that name
 		return &exec.Cmd{Path: os.Args[0], Args: []string{"stasis", "store", "copy", "file://" + from, "file://" + to}}
 	}
 	killed := copying()
@@ -123,7 +123,7 @@ func TestKilledCopy(t *testing.T) {
 	}
 }
 
-// fillStore saves so many snapshots into a store by itself.
+// fillStore saves n snapshots into a store without a catalogue.
 func fillStore(ctx context.Context, dir string, n int) (err error) {
 	store, err := fsstore.Open(dir, fsstore.Options{})
 	if err != nil {
@@ -143,7 +143,7 @@ func fillStore(ctx context.Context, dir string, n int) (err error) {
 	return nil
 }
 
-// objects are the files of a store, but for those of whoever has it open.
+// objects returns the files of a store, except those of the process that has it open.
 func objects(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -39,7 +39,7 @@ func TestParseStore(t *testing.T) {
 			t.Errorf("%s is %+v, want %+v", raw, read, want)
 		}
 	}
-	// What is wrong, and a word of what the error must name.
+	// What is wrong with each URL, and a word that the error must contain.
 	for raw, says := range map[string]string{
 		"snapshots":                           "begin with",
 		"https://bucket":                      "begin with",

@@ -17,10 +17,10 @@ import (
 	"github.com/stasisd/stasis/session/events/webhook"
 )
 
-// webhookFlags say what is told to whom, and signed with what.
+// webhookFlags say where webhooks are sent and which secret signs them.
 type webhookFlags struct {
-	WebhookURL          *url.URL `help:"Told of every session, besides the webhook_url of its create." name:"webhook-url"`
-	WebhookSecretFile   string   `help:"File with the secret that webhooks are signed with; otherwise STASIS_WEBHOOK_SECRET, else one is made in DIR/webhook-secret." placeholder:"FILE"`
+	WebhookURL          *url.URL `help:"Receives the webhooks of every session, in addition to the webhook_url of its create." name:"webhook-url"`
+	WebhookSecretFile   string   `help:"File with the secret that webhooks are signed with; by default STASIS_WEBHOOK_SECRET, else one is made in DIR/webhook-secret." placeholder:"FILE"`
 	WebhookAllowPrivate bool     `help:"Send webhooks to private, loopback and link-local addresses too."`
 }
 
@@ -32,7 +32,7 @@ const (
 func (f *webhookFlags) check() error {
 	u := f.WebhookURL
 	if u != nil && (u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil) {
-		return fault.New(fault.Config, "serve", "--webhook-url must be an http or https address without a user name")
+		return fault.New(fault.Config, "serve", "--webhook-url: must be an http or https address without a user name")
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func (f *webhookFlags) hookURL() string {
 	return f.WebhookURL.String()
 }
 
-// secret reads what webhooks are signed with, or makes it.
+// secret reads the secret that signs webhooks, or makes one.
 func (f *webhookFlags) secret(dir string) (webhook.Secret, error) {
 	const op = "serve.webhook"
 	file := f.WebhookSecretFile
@@ -64,16 +64,16 @@ func (f *webhookFlags) secret(dir string) (webhook.Secret, error) {
 		}
 		return secret, nil
 	case !made || !errors.Is(err, fs.ErrNotExist):
-		return nil, fault.Wrap(err, fault.Config, op, "the secret of webhooks cannot be read")
+		return nil, fault.Wrap(err, fault.Config, op, "the file of the webhook secret cannot be read")
 	}
 	secret := webhook.NewSecret()
 	if err := renameio.WriteFile(file, []byte(secret.Text()+"\n"), 0o600); err != nil {
-		return nil, fault.Wrap(err, fault.Config, op, "the secret of webhooks cannot be kept")
+		return nil, fault.Wrap(err, fault.Config, op, "the file of the webhook secret cannot be written")
 	}
 	return secret, nil
 }
 
-// sender starts sending; stop ends it.
+// sender starts to send webhooks; stop ends it.
 func (f *webhookFlags) sender(ctx context.Context, dir string, queue webhook.Queue, log *slog.Logger) (s *webhook.Sender, stop func() error, err error) {
 	secret, err := f.secret(dir)
 	if err != nil {

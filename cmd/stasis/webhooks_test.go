@@ -10,7 +10,7 @@ import (
 	"github.com/stasisd/stasis/session/events/webhook"
 )
 
-// The secret is made once, for its owner alone; who gives one is taken at their word.
+// The secret is made once, and only its owner can read it. A given secret is used instead.
 func TestWebhookSecret(t *testing.T) {
 	t.Setenv(webhookSecretVariable, "")
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func TestWebhookSecret(t *testing.T) {
 	}
 	f.WebhookSecretFile = filepath.Join(dir, "none")
 	if _, err := f.secret(dir); !fault.Is(err, fault.Config) {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 	if err := os.WriteFile(f.WebhookSecretFile, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)

@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// Kinds names the places where /set keeps its value and that /check reports,
-// in the spelling of window.__state.
+// Kinds returns the names of the places where /set stores its value and that /check
+// reports, as in window.__state.
 func Kinds() []string {
 	return []string{
 		"cookie_session", "cookie_persistent", "cookie_httponly", "cookie_partitioned",
@@ -27,7 +27,7 @@ func (s *Site) routes() http.Handler {
 			model := data(w, r)
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			w.Header().Set("Cache-Control", "no-store")
-			_ = view.ExecuteTemplate(w, name, model) // it fails only when the browser has gone
+			_ = view.ExecuteTemplate(w, name, model) // it fails only if the browser has disconnected
 		})
 	}
 	script := func(path, file string) {
@@ -59,8 +59,8 @@ func (s *Site) routes() http.Handler {
 	return mux
 }
 
-// frame is the address of the same page under the other origin, for a frame,
-// or empty when none was asked for.
+// frame returns the URL of the same page under the other origin, for a frame; "" if the
+// request has no frame parameter.
 func (s *Site) frame(r *http.Request, path string) string {
 	if r.FormValue("frame") == "" {
 		return ""
@@ -72,8 +72,8 @@ func (s *Site) frame(r *http.Request, path string) string {
 	return other + path + "?v=" + template.URLQueryEscaper(r.FormValue("v"))
 }
 
-// setCookies sets the cookies that no script can: one that scripts may not
-// read and one that belongs to the top-level site it was set under (CHIPS).
+// setCookies sets the cookies that no script can set: one that scripts may not read, and
+// one that is partitioned by top-level site (CHIPS).
 func setCookies(w http.ResponseWriter, value string) {
 	http.SetCookie(w, &http.Cookie{
 		Name: "httponly", Value: value, Path: "/", MaxAge: year, HttpOnly: true, SameSite: http.SameSiteLaxMode,
@@ -84,8 +84,7 @@ func setCookies(w http.ResponseWriter, value string) {
 	})
 }
 
-// sent maps the names of the cookies that came with the request to their
-// values.
+// sent maps the names of the request's cookies to their values.
 func sent(r *http.Request) map[string]string {
 	cookies := map[string]string{}
 	for _, c := range r.Cookies() {
@@ -94,8 +93,8 @@ func sent(r *http.Request) map[string]string {
 	return cookies
 }
 
-// login opens a session for the account and lets a session cookie name it, or
-// one that stays if the form asks to be remembered.
+// login opens a session for the account and sets a cookie with its ID: a session cookie, or
+// a persistent one if the form asks to be remembered.
 func (s *Site) login(w http.ResponseWriter, r *http.Request) {
 	if r.PostFormValue("user") != User || r.PostFormValue("password") != Password {
 		http.Error(w, "wrong user or password", http.StatusForbidden)
@@ -113,8 +112,7 @@ func (s *Site) login(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/me", http.StatusSeeOther)
 }
 
-// logout forgets the session on the server's side; the cookie then proves
-// nothing, wherever it was copied to.
+// logout deletes the session on the server. Copies of the cookie are then worthless.
 func (s *Site) logout(w http.ResponseWriter, r *http.Request) {
 	if c, err := r.Cookie("sid"); err == nil {
 		s.mu.Lock()
@@ -124,7 +122,7 @@ func (s *Site) logout(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/me", http.StatusSeeOther)
 }
 
-// user is the account that the request's session cookie proves, or empty.
+// user returns the account of the request's session cookie, or "".
 func (s *Site) user(r *http.Request) string {
 	c, err := r.Cookie("sid")
 	if err != nil {

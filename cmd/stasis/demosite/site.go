@@ -1,17 +1,18 @@
-// Package demosite is a web site that keeps state in every place a browser has,
-// and reports later what is left of it. `stasis demo` visits it, and so do the
-// end-to-end tests (e2e/apps/probe).
+// Package demosite is a web site that stores state in every place that a browser has, and
+// later reports what is still there. `stasis demo` visits it, and so do the end-to-end
+// tests (e2e/apps/probe).
 //
-// /set?v=V writes V everywhere; the title becomes "set". /check reads it back:
-// its first script records what is there before anything else runs, in
-// window.__first; then every kind is read into window.__state, where a kind
-// that survived holds V, and the title becomes "checked". With frame=1 either
-// page does the same in a cross-site frame first (window.__state.frame).
-// /login and /me are a login whose proof is a cookie and a record on the
-// server's side; the cookie is a session's unless the form has remember.
+// /set?v=V writes V everywhere; then its title is "set". /check reads it back. Its first
+// script records in window.__first what is there before anything else runs. Then every kind
+// is read into window.__state, where a kind that survived has the value V, and the title
+// becomes "checked". With frame=1 both pages first do the same in a cross-site frame
+// (window.__state.frame).
 //
-// The site answers under two origins that are foreign to each other, 127.0.0.1
-// and localhost, both of which browsers trust as if they came by TLS.
+// /login and /me are a login that consists of a cookie and a record on the server. It is a
+// session cookie unless the form has remember.
+//
+// The site is served under two origins that are cross-site to each other, 127.0.0.1 and
+// localhost. Browsers treat both as secure contexts.
 package demosite
 
 import (
@@ -36,7 +37,7 @@ var pages embed.FS
 // Site is a running site.
 type Site struct {
 	URL   string // origin of the site, by address
-	Other string // origin of the same site, by name: another site to a browser
+	Other string // origin of the same site, by name: cross-site to URL
 
 	server *http.Server
 	served chan error // what Serve returned
@@ -48,8 +49,8 @@ type Site struct {
 	closeErr error
 }
 
-// Start serves the site on a loopback port that the system chooses, until
-// Close. wrap stands before every request, as a request log does; nil: nothing does.
+// Start serves the site on a free loopback port until Close. wrap wraps the handler, for
+// example with a request log; nil: nothing is wrapped.
 func Start(wrap func(http.Handler) http.Handler) (*Site, error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -71,8 +72,8 @@ func Start(wrap func(http.Handler) http.Handler) (*Site, error) {
 	return s, nil
 }
 
-// Close ends the site and waits until it no longer listens. Only the first
-// call does anything; the others give its answer.
+// Close stops the site and waits until it no longer listens. Later calls return the result
+// of the first one.
 func (s *Site) Close() error {
 	s.closing.Do(func() {
 		s.closeErr = s.server.Close()

@@ -19,11 +19,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The login is proved by a session cookie, for as long as the server knows it.
+// The login is proved by a session cookie, for as long as the server has its record.
 func TestLogin(t *testing.T) {
 	site, client := start(t)
 	if status, body := get(t, client, site.URL+"/me"); status != http.StatusUnauthorized || strings.Contains(body, demosite.User) {
-		t.Errorf("a stranger: %d %s", status, body)
+		t.Errorf("without a login: %d %s", status, body)
 	}
 	if status, _ := post(t, client, site.URL+"/login", url.Values{"user": {demosite.User}, "password": {"guess"}}); status != http.StatusForbidden {
 		t.Errorf("a wrong password: %d", status)
@@ -33,15 +33,15 @@ func TestLogin(t *testing.T) {
 		t.Errorf("login: %d %s", status, body)
 	}
 	if status, _ := get(t, client, site.Other+"/me"); status != http.StatusUnauthorized {
-		t.Errorf("the other origin knows the login: %d", status)
+		t.Errorf("the other origin accepts the login: %d", status)
 	}
 	if status, _ := post(t, client, site.URL+"/logout", nil); status != http.StatusUnauthorized {
 		t.Errorf("after logout: %d", status)
 	}
 }
 
-// A page gets its value and the cookies that came with it, as script literals
-// that a hostile value cannot leave.
+// A page contains its value and the cookies of its request as script literals, from which a
+// hostile value cannot break out.
 func TestPages(t *testing.T) {
 	var paths []string
 	site, client := startWith(t, func(next http.Handler) http.Handler {
@@ -64,7 +64,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// The kinds that Go names are those that the page reports.
+// The kinds in Go are those that the page reports.
 func TestKinds(t *testing.T) {
 	script, err := os.ReadFile("pages/kinds.js")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Every place where state is kept: how to set it and how to read it back.
-// A reader gives null for nothing, and the value only if it is whole.
+// Every place where state is stored: how to set it and how to read it back. A getter
+// returns null if there is nothing, and the value only if it is complete.
 const year = 365 * 24 * 60 * 60;
 
 const cookie = (name) =>
@@ -132,7 +132,7 @@ const kinds = {
   },
 };
 
-// done announces the end: to a test by the title, to a parent by a message.
+// done reports the end: to a test by the title, to a parent frame by a message.
 function done(title, state = null) {
   document.title = title;
   if (parent !== window) parent.postMessage({ done: title, state }, '*');

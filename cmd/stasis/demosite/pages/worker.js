@@ -1,5 +1,5 @@
-// Answers one path by itself, with the value it was registered with, so that a
-// worker that is there but does not run is told from one that does.
+// Answers one path itself, with the value that it was registered with. This distinguishes a
+// worker that runs from one that is only registered.
 const value = new URL(self.location).searchParams.get('v');
 self.addEventListener('install', () => self.skipWaiting());
 self.addEventListener('activate', (e) => e.waitUntil(self.clients.claim()));
