@@ -133,7 +133,7 @@ func TestUnfinishedWriteAndUnreadPage(t *testing.T) {
 	r.browsers.last().die()
 	r.ended(id)
 	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
-	if got := strings.Join(library.ReportOf(row).Warnings, "\n"); err != nil || !strings.Contains(got, "local_storage is not whole: Chrome ended in the middle") {
+	if got := strings.Join(library.ReportOf(row).Warnings, "\n"); err != nil || !strings.Contains(got, "local_storage is not whole: Chrome ended during its last write") {
 		t.Errorf("dead Chrome: %s, %v", got, err)
 	}
 }

@@ -1,6 +1,6 @@
-// Package daemon runs the real stasis binary for tests: built once with the
-// race detector, started on a port and a data directory of its own, driven
-// over HTTP, and ended with nothing left behind.
+// Package daemon runs the real stasis binary for tests. It builds the binary once, with
+// the race detector if the test has it, starts it on a free port with its own data
+// directory, drives it over HTTP, and checks that it leaves nothing behind.
 package daemon
 
 import (
@@ -138,7 +138,7 @@ func buildOne(flags []string) (string, error) {
 // Binary is the path of the binary, built with these build tags.
 func Binary(t testing.TB, tags ...string) string {
 	t.Helper()
-	return built(t, "-race", "-tags", strings.Join(tags, ","))
+	return built(t, raceFlag, "-tags", strings.Join(tags, ","))
 }
 
 func built(t testing.TB, flags ...string) string {
