@@ -63,6 +63,29 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+// The error for another user's snapshot reads as that for an unknown ID, so that callers
+// cannot find out which IDs exist.
+func TestOthersSnapshotsReadAsUnknown(t *testing.T) {
+	r := newRig(t, nil)
+	his := r.end(bob, r.create(bob, nil).ID, filesystem).Snapshot.ID
+	for name, call := range map[string]func(id string) error{
+		"read": func(id string) error { _, err := r.library.Snapshot(t.Context(), alice, id); return err },
+		"default": func(id string) error {
+			_, err := r.library.SetDefault(t.Context(), alice, alice.UserID, id, nil)
+			return err
+		},
+		"restore": func(id string) error {
+			_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromEnvironment = id }))
+			return err
+		},
+	} {
+		foreign, unknown := call(his), call("unknown")
+		if !fault.Is(foreign, fault.SnapshotNotFound) || fault.MessageOf(foreign) != fault.MessageOf(unknown) {
+			t.Errorf("%s: %v, and of an unknown one %v", name, foreign, unknown)
+		}
+	}
+}
+
 // A save with a selection keeps what is selected and reports the rest.
 func TestSaveSelected(t *testing.T) {
 	r := newRig(t, nil)

@@ -54,7 +54,7 @@ func (l *Library) SetDefault(ctx context.Context, c access.Caller, userID, snaps
 	}
 	if snap.UserID != userID {
 		if !c.MayActFor(snap.UserID) {
-			return Default{}, fault.New(fault.SnapshotNotFound, "library.default", "there is no snapshot %s", snapshotID)
+			return Default{}, errNoSnapshot("library.default")
 		}
 		return Default{}, fault.New(fault.UserMismatch, "library.default", "snapshot_id: belongs to another user; name a snapshot of this user")
 	}

@@ -50,6 +50,12 @@ func (l *Library) Snapshot(ctx context.Context, c access.Caller, id string) (Sna
 	return InfoOf(row, l.now()), err
 }
 
+// errNoSnapshot is the error for another user's snapshot. Its text is that of an unknown ID,
+// so that callers cannot find out which IDs exist.
+func errNoSnapshot(op string) error {
+	return fault.New(fault.SnapshotNotFound, op, "%s", fault.SnapshotNotFound.Text())
+}
+
 // find returns the record of a snapshot, if the caller may act for its user.
 func (l *Library) find(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Snapshot, error) {
 	if err := c.Require(p); err != nil {
@@ -57,7 +63,7 @@ func (l *Library) find(ctx context.Context, c access.Caller, id string, p access
 	}
 	row, err := l.records.Snapshot(ctx, id)
 	if err == nil && !c.MayActFor(row.UserID) {
-		return profiles.Snapshot{}, fault.New(fault.SnapshotNotFound, "library.snapshot", "there is no snapshot %s", id)
+		return profiles.Snapshot{}, errNoSnapshot("library.snapshot")
 	}
 	return row, err
 }
