@@ -17,15 +17,14 @@ DEAD_VER := 0.52.0
 S3       := bin/tools/versitygw
 S3_VER   := 1.8.0
 
+# What the tests need from Debian.
+TESTED_WITH := chromium chromium-headless-shell curl php python3 dokuwiki phpliteadmin age zstd
+
 # The packages that are linked into the binary.
 SHIPPED := ^github.com/stasisd/stasis/(api|backup|browser|budget|cmd|fault|profiles|session|snapshot|state)(/|$$)
 
 # Functions that only encoding/json calls, by reflection, which deadcode does not see.
 REFLECTED := state/report/wire.go:
-
-# The packages whose tests start Chrome, and all others.
-CHROME := ./browser/... ./e2e/...
-UNIT   := packages=$$(go list ./... | grep -vE '/(browser|e2e)(/|$$)')
 
 # The race detector skips SQLite, which is C translated to Go with its own memory, and
 # X25519, which is arithmetic. It would find no race of ours there, and makes them nine and
@@ -59,21 +58,25 @@ check: $(LINT)-$(LINT_VER) $(DEAD)-$(DEAD_VER) $(S3)-$(S3_VER) ## format, vet, l
 	@go mod tidy -diff
 	@$(LINT)-$(LINT_VER) run ./...
 	@dead=$$(GOGC=400 $(DEAD)-$(DEAD_VER) -filter '$(SHIPPED)' ./cmd/stasis | grep -v '^$(REFLECTED)' || true); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
-	@$(UNIT); go test $$packages
+	@go test $$(build/packages unit)
 
 # -count 1, because Go's test cache does not notice another Chrome. -p 1, because two cores
-# suffice for the Chromes of one package at a time.
+# suffice for the Chromes of one package at a time. The race detector is on where goroutines
+# meet (build/packages).
 .PHONY: test
-test: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install what tests need and run all of them, with the race detector
-	@build/need chromium chromium-headless-shell curl php python3 dokuwiki phpliteadmin age zstd
-	@$(RACE); $(UNIT); go test -race -timeout 5m $$packages
-	@$(RACE); go test -race -count 1 -p 1 -timeout 40m $(CHROME)
+test: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install what tests need and run all of them
+	@build/need $(TESTED_WITH)
+	@$(RACE); go test -race -timeout 10m $$(build/packages unit race)
+	@go test -timeout 10m $$(build/packages unit plain)
+	@$(RACE); go test -race -count 1 -p 1 -timeout 20m $$(build/packages chrome race)
+	@go test -count 1 -p 1 -timeout 40m $$(build/packages chrome plain)
 
-# make test tries the routes as one user; this target as root and as an ordinary user.
+# Some tests have a short form in make test: STASIS_LONG selects the long one.
 .PHONY: test-long
-test-long: ## try every route to the machine's files with each protection alone, as root and as an ordinary user
-	@build/need chromium chromium-headless-shell
-	@$(RACE); STASIS_LONG=1 go test -race -count 1 -timeout 60m -run 'TestRoutes$$' ./e2e
+test-long: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## run all tests with the race detector, those with a short form in their long form
+	@build/need $(TESTED_WITH)
+	@$(RACE); go test -race -timeout 20m $$(build/packages unit)
+	@$(RACE); STASIS_LONG=1 go test -race -count 1 -p 1 -timeout 90m $$(build/packages chrome)
 
 .PHONY: fidelity
 fidelity: build e2e/clients/node_modules/.package-lock.json ## test what survives a restore, with Stasis and with other tools, and write docs/fidelity.md
