@@ -73,7 +73,7 @@ func overridesComeBack(t *testing.T, d *daemon.Daemon) {
 		"restore_from_environment_id": snapshot.ID, "viewport": obj{"width": 600, "height": 500}})
 	var again created
 	back.Into(t, &again)
-	if r := again.Restored; r.Mode != "filesystem" || !strings.Contains(r.FallbackReason, "is asked for: viewport") {
+	if r := again.Restored; r.Mode != "filesystem" || !strings.Contains(r.FallbackReason, "viewport") {
 		t.Errorf("restored from %s: %q", r.Mode, r.FallbackReason)
 	}
 	overrides := 0
