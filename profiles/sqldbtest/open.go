@@ -19,7 +19,7 @@ var template = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "stasis.db")
 	db, err := sqldb.Open(context.Background(), sqldb.Options{Path: path, Now: time.Now})
 	if err != nil {
