@@ -47,7 +47,7 @@ func storage() []kind {
 }
 
 // seedApart stores one value for a site in its own page and another in a frame of
-// otherPath site, under the same key.
+// another site, under the same key.
 func seedApart(ctx context.Context, at *visit) (string, error) {
 	if _, err := inNewTab(ctx, at, at.site.Origin("b")+"/", `localStorage.setItem("apart", "own")`); err != nil {
 		return "", err
