@@ -14,14 +14,14 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// loot are the files that attackers are after.
+// loot returns the paths of the files that attackers want to read.
 func (p *prey) loot() []string {
 	return []string{"/etc/passwd", p.secret, filepath.Join(p.d.Dir, "stasis.db"), filepath.Join(p.d.Dir, "identity"),
 		filepath.Join(p.ownDir, "profile", "Local State"), "/proc/self/environ"}
 }
 
-// Addresses of files and of Chrome's own pages, in every spelling and by every
-// command that takes an address.
+// filesByAddress tries addresses of files and of Chrome's own pages, in every spelling
+// and with every command that takes an address.
 func filesByAddress(t *testing.T, p *prey) {
 	urls := []string{"chrome://settings", "chrome://version", "devtools://devtools/bundled/inspector.html", "CHROME://gpu",
 		"view-source:file:///etc/passwd", "file:///", "file://localhost/etc/passwd", "FiLe:/etc/passwd", "\tfile:///etc/passwd",
@@ -41,7 +41,7 @@ func filesByAddress(t *testing.T, p *prey) {
 	p.noFileIsOpen(t)
 }
 
-// noFileIsOpen fails the test if a page of the attacker shows what it may not.
+// noFileIsOpen fails the test if a page of the attacker shows a forbidden address.
 func (p *prey) noFileIsOpen(t *testing.T) {
 	t.Helper()
 	for _, info := range p.w.targets() {
@@ -53,7 +53,7 @@ func (p *prey) noFileIsOpen(t *testing.T) {
 	}
 }
 
-// What a page's own scripts can try.
+// filesByScript tries what the scripts of a page can do.
 func filesByScript(t *testing.T, p *prey) {
 	for _, path := range p.loot() {
 		for _, script := range []string{
@@ -66,18 +66,18 @@ func filesByScript(t *testing.T, p *prey) {
 		} {
 			got := p.w.eval(p.page, fmt.Sprintf(script, path))
 			if !strings.Contains(got, "failed") && !strings.Contains(got, "Failed") && got != "" {
-				t.Errorf("%s: %q", fmt.Sprintf(script, path), got)
+				t.Errorf("script %s read %q", fmt.Sprintf(script, path), got)
 			}
 		}
 	}
 	if got := p.w.eval(p.page, `location.origin`); got != p.site.URL {
-		t.Errorf("the page left for %s", got)
+		t.Errorf("the page navigated to %s", got)
 	}
 	p.noFileIsOpen(t)
 }
 
-// Redirects and rewritten requests: over the network, and by a client that
-// answers requests itself.
+// filesByCommand tries redirects and rewritten requests, over the network and by a
+// client that answers requests itself.
 func filesByCommand(t *testing.T, p *prey) {
 	p.w.call(p.page, "Fetch.enable", obj{"patterns": []obj{{"urlPattern": "*taken*"}}}, nil)
 	asked := p.w.post(p.page, "Runtime.evaluate", obj{"expression": `fetch("/taken").then(r => r.text(), e => "failed")`, "awaitPromise": true})
@@ -100,7 +100,7 @@ func filesByCommand(t *testing.T, p *prey) {
 			t.Errorf("IO.read %s: %s", handle, r.Result)
 		}
 	}
-	// Where a command of a page answers with text, it is not that of a file.
+	// Commands that return text must not return a file's.
 	for _, c := range []struct {
 		method string
 		params obj
@@ -121,7 +121,7 @@ func filesByCommand(t *testing.T, p *prey) {
 	}
 }
 
-// A page may be given the session's own files alone.
+// filesByInput checks that a page can only be given the session's own files.
 func filesByInput(t *testing.T, p *prey) {
 	p.w.eval(p.page, `document.body.innerHTML = '<input type=file id=f>'; 1`)
 	var node struct{ Result struct{ ObjectID string } }
@@ -148,9 +148,9 @@ func filesByInput(t *testing.T, p *prey) {
 		p.w.refused(p.page, "Input.dispatchDragEvent", drag(path))
 	}
 	if got := p.w.eval(p.page, `document.getElementById("f").files.length`); got != "0" {
-		t.Errorf("the page was given %s files", got)
+		t.Errorf("the page has %s files, want 0", got)
 	}
-	// The session's own file is given.
+	// The session's own file is allowed.
 	upload(t, p.d, p.own.ID, "mine.txt", "hello")
 	p.w.call(p.page, "DOM.setFileInputFiles", give("mine.txt"), nil)
 	if got := p.w.eval(p.page, `document.getElementById("f").files[0].text()`); got != "hello" {
@@ -158,13 +158,14 @@ func filesByInput(t *testing.T, p *prey) {
 	}
 }
 
-// A download goes to the session's files, wherever the client wants it.
+// downloadsElsewhere checks that a download goes to the session's files, whatever folder
+// the client names.
 func downloadsElsewhere(t *testing.T, p *prey) {
 	elsewhere, err := os.MkdirTemp("", "elsewhere-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(elsewhere) }) // a folder of this test's own
+	t.Cleanup(func() { _ = os.RemoveAll(elsewhere) }) // a folder of this test
 	if err := os.Chmod(elsewhere, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -172,11 +173,11 @@ func downloadsElsewhere(t *testing.T, p *prey) {
 		for j, to := range []string{elsewhere, filepath.Join(p.otherDir, "files"), "../../../../tmp/" + filepath.Base(elsewhere), p.d.Dir} {
 			r := p.w.try(c.session, c.method, obj{"behavior": "allow", "downloadPath": to, "eventsEnabled": true})
 			if r.Error != nil {
-				continue // refused is as good
+				continue // a refusal is also right
 			}
 			name := fmt.Sprintf("loot%d%d.txt", i, j)
 			p.w.eval(p.page, `(() => { const a = document.createElement("a"); a.href = URL.createObjectURL(new Blob(["x"])); a.download = "`+name+`"; a.click() })()`)
-			daemon.Eventually(t, grace, name+" among the session's files", func() bool {
+			daemon.Eventually(t, grace, name+" is listed among the session's files", func() bool {
 				_, err := os.Stat(filepath.Join(p.ownDir, "files", name))
 				return err == nil
 			})
@@ -185,13 +186,14 @@ func downloadsElsewhere(t *testing.T, p *prey) {
 	for _, dir := range []string{elsewhere, filepath.Join(p.otherDir, "files"), p.d.Dir} {
 		for _, name := range files(t, dir) {
 			if strings.HasPrefix(filepath.Base(name), "loot") && !strings.HasPrefix(filepath.Join(dir, name), p.ownDir) {
-				t.Errorf("a download came to %s in %s", name, dir)
+				t.Errorf("the download %s was written to %s", name, dir)
 			}
 		}
 	}
 }
 
-// What a page's user put among the files leads nowhere over the API either.
+// linksAmongFiles checks that symbolic links among the session's files cannot be read
+// over the API.
 func linksAmongFiles(t *testing.T, p *prey) {
 	dir := filepath.Join(p.ownDir, "files")
 	for name, to := range map[string]string{"l1": "/etc/passwd", "l2": p.secret, "l3": "../profile/Local State", "l4": "/etc", "l5": "mine.txt"} {

@@ -10,11 +10,11 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// planted is a line of a file that no client may come to see.
+// planted is a line in a file that no client may read.
 const planted = "planted-8f1d2c"
 
-// prey is what attackers have before them: their own session and, on the same
-// daemon, somebody else's, with a file and a login in it.
+// prey is the setting of the attacks: the attacker's session and, on the same daemon,
+// another user's session, with a file and a login.
 type prey struct {
 	d      *daemon.Daemon
 	site   *probe.Site
@@ -28,10 +28,10 @@ type prey struct {
 	otherDir string
 	otherW   *wire
 	otherTab string // target of the other's page
-	secret   string // path of the other's file
+	secret   string // path of the other user's file
 }
 
-// TestAttack attacks over CDP, from pages and from the API, all on one daemon.
+// TestAttack attacks over CDP, from pages and over the API, on one daemon.
 func TestAttack(t *testing.T) {
 	t.Parallel()
 	p := hunt(t)
@@ -58,16 +58,16 @@ func TestAttack(t *testing.T) {
 		})
 	}
 	p.w.t, p.otherW.t = t, t
-	// Both live on, none the worse.
+	// Both sessions still work.
 	if got := p.w.eval(p.page, "1+1"); got != "2" {
-		t.Errorf("the attacker's page says %s", got)
+		t.Errorf("the attacker's page gives %s, want 2", got)
 	}
 	finish(t, p.d, p.own.ID, throwAway)
 	finish(t, p.d, p.other.ID, throwAway)
 	nothingLeft(t, p.d)
 }
 
-// hunt starts both sessions.
+// hunt creates both sessions.
 func hunt(t *testing.T) *prey {
 	p := &prey{d: daemon.Start(t, daemon.Options{NoSpares: true}), site: apps.StartProbe(t)}
 	p.other = begin(t, p.d, obj{"user_id": "bob"})
@@ -97,7 +97,7 @@ func hunt(t *testing.T) *prey {
 	return p
 }
 
-// ownerOf is the user that a file belongs to.
+// ownerOf returns the ID of the user who owns a file.
 func ownerOf(t testing.TB, path string) int {
 	t.Helper()
 	info, err := os.Stat(path)
