@@ -21,9 +21,9 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// importMemory is the limit of a daemon's memory, in bytes, while any profiles are
-// imported, one at a time (see docs/operations.md). Data beyond a reader's limit, as all
-// of this is, takes no more with the race detector.
+// importMemory is the documented limit of a daemon's memory, in bytes, while any
+// profiles are imported, one at a time. Data beyond a reader's limit, as all of this
+// is, takes no more with the race detector.
 const importMemory = 512 << 20
 
 // TestHostileImports imports profiles that are made to fill the memory of their readers.
