@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// examine holds all that the next start tells of a session against what is known
-// of it. The session has ended.
+// examine compares everything that the next start reports about a session with what is
+// known about it. The session has ended.
 func (l *life) examine(k *known) {
 	l.Helper()
 	var now liveSession
@@ -35,7 +35,7 @@ func (l *life) examine(k *known) {
 		}
 	}
 	k.listed, k.shown = all, map[place]string{}
-	for status := http.StatusOK; status == http.StatusOK; { // it ends with each run that failed
+	for status := http.StatusOK; status == http.StatusOK; { // a stream ends with each run that failed
 		status = l.follow(k)
 	}
 	order := events(all)
@@ -51,8 +51,8 @@ func (l *life) examine(k *known) {
 	l.snapshots(k, order)
 }
 
-// record reads all events of a session; each run has ended, and its last event
-// says how.
+// record reads all events of a session. Each run must have ended, and its last event
+// must say how.
 func (l *life) record(k *known) map[place]string {
 	l.Helper()
 	all := map[place]string{}
@@ -96,7 +96,7 @@ func (l *life) ends(k *known, run shownRun, last string) {
 	}
 }
 
-// conversation checks the messages, and that each is told by an event.
+// conversation checks the messages, and that each has its event.
 func (l *life) conversation(k *known, order []place) {
 	l.Helper()
 	var texts []string
@@ -159,8 +159,8 @@ func (l *life) conversation(k *known, order []place) {
 	}
 }
 
-// snapshots checks that what was answered is listed once and told once, and that
-// the newest reads.
+// snapshots checks that each answered snapshot is listed once and has one event, and
+// that the newest can be read.
 func (l *life) snapshots(k *known, order []place) {
 	l.Helper()
 	listed, told := map[string]int{}, map[string]int{}

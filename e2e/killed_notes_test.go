@@ -33,7 +33,8 @@ func (l *life) notebooks(all []*known) {
 	}
 }
 
-// notebook: each version adds one decision, and the newest is what is read.
+// notebook checks one session's notes: each version adds one decision, and the newest
+// version is the one that is read.
 func (l *life) notebook(k *known, history []profiles.Note) {
 	l.Helper()
 	type data struct {

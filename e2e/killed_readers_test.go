@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// follows reads the stream of a session that goes on, from where its last reader
-// was cut off. It is never told that nothing comes any more.
+// follows reads the stream of a session that runs, from where its last reader stopped.
+// The stream must not report the end of the session.
 func (l *life) follows(k *known) {
 	l.use(50*time.Millisecond, func() {
 		if status := l.follow(k); status == http.StatusNoContent {
@@ -21,8 +21,8 @@ func (l *life) follows(k *known) {
 	})
 }
 
-// follow reads one stream to its end, and returns the status of the answer, 0
-// where there was none.
+// follow reads one stream to its end and returns the status of the answer; 0 if there
+// was none.
 func (l *life) follow(k *known) (status int) {
 	header := http.Header{}
 	if k.last != "" {
@@ -35,7 +35,7 @@ func (l *life) follow(k *known) (status int) {
 		}
 		return 0
 	}
-	defer func() { _ = res.Body.Close() }() // whatever is left of it
+	defer func() { _ = res.Body.Close() }() // the rest of the body is of no use
 	if res.StatusCode != http.StatusOK {
 		if res.StatusCode != http.StatusNoContent {
 			l.Errorf("life %d: the stream of %s after %q: %s", l.number, k.id, k.last, res.Status)
@@ -52,7 +52,7 @@ func (l *life) follow(k *known) (status int) {
 			id = value
 		case "data":
 			data = value
-		case "": // the end of an event; what was cut off before it was not sent
+		case "": // the end of an event; an event that was cut off does not count
 			if id != "" {
 				k.hear(l, id, data)
 			}
@@ -62,7 +62,7 @@ func (l *life) follow(k *known) (status int) {
 	return res.StatusCode
 }
 
-// hear takes in an event of a stream: it is the one that comes next.
+// hear records an event of a stream. It must be the one that comes next.
 func (k *known) hear(l *life, id, data string) {
 	run, sequence, _ := strings.Cut(id, "-")
 	var p place
@@ -80,7 +80,7 @@ func (k *known) hear(l *life, id, data string) {
 	})
 }
 
-// turns reads the session's newest run by pages, as events come.
+// turns reads the pages of the session's newest run while events are added.
 func (l *life) turns(k *known) {
 	var now shownRun
 	after := int64(0)
@@ -114,14 +114,14 @@ func (l *life) runs(k *known) ([]shownRun, bool) {
 	return list.Runs, ok
 }
 
-// turned is a page of events, which were held against their numbers.
+// turned is a page of events whose sequence numbers were checked.
 type turned struct {
 	events map[place]string
 	next   int64
 	more   bool
 }
 
-// page reads a page of a run: what comes right after an event, without a gap.
+// page reads a page of a run: the events directly after an event, without a gap.
 func (l *life) page(k *known, run shownRun, after int64, limit int) (turned, bool) {
 	var page struct {
 		Events []json.RawMessage

@@ -13,9 +13,9 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// A daemon that is killed at any point, under load, loses nothing that it
-// answered, and tells nothing twice or as something else: events, messages, notes
-// and snapshots are there after each kill, and every session resumes.
+// A daemon that is killed at any point, under load, loses nothing that it has answered,
+// and does not repeat or change anything. Events, messages, notes and snapshots are
+// there after each kill, and every session can be resumed.
 func TestFaultKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -56,7 +56,7 @@ func TestFaultKilledUnderLoad(t *testing.T) {
 	}
 }
 
-// lives are those of one daemon on one data directory.
+// lives are the lives of daemons on one data directory.
 type lives struct {
 	*testing.T
 	d        *daemon.Daemon
@@ -65,9 +65,9 @@ type lives struct {
 	random   *rand.Rand
 	number   int
 	kills    int
-	visitors bool // others come and go meanwhile
+	visitors bool // other sessions come and go meanwhile
 	all      []*known
-	came     []*known // of those others, who came in the lives before
+	came     []*known // those other sessions, from earlier lives
 	alone    *known   // a note without a session
 }
 
@@ -85,8 +85,8 @@ func newLives(t *testing.T, site string, seed uint64) *lives {
 	return w
 }
 
-// used is a life in which everything is looked at, every session resumes, and is
-// used until the daemon is killed, after so many answers at most.
+// used is a life in which everything is checked and every session is resumed. The
+// sessions are used until the daemon is killed, after a maximum number of answers.
 func (w *lives) used(most int64) {
 	w.looked(func(l *life) {
 		w.roused(l)
@@ -94,7 +94,7 @@ func (w *lives) used(most int64) {
 	})
 }
 
-// resuming is a life that ends while sessions are resumed, or soon after.
+// resuming is a life that is killed while sessions are resumed, or soon after.
 func (w *lives) resuming() {
 	l := w.begin()
 	l.users.Go(func() { w.roused(l) })
@@ -102,7 +102,7 @@ func (w *lives) resuming() {
 	w.kill(l)
 }
 
-// starting is a life that ends before the daemon listens, or at about that time.
+// starting is a life that is killed before the daemon listens, or at about that time.
 func (w *lives) starting() {
 	w.d.KillStarting(w, w.within(time.Second))
 	w.kills++
@@ -112,7 +112,7 @@ func (w *lives) within(most time.Duration) time.Duration {
 	return time.Duration(w.random.Int64N(int64(most)))
 }
 
-// looked looks at what the last kill left, and kills the daemon after a while.
+// looked checks what the last kill has left, and kills the daemon after a while.
 func (w *lives) looked(use func(*life)) {
 	w.Helper()
 	l := w.begin()
@@ -131,7 +131,7 @@ func (w *lives) looked(use func(*life)) {
 	w.kill(l)
 }
 
-// begin starts the daemon again, if it was killed.
+// begin starts the daemon if it does not run.
 func (w *lives) begin() *life {
 	if w.kills > 0 {
 		w.d.Restart(w)
@@ -145,8 +145,8 @@ func (w *lives) kill(l *life) {
 	w.kills++
 }
 
-// roused resumes all sessions at once, has them used as they come, and returns
-// when all are there.
+// roused resumes all sessions at once and starts their clients. It returns when all
+// sessions run.
 func (w *lives) roused(l *life) {
 	l.notes(w.alone)
 	var all sync.WaitGroup
@@ -178,7 +178,7 @@ func (w *lives) roused(l *life) {
 	}
 }
 
-// tell says what there was, when the last Chrome has gone.
+// tell logs the totals, after the last Chrome has ended.
 func (w *lives) tell() {
 	nothingRuns(w, w.d, grace)
 	w.Logf("%d kills", w.kills)

@@ -14,30 +14,30 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// watchLoot is how long a test looks for bytes that must not arrive. Where no wall
-// stands they arrive in less than a second, on a machine that does nothing else.
+// watchLoot is how long a test watches for bytes that must not arrive. Without a
+// protection they arrive in less than a second on an idle machine.
 const watchLoot = 3 * time.Second
 
-// stepTime bounds each step of a route where a wall stands: a step may be refused, cut
-// off or left without an answer. Where none stands, a step takes what it takes.
+// stepTime bounds each step of a route while a protection is on: the step may be
+// refused, cut off or left without an answer. Without a protection a step has more time.
 const stepTime = 5 * time.Second
 
-// thief is a CDP client that is after files of the machine.
+// thief is a CDP client that tries to read files of the machine.
 type thief struct {
 	t      *testing.T
 	d      *daemon.Daemon
 	s      liveSession
 	w      *wire
-	site   *httptest.Server // serves pages, and takes what pages send it
+	site   *httptest.Server // serves pages, and receives what pages send to it
 	loot   []loot
 	engine string
-	open   bool // no wall stands, so that the bytes must arrive
+	open   bool // no protection is on, so the bytes must arrive
 
 	mu   sync.Mutex
 	sent []string // what pages have sent to the site
 }
 
-// newThief gives the thief a site of its own.
+// newThief makes a thief with its own site.
 func newThief(t *testing.T, d *daemon.Daemon, l []loot) *thief {
 	x := &thief{t: t, d: d, loot: l}
 	x.site = httptest.NewServer(http.HandlerFunc(x.serve))
@@ -45,7 +45,7 @@ func newThief(t *testing.T, d *daemon.Daemon, l []loot) *thief {
 	return x
 }
 
-// serve is the thief's own site.
+// serve is the handler of the thief's site.
 func (x *thief) serve(w http.ResponseWriter, r *http.Request) {
 	x.mu.Lock()
 	x.sent = append(x.sent, r.URL.RawQuery)
@@ -68,7 +68,7 @@ func (x *thief) serve(w http.ResponseWriter, r *http.Request) {
 const onePage = "%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n" +
 	"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>endobj\ntrailer<</Root 1 0 R>>\n"
 
-// enter begins a session and connects with its ticket alone.
+// enter creates a session and connects with its ticket only.
 func (x *thief) enter(body obj) {
 	x.t.Helper()
 	x.s = begin(x.t, x.d, body)
@@ -82,7 +82,7 @@ func (x *thief) leave() {
 	finish(x.t, x.d, x.s.ID, throwAway)
 }
 
-// step sends a command and gives its answer; the zero one where none came.
+// step sends a command and returns its answer; the zero reply if there is none.
 func (x *thief) step(session, method string, params any) reply {
 	x.t.Helper()
 	select {
@@ -94,7 +94,7 @@ func (x *thief) step(session, method string, params any) reply {
 	return reply{}
 }
 
-// within is a bound on time, or a long one where no wall stands.
+// within returns a bound on time, which is longer if no protection is on.
 func (x *thief) within(bound time.Duration) time.Duration {
 	if x.open {
 		return grace
@@ -102,7 +102,7 @@ func (x *thief) within(bound time.Duration) time.Duration {
 	return bound
 }
 
-// eval is step for a script, and gives its value as text.
+// eval is step for a script. It returns the script's value as text.
 func (x *thief) eval(session, script string) string {
 	x.t.Helper()
 	r := x.step(session, "Runtime.evaluate", obj{"expression": script, "awaitPromise": true, "returnByValue": true, "userGesture": true})
@@ -120,8 +120,8 @@ func (x *thief) eval(session, script string) string {
 	return fmt.Sprint(got.Result.Value)
 }
 
-// spy has every document of a page say what it shows: in its console, and to the
-// thief's site. It does not wait for the answers.
+// spy makes every document of a page report what it shows, in its console and to the
+// thief's site. It does not wait for answers.
 func (x *thief) spy(session string) {
 	x.w.post(session, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `addEventListener("DOMContentLoaded", () => {
 		const text = document.documentElement.textContent; console.log("spy", location.href, text);
@@ -130,7 +130,7 @@ func (x *thief) spy(session string) {
 	x.w.post(session, "Runtime.enable", nil)
 }
 
-// newPage opens a page of the thief's site, and waits until it has loaded.
+// newPage opens a page of the thief's site and waits until it has loaded.
 func (x *thief) newPage(path string) (session, target string) {
 	x.t.Helper()
 	var made struct{ TargetID string }
@@ -140,8 +140,8 @@ func (x *thief) newPage(path string) (session, target string) {
 	return session, made.TargetID
 }
 
-// restore begins a session on a profile that was imported. Its one tab went to the
-// loot, and then to the page of the thief's site that it gives.
+// restore creates a session from an imported profile. Its only tab has visited the loot
+// and then a page of the thief's site, which restore returns.
 func (x *thief) restore() (last string) {
 	x.t.Helper()
 	last = x.site.URL + "/"
@@ -150,7 +150,7 @@ func (x *thief) restore() (last string) {
 	return last
 }
 
-// urls are the addresses of the loot.
+// urls returns the addresses of the loot.
 func (x *thief) urls() (urls []string) {
 	for _, l := range x.loot {
 		urls = append(urls, l.url())
@@ -158,7 +158,7 @@ func (x *thief) urls() (urls []string) {
 	return urls
 }
 
-// arrived says whether what a thief reads in the loot has come.
+// arrived reports whether the text of a piece of loot has arrived.
 func (x *thief) arrived(l loot) bool {
 	if x.w.heardRaw(l.text) {
 		return true
@@ -168,13 +168,13 @@ func (x *thief) arrived(l loot) bool {
 	return slices.ContainsFunc(x.sent, func(s string) bool { return strings.Contains(s, l.text) })
 }
 
-// all says whether all of the loot has arrived.
+// all reports whether all of the loot has arrived.
 func (x *thief) all() bool {
 	return !slices.ContainsFunc(x.loot, func(l loot) bool { return !x.arrived(l) })
 }
 
-// pause waits for the next message, for a moment at most: another reader may have taken
-// the token, and the site hears of what comes over the network.
+// pause waits briefly for the next message. Another reader may have taken the token, and
+// bytes over the network arrive at the site.
 func (x *thief) pause() {
 	select {
 	case <-x.w.heard:
@@ -182,15 +182,15 @@ func (x *thief) pause() {
 	}
 }
 
-// watch looks for what arrives, until all has or the time is over.
+// watch waits until all of the loot has arrived or the time is over.
 func (x *thief) watch() {
 	for end := time.Now().Add(x.within(watchLoot)); time.Now().Before(end) && !x.all(); {
 		x.pause()
 	}
 }
 
-// count fails the test if not all of the loot has arrived where no wall stands, or
-// anything where one does.
+// count fails the test if not all of the loot has arrived without a protection, or if
+// any has arrived with one.
 func (x *thief) count() {
 	x.t.Helper()
 	for _, l := range x.loot {
@@ -200,8 +200,8 @@ func (x *thief) count() {
 	}
 }
 
-// find gives the target at an address that begins so, once there is one; empty if
-// there is none in time.
+// find returns the target whose address has a prefix, once there is one; empty if there
+// is none in time.
 func (x *thief) find(prefix string) string {
 	for end := time.Now().Add(x.within(stepTime)); time.Now().Before(end); {
 		var got struct{ TargetInfos []targetInfo }
@@ -211,7 +211,7 @@ func (x *thief) find(prefix string) string {
 				return info.ID
 			}
 		}
-		select { // an event may tell of it; a target that a filter hides sends none
+		select { // an event may announce the target, but not if a filter hides it
 		case <-x.w.heard:
 		case <-time.After(20 * time.Millisecond):
 		}
@@ -229,20 +229,20 @@ func (x *thief) hear(method string) (event, bool) {
 		case <-x.w.heard:
 		case <-x.w.closed:
 			return event{}, false
-		case <-time.After(20 * time.Millisecond): // another may have taken the token
+		case <-time.After(20 * time.Millisecond): // another reader may have taken the token
 		}
 	}
 	return event{}, false
 }
 
-// until waits for a text in any message, for the time of a step.
+// until waits until any message contains a text, for the time of a step.
 func (x *thief) until(text string) {
 	for end := time.Now().Add(x.within(stepTime)); time.Now().Before(end) && !x.w.heardRaw(text); {
 		select {
 		case <-x.w.heard:
 		case <-x.w.closed:
 			return
-		case <-time.After(20 * time.Millisecond): // another may have taken the token
+		case <-time.After(20 * time.Millisecond): // another reader may have taken the token
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 
 const viewer = "chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai/index.html"
 
-// byViewerPage opens the PDF viewer, an extension of Chrome's own that may open
-// files, in a tab.
+// byViewerPage opens the PDF viewer, an extension of Chrome that may open files, in a
+// tab.
 func byViewerPage(x *thief) {
 	x.enter(obj{"engine": x.engine})
 	for _, l := range x.loot {
@@ -29,7 +29,7 @@ func byViewerPage(x *thief) {
 	}
 }
 
-// ready waits until the viewer's document is there, for the time of a step.
+// ready waits until the viewer's document exists, for the time of a step.
 func (x *thief) ready(session string) {
 	for end := time.Now().Add(x.within(stepTime)); time.Now().Before(end); {
 		if x.eval(session, `document.readyState + !!(self.chrome && chrome.tabs)`) == "completetrue" {
@@ -39,12 +39,12 @@ func (x *thief) ready(session string) {
 	}
 }
 
-// byViewerFrame drives the PDF viewer where it shows a PDF.
+// byViewerFrame drives the PDF viewer in a frame that shows a PDF.
 func byViewerFrame(x *thief) {
 	x.enter(obj{"engine": x.engine, "start_url": x.site.URL + "/paper.pdf"})
 	found := x.find(viewer[:40])
 	if found == "" {
-		return // a wall hides it
+		return // a protection hides it
 	}
 	frame := x.attach(found)
 	x.ready(frame)
@@ -57,16 +57,16 @@ func byViewerFrame(x *thief) {
 	}
 }
 
-// byDrop drops a page of its own on a page that does not take it. It frames the
-// files.
+// byDrop drops a page of the thief on a page that does not accept drops. The dropped
+// page frames the files.
 func byDrop(x *thief) {
 	x.enter(obj{"engine": x.engine})
 	upload(x.t, x.d, x.s.ID, "evil.html", `<body><script>for (const url of ["`+strings.Join(x.urls(), `","`)+`"]) {
 		const f = document.createElement("iframe"); f.src = url; document.body.append(f) }</script></body>`)
 	page, _ := x.newPage("/")
 	x.step("", "Target.setAutoAttach", obj{"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true})
-	// Chrome drops on what it has drawn, so that a drop right after the load may go
-	// nowhere; and the targets that were there before are announced too.
+	// Chrome delivers a drop to what it has drawn, so a drop right after the load may be
+	// lost. Targets that existed before are announced too.
 	for end := time.Now().Add(x.within(stepTime)); time.Now().Before(end) && !x.all(); {
 		for _, kind := range []string{"dragEnter", "dragOver", "drop"} {
 			x.w.post(page, "Input.dispatchDragEvent", obj{"type": kind, "x": 50, "y": 50,
@@ -76,11 +76,11 @@ func byDrop(x *thief) {
 	}
 }
 
-// dropTime is how long a drop may take to open its page, before the next one.
+// dropTime is how long to wait for a drop to open its page before the next drop.
 const dropTime = 2 * time.Second
 
-// spyOnNew spies on every target that is announced, until all has arrived or the time
-// is over.
+// spyOnNew spies on every announced target, until all of the loot has arrived or the
+// time is over.
 func (x *thief) spyOnNew(within time.Duration) {
 	for end := time.Now().Add(within); time.Now().Before(end) && !x.all(); {
 		e, ok := x.w.find("", "Target.attachedToTarget")
@@ -99,7 +99,7 @@ func (x *thief) spyOnNew(within time.Duration) {
 	}
 }
 
-// byBackList goes back to files in a tab that was imported.
+// byBackList goes back to files in the history of an imported tab.
 func byBackList(x *thief) {
 	x.restore()
 	page, _ := x.w.page()
@@ -120,14 +120,14 @@ func byBackList(x *thief) {
 	}
 }
 
-// opener is an extension that may drive tabs.
+// opener is an extension that may control tabs.
 var opener = map[string]string{
 	"manifest.json": `{"manifest_version": 3, "name": "Opener", "version": "1.0", "permissions": ["tabs"], "host_permissions": ["<all_urls>"]}`,
 	"page.html":     `<title>opener</title>`,
 }
 
-// install uploads the extension and begins a session with it. It gives the extension's
-// ID and the session of a page of its own.
+// install uploads the extension and creates a session with it. It returns the
+// extension's ID and the CDP session of one of its pages.
 func (x *thief) install() (id, own string) {
 	x.t.Helper()
 	var packed bytes.Buffer
@@ -152,15 +152,16 @@ func (x *thief) install() (id, own string) {
 	return e.ID, own
 }
 
-// bySettings has an extension open Chrome's page of extensions, where an added
-// script lets it read files.
+// bySettings makes an extension open chrome://extensions, where an added script lets it
+// read files.
 func bySettings(x *thief) {
 	x.settings(func(page, script string) {
 		x.step(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `if (location.protocol == "chrome:") ` + script})
 	})
 }
 
-// byCondition is bySettings with a breakpoint that never stops.
+// byCondition is bySettings with a breakpoint whose condition runs the script and never
+// stops.
 func byCondition(x *thief) {
 	x.settings(func(page, script string) {
 		x.step(page, "Debugger.enable", nil)
@@ -168,8 +169,7 @@ func byCondition(x *thief) {
 	})
 }
 
-// settings has add put a script into Chrome's page of extensions, which an extension
-// opens then.
+// settings adds a script with add to chrome://extensions, which an extension then opens.
 func (x *thief) settings(add func(page, script string)) {
 	id, own := x.install()
 	page, _ := x.newPage("/")
@@ -177,7 +177,7 @@ func (x *thief) settings(add func(page, script string)) {
 	add(page, `chrome.developerPrivate.updateExtensionConfiguration({extensionId: "`+id+`", fileAccess: true}, () => console.log("granted"))`)
 	x.sendTab(own, "chrome://extensions")
 	x.until("granted")
-	fresh, _ := x.newPage("/") // the extension was loaded anew, and its page with it
+	fresh, _ := x.newPage("/") // the extension was reloaded, and its page with it
 	x.step(fresh, "Runtime.enable", nil)
 	x.step(fresh, "Page.enable", nil)
 	x.step(fresh, "Page.navigate", obj{"url": "chrome-extension://" + id + "/page.html"})
@@ -186,8 +186,7 @@ func (x *thief) settings(add func(page, script string)) {
 	}
 }
 
-// sendTab has the page of the extension send the tab that shows the thief's site to an
-// address.
+// sendTab makes the extension's page navigate the tab of the thief's site to an address.
 func (x *thief) sendTab(own, url string) {
 	x.eval(own, `new Promise(ok => chrome.tabs.query({}, t => chrome.tabs.update(t.find(t => t.url == "`+x.site.URL+`/").id, {url: "`+url+`"}, ok)))`)
 }

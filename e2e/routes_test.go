@@ -8,11 +8,11 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// routes are the ways by which a CDP client came to the machine's files, those that
-// take longest first.
+// routes are the ways in which a CDP client once reached the machine's files. Those that
+// take longest come first.
 var routes = []struct {
 	name  string
-	shell bool // the shell engine has it too
+	shell bool // it works in the shell engine too
 	take  func(*thief)
 }{
 	{"an extension's settings", false, bySettings},
@@ -23,13 +23,13 @@ var routes = []struct {
 	{"a dropped page", true, byDrop},
 }
 
-// wall is a set of build tags that leave one wall standing, or none.
+// wall is a protection: a set of build tags that leave only it in the binary, or none.
 type wall struct {
 	name    string
 	tags    []string
-	open    bool   // no wall stands: the bytes must arrive
-	noShell string // why the headless shell does not have the wall, so that the bytes arrive there
-	short   string // who runs the daemon in make test: "root" or "user"; make test-long has both
+	open    bool   // no protection is on, so the bytes must arrive
+	noShell string // why the headless shell does not have this protection, so that the bytes arrive there
+	short   string // the user of the daemon in make test: "root" or "user"; make test-long tries both
 }
 
 var walls = []wall{
@@ -47,17 +47,17 @@ const (
 	noTargetPolicy = "stasis_no_target_policy"
 )
 
-// atOnce is how many routes are tried at a time on a daemon: most of a try waits for
-// what must not come.
+// atOnce is how many routes are tried at once on a daemon. Most of a try is waiting.
 const atOnce = 4
 
-// openTries is how often a route is tried where no wall stands, until the loot arrives: a
-// slow machine may spoil a try, which says nothing about the walls.
+// openTries is how often a route is tried without a protection until the loot arrives.
+// On a slow machine a try may fail, which says nothing about the protections.
 const openTries = 3
 
-// TestRoutes tries each route with no wall, with each wall alone and with all, by root
-// and by an ordinary user; make test has each wall with one of them. Every try goes
-// for all of the loot. With no wall all of it arrives; else nothing does.
+// TestRoutes tries each route without a protection, with each protection alone and with
+// all, by root and by an ordinary user. make test tries each with only one of them.
+// Every try goes for all of the loot. All of it must arrive without a protection, and
+// none with one.
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	for _, user := range []string{"root", "user"} {
@@ -69,9 +69,10 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// tryRoutes tries each route, in each engine that has it, on one daemon.
+// tryRoutes tries each route on one daemon, in each engine that it works in.
 func tryRoutes(t *testing.T, user string, w wall) {
-	// Only the binary without tags, which other tests run too, has the race detector.
+	// Only the binary without tags has the race detector, because other tests run it
+	// too.
 	o := daemon.Options{Tags: w.tags, Unraced: len(w.tags) > 0}
 	if user != "root" {
 		o = byOrdinaryUser(t, o)

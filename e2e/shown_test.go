@@ -9,7 +9,8 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// TestShown: what targets may show, and what still works beside it, on one daemon.
+// TestShown checks which targets a session may show, and that allowed features still
+// work, on one daemon.
 func TestShown(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -35,7 +36,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// dropZone drops a file where a page takes it, in a frame of it, and beside.
+// dropZone drops a file where a page accepts it, in a frame of the page, and next to it.
 func dropZone(x *thief) {
 	x.enter(obj{"engine": x.engine})
 	upload(x.t, x.d, x.s.ID, "mine.txt", "hello")
@@ -58,14 +59,14 @@ func dropZone(x *thief) {
 	daemon.Eventually(x.t, grace, "the file input has the file", func() bool { return x.w.eval(page, `window.chosen`) == "mine.txt hello" })
 	drop(400)
 	if got := x.w.eval(page, `new Promise((ok) => requestAnimationFrame(() => setTimeout(ok, 0, location.href)))`); got != x.site.URL+"/" {
-		x.t.Errorf("after a drop beside the zone the page is at %s", got)
+		x.t.Errorf("after a drop next to the zone the page is at %s", got)
 	}
 	if after := x.w.targets(); len(after) != before {
-		x.t.Errorf("a drop opened something: %+v", after)
+		x.t.Errorf("a drop opened a target: %+v", after)
 	}
 }
 
-// showsPDF has Puppeteer open a PDF, which Chrome shows in a frame of its own.
+// showsPDF opens a PDF with Puppeteer. Chrome shows it in a separate frame.
 func showsPDF(x *thief) {
 	x.enter(obj{"engine": x.engine})
 	got := drive(x.t, puppeteer, x.s.CDP, visit(x.site.URL+"/paper.pdf"), evaluate("document.contentType"))
@@ -78,12 +79,12 @@ func showsPDF(x *thief) {
 		}
 	}
 	if x.find(x.site.URL+"/paper.pdf") == "" {
-		x.t.Error("the PDF's page has gone")
+		x.t.Error("the PDF's page was closed")
 	}
 }
 
-// turnsForeign has an extension send a client's page to one of Chrome's own. As soon as
-// clients see the page again, it is blank and has nothing to go back to.
+// turnsForeign makes an extension navigate a client's page to a page of Chrome. When
+// clients see the page again, it is blank and has no history.
 func turnsForeign(x *thief) {
 	_, own := x.install()
 	page, target := x.newPage("/")
@@ -98,14 +99,14 @@ func turnsForeign(x *thief) {
 	})
 	again := x.w.attach(target)
 	if got := x.w.eval(again, `location.href`); got != "about:blank" {
-		x.t.Errorf("it is at %s", got)
+		x.t.Errorf("the page is at %s", got)
 	}
 	var list struct{ Entries []struct{ URL string } }
 	x.w.call(again, "Page.getNavigationHistory", nil, &list)
 	if len(list.Entries) != 1 {
-		x.t.Errorf("it can go back or forth: %+v", list.Entries)
+		x.t.Errorf("the page has history entries: %+v", list.Entries)
 	}
-	daemon.Eventually(x.t, grace, "the run says why", func() bool {
+	daemon.Eventually(x.t, grace, "the run has an event with the reason", func() bool {
 		return slices.Contains(historyOf(x.t, x.d, x.s.ID)[0].types(), "page_blocked")
 	})
 	if got := x.w.eval(own, `document.title`); got != "opener" {
@@ -113,7 +114,7 @@ func turnsForeign(x *thief) {
 	}
 }
 
-// prunedBackList restores a tab that has a file among its entries.
+// prunedBackList restores a tab with a file in its history.
 func prunedBackList(x *thief) {
 	last := x.restore()
 	page, _ := x.w.page()
@@ -129,14 +130,15 @@ func prunedBackList(x *thief) {
 	}
 }
 
-// addedScript adds scripts that declare and that are strict.
+// addedScript adds scripts with declarations and in strict mode.
 func addedScript(x *thief) {
 	x.enter(obj{"engine": x.engine})
 	page, _ := x.newPage("/")
 	x.w.call(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `const declared = 1; var kept = 2`}, nil)
 	x.w.call(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `"use strict"; window.strict = (function() { return this === undefined })()`}, nil)
 	x.w.call(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": "/* first */ 'use strict'; window.commented = (function() { return this === undefined })()"}, nil)
-	// As the other branch of the check it would run where the check is not yet over.
+	// As the other branch of the check, the script would run before the check is
+	// complete.
 	x.w.call(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `else { window.branch = true; i = 1e9 }`}, nil)
 	x.w.open(page, x.site.URL+"/")
 	if got := x.w.eval(page, `[declared, kept, strict, commented, window.branch].join()`); got != "1,2,true,true," {
