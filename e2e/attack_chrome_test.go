@@ -7,7 +7,7 @@ import (
 )
 
 // chromeItself sends commands that change, end or leave Chrome.
-func chromeItself(t *testing.T, p *prey) {
+func chromeItself(t *testing.T, p *attackSetup) {
 	extension := filepath.Join(p.ownDir, "files", "ext")
 	for _, c := range []struct {
 		method string
@@ -55,7 +55,7 @@ func chromeItself(t *testing.T, p *prey) {
 
 // othersTargets checks that targets of another session and of Chrome's interface cannot
 // be seen or used.
-func othersTargets(t *testing.T, p *prey) {
+func othersTargets(t *testing.T, p *attackSetup) {
 	for _, info := range p.w.targets() {
 		if info.ID == p.otherTab || info.Type == "browser_ui" || info.Type == "browser" && info.URL != "" {
 			t.Errorf("the attacker sees %+v", info)
@@ -87,7 +87,7 @@ func othersTargets(t *testing.T, p *prey) {
 }
 
 // messagesPastThePolicy checks that messages in other forms do not bypass the policy.
-func messagesPastThePolicy(t *testing.T, p *prey) {
+func messagesPastThePolicy(t *testing.T, p *attackSetup) {
 	p.w.refused("", "Target.attachToTarget", obj{"targetId": p.target})
 	p.w.refused("", "Target.attachToTarget", obj{"targetId": p.target, "flatten": false})
 	p.w.refused(p.page, "Target.setAutoAttach", obj{"autoAttach": true, "waitForDebuggerOnStart": false})

@@ -20,15 +20,15 @@ type wire struct {
 	t  testing.TB
 	ws *websocket.Conn
 
-	mu      sync.Mutex
-	id      int64
-	waiting map[int64]chan reply
-	events  []event
-	heard   chan struct{} // one token after each event
-	closed  chan struct{}
-	status  websocket.StatusCode // how the connection was closed, once closed
-	keep    bool                 // whether messages are added to raw
-	raw     [][]byte             // all messages while keep is true
+	mu        sync.Mutex
+	id        int64
+	waiting   map[int64]chan reply
+	events    []event
+	eventCame chan struct{} // one token after each event
+	closed    chan struct{}
+	status    websocket.StatusCode // how the connection was closed, once closed
+	keep      bool                 // whether messages are added to raw
+	raw       [][]byte             // all messages while keep is true
 }
 
 // keepRaw makes the client store every message from now on.
@@ -38,8 +38,8 @@ func (w *wire) keepRaw() {
 	w.keep = true
 }
 
-// heardRaw reports whether any stored message contains a text.
-func (w *wire) heardRaw(text string) bool {
+// rawContains reports whether any stored message contains a text.
+func (w *wire) rawContains(text string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.ContainsFunc(w.raw, func(m []byte) bool { return bytes.Contains(m, []byte(text)) })
@@ -75,7 +75,7 @@ func dialWith(t testing.TB, url string, header http.Header) *wire {
 		t.Fatalf("dial: %v", err)
 	}
 	ws.SetReadLimit(256 << 20)
-	w := &wire{t: t, ws: ws, waiting: map[int64]chan reply{}, heard: make(chan struct{}, 1), closed: make(chan struct{})}
+	w := &wire{t: t, ws: ws, waiting: map[int64]chan reply{}, eventCame: make(chan struct{}, 1), closed: make(chan struct{})}
 	go w.read()
 	t.Cleanup(w.close)
 	return w
@@ -111,7 +111,7 @@ func (w *wire) read() {
 		if m.Method != "" {
 			w.events = append(w.events, m.event)
 			select {
-			case w.heard <- struct{}{}:
+			case w.eventCame <- struct{}{}:
 			default:
 			}
 		} else if got := w.waiting[m.ID]; got != nil {
@@ -267,7 +267,7 @@ func (w *wire) await(session, method string) json.RawMessage {
 			return e.Params
 		}
 		select {
-		case <-w.heard:
+		case <-w.eventCame:
 		case <-w.closed:
 			w.t.Fatalf("waiting for %s: the connection closed with %d", method, w.status)
 		case <-deadline:

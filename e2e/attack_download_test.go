@@ -12,8 +12,8 @@ import (
 // byResumedDownload imports a profile with an interrupted download whose partial file is
 // the wanted file. An uploaded extension resumes the download. Chrome would then move
 // that file to the session's downloads.
-func byResumedDownload(x *thief) {
-	file := x.loot[0]
+func byResumedDownload(x *fileAttacker) {
+	file := x.wanted[0]
 	for _, path := range []string{file.path, filepath.Dir(file.path)} {
 		if err := os.Chown(path, unprivileged, unprivileged); err != nil {
 			x.t.Fatal(err)
@@ -24,7 +24,7 @@ func byResumedDownload(x *thief) {
 		w.open(page, x.site.URL+"/")
 		w.call("", "Browser.setDownloadBehavior", obj{"behavior": "default", "eventsEnabled": true}, nil)
 		w.eval(page, `document.body.append(Object.assign(document.createElement("a"), {href: "/file.bin"})); document.querySelector("a").click(); 1`)
-		daemon.Eventually(x.t, grace, "Chrome reports the download as completed", func() bool { return w.heardRaw(`"state":"completed"`) })
+		daemon.Eventually(x.t, grace, "Chrome reports the download as completed", func() bool { return w.rawContains(`"state":"completed"`) })
 	})
 	db, err := sql.Open("sqlite", filepath.Join(dir, "Default", "History"))
 	if err != nil {

@@ -14,20 +14,20 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// loot returns the paths of the files that attackers want to read.
-func (p *prey) loot() []string {
+// wantedFile returns the paths of the files that attackers want to read.
+func (p *attackSetup) wantedFiles() []string {
 	return []string{"/etc/passwd", p.secret, filepath.Join(p.d.Dir, "stasis.db"), filepath.Join(p.d.Dir, "identity"),
 		filepath.Join(p.ownDir, "profile", "Local State"), "/proc/self/environ"}
 }
 
 // filesByAddress tries addresses of files and of Chrome's own pages, in every spelling
 // and with every command that takes an address.
-func filesByAddress(t *testing.T, p *prey) {
+func filesByAddress(t *testing.T, p *attackSetup) {
 	urls := []string{"chrome://settings", "chrome://version", "devtools://devtools/bundled/inspector.html", "CHROME://gpu",
 		"view-source:file:///etc/passwd", "file:///", "file://localhost/etc/passwd", "FiLe:/etc/passwd", "\tfile:///etc/passwd",
 		"fi\nle:///etc/passwd", " file:etc/passwd", "view-source:view-source:file:///etc/passwd", "filesystem:file:///etc/passwd",
 		"about:version", "chrome-untrusted://terminal", "ftp://localhost/", "chrome-search://local-ntp/"}
-	for _, path := range p.loot() {
+	for _, path := range p.wantedFiles() {
 		urls = append(urls, "file://"+path)
 	}
 	for _, url := range urls {
@@ -42,7 +42,7 @@ func filesByAddress(t *testing.T, p *prey) {
 }
 
 // noFileIsOpen fails the test if a page of the attacker shows a forbidden address.
-func (p *prey) noFileIsOpen(t *testing.T) {
+func (p *attackSetup) noFileIsOpen(t *testing.T) {
 	t.Helper()
 	for _, info := range p.w.targets() {
 		for _, no := range []string{"file:", "chrome:", "devtools:", "view-source:"} {
@@ -54,8 +54,8 @@ func (p *prey) noFileIsOpen(t *testing.T) {
 }
 
 // filesByScript tries what the scripts of a page can do.
-func filesByScript(t *testing.T, p *prey) {
-	for _, path := range p.loot() {
+func filesByScript(t *testing.T, p *attackSetup) {
+	for _, path := range p.wantedFiles() {
 		for _, script := range []string{
 			`fetch("file://%s").then(r => r.text())`,
 			`new Promise((ok, no) => { const x = new XMLHttpRequest(); x.open("GET", "file://%s"); x.onload = () => ok(x.responseText); x.onerror = () => ok("failed"); x.send() })`,
@@ -78,7 +78,7 @@ func filesByScript(t *testing.T, p *prey) {
 
 // filesByCommand tries redirects and rewritten requests, over the network and by a
 // client that answers requests itself.
-func filesByCommand(t *testing.T, p *prey) {
+func filesByCommand(t *testing.T, p *attackSetup) {
 	p.w.call(p.page, "Fetch.enable", obj{"patterns": []obj{{"urlPattern": "*taken*"}}}, nil)
 	asked := p.w.post(p.page, "Runtime.evaluate", obj{"expression": `fetch("/taken").then(r => r.text(), e => "failed")`, "awaitPromise": true})
 	var paused struct {
@@ -122,7 +122,7 @@ func filesByCommand(t *testing.T, p *prey) {
 }
 
 // filesByInput checks that a page can only be given the session's own files.
-func filesByInput(t *testing.T, p *prey) {
+func filesByInput(t *testing.T, p *attackSetup) {
 	p.w.eval(p.page, `document.body.innerHTML = '<input type=file id=f>'; 1`)
 	var node struct{ Result struct{ ObjectID string } }
 	p.w.call(p.page, "Runtime.evaluate", obj{"expression": `document.getElementById("f")`}, &node)
@@ -141,7 +141,7 @@ func filesByInput(t *testing.T, p *prey) {
 	if err := os.Lchown(filepath.Join(own, "link"), uid, uid); err != nil {
 		t.Fatal(err)
 	}
-	paths := append(p.loot(), "../profile/Local State", "../../"+filepath.Base(p.otherDir)+"/files/secret.txt", "link", "dir/passwd",
+	paths := append(p.wantedFiles(), "../profile/Local State", "../../"+filepath.Base(p.otherDir)+"/files/secret.txt", "link", "dir/passwd",
 		filepath.Join(own, "link"), filepath.Join(own, "..", "profile", "Local State"), own, ".", "", own+"/../../../stasis.db", "./dir/../../home")
 	for _, path := range paths {
 		p.w.refused(p.page, "DOM.setFileInputFiles", give(path))
@@ -160,7 +160,7 @@ func filesByInput(t *testing.T, p *prey) {
 
 // downloadsElsewhere checks that a download goes to the session's files, whatever folder
 // the client names.
-func downloadsElsewhere(t *testing.T, p *prey) {
+func downloadsElsewhere(t *testing.T, p *attackSetup) {
 	elsewhere, err := os.MkdirTemp("", "elsewhere-")
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func downloadsElsewhere(t *testing.T, p *prey) {
 
 // linksAmongFiles checks that symbolic links among the session's files cannot be read
 // over the API.
-func linksAmongFiles(t *testing.T, p *prey) {
+func linksAmongFiles(t *testing.T, p *attackSetup) {
 	dir := filepath.Join(p.ownDir, "files")
 	for name, to := range map[string]string{"l1": "/etc/passwd", "l2": p.secret, "l3": "../profile/Local State", "l4": "/etc", "l5": "mine.txt"} {
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {

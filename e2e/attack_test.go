@@ -13,9 +13,9 @@ import (
 // planted is a line in a file that no client may read.
 const planted = "planted-8f1d2c"
 
-// prey is the setting of the attacks: the attacker's session and, on the same daemon,
+// attackSetup is the setting of the attacks: the attacker's session and, on the same daemon,
 // another user's session, with a file and a login.
-type prey struct {
+type attackSetup struct {
 	d      *daemon.Daemon
 	site   *probe.Site
 	own    liveSession
@@ -34,10 +34,10 @@ type prey struct {
 // TestAttack attacks over CDP, from pages and over the API, on one daemon.
 func TestAttack(t *testing.T) {
 	t.Parallel()
-	p := hunt(t)
+	p := startAttack(t)
 	for _, c := range []struct {
 		name string
-		test func(*testing.T, *prey)
+		test func(*testing.T, *attackSetup)
 	}{
 		{"addresses that show files", filesByAddress},
 		{"scripts that read files", filesByScript},
@@ -67,9 +67,9 @@ func TestAttack(t *testing.T) {
 	nothingLeft(t, p.d)
 }
 
-// hunt creates both sessions.
-func hunt(t *testing.T) *prey {
-	p := &prey{d: daemon.Start(t, daemon.Options{NoSpares: true}), site: apps.StartProbe(t)}
+// startAttack creates both sessions.
+func startAttack(t *testing.T) *attackSetup {
+	p := &attackSetup{d: daemon.Start(t, daemon.Options{NoSpares: true}), site: apps.StartProbe(t)}
 	p.other = begin(t, p.d, obj{"user_id": "bob"})
 	p.otherDir = onlyRunDir(t, p.d)
 	p.own = begin(t, p.d, obj{"user_id": "alice"})

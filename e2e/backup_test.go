@@ -79,7 +79,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			if as.prefix != nil {
 				o.Env = homeIn(other)
 			}
-			comesBack(t, daemon.Start(t, o), site.URL)
+			checkRestores(t, daemon.Start(t, o), site.URL)
 		})
 	}
 }
@@ -122,9 +122,9 @@ func underLoad(t *testing.T, d *daemon.Daemon, site string, do func()) {
 	load.Wait()
 }
 
-// comesBack restores every snapshot that a daemon knows and checks its login. The
+// checkRestores restores every snapshot that a daemon knows and checks its login. The
 // session that ran at the time of the backup has ended and can be resumed.
-func comesBack(t *testing.T, d *daemon.Daemon, site string) {
+func checkRestores(t *testing.T, d *daemon.Daemon, site string) {
 	if s := look(t, d, "live"); s.Status != "terminated" || s.Why != profiles.ReasonNotRescued {
 		t.Errorf("the session that ran when the backup was written: %+v", s)
 	}

@@ -242,7 +242,7 @@ func damagedArchives(t *testing.T, d *daemon.Daemon) {
 			newer := finish(t, d, begin(t, d, obj{"user_id": user}).ID, toFiles+andDefault)
 			for _, name := range files(t, filepath.Join(d.Dir, "snapshots", "archives")) {
 				if !slices.Contains(had, name) {
-					spoil(t, filepath.Join(d.Dir, "snapshots", "archives", name), c.damage)
+					damageFile(t, filepath.Join(d.Dir, "snapshots", "archives", name), c.damage)
 				}
 			}
 			a := d.Call(t, http.MethodPost, "/v1/sessions", obj{"restore_default_environment_from_user_id": user})
@@ -263,8 +263,8 @@ func damagedArchives(t *testing.T, d *daemon.Daemon) {
 	finish(t, d, s.ID, throwAway)
 }
 
-// spoil changes a file in place, or removes it if damage is nil.
-func spoil(t testing.TB, path string, damage func([]byte) []byte) {
+// damageFile changes a file in place, or removes it if damage is nil.
+func damageFile(t testing.TB, path string, damage func([]byte) []byte) {
 	t.Helper()
 	if damage == nil {
 		if err := os.Remove(path); err != nil {

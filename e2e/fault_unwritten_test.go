@@ -30,8 +30,8 @@ const sets = `(async (value) => {
   return "set";
 })(%q)`
 
-// keptIn reads the value from all of them.
-const keptIn = `(async () => {
+// readValues reads the value from all of them.
+const readValues = `(async () => {
   const cookie = (name) => (document.cookie.match(name + "=([^;]*)") || [])[1];
   const db = await new Promise((done) => {
     const open = indexedDB.open("late");
@@ -80,7 +80,7 @@ func TestFaultAcknowledged(t *testing.T) {
 		if value == "" {
 			value = "-"
 		}
-		if got := w.eval(page, keptIn); got != all(value) {
+		if got := w.eval(page, readValues); got != all(value) {
 			t.Fatalf("the page holds %q, want %q", got, value)
 		}
 		checkpoint(t, d, s.ID, body{})
@@ -94,7 +94,7 @@ func TestFaultAcknowledged(t *testing.T) {
 			d.Must(t, http.StatusOK, http.MethodPost, at(s.ID, "/resume"), nil).Into(t, &s)
 		}
 		w, page = tabAt(t, d, s, site.URL+"/check?tab=front")
-		if got := w.eval(page, keptIn); got != all(value) {
+		if got := w.eval(page, readValues); got != all(value) {
 			t.Errorf("%d: after the crash the page holds %q, want %q", n+1, got, value)
 		}
 	}
@@ -109,7 +109,7 @@ func TestFaultAcknowledged(t *testing.T) {
 	w.ended()
 	daemon.Eventually(t, grace, "Chrome was started again", func() bool { return len(runsOf(t, d, s.ID)) == 6 })
 	w, page = tabAt(t, d, s, site.URL+"/check?tab=later")
-	if got := w.eval(page, keptIn); got != "- third third third third" {
+	if got := w.eval(page, readValues); got != "- third third third third" {
 		t.Errorf("after the last crash the page holds %q", got)
 	}
 	if now := look(t, d, s.ID); len(now.Restored.Warnings) == 0 {

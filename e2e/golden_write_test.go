@@ -136,7 +136,7 @@ func TestWriteGolden(t *testing.T) {
 	// queued, and sessions run.
 	keeps(begin(t, d, obj{"session_id": "parked", "user_id": "keeper"}), "parked")
 	saves("parked", toMemory+andDefault)
-	site.hooks.answers(func(hooked) int { return http.StatusServiceUnavailable })
+	site.hooks.answers(func(receivedWebhook) int { return http.StatusServiceUnavailable })
 	begin(t, d, obj{"session_id": "told", "user_id": "ada", "webhook_url": site.hooks.URL})
 	finish(t, d, "told", throwAway)
 	keeps(begin(t, d, obj{"session_id": "left", "user_id": "ada", "timezone": "Asia/Tokyo"}), "left")

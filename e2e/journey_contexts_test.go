@@ -93,7 +93,7 @@ func contexts(t *testing.T, engine string) {
 	parked := save(t, d, first.ID, "memory", "save_as_default=true")
 
 	s := create(t, d, body{"user_id": "ada", "engine": engine, "restore_from_environment_id": parked.ID})
-	reached(t, s, restore.PathParked)
+	wantPath(t, s, restore.PathParked)
 	check(restore.PathParked, s, has)
 	d.Must(t, http.StatusOK, http.MethodPost, "/v1/sessions/"+s.ID+"/pause", nil)
 	d.Must(t, http.StatusOK, http.MethodPost, "/v1/sessions/"+s.ID+"/resume", nil)
@@ -102,33 +102,33 @@ func contexts(t *testing.T, engine string) {
 
 	// No spare has this time zone.
 	s = create(t, d, body{"user_id": "ada", "engine": engine, "restore_from_environment_id": parked.ID, "timezone": "Asia/Tokyo"})
-	reached(t, s, restore.PathCold)
+	wantPath(t, s, restore.PathCold)
 	check(restore.PathCold, s, has)
 	end(t, d, s.ID, "save_snapshot_mode=none")
 
-	inReserve(t, d, "spare")
+	awaitReady(t, d, "spare")
 	s = create(t, d, body{"user_id": "ada", "engine": engine, "restore_from_environment_id": parked.ID})
-	reached(t, s, restore.PathWarm)
+	wantPath(t, s, restore.PathWarm)
 	check(restore.PathWarm, s, has)
 	end(t, d, s.ID, "save_snapshot_mode=none")
 
 	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"standby": 1, "engine": engine})
-	inReserve(t, d, "standby")
+	awaitReady(t, d, "standby")
 	s = create(t, d, body{"user_id": "ada", "engine": engine, "restore_default_environment_from_user_id": "ada"})
-	reached(t, s, restore.PathStandby)
+	wantPath(t, s, restore.PathStandby)
 	check(restore.PathStandby, s, has)
 }
 
-// reached checks a session's restore path.
-func reached(t *testing.T, s created, path string) {
+// wantPath checks a session's restore path.
+func wantPath(t *testing.T, s created, path string) {
 	t.Helper()
 	if s.Restored.Path != path {
 		t.Errorf("the restore path was %s, want %s: %s", s.Restored.Path, path, s.Restored.FallbackReason)
 	}
 }
 
-// inReserve waits until the daemon keeps a Chrome of a kind ready.
-func inReserve(t *testing.T, d *daemon.Daemon, kind string) {
+// awaitReady waits until the daemon keeps a Chrome of a kind ready.
+func awaitReady(t *testing.T, d *daemon.Daemon, kind string) {
 	t.Helper()
 	line := fmt.Appendf(nil, "stasis_chromes_kept{kind=%q} 1\n", kind)
 	daemon.Eventually(t, 2*scriptDeadline, "a "+kind+" is ready", func() bool {

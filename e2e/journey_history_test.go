@@ -14,8 +14,8 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// happened is an event as the API returns it.
-type happened struct {
+// apiEvent is an event as the API returns it.
+type apiEvent struct {
 	Sequence int64          `json:"sequence"`
 	Type     string         `json:"type"`
 	Data     map[string]any `json:"data"`
@@ -26,7 +26,7 @@ type history struct {
 	ID     string `json:"run_id"`
 	Status string `json:"status"`
 	Cause  string `json:"cause"`
-	events []happened
+	events []apiEvent
 }
 
 // historyOf reads a session's runs in small pages. It fails if an event's number is not
@@ -39,7 +39,7 @@ func historyOf(t testing.TB, d *daemon.Daemon, id string) []history {
 		run := &list.Runs[i]
 		for more, after := true, int64(0); more; {
 			var page struct {
-				Events []happened `json:"events"`
+				Events []apiEvent `json:"events"`
 				Next   int64      `json:"next_after_sequence"`
 				More   bool       `json:"has_more"`
 				Gap    bool       `json:"retention_gap"`
@@ -108,7 +108,7 @@ func stream(d *daemon.Daemon, id, after string, n int) (events, names []string, 
 			if called == "heartbeat" {
 				continue
 			}
-			var e happened
+			var e apiEvent
 			if err := json.Unmarshal([]byte(value), &e); err != nil {
 				return nil, nil, err
 			}

@@ -145,7 +145,7 @@ func (x *saved) restore(t *testing.T, d *daemon.Daemon, from body, since int) {
 	if r == nil || !fromFiles(r.Path) || r.RequestedMode != x.mode || r.Mode != "filesystem" {
 		t.Fatalf("restored: %+v", r)
 	}
-	if wantReason := x.mode == "memory"; (unspared(r.FallbackReason) != "") != wantReason {
+	if wantReason := x.mode == "memory"; (withoutSpareReason(r.FallbackReason) != "") != wantReason {
 		t.Errorf("fallback_reason: %q", r.FallbackReason)
 	}
 	x.app.prove(t, x.client, s.CDP, since)
@@ -171,7 +171,7 @@ func TestParkedThenCold(t *testing.T) {
 	byDefault := body{"restore_default_environment_from_user_id": "ada"}
 
 	files := again(chromeDP, body{"restore_from_session_id": s.ID, "enable_memory_snapshot": false})
-	if !fromFiles(files.Path) || files.RequestedMode != "filesystem" || unspared(files.FallbackReason) != "" {
+	if !fromFiles(files.Path) || files.RequestedMode != "filesystem" || withoutSpareReason(files.FallbackReason) != "" {
 		t.Errorf("restored from files as requested: %+v", files)
 	}
 	parked := again(puppeteer, byDefault)
@@ -204,9 +204,9 @@ func TestParkedThenCold(t *testing.T) {
 // spare.
 func fromFiles(path string) bool { return path == restore.PathWarm || path == restore.PathCold }
 
-// unspared removes from a report's reason what depends on the machine's speed: whether a
+// withoutSpareReason removes from a report's reason what depends on the machine's speed: whether a
 // spare was ready.
-func unspared(reason string) string {
+func withoutSpareReason(reason string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(reason, "no spare Chrome was ready"), "; ")
 }
 

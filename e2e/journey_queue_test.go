@@ -64,7 +64,7 @@ func TestQueue(t *testing.T) {
 	// One client disconnects. The others are served in the order of their requests.
 	ctx, hangUp := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
-	go func() { gone <- hangsUp(ctx, d) }()
+	go func() { gone <- createUntil(ctx, d) }()
 	waits(t, d, "gone")
 	names := []string{"first", "second", "third"}
 	var waiting []creating
@@ -96,8 +96,8 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// hangsUp requests the session "gone" until it is answered or ctx ends.
-func hangsUp(ctx context.Context, d *daemon.Daemon) error {
+// createUntil requests the session "gone" until it is answered or ctx ends.
+func createUntil(ctx context.Context, d *daemon.Daemon) error {
 	for {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL+"/v1/sessions", strings.NewReader(`{"session_id":"gone","wait_seconds":60}`))
 		if err != nil {

@@ -25,7 +25,7 @@ func TestWebhooksAndLoginsKeptAlive(t *testing.T) {
 
 	// A login is saved. The receiver fails at the first delivery and gets it again.
 	refused := false
-	hooks.answers(func(h hooked) int {
+	hooks.answers(func(h receivedWebhook) int {
 		if h.Event == "session.saved" && !refused {
 			refused = true
 			return http.StatusInternalServerError
@@ -56,7 +56,7 @@ func TestWebhooksAndLoginsKeptAlive(t *testing.T) {
 
 	// The daemon is killed while a webhook is queued. The next daemon sends it.
 	d.Must(t, http.StatusOK, http.MethodPatch, user, obj{"login_check": obj{"url": site.URL + "/account", "status": 200, "selector": "#in", "check_every_seconds": 3600}})
-	hooks.answers(func(hooked) int { return 0 })
+	hooks.answers(func(receivedWebhook) int { return 0 })
 	killed := begin(t, d, mine)
 	pending := hooks.waits(t, "session.created", killed.ID, 1)[0]
 	d.Kill(t)

@@ -131,7 +131,7 @@ func (l *life) conversation(k *known, order []place) {
 		l.Errorf("the %d messages that %s had are others", len(k.messages), k.id)
 	}
 	k.messages = texts
-	heard := map[int64]bool{}
+	reported := map[int64]bool{}
 	newest := int64(0)
 	for _, p := range order {
 		var e struct {
@@ -150,10 +150,10 @@ func (l *life) conversation(k *known, order []place) {
 		if e.Data.ID <= newest || e.Data.ID > int64(len(texts)) || texts[e.Data.ID-1] != e.Data.Type+" "+e.Data.Content {
 			l.Errorf("event %v of %s tells of message %d, after %d: %s", p, k.id, e.Data.ID, newest, k.listed[p])
 		}
-		newest, heard[e.Data.ID] = e.Data.ID, true
+		newest, reported[e.Data.ID] = e.Data.ID, true
 	}
 	for id := range k.said {
-		if !heard[id] {
+		if !reported[id] {
 			l.Errorf("message %d of %s was answered, and no event tells of it", id, k.id)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 // noteAPI is the path of the session-memory API.
 const noteAPI = "/v1/memory/v2/session"
 
-// rouse creates or resumes the session and returns its cdp_url; "" if the daemon was
+// startOrResume creates or resumes the session and returns its cdp_url; "" if the daemon was
 // killed meanwhile.
-func (l *life) rouse(k *known) string {
+func (l *life) startOrResume(k *known) string {
 	var s struct {
 		CDP string `json:"cdp_url"`
 	}

@@ -27,7 +27,7 @@ func TestFaultKilledUnderLoad(t *testing.T) {
 		w.used(60)
 		w.starting()
 		w.used(60)
-		w.looked(func(*life) {})
+		w.examineOnce(func(*life) {})
 		w.tell()
 		return
 	}
@@ -47,9 +47,9 @@ func TestFaultKilledUnderLoad(t *testing.T) {
 				w.used(300)
 			}
 		}
-		w.looked(func(l *life) {
+		w.examineOnce(func(l *life) {
 			for _, k := range w.all {
-				l.rouse(k)
+				l.startOrResume(k)
 			}
 		})
 		w.tell()
@@ -88,8 +88,8 @@ func newLives(t *testing.T, site string, seed uint64) *lives {
 // used is a life in which everything is checked and every session is resumed. The
 // sessions are used until the daemon is killed, after a maximum number of answers.
 func (w *lives) used(most int64) {
-	w.looked(func(l *life) {
-		w.roused(l)
+	w.examineOnce(func(l *life) {
+		w.resumeAll(l)
 		l.await(w.random.Int64N(most), 10*time.Second)
 	})
 }
@@ -97,7 +97,7 @@ func (w *lives) used(most int64) {
 // resuming is a life that is killed while sessions are resumed, or soon after.
 func (w *lives) resuming() {
 	l := w.begin()
-	l.users.Go(func() { w.roused(l) })
+	l.users.Go(func() { w.resumeAll(l) })
 	l.await(w.random.Int64N(10), w.within(1500*time.Millisecond))
 	w.kill(l)
 }
@@ -112,8 +112,8 @@ func (w *lives) within(most time.Duration) time.Duration {
 	return time.Duration(w.random.Int64N(int64(most)))
 }
 
-// looked checks what the last kill has left, and kills the daemon after a while.
-func (w *lives) looked(use func(*life)) {
+// examineOnce checks what the last kill has left, and kills the daemon after a while.
+func (w *lives) examineOnce(use func(*life)) {
 	w.Helper()
 	l := w.begin()
 	if left := w.d.Processes(); len(left) > 0 {
@@ -145,14 +145,14 @@ func (w *lives) kill(l *life) {
 	w.kills++
 }
 
-// roused resumes all sessions at once and starts their clients. It returns when all
+// resumeAll resumes all sessions at once and starts their clients. It returns when all
 // sessions run.
-func (w *lives) roused(l *life) {
+func (w *lives) resumeAll(l *life) {
 	l.notes(w.alone)
 	var all sync.WaitGroup
 	for i, k := range w.all {
 		all.Go(func() {
-			cdp := l.rouse(k)
+			cdp := l.startOrResume(k)
 			if cdp == "" {
 				return
 			}
@@ -170,7 +170,7 @@ func (w *lives) roused(l *life) {
 		})
 	}
 	for _, k := range w.came {
-		all.Go(func() { l.away(k) })
+		all.Go(func() { l.discardOld(k) })
 	}
 	all.Wait()
 	if w.visitors {

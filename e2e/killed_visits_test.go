@@ -18,7 +18,7 @@ func (l *life) visits(came *[]*known) {
 		k := newKnown(fmt.Sprintf("visit-%d-%d", l.number, n), "eve", asked)
 		k.unsaved = k.discard
 		*came = append(*came, k)
-		if l.rouse(k) == "" || n%3 == 0 {
+		if l.startOrResume(k) == "" || n%3 == 0 {
 			return
 		}
 		var end ending
@@ -29,9 +29,9 @@ func (l *life) visits(came *[]*known) {
 	})
 }
 
-// away resumes a session of an earlier life and ends it without a save.
-func (l *life) away(k *known) {
-	if k.gone || l.rouse(k) == "" {
+// discardOld resumes a session of an earlier life and ends it without a save.
+func (l *life) discardOld(k *known) {
+	if k.gone || l.startOrResume(k) == "" {
 		return
 	}
 	k.unsaved, k.discard, k.saved = false, true, nil // its earlier saves are still there

@@ -19,9 +19,9 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// curious is a script that runs in place of Chrome. It writes down which of the files in
+// openProbe is a script that runs in place of Chrome. It writes down which of the files in
 // a list it can open, and then starts Chrome.
-const curious = `#!/bin/sh
+const openProbe = `#!/bin/sh
 if [ "$1" != --version ]; then
 	while read -r path; do
 		if [ -d "$path" ]; then ls "$path" | head -n 1 | grep -q . && echo "$path"; else head -c 1 "$path" >/dev/null && echo "$path"; fi
@@ -44,7 +44,7 @@ func TestLandlockLeavesNothingToRead(t *testing.T) {
 			}
 			err := errors.Join(os.Chmod(beside, 0o755), os.WriteFile(beside+"/paths", nil, 0o644))
 			for _, binary := range []string{"chromium", "chromium-headless-shell"} {
-				err = errors.Join(err, os.WriteFile(filepath.Join(beside, binary), []byte(strings.ReplaceAll(curious, "NAME", binary)), 0o755))
+				err = errors.Join(err, os.WriteFile(filepath.Join(beside, binary), []byte(strings.ReplaceAll(openProbe, "NAME", binary)), 0o755))
 			}
 			readable := filepath.Join(daemon.DataDir(t), "readable")
 			if err = errors.Join(err, os.WriteFile(readable, []byte("secret"), 0o644)); err != nil {

@@ -18,7 +18,7 @@ import (
 func TestLeakSecrets(t *testing.T) {
 	t.Parallel()
 	const cookie, stored, typed, named = "kekscookie4711", "lokalwert4712", "passwort4713", "titel4714"
-	const said, noted, hooked = "gesagtes4715", "notiertes4716", "hakenschluessel4717"
+	const said, noted, receivedWebhook = "gesagtes4715", "notiertes4716", "hakenschluessel4717"
 	d := daemon.Start(t, daemon.Options{Args: []string{"--log-level", "debug"}})
 	site := apps.StartProbe(t)
 	key := newKey(t, d, "alice")
@@ -28,7 +28,7 @@ func TestLeakSecrets(t *testing.T) {
 		tickets = append(tickets, ticket)
 	}
 	for _, mode := range []string{toFiles, toMemory} {
-		s := beginAs(t, d, key, obj{"webhook_url": "http://127.0.0.1:1/hook?token=" + hooked})
+		s := beginAs(t, d, key, obj{"webhook_url": "http://127.0.0.1:1/hook?token=" + receivedWebhook})
 		ticketOf(s)
 		d.Must(t, http.StatusOK, http.MethodPost, at(s.ID, "/message"), obj{"message": said})
 		d.Must(t, http.StatusOK, http.MethodPost, "/v1/memory/v2/session", obj{"session_id": s.ID, "key_decisions": []string{noted}})
@@ -56,7 +56,7 @@ func TestLeakSecrets(t *testing.T) {
 
 	origin := strings.TrimPrefix(site.URL, "http://")
 	secrets := append(tickets, cookie, stored, typed, named, key, daemon.Key)
-	catalogued := []string{said, noted, hooked}
+	catalogued := []string{said, noted, receivedWebhook}
 	for _, secret := range append(append(secrets, origin), catalogued...) {
 		if strings.Contains(d.Log(), secret) {
 			t.Errorf("the log contains %q", secret)

@@ -13,7 +13,7 @@ import (
 var routes = []struct {
 	name  string
 	shell bool // it works in the shell engine too
-	take  func(*thief)
+	take  func(*fileAttacker)
 }{
 	{"an extension's settings", false, bySettings},
 	{"a breakpoint's condition", false, byCondition},
@@ -23,8 +23,8 @@ var routes = []struct {
 	{"a dropped page", true, byDrop},
 }
 
-// wall is a protection: a set of build tags that leave only it in the binary, or none.
-type wall struct {
+// protection is a configuration of the binary: a set of build tags that leave one protection in it, or none.
+type protection struct {
 	name    string
 	tags    []string
 	open    bool   // no protection is on, so the bytes must arrive
@@ -32,13 +32,13 @@ type wall struct {
 	short   string // the user of the daemon in make test: "root" or "user"; make test-long tries both
 }
 
-var walls = []wall{
-	{name: "no wall", tags: []string{noLandlock, noBlocklist, noTargetPolicy}, open: true, short: "user"},
+var protections = []protection{
+	{name: "no protection", tags: []string{noLandlock, noBlocklist, noTargetPolicy}, open: true, short: "user"},
 	{name: "Landlock alone", tags: []string{noBlocklist, noTargetPolicy}, short: "user"},
 	{name: "block list alone", tags: []string{noLandlock, noTargetPolicy}, short: "user",
 		noShell: "the headless shell does not know Chrome's block list: there Landlock and the target policy protect the files"},
 	{name: "target policy alone", tags: []string{noLandlock, noBlocklist}, short: "root"},
-	{name: "all walls", short: "user"},
+	{name: "all protections", short: "user"},
 }
 
 const (
@@ -50,18 +50,18 @@ const (
 // atOnce is how many routes are tried at once on a daemon. Most of a try is waiting.
 const atOnce = 4
 
-// openTries is how often a route is tried without a protection until the loot arrives.
+// openTries is how often a route is tried without a protection until the files arrive.
 // On a slow machine a try may fail, which says nothing about the protections.
 const openTries = 3
 
 // TestRoutes tries each route without a protection, with each protection alone and with
 // all, by root and by an ordinary user. make test tries each with only one of them.
-// Every try goes for all of the loot. All of it must arrive without a protection, and
+// Every try goes for all files. All of them must arrive without a protection, and
 // none with one.
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	for _, user := range []string{"root", "user"} {
-		for _, w := range walls {
+		for _, w := range protections {
 			if w.short == user || os.Getenv("STASIS_LONG") != "" {
 				t.Run(user+"/"+w.name, func(t *testing.T) { tryRoutes(t, user, w) })
 			}
@@ -70,7 +70,7 @@ func TestRoutes(t *testing.T) {
 }
 
 // tryRoutes tries each route on one daemon, in each engine that it works in.
-func tryRoutes(t *testing.T, user string, w wall) {
+func tryRoutes(t *testing.T, user string, w protection) {
 	// Only the binary without tags has the race detector, because other tests run it
 	// too.
 	o := daemon.Options{Tags: w.tags, Unraced: len(w.tags) > 0}
@@ -78,7 +78,7 @@ func tryRoutes(t *testing.T, user string, w wall) {
 		o = byOrdinaryUser(t, o)
 	}
 	d := daemon.Start(t, o)
-	l := plant(t)
+	l := makeWantedFiles(t)
 	if user != "root" {
 		l = secretsOf(t, d)
 	}
@@ -99,7 +99,7 @@ func tryRoutes(t *testing.T, user string, w wall) {
 						open = true
 					}
 					for again := openTries - 1; ; again-- {
-						x := newThief(t, d, l)
+						x := newFileAttacker(t, d, l)
 						x.engine, x.open = engine, open
 						route.take(x)
 						x.watch()

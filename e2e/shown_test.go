@@ -14,11 +14,11 @@ import (
 func TestShown(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
-	l := plant(t)
+	l := makeWantedFiles(t)
 	for _, c := range []struct {
 		name   string
 		engine string
-		test   func(*thief)
+		test   func(*fileAttacker)
 	}{
 		{"a drop zone takes files", "chrome", dropZone},
 		{"a drop zone takes files in the shell", "shell", dropZone},
@@ -28,7 +28,7 @@ func TestShown(t *testing.T) {
 		{"an added script keeps its scope", "chrome", addedScript},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x := newThief(t, d, l)
+			x := newFileAttacker(t, d, l)
 			x.engine = c.engine
 			c.test(x)
 			x.leave()
@@ -37,7 +37,7 @@ func TestShown(t *testing.T) {
 }
 
 // dropZone drops a file where a page accepts it, in a frame of the page, and next to it.
-func dropZone(x *thief) {
+func dropZone(x *fileAttacker) {
 	x.enter(obj{"engine": x.engine})
 	upload(x.t, x.d, x.s.ID, "mine.txt", "hello")
 	page, _ := x.newPage("/")
@@ -67,7 +67,7 @@ func dropZone(x *thief) {
 }
 
 // showsPDF opens a PDF with Puppeteer. Chrome shows it in a separate frame.
-func showsPDF(x *thief) {
+func showsPDF(x *fileAttacker) {
 	x.enter(obj{"engine": x.engine})
 	got := drive(x.t, puppeteer, x.s.CDP, visit(x.site.URL+"/paper.pdf"), evaluate("document.contentType"))
 	if is := text(x.t, got[len(got)-1]); is != "application/pdf" && is != "text/html" {
@@ -85,7 +85,7 @@ func showsPDF(x *thief) {
 
 // turnsForeign makes an extension navigate a client's page to a page of Chrome. When
 // clients see the page again, it is blank and has no history.
-func turnsForeign(x *thief) {
+func turnsForeign(x *fileAttacker) {
 	_, own := x.install()
 	page, target := x.newPage("/")
 	x.w.forget()
@@ -115,7 +115,7 @@ func turnsForeign(x *thief) {
 }
 
 // prunedBackList restores a tab with a file in its history.
-func prunedBackList(x *thief) {
+func prunedBackList(x *fileAttacker) {
 	last := x.restore()
 	page, _ := x.w.page()
 	var list struct{ Entries []struct{ URL string } }
@@ -131,7 +131,7 @@ func prunedBackList(x *thief) {
 }
 
 // addedScript adds scripts with declarations and in strict mode.
-func addedScript(x *thief) {
+func addedScript(x *fileAttacker) {
 	x.enter(obj{"engine": x.engine})
 	page, _ := x.newPage("/")
 	x.w.call(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `const declared = 1; var kept = 2`}, nil)

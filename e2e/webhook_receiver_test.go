@@ -17,8 +17,8 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// hooked is one received webhook.
-type hooked struct {
+// receivedWebhook is one received webhook.
+type receivedWebhook struct {
 	ID, Event string
 	Session   struct {
 		ID     string `json:"session_id"`
@@ -36,8 +36,8 @@ type receiver struct {
 
 	mu     sync.Mutex
 	secret []byte
-	got    []hooked
-	answer func(hooked) int // 0 hangs until the sender disconnects; nil answers 204
+	got    []receivedWebhook
+	answer func(receivedWebhook) int // 0 hangs until the sender disconnects; nil answers 204
 }
 
 func newReceiver(t *testing.T) *receiver {
@@ -70,7 +70,7 @@ func (r *receiver) take(t *testing.T, w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	mac := hmac.New(sha256.New, r.secret)
 	_, _ = mac.Write([]byte(q.Header.Get("webhook-id") + "." + q.Header.Get("webhook-timestamp") + "." + string(body))) // writing to a hash never fails
-	hook := hooked{ID: q.Header.Get("webhook-id")}
+	hook := receivedWebhook{ID: q.Header.Get("webhook-id")}
 	if got, want := q.Header.Get("webhook-signature"), "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)); got != want {
 		t.Errorf("signed %q, want %q", got, want)
 	}
@@ -92,7 +92,7 @@ func (r *receiver) take(t *testing.T, w http.ResponseWriter, q *http.Request) {
 
 // answers sets how the receiver answers from now on. answer is called under the
 // receiver's lock.
-func (r *receiver) answers(answer func(hooked) int) {
+func (r *receiver) answers(answer func(receivedWebhook) int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answer = answer
@@ -100,7 +100,7 @@ func (r *receiver) answers(answer func(hooked) int) {
 
 // of returns the webhooks of an event of a session ("" for any), with their answers, in
 // the order of arrival.
-func (r *receiver) of(event, session string) (all []hooked) {
+func (r *receiver) of(event, session string) (all []receivedWebhook) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range r.got {
@@ -112,7 +112,7 @@ func (r *receiver) of(event, session string) (all []hooked) {
 }
 
 // waits waits until a number of webhooks of an event of a session have been received.
-func (r *receiver) waits(t *testing.T, event, session string, n int) []hooked {
+func (r *receiver) waits(t *testing.T, event, session string, n int) []receivedWebhook {
 	t.Helper()
 	daemon.Eventually(t, grace, event, func() bool { return len(r.of(event, session)) >= n })
 	return r.of(event, session)

@@ -13,22 +13,22 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// loot is a file or a folder of the machine that an attacker wants to read.
-type loot struct {
+// wantedFile is a file or a folder of the machine that an attacker wants to read.
+type wantedFile struct {
 	name string // description
 	path string // ends with a slash if it is a folder
 	text string // text that proves that the attacker has read it
 }
 
 // url returns its file: URL.
-func (l loot) url() string { return "file://" + l.path }
+func (l wantedFile) url() string { return "file://" + l.path }
 
-// plant makes a file outside of the data directory that every user may read. The file
-// and the listing of its folder are the loot.
-func plant(t *testing.T) []loot {
+// makeWantedFiles makes a file outside of the data directory that every user may read. The file
+// and the listing of its folder are the wanted files.
+func makeWantedFiles(t *testing.T) []wantedFile {
 	t.Helper()
 	dir := daemon.DataDir(t)
-	l := []loot{{"a readable file", filepath.Join(dir, "readable.txt"), rand.Text()}, addTo(t, dir)}
+	l := []wantedFile{{"a readable file", filepath.Join(dir, "readable.txt"), rand.Text()}, addTo(t, dir)}
 	if err := errors.Join(os.WriteFile(l[0].path, []byte(l[0].text), 0o644), os.Chmod(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
@@ -37,13 +37,13 @@ func plant(t *testing.T) []loot {
 
 // secretsOf returns the files in an unprivileged daemon's data directory that only its
 // user may read, and the listing of that directory.
-func secretsOf(t *testing.T, d *daemon.Daemon) []loot {
+func secretsOf(t *testing.T, d *daemon.Daemon) []wantedFile {
 	t.Helper()
 	path := filepath.Join(d.Dir, "api-key") // tests set the key in the environment
 	if err := errors.Join(os.WriteFile(path, []byte("stasis_"+rand.Text()), 0o600), os.Chown(path, unprivileged, unprivileged)); err != nil {
 		t.Fatal(err)
 	}
-	l := []loot{addTo(t, d.Dir)}
+	l := []wantedFile{addTo(t, d.Dir)}
 	for _, name := range []string{"api-key", "identity", "archive-key"} {
 		path := filepath.Join(d.Dir, name)
 		raw, err := os.ReadFile(path)
@@ -51,19 +51,19 @@ func secretsOf(t *testing.T, d *daemon.Daemon) []loot {
 			t.Fatal(err)
 		}
 		lines := strings.Fields(string(raw))
-		l = append(l, loot{name, path, lines[len(lines)-1]})
+		l = append(l, wantedFile{name, path, lines[len(lines)-1]})
 	}
 	return l
 }
 
 // addTo adds a file to a folder. The folder's listing then contains its name.
-func addTo(t *testing.T, dir string) loot {
+func addTo(t *testing.T, dir string) wantedFile {
 	t.Helper()
 	name := rand.Text()
 	if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return loot{"a listing", dir + "/", name}
+	return wantedFile{"a listing", dir + "/", name}
 }
 
 // visited returns the profile of a Chrome that visited these addresses, as a zip.

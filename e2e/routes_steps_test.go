@@ -16,9 +16,9 @@ const viewer = "chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai/index.html"
 
 // byViewerPage opens the PDF viewer, an extension of Chrome that may open files, in a
 // tab.
-func byViewerPage(x *thief) {
+func byViewerPage(x *fileAttacker) {
 	x.enter(obj{"engine": x.engine})
-	for _, l := range x.loot {
+	for _, l := range x.wanted {
 		page, _ := x.newPage("/")
 		x.spy(page)
 		if x.step(page, "Page.navigate", obj{"url": viewer}).Error != nil {
@@ -30,7 +30,7 @@ func byViewerPage(x *thief) {
 }
 
 // ready waits until the viewer's document exists, for the time of a step.
-func (x *thief) ready(session string) {
+func (x *fileAttacker) ready(session string) {
 	for end := time.Now().Add(x.within(stepTime)); time.Now().Before(end); {
 		if x.eval(session, `document.readyState + !!(self.chrome && chrome.tabs)`) == "completetrue" {
 			return
@@ -40,7 +40,7 @@ func (x *thief) ready(session string) {
 }
 
 // byViewerFrame drives the PDF viewer in a frame that shows a PDF.
-func byViewerFrame(x *thief) {
+func byViewerFrame(x *fileAttacker) {
 	x.enter(obj{"engine": x.engine, "start_url": x.site.URL + "/paper.pdf"})
 	found := x.find(viewer[:40])
 	if found == "" {
@@ -48,7 +48,7 @@ func byViewerFrame(x *thief) {
 	}
 	frame := x.attach(found)
 	x.ready(frame)
-	for _, l := range x.loot {
+	for _, l := range x.wanted {
 		own := "/" + rand.Text()
 		page, _ := x.newPage(own)
 		x.spy(page)
@@ -57,9 +57,9 @@ func byViewerFrame(x *thief) {
 	}
 }
 
-// byDrop drops a page of the thief on a page that does not accept drops. The dropped
+// byDrop drops a page of the attacker on a page that does not accept drops. The dropped
 // page frames the files.
-func byDrop(x *thief) {
+func byDrop(x *fileAttacker) {
 	x.enter(obj{"engine": x.engine})
 	upload(x.t, x.d, x.s.ID, "evil.html", `<body><script>for (const url of ["`+strings.Join(x.urls(), `","`)+`"]) {
 		const f = document.createElement("iframe"); f.src = url; document.body.append(f) }</script></body>`)
@@ -79,9 +79,9 @@ func byDrop(x *thief) {
 // dropTime is how long to wait for a drop to open its page before the next drop.
 const dropTime = 2 * time.Second
 
-// spyOnNew spies on every announced target, until all of the loot has arrived or the
+// spyOnNew spies on every announced target, until all wanted files have arrived or the
 // time is over.
-func (x *thief) spyOnNew(within time.Duration) {
+func (x *fileAttacker) spyOnNew(within time.Duration) {
 	for end := time.Now().Add(within); time.Now().Before(end) && !x.all(); {
 		e, ok := x.w.find("", "Target.attachedToTarget")
 		if !ok {
@@ -100,7 +100,7 @@ func (x *thief) spyOnNew(within time.Duration) {
 }
 
 // byBackList goes back to files in the history of an imported tab.
-func byBackList(x *thief) {
+func byBackList(x *fileAttacker) {
 	x.restore()
 	page, _ := x.w.page()
 	x.spy(page)
@@ -128,7 +128,7 @@ var opener = map[string]string{
 
 // install uploads the extension and creates a session with it. It returns the
 // extension's ID and the CDP session of one of its pages.
-func (x *thief) install() (id, own string) {
+func (x *fileAttacker) install() (id, own string) {
 	x.t.Helper()
 	var packed bytes.Buffer
 	z := zip.NewWriter(&packed)
@@ -154,7 +154,7 @@ func (x *thief) install() (id, own string) {
 
 // bySettings makes an extension open chrome://extensions, where an added script lets it
 // read files.
-func bySettings(x *thief) {
+func bySettings(x *fileAttacker) {
 	x.settings(func(page, script string) {
 		x.step(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `if (location.protocol == "chrome:") ` + script})
 	})
@@ -162,7 +162,7 @@ func bySettings(x *thief) {
 
 // byCondition is bySettings with a breakpoint whose condition runs the script and never
 // stops.
-func byCondition(x *thief) {
+func byCondition(x *fileAttacker) {
 	x.settings(func(page, script string) {
 		x.step(page, "Debugger.enable", nil)
 		x.step(page, "Debugger.setBreakpointByUrl", obj{"lineNumber": 0, "urlRegex": "^chrome://extensions/.*", "condition": script + ", false"})
@@ -170,7 +170,7 @@ func byCondition(x *thief) {
 }
 
 // settings adds a script with add to chrome://extensions, which an extension then opens.
-func (x *thief) settings(add func(page, script string)) {
+func (x *fileAttacker) settings(add func(page, script string)) {
 	id, own := x.install()
 	page, _ := x.newPage("/")
 	x.spy(page)
@@ -181,12 +181,12 @@ func (x *thief) settings(add func(page, script string)) {
 	x.step(fresh, "Runtime.enable", nil)
 	x.step(fresh, "Page.enable", nil)
 	x.step(fresh, "Page.navigate", obj{"url": "chrome-extension://" + id + "/page.html"})
-	for _, l := range x.loot {
+	for _, l := range x.wanted {
 		x.eval(fresh, `fetch("`+l.url()+`").then(r => r.text()).then(t => console.log(t), String)`)
 	}
 }
 
-// sendTab makes the extension's page navigate the tab of the thief's site to an address.
-func (x *thief) sendTab(own, url string) {
+// sendTab makes the extension's page navigate the tab of the attacker's site to an address.
+func (x *fileAttacker) sendTab(own, url string) {
 	x.eval(own, `new Promise(ok => chrome.tabs.query({}, t => chrome.tabs.update(t.find(t => t.url == "`+x.site.URL+`/").id, {url: "`+url+`"}, ok)))`)
 }
