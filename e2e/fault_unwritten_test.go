@@ -46,7 +46,7 @@ const readValues = `(async () => {
   return [cookie("lasting"), cookie("passing"), localStorage.getItem("v"), sessionStorage.getItem("v"), stored].map((v) => v ?? "-").join(" ");
 })()`
 
-// all is the result of keptIn if each kind has the value.
+// all is the result of readValues if each kind has the value.
 func all(value string) string { return fmt.Sprintf("%[1]s %[1]s %[1]s %[1]s %[1]s", value) }
 
 // tabAt waits for a tab with a URL and attaches to it.

@@ -92,7 +92,7 @@ func relay() error {
 		if err != nil {
 			return // Accept has written the error response
 		}
-		defer ws.CloseNow() //nolint:errcheck // nobody is left to tell
+		defer ws.CloseNow() //nolint:errcheck // the connection is closed anyway
 		ws.SetReadLimit(-1)
 		ctx := context.Background()
 		go func() {
