@@ -160,7 +160,7 @@ func (w *wire) try(session, method string, params any) reply {
 	case <-w.closed:
 		w.t.Fatalf("%s: the connection closed with %d", method, w.status)
 	case <-time.After(grace):
-		w.t.Fatalf("%s: no answer", method)
+		w.t.Fatalf("%s: no answer in time", method)
 	}
 	return reply{}
 }

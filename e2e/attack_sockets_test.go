@@ -17,8 +17,9 @@ import (
 )
 
 // socketMemory is the limit of a daemon's memory, in bytes, with any CDP clients. It is
-// twice the budget of 256 MiB and one Chrome message of 128 MiB, because Go collects
-// when the heap has doubled, and the memory of an idle daemon. 592 MB were measured.
+// twice the budget of 256 MiB and one Chrome message of 128 MiB, plus the memory of an
+// idle daemon. It is twice because Go collects when the heap has doubled. 592 MB were
+// measured.
 // Without the budget, six clients with unfinished messages take 1939 MB.
 const socketMemory = 896 << 20
 

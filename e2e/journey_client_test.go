@@ -92,7 +92,7 @@ func (s script) by(ctx context.Context, client string) ([]json.RawMessage, error
 		return out.Results, fmt.Errorf("%v: %s", s.Steps[*out.Step], out.Error)
 	}
 	if failed != nil {
-		return nil, fmt.Errorf("connecting: %s", out.Error)
+		return nil, fmt.Errorf("cannot connect: %s", out.Error)
 	}
 	return out.Results, nil
 }

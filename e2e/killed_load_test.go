@@ -51,7 +51,7 @@ func (l *life) says(k *known, kind string) {
 		if _, answered := l.call(http.MethodPost, at(k.id, "/message"), obj{"type": kind, "message": content}, &made, http.StatusOK); answered {
 			k.do(func() {
 				if was, there := k.said[made.ID]; there {
-					l.Errorf("message %d is %q, and was %q", made.ID, kind+" "+content, was)
+					l.Errorf("message %d is %q, want %q as before", made.ID, kind+" "+content, was)
 				}
 				k.said[made.ID] = kind + " " + content
 				delete(k.saying, kind+" "+content)
@@ -154,7 +154,7 @@ func (l *life) tab(k *known, conn *rig.Conn) (page string) {
 	}
 	k.do(func() {
 		if newest < k.kept {
-			l.Errorf("life %d: %s has the cookie of visit %d, and a snapshot had that of visit %d", l.number, k.id, newest, k.kept)
+			l.Errorf("life %d: %s has the cookie of visit %d, but a snapshot has that of visit %d", l.number, k.id, newest, k.kept)
 		}
 		k.visits = max(k.visits, newest)
 	})

@@ -16,7 +16,7 @@ import (
 func (l *life) follows(k *known) {
 	l.use(50*time.Millisecond, func() {
 		if status := l.follow(k); status == http.StatusNoContent {
-			l.Errorf("life %d: the stream of %s, which goes on, after %q: %d", l.number, k.id, k.last, status)
+			l.Errorf("life %d: the stream of %s after %q: status %d, although the session runs", l.number, k.id, k.last, status)
 		}
 	})
 }
@@ -99,7 +99,7 @@ func (l *life) turns(k *known) {
 		k.do(func() {
 			for p, data := range page.events {
 				if was, there := k.shown[p]; there && was != data {
-					l.Errorf("life %d: event %v of %s is\n%s\nand was\n%s", l.number, p, k.id, data, was)
+					l.Errorf("life %d: event %v of %s is\n%s\nwant, as before\n%s", l.number, p, k.id, data, was)
 				}
 				k.shown[p] = data
 			}
@@ -147,12 +147,12 @@ func (l *life) page(k *known, run shownRun, after int64, limit int) (turned, boo
 			l.Error(err)
 		}
 		if e.Sequence != after || e.RunID != run.ID {
-			l.Errorf("life %d: run %d of %s: event %d of run %s stands where %d of %s is to be", l.number, run.Number, k.id, e.Sequence, e.RunID, after, run.ID)
+			l.Errorf("life %d: run %d of %s: got event %d of run %s, want %d of %s", l.number, run.Number, k.id, e.Sequence, e.RunID, after, run.ID)
 		}
 		got.events[place{run.Number, e.Sequence}] = compact.String()
 	}
 	if page.Gap || page.First != 1 || page.Next != after || page.More != (after+1 < page.Latest) {
-		l.Errorf("life %d: run %d of %s: a page that ends with %d says of itself %+v", l.number, run.Number, k.id, after, page)
+		l.Errorf("life %d: run %d of %s: a page that ends with event %d has wrong bounds: %+v", l.number, run.Number, k.id, after, page)
 	}
 	return got, true
 }

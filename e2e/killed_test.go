@@ -117,10 +117,10 @@ func (w *lives) examineOnce(use func(*life)) {
 	w.Helper()
 	l := w.begin()
 	if left := w.d.Processes(); len(left) > 0 {
-		w.Errorf("processes of a killed daemon: %v", left)
+		w.Errorf("processes of the killed daemon remain: %v", left)
 	}
 	if left := runDirs(w, w.d); len(left) > 0 {
-		w.Errorf("run directories of a killed daemon: %q", left)
+		w.Errorf("run directories of the killed daemon remain: %q", left)
 	}
 	w.came = slices.DeleteFunc(w.came, func(k *known) bool { return k.gone })
 	for _, k := range slices.Concat(w.all, w.came) {

@@ -71,11 +71,11 @@ func showsPDF(x *fileAttacker) {
 	x.enter(obj{"engine": x.engine})
 	got := drive(x.t, puppeteer, x.s.CDP, visit(x.site.URL+"/paper.pdf"), evaluate("document.contentType"))
 	if is := text(x.t, got[len(got)-1]); is != "application/pdf" && is != "text/html" {
-		x.t.Errorf("it is %q", is)
+		x.t.Errorf("the PDF's page gives %q", is)
 	}
 	for _, info := range x.w.targets() {
 		if strings.HasPrefix(info.URL, viewer[:40]) {
-			x.t.Errorf("a client sees %+v", info)
+			x.t.Errorf("a client sees the target %+v", info)
 		}
 	}
 	if x.find(x.site.URL+"/paper.pdf") == "" {
@@ -92,7 +92,7 @@ func turnsForeign(x *fileAttacker) {
 	x.sendTab(own, "chrome://version")
 	var gone struct{ SessionID string }
 	if err := json.Unmarshal(x.w.await("", "Target.detachedFromTarget"), &gone); err != nil || gone.SessionID != page {
-		x.t.Errorf("%v: detached from %q, not from %q", err, gone.SessionID, page)
+		x.t.Errorf("error %v: detached from %q, want %q", err, gone.SessionID, page)
 	}
 	daemon.Eventually(x.t, grace, "the page is blank again", func() bool {
 		return slices.ContainsFunc(x.w.targets(), func(i targetInfo) bool { return i.ID == target && i.URL == "about:blank" })
@@ -110,7 +110,7 @@ func turnsForeign(x *fileAttacker) {
 		return slices.Contains(historyOf(x.t, x.d, x.s.ID)[0].types(), "page_blocked")
 	})
 	if got := x.w.eval(own, `document.title`); got != "opener" {
-		x.t.Errorf("the extension's own page says %q", got)
+		x.t.Errorf("the extension's page shows %q", got)
 	}
 }
 
@@ -142,6 +142,6 @@ func addedScript(x *fileAttacker) {
 	x.w.call(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `else { window.branch = true; i = 1e9 }`}, nil)
 	x.w.open(page, x.site.URL+"/")
 	if got := x.w.eval(page, `[declared, kept, strict, commented, window.branch].join()`); got != "1,2,true,true," {
-		x.t.Errorf("the scripts left %q", got)
+		x.t.Errorf("after the scripts the page has %q", got)
 	}
 }

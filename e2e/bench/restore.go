@@ -98,8 +98,8 @@ func otherTools() []otherTool {
 	}
 }
 
-// restoreMeasures time the way to a page that answers CDP and to the logged-in page in a
-// client library, for every path of Stasis and of other tools.
+// restoreMeasures time two goals for every scenario of Stasis and every other tool: a
+// page that answers CDP, and the logged-in page in a client library.
 func restoreMeasures(ctx context.Context, b *bench) ([]measure, error) {
 	var err error
 	if b.cold, err = b.host(ctx, []string{"STASIS_SPARES=0"}); err != nil {

@@ -5,8 +5,8 @@
 // its browser. It then saves, restores, and reads the state with the same steps. The
 // table contains only what was tried.
 //
-// Fidelity exits with 1 if a Stasis column loses a kind that is not in the list of
-// impossible ones, or if a client library keeps a kind that a Stasis column loses.
+// Fidelity exits with 1 in two cases: a Stasis column loses a kind that is not listed as
+// impossible, or a client library keeps a kind that a Stasis column loses.
 package main
 
 import (
