@@ -31,7 +31,7 @@ func inPlainChrome(ctx context.Context, chrome, dir string, flags []string, do f
 		select {
 		case <-ended:
 		case <-time.After(chromeDeadline):
-			err = errors.Join(err, errors.New("Chrome did not close in time and was killed"), cmd.Process.Kill())
+			err = errors.Join(err, errors.New("the plain Chrome did not close in time and was killed"), cmd.Process.Kill())
 			<-ended
 		}
 	}()
