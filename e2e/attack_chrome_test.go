@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Commands that change, end or leave Chrome.
-func chromeItself(t *testing.T, p *prey) {
+// chromeItself sends commands that change, end or leave Chrome.
+func chromeItself(t *testing.T, p *attackSetup) {
 	extension := filepath.Join(p.ownDir, "files", "ext")
 	for _, c := range []struct {
 		method string
@@ -31,7 +31,7 @@ func chromeItself(t *testing.T, p *prey) {
 			p.w.refused(session, c.method, c.params)
 		}
 	}
-	// A shortcut of Chrome's own opens nothing.
+	// Chrome's own keyboard shortcuts open nothing.
 	before := len(p.w.targets())
 	for _, key := range []obj{
 		{"type": "rawKeyDown", "key": "F12", "code": "F12", "windowsVirtualKeyCode": 123, "nativeVirtualKeyCode": 123},
@@ -41,10 +41,10 @@ func chromeItself(t *testing.T, p *prey) {
 		p.w.call(p.page, "Input.dispatchKeyEvent", key, nil)
 	}
 	if after := p.w.targets(); len(after) > before {
-		t.Errorf("a key opened a target: %+v", after)
+		t.Errorf("a keyboard shortcut opened a target: %+v", after)
 	}
 	p.noFileIsOpen(t)
-	// Browser.close ends this client alone.
+	// Browser.close only ends this client's connection.
 	leaving := dial(t, p.own.CDP)
 	<-leaving.post("", "Browser.close", nil)
 	leaving.ended()
@@ -53,8 +53,9 @@ func chromeItself(t *testing.T, p *prey) {
 	}
 }
 
-// Targets of another session, and of Chrome's interface, are not there.
-func othersTargets(t *testing.T, p *prey) {
+// othersTargets checks that targets of another session and of Chrome's interface cannot
+// be seen or used.
+func othersTargets(t *testing.T, p *attackSetup) {
 	for _, info := range p.w.targets() {
 		if info.ID == p.otherTab || info.Type == "browser_ui" || info.Type == "browser" && info.URL != "" {
 			t.Errorf("the attacker sees %+v", info)
@@ -77,7 +78,7 @@ func othersTargets(t *testing.T, p *prey) {
 	}
 	ok := dial(t, socket(p.own, p.target))
 	if got := ok.eval("", "1+1"); got != "2" {
-		t.Errorf("the own page's socket: %s", got)
+		t.Errorf("the socket of the own page gives %s, want 2", got)
 	}
 	ghost := dial(t, socket(p.own, p.otherTab))
 	if code := ghost.ended(); code == 1000 {
@@ -85,8 +86,8 @@ func othersTargets(t *testing.T, p *prey) {
 	}
 }
 
-// Messages in other forms do not pass the policy by.
-func messagesPastThePolicy(t *testing.T, p *prey) {
+// messagesPastThePolicy checks that messages in other forms do not bypass the policy.
+func messagesPastThePolicy(t *testing.T, p *attackSetup) {
 	p.w.refused("", "Target.attachToTarget", obj{"targetId": p.target})
 	p.w.refused("", "Target.attachToTarget", obj{"targetId": p.target, "flatten": false})
 	p.w.refused(p.page, "Target.setAutoAttach", obj{"autoAttach": true, "waitForDebuggerOnStart": false})
@@ -104,12 +105,12 @@ func messagesPastThePolicy(t *testing.T, p *prey) {
 	}
 	var v struct{ Product string }
 	p.w.call("", "Browser.getVersion", nil, &v)
-	// Another client's CDP session is nobody's.
+	// A client cannot use another client's CDP session.
 	second := dial(t, p.own.CDP)
 	if r := second.try(p.page, "Runtime.evaluate", obj{"expression": "1"}); r.Error == nil {
 		t.Error("a client used another client's CDP session")
 	}
 	if got := p.w.eval(p.page, `location.origin`); got != p.site.URL {
-		t.Errorf("the page left for %s", got)
+		t.Errorf("the page navigated to %s", got)
 	}
 }

@@ -15,38 +15,37 @@ import (
 	"github.com/coder/websocket"
 )
 
-// wire is a CDP client without a library in between: it sends what a library
-// would not.
+// wire is a CDP client without a library. It can send messages that no library sends.
 type wire struct {
 	t  testing.TB
 	ws *websocket.Conn
 
-	mu      sync.Mutex
-	id      int64
-	waiting map[int64]chan reply
-	events  []event
-	heard   chan struct{} // one token after each event
-	closed  chan struct{}
-	status  websocket.StatusCode // how the connection was closed, once closed
-	keep    bool                 // raw is kept
-	raw     [][]byte             // all messages
+	mu        sync.Mutex
+	id        int64
+	waiting   map[int64]chan reply
+	events    []event
+	eventCame chan struct{} // one token after each event
+	closed    chan struct{}
+	status    websocket.StatusCode // how the connection was closed, once closed
+	keep      bool                 // whether messages are added to raw
+	raw       [][]byte             // all messages while keep is true
 }
 
-// keepRaw keeps every message from now on.
+// keepRaw makes the client store every message from now on.
 func (w *wire) keepRaw() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.keep = true
 }
 
-// heardRaw says whether a text came in any message that was kept.
-func (w *wire) heardRaw(text string) bool {
+// rawContains reports whether any stored message contains a text.
+func (w *wire) rawContains(text string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.ContainsFunc(w.raw, func(m []byte) bool { return bytes.Contains(m, []byte(text)) })
 }
 
-// reply is an answer of CDP.
+// reply is the answer to a CDP command.
 type reply struct {
 	Result json.RawMessage
 	Error  *struct {
@@ -55,7 +54,7 @@ type reply struct {
 	}
 }
 
-// event is an event of CDP.
+// event is a CDP event.
 type event struct {
 	Method    string
 	SessionID string `json:"sessionId"`
@@ -68,7 +67,7 @@ func dial(t testing.TB, url string) *wire {
 	return dialWith(t, url, nil)
 }
 
-// dialWith connects with further headers.
+// dialWith is dial with more HTTP headers.
 func dialWith(t testing.TB, url string, header http.Header) *wire {
 	t.Helper()
 	ws, _, err := websocket.Dial(t.Context(), url, &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // an upgrade's answer has none
@@ -76,7 +75,7 @@ func dialWith(t testing.TB, url string, header http.Header) *wire {
 		t.Fatalf("dial: %v", err)
 	}
 	ws.SetReadLimit(256 << 20)
-	w := &wire{t: t, ws: ws, waiting: map[int64]chan reply{}, heard: make(chan struct{}, 1), closed: make(chan struct{})}
+	w := &wire{t: t, ws: ws, waiting: map[int64]chan reply{}, eventCame: make(chan struct{}, 1), closed: make(chan struct{})}
 	go w.read()
 	t.Cleanup(w.close)
 	return w
@@ -112,7 +111,7 @@ func (w *wire) read() {
 		if m.Method != "" {
 			w.events = append(w.events, m.event)
 			select {
-			case w.heard <- struct{}{}:
+			case w.eventCame <- struct{}{}:
 			default:
 			}
 		} else if got := w.waiting[m.ID]; got != nil {
@@ -122,7 +121,7 @@ func (w *wire) read() {
 	}
 }
 
-// post sends a command and gives where its answer will come.
+// post sends a command and returns a channel for its answer.
 func (w *wire) post(session, method string, params any) <-chan reply {
 	w.t.Helper()
 	got := make(chan reply, 1)
@@ -149,10 +148,10 @@ func (w *wire) post(session, method string, params any) <-chan reply {
 func (w *wire) send(raw []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	_ = w.ws.Write(ctx, websocket.MessageText, raw) // a closed one shows at the answer
+	_ = w.ws.Write(ctx, websocket.MessageText, raw) // a closed connection shows when the answer is awaited
 }
 
-// try sends a command and gives its answer.
+// try sends a command and returns its answer.
 func (w *wire) try(session, method string, params any) reply {
 	w.t.Helper()
 	select {
@@ -161,12 +160,12 @@ func (w *wire) try(session, method string, params any) reply {
 	case <-w.closed:
 		w.t.Fatalf("%s: the connection closed with %d", method, w.status)
 	case <-time.After(grace):
-		w.t.Fatalf("%s: no answer", method)
+		w.t.Fatalf("%s: no answer in time", method)
 	}
 	return reply{}
 }
 
-// call is try for a command that must go well, whose result goes to v.
+// call is try for a command that must succeed. It decodes the result into v.
 func (w *wire) call(session, method string, params, v any) {
 	w.t.Helper()
 	r := w.try(session, method, params)
@@ -185,13 +184,13 @@ func (w *wire) refused(session, method string, params any) {
 	w.t.Helper()
 	r := w.try(session, method, params)
 	if r.Error == nil {
-		w.t.Errorf("%s %v was let through: %.300s", method, params, r.Result)
+		w.t.Errorf("%s %v was not refused: %.300s", method, params, r.Result)
 	} else if !strings.Contains(r.Error.Message, "Stasis") {
-		w.t.Errorf("%s %v failed by itself: %+v", method, params, r.Error)
+		w.t.Errorf("%s %v failed in Chrome and was not refused by Stasis: %+v", method, params, r.Error)
 	}
 }
 
-// page attaches to the first page there is, and gives the session and target.
+// page attaches to the first page and returns its CDP session and target.
 func (w *wire) page() (session, target string) {
 	w.t.Helper()
 	for _, info := range w.targets() {
@@ -225,7 +224,7 @@ func (w *wire) attach(target string) string {
 	return got.SessionID
 }
 
-// open sends a page to an address and waits until it has loaded.
+// open navigates a page to an address and waits until it has loaded.
 func (w *wire) open(session, url string) {
 	w.t.Helper()
 	w.call(session, "Page.enable", nil, nil)
@@ -238,7 +237,7 @@ func (w *wire) open(session, url string) {
 	w.await(session, "Page.loadEventFired")
 }
 
-// eval runs a script in a page, awaits it, and gives its value as text.
+// eval runs a script in a page, awaits it and returns its value as text.
 func (w *wire) eval(session, script string) string {
 	w.t.Helper()
 	var got struct {
@@ -252,14 +251,14 @@ func (w *wire) eval(session, script string) string {
 	return fmt.Sprint(got.Result.Value)
 }
 
-// forget drops the events that came so far.
+// forget drops the events received so far.
 func (w *wire) forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.events = nil
 }
 
-// await waits for an event, on any session where session is empty.
+// await waits for an event of a CDP session, or of any if session is empty.
 func (w *wire) await(session, method string) json.RawMessage {
 	w.t.Helper()
 	deadline := time.After(grace)
@@ -268,11 +267,11 @@ func (w *wire) await(session, method string) json.RawMessage {
 			return e.Params
 		}
 		select {
-		case <-w.heard:
+		case <-w.eventCame:
 		case <-w.closed:
 			w.t.Fatalf("waiting for %s: the connection closed with %d", method, w.status)
 		case <-deadline:
-			w.t.Fatalf("%s did not come", method)
+			w.t.Fatalf("no event %s in time", method)
 		}
 	}
 }
@@ -289,7 +288,7 @@ func (w *wire) find(session, method string) (event, bool) {
 	return event{}, false
 }
 
-// ended waits until the daemon has closed the connection, and gives the code.
+// ended waits until the daemon has closed the connection and returns the close code.
 func (w *wire) ended() int {
 	w.t.Helper()
 	select {
@@ -301,12 +300,12 @@ func (w *wire) ended() int {
 	return 0
 }
 
-// refusedUpgrade is the answer to a WebSocket that must not be opened.
+// refusedUpgrade returns the status with which a WebSocket upgrade is refused.
 func refusedUpgrade(t testing.TB, url string, header http.Header) (status int) {
 	t.Helper()
 	ws, res, err := websocket.Dial(t.Context(), url, &websocket.DialOptions{HTTPHeader: header})
 	if err == nil {
-		_ = ws.CloseNow() // it should not be there
+		_ = ws.CloseNow() // it should not be open
 		t.Errorf("%s was opened", url)
 	}
 	if res == nil {

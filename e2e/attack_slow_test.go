@@ -17,9 +17,9 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// unhurried opens a connection of its own and sends the head of a request with the
-// key, and of its body what is given.
-func unhurried(t testing.TB, d *daemon.Daemon, method, path string, length int, body string) net.Conn {
+// partialRequest opens a connection, and sends a request's header with the key and a part of
+// its body.
+func partialRequest(t testing.TB, d *daemon.Daemon, method, path string, length int, body string) net.Conn {
 	t.Helper()
 	at, err := url.Parse(d.URL)
 	if err != nil {
@@ -38,10 +38,10 @@ func unhurried(t testing.TB, d *daemon.Daemon, method, path string, length int, 
 	return c
 }
 
-// statusOf is the status of the answer that comes on a connection.
+// statusOf returns the status of the answer on a connection.
 func statusOf(t testing.TB, c net.Conn) int {
 	t.Helper()
-	_ = c.SetReadDeadline(time.Now().Add(2 * time.Minute))    // else the read below tells
+	_ = c.SetReadDeadline(time.Now().Add(2 * time.Minute))    // a failure shows in the read below
 	answer, err := http.ReadResponse(bufio.NewReader(c), nil) //nolint:bodyclose // closing it would read a stream to its end
 	if err != nil {
 		t.Fatal(err)
@@ -49,36 +49,36 @@ func statusOf(t testing.TB, c net.Conn) int {
 	return answer.StatusCode
 }
 
-// TestSlowUploads: uploads that have begun and do not go on keep nobody else from
-// importing. With a patience of seconds they end, and leave nothing.
+// TestSlowUploads checks that unfinished uploads do not keep other clients from
+// importing. They are ended after the client patience, and leave nothing.
 func TestSlowUploads(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true, Env: []string{"STASIS_CLIENT_PATIENCE=5s"}})
 	var slow []net.Conn
 	for _, format := range []string{"datadir", "stasis", "playwright"} {
-		slow = append(slow, unhurried(t, d, "POST", "/v1/snapshots?format="+format, 1<<20, "{"))
+		slow = append(slow, partialRequest(t, d, "POST", "/v1/snapshots?format="+format, 1<<20, "{"))
 	}
-	daemon.Eventually(t, time.Minute, "the uploads have begun", func() bool { return len(runDirs(t, d)) == len(slow) })
+	daemon.Eventually(t, time.Minute, "every upload has a run directory", func() bool { return len(runDirs(t, d)) == len(slow) })
 	state := `{"cookies":[{"name":"n","value":"v","domain":"a.example","path":"/","expires":-1,"httpOnly":false,"secure":false,"sameSite":"Lax"}],"origins":[]}`
 	if a := within(t, d, "POST", "/v1/snapshots?format=playwright", "application/json", strings.NewReader(state)); a.Status != http.StatusCreated {
-		t.Errorf("beside slow uploads: %d %s", a.Status, a.Body)
+		t.Errorf("import during slow uploads: %d %s", a.Status, a.Body)
 	}
 	for _, c := range slow {
 		if status := statusOf(t, c); status != http.StatusBadRequest {
-			t.Errorf("an upload that stood still: %d", status)
+			t.Errorf("a stopped upload got status %d", status)
 		}
 	}
-	daemon.Eventually(t, soon, "nothing is left of the uploads", func() bool { return len(runDirs(t, d)) == 0 })
+	daemon.Eventually(t, soon, "the run directories of the uploads are removed", func() bool { return len(runDirs(t, d)) == 0 })
 }
 
-// slowMemory is the most memory of a daemon, in bytes, whatever its HTTP clients do
-// not read: twice what the budget and one comparison of two large documents take, for
-// Go's collector runs when the heap has doubled. 1041 MB were measured.
+// slowMemory is the limit of a daemon's memory, in bytes, while its HTTP clients do not
+// read. It is twice the budget and one comparison of two large documents, because Go
+// collects when the heap has doubled. 1041 MB were measured.
 const slowMemory = 1536 << 20
 
-// TestSlowReaders: many clients ask for a large state, and for what changed, and read
-// nothing. The daemon's memory stays bounded, another call is answered, and in the end
-// the clients are cut off.
+// TestSlowReaders has many clients that request a large state or difference and do not
+// read the answer. The daemon's memory stays within its limit, other calls are answered,
+// and in the end these clients are disconnected.
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true, Unraced: true, Env: []string{"STASIS_CLIENT_PATIENCE=20s"}})
@@ -99,10 +99,10 @@ func TestSlowReaders(t *testing.T) {
 		if n%4 == 3 {
 			path = "/v1/snapshots/" + one + "/diff/" + two + "?values=true"
 		}
-		unhurried(t, d, "GET", path, 0, "")
+		partialRequest(t, d, "GET", path, 0, "")
 	}
 	if a := within(t, d, "GET", "/v1/snapshots", "", nil); a.Status != http.StatusOK {
-		t.Errorf("another call: %d", a.Status)
+		t.Errorf("another client's call got status %d", a.Status)
 	}
 	daemon.Eventually(t, 5*time.Minute, "every request has ended", func() bool {
 		return strings.Count(d.Log(), "snapshot_id/state")+strings.Count(d.Log(), "/diff/:other_id") >= asked
@@ -113,17 +113,17 @@ func TestSlowReaders(t *testing.T) {
 		t.Errorf("the daemon took %d MB", peak>>20)
 	}
 	if m := d.Call(t, "GET", "/metrics", nil); !strings.Contains(string(m.Body), "\nstasis_client_memory_bytes 0\n") {
-		t.Errorf("something is held still:\n%s", m.Body)
+		t.Errorf("memory is still held for clients:\n%s", m.Body)
 	}
 }
 
-// TestHalfMessages: a CDP client that announces a message and sends no more, or a part
-// of it alone, loses its place.
+// TestHalfMessages checks that a CDP client loses its slot if it announces a message and
+// sends nothing, or only a part of it.
 func TestHalfMessages(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{Args: []string{"--max-clients", "1"}, Env: []string{"STASIS_CLIENT_PATIENCE=3s"}})
 	s := create(t, d, body{"user_id": "ada"})
-	header := []byte{0x81, 0xff, 0, 0, 0, 0, 1, 0, 0, 0, 1, 2, 3, 4} // a text of 16 MiB, masked
+	header := []byte{0x81, 0xff, 0, 0, 0, 0, 1, 0, 0, 0, 1, 2, 3, 4} // a text message of 16 MiB, masked
 	for name, sent := range map[string][]byte{"a header": header, "a part": append(header, make([]byte, 1<<20)...)} {
 		var below net.Conn
 		client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -132,7 +132,7 @@ func TestHalfMessages(t *testing.T) {
 			return below, err
 		}}}
 		var ws *websocket.Conn
-		daemon.Eventually(t, soon, "the place of the client before is free", func() bool {
+		daemon.Eventually(t, soon, "the slot of the last client is free", func() bool {
 			var err error
 			ws, _, err = websocket.Dial(t.Context(), s.CDP, &websocket.DialOptions{HTTPClient: client}) //nolint:bodyclose // an upgrade's answer has none, or an error of little length
 			return err == nil
@@ -140,7 +140,7 @@ func TestHalfMessages(t *testing.T) {
 		if _, err := below.Write(sent); err != nil {
 			t.Fatal(err)
 		}
-		daemon.Eventually(t, soon, name+" and then silence: its place is free again", func() bool {
+		daemon.Eventually(t, soon, name+" and then nothing: its slot is free again", func() bool {
 			next, _, err := websocket.Dial(t.Context(), s.CDP, nil) //nolint:bodyclose // as above, or an error of little length
 			if err != nil {
 				return false
@@ -148,22 +148,22 @@ func TestHalfMessages(t *testing.T) {
 			_ = next.CloseNow()
 			return true
 		})
-		_ = ws.CloseNow() // it was cut off
-		daemon.Eventually(t, soon, "the last client has gone", func() bool {
+		_ = ws.CloseNow() // the daemon has closed it
+		daemon.Eventually(t, soon, "no memory is held for clients", func() bool {
 			return strings.Contains(string(d.Call(t, "GET", "/metrics", nil).Body), "\nstasis_client_memory_bytes 0\n")
 		})
 	}
 }
 
-// TestStreamsHaveABound: a session has so many streams of events and no more; those
-// that end make room.
+// TestStreamsHaveABound checks the maximum number of event streams of a session, and
+// that an ended stream frees its slot.
 func TestStreamsHaveABound(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	s := create(t, d, body{"user_id": "ada", "engine": "shell"})
 	var all []net.Conn
 	open := func() int {
-		c := unhurried(t, d, "GET", "/v1/sessions/"+s.ID+"/events", 0, "")
+		c := partialRequest(t, d, "GET", "/v1/sessions/"+s.ID+"/events", 0, "")
 		all = append(all, c)
 		return statusOf(t, c)
 	}
@@ -175,5 +175,5 @@ func TestStreamsHaveABound(t *testing.T) {
 		t.Errorf("stream %d: %d", len(all), status)
 	}
 	_ = all[0].Close()
-	daemon.Eventually(t, soon, "there is room for a stream again", func() bool { return open() == http.StatusOK })
+	daemon.Eventually(t, soon, "a stream can be opened again", func() bool { return open() == http.StatusOK })
 }

@@ -16,16 +16,16 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// socketMemory is the most memory of a daemon, in bytes, whatever its CDP clients
-// send and do not read: twice the budget of 256 MiB and the 128 MiB of one message of
-// Chrome's, for Go's collector runs when the heap has doubled, and what a daemon takes
-// anyway. 592 MB were measured. Without the budget six clients that do not end a
-// message take 1939 MB.
+// socketMemory is the limit of a daemon's memory, in bytes, with any CDP clients. It is
+// twice the budget of 256 MiB and one Chrome message of 128 MiB, plus the memory of an
+// idle daemon. It is twice because Go collects when the heap has doubled. 592 MB were
+// measured.
+// Without the budget, six clients with unfinished messages take 1939 MB.
 const socketMemory = 896 << 20
 
-// TestHostileClients: CDP clients that send without an end, come without an end
-// and do not read. None takes the daemon's memory, and a client of another session
-// is served all along.
+// TestHostileClients has CDP clients that never finish a message, that are too many, and
+// that do not read. None of them fills the daemon's memory, and a client of another
+// session is served throughout.
 func TestHostileClients(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{Args: []string{"--max-clients", "8"}, Unraced: true})
@@ -41,7 +41,7 @@ func TestHostileClients(t *testing.T) {
 			unread(t, d, strings.Replace(s.CDP, "/cdp?", "/cdp/page/"+page+"?", 1))
 			peak := peakMemory(t, d.PID())
 			if peak > socketMemory {
-				t.Errorf("the daemon took %d MB", peak>>20)
+				t.Errorf("the daemon's memory rose to %d MB; want less than socketMemory", peak>>20)
 			}
 			var got string
 			other.evaluate("'x'.repeat(40 * 1024 * 1024)", &got)
@@ -53,7 +53,7 @@ func TestHostileClients(t *testing.T) {
 	}
 }
 
-// evaluate runs a script in a page of the client's and takes its value.
+// evaluate runs a script in a new page and decodes its value.
 func (w *wire) evaluate(script string, into any) {
 	w.t.Helper()
 	var made struct{ TargetID, SessionID string }
@@ -68,7 +68,7 @@ func (w *wire) evaluate(script string, into any) {
 	}
 }
 
-// raw connects a client that reads nothing by itself.
+// raw connects a client that does not read on its own.
 func raw(t testing.TB, url string) *websocket.Conn {
 	t.Helper()
 	ws, _, err := websocket.Dial(t.Context(), url, nil) //nolint:bodyclose // an upgrade's answer has none
@@ -79,8 +79,8 @@ func raw(t testing.TB, url string) *websocket.Conn {
 	return ws
 }
 
-// tooLarge: a message that is larger than allowed closes its client, with 1009 and
-// a reason; one of 20 MB is served.
+// tooLarge checks that a message above the limit closes its client with 1009 and a
+// reason, and that a message of 20 MB is served.
 func tooLarge(t *testing.T, url string) {
 	t.Helper()
 	ws := dial(t, url)
@@ -94,8 +94,7 @@ func tooLarge(t *testing.T, url string) {
 	}
 }
 
-// unfinished: six clients that each send a message of a quarter of a gigabyte and
-// do not end it.
+// unfinished has six clients that each send 256 MB of a message and do not end it.
 func unfinished(t *testing.T, url string) {
 	t.Helper()
 	piece := []byte(strings.Repeat("x", 1<<20))
@@ -107,18 +106,18 @@ func unfinished(t *testing.T, url string) {
 		}
 		for range 250 {
 			if _, err = w.Write(piece); err != nil {
-				break // it was closed, as it may be
+				break // the daemon may close it
 			}
 		}
 	}
 }
 
-// tooMany: one client more than there may be is told so before the upgrade; when
-// one has gone there is room again.
+// tooMany checks that a client above the limit is refused before the upgrade, and that
+// an ended client frees its slot.
 func tooMany(t *testing.T, url string) {
 	t.Helper()
 	var all []*websocket.Conn
-	// connect adds a client, or gives the status, Retry-After and body of the refusal.
+	// connect adds a client, or returns the status, Retry-After and body of the refusal.
 	connect := func() (status int, retry, text string) {
 		ws, answer, err := websocket.Dial(t.Context(), url, nil)
 		if err == nil {
@@ -129,7 +128,7 @@ func tooMany(t *testing.T, url string) {
 			t.Fatal(err)
 		}
 		defer func() { _ = answer.Body.Close() }() // only read from
-		raw, _ := io.ReadAll(answer.Body)          // what is missing shows below
+		raw, _ := io.ReadAll(answer.Body)          // a shorter body shows below
 		return answer.StatusCode, answer.Header.Get("Retry-After"), string(raw)
 	}
 	defer func() {
@@ -142,16 +141,16 @@ func tooMany(t *testing.T, url string) {
 		status, retry, text = connect()
 	}
 	if status != http.StatusTooManyRequests || retry == "" || !strings.Contains(text, "too_many_clients") {
-		t.Errorf("one too many: %d %s", status, text)
+		t.Errorf("a client above the limit got %d %s", status, text)
 	}
 	_ = all[0].CloseNow()
-	daemon.Eventually(t, time.Minute, "there is room for a client again", func() bool {
+	daemon.Eventually(t, time.Minute, "a client can connect again", func() bool {
 		status, _, _ := connect()
 		return status == http.StatusSwitchingProtocols
 	})
 }
 
-// evictions is how many clients have had to give way.
+// evictions returns how many clients the daemon has closed to free memory.
 func evictions(t testing.TB, d *daemon.Daemon) (n int) {
 	t.Helper()
 	for line := range strings.Lines(string(d.Call(t, "GET", "/metrics", nil).Body)) {
@@ -162,19 +161,19 @@ func evictions(t testing.TB, d *daemon.Daemon) (n int) {
 			return n
 		}
 	}
-	t.Fatal("there is no metric of clients that gave way")
+	t.Fatal("/metrics has no count of closed slow clients")
 	return 0
 }
 
-// unread: clients that ask for much and read nothing until one has given way. Those
-// that most waits for are closed, with the reason where it reaches them.
+// unread has clients that request much and read nothing, until the daemon closes one. It
+// closes those with the most waiting bytes, with a reason if that still reaches them.
 func unread(t *testing.T, d *daemon.Daemon, page string) {
 	t.Helper()
 	before := evictions(t, d)
 	const asks = 2
 	const ask = `{"id":1,"method":"Runtime.evaluate","params":{"returnByValue":true,"expression":"'x'.repeat(50 * 1024 * 1024)"}}`
 	var all []*websocket.Conn
-	daemon.Eventually(t, time.Minute, "there is room for six clients", func() bool {
+	daemon.Eventually(t, time.Minute, "six clients can connect", func() bool {
 		for len(all) < 6 {
 			ws, _, err := websocket.Dial(t.Context(), page, nil) //nolint:bodyclose // as above
 			if err != nil {
@@ -191,7 +190,7 @@ func unread(t *testing.T, d *daemon.Daemon, page string) {
 			}
 		}
 	}
-	daemon.Eventually(t, 3*time.Minute, "a client that does not read gives way", func() bool { return evictions(t, d) > before })
+	daemon.Eventually(t, 3*time.Minute, "the daemon closes a client that does not read", func() bool { return evictions(t, d) > before })
 	closed := 0
 	for _, ws := range all {
 		ws.SetReadLimit(-1)
@@ -215,7 +214,7 @@ func unread(t *testing.T, d *daemon.Daemon, page string) {
 	t.Logf("%d of 6 clients that do not read were closed with a reason", closed)
 }
 
-// pageOf is a page of a session's.
+// pageOf returns the CDP address of a session's page.
 func pageOf(t *testing.T, url string) string {
 	t.Helper()
 	w := dial(t, url)

@@ -10,12 +10,12 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// planted is a line of a file that no client may come to see.
+// planted is a line in a file that no client may read.
 const planted = "planted-8f1d2c"
 
-// prey is what attackers have before them: their own session and, on the same
-// daemon, somebody else's, with a file and a login in it.
-type prey struct {
+// attackSetup is the setting of the attacks: the attacker's session and, on the same daemon,
+// another user's session, with a file and a login.
+type attackSetup struct {
 	d      *daemon.Daemon
 	site   *probe.Site
 	own    liveSession
@@ -28,16 +28,16 @@ type prey struct {
 	otherDir string
 	otherW   *wire
 	otherTab string // target of the other's page
-	secret   string // path of the other's file
+	secret   string // path of the other user's file
 }
 
-// TestAttack attacks over CDP, from pages and from the API, all on one daemon.
+// TestAttack attacks over CDP, from pages and over the API, on one daemon.
 func TestAttack(t *testing.T) {
 	t.Parallel()
-	p := hunt(t)
+	p := startAttack(t)
 	for _, c := range []struct {
 		name string
-		test func(*testing.T, *prey)
+		test func(*testing.T, *attackSetup)
 	}{
 		{"addresses that show files", filesByAddress},
 		{"scripts that read files", filesByScript},
@@ -58,18 +58,18 @@ func TestAttack(t *testing.T) {
 		})
 	}
 	p.w.t, p.otherW.t = t, t
-	// Both live on, none the worse.
+	// Both sessions still work.
 	if got := p.w.eval(p.page, "1+1"); got != "2" {
-		t.Errorf("the attacker's page says %s", got)
+		t.Errorf("the attacker's page gives %s, want 2", got)
 	}
 	finish(t, p.d, p.own.ID, throwAway)
 	finish(t, p.d, p.other.ID, throwAway)
 	nothingLeft(t, p.d)
 }
 
-// hunt starts both sessions.
-func hunt(t *testing.T) *prey {
-	p := &prey{d: daemon.Start(t, daemon.Options{NoSpares: true}), site: apps.StartProbe(t)}
+// startAttack creates both sessions.
+func startAttack(t *testing.T) *attackSetup {
+	p := &attackSetup{d: daemon.Start(t, daemon.Options{NoSpares: true}), site: apps.StartProbe(t)}
 	p.other = begin(t, p.d, obj{"user_id": "bob"})
 	p.otherDir = onlyRunDir(t, p.d)
 	p.own = begin(t, p.d, obj{"user_id": "alice"})
@@ -97,7 +97,7 @@ func hunt(t *testing.T) *prey {
 	return p
 }
 
-// ownerOf is the user that a file belongs to.
+// ownerOf returns the ID of the user who owns a file.
 func ownerOf(t testing.TB, path string) int {
 	t.Helper()
 	info, err := os.Stat(path)

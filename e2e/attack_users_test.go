@@ -8,8 +8,8 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// TestAttackUsers has a user with all IDs of another one call every route, and
-// repeat the other's requests.
+// TestAttackUsers calls every route as a user who knows all IDs of another user, and
+// repeats the other user's requests.
 func TestAttackUsers(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -34,7 +34,7 @@ func TestAttackUsers(t *testing.T) {
 	before := kept()
 
 	for _, r := range rightsTable(t) {
-		own := strings.Contains(r.path, "/scopes") || strings.Contains(r.path, "memory") // of eve's own, under that ID
+		own := strings.Contains(r.path, "/scopes") || strings.Contains(r.path, "memory") // eve's own, under the same ID
 		named := strings.Contains(r.path, "{session_id}") || strings.Contains(r.path, "{snapshot_id}") || strings.Contains(r.path, "{user_id}")
 		switch got := r.call(t, d, eve, hers.ID, snap); {
 		case own && got >= 500, !own && named && got != http.StatusNotFound && got != http.StatusForbidden && r.method+r.path != "DELETE/v1/sessions/{session_id}":
@@ -48,13 +48,13 @@ func TestAttackUsers(t *testing.T) {
 		}
 	}
 	if now := kept(); now != before || !strings.Contains(now, planted) {
-		t.Errorf("what she keeps was %s\nand is %s", before, now)
+		t.Errorf("her documents were %s\nand are %s", before, now)
 	}
 	if s := look(t, d, hers.ID); s.Status != "ready" {
 		t.Errorf("her session is %s", s.Status)
 	}
 
-	// An Idempotency-Key is a key's own.
+	// An Idempotency-Key is valid for one key only.
 	for _, path := range []string{"/v1/keys", "/v1/snapshots?format=netscape"} {
 		header := http.Header{"Authorization": {"Bearer " + daemon.Key}, "Idempotency-Key": {"one"}, "Content-Type": {"application/json"}}
 		body := `{"name":"` + planted + `"}`
@@ -72,7 +72,7 @@ func TestAttackUsers(t *testing.T) {
 		}
 	}
 
-	// Keys and tickets in the wrong places open nothing.
+	// Keys and tickets in the wrong place give no access.
 	for _, path := range []string{"/v1/sessions?key=" + alice, "/v1/sessions?api_key=" + alice, "/v1/sessions?x-api-key=" + alice, "/v1/sessions?ticket=" + alice,
 		at(hers.ID, "/live?ticket="+alice), at(hers.ID, "/json/list?ticket="+alice), at(hers.ID, "/live?ticket="+ticketIn(hers.CDP)), at("other", "/json/list?ticket="+ticketIn(hers.CDP))} {
 		if status, body := plain(t, d, http.MethodGet, path, http.Header{"Authorization": {""}}); status != http.StatusUnauthorized {

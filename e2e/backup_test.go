@@ -19,7 +19,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/s3store/s3test"
 )
 
-// stasis runs a verb of the binary, and gives its exit code and what it said.
+// stasis runs a verb of the binary and returns its exit code and output.
 func stasis(t testing.TB, prefix []string, args ...string) (code int, said string) {
 	t.Helper()
 	line := append(append(append([]string{}, prefix...), daemon.Binary(t)), args...)
@@ -34,7 +34,7 @@ func stasis(t testing.TB, prefix []string, args ...string) (code int, said strin
 	return code, string(out)
 }
 
-// backUp writes a backup of a daemon's data directory, with all that it can hold.
+// backUp writes a complete backup of a daemon's data directory, with keys and archives.
 func backUp(t testing.TB, prefix []string, d *daemon.Daemon, target string) {
 	t.Helper()
 	if code, said := stasis(t, prefix, "backup", target, "--data-dir", d.Dir, "--keys", "--archives"); code != 0 {
@@ -42,8 +42,9 @@ func backUp(t testing.TB, prefix []string, d *daemon.Daemon, target string) {
 	}
 }
 
-// A backup of a daemon that saves, deletes and prunes meanwhile is one that comes
-// back: every snapshot that it names restores, logged in, on another data directory.
+// TestBackupUnderLoad: a backup can be restored although the daemon saves, deletes and
+// prunes while it is written. Every snapshot that it names is restored, logged in, on
+// another data directory.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	for _, as := range []struct {
@@ -78,13 +79,13 @@ func TestBackupUnderLoad(t *testing.T) {
 			if as.prefix != nil {
 				o.Env = homeIn(other)
 			}
-			comesBack(t, daemon.Start(t, o), site.URL)
+			checkRestores(t, daemon.Start(t, o), site.URL)
 		})
 	}
 }
 
-// underLoad runs do while a session saves itself again and again, an ended one
-// is deleted, and all that is old is pruned.
+// underLoad runs do while one session is saved again and again, an ended one is deleted,
+// and old snapshots are pruned.
 func underLoad(t *testing.T, d *daemon.Daemon, site string, do func()) {
 	s := begin(t, d, obj{"session_id": "live"})
 	w := dial(t, s.CDP)
@@ -103,7 +104,7 @@ func underLoad(t *testing.T, d *daemon.Daemon, site string, do func()) {
 		for n := 0; ctx.Err() == nil; n++ {
 			w.eval(page, fmt.Sprintf(`localStorage.setItem("n", "%d")`, n))
 			if a := checkpoint(); a.Status != http.StatusCreated {
-				t.Errorf("a checkpoint beside the backup: %d %s", a.Status, a.Body)
+				t.Errorf("a checkpoint during the backup: %d %s", a.Status, a.Body)
 				return
 			}
 		}
@@ -111,7 +112,7 @@ func underLoad(t *testing.T, d *daemon.Daemon, site string, do func()) {
 	load.Go(func() {
 		for ctx.Err() == nil {
 			if a := d.Call(t, http.MethodPost, "/v1/prune", obj{"all": true}); a.Status != http.StatusOK {
-				t.Errorf("a prune beside the backup: %d %s", a.Status, a.Body)
+				t.Errorf("a prune during the backup: %d %s", a.Status, a.Body)
 				return
 			}
 		}
@@ -121,10 +122,9 @@ func underLoad(t *testing.T, d *daemon.Daemon, site string, do func()) {
 	load.Wait()
 }
 
-// comesBack restores every snapshot that a daemon knows, and looks whether it
-// is logged in. The session that ran at the time of the backup is over, and can
-// be resumed.
-func comesBack(t *testing.T, d *daemon.Daemon, site string) {
+// checkRestores restores every snapshot that a daemon knows and checks its login. The
+// session that ran at the time of the backup has ended and can be resumed.
+func checkRestores(t *testing.T, d *daemon.Daemon, site string) {
 	if s := look(t, d, "live"); s.Status != "terminated" || s.Why != profiles.ReasonNotRescued {
 		t.Errorf("the session that ran when the backup was written: %+v", s)
 	}
@@ -151,15 +151,16 @@ func comesBack(t *testing.T, d *daemon.Daemon, site string) {
 	nothingLeft(t, d)
 }
 
-// A backup or a restore that is killed leaves nothing that looks like one: the
-// backup has no name yet, and no daemon starts on the directory. Run again, both work.
+// TestBackupKilled: a killed backup or restore leaves nothing that looks complete. The
+// backup does not have its name yet, and no daemon starts on the directory. A second run
+// of each succeeds.
 func TestBackupKilled(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	for range 2 {
 		finish(t, d, begin(t, d, obj{}).ID, toFiles+andDefault)
 	}
-	// What takes long: a file that the kill meets while it is copied.
+	// A large file, so that the kill comes while it is copied.
 	heavy := filepath.Join(d.Dir, "extensions", strings.Repeat("0", 64))
 	if err := os.MkdirAll(heavy, 0o700); err != nil {
 		t.Fatal(err)
@@ -175,7 +176,7 @@ func TestBackupKilled(t *testing.T) {
 	}
 	backUp(t, nil, d, target)
 	if left := entries(t, place); len(left) != 1 {
-		t.Errorf("beside the backup: %q", left)
+		t.Errorf("other files besides the backup: %q", left)
 	}
 
 	killWhen(t, filepath.Join(other, backup.Restoring, backup.Extensions), "backup", "restore", target, "--data-dir", other)
@@ -189,7 +190,7 @@ func TestBackupKilled(t *testing.T) {
 	finish(t, again, begin(t, again, obj{"restore_default_environment_from_user_id": "default"}).ID, throwAway)
 }
 
-// killWhen runs a verb and kills it once a path is there.
+// killWhen runs a verb and kills it once a path exists.
 func killWhen(t *testing.T, path string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), daemon.Binary(t), args...)
@@ -198,10 +199,10 @@ func killWhen(t *testing.T, path string, args ...string) {
 	}
 	daemon.Eventually(t, grace, path, func() bool { _, err := os.Lstat(path); return err == nil })
 	if err := cmd.Process.Kill(); err != nil {
-		t.Fatalf("%q had ended: %v", args, err)
+		t.Fatalf("%q ended before it was killed: %v", args, err)
 	}
 	if err := cmd.Wait(); err == nil {
-		t.Fatalf("%q had ended before it was killed", args)
+		t.Fatalf("%q ended before it was killed", args)
 	}
 }
 
@@ -222,8 +223,8 @@ func saysFull(said string) bool {
 	return strings.Contains(said, "is full") || strings.Contains(said, "no space") || strings.Contains(said, "no room")
 }
 
-// Without space on the disk, a backup and a restore leave no files: no daemon finds half
-// a data directory.
+// TestBackupFullDisk: on a full disk a backup fails and leaves nothing. So does a
+// restore, after which no daemon starts on half a data directory.
 func TestBackupFullDisk(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -244,15 +245,16 @@ func TestBackupFullDisk(t *testing.T) {
 		t.Errorf("the restore ended with %d: %s", code, said)
 	}
 	if left := entries(t, small); strings.Join(left, " ") != "ballast" {
-		t.Errorf("backups and a restore without room left %q", left)
+		t.Errorf("backups and a restore on the full disk left %q", left)
 	}
 	release()
 	if code, said := stasis(t, nil, "backup", "restore", target, "--data-dir", data); code != 0 {
-		t.Errorf("with room, the restore ended with %d: %s", code, said)
+		t.Errorf("with enough space, the restore ended with %d: %s", code, said)
 	}
 }
 
-// Snapshots in a bucket are in the backup too, and come back on a disk.
+// TestBackupOfABucket: a backup includes snapshots in a bucket, and they are restored to
+// a disk.
 func TestBackupOfABucket(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// One daemon takes all of it, and is none the worse for it.
+// TestBadInput sends bad input to one daemon, which must continue to work.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -35,11 +35,11 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// What a create or a delete is refused for, before anything is started.
+// refusedRequests sends creates and deletes that are refused before anything is started.
 func refusedRequests(t *testing.T, d *daemon.Daemon) {
 	post := func(body any) daemon.Answer { return d.Call(t, http.MethodPost, "/v1/sessions", body) }
 	s := begin(t, d, obj{"session_id": "mine"})
-	daemon.Eventually(t, grace, "the session's folder and the spare's", func() bool { return len(runDirs(t, d)) == 1+d.Spares() })
+	daemon.Eventually(t, grace, "only the session and the spare have run directories", func() bool { return len(runDirs(t, d)) == 1+d.Spares() })
 	before := runDirs(t, d)
 
 	for _, c := range []struct {
@@ -47,7 +47,7 @@ func refusedRequests(t *testing.T, d *daemon.Daemon) {
 		answer daemon.Answer
 		status int
 		code   string
-		names  string // what the message must name
+		names  string // a text that the message must contain
 	}{
 		{"malformed JSON", post(`{"agent_name":`), 400, "invalid_request", ""},
 		{"two values", post(`{} {}`), 400, "invalid_request", ""},
@@ -95,7 +95,7 @@ func refusedRequests(t *testing.T, d *daemon.Daemon) {
 	finish(t, d, s.ID, throwAway)
 }
 
-// A session ID that is a path names no file and makes none.
+// sessionIDIsAPath checks that a session ID like a path names no file and makes none.
 func sessionIDIsAPath(t *testing.T, d *daemon.Daemon) {
 	outside := filepath.Join(filepath.Dir(d.Dir), filepath.Base(d.Dir)+"-evil")
 	for _, id := range []string{"../evil", "..", "a/b", "/etc", "A", "a b", "a\x00", "é", strings.Repeat("a", 129), "../../" + filepath.Base(outside)} {
@@ -114,8 +114,8 @@ func sessionIDIsAPath(t *testing.T, d *daemon.Daemon) {
 	nothingLeft(t, d)
 }
 
-// A second delete tells what the first one saved; one of a session that never
-// was is no error either.
+// secondDelete checks that a second delete returns what the first one saved, and that
+// deleting an unknown session is no error.
 func secondDelete(t *testing.T, d *daemon.Daemon) {
 	s := begin(t, d, obj{})
 	first := finish(t, d, s.ID, toFiles)
@@ -135,7 +135,8 @@ func secondDelete(t *testing.T, d *daemon.Daemon) {
 	wants(t, d.Call(t, http.MethodGet, "/v1/users/default/default", nil), 404, "default_not_found")
 }
 
-// Deletes at once: the same parameters share one save, others are refused.
+// deletesAtOnce makes deletes at the same time. Those with the same parameters share one
+// save, the others are refused.
 func deletesAtOnce(t *testing.T, d *daemon.Daemon) {
 	s := begin(t, d, obj{})
 	queries := []string{toFiles, toFiles, toFiles, throwAway, toMemory, toFiles + andDefault}
@@ -145,7 +146,7 @@ func deletesAtOnce(t *testing.T, d *daemon.Daemon) {
 		group.Go(func() { answers[i] = d.Call(t, http.MethodDelete, at(s.ID, "?", q), nil) })
 	}
 	group.Wait()
-	// Whichever came first decides; the others of its kind share its answer.
+	// The first delete decides. Others with its parameters share its answer.
 	winner := map[string]int{}
 	for i, a := range answers {
 		switch a.Status {
@@ -173,7 +174,7 @@ func deletesAtOnce(t *testing.T, d *daemon.Daemon) {
 	if len(list.Snapshots) != want {
 		t.Errorf("%d snapshots were made, want %d (%v)", len(list.Snapshots), want, winner)
 	}
-	// Where memory came first a Chrome is parked: it goes with its snapshot.
+	// If memory was first, a Chrome is parked. It ends when its snapshot is deleted.
 	if winner[toMemory] > 0 {
 		for _, made := range list.Snapshots {
 			d.Must(t, http.StatusNoContent, http.MethodDelete, "/v1/snapshots/"+made.ID, nil)
@@ -181,7 +182,8 @@ func deletesAtOnce(t *testing.T, d *daemon.Daemon) {
 	}
 }
 
-// The same parameters at once: one save, one answer for all.
+// sameDeletesAtOnce makes the same delete several times at once: one save, one answer
+// for all.
 func sameDeletesAtOnce(t *testing.T, d *daemon.Daemon) {
 	s := begin(t, d, obj{})
 	answers := make([]daemon.Answer, 4)
@@ -199,7 +201,7 @@ func sameDeletesAtOnce(t *testing.T, d *daemon.Daemon) {
 	}
 }
 
-// A create that names a snapshot that was deleted.
+// snapshotIsGone restores from a deleted snapshot.
 func snapshotIsGone(t *testing.T, d *daemon.Daemon) {
 	s := begin(t, d, obj{})
 	e := finish(t, d, s.ID, toFiles)
@@ -219,8 +221,8 @@ func snapshotIsGone(t *testing.T, d *daemon.Daemon) {
 	finish(t, d, first.ID, throwAway)
 }
 
-// A damaged archive: the error names the snapshot, nothing is started from it,
-// and older snapshots still restore.
+// damagedArchives restores from a damaged archive. The error names the snapshot, nothing
+// is started from it, and older snapshots can still be restored.
 func damagedArchives(t *testing.T, d *daemon.Daemon) {
 	const user = "damaged"
 	older := finish(t, d, begin(t, d, obj{"user_id": user}).ID, toFiles)
@@ -240,7 +242,7 @@ func damagedArchives(t *testing.T, d *daemon.Daemon) {
 			newer := finish(t, d, begin(t, d, obj{"user_id": user}).ID, toFiles+andDefault)
 			for _, name := range files(t, filepath.Join(d.Dir, "snapshots", "archives")) {
 				if !slices.Contains(had, name) {
-					spoil(t, filepath.Join(d.Dir, "snapshots", "archives", name), c.damage)
+					damageFile(t, filepath.Join(d.Dir, "snapshots", "archives", name), c.damage)
 				}
 			}
 			a := d.Call(t, http.MethodPost, "/v1/sessions", obj{"restore_default_environment_from_user_id": user})
@@ -261,8 +263,8 @@ func damagedArchives(t *testing.T, d *daemon.Daemon) {
 	finish(t, d, s.ID, throwAway)
 }
 
-// spoil damages a file in place; without a way to, it removes it.
-func spoil(t testing.TB, path string, damage func([]byte) []byte) {
+// damageFile changes a file in place, or removes it if damage is nil.
+func damageFile(t testing.TB, path string, damage func([]byte) []byte) {
 	t.Helper()
 	if damage == nil {
 		if err := os.Remove(path); err != nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// ended reports whether a status is one of a session that is over.
+// ended reports whether a session with this status has ended.
 func ended(status string) bool {
 	return slices.Contains([]string{"completed", "terminated", "error"}, status)
 }
 
-// wardens are the daemon's children of that name.
+// wardens returns the process IDs of the daemon's wardens.
 func wardens(t testing.TB, d *daemon.Daemon) []int {
 	t.Helper()
 	var found []int
@@ -31,7 +31,7 @@ func wardens(t testing.TB, d *daemon.Daemon) []int {
 	for _, path := range procs {
 		raw, err := os.ReadFile(path)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		end := strings.LastIndexByte(string(raw), ')')
 		fields := strings.Fields(string(raw)[end+1:])
@@ -45,12 +45,12 @@ func wardens(t testing.TB, d *daemon.Daemon) []int {
 	return found
 }
 
-// crashed waits until the daemon knows that a session's Chrome is gone, and
-// checks what it made of that.
+// crashed waits until the daemon has noticed that a session's Chrome died, and checks
+// the rescue.
 func crashed(t testing.TB, d *daemon.Daemon, id string) {
 	t.Helper()
-	daemon.Eventually(t, 5*time.Second, "the crash is known", func() bool { return look(t, d, id).Status == "error" })
-	daemon.Eventually(t, grace, "what is left is saved", func() bool { return look(t, d, id).Outcome != nil })
+	daemon.Eventually(t, 5*time.Second, "the session's status is error", func() bool { return look(t, d, id).Status == "error" })
+	daemon.Eventually(t, grace, "the rescue of the session has an outcome", func() bool { return look(t, d, id).Outcome != nil })
 	s := look(t, d, id)
 	if s.Why != profiles.ReasonCrashed || s.CDP != "" {
 		t.Errorf("reason %q, cdp_url %q", s.Reason, s.CDP)
@@ -61,8 +61,8 @@ func crashed(t testing.TB, d *daemon.Daemon, id string) {
 	nothingLeft(t, d)
 }
 
-// A Chrome that dies is an error of its session, told within moments; what it
-// had on disk is kept.
+// A Chrome that dies is an error of its session within seconds, and what it had on disk
+// is saved.
 func TestFaultChromeCrash(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -91,7 +91,7 @@ func TestFaultChromeCrash(t *testing.T) {
 	}
 }
 
-// A renderer that dies takes its page along, and not the session.
+// A renderer that dies ends its page, but not the session.
 func TestFaultRendererCrash(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -102,7 +102,7 @@ func TestFaultRendererCrash(t *testing.T) {
 	w.open(page, site.URL+"/")
 	w.eval(page, `localStorage.setItem("kept", "yes")`)
 	w.call(page, "Inspector.enable", nil, nil)
-	w.post(page, "Page.crash", obj{}) // a page that has crashed does not answer
+	w.post(page, "Page.crash", obj{}) // a crashed page does not answer
 	w.await(page, "Inspector.targetCrashed")
 	if now := look(t, d, s.ID); now.Status != "running" {
 		t.Fatalf("the session is %s: %s", now.Status, now.Reason)
@@ -116,7 +116,7 @@ func TestFaultRendererCrash(t *testing.T) {
 	if got := w.eval(other, `localStorage.getItem("kept")`); got != "yes" {
 		t.Errorf("localStorage in another tab: %q", got)
 	}
-	// It can be saved with the crashed tab still open.
+	// The session can be saved while the crashed tab is open.
 	finish(t, d, s.ID, toFiles)
 	back := begin(t, d, obj{"restore_from_session_id": s.ID})
 	w = dial(t, back.CDP)
@@ -128,8 +128,8 @@ func TestFaultRendererCrash(t *testing.T) {
 	finish(t, d, back.ID, throwAway)
 }
 
-// Chrome killed while a save runs, at several moments: the save succeeds or
-// fails as a whole, and nothing is lost either way.
+// Chrome is killed at several points of a save. The save succeeds or fails as a whole,
+// and nothing is lost.
 func TestFaultChromeKilledDuringASave(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -140,9 +140,9 @@ func TestFaultChromeKilledDuringASave(t *testing.T) {
 			answers := make(chan daemon.Answer, 1)
 			pid := mains(d)[0]
 			go func() { answers <- d.Call(t, http.MethodDelete, at(s.ID, "?", mode), nil) }()
-			<-time.After(after * time.Millisecond) // how far the save has come
+			<-time.After(after * time.Millisecond) // how far the save gets
 			if p, err := os.FindProcess(pid); err == nil {
-				_ = p.Kill() // it may have closed already
+				_ = p.Kill() // it may have ended already
 			}
 			a := <-answers
 			now := look(t, d, s.ID)
@@ -154,12 +154,12 @@ func TestFaultChromeKilledDuringASave(t *testing.T) {
 				}
 			case a.Status >= 500 && !ended(now.Status):
 				if !now.Restarted {
-					t.Errorf("the session runs on in a Chrome that was killed: %+v", now)
+					t.Errorf("the session runs although its Chrome was killed: %+v", now)
 				}
 				finish(t, d, s.ID, toFiles)
 			case a.Status >= 400:
 				if now.Outcome == nil || now.Outcome.Snapshot == nil {
-					t.Errorf("killed after %d ms: nothing was kept: %+v", after, now)
+					t.Errorf("killed after %d ms: nothing was saved: %+v", after, now)
 				}
 			}
 			finish(t, d, begin(t, d, obj{"restore_from_session_id": s.ID}).ID, throwAway)

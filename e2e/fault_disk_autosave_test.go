@@ -8,8 +8,9 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// A disk that is full when automatic checkpoints are due: that is told, the last good
-// one stays and is what a resume takes, and once there is room the next one is made.
+// The disk is full when automatic checkpoints are due. The failure is reported, and the
+// last good checkpoint stays and is what a resume restores. Once there is space again,
+// the next checkpoint succeeds.
 func TestFaultDiskFullAutosave(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{Dir: smallStore(t), NoSpares: true})
@@ -73,7 +74,7 @@ func TestFaultDiskFullAutosave(t *testing.T) {
 		return n
 	}
 	if failed() == 0 {
-		t.Error("no event tells of the failure")
+		t.Error("no event reports the failure")
 	}
 
 	finish(t, d, s.ID, throwAway)
@@ -87,7 +88,7 @@ func TestFaultDiskFullAutosave(t *testing.T) {
 	release()
 	until("a checkpoint once there is room", func() bool { return now.ID != "" && now.ID != good })
 	if now.Failures != 0 || now.Error != "" {
-		t.Errorf("it is told still: %+v", now)
+		t.Errorf("the failure is still reported: %+v", now)
 	}
 	finish(t, d, s.ID, throwAway)
 	nothingLeft(t, d)

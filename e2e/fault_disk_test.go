@@ -16,8 +16,8 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// smallStore is a data directory whose snapshots lie on a file system of
-// 128 MiB, in memory. It needs root, as tests of Chrome's users do.
+// smallStore returns a data directory whose snapshots are on a file system of 128 MiB in
+// memory. It needs root, as do the tests of Chrome's users.
 func smallStore(t *testing.T) string {
 	t.Helper()
 	dir := daemon.DataDir(t)
@@ -26,7 +26,7 @@ func smallStore(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if err := unix.Mount("stasis-test", store, "tmpfs", 0, "size=128m,mode=0700"); err != nil {
-		t.Fatalf("a small file system cannot be mounted: %v", err)
+		t.Fatalf("cannot mount the small file system: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(store, unix.MNT_DETACH); err != nil {
@@ -36,8 +36,8 @@ func smallStore(t *testing.T) string {
 	return dir
 }
 
-// fillDisk takes all room of the store but some, until the returned function
-// gives it back.
+// fillDisk fills the store's file system except for some bytes. release frees the space
+// again.
 func fillDisk(t *testing.T, dir string, but int64) (release func()) {
 	t.Helper()
 	var st unix.Statfs_t
@@ -55,13 +55,13 @@ func fillDisk(t *testing.T, dir string, but int64) (release func()) {
 	}
 	return func() {
 		if err := os.Remove(ballast); err != nil && !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the ballast: %v", err)
+			t.Errorf("cannot remove the file that fills the disk: %v", err)
 		}
 	}
 }
 
-// heavy is a session that has a default to fall back on, and 24 MB in its page
-// that no compression makes smaller.
+// heavy returns a session whose user has a default, and whose page has 24 MB that cannot
+// be compressed.
 func heavy(t *testing.T, d *daemon.Daemon, site *probe.Site) (s liveSession, w *wire, page string, before ending) {
 	t.Helper()
 	before = finish(t, d, begin(t, d, obj{}).ID, toFiles+andDefault)
@@ -80,13 +80,13 @@ func heavy(t *testing.T, d *daemon.Daemon, site *probe.Site) (s liveSession, w *
 		return "done";
 	})()`)
 	if got != "done" {
-		t.Fatalf("the page could not be made heavy: %s", got)
+		t.Fatalf("cannot store 24 MB in the page: %s", got)
 	}
 	return s, w, page, before
 }
 
-// nothingLost checks that a failed save left the session usable, the store clean and
-// the default as it was; then the session is saved after all.
+// nothingLost checks that a failed save left the session usable, the store clean and the
+// default unchanged. Then it saves the session.
 func nothingLost(t *testing.T, d *daemon.Daemon, site *probe.Site, s liveSession, before ending, stored []string, release func()) {
 	t.Helper()
 	if now := stores(t, d); strings.Join(now, "\n") != strings.Join(stored, "\n") {
@@ -98,7 +98,7 @@ func nothingLost(t *testing.T, d *daemon.Daemon, site *probe.Site, s liveSession
 		t.Errorf("snapshots of a session whose save failed: %+v", list.Snapshots)
 	}
 	now := look(t, d, s.ID)
-	w := dial(t, now.CDP) // the ticket of before
+	w := dial(t, now.CDP) // the ticket from before the save
 	if now.CDP != s.CDP {
 		t.Errorf("cdp_url was %s, is %s", s.CDP, now.CDP)
 	}
@@ -109,7 +109,7 @@ func nothingLost(t *testing.T, d *daemon.Daemon, site *probe.Site, s liveSession
 		}
 	}
 	if page == "" {
-		t.Fatalf("the page is gone: %+v", w.targets())
+		t.Fatalf("the page is no longer open: %+v", w.targets())
 	}
 	state := `document.cookie + localStorage.getItem("kept") + sessionStorage.getItem("tab")`
 	if got := w.eval(page, state); got != "login=yesyesyes" {
@@ -133,7 +133,7 @@ func nothingLost(t *testing.T, d *daemon.Daemon, site *probe.Site, s liveSession
 	nothingLeft(t, d)
 }
 
-// stores lists the store's files, without the test's own.
+// stores lists the store's files, except those of the test.
 func stores(t testing.TB, d *daemon.Daemon) []string {
 	t.Helper()
 	var found []string
@@ -145,7 +145,7 @@ func stores(t testing.TB, d *daemon.Daemon) []string {
 	return found
 }
 
-// A full disk that is seen before Chrome is closed: nothing was touched.
+// The disk is found to be full before Chrome is closed. Nothing changes.
 func TestFaultDiskFullBeforeClose(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{Dir: smallStore(t)})
@@ -163,8 +163,8 @@ func TestFaultDiskFullBeforeClose(t *testing.T) {
 	nothingLost(t, d, site, s, before, stored, release)
 }
 
-// A disk that fills up while the archive is written, after Chrome was closed:
-// Chrome is opened again on what it had.
+// The disk fills up while the archive is written, after Chrome was closed. Chrome is
+// started again on its profile.
 func TestFaultDiskFullAfterClose(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{Dir: smallStore(t)})
@@ -173,8 +173,8 @@ func TestFaultDiskFullAfterClose(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			s, _, _, before := heavy(t, d, site)
 			stored := stores(t, d)
-			// The room is there when the save begins; it is taken when the first
-			// bytes of the archive are.
+			// The save begins with enough space. The disk is filled when the first bytes
+			// of the archive are written.
 			released := make(chan func(), 1)
 			go func() { released <- fillWhenWritten(t, d.Dir) }()
 			a := d.Call(t, http.MethodDelete, at(s.ID, "?", mode), nil)
@@ -197,7 +197,7 @@ func fillWhenWritten(t *testing.T, dir string) (release func()) {
 	for {
 		select {
 		case <-deadline.C:
-			t.Error("nothing was written")
+			t.Error("the save wrote nothing in time")
 			return func() {}
 		default:
 		}
@@ -220,7 +220,7 @@ func fillWhenWritten(t *testing.T, dir string) (release func()) {
 			var st unix.Statfs_t
 			err = unix.Statfs(tmp, &st)
 			if err == nil {
-				// Less by what is written meanwhile; the rest goes page by page.
+				// The save writes at the same time, so this ends with single pages.
 				for left := int64(st.Bavail) * st.Bsize; left > 0; {
 					if unix.Fallocate(int(f.Fd()), 0, 0, left) == nil {
 						break
@@ -240,8 +240,8 @@ func fillWhenWritten(t *testing.T, dir string) (release func()) {
 	}
 }
 
-// A store that answers with errors (a read-only file system) fails saves and
-// readiness, and loses nothing.
+// With a store that returns errors (a read-only file system), saves and readiness fail,
+// and nothing is lost.
 func TestFaultDiskReadOnly(t *testing.T) {
 	t.Parallel()
 	dir := smallStore(t)

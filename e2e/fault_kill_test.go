@@ -13,11 +13,11 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// afterKill is how long processes may outlive a killed daemon.
+// afterKill is how long processes may run after their daemon was killed.
 const afterKill = 5 * time.Second
 
-// A killed daemon leaves no process, whatever its sessions did; the next one
-// saves what was left, and says so.
+// A killed daemon leaves no process, whatever its sessions were doing. The next daemon
+// rescues them and reports it.
 func TestFaultDaemonKilled(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -27,10 +27,10 @@ func TestFaultDaemonKilled(t *testing.T) {
 	page, _ := w.page()
 	w.open(page, site.URL+"/")
 	w.eval(page, `document.cookie = "lasting=yes; max-age=100000"; localStorage.setItem("kept", "yes")`)
-	// What Chrome has on disk is what a crash leaves: it writes cookies after
-	// 30 s or 512 changes, whichever comes first.
+	// Chrome writes cookies to disk after 30 s or 512 changes, whichever is first. A
+	// crash leaves only what is on disk.
 	w.eval(page, `for (let i = 0; i < 600; i++) document.cookie = "churn=" + i + "; max-age=100000"`)
-	// Its tabs it writes within 2.5 s.
+	// Chrome writes its tabs within 2.5 s.
 	daemon.Eventually(t, grace, "the tab's address in Chrome's session files", func() bool {
 		return inSessionFiles(t, d, site.URL)
 	})
@@ -41,7 +41,7 @@ func TestFaultDaemonKilled(t *testing.T) {
 	parked := begin(t, d, obj{"session_id": "parked", "user_id": "keeper"})
 	saved := finish(t, d, parked.ID, toMemory+andDefault)
 
-	daemon.Eventually(t, grace, "four Chromes run, and the spare", func() bool { return len(mains(d)) == 4+d.Spares() })
+	daemon.Eventually(t, grace, "four Chromes and the spare run", func() bool { return len(mains(d)) == 4+d.Spares() })
 	d.Kill(t)
 	nothingRuns(t, d, afterKill)
 	d.Restart(t)
@@ -56,21 +56,21 @@ func TestFaultDaemonKilled(t *testing.T) {
 		}
 	}
 	if s := look(t, d, "discarded"); s.Status != "terminated" || s.Outcome != nil && s.Outcome.Snapshot != nil {
-		t.Errorf("a session to be discarded: %+v", s)
+		t.Errorf("a session with mode none: %+v", s)
 	}
 	if s := look(t, d, "parked"); s.Status != "completed" {
-		t.Errorf("a session that had ended: %+v", s)
+		t.Errorf("a session that ended before the kill: %+v", s)
 	}
 	nothingLeft(t, d)
 	wants(t, d.Call(t, http.MethodGet, "/v1/users/default/default", nil), 404, "default_not_found")
 
-	// The rescue restores what was on disk, and says what it is.
+	// Restoring the rescue brings back what was on disk, with a warning.
 	again := begin(t, d, obj{"restore_from_session_id": "running"})
 	if again.Restored == nil || again.Restored.Datadir != "crash" {
 		t.Fatalf("restored: %+v", again.Restored)
 	}
 	if len(again.Restored.Warnings) == 0 {
-		t.Error("nothing warns that a crash may have taken what Chrome had not written")
+		t.Error("no warning that data which Chrome had not written may be lost")
 	}
 	w = dial(t, again.CDP)
 	tabs := 0
@@ -83,7 +83,7 @@ func TestFaultDaemonKilled(t *testing.T) {
 		}
 	}
 	if tabs != 1 {
-		t.Errorf("%d tabs, want the one that the session had", tabs)
+		t.Errorf("%d tabs, want 1 as before the kill", tabs)
 	}
 	page, _ = w.page()
 	w.open(page, site.URL+"/")
@@ -92,7 +92,7 @@ func TestFaultDaemonKilled(t *testing.T) {
 	}
 	t.Logf("after a kill: %s", w.eval(page, `document.cookie + " " + JSON.stringify(localStorage)`))
 	finish(t, d, again.ID, throwAway)
-	// The parked one is gone, its copy serves.
+	// The parked Chrome is gone, and its files are restored instead.
 	back := begin(t, d, obj{"restore_default_environment_from_user_id": "keeper"})
 	if back.Restored == nil || back.Restored.SnapshotID != saved.Snapshot.ID || !fromFiles(back.Restored.Path) || back.Restored.FallbackReason == "" {
 		t.Errorf("restored: %+v", back.Restored)
@@ -101,13 +101,13 @@ func TestFaultDaemonKilled(t *testing.T) {
 	nothingLeft(t, d)
 }
 
-// inSessionFiles reports whether a live Chrome's session files hold a text.
+// inSessionFiles reports whether the session files of a live Chrome contain a text.
 func inSessionFiles(t testing.TB, d *daemon.Daemon, text string) bool {
 	t.Helper()
 	return inProfiles(t, d, filepath.Join("Sessions", "Session_*"), text)
 }
 
-// inProfiles reports whether a file of a live Chrome's profile holds a text.
+// inProfiles reports whether a file in a live Chrome's profile contains a text.
 func inProfiles(t testing.TB, d *daemon.Daemon, name, text string) bool {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(d.Dir, "run", "*", "profile", "*", name))
@@ -122,8 +122,8 @@ func inProfiles(t testing.TB, d *daemon.Daemon, name, text string) bool {
 	return false
 }
 
-// A daemon killed while it saves: the session is rescued or was saved whole.
-// Two kills one after the other change nothing.
+// The daemon is killed while it saves. The session was saved whole, or is rescued. A
+// second kill changes nothing.
 func TestFaultDaemonKilledDuringASave(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -136,11 +136,11 @@ func TestFaultDaemonKilledDuringASave(t *testing.T) {
 				return
 			}
 			req.Header.Set("Authorization", "Bearer "+daemon.Key)
-			if res, err := http.DefaultClient.Do(req); err == nil { // it is cut off by the kill
+			if res, err := http.DefaultClient.Do(req); err == nil { // the kill cuts it off
 				_ = res.Body.Close()
 			}
 		}()
-		<-time.After(after * time.Millisecond) // how far the save has come
+		<-time.After(after * time.Millisecond) // how far the save gets
 		d.Kill(t)
 		nothingRuns(t, d, afterKill)
 		d.Restart(t)
@@ -151,7 +151,7 @@ func TestFaultDaemonKilledDuringASave(t *testing.T) {
 			t.Errorf("killed after %d ms: status %s", after, now.Status)
 		}
 		if now.Outcome == nil || now.Outcome.Snapshot == nil {
-			t.Errorf("killed after %d ms: nothing was kept: %+v", after, now)
+			t.Errorf("killed after %d ms: nothing was saved: %+v", after, now)
 			continue
 		}
 		if tmp := files(t, filepath.Join(d.Dir, "snapshots", "tmp")); len(tmp) > 0 {
@@ -165,8 +165,8 @@ func TestFaultDaemonKilledDuringASave(t *testing.T) {
 	}
 }
 
-// Wardens and daemon killed at once: nobody is left to end Chrome but Chrome's
-// own parent-death signal and the next start.
+// The wardens and the daemon are killed at once. Then only Chrome's parent-death signal
+// and the next start can end Chrome.
 func TestFaultEverythingKilled(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -188,7 +188,7 @@ func TestFaultEverythingKilled(t *testing.T) {
 	nothingLeft(t, d)
 }
 
-// A warden killed alone is a crash of its session, and of no other.
+// Killing a warden is a crash of its session, and of no other.
 func TestFaultWardenKilled(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})

@@ -12,7 +12,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// rescued is what the tests look at in a session that is being rescued.
+// rescued is the part of a session's answer that the tests of rescues check.
 type rescued struct {
 	Status   string
 	Reason   string
@@ -20,10 +20,10 @@ type rescued struct {
 	Rescuing bool
 }
 
-// A daemon that comes after a killed one takes calls before it has rescued what
-// that one left. Here the rescue cannot end: the store has no room for it. The
-// sessions say that they are being rescued, others are made and ended meanwhile,
-// and another kill loses nothing.
+// A daemon that starts after a kill answers calls before it has rescued the sessions of
+// the last one. Here the rescue cannot finish, because the store is full. These sessions
+// report that they are being rescued. Others are created and ended meanwhile, and
+// another kill loses nothing.
 func TestFaultRescueBehindTheListener(t *testing.T) {
 	t.Parallel()
 	for _, user := range []string{"root", "an ordinary user"} {
@@ -47,7 +47,7 @@ func rescueBehindTheListener(t *testing.T, d *daemon.Daemon) {
 		page, _ := w.page()
 		w.open(page, site.URL+"/")
 		w.eval(page, `document.cookie = "login=yes; max-age=100000"; localStorage.setItem("kept", "yes")`)
-		// What the checkpoint has read the rescue has too.
+		// The rescue must contain what the checkpoint has read.
 		d.Must(t, http.StatusCreated, http.MethodPost, at(id, "/snapshots"), nil)
 		w.eval(page, `(async () => {
 			const cache = await caches.open("heavy"), part = new Uint8Array(1 << 20);
@@ -58,7 +58,7 @@ func rescueBehindTheListener(t *testing.T, d *daemon.Daemon) {
 	release := fillDisk(t, d.Dir, 1<<20)
 	defer release()
 	left := runDirs(t, d)
-	for range 2 { // killed again in the middle of the rescue
+	for range 2 { // kill the daemon again during the rescue
 		d.Kill(t)
 		nothingRuns(t, d, afterKill)
 		d.Relaunch(t)
@@ -78,23 +78,24 @@ func rescueBehindTheListener(t *testing.T, d *daemon.Daemon) {
 			t.Errorf("%s: %+v", id, s)
 		}
 		wants(t, d.Call(t, http.MethodGet, at(id, "/screenshot"), nil), 409, "session_ending")
-		// What needs the rescue's outcome hears why there is none yet.
+		// Calls that need the rescue's outcome are refused with the reason why there is
+		// none yet.
 		wants(t, d.Call(t, http.MethodPost, at(id, "/resume"), nil), 507, "store_full")
 		wants(t, d.Call(t, http.MethodPost, "/v1/sessions", obj{"restore_from_session_id": id}), 507, "store_full")
 		wants(t, d.Call(t, http.MethodDelete, at(id), nil), 507, "store_full")
 		wants(t, d.Call(t, http.MethodPost, "/v1/sessions", obj{"session_id": id}), 409, "session_exists")
 	}
 	other := begin(t, d, obj{"user_id": "other"})
-	users := map[int]int{} // of the run directories that hold a profile
+	users := map[int]int{} // user IDs of the run directories with a profile
 	for _, dir := range append(left, newDirs(t, d, left)...) {
 		info, err := os.Stat(filepath.Join(d.Dir, "run", dir))
-		if err == nil && statUID(info) != unprivileged { // a replica of a checkpoint is gone by now
+		if err == nil && statUID(info) != unprivileged { // another user means the copy of a checkpoint, which is removed by now
 			users[statUID(info)]++
 		}
 	}
 	for user, n := range users {
 		if n > 1 {
-			t.Errorf("%d run directories have the user %d, and not all are rescued yet", n, user)
+			t.Errorf("%d run directories of sessions to rescue have the user %d", n, user)
 		}
 	}
 	finish(t, d, other.ID, throwAway)
@@ -123,7 +124,7 @@ func rescueBehindTheListener(t *testing.T, d *daemon.Daemon) {
 	nothingLeft(t, d)
 }
 
-// newDirs are the run directories of Chromes that run, without some.
+// newDirs returns the run directories of running Chromes, except the given ones.
 func newDirs(t testing.TB, d *daemon.Daemon, but []string) (names []string) {
 	t.Helper()
 	for _, name := range runDirs(t, d) {
@@ -133,7 +134,7 @@ func newDirs(t testing.TB, d *daemon.Daemon, but []string) (names []string) {
 		}
 	}
 	if len(names) == 0 {
-		t.Fatal("no Chrome runs beside those that are rescued")
+		t.Fatal("no Chrome runs besides those of the sessions to rescue")
 	}
 	return names
 }

@@ -19,14 +19,14 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// grace is how long a test waits for what must come: generous, for the
-// machine may be busy.
+// grace is how long tests wait for an expected event. It is long because the machine may
+// be busy.
 const grace = 30 * time.Second
 
 // obj is the body of a request.
 type obj = map[string]any
 
-// liveSession is what the tests of faults look at in a session's answer.
+// liveSession is the part of a session's answer that the tests check.
 type liveSession struct {
 	ID        string `json:"session_id"`
 	UserID    string `json:"user_id"`
@@ -45,7 +45,7 @@ type liveSession struct {
 	Outcome *ending
 }
 
-// ending is what they look at in a delete's answer.
+// ending is the part of a delete's answer that the tests check.
 type ending struct {
 	Deleted  bool
 	Message  string
@@ -60,7 +60,7 @@ type ending struct {
 	}
 }
 
-// begin creates a session and fails the test if there is none.
+// begin creates a session. The test fails if that fails.
 func begin(t testing.TB, d *daemon.Daemon, body obj) liveSession {
 	t.Helper()
 	return beginAs(t, d, daemon.Key, body)
@@ -76,7 +76,7 @@ func beginAs(t testing.TB, d *daemon.Daemon, key string, body obj) (s liveSessio
 	return s
 }
 
-// finish ends a session as the query says, and fails the test if it does not.
+// finish ends a session with a query. The test fails if that fails.
 func finish(t testing.TB, d *daemon.Daemon, id, query string) (e ending) {
 	t.Helper()
 	d.Must(t, http.StatusOK, http.MethodDelete, "/v1/sessions/"+id+"?"+query, nil).Into(t, &e)
@@ -108,7 +108,7 @@ func wants(t testing.TB, a daemon.Answer, status int, code string) {
 	}
 }
 
-// newKey makes a key that acts for one user alone.
+// newKey makes a key for one user.
 func newKey(t testing.TB, d *daemon.Daemon, user string) string {
 	t.Helper()
 	var k struct{ Secret string }
@@ -117,8 +117,7 @@ func newKey(t testing.TB, d *daemon.Daemon, user string) string {
 	return k.Secret
 }
 
-// plain is a request that the API's description does not know of, with
-// further headers.
+// plain makes a request that openapi.yaml does not describe, with more headers.
 func plain(t testing.TB, d *daemon.Daemon, method, path string, header http.Header) (status int, body string) {
 	t.Helper()
 	return send(t, d, method, path, header, nil)
@@ -134,7 +133,7 @@ func upload(t testing.TB, d *daemon.Daemon, id, name, content string) {
 	}
 }
 
-// send is a request with the test key, as it is.
+// send makes a request with the test key and an unchanged body.
 func send(t testing.TB, d *daemon.Daemon, method, path string, header http.Header, in io.Reader) (status int, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, d.URL+path, in)
@@ -156,7 +155,7 @@ func send(t testing.TB, d *daemon.Daemon, method, path string, header http.Heade
 	return res.StatusCode, string(raw)
 }
 
-// runDirs are the names of the folders in the daemon's run folder.
+// runDirs returns the names of the folders in the daemon's run folder.
 func runDirs(t testing.TB, d *daemon.Daemon) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(d.Dir, "run"))
@@ -170,8 +169,7 @@ func runDirs(t testing.TB, d *daemon.Daemon) []string {
 	return names
 }
 
-// runDirOf finds the run directory whose Chrome was started for a session that
-// is the only live one.
+// onlyRunDir returns the run directory of the only live session.
 func onlyRunDir(t testing.TB, d *daemon.Daemon) string {
 	t.Helper()
 	dirs := runDirs(t, d)
@@ -181,8 +179,8 @@ func onlyRunDir(t testing.TB, d *daemon.Daemon) string {
 	return filepath.Join(d.Dir, "run", dirs[0])
 }
 
-// mains are the main processes of the daemon's Chromes: those that were given
-// a profile folder and are no helper of another.
+// mains returns the main processes of the daemon's Chromes: those with a profile folder
+// that are not another process's helper.
 func mains(d *daemon.Daemon) []int {
 	var pids []int
 	for _, p := range d.Processes() {
@@ -203,21 +201,21 @@ func kill9(t testing.TB, pid int) {
 	}
 }
 
-// nothingRuns waits until no process of the daemon's Chromes is left.
+// nothingRuns waits until no process of the daemon's Chromes runs.
 func nothingRuns(t testing.TB, d *daemon.Daemon, within time.Duration) {
 	t.Helper()
-	daemon.Eventually(t, within, "no process is left", func() bool { return len(d.Processes()) == 0 })
+	daemon.Eventually(t, within, "no process of a Chrome runs", func() bool { return len(d.Processes()) == 0 })
 }
 
-// nothingLeft waits until neither process nor run directory is left, but for
-// those of the spares that the daemon keeps.
+// nothingLeft waits until there are no processes and no run directories, except those of
+// spares.
 func nothingLeft(t testing.TB, d *daemon.Daemon) {
 	t.Helper()
-	daemon.Eventually(t, grace, "no Chrome is left but spares", func() bool { return len(mains(d)) == d.Spares() })
+	daemon.Eventually(t, grace, "only spares run", func() bool { return len(mains(d)) == d.Spares() })
 	if d.Spares() == 0 {
 		nothingRuns(t, d, grace)
 	}
-	daemon.Eventually(t, grace, "no run directory is left but those of spares", func() bool { return len(runDirs(t, d)) == d.Spares() })
+	daemon.Eventually(t, grace, "only spares have run directories", func() bool { return len(runDirs(t, d)) == d.Spares() })
 }
 
 // files lists the regular files below a folder, relative to it, sorted.
@@ -239,7 +237,7 @@ func files(t testing.TB, dir string) []string {
 	return found
 }
 
-// uidOf is the user that a process runs as.
+// uidOf returns the user ID of a process.
 func uidOf(t testing.TB, pid int) int {
 	t.Helper()
 	info, err := os.Stat("/proc/" + strconv.Itoa(pid))
@@ -249,7 +247,7 @@ func uidOf(t testing.TB, pid int) int {
 	return statUID(info)
 }
 
-// statUID is the user that a file belongs to; -1 where that is not known.
+// statUID returns the user ID of a file's owner; -1 if it is not known.
 func statUID(info os.FileInfo) int {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(stat.Uid)
@@ -264,7 +262,7 @@ func asUser(uid int, command ...string) (string, error) {
 	return string(out), err
 }
 
-// at is a session's path.
+// at returns the path of a session's route.
 func at(id string, more ...string) string {
 	return "/v1/sessions/" + url.PathEscape(id) + strings.Join(more, "")
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// serve runs the binary until it ends by itself, and gives its exit code and
-// what it said.
+// serve runs the binary until it ends, and returns its exit code and output.
 func serve(t *testing.T, prefix []string, args ...string) (code int, said string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), grace)
@@ -35,8 +34,8 @@ func serve(t *testing.T, prefix []string, args ...string) (code int, said string
 	return cmd.ProcessState.ExitCode(), out.String()
 }
 
-// What keeps the daemon from starting is one message with what mends it, and
-// an exit code of its own.
+// If the daemon cannot start, it prints one message that says how to fix that, and has
+// its own exit code.
 func TestFaultStart(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -73,15 +72,15 @@ func TestFaultStart(t *testing.T) {
 				t.Errorf("exit code %d, want %d with %q:\n%s", code, c.code, c.says, said)
 			}
 			if strings.Contains(said, "panic") || strings.Contains(said, "goroutine ") {
-				t.Errorf("it says too much:\n%s", said)
+				t.Errorf("more than one message:\n%s", said)
 			}
 		})
 	}
-	// The first one was not disturbed.
+	// The running daemon was not disturbed.
 	finish(t, d, begin(t, d, obj{}).ID, throwAway)
 }
 
-// A daemon without root serves its one user in the same way.
+// A daemon without root works the same way for its one user.
 func TestFaultUnprivileged(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, byOrdinaryUser(t, daemon.Options{}))
@@ -96,7 +95,7 @@ func TestFaultUnprivileged(t *testing.T) {
 		w.open(page, site.URL+"/")
 		w.eval(page, `document.cookie = "login=yes"; localStorage.setItem("kept", "yes")`)
 		if r := w.try("", "Target.createTarget", obj{"url": "file:///etc/passwd"}); r.Error == nil {
-			t.Error("a file was opened")
+			t.Error("the page could open a file")
 		}
 		finish(t, d, s.ID, mode+andDefault)
 		if mode == toMemory {
@@ -124,7 +123,7 @@ func TestFaultUnprivileged(t *testing.T) {
 	}
 }
 
-// Links that somebody planted in the data directory lead the daemon nowhere.
+// The daemon does not follow symbolic links that were planted in its data directory.
 func TestFaultPlantedLinks(t *testing.T) {
 	t.Parallel()
 	target := daemon.DataDir(t)
@@ -137,8 +136,8 @@ func TestFaultPlantedLinks(t *testing.T) {
 	dir := onlyRunDir(t, d)
 	d.Kill(t)
 	nothingRuns(t, d, afterKill)
-	// In the run folder: a link for a run directory, and links in the profile
-	// that is to be rescued and in the folders that are to be cleared.
+	// In the run folder: a link instead of a run directory, and links in the profile to
+	// be rescued and in the folders to be removed.
 	profile := filepath.Join(dir, "profile", profile.Folder(filepath.Join(dir, "profile")))
 	for link, to := range map[string]string{
 		filepath.Join(d.Dir, "run", "zz"): target, filepath.Join(dir, "files", "out"): target,
@@ -153,10 +152,10 @@ func TestFaultPlantedLinks(t *testing.T) {
 	}
 	d.Restart(t)
 	if raw, err := os.ReadFile(kept); err != nil || string(raw) != "kept" {
-		t.Errorf("the file beyond the links: %q, %v", raw, err)
+		t.Errorf("the file behind the links: %q, %v", raw, err)
 	}
 	if ownerOf(t, target) != os.Geteuid() || ownerOf(t, kept) != os.Geteuid() {
-		t.Error("what lies beyond the links was given away")
+		t.Error("the owner of the file behind the links was changed")
 	}
 	if now := look(t, d, s.ID); now.Status != "terminated" {
 		t.Errorf("the session is %s", now.Status)
@@ -164,18 +163,19 @@ func TestFaultPlantedLinks(t *testing.T) {
 	if now := look(t, d, s.ID); now.Outcome == nil || now.Outcome.Snapshot == nil {
 		t.Fatalf("nothing was rescued: %+v", now)
 	}
-	if err := os.Remove(filepath.Join(d.Dir, "run", "zz")); err != nil { // the link itself was left alone
+	if err := os.Remove(filepath.Join(d.Dir, "run", "zz")); err != nil { // the link itself must still be there
 		t.Error(err)
 	}
 	back := begin(t, d, obj{"restore_from_session_id": s.ID})
 	for _, name := range files(t, filepath.Join(onlyRunDir(t, d), "profile")) {
 		if strings.Contains(name, "stolen") {
-			t.Errorf("a link's target came into the snapshot: %s", name)
+			t.Errorf("the snapshot has a link's target: %s", name)
 		}
 	}
 	finish(t, d, back.ID, throwAway)
 
-	// In the store: a link in the place of an archives folder is not written to.
+	// In the store: the daemon does not write through a link in place of the archives
+	// folder.
 	d.Stop(t)
 	archives := filepath.Join(d.Dir, "snapshots", "archives")
 	if err := errors.Join(os.Rename(archives, archives+".away"), os.Symlink(target, archives)); err != nil {
@@ -188,6 +188,6 @@ func TestFaultPlantedLinks(t *testing.T) {
 	}
 	finish(t, d, s.ID, throwAway)
 	if found := files(t, target); len(found) != 1 {
-		t.Errorf("the daemon wrote beyond a link: %q", found)
+		t.Errorf("the daemon wrote through a link: %q", found)
 	}
 }

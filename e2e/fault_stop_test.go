@@ -13,8 +13,8 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// A daemon that is told to stop saves what runs, tells the clients, and leaves
-// nothing; the next one gives it back.
+// A daemon that is stopped saves its sessions, closes the clients' connections and
+// leaves no process. The next daemon restores the sessions.
 func TestFaultStop(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -47,7 +47,7 @@ func TestFaultStop(t *testing.T) {
 		}
 	}
 	if s := look(t, d, "discarded"); s.Status != "terminated" || s.Outcome != nil && s.Outcome.Snapshot != nil {
-		t.Errorf("a session to be discarded: %+v", s)
+		t.Errorf("a session with mode none: %+v", s)
 	}
 	back := begin(t, d, obj{"restore_from_session_id": "running"})
 	if back.Restored == nil || back.Restored.Datadir != "clean" {
@@ -61,8 +61,8 @@ func TestFaultStop(t *testing.T) {
 	finish(t, d, back.ID, throwAway)
 }
 
-// stuck makes a page that will not be left: it asks back, and its script never
-// ends.
+// stuck makes a page that cannot be left: it has a beforeunload dialog, and its script
+// never ends.
 func stuck(w *wire, page, url string) {
 	w.open(page, url)
 	w.eval(page, `localStorage.setItem("kept", "yes"); document.cookie = "login=yes; max-age=100000";
@@ -72,8 +72,8 @@ func stuck(w *wire, page, url string) {
 	}
 }
 
-// A second signal ends the daemon at once, in the middle of a save; the next
-// start rescues what was not saved.
+// A second signal ends the daemon at once, during a save. The next start rescues what
+// was not saved.
 func TestFaultStopAtOnce(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -89,7 +89,7 @@ func TestFaultStopAtOnce(t *testing.T) {
 		}
 	}
 	signal()
-	w.ended() // the save has begun
+	w.ended() // the connection closes when the save has begun
 	began := time.Now()
 	signal()
 	ctx, cancel := context.WithTimeout(t.Context(), grace)
@@ -99,9 +99,9 @@ func TestFaultStopAtOnce(t *testing.T) {
 		t.Fatalf("a second signal did not end the daemon")
 	}
 	if took := time.Since(began); took > 8*time.Second {
-		t.Errorf("it took %s", took)
+		t.Errorf("the stop took %s", took)
 	}
-	t.Logf("it ended with %v after %s", err, time.Since(began))
+	t.Logf("the daemon ended with %v after %s", err, time.Since(began))
 	nothingRuns(t, d, afterKill)
 	d.Restart(t)
 	now := look(t, d, s.ID)
@@ -111,7 +111,7 @@ func TestFaultStopAtOnce(t *testing.T) {
 	nothingLeft(t, d)
 }
 
-// A page that does not let go holds no end up for long, and its state is kept.
+// A page that blocks unloading does not delay the end for long, and its state is saved.
 func TestFaultPageThatBlocksUnloading(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -136,7 +136,7 @@ func TestFaultPageThatBlocksUnloading(t *testing.T) {
 			a := d.Call(t, http.MethodDelete, at(s.ID, "?", c.mode), nil)
 			t.Logf("%s: %d in %s %s", c.name, a.Status, time.Since(began).Round(time.Millisecond), a.Body)
 			if a.Status != http.StatusOK {
-				t.Errorf("the end failed")
+				t.Errorf("the delete failed")
 				if a.Code() != "" {
 					finish(t, d, s.ID, throwAway)
 				}

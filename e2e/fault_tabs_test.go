@@ -7,8 +7,8 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// A client that connects at once finds the session's tabs, and none that is
-// about to go: such a one would never answer it.
+// A client that connects at once finds the session's tabs, and no tab that is about to
+// close. Such a tab would never answer it.
 func TestFaultNoDyingTabs(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})

@@ -10,7 +10,7 @@ import (
 )
 
 // sets stores a value in every kind of storage that Chrome writes late, and in
-// IndexedDB; "" takes it out of all.
+// IndexedDB. "" removes it from all.
 const sets = `(async (value) => {
   const age = value ? 100000 : 0;
   document.cookie = "lasting=" + value + "; max-age=" + age;
@@ -30,8 +30,8 @@ const sets = `(async (value) => {
   return "set";
 })(%q)`
 
-// keptIn reads them all.
-const keptIn = `(async () => {
+// readValues reads the value from all of them.
+const readValues = `(async () => {
   const cookie = (name) => (document.cookie.match(name + "=([^;]*)") || [])[1];
   const db = await new Promise((done) => {
     const open = indexedDB.open("late");
@@ -46,10 +46,10 @@ const keptIn = `(async () => {
   return [cookie("lasting"), cookie("passing"), localStorage.getItem("v"), sessionStorage.getItem("v"), stored].map((v) => v ?? "-").join(" ");
 })()`
 
-// all is what a page holds in which each kind has a value.
+// all is the result of readValues if each kind has the value.
 func all(value string) string { return fmt.Sprintf("%[1]s %[1]s %[1]s %[1]s %[1]s", value) }
 
-// tabAt attaches to the tab that shows a URL, once it does.
+// tabAt waits for a tab with a URL and attaches to it.
 func tabAt(t *testing.T, d *daemon.Daemon, s liveSession, url string) (w *wire, page string) {
 	t.Helper()
 	w = dial(t, s.CDP)
@@ -65,8 +65,8 @@ func tabAt(t *testing.T, d *daemon.Daemon, s liveSession, url string) (w *wire, 
 	return w, page
 }
 
-// What a checkpoint has answered for is there after a crash that follows at once, of
-// Chrome or of the daemon, though Chrome had written little of it.
+// Everything in an answered checkpoint survives a crash right after it, of Chrome or of
+// the daemon, although Chrome had written little of it.
 func TestFaultAcknowledged(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -80,7 +80,7 @@ func TestFaultAcknowledged(t *testing.T) {
 		if value == "" {
 			value = "-"
 		}
-		if got := w.eval(page, keptIn); got != all(value) {
+		if got := w.eval(page, readValues); got != all(value) {
 			t.Fatalf("the page holds %q, want %q", got, value)
 		}
 		checkpoint(t, d, s.ID, body{})
@@ -94,26 +94,26 @@ func TestFaultAcknowledged(t *testing.T) {
 			d.Must(t, http.StatusOK, http.MethodPost, at(s.ID, "/resume"), nil).Into(t, &s)
 		}
 		w, page = tabAt(t, d, s, site.URL+"/check?tab=front")
-		if got := w.eval(page, keptIn); got != all(value) {
+		if got := w.eval(page, readValues); got != all(value) {
 			t.Errorf("%d: after the crash the page holds %q, want %q", n+1, got, value)
 		}
 	}
-	// What Chrome has written since is newer: the tab is where it went, and what was
-	// deleted stays so. What it had not written is there all the same.
+	// What Chrome has written since the checkpoint is newer: the tab's new address, and
+	// the deletions. What it had not written is restored too.
 	checkpoint(t, d, s.ID, body{})
 	w.eval(page, `document.cookie = "lasting=; max-age=0"; for (let i = 0; i < 600; i++) document.cookie = "churn=" + i + "; max-age=100000"`)
 	w.open(page, site.URL+"/check?tab=later")
-	daemon.Eventually(t, grace, "the changed jar on disk", func() bool { return inProfiles(t, d, "Cookies", "churn") })
-	daemon.Eventually(t, grace, "the tab's new address in Chrome's session files", func() bool { return inSessionFiles(t, d, site.URL+"/check?tab=later") })
+	daemon.Eventually(t, grace, "the changed cookies are on disk", func() bool { return inProfiles(t, d, "Cookies", "churn") })
+	daemon.Eventually(t, grace, "Chrome's session files have the tab's new address", func() bool { return inSessionFiles(t, d, site.URL+"/check?tab=later") })
 	kill9(t, mains(d)[0])
 	w.ended()
 	daemon.Eventually(t, grace, "Chrome was started again", func() bool { return len(runsOf(t, d, s.ID)) == 6 })
 	w, page = tabAt(t, d, s, site.URL+"/check?tab=later")
-	if got := w.eval(page, keptIn); got != "- third third third third" {
+	if got := w.eval(page, readValues); got != "- third third third third" {
 		t.Errorf("after the last crash the page holds %q", got)
 	}
 	if now := look(t, d, s.ID); len(now.Restored.Warnings) == 0 {
-		t.Error("nothing warns of what a crash may have taken")
+		t.Error("no warning that a crash may have lost data")
 	}
 	finish(t, d, s.ID, throwAway)
 	nothingLeft(t, d)

@@ -248,7 +248,8 @@ func (g golden) options(t *testing.T) {
 		t.Errorf("asked: %s", a.Body)
 	}
 	page, w := g.finds(t, "asked", s.CDP, "asked")
-	// A page that is open when the extension comes is not marked; the next one is.
+	// A page that is open when the extension is installed is not marked. The next one
+	// is.
 	w.open(page, g.site.URL+"/")
 	got := w.eval(page, `(async () => [Intl.DateTimeFormat().resolvedOptions().timeZone, navigator.language, navigator.userAgent, innerWidth + "x" + innerHeight,
 		(await new Promise((ok, no) => navigator.geolocation.getCurrentPosition(ok, no))).coords.latitude, document.documentElement.dataset.golden].join(" "))()`)

@@ -31,7 +31,7 @@ const goldenFolder = "testdata/golden"
 // because the saved profiles hold its origin.
 const goldenAddress = "127.0.13.1:20131"
 
-// forever is a retention that no run of the tests outlives.
+// forever is a retention that is longer than any test run.
 const forever = 100 * 365 * 24 * time.Hour
 
 // goldenRecord holds what the daemon chose when a golden directory was written:
@@ -76,7 +76,7 @@ func startGolden(t *testing.T) goldenSite {
 	})
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, "<title>golden</title>") // the browser may have gone
+		_, _ = io.WriteString(w, "<title>golden</title>") // fails if the browser has disconnected
 	})
 	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: mux}}
 	server.Start()
@@ -188,7 +188,7 @@ func packGolden(t *testing.T, dir, to string) {
 			return err
 		}
 		h.Name, err = filepath.Rel(dir, path)
-		// The uid of a Chrome is another at each run of the tests.
+		// The user ID of a Chrome differs between test runs.
 		h.Format, h.AccessTime, h.ChangeTime, h.Uid, h.Gid, h.Uname, h.Gname = tar.FormatPAX, time.Time{}, time.Time{}, 0, 0, "", ""
 		if err := errors.Join(err, archive.WriteHeader(h)); err != nil || e.IsDir() {
 			return err

@@ -51,7 +51,7 @@ func TestWriteGolden(t *testing.T) {
 		Args: []string{"--webhook-allow-private", "--max-sessions", "8", "--rescue-ttl", forever.String()}})
 	site.hooks.trust(t, d.Dir)
 	record := goldenRecord{Wrote: strings.TrimSpace(string(version)), Snapshots: map[string]string{}}
-	// keeps opens the site in a session and has it keep a value there.
+	// keeps opens the site in a session and stores a value there.
 	keeps := func(s liveSession, value string) {
 		w := dial(t, s.CDP)
 		page, _ := w.page()
@@ -71,9 +71,9 @@ func TestWriteGolden(t *testing.T) {
 		d.Must(t, http.StatusCreated, http.MethodPost, at(id, "/snapshots"), nil)
 	}
 
-	// Sessions that ended: one that the user's default came from, one that went on
-	// from that, one that began with some origins alone, one with most options, and
-	// one of the other engine.
+	// Ended sessions: one that made the user's default, one that was restored from that
+	// default, one restored with some origins only, one with most options, and one of the
+	// other engine.
 	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", obj{"engine": "chrome", "retention": obj{"keep_last": 50, "keep_labelled": true},
 		"login_check": obj{"url": site.URL + "/account", "status": 200, "cookie": "login"}})
 	keeps(begin(t, d, obj{"session_id": "first", "user_id": "ada"}), "first")
@@ -94,7 +94,7 @@ func TestWriteGolden(t *testing.T) {
 	keeps(begin(t, d, obj{"session_id": "light", "user_id": "ada", "engine": "shell"}), "light")
 	saves("light", toFiles)
 
-	// A default whose login is checked by itself, and one that came from a file.
+	// A default with a scheduled login check, and one that was imported from a file.
 	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/checked",
 		obj{"login_check": obj{"url": site.URL + "/account", "status": 200, "check_every_seconds": 60}})
 	keeps(begin(t, d, obj{"session_id": "checked", "user_id": "checked"}), "checked")
@@ -104,7 +104,7 @@ func TestWriteGolden(t *testing.T) {
 		"origins": [{"origin": "`+site.URL+`", "localStorage": [{"name": "kept", "value": "imported"}]}]}`),
 		"user_id", "bob", "save_as_default", "true", "label", "from a file").Snapshot.ID
 
-	// What agents said, noted and kept.
+	// Messages, notes and documents of agents.
 	d.Must(t, http.StatusOK, http.MethodPost, at("first", "/message"), obj{"message": "Which one?", "type": "QUESTION"})
 	d.Must(t, http.StatusOK, http.MethodPost, "/v1/memory/v2/session", obj{"session_id": "first", "open_tasks": []string{"book"}, "key_decisions": []string{"the second one"}})
 	scope := at("first", "/scopes/agent/planner")
@@ -118,8 +118,7 @@ func TestWriteGolden(t *testing.T) {
 	record.Revoked = revoked.Secret
 	d.Must(t, http.StatusNoContent, http.MethodDelete, "/v1/keys/"+revoked.ID, nil)
 
-	// A Chrome that crashed, and a daemon that was killed under a session and has
-	// rescued it since.
+	// A crashed Chrome, and a session that was rescued after the daemon was killed.
 	keeps(begin(t, d, obj{"session_id": "crashed", "user_id": "ada"}), "crashed")
 	checkpoint("crashed")
 	kill9(t, mains(d)[0])
@@ -132,11 +131,11 @@ func TestWriteGolden(t *testing.T) {
 	d.Restart(t)
 	record.Snapshots["rescued"] = look(t, d, "rescued").Outcome.Snapshot.ID
 
-	// The daemon is killed again: a Chrome is parked beside its files, webhooks are
-	// queued, and sessions run.
+	// The daemon is killed again, with a parked Chrome, queued webhooks and running
+	// sessions.
 	keeps(begin(t, d, obj{"session_id": "parked", "user_id": "keeper"}), "parked")
 	saves("parked", toMemory+andDefault)
-	site.hooks.answers(func(hooked) int { return http.StatusServiceUnavailable })
+	site.hooks.answers(func(receivedWebhook) int { return http.StatusServiceUnavailable })
 	begin(t, d, obj{"session_id": "told", "user_id": "ada", "webhook_url": site.hooks.URL})
 	finish(t, d, "told", throwAway)
 	keeps(begin(t, d, obj{"session_id": "left", "user_id": "ada", "timezone": "Asia/Tokyo"}), "left")

@@ -18,9 +18,9 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// An agent of the real Strands SDK keeps its session in Stasis through the
-// adapter of the docs, and the SDK's file storage reads and writes the same
-// files. Each talk is a process of its own, as after a restart.
+// An agent of the real Strands SDK keeps its session in Stasis through the adapter of
+// the docs. The SDK's file storage reads and writes the same files. Each conversation is
+// a separate process, as after a restart.
 func TestAgentKeepsItsSession(t *testing.T) {
 	t.Parallel()
 	adapter := compiled(t)
@@ -31,7 +31,7 @@ func TestAgentKeepsItsSession(t *testing.T) {
 	}
 	inFiles := func(session string) agent { return agent{Files: folder, Session: session} }
 
-	// Two turns, and what is left of them.
+	// Two turns, and what is stored of them.
 	first := overHTTP("default-session").does(t, turn{"said"}, turn{"manifest"}, turn{"hear", "hello"}, turn{"hear", "again"}, turn{"list"})
 	want(t, first[0], []string{})
 	want(t, first[3], "heard 2")
@@ -43,7 +43,7 @@ func TestAgentKeepsItsSession(t *testing.T) {
 		t.Errorf("the manifest of a new session: %v", m)
 	}
 
-	// It comes back, also to an earlier point, and goes on from there.
+	// The session is restored, also to an earlier snapshot, and continues from there.
 	updated := map[string]string{"schemaVersion": "1.0", "updatedAt": "2026-11-22T04:34:40.908Z"}
 	second := overHTTP("default-session").does(t, turn{"said"}, turn{"list", page{Limit: 1}}, turn{"list", page{StartAfter: ids[0]}},
 		turn{"restore", ids[0]}, turn{"said"}, turn{"saveManifest", updated}, turn{"manifest"}, turn{"hear", "from the first"}, turn{"list"},
@@ -58,12 +58,12 @@ func TestAgentKeepsItsSession(t *testing.T) {
 	if len(ids) != 3 {
 		t.Errorf("IDs %v", ids)
 	}
-	wantThrown(t, second[9], "snapshot_exists") // the first stands
+	wantThrown(t, second[9], "snapshot_exists") // the first one is kept
 	want(t, second[10], false)
 	wantThrown(t, second[11], "start_after")
 
-	// The SDK's file storage has the same session, and what it writes there
-	// Stasis has too. Names that no document of ours has are passed over.
+	// The SDK's file storage has the same session, and Stasis has what the file storage
+	// writes. Files with names that Stasis does not use are ignored.
 	third := inFiles("default-session").does(t, turn{"said"}, turn{"list"}, turn{"manifest"}, turn{"hear", "from files"},
 		turn{"save", "by-hand"}, turn{"list", page{StartAfter: ids[2]}})
 	want(t, third[0], []string{"hello", "heard 1", "from the first", "heard 2"})
@@ -76,8 +76,8 @@ func TestAgentKeepsItsSession(t *testing.T) {
 	want(t, fourth[1], append(ids, written...))
 	want(t, fourth[3], said)
 
-	// A browser's snapshots are there to read, for the file storage alone, and
-	// stay when the agent forgets.
+	// A browser's snapshots can be read, with the file storage only, and stay when the
+	// agent deletes its session.
 	saved := imports(t, d, "netscape", []byte("a.example\tFALSE\t/\tFALSE\t0\tsid\t42\n"), "user_id", "default").Snapshot
 	files := inFiles(saved.SessionID).does(t, turn{"listBrowsers"}, turn{"loadBrowser", saved.ID}, turn{"loadBrowser"})
 	want(t, files[0], []string{saved.ID})
@@ -104,8 +104,7 @@ func TestAgentKeepsItsSession(t *testing.T) {
 	}
 }
 
-// The SDK's file storage lists and loads the snapshots that the first version
-// of the format wrote.
+// The SDK's file storage lists and loads snapshots of the format's first version.
 func TestAgentsFileStorageReadsGoldenSnapshots(t *testing.T) {
 	t.Parallel()
 	const golden = "../snapshot/testdata/golden/v1/snapshots/users/ff8d9819fc0e12bf0d24892e45987e24/sessions"
@@ -120,7 +119,7 @@ func TestAgentsFileStorageReadsGoldenSnapshots(t *testing.T) {
 	wantBrowser(t, results[2], ids[1])
 }
 
-// agent is what e2e/clients/strands.mjs is told.
+// agent is the input of e2e/clients/strands.mjs.
 type agent struct {
 	Adapter string `json:"adapter,omitempty"`
 	URL     string `json:"url,omitempty"`
@@ -138,7 +137,7 @@ type page struct {
 	StartAfter string `json:"startAfter,omitempty"`
 }
 
-// does starts an agent and takes the steps; it gives their results.
+// does runs the steps in a new agent and returns their results.
 func (a agent) does(t testing.TB, steps ...turn) []json.RawMessage {
 	t.Helper()
 	a.Steps = steps
@@ -154,8 +153,8 @@ func (a agent) does(t testing.TB, steps ...turn) []json.RawMessage {
 	return answer.Results
 }
 
-// compiled checks the adapter and its use in the docs strictly, against the
-// SDK's own types, and gives the path of the module that the adapter becomes.
+// compiled compiles the adapter and its example in the docs strictly, with the SDK's own
+// types. It returns the path of the adapter's module.
 func compiled(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -174,7 +173,7 @@ func compiled(t testing.TB) string {
 	_, use, _ := strings.Cut(string(page), "```ts\n")
 	use, _, found := strings.Cut(use, "```\n")
 	if !found {
-		t.Fatal("docs/strands.md does not show the adapter's use")
+		t.Fatal("docs/strands.md has no example of the adapter")
 	}
 	for name, body := range map[string]string{
 		"strands.ts": string(adapter), "package.json": `{"type":"module"}`,
@@ -192,7 +191,7 @@ func compiled(t testing.TB) string {
 	return filepath.Join(dir, "strands.js")
 }
 
-// node runs a script that must succeed, and gives what it writes.
+// node runs a script that must succeed and returns its output.
 func node(t testing.TB, in []byte, args ...string) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), scriptDeadline)

@@ -13,8 +13,9 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// TestCacheStaysInItsSession: a session has an HTTP cache, no archive holds a
-// byte of it, and neither a restore nor a fresh session is served from another's.
+// TestCacheStaysInItsSession: a session has an HTTP cache, and no archive contains any
+// of it. Neither a restore nor a fresh session is served from the cache of another
+// session.
 func TestCacheStaysInItsSession(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{ShellSpare: true})
@@ -36,7 +37,7 @@ func TestCacheStaysInItsSession(t *testing.T) {
 			before := asked.Load()
 			drive(t, puppeteer, s.CDP, visit(site.URL), fetch, fetch)
 			if n := asked.Load() - before; n != want {
-				t.Errorf("%s, %s: two fetches asked the site %d times, want %d", engine, what, n, want)
+				t.Errorf("%s, %s: two fetches made %d requests to the site, want %d", engine, what, n, want)
 			}
 		}
 		for _, mode := range []string{"filesystem", "memory"} {
@@ -51,7 +52,7 @@ func TestCacheStaysInItsSession(t *testing.T) {
 				t.Fatal(err)
 			}
 			if bytes.Contains(files, []byte(cached)) {
-				t.Errorf("%s, %s: the archive holds what was cached", engine, mode)
+				t.Errorf("%s, %s: the archive contains cached data", engine, mode)
 			}
 			s = create(t, d, body{"engine": engine, "restore_from_environment_id": snapshot.ID, "enable_memory_snapshot": false})
 			asks("restored from "+mode, s, 1)

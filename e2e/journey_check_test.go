@@ -13,9 +13,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// A user whose settings say what proves a login has a default that is logged
-// in, whatever sessions end in, until the site itself forgets it; and a check
-// tells so.
+// A user's settings say how to check a login. Then the user's default stays logged in,
+// whatever sessions save, until the site itself ends the login. A check reports that.
 func loginCheck(t *testing.T, d *daemon.Daemon) {
 	const user = "/v1/users/checked%2Fada"
 	site := apps.StartProbe(t)
@@ -38,11 +37,11 @@ func loginCheck(t *testing.T, d *daemon.Daemon) {
 		t.Errorf("a check without a default: %d %s", a.Status, a.Body)
 	}
 
-	// Nobody has logged in yet: nothing becomes the default.
+	// Without a login, nothing becomes the default.
 	s := create(t, d, mine)
 	notMoved("before the login", end(t, d, s.ID, "save_snapshot_mode=filesystem&save_as_default=true"), 0)
 
-	// A login that is proven does, and the check leaves no tab behind.
+	// With a login it does, and the check leaves no tab behind.
 	s = create(t, d, mine)
 	drive(t, chromeDP, s.CDP, visit(site.URL+"/login"), fill("#user", demosite.User), fill("#password", demosite.Password),
 		click("#submit"), await(`document.title === "me: `+demosite.User+`"`))
@@ -60,8 +59,8 @@ func loginCheck(t *testing.T, d *daemon.Daemon) {
 		t.Errorf("logins: %+v", l)
 	}
 
-	// Its own cookies gone, a session is not the one to be kept; nor by force,
-	// nor when it is persistent and frozen.
+	// A session whose cookies were removed does not become the default: not with force,
+	// not if it is persistent, and not if it is frozen.
 	for _, x := range []struct {
 		what, query string
 		persist     bool
@@ -83,8 +82,8 @@ func loginCheck(t *testing.T, d *daemon.Daemon) {
 		t.Errorf("the default is %s, version %d", now, version)
 	}
 
-	// What was saved is whole, down to the tar; and what is this young no policy
-	// takes.
+	// The saved snapshots are whole, including the tar, and too new for any retention
+	// policy.
 	var whole library.VerifyResult
 	d.Must(t, http.StatusOK, http.MethodPost, "/v1/snapshots/"+good.ID+"/verify", nil).Into(t, &whole)
 	if !whole.OK || !whole.Checked.State || whole.Checked.Entries == 0 {
@@ -98,16 +97,16 @@ func loginCheck(t *testing.T, d *daemon.Daemon) {
 	}
 	d.Must(t, http.StatusOK, http.MethodGet, user+"/default/history", nil)
 
-	// The old default is still good, and says so.
+	// The old default is still logged in, and the check says so.
 	if o := check(); !o.LoggedIn || o.URL == nil || *o.URL != site.URL+"/me" || *o.Status != 200 || len(o.Conditions) != 3 || *o.Version != 1 || *o.SnapshotID != good.ID {
 		t.Errorf("the check of a good default: %+v", o)
 	}
 	s = create(t, d, byDefault)
 	drive(t, chromeDP, s.CDP, visit(site.URL+"/me"), await(`document.title === "me: `+demosite.User+`"`),
-		click("#logout"), await(`document.title === "nobody"`)) // the site forgets it
+		click("#logout"), await(`document.title === "nobody"`)) // the site ends the login
 	end(t, d, s.ID, "")
 
-	// Now it is not.
+	// Now the default is logged out.
 	o := check()
 	if o.LoggedIn || *o.Status != 401 || o.Conditions[0].Held || !o.Conditions[2].Held {
 		t.Errorf("the check after the site forgot it: %+v", o)

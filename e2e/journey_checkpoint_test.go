@@ -11,8 +11,8 @@ import (
 	sessionsave "github.com/stasisd/stasis/session/save"
 )
 
-// writer counts up in a cookie, localStorage and IndexedDB every few
-// milliseconds, and knows whether its document was ever replaced.
+// writer increments a counter in a cookie, localStorage and IndexedDB every few
+// milliseconds. It also notices if its document is replaced.
 const writer = `new Promise((ready) => {
   const open = indexedDB.open("count", 1);
   open.onupgradeneeded = () => open.result.createObjectStore("n");
@@ -29,7 +29,7 @@ const writer = `new Promise((ready) => {
   };
 })`
 
-// counted is what a restore brought of it.
+// counted reads the counters after a restore.
 const counted = `new Promise((read) => {
   const open = indexedDB.open("count", 1);
   open.onsuccess = () => {
@@ -38,7 +38,7 @@ const counted = `new Promise((read) => {
   };
 })`
 
-// checkpoint saves a running session.
+// checkpoint makes a checkpoint of a running session.
 func checkpoint(t testing.TB, d *daemon.Daemon, id string, b body) (a sessionsave.CheckpointAnswer) {
 	t.Helper()
 	answer := d.Call(t, http.MethodPost, "/v1/sessions/"+id+"/snapshots", b)
@@ -52,8 +52,8 @@ func checkpoint(t testing.TB, d *daemon.Daemon, id string, b body) (a sessionsav
 	return a
 }
 
-// TestCheckpoint: a session that is saved while its pages write and a client is
-// connected goes on as if nothing had happened, and the checkpoint is whole.
+// TestCheckpoint: a checkpoint is made while the session's pages write and a client is
+// connected. Neither notices it, and the checkpoint is whole.
 func TestCheckpoint(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -70,9 +70,9 @@ func TestCheckpoint(t *testing.T) {
 		return auto.Auto.Snapshot != ""
 	})
 
-	// Chrome looks for a newer worker of each of the two origins, seconds after their
-	// last page has loaded: each has been registered with one request before.
-	daemon.Eventually(t, stepDeadline, "Chrome has looked for newer service workers", func() bool {
+	// Some seconds after the last page has loaded, Chrome checks each of the two origins
+	// for a newer worker. Each was registered with one request before.
+	daemon.Eventually(t, stepDeadline, "Chrome has checked for newer service workers", func() bool {
 		asked := 0
 		for _, request := range site.Log.Since(0) {
 			if request.Path == "/worker.js" {
@@ -100,9 +100,9 @@ func TestCheckpoint(t *testing.T) {
 	n := w.eval(page, "String(window.__n)")
 	w.mu.Lock()
 	for _, e := range w.events {
-		// That the daemon has a session of a target that no client has, its info tells.
+		// This event only says that the daemon has attached to a target.
 		if e.Method != "Target.targetInfoChanged" {
-			t.Errorf("the client was told %s %s", e.Method, e.Params)
+			t.Errorf("the client received %s %s", e.Method, e.Params)
 		}
 	}
 	w.mu.Unlock()
@@ -113,7 +113,7 @@ func TestCheckpoint(t *testing.T) {
 	w.eval(page, "clearInterval(window.__t)")
 	for _, asked := range site.Log.Since(since) {
 		if asked.Path != "/favicon.ico" {
-			t.Errorf("the site was asked %s %s", asked.Method, asked.Path)
+			t.Errorf("the site received %s %s", asked.Method, asked.Path)
 		}
 	}
 
@@ -126,14 +126,14 @@ func TestCheckpoint(t *testing.T) {
 	if err := json.Unmarshal([]byte(text(t, got[1])), &saw); err != nil || len(saw) != 4 {
 		t.Fatalf("%v: %s", err, got[1])
 	}
-	// The state is read a moment before the files stand still; a transaction is
-	// there whole or not at all.
+	// The state is read shortly before the files are copied. A transaction is saved
+	// whole or not at all.
 	if saw[0] == 0 || saw[1] == 0 || saw[2] != saw[3] || saw[2] < saw[1] {
 		t.Errorf("cookie, localStorage and IndexedDB have %v", saw)
 	}
 	end(t, d, r.ID, "")
 
-	// A page that waits for an answer is saved as far as it can be read.
+	// A page that waits for a response is saved as far as it can be read.
 	w.forget()
 	w.post(page, "Runtime.evaluate", obj{"expression": `alert("wait")`})
 	w.await(page, "Page.javascriptDialogOpening")
@@ -143,16 +143,16 @@ func TestCheckpoint(t *testing.T) {
 	}
 	w.call(page, "Page.handleJavaScriptDialog", obj{"accept": true}, nil)
 	if w.eval(page, "1+1") != "2" {
-		t.Error("the page does not go on")
+		t.Error("the page does not continue")
 	}
 
-	// Chrome writes for some seconds what pages did before; then nothing is new.
-	daemon.Eventually(t, stepDeadline, "a checkpoint that finds nothing changed", func() bool {
+	// Chrome writes changes for some seconds. After that nothing is new.
+	daemon.Eventually(t, stepDeadline, "a checkpoint is unchanged", func() bool {
 		return checkpoint(t, d, s.ID, body{}).Unchanged
 	})
 
-	// Chrome writes cookies every 30 s. One that a checkpoint has read is there after
-	// a kill all the same, and the default is that checkpoint.
+	// Chrome writes cookies every 30 s. A cookie that a checkpoint has read survives a
+	// kill before that, and the checkpoint is the default.
 	w.eval(page, `document.cookie = "fresh=1; max-age=1000"`)
 	last := checkpoint(t, d, s.ID, body{"save_as_default": true})
 	if !last.Default.Moved || last.Default.Version != 2 {

@@ -12,9 +12,8 @@ import (
 	"github.com/chromedp/chromedp/remote"
 )
 
-// runChromedp is a client script run by chromedp over its remote allocator,
-// in the first tab there is, until a step goes to another. Tabs stay when the
-// client leaves.
+// runChromedp runs a client script with chromedp's remote allocator. It uses the first
+// tab until a step chooses another. Tabs stay open when the client disconnects.
 func runChromedp(ctx context.Context, s script) ([]json.RawMessage, error) {
 	ctx, leave := remote.NewAllocator(ctx, s.Endpoint, remote.NoModifyURL)
 	defer leave()
@@ -42,7 +41,7 @@ func runChromedp(ctx context.Context, s script) ([]json.RawMessage, error) {
 	return results, err
 }
 
-// tabChromedp is the first tab whose address has a part, until it is left.
+// tabChromedp attaches to the first tab whose address contains a text.
 func tabChromedp(browser context.Context, contains string) (tab context.Context, leave context.CancelFunc, err error) {
 	targets, err := chromedp.Targets(browser)
 	if err != nil {
@@ -51,7 +50,7 @@ func tabChromedp(browser context.Context, contains string) (tab context.Context,
 	for _, t := range targets {
 		if t.Type == "page" && strings.Contains(t.URL, contains) {
 			tab, leave = chromedp.NewContext(browser, chromedp.WithTargetID(t.TargetID), chromedp.WithDetachOnCancel())
-			return tab, leave, chromedp.Do(tab) // binds the tab to more than its first step
+			return tab, leave, chromedp.Do(tab) // binds the tab to this context instead of to its first step
 		}
 	}
 	return nil, func() {}, fmt.Errorf("no tab has %q in its address", contains)
@@ -76,7 +75,7 @@ func stepChromedp(ctx context.Context, s step) (json.RawMessage, error) {
 		_, err := chromedp.CallBrowser(ctx, target.CreateTarget, target.CreateTargetParams{URL: arg("url")})
 		return nil, err
 	default:
-		return nil, fmt.Errorf("chromedp has no such step here")
+		return nil, fmt.Errorf("runChromedp does not have this step")
 	}
 }
 
@@ -85,7 +84,8 @@ func evalChromedp(ctx context.Context, expression string) (json.RawMessage, erro
 	return raw, err
 }
 
-// awaitChromedp polls by itself: chromedp.Poll does not survive a navigation.
+// awaitChromedp polls an expression itself, because chromedp.Poll does not survive a
+// navigation.
 func awaitChromedp(ctx context.Context, expression string) (json.RawMessage, error) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

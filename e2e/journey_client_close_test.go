@@ -14,8 +14,8 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// A client that closes "the browser" ends its own connection: the session, and
-// what its pages hold in memory, is there for the next client.
+// A client that closes "the browser" only closes its own connection. The next client
+// finds the session and what its pages have in memory.
 func closingClientLeavesTheSession(t *testing.T, d *daemon.Daemon) {
 	s := create(t, d, body{"start_url": "data:text/html,<title>mine</title>"})
 	run(t, puppeteer, script{Endpoint: s.CDP, End: "close",
@@ -37,7 +37,7 @@ func closingClientLeavesTheSession(t *testing.T, d *daemon.Daemon) {
 	}
 }
 
-// Two clients at once: each needs the other to go on.
+// Two clients work at the same time, and each waits for the other.
 func twoClientsAtOnce(t *testing.T, d *daemon.Daemon) {
 	s := create(t, d, body{})
 	ctx, cancel := context.WithTimeout(t.Context(), scriptDeadline)
@@ -55,7 +55,7 @@ func twoClientsAtOnce(t *testing.T, d *daemon.Daemon) {
 	}
 }
 
-// Clients that begin with HTTP find their way, to the browser and to a page.
+// Clients that start with an HTTP address find the browser and a page.
 func discovery(t *testing.T, d *daemon.Daemon) {
 	s := create(t, d, body{"start_url": "data:text/html,<title>found</title>"})
 	path := "/v1/sessions/" + s.ID
@@ -72,7 +72,7 @@ func discovery(t *testing.T, d *daemon.Daemon) {
 		t.Errorf("without key and ticket: %d %s", a.Status, a.Body)
 	}
 	if got := drive(t, chromeDP, version["webSocketDebuggerUrl"], await(`document.title`)); text(t, got[0]) != "found" {
-		t.Errorf("the browser's address leads to a page with the title %s", got[0])
+		t.Errorf("through the browser's address the page's title is %s", got[0])
 	}
 
 	var pages []struct{ Type, Title, WebSocketDebuggerURL string }
@@ -82,19 +82,19 @@ func discovery(t *testing.T, d *daemon.Daemon) {
 	}
 	page := dial(t, pages[0].WebSocketDebuggerURL)
 	if title := page.eval("", "document.title"); title != "found" {
-		t.Errorf("the page's own address leads to a page with the title %q", title)
+		t.Errorf("through the page's address its title is %q", title)
 	}
 
 	got := run(t, playwright, script{Endpoint: d.URL + path, Headers: map[string]string{"Authorization": "Bearer " + daemon.Key},
 		Steps: []step{evaluate(`document.title`)}})
 	if title := text(t, got[0]); title != "found" {
-		t.Errorf("by its HTTP address Playwright sees the title %q", title)
+		t.Errorf("through the HTTP address Playwright reads the title %q", title)
 	}
 }
 
-// One WebSocket is a whole session: it comes with the environment and is saved
-// when the client leaves; with a key in a header, or a ticket for who cannot
-// send one.
+// One WebSocket is a whole session: it restores the environment, and the session is
+// saved when the client disconnects. It takes a key in a header, or a ticket from
+// clients that cannot send headers.
 func connect(t *testing.T, d *daemon.Daemon) {
 	site := apps.StartProbe(t)
 	connect := "ws" + strings.TrimPrefix(d.URL, "http") + "/v1/connect?"
@@ -126,7 +126,7 @@ func connect(t *testing.T, d *daemon.Daemon) {
 	}
 	outcome("second", "memory")
 	if status := refusedUpgrade(t, ticket.URL, nil); status != http.StatusUnauthorized {
-		t.Errorf("a spent ticket: %d", status)
+		t.Errorf("a used ticket: %d", status)
 	}
 	if status := refusedUpgrade(t, connect+"api_key="+daemon.Key, nil); status != http.StatusUnauthorized {
 		t.Errorf("a key in the URL: %d", status)
@@ -142,13 +142,14 @@ func connect(t *testing.T, d *daemon.Daemon) {
 	if err := ws.Close(websocket.StatusNormalClosure, ""); err != nil {
 		t.Error(err)
 	}
-	daemon.Eventually(t, stepDeadline, "the session has ended unsaved", func() bool {
+	daemon.Eventually(t, stepDeadline, "the session has ended without a save", func() bool {
 		now := see(t, d, id)
 		return now.Status == "completed" && now.Outcome != nil && now.Outcome.Snapshot == nil
 	})
 }
 
-// When a session ends, its clients hear why, and nobody gets in any more.
+// When a session ends, its clients' connections close with the reason, and no client can
+// connect any more.
 func endClosesTheSockets(t *testing.T, d *daemon.Daemon) {
 	for _, mode := range []string{"none", "filesystem", "memory"} {
 		s := create(t, d, body{})

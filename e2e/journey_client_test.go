@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The clients that drive a session.
+// The client libraries that drive sessions.
 const (
 	puppeteer  = "puppeteer"
 	playwright = "playwright"
@@ -30,29 +30,29 @@ func evaluate(expression string) step { return step{"do": "evaluate", "expressio
 func openTab(url string) step         { return step{"do": "newPage", "url": url} }
 func toTab(contains string) step      { return step{"do": "usePage", "contains": contains} }
 
-// script is what a client is to do, and where.
+// script is the input of a client.
 type script struct {
 	Endpoint string            `json:"endpoint"`
 	Headers  map[string]string `json:"headers,omitempty"`
 	Steps    []step            `json:"steps"`
-	End      string            `json:"end,omitempty"` // "close": the client's own close of the browser
+	End      string            `json:"end,omitempty"` // "close": the client itself closes the browser
 }
 
-// stepDeadline bounds one step, scriptDeadline a whole script; both are far
-// above what a loaded machine takes.
+// stepDeadline bounds one step, scriptDeadline a whole script. Both are far longer than
+// they take on a loaded machine.
 const (
 	stepDeadline   = 30 * time.Second
 	scriptDeadline = 90 * time.Second
 )
 
-// drive lets a client run steps in a session and gives their results.
+// drive runs steps in a session with a client, and returns their results.
 func drive(t testing.TB, client, endpoint string, steps ...step) []json.RawMessage {
 	t.Helper()
 	return run(t, client, script{Endpoint: endpoint, Steps: steps})
 }
 
-// run lets a client run a script and gives its steps' results; the test fails
-// with the first step that does.
+// run runs a script with a client and returns the results of its steps. The test fails
+// if a step fails.
 func run(t testing.TB, client string, s script) []json.RawMessage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), scriptDeadline)
@@ -64,7 +64,7 @@ func run(t testing.TB, client string, s script) []json.RawMessage {
 	return results
 }
 
-// by runs the script in a client.
+// by runs the script with a client.
 func (s script) by(ctx context.Context, client string) ([]json.RawMessage, error) {
 	if client == chromeDP {
 		return runChromedp(ctx, s)
@@ -92,17 +92,17 @@ func (s script) by(ctx context.Context, client string) ([]json.RawMessage, error
 		return out.Results, fmt.Errorf("%v: %s", s.Steps[*out.Step], out.Error)
 	}
 	if failed != nil {
-		return nil, fmt.Errorf("connecting: %s", out.Error)
+		return nil, fmt.Errorf("cannot connect: %s", out.Error)
 	}
 	return out.Results, nil
 }
 
-// text is a result that is a string.
+// text returns a result that is a string.
 func text(t testing.TB, raw json.RawMessage) string {
 	t.Helper()
 	var s string
 	if err := json.Unmarshal(raw, &s); err != nil {
-		t.Fatalf("no string: %s", raw)
+		t.Fatalf("the result is not a string: %s", raw)
 	}
 	return s
 }

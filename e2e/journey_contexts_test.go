@@ -19,22 +19,22 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// contextsSeen is what a client sees in e2e/clients/contexts.mjs. A reading of a
-// page is "cookie|localStorage|IndexedDB".
+// contextsSeen is the output of e2e/clients/contexts.mjs. A page is read as
+// "cookie|localStorage|IndexedDB".
 type contextsSeen struct {
 	Before  string   // the default context
 	Made    []string // two pages in each of two new contexts
-	Written []string // the same, after both contexts were written to
-	Closed  []string // a third context, after the first was closed, and the second again
-	Mobile  string   // whether the window is narrow, has touch, and is an Android's
+	Written []string // the same pages, after both contexts were written to
+	Closed  []string // a page in a third context, after the first was closed, and one in the second
+	Mobile  string   // whether the window is narrow, has touch, and has an Android user agent
 	Proxied string   // the text of a page behind the context's proxy
-	HAR     []string // of each request for the page: status, and whether it has a body
+	HAR     []string // for each request for the page: status, and whether it has a body
 	After   string   // the default context
 }
 
-// Browser contexts that Playwright and Puppeteer make work beside the default
-// context, in a session of every restore path: they are isolated, two are at one
-// site at once, and each may be a phone, have a proxy or be recorded.
+// Browser contexts of Playwright and Puppeteer work besides the default context, in a
+// session of every restore path. They are isolated from each other on the same site.
+// Each may emulate a phone, have a proxy, or be recorded.
 func TestContextsChrome(t *testing.T) { t.Parallel(); contexts(t, browser.EngineChrome) }
 func TestContextsShell(t *testing.T)  { t.Parallel(); contexts(t, browser.EngineShell) }
 
@@ -84,7 +84,7 @@ func contexts(t *testing.T, engine string) {
 	drive(t, puppeteer, first.CDP, visit(site.URL+"/"), evaluate(`new Promise((done) => {
 		document.cookie = "who=default; max-age=3600"; localStorage.who = "default";
 		const open = indexedDB.open("who");
-		open.onsuccess = () => { // reading it has made it
+		open.onsuccess = () => { // the reading has created the database
 			const put = open.result.transaction("s", "readwrite");
 			put.objectStore("s").put("default", "k");
 			put.oncomplete = () => { open.result.close(); done(); };
@@ -93,45 +93,45 @@ func contexts(t *testing.T, engine string) {
 	parked := save(t, d, first.ID, "memory", "save_as_default=true")
 
 	s := create(t, d, body{"user_id": "ada", "engine": engine, "restore_from_environment_id": parked.ID})
-	reached(t, s, restore.PathParked)
+	wantPath(t, s, restore.PathParked)
 	check(restore.PathParked, s, has)
 	d.Must(t, http.StatusOK, http.MethodPost, "/v1/sessions/"+s.ID+"/pause", nil)
 	d.Must(t, http.StatusOK, http.MethodPost, "/v1/sessions/"+s.ID+"/resume", nil)
 	check("thawed", see(t, d, s.ID), has)
 	end(t, d, s.ID, "save_snapshot_mode=none")
 
-	// No spare has the time zone that is asked for.
+	// No spare has this time zone.
 	s = create(t, d, body{"user_id": "ada", "engine": engine, "restore_from_environment_id": parked.ID, "timezone": "Asia/Tokyo"})
-	reached(t, s, restore.PathCold)
+	wantPath(t, s, restore.PathCold)
 	check(restore.PathCold, s, has)
 	end(t, d, s.ID, "save_snapshot_mode=none")
 
-	inReserve(t, d, "spare")
+	awaitReady(t, d, "spare")
 	s = create(t, d, body{"user_id": "ada", "engine": engine, "restore_from_environment_id": parked.ID})
-	reached(t, s, restore.PathWarm)
+	wantPath(t, s, restore.PathWarm)
 	check(restore.PathWarm, s, has)
 	end(t, d, s.ID, "save_snapshot_mode=none")
 
 	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"standby": 1, "engine": engine})
-	inReserve(t, d, "standby")
+	awaitReady(t, d, "standby")
 	s = create(t, d, body{"user_id": "ada", "engine": engine, "restore_default_environment_from_user_id": "ada"})
-	reached(t, s, restore.PathStandby)
+	wantPath(t, s, restore.PathStandby)
 	check(restore.PathStandby, s, has)
 }
 
-// reached wants a restore to have gone a certain way.
-func reached(t *testing.T, s created, path string) {
+// wantPath checks a session's restore path.
+func wantPath(t *testing.T, s created, path string) {
 	t.Helper()
 	if s.Restored.Path != path {
-		t.Errorf("restored %s, not %s: %s", s.Restored.Path, path, s.Restored.FallbackReason)
+		t.Errorf("the restore path was %s, want %s: %s", s.Restored.Path, path, s.Restored.FallbackReason)
 	}
 }
 
-// inReserve waits until the daemon keeps a Chrome of a kind that no session has.
-func inReserve(t *testing.T, d *daemon.Daemon, kind string) {
+// awaitReady waits until the daemon keeps a Chrome of a kind ready.
+func awaitReady(t *testing.T, d *daemon.Daemon, kind string) {
 	t.Helper()
 	line := fmt.Appendf(nil, "stasis_chromes_kept{kind=%q} 1\n", kind)
-	daemon.Eventually(t, 2*scriptDeadline, "a "+kind+" is kept", func() bool {
+	daemon.Eventually(t, 2*scriptDeadline, "a "+kind+" is ready", func() bool {
 		return bytes.Contains(d.Must(t, http.StatusOK, http.MethodGet, "/metrics", nil).Body, line)
 	})
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// TestPlainSiteDown: while a site is down, a restore reports what it could not apply
-// to the site's page, and the next save keeps it, for either engine. When the site is
-// up again, a reload in the same session has it too.
+// TestPlainSiteDown: while a site is down, a restore reports the state that it could not
+// apply to the site's page, and the next save keeps that state, in both engines. When
+// the site is up again, a reload in the same session has it.
 func TestPlainSiteDown(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -58,8 +58,8 @@ func TestPlainSiteDown(t *testing.T) {
 	}
 }
 
-// TestPlainSiteSlow: a save keeps what a restore has not applied yet, because the site
-// has not answered.
+// TestPlainSiteSlow: a save keeps state that a restore has not applied yet, because the
+// site has not answered.
 func TestPlainSiteSlow(t *testing.T) {
 	t.Parallel()
 	answer := make(chan struct{}, 1)
@@ -72,7 +72,7 @@ func TestPlainSiteSlow(t *testing.T) {
 		}
 		answer <- struct{}{}
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, "<title>x</title>plain") // fails only when the browser has gone
+		_, _ = io.WriteString(w, "<title>x</title>plain") // fails only if the browser has disconnected
 	}))
 	t.Cleanup(site.Close)
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -95,7 +95,7 @@ func TestPlainSiteSlow(t *testing.T) {
 	}
 }
 
-// serveAgain serves a handler at an address that was served before.
+// serveAgain serves a handler at an address that was in use before.
 func serveAgain(t testing.TB, handler http.Handler, address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)

@@ -11,9 +11,9 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// TestEveryKindCrossesEngines: what a site kept in full Chrome is all there in
-// the shell, from a closed profile and from the copy of a frozen one, and in
-// full Chrome again, in every tab and in a frame of another site.
+// TestEveryKindCrossesEngines: everything that a site stored in full Chrome is there in
+// the shell, and then in full Chrome again, in every tab and in a frame of another site.
+// It is restored from a closed profile and from the copy of a frozen one.
 func TestEveryKindCrossesEngines(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{ShellSpare: true})
@@ -57,8 +57,8 @@ func TestEveryKindCrossesEngines(t *testing.T) {
 	checkEngines(t, d, s, browser.EngineShell, browser.EngineChrome)
 }
 
-// checkEngines waits for the verification, and wants a warning of another engine
-// alone.
+// checkEngines waits for the verification, and accepts only the warning of another
+// engine.
 func checkEngines(t *testing.T, d *daemon.Daemon, s created, saved, running string) {
 	t.Helper()
 	daemon.Eventually(t, stepDeadline, "the restore is verified", func() bool {

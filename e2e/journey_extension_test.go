@@ -13,9 +13,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// noteExtension keeps what a page tells it in each of its storages, and marks
-// every page before its first script runs. When it is installed it opens a page of
-// Chrome's own, which clients must not trip over.
+// noteExtension stores what a page sends it in each of its storages, and marks every
+// page before its first script. When it is installed it opens a page of Chrome itself,
+// which must not disturb clients.
 var noteExtension = map[string]string{
 	"note/manifest.json": `{"manifest_version": 3, "name": "Note", "version": "1.0", "permissions": ["storage"],
 		"host_permissions": ["<all_urls>"], "background": {"service_worker": "worker.js"},
@@ -31,8 +31,8 @@ var noteExtension = map[string]string{
 	})(); return true; });`,
 }
 
-// askNote tells the extension something and gives what it keeps; with nothing
-// said it only tells.
+// askNote sends a text to the extension and returns what it has stored. With an empty
+// text it only reads.
 func askNote(said string) step {
 	return evaluate(fmt.Sprintf(`new Promise((ok) => {
 		document.addEventListener("told", (e) => ok(document.documentElement.dataset.note + " " + window.first + " " + e.detail), {once: true});
@@ -40,9 +40,9 @@ func askNote(said string) step {
 	})`, said))
 }
 
-// An uploaded extension is in the session before its first page, and comes back
-// from the snapshot with all that it kept, under the same ID, when its upload
-// and the daemon that saved it are gone.
+// An uploaded extension runs in the session before the first page. It is restored from
+// the snapshot with its stored data and under the same ID, although its upload and the
+// daemon that saved it are gone.
 func TestExtensionJourney(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -98,7 +98,7 @@ func TestExtensionJourney(t *testing.T) {
 	back := create(t, d, body{"restore_from_environment_id": saved.ID})
 	got = drive(t, puppeteer, back.CDP, visit(site.URL), askNote(""))
 	if now := text(t, got[len(got)-1]); now != e.ID+" "+e.ID+" kept kept kept" {
-		t.Errorf("restored it says %q", now)
+		t.Errorf("after the restore it says %q", now)
 	}
 	lines := 0
 	for _, c := range back.Restored.Components {

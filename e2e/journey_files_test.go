@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// What a page lets its visitor download is among the session's files, without
-// a word of the client.
+// A download from a page becomes one of the session's files, without a command of the
+// client.
 func downloadArrives(t *testing.T, d *daemon.Daemon) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/report" {
@@ -24,9 +24,10 @@ func downloadArrives(t *testing.T, d *daemon.Daemon) {
 	}))
 	t.Cleanup(site.Close)
 	s := create(t, d, body{})
-	// Its page stays when it leaves; a page that is closed at once may never have asked.
+	// The page stays open when the client disconnects. A page that is closed at once may
+	// never send its request.
 	drive(t, puppeteer, s.CDP, visit(site.URL), click("#get"))
-	daemon.Eventually(t, stepDeadline, "the download is among the session's files", func() bool {
+	daemon.Eventually(t, stepDeadline, "the download is listed among the session's files", func() bool {
 		var list struct {
 			Files []struct {
 				Name string
@@ -42,8 +43,8 @@ func downloadArrives(t *testing.T, d *daemon.Daemon) {
 	end(t, d, s.ID, "")
 }
 
-// A client gives a page a file that was uploaded, by the path that it would
-// have on the client's own machine; one that the session lacks is refused.
+// A client sets an uploaded file in a page, by the path that the file would have on the
+// client's machine. A file that the session does not have is refused.
 func uploadedFileIsGiven(t *testing.T, d *daemon.Daemon) {
 	s := create(t, d, body{"start_url": `data:text/html,<input type=file id=f>`})
 	upload(t, d, s.ID, "mine.txt", "hello")
@@ -58,7 +59,7 @@ func uploadedFileIsGiven(t *testing.T, d *daemon.Daemon) {
 		t.Errorf("a file that the session lacks: %s", why)
 	}
 	if n, content := text(t, got[2]), text(t, got[4]); n != "0" || content != "hello" {
-		t.Errorf("the page was given %s files, then %q", n, content)
+		t.Errorf("the page has %s files, then %q", n, content)
 	}
 	end(t, d, s.ID, "")
 }

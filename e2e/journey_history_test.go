@@ -14,8 +14,8 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// happened is an event as the wire shows it.
-type happened struct {
+// apiEvent is an event as the API returns it.
+type apiEvent struct {
 	Sequence int64          `json:"sequence"`
 	Type     string         `json:"type"`
 	Data     map[string]any `json:"data"`
@@ -26,11 +26,11 @@ type history struct {
 	ID     string `json:"run_id"`
 	Status string `json:"status"`
 	Cause  string `json:"cause"`
-	events []happened
+	events []apiEvent
 }
 
-// historyOf reads a session's runs, in small pages, and fails where an event
-// has another number than its place.
+// historyOf reads a session's runs in small pages. It fails if an event's number is not
+// its position.
 func historyOf(t testing.TB, d *daemon.Daemon, id string) []history {
 	t.Helper()
 	var list struct{ Runs []history }
@@ -39,7 +39,7 @@ func historyOf(t testing.TB, d *daemon.Daemon, id string) []history {
 		run := &list.Runs[i]
 		for more, after := true, int64(0); more; {
 			var page struct {
-				Events []happened `json:"events"`
+				Events []apiEvent `json:"events"`
 				Next   int64      `json:"next_after_sequence"`
 				More   bool       `json:"has_more"`
 				Gap    bool       `json:"retention_gap"`
@@ -59,7 +59,7 @@ func historyOf(t testing.TB, d *daemon.Daemon, id string) []history {
 	return list.Runs
 }
 
-// types are the types of a run's events.
+// types returns the types of a run's events.
 func (r history) types() (all []string) {
 	for _, e := range r.events {
 		all = append(all, e.Type)
@@ -67,8 +67,8 @@ func (r history) types() (all []string) {
 	return all
 }
 
-// follow reads a session's stream from after an ID until n events came, or all.
-// It gives their IDs with their types, and the names that they had.
+// follow reads a session's event stream after an ID, until it has n events or the stream
+// ends. It returns "id type" of each, and the SSE event names.
 func follow(t testing.TB, d *daemon.Daemon, id, after string, n int) (events, names []string) {
 	t.Helper()
 	events, names, err := stream(d, id, after, n)
@@ -78,7 +78,7 @@ func follow(t testing.TB, d *daemon.Daemon, id, after string, n int) (events, na
 	return events, names
 }
 
-// stream is follow beside a test.
+// stream is follow without a test.
 func stream(d *daemon.Daemon, id, after string, n int) (events, names []string, err error) {
 	ctx, leave := context.WithCancel(context.Background())
 	defer leave()
@@ -108,7 +108,7 @@ func stream(d *daemon.Daemon, id, after string, n int) (events, names []string, 
 			if called == "heartbeat" {
 				continue
 			}
-			var e happened
+			var e apiEvent
 			if err := json.Unmarshal([]byte(value), &e); err != nil {
 				return nil, nil, err
 			}
@@ -118,8 +118,9 @@ func stream(d *daemon.Daemon, id, after string, n int) (events, names []string, 
 	return events, names, nil
 }
 
-// What happens in a session is history in its order, live and later, to whoever comes
-// back too; a killed daemon loses no number, and the run that it left is ended.
+// The events of a session are stored and streamed in order, live and later, also to a
+// client that reconnects. A killed daemon loses no number, and the next one ends the
+// run.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -135,18 +136,18 @@ func TestHistory(t *testing.T) {
 	page, _ := w.page()
 	w.open(page, site.URL+"/one?token=abc")
 	w.eval(page, `setTimeout(() => alert("hello")), 0`)
-	daemon.Eventually(t, grace, "the dialog", func() bool {
+	daemon.Eventually(t, grace, "the dialog's event", func() bool {
 		return slices.Contains(historyOf(t, d, s.ID)[0].types(), "dialog")
 	})
 	first, _ := follow(t, d, s.ID, "", 2)
 	w.call(page, "Page.handleJavaScriptDialog", obj{"accept": true}, nil)
 	w.eval(page, `location = "/file", 0`)
-	daemon.Eventually(t, grace, "the download", func() bool {
+	daemon.Eventually(t, grace, "the download's event", func() bool {
 		last := historyOf(t, d, s.ID)[0].events
 		return last[len(last)-1].Data["state"] == "completed"
 	})
 	w.post(page, "Page.crash", nil)
-	daemon.Eventually(t, grace, "the crash", func() bool {
+	daemon.Eventually(t, grace, "the crash's event", func() bool {
 		return slices.Contains(historyOf(t, d, s.ID)[0].types(), "page_crashed")
 	})
 	finish(t, d, s.ID, toFiles)
@@ -159,7 +160,7 @@ func TestHistory(t *testing.T) {
 		t.Errorf("the navigation is %v", data)
 	}
 
-	// A reader that comes back has each event once.
+	// A client that reconnects gets each event once.
 	rest, names := follow(t, d, s.ID, "1-2", -1)
 	got := append(first, rest...)
 	for i, kind := range want {
@@ -168,10 +169,11 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	if names[len(names)-1] != "done" || len(got) != len(want) {
-		t.Errorf("it ends with %s after %d events", names[len(names)-1], len(got))
+		t.Errorf("the stream ends with %s after %d events", names[len(names)-1], len(got))
 	}
 
-	// A restored one has its own; the daemon is killed while pages tell without end.
+	// A restored session has its own events. The daemon is killed while its pages cause
+	// events without end.
 	again := begin(t, d, obj{"restore_from_session_id": s.ID})
 	w = dial(t, again.CDP)
 	page, _ = w.page()
@@ -192,7 +194,7 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	if got := left[0].types(); got[0] != "restored" || !slices.Equal(got[len(got)-2:], []string{"saved", "ended"}) {
-		t.Errorf("it begins with %s and ends with %s", got[0], got[len(got)-2:])
+		t.Errorf("the run begins with %s and ends with %s", got[0], got[len(got)-2:])
 	}
 	if end, names := follow(t, d, again.ID, fmt.Sprintf("1-%d", len(after)-1), -1); len(end) != 1 || names[0] != "error" {
 		t.Errorf("the stream ends with %q", end)

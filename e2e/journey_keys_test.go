@@ -13,9 +13,9 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// The keys' life: rotated, sealed to a second recipient, on a node that only writes, and given by
-// the environment. In between the stock tools open the archives, in the words of
-// docs/storage.md.
+// Archive keys are rotated, sealed to a second recipient, used on a node that can only
+// write, and given by the environment. At each step, age and zstd open the archives as
+// docs/storage.md shows.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	escrow := filepath.Join(t.TempDir(), "escrow")
@@ -42,7 +42,8 @@ func TestKeys(t *testing.T) {
 		t.Errorf("the retired identity: %v, %.200s", err, out)
 	}
 
-	// Without it: it saves, a session too, and says what a restore lacks.
+	// Without the identity a node can still save. A restore fails and names the missing
+	// recipient.
 	identity := filepath.Join(t.TempDir(), "identity")
 	if err := os.Rename(filepath.Join(dir, "identity"), identity); err != nil {
 		t.Fatal(err)
@@ -62,7 +63,8 @@ func TestKeys(t *testing.T) {
 		t.Error("an identity was made")
 	}
 
-	// From the environment, where no child sees it: all that was saved comes back.
+	// With the identity in the environment, where child processes cannot see it, every
+	// save can be restored.
 	given := textOf(t, identity) + textOf(t, escrow)
 	d = daemon.Start(t, daemon.Options{Dir: dir, Env: []string{"STASIS_IDENTITY=" + given}, NoSpares: true})
 	for user, want := range map[string]string{"ada": a.Snapshot.ID, "eve": saved.ID} {
@@ -71,7 +73,8 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: restored %+v, want %s", user, s.Restored, want)
 		}
 	}
-	// Out in one file for the escrow alone, and in again, opened on the way.
+	// Export into one file for the escrow key alone, and import of that file, which
+	// opens it.
 	sealed := filepath.Join(t.TempDir(), "sealed")
 	tool(t, daemon.Binary(t), "snapshot", "export", a.Snapshot.ID, "--url", d.URL, "--key", daemon.Key, "--recipient", public, "--out", sealed)
 	if listed := tool(t, "bash", "-o", "pipefail", "-c", "age -d -i '"+escrow+"' '"+sealed+"' | zstd -d | tar t"); listed != "state.json\n" {
@@ -87,21 +90,21 @@ func TestKeys(t *testing.T) {
 	for _, p := range d.Processes() {
 		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.PID))
 		if err != nil {
-			continue // it has just ended
+			continue // the process has just ended
 		}
 		if children++; strings.Contains(string(environ), "AGE-SECRET-KEY") {
 			t.Errorf("process %d (%s) has the identity in its environment", p.PID, p.Command)
 		}
 	}
-	if children < 4 { // two wardens and two Chromes at least
-		t.Errorf("only %d processes were looked at", children)
+	if children < 4 { // at least two wardens and two Chromes
+		t.Errorf("checked only %d processes", children)
 	}
 	if strings.Contains(d.Log(), "AGE-SECRET-KEY") {
 		t.Error("the log holds the identity")
 	}
 }
 
-// stock lists an archive in the way that docs/storage.md shows.
+// stock lists an archive with the commands of docs/storage.md.
 func stock(t *testing.T, dir, identity, id string) {
 	t.Helper()
 	shown := regexp.MustCompile(`(?m)^age -d -i identity .*$`).FindString(textOf(t, "../docs/storage.md"))
@@ -114,7 +117,7 @@ func stock(t *testing.T, dir, identity, id string) {
 	}
 }
 
-// archiveIn names the only archive of a data directory.
+// archiveIn returns the only archive of a data directory.
 func archiveIn(t *testing.T, dir string) string {
 	t.Helper()
 	list, err := os.ReadDir(filepath.Join(dir, "snapshots/archives"))

@@ -16,8 +16,8 @@ const (
 	memory     = 256 << 20 // bytes at most, as docs/restore.md says; here with the race detector's share
 )
 
-// keepLarge keeps 300 MB in a site's caches, which compress well enough not to
-// try the patience of the test.
+// keepLarge stores 300 MB in a site's caches. The data compresses well, so that the test
+// is not slow.
 const keepLarge = `(async () => {
 	const megabyte = new Uint8Array(1 << 20);
 	for (let at = 0; at < megabyte.length; at += 65536) crypto.getRandomValues(megabyte.subarray(at, at + 65536));
@@ -27,7 +27,7 @@ const keepLarge = `(async () => {
 	return "kept";
 })()`
 
-// readLarge adds up what the caches hold.
+// readLarge adds up the size of the caches.
 const readLarge = `(async () => {
 	let bytes = 0;
 	const cache = await caches.open("large");
@@ -35,8 +35,8 @@ const readLarge = `(async () => {
 	return String(bytes);
 })()`
 
-// TestLargeProfile: an environment of 300 MB is saved and comes back whole, the
-// report counts it, and the daemon's memory does not grow with it.
+// TestLargeProfile: an environment of 300 MB is saved and restored whole, the report
+// counts it, and the daemon's memory does not grow with it.
 func TestLargeProfile(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -56,14 +56,14 @@ func TestLargeProfile(t *testing.T) {
 	}
 	got := drive(t, puppeteer, r.CDP, visit(site.URL+"/me"), evaluate(readLarge))
 	if bytes := text(t, got[1]); bytes != strconv.Itoa(largeItems*10<<20) {
-		t.Errorf("%s bytes came back", bytes)
+		t.Errorf("%s bytes were restored", bytes)
 	}
 	if peak := peakMemory(t, d.PID()); peak > memory {
 		t.Errorf("the daemon took %d MB", peak>>20)
 	}
 }
 
-// peakMemory is the most memory that a process has had, in bytes.
+// peakMemory returns the peak of a process's memory, in bytes.
 func peakMemory(t testing.TB, pid int) int64 {
 	t.Helper()
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")

@@ -10,7 +10,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// over waits until a session has ended and gives it.
+// over waits until a session has ended and returns it.
 func over(t testing.TB, d *daemon.Daemon, id string) created {
 	t.Helper()
 	var s created
@@ -21,8 +21,8 @@ func over(t testing.TB, d *daemon.Daemon, id string) created {
 	return s
 }
 
-// A session that nobody uses is ended and rescued: its environment is kept for
-// a day, is nobody's default, and can be restored.
+// An idle session is ended and rescued. Its environment is kept for a day, is not a
+// default, and can be restored.
 func idleSessionIsRescued(t *testing.T, d *daemon.Daemon) {
 	site := apps.StartProbe(t)
 	s := create(t, d, body{"idle_timeout_seconds": 1, "user_id": "idle"})
@@ -47,7 +47,8 @@ func idleSessionIsRescued(t *testing.T, d *daemon.Daemon) {
 	end(t, d, r.ID, "")
 }
 
-// What was not to be saved is not, and a create says so unless it may be fresh.
+// A session that must not be saved is not. A later restore of it fails unless it may be
+// fresh.
 func timeoutMayDiscard(t *testing.T, d *daemon.Daemon) {
 	s := create(t, d, body{"idle_timeout_seconds": 1, "on_timeout": "discard"})
 	if was := over(t, d, s.ID); was.Status != "terminated" || was.Outcome == nil || was.Outcome.Snapshot != nil {
@@ -63,7 +64,8 @@ func timeoutMayDiscard(t *testing.T, d *daemon.Daemon) {
 	}
 }
 
-// A lifetime ends with a client attached too, which the idle limit does not.
+// The lifetime limit ends a session even if a client is connected. The idle limit does
+// not.
 func lifetime(t *testing.T, d *daemon.Daemon) {
 	s := create(t, d, body{"idle_timeout_seconds": 1, "max_lifetime_seconds": 4})
 	w := dial(t, s.CDP)
@@ -77,7 +79,7 @@ func lifetime(t *testing.T, d *daemon.Daemon) {
 	}
 }
 
-// However a persistent session ends, it is saved and the default moves.
+// A persistent session is saved and moves the default, however it ends.
 func TestPersist(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})

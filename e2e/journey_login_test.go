@@ -12,17 +12,17 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// webApp is a real application and how its users see that they are in.
+// webApp is a real application, with the steps that log in and prove a login.
 type webApp struct {
 	name  string
 	url   string // of its front page, without a trailing slash
 	log   *weblog.Log
 	login []step
-	// proof ends with an authenticated request of the page, whose answer has
-	// to hold what only its account gets.
+	// proof ends with an authenticated request of the page. Its answer must contain what
+	// only the account can read.
 	proof  []step
 	secret string
-	isForm func(weblog.Request) bool // the request of the login form
+	isForm func(weblog.Request) bool // whether a request is that of the login form
 }
 
 func wiki(t testing.TB) webApp {
@@ -49,7 +49,8 @@ func nodeRED(t testing.TB) webApp {
 	return webApp{name: "node-red", url: app.URL, log: app.Log,
 		login: []step{
 			visit(app.URL + "/"),
-			// The form is there, and hidden, before the dialog opens; that takes the focus.
+			// The field exists, hidden, before the dialog opens. The dialog gives it the
+			// focus.
 			await(`document.activeElement.id === "node-dialog-login-username"`),
 			fill("#node-dialog-login-username", app.User), fill("#node-dialog-login-password", app.Password),
 			click("#node-dialog-login-submit"),
@@ -71,8 +72,8 @@ func (w webApp) logIn(t testing.TB, client, cdpURL string) {
 	drive(t, client, cdpURL, w.login...)
 }
 
-// prove fails the test unless the restored tab shows the account's page, its
-// request is answered as the account's, and nobody logged in since.
+// prove fails the test unless the restored tab shows the account's page, its request is
+// answered for the account, and there was no login request since.
 func (w webApp) prove(t testing.TB, client, cdpURL string, since int) {
 	t.Helper()
 	results := drive(t, client, cdpURL, w.proof...)
@@ -81,27 +82,27 @@ func (w webApp) prove(t testing.TB, client, cdpURL string, since int) {
 	}
 	for _, r := range w.log.Since(since) {
 		if w.isForm(r) {
-			t.Errorf("%s: somebody logged in again", w.name)
+			t.Errorf("%s: there was another login request", w.name)
 		}
 	}
 }
 
-// saved is one environment that was logged in once.
+// saved is an environment that was logged in once.
 type saved struct {
 	app           webApp
 	client, mode  string
 	session, user string
 }
 
-// TestStillLoggedInAfterRestart is the main job: log in once through the real
-// form, save, restart the daemon, restore, still logged in; with each client
-// and each application, in both modes, by session ID and by default.
+// TestStillLoggedInAfterRestart is the main use case: log in once through the real form,
+// save, restart the daemon, restore, still logged in. It tries each client and
+// application, both modes, by session ID and by default.
 func TestStillLoggedInAfterRestart(t *testing.T) {
 	d := daemon.Start(t, daemon.Options{})
 	var all []*saved
 	for i, app := range []webApp{wiki(t), nodeRED(t)} {
 		for j, client := range []string{puppeteer, playwright, chromeDP} {
-			mode := []string{"filesystem", "memory"}[(i+j)%2] // each client and each application meets both
+			mode := []string{"filesystem", "memory"}[(i+j)%2] // each client and each application gets both modes
 			all = append(all, &saved{app: app, client: client, mode: mode, user: app.name + "/" + client})
 		}
 	}
@@ -132,26 +133,26 @@ func TestStillLoggedInAfterRestart(t *testing.T) {
 	})
 }
 
-// restore brings the environment back from its files and proves the login.
+// restore restores the environment from its files and proves the login.
 func (x *saved) restore(t *testing.T, d *daemon.Daemon, from body, since int) {
 	t.Helper()
 	s := create(t, d, from)
 	defer end(t, d, s.ID, "")
 	if s.UserID != x.user {
-		t.Errorf("the session is %q's, not the environment's user's", s.UserID)
+		t.Errorf("the session's user is %q, want the environment's user", s.UserID)
 	}
 	r := s.Restored
 	if r == nil || !fromFiles(r.Path) || r.RequestedMode != x.mode || r.Mode != "filesystem" {
 		t.Fatalf("restored: %+v", r)
 	}
-	if wantReason := x.mode == "memory"; (unspared(r.FallbackReason) != "") != wantReason {
+	if wantReason := x.mode == "memory"; (withoutSpareReason(r.FallbackReason) != "") != wantReason {
 		t.Errorf("fallback_reason: %q", r.FallbackReason)
 	}
 	x.app.prove(t, x.client, s.CDP, since)
 }
 
-// A memory snapshot comes back as the very Chrome that was saved, once; then
-// from its files, and the report says why.
+// A memory snapshot is restored as the same parked Chrome once. After that it is
+// restored from its files, and the report says why.
 func TestParkedThenCold(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{Args: []string{"--parked", "1"}})
@@ -170,8 +171,8 @@ func TestParkedThenCold(t *testing.T) {
 	byDefault := body{"restore_default_environment_from_user_id": "ada"}
 
 	files := again(chromeDP, body{"restore_from_session_id": s.ID, "enable_memory_snapshot": false})
-	if !fromFiles(files.Path) || files.RequestedMode != "filesystem" || unspared(files.FallbackReason) != "" {
-		t.Errorf("from files as asked: %+v", files)
+	if !fromFiles(files.Path) || files.RequestedMode != "filesystem" || withoutSpareReason(files.FallbackReason) != "" {
+		t.Errorf("restored from files as requested: %+v", files)
 	}
 	parked := again(puppeteer, byDefault)
 	if parked.Path != "parked" || parked.Mode != "memory" || parked.FallbackReason != "" || parked.SnapshotID != snap.ID {
@@ -182,7 +183,7 @@ func TestParkedThenCold(t *testing.T) {
 		t.Errorf("after the parked Chrome was used: %+v", cold)
 	}
 
-	// There is room for one: a later one takes the first one's place.
+	// Only one Chrome can be parked, so a later one replaces the first.
 	ids := []string{}
 	for range 2 {
 		r := create(t, d, byDefault)
@@ -199,23 +200,23 @@ func TestParkedThenCold(t *testing.T) {
 	}
 }
 
-// fromFiles reports whether a restore was made from the archive, in a spare or
-// not.
+// fromFiles reports whether a restore was made from the archive, with or without a
+// spare.
 func fromFiles(path string) bool { return path == restore.PathWarm || path == restore.PathCold }
 
-// unspared is a report's reason without what depends on the machine's pace:
-// whether a spare was ready.
-func unspared(reason string) string {
+// withoutSpareReason removes from a report's reason what depends on the machine's speed: whether a
+// spare was ready.
+func withoutSpareReason(reason string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(reason, "no spare Chrome was ready"), "; ")
 }
 
-// Without the environment the applications do show their forms: that the
-// others are logged in is the environment's doing.
+// Without the environment the applications show their login forms. So the logins of the
+// other tests come from the environment.
 func aStrangerIsNotLoggedIn(t *testing.T, d *daemon.Daemon) {
 	app := wiki(t)
 	s := create(t, d, body{})
 	got := drive(t, chromeDP, s.CDP, app.login[0], app.proof[1])
 	if page := text(t, got[1]); strings.Contains(page, app.secret) {
-		t.Errorf("a stranger reads %q", page)
+		t.Errorf("without the environment the page is %q", page)
 	}
 }

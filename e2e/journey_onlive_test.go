@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// Two live copies of one login can log each other out: on_live says what a
-// create does about the one that is there.
+// Two live sessions of one login can log each other out. on_live says what a create does
+// if another session has the environment.
 func onLive(t *testing.T, d *daemon.Daemon) {
 	site := apps.StartProbe(t)
 	s := create(t, d, body{"user_id": "many"})
@@ -36,11 +36,11 @@ func onLive(t *testing.T, d *daemon.Daemon) {
 	}
 	fork := create(t, d, with(nil))
 	if fork.ID == holder.ID {
-		t.Error("a fork is the session itself")
+		t.Error("the fork has the session's own ID")
 	}
 	end(t, d, fork.ID, "")
 
-	// Who waits gets the environment as the one before left it.
+	// A create that waits gets the environment as the other session saved it.
 	waiting := createLater(t, d, with(body{"on_live": "wait", "wait_seconds": 60, "persist": true, "session_id": "patient"}))
 	drive(t, puppeteer, holder.CDP, visit(site.URL+"/set?v=one"), await(`document.title === "set"`))
 	end(t, d, holder.ID, "")
@@ -58,7 +58,7 @@ func onLive(t *testing.T, d *daemon.Daemon) {
 	}
 }
 
-// Creates at once agree who has the environment.
+// If creates come at the same time, only one gets the environment.
 func onLiveAtOnce(t *testing.T, d *daemon.Daemon) {
 	s := create(t, d, body{"user_id": "at-once"})
 	save(t, d, s.ID, "filesystem", "save_as_default=true")
@@ -79,11 +79,11 @@ func onLiveAtOnce(t *testing.T, d *daemon.Daemon) {
 		}
 	}
 	if made != 1 {
-		t.Errorf("%d sessions hold the environment", made)
+		t.Errorf("%d sessions have the environment, want 1", made)
 	}
 }
 
-// A create that is sent again makes one session.
+// A create that is sent twice makes one session.
 func TestCreateIsSentAgain(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -105,7 +105,7 @@ func TestCreateIsSentAgain(t *testing.T) {
 		t.Errorf("another body: %d %s", a.Status, a.Body)
 	}
 	if _, other := send("k2", `{"goal":"a"}`); other.ID == one.ID {
-		t.Error("another key gave the same session")
+		t.Error("another Idempotency-Key returned the same session")
 	}
 	restart(t, d)
 	if a, late := send("k1", `{"goal":"a"}`); a.Status != http.StatusOK || late.ID != one.ID || late.Status != "terminated" {
@@ -120,9 +120,9 @@ func TestCreateIsSentAgain(t *testing.T) {
 	var ended created
 	d.Must(t, http.StatusOK, http.MethodPost, "/v1/sessions", body{"session_id": "mine", "goal": "a"}).Into(t, &ended)
 	if ended.ID != "mine" || ended.Status != "completed" || ended.CDP != "" {
-		t.Errorf("a repeat after its end: %+v", ended)
+		t.Errorf("a repeat after the session's end: %+v", ended)
 	}
 	if a := d.Call(t, http.MethodPost, "/v1/sessions", body{"session_id": "mine", "goal": "b"}); a.Status != http.StatusConflict || a.Code() != "session_exists" {
-		t.Errorf("a session_id that is taken: %d %s", a.Status, a.Body)
+		t.Errorf("a session_id in use: %d %s", a.Status, a.Body)
 	}
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// What pages are told is asked for once and comes back with the environment:
-// for real clients' own pages, through a proxy with a password, also past a
-// parked Chrome that runs with something else. The password is told to nobody.
+// Overrides are named once and are restored with the environment: for the pages of real
+// clients, through a proxy with a password, and if the parked Chrome runs with others.
+// The proxy's password appears nowhere.
 func overridesComeBack(t *testing.T, d *daemon.Daemon) {
 	const password = "pass-word-of-the-proxy"
 	var mu sync.Mutex
-	firsts := map[string]string{} // the header of each path's first request
+	firsts := map[string]string{} // a header of each path's first request
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		if _, seen := firsts[r.URL.Path]; !seen {
@@ -39,7 +39,7 @@ func overridesComeBack(t *testing.T, d *daemon.Daemon) {
 			w.WriteHeader(http.StatusProxyAuthRequired)
 			return
 		}
-		if r.Method == http.MethodConnect { // something of Chrome's own: there is no such site here
+		if r.Method == http.MethodConnect { // a request of Chrome itself, to a site that does not exist here
 			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
@@ -52,7 +52,7 @@ func overridesComeBack(t *testing.T, d *daemon.Daemon) {
 		t.Helper()
 		got := drive(t, client, cdp, openTab(site.URL+path), evaluate("document.title"))
 		if title := text(t, got[len(got)-1]); title != told {
-			t.Errorf("%s in %s: the page was told %s", path, client, title)
+			t.Errorf("%s in %s: the page has %s", path, client, title)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -94,7 +94,7 @@ func overridesComeBack(t *testing.T, d *daemon.Daemon) {
 	for what, told := range map[string]string{"the state": string(state.Body), "a create": string(made.Body), "a restore": string(back.Body), "the log": d.Log(),
 		"the session": string(d.Call(t, http.MethodGet, at(s.ID), nil).Body), "the snapshot": string(d.Call(t, http.MethodGet, "/v1/snapshots/"+snapshot.ID, nil).Body)} {
 		if strings.Contains(told, password) {
-			t.Errorf("%s tells the proxy's password", what)
+			t.Errorf("%s contains the proxy's password", what)
 		}
 	}
 }

@@ -21,10 +21,9 @@ const (
 	hasPasskey = `PublicKeyCredential.isUserVerifyingPlatformAuthenticatorAvailable().then(String)`
 )
 
-// TestPasskeys: a passkey that was registered in one session signs in in the
-// next, in every tab and in frames, with a counter that goes on; however
-// the environment comes back, and also after a session that did not want it.
-// The site verifies every signature.
+// TestPasskeys: a passkey that was registered in one session signs in in the next, in
+// every tab and in frames, and its counter continues. This holds for every restore path,
+// and after a session without passkeys. The site verifies every signature.
 func TestPasskeys(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{Args: []string{"--log-level", "debug"}})
@@ -57,8 +56,8 @@ func TestPasskeys(t *testing.T) {
 	drive(t, puppeteer, one.CDP, toTab("/pop"), evaluate(`setTimeout(close), 1`))
 	says(t, one.CDP, signedIn, openTab(strings.Replace(site.URL, relyingparty.ID, "127.0.0.1", 1)+"/framed"),
 		await(`window.answer`), evaluate(`window.answer`))
-	// It would sign again when it is restored: two pages that sign in the same
-	// instant count from the same number, and the site refuses one of them.
+	// This page would sign in again when it is restored. Two pages that sign in at the
+	// same time use the same counter, and the site refuses one.
 	drive(t, puppeteer, one.CDP, toTab("/framed"), step{"do": "closePage"})
 	snap := save(t, d, one.ID, "filesystem")
 	if c := onlyPasskeys(snap.Components); c.Origin != relyingparty.ID || c.Saved != 1 {
@@ -82,12 +81,12 @@ func TestPasskeys(t *testing.T) {
 
 	four := restored(three.ID, false, nil)
 	if four.Restored.Datadir != state.DatadirLive {
-		t.Errorf("restored from a datadir that is %s", four.Restored.Datadir)
+		t.Errorf("the restored datadir is %s", four.Restored.Datadir)
 	}
 	says(t, four.CDP, signedIn, toTab("at-once"), await(`window.atOnce`), openTab(site.URL), evaluate(signIn))
 	save(t, d, four.ID, "memory")
 
-	// Not wanted, they are kept all the same.
+	// A session without passkeys keeps those of its environment.
 	without := restored(four.ID, false, body{"passkeys": false, "restore_tabs": false})
 	if c := onlyPasskeys(without.Restored.Components); c.Dropped != 1 || c.Reason.Code == "" {
 		t.Errorf("the report of a restore without: %+v", c)
@@ -95,7 +94,8 @@ func TestPasskeys(t *testing.T) {
 	says(t, without.CDP, "false", visit(site.URL), evaluate(hasPasskey))
 	save(t, d, without.ID, "filesystem")
 
-	// A daemon that dies has them in memory only; those it had started from are kept.
+	// A daemon that dies loses the passkeys in its memory. Those that the session
+	// started with are kept.
 	six := restored(without.ID, false, nil)
 	says(t, six.CDP, "true", visit(site.URL), evaluate(hasPasskey))
 	d.Kill(t)
@@ -111,9 +111,9 @@ func TestPasskeys(t *testing.T) {
 	notWritten(t, d, privateKey)
 }
 
-// ownAuthenticator lets a client speak WebAuthn by itself: where the session
-// has no passkeys it is as in any Chrome, and where it has some they are back
-// when the client has left.
+// ownAuthenticator checks a client that uses the WebAuthn domain itself. Without
+// passkeys in the session it works as in any Chrome. With passkeys, they are available
+// again when the client has disconnected.
 func ownAuthenticator(t *testing.T, d *daemon.Daemon, site *relyingparty.Site, with created) {
 	t.Helper()
 	plain := create(t, d, body{})
@@ -132,7 +132,7 @@ func ownAuthenticator(t *testing.T, d *daemon.Daemon, site *relyingparty.Site, w
 	w.call(page, "WebAuthn.enable", obj{}, nil)
 	w.call(page, "WebAuthn.disable", nil, nil)
 	w.close()
-	daemon.Eventually(t, stepDeadline, "the passkeys are back", func() bool {
+	daemon.Eventually(t, stepDeadline, "the session's passkeys are available again", func() bool {
 		got := drive(t, puppeteer, with.CDP, visit(site.URL), evaluate(hasPasskey))
 		return text(t, got[1]) == "true"
 	})
@@ -142,7 +142,7 @@ func ownAuthenticator(t *testing.T, d *daemon.Daemon, site *relyingparty.Site, w
 	}
 }
 
-// onlyPasskeys is the one line of a report that is about passkeys.
+// onlyPasskeys returns the only line of a report about passkeys.
 func onlyPasskeys(lines []state.Component) state.Component {
 	var found []state.Component
 	for _, c := range lines {
@@ -156,8 +156,8 @@ func onlyPasskeys(lines []state.Component) state.Component {
 	return found[0]
 }
 
-// keyOf is the private key of a snapshot's only passkey, as the secrets right
-// reads it.
+// keyOf returns the private key of a snapshot's only passkey, read with the secrets
+// right.
 func keyOf(t testing.TB, d *daemon.Daemon, snapshot string) []byte {
 	t.Helper()
 	var doc state.Document
@@ -168,7 +168,7 @@ func keyOf(t testing.TB, d *daemon.Daemon, snapshot string) []byte {
 	return doc.Passkeys.Credentials[0].PrivateKey
 }
 
-// notWritten looks for a key in the log and in every file of a daemon.
+// notWritten searches the log and all files of a daemon for a key.
 func notWritten(t testing.TB, d *daemon.Daemon, key []byte) {
 	t.Helper()
 	forms := [][]byte{key, []byte(base64.StdEncoding.EncodeToString(key)), []byte(base64.RawURLEncoding.EncodeToString(key))}

@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// TestPDFTab: a tab that shows a PDF is saved without a warning, and comes back. The
-// frame in which Chrome's viewer draws never answers for its storage.
+// TestPDFTab: a tab with a PDF is saved without a warning and restored. The frame in
+// which Chrome's viewer draws never answers requests for its storage.
 func TestPDFTab(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -33,7 +33,7 @@ func TestPDFTab(t *testing.T) {
 	}
 	again := begin(t, d, obj{"restore_from_session_id": s.ID})
 	if w := dial(t, again.CDP); w.tab("/paper.pdf") == "" {
-		t.Error("the tab did not come back")
+		t.Error("the tab was not restored")
 	}
 	finish(t, d, again.ID, throwAway)
 }

@@ -17,17 +17,17 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// readPlain reads what a client has put into a tab, putPlain puts it there.
+// putPlain puts state into a tab over CDP, and readPlain reads it.
 const (
 	putPlain  = `sessionStorage.ss = "2"; window.name = "wn"`
 	readPlain = `JSON.stringify(sessionStorage) + " " + window.name`
 	hasPlain  = `{"ss":"2"} wn`
 )
 
-// rawCDP is a client without a library in between.
+// rawCDP is a client without a library.
 const rawCDP = "raw CDP"
 
-// plainSite serves documents without a script.
+// plainSite serves documents without scripts.
 func plainSite(t testing.TB) *httptest.Server {
 	t.Helper()
 	kinds := map[string]string{
@@ -40,7 +40,7 @@ func plainSite(t testing.TB) *httptest.Server {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		kind, known := kinds[r.URL.Path]
 		switch {
-		case r.URL.Path == "/framed": // the frame's site is foreign to the page's
+		case r.URL.Path == "/framed": // the frame is of another site than the page
 			_, port, _ := strings.Cut(r.Host, ":")
 			kind, known = "text/html", true
 			defer io.WriteString(w, `<title>x</title><iframe src="http://b.localhost:`+port+`/plain"></iframe>`) //nolint:errcheck // the browser has gone
@@ -61,8 +61,8 @@ func plainSite(t testing.TB) *httptest.Server {
 	return site
 }
 
-// firstEval evaluates in the tab that shows an address, as the first thing that
-// anybody does in it.
+// firstEval evaluates an expression in the tab with an address. It is the first command
+// to that tab.
 func firstEval(t testing.TB, client, cdpURL, contains, expression string) string {
 	t.Helper()
 	if client != rawCDP {
@@ -74,7 +74,7 @@ func firstEval(t testing.TB, client, cdpURL, contains, expression string) string
 	return w.eval(w.attach(w.tab(contains)), expression)
 }
 
-// tab waits for a tab whose address has a text in it.
+// tab waits for a tab whose address contains a text.
 func (w *wire) tab(contains string) (id string) {
 	w.t.Helper()
 	daemon.Eventually(w.t, stepDeadline, "a tab at "+contains, func() bool {
@@ -88,8 +88,8 @@ func (w *wire) tab(contains string) (id string) {
 	return id
 }
 
-// keepPlain makes a session in an engine with one plain tab that a client has put
-// something into, and saves it.
+// keepPlain creates a session with one plain tab, puts state into the tab over CDP, and
+// saves the session.
 func keepPlain(t testing.TB, d *daemon.Daemon, engine, url string) string {
 	t.Helper()
 	s := create(t, d, body{"engine": engine})
@@ -98,11 +98,11 @@ func keepPlain(t testing.TB, d *daemon.Daemon, engine, url string) string {
 	return s.ID
 }
 
-// restoredBy restores a session until that takes the wanted path: a spare may
-// not be ready at first.
+// restoredBy restores a session until the restore takes the wanted path. A spare may not
+// be ready at first.
 func restoredBy(t testing.TB, d *daemon.Daemon, from, engine, path string) (s created) {
 	t.Helper()
-	daemon.Eventually(t, scriptDeadline, "a restore is "+path, func() bool {
+	daemon.Eventually(t, scriptDeadline, "a restore takes the path "+path, func() bool {
 		s = create(t, d, body{"restore_from_session_id": from, "engine": engine})
 		if s.Restored.Path != path {
 			end(t, d, s.ID, "save_snapshot_mode=none")
@@ -112,8 +112,8 @@ func restoredBy(t testing.TB, d *daemon.Daemon, from, engine, path string) (s cr
 	return s
 }
 
-// TestPlainPage: a page without a script has its sessionStorage and its
-// window.name when a client first looks, whichever engines saved and restored it.
+// TestPlainPage: a page without scripts has its sessionStorage and window.name at a
+// client's first command, whatever engines saved and restored it.
 func TestPlainPage(t *testing.T) {
 	t.Parallel()
 	site := plainSite(t)
@@ -138,8 +138,8 @@ func TestPlainPage(t *testing.T) {
 	}
 }
 
-// TestPlainDocuments: every tab of an environment has what was put into it, in
-// front or behind, of every kind of document, and in a frame of another site.
+// TestPlainDocuments: every tab of an environment has its state, in front or behind, in
+// every kind of document, and in a frame of another site.
 func TestPlainDocuments(t *testing.T) {
 	t.Parallel()
 	site := plainSite(t)
@@ -185,14 +185,14 @@ func TestPlainDocuments(t *testing.T) {
 	}
 }
 
-// inFrame evaluates in the frame of the page at /framed.
+// inFrame evaluates an expression in the frame of the page at /framed.
 func (w *wire) inFrame(contains, expression string) string {
 	w.t.Helper()
 	page := w.attach(w.tab("/framed"))
 	w.call(page, "Page.enable", nil, nil)
 	var frame string
 	session := page
-	daemon.Eventually(w.t, stepDeadline, "the frame is there", func() bool {
+	daemon.Eventually(w.t, stepDeadline, "the frame can be read", func() bool {
 		for _, t := range w.targets() {
 			if t.Type == "iframe" && strings.Contains(t.URL, contains) {
 				session, frame = w.attach(t.ID), t.ID
@@ -219,9 +219,9 @@ func (w *wire) inFrame(contains, expression string) string {
 	return fmt.Sprint(got.Result.Value)
 }
 
-// TestLostByRestore: where a restore cannot lay a page's sessionStorage down, the
-// report says that the restore lost it, and blames no site. An item that is larger
-// than Chrome takes makes the script fail at its first step.
+// TestLostByRestore: if a restore cannot write a page's sessionStorage, the report says
+// that the restore lost it, and does not blame the site. An item that is larger than
+// Chrome allows makes the script fail at its first step.
 func TestLostByRestore(t *testing.T) {
 	t.Parallel()
 	site := plainSite(t)
@@ -249,8 +249,8 @@ func TestLostByRestore(t *testing.T) {
 	}
 }
 
-// TestPlainPageIsKeptOn: what nobody has looked at since a restore is in the next
-// save as well, three times over.
+// TestPlainPageIsKeptOn: state that no client has read since a restore is also in the
+// next save, three times in a row.
 func TestPlainPageIsKeptOn(t *testing.T) {
 	t.Parallel()
 	site := plainSite(t)
@@ -269,9 +269,9 @@ func TestPlainPageIsKeptOn(t *testing.T) {
 	}
 }
 
-// TestPlainPageBesideABlankOne: with a blank tab beside it, in front or behind, a
-// plain page has what was put into it, also in the save after one in which a client
-// closed the blank tab and looked at nothing.
+// TestPlainPageBesideABlankOne: with a blank tab in front or behind, a plain page has
+// its state. It also has it after a save in which a client closed the blank tab and did
+// nothing else.
 func TestPlainPageBesideABlankOne(t *testing.T) {
 	t.Parallel()
 	site := plainSite(t)
@@ -292,8 +292,8 @@ func TestPlainPageBesideABlankOne(t *testing.T) {
 	}
 }
 
-// TestPlainPageGoesOn: what was put into a plain tab is there for the next page of
-// the same site, however a client first touches the tab.
+// TestPlainPageGoesOn: the state of a plain tab is there in the next page of the same
+// site, whatever a client first does with the tab.
 func TestPlainPageGoesOn(t *testing.T) {
 	t.Parallel()
 	site := plainSite(t)

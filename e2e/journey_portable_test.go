@@ -14,14 +14,14 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Out of other tools, through Stasis, and back into them: each time the same
-// login, and what a format does not hold is named.
+// State goes from other tools to Stasis and back. The login works each time, and what a
+// format cannot hold is named.
 func TestPortable(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
 	s := club(t)
 
-	// Playwright logs in; a session that starts from its storageState is in.
+	// Playwright logs in. A session that starts from its storageState is logged in.
 	there := clientTool{Tool: "playwright", URL: s.URL + "/join"}.run(t)
 	if there.Value != told {
 		t.Fatalf("in Playwright: %q", there.Value)
@@ -33,7 +33,7 @@ func TestPortable(t *testing.T) {
 	}
 	first := create(t, d, body{"restore_default_environment_from_user_id": "ada"})
 	if n := s.Log.Len(); n != since {
-		t.Errorf("the site was asked %d times to restore", n-since)
+		t.Errorf("the restore made %d requests to the site, want 0", n-since)
 	}
 	for name, want := range map[string]int{"cookies": 2, "local_storage": 1, "indexed_db": 1, "indexed_db_records": 1} {
 		got := 0
@@ -52,10 +52,10 @@ func TestPortable(t *testing.T) {
 	}
 	snap := save(t, d, first.ID, "filesystem", "save_as_default=true")
 
-	// From there back into Playwright and Puppeteer, each with a Chrome of its own.
+	// From there to Playwright and Puppeteer, each with its own Chrome.
 	out, lost := exports(t, d, snap.ID, "format=playwright&indexed_db=true")
 	if got := (clientTool{Tool: "playwright", URL: s.URL + "/", State: out}).run(t); got.Value != told {
-		t.Errorf("Playwright with our export: %q, not carried %+v", got.Value, lost)
+		t.Errorf("Playwright with Stasis's export: %q, not carried %+v", got.Value, lost)
 	}
 	if lostOf(lost, "indexed_db") != 0 || lostOf(lost, "tabs") != 1 {
 		t.Errorf("not carried: %+v", lost)
@@ -66,21 +66,21 @@ func TestPortable(t *testing.T) {
 	out, lost = exports(t, d, snap.ID, "format=puppeteer")
 	got := clientTool{Tool: "puppeteer", URL: s.URL + "/", State: out}.run(t)
 	if got.Value != "ada, none, none, 3" || lostOf(lost, "local_storage") != 1 || lostOf(lost, "indexed_db") != 1 {
-		t.Errorf("Puppeteer with our cookies: %q, not carried %+v", got.Value, lost)
+		t.Errorf("Puppeteer with Stasis's cookies: %q, not carried %+v", got.Value, lost)
 	}
 	b := imports(t, d, "puppeteer", got.State)
 	if got, _ := member(t, d, s, b.Snapshot.ID); got != "ada, none, none, 3" {
 		t.Errorf("a session from Puppeteer's cookies: %q", got)
 	}
 
-	// curl with our jar, and we with curl's.
+	// curl with a cookie file of Stasis, and Stasis with curl's.
 	jar := filepath.Join(t.TempDir(), "jar")
 	answer := d.Must(t, http.StatusOK, http.MethodGet, "/v1/users/ada/default/state?format=netscape", nil)
 	if err := os.WriteFile(jar, answer.Body, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := curl(t, "-b", jar, s.URL+"/who"); got != "ada" {
-		t.Errorf("curl with our cookies.txt: %q", got)
+		t.Errorf("curl with Stasis's cookies.txt: %q", got)
 	}
 	curl(t, "-c", jar+"2", "-o", os.DevNull, s.URL+"/join")
 	var c importer.Answer
@@ -93,14 +93,15 @@ func TestPortable(t *testing.T) {
 	}
 }
 
-// An archive goes to a daemon with other keys. Stamped with an older Chrome its
-// profile is used; with a newer one it is not, and the report says so.
+// An archive is imported by a daemon with other keys. If it names an older Chrome, its
+// profile is used. If it names a newer one, the profile is not used, and the report says
+// so.
 func TestArchiveElsewhere(t *testing.T) {
 	t.Parallel()
 	d, other := daemon.Start(t, daemon.Options{}), daemon.Start(t, daemon.Options{})
 	s := club(t)
 	c := create(t, d, body{})
-	// It leaves the page that makes the record: a tab there would make it anew.
+	// Leave the page that makes the record: a restored tab would make it anew.
 	drive(t, chromeDP, c.CDP, visit(s.URL+"/join"), await("window.told"), visit(s.URL+"/"), await("window.told"))
 	snap := save(t, d, c.ID, "filesystem")
 	archive := d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+snap.ID+"/archive", nil).Body
@@ -113,7 +114,7 @@ func TestArchiveElsewhere(t *testing.T) {
 
 	a = imports(t, other, "stasis", restamped(t, archive, "120.0.6099.1"))
 	got, restored = member(t, other, s, a.Snapshot.ID)
-	if got != told || restored.Datadir != "clean" || unspared(restored.FallbackReason) != "" || restored.Chrome.Saved != "120.0.6099.1" {
+	if got != told || restored.Datadir != "clean" || withoutSpareReason(restored.FallbackReason) != "" || restored.Chrome.Saved != "120.0.6099.1" {
 		t.Errorf("of an older Chrome: %q, %+v", got, restored)
 	}
 
@@ -132,7 +133,7 @@ func TestArchiveElsewhere(t *testing.T) {
 	}
 }
 
-// The profile of a Chrome that was never ours, packed whole.
+// The whole profile of a Chrome that Stasis did not start.
 func TestDesktopProfile(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -160,14 +161,14 @@ func TestDesktopProfile(t *testing.T) {
 	if got, report := member(t, d, s, a.Snapshot.ID); got != told {
 		t.Errorf("a session from it: %q, %+v", got, report)
 	}
-	// Nobody read it over CDP; a Chrome does for an export.
+	// The profile was never read over CDP. For an export, a Chrome reads it.
 	out, lost := exports(t, d, a.Snapshot.ID, "format=playwright&indexed_db=true")
 	if got := (clientTool{Tool: "playwright", URL: s.URL + "/", State: out}).run(t); got.Value != told {
 		t.Errorf("exported: %q, not carried %+v", got.Value, lost)
 	}
 }
 
-// What cannot be imported is refused by name, over the wire, and leaves nothing.
+// What cannot be imported is refused with the name of the field, and leaves nothing.
 func TestBadImports(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{Args: []string{"--max-unpack", "4096"}})

@@ -23,10 +23,10 @@ const (
 	kinds   = `JSON.stringify(window.__state)`
 )
 
-// fillProbe keeps the value "one" in every place of the site and of a frame of
-// its foreign origin, and leaves three tabs: the check of it all, in the back;
-// a page that is logged in, in the back; and in front a tab with a session
-// storage and a name of its own. It gives what the check saw.
+// fillProbe stores the value "one" in every storage of the site, and of a frame of
+// another origin. It leaves three tabs: behind, the page that checks everything and a
+// page that is logged in; in front, a tab with its own sessionStorage and window.name.
+// It returns what the check read.
 func fillProbe(t testing.TB, site *probe.Site, cdpURL string) map[string]any {
 	t.Helper()
 	got := drive(t, puppeteer, cdpURL,
@@ -42,7 +42,7 @@ func fillProbe(t testing.TB, site *probe.Site, cdpURL string) map[string]any {
 	frame, _ := before["frame"].(map[string]any)
 	delete(before, "frame")
 	if diff := cmp.Diff(whole(), before); diff != "" {
-		t.Fatalf("the site did not keep everything in the first place (-want +got):\n%s", diff)
+		t.Fatalf("the site did not store everything before the save (-want +got):\n%s", diff)
 	}
 	before["frame"] = frame
 	return before
@@ -57,7 +57,7 @@ func whole() map[string]any {
 	return all
 }
 
-// unmarshalText decodes JSON that a page gave as a string.
+// unmarshalText decodes the JSON in a string that a page returned.
 func unmarshalText(t testing.TB, raw json.RawMessage, v any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text(t, raw)), v); err != nil {
@@ -65,9 +65,9 @@ func unmarshalText(t testing.TB, raw json.RawMessage, v any) {
 	}
 }
 
-// TestEverythingComesBack: whatever the site kept, in every tab and in a frame
-// of another site, is there again before the first script; from a filesystem
-// snapshot, and from a memory snapshot's copy once its Chrome has gone.
+// TestEverythingComesBack: everything that the site stored, in every tab and in a frame
+// of another site, is there before the first script. It is restored from a filesystem
+// snapshot, and from the files of a memory snapshot whose Chrome is gone.
 func TestEverythingComesBack(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"filesystem", "memory"} {
@@ -91,7 +91,7 @@ func TestEverythingComesBack(t *testing.T) {
 	}
 }
 
-// checkTabs looks at what every tab shows after a restore.
+// checkTabs checks what every tab shows after a restore.
 func checkTabs(t *testing.T, site *probe.Site, r created, before map[string]any) {
 	t.Helper()
 	got := drive(t, puppeteer, r.CDP,
@@ -146,8 +146,8 @@ func checkTabs(t *testing.T, site *probe.Site, r created, before map[string]any)
 	}
 }
 
-// checkRequests holds what the site was asked against what the tabs ask for by
-// themselves: nothing was requested only to restore.
+// checkRequests compares the site's requests with those of the tabs themselves: the
+// restore made none.
 func checkRequests(t *testing.T, site *probe.Site, since int) {
 	t.Helper()
 	documents := map[string]int{}
@@ -157,17 +157,16 @@ func checkRequests(t *testing.T, site *probe.Site, since int) {
 			documents["http://"+r.Host+r.Path]++
 		case r.Path == "/kinds.js", r.Path == "/worker.js", r.Path == "/favicon.ico":
 		default:
-			t.Errorf("the site was asked %s %s", r.Method, r.Path)
+			t.Errorf("the site received %s %s", r.Method, r.Path)
 		}
 	}
-	want := map[string]int{site.URL + "/check": 2, site.Other + "/check": 1, site.URL + "/me": 2} // one tab, one fetch
+	want := map[string]int{site.URL + "/check": 2, site.Other + "/check": 1, site.URL + "/me": 2} // one fetch per tab
 	if diff := cmp.Diff(want, documents); diff != "" {
-		t.Errorf("documents that the site was asked for (-want +got):\n%s", diff)
+		t.Errorf("requested documents (-want +got):\n%s", diff)
 	}
 }
 
-// checkReport holds the restore report's counts against what a client reads by
-// itself.
+// checkReport compares the counts of the restore report with what a client reads.
 func checkReport(t *testing.T, d *daemon.Daemon, site *probe.Site, r created) {
 	t.Helper()
 	daemon.Eventually(t, stepDeadline, "the restore is verified", func() bool {
@@ -208,7 +207,7 @@ func checkReport(t *testing.T, d *daemon.Daemon, site *probe.Site, r created) {
 			is[k] += c.Restored
 		}
 		if strings.Contains(c.Origin, "^") && c.Dropped > 0 {
-			t.Errorf("of a frame below another site not all came back: %+v", c)
+			t.Errorf("not everything of a third-party frame was restored: %+v", c)
 		}
 		if c.Saved != c.Restored+c.Dropped+c.Expired || c.Dropped > 0 && c.Reason.Code == "" {
 			t.Errorf("the report does not add up: %+v", c)
@@ -226,8 +225,8 @@ func number(t testing.TB, raw json.RawMessage) int {
 	return n
 }
 
-// Without its tabs an environment is still the user's: one blank tab, no
-// request to the site, and everything that does not live in a tab.
+// Without its tabs, an environment has one blank tab, makes no request to the site, and
+// has everything that does not live in a tab.
 func restoreWithoutTabs(t *testing.T, d *daemon.Daemon) {
 	site := apps.StartProbe(t)
 	s := create(t, d, body{})
@@ -245,12 +244,12 @@ func restoreWithoutTabs(t *testing.T, d *daemon.Daemon) {
 				t.Errorf("%s: tabs: %+v", mode, tabs)
 			}
 			if asked := site.Log.Since(since); len(asked) > 0 {
-				t.Errorf("%s: the site was asked: %+v", mode, asked)
+				t.Errorf("%s: the site received: %+v", mode, asked)
 			}
 			var is map[string]any
 			unmarshalText(t, drive(t, playwright, r.CDP, visit(site.URL+"/check"), await(checked), evaluate(kinds))[2], &is)
 			want := whole()
-			want["session_storage"], want["window_name"] = nil, nil // a tab's own
+			want["session_storage"], want["window_name"] = nil, nil // they live in a tab
 			if diff := cmp.Diff(want, is); diff != "" {
 				t.Errorf("%s: kinds (-want +got):\n%s", mode, diff)
 			}

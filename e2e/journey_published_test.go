@@ -12,18 +12,17 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// consentPage asks for consent as HubSpot's banner does, which Autoconsent
-// knows; its title tells what was clicked.
+// consentPage asks for consent like HubSpot's banner, which Autoconsent knows. Its title
+// says what was clicked.
 const consentPage = `<!doctype html><title>asked</title><body>
 	<div id="hs-eu-cookie-confirmation">We value your privacy.
 		<button id="hs-eu-confirmation-button">Accept</button><button id="hs-eu-decline-button">Decline</button></div>
 	<script>for (const [button, title] of [["confirmation", "accepted"], ["decline", "declined"]])
 		document.querySelector("#hs-eu-" + button + "-button").onclick = () => { document.title = title }</script>`
 
-// An extension that somebody else wrote and published, DuckDuckGo's
-// Autoconsent: it declines on a page, by the rules that its worker has put into
-// its storage. Told to accept, in its own settings page, it accepts in the
-// restored session, though its upload is gone.
+// This uses a published extension, DuckDuckGo's Autoconsent. It declines on a page, by
+// rules that its worker has stored. After it is set to accept in its own settings page,
+// it accepts in the restored session, although its upload is gone.
 func TestPublishedExtension(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -48,7 +47,7 @@ func TestPublishedExtension(t *testing.T) {
 		visit(settings), await(`document.querySelector("#optout").checked`), click("#optin"),
 		await(`chrome.storage.local.get("config").then(({config}) => config.autoAction === "optIn")`))
 	if title := text(t, got[3]); title != "declined" {
-		t.Errorf("it %s", title)
+		t.Errorf("the extension %s", title)
 	}
 	saved := save(t, d, s.ID, "filesystem")
 	d.Must(t, http.StatusNoContent, http.MethodDelete, "/v1/extensions/"+id+"?force=true", nil)
@@ -57,7 +56,7 @@ func TestPublishedExtension(t *testing.T) {
 	back := create(t, d, body{"restore_from_environment_id": saved.ID})
 	got = drive(t, puppeteer, back.CDP, visit(site.URL), clicked, visit(settings), await(`document.querySelector("#optin").checked`))
 	if title := text(t, got[1]); title != "accepted" {
-		t.Errorf("restored it %s", title)
+		t.Errorf("after the restore the extension %s", title)
 	}
 	for _, c := range back.Restored.Components {
 		if c.Name == state.ComponentExtensions && (c.Origin != "chrome-extension://"+id || c.Saved != 1 || c.Restored != 1) {

@@ -12,12 +12,12 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// creating is a create that is under way.
+// creating is a create that has not been answered yet.
 type creating <-chan daemon.Answer
 
-// createLater sends a create that will wait, and returns once the daemon has
-// it: from then on a second create of the same session is refused as one that
-// is under way. Should the second come first, the first is sent again.
+// createLater sends a create that will wait, and returns once the daemon has received
+// it. From then on a second create of the same session is refused, because one is in
+// progress. If the second is received first, the first is sent again.
 func createLater(t testing.TB, d *daemon.Daemon, b body) creating {
 	t.Helper()
 	got := make(chan daemon.Answer, 1)
@@ -33,20 +33,21 @@ func createLater(t testing.TB, d *daemon.Daemon, b body) creating {
 	return got
 }
 
-// inProgress is the code of a create that another of the same ID forestalls.
+// inProgress is the error code of a create while another of the same session ID is in
+// progress.
 const inProgress = "request_in_progress"
 
-// waits returns once a create of the session is under way.
+// waits returns once a create of the session is in progress.
 func waits(t testing.TB, d *daemon.Daemon, id any) {
 	t.Helper()
 	daemon.Eventually(t, stepDeadline, fmt.Sprint("the create of ", id, " waits"), func() bool {
-		ask := body{"session_id": id, "restore_from_session_id": "nobody"} // it comes to nothing if it is first
+		ask := body{"session_id": id, "restore_from_session_id": "nobody"} // fails harmlessly if it is received first
 		return d.Call(t, http.MethodPost, "/v1/sessions", ask).Code() == inProgress
 	})
 }
 
-// With every place taken a create is turned away, with a time to come back; or
-// waits its turn, unless its client hangs up.
+// If all slots are taken, a create is refused with a Retry-After. Or it waits for its
+// turn, unless its client disconnects.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{Args: []string{"--max-sessions", "1"}})
@@ -57,13 +58,13 @@ func TestQueue(t *testing.T) {
 	}
 	a = d.Call(t, http.MethodPost, "/v1/sessions", body{"wait_seconds": 1})
 	if a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") == "" {
-		t.Errorf("waiting in vain: %d %s", a.Status, a.Body)
+		t.Errorf("waiting too long: %d %s", a.Status, a.Body)
 	}
 
-	// One hangs up; the others come in the order in which they asked.
+	// One client disconnects. The others are served in the order of their requests.
 	ctx, hangUp := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
-	go func() { gone <- hangsUp(ctx, d) }()
+	go func() { gone <- createUntil(ctx, d) }()
 	waits(t, d, "gone")
 	names := []string{"first", "second", "third"}
 	var waiting []creating
@@ -72,7 +73,7 @@ func TestQueue(t *testing.T) {
 	}
 	hangUp()
 	if err := <-gone; err == nil {
-		t.Error("the one that hung up was answered")
+		t.Error("the disconnected client was answered")
 	}
 	order := []string{}
 	for range names {
@@ -83,7 +84,7 @@ func TestQueue(t *testing.T) {
 				if a.Status != http.StatusCreated {
 					t.Fatalf("%s: %d %s", names[i], a.Status, a.Body)
 				}
-				t.Fatalf("%s came before the place was looked for", names[i])
+				t.Fatalf("%s was answered before the slot was free", names[i])
 			default:
 			}
 		}
@@ -95,8 +96,8 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// hangsUp asks for the session "gone" until it is answered or ctx ends.
-func hangsUp(ctx context.Context, d *daemon.Daemon) error {
+// createUntil requests the session "gone" until it is answered or ctx ends.
+func createUntil(ctx context.Context, d *daemon.Daemon) error {
 	for {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL+"/v1/sessions", strings.NewReader(`{"session_id":"gone","wait_seconds":60}`))
 		if err != nil {
@@ -108,19 +109,19 @@ func hangsUp(ctx context.Context, d *daemon.Daemon) error {
 		if err != nil {
 			return err
 		}
-		_ = answer.Body.Close() // its status is enough
+		_ = answer.Body.Close() // only the status matters
 		if answer.StatusCode != http.StatusConflict {
 			return nil
 		}
 	}
 }
 
-// next waits until one of the creates is answered and takes it out.
+// next waits until one of the creates is answered and removes it from the list.
 func next(t testing.TB, d *daemon.Daemon, waiting []creating, names []string) (created, []creating, []string) {
 	t.Helper()
 	var s created
 	at := -1
-	daemon.Eventually(t, stepDeadline, "somebody gets the place", func() bool {
+	daemon.Eventually(t, stepDeadline, "a create gets the slot", func() bool {
 		for i, w := range waiting {
 			select {
 			case a := <-w:

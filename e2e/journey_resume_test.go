@@ -10,14 +10,14 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// resumedAs is what a resume answers.
+// resumedAs is the answer to a resume.
 type resumedAs struct {
 	Status    string
 	SessionID string `json:"session_id"`
 	CDP       string `json:"cdp_url"`
 }
 
-// runsOf tells how each run of a session is, and why.
+// runsOf returns the status and cause of each run of a session.
 func runsOf(t *testing.T, d *daemon.Daemon, id string) (runs []string) {
 	t.Helper()
 	var list struct {
@@ -30,8 +30,8 @@ func runsOf(t *testing.T, d *daemon.Daemon, id string) (runs []string) {
 	return runs
 }
 
-// TestResumeAfterKill: a session with automatic checkpoints logs in, the daemon is
-// killed while a page loads, and the same session goes on, logged in, on its tabs.
+// TestResumeAfterKill: a session with automatic checkpoints logs in, and the daemon is
+// killed while a page loads. The same session is resumed, logged in, with its tabs.
 func TestResumeAfterKill(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -41,7 +41,7 @@ func TestResumeAfterKill(t *testing.T) {
 	page, _ := w.page()
 	w.open(page, site.URL+"/check?tab=front")
 	w.eval(page, `document.cookie = "session_token=yes; max-age=100000"`)
-	daemon.Eventually(t, grace, "a checkpoint with the login", func() bool {
+	daemon.Eventually(t, grace, "a checkpoint has the login", func() bool {
 		var saved struct {
 			AutoSave struct {
 				ID string `json:"last_snapshot_id"`
@@ -92,8 +92,8 @@ func TestResumeAfterKill(t *testing.T) {
 	nothingLeft(t, d)
 }
 
-// TestRestartAfterCrash: Chrome is killed, and the session goes on by itself, logged in,
-// on its tab and under its cdp_url.
+// TestRestartAfterCrash: Chrome is killed, and the session continues automatically,
+// logged in, with its tab and cdp_url.
 func TestRestartAfterCrash(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -103,16 +103,16 @@ func TestRestartAfterCrash(t *testing.T) {
 	page, _ := w.page()
 	w.open(page, site.URL+"/check?tab=front")
 	w.eval(page, `document.cookie = "session_token=yes; max-age=100000"`)
-	// Chrome writes cookies after 512 changes, and its tabs within 2.5 s.
+	// Chrome writes cookies to disk after 512 changes, and its tabs within 2.5 s.
 	w.eval(page, `for (let i = 0; i < 600; i++) document.cookie = "churn=" + i + "; max-age=100000"`)
 	daemon.Eventually(t, grace, "the tab's address in Chrome's session files", func() bool { return inSessionFiles(t, d, site.URL+"/check?tab=front") })
 	if p, err := os.FindProcess(mains(d)[0]); err != nil || p.Kill() != nil {
-		t.Fatal("there is no Chrome to kill")
+		t.Fatal("no Chrome runs that could be killed")
 	}
 	if code := w.ended(); code != 1011 {
-		t.Errorf("the client was told %d", code)
+		t.Errorf("the client's connection closed with %d", code)
 	}
-	w = dial(t, s.CDP) // as it was, and at once: it waits until Chrome is there
+	w = dial(t, s.CDP) // the same address, at once: the connection waits until Chrome has started
 	page, _ = w.page()
 	if now := look(t, d, s.ID); now.CDP != s.CDP || now.Status != "running" || !now.Restarted {
 		t.Errorf("%+v", now)

@@ -11,7 +11,7 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// TestRights tries what each right allows, and what not, on one daemon.
+// TestRights tries what each right allows and forbids, on one daemon.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -20,8 +20,8 @@ func TestRights(t *testing.T) {
 	nothingLeft(t, d)
 }
 
-// tableRow is a row of the table of routes in docs/security.md: who may call it
-// is any key that has all rights of one of the sets.
+// tableRow is a row of the routes table in docs/security.md. A key may call the route if
+// it has all rights of one of the sets.
 type tableRow struct {
 	method, path string
 	allowed      [][]string
@@ -49,7 +49,7 @@ func rightsTable(t *testing.T) (rows []tableRow) {
 	return rows
 }
 
-// allows reports whether a key with these rights may call it.
+// allows reports whether a key with these rights may call the route.
 func (r tableRow) allows(rights []string) bool {
 	if slices.Contains(rights, "use") {
 		rights = append(slices.Clone(rights), "view", "create", "restore")
@@ -60,8 +60,7 @@ func (r tableRow) allows(rights []string) bool {
 	})
 }
 
-// call makes a request that is valid but for the rights, with IDs of what is
-// named, and gives the status.
+// call makes a valid request with existing IDs, and returns the status.
 func (r tableRow) call(t *testing.T, d *daemon.Daemon, key, session, snapshot string) int {
 	t.Helper()
 	const target, run = "0123456789ABCDEF", "01937a5e-0000-7000-8000-000000000001"
@@ -108,8 +107,8 @@ func (r tableRow) call(t *testing.T, d *daemon.Daemon, key, session, snapshot st
 	return status
 }
 
-// everyRoute holds the table to openapi.yaml and to the daemon: a key that lacks
-// what a route needs is answered 403 or 404, and one that has it is not.
+// everyRoute compares the table with openapi.yaml and with the daemon. A key without the
+// rights for a route gets 403 or 404, and a key with them does not.
 func everyRoute(t *testing.T, d *daemon.Daemon) {
 	rows := rightsTable(t)
 	doc, err := apitest.Document()
@@ -124,12 +123,12 @@ func everyRoute(t *testing.T, d *daemon.Daemon) {
 	}
 	for _, r := range rows {
 		if at := r.method + " " + r.path; !described[at] {
-			t.Errorf("the table has %s, and openapi.yaml not", at)
+			t.Errorf("the table has %s, which openapi.yaml lacks", at)
 		} else {
 			delete(described, at)
 		}
 		if len(r.allowed) == 0 {
-			t.Errorf("%s %s: nothing is said of who may", r.method, r.path)
+			t.Errorf("%s %s: the description names no rights", r.method, r.path)
 		}
 	}
 	for at := range described {
@@ -150,7 +149,7 @@ func everyRoute(t *testing.T, d *daemon.Daemon) {
 			}
 			got := r.call(t, d, keys[i], id, absent)
 			if r.method == "DELETE" && strings.HasSuffix(r.path, "{session_id}") && got == http.StatusOK {
-				continue // deleted: false, as for any stranger; that it runs on is seen below
+				continue // deleted: false, as for any other user; a check below shows that the session runs on
 			}
 			if got != http.StatusForbidden && got != http.StatusNotFound {
 				t.Errorf("%s %s with %q = %d", r.method, r.path, rights, got)
@@ -164,10 +163,10 @@ func everyRoute(t *testing.T, d *daemon.Daemon) {
 		for _, r := range rows {
 			session := "nothing-there"
 			if strings.HasSuffix(r.path, "/v1/sessions") || strings.HasSuffix(r.path, "/connect") {
-				session = id // taken: none is made
+				session = id // the ID exists, so no session is created
 			}
 			if !r.allows(rights) || r.method+r.path == "DELETE/v1/sessions" || session == id && rights[0] == "restore" {
-				continue // of those that make sessions, this call names no source
+				continue // to create a session, this call would need a source
 			}
 			if got := r.call(t, d, keys[i], session, absent); got == http.StatusForbidden || got == http.StatusUnauthorized {
 				t.Errorf("%s %s with %q = %d", r.method, r.path, rights, got)
@@ -179,8 +178,7 @@ func everyRoute(t *testing.T, d *daemon.Daemon) {
 	}
 }
 
-// What a key with one right makes is its own; the rest is not there for it, or not
-// to be driven.
+// Sessions of a key with one right are its own. It cannot see or drive the others.
 func keysOfOneRight(t *testing.T, d *daemon.Daemon) {
 	_, use := keyWith(t, d, "ada", "use")
 	_, makes := keyWith(t, d, "ada", "create")
@@ -209,26 +207,26 @@ func keysOfOneRight(t *testing.T, d *daemon.Daemon) {
 	if got := string(w.try("", "Storage.getCookies", obj{}).Result); !strings.Contains(got, "c-42") {
 		t.Errorf("cookies after the restore: %s", got)
 	}
-	// Another key's session is not shared with who may not drive it.
+	// Another key's session is not shared with a key that may not drive it.
 	_, second := keyWith(t, d, "ada", "restore")
 	wants(t, d.CallAs(t, second, http.MethodPost, "/v1/sessions", obj{"restore_from_session_id": own.ID, "on_live": "share"}), 409, "environment_in_use")
 
 	seen := linksOf(t, d, views, other.ID)
 	if seen.CDP != "" || seen.Live == "" {
-		t.Errorf("to look: %+v", seen)
+		t.Errorf("the session with a view key: %+v", seen)
 	}
 	var list []looks
 	a := d.CallAs(t, views, http.MethodGet, "/v1/sessions", nil)
 	if a.Into(t, &list); len(list) != 3 || strings.Contains(string(a.Body), "/cdp?") {
-		t.Errorf("the list to look: %s", a.Body)
+		t.Errorf("the list with a view key: %s", a.Body)
 	}
 	for _, path := range []string{"/screenshot", "/status", "/live.jpg?ticket=" + ticketIn(seen.Live)} {
 		if a := d.CallAs(t, views, http.MethodGet, at(other.ID, path), nil); a.Status != http.StatusOK {
-			t.Errorf("GET %s to look = %d %s", path, a.Status, a.Body)
+			t.Errorf("GET %s with a view key = %d %s", path, a.Status, a.Body)
 		}
 	}
 	if got := refusedUpgrade(t, "ws"+strings.TrimPrefix(d.URL, "http")+at(other.ID, "/cdp"), http.Header{"X-Api-Key": {views}}); got != 403 {
-		t.Errorf("CDP with a key to look = %d", got)
+		t.Errorf("CDP with a view key = %d", got)
 	}
 	wants(t, d.CallAs(t, views, http.MethodDelete, at(other.ID, ""), nil), 403, "forbidden")
 	wants(t, d.CallAs(t, views, http.MethodGet, at(other.ID, "/events?sanitize=false"), nil), 403, "forbidden")

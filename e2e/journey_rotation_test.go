@@ -19,17 +19,16 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// rotor is a site that changes its token whenever it can: a cookie that ends
-// with the session, one that is kept, and the same in localStorage. It answers
-// under two origins that are foreign to each other.
+// rotor is a site that changes its token whenever it can: a session cookie, a persistent
+// cookie, and the same in localStorage. It answers under two origins of different sites.
 type rotor struct {
 	url, other string
 	log        *weblog.Log
-	token      atomic.Int64 // the last one that was given out
+	token      atomic.Int64 // the newest token
 }
 
-// firstLook is what begins each of its pages: a look at everything before any
-// other script. A page tells it to the page around it.
+// firstLook is the first script of each page. It reads everything before any other
+// script, and a framed page sends that to its parent.
 const firstLook = `<!doctype html><script>
 const one = (name) => (document.cookie.match(new RegExp("\\b" + name + "=(\\w+)")) || [])[1] || "";
 window.__seen = [one("session"), one("kept"), localStorage.token || "", sessionStorage.token || "", window.name].join("|");
@@ -48,7 +47,7 @@ addEventListener("message", (e) => {
 	parent.postMessage("set", "*");
 });
 </script>`,
-	// leaving rotates as it is left, when it was asked to.
+	// leaving changes the token when the page is left, if requested.
 	"/leaving": firstLook + `<script>
 addEventListener("pagehide", () => {
 	if (!window.armed) return;
@@ -58,7 +57,7 @@ addEventListener("pagehide", () => {
 	fetch("/rotate", {method: "POST", keepalive: true});
 });
 </script>`,
-	// turning rotates with every document, and ten times more.
+	// turning changes the token with every document and ten more times.
 	"/turning": firstLook + `<script>
 (async () => {
 	for (let i = 0; i < 10; i++) {
@@ -90,7 +89,7 @@ func (r *rotor) answer(w http.ResponseWriter, req *http.Request) {
 	page, ok := rotorPages[req.URL.Path]
 	switch {
 	case req.URL.Path == "/rotate":
-		_, _ = fmt.Fprint(w, r.rotate(w)) // fails when the browser has gone
+		_, _ = fmt.Fprint(w, r.rotate(w)) // fails if the browser has disconnected
 	case !ok:
 		http.NotFound(w, req)
 	default:
@@ -102,7 +101,7 @@ func (r *rotor) answer(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// rotate gives out another token.
+// rotate issues a new token.
 func (r *rotor) rotate(w http.ResponseWriter) int64 {
 	token := r.token.Add(1)
 	w.Header().Add("Set-Cookie", fmt.Sprintf("session=%d; Path=/", token))
@@ -110,20 +109,20 @@ func (r *rotor) rotate(w http.ResponseWriter) int64 {
 	return token
 }
 
-// keepOne keeps "one" in every place that a first look sees.
+// keepOne stores "one" in every storage that firstLook reads.
 const keepOne = `document.cookie = "session=one; path=/"; document.cookie = "kept=one; path=/; max-age=3600";
 	localStorage.token = sessionStorage.token = "one"; window.name = "one"`
 
-// savings are the two ways in which an environment comes back from its files:
-// as Chrome closed it, and as it was copied of a frozen Chrome that has gone.
+// savings are the two ways to restore an environment from files: as Chrome closed them,
+// and as they were copied from a frozen Chrome that is gone.
 var savings = []struct {
 	mode    string
 	datadir state.Datadir
 }{{"filesystem", state.DatadirClean}, {"memory", state.DatadirLive}}
 
-// TestStateBeforeTheFirstScript: the first script of a restored page sees its
-// cookies, both storages and its name, in a frame of another site too, and the
-// site is asked for the tab's own documents and nothing else.
+// TestStateBeforeTheFirstScript: the first script of a restored page reads its cookies,
+// both storages and window.name, also in a frame of another site. The site is asked only
+// for the tabs' own documents.
 func TestStateBeforeTheFirstScript(t *testing.T) {
 	t.Parallel()
 	for _, s := range savings {
@@ -138,14 +137,14 @@ func TestStateBeforeTheFirstScript(t *testing.T) {
 			since := site.log.Len()
 			two := create(t, d, body{"restore_from_session_id": one.ID})
 			if two.Restored.Datadir != s.datadir {
-				t.Fatalf("restored from a datadir that is %s", two.Restored.Datadir)
+				t.Fatalf("the restored datadir is %s", two.Restored.Datadir)
 			}
 			got := drive(t, puppeteer, two.CDP, toTab("/order"), await(`window.__frame`), evaluate(`window.__seen`))
 			if saw := text(t, got[2]); saw != "one|one|one|one|one" {
 				t.Errorf("the page's first script saw %s", saw)
 			}
 			if saw := text(t, got[1]); saw != "||inner|inner|" && !explained(two.Restored.Components, "^") {
-				t.Errorf("the frame's first script saw %s, and the report does not say why", saw)
+				t.Errorf("the frame's first script saw %s, and the report gives no reason", saw)
 			}
 			asked := []string{}
 			for _, r := range site.log.Since(since) {
@@ -156,22 +155,22 @@ func TestStateBeforeTheFirstScript(t *testing.T) {
 			slices.Sort(asked)
 			want := []string{"GET " + site.url + "/order", "GET " + site.other + "/inner"}
 			if diff := cmp.Diff(want, asked); diff != "" {
-				t.Errorf("what the site was asked (-want +got):\n%s", diff)
+				t.Errorf("requests to the site (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// explained says whether a report gives a reason for storage of such a key.
+// explained reports whether a report gives a reason for storage with such a key.
 func explained(lines []state.Component, key string) bool {
 	return slices.ContainsFunc(lines, func(c state.Component) bool {
 		return strings.Contains(c.Origin, key) && c.Reason.Code != ""
 	})
 }
 
-// TestRotationWhileChromeCloses: what a site writes as its page is left, and
-// sets with the answer to its last request, comes back: Chrome's own files are
-// newer than what was read before.
+// TestRotationWhileChromeCloses: what a site writes when its page is left, and what it
+// sets with its last response, is restored. Chrome's files are newer than the last
+// reading.
 func TestRotationWhileChromeCloses(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -185,7 +184,7 @@ func TestRotationWhileChromeCloses(t *testing.T) {
 	}
 	two := create(t, d, body{"restore_from_session_id": one.ID})
 	saw := text(t, drive(t, puppeteer, two.CDP, toTab("/leaving"), await(`window.__seen`))[1])
-	// Its two requests were under way side by side: either may be the last.
+	// Its two last requests run at the same time, so either may be answered last.
 	places := strings.Split(saw, "|")
 	for i, want := range []string{"", "", "left", "left", "one"} {
 		if i < 2 && places[i] != "1" && places[i] != "2" || i >= 2 && places[i] != want {
@@ -194,9 +193,9 @@ func TestRotationWhileChromeCloses(t *testing.T) {
 	}
 }
 
-// TestRotationAfterTheRestore: a site that changes its token with the first
-// request and then on and on finds its own last word everywhere, also when the
-// restore has been verified meanwhile, and the report does not call that a loss.
+// TestRotationAfterTheRestore: a site changes its token with the first request and then
+// again and again. Its newest value is everywhere, also after the verification, and the
+// report does not count that as a loss.
 func TestRotationAfterTheRestore(t *testing.T) {
 	t.Parallel()
 	for _, s := range savings {
@@ -213,7 +212,7 @@ func TestRotationAfterTheRestore(t *testing.T) {
 			report := verified(t, d, two.ID)
 			got := drive(t, puppeteer, two.CDP, toTab("/turning"), await(`document.title === "turned"`),
 				evaluate(`window.__seen`), evaluate(firstAgain), evaluate(`Object.keys(localStorage).sort().join()`))
-			// The document's own request gave a token out before its first script.
+			// The request for the document issued a token before the first script.
 			first := strconv.FormatInt(before+1, 10)
 			old := strconv.FormatInt(before, 10)
 			if saw, want := text(t, got[2]), strings.Join([]string{first, first, old, old, "one"}, "|"); saw != want {
@@ -221,7 +220,7 @@ func TestRotationAfterTheRestore(t *testing.T) {
 			}
 			last := strconv.FormatInt(site.token.Load(), 10)
 			if is, want := text(t, got[3]), strings.Join([]string{last, last, last, last, "one"}, "|"); is != want {
-				t.Errorf("in the end there is %s, want %s", is, want)
+				t.Errorf("at the end there is %s, want %s", is, want)
 			}
 			if keys, want := text(t, got[4]), "token,token_"+last; keys != want {
 				t.Errorf("localStorage has the keys %s, want %s", keys, want)
@@ -233,21 +232,21 @@ func TestRotationAfterTheRestore(t *testing.T) {
 				return d.Component == state.ComponentCookies && d.By == state.BySite && slices.Contains(d.Names, "kept")
 			})
 			if !bySite {
-				t.Errorf("the site's change of its cookie is not told as its own: %+v", report.Differences)
+				t.Errorf("the report does not attribute the changed cookie to the site: %+v", report.Differences)
 			}
 			for _, c := range report.Components {
 				if c.Dropped > 0 && (c.Name == state.ComponentCookies || c.Name == state.ComponentLocalStorage) {
-					t.Errorf("the report calls a change of the site's a loss: %+v", c)
+					t.Errorf("the report counts the site's change as a loss: %+v", c)
 				}
 			}
 		})
 	}
 }
 
-// firstAgain looks once more at what the first script saw.
+// firstAgain reads the same as the first script again.
 const firstAgain = `[one("session"), one("kept"), localStorage.token, sessionStorage.token, window.name].join("|")`
 
-// verified is the report of a session's restore once it has been checked.
+// verified returns the restore report of a session after its verification.
 func verified(t testing.TB, d *daemon.Daemon, id string) (report restore.Report) {
 	t.Helper()
 	daemon.Eventually(t, stepDeadline, "the restore is verified", func() bool {

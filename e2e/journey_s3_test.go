@@ -12,8 +12,8 @@ import (
 	"github.com/stasisd/stasis/snapshot/s3store/s3test"
 )
 
-// A daemon that keeps its snapshots in a bucket saves, and after a restart
-// restores; nothing of them is on its own disk, and the key is in no log.
+// A daemon with its snapshots in a bucket saves, and restores after a restart. Its own
+// disk has no snapshot, and the log does not contain the key.
 func TestJourneyS3(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t)
@@ -48,7 +48,7 @@ func TestJourneyS3(t *testing.T) {
 		t.Errorf("the data directory has snapshots too: %v", err)
 	}
 	if spool := files(t, filepath.Join(d.Dir, "spool")); len(spool) > 0 {
-		t.Errorf("uploads are left: %q", spool)
+		t.Errorf("temporary files of uploads remain: %q", spool)
 	}
 	if strings.Contains(d.Log(), s3test.SecretKey) {
 		t.Error("the secret key is in the log")

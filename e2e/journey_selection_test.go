@@ -15,8 +15,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Of two sites, one is restored: the other's login is not in the browser, and
-// the report says so. The parked Chrome, which has both, does not serve.
+// One of two sites is restored. The other's login is not in the browser, and the report
+// says so. The parked Chrome, which has both, is not used.
 func TestSelection(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -33,7 +33,7 @@ func TestSelection(t *testing.T) {
 
 	r := create(t, d, body{"restore_from_session_id": s.ID, "origins": body{"include": []string{site.URL}}})
 	if !fromFiles(r.Restored.Path) || !strings.Contains(r.Restored.FallbackReason, "origins") {
-		t.Errorf("restored by %s: %s", r.Restored.Path, r.Restored.FallbackReason)
+		t.Errorf("the restore path was %s: %s", r.Restored.Path, r.Restored.FallbackReason)
 	}
 	left := map[string]int{}
 	for _, c := range r.Restored.Components {
@@ -49,7 +49,7 @@ func TestSelection(t *testing.T) {
 		t.Errorf("the selected site finds %q, the other %q", in, out)
 	}
 
-	// The diff of the two says what the second one lacks.
+	// The difference of the two snapshots shows what the second lacks.
 	later := save(t, d, r.ID, "filesystem")
 	if raw := exported(t, d, saveOnly(t, d, other, site.URL)); strings.Contains(raw, other) || strings.Contains(raw, `"localhost"`) || !strings.Contains(raw, "127.0.0.1") {
 		t.Errorf("saved with a selection: %s", raw)
@@ -67,8 +67,8 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// saveOnly saves a session that has been to two sites without the first one,
-// and gives the snapshot's ID.
+// saveOnly saves a session that has visited two sites without the first one, and returns
+// the snapshot's ID.
 func saveOnly(t *testing.T, d *daemon.Daemon, without, with string) string {
 	t.Helper()
 	s := create(t, d, body{"user_id": "ada"})
@@ -82,7 +82,7 @@ func saveOnly(t *testing.T, d *daemon.Daemon, without, with string) string {
 	return e.Snapshot.ID
 }
 
-// exported is a snapshot's state document.
+// exported returns a snapshot's state document.
 func exported(t *testing.T, d *daemon.Daemon, id string) string {
 	t.Helper()
 	_, got := plain(t, d, http.MethodGet, "/v1/snapshots/"+id+"/state", nil)

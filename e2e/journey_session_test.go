@@ -13,7 +13,7 @@ import (
 	sessionsave "github.com/stasisd/stasis/session/save"
 )
 
-// created is a session as the wire shows it, as far as the tests read it.
+// created is the part of a session's answer that the tests read.
 type created struct {
 	ID        string                 `json:"session_id"`
 	Engine    string                 `json:"engine"`
@@ -28,7 +28,7 @@ type created struct {
 	Restarted bool                   `json:"browser_restarted"`
 }
 
-// body is a JSON object to send.
+// body is the JSON object of a request.
 type body map[string]any
 
 // create makes a session.
@@ -39,7 +39,7 @@ func create(t testing.TB, d *daemon.Daemon, b body) created {
 	return s
 }
 
-// see is a session as it is now.
+// see reads a session.
 func see(t testing.TB, d *daemon.Daemon, id string) created {
 	t.Helper()
 	var s created
@@ -47,7 +47,7 @@ func see(t testing.TB, d *daemon.Daemon, id string) created {
 	return s
 }
 
-// end ends a session as the query says, such as "save_snapshot_mode=memory".
+// end ends a session with a query, such as "save_snapshot_mode=memory".
 func end(t testing.TB, d *daemon.Daemon, id, query string) sessionsave.EndAnswer {
 	t.Helper()
 	var a sessionsave.EndAnswer
@@ -58,7 +58,7 @@ func end(t testing.TB, d *daemon.Daemon, id, query string) sessionsave.EndAnswer
 	return a
 }
 
-// save ends a session and gives the snapshot that it left.
+// save ends a session and returns its snapshot.
 func save(t testing.TB, d *daemon.Daemon, id, mode string, more ...string) *library.SnapshotInfo {
 	t.Helper()
 	query := "save_snapshot_mode=" + mode
@@ -72,15 +72,14 @@ func save(t testing.TB, d *daemon.Daemon, id, mode string, more ...string) *libr
 	return a.Snapshot
 }
 
-// restart stops the daemon as an operator does and starts it again.
+// restart stops the daemon with SIGTERM and starts it again.
 func restart(t testing.TB, d *daemon.Daemon) {
 	t.Helper()
 	d.Stop(t)
 	d.Restart(t)
 }
 
-// defaultOf is the snapshot that a user's default names and its version, "",0
-// without one.
+// defaultOf returns the snapshot and version of a user's default; "" and 0 without one.
 func defaultOf(t testing.TB, d *daemon.Daemon, user string) (string, int64) {
 	t.Helper()
 	a := d.Call(t, http.MethodGet, "/v1/users/"+url.PathEscape(user)+"/default", nil)

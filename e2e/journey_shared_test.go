@@ -6,11 +6,11 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// TestOneDaemon runs what needs no daemon of its own against one, two at a
-// time: each has its own sessions and its own users.
+// TestOneDaemon runs tests that need no separate daemon on one daemon, two at a time.
+// Each has its own sessions and users.
 func TestOneDaemon(t *testing.T) {
 	d := daemon.Start(t, daemon.Options{})
-	// A group, so that the daemon outlives the tests that run beside each other.
+	// A group, so that the daemon runs until the parallel tests have ended.
 	t.Run("all", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T, *daemon.Daemon){
 			"a client closes":        closingClientLeavesTheSession,

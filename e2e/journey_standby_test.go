@@ -10,9 +10,9 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// TestEverythingStandsBy: a Chrome that stands by with a default has asked the
-// site for nothing, and gives a restore everything, as any other way does. When
-// the default goes it goes too, with its processes and its folder.
+// TestEverythingStandsBy: a standby makes no request to the site, and a restore from it
+// has everything, as with any other restore path. When the default is removed, the
+// standby ends, with its processes and its folder.
 func TestEverythingStandsBy(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true, Standby: 1})
@@ -28,7 +28,7 @@ func TestEverythingStandsBy(t *testing.T) {
 	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"standby": 1})
 	stands(1)
 	if asked := site.Log.Since(since); len(asked) > 0 {
-		t.Errorf("while it stands by the site was asked for %+v", asked)
+		t.Errorf("the standby requested %+v", asked)
 	}
 	r := create(t, d, body{"restore_default_environment_from_user_id": "ada"})
 	if r.Restored.Path != restore.PathStandby {
@@ -39,5 +39,5 @@ func TestEverythingStandsBy(t *testing.T) {
 	checkReport(t, d, site, r)
 	stands(2)
 	d.Must(t, http.StatusNoContent, http.MethodDelete, "/v1/users/ada/default", nil)
-	daemon.Eventually(t, grace, "the session's Chrome and folder alone are left", func() bool { return len(mains(d)) == 1 && len(runDirs(t, d)) == 1 })
+	daemon.Eventually(t, grace, "only the session's Chrome and folder are left", func() bool { return len(mains(d)) == 1 && len(runDirs(t, d)) == 1 })
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/stasisd/stasis/session/answer"
 )
 
-// A session goes from ready to running, to paused and back, to completed; each
-// control call says what it found.
+// A session goes from ready to running, to paused and back, and to completed. Each
+// control call reports the status that it found.
 func states(t *testing.T, d *daemon.Daemon) {
 	s := create(t, d, body{})
 	path := "/v1/sessions/" + s.ID
@@ -50,7 +50,7 @@ func states(t *testing.T, d *daemon.Daemon) {
 	is("running", "running")
 	end(t, d, s.ID, "")
 	is("completed", "finished")
-	for call, code := range map[string]string{"pause": "session_not_running", "resume": "no_snapshot"} { // it was never saved
+	for call, code := range map[string]string{"pause": "session_not_running", "resume": "no_snapshot"} { // the session was never saved
 		if a := d.Call(t, http.MethodPost, path+"/"+call, nil); a.Status != http.StatusConflict || a.Code() != code {
 			t.Errorf("%s of an ended session: %d %s", call, a.Status, a.Body)
 		}
@@ -60,23 +60,23 @@ func states(t *testing.T, d *daemon.Daemon) {
 // spinning is a page that keeps a core busy.
 const spinning = `data:text/html,<script>new Worker(URL.createObjectURL(new Blob(["for(;;);"])))</script>`
 
-// A paused session's Chrome uses no processor, whatever its pages do; a client
-// that looks at it thaws it for as long as it stays. So stands a parked one.
+// The Chrome of a paused session uses no processor time, whatever its pages do. A client
+// that reads from it thaws it while connected. A parked Chrome uses none either.
 func TestPauseFreezes(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true}) // a spare is never quite still
+	d := daemon.Start(t, daemon.Options{NoSpares: true}) // a spare is never completely idle
 	s := create(t, d, body{"start_url": spinning})
 	path := "/v1/sessions/" + s.ID
 	runs := func(when string) {
 		t.Helper()
 		from := ticks(t, d)
-		daemon.Eventually(t, stepDeadline, when+", the page spins", func() bool { return ticks(t, d) > from+20 })
+		daemon.Eventually(t, stepDeadline, when+", the page uses the processor", func() bool { return ticks(t, d) > from+20 })
 	}
 	stands := func(when string) {
 		t.Helper()
-		daemon.Eventually(t, stepDeadline, when+", all stand still", func() bool { return !anyRuns(t, d) })
+		daemon.Eventually(t, stepDeadline, when+", all processes are stopped", func() bool { return !anyRuns(t, d) })
 		from := ticks(t, d)
-		<-time.After(time.Second) // the time in which nothing may be used; a spinning page uses 100 ticks
+		<-time.After(time.Second) // no processor time may be used in this second; a spinning page uses 100 ticks
 		if used := ticks(t, d) - from; used > 0 {
 			t.Errorf("%s: %d ticks were used in a second", when, used)
 		}
@@ -84,7 +84,7 @@ func TestPauseFreezes(t *testing.T) {
 	runs("before")
 	d.Must(t, http.StatusOK, http.MethodPost, path+"/pause", nil)
 	stands("paused")
-	d.Must(t, http.StatusOK, http.MethodGet, path+"/screenshot", nil) // a call is a look too
+	d.Must(t, http.StatusOK, http.MethodGet, path+"/screenshot", nil) // an API call thaws Chrome too
 	stands("after a screenshot")
 	w := dial(t, s.CDP)
 	w.call("", "Browser.getVersion", nil, nil)
@@ -94,7 +94,7 @@ func TestPauseFreezes(t *testing.T) {
 	d.Must(t, http.StatusOK, http.MethodPost, path+"/resume", nil)
 	runs("resumed")
 	d.Must(t, http.StatusOK, http.MethodPost, path+"/pause", nil)
-	save(t, d, s.ID, "memory") // of a paused one
+	save(t, d, s.ID, "memory") // while it is paused
 	stands("parked")
 	r := create(t, d, body{"restore_from_session_id": s.ID})
 	if r.Restored.Path != "parked" {
@@ -104,15 +104,15 @@ func TestPauseFreezes(t *testing.T) {
 	end(t, d, r.ID, "")
 }
 
-// ticks is the processor time that the daemon's Chromes and their wardens have
-// used, in clock ticks (proc(5), /proc/PID/stat: utime and stime).
+// ticks returns the processor time of the daemon's Chromes and their wardens, in clock
+// ticks (proc(5), /proc/PID/stat: utime and stime).
 func ticks(t testing.TB, d *daemon.Daemon) int {
 	t.Helper()
 	sum := 0
 	for _, p := range d.Processes() {
 		fields := procStat(p.PID)
 		if len(fields) < 13 {
-			continue // it has ended meanwhile
+			continue // the process has ended
 		}
 		for _, f := range fields[11:13] {
 			n, err := strconv.Atoi(string(f))
@@ -125,8 +125,8 @@ func ticks(t testing.TB, d *daemon.Daemon) int {
 	return sum
 }
 
-// anyRuns reports whether a process of a Chrome is not stopped. Wardens, which
-// sleep, are not of Chrome.
+// anyRuns reports whether a process of a Chrome is not stopped. It ignores wardens,
+// which sleep.
 func anyRuns(t testing.TB, d *daemon.Daemon) bool {
 	t.Helper()
 	for _, p := range d.Processes() {
@@ -138,8 +138,8 @@ func anyRuns(t testing.TB, d *daemon.Daemon) bool {
 	return false
 }
 
-// procStat are the fields of a process's stat behind its name, the state
-// first; none when it has ended.
+// procStat returns the fields of a process's stat after its name, starting with the
+// state; none if the process has ended.
 func procStat(pid int) [][]byte {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

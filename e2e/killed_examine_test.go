@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// examine holds all that the next start tells of a session against what is known
-// of it. The session has ended.
+// examine compares everything that the next start reports about a session with what is
+// known about it. The session has ended.
 func (l *life) examine(k *known) {
 	l.Helper()
 	var now liveSession
 	status, ok := l.call(http.MethodGet, at(k.id), nil, &now, http.StatusOK, http.StatusNotFound)
 	if !ok || status == http.StatusNotFound {
 		if k.made {
-			l.Errorf("%s was made, and is not there", k.id)
+			l.Errorf("%s was created and is missing", k.id)
 		}
 		return
 	}
@@ -26,40 +26,40 @@ func (l *life) examine(k *known) {
 	all := l.record(k)
 	for p, was := range k.listed {
 		if all[p] != was {
-			l.Errorf("event %v of %s is\n%q\nand was listed as\n%s", p, k.id, all[p], was)
+			l.Errorf("event %v of %s is\n%q\nwant, as listed before\n%s", p, k.id, all[p], was)
 		}
 	}
 	for p, was := range k.shown {
 		if all[p] != was {
-			l.Errorf("event %v of %s is\n%q\nand was shown as\n%s", p, k.id, all[p], was)
+			l.Errorf("event %v of %s is\n%q\nwant, as a page showed it\n%s", p, k.id, all[p], was)
 		}
 	}
 	k.listed, k.shown = all, map[place]string{}
-	for status := http.StatusOK; status == http.StatusOK; { // it ends with each run that failed
+	for status := http.StatusOK; status == http.StatusOK; { // a stream ends with each run that failed
 		status = l.follow(k)
 	}
 	order := events(all)
 	if len(k.stream) != len(order) {
-		l.Errorf("the stream of %s had %d events, and %d are kept", k.id, len(k.stream), len(order))
+		l.Errorf("the stream of %s sent %d events, want the %d stored ones", k.id, len(k.stream), len(order))
 	}
 	for i, sent := range k.stream[:min(len(order), len(k.stream))] {
 		if sent.at != order[i] || sent.data != all[sent.at] {
-			l.Errorf("the stream of %s sent %v\n%s\nand %v is kept\n%s", k.id, sent.at, sent.data, order[i], all[order[i]])
+			l.Errorf("the stream of %s sent %v\n%s\nbut %v is stored\n%s", k.id, sent.at, sent.data, order[i], all[order[i]])
 		}
 	}
 	l.conversation(k, order)
 	l.snapshots(k, order)
 }
 
-// record reads all events of a session; each run has ended, and its last event
-// says how.
+// record reads all events of a session. Each run must have ended, and its last event
+// must say how.
 func (l *life) record(k *known) map[place]string {
 	l.Helper()
 	all := map[place]string{}
 	runs, _ := l.runs(k)
 	for i, run := range runs {
 		if run.Number != int64(i+1) || i < len(k.runs) && run != k.runs[i] && run.ID != k.runs[i].ID {
-			l.Errorf("run %d of %s is %+v", i+1, k.id, run)
+			l.Errorf("run %d of %s: wrong number or ID: %+v", i+1, k.id, run)
 		}
 		for turn := (turned{more: true}); turn.more; {
 			var ok bool
@@ -92,11 +92,11 @@ func (l *life) ends(k *known, run shownRun, last string) {
 		want = "completed"
 	}
 	if e.Type != "ended" || e.Data.Status != run.Status || e.Data.Cause != *run.Cause || run.Status != want {
-		l.Errorf("run %d of %s is %s (%s), and its last event %s", run.Number, k.id, run.Status, *run.Cause, last)
+		l.Errorf("run %d of %s is %s (%s), but its last event is %s", run.Number, k.id, run.Status, *run.Cause, last)
 	}
 }
 
-// conversation checks the messages, and that each is told by an event.
+// conversation checks the messages, and that each has its event.
 func (l *life) conversation(k *known, order []place) {
 	l.Helper()
 	var texts []string
@@ -128,10 +128,10 @@ func (l *life) conversation(k *known, order []place) {
 		}
 	}
 	if len(texts) < len(k.messages) || !slices.Equal(texts[:len(k.messages)], k.messages) {
-		l.Errorf("the %d messages that %s had are others", len(k.messages), k.id)
+		l.Errorf("the %d earlier messages of %s have changed", len(k.messages), k.id)
 	}
 	k.messages = texts
-	heard := map[int64]bool{}
+	reported := map[int64]bool{}
 	newest := int64(0)
 	for _, p := range order {
 		var e struct {
@@ -148,19 +148,19 @@ func (l *life) conversation(k *known, order []place) {
 			continue
 		}
 		if e.Data.ID <= newest || e.Data.ID > int64(len(texts)) || texts[e.Data.ID-1] != e.Data.Type+" "+e.Data.Content {
-			l.Errorf("event %v of %s tells of message %d, after %d: %s", p, k.id, e.Data.ID, newest, k.listed[p])
+			l.Errorf("event %v of %s is for message %d, after that of %d: %s", p, k.id, e.Data.ID, newest, k.listed[p])
 		}
-		newest, heard[e.Data.ID] = e.Data.ID, true
+		newest, reported[e.Data.ID] = e.Data.ID, true
 	}
 	for id := range k.said {
-		if !heard[id] {
-			l.Errorf("message %d of %s was answered, and no event tells of it", id, k.id)
+		if !reported[id] {
+			l.Errorf("message %d of %s was answered, but has no event", id, k.id)
 		}
 	}
 }
 
-// snapshots checks that what was answered is listed once and told once, and that
-// the newest reads.
+// snapshots checks that each answered snapshot is listed once and has one event, and
+// that the newest can be read.
 func (l *life) snapshots(k *known, order []place) {
 	l.Helper()
 	listed, told := map[string]int{}, map[string]int{}
@@ -193,7 +193,7 @@ func (l *life) snapshots(k *known, order []place) {
 	}
 	for _, id := range k.saved {
 		if listed[id] != 1 || told[id] != 1 {
-			l.Errorf("snapshot %s of %s is listed %d times, and told %d times", id, k.id, listed[id], told[id])
+			l.Errorf("snapshot %s of %s is listed %d times and has %d events, want 1 and 1", id, k.id, listed[id], told[id])
 		}
 	}
 	if n := len(k.saved); n > 0 {

@@ -6,44 +6,44 @@ import (
 	"sync"
 )
 
-// known is what those who used a session have been told of it, over all lives of
-// the daemon. What was answered must be there after a kill; what was sent and not
-// answered may be, once.
+// known is what the clients of a session have learned about it, over all starts of the
+// daemon. What was answered must be there after a kill. What was sent without an answer
+// may be there, once.
 type known struct {
 	id, user string
 	asked    obj // the body of its create
 
-	unsaved bool // nobody ever saves it, and it is not rescued: there is nothing to resume
-	discard bool // it is not rescued: what was saved is there to resume from
-	gone    bool // its end without a save was answered: nobody looks at it any more
+	unsaved bool // no client saves it, and it is not rescued: it cannot be resumed
+	discard bool // it is not rescued, but its saves can be resumed
+	gone    bool // its end without a save was answered; it is not checked any more
 
 	mu       sync.Mutex
 	made     bool             // its create was answered
 	said     map[int64]string // "TYPE content" of messages, by ID
-	saying   map[string]bool  // that were sent and not answered
+	saying   map[string]bool  // messages that were sent without an answer
 	noted    []string         // decisions
 	noting   map[string]bool
-	saved    []string         // snapshots that were asked for
-	visits   int              // the newest that the browser has answered
-	kept     int              // the newest visit that an answered snapshot has
-	stream   []sentEvent      // all that one reader of the stream was sent
+	saved    []string         // IDs of answered snapshots
+	visits   int              // number of the newest visit that the browser has completed
+	kept     int              // number of the newest visit that an answered snapshot has
+	stream   []sentEvent      // all events that one reader of the stream received
 	last     string           // ID of the newest of those
-	shown    map[place]string // what readers of pages were given
+	shown    map[place]string // the events that readers of pages received
 	runs     []shownRun
-	listed   map[place]string // at the last examination
-	messages []string         // at the last examination
+	listed   map[place]string // the events at the last examination
+	messages []string         // the messages at the last examination
 }
 
-// place is that of an event.
+// place is the run and sequence number of an event.
 type place struct{ run, sequence int64 }
 
-// sentEvent is an event as a stream sent it.
+// sentEvent is an event from a stream.
 type sentEvent struct {
 	at   place
 	data string
 }
 
-// shownRun is a run as a list showed it.
+// shownRun is a run in a list of runs.
 type shownRun struct {
 	ID     string  `json:"run_id"`
 	Number int64   `json:"number"`
@@ -58,14 +58,14 @@ func newKnown(id, user string, asked obj) *known {
 		noting: map[string]bool{}, shown: map[place]string{}, listed: map[place]string{}}
 }
 
-// do changes what is known.
+// do changes what is known, under the lock.
 func (k *known) do(change func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	change()
 }
 
-// events are the places of events, in order.
+// events returns the places of events, in order.
 func events(all map[place]string) []place {
 	return slices.SortedFunc(maps.Keys(all), func(a, b place) int {
 		if a.run != b.run {
@@ -75,7 +75,7 @@ func events(all map[place]string) []place {
 	})
 }
 
-// after reports whether an event is the next one after another.
+// after reports whether one event directly follows another.
 func (p place) after(was place) bool {
 	return p.run == was.run && p.sequence == was.sequence+1 || p.run > was.run && p.sequence == 1
 }

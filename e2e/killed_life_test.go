@@ -16,13 +16,12 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// life is one life of a daemon: from its start to its kill, with those who use it
-// meanwhile.
+// life is one run of a daemon, from its start to its kill, with the clients that use it.
 type life struct {
 	testing.TB
 	d       *daemon.Daemon
 	number  int
-	site    string // that the browsers visit
+	site    string // address that the browsers visit
 	random  *rand.Rand
 	ctx     context.Context
 	over    context.CancelFunc
@@ -32,7 +31,7 @@ type life struct {
 	http    *http.Client
 }
 
-// live begins a life of a daemon that listens.
+// live starts a life with a daemon that listens.
 func live(t testing.TB, d *daemon.Daemon, number int, site string, seed uint64) *life {
 	l := &life{TB: t, d: d, number: number, site: site, random: rand.New(rand.NewPCG(seed, uint64(number))),
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 20}}}
@@ -40,7 +39,7 @@ func live(t testing.TB, d *daemon.Daemon, number int, site string, seed uint64) 
 	return l
 }
 
-// kill kills the daemon and waits for all who used it.
+// kill kills the daemon and waits for all its clients.
 func (l *life) kill() {
 	l.Helper()
 	l.killing.Store(true)
@@ -48,15 +47,15 @@ func (l *life) kill() {
 	l.leave()
 }
 
-// leave sends away all who use the daemon.
+// leave stops all clients of the daemon.
 func (l *life) leave() {
 	l.over()
 	l.users.Wait()
 	l.http.CloseIdleConnections()
 }
 
-// await waits until there were so many answers more, whatever the machine is busy
-// with besides; or for a while, where nothing is to be answered.
+// await waits for a number of further answers, however busy the machine is. If no
+// answers can come, it waits for a while.
 func (l *life) await(answers int64, most time.Duration) {
 	over := time.NewTimer(most)
 	defer over.Stop()
@@ -71,9 +70,9 @@ func (l *life) await(answers int64, most time.Duration) {
 	}
 }
 
-// call makes one request. answered is false where the daemon was killed, or they
-// were sent away, before there was an answer: then nobody knows what was done.
-// An answer has one of the statuses, or the test fails.
+// call makes one request. answered is false if the daemon was killed, or the clients
+// were stopped, before the answer: then the outcome is unknown. Otherwise the answer
+// must have one of the statuses.
 func (l *life) call(method, path string, in, out any, statuses ...int) (status int, answered bool) {
 	l.Helper()
 	raw, err := json.Marshal(in)
@@ -106,12 +105,12 @@ func (l *life) send(method, path string, body []byte, header http.Header) (int, 
 	if err != nil {
 		return 0, nil, nil, err
 	}
-	defer func() { _ = res.Body.Close() }() // read whole below
+	defer func() { _ = res.Body.Close() }() // the body is read whole below
 	answer, err := io.ReadAll(res.Body)
 	return res.StatusCode, res.Header, answer, err
 }
 
-// open makes a request whose answer is read as it comes.
+// open makes a request whose answer is read as a stream.
 func (l *life) open(method, path string, body []byte, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(l.ctx, method, l.d.URL+path, bytes.NewReader(body))
 	if err != nil {
@@ -129,8 +128,8 @@ func (l *life) open(method, path string, body []byte, header http.Header) (*http
 	return l.http.Do(req)
 }
 
-// use has somebody use the daemon until the life is over, again and again with a
-// pause in between.
+// use runs a client until the life ends. It calls do again and again with a pause in
+// between.
 func (l *life) use(pause time.Duration, do func()) {
 	l.users.Go(func() {
 		between := time.NewTimer(0)

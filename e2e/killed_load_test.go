@@ -13,9 +13,9 @@ import (
 // noteAPI is the path of the session-memory API.
 const noteAPI = "/v1/memory/v2/session"
 
-// rouse makes the session, or resumes it, and returns its cdp_url; "" where the
-// daemon was killed meanwhile.
-func (l *life) rouse(k *known) string {
+// startOrResume creates or resumes the session and returns its cdp_url; "" if the daemon was
+// killed meanwhile.
+func (l *life) startOrResume(k *known) string {
 	var s struct {
 		CDP string `json:"cdp_url"`
 	}
@@ -25,7 +25,7 @@ func (l *life) rouse(k *known) string {
 			want = http.StatusConflict
 		}
 		statuses := []int{want}
-		if k.discard && !k.unsaved && len(k.saved) == 0 { // a save may have been told to nobody
+		if k.discard && !k.unsaved && len(k.saved) == 0 { // a save may have succeeded without an answer
 			statuses = []int{http.StatusOK, http.StatusConflict}
 		}
 		status, answered := l.call(http.MethodPost, at(k.id, "/resume"), nil, &s, statuses...)
@@ -51,7 +51,7 @@ func (l *life) says(k *known, kind string) {
 		if _, answered := l.call(http.MethodPost, at(k.id, "/message"), obj{"type": kind, "message": content}, &made, http.StatusOK); answered {
 			k.do(func() {
 				if was, there := k.said[made.ID]; there {
-					l.Errorf("message %d is %q, and was %q", made.ID, kind+" "+content, was)
+					l.Errorf("message %d is %q, want %q as before", made.ID, kind+" "+content, was)
 				}
 				k.said[made.ID] = kind + " " + content
 				delete(k.saying, kind+" "+content)
@@ -60,7 +60,7 @@ func (l *life) says(k *known, kind string) {
 	})
 }
 
-// notes stores notes, each of which adds a decision.
+// notes stores notes. Each adds a decision.
 func (l *life) notes(k *known) {
 	n := 0
 	l.use(40*time.Millisecond, func() {
@@ -74,14 +74,14 @@ func (l *life) notes(k *known) {
 	})
 }
 
-// saves asks for checkpoints.
+// saves makes checkpoints.
 func (l *life) saves(k *known) {
 	l.use(200*time.Millisecond, func() {
 		var before int
 		k.do(func() { before = k.visits })
 		var made struct{ Snapshot struct{ ID string } }
 		status, answered := l.call(http.MethodPost, at(k.id, "/snapshots"), obj{}, &made, http.StatusCreated, http.StatusOK, http.StatusGatewayTimeout)
-		if answered && status != http.StatusGatewayTimeout { // which a busy machine may come to: nothing was stored
+		if answered && status != http.StatusGatewayTimeout { // on a busy machine a checkpoint may time out: nothing was stored
 			k.do(func() {
 				k.kept = before
 				if status == http.StatusCreated {
@@ -92,7 +92,7 @@ func (l *life) saves(k *known) {
 	})
 }
 
-// drives visits the site over CDP, which gives the browser a cookie each time.
+// drives visits the site over CDP. Each visit sets a cookie in the browser.
 func (l *life) drives(k *known, cdp string) {
 	conn, err := rig.Dial(l.ctx, cdp)
 	if err != nil {
@@ -120,8 +120,8 @@ func (l *life) drives(k *known, cdp string) {
 	})
 }
 
-// tab attaches to the session's first tab, and holds its cookie against what was
-// last known to be saved.
+// tab attaches to the session's first tab, and compares its cookie with the newest one
+// that is known to be saved.
 func (l *life) tab(k *known, conn *rig.Conn) (page string) {
 	var all struct {
 		TargetInfos []struct{ TargetID, Type string }
@@ -154,18 +154,18 @@ func (l *life) tab(k *known, conn *rig.Conn) (page string) {
 	}
 	k.do(func() {
 		if newest < k.kept {
-			l.Errorf("life %d: %s has the cookie of visit %d, and a snapshot had that of visit %d", l.number, k.id, newest, k.kept)
+			l.Errorf("life %d: %s has the cookie of visit %d, but a snapshot has that of visit %d", l.number, k.id, newest, k.kept)
 		}
 		k.visits = max(k.visits, newest)
 	})
 	return page
 }
 
-// site answers each visit with a cookie that tells its number.
+// site answers each visit with a cookie that has the visit's number.
 func site(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html")
 	if n := r.URL.Query().Get("visit"); n != "" {
 		http.SetCookie(w, &http.Cookie{Name: "visit", Value: url.QueryEscape(n), MaxAge: 86400})
 	}
-	_, _ = w.Write([]byte("<title>a visit</title>")) // the browser may be dead
+	_, _ = w.Write([]byte("<title>a visit</title>")) // fails if the browser has died
 }

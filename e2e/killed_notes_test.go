@@ -33,7 +33,8 @@ func (l *life) notebooks(all []*known) {
 	}
 }
 
-// notebook: each version adds one decision, and the newest is what is read.
+// notebook checks one session's notes: each version adds one decision, and the newest
+// version is the one that is read.
 func (l *life) notebook(k *known, history []profiles.Note) {
 	l.Helper()
 	type data struct {
@@ -47,14 +48,14 @@ func (l *life) notebook(k *known, history []profiles.Note) {
 			l.Fatal(err)
 		}
 		if n.Version != int64(i+1) || len(d.Decisions) != i+1 || !slices.Equal(d.Decisions[:i], all) || !slices.Equal(d.Tasks, d.Decisions[i:]) {
-			l.Errorf("version %d of the note on %s is number %d and has %s", n.Version, k.id, i+1, n.Data)
+			l.Errorf("version %d of the note of %s is at position %d with %s", n.Version, k.id, i+1, n.Data)
 			return
 		}
 		all = d.Decisions
 	}
 	answered := slices.DeleteFunc(slices.Clone(all), func(d string) bool { return k.noting[d] })
 	if !slices.Equal(answered, k.noted) {
-		l.Errorf("the note on %s has, of what was answered, %q, and is to have %q", k.id, answered, k.noted)
+		l.Errorf("the note of %s has the answered decisions %q, want %q", k.id, answered, k.noted)
 	}
 	if len(all) == 0 {
 		return
@@ -64,6 +65,6 @@ func (l *life) notebook(k *known, history []profiles.Note) {
 	}
 	if _, ok := l.call(http.MethodGet, noteAPI+"/"+k.id, nil, &newest, http.StatusOK); ok &&
 		(!slices.Equal(newest.Data.Decisions, all) || !slices.Equal(newest.Data.Tasks, all[len(all)-1:])) {
-		l.Errorf("the note on %s is %+v, and has %d versions, of which the last adds %s", k.id, newest, len(all), all[len(all)-1])
+		l.Errorf("the note of %s is %+v, with %d versions, the last of which adds %s", k.id, newest, len(all), all[len(all)-1])
 	}
 }

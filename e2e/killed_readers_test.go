@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// follows reads the stream of a session that goes on, from where its last reader
-// was cut off. It is never told that nothing comes any more.
+// follows reads the stream of a session that runs, from where its last reader stopped.
+// The stream must not report the end of the session.
 func (l *life) follows(k *known) {
 	l.use(50*time.Millisecond, func() {
 		if status := l.follow(k); status == http.StatusNoContent {
-			l.Errorf("life %d: the stream of %s, which goes on, after %q: %d", l.number, k.id, k.last, status)
+			l.Errorf("life %d: the stream of %s after %q: status %d, although the session runs", l.number, k.id, k.last, status)
 		}
 	})
 }
 
-// follow reads one stream to its end, and returns the status of the answer, 0
-// where there was none.
+// follow reads one stream to its end and returns the status of the answer; 0 if there
+// was none.
 func (l *life) follow(k *known) (status int) {
 	header := http.Header{}
 	if k.last != "" {
@@ -35,7 +35,7 @@ func (l *life) follow(k *known) (status int) {
 		}
 		return 0
 	}
-	defer func() { _ = res.Body.Close() }() // whatever is left of it
+	defer func() { _ = res.Body.Close() }() // the rest of the body is of no use
 	if res.StatusCode != http.StatusOK {
 		if res.StatusCode != http.StatusNoContent {
 			l.Errorf("life %d: the stream of %s after %q: %s", l.number, k.id, k.last, res.Status)
@@ -52,7 +52,7 @@ func (l *life) follow(k *known) (status int) {
 			id = value
 		case "data":
 			data = value
-		case "": // the end of an event; what was cut off before it was not sent
+		case "": // the end of an event; an event that was cut off does not count
 			if id != "" {
 				k.hear(l, id, data)
 			}
@@ -62,7 +62,7 @@ func (l *life) follow(k *known) (status int) {
 	return res.StatusCode
 }
 
-// hear takes in an event of a stream: it is the one that comes next.
+// hear records an event of a stream. It must be the one that comes next.
 func (k *known) hear(l *life, id, data string) {
 	run, sequence, _ := strings.Cut(id, "-")
 	var p place
@@ -80,7 +80,7 @@ func (k *known) hear(l *life, id, data string) {
 	})
 }
 
-// turns reads the session's newest run by pages, as events come.
+// turns reads the pages of the session's newest run while events are added.
 func (l *life) turns(k *known) {
 	var now shownRun
 	after := int64(0)
@@ -99,7 +99,7 @@ func (l *life) turns(k *known) {
 		k.do(func() {
 			for p, data := range page.events {
 				if was, there := k.shown[p]; there && was != data {
-					l.Errorf("life %d: event %v of %s is\n%s\nand was\n%s", l.number, p, k.id, data, was)
+					l.Errorf("life %d: event %v of %s is\n%s\nwant, as before\n%s", l.number, p, k.id, data, was)
 				}
 				k.shown[p] = data
 			}
@@ -114,14 +114,14 @@ func (l *life) runs(k *known) ([]shownRun, bool) {
 	return list.Runs, ok
 }
 
-// turned is a page of events, which were held against their numbers.
+// turned is a page of events whose sequence numbers were checked.
 type turned struct {
 	events map[place]string
 	next   int64
 	more   bool
 }
 
-// page reads a page of a run: what comes right after an event, without a gap.
+// page reads a page of a run: the events directly after an event, without a gap.
 func (l *life) page(k *known, run shownRun, after int64, limit int) (turned, bool) {
 	var page struct {
 		Events []json.RawMessage
@@ -147,12 +147,12 @@ func (l *life) page(k *known, run shownRun, after int64, limit int) (turned, boo
 			l.Error(err)
 		}
 		if e.Sequence != after || e.RunID != run.ID {
-			l.Errorf("life %d: run %d of %s: event %d of run %s stands where %d of %s is to be", l.number, run.Number, k.id, e.Sequence, e.RunID, after, run.ID)
+			l.Errorf("life %d: run %d of %s: got event %d of run %s, want %d of %s", l.number, run.Number, k.id, e.Sequence, e.RunID, after, run.ID)
 		}
 		got.events[place{run.Number, e.Sequence}] = compact.String()
 	}
 	if page.Gap || page.First != 1 || page.Next != after || page.More != (after+1 < page.Latest) {
-		l.Errorf("life %d: run %d of %s: a page that ends with %d says of itself %+v", l.number, run.Number, k.id, after, page)
+		l.Errorf("life %d: run %d of %s: a page that ends with event %d has wrong bounds: %+v", l.number, run.Number, k.id, after, page)
 	}
 	return got, true
 }

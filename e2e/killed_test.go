@@ -13,9 +13,9 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// A daemon that is killed at any point, under load, loses nothing that it
-// answered, and tells nothing twice or as something else: events, messages, notes
-// and snapshots are there after each kill, and every session resumes.
+// A daemon that is killed at any point, under load, loses nothing that it has answered,
+// and does not repeat or change anything. Events, messages, notes and snapshots are
+// there after each kill, and every session can be resumed.
 func TestFaultKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -27,7 +27,7 @@ func TestFaultKilledUnderLoad(t *testing.T) {
 		w.used(60)
 		w.starting()
 		w.used(60)
-		w.looked(func(*life) {})
+		w.examineOnce(func(*life) {})
 		w.tell()
 		return
 	}
@@ -47,16 +47,16 @@ func TestFaultKilledUnderLoad(t *testing.T) {
 				w.used(300)
 			}
 		}
-		w.looked(func(l *life) {
+		w.examineOnce(func(l *life) {
 			for _, k := range w.all {
-				l.rouse(k)
+				l.startOrResume(k)
 			}
 		})
 		w.tell()
 	}
 }
 
-// lives are those of one daemon on one data directory.
+// lives are the lives of daemons on one data directory.
 type lives struct {
 	*testing.T
 	d        *daemon.Daemon
@@ -65,9 +65,9 @@ type lives struct {
 	random   *rand.Rand
 	number   int
 	kills    int
-	visitors bool // others come and go meanwhile
+	visitors bool // other sessions come and go meanwhile
 	all      []*known
-	came     []*known // of those others, who came in the lives before
+	came     []*known // those other sessions, from earlier lives
 	alone    *known   // a note without a session
 }
 
@@ -85,24 +85,24 @@ func newLives(t *testing.T, site string, seed uint64) *lives {
 	return w
 }
 
-// used is a life in which everything is looked at, every session resumes, and is
-// used until the daemon is killed, after so many answers at most.
+// used is a life in which everything is checked and every session is resumed. The
+// sessions are used until the daemon is killed, after a maximum number of answers.
 func (w *lives) used(most int64) {
-	w.looked(func(l *life) {
-		w.roused(l)
+	w.examineOnce(func(l *life) {
+		w.resumeAll(l)
 		l.await(w.random.Int64N(most), 10*time.Second)
 	})
 }
 
-// resuming is a life that ends while sessions are resumed, or soon after.
+// resuming is a life that is killed while sessions are resumed, or soon after.
 func (w *lives) resuming() {
 	l := w.begin()
-	l.users.Go(func() { w.roused(l) })
+	l.users.Go(func() { w.resumeAll(l) })
 	l.await(w.random.Int64N(10), w.within(1500*time.Millisecond))
 	w.kill(l)
 }
 
-// starting is a life that ends before the daemon listens, or at about that time.
+// starting is a life that is killed before the daemon listens, or at about that time.
 func (w *lives) starting() {
 	w.d.KillStarting(w, w.within(time.Second))
 	w.kills++
@@ -112,15 +112,15 @@ func (w *lives) within(most time.Duration) time.Duration {
 	return time.Duration(w.random.Int64N(int64(most)))
 }
 
-// looked looks at what the last kill left, and kills the daemon after a while.
-func (w *lives) looked(use func(*life)) {
+// examineOnce checks what the last kill has left, and kills the daemon after a while.
+func (w *lives) examineOnce(use func(*life)) {
 	w.Helper()
 	l := w.begin()
 	if left := w.d.Processes(); len(left) > 0 {
-		w.Errorf("processes of a killed daemon: %v", left)
+		w.Errorf("processes of the killed daemon remain: %v", left)
 	}
 	if left := runDirs(w, w.d); len(left) > 0 {
-		w.Errorf("run directories of a killed daemon: %q", left)
+		w.Errorf("run directories of the killed daemon remain: %q", left)
 	}
 	w.came = slices.DeleteFunc(w.came, func(k *known) bool { return k.gone })
 	for _, k := range slices.Concat(w.all, w.came) {
@@ -131,7 +131,7 @@ func (w *lives) looked(use func(*life)) {
 	w.kill(l)
 }
 
-// begin starts the daemon again, if it was killed.
+// begin starts the daemon if it does not run.
 func (w *lives) begin() *life {
 	if w.kills > 0 {
 		w.d.Restart(w)
@@ -145,14 +145,14 @@ func (w *lives) kill(l *life) {
 	w.kills++
 }
 
-// roused resumes all sessions at once, has them used as they come, and returns
-// when all are there.
-func (w *lives) roused(l *life) {
+// resumeAll resumes all sessions at once and starts their clients. It returns when all
+// sessions run.
+func (w *lives) resumeAll(l *life) {
 	l.notes(w.alone)
 	var all sync.WaitGroup
 	for i, k := range w.all {
 		all.Go(func() {
-			cdp := l.rouse(k)
+			cdp := l.startOrResume(k)
 			if cdp == "" {
 				return
 			}
@@ -170,7 +170,7 @@ func (w *lives) roused(l *life) {
 		})
 	}
 	for _, k := range w.came {
-		all.Go(func() { l.away(k) })
+		all.Go(func() { l.discardOld(k) })
 	}
 	all.Wait()
 	if w.visitors {
@@ -178,7 +178,7 @@ func (w *lives) roused(l *life) {
 	}
 }
 
-// tell says what there was, when the last Chrome has gone.
+// tell logs the totals, after the last Chrome has ended.
 func (w *lives) tell() {
 	nothingRuns(w, w.d, grace)
 	w.Logf("%d kills", w.kills)

@@ -19,9 +19,9 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// curious is a script in Chrome's place: before it becomes Chrome, it notes which
-// of the files that are listed beside it can be opened.
-const curious = `#!/bin/sh
+// openProbe is a script that runs in place of Chrome. It writes down which of the files in
+// a list it can open, and then starts Chrome.
+const openProbe = `#!/bin/sh
 if [ "$1" != --version ]; then
 	while read -r path; do
 		if [ -d "$path" ]; then ls "$path" | head -n 1 | grep -q . && echo "$path"; else head -c 1 "$path" >/dev/null && echo "$path"; fi
@@ -30,8 +30,8 @@ fi
 exec /usr/lib/chromium/NAME "$@"
 `
 
-// What runs in Chrome's place opens no file of the machine, of the daemon or of
-// another session, for a daemon of root and of an ordinary user.
+// A program in place of Chrome cannot open files of the machine, of the daemon or of
+// another session. This holds for a daemon of root and of an ordinary user.
 func TestLandlockLeavesNothingToRead(t *testing.T) {
 	t.Parallel()
 	for _, user := range []string{"root", "ordinary user"} {
@@ -44,7 +44,7 @@ func TestLandlockLeavesNothingToRead(t *testing.T) {
 			}
 			err := errors.Join(os.Chmod(beside, 0o755), os.WriteFile(beside+"/paths", nil, 0o644))
 			for _, binary := range []string{"chromium", "chromium-headless-shell"} {
-				err = errors.Join(err, os.WriteFile(filepath.Join(beside, binary), []byte(strings.ReplaceAll(curious, "NAME", binary)), 0o755))
+				err = errors.Join(err, os.WriteFile(filepath.Join(beside, binary), []byte(strings.ReplaceAll(openProbe, "NAME", binary)), 0o755))
 			}
 			readable := filepath.Join(daemon.DataDir(t), "readable")
 			if err = errors.Join(err, os.WriteFile(readable, []byte("secret"), 0o644)); err != nil {
@@ -85,8 +85,8 @@ func TestLandlockLeavesNothingToRead(t *testing.T) {
 	}
 }
 
-// On a kernel without Landlock the daemon says so and ends; told to, it runs, warns,
-// and tells whoever asks.
+// On a kernel without Landlock the daemon says so and exits. With --no-landlock it runs,
+// logs a warning, and readyz reports it.
 func TestLandlockMissing(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -121,13 +121,13 @@ func TestLandlockMissing(t *testing.T) {
 	finish(t, d, begin(t, d, obj{}).ID, throwAway)
 }
 
-// withoutLandlockArg, as the first argument of this test binary, makes it run the
-// command behind it as a kernel without Landlock would.
+// withoutLandlockArg is a first argument of this test binary. With it, the binary runs
+// the command in the other arguments as on a kernel without Landlock.
 const withoutLandlockArg = "without-landlock"
 
-// withoutLandlock replaces this process by the command, with a filter on system
-// calls that answers landlock_create_ruleset as such a kernel does. It returns only
-// when that fails.
+// withoutLandlock replaces this process by the command, with a filter on system calls.
+// The filter answers landlock_create_ruleset as such a kernel does. It returns only if
+// that fails.
 func withoutLandlock(command []string) error {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// holds counts what a daemon holds of the machine.
+// holds counts the resources of a daemon.
 type holds struct {
 	files, sockets int
-	names          []string // where the files lead to
+	names          []string // what the open files are
 }
 
 func holding(t testing.TB, pid int) (h holds) {
@@ -29,10 +29,10 @@ func holding(t testing.TB, pid int) (h holds) {
 	for _, e := range entries {
 		to, err := os.Readlink(dir + "fd/" + e.Name())
 		if err != nil {
-			continue // closed meanwhile
+			continue // it was closed meanwhile
 		}
 		if strings.HasPrefix(filepath.Base(to), "stasis.db") {
-			continue // the catalogue's pool of connections: as many as there was need for, up to its bound
+			continue // the catalogue's connection pool, which grows up to its limit
 		}
 		h.names = append(h.names, to)
 		if h.files++; strings.HasPrefix(to, "socket:") {
@@ -42,18 +42,18 @@ func holding(t testing.TB, pid int) (h holds) {
 	return h
 }
 
-// atRest is how many goroutines a daemon without sessions may have: those of
-// its server, database, janitor and of Go itself, and some idle connections.
+// atRest is how many goroutines a daemon without sessions may have: those of its server,
+// database, janitor and Go itself, and of some idle connections.
 const atRest = 40
 
-// cycleUIDs is where the users of the test below begin.
+// cycleUIDs is the first user ID of the Chromes in the test below.
 const cycleUIDs = 260000
 
-// Fifty lives of sessions, in every way to make, use and end one, leave the
-// daemon and the machine as they were.
+// Fifty sessions, made, used and ended in every way, leave the daemon and the machine
+// unchanged.
 func TestLeakFiftyCycles(t *testing.T) {
-	// One Chrome stays parked at a time; the others make room. Their users are
-	// this test's own, so that what they leave is known for theirs.
+	// Only one Chrome is parked at a time. The user IDs belong to this test alone, so
+	// that leftovers are known to be its own.
 	d := daemon.Start(t, daemon.Options{Args: []string{"--parked", "1",
 		"--uid-base", strconv.Itoa(cycleUIDs), "--uid-count", "200"}})
 	site := apps.StartProbe(t)
@@ -75,7 +75,7 @@ func TestLeakFiftyCycles(t *testing.T) {
 			page, _ := w.page()
 			w.open(page, site.URL+"/")
 			if i%4 == 0 {
-				w.close() // the others are there when the session ends
+				w.close() // the other clients are connected when the session ends
 			}
 		}
 		e := finish(t, d, s.ID, modes[i%5])
@@ -83,7 +83,7 @@ func TestLeakFiftyCycles(t *testing.T) {
 			d.Must(t, http.StatusNoContent, http.MethodDelete, "/v1/snapshots/"+e.Snapshot.ID, nil)
 		}
 	}
-	// Two lives at a time, each lane with every way.
+	// Two sessions at a time, each lane with every variant.
 	lanes := func(name string, rounds int) {
 		t.Run(name, func(t *testing.T) {
 			for lane := range 2 {
@@ -96,7 +96,7 @@ func TestLeakFiftyCycles(t *testing.T) {
 			}
 		})
 	}
-	lanes("before", 5) // what is made once is made now
+	lanes("before", 5) // first make everything that is made once
 	nothingLeft(t, d)
 	http.DefaultClient.CloseIdleConnections()
 	before, stored := holding(t, d.PID()), len(files(t, filepath.Join(d.Dir, "snapshots")))
@@ -109,7 +109,7 @@ func TestLeakFiftyCycles(t *testing.T) {
 			t.Logf("before %+v, after %+v", before, after)
 		}
 	}()
-	daemon.Eventually(t, grace, "the daemon holds no more files and sockets than before", func() bool {
+	daemon.Eventually(t, grace, "the daemon has no more open files and sockets than before", func() bool {
 		after = holding(t, d.PID())
 		return after.files <= before.files && after.sockets <= before.sockets
 	})
@@ -123,11 +123,11 @@ func TestLeakFiftyCycles(t *testing.T) {
 		}
 		for _, e := range entries {
 			if info, err := e.Info(); err == nil && statUID(info) >= cycleUIDs && statUID(info) < cycleUIDs+200 {
-				t.Errorf("%s is left in %s", e.Name(), dir)
+				t.Errorf("%s remains in %s", e.Name(), dir)
 			}
 		}
 	}
-	// Fifty lives that left one each would be many more than a daemon at rest has.
+	// If each of fifty sessions left one goroutine, there would be many more than this.
 	if n := d.Goroutines(t); n == 0 || n > atRest {
 		t.Errorf("%d goroutines, want some and at most %d", n, atRest)
 	}

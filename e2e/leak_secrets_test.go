@@ -12,13 +12,13 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// Nothing that is secret is on disk in plain, nor in the log, once the
-// sessions have ended. What people and agents said, and whom webhooks tell, is in the
-// catalogue, as docs/security.md says, and nowhere else.
+// After sessions have ended, no secret is in the log or unencrypted on disk. Messages of
+// users and agents, and the addresses of webhooks, are in the catalogue, as
+// docs/security.md says, and nowhere else.
 func TestLeakSecrets(t *testing.T) {
 	t.Parallel()
 	const cookie, stored, typed, named = "kekscookie4711", "lokalwert4712", "passwort4713", "titel4714"
-	const said, noted, hooked = "gesagtes4715", "notiertes4716", "hakenschluessel4717"
+	const said, noted, receivedWebhook = "gesagtes4715", "notiertes4716", "hakenschluessel4717"
 	d := daemon.Start(t, daemon.Options{Args: []string{"--log-level", "debug"}})
 	site := apps.StartProbe(t)
 	key := newKey(t, d, "alice")
@@ -28,7 +28,7 @@ func TestLeakSecrets(t *testing.T) {
 		tickets = append(tickets, ticket)
 	}
 	for _, mode := range []string{toFiles, toMemory} {
-		s := beginAs(t, d, key, obj{"webhook_url": "http://127.0.0.1:1/hook?token=" + hooked})
+		s := beginAs(t, d, key, obj{"webhook_url": "http://127.0.0.1:1/hook?token=" + receivedWebhook})
 		ticketOf(s)
 		d.Must(t, http.StatusOK, http.MethodPost, at(s.ID, "/message"), obj{"message": said})
 		d.Must(t, http.StatusOK, http.MethodPost, "/v1/memory/v2/session", obj{"session_id": s.ID, "key_decisions": []string{noted}})
@@ -41,7 +41,7 @@ func TestLeakSecrets(t *testing.T) {
 	back := beginAs(t, d, key, obj{"restore_default_environment_from_user_id": "alice", "enable_memory_snapshot": false})
 	ticketOf(back)
 	finish(t, d, back.ID, throwAway)
-	// Some failures too: their words must be as silent.
+	// Error messages must not contain secrets either.
 	lost := beginAs(t, d, key, obj{})
 	ticketOf(lost)
 	dial(t, strings.Replace(lost.CDP, "/cdp?", "/cdp/page/NOSUCHPAGE?", 1)).ended()
@@ -56,13 +56,13 @@ func TestLeakSecrets(t *testing.T) {
 
 	origin := strings.TrimPrefix(site.URL, "http://")
 	secrets := append(tickets, cookie, stored, typed, named, key, daemon.Key)
-	catalogued := []string{said, noted, hooked}
+	catalogued := []string{said, noted, receivedWebhook}
 	for _, secret := range append(append(secrets, origin), catalogued...) {
 		if strings.Contains(d.Log(), secret) {
-			t.Errorf("the log holds %q", secret)
+			t.Errorf("the log contains %q", secret)
 		}
 		if counted.Status != http.StatusOK || bytes.Contains(counted.Body, []byte(secret)) {
-			t.Errorf("/metrics, %d, holds %q", counted.Status, secret)
+			t.Errorf("/metrics (status %d) contains %q", counted.Status, secret)
 		}
 	}
 	n := 0
@@ -74,24 +74,24 @@ func TestLeakSecrets(t *testing.T) {
 		n++
 		for _, secret := range secrets {
 			if bytes.Contains(raw, []byte(secret)) {
-				t.Errorf("%s holds %q", name, secret)
+				t.Errorf("%s contains %q", name, secret)
 			}
 		}
 		for _, secret := range catalogued {
 			if got := bytes.Contains(raw, []byte(secret)); got != (name == "stasis.db") {
-				t.Errorf("that %s holds %q in plain: %v", name, secret, got)
+				t.Errorf("%s contains %q unencrypted: %v", name, secret, got)
 			}
 		}
-		// The catalogue names origins in its reports; what leaves the machine, in
-		// a copied store, does not.
+		// The catalogue has origins in its reports. A copied store, which leaves the
+		// machine, has none.
 		if strings.HasPrefix(name, "snapshots/") && bytes.Contains(raw, []byte(origin)) {
-			t.Errorf("%s holds the site's origin", name)
+			t.Errorf("%s contains the site's origin", name)
 		}
 		if info, err := os.Stat(filepath.Join(d.Dir, name)); err != nil || info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s: mode %v, %v", name, info.Mode(), err)
 		}
 	}
 	if n < 5 {
-		t.Errorf("only %d files were looked at", n)
+		t.Errorf("checked only %d files", n)
 	}
 }

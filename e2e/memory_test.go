@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// The calls of the session-memory API work as docs/sessions.md has them, in curl and
-// in Python, whose standard library alone is used. No Chrome takes part.
+// The examples of the session-memory API in docs/sessions.md work, in curl and in Python
+// with only its standard library. No Chrome is started.
 func TestDocumentedNotes(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/sessions.md")

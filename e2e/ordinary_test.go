@@ -10,11 +10,11 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// unprivileged is the user of daemons that do not run as root.
+// unprivileged is the user ID of daemons that do not run as root.
 const unprivileged = 12345
 
-// byOrdinaryUser returns the options with which that user runs the daemon. The user
-// gets the data directory, which is made where o names none, and the other folders.
+// byOrdinaryUser returns the options with which that user runs the daemon. The user gets
+// the data directory, which is made if o names none, and the other folders.
 func byOrdinaryUser(t testing.TB, o daemon.Options, others ...string) daemon.Options {
 	t.Helper()
 	if o.Dir == "" {
@@ -30,10 +30,10 @@ func byOrdinaryUser(t testing.TB, o daemon.Options, others ...string) daemon.Opt
 	return o
 }
 
-// homeIn is the environment of a program whose user has no other folder.
+// homeIn is the environment of a program whose user has no other home folder.
 func homeIn(dir string) []string { return []string{"HOME=" + dir, "TMPDIR=" + dir} }
 
-// setpriv is the command before another that runs it as a user.
+// setpriv returns the command prefix that runs a command as a user.
 func setpriv(uid int) []string {
 	id := strconv.Itoa(uid)
 	return []string{"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--"}

@@ -28,8 +28,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// clubSite has a login that is a session cookie which no script reads, and a
-// page that keeps a token in localStorage and a record in IndexedDB.
+// clubSite has a login in a session cookie that scripts cannot read. A page stores a
+// token in localStorage and a record in IndexedDB.
 type clubSite struct {
 	URL string
 	Log *weblog.Log
@@ -58,7 +58,7 @@ async function join() {
 }
 (location.pathname === "/join" ? join().then(tell) : tell());
 </script>`
-	// told is what the page says of a member, and of one whose databases are lost.
+	// told is what the page shows to a member, and to one whose databases are lost.
 	told        = "ada, t-1, 1843 first, 3"
 	toldWithout = "ada, t-1, none, 3"
 )
@@ -92,7 +92,7 @@ func club(t testing.TB) *clubSite {
 	return s
 }
 
-// clientTool is what e2e/clients/portable.mjs is told, and what it answers.
+// clientTool is the input and the output of e2e/clients/portable.mjs.
 type clientTool struct {
 	Tool       string          `json:"tool"`
 	Chrome     string          `json:"chrome"`
@@ -134,7 +134,7 @@ func (l clientTool) run(t testing.TB) kept {
 	return k
 }
 
-// curl runs the real one.
+// curl runs the program curl.
 func curl(t testing.TB, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), stepDeadline)
@@ -146,7 +146,7 @@ func curl(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// imports makes a snapshot of a file.
+// imports makes a snapshot from a file.
 func imports(t testing.TB, d *daemon.Daemon, format string, file []byte, more ...string) importer.Answer {
 	t.Helper()
 	query := url.Values{"format": {format}}
@@ -163,7 +163,7 @@ func imports(t testing.TB, d *daemon.Daemon, format string, file []byte, more ..
 	return a
 }
 
-// exports gives a snapshot's state in a format, and what it does not carry.
+// exports returns a snapshot's state in a format, and what the format does not carry.
 func exports(t testing.TB, d *daemon.Daemon, id, query string) ([]byte, []library.NotCarried) {
 	t.Helper()
 	a := d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+id+"/state?"+query, nil)
@@ -174,7 +174,7 @@ func exports(t testing.TB, d *daemon.Daemon, id, query string) ([]byte, []librar
 	return a.Body, lost
 }
 
-// lostOf gives how many of a component a format does not carry.
+// lostOf returns how many items of a component a format does not carry.
 func lostOf(lost []library.NotCarried, component string) int {
 	n := 0
 	for _, l := range lost {
@@ -185,7 +185,7 @@ func lostOf(lost []library.NotCarried, component string) int {
 	return n
 }
 
-// member restores a snapshot and gives what the site's page tells there.
+// member restores a snapshot and returns what the site's page shows there.
 func member(t testing.TB, d *daemon.Daemon, s *clubSite, id string) (string, restore.Report) {
 	t.Helper()
 	c := create(t, d, body{"restore_from_environment_id": id})
@@ -194,7 +194,7 @@ func member(t testing.TB, d *daemon.Daemon, s *clubSite, id string) (string, res
 	return text(t, results[1]), *c.Restored
 }
 
-// component finds a report's line.
+// component returns a report's line.
 func component(lines []state.Component, name, origin string) state.Component {
 	for _, line := range lines {
 		if line.Name == name && line.Origin == origin {
@@ -204,7 +204,7 @@ func component(lines []state.Component, name, origin string) state.Component {
 	return state.Component{}
 }
 
-// zipOf packs a folder as a file manager does: with its own name on top, and
+// zipOf packs a folder as a file manager does: with the folder's name in front, and with
 // links as links.
 func zipOf(t testing.TB, dir, top string) []byte {
 	t.Helper()
@@ -253,13 +253,13 @@ func zipOf(t testing.TB, dir, top string) []byte {
 	return out.Bytes()
 }
 
-// restamped is an archive whose state document names another version of Chrome.
+// restamped returns an archive whose state document names another version of Chrome.
 func restamped(t testing.TB, archive []byte, version string) []byte {
 	t.Helper()
 	return rewritten(t, archive, func(doc *state.Document) { doc.Chrome.Version = version })
 }
 
-// rewritten is an archive with another state document.
+// rewritten returns an archive with a changed state document.
 func rewritten(t testing.TB, archive []byte, change func(*state.Document)) []byte {
 	t.Helper()
 	decoder, err := zstd.NewReader(nil)
@@ -309,7 +309,7 @@ func rewritten(t testing.TB, archive []byte, change func(*state.Document)) []byt
 	return out.Bytes()
 }
 
-// zipFile is a zip of one file with a name.
+// zipFile returns a zip with one file.
 func zipFile(t testing.TB, name string) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -102,7 +102,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// The demo comes back logged in, says so, and leaves nothing behind.
+// The demo is restored logged in, says so, and leaves nothing behind.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	tmp := daemon.DataDir(t)
@@ -114,14 +114,14 @@ func TestDemo(t *testing.T) {
 	}
 	for _, words := range []string{"save it as files", "its parked Chrome, thawed", "everything was restored"} {
 		if !strings.Contains(string(out), words) {
-			t.Errorf("it does not say %q:\n%s", words, out)
+			t.Errorf("the demo does not print %q:\n%s", words, out)
 		}
 	}
 	if strings.Contains(string(out), "LOST") || strings.Contains(string(out), "level=") {
-		t.Errorf("something was lost, or the log shows:\n%s", out)
+		t.Errorf("something was lost, or the demo prints log lines:\n%s", out)
 	}
 	left, err := os.ReadDir(tmp)
 	if err != nil || len(left) != 0 {
-		t.Errorf("it leaves %v (%v)", left, err)
+		t.Errorf("the demo leaves %v (%v)", left, err)
 	}
 }

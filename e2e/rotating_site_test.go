@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// rotating is a site that exchanges its token at each look at the account, and ends
-// the login where an old one comes back.
+// rotating is a site that changes its token at each visit of the account, and ends the
+// login if an old token is used.
 type rotating struct {
 	URL string
 
 	mu    sync.Mutex
-	token int // 0: nobody is logged in
+	token int // 0 means that no user is logged in
 	looks int
-	holds bool // the account does not answer
+	holds bool // the account page does not answer
 }
 
 func newRotating(t *testing.T) *rotating {
@@ -26,7 +26,7 @@ func newRotating(t *testing.T) *rotating {
 		s.token++
 		http.SetCookie(w, &http.Cookie{Name: "sid", Value: fmt.Sprint(s.token), Path: "/", HttpOnly: true})
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = fmt.Fprint(w, "<title>account</title><p id=in>logged in") // it fails only when the browser has gone
+		_, _ = fmt.Fprint(w, "<title>account</title><p id=in>logged in") // fails only if the browser has disconnected
 	}
 	mux.HandleFunc("GET /login", func(w http.ResponseWriter, _ *http.Request) {
 		s.mu.Lock()
@@ -59,7 +59,7 @@ func newRotating(t *testing.T) *rotating {
 	return s
 }
 
-// hold has the account not answer; forget ends the login, and that.
+// hold makes the account page hang. forget ends the login and the hanging.
 func (s *rotating) hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *rotating) forget() {
 	s.token, s.holds = 0, false
 }
 
-// seen is how often somebody looked at the account.
+// seen returns how often the account page was visited.
 func (s *rotating) seen() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

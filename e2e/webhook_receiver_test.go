@@ -17,8 +17,8 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// hooked is one webhook as it came.
-type hooked struct {
+// receivedWebhook is one received webhook.
+type receivedWebhook struct {
 	ID, Event string
 	Session   struct {
 		ID     string `json:"session_id"`
@@ -26,18 +26,18 @@ type hooked struct {
 		Status string
 		CDP    string `json:"cdp_url"`
 	}
-	status int // that it was answered; 0: it was not
+	status int // the status of the answer; 0 for no answer
 }
 
-// receiver takes webhooks, and checks the signature of each as Standard Webhooks
-// has it, with code of its own.
+// receiver receives webhooks and checks their signatures, with its own implementation of
+// Standard Webhooks.
 type receiver struct {
 	URL string
 
 	mu     sync.Mutex
 	secret []byte
-	got    []hooked
-	answer func(hooked) int // 0 hangs until the sender goes; nil: 204
+	got    []receivedWebhook
+	answer func(receivedWebhook) int // 0 hangs until the sender disconnects; nil answers 204
 }
 
 func newReceiver(t *testing.T) *receiver {
@@ -48,7 +48,7 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// trust reads what the daemon of a data directory signs with.
+// trust reads the signing key of a daemon from its data directory.
 func (r *receiver) trust(t *testing.T, dataDir string) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dataDir, "webhook-secret"))
@@ -69,8 +69,8 @@ func (r *receiver) take(t *testing.T, w http.ResponseWriter, q *http.Request) {
 	}
 	r.mu.Lock()
 	mac := hmac.New(sha256.New, r.secret)
-	_, _ = mac.Write([]byte(q.Header.Get("webhook-id") + "." + q.Header.Get("webhook-timestamp") + "." + string(body))) // a hash takes all
-	hook := hooked{ID: q.Header.Get("webhook-id")}
+	_, _ = mac.Write([]byte(q.Header.Get("webhook-id") + "." + q.Header.Get("webhook-timestamp") + "." + string(body))) // writing to a hash never fails
+	hook := receivedWebhook{ID: q.Header.Get("webhook-id")}
 	if got, want := q.Header.Get("webhook-signature"), "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)); got != want {
 		t.Errorf("signed %q, want %q", got, want)
 	}
@@ -90,17 +90,17 @@ func (r *receiver) take(t *testing.T, w http.ResponseWriter, q *http.Request) {
 	w.WriteHeader(hook.status)
 }
 
-// answers says what the receiver does from now on; it is called while the receiver
-// holds its lock.
-func (r *receiver) answers(answer func(hooked) int) {
+// answers sets how the receiver answers from now on. answer is called under the
+// receiver's lock.
+func (r *receiver) answers(answer func(receivedWebhook) int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answer = answer
 }
 
-// of are the webhooks of an event of a session ("" for any) with what they were
-// answered, in the order in which they came.
-func (r *receiver) of(event, session string) (all []hooked) {
+// of returns the webhooks of an event of a session ("" for any), with their answers, in
+// the order of arrival.
+func (r *receiver) of(event, session string) (all []receivedWebhook) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range r.got {
@@ -111,8 +111,8 @@ func (r *receiver) of(event, session string) (all []hooked) {
 	return all
 }
 
-// waits until so many of an event of a session have come.
-func (r *receiver) waits(t *testing.T, event, session string, n int) []hooked {
+// waits waits until a number of webhooks of an event of a session have been received.
+func (r *receiver) waits(t *testing.T, event, session string, n int) []receivedWebhook {
 	t.Helper()
 	daemon.Eventually(t, grace, event, func() bool { return len(r.of(event, session)) >= n })
 	return r.of(event, session)

@@ -1,6 +1,6 @@
-// Package apps starts, for a test, web applications that it logs in to: real ones
-// (package webapp) and a probe site that keeps state in every place a browser has.
-// They end with the test.
+// Package apps starts web applications for a test to log in to: real ones (package
+// webapp), and a probe site that stores data in every kind of storage. They are stopped
+// when the test ends.
 package apps
 
 import (
@@ -20,14 +20,14 @@ func Start(t testing.TB, start func(dir string) (*webapp.App, error)) *webapp.Ap
 	return app
 }
 
-// StartProbe starts the probe site, whose pages package probe describes.
+// StartProbe starts the probe site; see package probe.
 func StartProbe(t testing.TB) *probe.Site {
 	t.Helper()
 	site, err := probe.Start(time.Now)
 	must(t, err)
 	t.Cleanup(func() {
 		if err := site.Close(); err != nil {
-			t.Errorf("apps: close the probe site: %v", err)
+			t.Errorf("apps: cannot close the probe site: %v", err)
 		}
 	})
 	return site

@@ -13,8 +13,8 @@ import (
 	"github.com/stasisd/stasis/e2e/apps/webapp"
 )
 
-// A stranger is shut out, the form lets the account in, and what the browser
-// gets for it is session cookies alone.
+// DokuWiki refuses a visitor without a login. Its form lets the account in and sets only
+// session cookies.
 func TestDokuWiki(t *testing.T) {
 	app := apps.Start(t, webapp.StartDokuWiki)
 	jar, err := cookiejar.New(nil)
@@ -28,7 +28,7 @@ func TestDokuWiki(t *testing.T) {
 		}
 	})}
 	if body := get(t, client, app.URL+"/doku.php?id=start", ""); strings.Contains(body, "Members only") {
-		t.Fatalf("a stranger reads the page:\n%s", body)
+		t.Fatalf("the page is readable without a login:\n%s", body)
 	}
 
 	before := app.Log.Len()
@@ -54,8 +54,7 @@ func TestDokuWiki(t *testing.T) {
 	}
 }
 
-// The settings are closed without a token and open with the one that the
-// login gives.
+// The settings need a token, and accept the one that the login returns.
 func TestNodeRED(t *testing.T) {
 	app := apps.Start(t, webapp.StartNodeRED)
 	resp, err := http.Get(app.URL + "/settings")
@@ -66,7 +65,7 @@ func TestNodeRED(t *testing.T) {
 		t.Fatal(err)
 	}
 	if resp.StatusCode != http.StatusUnauthorized {
-		t.Errorf("without a token: %s", resp.Status)
+		t.Errorf("without a token: status %s", resp.Status)
 	}
 
 	resp, err = http.PostForm(app.URL+"/auth/token", url.Values{
@@ -91,8 +90,8 @@ func TestNodeRED(t *testing.T) {
 	}
 }
 
-// A stranger is shut out, and "Remember me" leaves persistent cookies that let the
-// account in without PHP's session.
+// phpLiteAdmin refuses a visitor without a login. "Remember me" sets persistent cookies
+// that are enough without PHP's session.
 func TestPHPLiteAdmin(t *testing.T) {
 	app := apps.Start(t, webapp.StartPHPLiteAdmin)
 	jar, err := cookiejar.New(nil)
@@ -107,7 +106,7 @@ func TestPHPLiteAdmin(t *testing.T) {
 	})}
 	page := get(t, client, app.URL+"/", "")
 	if strings.Contains(page, "members") {
-		t.Fatalf("a stranger reads the page:\n%s", page)
+		t.Fatalf("the page is readable without a login:\n%s", page)
 	}
 	_, rest, _ := strings.Cut(page, `name="token" value="`)
 	token, _, _ := strings.Cut(rest, `"`)
@@ -132,7 +131,7 @@ func TestPHPLiteAdmin(t *testing.T) {
 	}
 }
 
-// cookieSpy shows every cookie that a server sets.
+// cookieSpy receives every cookie that a server sets.
 type cookieSpy func(*http.Cookie)
 
 func (spy cookieSpy) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// otherHosts is where the hosts of the older binary begin, so that no two daemons
-// have the same users.
+// otherHosts is the number of the older binary's first host, so that no two daemons use
+// the same users.
 const otherHosts = 50
 
-// compared takes the measures of Stasis itself with two binaries, both in each round, and
-// prints where the new one's median lies among the old one's times.
+// compared takes Stasis's own measures with two binaries, both in each round. It prints
+// the old times, the new times and how they compare.
 func compared(ctx context.Context, s settings, parts []part) (err error) {
 	binaries := []string{s.against, s.binary}
 	benches := make([]*bench, len(binaries))
@@ -46,24 +46,24 @@ func compared(ctx context.Context, s settings, parts []part) (err error) {
 	return nil
 }
 
-// ownMeasures are the measures of Stasis itself, of some parts: the ways to a browser,
-// saves, and a whole life. Without -ways, standbys and spares of the shell are left out:
-// each takes a daemon more for each binary, and with all of them the machine is never at
-// rest.
+// ownMeasures returns the measures of Stasis itself in some parts: restore paths, saves
+// and whole sessions. Without -ways it leaves out standbys and spares of the shell. Each
+// of them needs one more daemon for each binary, and with all of them the machine is
+// never idle.
 func (b *bench) ownMeasures(ctx context.Context, parts []part) (own []measure, err error) {
 	for _, p := range parts {
 		switch p.name {
 		case "restore":
-			if err := b.hostsFor(ctx, b.ways); err != nil {
+			if err := b.hostsFor(ctx, b.scenarios); err != nil {
 				return nil, err
 			}
-			for _, w := range ways() {
-				if w.on(b) == nil || b.ways != "" && !slices.Contains(strings.Split(b.ways, ","), w.name) {
+			for _, w := range scenarios() {
+				if w.on(b) == nil || b.scenarios != "" && !slices.Contains(strings.Split(b.scenarios, ","), w.name) {
 					continue
 				}
 				own = append(own,
-					measure{"cdp/" + w.name, again(func(ctx context.Context) (map[string]float64, error) { return b.toCDP(ctx, w) })},
-					measure{"login/" + w.name, again(func(ctx context.Context) (map[string]float64, error) { return b.toLogin(ctx, w) })})
+					measure{"cdp/" + w.name, retryOtherPath(func(ctx context.Context) (map[string]float64, error) { return b.toCDP(ctx, w) })},
+					measure{"login/" + w.name, retryOtherPath(func(ctx context.Context) (map[string]float64, error) { return b.toLogin(ctx, w) })})
 			}
 		case "save", "cycle":
 			all, err := p.measures(ctx, b)
@@ -76,8 +76,8 @@ func (b *bench) ownMeasures(ctx context.Context, parts []part) (own []measure, e
 	return own, nil
 }
 
-// hostsFor starts the daemons that some ways are measured on, beside the one that there
-// always is.
+// hostsFor starts the daemons that the named restore paths need, besides the one that
+// always runs.
 func (b *bench) hostsFor(ctx context.Context, names string) (err error) {
 	if names == "" {
 		b.cold, err = b.host(ctx, []string{"STASIS_SPARES=0"})
@@ -89,12 +89,12 @@ func (b *bench) hostsFor(ctx context.Context, names string) (err error) {
 			b.cold, err = b.host(ctx, []string{"STASIS_SPARES=0"})
 		case (name == "shell-warm" || name == "shell-fresh") && b.light == nil:
 			b.light, err = b.lightHost(ctx)
-		case name == "standby" && b.standing == nil:
-			if b.standing, err = b.host(ctx, nil); err == nil {
-				err = b.standing.stand(ctx)
+		case name == "standby" && b.withStandby == nil:
+			if b.withStandby, err = b.host(ctx, nil); err == nil {
+				err = b.withStandby.makeStandby(ctx)
 			}
-		case !slices.ContainsFunc(ways(), func(w way) bool { return w.name == name }):
-			return fmt.Errorf("-ways: %q is none of them", name)
+		case !slices.ContainsFunc(scenarios(), func(w scenario) bool { return w.name == name }):
+			return fmt.Errorf("-ways: %q is not a restore path of this part", name)
 		}
 		if err != nil {
 			return err
@@ -103,9 +103,8 @@ func (b *bench) hostsFor(ctx context.Context, names string) (err error) {
 	return nil
 }
 
-// againstSection is a row for each measure: the older binary's times, the newer
-// one's, and whether the newer one's median lies in the older one's middle half, or
-// below it.
+// againstSection has a row for each measure: the older binary's times, the newer one's,
+// and whether the newer median is within or below the older one's middle half.
 func againstSection(s settings, all times) section {
 	sec := section{title: "Two binaries", text: fmt.Sprintf("`%s` (older) and `%s` (newer), %d rounds that take both, seed %d. Milliseconds.", s.against, s.binary, s.rounds, s.seed),
 		head: []string{"measure", "older", "newer", "×", ""}}

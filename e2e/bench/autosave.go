@@ -7,39 +7,40 @@ import (
 	"time"
 )
 
-// checkpoints is how many are made in each case.
+// checkpoints is how many checkpoints are made in each case.
 const checkpoints = 6
 
-// frames has a page remember the longest gap between two of its frames.
+// frames makes a page record the longest gap between two of its frames.
 const frames = `(() => { let last = performance.now(); window.__gap = 0;
 	const next = (now) => { window.__gap = Math.max(window.__gap, now - last); last = now; requestAnimationFrame(next); };
 	requestAnimationFrame(next); return true; })()`
 
-// autosaveSurvey makes the checkpoints of which autosave makes one per interval,
-// and looks at what a page and a client see of them and at what they cost.
+// autosaveSurvey makes the checkpoints that autosave makes once per interval. It
+// measures what a page and a client notice of them, and what they cost.
 func autosaveSurvey(ctx context.Context, b *bench) error {
 	s := section{
 		title: "Checkpoints and autosave",
-		text: `A session of the probe profile is saved while it runs, as autosave does once per interval where something has changed. The longest
-gap between two frames (requestAnimationFrame) and the longest answer to a client that pings are those of the whole time of each checkpoint. Processor time is that of the daemon and its Chromes together, the page's own 60 frames a second with it;
-the share of a core follows from it.`,
-		head: []string{"kept beside, MB", "state", "Chrome stood still, ms", "longest gap of frames, ms", "longest ping, ms", "until the answer, ms",
-			"archive, KB", "processor time, ms", "of a core each 5 s, %", "each 60 s, %"},
+		text: `A session of the probe profile is saved while it runs, as autosave does once per interval if something has changed. During
+each checkpoint, the page measures the longest gap between two frames (requestAnimationFrame), and a client that pings
+measures the longest wait for an answer. Processor time is that of the daemon and its Chromes together, which includes the
+page's own 60 frames a second. The share of a core is computed from it.`,
+		head: []string{"added to the probe profile, MB", "state", "Chrome frozen, ms", "longest gap between frames, ms", "longest ping, ms", "until the answer, ms",
+			"archive, KB", "processor time, ms", "of a core at 5 s, %", "of a core at 60 s, %"},
 	}
 	for _, size := range []int{0, 100} {
-		rows, err := b.autosaved(ctx, size)
+		rows, err := b.measureAutosave(ctx, size)
 		if err != nil {
 			return fmt.Errorf("%d MB: %w", size, err)
 		}
 		s.rows = append(s.rows, rows...)
 	}
-	b.seen = append(b.seen, s)
+	b.surveyed = append(b.surveyed, s)
 	return nil
 }
 
-// autosaved measures one size of environment.
-func (b *bench) autosaved(ctx context.Context, size int) (rows [][]string, err error) {
-	s, t, err := b.copied(ctx, obj{}, fmt.Sprintf(fill, size), frames)
+// measureAutosave measures an environment of one size, in MB.
+func (b *bench) measureAutosave(ctx context.Context, size int) (rows [][]string, err error) {
+	s, t, err := b.checkpointedSession(ctx, obj{}, fmt.Sprintf(fill, size), frames)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func (b *bench) autosaved(ctx context.Context, size int) (rows [][]string, err e
 	var done bool
 	var snapshots []string
 	for _, state := range []string{"changed", "unchanged"} {
-		if state == "unchanged" { // Chrome writes for some seconds after a page did
+		if state == "unchanged" { // Chrome writes for some seconds after a page has changed something
 			for is := (checkpointed{}); !is.Unchanged; {
 				if is, err = s.checkpoint(ctx); err != nil {
 					return nil, err
@@ -109,9 +110,9 @@ func (b *bench) autosaved(ctx context.Context, size int) (rows [][]string, err e
 	return rows, nil
 }
 
-// copied is a session whose front tab has run scripts, after its first checkpoint,
-// which copies all.
-func (b *bench) copied(ctx context.Context, o obj, scripts ...string) (*session, *tab, error) {
+// checkpointedSession creates a session, runs scripts in its front tab and makes the first
+// checkpoint, which copies all files.
+func (b *bench) checkpointedSession(ctx context.Context, o obj, scripts ...string) (*session, *tab, error) {
 	s, err := b.ours.atMe(ctx, o)
 	if err != nil {
 		return nil, nil, err
@@ -134,7 +135,7 @@ func (b *bench) copied(ctx context.Context, o obj, scripts ...string) (*session,
 	return s, t, nil
 }
 
-// checkpointed is the answer of a checkpoint.
+// checkpointed is the answer to a checkpoint.
 type checkpointed struct {
 	Snapshot struct {
 		ID    string
@@ -149,8 +150,8 @@ func (s *session) checkpoint(ctx context.Context) (made checkpointed, err error)
 	return made, err
 }
 
-// pinged asks the browser for its version, one answer after the other, until stop;
-// then longest gives how long the slowest took, in milliseconds.
+// pinged requests the browser's version again and again until stop is called. Then
+// longest yields the slowest answer, in milliseconds.
 func (t *tab) pinged(ctx context.Context) (longest <-chan float64, stop func()) {
 	ctx, stop = context.WithCancel(ctx)
 	result := make(chan float64, 1)

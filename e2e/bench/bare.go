@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// bareChrome times Chrome alone on a user data directory: from starting it to
-// the first answer of its first page. It speaks through the pipe, which is the
-// quickest there is: no port is opened and no line is waited for.
+// bareChrome times Chrome alone on a user data directory, from its start to the first
+// answer of its first page. It uses the pipe, which is the fastest transport: Chrome
+// opens no port and bareChrome waits for no line of output.
 func bareChrome(ctx context.Context, chrome, dir string) (ms float64, err error) {
 	cmd := exec.CommandContext(ctx, chrome, "--headless=new", "--no-sandbox", "--no-first-run", "--no-default-browser-check",
 		"--password-store=basic", "--user-data-dir="+dir, "--remote-debugging-pipe", "about:blank")
@@ -30,7 +30,7 @@ func bareChrome(ctx context.Context, chrome, dir string) (ms float64, err error)
 		return 0, errors.Join(err, theirIn.Close(), ourOut.Close())
 	}
 	defer func() { err = errors.Join(err, ourIn.Close(), ourOut.Close()) }()
-	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // its 3 and 4
+	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // descriptors 3 and 4 of Chrome
 	start := time.Now()
 	err = cmd.Start()
 	err = errors.Join(err, theirIn.Close(), theirOut.Close())
@@ -39,11 +39,11 @@ func bareChrome(ctx context.Context, chrome, dir string) (ms float64, err error)
 	}
 	err = firstPageAnswers(ourOut, ourIn)
 	ms = milliseconds(time.Since(start))
-	return ms, errors.Join(err, killed(cmd))
+	return ms, errors.Join(err, killTree(cmd))
 }
 
-// killed ends a browser and what it has started.
-func killed(cmd *exec.Cmd) error {
+// killTree kills a browser and the processes that it has started.
+func killTree(cmd *exec.Cmd) error {
 	err := cmd.Cancel()
 	var exit *exec.ExitError
 	if e := cmd.Wait(); e != nil && !errors.As(e, &exit) {
@@ -52,8 +52,8 @@ func killed(cmd *exec.Cmd) error {
 	return err
 }
 
-// firstPageAnswers attaches to the first page that there is and waits for the
-// answer of a script in it.
+// firstPageAnswers attaches to the first page and waits for the answer of a script in
+// it.
 func firstPageAnswers(to io.Writer, from io.Reader) error {
 	send := func(message string) error {
 		_, err := io.WriteString(to, message+"\x00")

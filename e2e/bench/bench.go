@@ -13,34 +13,33 @@ import (
 	"github.com/stasisd/stasis/e2e/apps/probe"
 )
 
-// obj is a JSON object: of a request, of CDP or of an order to the clients.
+// obj is a JSON object: of a request, a CDP command or an order to bench.mjs.
 type obj map[string]any
 
-// bench is one run: the site, our daemon, the client libraries, and what came
-// out so far.
+// bench is one run: the site, the daemons, the client libraries and the results so far.
 type bench struct {
 	settings
-	machine  [][]string // where it runs, and with what
-	scratch  string
-	site     *probe.Site
-	node     *node
-	ours     *host   // as one starts it
-	cold     *host   // without spares
-	light    *host   // with spares of the shell engine
-	standing *host   // with a Chrome that stands by
-	others   []*host // of single parts
+	machine     [][]string // the machine and the versions of the programs
+	scratch     string
+	site        *probe.Site
+	node        *node
+	ours        *host   // with default settings
+	cold        *host   // without spares
+	light       *host   // with spares of the shell engine
+	withStandby *host   // with a standby
+	others      []*host // for single parts
 
-	profile string          // the same, as a closed Chrome's user data directory
-	state   json.RawMessage // the same, as Playwright's storageState
+	profile string          // the probe profile, as a closed Chrome's user data directory
+	state   json.RawMessage // the probe profile, as Playwright's storageState
 
-	times   times                // of the rounds
-	figures map[string]quartiles // of the surveys, by id
-	seen    []section            // of the surveys
-	copies  int                  // of the profile
-	hosts   int                  // the number of the last one started
+	times    times                // results of the rounds
+	figures  map[string]quartiles // results of the surveys, by id
+	surveyed []section            // sections of the surveys
+	copies   int                  // how many copies of the profile were made
+	hosts    int                  // number of the last host that was started
 }
 
-// newBench starts all that is there for the whole run, and logs in once.
+// newBench starts everything that the whole run needs, and logs in once.
 func newBench(ctx context.Context, s settings) (b *bench, err error) {
 	b = &bench{settings: s, hosts: s.firstHost, figures: map[string]quartiles{}}
 	defer func() {
@@ -51,7 +50,8 @@ func newBench(ctx context.Context, s settings) (b *bench, err error) {
 	if b.scratch, err = os.MkdirTemp("", "be-"); err != nil {
 		return b, err
 	}
-	// Run by root, each of our Chromes has a user of its own, who must pass.
+	// If this runs as root, each Chrome of Stasis has its own user, which must be able
+	// to enter the folder.
 	if err = os.Chmod(b.scratch, 0o711); err != nil {
 		return b, err
 	}
@@ -65,7 +65,7 @@ func newBench(ctx context.Context, s settings) (b *bench, err error) {
 		return b, err
 	}
 	var env []string
-	if s.soak > 0 { // of both engines, as one starts it
+	if s.soak > 0 { // with spares of both engines and default settings
 		env = []string{"STASIS_SHELL_SPARES=1"}
 	}
 	if b.ours, err = b.host(ctx, env); err != nil {
@@ -82,12 +82,12 @@ func newBench(ctx context.Context, s settings) (b *bench, err error) {
 	return b, b.node.do(ctx, "export", obj{"chrome": s.chrome, "dir": dir, "indexedDB": false}, &b.state)
 }
 
-// close ends all of it, and removes what it left.
+// close ends everything and removes the scratch folder.
 func (b *bench) close() (err error) {
 	if b.node != nil {
 		err = errors.Join(err, b.node.close())
 	}
-	for _, h := range append([]*host{b.ours, b.cold, b.light, b.standing}, b.others...) {
+	for _, h := range append([]*host{b.ours, b.cold, b.light, b.withStandby}, b.others...) {
 		if h != nil {
 			err = errors.Join(err, h.stop())
 		}
@@ -98,7 +98,7 @@ func (b *bench) close() (err error) {
 	return errors.Join(err, os.RemoveAll(b.scratch))
 }
 
-// copyProfile gives a copy of the probe profile to run a browser on.
+// copyProfile makes a copy of the probe profile for a browser to run on.
 func (b *bench) copyProfile(ctx context.Context) (string, error) {
 	b.copies++
 	dir := filepath.Join(b.scratch, fmt.Sprint("copy", b.copies))

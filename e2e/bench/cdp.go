@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// How CDP is timed: blocks of commands, through the multiplexer and on a
-// direct connection in turn.
+// Sizes of the CDP measurement: blocks of commands alternate between the multiplexer, a
+// direct connection and a bare relay.
 const (
 	cdpBlocks      = 40
 	cdpCommands    = 100
@@ -14,7 +14,7 @@ const (
 	cdpScreenshots = 5
 )
 
-// noise fills the page with what makes a large picture, about a megabyte.
+// noise fills the page so that its screenshot has about a megabyte.
 const noise = `(() => {
 	const canvas = document.createElement("canvas");
 	[canvas.width, canvas.height] = [600, 500];
@@ -25,14 +25,14 @@ const noise = `(() => {
 	return true;
 })()`
 
-// cdpSurvey speaks to a Chrome through the multiplexer, to one that runs with
-// the very same flags but a port of its own, and to one through a bare relay.
+// cdpSurvey compares a Chrome behind the multiplexer with one that has the same flags
+// but its own port, and with one behind a bare relay.
 func cdpSurvey(ctx context.Context, b *bench) (err error) {
 	s, err := b.ours.create(ctx, obj{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, thrown(context.WithoutCancel(ctx), s)) }()
+	defer func() { err = errors.Join(err, discard(context.WithoutCancel(ctx), s)) }()
 	flags, err := chromeFlags(b.ours.chromes().mains()[0])
 	if err != nil {
 		return err
@@ -64,34 +64,35 @@ func cdpSurvey(ctx context.Context, b *bench) (err error) {
 		return t.Call(ctx, t.session, "Runtime.evaluate", obj{"expression": "1"}, nil)
 	}
 	screenshot := func(t *tab) error { return t.Call(ctx, t.session, "Page.captureScreenshot", nil, nil) }
-	commands, err := inTurn(ctx, cdpBlocks, cdpCommands, sides, command)
+	commands, err := alternate(ctx, cdpBlocks, cdpCommands, sides, command)
 	if err != nil {
 		return err
 	}
-	shots, err := inTurn(ctx, cdpShotBlocks, cdpScreenshots, sides, screenshot)
+	shots, err := alternate(ctx, cdpShotBlocks, cdpScreenshots, sides, screenshot)
 	if err != nil {
 		return err
 	}
 	b.figures["cdp/extra"] = commands.extra(ours, 1000)
 	b.figures["cdp/screenshots"] = ratios(shots[ours], shots[direct])
-	b.seen = append(b.seen, section{
+	b.surveyed = append(b.surveyed, section{
 		title: "CDP through the multiplexer",
-		text: `Beside it are Chromes with the very same flags: one with a port in place of the pipe, and one whose pipe a bare relay joins with
-a WebSocket. The relay is a process of two goroutines that pass on each message as it is, for one client, without ids, policy or
-limits: what it takes is the price of any process in between, written in Go, on this machine. The same plain client speaks to
-all over a WebSocket, one command after the other, in blocks that take turns. A command is a script in the page and its answer,
-so the multiplexer handles two messages. Screenshots are of a page whose picture is about a megabyte.`,
-		head: []string{"", "direct, ms", "through the multiplexer, ms", "more, µs", "×", "through a bare relay, ms", "more, µs"},
+		text: `The multiplexer is compared with two Chromes that have the same flags. One has a port instead of the pipe. The pipe of the
+other is joined to a WebSocket by a bare relay. The relay is a Go process with two goroutines that pass on each message
+unchanged, for one client, without ids, policy or limits. It shows the cost of any process in between on this machine. The same
+plain client uses all three over a WebSocket and sends one command after the other, in blocks that alternate. A command is a
+script in the page and its answer, so the multiplexer handles two messages. The screenshots have about a megabyte.`,
+		head: []string{"", "direct, ms", "through the multiplexer, ms", "extra, µs", "×", "through a bare relay, ms", "extra, µs"},
 		rows: [][]string{commands.row("a command and its answer"), shots.row("a screenshot")},
 	})
 	return nil
 }
 
-// starter starts a Chrome with flags, and gives its CDP address and what ends it.
+// starter starts a Chrome with flags. It returns the CDP address and a function that
+// ends the Chrome.
 type starter func(ctx context.Context, flags []string) (endpoint string, end func() error, err error)
 
-// turns are what one command took in each block, in milliseconds, by side.
-type turns [3][]float64
+// blockTimes has the duration of one command in each block, in milliseconds, by side.
+type blockTimes [3][]float64
 
 // The sides of turns.
 const (
@@ -100,10 +101,10 @@ const (
 	relayed
 )
 
-// inTurn does a command so many times in each of the blocks, on each side.
-func inTurn(ctx context.Context, blocks, times int, sides [3]*tab, do func(*tab) error) (turns, error) {
-	var all turns
-	// A block before the first is thrown away.
+// alternate runs a command the same number of times in each block, on each side.
+func alternate(ctx context.Context, blocks, times int, sides [3]*tab, do func(*tab) error) (blockTimes, error) {
+	var all blockTimes
+	// The first block is a warm-up and is dropped.
 	for block := range blocks + 1 {
 		if err := ctx.Err(); err != nil {
 			return all, err
@@ -124,9 +125,9 @@ func inTurn(ctx context.Context, blocks, times int, sides [3]*tab, do func(*tab)
 	return all, nil
 }
 
-// extra is how much more it took on a side than on a direct connection, in a
-// unit of which there are so many in a millisecond.
-func (t turns) extra(side int, unit float64) quartiles {
+// extra returns how much longer a command takes on a side than on a direct connection.
+// unit is the number of units in a millisecond.
+func (t blockTimes) extra(side int, unit float64) quartiles {
 	each := make([]float64, len(t[side]))
 	for i := range each {
 		each[i] = (t[side][i] - t[direct][i]) * unit
@@ -134,7 +135,7 @@ func (t turns) extra(side int, unit float64) quartiles {
 	return spread(each)
 }
 
-func (t turns) row(title string) []string {
+func (t blockTimes) row(title string) []string {
 	return []string{title, spread(t[direct]).String(),
 		spread(t[ours]).String(), t.extra(ours, 1000).String(), ratios(t[ours], t[direct]).String(),
 		spread(t[relayed]).String(), t.extra(relayed, 1000).String()}

@@ -7,19 +7,19 @@ import (
 	"net/http"
 )
 
-// rssSessions is how many sessions the daemon's own memory is judged with.
+// rssSessions is the number of sessions with which the daemon's own memory is measured.
 const rssSessions = 20
 
-// spareRoom is how many more sessions are allowed than there will be: spares are
-// kept only in places that no session has.
-const spareRoom = 8
+// spareSlots is how many more sessions are allowed than the survey creates, because
+// spares are kept only in free slots.
+const spareSlots = 8
 
-// growthSurvey looks at what it costs when more sessions run beside each other.
+// growthSurvey measures the cost of many sessions at once.
 func growthSurvey(ctx context.Context, b *bench) error {
 	s := section{
-		title: "Sessions beside each other",
-		text: `Sessions of the probe profile that show the page of the login and rest. The create is that of the last ones that came up, with all
-before them running; the daemon's own memory is its resident set.`,
+		title: "Many sessions at once",
+		text: `Idle sessions of the probe profile that show the login's page. The create's time is that of the last sessions, which are
+created while all earlier ones run. The daemon's memory is its own resident set.`,
 		head: []string{"engine", "sessions", "create, ms", "PSS of one, MB", "processor of all, % of a core", "daemon's memory, MB"},
 	}
 	for _, kind := range []struct {
@@ -35,18 +35,19 @@ before them running; the daemon's own memory is its resident set.`,
 		}
 		s.rows = append(s.rows, rows...)
 	}
-	b.seen = append(b.seen, s)
+	b.surveyed = append(b.surveyed, s)
 	return nil
 }
 
-// grow lets sessions come up until there are as many as each of the steps says.
+// grow creates sessions until there are as many as each step says, and measures after
+// each step.
 func (b *bench) grow(ctx context.Context, engine string, steps []int) (rows [][]string, err error) {
-	h, err := b.host(ctx, nil, "--max-sessions", fmt.Sprint(steps[len(steps)-1]+spareRoom))
-	defer func() { err = stopped(h, err) }()
+	h, err := b.host(ctx, nil, "--max-sessions", fmt.Sprint(steps[len(steps)-1]+spareSlots))
+	defer func() { err = stopHost(h, err) }()
 	if err != nil {
 		return nil, err
 	}
-	idle, err := look(ctx, h.chromes)
+	idle, err := measureCost(ctx, h.chromes)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func (b *bench) grow(ctx context.Context, engine string, steps []int) (rows [][]
 		if err := h.ready(ctx, running); err != nil {
 			return nil, err
 		}
-		all, err := look(ctx, h.chromes)
+		all, err := measureCost(ctx, h.chromes)
 		if err != nil {
 			return nil, err
 		}
@@ -82,15 +83,16 @@ func (b *bench) grow(ctx context.Context, engine string, steps []int) (rows [][]
 			own := megabytes(rss)
 			b.figures["memory/daemon"] = quartiles{own, own, own}
 		}
-		each := all.less(idle, step)
+		each := all.minus(idle, step)
 		rows = append(rows, []string{engine, fmt.Sprint(step), spread(creates).String(), number(megabytes(each.pss)), number(100 * all.cpu), number(megabytes(rss))})
 	}
 	return rows, nil
 }
 
-// stopped ends a host that was started for one look, and adds what went wrong.
-func stopped(h *host, err error) error {
-	// Not saved at the stop: that would take its time.
+// stopHost stops a host that was started for one survey, and joins the errors.
+func stopHost(h *host, err error) error {
+	// The sessions are ended without a save first, because saving them at the stop takes
+	// time.
 	if h.URL != "" {
 		err = errors.Join(err, h.Call(context.Background(), http.MethodDelete, "/v1/sessions?all=true", nil, nil))
 	}

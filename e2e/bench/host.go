@@ -16,25 +16,25 @@ import (
 	"github.com/stasisd/stasis/e2e/rig"
 )
 
-// firstUID is where the users of our Chromes begin.
+// firstUID is the first user ID of Stasis's Chromes.
 const firstUID = 1_800_000_000
 
-// ownUser is whose the sessions are that name nobody: the first key's user.
+// ownUser is the user of sessions that name none: the first key's user.
 const ownUser = "default"
 
-// loggedIn is true in the page that tells who is logged in.
+// loggedIn is true in the page that shows who is logged in.
 const loggedIn = `document.querySelector("#me")?.textContent.startsWith("Logged in as ")`
 
-// host is one daemon of ours, with a snapshot of the probe profile.
+// host is one Stasis daemon with a snapshot of the probe profile.
 type host struct {
 	*rig.Daemon
 	site     *probe.Site
 	snapshot string
-	spares   int // that it keeps ready
+	spares   int // how many it keeps ready
 }
 
-// host starts a daemon with further environment and flags of serve, and logs in
-// once.
+// host starts a daemon with further environment variables and flags of serve, and logs
+// in once.
 func (b *bench) host(ctx context.Context, env []string, args ...string) (*host, error) {
 	b.hosts++
 	h := &host{site: b.site, Daemon: &rig.Daemon{
@@ -46,7 +46,7 @@ func (b *bench) host(ctx context.Context, env []string, args ...string) (*host, 
 	}
 	var err error
 	if h.snapshot, err = h.logIn(ctx); err != nil {
-		return h, fmt.Errorf("the first login: %w", err)
+		return h, fmt.Errorf("cannot make the probe profile: %w", err)
 	}
 	if err := settle(ctx); err != nil {
 		return h, err
@@ -55,13 +55,13 @@ func (b *bench) host(ctx context.Context, env []string, args ...string) (*host, 
 	return h, nil
 }
 
-// lightHost is a daemon that keeps spares of the shell engine alone.
+// lightHost starts a daemon that keeps spares of the shell engine only.
 func (b *bench) lightHost(ctx context.Context) (*host, error) {
 	h, err := b.host(ctx, []string{"STASIS_SPARES=0", "STASIS_SHELL_SPARES=1"})
 	if err != nil {
 		return h, err
 	}
-	s, err := h.create(ctx, obj{"engine": shell}) // it keeps none before
+	s, err := h.create(ctx, obj{"engine": shell}) // Stasis keeps spares of the shell only after a create has requested it
 	if err == nil {
 		_, err = s.end(ctx, "none", false)
 	}
@@ -72,8 +72,8 @@ func (b *bench) lightHost(ctx context.Context) (*host, error) {
 	return h, err
 }
 
-// ready waits until the daemon has its spares again, beside so many Chromes of
-// sessions and parked ones, and nothing is at work any more.
+// ready waits until the daemon has all its spares and does no other work. others is the
+// number of Chromes of running and parked sessions.
 func (h *host) ready(ctx context.Context, others int) error {
 	for deadline := time.Now().Add(quietDeadline); time.Now().Before(deadline); {
 		if err := settle(ctx); err != nil {
@@ -83,12 +83,11 @@ func (h *host) ready(ctx context.Context, others int) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the daemon has not got its %d spares again", h.spares)
+	return fmt.Errorf("the daemon did not start its %d spares in time", h.spares)
 }
 
-// stand makes the probe profile the user's default, and has a Chrome stand by
-// with it.
-func (h *host) stand(ctx context.Context) error {
+// makeStandby makes the probe profile the user's default and turns on a standby for it.
+func (h *host) makeStandby(ctx context.Context) error {
 	if err := h.Call(ctx, http.MethodPut, "/v1/users/"+ownUser+"/default", obj{"snapshot_id": h.snapshot}, nil); err != nil {
 		return err
 	}
@@ -97,11 +96,11 @@ func (h *host) stand(ctx context.Context) error {
 
 func (h *host) stop() error { return h.Stop(syscall.SIGTERM) }
 
-// me is the page that tells who is logged in.
+// me is the address of the page that shows who is logged in.
 func (h *host) me() string { return h.site.URL + "/me" }
 
-// logIn makes the probe profile: one login, remembered, and something in every
-// place that a browser has. It gives the snapshot.
+// logIn makes the probe profile: one remembered login and some data in every kind of
+// storage. It returns the snapshot's ID.
 func (h *host) logIn(ctx context.Context) (string, error) {
 	s, err := h.create(ctx, obj{})
 	if err != nil {
@@ -121,7 +120,8 @@ func (h *host) logIn(ctx context.Context) (string, error) {
 	return s.end(ctx, "filesystem", false)
 }
 
-// authenticate logs in, to be remembered, and ends at the page that tells so.
+// authenticate logs in with "remember me", and ends on the page that shows who is logged
+// in.
 func (h *host) authenticate(ctx context.Context, t *tab) error {
 	if err := t.visit(ctx, h.site.URL+"/login", `document.querySelector("#submit")`); err != nil {
 		return err
@@ -132,18 +132,18 @@ func (h *host) authenticate(ctx context.Context, t *tab) error {
 		return err
 	}
 	if status != http.StatusOK {
-		return fmt.Errorf("the site answers %d", status)
+		return fmt.Errorf("the login got status %d", status)
 	}
 	return t.visit(ctx, h.me(), loggedIn)
 }
 
-// create makes a session.
+// create creates a session.
 func (h *host) create(ctx context.Context, fields obj) (*session, error) {
 	s := &session{host: h}
 	return s, h.Call(ctx, http.MethodPost, "/v1/sessions", fields, s)
 }
 
-// atMe gives a session of the probe profile that shows the page of the login.
+// atMe creates a session of the probe profile that shows the login's page.
 func (h *host) atMe(ctx context.Context, fields obj) (*session, error) {
 	fields["restore_from_environment_id"] = h.snapshot
 	s, err := h.create(ctx, fields)
@@ -153,22 +153,22 @@ func (h *host) atMe(ctx context.Context, fields obj) (*session, error) {
 	return s, s.show(ctx, h.me(), loggedIn)
 }
 
-// forget deletes a snapshot, and with it what is parked for it.
+// forget deletes a snapshot together with its parked Chrome.
 func (h *host) forget(ctx context.Context, snapshot string) error {
 	return h.Call(ctx, http.MethodDelete, "/v1/snapshots/"+snapshot, nil, nil)
 }
 
-// order adds to an order what the clients need to know of us.
+// order adds the daemon's address and key to an order for bench.mjs.
 func (h *host) order(of obj) obj {
 	of["base"], of["key"] = h.URL, rig.Key
 	return of
 }
 
-// chromes is the tree of all that the daemon has started.
+// chromes is the tree of the processes that the daemon has started.
 func (h *host) chromes() tree { return below(h.PID(), false) }
 
-// unpack puts the snapshot's files into a new folder, which is then a user data
-// directory that anybody's Chrome takes.
+// unpack unpacks the snapshot's files into a new folder, as a user data directory that
+// any Chrome can use.
 func (h *host) unpack(ctx context.Context, dir string) error {
 	var archive []byte
 	if err := h.Call(ctx, http.MethodGet, "/v1/snapshots/"+h.snapshot+"/archive", nil, &archive); err != nil {

@@ -10,42 +10,43 @@ import (
 	"time"
 )
 
-// busy has a page write something new twice a second, as one in use does.
+// busy makes a page write a new value twice a second, as a page in use does.
 const busy = `(() => { let n = 0; setInterval(() => localStorage.setItem("busy", ++n), 500); return true; })()`
 
-// leastWindow is how long a session is watched at least; it is longer where its
-// interval is.
+// leastWindow is the minimum time for which a session is watched. A session with a long
+// interval is watched for longer.
 const leastWindow = 40 * time.Second
 
-// intervalSurvey watches sessions that save themselves while their page writes, and
-// the same without.
+// intervalSurvey watches sessions with autosave while their page writes, and the same
+// without autosave.
 func intervalSurvey(ctx context.Context, b *bench) error {
 	s := section{
-		title: "Autosave at its intervals",
-		text: `What the intervals come to: a session of the probe profile whose page writes to localStorage twice a second is watched for 40 seconds, or one interval
-and five. Processor time is as above; what the daemon itself wrote to the disk is as /proc/PID/io has it.`,
-		head: []string{"kept beside, MB", "interval, s", "saves", "longest gap of frames, ms", "longest ping, ms", "of a core, %", "written by the daemon, MB a minute"},
+		title: "Autosave at different intervals",
+		text: `The page of a session of the probe profile writes to localStorage twice a second. The session is watched for 40 seconds, or for
+one interval and five seconds if that is longer. Processor time is as above. The bytes that the daemon itself wrote to the disk
+are those of /proc/PID/io.`,
+		head: []string{"added to the probe profile, MB", "interval, s", "saves", "longest gap between frames, ms", "longest ping, ms", "of a core, %", "written by the daemon, MB a minute"},
 	}
 	for _, size := range []int{0, 100} {
 		for _, interval := range []int{0, 5, 60} {
-			row, err := b.watched(ctx, size, interval)
+			row, err := b.watchInterval(ctx, size, interval)
 			if err != nil {
 				return fmt.Errorf("%d MB each %d s: %w", size, interval, err)
 			}
 			s.rows = append(s.rows, row)
 		}
 	}
-	b.seen = append(b.seen, s)
+	b.surveyed = append(b.surveyed, s)
 	return nil
 }
 
-// watched is one session that saves itself each so many seconds; 0: never.
-func (b *bench) watched(ctx context.Context, size, interval int) ([]string, error) {
+// watchInterval watches one session. interval is in seconds; 0 turns autosave off.
+func (b *bench) watchInterval(ctx context.Context, size, interval int) ([]string, error) {
 	o, named := obj{}, "never"
 	if interval > 0 {
 		o["auto_save"], named = obj{"interval_seconds": interval, "on": []string{}, "keep": 100}, strconv.Itoa(interval)
 	}
-	s, t, err := b.copied(ctx, o, fmt.Sprintf(fill, size), frames, busy)
+	s, t, err := b.checkpointedSession(ctx, o, fmt.Sprintf(fill, size), frames, busy)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func (b *bench) watched(ctx context.Context, size, interval int) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
-	ticks, wrote := below(b.ours.PID(), true).ticks(), written(b.ours.PID())
+	ticks, wrote := below(b.ours.PID(), true).ticks(), bytesWritten(b.ours.PID())
 	pings, stop := t.pinged(ctx)
 	window := max(leastWindow, time.Duration(interval+5)*time.Second)
 	select {
@@ -70,8 +71,8 @@ func (b *bench) watched(ctx context.Context, size, interval int) ([]string, erro
 	}
 	stop()
 	ping := <-pings
-	used := float64(below(b.ours.PID(), true).ticks()-ticks) / window.Seconds() // a tick is 10 ms: so many hundredths of a core
-	mb := float64(written(b.ours.PID())-wrote) / 1e6 / window.Minutes()
+	used := float64(below(b.ours.PID(), true).ticks()-ticks) / window.Seconds() // a tick is 10 ms, so this is in percent of a core
+	mb := float64(bytesWritten(b.ours.PID())-wrote) / 1e6 / window.Minutes()
 	var gap float64
 	if err := t.evaluate(ctx, "window.__gap", &gap); err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func (b *bench) watched(ctx context.Context, size, interval int) ([]string, erro
 	return []string{strconv.Itoa(size), named, strconv.Itoa(len(now) - len(saved)), number(gap), number(ping), number(used), number(mb)}, nil
 }
 
-// saves are the snapshots that a session has.
+// saves returns the IDs of a session's snapshots.
 func (s *session) saves(ctx context.Context) (ids []string, err error) {
 	var list struct{ Snapshots []struct{ ID string } }
 	err = s.host.Call(ctx, http.MethodGet, "/v1/sessions/"+s.ID+"/snapshots?limit=1000", nil, &list)
@@ -101,10 +102,10 @@ func (s *session) saves(ctx context.Context) (ids []string, err error) {
 	return ids, err
 }
 
-// written is how many bytes a process has had written to a disk; 0 where the
-// machine does not tell.
-func written(pid int) (bytes int64) {
-	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid)) // see above
+// bytesWritten returns how many bytes a process has caused to be written to disk; 0 if the
+// kernel does not report it.
+func bytesWritten(pid int) (bytes int64) {
+	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid)) // a missing file means 0
 	for line := range strings.Lines(string(raw)) {
 		if value, is := strings.CutPrefix(line, "write_bytes: "); is {
 			bytes, _ = strconv.ParseInt(strings.TrimSpace(value), 10, 64)

@@ -2,8 +2,8 @@ package main
 
 import "context"
 
-// landlockMeasures time a cold start of each engine, behind Landlock and without
-// it, by a daemon of its own for each.
+// landlockMeasures time a cold start of each engine, behind Landlock and without it,
+// with one daemon for each.
 func landlockMeasures(ctx context.Context, b *bench) ([]measure, error) {
 	var all []measure
 	for _, without := range []bool{false, true} {
@@ -17,7 +17,7 @@ func landlockMeasures(ctx context.Context, b *bench) ([]measure, error) {
 			return nil, err
 		}
 		for _, engine := range []string{chrome, shell} {
-			w := way{engine: engine, on: func(*bench) *host { return h }, body: freshBody}
+			w := scenario{engine: engine, on: func(*bench) *host { return h }, body: freshBody}
 			all = append(all, measure{name + engine, func(ctx context.Context) (map[string]float64, error) { return b.toCDP(ctx, w) }})
 		}
 	}
@@ -27,8 +27,8 @@ func landlockMeasures(ctx context.Context, b *bench) ([]measure, error) {
 func (b *bench) landlockSection() section {
 	s := section{
 		title: "What Landlock costs",
-		text:  "A fresh session without a spare, from the create to a script's answer in its page, behind Landlock and with `--no-landlock`.",
-		head:  []string{"engine", "behind Landlock, ms", "without, ms", "×"},
+		text:  "Time from the create of a fresh session without a spare to a script's answer in its page, with Landlock and with `--no-landlock`.",
+		head:  []string{"engine", "with Landlock, ms", "without, ms", "×"},
 	}
 	for _, engine := range []string{chrome, shell} {
 		with, without := b.times["landlock/"+engine], b.times["no-landlock/"+engine]

@@ -10,19 +10,19 @@ import (
 	"github.com/stasisd/stasis/e2e/rig"
 )
 
-// lane is one caller, who makes, uses and ends one session after the other.
+// lane is one caller of the soak. It creates, uses and ends one session after the other.
 type lane struct {
 	*soak
-	user   string
-	random *rand.Rand
-	kept   []saved  // what it can come back to
-	over   []string // sessions that it has forgotten, but for a default's snapshot
-	has    bool     // a default environment
+	user       string
+	random     *rand.Rand
+	kept       []saved  // saved sessions that it can restore
+	forgotten  []string // sessions whose snapshots it has deleted, except those of a default
+	hasDefault bool     // hasDefault a default environment
 }
 
-// life is one session. It may fail only where a Chrome was killed meanwhile;
-// and one that came back must be logged in.
-func (l *lane) life(ctx context.Context) error {
+// runSession is one session. It may fail only if a Chrome was killed meanwhile. A restored
+// session must be logged in.
+func (l *lane) runSession(ctx context.Context) error {
 	kills := l.kills.Load()
 	err := l.once(ctx)
 	if err == nil || errors.Is(err, errLoggedOut) {
@@ -31,15 +31,15 @@ func (l *lane) life(ctx context.Context) error {
 	if l.kills.Load() == kills || ctx.Err() != nil {
 		return err
 	}
-	l.count("lives that a killed Chrome ended")
+	l.count("sessions that a killed Chrome ended")
 	return nil
 }
 
-// saved is a session that was saved, and its engine: what was parked comes back
-// in the same one alone.
+// saved is a saved session and its engine. A parked Chrome can only be restored in the
+// same engine.
 type saved struct{ id, engine string }
 
-// errLoggedOut says that somebody came back and was not logged in.
+// errLoggedOut is the error of a restored session without a login.
 var errLoggedOut = errors.New("a restored session is not logged in")
 
 func (l *lane) once(ctx context.Context) error {
@@ -48,32 +48,32 @@ func (l *lane) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	came := "fresh"
+	restorePath := "fresh"
 	if s.Restored != nil {
-		came = s.Restored.Path
+		restorePath = s.Restored.Path
 	}
-	if err := l.logsIn(ctx, s, came == "fresh"); err != nil {
-		return l.afterwards(ctx, s, err)
+	if err := l.logsIn(ctx, s, restorePath == "fresh"); err != nil {
+		return l.handleFailure(ctx, s, err)
 	}
-	l.count("came up " + came + ", " + s.Engine)
+	l.count("created: " + restorePath + ", " + s.Engine)
 	if l.random.IntN(2) == 0 {
 		url := fmt.Sprintf("%s/set?v=%d", l.h.site.URL, l.random.Int())
 		if err := s.show(ctx, url, `document.title === "set"`); err != nil {
-			return l.afterwards(ctx, s, err)
+			return l.handleFailure(ctx, s, err)
 		}
 	}
 	if err := l.end(ctx, s); err != nil {
-		return l.afterwards(ctx, s, err)
+		return l.handleFailure(ctx, s, err)
 	}
 	return nil
 }
 
-// source picks what a session comes from and its engine, and gives the
-// create's fields.
+// source chooses what a session restores and its engine. It returns the fields of the
+// create.
 func (l *lane) source() obj {
 	fields := obj{"user_id": l.user, "wait_seconds": 30, "engine": []string{chrome, chrome, shell}[l.random.IntN(3)]}
 	switch n := l.random.IntN(4); {
-	case n == 0 && l.has:
+	case n == 0 && l.hasDefault:
 		fields["restore_default_environment_from_user_id"] = l.user
 	case n <= 2 && len(l.kept) > 0:
 		from := l.kept[l.random.IntN(len(l.kept))]
@@ -85,7 +85,7 @@ func (l *lane) source() obj {
 	return fields
 }
 
-// logsIn looks whether a session is logged in, or logs a fresh one in.
+// logsIn checks that a restored session is logged in, or logs a fresh one in.
 func (l *lane) logsIn(ctx context.Context, s *session, fresh bool) error {
 	t, err := s.front(ctx)
 	if err != nil {
@@ -108,8 +108,8 @@ func (l *lane) logsIn(ctx context.Context, s *session, fresh bool) error {
 	return nil
 }
 
-// end ends a session in a way that is picked, and remembers what it can come
-// back to.
+// end ends a session with a random save mode, and keeps the saved session for later
+// restores.
 func (l *lane) end(ctx context.Context, s *session) error {
 	how := []string{"none", "filesystem", "filesystem", "memory", "memory"}[l.random.IntN(5)]
 	asDefault := how != "none" && l.random.IntN(3) == 0
@@ -118,27 +118,27 @@ func (l *lane) end(ctx context.Context, s *session) error {
 	}
 	l.count("ended with " + how)
 	if how != "none" {
-		l.has = l.has || asDefault
+		l.hasDefault = l.hasDefault || asDefault
 		return l.keep(ctx, saved{s.ID, s.Engine})
 	}
 	return nil
 }
 
-// keptAtMost is how many sessions a lane can come back to.
+// keptAtMost is how many saved sessions a lane keeps.
 const keptAtMost = 3
 
-// keep remembers a session that was saved, and forgets the oldest.
+// keep adds a saved session and removes the oldest.
 func (l *lane) keep(ctx context.Context, s saved) error {
 	l.kept = append(l.kept, s)
 	if len(l.kept) <= keptAtMost {
 		return nil
 	}
 	oldest := l.kept[0].id
-	l.kept, l.over = l.kept[1:], append(l.over, oldest)
+	l.kept, l.forgotten = l.kept[1:], append(l.forgotten, oldest)
 	return l.forget(ctx, oldest)
 }
 
-// forget deletes a session's snapshots, but for those that are a default.
+// forget deletes a session's snapshots, except those that are a default.
 func (l *lane) forget(ctx context.Context, id string) error {
 	var list struct{ Snapshots []struct{ ID string } }
 	if err := l.h.Call(ctx, http.MethodGet, "/v1/sessions/"+id+"/snapshots", nil, &list); err != nil {
@@ -157,32 +157,32 @@ func (l *lane) forget(ctx context.Context, id string) error {
 	return nil
 }
 
-// afterwards sees to a session in which something failed. What the daemon
-// could save of a Chrome that was killed is one more to come back to.
-func (l *lane) afterwards(ctx context.Context, s *session, failed error) error {
+// handleFailure handles a session in which something failed. If the daemon saved a killed
+// Chrome, the lane can restore that session later.
+func (l *lane) handleFailure(ctx context.Context, s *session, failed error) error {
 	var list struct{ Snapshots []struct{ ID string } }
 	err := errors.Join(l.h.Call(ctx, http.MethodDelete, "/v1/sessions/"+s.ID, nil, nil),
 		l.h.Call(ctx, http.MethodGet, "/v1/sessions/"+s.ID+"/snapshots", nil, &list))
-	// Of one that has just logged in, the last cookies may be missing.
+	// A session that has just logged in may lack its last cookies.
 	if err == nil && len(list.Snapshots) > 0 && s.Restored != nil {
 		err = l.keep(ctx, saved{s.ID, s.Engine})
 	} else {
-		l.over = append(l.over, s.ID)
+		l.forgotten = append(l.forgotten, s.ID)
 	}
 	return errors.Join(failed, err)
 }
 
-// clear forgets all that the lane has kept.
+// clear deletes everything that the lane has kept.
 func (l *lane) clear(ctx context.Context) error {
-	if l.has {
+	if l.hasDefault {
 		if err := l.h.Call(ctx, http.MethodDelete, "/v1/users/"+l.user+"/default", nil, nil); err != nil {
 			return err
 		}
 	}
 	for _, s := range l.kept {
-		l.over = append(l.over, s.id)
+		l.forgotten = append(l.forgotten, s.id)
 	}
-	for _, id := range l.over {
+	for _, id := range l.forgotten {
 		if err := l.forget(ctx, id); err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// machine tells where the run was made, and with what.
+// machine describes the machine and the versions of the programs.
 func machine(ctx context.Context, s settings) ([][]string, error) {
 	memory, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

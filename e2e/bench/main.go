@@ -1,13 +1,12 @@
-// Bench measures what Stasis costs, beside what others cost, in one run, and
-// writes docs/benchmarks.md and the picture beside it.
+// Bench measures what Stasis costs beside other tools, in one run. It writes
+// docs/benchmarks.md and the picture next to it.
 //
-// What is timed is timed in rounds: each round does every measure once, in an
-// order of its own, so that what the machine does besides falls on all alike.
-// A ratio is the median of the rounds' own ratios. What grows, and what costs
-// memory, is looked at once, after the rounds.
+// Timed measures are taken in rounds. Each round takes every measure once, in a random
+// order, so that other load on the machine affects all of them alike. A ratio is the
+// median of the rounds' ratios. Growth and memory are measured once, after the rounds.
 //
-// It is a measurement and no test: a target that is missed is said, and is no
-// failure. It ends with 1 only where something did not work.
+// Bench is a measurement and not a test. The page shows missed targets, but they are no
+// failure. Bench exits with 1 only if something did not work.
 package main
 
 import (
@@ -25,33 +24,33 @@ import (
 // settings are the command's flags.
 type settings struct {
 	binary, chrome, shell, clients string
-	against                        string // an older binary, to be compared with; "": none
-	ways                           string // of the part restore with against, by name; "": those that need no daemon more
-	firstHost                      int    // the number of the first daemon, less one
-	folder                         string // of the note and the picture
-	only                           string // parts, by name; they are shown and not written
+	against                        string // an older binary to compare with; "" for none
+	scenarios                      string // names of restore paths for the part restore with against; "" for those that need no further daemon
+	firstHost                      int    // number of the first daemon, minus one
+	folder                         string // of the page and the picture
+	only                           string // names of parts; they are printed and not written
 	rounds                         int
 	seed                           uint64
 	heavy                          bool
-	soak                           time.Duration // soak instead of measuring
-	relay                          bool          // be a bare relay of CDP, for the part cdp
+	soak                           time.Duration // duration of a soak, which replaces the measurement; 0 for none
+	relay                          bool          // run as the bare CDP relay of the part cdp
 }
 
 func main() {
 	var s settings
-	flag.StringVar(&s.binary, "stasis", "bin/stasis", "the daemon's binary")
-	flag.StringVar(&s.against, "against", "", "an older binary: take the measures of Stasis itself with both, and show them")
-	flag.StringVar(&s.ways, "ways", "", "with -against: measure only these ways of restore, by name, such as standby,shell-warm")
-	flag.StringVar(&s.chrome, "chrome", "/usr/lib/chromium/chromium", "Chrome's binary")
-	flag.StringVar(&s.shell, "shell", "/usr/lib/chromium/chromium-headless-shell", "the headless shell's binary")
-	flag.StringVar(&s.clients, "clients", "e2e/clients", "folder of the client libraries")
-	flag.StringVar(&s.folder, "out", "docs", "folder that the note and the picture are written to")
-	flag.StringVar(&s.only, "only", "", "measure only these parts, and show them: "+strings.Join(partNames(), ","))
-	flag.IntVar(&s.rounds, "rounds", 12, "how often each measure is taken")
-	flag.Uint64Var(&s.seed, "seed", 1, "orders the rounds")
+	flag.StringVar(&s.binary, "stasis", "bin/stasis", "path of the stasis binary")
+	flag.StringVar(&s.against, "against", "", "path of an older stasis binary: take Stasis's own measures with both, and print them")
+	flag.StringVar(&s.scenarios, "ways", "", "with -against: measure only these restore paths, such as standby,shell-warm")
+	flag.StringVar(&s.chrome, "chrome", "/usr/lib/chromium/chromium", "path of the Chrome binary")
+	flag.StringVar(&s.shell, "shell", "/usr/lib/chromium/chromium-headless-shell", "path of the headless shell binary")
+	flag.StringVar(&s.clients, "clients", "e2e/clients", "folder with the client libraries and their scripts")
+	flag.StringVar(&s.folder, "out", "docs", "folder to write the page and the picture to")
+	flag.StringVar(&s.only, "only", "", "measure only these parts, and print them; of "+strings.Join(partNames(), ","))
+	flag.IntVar(&s.rounds, "rounds", 12, "how many rounds; each takes every measure once")
+	flag.Uint64Var(&s.seed, "seed", 1, "seed of the random order in each round")
 	flag.BoolVar(&s.heavy, "heavy", false, "also measure an environment of 500 MB")
-	flag.DurationVar(&s.soak, "soak", 0, "instead let sessions live and die for so long, and look at what is left")
-	flag.BoolVar(&s.relay, "relay", false, "be the relay that the multiplexer is compared with, on inherited descriptors")
+	flag.DurationVar(&s.soak, "soak", 0, "instead create and end sessions for this long while Chromes are killed, and check for leaks")
+	flag.BoolVar(&s.relay, "relay", false, "run as the bare relay that the multiplexer is compared with (internal: needs inherited descriptors)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -78,7 +77,7 @@ func run(ctx context.Context, s settings) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 	if s.soak > 0 {
-		return b.soaked(ctx, s.soak)
+		return b.runSoak(ctx, s.soak)
 	}
 	var measures []measure
 	for _, p := range parts {
@@ -106,15 +105,15 @@ func run(ctx context.Context, s settings) (err error) {
 	return b.report()
 }
 
-// part is one of the things that are measured: by timing in the rounds, by a
-// look after them, or both.
+// part is a part of the measurement: measures for the rounds, a survey after them, or
+// both.
 type part struct {
 	name     string
 	measures func(context.Context, *bench) ([]measure, error)
 	survey   func(context.Context, *bench) error
 }
 
-// parts are all there are, in the order of the note.
+// parts returns all parts, in the order of the page.
 func parts() []part {
 	return []part{
 		{name: "restore", measures: restoreMeasures},
@@ -139,7 +138,7 @@ func partNames() (names []string) {
 	return names
 }
 
-// chosen are the parts that a list names, all for an empty one.
+// chosen returns the parts that a comma-separated list names; all for an empty list.
 func chosen(only string) ([]part, error) {
 	if only == "" {
 		return parts(), nil
@@ -153,11 +152,11 @@ func chosen(only string) ([]part, error) {
 			}
 		}
 		if len(picked) == at {
-			return nil, fmt.Errorf("-only: %q is none of %s", name, strings.Join(partNames(), ", "))
+			return nil, fmt.Errorf("-only: unknown part %q; allowed are %s", name, strings.Join(partNames(), ", "))
 		}
 	}
 	return picked, nil
 }
 
-// progress tells whoever waits where it is.
+// progress prints to standard error how far the run is.
 func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// What a look at memory and processor time takes: so many browsers, for so long.
+// How many browsers memorySurvey measures at once, and for how long.
 const (
 	memorySessions = 3
-	cpuLook        = 4 * time.Second
+	cpuTime        = 4 * time.Second
 )
 
-// ticksPerSecond is in which parts of a second /proc counts processor time:
-// USER_HZ, 100 on every Linux that Go runs on.
+// ticksPerSecond is the unit in which /proc counts processor time: USER_HZ, 100 on every
+// Linux that Go runs on.
 const ticksPerSecond = 100
 
-// cost is what processes take.
+// cost is what processes use.
 type cost struct {
 	pss int64   // bytes
 	cpu float64 // share of one core
 }
 
-// look gives what a tree takes now, its processor time over a while. tree is
-// asked again after it: processes come and go.
-func look(ctx context.Context, of func() tree) (cost, error) {
+// measureCost returns what a tree of processes uses now, with its processor time over a while.
+// It calls of again afterwards, because processes start and end.
+func measureCost(ctx context.Context, of func() tree) (cost, error) {
 	if err := settle(ctx); err != nil {
 		return cost{}, err
 	}
 	before, start := of().ticks(), time.Now()
 	select {
-	case <-time.After(cpuLook):
+	case <-time.After(cpuTime):
 	case <-ctx.Done():
 		return cost{}, ctx.Err()
 	}
@@ -40,8 +40,8 @@ func look(ctx context.Context, of func() tree) (cost, error) {
 	return cost{pss: after.pss(), cpu: used / time.Since(start).Seconds()}, nil
 }
 
-// less takes away what was there before, and divides the rest among n.
-func (c cost) less(before cost, n int) cost {
+// minus subtracts the cost before, and divides the rest by n.
+func (c cost) minus(before cost, n int) cost {
 	return cost{pss: (c.pss - before.pss) / int64(n), cpu: (c.cpu - before.cpu) / float64(n)}
 }
 
@@ -51,33 +51,33 @@ func (c cost) row(title string) []string {
 
 func megabytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-// residentMemory is a process's resident memory, in bytes.
+// residentMemory returns a process's resident memory, in bytes.
 func residentMemory(pid int) (int64, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	return kilobytes(string(raw), "VmRSS:") << 10, err
 }
 
-// memorySurvey looks at browsers at rest: running ones that show the page of
-// the login, and the same ones parked.
+// memorySurvey measures idle browsers: running ones that show the login's page, and the
+// same ones parked.
 func memorySurvey(ctx context.Context, b *bench) (err error) {
 	s := section{
 		title: "Memory and processor time of one browser",
-		text: `Of the process tree of one, at rest: the proportional set size (what processes share is divided among them), and the share of
-one core. Running and parked ones show the page of the login; a spare is empty. A full page has decoded 24 pictures and left 1,000,000
-objects behind: what a Chrome gives back when it is parked.`,
+		text: `The process tree of one idle browser: its proportional set size (PSS, which divides shared memory among the processes that
+share it) and its share of one core. Running and parked browsers show the login's page; a spare is empty. A full page has
+decoded 24 pictures and released 1,000,000 objects. Chrome returns such memory when it is parked.`,
 		head: []string{"browser", "PSS, MB", "processor, % of a core"},
 	}
 	h, err := b.host(ctx, nil)
-	defer func() { err = stopped(h, err) }()
+	defer func() { err = stopHost(h, err) }()
 	if err != nil {
 		return err
 	}
-	idle, err := look(ctx, h.chromes)
+	idle, err := measureCost(ctx, h.chromes)
 	if err != nil {
 		return err
 	}
 	if h.spares > 0 {
-		s.rows = append(s.rows, idle.less(cost{}, h.spares).row("chrome, spare"))
+		s.rows = append(s.rows, idle.minus(cost{}, h.spares).row("chrome, spare"))
 	}
 	for _, engine := range []string{chrome, shell} {
 		for _, page := range []string{"", fullPage} {
@@ -89,19 +89,19 @@ objects behind: what a Chrome gives back when it is parked.`,
 		}
 	}
 	light, err := b.lightHost(ctx)
-	defer func() { err = stopped(light, err) }()
+	defer func() { err = stopHost(light, err) }()
 	if err != nil {
 		return err
 	}
-	if idle, err = look(ctx, light.chromes); err != nil {
+	if idle, err = measureCost(ctx, light.chromes); err != nil {
 		return err
 	}
-	s.rows = append(s.rows, idle.less(cost{}, light.spares).row("shell, spare"))
-	b.seen = append(b.seen, s)
+	s.rows = append(s.rows, idle.minus(cost{}, light.spares).row("shell, spare"))
+	b.surveyed = append(b.surveyed, s)
 	return nil
 }
 
-// fullPage fills a page's memory with what it can do without.
+// fullPage fills a page's memory with data that Chrome can release.
 const fullPage = `(async () => {
 	const canvas = document.createElement("canvas");
 	canvas.width = canvas.height = 1000;
@@ -118,9 +118,9 @@ const fullPage = `(async () => {
 	return true;
 })()`
 
-// runningAndParked looks at some sessions of an engine, and at what becomes of
-// them when they are parked. A script, unless it is "", has filled their pages;
-// idle is what the daemon has without them.
+// runningAndParked measures sessions of an engine while they run and after they are
+// parked. script fills their pages; "" for none. idle is the cost of the daemon without
+// them.
 func (h *host) runningAndParked(ctx context.Context, engine, script string, idle cost) (rows [][]string, err error) {
 	of := engine
 	if script != "" {
@@ -143,11 +143,11 @@ func (h *host) runningAndParked(ctx context.Context, engine, script string, idle
 		if err := h.ready(ctx, memorySessions); err != nil {
 			return nil, err
 		}
-		now, err := look(ctx, h.chromes)
+		now, err := measureCost(ctx, h.chromes)
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, now.less(idle, memorySessions).row(of+", "+state))
+		rows = append(rows, now.minus(idle, memorySessions).row(of+", "+state))
 		for i, one := range running {
 			if state == "parked" {
 				err = h.forget(ctx, one.snapshot)

@@ -11,8 +11,7 @@ import (
 	"os/exec"
 )
 
-// node is the process of the client libraries, bench.mjs. It does one thing
-// at a time.
+// node is the process of the client libraries, bench.mjs. It does one order at a time.
 type node struct {
 	cmd    *exec.Cmd
 	orders io.WriteCloser
@@ -35,8 +34,8 @@ func startNode(clients string) (*node, error) {
 	return n, n.cmd.Start()
 }
 
-// do lets it do something and decodes what comes of it into out, unless that
-// is nil. Interrupted, it waits all the same: what it does has an end.
+// do sends an order and decodes the result into out; nil ignores it. It waits for the
+// result even if ctx is cancelled, because each order ends.
 func (n *node) do(ctx context.Context, what string, order obj, out any) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -69,15 +68,15 @@ func (n *node) do(ctx context.Context, what string, order obj, out any) error {
 	return json.Unmarshal(answer.Value, out)
 }
 
-// time lets it do something and gives the times that it took.
+// time sends an order and returns the times that bench.mjs measured.
 func (n *node) time(ctx context.Context, what string, order obj) (map[string]float64, error) {
 	var got struct{ Times map[string]float64 }
 	err := n.do(ctx, what, order, &got)
-	return marked(got.Times), err
+	return withTotal(got.Times), err
 }
 
-// marked makes the time of the whole a measure's own.
-func marked(times map[string]float64) map[string]float64 {
+// withTotal stores the total time under "", the key of the measure itself.
+func withTotal(times map[string]float64) map[string]float64 {
 	if whole, ok := times["done"]; ok {
 		times[""] = whole
 		delete(times, "done")
@@ -85,7 +84,7 @@ func marked(times map[string]float64) map[string]float64 {
 	return times
 }
 
-// close lets it close its browsers and end.
+// close ends the process, which closes its browsers.
 func (n *node) close() error {
 	return errors.Join(n.orders.Close(), n.cmd.Wait())
 }

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// process is one of the machine's, as /proc/PID/stat has it.
+// process is a process of this machine, as /proc/PID/stat describes it.
 type process struct {
 	pid, parent int
 	ticks       int64 // of processor time, in user and kernel
 }
 
-// tree is a process and all that come from it.
+// tree is a process and all its descendants.
 type tree []process
 
-// ownTree is this program's.
+// ownTree is the tree of this program.
 func ownTree() tree { return below(os.Getpid(), true) }
 
-// below is the tree of a process, with or without itself.
+// below returns the tree of a process, with or without the process itself.
 func below(root int, itself bool) tree {
 	children := map[int][]process{}
 	var found tree
@@ -49,20 +49,20 @@ func below(root int, itself bool) tree {
 	return found
 }
 
-// parseStat reads a line of /proc/PID/stat (proc(5)). The second field, a
-// name in brackets, may hold anything.
+// parseStat reads a line of /proc/PID/stat (proc(5)). The second field, a name in
+// brackets, may contain any characters.
 func parseStat(raw []byte) (process, error) {
 	end := bytes.LastIndexByte(raw, ')')
 	if end < 0 {
-		return process{}, fmt.Errorf("not a line of stat: %q", raw)
+		return process{}, fmt.Errorf("not a line of /proc/PID/stat: %q", raw)
 	}
 	pid, err := strconv.Atoi(strings.SplitN(string(raw), " ", 2)[0])
 	if err != nil {
 		return process{}, err
 	}
-	fields := strings.Fields(string(raw[end+1:])) // from the third field on
+	fields := strings.Fields(string(raw[end+1:])) // from the third field
 	if len(fields) < 13 {
-		return process{}, fmt.Errorf("not a line of stat: %q", raw)
+		return process{}, fmt.Errorf("not a line of /proc/PID/stat: %q", raw)
 	}
 	parent, err := strconv.Atoi(fields[1])
 	if err != nil {
@@ -86,8 +86,8 @@ func (t tree) ticks() (sum int64) {
 	return sum
 }
 
-// pss is the memory that the tree's processes take, in bytes: what they share
-// with others is divided among all who share it.
+// pss returns the memory of the tree's processes, in bytes. Shared memory is divided
+// among the processes that share it.
 func (t tree) pss() (sum int64) {
 	for _, p := range t {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
@@ -99,8 +99,7 @@ func (t tree) pss() (sum int64) {
 	return sum
 }
 
-// mains are the process IDs of the tree's Chromes, without what each of them
-// has started.
+// mains returns the process IDs of the tree's Chromes, without their child processes.
 func (t tree) mains() (pids []int) {
 	for _, p := range t {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
@@ -111,11 +110,12 @@ func (t tree) mains() (pids []int) {
 	return pids
 }
 
-// kilobytes is the number behind a name in a file of /proc, 0 without one.
+// kilobytes returns the number after a name in a file of /proc; 0 if the name is
+// missing.
 func kilobytes(file, name string) int64 {
 	for line := range strings.Lines(file) {
 		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == name {
-			n, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel writes numbers
+			n, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel writes only numbers here
 			return n
 		}
 	}

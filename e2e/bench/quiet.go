@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// When the run's own processes are at rest: in a few looks, one after the
-// other, they take no more than a tick of processor time (10 ms) each.
-// quietDeadline bounds the wait on a machine where they never are.
+// The run's own processes are idle if they use at most one tick of processor time (10
+// ms) in each of a few checks. quietDeadline bounds the wait if they never become idle.
 const (
 	quietLook     = 60 * time.Millisecond
 	quietLooks    = 3
 	quietDeadline = 10 * time.Second
 )
 
-// settle waits until nothing of an earlier measure is at work any more: closing
-// browsers, spares that are started anew.
+// settle waits until all work of earlier measures has ended, such as closing browsers
+// and starting spares.
 func settle(ctx context.Context) error {
 	deadline := time.Now().Add(quietDeadline)
 	tick := time.NewTicker(quietLook)

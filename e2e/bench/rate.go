@@ -8,17 +8,18 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// rateLook is for how long sessions are made and ended by so many at once.
-const rateLook = 10 * time.Second
+// rateTime is how long a number of callers create and end sessions.
+const rateTime = 10 * time.Second
 
-// bend is how much more one must get of twice as many at once, or it has bent.
-const bend = 1.15
+// minGain is the minimum gain from twice as many callers. Below it the rate has reached its
+// limit.
+const minGain = 1.15
 
-// rateSurvey makes and throws away sessions, ever more of them at once, and
-// finds where that gives no more of them.
+// rateSurvey creates and deletes sessions with more and more callers, and finds the
+// number at which more callers gain nothing.
 func rateSurvey(ctx context.Context, b *bench) (err error) {
 	h, err := b.host(ctx, nil)
-	defer func() { err = stopped(h, err) }()
+	defer func() { err = stopHost(h, err) }()
 	if err != nil {
 		return err
 	}
@@ -27,28 +28,28 @@ func rateSurvey(ctx context.Context, b *bench) (err error) {
 		head:  []string{"callers", "creates per second", "one create, ms"},
 	}
 	var last float64
-	bent := 0
+	limit := 0
 	for _, callers := range []int{1, 2, 4, 8} {
 		rate, creates, err := h.rate(ctx, callers)
 		if err != nil {
 			return err
 		}
-		if bent == 0 && rate < last*bend {
-			bent = callers
+		if limit == 0 && rate < last*minGain {
+			limit = callers
 		}
 		last = rate
 		s.rows = append(s.rows, []string{fmt.Sprint(callers), number(rate), spread(creates).String()})
 	}
-	where := "It did not bend."
-	if bent > 0 {
-		where = fmt.Sprintf("It bends at %d callers: twice as many got less than %s × as many sessions.", bent, number(bend))
+	where := "More callers always made more sessions."
+	if limit > 0 {
+		where = fmt.Sprintf("The limit is at %d callers: twice as many made less than %s × as many sessions.", limit, number(minGain))
 	}
-	s.text = fmt.Sprintf("Each caller makes a fresh session and deletes it, again and again, for %s. %s", rateLook, where)
-	b.seen = append(b.seen, s)
+	s.text = fmt.Sprintf("Each caller creates and deletes fresh sessions for %s. %s", rateTime, where)
+	b.surveyed = append(b.surveyed, s)
 	return nil
 }
 
-// rate lets so many callers make and end sessions beside each other.
+// rate lets callers create and end sessions at the same time.
 func (h *host) rate(ctx context.Context, callers int) (perSecond float64, creates []float64, err error) {
 	if err := h.ready(ctx, 0); err != nil {
 		return 0, nil, err
@@ -58,10 +59,10 @@ func (h *host) rate(ctx context.Context, callers int) (perSecond float64, create
 	start := time.Now()
 	for i := range callers {
 		group.Go(func() error {
-			for time.Since(start) < rateLook {
+			for time.Since(start) < rateTime {
 				var one *session
 				ms, err := timed(func() (err error) {
-					one, err = h.create(inGroup, obj{"wait_seconds": int(rateLook.Seconds())})
+					one, err = h.create(inGroup, obj{"wait_seconds": int(rateTime.Seconds())})
 					return err
 				})
 				if err != nil {

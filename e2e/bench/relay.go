@@ -15,17 +15,17 @@ import (
 	"github.com/coder/websocket"
 )
 
-// The descriptors of a relay's process.
+// The descriptors of the relay's process.
 const (
 	fdListener = iota + 3
-	fdAnswers  // of Chrome
-	fdCommands // for Chrome
+	fdAnswers  // from Chrome
+	fdCommands // to Chrome
 )
 
-// relayed starts a Chrome with flags, and a process of this program that joins
-// its pipe with a WebSocket. It gives the address and what ends both.
+// relayed starts a Chrome with flags, and a relay process that joins its pipe with a
+// WebSocket. It returns the address and a function that ends both.
 func (b *bench) relayed(ctx context.Context, flags []string) (endpoint string, end func() error, err error) {
-	browser, err := b.sibling(ctx, filepath.Join(b.scratch, "relayed"), "--remote-debugging-pipe", flags)
+	browser, err := b.startSibling(ctx, filepath.Join(b.scratch, "relayed"), "--remote-debugging-pipe", flags)
 	if err != nil {
 		return "", nil, err
 	}
@@ -63,19 +63,20 @@ func (b *bench) relayed(ctx context.Context, flags []string) (endpoint string, e
 		return "", nil, err
 	}
 	if err := relay.Start(); err != nil {
-		return "", nil, errors.Join(err, killed(browser))
+		return "", nil, errors.Join(err, killTree(browser))
 	}
 	return "ws://" + listener.Addr().String(), func() error {
 		err := relay.Process.Kill()
-		_ = relay.Wait() // it was killed, which is its error
-		return errors.Join(err, killed(browser))
+		_ = relay.Wait() // the error only says that it was killed
+		return errors.Join(err, killTree(browser))
 	}, nil
 }
 
-// relay passes on the messages between one WebSocket and Chrome's pipe as they
-// are, by two goroutines. It runs until it is killed.
+// relay passes the messages between one WebSocket and Chrome's pipe unchanged, with two
+// goroutines. It runs until it is killed.
 func relay() error {
-	// As the daemon's own ends of its pipes are: waiting takes no thread.
+	// Non-blocking like the daemon's own ends of its pipes, so that waiting takes no
+	// thread.
 	for _, fd := range []int{fdAnswers, fdCommands} {
 		if err := syscall.SetNonblock(fd, true); err != nil {
 			return err
@@ -89,9 +90,9 @@ func relay() error {
 	return http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ws, err := websocket.Accept(w, r, nil)
 		if err != nil {
-			return // Accept has answered
+			return // Accept has written the error response
 		}
-		defer ws.CloseNow() //nolint:errcheck // nobody is left to tell
+		defer ws.CloseNow() //nolint:errcheck // the connection is closed anyway
 		ws.SetReadLimit(-1)
 		ctx := context.Background()
 		go func() {

@@ -7,27 +7,27 @@ import (
 	"strings"
 )
 
-// The files that a whole run writes.
+// The files that a full run writes.
 const (
-	noteFile    = "benchmarks.md"
+	pageFile    = "benchmarks.md"
 	pictureFile = "benchmarks.svg"
 )
 
 const preface = `# What it costs
 
-` + "`make bench`" + ` writes this page. It measures Stasis and what one would use in its place in one run on one machine, side by
-side: each round does every measure once, in an order of its own. Times are milliseconds: the median, and in brackets where
-the middle half of the rounds lies. A ratio is the median of the rounds' own ratios. Machines differ; ratios carry over better.
+` + "`make bench`" + ` writes this page. One run on one machine measures Stasis and the tools that you could use instead. Each
+round takes every measure once, in a random order. Times are milliseconds: the median, with the bounds of the middle half of
+the rounds in brackets. A ratio is the median of the ratios of all rounds. Ratios differ less between machines than times do.
 
-The site is the same for all: the probe site, with one login that stays and something in every place that a browser has.
-Before each clock starts, the client library's process is up and whatever ran before is at rest. A way has come to the logged-in
-page when the library has read in the page who is logged in. Rivals run without a sandbox where they are started by root,
-ours with it; rivals on a profile have the very one that our snapshot holds, and ` + "`storageState`" + ` is what Playwright exports of
-it by default: cookies and localStorage.
+All measures use the same probe site, with one login that stays and some data in every kind of storage. Before each clock
+starts, the process of the client library runs, and earlier work has ended. The clock stops at the logged-in page when the
+library has read there who is logged in. If root starts them, the other tools run without a sandbox; Stasis always runs with
+one. Tools that take a profile get the profile of Stasis's snapshot. Tools that take a ` + "`storageState`" + ` get what Playwright
+exports of that profile by default: cookies and localStorage.
 `
 
-// report writes the note and the picture, or shows the note where only some
-// parts were asked for.
+// report writes the page and the picture. If only some parts were measured, it prints
+// their sections instead.
 func (b *bench) report() error {
 	verdicts := judge(targets(), b.times, b.figures)
 	if b.only != "" {
@@ -44,14 +44,14 @@ func (b *bench) report() error {
 	for _, s := range b.sections() {
 		note.WriteString(s.markdown())
 	}
-	note.WriteString(section{title: "Where this was measured",
+	note.WriteString(section{title: "The machine",
 		text: fmt.Sprintf("`make bench`, %d rounds, seed %d.", b.rounds, b.seed), head: []string{"", ""}, rows: b.machine}.markdown())
-	path := filepath.Join(b.folder, noteFile)
-	soaked, err := soakOf(path)
+	path := filepath.Join(b.folder, pageFile)
+	runSoak, err := soakOf(path)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, []byte(note.String()+soaked), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(note.String()+runSoak), 0o644); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(b.folder, pictureFile), []byte(b.picture().svg()), 0o644); err != nil {
@@ -61,9 +61,9 @@ func (b *bench) report() error {
 	return nil
 }
 
-// targetSection is the table of what was promised against what was measured.
+// targetSection is the table of targets with the measured values.
 func targetSection(verdicts []verdict, leaveOut bool) section {
-	s := section{title: "Targets", head: []string{"measure", "way", "held to", "measured", "at most", ""}}
+	s := section{title: "Targets", head: []string{"measure", "id", "relative to, or unit", "measured", "at most", ""}}
 	for _, v := range verdicts {
 		outcome := "**missed**"
 		if v.met() {
@@ -80,8 +80,8 @@ func targetSection(verdicts []verdict, leaveOut bool) section {
 	return s
 }
 
-// sections are the note's parts: those of the rounds, and what was looked at
-// after them.
+// sections returns the sections of the page: first those of the rounds, then those of
+// the surveys.
 func (b *bench) sections() []section {
 	var all []section
 	if len(b.times["cdp/bare"]) > 0 {
@@ -96,30 +96,31 @@ func (b *bench) sections() []section {
 	if len(b.times["landlock/chrome"]) > 0 {
 		all = append(all, b.landlockSection())
 	}
-	return append(all, b.seen...)
+	return append(all, b.surveyed...)
 }
 
-// restoreSection has every way of ours and others', to both ends.
+// restoreSection has the times of every restore path of Stasis and of every other tool.
 func (b *bench) restoreSection() section {
 	s := section{
-		title: "Coming back",
-		text: `From asking for a browser to a script's answer in its front page, by a plain CDP connection; and to the logged-in page in the
-client library: Puppeteer for ours, each rival's own for the rest. Bare Chrome is ` + "`--headless=new`" + ` alone, through its pipe.`,
-		head: []string{"way", "a page answers CDP, ms", "× bare Chrome on the profile", "logged-in page, ms", "× `storageState`, warm headless-shell"},
+		title: "Restores",
+		text: `The first column of times is from the request for a browser to a script's answer in its front page, over a plain CDP
+connection. The second is to the logged-in page in the client library: Puppeteer for Stasis, its own library for each other
+tool. Bare Chrome is ` + "`--headless=new`" + ` alone, through its pipe.`,
+		head: []string{"browser", "a page answers CDP, ms", "× bare Chrome on the profile", "logged-in page, ms", "× `storageState`, warm headless-shell"},
 	}
 	add := func(title, name string) {
 		cdp, login := "cdp/"+name, "login/"+name
 		if len(b.times[cdp])+len(b.times[login]) == 0 {
-			return // not on this machine
+			return // was not measured on this machine
 		}
 		s.rows = append(s.rows, []string{title,
 			spread(b.times[cdp]).String(), ratios(b.times[cdp], b.times[bareOnProfile]).ratio(),
 			spread(b.times[login]).String(), ratios(b.times[login], b.times[shellState]).ratio()})
 	}
-	for _, w := range ways() {
+	for _, w := range scenarios() {
 		add("Stasis: "+w.title, w.name)
 	}
-	for _, r := range rivals() {
+	for _, r := range otherTools() {
 		add(r.title, r.name)
 	}
 	add("bare Chrome on the profile", "bare")
@@ -127,14 +128,14 @@ client library: Puppeteer for ours, each rival's own for the rest. Bare Chrome i
 	return s
 }
 
-// stepsSection shows where the time to the logged-in page goes.
+// stepsSection shows the steps to the logged-in page.
 func (b *bench) stepsSection() section {
 	s := section{
 		title: "Where the time goes",
-		text:  "Milliseconds since the create was sent, in the client, until each was there.",
-		head:  []string{"way", "create answered", "connected", "page at hand", "logged-in page"},
+		text:  "Milliseconds from the create to each step, measured in the client.",
+		head:  []string{"session", "create answered", "connected", "first page found", "logged-in page"},
 	}
-	for _, w := range ways() {
+	for _, w := range scenarios() {
 		if len(b.times["login/"+w.name]) == 0 {
 			continue
 		}
@@ -150,7 +151,7 @@ func (b *bench) stepsSection() section {
 func (b *bench) saveSection() section {
 	s := section{
 		title: "Ending a session",
-		text:  "From the delete of a session of the probe profile to its answer: with a save, when the snapshot is stored and verified.",
+		text:  "Time from the delete of a session of the probe profile to its answer. If it saves, the answer comes when the snapshot is stored and verified.",
 		head:  []string{"`save_snapshot_mode`", "ms", "× bare Chrome on the profile"},
 	}
 	for _, mode := range modes() {
@@ -163,9 +164,9 @@ func (b *bench) saveSection() section {
 func (b *bench) cycleSection() section {
 	ours, theirs := b.times["cycle/stasis"], b.times["cycle/puppeteer"]
 	return section{
-		title: "A whole life",
-		text:  "An empty browser, a page, and the end.",
-		head:  []string{"way", "ms", "× Puppeteer"},
+		title: "A whole session",
+		text:  "Start an empty browser, visit a page, end the browser.",
+		head:  []string{"steps", "ms", "× Puppeteer"},
 		rows: [][]string{
 			{"Stasis: create → connect → navigate → delete with `none`", spread(ours).String(), ratios(ours, theirs).ratio()},
 			{"Puppeteer: launch → navigate → close", spread(theirs).String(), ""},
@@ -173,11 +174,11 @@ func (b *bench) cycleSection() section {
 	}
 }
 
-// soakTitle heads the last section of the note, which the soak writes and the
-// rest of the measuring leaves as it is.
+// soakTitle is the heading of the page's last section. The soak writes that section and
+// the measurement keeps it.
 const soakTitle = "The soak"
 
-// soakOf is the soak's section of a note, "" without one.
+// soakOf returns the soak's section of a page; "" if there is none.
 func soakOf(path string) (string, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
@@ -190,8 +191,8 @@ func soakOf(path string) (string, error) {
 	return "", nil
 }
 
-// keepSoak puts a section in the place of the note's last soak, or behind all.
-func keepSoak(path string, s section) error {
+// replaceSoak replaces the page's soak section, or appends one.
+func replaceSoak(path string, s section) error {
 	raw, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
 		return err

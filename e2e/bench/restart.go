@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// killed sessions have so much in their profile besides, which no compression
-// makes smaller, and so many of them run when the daemon is killed.
+// How much data each killed session has besides its profile, in bytes that cannot be
+// compressed, and how many sessions run when the daemon is killed.
 const (
 	killedSessions = 8
 	killedBytes    = 20 << 20
@@ -22,22 +22,23 @@ const (
 // rescueDeadline is how long a daemon may take to rescue all of them.
 const rescueDeadline = 5 * time.Minute
 
-// restartSurvey kills the daemon with sessions running, and looks at how soon the
-// next one takes calls.
+// restartSurvey kills the daemon while sessions run, and measures how soon the next
+// daemon answers.
 func restartSurvey(ctx context.Context, b *bench) (err error) {
-	h, err := b.host(ctx, []string{"STASIS_SPARES=0"}, "--max-sessions", fmt.Sprint(killedSessions+spareRoom))
-	defer func() { err = stopped(h, err) }()
+	h, err := b.host(ctx, []string{"STASIS_SPARES=0"}, "--max-sessions", fmt.Sprint(killedSessions+spareSlots))
+	defer func() { err = stopHost(h, err) }()
 	if err != nil {
 		return err
 	}
 	s := section{
 		title: "After a kill",
-		text: fmt.Sprintf(`The daemon is ended with SIGKILL and started again. "Takes calls" is the time from its start to the first answer; "a session" that to a fresh
-session's create being answered; "all rescued" that until every session that ran is saved. Each has %d MB in its profile. Most of the first is a Chrome that every start tries.`, killedBytes>>20),
-		head: []string{"sessions that ran", "takes calls, ms", "a session, ms", "all rescued, ms"},
+		text: fmt.Sprintf(`The daemon is killed with SIGKILL and started again. Times are from that start. "First answer" ends when the daemon answers a
+call, "first session" when the create of a fresh session is answered, and "all rescued" when every session that ran is saved.
+Each of these sessions has %d MB more in its profile. Most of the first time is a trial start of Chrome, which each start of the daemon makes.`, killedBytes>>20),
+		head: []string{"sessions that ran", "first answer, ms", "first session, ms", "all rescued, ms"},
 	}
 	for _, n := range []int{0, killedSessions} {
-		k, err := h.killed(ctx, n)
+		k, err := h.killAndRestart(ctx, n)
 		if err != nil {
 			return err
 		}
@@ -46,25 +47,25 @@ session's create being answered; "all rescued" that until every session that ran
 			b.figures["restart/calls"] = quartiles{k.calls, k.calls, k.calls}
 		}
 	}
-	b.seen = append(b.seen, s)
+	b.surveyed = append(b.surveyed, s)
 	return nil
 }
 
-// restart is how long after the start of a daemon something was so, in milliseconds.
+// restart has the times from the start of a daemon to some events, in milliseconds.
 type restart struct {
-	calls   float64 // it answered
-	session float64 // it had made a fresh session
-	rescued float64 // every session of the killed daemon was saved
+	calls   float64 // the first answer
+	session float64 // the first fresh session
+	rescued float64 // all sessions of the killed daemon are saved
 }
 
-// killed runs sessions, kills the daemon and starts it again.
-func (h *host) killed(ctx context.Context, sessions int) (k restart, err error) {
+// killAndRestart creates sessions, kills the daemon and starts it again.
+func (h *host) killAndRestart(ctx context.Context, sessions int) (k restart, err error) {
 	for range sessions {
 		if _, err := h.atMe(ctx, obj{}); err != nil {
 			return k, err
 		}
 	}
-	if err := h.burden(); err != nil {
+	if err := h.addData(); err != nil {
 		return k, err
 	}
 	if err := h.Stop(syscall.SIGKILL); err != nil {
@@ -96,7 +97,7 @@ func (h *host) killed(ctx context.Context, sessions int) (k restart, err error) 
 	return k, err
 }
 
-// rescuing reports whether a session of the last daemon is not rescued yet.
+// rescuing reports whether a session of the killed daemon is not rescued yet.
 func (h *host) rescuing(ctx context.Context) bool {
 	var list []struct{ Rescuing bool }
 	if err := h.Call(ctx, http.MethodGet, "/v1/sessions?limit=100", nil, &list); err != nil {
@@ -110,8 +111,8 @@ func (h *host) rescuing(ctx context.Context) bool {
 	return false
 }
 
-// burden puts a file into every profile that is in use.
-func (h *host) burden() error {
+// addData adds a file to every profile in use.
+func (h *host) addData() error {
 	profiles, err := filepath.Glob(filepath.Join(h.Dir, "run", "*", "profile", "Default"))
 	if err != nil {
 		return err

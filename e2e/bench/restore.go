@@ -9,23 +9,23 @@ import (
 	"path/filepath"
 )
 
-// way is a way of ours to come to a browser.
-type way struct {
+// scenario is one way to get a browser from Stasis: a restore path, or a fresh create.
+type scenario struct {
 	name, title string
 	engine      string
-	path        string // of the restore's report; "" for a fresh one
+	path        string // in the restore's report; "" for a fresh create
 	on          func(*bench) *host
 	// body makes what is restored, and adds it to the create's fields.
 	body func(context.Context, *host, obj) error
 }
 
-// ways are all of ours.
-func ways() []way {
+// scenarios returns all scenarios.
+func scenarios() []scenario {
 	ours, cold, light := func(b *bench) *host { return b.ours }, func(b *bench) *host { return b.cold }, func(b *bench) *host { return b.light }
-	standing := func(b *bench) *host { return b.standing }
-	return []way{
+	withStandby := func(b *bench) *host { return b.withStandby }
+	return []scenario{
 		{"memory", "memory", chrome, "parked", ours, parkedBody},
-		{"standby", "filesystem, standby", chrome, "standby", standing, defaultBody},
+		{"standby", "filesystem, standby", chrome, "standby", withStandby, defaultBody},
 		{"warm", "filesystem, warm", chrome, "warm", ours, filesBody},
 		{"cold", "filesystem, cold", chrome, "cold", cold, filesBody},
 		{"fresh", "fresh, a spare ready", chrome, "", ours, freshBody},
@@ -50,7 +50,7 @@ func filesBody(_ context.Context, h *host, fields obj) error {
 	return nil
 }
 
-// parkedBody parks a browser of the probe profile, to come back to.
+// parkedBody parks a browser of the probe profile to be restored.
 func parkedBody(ctx context.Context, h *host, fields obj) error {
 	s, err := h.atMe(ctx, maps.Clone(fields))
 	if err != nil {
@@ -61,14 +61,14 @@ func parkedBody(ctx context.Context, h *host, fields obj) error {
 	return err
 }
 
-// defaultBody restores the user's default, which a Chrome stands by with.
+// defaultBody restores the user's default, for which a standby is kept.
 func defaultBody(_ context.Context, _ *host, fields obj) error {
 	fields["restore_default_environment_from_user_id"] = ownUser
 	return nil
 }
 
-// readied prepares a way, and waits until nothing else is at work.
-func (b *bench) readied(ctx context.Context, w way) (*host, obj, error) {
+// prepare prepares a scenario and waits until all other work has ended.
+func (b *bench) prepare(ctx context.Context, w scenario) (*host, obj, error) {
 	h, fields := w.on(b), obj{"engine": w.engine}
 	if err := w.body(ctx, h, fields); err != nil {
 		return nil, nil, err
@@ -80,17 +80,17 @@ func (b *bench) readied(ctx context.Context, w way) (*host, obj, error) {
 	return h, fields, h.ready(ctx, kept)
 }
 
-// rival is another's way to the logged-in page, by its name in bench.mjs.
-type rival struct {
+// otherTool is another tool's path to the logged-in page, by its name in bench.mjs.
+type otherTool struct {
 	name, title, do string
-	warm            string // a browser that stays; "" for one that is started on a profile
+	warm            string // name of a browser that stays; "" if each restore starts one on a profile
 	chrome          func(settings) string
 }
 
-func rivals() []rival {
+func otherTools() []otherTool {
 	full := func(s settings) string { return s.chrome }
 	light := func(s settings) string { return s.shell }
-	return []rival{
+	return []otherTool{
 		{"state-shell", "Playwright `storageState`, warm headless-shell", "storageState", "shell", light},
 		{"state-chrome", "Playwright `storageState`, warm Chromium", "storageState", "chrome", full},
 		{"persistent", "Playwright `launchPersistentContext`", "persistentContext", "", full},
@@ -98,8 +98,8 @@ func rivals() []rival {
 	}
 }
 
-// restoreMeasures come to a page that answers CDP, and to the logged-in page in
-// a client library, in every way of ours and others'.
+// restoreMeasures time two goals for every scenario of Stasis and every other tool: a
+// page that answers CDP, and the logged-in page in a client library.
 func restoreMeasures(ctx context.Context, b *bench) ([]measure, error) {
 	var err error
 	if b.cold, err = b.host(ctx, []string{"STASIS_SPARES=0"}); err != nil {
@@ -108,29 +108,29 @@ func restoreMeasures(ctx context.Context, b *bench) ([]measure, error) {
 	if b.light, err = b.lightHost(ctx); err != nil {
 		return nil, err
 	}
-	if b.standing, err = b.host(ctx, nil); err != nil {
+	if b.withStandby, err = b.host(ctx, nil); err != nil {
 		return nil, err
 	}
-	if err = b.standing.stand(ctx); err != nil {
+	if err = b.withStandby.makeStandby(ctx); err != nil {
 		return nil, err
 	}
 	var all []measure
-	for _, w := range ways() {
+	for _, w := range scenarios() {
 		if w.path == "warm" && w.on(b).spares == 0 {
-			progress("%s is not measured: the daemon keeps no spares here", w.title)
+			progress("not measured: %s: the daemon keeps no spares on this machine", w.title)
 			continue
 		}
 		all = append(all,
-			measure{"cdp/" + w.name, again(func(ctx context.Context) (map[string]float64, error) { return b.toCDP(ctx, w) })},
-			measure{"login/" + w.name, again(func(ctx context.Context) (map[string]float64, error) { return b.toLogin(ctx, w) })})
+			measure{"cdp/" + w.name, retryOtherPath(func(ctx context.Context) (map[string]float64, error) { return b.toCDP(ctx, w) })},
+			measure{"login/" + w.name, retryOtherPath(func(ctx context.Context) (map[string]float64, error) { return b.toLogin(ctx, w) })})
 	}
-	for _, r := range rivals() {
+	for _, r := range otherTools() {
 		if r.warm != "" {
 			if err := b.node.do(ctx, "warm", obj{"name": r.warm, "chrome": r.chrome(b.settings)}, nil); err != nil {
 				return nil, fmt.Errorf("%s: %w", r.title, err)
 			}
 		}
-		all = append(all, measure{"login/" + r.name, func(ctx context.Context) (map[string]float64, error) { return b.rival(ctx, r) }})
+		all = append(all, measure{"login/" + r.name, func(ctx context.Context) (map[string]float64, error) { return b.timeTool(ctx, r) }})
 	}
 	return append(all,
 		measure{"cdp/bare", func(ctx context.Context) (map[string]float64, error) { return b.bare(ctx, true) }},
@@ -138,9 +138,9 @@ func restoreMeasures(ctx context.Context, b *bench) ([]measure, error) {
 	), nil
 }
 
-// toCDP times a create until a script in the front page has answered.
-func (b *bench) toCDP(ctx context.Context, w way) (map[string]float64, error) {
-	h, body, err := b.readied(ctx, w)
+// toCDP times from a create until a script in the front page has answered.
+func (b *bench) toCDP(ctx context.Context, w scenario) (map[string]float64, error) {
+	h, body, err := b.prepare(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -160,12 +160,12 @@ func (b *bench) toCDP(ctx context.Context, w way) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]float64{"": ms}, errors.Join(w.went(s), thrown(ctx, s))
+	return map[string]float64{"": ms}, errors.Join(w.checkPath(s), discard(ctx, s))
 }
 
-// toLogin times a create until the client library has seen the login in the page.
-func (b *bench) toLogin(ctx context.Context, w way) (map[string]float64, error) {
-	h, body, err := b.readied(ctx, w)
+// toLogin times from a create until the client library has read the login in the page.
+func (b *bench) toLogin(ctx context.Context, w scenario) (map[string]float64, error) {
+	h, body, err := b.prepare(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -177,21 +177,21 @@ func (b *bench) toLogin(ctx context.Context, w way) (map[string]float64, error) 
 		return nil, err
 	}
 	got.Made.host = h
-	return marked(got.Times), errors.Join(w.went(&got.Made), thrown(ctx, &got.Made))
+	return withTotal(got.Times), errors.Join(w.checkPath(&got.Made), discard(ctx, &got.Made))
 }
 
-// errOtherWay says that a session came another way than the one that is
-// measured: on a busy machine a spare may not be ready yet.
-var errOtherWay = errors.New("it came another way")
+// errOtherPath says that a restore took another path than the measured one. On a busy
+// machine a spare may not be ready yet.
+var errOtherPath = errors.New("the restore took another path")
 
-// tries is how often a way is asked for until it is the one that is taken.
+// tries is how often a measure is repeated until the restore takes its path.
 const tries = 4
 
-// again takes a measure anew where the session came another way.
-func again(take func(context.Context) (map[string]float64, error)) func(context.Context) (map[string]float64, error) {
+// retryOtherPath repeats a measure if the restore took another path.
+func retryOtherPath(take func(context.Context) (map[string]float64, error)) func(context.Context) (map[string]float64, error) {
 	return func(ctx context.Context) (got map[string]float64, err error) {
 		for range tries {
-			if got, err = take(ctx); !errors.Is(err, errOtherWay) {
+			if got, err = take(ctx); !errors.Is(err, errOtherPath) {
 				break
 			}
 		}
@@ -199,21 +199,21 @@ func again(take func(context.Context) (map[string]float64, error)) func(context.
 	}
 }
 
-// went fails where the session came another way than the one that is measured.
-func (w way) went(s *session) error {
+// checkPath fails if the session's restore took another path.
+func (w scenario) checkPath(s *session) error {
 	if w.path != "" && (s.Restored == nil || s.Restored.Path != w.path) {
-		return fmt.Errorf("%w: %+v", errOtherWay, s.Restored)
+		return fmt.Errorf("%w: %+v", errOtherPath, s.Restored)
 	}
 	return nil
 }
 
-func thrown(ctx context.Context, s *session) error {
+func discard(ctx context.Context, s *session) error {
 	_, err := s.end(ctx, "none", false)
 	return err
 }
 
-// rival times another's way.
-func (b *bench) rival(ctx context.Context, r rival) (map[string]float64, error) {
+// timeTool times another tool.
+func (b *bench) timeTool(ctx context.Context, r otherTool) (map[string]float64, error) {
 	order := obj{"url": b.ours.me(), "chrome": r.chrome(b.settings)}
 	if r.warm != "" {
 		order["name"], order["state"] = r.warm, b.state
@@ -222,7 +222,7 @@ func (b *bench) rival(ctx context.Context, r rival) (map[string]float64, error) 
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = os.RemoveAll(dir) }() // with the scratch folder at the latest
+		defer func() { _ = os.RemoveAll(dir) }() // else it is removed with the scratch folder
 		order["dir"] = dir
 	}
 	if err := settle(ctx); err != nil {
@@ -231,7 +231,7 @@ func (b *bench) rival(ctx context.Context, r rival) (map[string]float64, error) 
 	return b.node.time(ctx, r.do, order)
 }
 
-// bare times Chrome alone, on the probe profile or on none.
+// bare times Chrome alone, on the probe profile or on an empty one.
 func (b *bench) bare(ctx context.Context, onProfile bool) (map[string]float64, error) {
 	dir := filepath.Join(b.scratch, "empty")
 	if onProfile {
@@ -240,7 +240,7 @@ func (b *bench) bare(ctx context.Context, onProfile bool) (map[string]float64, e
 			return nil, err
 		}
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // with the scratch folder at the latest
+	defer func() { _ = os.RemoveAll(dir) }() // else it is removed with the scratch folder
 	if err := settle(ctx); err != nil {
 		return nil, err
 	}

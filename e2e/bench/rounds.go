@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// measure is one thing that is timed.
+// measure is something that is timed in the rounds.
 type measure struct {
 	id string // such as "login/warm"
-	// take prepares, times once and tidies up. It gives milliseconds by the name
-	// of what was reached; "" is the measure's own.
+	// take prepares, times once and cleans up. It returns milliseconds by the name of
+	// the step; "" is the measure itself.
 	take func(context.Context) (map[string]float64, error)
 }
 
-// times are what each measure took, round by round. A measure's further marks
-// are under its id and their name, as in "login/warm created".
+// times has the results of each measure, round by round. Steps of a measure are under
+// its id and their name, as in "login/warm created".
 type times map[string][]float64
 
-// inRounds takes every measure once in each round, in another order each time.
-// A round before the first is thrown away: what is made once is made there.
+// inRounds takes every measure once in each round, in a random order. A warm-up round
+// comes first and is dropped.
 func (b *bench) inRounds(ctx context.Context, measures []measure) (times, error) {
 	if len(measures) == 0 {
 		return nil, nil
@@ -52,7 +52,7 @@ func (b *bench) inRounds(ctx context.Context, measures []measure) (times, error)
 	return all, nil
 }
 
-// timed is how long something took, in milliseconds.
+// timed returns how long do took, in milliseconds.
 func timed(do func() error) (float64, error) {
 	start := time.Now()
 	err := do()

@@ -2,10 +2,10 @@ package main
 
 import "context"
 
-// modes are what becomes of a browser at a session's end.
+// modes returns the save modes of a session's end.
 func modes() []string { return []string{"filesystem", "memory", "none"} }
 
-// saveMeasures end a session of the probe profile, in each mode.
+// saveMeasures time the end of a session of the probe profile, in each mode.
 func saveMeasures(_ context.Context, b *bench) ([]measure, error) {
 	var all []measure
 	for _, mode := range modes() {
@@ -22,7 +22,7 @@ func saveMeasures(_ context.Context, b *bench) ([]measure, error) {
 				snapshot, err = s.end(ctx, mode, false)
 				return err
 			})
-			if err == nil && snapshot != "" { // nothing stays parked beside the next measure
+			if err == nil && snapshot != "" { // removes the parked Chrome before the next measure
 				err = b.ours.forget(ctx, snapshot)
 			}
 			return map[string]float64{"": ms}, err
@@ -31,7 +31,7 @@ func saveMeasures(_ context.Context, b *bench) ([]measure, error) {
 	return all, nil
 }
 
-// cycleMeasures are a whole life: come up, go to a page, end.
+// cycleMeasures time a whole session: create it, visit a page, end it.
 func cycleMeasures(_ context.Context, b *bench) ([]measure, error) {
 	return []measure{
 		{"cycle/stasis", func(ctx context.Context) (map[string]float64, error) {

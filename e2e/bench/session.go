@@ -14,10 +14,10 @@ import (
 // pageDeadline is how long a page may take to load.
 const pageDeadline = 60 * time.Second
 
-// session is one of ours that runs.
+// session is a running session of Stasis.
 type session struct {
 	host     *host
-	snapshot string // that it was parked with
+	snapshot string // its snapshot, if it is parked
 	ID       string `json:"session_id"`
 	CDP      string `json:"cdp_url"`
 	Engine   string
@@ -27,7 +27,7 @@ type session struct {
 	}
 }
 
-// end ends the session, and gives its snapshot where the mode makes one.
+// end ends the session and returns its snapshot's ID if the mode makes one.
 func (s *session) end(ctx context.Context, mode string, asDefault bool) (string, error) {
 	var ended struct{ Snapshot *struct{ ID string } }
 	path := "/v1/sessions/" + s.ID + "?save_snapshot_mode=" + mode
@@ -40,8 +40,8 @@ func (s *session) end(ctx context.Context, mode string, asDefault bool) (string,
 	return ended.Snapshot.ID, nil
 }
 
-// show loads an address in the session's first page and waits until an
-// expression is true there.
+// show loads an address in the session's first page, and waits until an expression is
+// true there.
 func (s *session) show(ctx context.Context, url, is string) error {
 	t, err := s.front(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *session) show(ctx context.Context, url, is string) error {
 	return t.visit(ctx, url, is)
 }
 
-// run runs a script in the session's first page, and waits for it.
+// run runs a script in the session's first page and waits for it.
 func (s *session) run(ctx context.Context, script string) error {
 	t, err := s.front(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *session) run(ctx context.Context, script string) error {
 	return t.evaluate(ctx, script, &value)
 }
 
-// tab is a page that a plain CDP connection is attached to.
+// tab is a page to which a plain CDP connection is attached.
 type tab struct {
 	*rig.Conn
 	session string
@@ -101,7 +101,7 @@ func attachFirst(ctx context.Context, c *rig.Conn) (string, error) {
 	return "", errors.New("the browser has no page")
 }
 
-// evaluate decodes an expression's value, awaited, into out.
+// evaluate evaluates an expression, awaits it, and decodes its value into out.
 func (t *tab) evaluate(ctx context.Context, expression string, out any) error {
 	var got struct {
 		Result           struct{ Value json.RawMessage }
@@ -123,7 +123,7 @@ func (t *tab) visit(ctx context.Context, url, is string) error {
 	if err := t.Call(ctx, t.session, "Page.navigate", obj{"url": url}, &got); err != nil {
 		return err
 	}
-	// Chrome drops one that is on its way to the same address already.
+	// Chrome reports this error if it is already loading the same address.
 	if got.ErrorText != "" && got.ErrorText != "net::ERR_ABORTED" {
 		return fmt.Errorf("%s: %s", url, got.ErrorText)
 	}
@@ -133,14 +133,14 @@ func (t *tab) visit(ctx context.Context, url, is string) error {
 	defer tick.Stop()
 	for {
 		var yes bool
-		// Between two documents there is none to ask.
+		// Between two documents there is no context to evaluate in.
 		if err := t.evaluate(ctx, "Boolean("+is+")", &yes); err == nil && yes {
 			return nil
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%s: not in time: %s", url, is)
+			return fmt.Errorf("%s: not true in time: %s", url, is)
 		}
 	}
 }

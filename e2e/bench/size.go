@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// fill keeps so many megabytes in the site's caches, as pages do: half of it
-// like pictures, which no archive makes smaller, half of it text.
+// fill stores a number of megabytes in the site's caches: half of it random like
+// pictures, which do not compress, half of it text.
 const fill = `(async () => {
 	const cache = await caches.open("bench");
 	for (let n = 0; n < %d; n++) {
@@ -24,27 +24,27 @@ const fill = `(async () => {
 func sizeSurvey(ctx context.Context, b *bench) error {
 	s := section{
 		title: "Size of an environment",
-		text: `What the site keeps in its caches beside the probe profile: half of it random bytes, half of it text. The restore is from the
-archive, until the create is answered.`,
-		head: []string{"kept beside, MB", "archive, KB", "delete with filesystem, ms", "restore, ms"},
+		text: `The site stores this much more in its caches: half of it random bytes, half of it text. The restore reads the archive and is
+timed until the create is answered.`,
+		head: []string{"added to the probe profile, MB", "archive, KB", "delete with filesystem, ms", "restore, ms"},
 	}
 	sizes := []int{0, 1, 10, 100}
 	if b.heavy {
 		sizes = append(sizes, 500)
 	}
 	for _, size := range sizes {
-		row, err := b.sized(ctx, size)
+		row, err := b.measureSize(ctx, size)
 		if err != nil {
 			return fmt.Errorf("%d MB: %w", size, err)
 		}
 		s.rows = append(s.rows, row)
 	}
-	b.seen = append(b.seen, s)
+	b.surveyed = append(b.surveyed, s)
 	return nil
 }
 
-// sized makes an environment with so many megabytes, saves and restores it.
-func (b *bench) sized(ctx context.Context, size int) ([]string, error) {
+// measureSize makes an environment with a number of megabytes, saves it and restores it.
+func (b *bench) measureSize(ctx context.Context, size int) ([]string, error) {
 	s, err := b.ours.atMe(ctx, obj{})
 	if err != nil {
 		return nil, err

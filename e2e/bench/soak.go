@@ -17,33 +17,32 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// How the soak goes: so many lives beside each other, a Chrome killed between
-// two moments, and what runs before is counted against what runs after the
-// first part of it.
+// Sizes of the soak: the number of lanes, the bounds of the pause between two killed
+// Chromes, and the first part of the time, whose end is the baseline.
 const (
 	soakLanes  = 3
-	killAfter  = 8 * time.Second // at the least
+	killAfter  = 8 * time.Second // minimum
 	killWithin = 16 * time.Second
-	soakBegins = 10 // the first tenth is for what is made once
-	// All lanes rest together now and then: Chromes come to stand by only while
-	// nobody is served.
+	soakBegins = 10 // one tenth of the time; by then everything that is made once is there
+	// All lanes pause together now and then, because standbys are started only while no
+	// request is served.
 	restEvery = 15 * time.Second
 	restFor   = 3 * time.Second
 )
 
-// soak is one run of lives, all on one daemon.
+// soak is one run of sessions on one daemon.
 type soak struct {
 	h     *host
 	kills atomic.Int64
 
 	mu     sync.Mutex
-	counts map[string]int // lives, by how they came up and how they ended
+	counts map[string]int // sessions by restore path and by save mode
 }
 
-// soaked lets sessions live for a time in every way, kills Chromes meanwhile,
-// and writes its section of the note. It fails where a restore is not logged
-// in, or where something is left.
-func (b *bench) soaked(ctx context.Context, total time.Duration) error {
+// runSoak creates and ends sessions for a time while it kills Chromes, and writes the
+// soak's section of the page. It fails if a restored session is not logged in, or if
+// something is left over.
+func (b *bench) runSoak(ctx context.Context, total time.Duration) error {
 	h := b.ours
 	s := &soak{h: h, counts: map[string]int{}}
 	for n := range soakLanes {
@@ -52,7 +51,7 @@ func (b *bench) soaked(ctx context.Context, total time.Duration) error {
 		}
 	}
 	first := total / soakBegins
-	if err := s.lives(ctx, b.seed, first); err != nil {
+	if err := s.runLanes(ctx, b.seed, first); err != nil {
 		return err
 	}
 	before, err := h.asBefore(ctx, nil)
@@ -61,7 +60,7 @@ func (b *bench) soaked(ctx context.Context, total time.Duration) error {
 	}
 	s.counts = map[string]int{}
 	s.kills.Store(0)
-	if err := s.lives(ctx, b.seed+1, total-first); err != nil {
+	if err := s.runLanes(ctx, b.seed+1, total-first); err != nil {
 		return err
 	}
 	after, err := h.asBefore(ctx, &before)
@@ -72,15 +71,15 @@ func (b *bench) soaked(ctx context.Context, total time.Duration) error {
 	if err != nil {
 		return err
 	}
-	seen := s.section(total, before, after, running)
-	fmt.Print(seen.markdown())
-	if err := errors.Join(left(before, after), tooMany(running)); err != nil {
+	result := s.section(total, before, after, running)
+	fmt.Print(result.markdown())
+	if err := errors.Join(leaks(before, after), tooMany(running)); err != nil {
 		return err
 	}
-	return keepSoak(filepath.Join(b.folder, noteFile), seen)
+	return replaceSoak(filepath.Join(b.folder, pageFile), result)
 }
 
-// tooMany tells of goroutines that a daemon at rest does not have.
+// tooMany returns an error if an idle daemon has too many goroutines.
 func tooMany(running int) error {
 	if running == 0 || running > mostGoroutines {
 		return fmt.Errorf("%d goroutines, want some and at most %d", running, mostGoroutines)
@@ -88,38 +87,38 @@ func tooMany(running int) error {
 	return nil
 }
 
-// section tells how it went.
-func (s *soak) section(total time.Duration, before, after held, running int) section {
+// section returns the result as a section of the page.
+func (s *soak) section(total time.Duration, before, after resources, running int) section {
 	rows := [][]string{{"Chromes killed", fmt.Sprint(s.kills.Load())}}
 	for _, what := range slices.Sorted(maps.Keys(s.counts)) {
 		rows = append(rows, []string{what, fmt.Sprint(s.counts[what])})
 	}
-	change := func(of func(held) int) string { return fmt.Sprintf("%d → %d", of(before), of(after)) }
+	change := func(of func(resources) int) string { return fmt.Sprintf("%d → %d", of(before), of(after)) }
 	rows = append(rows,
-		[]string{"the daemon's memory, MB", change(func(h held) int { return int(h.rss >> 20) })},
-		[]string{"its open files and sockets", change(func(h held) int { return h.files })},
+		[]string{"the daemon's memory, MB", change(func(h resources) int { return int(h.rss >> 20) })},
+		[]string{"its open files and sockets", change(func(h resources) int { return h.files })},
 		[]string{"its goroutines at the end", fmt.Sprint(running)},
-		[]string{"Chromes, all of them spares", change(func(h held) int { return h.chromes })},
-		[]string{"processes that nobody owns", change(func(h held) int { return h.strays })},
-		[]string{"folders of sessions and spares", change(func(h held) int { return h.runs })},
-		[]string{"archives", change(func(h held) int { return h.stored })},
+		[]string{"Chromes, all spares", change(func(h resources) int { return h.chromes })},
+		[]string{"orphan processes", change(func(h resources) int { return h.orphans })},
+		[]string{"folders of sessions and spares", change(func(h resources) int { return h.runs })},
+		[]string{"archives", change(func(h resources) int { return h.stored })},
 	)
 	return section{
 		title: soakTitle,
-		text: fmt.Sprintf("`make soak` on %s, %s: %d callers make sessions in every way, use and end them in every way, while Chromes are killed\n"+
-			"at random. Every session that came back was logged in. What is held is from after the first tenth of the time to the end.",
+		text: fmt.Sprintf("`make soak` on %s, %s: %d callers create sessions by every restore path and end them with every save mode, while\n"+
+			"Chromes are killed at random. Every restored session was logged in. An arrow goes from the end of the first tenth of\n"+
+			"the time to the end of the soak.",
 			time.Now().UTC().Format(time.DateOnly), total, soakLanes),
 		head: []string{"", ""},
 		rows: rows,
 	}
 }
 
-// laneUser is whose sessions a lane makes. Its default stands by.
+// laneUser is the user of a lane's sessions. A standby is kept for its default.
 func laneUser(n int) string { return fmt.Sprint("lane", n) }
 
-// lives runs the lanes, and the killer beside them, for a time, and then ends
-// all sessions.
-func (s *soak) lives(ctx context.Context, seed uint64, total time.Duration) error {
+// runLanes runs the lanes and kills Chromes for a time, and then ends all sessions.
+func (s *soak) runLanes(ctx context.Context, seed uint64, total time.Duration) error {
 	begin := time.Now()
 	end := begin.Add(total)
 	group, inGroup := errgroup.WithContext(ctx)
@@ -127,8 +126,8 @@ func (s *soak) lives(ctx context.Context, seed uint64, total time.Duration) erro
 		l := &lane{soak: s, user: laneUser(n), random: rand.New(rand.NewPCG(seed, uint64(n)))}
 		group.Go(func() error {
 			for time.Now().Before(end) {
-				time.Sleep(restFor - time.Since(begin)%restEvery) // not at all, mostly
-				if err := l.life(inGroup); err != nil {
+				time.Sleep(restFor - time.Since(begin)%restEvery) // mostly zero or less, which is no pause
+				if err := l.runSession(inGroup); err != nil {
 					return fmt.Errorf("%s: %w", l.user, err)
 				}
 			}
@@ -136,14 +135,14 @@ func (s *soak) lives(ctx context.Context, seed uint64, total time.Duration) erro
 		})
 	}
 	stop := make(chan struct{})
-	killed := make(chan error, 1)
-	go func() { killed <- s.killSome(rand.New(rand.NewPCG(seed, soakLanes)), stop) }()
+	killer := make(chan error, 1)
+	go func() { killer <- s.killSome(rand.New(rand.NewPCG(seed, soakLanes)), stop) }()
 	err := group.Wait()
 	close(stop)
-	return errors.Join(err, <-killed)
+	return errors.Join(err, <-killer)
 }
 
-// killSome kills a Chrome of the daemon now and then, whatever it is for.
+// killSome kills a Chrome of the daemon now and then, whatever its use.
 func (s *soak) killSome(random *rand.Rand, stop <-chan struct{}) error {
 	for {
 		wait := killAfter + time.Duration(random.Int64N(int64(killWithin-killAfter)))
@@ -156,7 +155,7 @@ func (s *soak) killSome(random *rand.Rand, stop <-chan struct{}) error {
 		if len(mains) == 0 {
 			continue
 		}
-		s.kills.Add(1) // before: what fails from now on may fail for it
+		s.kills.Add(1) // counted first: from now on a session may fail because of it
 		if err := syscall.Kill(mains[random.IntN(len(mains))], syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return err
 		}

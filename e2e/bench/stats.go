@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// quartiles are the median of a list of numbers and where its middle half
-// begins and ends.
+// quartiles are the median of a list of numbers and the bounds of its middle half.
 type quartiles struct{ low, median, high float64 }
 
-// spread gives the quartiles of numbers in any order, between neighbours by
-// linear interpolation (type 7 of Hyndman and Fan); NaNs of none.
+// spread returns the quartiles of numbers in any order, by linear interpolation between
+// neighbours (type 7 of Hyndman and Fan). It returns NaNs for an empty list.
 func spread(numbers []float64) quartiles {
 	sorted := slices.Sorted(slices.Values(numbers))
 	at := func(share float64) float64 {
@@ -25,8 +24,8 @@ func spread(numbers []float64) quartiles {
 	return quartiles{low: at(0.25), median: at(0.5), high: at(0.75)}
 }
 
-// ratios divides two measures round by round, so that what disturbed a whole
-// round falls out.
+// ratios divides two measures round by round, so that a disturbance of a whole round
+// cancels out.
 func ratios(of, to []float64) quartiles {
 	each := make([]float64, min(len(of), len(to)))
 	for i := range each {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// bar is one line of the picture: a median, and where the middle half lies.
+// bar is one line of the picture: a median and the bounds of the middle half.
 type bar struct {
 	label string
 	ours  bool
@@ -20,10 +20,10 @@ type chart struct {
 	bars  []bar
 }
 
-// picture is charts below each other, each with its own scale.
+// picture is a column of charts, each with its own scale.
 type picture struct{ charts []chart }
 
-// The picture's measures, in its own units.
+// Dimensions of the picture, in SVG units.
 const (
 	pictureWidth = 820
 	labelWidth   = 310
@@ -34,7 +34,7 @@ const (
 	margin       = 16
 )
 
-// style serves light and dark backgrounds; the page around says which.
+// style serves light and dark backgrounds. The surrounding page decides which one.
 const style = `<style>
 text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 .title { font-weight: 600; font-size: 15px }
@@ -45,7 +45,8 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 </style>
 `
 
-// svg draws it. Bars begin at nought; the thin line over each is the spread.
+// svg draws the picture. Bars begin at zero. The thin line over each bar is its middle
+// half.
 func (p picture) svg() string {
 	var out strings.Builder
 	y := margin
@@ -67,25 +68,25 @@ func (p picture) svg() string {
 }
 
 func (b bar) draw(out *strings.Builder, y int, scale float64) {
-	const left = margin + labelWidth
+	const x0 = margin + labelWidth
 	class := "other"
 	if b.ours {
 		class = "ours"
 	}
 	middle := y + barHeight/2
-	at := func(v float64) float64 { return left + v*scale }
-	fmt.Fprintf(out, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", left-8, middle+4, html.EscapeString(b.label))
-	fmt.Fprintf(out, `<rect class="%s" x="%d" y="%d" width="%.1f" height="%d" rx="2"/>`+"\n", class, left, y, b.value.median*scale, barHeight)
+	at := func(v float64) float64 { return x0 + v*scale }
+	fmt.Fprintf(out, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", x0-8, middle+4, html.EscapeString(b.label))
+	fmt.Fprintf(out, `<rect class="%s" x="%d" y="%d" width="%.1f" height="%d" rx="2"/>`+"\n", class, x0, y, b.value.median*scale, barHeight)
 	fmt.Fprintf(out, `<line class="spread" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`+"\n", at(b.value.low), middle, at(b.value.high), middle)
 	fmt.Fprintf(out, `<text x="%.1f" y="%d">%s ms</text>`+"\n", at(math.Max(b.value.median, b.value.high))+8, middle+4, number(b.value.median))
 }
 
-// picture has the ways to a browser, ours first.
+// picture returns charts of all paths to a browser, those of Stasis first.
 func (b *bench) picture() picture {
 	var p picture
 	add := func(title, kind string, others ...bar) {
 		c := chart{title: title}
-		for _, w := range ways() {
+		for _, w := range scenarios() {
 			if of := b.times[kind+w.name]; len(of) > 0 {
 				c.bars = append(c.bars, bar{label: "Stasis: " + w.title, ours: true, value: spread(of)})
 			}
@@ -97,7 +98,7 @@ func (b *bench) picture() picture {
 		bar{label: "bare Chrome on the profile", value: spread(b.times[bareOnProfile])},
 		bar{label: "bare Chrome, empty", value: spread(b.times[bareEmpty])})
 	var others []bar
-	for _, r := range rivals() {
+	for _, r := range otherTools() {
 		others = append(others, bar{label: strings.ReplaceAll(r.title, "`", ""), value: spread(b.times["login/"+r.name])})
 	}
 	add("To the logged-in page in the client", "login/", others...)

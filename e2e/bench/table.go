@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// section is a part of the note: what was looked at, and what was seen.
+// section is a section of the page, with an introduction and a table.
 type section struct {
 	title string
 	text  string
@@ -14,7 +14,7 @@ type section struct {
 	rows  [][]string
 }
 
-// markdown writes the section.
+// markdown returns the section in Markdown.
 func (s section) markdown() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "## %s\n\n", s.title)
@@ -33,8 +33,7 @@ func (s section) markdown() string {
 	return out.String()
 }
 
-// number writes a number with three digits that count, and no fraction from a
-// hundred on.
+// number formats a number with three significant digits, without a fraction from 100 on.
 func number(n float64) string {
 	switch size := math.Abs(n); {
 	case math.IsNaN(n):
@@ -49,18 +48,18 @@ func number(n float64) string {
 	return fmt.Sprintf("%.3f", n)
 }
 
-// String writes a median and its spread, "" where there is none.
+// String formats a median and its middle half; "" if there is no median.
 func (q quartiles) String() string {
 	switch {
 	case math.IsNaN(q.median):
 		return ""
-	case q.low == q.high: // one number
+	case q.low == q.high: // a single number
 		return number(q.median)
 	}
 	return fmt.Sprintf("%s (%s–%s)", number(q.median), number(q.low), number(q.high))
 }
 
-// ratio writes a ratio's median, "" where there is none.
+// ratio formats the median of a ratio; "" if there is none.
 func (q quartiles) ratio() string {
 	if math.IsNaN(q.median) {
 		return ""

@@ -1,30 +1,30 @@
-// Takes the times of client libraries, for e2e/bench. The process is up, and
-// its libraries loaded, before any clock starts.
+// Times client libraries, for e2e/bench. The process runs and has loaded its libraries before
+// any clock starts.
 //
-// In, one JSON object a line on stdin: {do, ...}, done one after the other.
-// Out, one line each: {value} or {error}. Times are milliseconds since the
-// operation began, by name; done is when the page was proved.
+// Input: one JSON object a line on stdin, {do, ...}. They are done one after the other.
+// Output: one line for each, {value} or {error}. Times are milliseconds since the start of the
+// operation, by name; done is when the page was checked.
 //
-//   {do: "restore", base, key, body, url}    create a session and come to the page
+//   {do: "restore", base, key, body, url}    create a session and open the page
 //                                            → {times: {created, connected, page, done}, made}
 //   {do: "cycle", base, key, body, url}      the same, and delete the session → {times: {done}}
-//   {do: "warm", name, chrome}               start a browser that stays → null
-//   {do: "storageState", name, state, url}   come to the page in that browser → {times: {done}}
+//   {do: "warm", name, chrome}               start a browser and keep it → null
+//   {do: "storageState", name, state, url}   open the page in that browser → {times: {done}}
 //   {do: "persistentContext", chrome, dir, url}, {do: "userDataDir", chrome, dir, url}
-//                                            start a browser on a profile and come to the page
-//   {do: "launch", chrome, url}              start a browser, come to the page, close it
+//                                            start a browser on a profile and open the page
+//   {do: "launch", chrome, url}              start a browser, open the page, close it
 //   {do: "export", chrome, dir, indexedDB}   the storageState of a profile
 //   {do: "cool", name}                       close that browser
 //
-// A page is proved when its element #me has the text that the site writes for
-// an account; for cycle and launch that the page has loaded is enough.
+// The page is right if its element #me has the text that the site writes for an account. For
+// cycle and launch it only has to load.
 import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { createInterface } from 'node:readline';
 
 const warm = new Map();
 
-/** clock starts now, and gives a function that marks a time by name. */
+/** clock starts a clock. mark stores the time since then under a name. */
 function clock() {
   const start = performance.now();
   const times = {};
@@ -32,7 +32,7 @@ function clock() {
   return { times, mark };
 }
 
-/** call makes one request of Stasis. */
+/** call makes one API request to Stasis. */
 async function call(base, key, method, path, body) {
   const answer = await fetch(base + path, {
     method,
@@ -44,13 +44,13 @@ async function call(base, key, method, path, body) {
   return JSON.parse(text);
 }
 
-/** front is a browser's first page, once it has an address: Puppeteer sees it then. */
+/** front returns a browser's first page. It waits until the page has an address, because Puppeteer shows it only then. */
 async function front(browser) {
   const [page] = await browser.pages();
   return page ?? (await browser.waitForTarget((target) => target.type() === 'page')).page();
 }
 
-/** prove goes to the page and fails where nobody is logged in. Both libraries. */
+/** prove opens the page and throws if it is not logged in. It works with both libraries. */
 async function prove(page, url) {
   await page.goto(url);
   const text = await page.evaluate(() => document.querySelector('#me')?.textContent);

@@ -1,13 +1,13 @@
 // Uses browser contexts of a session as the users of Playwright and Puppeteer do.
 //
-// In, as JSON on stdin: {tool, endpoint, site, behind, proxy, har, timeout_ms}
+// Input, as JSON on stdin: {tool, endpoint, site, behind, proxy, har, timeout_ms}
 //   tool    "playwright" or "puppeteer"
-//   site    a page of a site; its default context is read and not written
-//   behind  a URL that only the HTTP proxy knows
+//   site    a page of a site; it is read but not written in the default context
+//   behind  a URL that only the HTTP proxy can reach
 //   proxy   the proxy's URL
 //   har     the file that Playwright records a context to
-// Out, as JSON on stdout: {values} or {error}
-//   values: what was seen, by name; see e2e/journey_contexts_test.go
+// Output, as JSON on stdout: {values} or {error}
+//   values: what was read, by name; see e2e/journey_contexts_test.go
 import { chromium, devices } from 'playwright-core';
 import puppeteer, { KnownDevices } from 'puppeteer-core';
 import { readFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ import { text } from 'node:stream/consumers';
 
 const { tool, endpoint, site, behind, proxy, har, timeout_ms: timeout } = JSON.parse(await text(process.stdin));
 
-// Each tool gives: the default context, and contexts that it makes.
+// Each tool returns functions: pages in the default context, and new contexts of several kinds.
 const tools = {
   playwright: async () => {
     const browser = await chromium.connectOverCDP(endpoint, { timeout });
@@ -86,7 +86,7 @@ const write = (page, who) => page.evaluate(async (name) => {
   db.close();
 }, who);
 
-/** opened gives a page of a context at an address. */
+/** opened opens a page at an address in a context. */
 async function opened(context, url = site) {
   const page = await context.page();
   await page.goto(url, { timeout });
@@ -98,7 +98,7 @@ async function use(client) {
   const standard = await opened(client);
   values.before = await read(standard);
 
-  // Two contexts are at the site at once, with two pages each.
+  // Two contexts show the site at once, with two pages each.
   const [a, b] = await Promise.all([client.context(), client.context()]);
   const pages = await Promise.all([opened(a), opened(a), opened(b), opened(b)]);
   values.made = await Promise.all(pages.map(read));
@@ -106,7 +106,7 @@ async function use(client) {
   await write(pages[2], 'b');
   values.written = await Promise.all(pages.map(read));
 
-  // One goes; the other has what it had, and a new one has nothing.
+  // After one is closed, the other still has its data, and a new one has none.
   await a.close();
   const c = await client.context();
   const [third, again] = await Promise.all([opened(c), opened(b)]);

@@ -1,4 +1,4 @@
-// Drives a browser with Playwright; see steps.mjs for what goes in and out.
+// Drives a browser with Playwright; see steps.mjs for the input and output.
 import { chromium } from 'playwright-core';
 import { main } from './steps.mjs';
 
@@ -10,13 +10,13 @@ await main(async (endpoint, { headers, timeout }) => {
     pages: async () => context.pages(),
     newPage: () => context.newPage(),
     fill: (page, selector, value) => page.fill(selector, value),
-    // Without an interval it asks again with each frame, and a tab in the back has none.
+    // Without an interval it polls with each frame, and a tab in the background has no frames.
     waitForFunction: async (page, expression, ms) =>
       (await page.waitForFunction(expression, null, { timeout: ms, polling: 50 })).jsonValue(),
     screenshot: (page, options) => page.screenshot(options),
     setFiles: (page, selector, files) => page.setInputFiles(selector, files),
     cdp: (page) => (page ? context.newCDPSession(page) : browser.newBrowserCDPSession()),
-    // Playwright has no disconnect; that the process ends is one.
+    // Playwright has no disconnect. The connection ends with this process.
     disconnect: async () => {},
     close: () => browser.close(),
     download: async (page, click, ms) => {

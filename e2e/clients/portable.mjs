@@ -1,14 +1,14 @@
-// Logs in with a client library and a Chrome of its own, or goes somewhere with
-// a state that was exported for that library.
+// Logs in with a client library and a separate Chrome, or opens a page with a state that was
+// exported for that library.
 //
-// In, as JSON on stdin: {tool, chrome, url, expression, dir?, state?}
+// Input, as JSON on stdin: {tool, chrome, url, expression, dir?, state?}
 //   tool        "playwright" or "puppeteer"
 //   chrome      path of the binary to start
-//   url         where to go; expression is then evaluated until it gives something
-//   dir         a user data directory to use and leave behind (Playwright)
+//   url         address to open; expression is then evaluated until it is truthy
+//   dir         a user data directory to use and keep (Playwright)
 //   state       a storageState, or an array of Puppeteer's cookies
-// Out, as JSON on stdout: {value, state}
-//   value       of the expression; state is what the library then keeps
+// Output, as JSON on stdout: {value, state}
+//   value       of the expression; state is the library's state afterwards
 import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { text } from 'node:stream/consumers';

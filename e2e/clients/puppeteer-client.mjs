@@ -1,7 +1,7 @@
-// Puppeteer as the client that steps.mjs asks for.
+// Implements the client of steps.mjs with Puppeteer.
 import puppeteer from 'puppeteer-core';
 
-/** connect gives a client of the browser at a ws:// or http:// address; its calls give up after timeout ms. */
+/** connect returns a client of the browser at a ws:// or http:// address. Its calls time out after timeout ms. */
 export async function connect(endpoint, { headers, timeout }) {
   const address = endpoint.startsWith('ws') ? { browserWSEndpoint: endpoint } : { browserURL: endpoint };
   const browser = await puppeteer.connect({ ...address, headers, defaultViewport: null, protocolTimeout: timeout });
@@ -9,7 +9,7 @@ export async function connect(endpoint, { headers, timeout }) {
     pages: () => browser.pages(),
     newPage: () => browser.newPage(),
     fill: (page, selector, value) => page.locator(selector).fill(value),
-    // Without an interval it asks again with each frame, and a tab in the back has none.
+    // Without an interval it polls with each frame, and a tab in the background has no frames.
     waitForFunction: async (page, expression, ms) =>
       (await page.waitForFunction(expression, { timeout: ms, polling: 50 })).jsonValue(),
     screenshot: (page, options) => page.screenshot(options),
@@ -18,7 +18,7 @@ export async function connect(endpoint, { headers, timeout }) {
     disconnect: () => browser.disconnect(),
     onDisconnected: (then) => browser.once('disconnected', then),
     close: () => browser.close(),
-    // Puppeteer has no download of its own: its users listen to CDP.
+    // Puppeteer has no API for downloads. Its users listen to CDP events.
     download: async (_page, click, ms) => {
       const session = await browser.target().createCDPSession();
       await session.send('Browser.setDownloadBehavior', {

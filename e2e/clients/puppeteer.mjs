@@ -1,4 +1,4 @@
-// Drives a browser with Puppeteer; see steps.mjs for what goes in and out.
+// Drives a browser with Puppeteer; see steps.mjs for the input and output.
 import { connect } from './puppeteer-client.mjs';
 import { main } from './steps.mjs';
 

@@ -1,25 +1,26 @@
-// Keeps a browser's state in one of the ways that the client libraries have,
-// and comes back with it.
+// Saves a browser's state with a method of a client library and restores it, for e2e/fidelity.
 //
-//   node rivals.mjs WAY CHROME DIR EXTENSION TOLD
+//   node rivals.mjs METHOD CHROME DIR EXTENSION OVERRIDES
 //
-// WAY is storageState, persistentContext or userDataDir; DIR is the user data
-// directory to begin with, EXTENSION the folder of an extension to load, TOLD
-// what the first browser's pages are told, as JSON: {user_agent, viewport,
-// timezone, locale, geolocation, extra_headers, proxy}, or null for nothing. It starts a browser and writes a line with the port
-// of its DevTools. With the next line on stdin it leaves and comes back, and
-// writes the new port; with the one after it closes and ends. The last line it
-// writes is the user data directory as it was left.
+//   METHOD     storageState, persistentContext or userDataDir
+//   DIR        the first user data directory
+//   EXTENSION  the folder of an extension to load
+//   OVERRIDES  of the first browser's pages, as JSON: {user_agent, viewport, timezone, locale,
+//              geolocation, extra_headers, proxy}; null for none
+//
+// It starts a browser and writes a line with its DevTools port. After the next line on stdin it
+// saves, ends the browser, restores in a new one and writes the new port. After the line after
+// that it closes the browser, writes the path of the last user data directory and exits.
 import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { cp, mkdtemp } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 
-const [way, executablePath, dir, extension, fields] = process.argv.slice(2);
-const told = JSON.parse(fields) ?? {};
+const [method, executablePath, dir, extension, fields] = process.argv.slice(2);
+const overrides = JSON.parse(fields) ?? {};
 
-/** freePort asks the system for a TCP port that nothing listens on now. */
+/** freePort returns a TCP port on which nothing listens. */
 const freePort = () => new Promise((resolve) => {
   const server = createServer().listen(0, '127.0.0.1', () => {
     const { port } = server.address();
@@ -27,40 +28,40 @@ const freePort = () => new Promise((resolve) => {
   });
 });
 
-// Both libraries speak to their browser as they always do; the port is for
-// whoever looks at it from outside.
+// Both libraries use their usual transport. The port is for the test, which reads the state
+// over its own connection.
 const port = await freePort();
 const args = [
   `--remote-debugging-port=${port}`, `--load-extension=${extension}`, `--disable-extensions-except=${extension}`,
 ];
 const playwright = { executablePath, args, chromiumSandbox: false, ignoreDefaultArgs: ['--disable-extensions'] };
 
-/** asTold is how Playwright takes what pages are told. */
-const asTold = {
-  userAgent: told.user_agent, viewport: told.viewport, timezoneId: told.timezone, locale: told.locale,
-  geolocation: told.geolocation, extraHTTPHeaders: told.extra_headers,
-  proxy: told.proxy,
+/** playwrightOverrides are the overrides as options of Playwright. */
+const playwrightOverrides = {
+  userAgent: overrides.user_agent, viewport: overrides.viewport, timezoneId: overrides.timezone, locale: overrides.locale,
+  geolocation: overrides.geolocation, extraHTTPHeaders: overrides.extra_headers,
+  proxy: overrides.proxy,
 };
 
-/** through are the flags by which Puppeteer gives Chrome a proxy. */
-const through = told.proxy ? [`--proxy-server=${told.proxy.server}`, `--proxy-bypass-list=${told.proxy.bypass}`] : [];
+/** proxyFlags are the flags with which Puppeteer sets a proxy. */
+const proxyFlags = overrides.proxy ? [`--proxy-server=${overrides.proxy.server}`, `--proxy-bypass-list=${overrides.proxy.bypass}`] : [];
 
-/** tell has Puppeteer tell a page, which it does page by page. */
-async function tell(page) {
-  await page.authenticate(told.proxy);
-  await page.setUserAgent({ userAgent: told.user_agent });
-  await page.setViewport(told.viewport);
-  await (await page.createCDPSession()).send('Emulation.setLocaleOverride', { locale: told.locale });
-  await page.emulateTimezone(told.timezone);
-  await page.setGeolocation(told.geolocation);
-  await page.setExtraHTTPHeaders({ ...told.extra_headers, 'Accept-Language': told.locale });
+/** override sets the overrides on one page with Puppeteer, which has none for a whole browser. */
+async function override(page) {
+  await page.authenticate(overrides.proxy);
+  await page.setUserAgent({ userAgent: overrides.user_agent });
+  await page.setViewport(overrides.viewport);
+  await (await page.createCDPSession()).send('Emulation.setLocaleOverride', { locale: overrides.locale });
+  await page.emulateTimezone(overrides.timezone);
+  await page.setGeolocation(overrides.geolocation);
+  await page.setExtraHTTPHeaders({ ...overrides.extra_headers, 'Accept-Language': overrides.locale });
 }
 
-const ways = {
-  // All that storageState can be asked to keep.
+const methods = {
+  // storageState with all its options.
   storageState: async (first, { state } = {}) => {
     if (first) {
-      const context = await chromium.launchPersistentContext(dir, { ...playwright, ...asTold });
+      const context = await chromium.launchPersistentContext(dir, { ...playwright, ...playwrightOverrides });
       await context.credentials.install();
       return {
         leave: async () => {
@@ -76,21 +77,21 @@ const ways = {
     return { leave: async () => ({ dir: await closing(browser) }) };
   },
   persistentContext: async (first) => {
-    const context = await chromium.launchPersistentContext(dir, { ...playwright, ...(first && asTold) });
+    const context = await chromium.launchPersistentContext(dir, { ...playwright, ...(first && playwrightOverrides) });
     return { leave: async () => { await context.close(); return { dir }; } };
   },
   userDataDir: async (first) => {
     const browser = await puppeteer.launch({
-      executablePath, userDataDir: dir, headless: true, args: [...args, '--no-sandbox', ...(first ? through : [])], defaultViewport: null,
+      executablePath, userDataDir: dir, headless: true, args: [...args, '--no-sandbox', ...(first ? proxyFlags : [])], defaultViewport: null,
       ignoreDefaultArgs: ['--disable-extensions'],
     });
-    // A page may have gone before it is told.
-    if (first && told.proxy) browser.on('targetcreated', async (target) => { const page = await target.page(); if (page) await tell(page).catch(() => {}); });
+    // The catch is for pages that close before they are overridden.
+    if (first && overrides.proxy) browser.on('targetcreated', async (target) => { const page = await target.page(); if (page) await override(page).catch(() => {}); });
     return { leave: async () => { await browser.close(); return { dir }; } };
   },
 };
 
-/** closing closes a browser whose directory goes with it, and gives a copy. */
+/** closing copies the temporary user data directory of a browser, which is removed on close, and closes it. */
 async function closing(browser) {
   const session = await browser.newBrowserCDPSession();
   const { commandLine } = await session.send('SystemInfo.getInfo');
@@ -104,11 +105,11 @@ async function closing(browser) {
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const say = (line) => process.stdout.write(`${line}\n`);
 
-let browser = await ways[way](true);
+let browser = await methods[method](true);
 say(port);
 await lines.next();
 const kept = await browser.leave();
-browser = await ways[way](false, kept);
+browser = await methods[method](false, kept);
 say(port);
 await lines.next();
 say((await browser.leave()).dir);

@@ -1,13 +1,13 @@
-// Runs a list of steps against a browser that a client library is connected to.
+// Runs a list of steps in a browser through a client library.
 //
-// In, as JSON on stdin: {endpoint, headers?, timeout_ms?, steps: [...], end?}
+// Input, as JSON on stdin: {endpoint, headers?, timeout_ms?, steps: [...], end?}
 //   endpoint  ws:// or http:// address to connect to
-//   end       "disconnect" (default) leaves the browser alone, "close" closes it
-// Out, as JSON on stdout: {results: [...], error?, step?}
-//   one result per step that ran; error and the number of the step that failed
-// Exit status: 0 only if every step went well.
+//   end       "disconnect" (default) keeps the browser running, "close" closes it
+// Output, as JSON on stdout: {results: [...], error?, step?}
+//   one result per step that succeeded; the error and the number of the step that failed
+// Exit status: 0 only if every step succeeded.
 //
-// Steps act on the current page: the first one there is, or a new one.
+// Steps act on the current page: at first the browser's first page, or a new one if there is none.
 //   {do: "goto", url}                        → {url, status}
 //   {do: "fill" | "click", selector, value?} → null
 //   {do: "press", key}                       → null
@@ -17,7 +17,7 @@
 //   {do: "evaluate", expression}             → its value
 //   {do: "screenshot", full?}                → {size, sha256}
 //   {do: "pages"}                            → [{url, title}], in the client's order
-//   {do: "usePage", index | contains}        → its URL; waits for it to be there
+//   {do: "usePage", index | contains}        → its URL; waits until it exists
 //   {do: "newPage", url?} {do: "closePage"}  → null
 //   {do: "setFiles", selector, files}        → null; paths as the browser sees them
 //   {do: "download", selector}               → {name, state}, after a click
@@ -26,7 +26,7 @@
 import { createHash } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 
-/** until polls probe until it gives something, for at most ms. */
+/** until polls probe until its result is truthy, for at most ms. */
 export async function until(what, ms, probe) {
   for (const deadline = Date.now() + ms; ;) {
     const found = await probe();
@@ -37,7 +37,7 @@ export async function until(what, ms, probe) {
 }
 
 /**
- * main runs the steps from stdin. connect(endpoint, {headers, timeout}) gives a client:
+ * main runs the steps from stdin. connect(endpoint, {headers, timeout}) returns a client:
  * pages(), newPage(), status(response), download(page, click, timeout), cdp(page?),
  * disconnect(), close(), fill, setFiles, waitForFunction, screenshot.
  */
@@ -63,13 +63,13 @@ export async function main(connect) {
   process.stdout.write(JSON.stringify(output), () => process.exit(output.error === undefined ? 0 : 1));
 }
 
-/** sight tells what the page looked like when a step failed: whoever reads of it cannot look. */
+/** sight describes the page in which a step failed, for the error message. */
 async function sight(run) {
   const expression = `JSON.stringify({url: location.href, state: document.readyState, focus: document.activeElement?.id,
     filled: [...document.querySelectorAll('input')].map((i) => i.id + ':' + i.value.length).join(' '),
     text: document.body?.innerText.slice(0, 400)})`;
-  const silence = new Promise((resolve) => setTimeout(resolve, 3_000, 'it does not answer'));
-  const seen = run({ do: 'evaluate', expression }).catch((err) => `it cannot be asked: ${err?.message ?? err}`);
+  const silence = new Promise((resolve) => setTimeout(resolve, 3_000, 'no answer in 3 s'));
+  const seen = run({ do: 'evaluate', expression }).catch((err) => `cannot evaluate: ${err?.message ?? err}`);
   return `; the page: ${await Promise.race([seen, silence])}`;
 }
 
@@ -81,10 +81,10 @@ async function outcome(run, step) {
   } catch (err) {
     return String(err?.message ?? err);
   }
-  throw new Error(`${step.do} went well and should not have: ${JSON.stringify(value)}`);
+  throw new Error(`${step.do}: succeeded with ${JSON.stringify(value)}; want an error`);
 }
 
-/** runner gives what takes one step after the other with a client. */
+/** runner returns a function that runs one step with a client. */
 export function runner(client, timeout) {
   let current;
   const page = async () => (current ??= (await client.pages())[0] ?? (await client.newPage()));
@@ -134,7 +134,7 @@ export function runner(client, timeout) {
       try {
         return await session.send(s.method, s.params);
       } finally {
-        await session.detach().catch(() => {}); // it may have ended with the page
+        await session.detach().catch(() => {}); // the session may have ended with the page
       }
     },
   };

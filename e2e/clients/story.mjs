@@ -1,8 +1,8 @@
-// Tells the tale of a session that outlives what it runs in, with fetch for the API and Puppeteer for the browser.
+// Runs a session that survives the death of its Chrome or its daemon, with fetch for the API and Puppeteer for the browser.
 //
-// In, lines of JSON on stdin: what e2e/story_test.go calls a tale; then {url} of the daemon, once something has died.
-// Out: "on its way" when the browser is in the middle of a navigation, and "the end".
-// What is not as it should be is told on stderr, with exit status 1.
+// Input, lines of JSON on stdin: a tale of e2e/story_test.go; then {url} of the daemon, once Chrome or the daemon was killed.
+// Output: "on its way" while the browser is in the middle of a navigation, and "the end".
+// A failed check is written to stderr, with exit status 1.
 import assert from 'node:assert/strict';
 import { createInterface } from 'node:readline';
 import { isDeepStrictEqual } from 'node:util';
@@ -15,7 +15,7 @@ const tale = JSON.parse((await lines.next()).value);
 const session = `/v1/sessions/${tale.session}`;
 const memory = '/api/v1/public/memory/v2/session';
 
-/** stasis makes a call and gives its JSON. */
+/** stasis makes an API call and returns its JSON. */
 async function stasis(method, path, body) {
   const answer = await fetch(tale.url + path, {
     method,
@@ -27,7 +27,7 @@ async function stasis(method, path, body) {
   return data;
 }
 
-/** follow reads the stream of events from after an ID, until it has count or is cut off, and gives [id, type] of each. */
+/** follow reads the stream of events after an ID, until it has count events or the stream ends. It returns "id type" of each. */
 async function follow(after, count = Infinity) {
   const gone = new AbortController();
   const answer = await fetch(`${tale.url}${session}/events`, {
@@ -54,7 +54,7 @@ async function follow(after, count = Infinity) {
   return events;
 }
 
-/** drive takes steps with a client, and gives the last one's result. */
+/** drive runs steps with a client and returns the last one's result. */
 async function drive(client, steps) {
   const run = runner(client, patience);
   let result;
@@ -62,11 +62,11 @@ async function drive(client, steps) {
   return result;
 }
 
-// Of a flow that was never stored Node-RED makes a new one, with another #, whenever it is loaded.
+// Node-RED makes a new flow, with another fragment (#), on each load if none was stored. So addresses are compared without it.
 const tabs = async () => (await stasis('GET', `${session}/json/list`)).map((tab) => tab.url.split('#')[0]);
 const browser = (cdp) => connect(cdp, { timeout: patience });
 
-// It sets out.
+// Create the session and log in.
 const { cdp_url: cdp } = await stasis('POST', '/v1/sessions', {
   session_id: tale.session, user_id: tale.user, auto_save: { interval_seconds: 5 }, restart: tale.restart,
 });
@@ -86,18 +86,18 @@ await drive(client, [{ do: 'newPage', url: tale.calm }]);
 await until('a checkpoint with both logins', patience, async () => {
   const { last_snapshot_id: id } = (await stasis('GET', session)).auto_save;
   const { logins, components } = id ? await stasis('GET', `/v1/snapshots/${id}`) : { logins: [], components: [] };
-  if (components.some((kind) => kind.name === 'tabs' && kind.saved < 3)) return false; // it is from before all were open
+  if (components.some((kind) => kind.name === 'tabs' && kind.saved < 3)) return false; // the checkpoint is older than the last tab
   const names = logins.flatMap((login) => login.names);
   return names.includes('auth-tokens') && names.some((name) => name.startsWith('DW'));
 });
 const before = await tabs();
 const disconnected = new Promise((resolve) => client.onDisconnected(resolve));
 const calm = (await client.pages()).find((page) => page.url() === tale.calm);
-calm.goto(tale.held).catch(() => {}); // what it comes to is that the browser is gone
+calm.goto(tale.held).catch(() => {}); // it fails when the browser is killed
 await fetch(tale.asked);
 console.log('on its way');
 
-// Something dies; it goes on.
+// Chrome or the daemon has died, and the session continues.
 tale.url = JSON.parse((await lines.next()).value).url;
 await disconnected;
 let now = cdp;
@@ -155,13 +155,13 @@ for (const type of ['started', 'client_connected', 'message', 'note', 'navigated
 assert.ok(first.at(-1).endsWith(' ended'), first.at(-1));
 for (const type of ['restored', 'client_connected']) assert.ok(has(second, type), `${type} in ${second}`);
 
-// The stream goes on where it was cut off: nothing is missing, and nothing is told twice.
-const heard = await stream;
+// The stream continues where it broke off: no event is missing, and none is sent twice.
+const received = await stream;
 const all = [...first, ...second];
-for (let more = heard; more.length && heard.length < all.length; heard.push(...more)) {
-  more = await follow(heard.at(-1).split(' ')[0], all.length - heard.length); // it ends with each run
+for (let more = received; more.length && received.length < all.length; received.push(...more)) {
+  more = await follow(received.at(-1).split(' ')[0], all.length - received.length); // the stream ends with each run
 }
-assert.deepEqual(heard.slice(0, all.length), all);
+assert.deepEqual(received.slice(0, all.length), all);
 
 await client.disconnect();
 await stasis('DELETE', session);

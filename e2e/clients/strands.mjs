@@ -1,11 +1,11 @@
-// Runs an agent of the Strands SDK, whose model only counts what it hears.
+// Runs an agent of the Strands SDK, whose model only counts the messages of the user.
 //
-// In, as JSON on stdin: {adapter, url, key, files, session, steps}
-//   adapter     the compiled docs/strands.ts, which keeps the session at url
-//   files       in place of adapter: the folder of the SDK's own FileStorage
+// Input, as JSON on stdin: {adapter, url, key, files, session, steps}
+//   adapter     the compiled docs/strands.ts, which stores the session at url
+//   files       instead of adapter: the folder of the SDK's FileStorage
 //   session     the session's ID
 //   steps       of one agent, each [name, argument?]
-// Out, as JSON on stdout: {results}, one for each step; of one that threw {error}
+// Output, as JSON on stdout: {results}, one for each step; {error} for a step that threw
 import { Agent, FileStorage, Model, SessionManager } from '@strands-agents/sdk';
 import { text } from 'node:stream/consumers';
 
@@ -29,7 +29,7 @@ class Counting extends Model {
 const snapshot = files
   ? new FileStorage(files)
   : new (await import(adapter)).StasisStorage({ url, apiKey: key });
-// Every invocation leaves an immutable snapshot beside the latest.
+// Every invocation saves an immutable snapshot besides the latest one.
 const manager = new SessionManager({ sessionId: session, storage: { snapshot }, snapshotTrigger: () => true });
 const agent = new Agent({ model: new Counting(), sessionManager: manager, printer: false });
 await agent.initialize(); // restores the session

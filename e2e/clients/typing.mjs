@@ -1,14 +1,14 @@
-// Types into pages at once after they have loaded, for e2e/typing.
+// Types into pages right after they have loaded, for e2e/typing.
 //
-// In, one JSON object a line on stdin: {do, ...}, done one after the other.
-// Out, one line each: {value} or {error}.
+// Input: one JSON object a line on stdin, {do, ...}. They are done one after the other.
+// Output: one line for each, {value} or {error}.
 //
-//   {do: "type", tool, endpoint, pages, text}  in a browser at a ws:// address: goto each page and type
-//                                              into its field; → {values}, what each field has then
+//   {do: "type", tool, endpoint, pages, text}  connect to a ws:// address, go to each page and type into
+//                                              its field → {values}, the value of each field then
 //     tool   "playwright" or "puppeteer"
-//     pages  [{url, until, tab}]: until is the event that goto waits for, tab "new" opens a tab
-//   {do: "launch", chrome, args}               start a browser → {endpoint}; these are all its flags but the
-//                                              port's and those that this process adds to run as root
+//     pages  [{url, until, tab}]: until is the event that goto waits for, tab "new" opens a new tab
+//   {do: "launch", chrome, args}               start a browser → {endpoint}; args are all its flags except
+//                                              --remote-debugging-port and --no-sandbox
 //   {do: "close"}                              close that browser → null
 import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
@@ -16,7 +16,7 @@ import { createInterface } from 'node:readline';
 
 const timeout = 60_000;
 
-// connect gives what typing needs of a browser: its front page, a new one, and how to let go of it.
+// Each tool connects to a browser and returns functions: the front page, a new page, and disconnect.
 const tools = {
   playwright: async (endpoint) => {
     const browser = await chromium.connectOverCDP(endpoint, { timeout });
@@ -24,7 +24,7 @@ const tools = {
     return {
       front: async () => context.pages()[0] ?? context.waitForEvent('page'),
       open: () => context.newPage(),
-      leave: () => browser.close(), // it lets go of a browser that it did not start
+      leave: () => browser.close(), // only disconnects, because Playwright did not start this browser
     };
   },
   puppeteer: async (endpoint) => {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// buffer is a bytes.Buffer for a writer and a reader at once.
+// buffer is a bytes.Buffer that is safe for concurrent reads and writes.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

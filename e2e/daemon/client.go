@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// callDeadline bounds one call, far above what a loaded machine takes.
+// callDeadline bounds one call, far longer than it takes on a loaded machine.
 const callDeadline = 90 * time.Second
 
-// Answer is one HTTP answer.
+// Answer is an HTTP response.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -24,20 +24,19 @@ type Answer struct {
 func (a Answer) Into(t testing.TB, v any) {
 	t.Helper()
 	if err := json.Unmarshal(a.Body, v); err != nil {
-		t.Fatalf("the answer is not the JSON expected: %v\n%s", err, a.Body)
+		t.Fatalf("cannot decode the answer's JSON: %v\n%s", err, a.Body)
 	}
 }
 
-// Code is the error code of an answer, "" without one.
+// Code returns the error code of an answer, or "" if there is none.
 func (a Answer) Code() string {
 	var e struct{ Code string }
-	_ = json.Unmarshal(a.Body, &e) // an answer without one has none
+	_ = json.Unmarshal(a.Body, &e) // a body without a code leaves it empty
 	return e.Code
 }
 
-// Call makes one request with the test key and the body as JSON (a string or
-// []byte goes as it is, nil sends none). Every exchange is held against
-// openapi.yaml.
+// Call makes one request with the test key and the body as JSON. A string or []byte is
+// sent unchanged; nil sends no body. Every exchange is checked against openapi.yaml.
 func (d *Daemon) Call(t testing.TB, method, path string, body any) Answer {
 	t.Helper()
 	return d.CallAs(t, Key, method, path, body)
@@ -63,8 +62,8 @@ func (d *Daemon) CallAs(t testing.TB, key, method, path string, body any) Answer
 	return d.Send(t, key, method, path, in, nil)
 }
 
-// Send makes one request with a key, "" for none, and with headers beside its
-// own. A body is JSON unless a header says otherwise.
+// Send makes one request with a key ("" for none) and more headers. The body is sent as
+// JSON unless a header gives another type.
 func (d *Daemon) Send(t testing.TB, key, method, path string, in io.Reader, header http.Header) Answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), callDeadline)
@@ -86,7 +85,7 @@ func (d *Daemon) Send(t testing.TB, key, method, path string, in io.Reader, head
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
-	defer func() { _ = res.Body.Close() }() // read whole below
+	defer func() { _ = res.Body.Close() }() // the body is read whole below
 	raw, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
@@ -94,7 +93,7 @@ func (d *Daemon) Send(t testing.TB, key, method, path string, in io.Reader, head
 	return Answer{Status: res.StatusCode, Header: res.Header, Body: raw}
 }
 
-// Must is Call, and fails the test on another status than the one wanted.
+// Must is Call. It fails the test if the status is not the wanted one.
 func (d *Daemon) Must(t testing.TB, status int, method, path string, body any) Answer {
 	t.Helper()
 	a := d.Call(t, method, path, body)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// shown is how many of the last lines about nothing amiss an excerpt has.
+// shown is how many of the last ordinary lines an excerpt has.
 const shown = 40
 
 var (
@@ -14,10 +14,10 @@ var (
 	answered = regexp.MustCompile(` msg=request .*\bstatus=[123]\d\d\b`)
 )
 
-// excerpt is what of a daemon's log tells why a test failed, so that the test's
-// own lines are not lost in it: all that warns, or is no line of the log (a data
-// race, a panic, stacks), and the end of the rest, without requests that went
-// well. It says how many lines it leaves out.
+// excerpt returns the lines of a daemon's log that explain a failed test, so that the
+// test's own lines are not lost in it. It keeps all warnings, and all lines that are not
+// log lines (data races, panics, stacks). Of the rest it keeps the last lines, without
+// successful requests. It says how many lines it leaves out.
 func excerpt(log string) string {
 	lines := strings.Split(strings.TrimSuffix(log, "\n"), "\n")
 	kept := make([]bool, len(lines))
@@ -31,14 +31,14 @@ func excerpt(log string) string {
 			last++
 		}
 	}
-	var told []string
+	var excerpted []string
 	for i, line := range lines {
 		if kept[i] {
-			told = append(told, line)
+			excerpted = append(excerpted, line)
 		}
 	}
-	if n := len(lines) - len(told); n > 0 {
-		told = append([]string{fmt.Sprintf("(without %d lines about nothing amiss)", n)}, told...)
+	if n := len(lines) - len(excerpted); n > 0 {
+		excerpted = append([]string{fmt.Sprintf("(without %d lines of ordinary operation)", n)}, excerpted...)
 	}
-	return strings.Join(told, "\n")
+	return strings.Join(excerpted, "\n")
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// What is amiss is shown however long ago it was, the rest as far as it is recent.
+// Warnings and errors are shown whatever their age, ordinary lines only if they are
+// recent.
 func TestExcerpt(t *testing.T) {
 	const at = "time=2026-11-22T08:00:00.000Z level="
 	lines := []string{at + `WARN msg="a rescue failed"`, "WARNING: DATA RACE", "goroutine 7 [running]:", at + `INFO msg="the oldest"`}
@@ -22,6 +23,6 @@ func TestExcerpt(t *testing.T) {
 		t.Errorf("not in order:\n%s", strings.Join(got, "\n"))
 	}
 	if got := excerpt(at + "INFO msg=request method=POST route=/v1/sessions status=409 code=busy"); strings.Contains(got, "without") {
-		t.Errorf("a refused request is left out: %s", got)
+		t.Errorf("the excerpt leaves out a refused request: %s", got)
 	}
 }

@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// Process is one process of the machine.
+// Process is a process of this machine.
 type Process struct {
 	PID     int
 	Command string
 }
 
-// Processes are the living ones whose command line names the data directory:
-// every process of its Chromes and their wardens. The daemon itself is left
-// out.
+// Processes returns the living processes whose command line names the data directory:
+// all processes of its Chromes and their wardens, without the daemon itself.
 func (d *Daemon) Processes() []Process {
 	var found []Process
 	entries, _ := filepath.Glob("/proc/[0-9]*")
@@ -44,8 +43,7 @@ func (d *Daemon) inDir(proc string) bool {
 	return err == nil && strings.HasPrefix(cwd, d.Dir+"/")
 }
 
-// Eventually waits for a condition and fails the test if it does not come
-// true in time.
+// Eventually waits for a condition, and fails the test if it is not true in time.
 func Eventually(t testing.TB, within time.Duration, what string, is func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(within)
@@ -55,7 +53,7 @@ func Eventually(t testing.TB, within time.Duration, what string, is func() bool)
 	for !is() {
 		select {
 		case <-deadline.C:
-			t.Fatalf("%s: not within %s", what, within)
+			t.Fatalf("waited for: %s; it did not happen within %s", what, within)
 		case <-tick.C:
 		}
 	}

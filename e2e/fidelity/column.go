@@ -12,91 +12,90 @@ import (
 	"github.com/stasisd/stasis/e2e/apps/blank"
 )
 
-// What a cell says.
+// The words of a cell.
 const (
-	kept    = "kept"
-	changed = "in part"
-	lost    = "lost"
-	absent  = "cannot have it" // it was not even there before leaving
-	another = "another way"    // an environment that has it comes back in another way
+	kept      = "kept"
+	changed   = "in part"
+	lost      = "lost"
+	absent    = "cannot have it" // was not there before the save either
+	otherPath = "other path"     // the restore of an environment that has it takes another path
 )
 
-// pageStateDelay is a little more than what a page's process takes to tell the
-// browser of scrolling and of forms: 1 s in front, 5 s behind (measured; in
-// Chromium's RenderFrameImpl the delays of StartDelayedSyncTimer). What is
-// changed less than that before Chrome closes does not reach its session files.
+// pageStateDelay is a little longer than a page's process waits before it reports scroll
+// positions and forms to the browser. That takes 1 s in front and 5 s behind (measured;
+// in Chromium, the delays of RenderFrameImpl's StartDelayedSyncTimer). Later changes do
+// not reach Chrome's session files before it closes.
 const pageStateDelay = 6 * time.Second
 
-// cell is how one kind fared in one way.
+// cell is the result of one kind under one method.
 type cell struct {
 	says string
-	why  string // more about it, where there is more
+	why  string // detail, if there is any
 }
 
-// column is how all kinds fared in one way, in their order.
+// column is the results of all kinds under one method, in the order of the rows.
 type column struct {
 	name  string
 	cells []cell
 }
 
-// try takes a way from its beginning to its end, with every kind of an environment in it. Kinds
-// that could not be carried are in the column; an error is for what has
-// nothing to do with them.
-func try(ctx context.Context, w way, e environment, site *blank.Site, desktop string) (_ column, err error) {
+// try runs a method from start to end with every kind of an environment, and returns its
+// column. A kind that did not survive is in the column. The error is for failures of the
+// run itself.
+func try(ctx context.Context, w method, e environment, site *blank.Site, desktop string) (_ column, err error) {
 	rows := e.kinds
 	c := column{name: w.name(), cells: make([]cell, len(rows))}
 	defer func() { err = errors.Join(err, w.release()) }()
 
 	endpoint, err := w.open(ctx, desktop)
 	if err != nil {
-		return c, fmt.Errorf("start: %w", err)
+		return c, fmt.Errorf("cannot start the first browser: %w", err)
 	}
 	before, err := survey(ctx, &visit{site: site, passkeys: w.passkeys()}, endpoint, rows, true)
 	if err != nil {
-		return c, fmt.Errorf("before leaving: %w", err)
+		return c, fmt.Errorf("cannot make and read the state before the save: %w", err)
 	}
 	files(ctx, rows, desktop, before)
-	// Not a wait for something to happen: Chrome's own delay, which nothing tells
-	// the end of.
-	if !e.bare { // which has neither scroll positions nor forms
+	// No event marks the end of this delay of Chrome's, so this is a plain wait.
+	if !e.bare { // bare environments have neither scroll positions nor forms
 		select {
 		case <-time.After(pageStateDelay):
 		case <-ctx.Done():
 			return c, ctx.Err()
 		}
 	}
-	endpoint, err = w.comeBack(ctx)
+	endpoint, err = w.restore(ctx)
 	if err != nil {
-		return c, fmt.Errorf("coming back: %w", err)
+		return c, fmt.Errorf("cannot restore: %w", err)
 	}
 	after, err := survey(ctx, &visit{site: site, passkeys: w.passkeys(), readings: 1}, endpoint, rows, false)
 	if err != nil {
-		return c, fmt.Errorf("after coming back: %w", err)
+		return c, fmt.Errorf("cannot read the state after the restore: %w", err)
 	}
 	dir, err := w.end(ctx)
 	if err != nil {
-		return c, fmt.Errorf("end: %w", err)
+		return c, fmt.Errorf("cannot close the restored browser: %w", err)
 	}
 	files(ctx, rows, dir, after)
-	fields, why := w.otherwise()
+	fields, why := w.excluded()
 	for i, k := range rows {
 		c.cells[i] = compare(before[i], after[i])
 		if c.cells[i].says == absent && slices.Contains(fields, fieldOf[k.name]) {
-			c.cells[i] = cell{another, why}
+			c.cells[i] = cell{otherPath, why}
 		}
 	}
 	return c, nil
 }
 
-// reading is what a kind's reading gave.
+// reading is the text that a kind's read step gave, or its error.
 type reading struct {
 	text string
 	err  error
 }
 
-// survey reads every kind that lives in a browser. With fill they are made
-// first. Those in open tabs are read first after coming back, before any other
-// tab is opened, and made last, with no other tab left.
+// survey reads every kind that lives in a browser. With fill it makes them first. It
+// makes kinds in open tabs last, so that no other tab is left. After the restore it
+// reads them first, before it opens any other tab.
 func survey(ctx context.Context, at *visit, endpoint string, rows []kind, fill bool) ([]reading, error) {
 	b, err := connect(ctx, endpoint)
 	if err != nil {
@@ -129,13 +128,13 @@ func survey(ctx context.Context, at *visit, endpoint string, rows []kind, fill b
 	return readings, nil
 }
 
-// files reads the kinds in a closed profile.
+// files reads the kinds that are in the files of a closed profile.
 func files(ctx context.Context, rows []kind, dir string, readings []reading) {
 	each(ctx, &visit{dir: dir}, rows, inFiles, false, readings)
 }
 
-// each makes and reads the kinds of one place: first all are made, then all
-// are read, so that each is read with the others there.
+// each makes and reads the kinds of one place. It makes all before it reads any, so that
+// each is read while the others are there.
 func each(ctx context.Context, at *visit, rows []kind, where place, fill bool, readings []reading) {
 	for i, k := range rows {
 		if k.where == where && fill && k.seed != nil {
@@ -151,7 +150,7 @@ func each(ctx context.Context, at *visit, rows []kind, where place, fill bool, r
 	}
 }
 
-// compare tells how a kind fared.
+// compare returns the cell for a kind's readings before the save and after the restore.
 func compare(before, after reading) cell {
 	switch {
 	case before.err != nil:
@@ -168,8 +167,8 @@ func compare(before, after reading) cell {
 	return cell{says: kept}
 }
 
-// difference names the fields that differ where both readings are JSON
-// objects; else it gives both.
+// difference names the fields that differ if both readings are JSON objects. Otherwise
+// it gives both readings.
 func difference(before, after string) string {
 	var was, is map[string]any
 	if json.Unmarshal([]byte(before), &was) != nil || json.Unmarshal([]byte(after), &is) != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/stasisd/stasis/e2e/apps/blank"
 )
 
-// Hosts of the site, and one that does not exist, that a person has made
-// settings for.
+// Hosts of the site for which a user has made settings. hstsHost does not exist.
 const (
 	visitedHost  = "visited"
 	settingsHost = "settings"
@@ -24,24 +23,24 @@ const (
 	hstsHost     = "strict.test"
 )
 
-// zoomFactor is the zoom of a page, as Chrome keeps it: the exponent of 1.2.
+// zoomFactor is the zoom level of a page as Chrome stores it: the exponent of 1.2.
 const zoomFactor = 2.2239010857415449 // 150 %
 
-// makeDesktop makes a user data directory as a person's Chrome leaves it, with
-// what no page can make. A plain Chrome makes the directory and its
-// history. It gives the product and version of that Chrome.
+// makeDesktop makes a user data directory with state that no page can make, as the
+// desktop Chrome of a user leaves it. A plain Chrome makes the directory and its
+// history. makeDesktop returns the product and version of that Chrome.
 func makeDesktop(ctx context.Context, chrome, dir string, site *blank.Site) (product string, err error) {
 	visited := site.Origin(visitedHost) + "/"
 	if product, err = visitOnce(ctx, chrome, dir, visited); err != nil {
-		return "", fmt.Errorf("a plain Chrome: %w", err)
+		return "", fmt.Errorf("cannot make the first user data directory with a plain Chrome: %w", err)
 	}
 	return product, addByHand(ctx, dir, site, visited)
 }
 
-// addByHand writes into a closed Chrome's files what a person would do in its
+// addByHand writes into a closed Chrome's files what a user would do in Chrome's own
 // windows.
 func addByHand(ctx context.Context, dir string, site *blank.Site, visited string) error {
-	// That Chrome's own tabs are no part of it.
+	// The tabs of the Chrome that made the directory must not be restored.
 	for _, sessions := range []string{"Sessions", "Sessions_Encrypted"} {
 		if err := os.RemoveAll(filepath.Join(dir, "Default", sessions)); err != nil {
 			return err
@@ -49,12 +48,12 @@ func addByHand(ctx context.Context, dir string, site *blank.Site, visited string
 	}
 	now := chromeTime(time.Now())
 	if err := addLogin(ctx, dir, visited, now); err != nil {
-		return fmt.Errorf("a saved password: %w", err)
+		return fmt.Errorf("cannot add a saved password: %w", err)
 	}
 	if err := execute(ctx, dir, "Web Data",
 		"INSERT INTO autofill (name, value, value_lower, date_created, date_last_used, count) VALUES ('city', 'Paris', 'paris', ?, ?, 3)",
 		time.Now().Unix(), time.Now().Unix()); err != nil {
-		return fmt.Errorf("autofill: %w", err)
+		return fmt.Errorf("cannot add an autofill entry: %w", err)
 	}
 	stamp := strconv.FormatInt(now, 10)
 	if err := edit(dir, "Default/Preferences", func(prefs map[string]any) {
@@ -85,8 +84,8 @@ func addByHand(ctx context.Context, dir string, site *blank.Site, visited string
 	})
 }
 
-// hashedHost is a host's name as TransportSecurity has it: the hash of its DNS
-// form, each label behind its length.
+// hashedHost returns a host's name as the TransportSecurity file has it: the SHA-256
+// hash of the name's DNS wire form, in Base64.
 func hashedHost(host string) string {
 	var wire []byte
 	for label := range strings.SplitSeq(host, ".") {
@@ -96,10 +95,10 @@ func hashedHost(host string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// chromeTime is a time as Chrome's databases have it: microseconds since 1601.
+// chromeTime converts a time to the form of Chrome's databases: microseconds since 1601.
 func chromeTime(t time.Time) int64 { return t.UnixMicro() + 11644473600*1_000_000 }
 
-// edit changes a JSON file of a user data directory, which may be missing.
+// edit changes a JSON file of a user data directory. The file may be missing.
 func edit(dir, name string, change func(map[string]any)) error {
 	path := filepath.Join(dir, filepath.FromSlash(name))
 	file := map[string]any{}
@@ -118,7 +117,7 @@ func edit(dir, name string, change func(map[string]any)) error {
 	return os.WriteFile(path, raw, 0o600)
 }
 
-// set puts a value into nested objects, which it makes where they are missing.
+// set puts a value into nested objects and makes the missing ones.
 func set(in map[string]any, value any, path ...string) {
 	for _, name := range path[:len(path)-1] {
 		next, ok := in[name].(map[string]any)

@@ -7,29 +7,28 @@ import (
 	"github.com/stasisd/stasis/e2e/apps/blank"
 )
 
-// kind is a kind of state: one row of the table. To add one, add a value to
-// the list of its like.
+// kind is a kind of state: one row of the table. To add a kind, add a value to the list
+// of similar kinds.
 //
-// What it keeps is told by a reading: text that says what is there, "" when
-// nothing is. The reading is taken when the state was made and again after
-// coming back, and the kind has survived if both are the same and not "". So a
-// reading holds everything that matters about the state and nothing that
-// changes by itself, and taking it changes nothing.
+// A read step describes the state as text, "" if there is none. It runs after the state
+// was made and again after the restore. The kind has survived if both texts are equal
+// and not "". So the text contains everything that matters about the state, and nothing
+// that changes without a cause. Reading must not change the state.
 type kind struct {
 	name  string
 	where place
-	seed  step // makes the state; nil where the directory to begin with has it
+	seed  step // makes the state; nil if the first user data directory has it
 	read  step
 }
 
-// environment is what a way keeps at once: the kinds that are made in one browser.
+// environment is the kinds that are made and kept together in one browser.
 type environment struct {
 	kinds []kind
-	// bare: its sessions are given nothing: no overrides, passkeys or extension.
+	// bare means that its sessions have no overrides, passkeys or extension.
 	bare bool
 }
 
-// environments are all that each way keeps, one after the other.
+// environments returns all environments. Each method is tried with each of them.
 func environments(apps []application) []environment {
 	return []environment{
 		{kinds: kinds()},
@@ -39,7 +38,7 @@ func environments(apps []application) []environment {
 	}
 }
 
-// rows are the kinds of environments: the table's rows, in its order.
+// rows returns the kinds of all environments, in the order of the table's rows.
 func rows(all []environment) []kind {
 	var rows []kind
 	for _, e := range all {
@@ -48,11 +47,11 @@ func rows(all []environment) []kind {
 	return rows
 }
 
-// place is where a kind is made and read, and so when.
+// place is where a kind is made and read. It also decides when.
 type place int
 
 const (
-	inPage  place = iota // in the browser, whatever tabs are open
+	inPage  place = iota // in the browser, with any tabs open
 	inTabs               // in the tabs that are left open; read before anything else is opened
 	inFiles              // in the files of the closed profile
 )
@@ -60,18 +59,18 @@ const (
 // step makes or reads state.
 type step func(ctx context.Context, at *visit) (string, error)
 
-// visit is where a step acts.
+// visit is what a step works on.
 type visit struct {
 	*browser
 	site *blank.Site
-	work *tab   // at a.localhost, with a frame of b.localhost; in a page step
-	dir  string // user data directory of a closed Chrome; in a files step
+	work *tab   // for inPage: a tab at a.localhost, with a frame of b.localhost
+	dir  string // for inFiles: user data directory of a closed Chrome
 
-	passkeys bool // the way gives its pages an authenticator
-	readings int  // how often everything was read before
+	passkeys bool // the method gives its pages an authenticator
+	readings int  // how many times everything was read before
 }
 
-// kinds are those of the first environment, in the table's order.
+// kinds returns the kinds of the first environment, in the order of the table.
 func kinds() []kind {
 	var all []kind
 	for _, some := range [][]kind{cookies(), storage(), database(), workers(), profile(), session(), tabs(), plain()} {
@@ -80,10 +79,10 @@ func kinds() []kind {
 	return all
 }
 
-// mark is the value that states are told by.
+// mark is the value that steps store and look for.
 const mark = "kept"
 
-// prelude is what every script has at hand.
+// prelude defines the functions that every script can use.
 const prelude = `
 const mark = "` + mark + `";
 // frame runs the body of an async function in the page's frame.
@@ -95,7 +94,7 @@ const frame = async (body) => {
   document.querySelector("iframe").contentWindow.postMessage(body, "*", [port2]);
   return answer;
 };
-// db opens a database, as it is or made by upgrade; done waits for a request.
+// db opens a database, unchanged or made by upgrade; done waits for a request.
 const done = (request) => new Promise((resolve, reject) => {
   request.onsuccess = () => resolve(request.result);
   request.onerror = () => reject(request.error);
@@ -107,8 +106,8 @@ const db = (name, upgrade, version = 1, factory = indexedDB) => {
 };
 `
 
-// script is a step that runs the body of an async function in the page; it
-// returns a string, or nothing.
+// script is a step that runs the body of an async function in the page. The function
+// returns a string or nothing.
 func script(body string) step {
 	return func(ctx context.Context, at *visit) (string, error) { return at.work.run(ctx, body) }
 }
@@ -123,12 +122,12 @@ func (t *tab) run(ctx context.Context, body string) (string, error) {
 	return t.evaluate(ctx, "(async () => {"+prelude+body+"})()")
 }
 
-// quoted is a script literal of a text without backquotes.
+// quoted returns a script literal of a text.
 func quoted(text string) string { return "`" + strings.ReplaceAll(text, "`", "\\`") + "`" }
 
-// elsewhere runs a script in a tab of its own at an address, in front: there
-// are questions that pages behind get no answer to.
-func elsewhere(ctx context.Context, at *visit, url, body string) (string, error) {
+// inNewTab runs a script in a new tab at an address, in front. Some APIs do not answer
+// pages in the background.
+func inNewTab(ctx context.Context, at *visit, url, body string) (string, error) {
 	t, err := at.open(ctx, url)
 	if err != nil {
 		return "", err

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 )
 
-// lasting makes a cookie persistent.
+// lasting is the attribute that makes a cookie persistent.
 const lasting = "; Max-Age=31536000"
 
-// cookies are the kinds of cookie. Their readings hold every attribute that
-// CDP tells.
+// cookies returns the kinds of cookie. Their readings contain every attribute that CDP
+// reports.
 func cookies() []kind {
 	return []kind{
 		cookie("persistent cookie", "persistent", lasting),
@@ -25,20 +25,20 @@ func cookies() []kind {
 	}
 }
 
-// cookie is one that the page's own server sets.
+// cookie is a cookie that the page's own server sets.
 func cookie(row, name, attributes string) kind {
 	set := "const line = `" + name + "=" + mark + attributes + "`; await fetch('/cookie?set=' + encodeURIComponent(line))"
 	return kind{row, inPage, script(set), jar(name)}
 }
 
-// partitioned is one that belongs to a site only below another site's page.
+// partitioned is a cookie that a site gets only below another site's page.
 func partitioned(row, name, attributes string) kind {
 	set := "const line = '" + name + "=" + mark + "; Partitioned; Secure; SameSite=None" + attributes + "'; await fetch('/cookie?set=' + encodeURIComponent(line))"
 	sent := framed("return (await (await fetch('/sent')).json())." + name)
 	whole := jar(name)
 	read := func(ctx context.Context, at *visit) (string, error) {
-		// Set without its partition it would be sent all the same, and listed
-		// with it and never sent is no use.
+		// Without its partition the cookie would also be sent. So the reading checks
+		// that it is sent and that it is listed with its partition.
 		if value, err := sent(ctx, at); value != mark || err != nil {
 			return "", err
 		}
@@ -47,7 +47,7 @@ func partitioned(row, name, attributes string) kind {
 	return kind{row, inPage, framed(set), read}
 }
 
-// jar reads a cookie by its name, with all its attributes.
+// jar reads the cookie with a name, with all its attributes.
 func jar(name string) step {
 	return func(ctx context.Context, at *visit) (string, error) {
 		var got struct{ Cookies []map[string]any }

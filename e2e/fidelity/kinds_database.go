@@ -1,7 +1,7 @@
 package main
 
-// database is what sites keep in IndexedDB. Each kind has a database of its
-// own, so that one which a way cannot carry does not take the others along.
+// database returns what sites keep in IndexedDB. Each kind has its own database, so that
+// one that is lost does not affect the others.
 func database() []kind {
 	return []kind{
 		{"IndexedDB: version, key path, indexes", inPage,
@@ -22,7 +22,7 @@ func database() []kind {
 				const all = { version: d.version, keyPath: store.keyPath, auto: store.autoIncrement, indexes, found };
 				d.close();
 				return JSON.stringify(all);`)},
-		{"IndexedDB: auto-increment goes on", inPage,
+		{"IndexedDB: auto-increment continues", inPage,
 			script(`
 				const d = await db("counter", (d) => d.createObjectStore("store", { autoIncrement: true }));
 				const store = d.transaction("store", "readwrite").objectStore("store");
@@ -64,8 +64,8 @@ func database() []kind {
 	}
 }
 
-// value is a value that structured clone knows and JSON does not. text is an
-// expression that tells what v is, and throws where it is something else.
+// value is a value that structured clone supports and JSON does not. text is an
+// expression that describes v, and throws if v has another type.
 func value(what, made, text string) kind {
 	name := quoted(what)
 	return kind{"IndexedDB: " + what, inPage,

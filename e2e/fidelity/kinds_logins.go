@@ -11,21 +11,21 @@ import (
 	"github.com/stasisd/stasis/e2e/apps/webapp"
 )
 
-// application is a real web application and how to log in to it.
+// application is a real web application with the scripts that log in to it.
 type application struct {
 	*webapp.App
 	name  string
 	start func(dir string) (*webapp.App, error)
 	form  string // path of the page with the login form
 	ready string // true in a page where the form can be sent
-	enter string // script that fills the form in and sends it; user and password are at hand
-	in    string // true in a page that somebody has logged in to
-	ask   string // script that gives what the account alone can read, or anything else
-	has   string // what that answer holds
+	enter string // script that fills in and sends the form; it may use user and password
+	in    string // true in a page that is logged in
+	ask   string // script that returns what only the account can read, or any other text
+	has   string // what that text contains if the login works
 }
 
-// applicationsToTry are those that the table has: one keeps its login in session
-// cookies, one in localStorage, one in persistent cookies.
+// applicationsToTry returns the applications of the table. One keeps its login in
+// session cookies, one in localStorage, one in persistent cookies.
 func applicationsToTry() []application {
 	return []application{
 		{name: "DokuWiki", start: webapp.StartDokuWiki, form: "/doku.php?id=start&do=login",
@@ -38,7 +38,7 @@ func applicationsToTry() []application {
 			ask: `return (await fetch("/doku.php?id=start&do=export_raw")).text()`,
 			has: "You are in."},
 		{name: "Node-RED", start: webapp.StartNodeRED, form: "/",
-			ready: `document.activeElement.id === "node-dialog-login-username"`, // it is there before its dialog opens
+			ready: `document.activeElement.id === "node-dialog-login-username"`, // the field exists before its dialog opens
 			enter: `
 				document.querySelector("#node-dialog-login-username").value = user;
 				document.querySelector("#node-dialog-login-password").value = password;
@@ -60,8 +60,8 @@ func applicationsToTry() []application {
 	}
 }
 
-// startApplications starts them, with their files below a folder. stop ends those
-// that run; it is never nil.
+// startApplications starts the applications, with their files below a folder. stop ends
+// those that run. It is never nil.
 func startApplications(scratch string) (all []application, stop func(), err error) {
 	stop = func() {
 		for _, a := range all {
@@ -81,8 +81,8 @@ func startApplications(scratch string) (all []application, stop func(), err erro
 	return all, stop, nil
 }
 
-// logins are the kinds of an environment in which somebody has logged in to each
-// application, in a tab that stays open.
+// logins returns the kinds of an environment that is logged in to each application, in a
+// tab that stays open.
 func logins(apps []application) []kind {
 	var kinds []kind
 	for _, a := range apps {
@@ -96,19 +96,19 @@ func (a application) logIn(ctx context.Context, at *visit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := at.activate(ctx, t); err != nil { // only then a field gets the focus
+	if err := at.activate(ctx, t); err != nil { // a field gets the focus only in front
 		return "", err
 	}
 	if err := t.await(ctx, a.ready); err != nil {
 		return "", err
 	}
-	// The page goes while the form is sent, and the script's answer with it.
+	// Sending the form replaces the page, and the script's result is lost with it.
 	_, err = t.run(ctx, "const user = "+strconv.Quote(a.User)+", password = "+strconv.Quote(a.Password)+"; setTimeout(() => {"+a.enter+"})")
 	return "", errors.Join(err, t.await(ctx, a.in))
 }
 
-// loggedIn asks for what the account alone can read, in the application's tab, or in
-// a new one where that did not come back.
+// loggedIn requests what only the account can read. It uses the application's tab, or a
+// new one if that tab was not restored.
 func (a application) loggedIn(ctx context.Context, at *visit) (string, error) {
 	t, err := at.find(ctx, a.URL)
 	if t == nil && err == nil {

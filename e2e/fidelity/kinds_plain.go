@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// plain are the kinds in tabs whose documents have no scripts: a page, behind the
-// others, with a frame of another site, and documents that are no pages. What they
-// have a client put there.
+// plain returns the kinds in tabs whose documents have no scripts: a page in the
+// background with a frame of another site, and documents that are not pages. A CDP
+// client puts the state there.
 func plain() []kind {
 	kinds := []kind{
 		{"page without scripts: window.name", inTabs, inTab(plainTab, `window.name = mark`), inTab(plainTab, `return window.name`)},
@@ -20,15 +20,15 @@ func plain() []kind {
 	return kinds
 }
 
-// plainTabs are the addresses of those tabs, below an origin.
+// plainTabs are the addresses of those tabs, relative to an origin.
 var plainTabs = []string{"/plain?frame=b&" + plainTab, "/text?tab=text", "/xml?tab=xml", "/image?tab=image"}
 
 func keepIn(tab string) step { return inTab(tab, `sessionStorage.setItem("kind", mark)`) }
 
 func readIn(tab string) step { return inTab(tab, `return sessionStorage.getItem("kind")`) }
 
-// inPlainFrame evaluates an expression in the frame of the plain tab, in a world
-// of its own: the frame has no script to ask.
+// inPlainFrame evaluates an expression in the frame of the plain tab, in an isolated
+// world. The frame has no script of its own that could be called.
 func inPlainFrame(expression string) step {
 	return func(ctx context.Context, at *visit) (value string, err error) {
 		t, err := at.find(ctx, plainTab)
@@ -38,20 +38,20 @@ func inPlainFrame(expression string) step {
 		if err := t.await(ctx, arrived); err != nil {
 			return "", err
 		}
-		err = eventually(ctx, loadDeadline, "the frame is there", func() (bool, error) {
+		err = eventually(ctx, loadDeadline, "the frame can be read", func() (bool, error) {
 			there, session, id, err := t.frame(ctx, "/plain")
 			if !there || err != nil {
 				return false, err
 			}
 			value, err = (&tab{browser: t.browser, session: session}).inWorld(ctx, id, expression)
-			return err == nil, nil // its document may be on its way
+			return err == nil, nil // its document may not have loaded yet
 		})
 		return value, err
 	}
 }
 
-// frame finds the tab's frame whose address has a text in it: in a process of its
-// own, or in the tab's.
+// frame finds the tab's frame whose address contains a text. The frame may be in its own
+// process or in the tab's.
 func (t *tab) frame(ctx context.Context, text string) (there bool, session, id string, err error) {
 	all, err := t.targets(ctx)
 	if err != nil {
@@ -80,8 +80,8 @@ func (t *tab) frame(ctx context.Context, text string) (there bool, session, id s
 	return false, "", "", err
 }
 
-// inWorld evaluates an expression in a frame, in a script world of its own, and
-// gives its value, "" where that is no string.
+// inWorld evaluates an expression in an isolated world of a frame. It returns the value,
+// or "" if that is not a string.
 func (t *tab) inWorld(ctx context.Context, frame, expression string) (string, error) {
 	var world struct{ ExecutionContextID int }
 	if err := t.do(ctx, "Page.createIsolatedWorld", obj{"frameId": frame}, &world); err != nil {

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// profile is what Chrome keeps for a person and no page can make. The
-// directory to begin with has it (see desktop.go).
+// profile returns what Chrome stores for a user and no page can make. The first user
+// data directory has it (see desktop.go).
 func profile() []kind {
 	return []kind{
 		{"HSTS", inPage, nil, readHSTS},
 		{"content setting of a site", inPage, nil, func(ctx context.Context, at *visit) (string, error) {
-			return elsewhere(ctx, at, at.site.Origin(settingsHost)+"/", `
+			return inNewTab(ctx, at, at.site.Origin(settingsHost)+"/", `
 				const { state } = await navigator.permissions.query({ name: "geolocation" });
 				return state === "granted" ? state : ""`)
 		}},
@@ -31,16 +31,16 @@ func profile() []kind {
 	}
 }
 
-// readHSTS goes to a host that Chrome knows to want TLS, and to one that it
-// does not. Neither exists, for the proxy neither, and the addresses that Chrome
-// ends up with tell.
+// readHSTS visits one host that Chrome has in its HSTS list and one that it has not.
+// Neither exists, and the proxy does not know them either. The addresses of the failed
+// pages show whether Chrome changed http to https.
 func readHSTS(ctx context.Context, at *visit) (string, error) {
 	went := func(host string) (string, error) {
 		t, err := at.open(ctx, blankPage)
 		if err != nil {
 			return "", err
 		}
-		// It fails, for there is no such host.
+		// The navigation fails because there is no such host.
 		if err := t.do(ctx, "Page.navigate", obj{"url": "http://" + host + "/"}, nil); err != nil {
 			return "", err
 		}
@@ -64,8 +64,8 @@ func readHSTS(ctx context.Context, at *visit) (string, error) {
 	return known, nil
 }
 
-// readZoom gives how many pixels of the screen a page's pixel has, unless it is
-// one. Chrome zooms a page when it is first in front.
+// readZoom returns the page's devicePixelRatio, or "" if that is 1. Chrome zooms a page
+// when it is first in front.
 func readZoom(ctx context.Context, at *visit) (string, error) {
 	t, err := at.open(ctx, at.site.Origin(zoomHost)+"/")
 	if err != nil {
@@ -83,7 +83,7 @@ func readZoom(ctx context.Context, at *visit) (string, error) {
 	return ratio, errors.Join(err, t.shut(ctx))
 }
 
-// readBookmarks gives the names and addresses in the bookmarks bar.
+// readBookmarks returns the names and addresses in the bookmarks bar.
 func readBookmarks(_ context.Context, at *visit) (string, error) {
 	raw, err := os.ReadFile(filepath.Join(at.dir, "Default", "Bookmarks"))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,10 +9,9 @@ import (
 	"github.com/stasisd/stasis/e2e/apps/blank"
 )
 
-// told is what the pages of the first browser are told instead of what Chrome
-// would tell them, in the words of a session's fields. Nothing of it is named
-// again when coming back.
-func told(site *blank.Site) obj {
+// overrides returns the overrides of the first browser's pages, as fields of a create. The
+// restore does not name them again.
+func overrides(site *blank.Site) obj {
 	return obj{
 		"user_agent":    "Mozilla/5.0 (X11; Linux x86_64) Told/1.0",
 		"viewport":      obj{"width": 801, "height": 602},
@@ -21,12 +20,12 @@ func told(site *blank.Site) obj {
 		"geolocation":   obj{"latitude": 48.25, "longitude": 16.5, "accuracy": 7},
 		"extra_headers": obj{"X-Extra": mark},
 		"proxy":         obj{"server": site.ProxyURL(), "username": blank.ProxyUser, "password": blank.ProxyPassword, "bypass": site.ProxyBypass()},
-		// One that Chrome asks a person for.
+		// Chrome asks the user for this permission.
 		"permission_policy": obj{"rules": []obj{{"permission": "clipboard-read", "decision": "allow"}}},
 	}
 }
 
-// fieldOf is, for a kind by its name, the field of a create that makes it.
+// fieldOf maps a kind's name to the field of a create that makes it.
 var fieldOf = map[string]string{
 	"override: user agent":                 "user_agent",
 	"override: time zone":                  "timezone",
@@ -36,7 +35,7 @@ var fieldOf = map[string]string{
 	"extension, with storage and database": "extensions",
 }
 
-// session is what belongs to the session and to no page.
+// session returns the kinds that belong to the session and not to a page.
 func session() []kind {
 	return []kind{
 		{"override: user agent", inPage, nil, script(`
@@ -72,8 +71,7 @@ func session() []kind {
 	}
 }
 
-// extension is a function for scripts that asks the extension of the folder
-// extension, if it runs.
+// extension is a script function that sends a message to the test extension, if it runs.
 const extension = `
 	const extension = async (message) => {
 		const { port1, port2 } = new MessageChannel();
@@ -85,10 +83,10 @@ const extension = `
 		return answer;
 	};`
 
-// readPosition asks for the position where a person has allowed it. A library
-// may tell the page a moment late.
+// readPosition asks for the position on a host that has the permission. A library may
+// apply its override shortly after the load.
 func readPosition(ctx context.Context, at *visit) (string, error) {
-	return elsewhere(ctx, at, at.site.Origin(settingsHost)+"/", `
+	return inNewTab(ctx, at, at.site.Origin(settingsHost)+"/", `
 		const ask = () => new Promise((answer) => navigator.geolocation.getCurrentPosition(
 			({ coords }) => answer(coords), () => answer({}), { timeout: 500 }));
 		for (let i = 0; i < 20; i++) {
@@ -98,8 +96,8 @@ func readPosition(ctx context.Context, at *visit) (string, error) {
 		}`)
 }
 
-// reach goes to an address that is behind the proxy alone. A library may see to
-// the credentials a moment late.
+// reach visits an address that only the proxy can reach. A library may provide the
+// credentials shortly after the first request.
 func reach(url string) step {
 	return func(ctx context.Context, at *visit) (string, error) {
 		t, err := at.open(ctx, blankPage)
@@ -107,21 +105,21 @@ func reach(url string) step {
 			return "", err
 		}
 		var went error
-		_ = eventually(ctx, backDeadline, "the proxy lets it through", func() (bool, error) {
+		_ = eventually(ctx, backDeadline, "the proxy accepts the credentials", func() (bool, error) {
 			went = t.visit(ctx, url)
 			return went == nil || !strings.Contains(went.Error(), "AUTH"), nil
 		})
 		if went != nil {
-			return "", went // its tab stays: what failed may still be on its way into it
+			return "", went // the tab stays: the failed page may still be loading in it
 		}
-		// The proxy's own refusal is a page as well.
+		// The proxy's error response is a page too.
 		there, err := t.run(ctx, `return (await fetch("/agent")).ok ? location.href : ""`)
 		return there, errors.Join(err, t.shut(ctx))
 	}
 }
 
-// seedPasskey registers one with the authenticator that the way gives its
-// pages; where it gives none, one is made over CDP.
+// seedPasskey registers a passkey with the authenticator that the method gives its
+// pages. If there is none, it makes one over CDP.
 func seedPasskey(ctx context.Context, at *visit) (string, error) {
 	if err := at.giveAuthenticator(ctx); err != nil {
 		return "", err
@@ -136,8 +134,8 @@ func seedPasskey(ctx context.Context, at *visit) (string, error) {
 		if (!made) throw new Error("no credential");`)
 }
 
-// readPasskey signs in. Each sign-in counts, so what is told is the counter
-// without those of the readings.
+// readPasskey signs in. Each sign-in increases the counter, so the reading subtracts
+// earlier readings.
 func readPasskey(ctx context.Context, at *visit) (string, error) {
 	if err := at.giveAuthenticator(ctx); err != nil {
 		return "", err
@@ -151,8 +149,8 @@ func readPasskey(ctx context.Context, at *visit) (string, error) {
 		return [taken.id, new TextDecoder().decode(userHandle), count].join();`)
 }
 
-// giveAuthenticator lets the page have an authenticator that a client makes,
-// unless the way gives it one, and the focus, without which none answers.
+// giveAuthenticator adds a virtual authenticator to the page, unless the method gives it
+// one. It also gives the page the focus, without which no authenticator answers.
 func (at *visit) giveAuthenticator(ctx context.Context) error {
 	if err := at.work.do(ctx, "Emulation.setFocusEmulationEnabled", obj{"enabled": true}, nil); err != nil {
 		return err
@@ -163,7 +161,7 @@ func (at *visit) giveAuthenticator(ctx context.Context) error {
 	if err := at.work.do(ctx, "WebAuthn.enable", nil, nil); err != nil {
 		return err
 	}
-	at.passkeys = true // for as long as the tab is open
+	at.passkeys = true // as long as the tab is open
 	return at.work.do(ctx, "WebAuthn.addVirtualAuthenticator", obj{"options": obj{
 		"protocol": "ctap2", "transport": "internal", "hasResidentKey": true, "hasUserVerification": true, "isUserVerified": true,
 	}}, nil)

@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// The plain tabs of environments that have no other page, by what stands in their address.
+// Parts of the addresses of plain tabs in environments that have no other page.
 const (
 	soleTab   = "tab=single"
 	besideTab = "tab=beside"
 )
 
-// singleTab are the kinds of an environment that has one tab, whose page has no
-// scripts.
+// singleTab returns the kinds of an environment with one tab, whose page has no scripts.
 func singleTab() []kind {
-	return alonePage("a single tab without scripts", soleTab, nil)
+	return onlyPage("a single tab without scripts", soleTab, nil)
 }
 
-// besideBlankTab are those of an environment that has a blank tab besides.
+// besideBlankTab returns the kinds of the same environment with a blank tab added.
 func besideBlankTab() []kind {
-	return alonePage("a tab without scripts beside a blank one", besideTab, func(ctx context.Context, at *visit) error {
+	return onlyPage("a tab without scripts beside a blank one", besideTab, func(ctx context.Context, at *visit) error {
 		_, err := at.open(ctx, blankPage)
 		return err
 	})
 }
 
-// alonePage are the kinds of a plain page in the first tab; more opens the other tabs, nil for none.
-func alonePage(name, tab string, more func(context.Context, *visit) error) []kind {
+// onlyPage returns the kinds of a plain page in the first tab. more opens the other
+// tabs; nil for none.
+func onlyPage(name, tab string, more func(context.Context, *visit) error) []kind {
 	open := func(ctx context.Context, at *visit) (string, error) {
 		pages, err := at.pages(ctx)
 		if err != nil {
@@ -52,7 +52,7 @@ func alonePage(name, tab string, more func(context.Context, *visit) error) []kin
 	}
 }
 
-// addresses lists all tabs, "" where none has a text in its address.
+// addresses lists the addresses of all tabs. It returns "" if none contains the text.
 func addresses(ctx context.Context, at *visit, tab string) (string, error) {
 	pages, err := at.pages(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func addresses(ctx context.Context, at *visit, tab string) (string, error) {
 	for _, p := range pages {
 		found = append(found, p.URL)
 	}
-	slices.Sort(found) // the order of targets is not that of tabs
+	slices.Sort(found) // targets are not in the order of tabs
 	if all := strings.Join(found, " "); strings.Contains(all, tab) {
 		return all, nil
 	}

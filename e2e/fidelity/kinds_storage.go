@@ -2,7 +2,7 @@ package main
 
 import "context"
 
-// storage is what sites keep outside of databases and tabs.
+// storage returns what sites keep outside of databases and tabs.
 func storage() []kind {
 	return []kind{
 		{"localStorage", inPage,
@@ -12,11 +12,11 @@ func storage() []kind {
 			script(`localStorage.setItem("lone\ud800", "\udfff" + mark)`),
 			script(`
 				const value = localStorage.getItem("lone\ud800");
-				return value && JSON.stringify(value)`)}, // escapes it
+				return value && JSON.stringify(value)`)}, // JSON escapes the surrogate
 		{"localStorage of a third-party frame", inPage,
 			framed(`localStorage.setItem("framed", "kept")`),
 			framed(`return localStorage.getItem("framed")`)},
-		{"… apart from the same site's own", inPage, seedApart, readApart},
+		{"… separate from the site's own localStorage", inPage, seedApart, readApart},
 		{"origin private file system (OPFS)", inPage,
 			script(`
 				const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle("folder", { create: true });
@@ -46,10 +46,10 @@ func storage() []kind {
 	}
 }
 
-// seedApart lets a site keep one thing as itself and another in a frame of
+// seedApart stores one value for a site in its own page and another in a frame of
 // another site, under the same key.
 func seedApart(ctx context.Context, at *visit) (string, error) {
-	if _, err := elsewhere(ctx, at, at.site.Origin("b")+"/", `localStorage.setItem("apart", "own")`); err != nil {
+	if _, err := inNewTab(ctx, at, at.site.Origin("b")+"/", `localStorage.setItem("apart", "own")`); err != nil {
 		return "", err
 	}
 	return at.work.run(ctx, `return frame('localStorage.setItem("apart", "framed")')`)
@@ -57,7 +57,7 @@ func seedApart(ctx context.Context, at *visit) (string, error) {
 
 func readApart(ctx context.Context, at *visit) (string, error) {
 	const read = `return localStorage.getItem("apart")`
-	own, err := elsewhere(ctx, at, at.site.Origin("b")+"/", read)
+	own, err := inNewTab(ctx, at, at.site.Origin("b")+"/", read)
 	if err != nil {
 		return "", err
 	}

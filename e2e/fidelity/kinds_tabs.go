@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// backDeadline is how long Chrome may take, after a load, to put back what a
-// person left in a page.
+// backDeadline is how long Chrome may take, after a load, to restore the scroll position
+// and form data of a page.
 const backDeadline = 2 * time.Second
 
-// The tabs that are left open, by what stands in their address.
+// Parts of the addresses of the tabs that stay open.
 const (
 	historyTab = "tab=history"
 	formTab    = "tab=form"
@@ -21,7 +21,7 @@ const (
 	plainTab   = "tab=plain"
 )
 
-// tabs are the kinds that live in open tabs. The first one opens them all, the
+// tabs returns the kinds that live in open tabs. The first one opens all the tabs, the
 // others are made in them.
 func tabs() []kind {
 	return []kind{
@@ -47,7 +47,7 @@ func tabs() []kind {
 			inTab(frontTab, `sessionStorage.setItem("lone", "\udfff" + mark)`),
 			inTab(frontTab, `
 				const value = sessionStorage.getItem("lone");
-				return value && JSON.stringify(value)`)}, // escapes it
+				return value && JSON.stringify(value)`)}, // JSON escapes the surrogate
 		{"sessionStorage: a lone surrogate in a key", inTabs,
 			inTab(frontTab, `sessionStorage.setItem("\ud800", mark)`),
 			inTab(frontTab, `return sessionStorage.getItem("\ud800")`)},
@@ -57,8 +57,8 @@ func tabs() []kind {
 	}
 }
 
-// seedTabs makes tabs of the first one: with a page to go back to and one to go
-// forward to, with a form, those without scripts, and in front one with a frame.
+// seedTabs opens the tabs. The first has a page to go back to and one to go forward to.
+// Then come one with a form, those without scripts and, in front, one with a frame.
 func seedTabs(ctx context.Context, at *visit) (string, error) {
 	pages, err := at.pages(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func seedTabs(ctx context.Context, at *visit) (string, error) {
 	return "", at.activate(ctx, front)
 }
 
-// readTabs lists the tabs of the site.
+// readTabs lists the addresses of the site's tabs.
 func readTabs(ctx context.Context, at *visit) (string, error) {
 	pages, err := at.pages(ctx)
 	var found []string
@@ -103,7 +103,7 @@ func readTabs(ctx context.Context, at *visit) (string, error) {
 			found = append(found, p.URL)
 		}
 	}
-	slices.Sort(found) // the order of targets is not that of tabs
+	slices.Sort(found) // targets are not in the order of tabs
 	return strings.Join(found, " "), err
 }
 
@@ -123,8 +123,8 @@ func readHistory(ctx context.Context, at *visit) (string, error) {
 	return strings.Join(found, " "), nil
 }
 
-// readTitles gives the titles in the back/forward list but for the open page's,
-// which loads again.
+// readTitles returns the titles in the back/forward list, except the open page's, which
+// is loaded again.
 func readTitles(ctx context.Context, at *visit) (string, error) {
 	t, err := at.find(ctx, historyTab)
 	if t == nil || err != nil {
@@ -150,7 +150,7 @@ func (t *tab) history(ctx context.Context) (h history, err error) {
 	return h, t.do(ctx, "Page.getNavigationHistory", nil, &h)
 }
 
-// find attaches to the tab whose address has a text in it; nil if there is
+// find attaches to the tab whose address contains a text. It returns nil if there is
 // none.
 func (b *browser) find(ctx context.Context, text string) (*tab, error) {
 	pages, err := b.pages(ctx)
@@ -165,7 +165,7 @@ func (b *browser) find(ctx context.Context, text string) (*tab, error) {
 	return nil, nil
 }
 
-// inTab is a script that runs in one of the open tabs, if it is there.
+// inTab runs a script in one of the open tabs, if the tab is there.
 func inTab(name, body string) step {
 	return func(ctx context.Context, at *visit) (string, error) {
 		t, err := at.find(ctx, name)
@@ -179,9 +179,9 @@ func inTab(name, body string) step {
 	}
 }
 
-// inFront is inTab while the tab is in front, as somebody would use it; after
-// it the one that was in front is so again. What Chrome puts back only a moment
-// after the load is waited for.
+// inFront is inTab with the tab in front. Afterwards it activates the tab that was in
+// front. back is an expression that is true once Chrome has restored what it restores
+// only after the load; "" for no wait.
 func inFront(name, back, body string) step {
 	return func(ctx context.Context, at *visit) (string, error) {
 		t, err := at.find(ctx, name)
@@ -193,7 +193,7 @@ func inFront(name, back, body string) step {
 		}
 		if back != "" {
 			soon, cancel := context.WithTimeout(ctx, backDeadline)
-			_ = t.await(soon, back) // if it does not come, the reading says so
+			_ = t.await(soon, back) // if it stays false, the reading shows that
 			cancel()
 		}
 		value, err := inTab(name, body)(ctx, at)

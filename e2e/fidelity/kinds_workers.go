@@ -2,7 +2,7 @@ package main
 
 import "context"
 
-// workers are caches and what answers from them.
+// workers returns caches and what is served from them.
 func workers() []kind {
 	return []kind{
 		{"Cache API", inPage,
@@ -22,8 +22,7 @@ func workers() []kind {
 	}
 }
 
-// seedOpaque caches another site's script, which the page may load and not
-// read.
+// seedOpaque caches another site's script, which the page may run but not read.
 func seedOpaque(ctx context.Context, at *visit) (string, error) {
 	return at.work.run(ctx, `
 		const r = await fetch("`+at.site.Origin("b")+`/opaque.js", { mode: "no-cors" });
@@ -31,8 +30,7 @@ func seedOpaque(ctx context.Context, at *visit) (string, error) {
 		await (await caches.open("opaque")).put("/opaque", r);`)
 }
 
-// offline reads something of a page that no server has and only the service
-// worker answers.
+// offline evaluates an expression in a page that only the service worker can serve.
 func offline(expression string) step {
 	return script(`
 		const look = (window, document) => document.title === "from the worker" && ` + expression + `;

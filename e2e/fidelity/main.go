@@ -1,12 +1,12 @@
-// Fidelity tries what survives in which way of keeping a browser, kind of
-// state by kind of state, and writes the table of it.
+// Fidelity tries which kinds of state survive each method of keeping a browser, and
+// writes the table of docs/fidelity.md.
 //
-// Each way begins with the same user data directory, makes every kind in its
-// browser, leaves, comes back, and is read again by the same steps. Nothing is
-// said of a way that was not tried.
+// Each method starts with the same user data directory and makes every kind of state in
+// its browser. It then saves, restores, and reads the state with the same steps. The
+// table contains only what was tried.
 //
-// It ends with 1 if ours loses a kind that is not on the list of what cannot
-// be carried, or if another's way carries one that ours does not.
+// Fidelity exits with 1 in two cases: a Stasis column loses a kind that is not listed as
+// impossible, or a client library keeps a kind that a Stasis column loses.
 package main
 
 import (
@@ -29,17 +29,17 @@ import (
 	"github.com/stasisd/stasis/e2e/rig"
 )
 
-// atOnce is how many ways are tried beside each other: each has one Chrome, or
-// one more that is kept ready.
+// atOnce is how many methods run in parallel. Each has one Chrome, or two if one is kept
+// ready.
 const atOnce = 2
 
 func main() {
 	var s settings
-	flag.StringVar(&s.binary, "stasis", "bin/stasis", "the daemon's binary")
-	flag.StringVar(&s.chrome, "chrome", "/usr/lib/chromium/chromium", "Chrome's binary")
-	flag.StringVar(&s.clients, "clients", "e2e/clients", "folder of the client libraries")
-	flag.StringVar(&s.out, "out", "docs/fidelity.md", "file that the table is written to")
-	flag.StringVar(&s.only, "only", "", "try only ways with this in their name, and write to standard output")
+	flag.StringVar(&s.binary, "stasis", "bin/stasis", "path of the stasis binary")
+	flag.StringVar(&s.chrome, "chrome", "/usr/lib/chromium/chromium", "path of the Chrome binary")
+	flag.StringVar(&s.clients, "clients", "e2e/clients", "folder with the client libraries and their scripts")
+	flag.StringVar(&s.out, "out", "docs/fidelity.md", "file to write the table to")
+	flag.StringVar(&s.only, "only", "", "try only methods whose name contains this text, and write to standard output")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -61,7 +61,8 @@ func run(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	// Run by root, each of our Chromes has a user of its own, who must pass.
+	// If this runs as root, each Chrome of Stasis has its own user, which must be able
+	// to enter the folder.
 	if err := os.Chmod(scratch, 0o711); err != nil {
 		return err
 	}
@@ -102,17 +103,17 @@ func run(ctx context.Context, s settings) (err error) {
 	return t.verdict()
 }
 
-// ways are the columns, ours first, for one environment: the n-th. They keep their
-// files in a folder of their own.
-func ways(s settings, scratch, extension string, n int, told obj) ([]way, error) {
+// methods returns the methods for the n-th environment, those of Stasis first. They keep
+// their files in the scratch folder.
+func methods(s settings, scratch, extension string, n int, overrides obj) ([]method, error) {
 	var zipped bytes.Buffer
-	if told != nil {
+	if overrides != nil {
 		zip := zip.NewWriter(&zipped)
 		if err := errors.Join(zip.AddFS(extensionFiles), zip.Close()); err != nil {
 			return nil, err
 		}
 	}
-	var all []way
+	var all []method
 	for i, w := range []*stasis{
 		{title: cold, path: pathCold, engine: inChrome, then: inChrome},
 		{title: warm, path: pathWarm, engine: inChrome, then: inChrome},
@@ -127,48 +128,48 @@ func ways(s settings, scratch, extension string, n int, told obj) ([]way, error)
 		{title: toShell, path: pathCold, engine: inChrome, then: inShell},
 		{title: toChrome, path: pathCold, engine: inShell, then: inChrome},
 	} {
-		w.told, w.extension, w.scratch = told, zipped.Bytes(), filepath.Join(scratch, fmt.Sprint(i))
+		w.overrides, w.extension, w.scratch = overrides, zipped.Bytes(), filepath.Join(scratch, fmt.Sprint(i))
 		w.daemon = &rig.Daemon{Binary: s.binary, UIDs: 1_900_000_000 + 10_000*n + 200*i}
 		all = append(all, w)
 	}
-	rivals := func(name, kind string, passkey bool) {
-		all = append(all, &rival{title: name, kind: kind, passkey: passkey, told: told, clients: s.clients, chrome: s.chrome,
+	addLibrary := func(name, kind string, passkey bool) {
+		all = append(all, &library{title: name, kind: kind, passkey: passkey, overrides: overrides, clients: s.clients, chrome: s.chrome,
 			scratch: scratch, extension: extension})
 	}
-	rivals("Playwright `storageState`", "storageState", true)
-	rivals("Playwright persistent context", "persistentContext", false)
-	rivals("Puppeteer `userDataDir`", "userDataDir", false)
-	var asked []way
+	addLibrary("Playwright `storageState`", "storageState", true)
+	addLibrary("Playwright persistent context", "persistentContext", false)
+	addLibrary("Puppeteer `userDataDir`", "userDataDir", false)
+	var selected []method
 	for _, w := range all {
 		if strings.Contains(w.name(), s.only) {
-			asked = append(asked, w)
+			selected = append(selected, w)
 		}
 	}
-	return asked, nil
+	return selected, nil
 }
 
-// tryAll tries the ways with each environment, some beside each other, and gives
-// their columns.
+// tryAll tries the methods with each environment, some in parallel, and returns their
+// columns.
 func tryAll(ctx context.Context, s settings, all []environment, scratch string, site *blank.Site, desktop string) ([]column, error) {
 	var columns []column
-	var trials [][]column // by environment and way
+	var trials [][]column // by environment and method
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for n, e := range all {
 		var fields obj
 		if !e.bare {
-			fields = told(site)
+			fields = overrides(site)
 		}
 		folder := filepath.Join(scratch, fmt.Sprint("e", n))
 		if err := os.Mkdir(folder, 0o711); err != nil {
 			return nil, err
 		}
-		ways, err := ways(s, folder, filepath.Join(scratch, "extension", "extension"), n, fields)
+		methods, err := methods(s, folder, filepath.Join(scratch, "extension", "extension"), n, fields)
 		if err != nil {
 			return nil, err
 		}
-		trials = append(trials, make([]column, len(ways)))
-		for i, w := range ways {
+		trials = append(trials, make([]column, len(methods)))
+		for i, w := range methods {
 			group.Go(func() (err error) {
 				if trials[n][i], err = try(ctx, w, e, site, desktop); err != nil {
 					return fmt.Errorf("%s: %w", w.name(), err)

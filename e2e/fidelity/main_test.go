@@ -9,11 +9,11 @@ import (
 	"github.com/stasisd/stasis/e2e/apps/blank"
 )
 
-// chrome is where Debian has it.
+// chrome is the path of Chrome on Debian.
 const chrome = "/usr/lib/chromium/chromium"
 
-// A fresh browser has none of the kinds, and one in which they were made has
-// all: so no reading is a constant, and each would tell a loss.
+// A fresh browser has no kind, and a browser in which they were made has all. So no
+// reading is a constant, and each would show a loss.
 func TestReadingsTell(t *testing.T) {
 	t.Parallel()
 	site := start(t)
@@ -40,10 +40,10 @@ func TestReadingsTell(t *testing.T) {
 			}
 			for i, k := range rows {
 				if fresh[i].text != "" {
-					t.Errorf("a fresh browser has %s: %s", k.name, fresh[i].text)
+					t.Errorf("%s: a fresh browser has it: %s; want none", k.name, fresh[i].text)
 				}
 				if k.seed != nil && (made[i].text == "" || made[i].err != nil) {
-					t.Errorf("%s was made and is not there: %v", k.name, made[i].err)
+					t.Errorf("%s: not there after it was made: %v", k.name, made[i].err)
 				}
 			}
 			return nil
@@ -53,8 +53,8 @@ func TestReadingsTell(t *testing.T) {
 	}
 }
 
-// What a person makes in Chrome's own windows is not in a profile until it is
-// put there.
+// State that a user makes in Chrome's own windows is in the profile only after
+// addByHand.
 func TestDesktop(t *testing.T) {
 	t.Parallel()
 	site := start(t)
@@ -69,7 +69,7 @@ func TestDesktop(t *testing.T) {
 		files(t.Context(), rows, dir, readings)
 		for i, k := range rows {
 			if r := readings[i]; r.err != nil || (r.text != "") != want(k) {
-				t.Errorf("%s: %q %v", k.name, r.text, r.err)
+				t.Errorf("%s: read %q, error %v", k.name, r.text, r.err)
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func TestDesktop(t *testing.T) {
 	check(func(kind) bool { return true })
 }
 
-// Each outcome has its word.
+// compare returns the right word for each outcome.
 func TestCompare(t *testing.T) {
 	there := reading{text: `{"a": 1, "b": 2}`}
 	for want, c := range map[string]cell{
@@ -90,15 +90,15 @@ func TestCompare(t *testing.T) {
 		absent:  compare(reading{}, reading{}),
 	} {
 		if c.says != want {
-			t.Errorf("%+v, want %s", c, want)
+			t.Errorf("compare gave %+v, want %s", c, want)
 		}
 		if want == changed && c.why != "b, c differ" {
-			t.Errorf("what differs: %s", c.why)
+			t.Errorf("differing fields: %s", c.why)
 		}
 	}
 }
 
-// Ours must be whole, and nobody's better.
+// verdict fails if a Stasis column loses something or a library keeps more.
 func TestVerdict(t *testing.T) {
 	excused := "sessionStorage: a lone surrogate in a key"
 	rows := []kind{{name: "one"}, {name: excused}}
@@ -113,17 +113,17 @@ func TestVerdict(t *testing.T) {
 		columns []column
 		wrong   int
 	}{
-		"whole":                   {[]column{fared(cold, kept, kept), fared("other", kept, kept)}, 0},
-		"portable is not asked":   {[]column{fared(cold, kept, kept), fared(portable, lost, lost)}, 0},
-		"lost":                    {[]column{fared(cold, lost, kept), fared("other", lost, kept)}, 1},
-		"lost by one":             {[]column{fared(cold, kept, kept), fared(otherDirectory, changed, kept)}, 1},
-		"excused":                 {[]column{fared(cold, kept, lost), fared("other", lost, lost)}, 0},
-		"excused, in parked":      {[]column{fared(cold, kept, lost), fared(parked, kept, kept)}, 0},
-		"excused, another has it": {[]column{fared(cold, kept, lost), fared("other", lost, kept)}, 1},
-		"lost, another has it":    {[]column{fared(cold, absent, kept), fared("other", kept, lost)}, 2},
-		"goes another way":        {[]column{fared(cold, kept, kept), fared(warm, another, kept), fared("other", kept, kept)}, 0},
-		"the shell loses it":      {[]column{fared(shellCold, lost, lost), fared(shellWarm, lost, lost)}, 0},
-		"a warm shell loses it":   {[]column{fared(shellCold, kept, lost), fared(shellWarm, changed, kept)}, 1},
+		"whole":                      {[]column{fared(cold, kept, kept), fared("other", kept, kept)}, 0},
+		"portable need not be whole": {[]column{fared(cold, kept, kept), fared(portable, lost, lost)}, 0},
+		"lost":                       {[]column{fared(cold, lost, kept), fared("other", lost, kept)}, 1},
+		"lost by one":                {[]column{fared(cold, kept, kept), fared(otherDirectory, changed, kept)}, 1},
+		"excused":                    {[]column{fared(cold, kept, lost), fared("other", lost, lost)}, 0},
+		"excused, in parked":         {[]column{fared(cold, kept, lost), fared(parked, kept, kept)}, 0},
+		"excused, another has it":    {[]column{fared(cold, kept, lost), fared("other", lost, kept)}, 1},
+		"lost, another has it":       {[]column{fared(cold, absent, kept), fared("other", kept, lost)}, 2},
+		"takes another path":         {[]column{fared(cold, kept, kept), fared(warm, otherPath, kept), fared("other", kept, kept)}, 0},
+		"the shell loses it":         {[]column{fared(shellCold, lost, lost), fared(shellWarm, lost, lost)}, 0},
+		"a warm shell loses it":      {[]column{fared(shellCold, kept, lost), fared(shellWarm, changed, kept)}, 1},
 	} {
 		err := (&table{rows: rows, columns: test.columns}).verdict()
 		wrong := 0
@@ -131,21 +131,21 @@ func TestVerdict(t *testing.T) {
 			wrong = len(strings.Split(err.Error(), "\n"))
 		}
 		if wrong != test.wrong {
-			t.Errorf("%s: %d things are wrong, want %d: %v", name, wrong, test.wrong, err)
+			t.Errorf("%s: %d errors, want %d: %v", name, wrong, test.wrong, err)
 		}
 	}
 	noScripts := table{rows: plain()[:1], columns: []column{fared(shellCold, lost)}}
 	if noScripts.verdict() == nil {
-		t.Error("the shell may lose what is in a page without scripts")
+		t.Error("verdict accepts that the shell loses what is in a page without scripts")
 	}
 	for name := range impossible {
 		if !slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name }) {
-			t.Errorf("%s is excused and is no row", name)
+			t.Errorf("impossible has %q, which is not a row", name)
 		}
 	}
 	for name := range fieldOf {
 		if !slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name }) {
-			t.Errorf("%s has a field and is no row", name)
+			t.Errorf("fieldOf has %q, which is not a row", name)
 		}
 	}
 }

@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// chromeDeadline is how long a Chrome may take to come up or to close.
+// chromeDeadline is how long a Chrome may take to start or to close.
 const chromeDeadline = 60 * time.Second
 
-// inPlainChrome lets a plain Chrome run on a user data directory while do runs
-// with its CDP address, and closes it. flags come before those that every one
-// has.
+// inPlainChrome starts a plain Chrome on a user data directory, calls do with its CDP
+// address, and closes it. flags precede the flags that every plain Chrome has.
 func inPlainChrome(ctx context.Context, chrome, dir string, flags []string, do func(endpoint string) error) (err error) {
 	cmd := exec.CommandContext(ctx, chrome, append(flags, "--headless=new", "--no-sandbox", "--no-first-run", "--password-store=basic",
 		"--disable-background-networking", "--user-data-dir="+dir, "--remote-debugging-port=0", blankPage)...)
@@ -26,13 +25,13 @@ func inPlainChrome(ctx context.Context, chrome, dir string, flags []string, do f
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // its status does not matter
+		_ = cmd.Wait() // its exit status does not matter
 	}()
 	defer func() {
 		select {
 		case <-ended:
 		case <-time.After(chromeDeadline):
-			err = errors.Join(err, errors.New("it does not close"), cmd.Process.Kill())
+			err = errors.Join(err, errors.New("the plain Chrome did not close in time and was killed"), cmd.Process.Kill())
 			<-ended
 		}
 	}()
@@ -49,8 +48,8 @@ func inPlainChrome(ctx context.Context, chrome, dir string, flags []string, do f
 	return errors.Join(err, b.Call(ctx, "", "Browser.close", nil, nil))
 }
 
-// visitOnce lets a plain Chrome look at one page. It gives the product and
-// version of that Chrome.
+// visitOnce opens one page in a plain Chrome. It returns the product and version of that
+// Chrome.
 func visitOnce(ctx context.Context, chrome, dir, url string) (product string, err error) {
 	err = inPlainChrome(ctx, chrome, dir, nil, func(endpoint string) error {
 		b, err := connect(ctx, endpoint)
@@ -69,8 +68,8 @@ func visitOnce(ctx context.Context, chrome, dir, url string) (product string, er
 	return product, err
 }
 
-// devtools waits for the address that a Chrome writes into its user data
-// directory when it listens.
+// devtools waits for the CDP address that a Chrome writes into its user data directory
+// once it listens.
 func devtools(ctx context.Context, dir string) (url string, err error) {
 	err = eventually(ctx, chromeDeadline, "Chrome listens", func() (bool, error) {
 		raw, err := os.ReadFile(filepath.Join(dir, "DevToolsActivePort"))

@@ -11,24 +11,24 @@ import (
 	"github.com/stasisd/stasis/e2e/rig"
 )
 
-// Deadlines of one script and of a page's load, far above what either takes.
+// Deadlines of one script and of a page's load, far longer than either takes.
 const (
 	scriptDeadline = 15 * time.Second
 	loadDeadline   = 15 * time.Second
-	poll           = 20 * time.Millisecond // between two looks at what is waited for
+	poll           = 20 * time.Millisecond // between two checks of a condition
 )
 
-// blankPage is what a new tab shows, loaded what is true in a page once it is.
+// blankPage is the address of a new tab. loaded is true in a page once it has loaded.
 const (
 	blankPage = "about:blank"
 	loaded    = `document.readyState === "complete"`
-	arrived   = loaded + ` && location.href !== "` + blankPage + `"` // a tab that is on its way has a blank document
+	arrived   = loaded + ` && location.href !== "` + blankPage + `"` // a tab that is still navigating has a blank document
 )
 
-// obj is the parameters of a CDP command.
+// obj holds the parameters of a CDP command.
 type obj map[string]any
 
-// target is one of CDP's targets.
+// target is an entry of CDP's Target.getTargets.
 type target struct {
 	ID      string `json:"targetId"`
 	Type    string `json:"type"`
@@ -36,14 +36,14 @@ type target struct {
 	Context string `json:"browserContextId"`
 }
 
-// browser is a browser as one client sees it: the pages of one of its contexts.
+// browser is a browser as one client sees it: the pages of one browser context.
 type browser struct {
 	*rig.Conn
-	context string // the browser context that the way's pages are in
+	context string // the browser context of the method's pages
 }
 
-// connect attaches to a browser. The context is the one that its first page
-// is in: a client library may have made one beside the default.
+// connect attaches to a browser. It uses the context of the first page: a client library
+// may have made one besides the default.
 func connect(ctx context.Context, url string) (*browser, error) {
 	c, err := rig.Dial(ctx, url)
 	if err != nil {
@@ -70,7 +70,7 @@ func (b *browser) targets(ctx context.Context) ([]target, error) {
 	return got.TargetInfos, b.Call(ctx, "", "Target.getTargets", nil, &got)
 }
 
-// pages are the open tabs of the context.
+// pages returns the open tabs of the context.
 func (b *browser) pages(ctx context.Context) ([]target, error) {
 	all, err := b.targets(ctx)
 	var pages []target
@@ -82,7 +82,7 @@ func (b *browser) pages(ctx context.Context) ([]target, error) {
 	return pages, err
 }
 
-// tab is a tab that the connection is attached to.
+// tab is a tab to which the connection is attached.
 type tab struct {
 	*browser
 	target, session string
@@ -94,7 +94,7 @@ func (b *browser) attach(ctx context.Context, id string) (*tab, error) {
 	return &tab{browser: b, target: id, session: got.SessionID}, err
 }
 
-// open makes a tab behind the others and loads an address in it.
+// open makes a tab in the background and loads an address in it.
 func (b *browser) open(ctx context.Context, url string) (*tab, error) {
 	var made struct{ TargetID string }
 	params := obj{"url": blankPage, "background": true, "browserContextId": b.context}
@@ -105,7 +105,7 @@ func (b *browser) open(ctx context.Context, url string) (*tab, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Its own client may still be holding it.
+	// The client that made the tab may still hold it.
 	if err := t.await(ctx, loaded); err != nil || url == blankPage {
 		return t, err
 	}
@@ -117,7 +117,7 @@ func (t *tab) do(ctx context.Context, method string, params, out any) error {
 	return t.Call(ctx, t.session, method, params, out)
 }
 
-// visit loads an address and waits until it has loaded.
+// visit navigates to an address and waits until the page has loaded.
 func (t *tab) visit(ctx context.Context, url string) error {
 	var got struct{ ErrorText string }
 	if err := t.do(ctx, "Page.navigate", obj{"url": url}, &got); err != nil {
@@ -136,7 +136,8 @@ func (t *tab) await(ctx context.Context, expression string) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
-		// Between two documents there is none to ask, or it does not answer.
+		// Between two documents there is no context to evaluate in, or it does not
+		// answer.
 		soon, cancel := context.WithTimeout(ctx, loadDeadline/10)
 		v, err := t.evaluate(soon, "String("+expression+")")
 		cancel()
@@ -146,13 +147,13 @@ func (t *tab) await(ctx context.Context, expression string) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			at, _ := t.url(context.WithoutCancel(ctx)) // only to tell
-			return fmt.Errorf("%s: not in time: %s", at, expression)
+			at, _ := t.url(context.WithoutCancel(ctx)) // only for the message
+			return fmt.Errorf("%s: not true in time: %s", at, expression)
 		}
 	}
 }
 
-// evaluate gives an expression's value, which must be a string or nothing.
+// evaluate returns the value of an expression, which must be a string or nothing.
 func (t *tab) evaluate(ctx context.Context, expression string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, scriptDeadline)
 	defer cancel()
@@ -173,7 +174,7 @@ func (t *tab) evaluate(ctx context.Context, expression string) (string, error) {
 		return "", nil
 	}
 	if err := json.Unmarshal(got.Result.Value, &value); err != nil {
-		return "", fmt.Errorf("the script gave no string: %s", got.Result.Value)
+		return "", fmt.Errorf("the script returned %s; want a string or nothing", got.Result.Value)
 	}
 	if value == nil {
 		return "", nil
@@ -181,7 +182,7 @@ func (t *tab) evaluate(ctx context.Context, expression string) (string, error) {
 	return *value, nil
 }
 
-// url is the tab's address, "" when it is gone.
+// url returns the tab's address, or "" if the tab is closed.
 func (t *tab) url(ctx context.Context) (string, error) {
 	all, err := t.targets(ctx)
 	for _, other := range all {
@@ -197,13 +198,13 @@ func (t *tab) shut(ctx context.Context) error {
 	if err := t.Call(ctx, "", "Target.closeTarget", obj{"targetId": t.target}, nil); err != nil {
 		return err
 	}
-	return eventually(ctx, loadDeadline, "a closed tab goes", func() (bool, error) {
+	return eventually(ctx, loadDeadline, "the tab closes", func() (bool, error) {
 		url, err := t.url(ctx)
 		return url == "", err
 	})
 }
 
-// eventually waits for a condition; an error ends the wait.
+// eventually waits until a condition is true. An error ends the wait.
 func eventually(ctx context.Context, within time.Duration, what string, is func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -216,7 +217,7 @@ func eventually(ctx context.Context, within time.Duration, what string, is func(
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%s: not within %s", what, within)
+			return fmt.Errorf("waited for: %s; it did not happen within %s", what, within)
 		}
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// ours begins the names of our own columns.
+// ours is the prefix of the names of Stasis's columns.
 const ours = "Stasis, "
 
-// Our columns.
+// The names of Stasis's columns.
 const (
 	cold           = ours + "cold"
 	warm           = ours + "warm"
@@ -30,14 +30,14 @@ const (
 	toChrome     = ours + "shell → chrome"
 )
 
-// shells are the columns of the shell engine, which have a table of their own.
+// shells are the columns of the shell engine. They have a separate table.
 var shells = []string{shellCold, shellWarm, shellStandby, shellParked, toShell, toChrome}
 
-// whole are the columns that must lose nothing.
-var whole = []string{cold, warm, standby, parked, otherDirectory}
+// lossless are the columns that must lose nothing.
+var lossless = []string{cold, warm, standby, parked, otherDirectory}
 
-// wholeInShell are the kinds that the columns of the shell must not lose either.
-func wholeInShell() map[string]bool {
+// losslessInShell returns the kinds that the columns of the shell must not lose either.
+func losslessInShell() map[string]bool {
 	names := map[string]bool{}
 	for _, some := range [][]kind{plain(), singleTab(), besideBlankTab(), logins(applicationsToTry())} {
 		for _, k := range some {
@@ -47,27 +47,27 @@ func wholeInShell() map[string]bool {
 	return names
 }
 
-// asMuch are columns that must keep what another one does.
-var asMuch = map[string]string{shellWarm: shellCold, shellStandby: shellCold, shellParked: shellCold}
+// atLeast maps a column to one whose kept kinds it must keep too.
+var atLeast = map[string]string{shellWarm: shellCold, shellStandby: shellCold, shellParked: shellCold}
 
-// impossible are the kinds that our filesystem way cannot carry, with the
-// reason and how it was seen.
+// impossible maps the kinds that a save as files cannot keep to the reason, and how that
+// was seen.
 var impossible = map[string]string{
-	"… titles of the pages in them": "Chrome does not read the titles of other pages than the open one back from its session files: " +
-		"a plain Chrome with --restore-last-session shows none either. The state document has them.",
+	"… titles of the pages in them": "Chrome restores only the open page's title from its session files: " +
+		"a plain Chrome with --restore-last-session shows no others either. The state document has them.",
 	"sessionStorage: a lone surrogate in a key": "Chrome writes the keys of sessionStorage in UTF-8, which has no lone surrogates " +
-		"(Blink's CachedStorageArea); values it writes in UTF-16. CDP cannot say such a key either.",
+		"(Blink's CachedStorageArea). It writes values in UTF-16. CDP cannot express such a key either.",
 }
 
-// table is the whole outcome.
+// table is the whole result.
 type table struct {
 	rows    []kind
 	columns []column
-	chrome  string   // product and version
+	chrome  string   // product and version of Chrome
 	names   []string // client libraries with their versions
 }
 
-// clients reads the versions of the client libraries.
+// clients reads the versions of the client libraries below a folder.
 func (t *table) clients(dir string) error {
 	for _, name := range []string{"playwright-core", "puppeteer-core"} {
 		raw, err := os.ReadFile(filepath.Join(dir, "node_modules", name, "package.json"))
@@ -83,39 +83,45 @@ func (t *table) clients(dir string) error {
 	return nil
 }
 
-// intro stands before the table; it takes the versions of Chrome and clients.
+// intro precedes the first table. It takes the versions of Chrome and of the client
+// libraries.
 const intro = `# What survives, and how
 
-` + "`make fidelity`" + ` writes this page. It tries every cell: each way begins with a copy of the same user data directory, every
-kind of state is made in its browser, that browser ends, another one comes back with what was kept, and the same steps
-read the state again. The pages are those of a site under two names that are foreign to each other, one framed in the other.
+` + "`make fidelity`" + ` writes this page. It tries every cell. Each method starts with a copy of the same user data directory and
+makes every kind of state in its browser. It saves the state, ends that browser and restores the state in another one.
+The same steps read the state before and after. The pages belong to two sites, one framed in the other.
 
-| a cell says | when what was read |
+| a cell says | the state after the restore |
 |---|---|
-| ` + kept + ` | is the same to the letter |
-| ` + changed + ` | is there, and differs |
+| ` + kept + ` | is exactly the same |
+| ` + changed + ` | is there, but differs |
 | ` + lost + ` | is gone |
-| ` + absent + ` | was not there even before leaving |
-| ` + another + ` | was left out: an environment that has it comes back in another way, for the reason that is given |
+| ` + absent + ` | was not there before the save either |
+| ` + otherPath + ` | was not tried: the restore of an environment that has it takes another restore path; the note says why |
 
-Ways: *cold* is a save as files that comes back in a Chrome that is started for it, *warm* in one that was kept ready
-(` + "`--spares`" + `), *standby* in one that had it brought in already (` + "`--standby`" + `); *parked* comes back from the frozen Chrome.
-Which way it went is held against the restore's report. *Other data directory* is the archive of a save, exported and
-imported by another daemon, with other keys, at another path and with other users for its Chromes; *portable* is
-Playwright's format with IndexedDB, exported by one daemon and imported by another.
+| column of Stasis | what is saved, and how it is restored |
+|---|---|
+| cold | a save as files, restored into a Chrome that is started for it |
+| warm | a save as files, restored into a spare (` + "`--spares`" + `) |
+| standby | a save as files, which a standby (` + "`--standby`" + `) has already loaded |
+| parked | a memory snapshot; its frozen Chrome is thawed |
+| other data directory | an exported archive, imported by another daemon with other keys, another path and other users for its Chromes |
+| portable | Playwright's format with IndexedDB, exported by one daemon and imported by another |
 
-The last rows have environments of their own, with nothing else in them and no overrides, passkeys or extension: a single
-tab without scripts, such a tab beside a blank one, and three real applications, each logged in to through its form. An
-application counts as kept when its page gets, without a new login, what its account alone can read. DokuWiki keeps the login
-in session cookies, Node-RED in localStorage, phpLiteAdmin ("Remember me") in persistent cookies.
+Each run checks in the restore's report that the restore took this path.
 
-Each library is used as its documentation shows, and storageState is asked for all that it offers (indexedDB, opfs,
-credentials). What pages are told (overrides) is named at the first start and never again, the proxy and its password too;
-a policy for permissions is given to ours alone, for the libraries have none. The libraries are given the extension at
-both starts.
+The last rows have separate environments without overrides, passkeys or extension: a single tab without scripts, such a
+tab beside a blank one, and three real applications. Each application is logged in to through its form. Its login counts
+as kept if the page can read what only the account can read, without a new login. DokuWiki keeps the login in session
+cookies, Node-RED in localStorage, phpLiteAdmin ("Remember me") in persistent cookies.
 
-Scroll positions and forms reach Chrome's session files up to a second after they change in the tab in front, and up to
-five in others. A filesystem save has Chrome write them at once; the copy beside a frozen Chrome lacks what changed since.
+The libraries are used as their documentation shows. ` + "`storageState`" + ` is called with all its options (indexedDB, opfs,
+credentials). Overrides, and the proxy with its password, are set at the first start and not again. Only Stasis gets a
+permission policy, because the libraries have none. The libraries get the extension at both starts.
+
+Scroll positions and form data reach Chrome's session files late: up to a second after a change in the tab in front, and
+up to five in others. A filesystem save makes Chrome write them at once. The files that are copied from a frozen Chrome
+lack later changes.
 
 Tried with %s and %s.
 
@@ -123,16 +129,16 @@ Tried with %s and %s.
 
 `
 
-// shellIntro stands before the table of the shell engine.
+// shellIntro precedes the table of the shell engine.
 const shellIntro = `
 ## The shell
 
-The same with ` + "`engine: shell`" + `, and saves as files in one engine that come back, cold, in the other. What the shell does not
-use is lost to its pages, and not to the environment.
+The same with ` + "`engine: shell`" + `. The last two columns are saves as files from one engine, restored cold in the other. State
+that the shell does not use is lost to its pages, but stays in the environment.
 
 `
 
-// markdown is the document.
+// markdown returns the page.
 func (t *table) markdown() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, intro, t.chrome, strings.Join(t.names, ", "))
@@ -147,7 +153,7 @@ func (t *table) markdown() string {
 	return out.String()
 }
 
-// section writes the table of those columns whose names are in it.
+// section writes a table of the columns whose names in accepts.
 func (t *table) section(out *strings.Builder, n *notes, in func(name string) bool) {
 	columns := slices.DeleteFunc(slices.Clone(t.columns), func(c column) bool { return !in(c.name) })
 	if len(columns) == 0 {
@@ -169,10 +175,10 @@ func (t *table) section(out *strings.Builder, n *notes, in func(name string) boo
 	}
 }
 
-// notes are what cells say more of; those that say the same share one.
+// notes are the footnotes of cells. Cells with the same text share one.
 type notes []string
 
-// mark is the note's number, as it stands in a cell; "" without a note.
+// mark returns the reference to a footnote as a cell shows it; "" if there is no note.
 func (n *notes) mark(note string) string {
 	note = strings.Join(strings.Fields(note), " ")
 	if note == "" {
@@ -186,15 +192,15 @@ func (n *notes) mark(note string) string {
 	return fmt.Sprintf(" [%d]", at+1)
 }
 
-// verdict is an error if one of ours is not whole but for what is impossible, if
-// another's way is better in a row, or if one of ours loses what it must keep as
-// another does.
+// verdict returns an error in three cases: a Stasis column loses a kind that is not
+// impossible, a library keeps one that Stasis loses, or a column loses what asMuch
+// demands.
 func (t *table) verdict() error {
 	at := map[string]column{}
 	for _, c := range t.columns {
 		at[c.name] = c
 	}
-	inShell := wholeInShell()
+	inShell := losslessInShell()
 	var why []error
 	for i, k := range t.rows {
 		_, excused := impossible[k.name]
@@ -203,18 +209,18 @@ func (t *table) verdict() error {
 		})
 		for _, c := range t.columns {
 			is := c.cells[i]
-			if is.says == kept || is.says == another {
+			if is.says == kept || is.says == otherPath {
 				continue
 			}
-			must := slices.Contains(whole, c.name) || inShell[k.name] && slices.Contains(shells, c.name)
+			must := slices.Contains(lossless, c.name) || inShell[k.name] && slices.Contains(shells, c.name)
 			if must && !excused {
-				why = append(why, fmt.Errorf("%s: %s: %s %s", c.name, k.name, is.says, is.why))
+				why = append(why, fmt.Errorf("%s: %s: %s %s; want kept", c.name, k.name, is.says, is.why))
 			}
 			if must && better >= 0 {
-				why = append(why, fmt.Errorf("%s: %s: %s, and %s has it", c.name, k.name, is.says, t.columns[better].name))
+				why = append(why, fmt.Errorf("%s: %s: %s, but %s keeps it", c.name, k.name, is.says, t.columns[better].name))
 			}
-			if like, named := at[asMuch[c.name]]; named && like.cells[i].says == kept {
-				why = append(why, fmt.Errorf("%s: %s: %s %s, and %s has it", c.name, k.name, is.says, is.why, like.name))
+			if like, named := at[atLeast[c.name]]; named && like.cells[i].says == kept {
+				why = append(why, fmt.Errorf("%s: %s: %s %s, but %s keeps it", c.name, k.name, is.says, is.why, like.name))
 			}
 		}
 	}

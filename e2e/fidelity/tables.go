@@ -5,7 +5,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/pbkdf2"
-	"crypto/sha1" // what Chrome derives its key with
+	"crypto/sha1" // Chrome derives its key with it
 	"database/sql"
 	"errors"
 	"fmt"
@@ -15,12 +15,12 @@ import (
 	_ "modernc.org/sqlite" // the driver of Chrome's databases
 )
 
-// open opens one of a closed Chrome's databases.
+// open opens a database of a closed Chrome.
 func open(dir, name string) (*sql.DB, error) {
 	return sql.Open("sqlite", filepath.Join(dir, "Default", name))
 }
 
-// execute runs a statement in one of a closed Chrome's databases.
+// execute runs a statement in a database of a closed Chrome.
 func execute(ctx context.Context, dir, name, statement string, args ...any) error {
 	db, err := open(dir, name)
 	if err != nil {
@@ -41,9 +41,9 @@ func addLogin(ctx context.Context, dir, site string, now int64) error {
 		VALUES (?, ?, 'user', 'ada', 'password', ?, '', ?, ?, 0, 0, 1)`, site, site, secret, site, now)
 }
 
-// row is a step that gives what a query finds in a database of the closed
-// profile, rows and columns joined. shown, unless nil, makes text of the last
-// column.
+// row is a step that returns the result of a query on a database of the closed profile,
+// with rows and columns joined. shown converts the last column to text; nil leaves it
+// unchanged.
 func row(file, query string, shown func([]byte) (string, error)) step {
 	return func(ctx context.Context, at *visit) (_ string, err error) {
 		db, err := open(at.dir, file)
@@ -87,7 +87,7 @@ func row(file, query string, shown func([]byte) (string, error)) step {
 	}
 }
 
-// basicKey is Chrome's key where no keyring is used (os_crypt's v10).
+// basicKey returns the key that Chrome uses without a keyring (os_crypt's v10).
 func basicKey() (cipher.Block, error) {
 	key, err := pbkdf2.Key(sha1.New, "peanuts", []byte("saltysalt"), 1, aes.BlockSize)
 	if err != nil {
@@ -98,7 +98,7 @@ func basicKey() (cipher.Block, error) {
 
 const basicVersion = "v10"
 
-// basicIV is the first block that os_crypt chains to.
+// basicIV is the initialisation vector of os_crypt.
 var basicIV = []byte(strings.Repeat(" ", aes.BlockSize))
 
 func encrypted(plain string) ([]byte, error) {
@@ -119,12 +119,12 @@ func decrypted(secret []byte) (string, error) {
 	}
 	out := []byte(strings.TrimPrefix(string(secret), basicVersion))
 	if len(out) == len(secret) || len(out) == 0 || len(out)%aes.BlockSize != 0 {
-		return "", fmt.Errorf("no %s value of %d bytes", basicVersion, len(secret))
+		return "", fmt.Errorf("not a %s value: %d bytes", basicVersion, len(secret))
 	}
 	cipher.NewCBCDecrypter(block, basicIV).CryptBlocks(out, out)
 	pad := int(out[len(out)-1])
 	if pad == 0 || pad > aes.BlockSize {
-		return "", errors.New("it does not decrypt")
+		return "", errors.New("the value does not decrypt: wrong padding")
 	}
 	return string(out[:len(out)-pad]), nil
 }

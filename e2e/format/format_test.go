@@ -1,5 +1,5 @@
-// Package format_test lets a program in another language, which was written
-// from docs/format.md alone, read what Stasis wrote.
+// Package format_test reads Stasis's snapshots with a program in another language, which
+// was written from docs/format.md alone.
 package format_test
 
 import (
@@ -46,7 +46,7 @@ type failure struct {
 
 func (f *failure) Error() string { return f.err.Error() + "\n" + f.says }
 
-// The document is enough to read what the first version of the format wrote.
+// The format document is enough to read snapshots of the format's first version.
 func TestGolden(t *testing.T) {
 	for _, name := range []string{"v1", "v1-mac"} {
 		t.Run(name, func(t *testing.T) { readGolden(t, filepath.Join(golden, name)) })
@@ -60,7 +60,7 @@ func readGolden(t *testing.T, dir string) {
 	}
 	var all []map[string]any
 	if err := json.Unmarshal(raw, &all); err != nil || len(all) == 0 {
-		t.Fatalf("%d snapshots, %v", len(all), err)
+		t.Fatalf("%d golden snapshots, error %v", len(all), err)
 	}
 	for _, want := range all {
 		text := func(name string) string { return want[name].(string) }
@@ -73,12 +73,12 @@ func readGolden(t *testing.T, dir string) {
 			return strings.Compare(a.(map[string]any)["name"].(string), b.(map[string]any)["name"].(string))
 		})
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-saved +read):\n%s", text("id"), diff)
+			t.Errorf("%s differs (-saved +read):\n%s", text("id"), diff)
 		}
 	}
 }
 
-// It reads what is written today, and sees where a byte of it is another.
+// The reader reads a snapshot of today's code, and detects a changed byte.
 func TestToday(t *testing.T) {
 	dir := t.TempDir()
 	keys, err := snapshot.LoadKeys(snapshot.KeyConfig{Dir: dir})
@@ -110,7 +110,7 @@ func TestToday(t *testing.T) {
 	}
 	if entries, _ := got["entries"].([]any); got["id"] != saved.ID || len(entries) != 3 || got["private"].(map[string]any)["user_id"] != "alice" ||
 		got["app_data"].(map[string]any)["notes"].(map[string]any)["session_id"] != "s" {
-		t.Errorf("read %v", got)
+		t.Errorf("the reader printed %v", got)
 	}
 	key, err := snapshot.ArchiveKey(saved.Archive.ID)
 	if err != nil {
@@ -126,6 +126,6 @@ func TestToday(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := read(t, dir, saved.Location, "latest"); err == nil || !strings.Contains(err.Error(), "the payload is not the one that was saved") {
-		t.Errorf("a changed archive: %v", err)
+		t.Errorf("reading a changed archive: error %v", err)
 	}
 }

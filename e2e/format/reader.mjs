@@ -4,7 +4,7 @@
 //   node reader.mjs DIR OWNER SESSION SCOPE SCOPE_ID SNAPSHOT_ID|latest
 //
 // DIR has identity, archive-key and snapshots/. It prints as JSON what it
-// found, and fails with a sentence where something is not as it must be.
+// found. It fails with a message if something is wrong.
 
 import { execFileSync } from "node:child_process";
 import { createHash, createHmac } from "node:crypto";
@@ -36,8 +36,8 @@ must(wanted === "latest" || forms.snapshot.test(wanted), "the snapshot ID has no
 const place = join(dir, "snapshots/users", owner, "sessions", session, "scopes", scope, scopeID, "snapshots");
 const file = wanted === "latest" ? "snapshot_latest.json" : `immutable_history/snapshot_${wanted}.json`;
 
-// 2, 3 and 4. The document. JSON.parse takes a name that is there twice; a
-// reader for which that matters needs a stricter one.
+// 2, 3 and 4. The document. JSON.parse accepts duplicate names. A reader for which that
+// matters needs a stricter parser.
 must(statSync(join(place, file)).size <= 8 << 20, "the document is too large");
 const bytes = readFileSync(join(place, file));
 const document = JSON.parse(bytes.toString("utf8"));

@@ -11,11 +11,10 @@ import (
 	"github.com/coder/websocket"
 )
 
-// Conn is one CDP connection to a browser, with no client library's own doing
-// in between.
+// Conn is a plain CDP connection to a browser, without a client library.
 type Conn struct {
 	ws   *websocket.Conn
-	done chan struct{} // closed when reading has ended
+	done chan struct{} // closed when the reading goroutine has ended
 
 	mu      sync.Mutex
 	id      int64
@@ -23,13 +22,13 @@ type Conn struct {
 	ended   error
 }
 
-// answer is CDP's answer to one command.
+// answer is CDP's response to one command.
 type answer struct {
 	Result json.RawMessage
 	Error  *struct{ Message string }
 }
 
-// callDeadline bounds one command, far above what any takes.
+// callDeadline bounds one command, far longer than any takes.
 const callDeadline = 60 * time.Second
 
 // maxMessage bounds one message, in bytes.
@@ -47,7 +46,7 @@ func Dial(ctx context.Context, url string) (*Conn, error) {
 	return c, nil
 }
 
-// Close ends the connection, and leaves the browser alone.
+// Close closes the connection and keeps the browser running.
 func (c *Conn) Close() {
 	_ = c.ws.CloseNow() // it may be closed already
 	<-c.done
@@ -56,10 +55,10 @@ func (c *Conn) Close() {
 func (c *Conn) read() {
 	defer close(c.done)
 	for {
-		_, raw, err := c.ws.Read(context.Background()) // Close ends it
+		_, raw, err := c.ws.Read(context.Background()) // Close ends the read
 		if err != nil {
 			c.mu.Lock()
-			c.ended = errors.Join(errors.New("the connection to the browser has ended"), err)
+			c.ended = errors.Join(errors.New("the CDP connection to the browser is closed"), err)
 			c.mu.Unlock()
 			return
 		}
@@ -79,8 +78,8 @@ func (c *Conn) read() {
 	}
 }
 
-// Call sends a command, to the browser or to one of its sessions, and decodes
-// the result into out, unless that is nil.
+// Call sends a command to the browser, or to one of its CDP sessions, and decodes the
+// result into out; nil ignores it.
 func (c *Conn) Call(ctx context.Context, session, method string, params, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, callDeadline)
 	defer cancel()
@@ -99,7 +98,7 @@ func (c *Conn) Call(ctx context.Context, session, method string, params, out any
 	if err != nil {
 		return err
 	}
-	// The context of a write that is cut short ends the connection.
+	// The library closes the connection if the context of a write is cancelled.
 	if err := c.ws.Write(context.WithoutCancel(ctx), websocket.MessageText, raw); err != nil {
 		return err
 	}
@@ -115,6 +114,6 @@ func (c *Conn) Call(ctx context.Context, session, method string, params, out any
 	case <-c.done:
 		return c.ended
 	case <-ctx.Done():
-		return fmt.Errorf("%s: no answer in time", method)
+		return fmt.Errorf("%s: no answer from the browser in time", method)
 	}
 }

@@ -1,5 +1,5 @@
-// Package rig is what the programs that measure stand on: the stasis binary as
-// one starts it, and a plain CDP connection to any browser.
+// Package rig starts the stasis binary for the programs that measure, and connects to
+// any browser over plain CDP.
 package rig
 
 import (
@@ -19,27 +19,26 @@ import (
 	"time"
 )
 
-// Key is the API key of the daemons.
+// Key is the API key that the daemons accept.
 const Key = "measuring_key_0123456789"
 
-// UIDCount is how many users a daemon's Chromes have.
+// UIDCount is the number of user IDs for a daemon's Chromes.
 const UIDCount = 100
 
 // daemonDeadline is how long a daemon may take to listen, or to stop.
 const daemonDeadline = 90 * time.Second
 
-// addressForm finds the daemon's URL in what it prints, whatever the words around
-// it are.
+// addressForm finds the daemon's URL in its output.
 var addressForm = regexp.MustCompile(`https?://\S+`)
 
-// Daemon is one running stasis. The exported fields but URL are set before
-// Start, which may be called again after Stop.
+// Daemon is a running stasis daemon. The exported fields except URL must be set before
+// Start. Start may be called again after Stop.
 type Daemon struct {
 	Binary string
 	Dir    string   // data directory
-	UIDs   int      // first of its Chromes' users, of which there are UIDCount
+	UIDs   int      // first of the UIDCount user IDs of its Chromes
 	Args   []string // further flags of serve
-	Env    []string // further environment
+	Env    []string // further environment variables
 	URL    string   // http://127.0.0.1:port, once it listens
 
 	cmd   *exec.Cmd
@@ -68,7 +67,7 @@ func (d *Daemon) Start(ctx context.Context) error {
 			if at := addressForm.FindString(lines.Text()); at != "" {
 				select {
 				case address <- at:
-				default: // it is known
+				default: // the address is already known
 				}
 			}
 		}
@@ -81,13 +80,13 @@ func (d *Daemon) Start(ctx context.Context) error {
 		return nil
 	case err := <-d.ended:
 		d.cmd = nil
-		return fmt.Errorf("the daemon ended: %v: %s", err, d.log.String())
+		return fmt.Errorf("the daemon ended before it listened: %v: %s", err, d.log.String())
 	case <-ctx.Done():
 		return errors.Join(ctx.Err(), d.Stop(syscall.SIGKILL))
 	}
 }
 
-// Stop ends the daemon with a signal and waits for it; it is idempotent.
+// Stop ends the daemon with a signal and waits for it. It may be called more than once.
 func (d *Daemon) Stop(signal os.Signal) error {
 	if d.cmd == nil {
 		return nil
@@ -103,15 +102,15 @@ func (d *Daemon) Stop(signal os.Signal) error {
 		}
 		return nil
 	case <-time.After(daemonDeadline):
-		// Each Chrome's warden ends it when the daemon is gone.
+		// Each Chrome's warden ends its Chrome when the daemon is gone.
 		err := errors.Join(errors.New("the daemon did not stop in time"), d.cmd.Process.Kill(), <-d.ended)
 		d.cmd = nil
 		return err
 	}
 }
 
-// Goroutines ends the daemon with SIGQUIT, upon which Go's runtime writes every
-// goroutine's stack to the log, and counts them.
+// Goroutines ends the daemon with SIGQUIT and counts its goroutines. Go's runtime writes
+// their stacks to the log.
 func (d *Daemon) Goroutines() (int, error) {
 	if err := d.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
 		return 0, err
@@ -120,16 +119,16 @@ func (d *Daemon) Goroutines() (int, error) {
 	case err := <-d.ended:
 		d.cmd = nil
 		if err == nil {
-			return 0, errors.New("the daemon ended without its stacks")
+			return 0, errors.New("the daemon ended, but its log has no goroutine stacks")
 		}
 		return strings.Count(d.log.String(), "\ngoroutine "), nil
 	case <-time.After(daemonDeadline):
-		return 0, errors.Join(errors.New("the daemon does not end"), d.Stop(syscall.SIGKILL))
+		return 0, errors.Join(errors.New("the daemon did not end after SIGQUIT"), d.Stop(syscall.SIGKILL))
 	}
 }
 
-// Call makes one request. A body is sent as JSON, unless it is bytes; the
-// answer is decoded into out likewise, unless that is nil.
+// Call makes one API request. It sends a body as JSON, or unchanged if it is bytes. It
+// decodes the answer into out in the same way; nil ignores it.
 func (d *Daemon) Call(ctx context.Context, method, path string, body, out any) error {
 	raw, isFile := body.([]byte)
 	kind := "application/octet-stream"
@@ -152,7 +151,7 @@ func (d *Daemon) Call(ctx context.Context, method, path string, body, out any) e
 	if err != nil {
 		return err
 	}
-	defer func() { _ = res.Body.Close() }() // read whole below
+	defer func() { _ = res.Body.Close() }() // the body is read whole below
 	answer, err := io.ReadAll(res.Body)
 	if err != nil {
 		return err
@@ -175,14 +174,14 @@ func (d *Daemon) Call(ctx context.Context, method, path string, body, out any) e
 	return json.Unmarshal(answer, out)
 }
 
-// PID is the running daemon's process ID.
+// PID returns the process ID of the running daemon.
 func (d *Daemon) PID() int { return d.cmd.Process.Pid }
 
-// Refused is an answer that is an error.
+// Refused is the error of an answer with an error status.
 type Refused struct {
 	Request string // method and path
 	Status  int
-	Code    string // as in openapi.yaml; "" without one
+	Code    string // as in openapi.yaml; "" if there is none
 	Body    string
 }
 

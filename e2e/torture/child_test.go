@@ -18,26 +18,26 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// The child's environment.
+// Environment variables of the child.
 const (
 	childPlaces = "TORTURE_PLACES" // places, as JSON
 	childSeed   = "TORTURE_SEED"
 )
 
-// writers is how many save at once, and kept how many snapshots each of them
-// lets stand before it deletes one for each that it saves.
+// writers is how many goroutines save at once. kept is how many snapshots each keeps
+// before it deletes one for each new one.
 const (
 	writers = 4
 	kept    = 5
 )
 
-// event is one line of what the child says: of saves and deletes that are over,
-// and of deletes that are about to begin.
+// event is one line of the child's output. It reports a finished save or delete, or a
+// delete that is about to start.
 type event struct {
 	Did     string // saved | deleting
 	ID      string
 	User    string `json:",omitempty"`
-	Version int64  `json:",omitempty"` // of the user's default, where the save moved it
+	Version int64  `json:",omitempty"` // of the user's default, if the save moved it
 }
 
 func say(e event) error { return json.NewEncoder(os.Stdout).Encode(e) }
@@ -63,7 +63,7 @@ func writeForever(ctx context.Context, raw string) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for n := range writers {
 		w := &writer{storage: s, random: rand.New(rand.NewPCG(seed, uint64(n))), user: "user-" + strconv.Itoa(n%2)}
-		for i := n; i < len(rows); i += writers { // what those before have saved
+		for i := n; i < len(rows); i += writers { // those that earlier children saved
 			w.own = append(w.own, rows[i])
 		}
 		g.Go(func() error {
@@ -77,7 +77,7 @@ func writeForever(ctx context.Context, raw string) error {
 	return g.Wait()
 }
 
-// writer is one of those who save; two of them share a user, and so a default.
+// writer is one goroutine that saves. Two of them share a user and so a default.
 type writer struct {
 	*storage
 	random *rand.Rand
@@ -85,7 +85,7 @@ type writer struct {
 	own    []profiles.Snapshot
 }
 
-// session lives one session: some checkpoints, and an end that saves.
+// session makes one session: some checkpoints, and an end with a save.
 func (w *writer) session(ctx context.Context) error {
 	rec := profiles.Session{ID: uuid.Must(uuid.NewV7()).String(), UserID: w.user, Status: profiles.StatusRunning, CreatedAt: time.Now()}
 	if err := w.catalogue.Sessions.CreateSession(ctx, rec); err != nil {
@@ -104,7 +104,7 @@ func (w *writer) session(ctx context.Context) error {
 	return nil
 }
 
-// save is session/save/keep.go's keep.
+// save makes the same calls as keep in session/save/keep.go.
 func (w *writer) save(ctx context.Context, rec profiles.Session, last bool) error {
 	id := uuid.Must(uuid.NewV7()).String()
 	saved, err := w.vault.Save(ctx, snapshot.Draft{
@@ -117,20 +117,20 @@ func (w *writer) save(ctx context.Context, rec profiles.Session, last bool) erro
 	c := profiles.Commit{Snapshot: profiles.Snapshot{ID: id, SessionID: rec.ID, UserID: w.user, Mode: string(saved.Mode),
 		CreatedAt: saved.CreatedAt, ArchiveID: saved.Archive.ID, SizeBytes: saved.Archive.StoredSize}}
 	switch w.random.IntN(4) {
-	case 0: // it moves no default
+	case 0: // moves no default
 	case 1:
 		now, err := w.catalogue.Defaults.Default(ctx, w.user)
 		if err != nil && !fault.Is(err, fault.DefaultNotFound) {
 			return err
 		}
-		c.Move = &profiles.Move{From: now.Version} // another writer may be quicker
+		c.Move = &profiles.Move{From: now.Version} // another writer may be faster
 	default:
 		c.Move = &profiles.Move{Overwrite: true}
 	}
 	if last {
 		c.End = &profiles.End{SessionID: rec.ID, Status: profiles.StatusCompleted, EndedAt: time.Now()}
 	}
-	if w.random.IntN(20) == 0 { // a commit that failed: what was saved is taken back
+	if w.random.IntN(20) == 0 { // a failed commit: the save is undone
 		return w.vault.Delete(ctx, saved.Location, id, w.catalogue.Snapshots.ArchiveInUse)
 	}
 	moved, err := w.catalogue.Snapshots.Commit(ctx, c)
@@ -146,8 +146,8 @@ func (w *writer) save(ctx context.Context, rec profiles.Session, last bool) erro
 	return say(e)
 }
 
-// entries make up an environment. Some have nothing of their own, so that
-// archives are shared.
+// entries returns the files of an environment. Some environments are equal, so that they
+// share archives.
 func (w *writer) entries(id string) []snapshot.Entry {
 	if w.random.IntN(8) == 0 {
 		return []snapshot.Entry{{Name: state.FileName, Data: []byte(`{"of":"all"}`)}}
@@ -160,7 +160,7 @@ func (w *writer) entries(id string) []snapshot.Entry {
 	return []snapshot.Entry{{Name: "Default/data", Data: data}, {Name: state.FileName, Data: []byte(`{"of":"` + id + `"}`)}}
 }
 
-// remove is library.Snapshots.Delete, of a random one.
+// remove makes the calls of library.Snapshots.Delete for a random snapshot.
 func (w *writer) remove(ctx context.Context) error {
 	n := w.random.IntN(len(w.own))
 	row := w.own[n]
@@ -170,7 +170,7 @@ func (w *writer) remove(ctx context.Context) error {
 	}
 	_, err := w.catalogue.Snapshots.DeleteSnapshot(ctx, row.ID)
 	if fault.Is(err, fault.SnapshotInUse) {
-		return nil // a default: it stays
+		return nil // it is a default and stays
 	}
 	if err != nil {
 		return err

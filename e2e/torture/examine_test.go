@@ -14,22 +14,22 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// record is what the children on one directory have said so far.
+// record is what the children on one directory have reported so far.
 type record struct {
 	places
 	kills    int
 	saved    map[string]bool  // IDs that must be there
 	deleting map[string]bool  // IDs that may be there
-	defaults map[string]int64 // a user's version, at least
+	defaults map[string]int64 // minimum version of each user's default
 }
 
 func newRecord(in places) *record {
 	return &record{places: in, saved: map[string]bool{}, deleting: map[string]bool{}, defaults: map[string]int64{}}
 }
 
-func (r *record) take(told []event) {
+func (r *record) take(events []event) {
 	r.kills++
-	for _, e := range told {
+	for _, e := range events {
 		switch e.Did {
 		case "saved":
 			r.saved[e.ID] = true
@@ -41,13 +41,13 @@ func (r *record) take(told []event) {
 	}
 }
 
-// tally counts what was looked at.
+// tally counts what was checked.
 type tally struct {
-	Saved, Deleted int // that the children told of; a delete may have been cut short
-	Verified       int // snapshots that the catalogue named, at each examination
-	Latest         int // of locations, at each examination
-	// Unnamed and Archives are documents that no record names, and archives that
-	// no document names: the most that one directory had.
+	Saved, Deleted int // that the children reported; a kill may have interrupted a delete
+	Verified       int // snapshots in the catalogue, summed over all examinations
+	Latest         int // latest snapshots of locations, summed over all examinations
+	// Unnamed is documents without a record, and Archives is archives without a
+	// document: the largest numbers that one directory had.
 	Unnamed, Archives int
 }
 
@@ -56,12 +56,12 @@ func (a *tally) add(b tally) {
 	a.Unnamed, a.Archives = max(a.Unnamed, b.Unnamed), max(a.Archives, b.Archives)
 }
 
-// examine opens the directory as the next daemon does, and looks at all of it.
+// examine opens the directory as the next daemon does, and checks everything in it.
 func (r *record) examine(t *testing.T) (seen tally) {
 	t.Helper()
 	s, err := openStorage(t.Context(), r.places)
 	if err != nil {
-		t.Fatalf("the next start: %v", err)
+		t.Fatalf("cannot open the directory after the kill: %v", err)
 	}
 	defer func() {
 		if err := s.close(); err != nil {
@@ -77,11 +77,11 @@ func (r *record) examine(t *testing.T) (seen tally) {
 	named := map[string]bool{}
 	for _, row := range rows {
 		named[row.ID] = true
-		s.whole(t, row)
+		s.verifyWhole(t, row)
 	}
 	for id := range r.saved {
 		if !named[id] {
-			t.Errorf("%s was said to be saved, and is not there", id)
+			t.Errorf("snapshot %s was reported as saved and is missing", id)
 		}
 	}
 	for user, version := range r.defaults {
@@ -90,16 +90,16 @@ func (r *record) examine(t *testing.T) (seen tally) {
 			continue
 		}
 		if err != nil || now.Version < version || !named[now.SnapshotID] {
-			t.Errorf("the default of %s is %+v, %v; it was at version %d", user, now, err, version)
+			t.Errorf("the default of %s is %+v, %v; want at least version %d", user, now, err, version)
 		}
 	}
-	s.places(t, r, named, &seen)
-	r.leftovers(t, seen)
+	s.checkPlaces(t, r, named, &seen)
+	r.checkLeftovers(t, seen)
 	return seen
 }
 
-// recover does what a start does with the sessions that it finds live, but for
-// rescuing their Chromes (session/recover.go).
+// recover does what a start does with the sessions that it finds live
+// (session/recover.go), except for rescuing their Chromes.
 func (s *storage) recover(t *testing.T) {
 	t.Helper()
 	live, _, err := s.catalogue.Sessions.Sessions(t.Context(), profiles.SessionFilter{Live: true})
@@ -123,8 +123,8 @@ func (s *storage) recover(t *testing.T) {
 	}
 }
 
-// whole checks a snapshot that the catalogue names down to the tar.
-func (s *storage) whole(t *testing.T, row profiles.Snapshot) {
+// verifyWhole verifies a snapshot in the catalogue, including its tar.
+func (s *storage) verifyWhole(t *testing.T, row profiles.Snapshot) {
 	t.Helper()
 	saved, err := s.vault.Open(t.Context(), locationOf(row.UserID, row.SessionID), row.ID)
 	if err != nil {
@@ -138,13 +138,13 @@ func (s *storage) whole(t *testing.T, row profiles.Snapshot) {
 	}
 	var doc struct{ Of string }
 	if err := json.Unmarshal(files[state.FileName], &doc); err != nil || doc.Of != row.ID && doc.Of != "all" || saved.Archive.ID != row.ArchiveID {
-		t.Errorf("%s holds what was saved of %q in archive %s, %v", row.ID, doc.Of, saved.Archive.ID, err)
+		t.Errorf("%s holds the state of %q in archive %s, %v", row.ID, doc.Of, saved.Archive.ID, err)
 	}
 }
 
-// places walks the store: each document parses, each latest loads and is whole,
-// but for one whose delete was cut short.
-func (s *storage) places(t *testing.T, r *record, named map[string]bool, seen *tally) {
+// checkPlaces walks the store. Each document must parse, and each latest snapshot must load
+// and be whole, unless a kill interrupted its delete.
+func (s *storage) checkPlaces(t *testing.T, r *record, named map[string]bool, seen *tally) {
 	t.Helper()
 	all, err := snapshot.Locations(t.Context(), s.store)
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *storage) places(t *testing.T, r *record, named map[string]bool, seen *t
 		if fault.Is(err, fault.SnapshotNotFound) {
 			for _, id := range ids {
 				if named[id] {
-					t.Errorf("%s has %s and no latest", loc.Session, id)
+					t.Errorf("%s has snapshot %s but no latest one", loc.Session, id)
 				}
 			}
 		}
@@ -194,15 +194,15 @@ func (s *storage) places(t *testing.T, r *record, named map[string]bool, seen *t
 	}
 }
 
-// leftovers bounds what the kills have left: no more than each writer had in
-// hand each time, and no temporary file, for the start has removed them.
-func (r *record) leftovers(t *testing.T, seen tally) {
+// checkLeftovers checks what the kills have left: per kill, no more than each writer was
+// working on, and no temporary file, because the start removes them.
+func (r *record) checkLeftovers(t *testing.T, seen tally) {
 	t.Helper()
 	if most := writers * r.kills; seen.Unnamed > most || seen.Archives > most {
-		t.Errorf("after %d kills there are %+v", r.kills, seen)
+		t.Errorf("after %d kills there is too much left: %+v", r.kills, seen)
 	}
 	if r.Bucket != nil {
-		return // what was on its way has no name
+		return // unfinished uploads have no name in a bucket
 	}
 	left, err := os.ReadDir(filepath.Join(r.Dir, "snapshots/tmp"))
 	if err != nil || len(left) > 0 {
@@ -210,8 +210,8 @@ func (r *record) leftovers(t *testing.T, seen tally) {
 	}
 }
 
-// clear checks and repairs as stasis store check does, after which nothing is
-// left over; that nothing is lost it has to find by itself.
+// clear checks and repairs the store like `stasis store check`. Afterwards nothing must
+// be left over, and nothing may be lost.
 func (r *record) clear(t *testing.T) {
 	t.Helper()
 	s, err := openStorage(t.Context(), r.places)
@@ -227,7 +227,7 @@ func (r *record) clear(t *testing.T) {
 		_, err := audit.Run(t.Context(), s.vault, s.records(), time.Now, audit.Options{ReadData: true, Repair: repair, Remove: repair},
 			func(f audit.Finding) error {
 				if !repair || f.Severity == audit.Lost {
-					t.Errorf("repairing %v: %s %s: %s", repair, f.Severity, f.Kind, f.What)
+					t.Errorf("with repair %v: %s %s: %s", repair, f.Severity, f.Kind, f.What)
 				}
 				return nil
 			})

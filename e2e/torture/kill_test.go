@@ -15,9 +15,8 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// A process that is killed at any point of what it does leaves everything that
-// it named whole: in the catalogue, in the store, and as a default; and loses
-// nothing that it said was saved.
+// A process that is killed at any point leaves everything that it named whole: in the
+// catalogue, in the store, and as a default. It loses nothing that it reported as saved.
 func TestKilled(t *testing.T) {
 	rounds := 15
 	if storetest.Torture() {
@@ -38,8 +37,8 @@ func TestKilledBesideABucket(t *testing.T) {
 	})
 }
 
-// loop kills children within a time, each where the one before was killed; a
-// fresh place now and then, for a first start may be killed too.
+// loop kills children within a time limit, each on the directory of the one before. Now
+// and then it uses a new directory, because a first start may be killed too.
 func loop(t *testing.T, rounds int, within time.Duration, fresh func() places) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -53,23 +52,23 @@ func loop(t *testing.T, rounds int, within time.Duration, fresh func() places) {
 			}
 			known = newRecord(fresh())
 		}
-		told := killed(t, known.places, seed+uint64(round), time.Duration(random.Int64N(int64(within))), round%2 == 1)
-		known.take(told)
-		all.Saved, all.Deleted = all.Saved+count(told, "saved"), all.Deleted+count(told, "deleting")
+		events := runAndKill(t, known.places, seed+uint64(round), time.Duration(random.Int64N(int64(within))), round%2 == 1)
+		known.take(events)
+		all.Saved, all.Deleted = all.Saved+count(events, "saved"), all.Deleted+count(events, "deleting")
 		all.add(known.examine(t))
 		if t.Failed() {
-			t.Fatalf("after %d kills", round+1)
+			t.Fatalf("the examination after kill %d failed", round+1)
 		}
 	}
 	known.clear(t)
 	t.Logf("%d kills: %+v", rounds, all)
 	if all.Saved == 0 || all.Deleted == 0 && rounds > 10 {
-		t.Errorf("the children did nothing: %+v", all)
+		t.Errorf("the children saved and deleted too little: %+v", all)
 	}
 }
 
-func count(told []event, did string) (n int) {
-	for _, e := range told {
+func count(events []event, did string) (n int) {
+	for _, e := range events {
 		if e.Did == did {
 			n++
 		}
@@ -77,9 +76,9 @@ func count(told []event, did string) (n int) {
 	return n
 }
 
-// killed runs a child on the directory, kills it after a while, from its start or
-// from when it has saved something, and returns what it said.
-func killed(t *testing.T, in places, seed uint64, after time.Duration, saved bool) []event {
+// runAndKill runs a child on the directory and kills it after a while, counted from its
+// start or from its first save. It returns the child's events.
+func runAndKill(t *testing.T, in places, seed uint64, after time.Duration, saved bool) []event {
 	t.Helper()
 	raw, err := json.Marshal(in)
 	if err != nil {
@@ -95,16 +94,16 @@ func killed(t *testing.T, in places, seed uint64, after time.Duration, saved boo
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	kill := func() { time.AfterFunc(after, func() { _ = child.Process.Kill() }) } // Wait tells whether it was
+	kill := func() { time.AfterFunc(after, func() { _ = child.Process.Kill() }) } // Wait reports whether the kill ended it
 	if !saved {
 		kill()
 	}
-	var told []event
+	var events []event
 	lines := bufio.NewReader(out)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err == io.EOF {
-			break // a line that was cut was not said
+			break // the last line was cut off by the kill
 		}
 		var e event
 		if err == nil {
@@ -113,12 +112,12 @@ func killed(t *testing.T, in places, seed uint64, after time.Duration, saved boo
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told = append(told, e); saved && len(told) == 1 {
+		if events = append(events, e); saved && len(events) == 1 {
 			kill()
 		}
 	}
 	if err := child.Wait(); err == nil || child.ProcessState.Exited() {
-		t.Fatalf("the child ended by itself: %v", err)
+		t.Fatalf("the child ended before it was killed: %v", err)
 	}
-	return told
+	return events
 }

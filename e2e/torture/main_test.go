@@ -1,6 +1,6 @@
-// Package torture_test kills processes that save, at random points, and looks
-// at what stands afterwards. It starts no Chrome: what is saved is made up, by
-// the same calls in the same order as session/save/keep.go makes them.
+// Package torture_test kills processes that save at random points, and checks what they
+// leave. It starts no Chrome. The saved state is made up, by the same calls in the same
+// order as in session/save/keep.go.
 package torture_test
 
 import (
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// places says where a directory's snapshots are: in it, or in a bucket.
+// places says whether a directory's snapshots are in it or in a bucket.
 type places struct {
 	Dir    string
 	Bucket *bucket
@@ -77,7 +77,7 @@ func (in places) open(ctx context.Context) (snapshot.Store, error) {
 		AccessKey: b.AccessKey, SecretKey: b.SecretKey, Spool: in.Dir, Now: time.Now})
 }
 
-// records are what an audit compares the store with.
+// records returns what an audit compares the store with.
 func (s *storage) records() *audit.Records {
 	return &audit.Records{Sessions: s.catalogue.Sessions, Snapshots: s.catalogue.Snapshots, Defaults: s.catalogue.Defaults}
 }

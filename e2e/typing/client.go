@@ -10,8 +10,8 @@ import (
 	"os/exec"
 )
 
-// client is the process of the client libraries, e2e/clients/typing.mjs. It does
-// one thing at a time.
+// client is the process of the client libraries, e2e/clients/typing.mjs. It does one
+// order at a time.
 type client struct {
 	cmd    *exec.Cmd
 	orders io.WriteCloser
@@ -35,7 +35,7 @@ func startClient(folder string) (*client, error) {
 	return c, c.cmd.Start()
 }
 
-// do has it do one thing, and decodes the answer's value into out, unless that is nil.
+// do sends an order and decodes the answer's value into out; nil ignores it.
 func (c *client) do(order object, out any) error {
 	raw, err := json.Marshal(order)
 	if err != nil {
@@ -64,21 +64,21 @@ func (c *client) do(order object, out any) error {
 	return json.Unmarshal(answer.Value, out)
 }
 
-// text is what is typed into each field.
+// text is the text that is typed into each field.
 const text = "the quick brown fox"
 
-// fieldsPerBrowser is how many fields are typed into in one browser.
+// fieldsPerBrowser is how many fields are tried in one browser.
 const fieldsPerBrowser = 3
 
-// typeInto types into the fields of a browser, and gives how many are empty or
-// short: of the first tab's page, of a new tab's, and of one of another site there.
+// typeInto types into three fields of a browser: in the first tab's page, in a new tab's
+// page, and in another site's page in that tab. It returns how many are empty or short.
 func (c *client) typeInto(tool, endpoint string, site *site) (lost int, err error) {
 	var got struct{ Values []string }
 	err = c.do(object{"do": "type", "tool": tool, "endpoint": endpoint, "text": text, "pages": []object{
 		{"url": site.url}, {"url": site.url + "?2", "tab": "new"}, {"url": site.other},
 	}}, &got)
 	if err == nil && len(got.Values) != fieldsPerBrowser {
-		err = fmt.Errorf("%d fields were typed into, not %d", len(got.Values), fieldsPerBrowser)
+		err = fmt.Errorf("got %d fields, want %d", len(got.Values), fieldsPerBrowser)
 	}
 	for _, v := range got.Values {
 		if v != text {

@@ -11,12 +11,11 @@ import (
 	"strings"
 )
 
-// inputFlag is the flag that the control leaves out.
+// inputFlag is the flag that half of the control leaves out.
 const inputFlag = "--allow-pre-commit-input"
 
-// control types into the fields of bare Chromes, which are started with the flags
-// of the daemon's: with the one that lets pages have input early, and without it,
-// by turns.
+// control types into the fields of bare Chromes with the daemon's flags. They are
+// started with and without the flag that allows input before the first frame, in turn.
 func control(ctx context.Context, s settings, d *sessions, dir string, site *site, c *client) (table, error) {
 	sums := table{}
 	for _, engine := range engines {
@@ -30,7 +29,7 @@ func control(ctx context.Context, s settings, d *sessions, dir string, site *sit
 			return nil, errors.Join(err, e)
 		}
 		if !slices.Contains(args, inputFlag) {
-			return nil, fmt.Errorf("the daemon starts %s without %s", engine, inputFlag)
+			return nil, fmt.Errorf("the daemon's flags for %s lack %s", engine, inputFlag)
 		}
 		without := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == inputFlag })
 		for i := range s.control {
@@ -65,8 +64,8 @@ func bare(ctx context.Context, c *client, tool, binary string, args []string, di
 	return c.typeInto(tool, started.Endpoint, site)
 }
 
-// flagsOf reads the flags of one of the daemon's Chromes from its command line,
-// without its address, pipe and folders.
+// flagsOf reads the flags of one of the daemon's Chromes from its command line, without
+// its address, pipe and folders.
 func flagsOf(binary, dataDir string) ([]string, error) {
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -75,7 +74,7 @@ func flagsOf(binary, dataDir string) ([]string, error) {
 	for _, line := range lines {
 		raw, err := os.ReadFile(line)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		args := strings.Split(string(bytes.TrimRight(raw, "\x00")), "\x00")
 		if args[0] != binary || !strings.Contains(string(raw), "--user-data-dir="+dataDir) || strings.Contains(string(raw), "--type=") {
@@ -86,5 +85,5 @@ func flagsOf(binary, dataDir string) ([]string, error) {
 			return !strings.HasPrefix(arg, "--") || slices.Contains([]string{"--remote-debugging-pipe", "--user-data-dir", "--disk-cache-dir", "--profile-directory"}, name)
 		}), nil
 	}
-	return nil, fmt.Errorf("no %s of the daemon runs", binary)
+	return nil, fmt.Errorf("the daemon runs no process of %s", binary)
 }

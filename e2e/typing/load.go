@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// busy starts processes that use a processor each, and gives what ends them. They
-// end with this program however it ends.
+// busy starts n processes that each keep a processor busy. It returns a function that
+// ends them. They also end when this program ends.
 func busy(n int) (stop func() error, err error) {
 	var started []*exec.Cmd
 	stop = func() error {
@@ -23,7 +23,8 @@ func busy(n int) (stop func() error, err error) {
 	}
 	for range n {
 		cmd := exec.Command("sh", "-c", "while kill -0 $PPID; do i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; done")
-		// A session of its own, so that the kernel gives it a share of its own.
+		// In its own session, so that the kernel gives it a separate share of the
+		// processors.
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := cmd.Start(); err != nil {
 			return nil, errors.Join(err, stop())

@@ -1,8 +1,8 @@
-// Command typing counts the fields that lose what a client types at once after a
-// page has loaded: in sessions of every way, of both engines, by Puppeteer and
-// Playwright, on a machine that it keeps busy. It ends with status 1 if any field
-// is empty or short. Its control does the same with a bare Chrome, which is
-// started with the daemon's flags, and with them but for one.
+// Command typing counts the fields that lose what a client types right after a page has
+// loaded. It tries sessions of every restore path and engine with Puppeteer and
+// Playwright, while it keeps the machine busy. It exits with status 1 if any field is
+// empty or short. Its control does the same with bare Chromes, which have the daemon's
+// flags, with and without --allow-pre-commit-input.
 //
 // It prints a table in Markdown; see docs/typing.md.
 package main
@@ -39,14 +39,14 @@ type settings struct {
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	var s settings
 	flags := flag.NewFlagSet("typing", flag.ContinueOnError)
-	flags.StringVar(&s.binary, "stasis", "bin/stasis", "the daemon's binary")
-	flags.StringVar(&s.clients, "clients", "e2e/clients", "folder of the client libraries")
-	flags.StringVar(&s.chrome, "chrome", "/usr/lib/chromium/chromium", "Chrome's binary")
-	flags.StringVar(&s.shell, "shell", "/usr/lib/chromium/chromium-headless-shell", "the headless shell's binary")
-	flags.IntVar(&s.count, "count", 2000, "how many fields are typed into in sessions, at least")
-	flags.IntVar(&s.control, "control", 100, "how many bare Chromes are started with and without the flag, by engine")
+	flags.StringVar(&s.binary, "stasis", "bin/stasis", "path of the stasis binary")
+	flags.StringVar(&s.clients, "clients", "e2e/clients", "folder with the client libraries and their scripts")
+	flags.StringVar(&s.chrome, "chrome", "/usr/lib/chromium/chromium", "path of the Chrome binary")
+	flags.StringVar(&s.shell, "shell", "/usr/lib/chromium/chromium-headless-shell", "path of the headless shell binary")
+	flags.IntVar(&s.count, "count", 2000, "how many fields to try in sessions, at least")
+	flags.IntVar(&s.control, "control", 100, "how many bare Chromes to start with and without the flag, for each engine")
 	flags.IntVar(&s.lanes, "lanes", 2, "how many sessions run at once")
-	flags.IntVar(&s.load, "load", runtime.NumCPU(), "how many processes keep the machine busy")
+	flags.IntVar(&s.load, "load", runtime.NumCPU(), "how many processes keep the processors busy")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := os.Chmod(dir, 0o711); err != nil { // Chrome's users must pass
+	if err := os.Chmod(dir, 0o711); err != nil { // the users of the Chromes must be able to enter it
 		return err
 	}
 	stopLoad, err := busy(s.load)
@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return errors.Join(err, e)
 	}
 	if n := tables.sessions.lost(); n > 0 {
-		return fmt.Errorf("%d fields lost what was typed into them", n)
+		return fmt.Errorf("%d fields lost typed text; see the table", n)
 	}
 	return nil
 }

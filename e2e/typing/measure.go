@@ -12,23 +12,23 @@ import (
 	"github.com/stasisd/stasis/e2e/rig"
 )
 
-// firstUID is where the users of the daemon's Chromes begin.
+// firstUID is the first user ID of the daemon's Chromes.
 const firstUID = 1_900_000_000
 
 var (
 	engines = []string{"chrome", "shell"}
-	ways    = []string{fresh, warm, standby, parked, thawed}
+	paths   = []string{fresh, warm, standby, parked, thawed}
 	clients = []string{"puppeteer", "playwright"}
 )
 
-// progressEvery is after how many fields the command says how far it is.
+// progressEvery is the number of fields between two progress messages.
 const progressEvery = 60
 
-// measured is what the command prints.
+// measured is the result that the command prints.
 type measured struct{ sessions, control table }
 
-// measure types into the fields of sessions and of bare Chromes. What it has
-// measured before an error it gives with the error.
+// measure types into the fields of sessions and of bare Chromes. With an error it
+// returns what it has measured so far.
 func measure(ctx context.Context, s settings, dir string) (m measured, err error) {
 	site := startSite()
 	defer site.Close()
@@ -49,27 +49,27 @@ func measure(ctx context.Context, s settings, dir string) (m measured, err error
 		return m, err
 	}
 	if m.control, err = control(ctx, s, d, dir, site, first); err != nil {
-		return m, fmt.Errorf("the control: %w", err)
+		return m, fmt.Errorf("cannot measure the control: %w", err)
 	}
-	m.sessions, err = all(ctx, s, d, site)
+	m.sessions, err = tryAll(ctx, s, d, site)
 	return m, err
 }
 
-// rows are those of the sessions' table, in an order that mixes ways and engines.
+// rows are the rows of the sessions' table, in an order that mixes sessions and engines.
 func rows() []row {
 	var rows []row
 	for _, client := range clients {
-		for _, way := range ways {
+		for _, path := range paths {
 			for _, engine := range engines {
-				rows = append(rows, row{way, client, engine})
+				rows = append(rows, row{path, client, engine})
 			}
 		}
 	}
 	return rows
 }
 
-// all opens sessions, some at once, until each row has its part of the count.
-func all(ctx context.Context, s settings, d *sessions, site *site) (table, error) {
+// tryAll opens sessions, some at once, until each row has its share of the count.
+func tryAll(ctx context.Context, s settings, d *sessions, site *site) (table, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	todo := make(chan row)
@@ -113,7 +113,7 @@ func lane(ctx context.Context, s settings, d *sessions, site *site, todo <-chan 
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	for r := range todo {
-		one, err := d.open(ctx, r.engine, r.way)
+		one, err := d.open(ctx, r.engine, r.path)
 		if err != nil {
 			return fmt.Errorf("%v: %w", r, err)
 		}

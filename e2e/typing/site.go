@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// site is a server of one page with one field, under two names: two sites to Chrome.
+// site is a server with one page and one field, under two names that are two sites to
+// Chrome.
 type site struct {
 	*httptest.Server
 	url, other string

@@ -14,8 +14,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// No field loses what is typed into it, in a session of any way, of either
-// engine, by either client: a short form of what `make typing` does.
+// No field loses what is typed into it, in a session of any restore path and engine,
+// with either client. This is a short form of `make typing`.
 func TestNoneIsLost(t *testing.T) {
 	var out strings.Builder
 	if err := run(t.Context(), []string{"-stasis", daemon.Binary(t), "-clients", "../clients", "-count", "60", "-control", "0", "-load", "2"}, &out); err != nil {
@@ -30,20 +30,20 @@ func TestNoneIsLost(t *testing.T) {
 	}
 }
 
-// A table counts what is lost by row and in all.
+// A table counts lost fields by row and in total.
 func TestTable(t *testing.T) {
 	sums := table{}
 	for lost := range 3 {
 		sums.add(row{fresh, "puppeteer", "shell"}, 3, lost)
 	}
 	sums.add(row{warm, "puppeteer", "chrome"}, 3, 0)
-	const want = `| way | client | engine | tried | lost |
+	const want = `| session | client | engine | tried | lost |
 |---|---|---|---|---|
 | warm | puppeteer | chrome | 3 | 0 |
 | fresh | puppeteer | shell | 9 | 3 |
 | all | | | 12 | 3 |
 `
 	if got := sums.String(); got != want {
-		t.Errorf("%s, want\n%s", got, want)
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

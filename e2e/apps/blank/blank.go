@@ -1,21 +1,20 @@
-// Package blank is a web site that keeps nothing by itself: blank pages, for
-// whoever drives a browser to run scripts in, under any name below localhost.
-// Names below localhost are sites that are foreign to each other, and browsers
-// trust them as if they came by TLS.
+// Package blank serves a web site that stores nothing: blank pages in which a CDP
+// client runs scripts, under any name below localhost. To browsers, two names below
+// localhost are two sites, and both are secure contexts as if they used TLS.
 //
-//	/            a page, with a frame of another name when ?frame=NAME asks for one
-//	/frame       a page that runs the scripts which its parent posts to it
+//	/            a page; with ?frame=NAME it has a frame of another name
+//	/frame       a page that runs the scripts that its parent posts to it
 //	/form        a tall page with a form
-//	/plain       a page without scripts, with a frame of another name that has none either when ?frame=NAME asks for one
+//	/plain       a page without scripts; with ?frame=NAME it has a frame of another name, without scripts too
 //	/text, /xml, /image
-//	             documents that are no pages
+//	             documents that are not HTML pages
 //	/cookie      sets the cookie of the Set-Cookie line ?set=
-//	/sent        the names and values of the cookies that came along, as JSON
-//	/agent       the request's headers of interest, as JSON
-//	/worker.js   a service worker that alone answers /offline/
+//	/sent        the names and values of the request's cookies, as JSON
+//	/agent       some of the request's headers, as JSON
+//	/worker.js   a service worker that answers everything below /offline/
 //	/opaque.js   a script for other sites to load
 //
-// It is a proxy to itself as well, at addresses that nobody else knows.
+// The site is also a proxy to itself, at addresses that exist only behind the proxy.
 package blank
 
 import (
@@ -39,14 +38,13 @@ type Site struct {
 	Port int
 
 	server *http.Server
-	served chan error // what Serve returned
+	served chan error // the error of Serve
 
 	closing  sync.Once
 	closeErr error
 }
 
-// Start serves the site on a loopback port that the system chooses, until
-// Close.
+// Start serves the site on a free loopback port until Close.
 func Start() (*Site, error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -58,14 +56,14 @@ func Start() (*Site, error) {
 	return s, nil
 }
 
-// Origin is the site's origin under a name below localhost: "a" is
+// Origin returns the site's origin under a name below localhost: for "a" it is
 // http://a.localhost:PORT.
 func (s *Site) Origin(name string) string {
 	return "http://" + name + ".localhost:" + strconv.Itoa(s.Port)
 }
 
-// Close ends the site and waits until it no longer listens. Only the first
-// call does anything; the others give its answer.
+// Close stops the site and waits until it no longer listens. Later calls return the
+// result of the first.
 func (s *Site) Close() error {
 	s.closing.Do(func() {
 		s.closeErr = s.server.Close()
@@ -76,7 +74,7 @@ func (s *Site) Close() error {
 	return s.closeErr
 }
 
-// documents are those that are no pages, by path.
+// documents are the documents that are not HTML pages, by path.
 var documents = map[string]struct{ kind, text string }{
 	"/text":  {"text/plain", "plain"},
 	"/xml":   {"text/xml", "<plain/>"},
@@ -89,7 +87,7 @@ func routes() http.Handler {
 	page := func(path, name string) {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			_ = view.ExecuteTemplate(w, name, frame(r)) // it fails only when the browser has gone
+			_ = view.ExecuteTemplate(w, name, frame(r)) // fails only if the browser has disconnected
 		})
 	}
 	page("/{$}", "page.html")
@@ -99,7 +97,7 @@ func routes() http.Handler {
 	for path, is := range documents {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", is.kind)
-			_, _ = io.WriteString(w, is.text) // it fails only when the browser has gone
+			_, _ = io.WriteString(w, is.text) // fails only if the browser has disconnected
 		})
 	}
 	for _, script := range []string{"/worker.js", "/opaque.js"} {
@@ -113,7 +111,7 @@ func routes() http.Handler {
 	answer := func(path string, what func(*http.Request) map[string]string) {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(what(r)) // it fails only when the browser has gone
+			_ = json.NewEncoder(w).Encode(what(r)) // fails only if the browser has disconnected
 		})
 	}
 	answer("/sent", func(r *http.Request) map[string]string {
@@ -132,8 +130,8 @@ func routes() http.Handler {
 	}))
 }
 
-// frame is the address of the frame that a page is to have, "" for none: it
-// has the page's port, and another name.
+// frame returns the address of a page's frame, "" for none. The frame has the page's
+// port and another host name.
 func frame(r *http.Request) string {
 	name := r.FormValue("frame")
 	_, port, err := net.SplitHostPort(r.Host)

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// The site is a proxy too, and all that is behind it is itself, at two addresses
-// where nothing is without it. One of them asks for credentials.
+// The site is also a proxy. It serves itself at two addresses that exist only behind the
+// proxy. One of them needs credentials.
 const (
 	OpenURL    = "http://" + open + "/"
 	GuardedURL = "http://" + guarded + "/"
@@ -18,14 +18,14 @@ const (
 	guarded = "guarded.localhost"
 )
 
-// ProxyURL is where the proxy listens.
+// ProxyURL is the proxy's address.
 func (s *Site) ProxyURL() string { return fmt.Sprintf("http://127.0.0.1:%d", s.Port) }
 
-// ProxyBypass has a browser reach the site itself without the proxy, as of
-// Chrome's --proxy-bypass-list, and nothing else.
+// ProxyBypass is the value of Chrome's --proxy-bypass-list with which a browser reaches
+// the site without the proxy, and everything else through it.
 func (s *Site) ProxyBypass() string { return fmt.Sprintf("<-loopback>,*.localhost:%d", s.Port) }
 
-// proxied is a site that is reached directly and as its own proxy.
+// proxied serves a site both directly and as its own proxy.
 func proxied(site http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch direct := !r.URL.IsAbs() && r.Method != http.MethodConnect; {
@@ -35,7 +35,7 @@ func proxied(site http.Handler) http.Handler {
 			w.Header().Set("Proxy-Authenticate", `Basic realm="blank"`)
 			http.Error(w, "who are you?", http.StatusProxyAuthRequired)
 		default:
-			panic(http.ErrAbortHandler) // no answer at all, as from a host that does not exist
+			panic(http.ErrAbortHandler) // no answer at all, as if the host did not exist
 		}
 	})
 }

@@ -1,5 +1,5 @@
-// Package probe is the site of `stasis demo` (cmd/stasis/demosite) with a log of
-// its requests.
+// Package probe serves the site of `stasis demo` (cmd/stasis/demosite) and logs its
+// requests.
 package probe
 
 import (
@@ -12,11 +12,11 @@ import (
 // Site is a running site.
 type Site struct {
 	*demosite.Site
-	Log *weblog.Log // every request that came in
+	Log *weblog.Log // every request that was received
 }
 
-// Start serves the site on a loopback port that the system chooses, until
-// Close. now is the clock of the request log.
+// Start serves the site on a free loopback port until Close. now is the clock of the
+// request log.
 func Start(now func() time.Time) (*Site, error) {
 	log := weblog.New(now)
 	site, err := demosite.Start(log.Wrap)

@@ -1,6 +1,6 @@
 package relyingparty
 
-// page can register a passkey and sign in with one.
+// page registers a passkey and signs in with one.
 const page = `<!doctype html><meta charset="utf-8"><title>sign in</title><script>
 const text = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer ?? [])));
 const challenge = async () => Uint8Array.from(
@@ -24,7 +24,7 @@ async function signIn() {
 		signature: text(c.response.signature), handle: text(c.response.userHandle)});
 }
 
-// blob writes the large blob of the passkey that was used, or reads it.
+// blob writes or reads the large blob of the passkey that was used.
 async function blob(write) {
 	const c = await navigator.credentials.get({publicKey: {rpId: "localhost", challenge: await challenge(), userVerification: "required",
 		allowCredentials: [{type: "public-key", id: window.used}],
@@ -33,12 +33,12 @@ async function blob(write) {
 	return write ? String(told.written) : new TextDecoder().decode(told.blob);
 }
 
-// The first script of a page can ask for a passkey already.
+// This signs in from the first script of the page.
 if (location.search === "?at-once") window.atOnce = signIn();
 addEventListener("message", async (e) => { if (e.data === "sign in") parent.postMessage(await signIn().catch(String), "*"); });
 </script>`
 
-// framed shows the page in a frame, and asks it to sign in.
+// framed shows the page in a frame and makes it sign in.
 const framed = `<!doctype html><title>framed</title>
 <iframe src="%s/" allow="publickey-credentials-get *" onload="this.contentWindow.postMessage('sign in', '*')"></iframe>
 <script>addEventListener("message", (e) => { window.answer = e.data; });</script>`

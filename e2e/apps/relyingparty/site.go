@@ -1,9 +1,9 @@
-// Package relyingparty is a web site that one signs in to with a passkey and
-// nothing else, and which checks everything that a relying party must
-// (WebAuthn, "Verifying an Authentication Assertion").
+// Package relyingparty is a web site with passkeys as the only way to sign in. It checks
+// everything that a relying party must check (WebAuthn, "Verifying an Authentication
+// Assertion").
 //
-// Its page has register(name) and signIn(); each resolves with the server's
-// answer, "ok: name" or why it refused. /pop is the same page, and /framed
+// Its page has the functions register(name) and signIn(). Each resolves with the
+// server's answer: "ok: name", or why it refused. /pop is the same page, and /framed
 // shows it in a frame.
 package relyingparty
 
@@ -30,11 +30,11 @@ type Site struct {
 	URL string // its origin
 
 	mu         sync.Mutex
-	challenges map[string]bool // those that have not been answered
+	challenges map[string]bool // challenges without an answer
 	passkeys   map[string]*passkey
 }
 
-// passkey is what the site keeps of a credential.
+// passkey is the data that the site stores for a credential.
 type passkey struct {
 	name  string
 	key   *ecdsa.PublicKey
@@ -55,8 +55,8 @@ func Start(t testing.TB) *Site {
 	return s
 }
 
-// Count is the signature counter of the passkey with a name, as the site knows
-// it.
+// Count returns the signature counter that the site has stored for the passkey with a
+// name.
 func (s *Site) Count(name string) uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/", "/pop":
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = fmt.Fprint(w, page) // fails when the browser has gone
+		_, _ = fmt.Fprint(w, page) // fails if the browser has disconnected
 	case "/framed":
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = fmt.Fprintf(w, framed, s.URL)
@@ -96,11 +96,11 @@ func (s *Site) challenge() string {
 	return text
 }
 
-// response is what the page sends of a credential.
+// response is the credential data that the page sends.
 type response struct {
 	ID, Name                                string
 	ClientData, AuthData, Signature, Handle []byte
-	PublicKey                               []byte // SPKI, of a registration
+	PublicKey                               []byte // SPKI; only for a registration
 }
 
 func (s *Site) take(r *http.Request) string {
@@ -134,7 +134,7 @@ func (s *Site) register(in response) (string, error) {
 	}
 	ec, ok := key.(*ecdsa.PublicKey)
 	if !ok {
-		return "", fmt.Errorf("a key of type %T", key)
+		return "", fmt.Errorf("unsupported key type %T", key)
 	}
 	s.passkeys[in.ID] = &passkey{name: in.Name, key: ec, count: count}
 	return in.Name, nil

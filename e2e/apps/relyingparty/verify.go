@@ -22,8 +22,8 @@ const (
 // userPresent and userVerified are the flags that must be set.
 const userPresent, userVerified = 1 << 0, 1 << 2
 
-// check holds what every ceremony has against what was asked for, and gives
-// the signature counter.
+// check makes the checks that registration and sign-in share. It returns the signature
+// counter.
 func (s *Site) check(in response, kind string) (uint32, error) {
 	var client struct{ Type, Challenge, Origin string }
 	if err := json.Unmarshal(in.ClientData, &client); err != nil {
@@ -34,17 +34,17 @@ func (s *Site) check(in response, kind string) (uint32, error) {
 	id := sha256.Sum256([]byte(ID))
 	switch {
 	case client.Type != kind:
-		return 0, fmt.Errorf("a ceremony of type %s", client.Type)
+		return 0, fmt.Errorf("type: is %s, which is the wrong ceremony", client.Type)
 	case !fresh:
-		return 0, errors.New("not the challenge that was given")
+		return 0, errors.New("challenge: not one that this site issued")
 	case client.Origin != s.URL:
-		return 0, fmt.Errorf("from the origin %s", client.Origin)
+		return 0, fmt.Errorf("origin: %s is not this site", client.Origin)
 	case len(in.AuthData) < leastLength:
-		return 0, errors.New("authenticator data is short")
+		return 0, errors.New("authenticator data: too short")
 	case !bytes.Equal(in.AuthData[:hashLength], id[:]):
-		return 0, errors.New("for another relying party")
+		return 0, errors.New("relying party: the ID hash is another site's")
 	case in.AuthData[flagsAt]&(userPresent|userVerified) != userPresent|userVerified:
-		return 0, fmt.Errorf("the user was not there: flags %b", in.AuthData[flagsAt])
+		return 0, fmt.Errorf("flags: %b; user presence and verification are required", in.AuthData[flagsAt])
 	}
 	return binary.BigEndian.Uint32(in.AuthData[countAt:]), nil
 }
@@ -57,19 +57,19 @@ func (s *Site) signIn(in response) (string, error) {
 	}
 	p := s.passkeys[in.ID]
 	if p == nil {
-		return "", errors.New("an unknown passkey")
+		return "", errors.New("credential: unknown passkey")
 	}
 	client := sha256.Sum256(in.ClientData)
 	signed := sha256.Sum256(slices.Concat(in.AuthData, client[:]))
 	if !ecdsa.VerifyASN1(p.key, signed[:], in.Signature) {
-		return "", errors.New("the signature is wrong")
+		return "", errors.New("signature: does not verify")
 	}
 	if count <= p.count {
 		return "", fmt.Errorf("the counter is %d after %d: a cloned passkey", count, p.count)
 	}
 	p.count = count
 	if string(in.Handle) != p.name {
-		return "", errors.New("the user handle is another's")
+		return "", errors.New("user handle: belongs to another passkey")
 	}
 	return p.name, nil
 }

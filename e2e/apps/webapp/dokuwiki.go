@@ -9,16 +9,16 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// Where Debian's dokuwiki package lives.
+// Paths of Debian's dokuwiki package.
 const (
 	dokuwikiRoot = "/usr/share/dokuwiki"
 	dokuwikiConf = "/etc/dokuwiki"
 )
 
-// StartDokuWiki starts Debian's DokuWiki under PHP's built-in server, with its files
-// in the empty folder dir. Only its account may read it. The login form, sent without
-// "remember me", leaves nothing but session cookies in the browser: one names the
-// session that PHP keeps on the server's side, and the login is valid only with it.
+// StartDokuWiki starts Debian's DokuWiki in PHP's built-in server, with its files in the
+// empty folder dir. Only its account may read it. Without "remember me", the login form
+// sets only session cookies. One of them names the session that PHP stores on the
+// server, without which the login is not valid.
 func StartDokuWiki(dir string) (*App, error) {
 	app := &App{User: "ada", Password: "wiki-pass-1843"}
 	conf, data := filepath.Join(dir, "conf"), filepath.Join(dir, "data")
@@ -34,7 +34,7 @@ func StartDokuWiki(dir string) (*App, error) {
 	if err := seedDokuWikiData(data); err != nil {
 		return nil, err
 	}
-	// DokuWiki asks whether DOKU_CONF is defined before it looks in /etc.
+	// DokuWiki looks for its settings in /etc only if DOKU_CONF is not defined.
 	prepend := filepath.Join(dir, "prepend.php")
 	if err := os.WriteFile(prepend, fmt.Appendf(nil, "<?php define('DOKU_CONF', '%s/');\n", conf), 0o600); err != nil {
 		return nil, err
@@ -44,7 +44,8 @@ func StartDokuWiki(dir string) (*App, error) {
 	})
 }
 
-// php serves a folder by PHP's built-in server, with its sessions in another.
+// php serves the folder root with PHP's built-in server. PHP stores its sessions in
+// another folder.
 func php(port int, root, sessions string, settings ...string) *exec.Cmd {
 	args := []string{"-S", fmt.Sprintf("127.0.0.1:%d", port), "-t", root}
 	for _, setting := range append(settings, "session.save_path="+sessions, "session.gc_probability=0") {
@@ -53,15 +54,15 @@ func php(port int, root, sessions string, settings ...string) *exec.Cmd {
 	return exec.Command("php", args...)
 }
 
-// seedDokuWikiConf copies the package's settings and writes our own over
-// them: where the data is, who may log in, and that nobody else may read.
+// seedDokuWikiConf copies the package's settings and overwrites some: the data folder,
+// the account, and who may read.
 func seedDokuWikiConf(conf, data string, app *App) error {
 	entries, err := os.ReadDir(dokuwikiConf)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if !e.Type().IsRegular() { // the links lead to the machine's own accounts
+		if !e.Type().IsRegular() { // the symbolic links point to the machine's own accounts
 			continue
 		}
 		b, err := os.ReadFile(filepath.Join(dokuwikiConf, e.Name()))
@@ -91,7 +92,7 @@ func seedDokuWikiConf(conf, data string, app *App) error {
 	return nil
 }
 
-// seedDokuWikiData makes the folders that DokuWiki insists on and a front page.
+// seedDokuWikiData makes the folders that DokuWiki requires, and a front page.
 func seedDokuWikiData(data string) error {
 	for _, name := range []string{
 		"attic", "cache", "index", "locks", "log", "media", "media_attic", "media_meta", "meta", "pages", "tmp",

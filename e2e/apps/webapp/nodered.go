@@ -13,9 +13,9 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// StartNodeRED starts Node-RED's editor behind its own login (adminAuth), with its
-// files in the empty folder dir. The form's answer is a bearer token that the editor
-// keeps in localStorage, under "auth-tokens"; no cookie takes part.
+// StartNodeRED starts Node-RED's editor with its own login (adminAuth), with its files
+// in the empty folder dir. The login returns a bearer token, which the editor stores in
+// localStorage under "auth-tokens". It uses no cookie.
 func StartNodeRED(dir string) (*App, error) {
 	app := &App{User: "grace", Password: "flow-pass-1952"}
 	hash, err := bcrypt.GenerateFromPassword([]byte(app.Password), bcrypt.MinCost)
@@ -29,7 +29,7 @@ func StartNodeRED(dir string) (*App, error) {
 			"type":  "credentials",
 			"users": []map[string]string{{"username": app.User, "password": string(hash), "permissions": "*"}},
 		},
-		// Nothing here may reach out: no palette, no news, no statistics.
+		// Nothing here may use the network: no palette, no news, no statistics.
 		"externalModules": map[string]any{"palette": map[string]bool{"allowInstall": false}},
 		"telemetry":       map[string]any{"enabled": false, "updateNotification": false},
 		"editorTheme":     map[string]any{"tours": false, "projects": map[string]bool{"enabled": false}},
@@ -51,12 +51,12 @@ func StartNodeRED(dir string) (*App, error) {
 	})
 }
 
-// nodeREDScript is Node-RED's entry point among the clients' modules, which
-// lie two folders above this package's.
+// nodeREDScript returns Node-RED's entry point among the clients' modules, which are two
+// folders above this package.
 func nodeREDScript() (string, error) {
 	_, here, _, ok := runtime.Caller(0)
 	if !ok {
-		return "", errors.New("the source folder is not known")
+		return "", errors.New("cannot find the folder of this source file")
 	}
 	return filepath.Join(filepath.Dir(here), "..", "..", "clients", "node_modules", "node-red", "red.js"), nil
 }

@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 )
 
-// phpLiteAdmin is the one file of Debian's phpliteadmin package. It reads a
-// configuration that lies beside it.
+// phpLiteAdmin is the single file of Debian's phpliteadmin package. It reads a
+// configuration file in the same folder.
 const phpLiteAdmin = "/usr/share/phpliteadmin/phpliteadmin.php"
 
-// StartPHPLiteAdmin starts Debian's phpLiteAdmin under PHP's built-in server, with
-// its files in the empty folder dir. It asks for a password alone. The login form,
-// sent with "Remember me", leaves two persistent cookies in the browser, which are
-// valid without PHP's session.
+// StartPHPLiteAdmin starts Debian's phpLiteAdmin in PHP's built-in server, with its
+// files in the empty folder dir. It has a password and no user names. With "Remember
+// me", the login form sets two persistent cookies, which are valid without PHP's
+// session.
 func StartPHPLiteAdmin(dir string) (*App, error) {
 	app := &App{Password: "lite-pass-1815"}
 	root, sessions := filepath.Join(dir, "root"), filepath.Join(dir, "sessions")

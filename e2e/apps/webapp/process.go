@@ -8,19 +8,19 @@ import (
 	"syscall"
 )
 
-// process is a started application. It leads a process group of its own, so
-// that nothing it starts outlives it.
+// process is a started application. It leads its own process group, so that nothing it
+// starts outlives it.
 type process struct {
 	name string
 	cmd  *exec.Cmd
-	done chan struct{} // closed once the leader was waited for
+	done chan struct{} // closed after Wait for the leader
 
 	mu  sync.Mutex
 	out bytes.Buffer
 }
 
-// start runs cmd in its own process group until stop. The group dies with this
-// program too, should that be killed before it can stop it.
+// start runs cmd in its own process group until stop. If this program is killed first,
+// the group dies with it.
 func start(name string, cmd *exec.Cmd) (*process, error) {
 	p := &process{name: name, cmd: cmd, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = p, p
@@ -30,26 +30,26 @@ func start(name string, cmd *exec.Cmd) (*process, error) {
 	}
 	go func() {
 		defer close(p.done)
-		_ = cmd.Wait() // how it ended shows in its output
+		_ = cmd.Wait() // its output shows how it ended
 	}()
 	return p, nil
 }
 
-// stop kills the whole group and waits for its leader. Nobody keeps their data, so
-// there is nothing to end gracefully for.
+// stop kills the whole group and waits for its leader. Its data is discarded, so it need
+// not end gracefully.
 func (p *process) stop() {
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // gone already is fine
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // it may have ended already
 	<-p.done
 }
 
-// Write takes the process's output; exec calls it.
+// Write stores the process's output. os/exec calls it.
 func (p *process) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.out.Write(b)
 }
 
-// output is what the process has printed so far.
+// output returns what the process has printed so far.
 func (p *process) output() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

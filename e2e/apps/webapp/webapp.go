@@ -1,9 +1,9 @@
-// Package webapp runs web applications that have a login and that nobody here wrote:
-// DokuWiki, Node-RED and phpLiteAdmin.
+// Package webapp runs real web applications with a login: DokuWiki, Node-RED and
+// phpLiteAdmin.
 //
-// Each application listens on loopback, on a port that the system chose, writes to
-// one folder, has one known account, and is ready when the function that starts it
-// returns. A small reverse proxy stands before it and logs every request.
+// Each application listens on a free loopback port, writes to one folder and has one
+// known account. It is ready when its start function returns. A small reverse proxy in
+// front of it logs every request.
 package webapp
 
 import (
@@ -27,25 +27,24 @@ const readyIn = 60 * time.Second
 // App is a running web application.
 type App struct {
 	URL      string // of its front page, without a trailing slash
-	User     string // "" where a password alone is asked for
+	User     string // "" if the application has only a password
 	Password string
-	Log      *weblog.Log // every request that came in by URL
+	Log      *weblog.Log // every request that was received through URL
 
 	process *process
 	proxy   *httptest.Server
 }
 
-// Close ends the application and its proxy, and waits until both have ended.
+// Close stops the application and its proxy, and waits until both have ended.
 func (a *App) Close() {
 	a.proxy.CloseClientConnections()
 	a.proxy.Close()
 	a.process.stop()
 }
 
-// serve starts the application that command makes for a port, waits until path
-// answers there, and puts the proxy before it. Between asking for a free port and
-// listening on it, somebody else may take it: then the application ends early
-// and another port is tried.
+// serve starts the application on a free port, waits until path answers there, and puts
+// the proxy in front. Another process may take the port before the application listens.
+// Then the application ends early and serve tries another port.
 func (a *App) serve(name, path string, command func(port int) *exec.Cmd) error {
 	var last *process
 	for range 3 {
@@ -69,9 +68,9 @@ func (a *App) serve(name, path string, command func(port int) *exec.Cmd) error {
 	return fmt.Errorf("%s ended before it was ready:\n%s", name, last.output())
 }
 
-// front puts a logging reverse proxy before the application at backend. The
-// browser's Host header passes through, so that redirects and cookies fit the
-// proxy; WebSockets pass too.
+// front puts a logging reverse proxy in front of the application at backend. The proxy
+// keeps the browser's Host header, so that redirects and cookies fit. It also forwards
+// WebSockets.
 func (a *App) front(backend string) error {
 	target, err := url.Parse(backend)
 	if err != nil {
@@ -83,7 +82,7 @@ func (a *App) front(backend string) error {
 			r.SetURL(target)
 			r.Out.Host = r.In.Host
 		},
-		// A browser that goes away in the middle of an answer is no news.
+		// A browser that disconnects during an answer is not an error.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
 			w.WriteHeader(http.StatusBadGateway)
 		},
@@ -92,8 +91,8 @@ func (a *App) front(backend string) error {
 	return nil
 }
 
-// answers polls url until it answers with a status below 500. It is false when
-// the process ended first, and an error when readyIn has passed.
+// answers polls url until the status is below 500. It returns false if the process ends
+// first, and an error after readyIn.
 func (p *process) answers(url string) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyIn)
 	defer cancel()
@@ -101,7 +100,7 @@ func (p *process) answers(url string) (bool, error) {
 	defer tick.Stop()
 	for {
 		select {
-		case <-p.done: // looked at first: the port may be answered by whoever took it
+		case <-p.done: // checked first: another process may have taken the port
 			return false, nil
 		default:
 		}
@@ -131,7 +130,7 @@ func answers(ctx context.Context, url string) bool {
 	return resp.Body.Close() == nil && err == nil && resp.StatusCode < http.StatusInternalServerError
 }
 
-// freePort asks the system for a TCP port that nothing listens on now.
+// freePort returns a TCP port on which nothing listens.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

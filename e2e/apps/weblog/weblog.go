@@ -1,5 +1,5 @@
-// Package weblog keeps what a site was asked, so that a test can say which
-// requests a browser made, and above all which it did not make.
+// Package weblog records the requests to a site, so that a test can check which requests
+// a browser made, and above all which it did not make.
 package weblog
 
 import (
@@ -11,13 +11,13 @@ import (
 // Request is one request that reached a site.
 type Request struct {
 	Method string
-	Host   string // as the browser asked for it, with the port
+	Host   string // of the Host header, with the port
 	Path   string // without the query
 	Time   time.Time
 }
 
-// Log collects requests in the order of their arrival. It is safe for
-// concurrent use; its zero value is not: use [New].
+// Log records requests in the order of their arrival. It is safe for concurrent use.
+// Make it with [New]; the zero value does not work.
 type Log struct {
 	now      func() time.Time
 	mu       sync.Mutex
@@ -27,7 +27,7 @@ type Log struct {
 // New returns an empty log that reads the clock from now.
 func New(now func() time.Time) *Log { return &Log{now: now} }
 
-// Wrap returns a handler that notes each request before next serves it.
+// Wrap returns a handler that logs each request before next serves it.
 func (l *Log) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		l.add(Request{Method: r.Method, Host: r.Host, Path: r.URL.Path, Time: l.now()})
@@ -41,7 +41,7 @@ func (l *Log) add(r Request) {
 	l.requests = append(l.requests, r)
 }
 
-// Len is the number of requests so far; keep it to ask [Log.Since] later.
+// Len returns the number of requests so far, for a later [Log.Since].
 func (l *Log) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

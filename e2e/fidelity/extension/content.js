@@ -1,4 +1,4 @@
-// Lets the page ask the extension: it posts {extension: {do, …}} with a port.
+// Passes messages of the page to the extension. The page posts {extension: {do, …}} with a port.
 addEventListener('message', async ({ data, ports }) => {
   if (data?.extension) ports[0].postMessage(await chrome.runtime.sendMessage(data.extension));
 });

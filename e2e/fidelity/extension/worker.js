@@ -1,5 +1,5 @@
-// Keeps a value in the extension's storage and in its database, and gives it
-// back when both have it.
+// Stores a value in the extension's storage and in its database, and returns it if both
+// have it.
 const done = (request) => new Promise((resolve, reject) => {
   request.onsuccess = () => resolve(request.result);
   request.onerror = () => reject(request.error);
@@ -24,5 +24,5 @@ const actions = {
 
 chrome.runtime.onMessage.addListener((message, _sender, answer) => {
   actions[message.do](message).then((value) => answer({ value }), (error) => answer({ error: String(error) }));
-  return true; // it answers later
+  return true; // the answer comes later
 });

@@ -1,5 +1,5 @@
-// Answers what no server has: a page, and in it a script of another site that
-// the cache "opaque" holds.
+// Serves a page that no server has, and in it a script of another site from the cache
+// "opaque".
 addEventListener('install', (event) => event.waitUntil(skipWaiting()));
 addEventListener('fetch', (event) => {
   const { pathname } = new URL(event.request.url);

@@ -16,32 +16,32 @@ import (
 	"github.com/stasisd/stasis/e2e/rig"
 )
 
-// What a soak may leave: a heap that has not been given back, and goroutines
-// of a daemon that keeps spares ready.
+// Limits for what may remain after a soak: memory that Go has not returned yet, and the
+// goroutines of a daemon that keeps spares.
 const (
-	rssGrowth      = 48 << 20 // bytes
-	mostGoroutines = 100
-	heldLooks      = 120 // with heldEvery between them, until things are as before
-	heldEvery      = 500 * time.Millisecond
+	rssGrowth        = 48 << 20 // bytes
+	mostGoroutines   = 100
+	resourceChecks   = 120 // checks, resourceInterval apart, until all is as before
+	resourceInterval = 500 * time.Millisecond
 )
 
-// held is what a daemon without sessions has of the machine.
-type held struct {
+// resources is the resources of a daemon without sessions.
+type resources struct {
 	chromes int // spares
-	strays  int // processes on its folders that no Chrome of it has started
+	orphans int // processes that use its folders and have no Chrome of the daemon as their ancestor
 	runs    int // folders of live sessions and spares
 	stored  int // files of snapshots
-	temp    int // files in shared folders, of its Chromes' users
+	temp    int // files of its Chromes' users in shared folders
 	files   int // open files and sockets
 	rss     int64
 }
 
-// hold ends what idles on our side and looks.
-func (h *host) hold() (now held, err error) {
+// countResources closes idle connections of this process and counts what the daemon holds.
+func (h *host) countResources() (now resources, err error) {
 	http.DefaultClient.CloseIdleConnections()
 	own := h.chromes()
 	now.chromes = len(own.mains())
-	now.strays = strays(h.Dir, own, h.PID())
+	now.orphans = orphans(h.Dir, own, h.PID())
 	for _, folder := range []struct {
 		count *int
 		path  string
@@ -60,17 +60,18 @@ func (h *host) hold() (now held, err error) {
 	return now, err
 }
 
-// asBefore looks until the daemon holds no more than before, or for a while.
-func (h *host) asBefore(ctx context.Context, before *held) (now held, err error) {
-	for range heldLooks {
+// asBefore waits until the daemon holds no more than before. It gives up after resourceChecks
+// checks.
+func (h *host) asBefore(ctx context.Context, before *resources) (now resources, err error) {
+	for range resourceChecks {
 		if err := settle(ctx); err != nil {
 			return now, err
 		}
-		if now, err = h.hold(); err != nil || before == nil || left(*before, now) == nil {
+		if now, err = h.countResources(); err != nil || before == nil || leaks(*before, now) == nil {
 			return now, err
 		}
 		select {
-		case <-time.After(heldEvery):
+		case <-time.After(resourceInterval):
 		case <-ctx.Done():
 			return now, ctx.Err()
 		}
@@ -78,32 +79,32 @@ func (h *host) asBefore(ctx context.Context, before *held) (now held, err error)
 	return now, nil
 }
 
-// left tells what there is more of than before.
-func left(before, after held) error {
+// leaks returns an error that names what has grown since before.
+func leaks(before, after resources) error {
 	var all []error
 	for _, c := range []struct {
 		what           string
 		before, after  int
-		atMost         int // more than before
+		atMost         int // how many more are allowed
 		fewerIsNoFault bool
 	}{
 		{"Chromes", before.chromes, after.chromes, 0, false},
-		{"processes that nobody owns", before.strays, after.strays, 0, true},
+		{"orphan processes", before.orphans, after.orphans, 0, true},
 		{"folders of sessions", before.runs, after.runs, 0, false},
 		{"archives", before.stored, after.stored, 0, false},
 		{"files in shared folders", before.temp, after.temp, 0, true},
-		{"open files and sockets", before.files, after.files, 4, true}, // the catalogue's own pool
+		{"open files and sockets", before.files, after.files, 4, true}, // 4: the connection pool of the catalogue
 		{"MB of memory", int(before.rss >> 20), int(after.rss >> 20), rssGrowth >> 20, true},
 	} {
 		if c.after > c.before+c.atMost || c.after < c.before && !c.fewerIsNoFault {
-			all = append(all, fmt.Errorf("%s: %d, were %d", c.what, c.after, c.before))
+			all = append(all, fmt.Errorf("%s: %d, want %d as before", c.what, c.after, c.before))
 		}
 	}
 	return errors.Join(all...)
 }
 
-// strays counts the processes that work on a folder and are not in a tree.
-func strays(dir string, own tree, daemon int) (n int) {
+// orphans counts the processes that use a folder and are not in the daemon's tree.
+func orphans(dir string, own tree, daemon int) (n int) {
 	known := map[int]bool{daemon: true}
 	for _, p := range own {
 		known[p.pid] = true
@@ -119,7 +120,7 @@ func strays(dir string, own tree, daemon int) (n int) {
 	return n
 }
 
-// entries counts what is in a folder, or the files below it.
+// entries counts the entries of a folder, or with deep the files below it.
 func entries(dir string, deep bool) (n int, err error) {
 	if !deep {
 		list, err := os.ReadDir(dir)
@@ -134,14 +135,14 @@ func entries(dir string, deep bool) (n int, err error) {
 	return n, err
 }
 
-// ofUsers counts what folders hold of a daemon's users.
+// ofUsers counts the files in folders that belong to a daemon's users.
 func ofUsers(base int, dirs ...string) (n int) {
 	for _, dir := range dirs {
-		list, _ := os.ReadDir(dir) // what cannot be read holds nothing of theirs
+		list, _ := os.ReadDir(dir) // a folder that cannot be read has no files of these users
 		for _, e := range list {
 			info, err := e.Info()
 			if err != nil {
-				continue // it has gone
+				continue // the file has been removed meanwhile
 			}
 			if stat, known := info.Sys().(*syscall.Stat_t); known && int(stat.Uid) >= base && int(stat.Uid) < base+rig.UIDCount {
 				n++

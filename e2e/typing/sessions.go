@@ -10,7 +10,7 @@ import (
 	"github.com/stasisd/stasis/e2e/rig"
 )
 
-// The ways to a session.
+// How a session is created.
 const (
 	fresh   = "fresh"
 	warm    = "warm"
@@ -19,9 +19,9 @@ const (
 	thawed  = "thawed"
 )
 
-// opening is how often it is looked whether a session of a way can be opened, and
-// pause the time between: a spare or a standby must come up, which a busy machine
-// gives little time.
+// opening is how often open checks whether a session can be opened by a restore path,
+// and pause is the time between two checks. A spare or standby must start first, and the
+// busy machine slows it down.
 const (
 	opening = 300
 	pause   = time.Second
@@ -33,7 +33,7 @@ type sessions struct {
 	saved map[string]string // the snapshot of each engine
 }
 
-// session is one that runs.
+// session is a running session.
 type session struct {
 	ID       string `json:"session_id"`
 	CDP      string `json:"cdp_url"`
@@ -44,8 +44,8 @@ type session struct {
 	}
 }
 
-// prepare saves an environment of each engine as the default of a user, and asks
-// for a Chrome that stands by with it.
+// prepare saves an environment of each engine as the default of a user, and turns on a
+// standby for it.
 func (s *sessions) prepare(ctx context.Context, site *site, c *client, engines []string) error {
 	s.saved = map[string]string{}
 	for _, engine := range engines {
@@ -66,10 +66,10 @@ func (s *sessions) prepare(ctx context.Context, site *site, c *client, engines [
 	return nil
 }
 
-// open opens a session of a way.
-func (s *sessions) open(ctx context.Context, engine, way string) (*session, error) {
+// open opens a session by a restore path.
+func (s *sessions) open(ctx context.Context, engine, path string) (*session, error) {
 	user := object{"user_id": engine, "engine": engine}
-	switch way {
+	switch path {
 	case warm:
 		user["restore_from_environment_id"] = s.saved[engine]
 		return s.await(ctx, user, warm, "spare")
@@ -88,7 +88,7 @@ func (s *sessions) open(ctx context.Context, engine, way string) (*session, erro
 		user["restore_from_environment_id"] = snapshot
 		one, err = s.create(ctx, user)
 		if err == nil && one.Restored.Path != parked {
-			err = fmt.Errorf("restored %s, not %s: %s", one.Restored.Path, parked, one.Restored.Reason)
+			err = fmt.Errorf("the restore path was %s, want %s: %s", one.Restored.Path, parked, one.Restored.Reason)
 		}
 		return one, err
 	case thawed:
@@ -104,8 +104,8 @@ func (s *sessions) open(ctx context.Context, engine, way string) (*session, erro
 	}
 }
 
-// await creates sessions until one was restored by the path that is wanted, each
-// when the daemon keeps a Chrome of the kind that the path takes.
+// await creates sessions until one is restored by the given path. Before each create, it
+// waits until the daemon keeps a Chrome of the kind that the path takes.
 func (s *sessions) await(ctx context.Context, fields object, path, kind string) (*session, error) {
 	keeps := regexp.MustCompile(`stasis_chromes_kept\{kind="` + kind + `"\} [1-9]`)
 	tick := time.NewTicker(pause)
@@ -130,7 +130,7 @@ func (s *sessions) await(ctx context.Context, fields object, path, kind string) 
 			return nil, ctx.Err()
 		}
 	}
-	return nil, fmt.Errorf("no session was restored %s", path)
+	return nil, fmt.Errorf("no session was restored by the path %s in time", path)
 }
 
 func (s *sessions) create(ctx context.Context, fields object) (*session, error) {
@@ -138,7 +138,7 @@ func (s *sessions) create(ctx context.Context, fields object) (*session, error) 
 	return one, s.Call(ctx, http.MethodPost, "/v1/sessions", fields, one)
 }
 
-// end ends a session, and gives its snapshot where the mode makes one.
+// end ends a session and returns its snapshot's ID if the mode makes one.
 func (s *sessions) end(ctx context.Context, one *session, mode string) (string, error) {
 	var ended struct{ Snapshot *struct{ ID string } }
 	err := s.Call(ctx, http.MethodDelete, "/v1/sessions/"+one.ID+"?save_snapshot_mode="+mode, nil, &ended)

@@ -17,29 +17,28 @@ import (
 	"github.com/stasisd/stasis/e2e/rig"
 )
 
-// readyDeadline is how long a Chrome that is kept ready may take to be so, and
-// readyPause how long it is left alone between two looks: the only way to look is
-// a restore.
+// readyDeadline is how long a Chrome that is kept ready may take to become ready.
+// readyPause is the pause between two checks: only a restore shows whether it is ready.
 const (
 	readyDeadline = 5 * time.Minute
 	readyPause    = 2 * time.Second
 )
 
-// stasis is a way of ours.
+// stasis is a method of Stasis.
 type stasis struct {
 	title   string
-	path    string // that the restore must take, as its report has it
-	through string // format in which it is exported to another daemon and imported there; "" for none
-	engine  string // that it begins in
-	then    string // engine that it comes back in
-	scratch string // a folder for the data directories; short, for Chrome puts sockets below it
+	path    string // the restore path that the report must name
+	through string // format of the export to another daemon; "" for no export
+	engine  string // engine of the first session
+	then    string // engine of the restored session
+	scratch string // folder for the data directories; short, because Chrome puts sockets below it
 
-	told      obj    // what the first browser's pages are told; nil where its session is given nothing
+	overrides obj    // overrides of the first browser's pages; nil for a bare session
 	extension []byte // zipped; empty for none
 	daemon    *rig.Daemon
-	session   string // that runs now
-	without   obj    // of the first session's fields those that lead another way
-	why       string // why they do
+	session   string // ID of the session that runs now
+	omitted   obj    // fields that the first session did not get, because they lead to another restore path
+	why       string // why they lead there
 }
 
 // The engines.
@@ -48,7 +47,7 @@ const (
 	inShell  = "shell"
 )
 
-// What a restore's report says of how it went.
+// Restore paths, as a restore's report names them.
 const (
 	pathCold    = "cold"
 	pathWarm    = "warm"
@@ -56,10 +55,10 @@ const (
 	pathParked  = "parked"
 )
 
-// ownUser is whose the sessions are that name nobody: the first key's user.
+// ownUser is the user of sessions that name none: the first key's user.
 const ownUser = "default"
 
-// Formats of an export, as of GET /v1/snapshots/{id}/state, and the archive.
+// Formats of an export (GET /v1/snapshots/{id}/state), and the archive.
 const (
 	archive    = "stasis"
 	playwright = "playwright"
@@ -67,14 +66,14 @@ const (
 
 func (s *stasis) name() string { return s.title }
 
-func (s *stasis) passkeys() bool { return s.told != nil }
+func (s *stasis) passkeys() bool { return s.overrides != nil }
 
-func (s *stasis) otherwise() ([]string, string) {
-	return slices.Collect(maps.Keys(s.without)), s.why
+func (s *stasis) excluded() ([]string, string) {
+	return slices.Collect(maps.Keys(s.omitted)), s.why
 }
 
-// leading are the fields with which an environment comes back another way.
-func (s *stasis) leading() []string {
+// excludedFields returns the fields with which a restore takes another path.
+func (s *stasis) excludedFields() []string {
 	switch {
 	case s.path == pathStandby && s.then == inChrome:
 		return []string{"extensions"}
@@ -93,7 +92,7 @@ func (s *stasis) open(ctx context.Context, desktop string) (string, error) {
 	s.daemon.Dir = filepath.Join(s.scratch, "a")
 	spares := 0
 	if s.path == pathWarm {
-		spares = 1 // of each engine; but of one that nobody asks for there are none
+		spares = 1 // for each engine; Stasis keeps spares of an engine only after a create has requested it
 	}
 	s.daemon.Args = []string{"--spares", fmt.Sprint(spares), "--shell-spares", fmt.Sprint(spares)}
 	if err := s.daemon.Start(ctx); err != nil {
@@ -104,18 +103,18 @@ func (s *stasis) open(ctx context.Context, desktop string) (string, error) {
 		return "", fmt.Errorf("tar: %w", err)
 	}
 	fields := obj{"passkeys": s.passkeys(), "engine": s.engine}
-	if s.engine == inChrome && len(s.extension) > 0 { // the shell has none
+	if s.engine == inChrome && len(s.extension) > 0 { // the shell has no extensions
 		var added struct{ ID string }
 		if err := s.daemon.Call(ctx, http.MethodPost, "/v1/extensions", s.extension, &added); err != nil {
 			return "", err
 		}
 		fields["extensions"] = []string{added.ID}
 	}
-	maps.Copy(fields, s.told)
-	s.without = obj{}
-	for _, name := range s.leading() {
+	maps.Copy(fields, s.overrides)
+	s.omitted = obj{}
+	for _, name := range s.excludedFields() {
 		if value, given := fields[name]; given {
-			s.without[name] = value
+			s.omitted[name] = value
 			delete(fields, name)
 		}
 	}
@@ -123,7 +122,7 @@ func (s *stasis) open(ctx context.Context, desktop string) (string, error) {
 	return first.CDP, err
 }
 
-// take imports what was kept elsewhere and makes a session of it, with fields.
+// take imports a snapshot or profile and creates a session from it, with more fields.
 func (s *stasis) take(ctx context.Context, format string, body []byte, fields obj) (made, error) {
 	var got struct{ Snapshot struct{ ID string } }
 	if err := s.daemon.Call(ctx, http.MethodPost, "/v1/snapshots?format="+format, body, &got); err != nil {
@@ -132,7 +131,7 @@ func (s *stasis) take(ctx context.Context, format string, body []byte, fields ob
 	return s.create(ctx, obj{"restore_from_environment_id": got.Snapshot.ID}, fields)
 }
 
-// made is a session as its create's answer tells of it.
+// made is the answer to a create.
 type made struct {
 	ID       string `json:"session_id"`
 	CDP      string `json:"cdp_url"`
@@ -142,7 +141,7 @@ type made struct {
 	}
 }
 
-// create makes a session with the fields of both.
+// create makes a session with the fields of both objects.
 func (s *stasis) create(ctx context.Context, of, more obj) (made, error) {
 	fields := maps.Clone(of)
 	maps.Copy(fields, more)
@@ -152,7 +151,7 @@ func (s *stasis) create(ctx context.Context, of, more obj) (made, error) {
 	return got, err
 }
 
-// save ends the session, as further query parameters say, and gives its
+// save ends the session with a save mode and further query parameters. It returns the
 // snapshot's ID.
 func (s *stasis) save(ctx context.Context, mode, further string) (string, error) {
 	var ended struct{ Snapshot struct{ ID string } }
@@ -160,7 +159,7 @@ func (s *stasis) save(ctx context.Context, mode, further string) (string, error)
 	return ended.Snapshot.ID, err
 }
 
-func (s *stasis) comeBack(ctx context.Context) (string, error) {
+func (s *stasis) restore(ctx context.Context) (string, error) {
 	if s.path == pathStandby {
 		return s.fromStandby(ctx)
 	}
@@ -173,19 +172,19 @@ func (s *stasis) comeBack(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if s.through != "" {
-		return s.elsewhere(ctx, id)
+		return s.viaOtherDaemon(ctx, id)
 	}
 	of := obj{"restore_from_environment_id": id, "engine": s.then}
-	if len(s.without) > 0 {
-		if err := s.leadAway(ctx, of); err != nil {
+	if len(s.omitted) > 0 {
+		if err := s.checkExcluded(ctx, of); err != nil {
 			return "", err
 		}
 	}
-	return s.restore(ctx, of)
+	return s.restoreByPath(ctx, of)
 }
 
-// fromStandby makes the environment the user's default, which a Chrome is to
-// stand by with.
+// fromStandby makes the environment the user's default, so that a standby is started for
+// it, and restores from that.
 func (s *stasis) fromStandby(ctx context.Context) (string, error) {
 	if err := s.daemon.Call(ctx, http.MethodPatch, "/v1/users/"+ownUser, obj{"standby": 1, "engine": s.then}, nil); err != nil {
 		return "", err
@@ -193,15 +192,15 @@ func (s *stasis) fromStandby(ctx context.Context) (string, error) {
 	if _, err := s.save(ctx, "filesystem", "&save_as_default=true"); err != nil {
 		return "", err
 	}
-	if len(s.without) > 0 {
-		s.why = "No Chrome stands by with extensions: they would run before anybody has asked for them"
+	if len(s.omitted) > 0 {
+		s.why = "A standby never has extensions: they would run before a create has requested them"
 	}
-	return s.restore(ctx, obj{"restore_default_environment_from_user_id": ownUser})
+	return s.restoreByPath(ctx, obj{"restore_default_environment_from_user_id": ownUser})
 }
 
-// restore comes back in the way that the column tells of. What is kept ready may
-// not be so yet; then a restore goes another way, and is thrown away.
-func (s *stasis) restore(ctx context.Context, of obj) (string, error) {
+// restoreByPath restores by the column's restore path. A spare or standby may not be ready
+// yet. Then the restore takes another path, and the session is ended and tried again.
+func (s *stasis) restoreByPath(ctx context.Context, of obj) (string, error) {
 	for deadline := time.Now().Add(readyDeadline); ; {
 		back, err := s.create(ctx, of, nil)
 		if err != nil {
@@ -211,7 +210,7 @@ func (s *stasis) restore(ctx context.Context, of obj) (string, error) {
 			return back.CDP, nil
 		}
 		if s.path != pathWarm && s.path != pathStandby || time.Now().After(deadline) {
-			return "", fmt.Errorf("it came back %s and not %s: %s", back.Restored.Path, s.path, back.Restored.FallbackReason)
+			return "", fmt.Errorf("the restore path was %s, want %s: %s", back.Restored.Path, s.path, back.Restored.FallbackReason)
 		}
 		if _, err := s.save(ctx, "none", ""); err != nil {
 			return "", err
@@ -224,25 +223,25 @@ func (s *stasis) restore(ctx context.Context, of obj) (string, error) {
 	}
 }
 
-// leadAway tries what the first session was not given: with it a restore takes
-// another way, for that reason.
-func (s *stasis) leadAway(ctx context.Context, of obj) error {
-	back, err := s.create(ctx, of, s.without)
+// checkExcluded restores with the fields that the first session did not get. It checks that
+// the restore takes another path, and that the reason names them.
+func (s *stasis) checkExcluded(ctx context.Context, of obj) error {
+	back, err := s.create(ctx, of, s.omitted)
 	if err != nil {
 		return err
 	}
 	s.why = back.Restored.FallbackReason
-	for name := range s.without {
+	for name := range s.omitted {
 		if back.Restored.Path == s.path || !strings.Contains(s.why, name) {
-			return fmt.Errorf("with %s it came back %s: %s", name, back.Restored.Path, s.why)
+			return fmt.Errorf("with %s the restore path was %s: %s", name, back.Restored.Path, s.why)
 		}
 	}
 	_, err = s.save(ctx, "none", "")
 	return err
 }
 
-// elsewhere carries a snapshot to another daemon, and restores it there.
-func (s *stasis) elsewhere(ctx context.Context, id string) (string, error) {
+// viaOtherDaemon moves a snapshot to another daemon and restores it there.
+func (s *stasis) viaOtherDaemon(ctx context.Context, id string) (string, error) {
 	path := "/v1/snapshots/" + id + "/archive"
 	if s.through == playwright {
 		path = "/v1/snapshots/" + id + "/state?indexed_db=true&format=" + playwright
@@ -264,12 +263,12 @@ func (s *stasis) elsewhere(ctx context.Context, id string) (string, error) {
 	}
 	back, err := s.take(ctx, s.through, kept, nil)
 	if err == nil && back.Restored.Path != s.path {
-		err = fmt.Errorf("it came back %s and not %s", back.Restored.Path, s.path)
+		err = fmt.Errorf("the restore path was %s, want %s", back.Restored.Path, s.path)
 	}
 	return back.CDP, err
 }
 
-// end saves the session and unpacks what was archived of its directory.
+// end saves the session and unpacks the user data directory from its archive.
 func (s *stasis) end(ctx context.Context) (string, error) {
 	id, err := s.save(ctx, "filesystem", "")
 	if err != nil {

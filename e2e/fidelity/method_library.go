@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// rival is a way of a client library's own, by its name in rivals.mjs.
-type rival struct {
+// library is a client library's method. kind is the method's name in rivals.mjs.
+type library struct {
 	title, kind string
 	clients     string // folder of rivals.mjs
 	chrome      string
-	scratch     string // a folder for its user data directory
+	scratch     string // folder for its user data directory
 	extension   string // folder of the extension that its browsers load
-	passkey     bool   // it gives pages an authenticator
-	told        obj    // what the first browser's pages are told; nil for nothing
+	passkey     bool   // it adds an authenticator to pages
+	overrides   obj    // overrides of the first browser's pages; nil for none
 
 	cmd    *exec.Cmd
 	orders io.WriteCloser
@@ -29,18 +29,18 @@ type rival struct {
 	errors strings.Builder
 }
 
-func (r *rival) name() string { return r.title }
+func (r *library) name() string { return r.title }
 
-func (r *rival) passkeys() bool { return r.passkey }
+func (r *library) passkeys() bool { return r.passkey }
 
-func (r *rival) otherwise() ([]string, string) { return nil, "" }
+func (r *library) excluded() ([]string, string) { return nil, "" }
 
-func (r *rival) open(ctx context.Context, desktop string) (string, error) {
+func (r *library) open(ctx context.Context, desktop string) (string, error) {
 	dir := filepath.Join(r.scratch, r.kind)
 	if err := copyDir(ctx, desktop, dir); err != nil {
 		return "", err
 	}
-	fields, err := json.Marshal(r.told)
+	fields, err := json.Marshal(r.overrides)
 	if err != nil {
 		return "", err
 	}
@@ -62,9 +62,9 @@ func (r *rival) open(ctx context.Context, desktop string) (string, error) {
 	return r.endpoint(ctx)
 }
 
-// endpoint reads the port of the browser that has come up, and asks there for
-// its CDP address.
-func (r *rival) endpoint(ctx context.Context) (string, error) {
+// endpoint reads the port of the browser that was started and requests its CDP address
+// there.
+func (r *library) endpoint(ctx context.Context) (string, error) {
 	port, err := r.line()
 	if err != nil {
 		return "", err
@@ -77,7 +77,7 @@ func (r *rival) endpoint(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = res.Body.Close() }() // decoded whole, or of no use
+	defer func() { _ = res.Body.Close() }() // the body was decoded whole, or is of no use
 	var version struct {
 		URL string `json:"webSocketDebuggerUrl"`
 	}
@@ -85,38 +85,38 @@ func (r *rival) endpoint(ctx context.Context) (string, error) {
 	return version.URL, err
 }
 
-func (r *rival) line() (string, error) {
+func (r *library) line() (string, error) {
 	if !r.lines.Scan() {
 		return "", fmt.Errorf("%s ended: %s", r.kind, strings.TrimSpace(r.errors.String()))
 	}
 	return r.lines.Text(), nil
 }
 
-func (r *rival) goOn() error {
+func (r *library) proceed() error {
 	_, err := io.WriteString(r.orders, "go on\n")
 	return err
 }
 
-func (r *rival) comeBack(ctx context.Context) (string, error) {
-	if err := r.goOn(); err != nil {
+func (r *library) restore(ctx context.Context) (string, error) {
+	if err := r.proceed(); err != nil {
 		return "", err
 	}
 	return r.endpoint(ctx)
 }
 
-func (r *rival) end(context.Context) (string, error) {
-	if err := r.goOn(); err != nil {
+func (r *library) end(context.Context) (string, error) {
+	if err := r.proceed(); err != nil {
 		return "", err
 	}
 	return r.line()
 }
 
-// release ends the script, which ends its browser when its orders end.
-func (r *rival) release() error {
+// release ends the script. The script ends its browser when its standard input closes.
+func (r *library) release() error {
 	if r.cmd == nil || r.cmd.Process == nil {
 		return nil
 	}
-	_ = r.orders.Close() // it may have ended already
+	_ = r.orders.Close() // the script may have ended already
 	var exit *exec.ExitError
 	if err := r.cmd.Wait(); err != nil && !errors.As(err, &exit) {
 		return err
@@ -124,7 +124,7 @@ func (r *rival) release() error {
 	return nil
 }
 
-// copyDir copies a folder to a place that is not there yet.
+// copyDir copies a folder to a path that does not exist yet.
 func copyDir(ctx context.Context, from, to string) error {
 	out, err := exec.CommandContext(ctx, "cp", "-a", from, to).CombinedOutput()
 	if err != nil {

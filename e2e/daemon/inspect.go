@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Spares is how many Chromes it keeps ahead of need, once it has come to rest:
-// none when it does not run.
+// Spares returns how many Chromes the daemon keeps ready while it is idle; 0 if it does
+// not run.
 func (d *Daemon) Spares() int {
 	if !d.running() {
 		return 0
@@ -20,8 +20,8 @@ func (d *Daemon) Spares() int {
 	return d.kept
 }
 
-// Goroutines ends the daemon with SIGQUIT, upon which Go's runtime writes every
-// goroutine's stack, and counts them.
+// Goroutines ends the daemon with SIGQUIT and counts its goroutines. Go's runtime writes
+// their stacks to the log.
 func (d *Daemon) Goroutines(t testing.TB) int {
 	t.Helper()
 	before := strings.Count(d.Log(), "\ngoroutine ")
@@ -32,7 +32,8 @@ func (d *Daemon) Goroutines(t testing.TB) int {
 	return strings.Count(d.Log(), "\ngoroutine ") - before
 }
 
-// Wait waits until the process has ended by itself and returns its error.
+// Wait waits until the process has ended without a signal from the test, and returns its
+// error.
 func (d *Daemon) Wait(ctx context.Context) error {
 	select {
 	case <-d.done:
@@ -42,13 +43,13 @@ func (d *Daemon) Wait(ctx context.Context) error {
 	}
 }
 
-// Rescued waits until the daemon has rescued what the one before it left.
+// Rescued waits until the daemon has rescued the sessions of the last daemon.
 func (d *Daemon) Rescued(t testing.TB) {
 	t.Helper()
-	Eventually(t, time.Minute, "what the last daemon left is rescued", func() bool { return d.Rescuing(t) == 0 })
+	Eventually(t, time.Minute, "the sessions of the last daemon are rescued", func() bool { return d.Rescuing(t) == 0 })
 }
 
-// Rescuing is how many sessions the daemon has still to rescue.
+// Rescuing returns how many sessions the daemon still has to rescue.
 func (d *Daemon) Rescuing(t testing.TB) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.URL+"/metrics", nil)
@@ -59,21 +60,21 @@ func (d *Daemon) Rescuing(t testing.TB) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = res.Body.Close() }() // it was read to its end
+	defer func() { _ = res.Body.Close() }() // the body was read to its end
 	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
 		var n int
 		if _, err := fmt.Sscanf(lines.Text(), "stasis_sessions_rescuing %d", &n); err == nil {
 			return n
 		}
 	}
-	t.Fatal("/metrics does not count the sessions that are rescued")
+	t.Fatal("/metrics has no count of the sessions to rescue")
 	return 0
 }
 
 // PID is the daemon's process ID.
 func (d *Daemon) PID() int { return d.cmd.Process.Pid }
 
-// Log is what the daemon wrote to standard error, over all its lives.
+// Log returns the daemon's standard error, over all its starts.
 func (d *Daemon) Log() string { return d.log.String() }
 
 func (d *Daemon) running() bool {
