@@ -13,8 +13,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
 
-// What a caller gives is kept only where the SDK would load it again, and the
-// error names the field.
+// Save accepts a document only if the SDK could load it again. The error names the field.
 func TestAgentDocumentForm(t *testing.T) {
 	const whole = `{"scope":"agent","schemaVersion":"1.0","createdAt":"2026-11-22T04:34:40.908Z","data":{},"appData":{}}`
 	with := func(old, new string) string { return strings.Replace(whole, old, new, 1) }
@@ -31,7 +30,7 @@ func TestAgentDocumentForm(t *testing.T) {
 			t.Errorf("%.80s: %v", body, err)
 		}
 		if got, err := d.Load(t.Context(), at, snapshot.LatestID); err != nil || string(got) != body {
-			t.Errorf("%.80s: came back as %.80s, %v", body, got, err)
+			t.Errorf("%.80s: loaded as %.80s, %v", body, got, err)
 		}
 	}
 
@@ -48,8 +47,8 @@ func TestAgentDocumentForm(t *testing.T) {
 		{"[" + whole + "]", fault.InvalidRequest, "JSON object"},
 		{whole + whole, fault.InvalidRequest, "JSON object"},
 		{with(`"data":{}`, "\"data\":{\"a\":\"\xff\"}"), fault.InvalidRequest, "UTF-8"},
-		{with(`"data":{}`, `"data":{"a":1,"a":2}`), fault.InvalidRequest, "a name is there twice"},
-		{with(`"data":{}`, `"data":{},"data":{}`), fault.InvalidRequest, "a name is there twice"},
+		{with(`"data":{}`, `"data":{"a":1,"a":2}`), fault.InvalidRequest, "a name occurs twice"},
+		{with(`"data":{}`, `"data":{},"data":{}`), fault.InvalidRequest, "a name occurs twice"},
 		{with(`"data":{}`, `"data":`+deep(1000)), fault.InvalidRequest, "nested too deep"},
 		{deep(2_000_000), fault.InvalidRequest, "JSON object"},
 		{with(`"1.0"`, `"2.0"`), fault.Unsupported, `schemaVersion: "2.0" is not known`},
@@ -85,7 +84,7 @@ func TestAgentDocumentForm(t *testing.T) {
 	}
 }
 
-// Documents leave the room that is kept free for the daemon's own.
+// Documents do not use the space reserved for the daemon's own snapshots.
 func TestDocumentsLeaveRoom(t *testing.T) {
 	d := snapshot.NewDocuments(memstore.New(1<<20, time.Now), snapshot.Options{Now: time.Now, Reserve: 1<<20 - 300})
 	at := snapshot.Location{Owner: strings.Repeat("0", 32), Session: "s", Scope: "agent", ScopeID: "agent"}
@@ -101,8 +100,8 @@ func TestDocumentsLeaveRoom(t *testing.T) {
 	}
 }
 
-// Nothing that is sent makes the parser panic or fail without a code, and what
-// is kept is given back.
+// No body makes the parser panic or fail without a code. A saved body is loaded
+// unchanged.
 func FuzzAgentDocument(f *testing.F) {
 	f.Add([]byte(`{"scope":"agent","schemaVersion":"1.0","createdAt":"2026-11-22T04:34:40.908Z","data":{"a":[{"A":null}]},"appData":{}}`))
 	f.Add([]byte(`{"scope":"agent","schemaVersion":"2"}`))
@@ -120,7 +119,7 @@ func FuzzAgentDocument(f *testing.F) {
 		}
 		got, err := d.Load(t.Context(), at, snapshot.LatestID)
 		if err != nil || !bytes.Equal(got, body) || !json.Valid(body) {
-			t.Errorf("kept and given back as %q, %v", got, err)
+			t.Errorf("saved, but loaded as %q, %v", got, err)
 		}
 	})
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// archive looks at the archive of a snapshot; whole tells that nothing was found
-// wrong with it.
+// archive checks the archive of a snapshot. whole reports that nothing wrong was found.
 func (l *look) archive(ctx context.Context, s Snapshot, f Finding) (whole bool, err error) {
 	key, err := ArchiveKey(s.Archive.ID)
 	if err != nil {
@@ -28,7 +27,7 @@ func (l *look) archive(ctx context.Context, s Snapshot, f Finding) (whole bool, 
 			return false, l.troubled(ctx, err, f, l.tell)
 		}
 		if !fits {
-			f.Kind, f.What = ArchiveDamaged, "its archive has another size than was saved"
+			f.Kind, f.What = ArchiveDamaged, "its archive does not have the size that was saved"
 			return false, l.tell(f)
 		}
 	}
@@ -38,8 +37,8 @@ func (l *look) archive(ctx context.Context, s Snapshot, f Finding) (whole bool, 
 	return l.read(ctx, key, s, f)
 }
 
-// Stored is archive_damaged where a snapshot's archive is missing or has another
-// length than was saved. It reads a header at most.
+// Stored returns archive_damaged if a snapshot's archive is missing or does not have the
+// size that was saved. It reads at most the header.
 func (v *Vault) Stored(ctx context.Context, s Snapshot) error {
 	key, err := ArchiveKey(s.Archive.ID)
 	if err != nil {
@@ -54,12 +53,12 @@ func (v *Vault) Stored(ctx context.Context, s Snapshot) error {
 	}
 	fits, err := v.files.fits(ctx, key, st.Size, s.Archive)
 	if err == nil && !fits {
-		err = damaged(s.ID, "its archive has another size than was saved", nil)
+		err = damaged(s.ID, "its archive does not have the size that was saved", nil)
 	}
 	return err
 }
 
-// read reads an archive down to the tar, once for all the snapshots that have it.
+// read reads an archive down to the tar, once for all snapshots that share it.
 func (l *look) read(ctx context.Context, key Key, s Snapshot, f Finding) (whole bool, err error) {
 	d, payload := digestOf(s.Archive.ID), digestOf(s.Archive.PayloadSHA256)
 	if l.named[d] == payload {
@@ -80,7 +79,7 @@ func (l *look) read(ctx context.Context, key Key, s Snapshot, f Finding) (whole 
 	return false, l.troubled(ctx, err, f, l.tell)
 }
 
-// readSealed compares what can be without an identity: the sealed bytes.
+// readSealed compares the sealed bytes, which needs no identity.
 func (l *look) readSealed(ctx context.Context, key Key, s Snapshot, f Finding) (whole bool, err error) {
 	sum, err := l.vault.files.payload(ctx, key)
 	var known *fault.Error
@@ -93,6 +92,6 @@ func (l *look) readSealed(ctx context.Context, key Key, s Snapshot, f Finding) (
 		f.Kind, f.What = ArchiveDamaged, "its sealed payload is not the one that was saved"
 		return false, l.tell(f)
 	}
-	f.Kind, f.What = IdentityMissing, "no identity here opens its archive, whose sealed bytes are as they were saved"
+	f.Kind, f.What = IdentityMissing, "no identity here opens its archive; its sealed bytes are those that were saved"
 	return true, l.tell(f)
 }

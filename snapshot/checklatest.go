@@ -7,8 +7,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// latest looks at snapshot_latest.json. An agent's own is a document by itself;
-// ours is a copy of one that can be restored.
+// latest checks snapshot_latest.json. An agent's latest is a document in its own right. A
+// latest of Stasis must be a copy of a snapshot that can be restored.
 func (l *look) latest(ctx context.Context) error {
 	key, err := l.loc.LatestKey()
 	if err != nil {
@@ -36,14 +36,14 @@ func (l *look) latest(ctx context.Context) error {
 		if !l.some {
 			return nil
 		}
-		f.Kind, f.What = LatestMissing, "there are snapshots, and no latest"
+		f.Kind, f.What = LatestMissing, "there are snapshots but no latest"
 		return l.tell(f)
 	}
 	l.some = true
 	return l.compare(ctx, body, f)
 }
 
-// compare holds latest against the document that it is a copy of.
+// compare compares latest with the document that it copies.
 func (l *look) compare(ctx context.Context, body []byte, f Finding) error {
 	doc, err := l.vault.objects.bound(body, l.loc, "")
 	switch {
@@ -67,13 +67,13 @@ func (l *look) compare(ctx context.Context, body []byte, f Finding) error {
 		f.Key, f.Repairable = key.path, false
 		return l.troubled(ctx, err, f, l.tell)
 	case history == nil:
-		f.What, f.Repairable = "the snapshot that it holds is not in the history", true
+		f.What, f.Repairable = "its snapshot is not in the history", true
 	case bytes.Equal(history, body) && !l.broken[f.Snapshot]:
 		return nil
 	case bytes.Equal(history, body):
 		f.What = "it names a snapshot that cannot be restored"
 	default:
-		f.What, f.Repairable = "it is not what the history has of that snapshot", true
+		f.What, f.Repairable = "it differs from its snapshot in the history", true
 	}
 	return l.tell(f)
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// look is a look at one location.
+// look checks one location once.
 type look struct {
 	*checker
 	loc    Location
 	tell   func(Finding) error
-	newest string          // snapshot that can be restored
-	some   bool            // there is a document
-	broken map[string]bool // snapshots that are known not to be
+	newest string          // newest snapshot that can be restored
+	some   bool            // there is at least one document
+	broken map[string]bool // snapshots that cannot be restored
 }
 
 func newLook(c *checker, loc Location, tell func(Finding) error) *look {
@@ -28,7 +28,7 @@ func newLook(c *checker, loc Location, tell func(Finding) error) *look {
 	return l
 }
 
-// location looks at everything in a location's folder.
+// location checks everything in a location's folder.
 func (c *checker) location(ctx context.Context, loc Location, tell func(Finding) error) error {
 	l := newLook(c, loc, tell)
 	folder := Key{loc.folder()}
@@ -54,7 +54,7 @@ func (c *checker) location(ctx context.Context, loc Location, tell func(Finding)
 	return l.manifest(ctx)
 }
 
-// stray tells of an object that no save makes, and that needs no second look.
+// stray reports an object that no save creates. It needs no second look.
 func (l *look) stray(folder Key, name string) error {
 	if l.second {
 		return nil
@@ -64,7 +64,7 @@ func (l *look) stray(folder Key, name string) error {
 	return l.found(f)
 }
 
-// history looks at every document.
+// history checks every document.
 func (l *look) history(ctx context.Context) error {
 	folder, err := l.loc.HistoryFolder()
 	if err != nil {
@@ -89,7 +89,7 @@ func (l *look) history(ctx context.Context) error {
 	return nil
 }
 
-// document looks at one document and its archive.
+// document checks one document and its archive.
 func (l *look) document(ctx context.Context, id string) error {
 	key, err := l.loc.DocumentKey(id)
 	if err != nil {
@@ -98,7 +98,7 @@ func (l *look) document(ctx context.Context, id string) error {
 	f := Finding{Location: l.loc, Snapshot: id, Key: key.path}
 	body, err := readWhole(ctx, l.vault.store, key)
 	if err == nil && body == nil {
-		return nil // deleted meanwhile
+		return nil // deleted since it was listed
 	}
 	l.some = true
 	l.count(func(out *Checked) {
@@ -139,24 +139,25 @@ func (l *look) document(ctx context.Context, id string) error {
 	return err
 }
 
-// unclear notes that an archive may be named by what cannot be read.
+// unclear counts an unreadable object that may name an archive.
 func (l *look) unclear() { l.count(func(out *Checked) { out.Unclear++ }) }
 
-// count counts, but not what is looked at for the second time.
+// count counts only during the first look.
 func (l *look) count(add func(*Checked)) {
 	if !l.second {
 		add(&l.out)
 	}
 }
 
-// name notes that an archive is somebody's.
+// name records that a document names the archive.
 func (l *look) name(a Archive) {
 	if d := digestOf(a.ID); !l.isNamed(d) {
 		l.named[d] = digest{}
 	}
 }
 
-// told notes whose the archive is, and passes the document on.
+// told records that the archive is named and passes the document to the Document
+// callback.
 func (l *look) told(ctx context.Context, key Key, s Snapshot) error {
 	l.name(s.Archive)
 	if l.second || l.o.Document == nil {
@@ -172,7 +173,7 @@ func (l *look) told(ctx context.Context, key Key, s Snapshot) error {
 	return l.o.Document(s, st.Modified)
 }
 
-// judge tells what a document's or an archive's error means.
+// judge turns the error of a document or an archive into a finding.
 func (l *look) judge(err error, f Finding) error {
 	switch {
 	case err == nil:

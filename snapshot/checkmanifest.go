@@ -6,7 +6,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// manifest looks at manifest.json, which holds nothing that another does not.
+// manifest checks manifest.json. Everything in it can be rebuilt from other objects.
 func (l *look) manifest(ctx context.Context) error {
 	key, err := l.loc.ManifestKey()
 	if err != nil {
@@ -20,7 +20,7 @@ func (l *look) manifest(ctx context.Context) error {
 		f.Repairable = false
 		return l.troubled(ctx, err, f, l.tell)
 	case body == nil && ours && l.some:
-		f.Kind, f.What = ManifestMissing, "there are snapshots, and no manifest"
+		f.Kind, f.What = ManifestMissing, "there are snapshots but no manifest"
 		return l.tell(f)
 	case body == nil:
 		return nil

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// place is something that was found below users/: a location, or else an object
-// or folder under a name that nothing has (stray), or a folder that cannot be
-// listed (err).
+// place is something found below users/. It is a location, an object or folder with an
+// unknown name (stray), or a folder that cannot be listed (err).
 type place struct {
 	key      Key
 	location Location
@@ -16,7 +15,7 @@ type place struct {
 	err      error
 }
 
-// levels are the names that lead from users/ to a location.
+// levels check the names on the path from users/ to a location.
 var levels = []func(name string) bool{
 	ownerForm.MatchString, is("sessions"), elementForm.MatchString,
 	is("scopes"), is("agent", "multiAgent"), elementForm.MatchString, is("snapshots"),
@@ -33,15 +32,15 @@ func is(names ...string) func(string) bool {
 	}
 }
 
-// places walks everything below users/, down to each location's own folder,
-// ascending.
+// places walks everything below users/, down to each location's own folder, in ascending
+// order.
 func places(ctx context.Context, s Store) iter.Seq[place] {
 	return func(yield func(place) bool) {
 		walk(ctx, s, usersFolder, levels, yield)
 	}
 }
 
-// walk goes down one level; false means that nobody wants to hear more.
+// walk descends one level; it returns false if the caller has stopped.
 func walk(ctx context.Context, s Store, folder Key, below []func(string) bool, yield func(place) bool) bool {
 	if len(below) == 0 {
 		e := strings.Split(folder.path, "/")

@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// rewrapArchive writes an archive's header anew, unless it is sealed as it should
-// be, reads it back, and returns its stored size. The caller holds its lock.
+// rewrapArchive writes a new archive header, if one is needed, reads it back, and returns
+// the archive's stored size. The caller holds the archive's lock.
 func (f archiveFiles) rewrapArchive(ctx context.Context, key Key, s *Snapshot, retire []string) (written bool, size int64, err error) {
 	var bound *Archive
 	called, sealedTo := key.String(), []string(nil)
@@ -49,15 +49,14 @@ func (f archiveFiles) rewrapArchive(ctx context.Context, key Key, s *Snapshot, r
 	return true, sum.Size, f.readBack(ctx, key, to)
 }
 
-// copyUnder puts a header and the payload that follows the old one in the place of
-// an archive, once the payload was read whole with the new header and is what is
-// bound.
+// copyUnder replaces an archive with a new header and the old payload. It first reads the
+// whole payload with the new header and checks that it is the bound one.
 func (f archiveFiles) copyUnder(ctx context.Context, key Key, head []byte, payload io.Reader, raw *rawReader, called string, bound *Archive) (Sum, error) {
 	up, err := f.store.Upload(ctx)
 	if err != nil {
 		return Sum{}, err
 	}
-	defer func() { _ = up.Abort() }() // what cannot be dropped is cleared when the store is opened next
+	defer func() { _ = up.Abort() }() // a temporary file that cannot be dropped is removed when the store is next opened
 	below := &stickyWriter{w: up, sum: sha256.New()}
 	copied := io.TeeReader(io.MultiReader(bytes.NewReader(head), payload), below)
 	plain, err := f.keys.open(copied, called, nil)
@@ -77,7 +76,7 @@ func (f archiveFiles) copyUnder(ctx context.Context, key Key, head []byte, paylo
 	return below.Sum(), up.Replace(ctx, key, below.Sum())
 }
 
-// readBack opens the header that a store has now.
+// readBack opens the header that is stored now.
 func (f archiveFiles) readBack(ctx context.Context, key Key, to []string) (err error) {
 	src, err := f.store.Open(ctx, key)
 	if err != nil {
@@ -94,7 +93,7 @@ func (f archiveFiles) readBack(ctx context.Context, key Key, to []string) (err e
 		_, told, err = f.keys.fileKey(head)
 	}
 	if err != nil || !sameNames(told, to) {
-		return &fault.Error{Code: fault.StoreFailed, Op: "snapshot.rewrap", Message: "an archive's new header did not read back as it was written", Err: err}
+		return &fault.Error{Code: fault.StoreFailed, Op: "snapshot.rewrap", Message: "an archive's new header differs from what was written when it is read back", Err: err}
 	}
 	return nil
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxNesting is how deep a document may nest.
+// maxNesting is the largest nesting depth of a document.
 const maxNesting = 1000
 
 var (
-	errTwice   = errors.New("a name is there twice")
+	errTwice   = errors.New("a name occurs twice")
 	errNested  = errors.New("it is nested too deep")
 	errFollows = errors.New("something follows the document")
 )
 
-// oneNameOnce checks that body is one JSON value and nothing after it, in which
-// no object has the same name twice, as in JavaScript, and nothing is nested
-// deeper than maxNesting.
+// oneNameOnce checks that body is exactly one JSON value. No object in it may have the
+// same name twice, compared as in JavaScript, and nothing may be nested deeper than
+// maxNesting.
 func oneNameOnce(body []byte) error {
 	// Half a surrogate pair is valid in JSON's own grammar.
 	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowInvalidUTF8(true))
@@ -43,8 +43,8 @@ func oneNameOnce(body []byte) error {
 	}
 }
 
-// oneFoldedNameOnce is oneNameOnce for a small body, in which also no object has
-// two names that Go's decoder takes for the same field.
+// oneFoldedNameOnce is oneNameOnce for a small body. In addition, no object may have two
+// names that Go's decoder takes for the same field.
 func oneFoldedNameOnce(body []byte) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if err := nextValue(d, 0); err != nil {
@@ -56,7 +56,7 @@ func oneFoldedNameOnce(body []byte) error {
 	return nil
 }
 
-// foldedName makes names equal that Go's decoder takes for the same field.
+// foldedName maps names to the same string if Go's decoder takes them for the same field.
 func foldedName(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
 func nextValue(d *json.Decoder, depth int) error {

@@ -14,9 +14,9 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// Every step of every write of an agent's document that runs out of room: the
-// error says so, latest is the old one or the new one, no temporary file is
-// left, and the next try goes on from there.
+// Each step of each write of an agent document runs out of space in turn. The error says
+// so, latest is the old or the new document, and no temporary file remains. The next
+// attempt succeeds.
 func TestDocumentsWithoutRoomAtEveryStep(t *testing.T) {
 	dir := t.TempDir()
 	var fail, steps int

@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// upload is an object on its way into the store.
+// upload is an object that is being written to the store.
 type upload struct {
 	store *Store
 	body  []byte
@@ -64,7 +64,7 @@ func (u *upload) check(ctx context.Context, op string, key snapshot.Key, sum sna
 		return err
 	}
 	if int64(len(u.body)) != sum.Size || sha256.Sum256(u.body) != sum.SHA256 {
-		return fault.New(fault.StoreFailed, "memstore."+op, "other bytes were written than the caller counted")
+		return fault.New(fault.StoreFailed, "memstore."+op, "the bytes written do not match the caller's sum")
 	}
 	return nil
 }

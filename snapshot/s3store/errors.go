@@ -14,9 +14,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// advice says what to do about what a service refuses.
+// advice maps a service's error codes to what the operator should do.
 var advice = map[string]string{
-	"NoSuchBucket":       "the store's bucket does not exist: make it, or correct --store",
+	"NoSuchBucket":       "the store's bucket does not exist: create it, or correct --store",
 	"InvalidBucketName":  "the store's bucket cannot have that name: correct --store",
 	"InvalidAccessKeyId": unknownKey,
 	"XAdminUserNotFound": unknownKey, // versitygw
@@ -48,11 +48,11 @@ const (
 		"writers would overwrite each other: use another service, or a newer version of it"
 )
 
-// errChanged is what a reader gives whose object is another one by now.
+// errChanged is the error of a reader whose object was replaced or deleted.
 var errChanged = errors.New("the object was replaced or deleted while it was read, and the connection was lost")
 
-// failure gives an error its code, and says what to do where that is known.
-// No message of minio's holds more of the credentials than the access key.
+// failure gives an error its code, and adds advice if there is any. Of the credentials,
+// minio's messages contain only the access key.
 func (s *Store) failure(op string, err error) error {
 	var known *fault.Error
 	if err == nil || errors.As(err, &known) {
@@ -68,13 +68,13 @@ func (s *Store) failure(op string, err error) error {
 	case errors.As(err, &answer):
 		return answered(op, answer, where)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fault.Wrap(err, fault.StoreFull, op, "there is no room where uploads are kept until they are sent")
+		return fault.Wrap(err, fault.StoreFull, op, "the disk that holds uploads until they are sent is full: free space there")
 	case errors.As(err, new(*fs.PathError)):
-		return fault.Wrap(err, fault.StoreFailed, op, "what is to be uploaded cannot be kept on this machine")
+		return fault.Wrap(err, fault.StoreFailed, op, "an upload cannot be written to this machine's disk before it is sent")
 	case errors.As(err, &untrusted):
 		return fault.Wrap(where, fault.StoreFailed, op, "the certificate of the store's endpoint is not trusted: correct it, or name "+
 			"its authority's file in SSL_CERT_FILE")
-	case errors.Is(err, http.ErrSchemeMismatch): // TLS was tried where there is none
+	case errors.Is(err, http.ErrSchemeMismatch): // the client used TLS and the server does not
 		return fault.Wrap(where, fault.StoreFailed, op, "the store's endpoint has no TLS: say http:// in --store")
 	case errors.As(err, &name), errors.As(err, &network) && network.Op == "dial":
 		return fault.Wrap(where, fault.StoreFailed, op, "the store's endpoint cannot be reached: correct --store, or look at the network")
@@ -82,7 +82,7 @@ func (s *Store) failure(op string, err error) error {
 	return fault.Wrap(where, fault.StoreFailed, op, "")
 }
 
-// answered is failure, for what the service said.
+// answered is failure for a response of the service.
 func answered(op string, answer minio.ErrorResponse, where error) error {
 	if answer.Code == minio.NoSuchKey {
 		return fault.Wrap(where, fault.SnapshotNotFound, op, "")

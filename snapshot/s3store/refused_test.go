@@ -13,10 +13,9 @@ import (
 	"github.com/stasisd/stasis/snapshot/s3store/s3test"
 )
 
-// What an operator has got wrong is told at the start, with what to correct,
-// and never with the secret.
+// Open reports an operator's mistake with what to correct, and never with the secret.
 func TestRefusedAtTheStart(t *testing.T) {
-	// The chain of credentials must not find those of who runs the tests.
+	// The credential chain must not find the credentials of the person who runs the tests.
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY", "AWS_PROFILE"} {
 		t.Setenv(name, "")
 	}
@@ -80,7 +79,7 @@ func TestRefusedAtTheStart(t *testing.T) {
 	}
 }
 
-// Over TLS a certificate must be trusted; then all is as without.
+// Over TLS the certificate must be trusted; everything else works as without TLS.
 func TestTLS(t *testing.T) {
 	server := s3test.Start(t)
 	p, certificate := s3test.NewTLSProxy(t, server)
@@ -99,8 +98,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// The style says where the bucket's name goes. No test can have names below
-// one that leads to its server, so only who is asked for is looked at.
+// The style decides where the bucket's name goes. No test can use host names below that
+// of its server, so the test checks only the requested host.
 func TestHostStyle(t *testing.T) {
 	o := s3store.Options{Endpoint: "nowhere.invalid", Bucket: "my-bucket", Region: "x", AccessKey: "a", SecretKey: "s",
 		HostStyle: true, Now: time.Now, Tries: 1}
@@ -113,7 +112,7 @@ func TestHostStyle(t *testing.T) {
 	}
 }
 
-// conditional fails writes with a condition.
+// conditional makes writes with a condition fail.
 func conditional(f s3test.Fault) func(*http.Request) s3test.Fault {
 	return func(r *http.Request) s3test.Fault {
 		if r.Header.Get("If-None-Match") != "" || r.Header.Get("If-Match") != "" {

@@ -10,8 +10,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/s3store"
 )
 
-// A network that swallows what begins a connection is one of the failures that
-// pass. net tells it as it would tell a caller's own deadline.
+// A dial timeout is a temporary failure. net reports it like a deadline of the caller.
 func TestDialThatTakesTooLongPasses(t *testing.T) {
 	_, err := (&net.Dialer{Timeout: time.Nanosecond}).DialContext(t.Context(), "tcp", "127.0.0.1:1")
 	if !errors.Is(err, context.DeadlineExceeded) {

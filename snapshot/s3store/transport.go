@@ -9,8 +9,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// newTransport is minio's, with connections that fail when nothing moves on
-// them: a network that is lost silently would otherwise be waited for forever.
+// newTransport returns minio's transport, but with connections that fail if nothing moves
+// on them. Otherwise a silent network loss would block forever.
 func newTransport(secure bool, stall time.Duration, now func() time.Time) (*http.Transport, error) {
 	t, err := minio.DefaultTransport(secure)
 	if err != nil {
@@ -24,11 +24,11 @@ func newTransport(secure bool, stall time.Duration, now func() time.Time) (*http
 		}
 		return &lively{Conn: conn, stall: stall, now: now}, nil
 	}
-	t.ResponseHeaderTimeout = 0 // lively's is about the same, and counts from the last byte sent
+	t.ResponseHeaderTimeout = 0 // lively's limit is about the same, and counts from the last byte sent
 	return t, nil
 }
 
-// lively is a connection on which something must move.
+// lively is a connection that fails if it has no traffic for too long.
 type lively struct {
 	net.Conn
 	stall time.Duration
@@ -43,8 +43,8 @@ func (c *lively) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// Write implements [net.Conn]. An answer is waited for in Read all the while
-// that a body is sent, so what is sent counts there too.
+// Write implements [net.Conn]. Read waits for the response while a body is sent, so sent
+// bytes extend Read's deadline too.
 func (c *lively) Write(p []byte) (int, error) {
 	if err := c.SetDeadline(c.now().Add(c.stall)); err != nil {
 		return 0, err

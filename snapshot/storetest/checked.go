@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// checked is a store with two snapshots of one location, the second of which is
-// latest, that a test damages.
+// checked is a store for a test to damage. One location has two snapshots, and the second
+// is latest.
 type checked struct {
 	*testing.T
 	store         snapshot.Store
@@ -88,8 +88,8 @@ func (c *checked) check(o snapshot.CheckOptions) (all []snapshot.Finding) {
 	return all
 }
 
-// words shortens findings: the kind, the number of the snapshot that it is about,
-// and whether a repair puts it right.
+// words shortens findings to the kind, the number of the snapshot, and whether a repair
+// fixes it.
 func (c *checked) words(all []snapshot.Finding) (words []string) {
 	for _, f := range all {
 		w := string(f.Kind)
@@ -100,7 +100,7 @@ func (c *checked) words(all []snapshot.Finding) (words []string) {
 			w += " repairable"
 		}
 		if f.What == "" || f.Key == "" {
-			c.Errorf("%s says nothing, or not of which object: %+v", w, f)
+			c.Errorf("%s has no text or no object: %+v", w, f)
 		}
 		words = append(words, w)
 	}

@@ -14,14 +14,13 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// Torture reports whether tests are to try everything (make torture) and not
-// what takes seconds (make test).
+// Torture reports whether tests try everything (make torture), and not only what takes
+// seconds (make test).
 func Torture() bool { return os.Getenv("STASIS_TORTURE") != "" }
 
-// RunDamage flips a bit of, and cuts, each object of a snapshot at every so many
-// bytes; under [Torture] at each byte, and so many of its bits. Each way of
-// reading must then fail with a code that says so, or give exactly what was
-// saved; and what lies beside is read as before.
+// RunDamage flips a bit of, and cuts, each object of a snapshot at every nth byte. Under
+// [Torture] it does so at each byte, with several bits. Each read must then fail with the
+// right code, or return exactly what was saved. Other objects are read as before.
 func RunDamage(t *testing.T, open Open, every, bits int) {
 	flips := 1
 	if Torture() {
@@ -56,13 +55,13 @@ func RunDamage(t *testing.T, open Open, every, bits int) {
 	}
 }
 
-// damage is a store with an older snapshot, a target, which is the location's
-// latest, and one in another location.
+// damage is a store with an older snapshot, a target snapshot, which is the location's
+// latest, and a snapshot in another location.
 type damage struct {
 	store                 snapshot.Store
 	vault                 *snapshot.Vault
 	older, target, beside snapshot.Snapshot
-	out                   string // where archives are unpacked to
+	out                   string // the folder for unpacked archives
 }
 
 func newDamage(t *testing.T, store snapshot.Store) *damage {
@@ -79,7 +78,7 @@ func newDamage(t *testing.T, store snapshot.Store) *damage {
 	return d
 }
 
-// check reads everything while the named object is damaged at byte n, "" while
+// check reads everything while the named object is damaged at byte n. damaged is "" if
 // none is.
 func (d *damage) check(t *testing.T, damaged string, n int) {
 	t.Helper()
@@ -120,8 +119,8 @@ func (d *damage) check(t *testing.T, damaged string, n int) {
 	}
 }
 
-// judge takes what a reading of one object gave. Only that of the damaged one
-// may fail, and an archive that is another always does.
+// judge checks the result of reading one object. Only a read of the damaged object may
+// fail. A read of a damaged archive must fail.
 func (d *damage) judge(t *testing.T, damaged string, n int, read string, s snapshot.Snapshot, err error) {
 	t.Helper()
 	switch {

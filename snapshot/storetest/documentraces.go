@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// documentRace checks that of ten writers of one ID one wins, whole, and that
-// latest is the winner's.
+// documentRace checks that one of ten writers of an ID wins completely, and that latest
+// is the winner's.
 func documentRace(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
 	words := func(i int) string { return strings.Repeat(string(rune('a'+i)), 10_000) }
 	var wg sync.WaitGroup
@@ -30,14 +30,14 @@ func documentRace(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
 		}
 	}
 	if winner < 0 {
-		t.Fatal("nobody won")
+		t.Fatal("no writer won")
 	}
 	wantDocument(t, d, id(1), words(winner))
 	wantDocument(t, d, snapshot.LatestID, words(winner))
 }
 
-// latestRace checks that ten writers of latest leave one of theirs, and that
-// who reads meanwhile sees a whole one.
+// latestRace checks that ten writers of latest leave one of their documents. A concurrent
+// reader always sees a complete document.
 func latestRace(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
 	save(t, d, snapshot.LatestID, "x", false)
 	var wg sync.WaitGroup
@@ -60,5 +60,5 @@ func latestRace(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
 			return
 		}
 	}
-	t.Errorf("latest is nobody's: %.200s", last)
+	t.Errorf("latest is from none of the writers: %.200s", last)
 }

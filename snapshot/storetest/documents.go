@@ -13,8 +13,8 @@ import (
 	"github.com/stasisd/stasis/snapshot/faultstore"
 )
 
-// RunDocuments checks what agents' documents are over stores that open makes,
-// and what stands when any single call of the store fails.
+// RunDocuments checks the behaviour of agent documents over stores that open creates, and
+// what remains when any single call of the store fails.
 func RunDocuments(t *testing.T, open Open) {
 	tests := []struct {
 		name string
@@ -44,7 +44,7 @@ func documents(s snapshot.Store) *snapshot.Documents {
 // desk is an agent's location.
 var desk = snapshot.Location{Owner: place.Owner, Session: place.Session, Scope: "agent", ScopeID: "desk"}
 
-// said is an agent's document that says something.
+// said returns an agent document with the given text.
 func said(words string) []byte {
 	return fmt.Appendf(nil, `{"scope":"agent","schemaVersion":"1.0","createdAt":"2026-11-22T04:34:40.908Z",`+
 		`"data":{"messages":[{"role":"user","content":[{"text":%q}]}],"a":1,"A":2},"appData":{}}`, words)
@@ -75,14 +75,14 @@ func keptOnce(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
 	wantDocument(t, d, snapshot.LatestID, "")
 	wantDocument(t, d, id(1), "")
 	save(t, d, id(1), "one", false)
-	wantDocument(t, d, snapshot.LatestID, "") // an immutable one alone is no latest
+	wantDocument(t, d, snapshot.LatestID, "") // an immutable document alone does not become latest
 	save(t, d, snapshot.LatestID, "now", false)
 	save(t, d, id(2), "two", true)
 	wantDocument(t, d, snapshot.LatestID, "two")
-	save(t, d, id(2), "two", false) // the same again
+	save(t, d, id(2), "two", false) // the same document again
 	err := d.Save(t.Context(), desk, id(1), said("other"), true)
 	if !fault.Is(err, fault.SnapshotExists) {
-		t.Errorf("another document under the same ID: %v, want snapshot_exists", err)
+		t.Errorf("a different document under the same ID: %v, want snapshot_exists", err)
 	}
 	wantDocument(t, d, id(1), "one")
 	wantDocument(t, d, snapshot.LatestID, "two")
@@ -136,7 +136,7 @@ func deleted(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
 	}
 	wantDocument(t, d, id(1), "")
 	wantDocument(t, d, id(2), "two")
-	wantDocument(t, d, snapshot.LatestID, "one") // it is a document by itself
+	wantDocument(t, d, snapshot.LatestID, "one") // latest is a document in its own right
 	for _, missing := range []string{id(1), id(9)} {
 		if err := d.Delete(t.Context(), desk, missing); !fault.Is(err, fault.SnapshotNotFound) {
 			t.Errorf("Delete of a missing one: %v", err)
@@ -173,8 +173,7 @@ func deleted(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
 	}
 }
 
-// notOurs checks that no method gets at what Stasis keeps for itself, nor out
-// of the store.
+// notOurs checks that no method reaches Stasis's own snapshots or leaves the store.
 func notOurs(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
 	Put(t, s, must[snapshot.Key](t)(place.LatestKey()), said("a browser's"))
 	long := strings.Repeat("x", 300)
@@ -194,7 +193,7 @@ func notOurs(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
 		{with(func(l *snapshot.Location) { l.ScopeID = "Desk" }), id(1), fault.InvalidField, "scope_id"},
 		{desk, "../snapshot_latest", fault.InvalidField, "snapshot_id"},
 		{desk, strings.ToUpper(id(0xa)), fault.InvalidField, "snapshot_id"},
-		{desk, "00000000-0000-4000-8000-000000000001", fault.InvalidField, "snapshot_id"}, // no UUIDv7
+		{desk, "00000000-0000-4000-8000-000000000001", fault.InvalidField, "snapshot_id"}, // not a UUIDv7
 		{desk, long, fault.InvalidField, "snapshot_id"},
 	} {
 		body := []byte(strings.Replace(string(said("x")), `"agent"`, fmt.Sprintf("%q", test.at.Scope), 1))
@@ -221,7 +220,7 @@ func notOurs(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
 	}
 }
 
-// damagedDocuments checks that what is no agent's document is not given out.
+// damagedDocuments checks that an invalid agent document is not returned.
 func damagedDocuments(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
 	key := must[snapshot.Key](t)(desk.LatestKey())
 	whole := string(said("x"))

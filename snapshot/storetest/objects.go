@@ -39,8 +39,8 @@ func document(t *testing.T, s snapshot.Store) {
 	wantContent(t, s, key, "again")
 }
 
-// Put writes an object whether or not one is there, for tests that plant what
-// no save would write.
+// Put writes an object whether or not one exists, for tests that plant what no save would
+// write.
 func Put(t testing.TB, s snapshot.Store, key snapshot.Key, body []byte) {
 	t.Helper()
 	if err := s.Delete(t.Context(), key); err != nil {
@@ -51,7 +51,7 @@ func Put(t testing.TB, s snapshot.Store, key snapshot.Key, body []byte) {
 	}
 }
 
-// replace uploads an object over whatever is there.
+// replace uploads an object over any existing one.
 func replace(t *testing.T, s snapshot.Store, key snapshot.Key, body []byte) error {
 	t.Helper()
 	up := must[snapshot.Upload](t)(s.Upload(t.Context()))
@@ -150,8 +150,8 @@ func badCalls(t *testing.T, s snapshot.Store) {
 	}
 }
 
-// race checks that of many creates of one key one wins, whole, while folders
-// come and go.
+// race checks that one of many creates of a key wins completely, while folders appear and
+// disappear.
 func race(t *testing.T, s snapshot.Store) {
 	key := must[snapshot.Key](t)(place.DocumentKey(id(1)))
 	for range 20 {
