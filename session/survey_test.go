@@ -61,7 +61,7 @@ func TestFromDiskIsWhatWasReadThere(t *testing.T) {
 		t.Errorf("of a jar that cannot be read: %+v", doc)
 	}
 	warned := strings.Join(answer.Snapshot.Warnings, "\n")
-	if !strings.Contains(warned, "could not be read, and the profile, which Chrome closed, has nothing of it: "+reason) || strings.Contains(warned, "was not saved") {
+	if !strings.Contains(warned, "could not be read and is not in the profile, which Chrome closed: "+reason) || strings.Contains(warned, "was not saved") {
 		t.Errorf("the warnings: %s", warned)
 	}
 }
@@ -125,7 +125,7 @@ func TestCutOffAndUnread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := state.CaptureWarnings(found.Noted); !strings.Contains(got[0], "https://a.example/x is in the profile alone") {
+	if got := state.CaptureWarnings(found.Noted); !strings.Contains(got[0], "https://a.example/x is saved only in the profile") {
 		t.Errorf("of a database whose areas the document does not take: %q", got)
 	}
 	if got := state.CaptureWarnings(found.Document); len(got) != 1 || !strings.Contains(got[0], "https://b.example/x could not be read, and the profile, which Chrome closed, has nothing of it") {
@@ -158,7 +158,7 @@ func TestUnstored(t *testing.T) {
 	compared := func(dir string) state.Document { return profile.Compare(t.Context(), dir, doc) }
 	const told = "session_storage https://a.example/: 2 items that were read before Chrome closed are not on disk; "
 	for want, dir := range map[string]string{
-		told + "they stay lost, if the site did not clear them itself": nothing, told + "a restore lays down what was read": cut} {
+		told + "they are lost, unless the site itself cleared them": nothing, told + "a restore writes the items that were read": cut} {
 		if got := state.CaptureWarnings(compared(dir)); len(got) != 1 || got[0] != want {
 			t.Errorf("%q, not %q", got, want)
 		}
@@ -168,7 +168,7 @@ func TestUnstored(t *testing.T) {
 		t.Errorf("of tabs that are opened by URL: %+v", got)
 	}
 	doc.TabsByURL, doc.Tabs = false, nil
-	if got := state.CaptureWarnings(compared(cut)); len(got) != 1 || !strings.Contains(got[0], "session_storage is not whole: ") {
+	if got := state.CaptureWarnings(compared(cut)); len(got) != 1 || !strings.Contains(got[0], "session_storage is incomplete: ") {
 		t.Errorf("of a write of nobody that is known: %q", got)
 	}
 }

@@ -58,7 +58,7 @@ func TestAgentDocumentForm(t *testing.T) {
 		{with(`"data"`, `"more":1,"data"`), fault.UnknownField, `"more"`},
 		{with(`"agent"`, `"multiAgent"`), fault.InvalidField, `scope: must be "agent"`},
 		{with(`"agent"`, `null`), fault.InvalidField, "scope: must be"},
-		{with(`2026-11-22T`, `22.11.2026 `), fault.InvalidField, "createdAt: must be a time"},
+		{with(`2026-11-22T`, `22.11.2026 `), fault.InvalidField, "createdAt: must be an RFC 3339 time"},
 		{with(`"data":{}`, `"data":[]`), fault.InvalidField, "data: must be an object"},
 		{with(`"appData":{}`, `"appData":null`), fault.InvalidField, "appData: must be an object"},
 		{with(`,"appData":{}`, ``), fault.InvalidField, "appData: is required"},

@@ -44,7 +44,7 @@ func BeginRotation(dir string, to *age.X25519Identity) (resumed bool, err error)
 	case begun:
 		return false, fault.New(fault.Config, op, "a rotation to %s was not ended; finish it first by rotating to that identity", have[0].Recipient())
 	case to != nil && (among(have, to) || among(retired, to)):
-		return false, fault.New(fault.Config, op, "%s is, or was, already an identity of this data directory; choose another one", to.Recipient())
+		return false, fault.New(fault.Config, op, "%s is or was an identity of this data directory; give another identity", to.Recipient())
 	case to == nil:
 		if to, err = age.GenerateX25519Identity(); err != nil {
 			return false, fault.Wrap(err, fault.Internal, op, "")

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// name names the things that the document itself holds.
+// name adds the names of everything that the document itself holds.
 func (k known) name() {
 	for _, c := range k.doc.Cookies {
 		k.add(ComponentCookies, c.Origin(), c.label(), thing{value: &c.Value, attributes: c.attributes()})
@@ -54,8 +54,8 @@ func (k known) areas(component string, areas []Area) {
 	}
 }
 
-// databases are named where the document has them itself, and are counted
-// beside that: another document may have no more than the numbers.
+// databases are named if the document holds them. Their numbers are kept too, because the
+// other document may have only numbers.
 func (k known) databases() {
 	for _, d := range k.doc.IndexedDB {
 		for _, db := range d.Databases {
@@ -66,7 +66,7 @@ func (k known) databases() {
 	}
 }
 
-// passkeys are compared whole, and told by their IDs and counters.
+// passkeys are compared as a whole. A change shows only their IDs and counters.
 func (k known) passkeys() {
 	saved := k.doc.Passkeys
 	if saved.Enabled {
@@ -80,7 +80,7 @@ func (k known) passkeys() {
 	}
 }
 
-// overrides are told by name alone: a proxy has a password.
+// overrides are shown by name only, because a proxy has a password.
 func (k known) overrides() {
 	v := reflect.ValueOf(k.doc.Overrides)
 	for i := range v.NumField() {
@@ -90,17 +90,17 @@ func (k known) overrides() {
 	}
 }
 
-// asText is a value in one string, to be compared.
+// asText returns a value as one string, for comparison.
 func asText(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return err.Error() // of a number that JSON has not, which no document has
+		return err.Error() // JSON has no NaN or infinity, but no document has such a number either
 	}
 	return string(raw)
 }
 
-// label names a cookie among those of its domain: one of the whole domain and
-// one of its host alone are two.
+// label returns a cookie's name among those of its domain. A cookie of the whole domain
+// and one of the host alone have different labels.
 func (c Cookie) label() string {
 	name := c.Name
 	if strings.HasPrefix(c.Domain, ".") {
@@ -115,8 +115,8 @@ func (c Cookie) label() string {
 	return name
 }
 
-// attributes are what a site decides of a cookie beside its value and its name.
-// One of the session has no end.
+// attributes returns what a site sets of a cookie besides name and value. A session
+// cookie has no expiry.
 func (c Cookie) attributes() map[string]string {
 	all := map[string]string{"http_only": strconv.FormatBool(c.HTTPOnly), "secure": strconv.FormatBool(c.Secure)}
 	if c.SameSite != "" {
@@ -131,10 +131,10 @@ func (c Cookie) attributes() map[string]string {
 	return all
 }
 
-// label names what is granted.
+// label returns the name of a grant.
 func (g Granted) label() string {
 	if g.Permission == nil {
-		return "all that is granted"
+		return "all granted permissions"
 	}
 	name, _ := g.Permission["name"].(string)
 	if g.EmbeddedOrigin != "" {
@@ -150,14 +150,14 @@ func (g Granted) decided() string {
 	return g.Setting
 }
 
-// shortURL is an address without what may be secret in it.
+// shortURL returns an address without the parts that may be secret.
 func shortURL(of string) string {
 	u, err := url.Parse(of)
 	switch {
 	case err != nil:
-		return "an address that is no URL"
+		return "an address that is not a URL"
 	case u.Opaque != "" && u.Scheme != "about":
-		return u.Scheme + ":" // data: and the like
+		return u.Scheme + ":" // data: and other opaque URLs
 	}
 	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
 	return u.String()

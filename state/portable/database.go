@@ -141,5 +141,5 @@ func readKeyPath(o object) (path *string, paths []string, err error) {
 	return path, paths, nil
 }
 
-// plain is a member as it stands; its meaning is the script's that writes it.
+// plain returns a member unchanged. Only the script that wrote it knows its meaning.
 func plain(o object, name string) json.RawMessage { return o.members[name] }

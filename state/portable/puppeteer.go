@@ -6,9 +6,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// puppeteerCookie is what Puppeteer 24's browser.cookies() and page.cookies()
-// give and setCookie takes. It is CDP's Network.Cookie with another key of the
-// partition; of page.cookies() that is a string.
+// puppeteerCookie is the output of Puppeteer 24's browser.cookies() and page.cookies()
+// and the input of setCookie. It is CDP's Network.Cookie with a different partition key;
+// in page.cookies() that key is a string.
 type puppeteerCookie struct {
 	Name         string              `json:"name"`
 	Value        string              `json:"value"`
@@ -125,7 +125,7 @@ func fromPuppeteer(n node, lost *losses) (state.Cookie, error) {
 	return c, nil
 }
 
-// readPartition reads a partition key: an object, or the site alone.
+// readPartition reads a partition key: an object, or only the site.
 func readPartition(n node, lost *losses) (*state.PartitionKey, error) {
 	if site, err := n.text(); err == nil {
 		return &state.PartitionKey{TopLevelSite: site}, nil

@@ -8,18 +8,17 @@ import (
 	"strings"
 )
 
-// MaxLines bounds how many lines a report has of one component, and how many
-// differences, beside the one that adds up the others.
+// MaxLines is the largest number of lines, or differences, that a report has of one
+// component. One more line may add up the rest.
 const MaxLines = 100
 
-// maxReasons bounds how many reasons a line names that stands for others.
+// maxReasons limits how many reasons an added-up line names.
 const maxReasons = 3
 
-// Bounded are the lines of a report with at most [MaxLines] of each component:
-// those by which something was lost, else the first ones. The others are added
-// up in one line, so that the sums stay exact; what was lost by them is named
-// by its reasons. What was not to come is bounded and added up by itself, for it
-// was not lost.
+// Bounded returns the lines of a report with at most [MaxLines] for each component. Lines
+// with losses come first. One more line adds up the others, so that the sums stay exact,
+// and names the reasons of their losses. Lines that were left out on purpose are no
+// losses; they are bounded and added up separately.
 func Bounded(lines []Component) []Component {
 	if len(lines) <= MaxLines+1 {
 		return lines
@@ -56,7 +55,7 @@ func Bounded(lines []Component) []Component {
 	return out
 }
 
-// kind is what lines are added up by.
+// kind is what lines are grouped by.
 type kind struct {
 	name    string
 	purpose Code
@@ -66,8 +65,8 @@ func (k kind) compare(with kind) int {
 	return cmp.Or(cmp.Compare(k.name, with.name), cmp.Compare(k.purpose, with.purpose))
 }
 
-// rank puts the lines that a reader must not miss first, and lines that stand
-// for others last, so that they are added up again.
+// rank puts lines that a reader must not miss first. It puts added-up lines last, so that
+// they are added up again.
 func (c Component) rank() int {
 	switch {
 	case c.More > 0:
@@ -81,7 +80,7 @@ func (c Component) rank() int {
 	}
 }
 
-// more adds lines up.
+// more adds up lines.
 type more struct {
 	line    Component
 	reasons []string
