@@ -10,7 +10,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// add appends events of a type, one for each time after start.
+// add appends events of a type, one for each offset from start.
 func (f *fixture) add(run, kind string, keep profiles.EventBounds, at ...time.Duration) []profiles.Event {
 	f.Helper()
 	events := make([]profiles.Event, len(at))
@@ -29,7 +29,7 @@ func (f *fixture) events(run string, after int64, limit int) profiles.EventPage 
 	return page
 }
 
-// is checks a page: its events' sequences, and what it says of the rest.
+// is checks a page's event sequences and its other fields.
 func (f *fixture) is(p profiles.EventPage, sequences []int64, first, latest, next int64, gap, more bool) {
 	f.Helper()
 	got := []int64{}
@@ -40,8 +40,8 @@ func (f *fixture) is(p profiles.EventPage, sequences []int64, first, latest, nex
 	f.same([]any{p.First, p.LatestExclusive, p.NextAfter, p.Gap, p.HasMore}, []any{first, latest, next, gap, more})
 }
 
-// An event comes back as it was given, with its number, which goes on from batch
-// to batch and is each run's own.
+// An event is returned as it was given, plus its number. Numbers continue from batch to
+// batch and are separate for each run.
 func testEvents(f *fixture) {
 	f.session("s", "ada")
 	f.run("r", "s")
@@ -62,15 +62,15 @@ func testEvents(f *fixture) {
 		f.Errorf("the data changed: %s", page.Events[0].Data)
 	}
 	if page.Events[1].Data != nil || page.Events[1].Sealed != nil {
-		f.Errorf("what was never set came back: %+v", page.Events[1])
+		f.Errorf("unset fields have values: %+v", page.Events[1])
 	}
 	f.same(f.add("r", "more", profiles.EventBounds{}, 0)[0].Sequence, int64(3))
 	f.run("r2", "s")
 	f.same(f.add("r2", "first", profiles.EventBounds{}, 0)[0].Sequence, int64(1))
 }
 
-// Pages follow each other without a gap or a repeat, and whoever asks for what
-// cannot have been is told so.
+// Pages follow each other without a gap or a repeat. An after that is impossible is
+// refused.
 func testEventPages(f *fixture) {
 	f.session("s", "ada")
 	f.run("r", "s")
@@ -88,7 +88,7 @@ func testEventPages(f *fixture) {
 		}
 	}
 
-	// A page is bounded in bytes too, and has an event however large that is.
+	// A page is also limited in bytes, and has an event of any size.
 	f.run("large", "s")
 	big := []byte(`"` + strings.Repeat("x", profiles.MaxEventPage) + `"`)
 	for range 2 {
@@ -98,7 +98,7 @@ func testEventPages(f *fixture) {
 	f.is(f.events("large", 0, 0), []int64{1}, 1, 3, 1, false, true)
 }
 
-// What is over is trimmed from the oldest on, and told.
+// Events over the bounds are trimmed from the oldest on, and the page reports the gap.
 func testEventBounds(f *fixture) {
 	f.session("s", "ada")
 	f.run("r", "s")
@@ -124,8 +124,8 @@ func testEventBounds(f *fixture) {
 	f.is(f.events("bytes", 7, 0), []int64{8}, 8, 9, 8, false, false)
 }
 
-// Old events go, of ended runs too, and only from the front: one that a clock
-// which was set back dates earlier does not leave a gap.
+// Old events expire, also those of ended runs, but only from the front. An event with an
+// earlier time, because the clock was set back, leaves no gap.
 func testEventsExpire(f *fixture) {
 	f.session("s", "ada")
 	f.run("r", "s")
@@ -141,8 +141,8 @@ func testEventsExpire(f *fixture) {
 	f.is(f.events("r", 4, 0), []int64{}, 5, 5, 4, false, false)
 }
 
-// Of many that write at once each gets numbers of its own, and every batch stays
-// together, whatever is read meanwhile.
+// Of many concurrent writers each gets its own numbers. Every batch stays together, also
+// for concurrent readers.
 func testEventRace(f *fixture) {
 	f.session("s", "ada")
 	f.run("r", "s")
@@ -175,7 +175,7 @@ func testEventRace(f *fixture) {
 	page := f.events("r", all-100, 0)
 	for _, e := range page.Events {
 		if given[e.Sequence] != e.Type {
-			f.Errorf("%d is %s and was given to %s", e.Sequence, e.Type, given[e.Sequence])
+			f.Errorf("%d is %s, but its number was given to %s", e.Sequence, e.Type, given[e.Sequence])
 		}
 	}
 	f.same([]int64{page.First, page.LatestExclusive}, []int64{all - 99, all + 1})

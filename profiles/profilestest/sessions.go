@@ -25,15 +25,15 @@ func testSessions(f *fixture) {
 	f.must(err)
 	f.same(got, bare)
 	if got.Restored != nil || got.Outcome != nil || got.Labels != nil || !got.EndedAt.IsZero() {
-		f.Errorf("what was never set came back: %+v", got)
+		f.Errorf("unset fields have values: %+v", got)
 	}
 
 	_, err = f.c.Sessions.Session(f.ctx, "none")
 	f.code(err, fault.SessionNotFound)
 }
 
-// A taken ID fails for whoever asks, changes nothing, and of many that ask at
-// once one gets it.
+// A create with a taken ID fails for every caller and changes nothing. Of many concurrent
+// creates of one ID, one succeeds.
 func testSessionExists(f *fixture) {
 	want := f.session("s", "user")
 	other := want
@@ -79,7 +79,7 @@ func testSessionUpdate(f *fixture) {
 	refused := errors.New("refused")
 	_, err = f.c.Sessions.UpdateSession(f.ctx, "s", func(s *profiles.Session) error { s.Goal = "changed"; return refused })
 	if !errors.Is(err, refused) {
-		f.Errorf("the callback's error came back as %v", err)
+		f.Errorf("the callback's error was returned as %v", err)
 	}
 	for _, change := range []func(*profiles.Session){
 		func(s *profiles.Session) { s.ID = "t" },
@@ -107,9 +107,9 @@ func testSessionUpdate(f *fixture) {
 	}
 }
 
-// Pages follow each other without a gap or a repeat, also where sessions have
-// the same time, where new ones come in between and where a cursor's own
-// session has left the filter.
+// Pages follow each other without a gap or a repeat. This holds if sessions have the same
+// time, if new ones are added in between, and if a cursor's session no longer matches the
+// filter.
 func testSessionPages(f *fixture) {
 	names := ids("s", 10)
 	for i, id := range names {
@@ -147,7 +147,7 @@ func testSessionPages(f *fixture) {
 	}
 	f.same(paged, whole)
 
-	// The cursor's own session is not in the next page either when it still fits.
+	// The next page leaves out the cursor's session even if the session still matches.
 	rest, _, err := f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{StartAfter: whole[4].ID})
 	f.must(err)
 	for i := range whole {
@@ -231,7 +231,7 @@ func testUserIDs(f *fixture) {
 	}
 }
 
-// What is sealed with a session is gone when it has ended.
+// The sealed data of a session is removed when it ends.
 func testSealedEnds(f *fixture) {
 	want := profiles.Session{ID: "s", UserID: "user", Status: profiles.StatusReady, CreatedAt: start, Sealed: []byte("sealed")}
 	f.must(f.c.Sessions.CreateSession(f.ctx, want))

@@ -72,7 +72,7 @@ func (st *Answers) ExpireAnswers(ctx context.Context, before time.Time) error {
 	return st.forget(ctx, "profiles.expire_answers", "created_at < ?", stamp(before))
 }
 
-// forget deletes the answers that meet the condition; none is fine.
+// forget deletes the answers that meet the condition, if any.
 func (st *Answers) forget(ctx context.Context, op, condition string, args ...any) error {
 	return st.db.write(ctx, op, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM answers WHERE "+condition, args...)

@@ -63,8 +63,8 @@ func (st *Sessions) EndSession(ctx context.Context, e profiles.End) error {
 	})
 }
 
-// belongs checks that a commit's parts are of one session and its user: a
-// snapshot under another user's name would hand one login to another.
+// belongs checks that all parts of a commit belong to one session and its user. A
+// snapshot under another user's name would give that user a foreign login.
 func belongs(ctx context.Context, tx *sql.Tx, c profiles.Commit, op string) error {
 	s, err := sessionByID(ctx, tx, c.Snapshot.SessionID, op)
 	if err != nil {
@@ -74,13 +74,13 @@ func belongs(ctx context.Context, tx *sql.Tx, c profiles.Commit, op string) erro
 		return fault.New(fault.UserMismatch, op, "the snapshot and its session name different users")
 	}
 	if c.End != nil && c.End.SessionID != s.ID {
-		return fault.New(fault.Internal, op, "a commit ends the session that it saves")
+		return fault.New(fault.Internal, op, "a commit can end only the session that it saves")
 	}
 	return nil
 }
 
-// move moves the user's default to the snapshot if asked and if it still is
-// where the asker saw it.
+// move moves the user's default to the snapshot, if requested and if the default is still
+// at the expected version.
 func (st *Snapshots) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, m *profiles.Move) (profiles.Moved, error) {
 	now, err := currentDefault(ctx, tx, s.UserID)
 	if err != nil || m == nil {
@@ -98,8 +98,7 @@ func (st *Snapshots) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, 
 	return profiles.Moved{Moved: true, Version: next.Version}, addDefault(ctx, tx, next)
 }
 
-// end writes how the session ended. Package session decides which
-// ends may follow which.
+// end writes how the session ended. Package session decides which end may follow which.
 func end(ctx context.Context, tx *sql.Tx, e profiles.End, moved profiles.Moved, op string) error {
 	var outcome json.RawMessage
 	if e.Outcome != nil {

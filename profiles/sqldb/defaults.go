@@ -31,8 +31,8 @@ func scanDefault(r row) (profiles.Default, error) {
 	return d, err
 }
 
-// currentDefault is the user's current version: Version 0 if there never was
-// one, an empty SnapshotID if it was removed.
+// currentDefault returns the user's current version: Version 0 if there never was one, an
+// empty SnapshotID if it was removed.
 func currentDefault(ctx context.Context, q querier, userID string) (profiles.Default, error) {
 	d, err := scanDefault(q.QueryRowContext(ctx, "SELECT "+defaultColumns+
 		" FROM defaults WHERE user_id = ? ORDER BY version DESC LIMIT 1", []byte(userID)))
@@ -42,15 +42,15 @@ func currentDefault(ctx context.Context, q querier, userID string) (profiles.Def
 	return d, err
 }
 
-// addDefault writes a version. The transaction is the only writer, and a
-// version that exists would fail on the primary key.
+// addDefault writes a version. The transaction is the only writer, and an existing
+// version would violate the primary key.
 func addDefault(ctx context.Context, tx *sql.Tx, d profiles.Default) error {
 	_, err := tx.ExecContext(ctx, "INSERT INTO defaults ("+defaultColumns+") VALUES (?, ?, ?, ?, ?, ?)",
 		[]byte(d.UserID), d.Version, d.SnapshotID, d.SessionID, stamp(d.MovedAt), d.Renews)
 	return err
 }
 
-// winner tells people which version stands in the way.
+// winner describes the current version for the message of a conflict.
 func winner(d profiles.Default) string {
 	switch {
 	case d.Version == 0:
@@ -139,7 +139,7 @@ func (st *Defaults) DefaultHistory(ctx context.Context, userID string, limit int
 	}
 	rows := limited(limit)
 	if limit > 0 {
-		rows++ // one more tells whether a page follows
+		rows++ // one more row shows whether another page follows
 	}
 	page, err := collect(ctx, st.db.reader, func(r row) (p profiles.PastDefault, err error) {
 		var user []byte

@@ -61,7 +61,7 @@ func (st *Extensions) PutExtension(ctx context.Context, e profiles.Extension) (i
 	return is, fresh, unused, nil
 }
 
-// unnamed gives back a SHA-256 that no extension's record names, else "".
+// unnamed returns sha if no extension's record names it, else "".
 func unnamed(ctx context.Context, tx *sql.Tx, sha string) (string, error) {
 	var n int
 	err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM extensions WHERE sha256 = ?", sha).Scan(&n)
@@ -104,7 +104,7 @@ func (st *Extensions) DeleteExtension(ctx context.Context, userID, id string, fo
 			return err
 		case needed > 0 && !force:
 			return fault.New(fault.ExtensionInUse, op,
-				"%d of the user's snapshots have extension %s; they keep its files, so force=true does them no harm", needed, id)
+				"%d of the user's snapshots have extension %s; they keep its files, so force=true deletes it without harm to them", needed, id)
 		}
 		_, err = tx.ExecContext(ctx, "DELETE FROM extensions WHERE user_id = ? AND extension_id = ?", []byte(userID), id)
 		if err == nil {
