@@ -221,6 +221,6 @@ func (c *checker) troubled(ctx context.Context, err error, f Finding, tell func(
 	if down := c.vault.store.Health(ctx); down != nil {
 		return errors.Join(err, down)
 	}
-	f.Kind, f.What = Unreadable, "the store cannot read it:  "+fault.MessageOf(err)
+	f.Kind, f.What = Unreadable, "the store cannot read it: "+fault.MessageOf(err)
 	return tell(f)
 }

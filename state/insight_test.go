@@ -180,7 +180,7 @@ func FuzzLogins(f *testing.F) {
 		}
 		// A value of this length must not appear anywhere unless a name contains it.
 		if plain := strings.ToLower(value); len(value) > 24 && !strings.Contains(strings.ToLower(name+key), plain) && strings.Contains(strings.ToLower(string(out)), plain) {
-			t.Errorf("the result contains the value:  %s", out)
+			t.Errorf("the result contains the value: %s", out)
 		}
 		if again := state.Logins(doc, now); !slices.EqualFunc(got, again, func(a, b state.Login) bool { return cmp.Equal(a, b) }) {
 			t.Errorf("two calls differ: %+v, %+v", got, again)
