@@ -25,14 +25,14 @@ func checkAgentDocument(body []byte, scope string) error {
 		return err
 	}
 	if text(fields["scope"]) != scope {
-		return wrong("scope: must be %q, as in the path", scope)
+		return invalidField("scope: must be %q, as in the path", scope)
 	}
 	if err := isTime("createdAt", fields["createdAt"]); err != nil {
 		return err
 	}
 	for _, name := range []string{"data", "appData"} {
 		if fields[name][0] != '{' {
-			return wrong("%s: must be an object", name)
+			return invalidField("%s: must be an object", name)
 		}
 	}
 	return nil
@@ -58,7 +58,7 @@ func exactFields(body []byte, limit int, names ...string) (map[string]json.RawMe
 	if err := json.Unmarshal(body, &fields); err != nil || fields == nil || !utf8.Valid(body) {
 		return nil, fault.New(fault.InvalidRequest, op, "the document must be a JSON object in UTF-8")
 	}
-	if err := oneNameOnce(body); err != nil {
+	if err := checkUniqueNames(body); err != nil {
 		return nil, fault.New(fault.InvalidRequest, op, "the document is not valid: %s", err)
 	}
 	// The schemaVersion is checked first, because a later version may have other fields.
@@ -72,7 +72,7 @@ func exactFields(body []byte, limit int, names ...string) (map[string]json.RawMe
 	}
 	for _, name := range names {
 		if fields[name] == nil {
-			return nil, wrong("%s: is required", name)
+			return nil, invalidField("%s: is required", name)
 		}
 	}
 	return fields, nil
@@ -88,11 +88,11 @@ func text(raw json.RawMessage) (s string) {
 
 func isTime(name string, raw json.RawMessage) error {
 	if _, err := time.Parse(time.RFC3339, text(raw)); err != nil {
-		return wrong("%s: must be an RFC 3339 time", name)
+		return invalidField("%s: must be an RFC 3339 time", name)
 	}
 	return nil
 }
 
-func wrong(format string, args ...any) error {
+func invalidField(format string, args ...any) error {
 	return fault.New(fault.InvalidField, "snapshot.documents", format, args...)
 }

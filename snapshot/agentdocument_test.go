@@ -85,7 +85,7 @@ func TestAgentDocumentForm(t *testing.T) {
 }
 
 // Documents do not use the space reserved for the daemon's own snapshots.
-func TestDocumentsLeaveRoom(t *testing.T) {
+func TestDocumentsKeepReserve(t *testing.T) {
 	d := snapshot.NewDocuments(memstore.New(1<<20, time.Now), snapshot.Options{Now: time.Now, Reserve: 1<<20 - 300})
 	at := snapshot.Location{Owner: strings.Repeat("0", 32), Session: "s", Scope: "agent", ScopeID: "agent"}
 	body := func(n int) []byte {

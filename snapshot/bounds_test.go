@@ -66,7 +66,7 @@ func TestLocksEndWithTheirContext(t *testing.T) {
 }
 
 // A vault remembers a snapshot until the catalogue has it.
-func TestSharedIsForgotten(t *testing.T) {
+func TestSettledIsForgotten(t *testing.T) {
 	v, _ := newVault(t)
 	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
 	for n := 1; n < 12; n++ {

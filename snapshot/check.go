@@ -90,10 +90,10 @@ type checker struct {
 	out   Checked
 	// named maps each archive that a document names to the hash of the payload that was
 	// read and verified. The hash is zero if the payload was not read yet.
-	named  map[digest]digest
-	waits  []suspect
-	held   int  // findings that wait for the second look
-	second bool // this is the second look, which does not count
+	named           map[digest]digest
+	waiting         []suspect
+	waitingFindings int  // findings that wait for the second look
+	second          bool // this is the second look, which does not count
 }
 
 func (c *checker) isNamed(archive digest) bool {
@@ -108,14 +108,14 @@ type suspect struct {
 }
 
 func (c *checker) locations(ctx context.Context) error {
-	for p := range places(ctx, c.vault.store) {
+	for p := range foundEntries(ctx, c.vault.store) {
 		var err error
 		switch {
 		case p.err != nil:
 			c.out.Unclear++
-			err = c.troubled(ctx, p.err, Finding{Key: p.key.path}, c.found)
+			err = c.reportUnreadable(ctx, p.err, Finding{Key: p.key.path}, c.found)
 		case p.stray:
-			err = c.found(strayAt(p.key))
+			err = c.found(unknownObject(p.key))
 		default:
 			c.out.Locations++
 			err = c.suspect(ctx, p.location)
@@ -124,10 +124,10 @@ func (c *checker) locations(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.lookAgain(ctx)
+	return c.checkAgain(ctx)
 }
 
-func strayAt(key Key) Finding {
+func unknownObject(key Key) Finding {
 	return Finding{Kind: StrayObject, Key: key.path, What: "its name is unknown; Stasis writes no such object"}
 }
 
@@ -141,16 +141,16 @@ func (c *checker) suspect(ctx context.Context, loc Location) error {
 	if err != nil || len(first) == 0 {
 		return err
 	}
-	c.waits = append(c.waits, suspect{loc, first})
-	if c.held += len(first); c.held < suspectsAtOnce {
+	c.waiting = append(c.waiting, suspect{loc, first})
+	if c.waitingFindings += len(first); c.waitingFindings < suspectsAtOnce {
 		return nil
 	}
-	return c.lookAgain(ctx)
+	return c.checkAgain(ctx)
 }
 
-// lookAgain checks the waiting locations a second time, after the settle time.
-func (c *checker) lookAgain(ctx context.Context) error {
-	if len(c.waits) == 0 {
+// checkAgain checks the waiting locations a second time, after the settle time.
+func (c *checker) checkAgain(ctx context.Context) error {
+	if len(c.waiting) == 0 {
 		return nil
 	}
 	settled := time.NewTimer(c.o.Settle)
@@ -161,8 +161,8 @@ func (c *checker) lookAgain(ctx context.Context) error {
 		return ctx.Err()
 	}
 	c.second = true
-	defer func() { c.second, c.waits, c.held = false, nil, 0 }()
-	for _, s := range c.waits {
+	defer func() { c.second, c.waiting, c.waitingFindings = false, nil, 0 }()
+	for _, s := range c.waiting {
 		err := c.location(ctx, s.location, func(f Finding) error {
 			if !s.first[f] {
 				return nil
@@ -184,7 +184,7 @@ func (c *checker) archives(ctx context.Context) error {
 		}
 		key, err := ArchiveKey(name)
 		if err != nil {
-			if err := c.found(strayAt(Key{archives + "/" + name})); err != nil {
+			if err := c.found(unknownObject(Key{archives + "/" + name})); err != nil {
 				return err
 			}
 			continue
@@ -194,7 +194,7 @@ func (c *checker) archives(ctx context.Context) error {
 			continue // deleted since it was listed
 		}
 		if err != nil {
-			if err := c.troubled(ctx, err, Finding{Archive: name, Key: key.path}, c.found); err != nil {
+			if err := c.reportUnreadable(ctx, err, Finding{Archive: name, Key: key.path}, c.found); err != nil {
 				return err
 			}
 			continue
@@ -212,9 +212,9 @@ func (c *checker) archives(ctx context.Context) error {
 	return nil
 }
 
-// troubled turns a store error about one object into a finding, as long as the store
+// reportUnreadable turns a store error about one object into a finding, as long as the store
 // still answers.
-func (c *checker) troubled(ctx context.Context, err error, f Finding, tell func(Finding) error) error {
+func (c *checker) reportUnreadable(ctx context.Context, err error, f Finding, report func(Finding) error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -222,5 +222,5 @@ func (c *checker) troubled(ctx context.Context, err error, f Finding, tell func(
 		return errors.Join(err, down)
 	}
 	f.Kind, f.What = Unreadable, "the store cannot read it: "+fault.MessageOf(err)
-	return tell(f)
+	return report(f)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // archive checks the archive of a snapshot. whole reports that nothing wrong was found.
-func (l *look) archive(ctx context.Context, s Snapshot, f Finding) (whole bool, err error) {
+func (l *locationCheck) archive(ctx context.Context, s Snapshot, f Finding) (whole bool, err error) {
 	key, err := ArchiveKey(s.Archive.ID)
 	if err != nil {
 		return false, err
@@ -16,19 +16,19 @@ func (l *look) archive(ctx context.Context, s Snapshot, f Finding) (whole bool, 
 	st, err := l.vault.store.Stat(ctx, key)
 	if fault.Is(err, fault.SnapshotNotFound) {
 		f.Kind, f.What = ArchiveMissing, "its archive is missing"
-		return false, l.tell(f)
+		return false, l.report(f)
 	}
 	if err != nil {
-		return false, l.troubled(ctx, err, f, l.tell)
+		return false, l.reportUnreadable(ctx, err, f, l.report)
 	}
 	if st.Size != s.Archive.StoredSize {
 		fits, err := l.vault.files.fits(ctx, key, st.Size, s.Archive)
 		if err != nil {
-			return false, l.troubled(ctx, err, f, l.tell)
+			return false, l.reportUnreadable(ctx, err, f, l.report)
 		}
 		if !fits {
 			f.Kind, f.What = ArchiveDamaged, "its archive does not have the size that was saved"
-			return false, l.tell(f)
+			return false, l.report(f)
 		}
 	}
 	if !l.o.ReadData {
@@ -59,7 +59,7 @@ func (v *Vault) Stored(ctx context.Context, s Snapshot) error {
 }
 
 // read reads an archive down to the tar, once for all snapshots that share it.
-func (l *look) read(ctx context.Context, key Key, s Snapshot, f Finding) (whole bool, err error) {
+func (l *locationCheck) read(ctx context.Context, key Key, s Snapshot, f Finding) (whole bool, err error) {
 	d, payload := digestOf(s.Archive.ID), digestOf(s.Archive.PayloadSHA256)
 	if l.named[d] == payload {
 		return true, nil
@@ -74,24 +74,24 @@ func (l *look) read(ctx context.Context, key Key, s Snapshot, f Finding) (whole 
 	case fault.Is(err, fault.IdentityMissing):
 		return l.readSealed(ctx, key, s, f)
 	case fault.Is(err, fault.ArchiveDamaged):
-		return false, l.judge(err, f)
+		return false, l.reportError(err, f)
 	}
-	return false, l.troubled(ctx, err, f, l.tell)
+	return false, l.reportUnreadable(ctx, err, f, l.report)
 }
 
 // readSealed compares the sealed bytes, which needs no identity.
-func (l *look) readSealed(ctx context.Context, key Key, s Snapshot, f Finding) (whole bool, err error) {
+func (l *locationCheck) readSealed(ctx context.Context, key Key, s Snapshot, f Finding) (whole bool, err error) {
 	sum, err := l.vault.files.payload(ctx, key)
 	var known *fault.Error
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	case errors.As(err, &known):
-		return false, l.troubled(ctx, err, f, l.tell)
+		return false, l.reportUnreadable(ctx, err, f, l.report)
 	case err != nil || sum.hex() != s.Archive.PayloadSHA256:
 		f.Kind, f.What = ArchiveDamaged, "its sealed payload is not the one that was saved"
-		return false, l.tell(f)
+		return false, l.report(f)
 	}
 	f.Kind, f.What = IdentityMissing, "no identity here opens its archive; its sealed bytes are those that were saved"
-	return true, l.tell(f)
+	return true, l.report(f)
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // commitDocument writes the immutable document, then the manifest, and latest last. If a
-// step fails, it restores all three. gone reports that this succeeded, so that nothing
+// step fails, it restores all three. clean reports that this succeeded, so that nothing
 // names the archive any more.
-func (v *Vault) commitDocument(ctx context.Context, d Draft, body []byte) (gone bool, err error) {
+func (v *Vault) commitDocument(ctx context.Context, d Draft, body []byte) (clean bool, err error) {
 	document, e1 := d.Location.DocumentKey(d.ID)
 	manifestKey, e2 := d.Location.ManifestKey()
 	latest, e3 := d.Location.LatestKey()

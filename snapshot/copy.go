@@ -41,7 +41,7 @@ type Copied struct {
 // store errors, and it can be called again after one.
 func Copy(ctx context.Context, from, to Store, o CopyOptions) (Copied, error) {
 	c := &copier{from: from, to: to, o: o, same: map[digest]digest{}}
-	for p := range places(ctx, from) {
+	for p := range foundEntries(ctx, from) {
 		err := p.err
 		if err == nil && !p.stray {
 			err = c.location(ctx, p.location)
@@ -110,7 +110,7 @@ func (c *copier) location(ctx context.Context, loc Location) error {
 		return err
 	}
 	if manifest != nil {
-		if err := c.move(ctx, Finding{Location: loc, Key: manifestKey.path}, manifestKey, manifest, newerManifest(manifest)); err != nil {
+		if err := c.replaceObject(ctx, Finding{Location: loc, Key: manifestKey.path}, manifestKey, manifest, keepNewerManifest(manifest)); err != nil {
 			return err
 		}
 	}

@@ -27,7 +27,7 @@ func (c *copier) archive(ctx context.Context, document Key, a Archive, f Finding
 	case err == nil:
 		ok, err = c.present(ctx, key, a, f)
 	case fault.Is(err, fault.SnapshotNotFound):
-		ok, err = c.bring(ctx, document, key, a, f)
+		ok, err = c.copyArchive(ctx, document, key, a, f)
 	}
 	if ok && err == nil {
 		c.same[d] = payload
@@ -39,7 +39,7 @@ func (c *copier) archive(ctx context.Context, document Key, a Archive, f Finding
 // if it was sealed to other recipients. It stays.
 func (c *copier) present(ctx context.Context, key Key, a Archive, f Finding) (bool, error) {
 	sum, err := payloadOf(ctx, c.to, key)
-	if isStores(err) {
+	if isStoreError(err) {
 		return false, err
 	}
 	if err == nil && sum.hex() == a.PayloadSHA256 && sum.size == a.PayloadSize {
@@ -50,9 +50,9 @@ func (c *copier) present(ctx context.Context, key Key, a Archive, f Finding) (bo
 	return false, c.refuse(f)
 }
 
-// bring writes an archive and reads it back. An archive that is missing or damaged in the
-// source is reported, unless its document was deleted meanwhile.
-func (c *copier) bring(ctx context.Context, document, key Key, a Archive, f Finding) (ok bool, err error) {
+// copyArchive writes an archive and reads it back. An archive that is missing or damaged
+// in the source is reported, unless its document was deleted meanwhile.
+func (c *copier) copyArchive(ctx context.Context, document, key Key, a Archive, f Finding) (ok bool, err error) {
 	src, err := c.from.Open(ctx, key)
 	if fault.Is(err, fault.SnapshotNotFound) {
 		if _, gone := c.from.Stat(ctx, document); fault.Is(gone, fault.SnapshotNotFound) {
@@ -72,7 +72,7 @@ func (c *copier) bring(ctx context.Context, document, key Key, a Archive, f Find
 	defer func() { err = errors.Join(err, up.Abort()) }()
 	raw := &rawReader{ctx: ctx, src: src, sum: newPayloadSum()}
 	below := &stickyWriter{w: up, sum: sha256.New()}
-	_, err = io.Copy(&counted{c, below}, raw)
+	_, err = io.Copy(&progressWriter{c, below}, raw)
 	switch {
 	case raw.err != nil:
 		return false, raw.err
@@ -91,7 +91,7 @@ func (c *copier) bring(ctx context.Context, document, key Key, a Archive, f Find
 	}
 	c.out.Archives++
 	sum, err := payloadOf(ctx, c.to, key)
-	if isStores(err) {
+	if isStoreError(err) {
 		return false, err
 	}
 	if err != nil || sum.hex() != a.PayloadSHA256 || sum.size != a.PayloadSize {
@@ -100,20 +100,20 @@ func (c *copier) bring(ctx context.Context, document, key Key, a Archive, f Find
 	return true, nil
 }
 
-// isStores reports whether an error comes from a store, and not from the data that was
+// isStoreError reports whether an error comes from a store, and not from the data that was
 // read.
-func isStores(err error) bool {
+func isStoreError(err error) bool {
 	var known *fault.Error
 	return errors.As(err, &known)
 }
 
-// counted reports how many archive bytes were written.
-type counted struct {
+// progressWriter reports how many archive bytes were written.
+type progressWriter struct {
 	c *copier
 	w io.Writer
 }
 
-func (w *counted) Write(p []byte) (int, error) {
+func (w *progressWriter) Write(p []byte) (int, error) {
 	n, err := w.w.Write(p)
 	w.c.out.Bytes += int64(n)
 	w.c.progress()

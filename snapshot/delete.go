@@ -30,7 +30,7 @@ func (v *Vault) Delete(ctx context.Context, loc Location, id string, inUse InUse
 		return err
 	}
 	archive := Key{}
-	doc, err := v.objects.bound(body, loc, id)
+	doc, err := v.objects.parsePlain(body, loc, id)
 	if fault.Is(err, fault.Unsupported) {
 		return err
 	}
@@ -80,11 +80,11 @@ func (v *Vault) moveLatest(ctx context.Context, loc Location, id string) error {
 	if body == nil {
 		return nil
 	}
-	doc, bad := v.objects.bound(body, loc, "")
+	doc, bad := v.objects.parsePlain(body, loc, "")
 	if bad == nil && doc.Data.SnapshotID != id || fault.Is(bad, fault.Unsupported) {
 		return nil
 	}
-	newest, err := v.newestBut(ctx, loc, id)
+	newest, err := v.newestExcept(ctx, loc, id)
 	if err != nil {
 		return err
 	}
@@ -99,14 +99,14 @@ func (v *Vault) moveLatest(ctx context.Context, loc Location, id string) error {
 	if err := errors.Join(v.store.Delete(ctx, latest), v.store.Delete(ctx, manifest)); err != nil {
 		return err
 	}
-	return v.giveBack(ctx, loc, id, latest, manifest)
+	return v.recreateLatest(ctx, loc, id, latest, manifest)
 }
 
-// giveBack writes latest and manifest again if another process saved a snapshot after the
-// location was checked, so that they belonged to that snapshot when they were deleted. A
-// save writes its document first, so the document is visible now.
-func (v *Vault) giveBack(ctx context.Context, loc Location, id string, latest, manifest Key) error {
-	newest, err := v.newestBut(ctx, loc, id)
+// recreateLatest writes latest and manifest again if another process saved a snapshot
+// after the location was checked, so that they belonged to that snapshot when they were
+// deleted. A save writes its document first, so the document is visible now.
+func (v *Vault) recreateLatest(ctx context.Context, loc Location, id string, latest, manifest Key) error {
+	newest, err := v.newestExcept(ctx, loc, id)
 	if err != nil || newest == nil {
 		return err
 	}
@@ -120,9 +120,9 @@ func (v *Vault) giveBack(ctx context.Context, loc Location, id string, latest, m
 	return err
 }
 
-// newestBut returns the valid document with the greatest ID other than id whose archive
+// newestExcept returns the valid document with the greatest ID other than id whose archive
 // exists, or nil.
-func (v *Vault) newestBut(ctx context.Context, loc Location, id string) ([]byte, error) {
+func (v *Vault) newestExcept(ctx context.Context, loc Location, id string) ([]byte, error) {
 	var all []string
 	for after := ""; ; {
 		page, next, err := v.List(ctx, loc, 1000, after)
@@ -147,7 +147,7 @@ func (v *Vault) newestBut(ctx context.Context, loc Location, id string) ([]byte,
 		if err != nil {
 			return nil, err
 		}
-		if err = v.stands(ctx, body, loc, all[i]); err == nil {
+		if err = v.checkRestorable(ctx, body, loc, all[i]); err == nil {
 			return body, nil
 		}
 		if !fault.Is(err, fault.ArchiveDamaged) {
@@ -157,10 +157,10 @@ func (v *Vault) newestBut(ctx context.Context, loc Location, id string) ([]byte,
 	return nil, nil
 }
 
-// stands checks that a document is valid and that its archive exists. A delete that died
-// half-way has removed the archive only.
-func (v *Vault) stands(ctx context.Context, body []byte, loc Location, id string) error {
-	doc, err := v.objects.bound(body, loc, id)
+// checkRestorable checks that a document is valid and that its archive exists. A delete
+// that died half-way has removed the archive only.
+func (v *Vault) checkRestorable(ctx context.Context, body []byte, loc Location, id string) error {
+	doc, err := v.objects.parsePlain(body, loc, id)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (b *beforeDelete) Delete(ctx context.Context, key snapshot.Key) error {
 
 // A process that deletes a location's only snapshot must not delete the latest that
 // another process has just saved.
-func TestDeleteBesideAnothersSave(t *testing.T) {
+func TestDeleteDuringOtherSave(t *testing.T) {
 	store := memstore.New(0, time.Now)
 	keys := snapshot.NewKeys(newIdentity(t), [32]byte{1})
 	latest, err := place.LatestKey()

@@ -145,7 +145,7 @@ func parseDocument(body []byte, loc Location, id string) (*document, error) {
 		return nil, fault.New(fault.Unsupported, "snapshot.document",
 			"snapshot %s has schemaVersion %.20q; this version reads %q", called, v, SchemaVersion)
 	}
-	if err := oneFoldedNameOnce(body); err != nil {
+	if err := checkUniqueFoldedNames(body); err != nil {
 		return nil, bad("is ambiguous", err)
 	}
 	doc := &document{}

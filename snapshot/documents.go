@@ -50,7 +50,7 @@ func NewDocuments(store Store, opts Options) *Documents {
 // body is too_large, invalid_request, unknown_field or invalid_field; another
 // schemaVersion is unsupported. See [MaxAgentDocument].
 func (d *Documents) Save(ctx context.Context, loc Location, id string, body []byte, latest bool) error {
-	if err := own(loc); err != nil {
+	if err := requireAgentLocation(loc); err != nil {
 		return err
 	}
 	if err := d.check(ctx, body, loc.Scope); err != nil {
@@ -87,7 +87,7 @@ func (d *Documents) create(ctx context.Context, loc Location, id string, body []
 	if err != nil {
 		return err
 	}
-	if err := d.room(ctx, body); err != nil {
+	if err := d.checkSpace(ctx, body); err != nil {
 		return err
 	}
 	for {
@@ -110,7 +110,7 @@ func (d *Documents) create(ctx context.Context, loc Location, id string, body []
 
 // replace overwrites an object, or creates it.
 func (d *Documents) replace(ctx context.Context, key Key, body []byte) (err error) {
-	if err := d.room(ctx, body); err != nil {
+	if err := d.checkSpace(ctx, body); err != nil {
 		return err
 	}
 	up, err := d.store.Upload(ctx)
@@ -124,8 +124,8 @@ func (d *Documents) replace(ctx context.Context, key Key, body []byte) (err erro
 	return up.Replace(ctx, key, Sum{Size: int64(len(body)), SHA256: sha256.Sum256(body)})
 }
 
-// room keeps the vault's reserve free for browser snapshots.
-func (d *Documents) room(ctx context.Context, body []byte) error {
+// checkSpace keeps the vault's reserve free for browser snapshots.
+func (d *Documents) checkSpace(ctx context.Context, body []byte) error {
 	return checkRoom(ctx, d.store, d.opts.Reserve, int64(len(body)))
 }
 
@@ -142,7 +142,7 @@ func (d *Documents) Load(ctx context.Context, loc Location, id string) ([]byte, 
 
 // key returns the key of a document.
 func (d *Documents) key(loc Location, id string) (Key, error) {
-	if err := own(loc); err != nil {
+	if err := requireAgentLocation(loc); err != nil {
 		return Key{}, err
 	}
 	if id == LatestID {
@@ -169,7 +169,7 @@ func (d *Documents) load(ctx context.Context, key Key, called string, limit int,
 // List is [Vault.List] for an agent's location. It returns the IDs of the immutable
 // documents.
 func (d *Documents) List(ctx context.Context, loc Location, limit int, startAfter string) (ids []string, next string, err error) {
-	if err := own(loc); err != nil {
+	if err := requireAgentLocation(loc); err != nil {
 		return nil, "", err
 	}
 	return listIDs(ctx, d.store, loc, limit, startAfter)
@@ -178,7 +178,7 @@ func (d *Documents) List(ctx context.Context, loc Location, limit int, startAfte
 // Manifest returns a location's manifest: {schemaVersion, updatedAt}. If none was saved,
 // it returns a new one with the current time. Otherwise it behaves like [Documents.Load].
 func (d *Documents) Manifest(ctx context.Context, loc Location) ([]byte, error) {
-	if err := own(loc); err != nil {
+	if err := requireAgentLocation(loc); err != nil {
 		return nil, err
 	}
 	key, err := loc.ManifestKey()
@@ -194,7 +194,7 @@ func (d *Documents) Manifest(ctx context.Context, loc Location) ([]byte, error) 
 
 // SaveManifest overwrites a location's manifest. It fails as [Documents.Save] does.
 func (d *Documents) SaveManifest(ctx context.Context, loc Location, body []byte) error {
-	if err := own(loc); err != nil {
+	if err := requireAgentLocation(loc); err != nil {
 		return err
 	}
 	if err := checkManifest(body); err != nil {
@@ -207,8 +207,8 @@ func (d *Documents) SaveManifest(ctx context.Context, loc Location, body []byte)
 	return d.replace(ctx, key, body)
 }
 
-// own accepts only the locations of agents.
-func own(loc Location) error {
+// requireAgentLocation accepts only the locations of agents.
+func requireAgentLocation(loc Location) error {
 	if err := loc.Check(); err != nil {
 		return err
 	}

@@ -52,10 +52,10 @@ func plan(entries []Entry) ([]*packEntry, error) {
 	for _, e := range entries {
 		p, err := planOne(e)
 		if err != nil {
-			return nil, refused(e.Name, err)
+			return nil, entryError(e.Name, err)
 		}
 		if _, twice := files[p.name]; twice {
-			return nil, refused(p.name, errors.New("the name occurs twice"))
+			return nil, entryError(p.name, errors.New("the name occurs twice"))
 		}
 		files[p.name] = !p.IsDir()
 		list = append(list, p)
@@ -63,7 +63,7 @@ func plan(entries []Entry) ([]*packEntry, error) {
 	for name := range files {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 			if files[dir] {
-				return nil, refused(name, errors.New("it is below a file"))
+				return nil, entryError(name, errors.New("it is below a file"))
 			}
 		}
 	}
@@ -103,9 +103,9 @@ func keptMode(m fs.FileMode) fs.FileMode {
 	return fileMode
 }
 
-// refused wraps the reason why an entry cannot be packed. The name goes to the log only,
+// entryError wraps the reason why an entry cannot be packed. The name goes to the log only,
 // because file names in a profile reveal which sites were visited.
-func refused(name string, err error) error {
+func entryError(name string, err error) error {
 	return fault.Wrap(&fs.PathError{Op: "pack", Path: name, Err: err},
 		fault.SaveFailed, "snapshot.pack", "a file of the environment cannot be saved")
 }
@@ -120,7 +120,7 @@ func (e *packEntry) open(ctx context.Context) (fs.File, error) {
 	// If a link or a pipe has replaced the file, open must neither follow it nor block.
 	file, err := os.OpenFile(e.disk, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, refused(e.name, err)
+		return nil, entryError(e.name, err)
 	}
 	f.src, f.file = file, file
 	if err := f.same(); err != nil {
@@ -149,13 +149,13 @@ func (f *packFile) Read(p []byte) (int, error) {
 	f.left -= int64(n)
 	switch {
 	case f.left < 0, err == io.EOF && f.left > 0:
-		return 0, refused(f.entry.name, errChanged)
+		return 0, entryError(f.entry.name, errChanged)
 	case err == io.EOF:
 		if changed := f.same(); changed != nil {
 			return n, changed
 		}
 	case err != nil:
-		return n, refused(f.entry.name, err)
+		return n, entryError(f.entry.name, err)
 	}
 	return n, err
 }
@@ -166,10 +166,10 @@ func (f *packFile) same() error {
 	}
 	info, err := f.file.Stat()
 	if err != nil {
-		return refused(f.entry.name, err)
+		return entryError(f.entry.name, err)
 	}
 	if !info.Mode().IsRegular() || info.Size() != f.entry.size || !info.ModTime().Equal(f.entry.mtime) {
-		return refused(f.entry.name, errChanged)
+		return entryError(f.entry.name, errChanged)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func TestEqualArchives(t *testing.T) {
 }
 
 // An undone save leaves an archive that existed before it.
-func TestTakenBack(t *testing.T) {
+func TestUndoneSaveKeepsArchive(t *testing.T) {
 	v, _ := newVault(t)
 	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
 	a, b := save(t, v, draft(1, entry)), save(t, v, draft(2, entry))
@@ -70,7 +70,7 @@ func TestTakenBack(t *testing.T) {
 
 // A delete that was decided before an equal snapshot was committed leaves its archive.
 // The vault asks the catalogue while no save can adopt the archive.
-func TestDeleteAsksWhenItRemoves(t *testing.T) {
+func TestDeleteAsksInUseUnderLock(t *testing.T) {
 	v, _ := newVault(t)
 	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
 	a := save(t, v, draft(1, entry))
@@ -88,7 +88,7 @@ func TestDeleteAsksWhenItRemoves(t *testing.T) {
 
 // The archive stays if the snapshot that shares it is deleted before the snapshot that
 // created it is committed.
-func TestDeleteBeforeTheFirstIsCommitted(t *testing.T) {
+func TestDeleteBeforeFirstIsCommitted(t *testing.T) {
 	v, _ := newVault(t)
 	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
 	a, b := save(t, v, draft(1, entry)), save(t, v, draft(2, entry))
@@ -102,7 +102,7 @@ func TestDeleteBeforeTheFirstIsCommitted(t *testing.T) {
 }
 
 // A save over an equal, damaged archive repairs it.
-func TestDamagedTwinIsReplaced(t *testing.T) {
+func TestDamagedEqualArchiveIsReplaced(t *testing.T) {
 	v, store := newVault(t)
 	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
 	a := save(t, v, draft(1, entry))

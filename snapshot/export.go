@@ -68,8 +68,8 @@ func (v *Vault) OpenSealed(ctx context.Context, s Snapshot, to []string) (*Seale
 
 // headerFor opens a header and writes a new one for the other recipients only.
 func (k Keys) headerFor(head []byte, s Snapshot, others Keys) ([]byte, error) {
-	key, told, err := k.fileKey(head)
-	if missing := k.missing(err, s.ID, told, s.Recipients); missing != nil {
+	key, named, err := k.fileKey(head)
+	if missing := k.identityMissing(err, s.ID, named, s.Recipients); missing != nil {
 		return nil, missing
 	}
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 // An archive is exported to other recipients only, and a node with such a recipient's
 // identity can import it. A node without an identity can export it as stored.
-func TestSealedOutAndIn(t *testing.T) {
+func TestExportAndImportSealed(t *testing.T) {
 	own, friend := newIdentity(t), newIdentity(t)
 	store := memstore.New(0, time.Now)
 	v := vaultOf(store, keysOf(t, []*age.X25519Identity{own}))
@@ -96,5 +96,5 @@ func unpackForeign(t *testing.T, v *snapshot.Vault, body []byte, dst string) (sn
 	if err != nil {
 		return snapshot.Unpacked{}, err
 	}
-	return f.Unpack(t.Context(), dst, snapshot.UnpackOptions{}, asItIs)
+	return f.Unpack(t.Context(), dst, snapshot.UnpackOptions{}, sameName)
 }

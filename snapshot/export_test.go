@@ -39,7 +39,7 @@ func (k Keys) RewrapHeader(file []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	anew, _, err := k.rewrapped(head, "id", nil, nil)
+	anew, _, err := k.rewrapHeader(head, "id", nil, nil)
 	if err != nil || anew == nil {
 		return nil, err
 	}

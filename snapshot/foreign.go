@@ -50,10 +50,10 @@ func (v *Vault) OpenForeign(file *os.File) (*Foreign, error) {
 	case n == 262 && string(head[257:262]) == "ustar":
 		f.walk = f.walkTar(func(r io.Reader) (io.ReadCloser, error) { return io.NopCloser(r), nil })
 	case bytes.HasPrefix(head, []byte(ageIntro)):
-		if err := v.keys.opensSealed(io.NewSectionReader(file, 0, f.size)); err != nil {
+		if err := v.keys.checkOpens(io.NewSectionReader(file, 0, f.size)); err != nil {
 			return nil, err
 		}
-		f.walk = f.walkTar(v.keys.unsealed)
+		f.walk = f.walkTar(v.keys.openSealedTar)
 	default:
 		return nil, foreign(nil, "the file is not an archive; must be a zip, a tar, a tar.gz, a tar.zst or a sealed tar.zst")
 	}

@@ -86,7 +86,7 @@ func fileOf(t testing.TB, content []byte) *os.File {
 	return f
 }
 
-func asItIs(name string) string { return name }
+func sameName(name string) string { return name }
 
 // Archives of all formats with the same contents give the same result. Entries without a
 // place are skipped unchecked.
@@ -202,7 +202,7 @@ func FuzzForeign(f *testing.F) {
 		}
 		around := t.TempDir()
 		dst := filepath.Join(around, "in")
-		out, err := a.Unpack(t.Context(), dst, snapshot.UnpackOptions{Limits: snapshot.Limits{Entries: 100, Bytes: 1 << 16}}, asItIs)
+		out, err := a.Unpack(t.Context(), dst, snapshot.UnpackOptions{Limits: snapshot.Limits{Entries: 100, Bytes: 1 << 16}}, sameName)
 		left, rerr := os.ReadDir(around)
 		if rerr != nil {
 			t.Fatal(rerr)

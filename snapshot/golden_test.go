@@ -44,7 +44,7 @@ func readGolden(t *testing.T, name string) {
 		goldenFiles(t, v, s, g.Entries)
 		goldenState(t, v, s)
 	}
-	goldenPlaces(t, v, want)
+	goldenLocations(t, v, want)
 }
 
 // goldenView returns the snapshot without its files, and its sealed part as a value. The
@@ -152,8 +152,8 @@ func notIn(known, saved any, at string) string {
 	return ""
 }
 
-// goldenPlaces lists each location and opens its latest snapshot.
-func goldenPlaces(t *testing.T, v *snapshot.Vault, want []goldenSnapshot) {
+// goldenLocations lists each location and opens its latest snapshot.
+func goldenLocations(t *testing.T, v *snapshot.Vault, want []goldenSnapshot) {
 	t.Helper()
 	all := map[snapshot.Location][]string{}
 	for _, g := range want {

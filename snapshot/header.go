@@ -41,7 +41,7 @@ func (s sealedTo) Wrap([]byte) ([]*age.Stanza, error) {
 // the header names none, and must not be trusted until an identity has opened it.
 type opener struct {
 	identities []*age.X25519Identity
-	told       []string
+	named      []string
 }
 
 // Unwrap implements age.Identity.
@@ -51,7 +51,7 @@ func (o *opener) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 			continue
 		}
 		if _, err := ParseRecipients(s.Args); err == nil {
-			o.told = s.Args
+			o.named = s.Args
 		}
 	}
 	for _, x := range o.identities {
@@ -148,16 +148,16 @@ func headerEnd(head []byte) int {
 }
 
 // fileKey opens a header, checks its MAC, and returns the recipients that it names.
-func (k Keys) fileKey(head []byte) (key []byte, told []string, err error) {
+func (k Keys) fileKey(head []byte) (key []byte, named []string, err error) {
 	o := &opener{identities: k.identities}
 	key, err = age.DecryptHeader(head, o)
-	return key, o.told, err
+	return key, o.named, err
 }
 
-// wanted returns the recipients of a new header: those of the keys, and those of told
-// that are not in retire.
-func (k Keys) wanted(told, retire []string) ([]*age.X25519Recipient, error) {
-	others, err := ParseRecipients(slices.DeleteFunc(slices.Clone(told), func(r string) bool { return slices.Contains(retire, r) }))
+// newRecipients returns the recipients of a new header: those of the keys, and those of
+// named that are not in retire.
+func (k Keys) newRecipients(named, retire []string) ([]*age.X25519Recipient, error) {
+	others, err := ParseRecipients(slices.DeleteFunc(slices.Clone(named), func(r string) bool { return slices.Contains(retire, r) }))
 	if err != nil {
 		return nil, err
 	}
@@ -168,27 +168,27 @@ func (k Keys) wanted(told, retire []string) ([]*age.X25519Recipient, error) {
 	return all.recipients, nil
 }
 
-// rewrapped returns a new header for the wanted recipients. sealedTo lists the file's
+// rewrapHeader returns a new header for the wanted recipients. sealedTo lists the file's
 // recipients in case its header does not name them. A nil header means that the file
 // already has the wanted recipients.
-func (k Keys) rewrapped(head []byte, id string, sealedTo, retire []string) (anew []byte, to []string, err error) {
-	key, told, err := k.fileKey(head)
-	if missing := k.missing(err, id, told, sealedTo); missing != nil {
+func (k Keys) rewrapHeader(head []byte, id string, sealedTo, retire []string) (anew []byte, to []string, err error) {
+	key, named, err := k.fileKey(head)
+	if missing := k.identityMissing(err, id, named, sealedTo); missing != nil {
 		return nil, nil, missing
 	}
 	if err != nil {
 		return nil, nil, damaged(id, "its header does not open", err)
 	}
-	from := told
+	from := named
 	if from == nil {
 		from = sealedTo
 	}
-	recipients, err := k.wanted(from, retire)
+	recipients, err := k.newRecipients(from, retire)
 	if err != nil {
 		return nil, nil, damaged(id, "it names an invalid recipient", err)
 	}
 	to = namesOf(recipients)
-	if sameNames(told, to) {
+	if sameNames(named, to) {
 		return nil, to, nil
 	}
 	anew, err = newHeader(key, recipients)

@@ -95,7 +95,7 @@ func TestHostileArchives(t *testing.T) {
 
 // A tar is read only up to the length in its document. So a decompression bomb costs what
 // the document admits, and at most the limits.
-func TestBombs(t *testing.T) {
+func TestDecompressionBombs(t *testing.T) {
 	v, _ := newVault(t)
 	bomb := tarOf(t, tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Size: 64 << 20})
 	s := v.Plant(t, place, id(1), bomb, 1)
@@ -116,7 +116,7 @@ func TestBombs(t *testing.T) {
 }
 
 // A tar without its trailer, or with one entry more or less, does not match its document.
-func TestOtherTar(t *testing.T) {
+func TestTarDiffersFromDocument(t *testing.T) {
 	v, _ := newVault(t)
 	body := tarOf(t, file("a"), file("b"))
 	long := tarOf(t, tar.Header{Name: "a", Typeflag: tar.TypeReg, Size: 200})
@@ -150,7 +150,7 @@ func TestHostileModes(t *testing.T) {
 
 // A file or link that already exists in the folder is not written to, followed or
 // removed.
-func TestOccupiedFolder(t *testing.T) {
+func TestUnpackOverExistingFiles(t *testing.T) {
 	v, _ := newVault(t)
 	s := v.Plant(t, place, id(1), tarOf(t, file("a/b"), file("c")), 2)
 	around := t.TempDir()

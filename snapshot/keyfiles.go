@@ -32,14 +32,15 @@ type keyFiles struct {
 	wantIdentity           bool // the identity comes from DIR/identity
 	wantNaming             bool // the naming secret comes from DIR/archive-key
 	haveIdentity, haveName bool
-	// begun: a first start wrote the naming secret and died before it renamed the identity.
-	begun bool
+	// interrupted: a first start wrote the naming secret and died before it renamed the
+	// identity.
+	interrupted bool
 }
 
 func (c KeyConfig) files(root *os.Root) keyFiles {
 	f := keyFiles{root: root, wantIdentity: c.Source == "", wantNaming: c.Naming == "",
 		haveIdentity: exists(root, identityFile), haveName: exists(root, namingFile)}
-	f.begun = f.wantNaming && f.haveName && exists(root, identityFile+newSuffix)
+	f.interrupted = f.wantNaming && f.haveName && exists(root, identityFile+newSuffix)
 	return f
 }
 
@@ -54,7 +55,7 @@ func (c KeyConfig) make(f keyFiles) error {
 		return nil
 	case makeName && f.wantIdentity && f.haveIdentity:
 		return lostKey(namingFile, fmt.Sprintf("the data directory has %q", identityFile))
-	case makeIdentity && f.wantNaming && f.haveName && !f.begun:
+	case makeIdentity && f.wantNaming && f.haveName && !f.interrupted:
 		return lostKey(identityFile, fmt.Sprintf("the data directory has %q", namingFile))
 	}
 	if c.InUse != nil {
@@ -72,14 +73,14 @@ func (c KeyConfig) make(f keyFiles) error {
 	if c.ReadOnly {
 		return fault.New(fault.Config, "snapshot.keys", "the data directory has no keys yet; start the daemon once to create them")
 	}
-	return fault.Wrap(f.first(makeIdentity, makeName), fault.Config, "snapshot.keys", "the data directory cannot be written")
+	return fault.Wrap(f.createFirst(makeIdentity, makeName), fault.Config, "snapshot.keys", "the data directory cannot be written")
 }
 
-// first writes the keys of a first start. It writes the identity under a temporary name,
-// then the naming secret, and then renames the identity. So at every point a first start
-// that died differs from a lost file, and the next start can continue it.
-func (f keyFiles) first(identity, name bool) error {
-	if identity && !f.begun {
+// createFirst writes the keys of a first start. It writes the identity under a temporary
+// name, then the naming secret, and then renames the identity. So at every point a first
+// start that died differs from a lost file, and the next start can continue it.
+func (f keyFiles) createFirst(identity, name bool) error {
+	if identity && !f.interrupted {
 		id, err := age.GenerateX25519Identity()
 		if err != nil {
 			return err

@@ -98,7 +98,7 @@ func TestTakeBack(t *testing.T) {
 }
 
 // latest must not name a snapshot whose delete died after it had removed the archive.
-func TestLatestPassesOverTheHalfDeleted(t *testing.T) {
+func TestLatestSkipsHalfDeleted(t *testing.T) {
 	v, store := newVault(t)
 	var all []snapshot.Snapshot
 	for n := range 3 {

@@ -22,10 +22,10 @@ func (o objects) openKey(ctx context.Context, key Key, loc Location, id string) 
 	return o.parse(body, loc, id)
 }
 
-// bound parses a document and checks everything that needs no identity: its form, its
+// parsePlain parses a document and checks everything that needs no identity: its form, its
 // place and its MAC. It also checks that the archive's name follows from the owner and
 // the tar's hash.
-func (o objects) bound(body []byte, loc Location, id string) (*document, error) {
+func (o objects) parsePlain(body []byte, loc Location, id string) (*document, error) {
 	doc, err := parseDocument(body, loc, id)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (o objects) bound(body []byte, loc Location, id string) (*document, error) 
 
 // parse checks a whole document, including its sealed part.
 func (o objects) parse(body []byte, loc Location, id string) (Snapshot, error) {
-	doc, err := o.bound(body, loc, id)
+	doc, err := o.parsePlain(body, loc, id)
 	if err != nil {
 		return Snapshot{}, err
 	}

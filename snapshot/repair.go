@@ -34,13 +34,13 @@ func (v *Vault) Repair(ctx context.Context, loc Location, readData bool) error {
 	}
 	named := ""
 	if latest != nil {
-		doc, err := v.objects.bound(latest, loc, "")
+		doc, err := v.objects.parsePlain(latest, loc, "")
 		if fault.Is(err, fault.Unsupported) {
 			return nil
 		}
 		if err == nil {
 			named = doc.Data.SnapshotID
-			if err := v.putBack(ctx, loc, named, latest); err != nil {
+			if err := v.restoreDocument(ctx, loc, named, latest); err != nil {
 				return err
 			}
 		}
@@ -60,8 +60,9 @@ func (v *Vault) Repair(ctx context.Context, loc Location, readData bool) error {
 	return v.repairManifest(ctx, loc)
 }
 
-// putBack writes latest's document into the history if it is missing or damaged there.
-func (v *Vault) putBack(ctx context.Context, loc Location, id string, body []byte) error {
+// restoreDocument writes latest's document into the history if it is missing or damaged
+// there.
+func (v *Vault) restoreDocument(ctx context.Context, loc Location, id string, body []byte) error {
 	key, err := loc.DocumentKey(id)
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (v *Vault) putBack(ctx context.Context, loc Location, id string, body []byt
 		return err
 	}
 	if there != nil {
-		if _, err := v.objects.bound(there, loc, id); !fault.Is(err, fault.ArchiveDamaged) {
+		if _, err := v.objects.parsePlain(there, loc, id); !fault.Is(err, fault.ArchiveDamaged) {
 			return nil // valid, or of a newer version
 		}
 	}
@@ -122,7 +123,7 @@ func (v *Vault) restorable(ctx context.Context, loc Location, id string, readDat
 	}
 	damaged := false
 	quiet := &checker{vault: v, o: CheckOptions{ReadData: readData}, named: map[digest]digest{}, second: true}
-	l := newLook(quiet, loc, func(f Finding) error {
+	l := newLocationCheck(quiet, loc, func(f Finding) error {
 		if f.Kind == Unreadable {
 			return fault.New(fault.StoreFailed, "snapshot.repair", "%s: %s", f.Key, f.What)
 		}

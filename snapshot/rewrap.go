@@ -125,7 +125,7 @@ func (r *rewrapping) document(ctx context.Context, key Key, loc Location, id str
 	if err != nil || body == nil {
 		return err
 	}
-	doc, err := r.vault.objects.bound(body, loc, id)
+	doc, err := r.vault.objects.parsePlain(body, loc, id)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (r *rewrapping) document(ctx context.Context, key Key, loc Location, id str
 	if err := r.left(archive, err); err != nil {
 		return err
 	}
-	anew, err := doc.rewrapped(r.vault.keys, r.Retire, size)
+	anew, err := doc.rewrap(r.vault.keys, r.Retire, size)
 	if err != nil || anew == nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (r *rewrapping) latest(ctx context.Context, key Key, loc Location) error {
 	if err != nil || body == nil {
 		return err
 	}
-	doc, err := r.vault.objects.bound(body, loc, "")
+	doc, err := r.vault.objects.parsePlain(body, loc, "")
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (r *rewrapping) latest(ctx context.Context, key Key, loc Location) error {
 	}
 	anew, err := r.vault.objects.readOld(ctx, history)
 	if err == nil && anew == nil {
-		anew, err = doc.rewrapped(r.vault.keys, r.Retire, 0)
+		anew, err = doc.rewrap(r.vault.keys, r.Retire, 0)
 	}
 	if err != nil || anew == nil || bytes.Equal(anew, body) {
 		return err

@@ -109,7 +109,7 @@ func TestRewrap(t *testing.T) {
 
 // Rewrap does not accept a changed header or a payload that is not the bound one, and
 // skips what is sealed to others. It reports each of them and changes nothing.
-func TestRewrapLeaves(t *testing.T) {
+func TestRewrapSkipsUnopenable(t *testing.T) {
 	before, after := newIdentity(t), newIdentity(t)
 	store := memstore.New(0, time.Now)
 	old := vaultOf(store, keysOf(t, []*age.X25519Identity{before}))
@@ -137,10 +137,10 @@ func TestRewrapLeaves(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		told := slices.ContainsFunc(out.Left, func(l snapshot.LeftSealed) bool {
+		reported := slices.ContainsFunc(out.Left, func(l snapshot.LeftSealed) bool {
 			return l.Key == keyA.String() && (fault.Is(l.Err, fault.ArchiveDamaged) || fault.Is(l.Err, fault.IdentityMissing))
 		})
-		if _, now := stored(t, store, keyA, nil); !told || !bytes.Equal(now, body) {
+		if _, now := stored(t, store, keyA, nil); !reported || !bytes.Equal(now, body) {
 			t.Errorf("%s: left %+v; changed: %v", name, out.Left, !bytes.Equal(now, body))
 		}
 		if s, err := v.Open(t.Context(), place, id(2)); err != nil || v.Verify(t.Context(), s) != nil {
@@ -219,5 +219,5 @@ func TestRewrapGolden(t *testing.T) {
 			t.Errorf("%s: %v", g.ID, err)
 		}
 	}
-	goldenPlaces(t, v, want)
+	goldenLocations(t, v, want)
 }

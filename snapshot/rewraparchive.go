@@ -34,7 +34,7 @@ func (f archiveFiles) rewrapArchive(ctx context.Context, key Key, s *Snapshot, r
 	case err != nil:
 		return false, 0, damaged(called, "its archive has no header", err)
 	}
-	anew, to, err := f.keys.rewrapped(head, called, sealedTo, retire)
+	anew, to, err := f.keys.rewrapHeader(head, called, sealedTo, retire)
 	if err != nil {
 		return false, 0, err
 	}
@@ -88,11 +88,11 @@ func (f archiveFiles) readBack(ctx context.Context, key Key, to []string) (err e
 	if raw.err != nil {
 		return raw.err
 	}
-	var told []string
+	var named []string
 	if err == nil {
-		_, told, err = f.keys.fileKey(head)
+		_, named, err = f.keys.fileKey(head)
 	}
-	if err != nil || !sameNames(told, to) {
+	if err != nil || !sameNames(named, to) {
 		return &fault.Error{Code: fault.StoreFailed, Op: "snapshot.rewrap", Message: "an archive's new header differs from what was written when it is read back", Err: err}
 	}
 	return nil

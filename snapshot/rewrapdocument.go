@@ -7,11 +7,11 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// rewrapped returns the document with its sealed parts sealed to the wanted recipients,
+// rewrap returns the document with its sealed parts sealed to the wanted recipients,
 // or nil if nothing changes. storedSize 0 keeps the stored size.
-func (d *document) rewrapped(k Keys, retire []string, storedSize int64) ([]byte, error) {
+func (d *document) rewrap(k Keys, retire []string, storedSize int64) ([]byte, error) {
 	anew := *d
-	to, err := k.wanted(d.Data.Recipients, retire)
+	to, err := k.newRecipients(d.Data.Recipients, retire)
 	if err != nil {
 		return nil, damaged(d.Data.SnapshotID, "its document names an invalid recipient", err)
 	}
@@ -46,7 +46,7 @@ func (k Keys) rewrapSealed(sealed []byte, id string, sealedTo, retire []string) 
 	if err != nil {
 		return nil, damaged(id, "its sealed part has no age header", err)
 	}
-	anew, _, err := k.rewrapped(head, id, sealedTo, retire)
+	anew, _, err := k.rewrapHeader(head, id, sealedTo, retire)
 	if err != nil || anew == nil {
 		return nil, err
 	}

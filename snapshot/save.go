@@ -72,15 +72,15 @@ func (v *Vault) save(ctx context.Context, d Draft, list []*packEntry) (s Snapsho
 	body, err := newDocument(d, archive, v.keys)
 	var doc *document
 	if err == nil {
-		doc, err = v.objects.bound(body, d.Location, d.ID)
+		doc, err = v.objects.parsePlain(body, d.Location, d.ID)
 		err = fault.Wrap(err, fault.SaveFailed, "snapshot.save", "the new snapshot's document is not valid")
 	}
-	gone := true
+	undone := true
 	if err == nil {
-		gone, err = v.commitDocument(ctx, d, body)
+		undone, err = v.commitDocument(ctx, d, body)
 	}
 	if err != nil {
-		if created && gone {
+		if created && undone {
 			err = errors.Join(err, v.store.Delete(context.WithoutCancel(ctx), key))
 		}
 		return s, err

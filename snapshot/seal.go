@@ -65,30 +65,31 @@ func (k Keys) seal(dst io.Writer, write func(io.Writer) error) error {
 func (k Keys) open(src io.Reader, id string, sealedTo []string) (io.Reader, error) {
 	o := &opener{identities: k.identities}
 	plain, err := age.Decrypt(src, o)
-	if missing := k.missing(err, id, o.told, sealedTo); missing != nil {
+	if missing := k.identityMissing(err, id, o.named, sealedTo); missing != nil {
 		return nil, missing
 	}
 	return plain, err
 }
 
-// missing returns identity_missing, with the recipients' names, if a file did not open
-// because it is sealed to others. It returns nil if the file opened or is damaged. told
-// lists the recipients that the file's header names, sealedTo those that its document
-// names. A file is damaged if its header names an identity that fails to open it.
-func (k Keys) missing(err error, id string, told, sealedTo []string) error {
+// identityMissing returns identity_missing, with the recipients' names, if a file did not
+// open because it is sealed to others. It returns nil if the file opened or is damaged.
+// named lists the recipients that the file's header names, sealedTo those that its
+// document names. A file is damaged if its header names an identity that fails to open
+// it.
+func (k Keys) identityMissing(err error, id string, named, sealedTo []string) error {
 	var foreign *age.NoIdentityMatchError
-	if told == nil {
-		told = sealedTo
+	if named == nil {
+		named = sealedTo
 	}
-	if !errors.As(err, &foreign) || k.holds(told) {
+	if !errors.As(err, &foreign) || k.holds(named) {
 		return nil
 	}
 	message := "no identity here opens it"
 	if id != "" {
 		message = "snapshot " + id + ": " + message
 	}
-	if len(told) > 0 {
-		message += "; it is sealed to " + strings.Join(told, ", ")
+	if len(named) > 0 {
+		message += "; it is sealed to " + strings.Join(named, ", ")
 	}
 	return fault.Wrap(err, fault.IdentityMissing, "snapshot.unseal", message)
 }

@@ -98,7 +98,7 @@ func (v *Vault) Readable(s Snapshot) error {
 	if len(v.keys.identities) > 0 {
 		return nil
 	}
-	return v.keys.missing(&age.NoIdentityMatchError{}, s.ID, nil, s.Recipients)
+	return v.keys.identityMissing(&age.NoIdentityMatchError{}, s.ID, nil, s.Recipients)
 }
 
 // List returns up to limit snapshot IDs of a location, oldest first (UUIDv7 order).

@@ -12,7 +12,7 @@ var usersFolder = Key{"users"}
 // skips names that no location has.
 func Locations(ctx context.Context, s Store) ([]Location, error) {
 	var all []Location
-	for p := range places(ctx, s) {
+	for p := range foundEntries(ctx, s) {
 		if p.err != nil {
 			return nil, p.err
 		}
@@ -27,7 +27,7 @@ func Locations(ctx context.Context, s Store) ([]Location, error) {
 // as soon as it is found. It skips agents' locations.
 func (v *Vault) Environments(ctx context.Context) iter.Seq2[Location, error] {
 	return func(yield func(Location, error) bool) {
-		for p := range places(ctx, v.store) {
+		for p := range foundEntries(ctx, v.store) {
 			if p.err == nil && (p.stray || p.location.ScopeID != environments) {
 				continue
 			}

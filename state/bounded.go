@@ -10,7 +10,7 @@ import (
 // and maker. It adds up the others in one more difference without names.
 func BoundedDifferences(all []Difference) []Difference {
 	n := map[[2]string]int{}
-	folded := map[[2]string]int{} // index of the difference that adds up the others
+	rest := map[[2]string]int{} // index of the difference that adds up the others
 	out := []Difference{}
 	for _, d := range all {
 		of := [2]string{d.Component, d.By}
@@ -18,10 +18,10 @@ func BoundedDifferences(all []Difference) []Difference {
 			out = append(out, d)
 			continue
 		}
-		at, begun := folded[of]
+		at, begun := rest[of]
 		if !begun {
 			at = len(out)
-			folded[of], out = at, append(out, Difference{Component: d.Component, By: d.By, Names: []string{}})
+			rest[of], out = at, append(out, Difference{Component: d.Component, By: d.By, Names: []string{}})
 		}
 		sum := &out[at]
 		sum.More += max(d.More, 1)
@@ -44,11 +44,11 @@ func MassLosses(lines []Component) []string {
 			dropped[line.Name] += line.Dropped
 		}
 	}
-	var told []string
+	var warnings []string
 	for _, name := range ofSites {
 		if n := dropped[name]; n > 0 && 2*n >= saved[name] {
-			told = append(told, fmt.Sprintf("%s: %d of %d were lost; the report's lines say why", name, n, saved[name]))
+			warnings = append(warnings, fmt.Sprintf("%s: %d of %d were lost; the report's lines say why", name, n, saved[name]))
 		}
 	}
-	return told
+	return warnings
 }

@@ -48,7 +48,7 @@ type Uncompared struct {
 func Diff(ctx context.Context, before, after Document, values bool) ([]Change, []Uncompared, error) {
 	old, new := knownOf(ctx, before), knownOf(ctx, after)
 	places := map[place]bool{}
-	for _, k := range []known{old, new} {
+	for _, k := range []knownState{old, new} {
 		for _, p := range k.places() {
 			places[p] = true
 		}
@@ -96,9 +96,9 @@ func Diff(ctx context.Context, before, after Document, values bool) ([]Change, [
 }
 
 // compare fills in how the things of one place differ, by name. It stops if ctx ends.
-func (c *Change) compare(ctx context.Context, old, new map[string]thing, values bool) {
+func (c *Change) compare(ctx context.Context, old, new map[string]item, values bool) {
 	all := map[string]bool{}
-	for _, side := range []map[string]thing{old, new} {
+	for _, side := range []map[string]item{old, new} {
 		for name := range side {
 			all[name] = true
 		}
@@ -135,22 +135,22 @@ func (c *Change) compare(ctx context.Context, old, new map[string]thing, values 
 	}
 }
 
-// thing is what is compared under a name.
-type thing struct {
+// item is what is compared under a name.
+type item struct {
 	value      *string           // nil: it has no value, or one that is never returned
 	attributes map[string]string // always returned
-	untold     string            // compared and never returned
+	secret     string            // compared and never returned
 }
 
-func (t thing) sameValue(as thing) bool { return equal(t.value, as.value) && t.untold == as.untold }
+func (t item) sameValue(as item) bool { return equal(t.value, as.value) && t.secret == as.secret }
 
-func (t thing) same(as thing) bool {
+func (t item) same(as item) bool {
 	return t.sameValue(as) && maps.Equal(t.attributes, as.attributes)
 }
 
 // differing returns the attributes that differ. If the value differs too, it adds "value"
 // with nil.
-func (t thing) differing(from thing) map[string]*Values {
+func (t item) differing(from item) map[string]*Values {
 	list := map[string]*Values{}
 	for _, side := range []map[string]string{t.attributes, from.attributes} {
 		for name := range side {

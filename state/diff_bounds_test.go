@@ -37,13 +37,13 @@ func TestDiffOfMany(t *testing.T) {
 	}
 }
 
-// looks is a context that ends after Err was called a number of times.
-type looks struct {
+// countdownContext is a context that ends after Err was called a number of times.
+type countdownContext struct {
 	context.Context
 	left int
 }
 
-func (l *looks) Err() error {
+func (l *countdownContext) Err() error {
 	if l.left--; l.left < 0 {
 		return context.Canceled
 	}
@@ -51,14 +51,14 @@ func (l *looks) Err() error {
 }
 
 // A comparison ends with its context, at any point.
-func TestDiffGivenUp(t *testing.T) {
+func TestDiffCancelled(t *testing.T) {
 	doc := state.Document{Complete: true, Tabs: []state.Tab{{URL: "https://a.example/"}, {URL: "https://b.example/"}}}
-	ctx := &looks{t.Context(), 1 << 20}
+	ctx := &countdownContext{t.Context(), 1 << 20}
 	if _, _, err := state.Diff(ctx, doc, state.Document{Complete: true}, true); err != nil {
 		t.Fatal(err)
 	}
 	for n := range 1<<20 - ctx.left {
-		if _, _, err := state.Diff(&looks{t.Context(), n}, doc, state.Document{Complete: true}, true); !errors.Is(err, context.Canceled) {
+		if _, _, err := state.Diff(&countdownContext{t.Context(), n}, doc, state.Document{Complete: true}, true); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled at call %d of Err: %v", n, err)
 		}
 	}

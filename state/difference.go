@@ -56,8 +56,8 @@ func (d *Difference) differ(name string, was, is *string) {
 	d.Names = append(d.Names, name)
 }
 
-// some reports whether there is any difference, and sorts its names.
-func (d *Difference) some() bool {
+// hasAny reports whether there is any difference, and sorts its names.
+func (d *Difference) hasAny() bool {
 	slices.Sort(d.Names)
 	d.Names = slices.Compact(d.Names)
 	d.Names = d.Names[:min(len(d.Names), MaxNames)]
@@ -79,7 +79,7 @@ func (a Area) Differ(is Area, component, by string) (Difference, bool) {
 			}
 		}
 	}
-	return d, d.some()
+	return d, d.hasAny()
 }
 
 // DifferSince compares a saved storage area with its current state. had is the area's
@@ -149,7 +149,7 @@ func DifferingCookies(saved, jar []Cookie, now time.Time, by string) []Differenc
 	}
 	all := []Difference{}
 	for _, d := range domains {
-		if d.some() {
+		if d.hasAny() {
 			all = append(all, *d)
 		}
 	}

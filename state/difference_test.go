@@ -41,7 +41,7 @@ func TestDiffer(t *testing.T) {
 	}
 }
 
-func TestDifferNamesTheFirst(t *testing.T) {
+func TestDifferNamesFirst(t *testing.T) {
 	var was state.Area
 	for i := range 2 * state.MaxNames {
 		was.Items = append(was.Items, state.Item{Key: fmt.Sprintf("%03d", i)})

@@ -16,17 +16,17 @@ func (p place) compare(with place) int {
 	return cmp.Or(cmp.Compare(p.component, with.component), cmp.Compare(p.origin, with.origin))
 }
 
-// known is what a document shows of its environment: names if it has them, else numbers,
-// else the reason why it has neither.
-type known struct {
-	ctx    context.Context // of the comparison; nothing is added after its end
-	doc    Document
-	names  map[place]map[string]thing
-	counts map[place]int
-	missed map[place]string  // what the capture tried to read and could not
-	doubts map[place]string  // what could not be counted
-	taken  map[named]int     // the last number appended to a name
-	unsure map[string]string // why a component's origins are unknown, by component
+// knownState is what a document shows of its environment: names if it has them, else
+// numbers, else the reason why it has neither.
+type knownState struct {
+	ctx            context.Context // of the comparison; nothing is added after its end
+	doc            Document
+	names          map[place]map[string]item
+	counts         map[place]int
+	missed         map[place]string  // what the capture tried to read and could not
+	doubts         map[place]string  // what could not be counted
+	numbered       map[named]int     // the last number appended to a name
+	unknownOrigins map[string]string // why a component's origins are unknown, by component
 }
 
 // named is a name in a place.
@@ -35,26 +35,26 @@ type named struct {
 	name string
 }
 
-// seen is what is known of one place: all names, a number, or the reason why neither is
-// known.
-type seen struct {
+// knownPlace is what is known of one place: all names, a number, or the reason why
+// neither is known.
+type knownPlace struct {
 	named   bool
-	names   map[string]thing
+	names   map[string]item
 	items   int
 	why     string // "" if something is known
 	unknown place  // what the reason applies to: the place, or its whole component
 }
 
 // whole reports whether all names are known, which is also true of an empty place.
-func (s seen) whole() bool { return s.named || s.why == "" && s.items == 0 }
+func (s knownPlace) whole() bool { return s.named || s.why == "" && s.items == 0 }
 
-func knownOf(ctx context.Context, doc Document) known {
-	k := known{ctx: ctx, doc: doc, taken: map[named]int{}, unsure: map[string]string{}, names: map[place]map[string]thing{}, counts: map[place]int{}, missed: map[place]string{}, doubts: map[place]string{}}
+func knownOf(ctx context.Context, doc Document) knownState {
+	k := knownState{ctx: ctx, doc: doc, numbered: map[named]int{}, unknownOrigins: map[string]string{}, names: map[place]map[string]item{}, counts: map[place]int{}, missed: map[place]string{}, doubts: map[place]string{}}
 	k.name()
 	for _, h := range doc.Inventory {
 		p := place{h.Component, h.Origin}
-		if why := h.reason().Text; why != "" && k.unsure[h.Component] == "" && (h.Origin == "" || h.Damage != "") {
-			k.unsure[h.Component] = why // anything uncounted or lost may be from any origin
+		if why := h.reason().Text; why != "" && k.unknownOrigins[h.Component] == "" && (h.Origin == "" || h.Damage != "") {
+			k.unknownOrigins[h.Component] = why // anything uncounted or lost may be from any origin
 		}
 		switch why := h.reason().Text; {
 		case overCDP(doc, h):
@@ -80,7 +80,7 @@ func knownOf(ctx context.Context, doc Document) known {
 }
 
 // places returns the places that are known, or known to be unknown.
-func (k known) places() []place {
+func (k knownState) places() []place {
 	all := slices.Collect(maps.Keys(k.names))
 	for _, more := range []iter.Seq[place]{maps.Keys(k.counts), maps.Keys(k.missed), maps.Keys(k.doubts)} {
 		all = slices.AppendSeq(all, more)
@@ -89,36 +89,36 @@ func (k known) places() []place {
 }
 
 // of returns what is known of a place.
-func (k known) of(p place) seen {
+func (k knownState) of(p place) knownPlace {
 	whole := place{component: p.component}
 	names, there := k.names[p]
 	n, counted := k.counts[p]
 	switch {
 	case k.missed[p] != "":
-		return seen{why: k.missed[p], unknown: p}
+		return knownPlace{why: k.missed[p], unknown: p}
 	case there:
-		return seen{named: true, names: names, items: len(names)}
+		return knownPlace{named: true, names: names, items: len(names)}
 	case counted:
-		return seen{items: n}
+		return knownPlace{items: n}
 	case k.doubts[p] != "":
-		return seen{why: k.doubts[p], unknown: p}
+		return knownPlace{why: k.doubts[p], unknown: p}
 	case k.lists(p.component):
-		return seen{named: true}
-	case k.unsure[p.component] != "":
-		return seen{why: k.unsure[p.component], unknown: whole}
+		return knownPlace{named: true}
+	case k.unknownOrigins[p.component] != "":
+		return knownPlace{why: k.unknownOrigins[p.component], unknown: whole}
 	case !onDisk(p.component):
-		return seen{why: "it was saved without being read: Chrome had crashed, or only the profile's files were saved", unknown: whole}
+		return knownPlace{why: "it was saved without being read: Chrome had crashed, or only the profile's files were saved", unknown: whole}
 	case k.doc.Inventory == nil:
-		return seen{why: "its profile was not counted", unknown: whole}
+		return knownPlace{why: "its profile was not counted", unknown: whole}
 	case k.doubts[place{component: ComponentDatadir}] != "":
-		return seen{why: k.doubts[place{component: ComponentDatadir}], unknown: whole}
+		return knownPlace{why: k.doubts[place{component: ComponentDatadir}], unknown: whole}
 	}
-	return seen{}
+	return knownPlace{}
 }
 
 // lists reports whether the document lists all items of a component. What it does not
 // list then does not exist.
-func (k known) lists(component string) bool {
+func (k knownState) lists(component string) bool {
 	switch component {
 	case ComponentCookies:
 		return k.doc.Complete || k.doc.IsFromDisk(component)
@@ -150,18 +150,18 @@ func sessionKey(address string) string {
 
 // add adds a thing under its name. If the name is taken, as by an item of another tab, it
 // appends a number.
-func (k known) add(component, origin, name string, t thing) {
+func (k knownState) add(component, origin, name string, t item) {
 	if k.ctx.Err() != nil {
 		return
 	}
 	p := place{component, origin}
 	if k.names[p] == nil {
-		k.names[p] = map[string]thing{}
+		k.names[p] = map[string]item{}
 	}
 	free, of := name, named{p, name}
-	for n := max(k.taken[of], 1); ; {
-		if _, taken := k.names[p][free]; !taken {
-			k.names[p][free], k.taken[of] = t, n
+	for n := max(k.numbered[of], 1); ; {
+		if _, numbered := k.names[p][free]; !numbered {
+			k.names[p][free], k.numbered[of] = t, n
 			return
 		}
 		n++

@@ -87,7 +87,7 @@ func (o Overrides) Over(saved Overrides) Overrides {
 }
 
 // WithoutPassword returns o without the proxy's password, and whether there was one.
-func (o Overrides) WithoutPassword() (told Overrides, had bool) {
+func (o Overrides) WithoutPassword() (stripped Overrides, had bool) {
 	if o.Proxy == nil || o.Proxy.Password == "" {
 		return o, false
 	}

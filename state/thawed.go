@@ -44,12 +44,12 @@ func ComparedTabs(saved, open []Tab, dead func(Tab) bool) ([]Component, []Differ
 	}
 	var lines []Component
 	var differences []Difference
-	if lost.some() {
+	if lost.hasAny() {
 		lines = append(lines, Component{Name: ComponentTabs, Saved: len(saved), Restored: len(saved) - lost.Missing, Dropped: lost.Missing,
 			Reason: report.ProcessDied.With("the page's process has died: " + strings.Join(lost.Names, ", "))})
 		differences = append(differences, lost)
 	}
-	if moved.some() {
+	if moved.hasAny() {
 		differences = append(differences, moved)
 	}
 	return lines, differences

@@ -133,7 +133,7 @@ func testLastUsed(f *fixture) {
 	used(start.Add(2 * time.Hour))
 }
 
-func testDefaultByHand(f *fixture) {
+func testSetDefault(f *fixture) {
 	version := func(n int64) *int64 { return &n }
 	_, err := f.c.Defaults.Default(f.ctx, "user")
 	f.code(err, fault.DefaultNotFound)
@@ -224,7 +224,7 @@ func testDefaultHistory(f *fixture) {
 	}
 }
 
-func testDefaultByHandRace(f *fixture) {
+func testSetDefaultRace(f *fixture) {
 	s := f.session("s", "user")
 	f.commit("a", s, &profiles.Move{})
 	var mu sync.Mutex

@@ -29,8 +29,8 @@ func (f *fixture) events(run string, after int64, limit int) profiles.EventPage 
 	return page
 }
 
-// is checks a page's event sequences and its other fields.
-func (f *fixture) is(p profiles.EventPage, sequences []int64, first, latest, next int64, gap, more bool) {
+// checkPage checks a page's event sequences and its other fields.
+func (f *fixture) checkPage(p profiles.EventPage, sequences []int64, first, latest, next int64, gap, more bool) {
 	f.Helper()
 	got := []int64{}
 	for _, e := range p.Events {
@@ -45,7 +45,7 @@ func (f *fixture) is(p profiles.EventPage, sequences []int64, first, latest, nex
 func testEvents(f *fixture) {
 	f.session("s", "ada")
 	f.run("r", "s")
-	f.is(f.events("r", 0, 0), []int64{}, 1, 1, 0, false, false)
+	f.checkPage(f.events("r", 0, 0), []int64{}, 1, 1, 0, false, false)
 	given := []profiles.Event{
 		{Type: "navigated", At: start, Data: []byte(`{"url": "https://a.example/"}`), Sealed: []byte{0, 255}},
 		{Type: "saved", At: start.Add(-time.Hour)}, // the clock was set back
@@ -75,11 +75,11 @@ func testEventPages(f *fixture) {
 	f.session("s", "ada")
 	f.run("r", "s")
 	f.add("r", "x", profiles.EventBounds{}, 0, 0, 0, 0, 0)
-	f.is(f.events("r", 0, 2), []int64{1, 2}, 1, 6, 2, false, true)
-	f.is(f.events("r", 2, 2), []int64{3, 4}, 1, 6, 4, false, true)
-	f.is(f.events("r", 4, 2), []int64{5}, 1, 6, 5, false, false)
-	f.is(f.events("r", 5, 2), []int64{}, 1, 6, 5, false, false)
-	f.is(f.events("r", 3, 2), []int64{4, 5}, 1, 6, 5, false, false)
+	f.checkPage(f.events("r", 0, 2), []int64{1, 2}, 1, 6, 2, false, true)
+	f.checkPage(f.events("r", 2, 2), []int64{3, 4}, 1, 6, 4, false, true)
+	f.checkPage(f.events("r", 4, 2), []int64{5}, 1, 6, 5, false, false)
+	f.checkPage(f.events("r", 5, 2), []int64{}, 1, 6, 5, false, false)
+	f.checkPage(f.events("r", 3, 2), []int64{4, 5}, 1, 6, 5, false, false)
 	for _, after := range []int64{-1, 6, 1 << 62} {
 		_, err := f.c.Events.Events(f.ctx, "r", after, 0)
 		f.code(err, fault.InvalidField)
@@ -95,7 +95,7 @@ func testEventPages(f *fixture) {
 		_, err := f.c.Events.AddEvents(f.ctx, "large", []profiles.Event{{Type: "x", At: start, Data: big}}, profiles.EventBounds{})
 		f.must(err)
 	}
-	f.is(f.events("large", 0, 0), []int64{1}, 1, 3, 1, false, true)
+	f.checkPage(f.events("large", 0, 0), []int64{1}, 1, 3, 1, false, true)
 }
 
 // Events over the bounds are trimmed from the oldest on, and the page reports the gap.
@@ -103,11 +103,11 @@ func testEventBounds(f *fixture) {
 	f.session("s", "ada")
 	f.run("r", "s")
 	f.add("r", "x", profiles.EventBounds{Count: 3}, 0, 0)
-	f.is(f.events("r", 0, 0), []int64{1, 2}, 1, 3, 2, false, false)
+	f.checkPage(f.events("r", 0, 0), []int64{1, 2}, 1, 3, 2, false, false)
 	f.add("r", "x", profiles.EventBounds{Count: 3}, 0, 0, 0, 0)
-	f.is(f.events("r", 0, 0), []int64{4, 5, 6}, 4, 7, 6, true, false)
-	f.is(f.events("r", 2, 1), []int64{4}, 4, 7, 4, true, true)
-	f.is(f.events("r", 3, 1), []int64{4}, 4, 7, 4, false, true)
+	f.checkPage(f.events("r", 0, 0), []int64{4, 5, 6}, 4, 7, 6, true, false)
+	f.checkPage(f.events("r", 2, 1), []int64{4}, 4, 7, 4, true, true)
+	f.checkPage(f.events("r", 3, 1), []int64{4}, 4, 7, 4, false, true)
 
 	f.run("bytes", "s")
 	event := profiles.Event{Type: "four", At: start, Data: []byte(`"12"`), Sealed: []byte("12")} // 10 bytes
@@ -115,13 +115,13 @@ func testEventBounds(f *fixture) {
 		_, err := f.c.Events.AddEvents(f.ctx, "bytes", []profiles.Event{event, event}, profiles.EventBounds{Bytes: 35})
 		f.must(err)
 	}
-	f.is(f.events("bytes", 0, 0), []int64{4, 5, 6}, 4, 7, 6, true, false)
+	f.checkPage(f.events("bytes", 0, 0), []int64{4, 5, 6}, 4, 7, 6, true, false)
 	event.Data = []byte(`"` + strings.Repeat("x", 100) + `"`)
 	_, err := f.c.Events.AddEvents(f.ctx, "bytes", []profiles.Event{event}, profiles.EventBounds{Bytes: 35})
 	f.must(err)
-	f.is(f.events("bytes", 0, 0), []int64{7}, 7, 8, 7, true, false) // the newest stays
+	f.checkPage(f.events("bytes", 0, 0), []int64{7}, 7, 8, 7, true, false) // the newest stays
 	f.add("bytes", "x", profiles.EventBounds{Bytes: 35}, 0)
-	f.is(f.events("bytes", 7, 0), []int64{8}, 8, 9, 8, false, false)
+	f.checkPage(f.events("bytes", 7, 0), []int64{8}, 8, 9, 8, false, false)
 }
 
 // Old events expire, also those of ended runs, but only from the front. An event with an
@@ -131,14 +131,14 @@ func testEventsExpire(f *fixture) {
 	f.run("r", "s")
 	f.add("r", "x", profiles.EventBounds{}, 0, time.Hour, 0, 2*time.Hour)
 	f.must(f.c.Events.ExpireEvents(f.ctx, start))
-	f.is(f.events("r", 0, 0), []int64{1, 2, 3, 4}, 1, 5, 4, false, false)
+	f.checkPage(f.events("r", 0, 0), []int64{1, 2, 3, 4}, 1, 5, 4, false, false)
 	f.must(f.c.Events.ExpireEvents(f.ctx, start.Add(time.Minute)))
-	f.is(f.events("r", 0, 0), []int64{2, 3, 4}, 2, 5, 4, true, false)
+	f.checkPage(f.events("r", 0, 0), []int64{2, 3, 4}, 2, 5, 4, true, false)
 	_, err := f.c.Runs.EndRun(f.ctx, profiles.RunEnd{RunID: "r", Status: profiles.RunCompleted, EndedAt: start}, profiles.EventBounds{})
 	f.must(err)
 	f.must(f.c.Events.ExpireEvents(f.ctx, start.Add(time.Hour*24)))
-	f.is(f.events("r", 0, 0), []int64{}, 5, 5, 4, true, false)
-	f.is(f.events("r", 4, 0), []int64{}, 5, 5, 4, false, false)
+	f.checkPage(f.events("r", 0, 0), []int64{}, 5, 5, 4, true, false)
+	f.checkPage(f.events("r", 4, 0), []int64{}, 5, 5, 4, false, false)
 }
 
 // Of many concurrent writers each gets its own numbers. Every batch stays together, also

@@ -12,7 +12,8 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// Defaults is the store of the versions of default environments. It implements [profiles.DefaultStore].
+// Defaults is the store of the versions of default environments. It implements
+// [profiles.DefaultStore].
 type Defaults struct{ db *handle }
 
 var _ profiles.DefaultStore = (*Defaults)(nil)
@@ -50,8 +51,8 @@ func addDefault(ctx context.Context, tx *sql.Tx, d profiles.Default) error {
 	return err
 }
 
-// winner describes the current version for the message of a conflict.
-func winner(d profiles.Default) string {
+// describeCurrent describes the current version for the message of a conflict.
+func describeCurrent(d profiles.Default) string {
 	switch {
 	case d.Version == 0:
 		return "there is no default environment"
@@ -96,7 +97,7 @@ func (st *Defaults) SetDefault(ctx context.Context, userID, snapshotID string, i
 			return err
 		}
 		if ifVersion != nil && !(profiles.Move{From: *ifVersion}).Takes(now) {
-			return fault.New(fault.VersionConflict, op, "%s", winner(now))
+			return fault.New(fault.VersionConflict, op, "%s", describeCurrent(now))
 		}
 		if snapshotID == "" && now.SnapshotID == "" {
 			return orMissing(sql.ErrNoRows, fault.DefaultNotFound, op)

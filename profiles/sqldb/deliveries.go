@@ -41,9 +41,9 @@ func addNotices(ctx context.Context, tx *sql.Tx, s profiles.Session, notices []p
 	return nil
 }
 
-// tell queues the notices of a change. It reads the session as the transaction has left
-// it.
-func tell(ctx context.Context, tx *sql.Tx, id string, notices func(profiles.Session) []profiles.Notice, op string) error {
+// queueNotices queues the notices of a change. It reads the session as the transaction
+// has left it.
+func queueNotices(ctx context.Context, tx *sql.Tx, id string, notices func(profiles.Session) []profiles.Notice, op string) error {
 	if notices == nil {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (st *Deliveries) Resend(ctx context.Context, id string, at time.Time) (prof
 	var d profiles.Delivery
 	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
 		r, err := tx.ExecContext(ctx, "UPDATE deliveries SET state = 'pending', resent = attempts, since = ?, next_at = ? WHERE delivery_id = ?", stamp(at), stamp(at), id)
-		if err := mustTouch(r, err, fault.NotFound, op); err != nil {
+		if err := requireRow(r, err, fault.NotFound, op); err != nil {
 			return err
 		}
 		d, err = deliveryByID(ctx, tx, id, op)

@@ -55,8 +55,8 @@ func orMissing(err error, code fault.Code, op string) error {
 	return failure(op, err)
 }
 
-// mustTouch checks that a statement changed a row, and returns the code if not.
-func mustTouch(r sql.Result, err error, code fault.Code, op string) error {
+// requireRow checks that a statement changed a row, and returns the code if not.
+func requireRow(r sql.Result, err error, code fault.Code, op string) error {
 	if err != nil {
 		return err
 	}

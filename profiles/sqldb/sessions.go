@@ -59,7 +59,7 @@ func addSession(ctx context.Context, tx *sql.Tx, s profiles.Session, op string) 
 		s.ID, []byte(s.UserID), s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Execution, s.Reason.Code, s.Reason.Text,
 		stamp(s.CreatedAt), stamp(s.ExpiresAt), stamp(s.EndedAt), labels, s.RequestHash,
 		blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion, s.RunDir, s.Discard, s.Sealed, s.Asked, s.WebhookURL)
-	if err := mustTouch(r, err, fault.SessionExists, op); err != nil {
+	if err := requireRow(r, err, fault.SessionExists, op); err != nil {
 		return err
 	}
 	return addNotices(ctx, tx, s, s.Notices)

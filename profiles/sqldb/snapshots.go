@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// Snapshots is the store of the records of snapshots. It implements [profiles.SnapshotStore] and
-// [profiles.RetentionStore].
+// Snapshots is the store of the records of snapshots. It implements
+// [profiles.SnapshotStore] and [profiles.RetentionStore].
 type Snapshots struct {
 	db  *handle
 	now func() time.Time // the time at which a commit moves a default
@@ -64,7 +64,7 @@ func addSnapshot(ctx context.Context, tx *sql.Tx, s profiles.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	return pin(ctx, tx, s)
+	return addExtensions(ctx, tx, s)
 }
 
 // Snapshot implements [profiles.SnapshotStore].
@@ -145,12 +145,12 @@ func (st *Snapshots) ExpiredSnapshots(ctx context.Context, now time.Time) ([]pro
 
 // DeleteSnapshot implements [profiles.SnapshotStore].
 func (st *Snapshots) DeleteSnapshot(ctx context.Context, id string) (lastUse bool, err error) {
-	return st.forgetSnapshot(ctx, "profiles.delete_snapshot", id, profiles.NeededByDefault)
+	return st.deleteRecord(ctx, "profiles.delete_snapshot", id, profiles.NeededByDefault)
 }
 
 // RetireSnapshot implements [profiles.RetentionStore].
 func (st *Snapshots) RetireSnapshot(ctx context.Context, id string) (lastUse bool, err error) {
-	return st.forgetSnapshot(ctx, "profiles.retire_snapshot", id, profiles.NeededByDefault, profiles.NeededBySession)
+	return st.deleteRecord(ctx, "profiles.retire_snapshot", id, profiles.NeededByDefault, profiles.NeededBySession)
 }
 
 // ArchiveInUse implements [profiles.SnapshotStore].
@@ -166,8 +166,8 @@ var whyNeeded = map[profiles.NeededBy]string{
 	profiles.NeededBySession: "a session that has not ended started from the snapshot, or it is the session's newest snapshot",
 }
 
-// forgetSnapshot removes a snapshot's record, unless one of these needs the snapshot.
-func (st *Snapshots) forgetSnapshot(ctx context.Context, op, id string, unless ...profiles.NeededBy) (lastUse bool, err error) {
+// deleteRecord removes a snapshot's record, unless one of these needs the snapshot.
+func (st *Snapshots) deleteRecord(ctx context.Context, op, id string, unless ...profiles.NeededBy) (lastUse bool, err error) {
 	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
 		s, err := snapshotByID(ctx, tx, id, op)
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 // Each step of each write of an agent document runs out of space in turn. The error says
 // so, latest is the old or the new document, and no temporary file remains. The next
 // attempt succeeds.
-func TestDocumentsWithoutRoomAtEveryStep(t *testing.T) {
+func TestDocumentsDiskFullAtEveryStep(t *testing.T) {
 	dir := t.TempDir()
 	var fail, steps int
 	s := openIn(t, dir, fsstore.Options{Before: func(fsstore.Step, string) error {

@@ -202,7 +202,7 @@ func plant(t *testing.T, planted string, inside bool) {
 }
 
 // Open would delete files through a link named tmp and write through a link named lock.
-func TestLinksAtTheStart(t *testing.T) {
+func TestOpenRefusesLinks(t *testing.T) {
 	for _, name := range []string{"tmp", "lock"} {
 		dir, to := t.TempDir(), t.TempDir()
 		target := to

@@ -69,7 +69,7 @@ func draft(id string, data []byte) snapshot.Draft {
 
 // A create whose folder cannot be synced leaves no object. The object might not survive a
 // crash, and the caller got an error.
-func TestUnsyncedCreateIsTakenBack(t *testing.T) {
+func TestUnsyncedCreateIsUndone(t *testing.T) {
 	s := openIn(t, t.TempDir(), fsstore.Options{Before: func(step fsstore.Step, _ string) error {
 		if step == fsstore.StepSyncTo {
 			return syscall.EIO
@@ -223,7 +223,7 @@ func TestCopy(t *testing.T) { storetest.RunCopy(t, open, open, 23) }
 func TestRewrapWithFaults(t *testing.T) { storetest.RunRewrap(t, open, 7) }
 
 // Foreign objects in the folder are reported and do not disturb the rest of the check.
-func TestCheckStrays(t *testing.T) {
+func TestCheckReportsUnknownObjects(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir, fsstore.Options{})
 	v := newVault(t, s)

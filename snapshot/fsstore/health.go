@@ -44,7 +44,7 @@ func (s *Store) Health(ctx context.Context) error {
 	u := up.(*upload)
 	_, err = u.Write([]byte("health"))
 	if err == nil {
-		err = failure("health", u.settle())
+		err = failure("health", u.sync())
 	}
 	return errors.Join(err, u.Abort())
 }

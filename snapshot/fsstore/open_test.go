@@ -74,7 +74,7 @@ func TestOpenRefusesOthersFolders(t *testing.T) {
 }
 
 // Files in tmp that no upload created stay.
-func TestSweepTakesUploadsAlone(t *testing.T) {
+func TestSweepRemovesOnlyUploads(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, "tmp/ABCDEFGHIJKLMNOPQRSTUVWX23", "tmp/ZBCDEFGHIJKLMNOPQRSTUVWX23/", "tmp/YBCDEFGHIJKLMNOPQRSTUVWX23/x",
 		"tmp/ABCDEFGHIJKLMNOPQRSTUVWX2", "tmp/abcdefghijklmnopqrstuvwx23", "tmp/ABCDEFGHIJKLMNOPQRSTUVWX234", "tmp/ABCDEFGHIJKLMNOPQRSTUVWX18", "tmp/work/", "tmp/.X11")

@@ -17,13 +17,13 @@ import (
 
 // upload is a temporary file that becomes an object.
 type upload struct {
-	store   *Store
-	name    string // of the temporary file
-	file    *os.File
-	sum     hash.Hash
-	n       int64
-	settled bool // synced and closed
-	gone    bool // committed or aborted
+	store    *Store
+	name     string // of the temporary file
+	file     *os.File
+	sum      hash.Hash
+	n        int64
+	synced   bool // synced and closed
+	finished bool // committed or aborted
 }
 
 // Upload implements [snapshot.Store].
@@ -64,12 +64,12 @@ func (u *upload) Write(p []byte) (int, error) {
 	return n, failure("write", errors.Join(failed, err))
 }
 
-// settle makes the temporary file durable and closes it, once.
-func (u *upload) settle() error {
-	if u.settled {
+// sync makes the temporary file durable and closes it, once.
+func (u *upload) sync() error {
+	if u.synced {
 		return nil
 	}
-	u.settled = true
+	u.synced = true
 	info, err := u.file.Stat()
 	if err == nil && info.Size() != u.n {
 		err = errors.New("the file's length differs from the number of bytes written")
@@ -137,7 +137,7 @@ func (u *upload) commit(ctx context.Context, key snapshot.Key, sum snapshot.Sum,
 	}
 	err := u.matches(sum)
 	if err == nil {
-		err = u.settle()
+		err = u.sync()
 	}
 	if err != nil {
 		return false, failure("commit", err)
@@ -169,13 +169,13 @@ func (u *upload) commit(ctx context.Context, key snapshot.Key, sum snapshot.Sum,
 // Abort implements [snapshot.Upload]. After a rename there is no temporary name to
 // remove.
 func (u *upload) Abort() error {
-	if u.gone {
+	if u.finished {
 		return nil
 	}
-	u.gone = true
+	u.finished = true
 	var err error
-	if !u.settled {
-		u.settled = true
+	if !u.synced {
+		u.synced = true
 		err = u.file.Close()
 	}
 	removed := u.store.root.Remove(u.name)

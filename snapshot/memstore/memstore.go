@@ -48,8 +48,8 @@ func check(ctx context.Context, op string, key snapshot.Key) error {
 	return nil
 }
 
-// take reserves n bytes. The caller holds the lock.
-func (s *Store) take(n int64) error {
+// reserve reserves n bytes. The caller holds the lock.
+func (s *Store) reserve(n int64) error {
 	if s.capacity > 0 && s.used+n > s.capacity {
 		return fault.New(fault.StoreFull, "memstore.write", "")
 	}
@@ -102,7 +102,7 @@ func (s *Store) Create(ctx context.Context, key snapshot.Key, body []byte) (bool
 	if _, taken := s.objects[key.String()]; taken {
 		return false, nil
 	}
-	if err := s.take(int64(len(body))); err != nil {
+	if err := s.reserve(int64(len(body))); err != nil {
 		return false, err
 	}
 	s.put(key, bytes.Clone(body))
@@ -119,7 +119,7 @@ func (s *Store) Swap(ctx context.Context, key snapshot.Key, old, body []byte) (b
 	if now, ok := s.objects[key.String()]; !ok || !bytes.Equal(now.body, old) {
 		return false, nil
 	}
-	if err := s.take(int64(len(body) - len(old))); err != nil {
+	if err := s.reserve(int64(len(body) - len(old))); err != nil {
 		return false, err
 	}
 	s.put(key, bytes.Clone(body))

@@ -60,13 +60,13 @@ func (s *Store) failure(op string, err error) error {
 	}
 	op = "s3store." + op
 	where := fmt.Errorf("bucket %s at %s: %w", s.opts.Bucket, s.opts.Endpoint, err)
-	var answer minio.ErrorResponse
+	var response minio.ErrorResponse
 	var network *net.OpError
 	var name *net.DNSError
 	var untrusted *tls.CertificateVerificationError
 	switch {
-	case errors.As(err, &answer):
-		return answered(op, answer, where)
+	case errors.As(err, &response):
+		return responseError(op, response, where)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fault.Wrap(err, fault.StoreFull, op, "the disk that holds uploads until they are sent is full: free space there")
 	case errors.As(err, new(*fs.PathError)):
@@ -82,14 +82,14 @@ func (s *Store) failure(op string, err error) error {
 	return fault.Wrap(where, fault.StoreFailed, op, "")
 }
 
-// answered is failure for a response of the service.
-func answered(op string, answer minio.ErrorResponse, where error) error {
-	if answer.Code == minio.NoSuchKey {
+// responseError is failure for a response of the service.
+func responseError(op string, response minio.ErrorResponse, where error) error {
+	if response.Code == minio.NoSuchKey {
 		return fault.Wrap(where, fault.SnapshotNotFound, op, "")
 	}
-	code, message := fault.StoreFailed, advice[answer.Code]
-	if message == full || answer.StatusCode == http.StatusInsufficientStorage {
+	code, message := fault.StoreFailed, advice[response.Code]
+	if message == full || response.StatusCode == http.StatusInsufficientStorage {
 		code, message = fault.StoreFull, full
 	}
-	return fault.Wrap(fmt.Errorf("%w (%s, HTTP status %d)", where, answer.Code, answer.StatusCode), code, op, message)
+	return fault.Wrap(fmt.Errorf("%w (%s, HTTP status %d)", where, response.Code, response.StatusCode), code, op, message)
 }

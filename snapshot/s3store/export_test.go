@@ -3,5 +3,5 @@ package s3store
 // PrefixOf returns a store's prefix in its bucket.
 func PrefixOf(s *Store) string { return s.opts.Prefix }
 
-// Passes reports whether a request should be retried after a failure.
-var Passes = passes
+// IsTemporary reports whether a request should be retried after a failure.
+var IsTemporary = isTemporary

@@ -16,7 +16,7 @@ import (
 )
 
 // Every operation retries after every temporary failure, and its caller sees none of it.
-func TestFailuresThatPass(t *testing.T) {
+func TestTemporaryFailures(t *testing.T) {
 	server := s3test.Start(t)
 	s, p := behindProxy(t, server)
 	for name, f := range map[string]s3test.Fault{
@@ -85,7 +85,7 @@ func TestFailuresThatPass(t *testing.T) {
 
 // If a service stays broken, the store gives up with the right code. A call whose ctx
 // ends stops retrying.
-func TestFailuresThatStay(t *testing.T) {
+func TestLastingFailures(t *testing.T) {
 	s, p := behindProxy(t, s3test.Start(t))
 	always := func(f s3test.Fault) { p.Plan(func(*http.Request) s3test.Fault { return f }) }
 	for _, f := range []s3test.Fault{s3test.Answer(http.StatusServiceUnavailable, "SlowDown"), s3test.CutUpload} {

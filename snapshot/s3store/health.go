@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// trials is the folder of short-lived objects that test whether the store can be
+	// probes is the folder of short-lived objects that test whether the store can be
 	// written.
-	trials = "tmp"
+	probes = "tmp"
 	// leftAge is the age at which the remains of an upload or a trial can be removed.
 	leftAge = 24 * time.Hour
 )
@@ -43,9 +43,9 @@ func (s *Store) Health(ctx context.Context) error {
 		return fault.Wrap(err, fault.StoreFailed, "s3store.health", "")
 	}
 	if s.opts.ReadOnly {
-		return s.failure("health", s.reach(ctx))
+		return s.failure("health", s.checkAccess(ctx))
 	}
-	name := s.trial()
+	name := s.probeName()
 	_, err := s.put(ctx, name, bodyOf([]byte("health")), condition{})
 	if err == nil {
 		err = s.remove(ctx, name)
@@ -53,11 +53,11 @@ func (s *Store) Health(ctx context.Context) error {
 	return s.failure("health", err)
 }
 
-func (s *Store) trial() string { return s.name(trials + "/" + rand.Text()) }
+func (s *Store) probeName() string { return s.name(probes + "/" + rand.Text()) }
 
-// reach lists one object. The response names errors of bucket, credentials, region or
+// checkAccess lists one object. The response names errors of bucket, credentials, region or
 // clock; a response without a body would not.
-func (s *Store) reach(ctx context.Context) error {
+func (s *Store) checkAccess(ctx context.Context) error {
 	return s.try(ctx, func() error {
 		for item := range s.core.ListObjectsIter(ctx, s.opts.Bucket, minio.ListObjectsOptions{Prefix: s.name(""), MaxKeys: 1}) {
 			return item.Err
@@ -69,7 +69,7 @@ func (s *Store) reach(ctx context.Context) error {
 // tryConditions checks that the service keeps a second writer from overwriting the first.
 // Some services accept the conditions and ignore them.
 func (s *Store) tryConditions(ctx context.Context) (err error) {
-	name := s.trial()
+	name := s.probeName()
 	if _, err := s.put(ctx, name, bodyOf([]byte("first")), condition{absent: true}); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (s *Store) tryConditions(ctx context.Context) (err error) {
 func (s *Store) sweep(ctx context.Context) error {
 	before := s.opts.Now().Add(-leftAge)
 	err := s.sweepUploads(ctx, before)
-	for item := range s.core.ListObjectsIter(ctx, s.opts.Bucket, minio.ListObjectsOptions{Prefix: s.name(trials + "/")}) {
+	for item := range s.core.ListObjectsIter(ctx, s.opts.Bucket, minio.ListObjectsOptions{Prefix: s.name(probes + "/")}) {
 		if err == nil {
 			err = item.Err
 		}

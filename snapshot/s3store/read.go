@@ -101,7 +101,7 @@ func (r *reader) resume(lost error) error {
 	r.body = nil
 	for lost != nil {
 		r.fails++
-		if !passes(lost) || !r.store.wait(r.ctx, r.fails) {
+		if !isTemporary(lost) || !r.store.wait(r.ctx, r.fails) {
 			break
 		}
 		lost = r.connect()

@@ -14,7 +14,7 @@ import (
 )
 
 // Open reports an operator's mistake with what to correct, and never with the secret.
-func TestRefusedAtTheStart(t *testing.T) {
+func TestOpenRefusesMistakes(t *testing.T) {
 	// The credential chain must not find the credentials of the person who runs the tests.
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY", "AWS_PROFILE"} {
 		t.Setenv(name, "")

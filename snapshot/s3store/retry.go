@@ -19,7 +19,7 @@ const longestWait = 5 * time.Second
 func (s *Store) try(ctx context.Context, do func() error) error {
 	for n := 1; ; n++ {
 		err := do()
-		if err == nil || !passes(err) || !s.wait(ctx, n) {
+		if err == nil || !isTemporary(err) || !s.wait(ctx, n) {
 			return err
 		}
 	}
@@ -42,11 +42,11 @@ func (s *Store) wait(ctx context.Context, n int) bool {
 	}
 }
 
-// passes reports whether a failure may be temporary: the service said so, or there was no
-// response. It is unknown whether the request was done. wait detects a cancelled caller.
-// A dial timeout is not the caller's error, although net reports it as
+// isTemporary reports whether a failure may be temporary: the service said so, or there
+// was no response. It is unknown whether the request was done. wait detects a cancelled
+// caller. A dial timeout is not the caller's error, although net reports it as
 // context.DeadlineExceeded.
-func passes(err error) bool {
+func isTemporary(err error) bool {
 	var answer minio.ErrorResponse
 	if errors.As(err, &answer) {
 		switch answer.Code {

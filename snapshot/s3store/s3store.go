@@ -156,7 +156,7 @@ func (s *Store) start(ctx context.Context) error {
 			"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS's shared credentials file")
 	}
 	if err == nil {
-		err = s.reach(ctx)
+		err = s.checkAccess(ctx)
 	}
 	if err == nil && !s.opts.ReadOnly {
 		err = s.tryConditions(ctx)

@@ -22,21 +22,21 @@ func newTransport(secure bool, stall time.Duration, now func() time.Time) (*http
 		if err != nil {
 			return nil, err
 		}
-		return &lively{Conn: conn, stall: stall, now: now}, nil
+		return &stallConn{Conn: conn, stall: stall, now: now}, nil
 	}
-	t.ResponseHeaderTimeout = 0 // lively's limit is about the same, and counts from the last byte sent
+	t.ResponseHeaderTimeout = 0 // stallConn's limit is about the same, and counts from the last byte sent
 	return t, nil
 }
 
-// lively is a connection that fails if it has no traffic for too long.
-type lively struct {
+// stallConn is a connection that fails if it has no traffic for too long.
+type stallConn struct {
 	net.Conn
 	stall time.Duration
 	now   func() time.Time
 }
 
 // Read implements [net.Conn].
-func (c *lively) Read(p []byte) (int, error) {
+func (c *stallConn) Read(p []byte) (int, error) {
 	if err := c.SetReadDeadline(c.now().Add(c.stall)); err != nil {
 		return 0, err
 	}
@@ -45,7 +45,7 @@ func (c *lively) Read(p []byte) (int, error) {
 
 // Write implements [net.Conn]. Read waits for the response while a body is sent, so sent
 // bytes extend Read's deadline too.
-func (c *lively) Write(p []byte) (int, error) {
+func (c *stallConn) Write(p []byte) (int, error) {
 	if err := c.SetDeadline(c.now().Add(c.stall)); err != nil {
 		return 0, err
 	}

@@ -38,7 +38,7 @@ func put(t *testing.T, server *s3test.Server, key string) {
 // The parts of a failed upload are dropped at once. Those of a dead daemon, and the
 // remains of its health checks, are dropped by an Open a day later. Only objects below
 // the store's prefix are dropped.
-func TestNothingIsLeft(t *testing.T) {
+func TestNoPartsRemain(t *testing.T) {
 	server := s3test.Start(t)
 	s, p := behindProxy(t, server)
 	for name, plan := range map[string]func(*http.Request) s3test.Fault{

@@ -102,7 +102,7 @@ func (s *Store) settle(ctx context.Context, name, id string, c condition, send f
 		if err == nil {
 			return true, nil
 		}
-		refused, pass := c.refused(err), passes(err)
+		refused, pass := c.refused(err), isTemporary(err)
 		if pass {
 			doubt = true
 			if s.wait(ctx, n) {

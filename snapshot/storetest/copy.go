@@ -24,29 +24,29 @@ func RunCopy(t *testing.T, from, to Open, every int) {
 	}
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, *copying)
+		run  func(*testing.T, *copyFixture)
 	}{
-		{"whole", copyWhole}, {"other objects", copyOther}, {"newer objects", copyNewer}, {"damaged source", copyDamaged}, {"given up", copyGivenUp},
+		{"whole", copyWhole}, {"other objects", copyOther}, {"newer objects", copyNewer}, {"damaged source", copyDamaged}, {"given up", copyCancelled},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, newCopying(t, from(t), to(t))) })
+		t.Run(test.name, func(t *testing.T) { test.run(t, newCopyFixture(t, from(t), to(t))) })
 	}
 	for _, mode := range []faultstore.Mode{faultstore.Refuse, faultstore.Lose, faultstore.Dead} {
 		t.Run(fmt.Sprintf("faults %d", mode), func(t *testing.T) { copyFaults(t, from, to, mode, every) })
 	}
 }
 
-// copying is a source and a destination. The source has three snapshots in two locations,
-// two of which share an archive. It also has an agent document and an archive that no
-// document names.
-type copying struct {
+// copyFixture is a source and a destination. The source has three snapshots in two
+// locations, two of which share an archive. It also has an agent document and an archive
+// that no document names.
+type copyFixture struct {
 	from, to snapshot.Store
 	keys     snapshot.Keys
 	all      []snapshot.Key // the keys to copy
 }
 
-func newCopying(t *testing.T, from, to snapshot.Store) *copying {
+func newCopyFixture(t *testing.T, from, to snapshot.Store) *copyFixture {
 	t.Helper()
-	c := &copying{from: from, to: to, keys: testKeys(t)}
+	c := &copyFixture{from: from, to: to, keys: testKeys(t)}
 	t.Cleanup(func() {
 		if err := errors.Join(from.Close(), to.Close()); err != nil {
 			t.Error(err)
@@ -75,7 +75,7 @@ func newCopying(t *testing.T, from, to snapshot.Store) *copying {
 }
 
 // run copies and returns the findings.
-func (c *copying) run(t *testing.T, from, to snapshot.Store) (out snapshot.Copied, found []string, err error) {
+func (c *copyFixture) run(t *testing.T, from, to snapshot.Store) (out snapshot.Copied, found []string, err error) {
 	t.Helper()
 	out, err = snapshot.Copy(t.Context(), from, to, snapshot.CopyOptions{
 		Found: func(f snapshot.Finding) error { found = append(found, string(f.Kind)+" "+f.Key); return nil }})
@@ -83,7 +83,7 @@ func (c *copying) run(t *testing.T, from, to snapshot.Store) (out snapshot.Copie
 }
 
 // complete checks that the destination has everything, and nothing else.
-func (c *copying) complete(t *testing.T) {
+func (c *copyFixture) complete(t *testing.T) {
 	t.Helper()
 	for _, key := range c.all {
 		if diff := cmp.Diff(string(content(t, c.from, key)), string(content(t, c.to, key))); diff != "" {
@@ -99,7 +99,7 @@ func (c *copying) complete(t *testing.T) {
 }
 
 // check returns what is wrong with the destination.
-func (c *copying) check(t *testing.T) (kinds []snapshot.Kind) {
+func (c *copyFixture) check(t *testing.T) (kinds []snapshot.Kind) {
 	t.Helper()
 	v := snapshot.NewVault(c.to, c.keys, snapshot.Options{Now: time.Now})
 	_, err := v.Check(t.Context(), snapshot.CheckOptions{ReadData: true},
@@ -110,7 +110,7 @@ func (c *copying) check(t *testing.T) (kinds []snapshot.Kind) {
 	return kinds
 }
 
-func copyWhole(t *testing.T, c *copying) {
+func copyWhole(t *testing.T, c *copyFixture) {
 	for _, want := range []snapshot.Copied{{Archives: 2, Documents: 4}, {SameArchives: 2, SameDocuments: 4}} {
 		out, found, err := c.run(t, c.from, c.to)
 		if err != nil || len(found) > 0 {
@@ -127,7 +127,7 @@ func copyWhole(t *testing.T, c *copying) {
 }
 
 // Objects damaged in the source are not copied, and everything else is.
-func copyDamaged(t *testing.T, c *copying) {
+func copyDamaged(t *testing.T, c *copyFixture) {
 	Put(t, c.from, c.all[0], flipLast(content(t, c.from, c.all[0])))
 	Put(t, c.from, c.all[5], []byte("{}"))
 	_, found, err := c.run(t, c.from, c.to)
@@ -144,8 +144,8 @@ func copyDamaged(t *testing.T, c *copying) {
 	wantContent(t, c.to, c.all[12], string(content(t, c.from, c.all[12])))
 }
 
-// copyGivenUp cancels a copy in the middle of an archive.
-func copyGivenUp(t *testing.T, c *copying) {
+// copyCancelled cancels a copy in the middle of an archive.
+func copyCancelled(t *testing.T, c *copyFixture) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out, err := snapshot.Copy(ctx, c.from, c.to, snapshot.CopyOptions{
 		Found:    func(f snapshot.Finding) error { t.Errorf("reported %+v", f); return nil },
@@ -164,7 +164,7 @@ func copyGivenUp(t *testing.T, c *copying) {
 // destination. After each failure the destination is consistent: what it has can be
 // restored. The next copy completes it.
 func copyFaults(t *testing.T, from, to Open, mode faultstore.Mode, every int) {
-	c := newCopying(t, from(t), to(t))
+	c := newCopyFixture(t, from(t), to(t))
 	for side := range 2 {
 		for n := 1 + int(mode)%every; ; n += every {
 			stores := []*faultstore.Store{faultstore.New(c.from), faultstore.New(c.to)}

@@ -13,7 +13,7 @@ import (
 
 // Different objects in the destination are reported by key and stay. An invalid latest or
 // manifest is replaced by the source's.
-func copyOther(t *testing.T, c *copying) {
+func copyOther(t *testing.T, c *copyFixture) {
 	archive, document, latest, manifest := c.all[0], c.all[5], c.all[10], c.all[11]
 	for _, key := range []snapshot.Key{archive, document, latest, manifest} {
 		Put(t, c.to, key, []byte("other"))
@@ -46,7 +46,7 @@ func copyOther(t *testing.T, c *copying) {
 
 // A copy from a backup that is older than the destination removes nothing. An agent's
 // latest may be the only copy of its data.
-func copyNewer(t *testing.T, c *copying) {
+func copyNewer(t *testing.T, c *copyFixture) {
 	if _, found, err := c.run(t, c.from, c.to); err != nil || len(found) > 0 {
 		t.Fatal(found, err)
 	}

@@ -26,7 +26,7 @@ func RunDamage(t *testing.T, open Open, every, bits int) {
 	if Torture() {
 		every, flips = 1, bits
 	}
-	d := newDamage(t, open(t))
+	d := newDamageFixture(t, open(t))
 	key := must[snapshot.Key](t)
 	for name, at := range map[string]snapshot.Key{
 		"archive": key(snapshot.ArchiveKey(d.target.Archive.ID)), "document": key(place.DocumentKey(d.target.ID)),
@@ -55,19 +55,19 @@ func RunDamage(t *testing.T, open Open, every, bits int) {
 	}
 }
 
-// damage is a store with an older snapshot, a target snapshot, which is the location's
-// latest, and a snapshot in another location.
-type damage struct {
+// damageFixture is a store with an older snapshot, a target snapshot, which is the
+// location's latest, and a snapshot in another location.
+type damageFixture struct {
 	store                 snapshot.Store
 	vault                 *snapshot.Vault
 	older, target, beside snapshot.Snapshot
 	out                   string // the folder for unpacked archives
 }
 
-func newDamage(t *testing.T, store snapshot.Store) *damage {
+func newDamageFixture(t *testing.T, store snapshot.Store) *damageFixture {
 	t.Helper()
 	now := func() time.Time { return time.Unix(1_800_000_000, 0) }
-	d := &damage{store: store, out: t.TempDir(), vault: snapshot.NewVault(store, testKeys(t), snapshot.Options{Now: now})}
+	d := &damageFixture{store: store, out: t.TempDir(), vault: snapshot.NewVault(store, testKeys(t), snapshot.Options{Now: now})}
 	save := func(n int, in string) snapshot.Snapshot {
 		what := draft(n)
 		what.Location.Session = in
@@ -80,18 +80,18 @@ func newDamage(t *testing.T, store snapshot.Store) *damage {
 
 // check reads everything while the named object is damaged at byte n. damaged is "" if
 // none is.
-func (d *damage) check(t *testing.T, damaged string, n int) {
+func (d *damageFixture) check(t *testing.T, damaged string, n int) {
 	t.Helper()
 	s, err := d.vault.Open(t.Context(), place, d.target.ID)
-	d.judge(t, damaged, n, "document", s, err)
+	d.checkRead(t, damaged, n, "document", s, err)
 	s, err = d.vault.Latest(t.Context(), place)
-	d.judge(t, damaged, n, "latest", s, err)
+	d.checkRead(t, damaged, n, "latest", s, err)
 
 	err = d.vault.Verify(t.Context(), d.target)
-	d.judge(t, damaged, n, "archive", d.target, err)
+	d.checkRead(t, damaged, n, "archive", d.target, err)
 	dst := filepath.Join(d.out, "target")
 	got, err := d.vault.Unpack(t.Context(), d.target, dst, snapshot.UnpackOptions{Keep: []string{"state.json"}})
-	d.judge(t, damaged, n, "archive", d.target, err)
+	d.checkRead(t, damaged, n, "archive", d.target, err)
 	if err == nil {
 		if string(got.Kept["state.json"]) != "state 2" {
 			t.Errorf("%s, byte %d: unpacked %q", damaged, n, got.Kept)
@@ -119,9 +119,9 @@ func (d *damage) check(t *testing.T, damaged string, n int) {
 	}
 }
 
-// judge checks the result of reading one object. Only a read of the damaged object may
+// checkRead checks the result of reading one object. Only a read of the damaged object may
 // fail. A read of a damaged archive must fail.
-func (d *damage) judge(t *testing.T, damaged string, n int, read string, s snapshot.Snapshot, err error) {
+func (d *damageFixture) checkRead(t *testing.T, damaged string, n int, read string, s snapshot.Snapshot, err error) {
 	t.Helper()
 	switch {
 	case err == nil:

@@ -42,7 +42,7 @@ func documentWithFault(t *testing.T, inner snapshot.Store, n int, mode faultstor
 	}
 	boom := fault.New(fault.StoreFull, "test", "planned")
 	store.FailAt(n, mode, boom)
-	err := d.Save(t.Context(), desk, id(2), said("new"), true)
+	err := d.Save(t.Context(), desk, id(2), agentDocument("new"), true)
 	calls := store.Calls()
 	store.FailAt(0, faultstore.Refuse, nil)
 
@@ -52,8 +52,8 @@ func documentWithFault(t *testing.T, inner snapshot.Store, n int, mode faultstor
 	last := string(must[[]byte](t)(d.Load(t.Context(), desk, snapshot.LatestID)))
 	_, missing := d.Load(t.Context(), desk, id(2))
 	switch {
-	case last == string(said("new")) && missing == nil:
-	case last == string(said("old")) && err != nil && (missing == nil || fault.Is(missing, fault.SnapshotNotFound)):
+	case last == string(agentDocument("new")) && missing == nil:
+	case last == string(agentDocument("old")) && err != nil && (missing == nil || fault.Is(missing, fault.SnapshotNotFound)):
 	default:
 		t.Fatalf("call %d: after %v latest is %s, and the new one %v", n, err, last, missing)
 	}

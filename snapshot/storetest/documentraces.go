@@ -17,7 +17,7 @@ func documentRace(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
 	var wg sync.WaitGroup
 	errs := make([]error, 10)
 	for i := range errs {
-		wg.Go(func() { errs[i] = d.Save(t.Context(), desk, id(1), said(words(i)), true) })
+		wg.Go(func() { errs[i] = d.Save(t.Context(), desk, id(1), agentDocument(words(i)), true) })
 	}
 	wg.Wait()
 	winner := -1
@@ -43,7 +43,7 @@ func latestRace(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
 	var wg sync.WaitGroup
 	for i := range 10 {
 		wg.Go(func() {
-			if err := d.Save(t.Context(), desk, id(i), said(strings.Repeat(fmt.Sprint(i), 5000)), true); err != nil {
+			if err := d.Save(t.Context(), desk, id(i), agentDocument(strings.Repeat(fmt.Sprint(i), 5000)), true); err != nil {
 				t.Error(err)
 			}
 		})

@@ -22,10 +22,10 @@ func readCookie(o object) (c state.Cookie, err error) {
 	if c.Value, err = o.get("value").text(); err != nil {
 		return c, err
 	}
-	if c.Secure, err = optional(o, "secure", false, node.truth); err != nil {
+	if c.Secure, err = optional(o, "secure", false, node.boolean); err != nil {
 		return c, err
 	}
-	if c.HTTPOnly, err = optional(o, "httpOnly", false, node.truth); err != nil {
+	if c.HTTPOnly, err = optional(o, "httpOnly", false, node.boolean); err != nil {
 		return c, err
 	}
 	if c.Path, err = optional(o, "path", "/", node.text); err != nil {

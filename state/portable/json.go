@@ -107,8 +107,8 @@ func typed[T any](n node, wanted string) (v T, err error) {
 	return v, nil
 }
 
-func (n node) text() (string, error) { return typed[string](n, "a string") }
-func (n node) truth() (bool, error)  { return typed[bool](n, "true or false") }
+func (n node) text() (string, error)  { return typed[string](n, "a string") }
+func (n node) boolean() (bool, error) { return typed[bool](n, "true or false") }
 
 func (n node) number() (float64, error) {
 	v, err := typed[float64](n, "a number")

@@ -81,7 +81,7 @@ func ReadNetscape(data []byte) (state.Document, []Loss, error) {
 		c.HTTPOnly = hidden
 		doc.Cookies = append(doc.Cookies, c)
 	}
-	doc.Cookies = settle(doc.Cookies, &lost)
+	doc.Cookies = normalise(doc.Cookies, &lost)
 	return doc, lost.list(), nil
 }
 

@@ -133,7 +133,7 @@ func ReadPlaywright(data []byte) (state.Document, []Loss, error) {
 		}
 		doc.Cookies = append(doc.Cookies, c)
 	}
-	doc.Cookies = settle(doc.Cookies, &lost)
+	doc.Cookies = normalise(doc.Cookies, &lost)
 	origins, err := optional(o, "origins", nil, node.list)
 	if err != nil {
 		return doc, nil, err
@@ -170,7 +170,7 @@ func fromPlaywright(n node, lost *losses) (state.Cookie, error) {
 		return c, err
 	}
 	// The default is true, as in Playwright's own addCookies.
-	ancestor, err := optional(o, "_crHasCrossSiteAncestor", true, node.truth)
+	ancestor, err := optional(o, "_crHasCrossSiteAncestor", true, node.boolean)
 	if err != nil {
 		return c, err
 	}

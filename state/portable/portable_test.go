@@ -12,8 +12,8 @@ import (
 	"github.com/stasisd/stasis/state/portable"
 )
 
-// whole returns a document with something of each kind.
-func whole() state.Document {
+// fullDocument returns a document with something of each kind.
+func fullDocument() state.Document {
 	path := "id"
 	return state.Document{SchemaVersion: state.SchemaVersion, Datadir: state.DatadirNone, Complete: true,
 		Cookies: []state.Cookie{
@@ -49,7 +49,7 @@ func equal(t *testing.T, want, got any) {
 }
 
 func TestPlaywrightRoundTrip(t *testing.T) {
-	raw, lost := portable.Playwright(whole())
+	raw, lost := portable.Playwright(fullDocument())
 	equal(t, []portable.Loss{{Component: "indexed_db_counter", Origin: "https://a.example", Count: 1,
 		Reason: "the counter of an auto-increment store continues from its highest key"}}, lost)
 	doc, lost, err := portable.ReadPlaywright(raw)
@@ -57,11 +57,11 @@ func TestPlaywrightRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, []portable.Loss{}, lost)
-	equal(t, whole(), doc)
+	equal(t, fullDocument(), doc)
 }
 
 func TestPuppeteerRoundTrip(t *testing.T) {
-	want := whole()
+	want := fullDocument()
 	want.Cookies[0].Priority, want.Cookies[0].SourceScheme, want.Cookies[0].SourcePort = "High", "Secure", 8443
 	raw, lost := portable.Puppeteer(want)
 	equal(t, []portable.Loss{
@@ -77,7 +77,7 @@ func TestPuppeteerRoundTrip(t *testing.T) {
 }
 
 func TestNetscapeRoundTrip(t *testing.T) {
-	raw, lost := portable.Netscape(whole())
+	raw, lost := portable.Netscape(fullDocument())
 	const file = "# Netscape HTTP Cookie File\n" +
 		"#HttpOnly_a.example\tFALSE\t/\tTRUE\t0\tsid\ta=b c\n" +
 		".a.example\tTRUE\t/p\tTRUE\t1893456001\twide\t\n"
@@ -94,7 +94,7 @@ func TestNetscapeRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := whole().Cookies[:2]
+	want := fullDocument().Cookies[:2]
 	want[0].SameSite, want[1].SameSite, want[1].Expires = "", "", 1893456001
 	equal(t, want, doc.Cookies)
 }
@@ -278,7 +278,7 @@ func TestRefused(t *testing.T) {
 // Any input is refused with invalid_import, or is the same after writing and reading it
 // again.
 func fuzz(f *testing.F, read reader, write func(state.Document) ([]byte, []portable.Loss)) {
-	raw, _ := write(whole())
+	raw, _ := write(fullDocument())
 	f.Add(raw)
 	f.Fuzz(func(t *testing.T, in []byte) {
 		doc, lost, err := read(in)

@@ -78,7 +78,7 @@ func ReadPuppeteer(data []byte) (state.Document, []Loss, error) {
 		}
 		doc.Cookies = append(doc.Cookies, c)
 	}
-	doc.Cookies = settle(doc.Cookies, &lost)
+	doc.Cookies = normalise(doc.Cookies, &lost)
 	return doc, lost.list(), nil
 }
 
@@ -112,7 +112,7 @@ func fromPuppeteer(n node, lost *losses) (state.Cookie, error) {
 	if c.SourcePort = int64(port); float64(c.SourcePort) != port || port < -1 || port > 65535 {
 		return c, o.get("sourcePort").wrong("a port, or -1")
 	}
-	if c.Opaque, err = optional(o, "partitionKeyOpaque", false, node.truth); err != nil {
+	if c.Opaque, err = optional(o, "partitionKeyOpaque", false, node.boolean); err != nil {
 		return c, err
 	}
 	if o.has("partitionKey") {
@@ -138,7 +138,7 @@ func readPartition(n node, lost *losses) (*state.PartitionKey, error) {
 	if p.TopLevelSite, err = o.get("sourceOrigin").text(); err != nil {
 		return nil, err
 	}
-	if p.HasCrossSiteAncestor, err = optional(o, "hasCrossSiteAncestor", false, node.truth); err != nil {
+	if p.HasCrossSiteAncestor, err = optional(o, "hasCrossSiteAncestor", false, node.boolean); err != nil {
 		return nil, err
 	}
 	o.drop(lost, "sourceOrigin", "hasCrossSiteAncestor")

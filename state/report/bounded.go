@@ -28,12 +28,12 @@ func Bounded(lines []Component) []Component {
 		k := kind{line.Name, line.purpose()}
 		of[k] = append(of[k], i)
 	}
-	folded := map[kind]*more{}
+	folded := map[kind]*addedUp{}
 	keep := make([]bool, len(lines))
 	for k, at := range of {
 		if len(at) > MaxLines+1 {
 			slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(lines[a].rank(), lines[b].rank()) })
-			folded[k] = &more{line: Component{Name: k.name}}
+			folded[k] = &addedUp{line: Component{Name: k.name}}
 			for _, i := range at[MaxLines:] {
 				folded[k].add(lines[i])
 			}
@@ -50,7 +50,7 @@ func Bounded(lines []Component) []Component {
 		}
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(folded), kind.compare) {
-		out = append(out, folded[k].told(k.purpose))
+		out = append(out, folded[k].sumLine(k.purpose))
 	}
 	return out
 }
@@ -80,13 +80,13 @@ func (c Component) rank() int {
 	}
 }
 
-// more adds up lines.
-type more struct {
+// addedUp adds up lines.
+type addedUp struct {
 	line    Component
 	reasons []string
 }
 
-func (m *more) add(c Component) {
+func (m *addedUp) add(c Component) {
 	m.line.More += max(c.More, 1)
 	m.line.Saved += c.Saved
 	m.line.Restored += c.Restored
@@ -97,7 +97,7 @@ func (m *more) add(c Component) {
 	}
 }
 
-func (m *more) told(purpose Code) Component {
+func (m *addedUp) sumLine(purpose Code) Component {
 	if purpose != "" {
 		m.line.Reason = purpose.With(fmt.Sprintf("%s: %d more, added up", purpose.Text(), m.line.More))
 		return m.line

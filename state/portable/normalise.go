@@ -10,11 +10,11 @@ import (
 // domainAttribute is a cookie's domain, as a component of a [Loss].
 const domainAttribute = "cookie_domain"
 
-// settle converts a file's cookies to those that Chrome can hold, written as Chrome
+// normalise converts a file's cookies to those that Chrome can hold, written as Chrome
 // writes them. It drops and names a single cookie that no Chrome accepts, because the
 // rest of a real browser's file is still useful. Of cookies with the same identity it
 // keeps the last.
-func settle(cookies []state.Cookie, lost *losses) []state.Cookie {
+func normalise(cookies []state.Cookie, lost *losses) []state.Cookie {
 	last := make(map[string]int, len(cookies))
 	settled := make([]state.Cookie, 0, len(cookies))
 	for _, c := range cookies {

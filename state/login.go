@@ -70,7 +70,7 @@ func Logins(doc Document, now time.Time) []Login {
 	}
 	logins := []Login{}
 	for _, site := range slices.Sorted(maps.Keys(sites)) {
-		logins = append(logins, judge(site, sites[site]).At(now))
+		logins = append(logins, loginOf(site, sites[site]).At(now))
 	}
 	return logins
 }
@@ -88,11 +88,11 @@ type credential struct {
 	end   time.Time // zero if not known
 }
 
-// judge returns the login of one site. The latest known end counts, because any
+// loginOf returns the login of one site. The latest known end counts, because any
 // credential may be the one that keeps the login. But a refresh token without an expiry
 // outlasts the tokens that it renews. A credential without an expiry counts only if there
 // is no other.
-func judge(site string, found []credential) Login {
+func loginOf(site string, found []credential) Login {
 	l := Login{Site: site, Names: names(found)}
 	rank := func(c credential) int {
 		switch {
