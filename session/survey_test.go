@@ -81,7 +81,7 @@ func TestUnwrittenLocalStorageIsNamed(t *testing.T) {
 		t.Errorf("%+v (-want +got):\n%s", doc.Local, diff)
 	}
 	warned := strings.Join(answer.Snapshot.Warnings, "\n")
-	if !strings.Contains(warned, "local_storage https://big.example/ is as it was read before Chrome closed") || strings.Contains(warned, "forged") {
+	if !strings.Contains(warned, "local_storage https://big.example/ was read before Chrome closed") || strings.Contains(warned, "forged") {
 		t.Errorf("the warnings: %s", warned)
 	}
 	only, _ := state.Selection{Exclude: []string{"https://big.example"}}.Document(doc)
@@ -106,7 +106,7 @@ func TestUnwrittenIsLaidWhenReopened(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	report, err := r.RestoreReport(t.Context(), alice, id)
-	if err != nil || !strings.Contains(strings.Join(report.Warnings, "\n"), "local_storage https://big.example/ is as it was read") {
+	if err != nil || !strings.Contains(strings.Join(report.Warnings, "\n"), "local_storage https://big.example/ was read before Chrome closed") {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
@@ -128,14 +128,14 @@ func TestCutOffAndUnread(t *testing.T) {
 	if got := state.CaptureWarnings(found.Noted); !strings.Contains(got[0], "https://a.example/x is saved only in the profile") {
 		t.Errorf("of a database whose areas the document does not take: %q", got)
 	}
-	if got := state.CaptureWarnings(found.Document); len(got) != 1 || !strings.Contains(got[0], "https://b.example/x could not be read, and the profile, which Chrome closed, has nothing of it") {
+	if got := state.CaptureWarnings(found.Document); len(got) != 1 || !strings.Contains(got[0], "https://b.example/x could not be read and is not in the profile, which Chrome closed") {
 		t.Errorf("of unread pages: %q", got)
 	}
 	laid.Cut(localstorage.Folder)
 	r.browsers.last().die()
 	r.ended(id)
 	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
-	if got := strings.Join(library.ReportOf(row).Warnings, "\n"); err != nil || !strings.Contains(got, "local_storage is not whole: Chrome ended in the middle") {
+	if got := strings.Join(library.ReportOf(row).Warnings, "\n"); err != nil || !strings.Contains(got, "local_storage is incomplete: Chrome ended in the middle") {
 		t.Errorf("of a dead Chrome: %s, %v", got, err)
 	}
 }

@@ -15,15 +15,15 @@ import (
 
 // Save accepts a document only if the SDK could load it again. The error names the field.
 func TestAgentDocumentForm(t *testing.T) {
-	const whole = `{"scope":"agent","schemaVersion":"1.0","createdAt":"2026-11-22T04:34:40.908Z","data":{},"appData":{}}`
-	with := func(old, new string) string { return strings.Replace(whole, old, new, 1) }
+	const valid = `{"scope":"agent","schemaVersion":"1.0","createdAt":"2026-11-22T04:34:40.908Z","data":{},"appData":{}}`
+	with := func(old, new string) string { return strings.Replace(valid, old, new, 1) }
 	deep := func(n int) string { return `{"a":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}` }
 	store := memstore.New(0, time.Now)
 	d := snapshot.NewDocuments(store, snapshot.Options{Now: time.Now})
 	at := snapshot.Location{Owner: strings.Repeat("0", 32), Session: "default-session", Scope: "agent", ScopeID: "agent"}
 
 	for _, body := range []string{
-		whole, with(`"data":{}`, `"data":{"a":1,"A":[{"a":null}],"":"\ud83d"}`), "\n " + whole + "\n",
+		valid, with(`"data":{}`, `"data":{"a":1,"A":[{"a":null}],"":"\ud83d"}`), "\n " + valid + "\n",
 		with(`.908Z`, `+01:00`), with(`"data":{}`, `"data":`+deep(900)),
 	} {
 		if err := d.Save(t.Context(), at, snapshot.LatestID, []byte(body), false); err != nil {
@@ -44,8 +44,8 @@ func TestAgentDocumentForm(t *testing.T) {
 	}{
 		{"", fault.InvalidRequest, "JSON object"},
 		{"null", fault.InvalidRequest, "JSON object"},
-		{"[" + whole + "]", fault.InvalidRequest, "JSON object"},
-		{whole + whole, fault.InvalidRequest, "JSON object"},
+		{"[" + valid + "]", fault.InvalidRequest, "JSON object"},
+		{valid + valid, fault.InvalidRequest, "JSON object"},
 		{with(`"data":{}`, "\"data\":{\"a\":\"\xff\"}"), fault.InvalidRequest, "UTF-8"},
 		{with(`"data":{}`, `"data":{"a":1,"a":2}`), fault.InvalidRequest, "a name occurs twice"},
 		{with(`"data":{}`, `"data":{},"data":{}`), fault.InvalidRequest, "a name occurs twice"},
@@ -62,7 +62,7 @@ func TestAgentDocumentForm(t *testing.T) {
 		{with(`"data":{}`, `"data":[]`), fault.InvalidField, "data: must be an object"},
 		{with(`"appData":{}`, `"appData":null`), fault.InvalidField, "appData: must be an object"},
 		{with(`,"appData":{}`, ``), fault.InvalidField, "appData: is required"},
-		{strings.Repeat(" ", snapshot.MaxAgentDocument-len(whole)+1) + whole, fault.TooLarge, "16777216 bytes"},
+		{strings.Repeat(" ", snapshot.MaxAgentDocument-len(valid)+1) + valid, fault.TooLarge, "16777216 bytes"},
 	} {
 		err := d.Save(t.Context(), at, "01900000-0000-7000-8000-000000000001", []byte(test.body), true)
 		if !fault.Is(err, test.code) || !strings.Contains(fault.MessageOf(err), test.names) {

@@ -114,7 +114,7 @@ func (c *checker) locations(ctx context.Context) error {
 		case p.err != nil:
 			c.out.Unclear++
 			err = c.reportUnreadable(ctx, p.err, Finding{Key: p.key.path}, c.found)
-		case p.stray:
+		case p.unknown:
 			err = c.found(unknownObject(p.key))
 		default:
 			c.out.Locations++

@@ -7,8 +7,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// archive checks the archive of a snapshot. whole reports that nothing wrong was found.
-func (l *locationCheck) archive(ctx context.Context, s Snapshot, f Finding) (whole bool, err error) {
+// archive checks the archive of a snapshot. intact reports that nothing wrong was found.
+func (l *locationCheck) archive(ctx context.Context, s Snapshot, f Finding) (intact bool, err error) {
 	key, err := ArchiveKey(s.Archive.ID)
 	if err != nil {
 		return false, err
@@ -59,7 +59,7 @@ func (v *Vault) Stored(ctx context.Context, s Snapshot) error {
 }
 
 // read reads an archive down to the tar, once for all snapshots that share it.
-func (l *locationCheck) read(ctx context.Context, key Key, s Snapshot, f Finding) (whole bool, err error) {
+func (l *locationCheck) read(ctx context.Context, key Key, s Snapshot, f Finding) (intact bool, err error) {
 	d, payload := digestOf(s.Archive.ID), digestOf(s.Archive.PayloadSHA256)
 	if l.named[d] == payload {
 		return true, nil
@@ -80,7 +80,7 @@ func (l *locationCheck) read(ctx context.Context, key Key, s Snapshot, f Finding
 }
 
 // readSealed compares the sealed bytes, which needs no identity.
-func (l *locationCheck) readSealed(ctx context.Context, key Key, s Snapshot, f Finding) (whole bool, err error) {
+func (l *locationCheck) readSealed(ctx context.Context, key Key, s Snapshot, f Finding) (intact bool, err error) {
 	sum, err := l.vault.files.payload(ctx, key)
 	var known *fault.Error
 	switch {

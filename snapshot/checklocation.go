@@ -132,8 +132,8 @@ func (l *locationCheck) document(ctx context.Context, id string) error {
 		return err
 	}
 	f.Archive, f.Key = s.Archive.ID, archives+"/"+s.Archive.ID
-	whole, err := l.archive(ctx, s, f)
-	if whole && !l.broken[id] {
+	intact, err := l.archive(ctx, s, f)
+	if intact && !l.broken[id] {
 		l.newest = id
 	}
 	return err

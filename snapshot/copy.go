@@ -43,7 +43,7 @@ func Copy(ctx context.Context, from, to Store, o CopyOptions) (Copied, error) {
 	c := &copier{from: from, to: to, o: o, same: map[digest]digest{}}
 	for p := range foundEntries(ctx, from) {
 		err := p.err
-		if err == nil && !p.stray {
+		if err == nil && !p.unknown {
 			err = c.location(ctx, p.location)
 		}
 		if err != nil {

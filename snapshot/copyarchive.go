@@ -55,7 +55,7 @@ func (c *copier) present(ctx context.Context, key Key, a Archive, f Finding) (bo
 func (c *copier) copyArchive(ctx context.Context, document, key Key, a Archive, f Finding) (ok bool, err error) {
 	src, err := c.from.Open(ctx, key)
 	if fault.Is(err, fault.SnapshotNotFound) {
-		if _, gone := c.from.Stat(ctx, document); fault.Is(gone, fault.SnapshotNotFound) {
+		if _, statErr := c.from.Stat(ctx, document); fault.Is(statErr, fault.SnapshotNotFound) {
 			return false, nil
 		}
 		f.Kind, f.What = ArchiveMissing, "its archive is missing in the source"

@@ -68,10 +68,10 @@ func TestExportAndImportSealed(t *testing.T) {
 		body []byte
 		says string
 	}{
-		"somebody else's": {out(v), own.Recipient().String()},
-		"no tar.zst":      {nested.Bytes(), "does not hold a tar.zst"},
-		"a header alone":  {sent[:bytes.Index(sent, []byte("\n--- "))+10], "damaged"},
-		"longer":          {append(bytes.Clone(sent), 0), "damaged"},
+		"another recipient": {out(v), own.Recipient().String()},
+		"no tar.zst":        {nested.Bytes(), "does not hold a tar.zst"},
+		"a header alone":    {sent[:bytes.Index(sent, []byte("\n--- "))+10], "damaged"},
+		"longer":            {append(bytes.Clone(sent), 0), "damaged"},
 	} {
 		if _, err := unpackForeign(t, there, test.body, dst+name); !fault.Is(err, fault.InvalidImport) || !strings.Contains(fault.MessageOf(err), test.says) {
 			t.Errorf("%s: %v, want invalid_import saying %q", name, err, test.says)

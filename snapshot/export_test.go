@@ -39,12 +39,12 @@ func (k Keys) RewrapHeader(file []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	anew, _, err := k.rewrapHeader(head, "id", nil, nil)
-	if err != nil || anew == nil {
+	newHead, _, err := k.rewrapHeader(head, "id", nil, nil)
+	if err != nil || newHead == nil {
 		return nil, err
 	}
 	payload, err := io.ReadAll(rest)
-	return append(anew, payload...), err
+	return append(newHead, payload...), err
 }
 
 // Plant stores a tar that Save would not write. The archive is sealed and matches

@@ -7,11 +7,11 @@ import (
 )
 
 // foundEntry is something found below users/. It is a location, an object or folder with an
-// unknown name (stray), or a folder that cannot be listed (err).
+// unknown name, or a folder that cannot be listed (err).
 type foundEntry struct {
 	key      Key
 	location Location
-	stray    bool
+	unknown  bool
 	err      error
 }
 
@@ -52,7 +52,7 @@ func walk(ctx context.Context, s Store, folder Key, below []func(string) bool, y
 		}
 		key := Key{folder.path + "/" + name}
 		if !below[0](name) {
-			if !yield(foundEntry{key: key, stray: true}) {
+			if !yield(foundEntry{key: key, unknown: true}) {
 				return false
 			}
 		} else if !walk(ctx, s, key, below[1:], yield) {

@@ -97,8 +97,8 @@ func FuzzRewrapHeader(f *testing.F) {
 	}
 	keys := keysOf(f, []*age.X25519Identity{identity}, recovery.Recipient())
 	f.Fuzz(func(t *testing.T, file []byte) {
-		anew, err := keys.RewrapHeader(file)
-		if err != nil || anew == nil {
+		rewrapped, err := keys.RewrapHeader(file)
+		if err != nil || rewrapped == nil {
 			return
 		}
 		for _, with := range []*age.X25519Identity{identity, recovery} {
@@ -106,7 +106,7 @@ func FuzzRewrapHeader(f *testing.F) {
 			if err != nil {
 				continue // its payload may be too short
 			}
-			after, err := age.Decrypt(bytes.NewReader(anew), with)
+			after, err := age.Decrypt(bytes.NewReader(rewrapped), with)
 			if err != nil {
 				t.Fatalf("the file with the new header does not open: %v", err)
 			}

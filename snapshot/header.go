@@ -171,7 +171,7 @@ func (k Keys) newRecipients(named, retire []string) ([]*age.X25519Recipient, err
 // rewrapHeader returns a new header for the wanted recipients. sealedTo lists the file's
 // recipients in case its header does not name them. A nil header means that the file
 // already has the wanted recipients.
-func (k Keys) rewrapHeader(head []byte, id string, sealedTo, retire []string) (anew []byte, to []string, err error) {
+func (k Keys) rewrapHeader(head []byte, id string, sealedTo, retire []string) (newHead []byte, to []string, err error) {
 	key, named, err := k.fileKey(head)
 	if missing := k.identityMissing(err, id, named, sealedTo); missing != nil {
 		return nil, nil, missing
@@ -191,8 +191,8 @@ func (k Keys) rewrapHeader(head []byte, id string, sealedTo, retire []string) (a
 	if sameNames(named, to) {
 		return nil, to, nil
 	}
-	anew, err = newHeader(key, recipients)
-	return anew, to, err
+	newHead, err = newHeader(key, recipients)
+	return newHead, to, err
 }
 
 func namesOf(recipients []*age.X25519Recipient) []string {

@@ -138,11 +138,11 @@ func (r *rewrapping) document(ctx context.Context, key Key, loc Location, id str
 	if err := r.left(archive, err); err != nil {
 		return err
 	}
-	anew, err := doc.rewrap(r.vault.keys, r.Retire, size)
-	if err != nil || anew == nil {
+	rewritten, err := doc.rewrap(r.vault.keys, r.Retire, size)
+	if err != nil || rewritten == nil {
 		return err
 	}
-	return r.swap(ctx, key, loc, body, anew)
+	return r.swap(ctx, key, loc, body, rewritten)
 }
 
 // latest makes a location's latest a copy of its document again. If the document is
@@ -160,25 +160,25 @@ func (r *rewrapping) latest(ctx context.Context, key Key, loc Location) error {
 	if err != nil {
 		return err
 	}
-	anew, err := r.vault.objects.readOld(ctx, history)
-	if err == nil && anew == nil {
-		anew, err = doc.rewrap(r.vault.keys, r.Retire, 0)
+	rewritten, err := r.vault.objects.readOld(ctx, history)
+	if err == nil && rewritten == nil {
+		rewritten, err = doc.rewrap(r.vault.keys, r.Retire, 0)
 	}
-	if err != nil || anew == nil || bytes.Equal(anew, body) {
+	if err != nil || rewritten == nil || bytes.Equal(rewritten, body) {
 		return err
 	}
-	return r.swap(ctx, key, loc, body, anew)
+	return r.swap(ctx, key, loc, body, rewritten)
 }
 
 // swap replaces a document that was read. If another process changed it meanwhile, the
 // next call of Rewrap handles it.
-func (r *rewrapping) swap(ctx context.Context, key Key, loc Location, old, anew []byte) error {
+func (r *rewrapping) swap(ctx context.Context, key Key, loc Location, old, rewritten []byte) error {
 	unlock, err := r.vault.locks.lock(ctx, loc.folder())
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	swapped, err := r.vault.store.Swap(ctx, key, old, anew)
+	swapped, err := r.vault.store.Swap(ctx, key, old, rewritten)
 	if err == nil && !swapped {
 		err = fault.New(fault.StoreFailed, "snapshot.rewrap", "another process writes to the store; run it again")
 	}

@@ -80,18 +80,18 @@ func TestRewrap(t *testing.T) {
 	if err != nil || out.Archives != 1 || out.Documents != 2 || len(out.Left) > 0 || progress != 11 {
 		t.Fatalf("%+v, %v; progress %d", out, err, progress)
 	}
-	_, anew := stored(t, store, key, nil)
+	_, rewrapped := stored(t, store, key, nil)
 	at := func(file []byte) int { return bytes.Index(file, []byte("\n--- ")) + len("\n--- ") + 43 + 1 }
-	if !bytes.Equal(sealed[at(sealed):], anew[at(anew):]) {
+	if !bytes.Equal(sealed[at(sealed):], rewrapped[at(rewrapped):]) {
 		t.Error("the payload changed")
 	}
 	for name, x := range map[string]*age.X25519Identity{"the new one": after, "one that is not retired": escrow} {
-		if err := opensAlone(anew, x); err != nil {
+		if err := opensAlone(rewrapped, x); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, x := range map[string]*age.X25519Identity{"the old one": before, "a dropped one": dropped} {
-		if opensAlone(anew, x) == nil {
+		if opensAlone(rewrapped, x) == nil {
 			t.Errorf("%s still opens it", name)
 		}
 	}
@@ -101,7 +101,7 @@ func TestRewrap(t *testing.T) {
 	}
 	want := s
 	want.Recipients = []string{after.Recipient().String(), escrow.Recipient().String()}
-	want.Archive.StoredSize = int64(len(anew))
+	want.Archive.StoredSize = int64(len(rewrapped))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the snapshot (-want +got):\n%s", diff)
 	}

@@ -34,15 +34,15 @@ func (f archiveFiles) rewrapArchive(ctx context.Context, key Key, s *Snapshot, r
 	case err != nil:
 		return false, 0, damaged(called, "its archive has no header", err)
 	}
-	anew, to, err := f.keys.rewrapHeader(head, called, sealedTo, retire)
+	newHead, to, err := f.keys.rewrapHeader(head, called, sealedTo, retire)
 	if err != nil {
 		return false, 0, err
 	}
-	if anew == nil {
+	if newHead == nil {
 		stat, err := f.store.Stat(ctx, key)
 		return false, stat.Size, err
 	}
-	sum, err := f.copyUnder(ctx, key, anew, rest, raw, called, bound)
+	sum, err := f.copyUnder(ctx, key, newHead, rest, raw, called, bound)
 	if err != nil {
 		return false, 0, err
 	}

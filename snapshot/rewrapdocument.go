@@ -10,17 +10,17 @@ import (
 // rewrap returns the document with its sealed parts sealed to the wanted recipients,
 // or nil if nothing changes. storedSize 0 keeps the stored size.
 func (d *document) rewrap(k Keys, retire []string, storedSize int64) ([]byte, error) {
-	anew := *d
+	rewritten := *d
 	to, err := k.newRecipients(d.Data.Recipients, retire)
 	if err != nil {
 		return nil, damaged(d.Data.SnapshotID, "its document names an invalid recipient", err)
 	}
-	anew.Data.Recipients = namesOf(to)
-	same := sameNames(anew.Data.Recipients, d.Data.Recipients)
+	rewritten.Data.Recipients = namesOf(to)
+	same := sameNames(rewritten.Data.Recipients, d.Data.Recipients)
 	if storedSize != 0 && storedSize != d.Data.Archive.StoredSize {
-		anew.Data.Archive.StoredSize, same = storedSize, false
+		rewritten.Data.Archive.StoredSize, same = storedSize, false
 	}
-	for _, part := range []*[]byte{&anew.Data.Sealed, &anew.AppData.Sealed} {
+	for _, part := range []*[]byte{&rewritten.Data.Sealed, &rewritten.AppData.Sealed} {
 		if len(*part) == 0 {
 			continue
 		}
@@ -35,7 +35,7 @@ func (d *document) rewrap(k Keys, retire []string, storedSize int64) ([]byte, er
 	if same {
 		return nil, nil
 	}
-	body, err := anew.encode(k)
+	body, err := rewritten.encode(k)
 	return body, fault.Wrap(err, fault.Internal, "snapshot.rewrap", "")
 }
 
@@ -46,10 +46,10 @@ func (k Keys) rewrapSealed(sealed []byte, id string, sealedTo, retire []string) 
 	if err != nil {
 		return nil, damaged(id, "its sealed part has no age header", err)
 	}
-	anew, _, err := k.rewrapHeader(head, id, sealedTo, retire)
-	if err != nil || anew == nil {
+	newHead, _, err := k.rewrapHeader(head, id, sealedTo, retire)
+	if err != nil || newHead == nil {
 		return nil, err
 	}
 	payload, err := io.ReadAll(rest)
-	return append(anew, payload...), fault.Wrap(err, fault.Internal, "snapshot.rewrap", "")
+	return append(newHead, payload...), fault.Wrap(err, fault.Internal, "snapshot.rewrap", "")
 }

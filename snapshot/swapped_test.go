@@ -71,7 +71,7 @@ func TestCopiedDocuments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for how, copied := range map[string][]byte{"as it is": body, "fitted": bytes.ReplaceAll(body, []byte(to.with[0]), []byte(to.with[1]))} {
+		for how, copied := range map[string][]byte{"unchanged": body, "fitted": bytes.ReplaceAll(body, []byte(to.with[0]), []byte(to.with[1]))} {
 			storetest.Put(t, store, key, copied)
 			if _, err := v.Open(t.Context(), to.loc, to.id); !fault.Is(err, fault.ArchiveDamaged) {
 				t.Errorf("%s, %s: %v, want archive_damaged", name, how, err)

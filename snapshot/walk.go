@@ -16,7 +16,7 @@ func Locations(ctx context.Context, s Store) ([]Location, error) {
 		if p.err != nil {
 			return nil, p.err
 		}
-		if !p.stray {
+		if !p.unknown {
 			all = append(all, p.location)
 		}
 	}
@@ -28,7 +28,7 @@ func Locations(ctx context.Context, s Store) ([]Location, error) {
 func (v *Vault) Environments(ctx context.Context) iter.Seq2[Location, error] {
 	return func(yield func(Location, error) bool) {
 		for p := range foundEntries(ctx, v.store) {
-			if p.err == nil && (p.stray || p.location.ScopeID != environments) {
+			if p.err == nil && (p.unknown || p.location.ScopeID != environments) {
 				continue
 			}
 			if p.err == nil {

@@ -67,7 +67,7 @@ func Diff(ctx context.Context, before, after Document, values bool) ([]Change, [
 		case is.why != "":
 			uncompared[is.unknown] = "in the second snapshot: " + is.why
 			continue
-		case was.whole() && is.whole():
+		case was.complete() && is.complete():
 			c.compare(ctx, was.names, is.names, values)
 		case len(was.names)+len(is.names) > 0:
 			uncompared[p] = "one of the snapshots has no names, only a number; the numbers were compared"
@@ -109,7 +109,7 @@ func (c *Change) compare(ctx context.Context, old, new map[string]item, values b
 		}
 		was, had := old[name]
 		is, has := new[name]
-		told := Values{Before: was.value, After: is.value}
+		changed := Values{Before: was.value, After: is.value}
 		switch {
 		case !had:
 			c.Added = append(c.Added, name)
@@ -126,11 +126,11 @@ func (c *Change) compare(ctx context.Context, old, new map[string]item, values b
 				c.Attributes[name] = differing
 			}
 		}
-		if values && !equal(told.Before, told.After) {
+		if values && !equal(changed.Before, changed.After) {
 			if c.Values == nil {
 				c.Values = map[string]Values{}
 			}
-			c.Values[name] = told
+			c.Values[name] = changed
 		}
 	}
 }

@@ -55,11 +55,11 @@ func TestDifferNamesFirst(t *testing.T) {
 // An expired cookie is not missing. Domains are compared separately.
 func TestDifferingCookies(t *testing.T) {
 	expired := cookie(func(c *state.Cookie) { c.Name, c.Session, c.Expires = "expired", false, 1 })
-	gone := cookie(func(c *state.Cookie) { c.Name, c.Domain = "gone", "b.example" })
+	missing := cookie(func(c *state.Cookie) { c.Name, c.Domain = "gone", "b.example" })
 	rotated := cookie(nil)
 	rotated.Value = "new"
 	added := cookie(func(c *state.Cookie) { c.Name = "added" })
-	got := state.DifferingCookies([]state.Cookie{cookie(nil), expired, gone}, []state.Cookie{rotated, added}, now, state.BySite)
+	got := state.DifferingCookies([]state.Cookie{cookie(nil), expired, missing}, []state.Cookie{rotated, added}, now, state.BySite)
 	want := []state.Difference{
 		{Component: "cookies", Origin: "a.example", By: "site", Changed: 1, Added: 1, Names: []string{"added", "n"}},
 		{Component: "cookies", Origin: "b.example", By: "site", Missing: 1, Names: []string{"gone"}},
@@ -116,14 +116,14 @@ func TestBroughtUncounted(t *testing.T) {
 	const why = "it has too many"
 	local := state.Area{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}
 	uncounted := state.Holding{Component: "local_storage", Uncounted: why}
-	told := state.Component{Name: "local_storage", Reason: report.NotCounted.Reason()}
+	uncountedLine := state.Component{Name: "local_storage", Reason: report.NotCounted.Reason()}
 	counted := state.Holding{Component: "local_storage", Origin: "https://b.example/", Items: 3}
 	for name, test := range map[string]struct {
 		saved, found state.Inventory
 		want         []state.Component
 	}{
-		"both":  {state.Inventory{uncounted}, state.Inventory{uncounted}, []state.Component{told}},
-		"found": {state.Inventory{counted}, state.Inventory{uncounted}, []state.Component{{Name: "local_storage", Origin: "https://b.example/", Reason: report.NotCounted.Reason()}, told}},
+		"both":  {state.Inventory{uncounted}, state.Inventory{uncounted}, []state.Component{uncountedLine}},
+		"found": {state.Inventory{counted}, state.Inventory{uncounted}, []state.Component{{Name: "local_storage", Origin: "https://b.example/", Reason: report.NotCounted.Reason()}, uncountedLine}},
 	} {
 		doc := state.Document{Complete: true, Local: []state.Area{local}, Inventory: test.saved}
 		if diff := cmp.Diff(test.want, state.Brought(doc, test.found), cmpopts.IgnoreFields(report.Reason{}, "Text")); diff != "" {
@@ -131,7 +131,9 @@ func TestBroughtUncounted(t *testing.T) {
 		}
 	}
 	doc := state.Document{Complete: true, Local: []state.Area{local}, Inventory: state.Inventory{uncounted}}
-	if got := state.Captured(doc); !slices.ContainsFunc(got, func(c state.Component) bool { return c.Name == told.Name && c.Reason.Code == report.NotCounted }) {
+	if got := state.Captured(doc); !slices.ContainsFunc(got, func(c state.Component) bool {
+		return c.Name == uncountedLine.Name && c.Reason.Code == report.NotCounted
+	}) {
 		t.Errorf("a save reports %+v", got)
 	}
 	if got := state.BroughtLocal(doc, nil); len(got) != 1 || got[0].Dropped != 0 || got[0].Reason.Code != report.NotCounted {

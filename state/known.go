@@ -45,8 +45,8 @@ type knownPlace struct {
 	unknown place  // what the reason applies to: the place, or its whole component
 }
 
-// whole reports whether all names are known, which is also true of an empty place.
-func (s knownPlace) whole() bool { return s.named || s.why == "" && s.items == 0 }
+// complete reports whether all names are known, which is also true of an empty place.
+func (s knownPlace) complete() bool { return s.named || s.why == "" && s.items == 0 }
 
 func knownOf(ctx context.Context, doc Document) knownState {
 	k := knownState{ctx: ctx, doc: doc, numbered: map[named]int{}, unknownOrigins: map[string]string{}, names: map[place]map[string]item{}, counts: map[place]int{}, missed: map[place]string{}, doubts: map[place]string{}}
@@ -90,7 +90,7 @@ func (k knownState) places() []place {
 
 // of returns what is known of a place.
 func (k knownState) of(p place) knownPlace {
-	whole := place{component: p.component}
+	complete := place{component: p.component}
 	names, there := k.names[p]
 	n, counted := k.counts[p]
 	switch {
@@ -105,13 +105,13 @@ func (k knownState) of(p place) knownPlace {
 	case k.lists(p.component):
 		return knownPlace{named: true}
 	case k.unknownOrigins[p.component] != "":
-		return knownPlace{why: k.unknownOrigins[p.component], unknown: whole}
+		return knownPlace{why: k.unknownOrigins[p.component], unknown: complete}
 	case !onDisk(p.component):
-		return knownPlace{why: "it was saved without being read: Chrome had crashed, or only the profile's files were saved", unknown: whole}
+		return knownPlace{why: "it was saved without being read: Chrome had crashed, or only the profile's files were saved", unknown: complete}
 	case k.doc.Inventory == nil:
-		return knownPlace{why: "its profile was not counted", unknown: whole}
+		return knownPlace{why: "its profile was not counted", unknown: complete}
 	case k.doubts[place{component: ComponentDatadir}] != "":
-		return knownPlace{why: k.doubts[place{component: ComponentDatadir}], unknown: whole}
+		return knownPlace{why: k.doubts[place{component: ComponentDatadir}], unknown: complete}
 	}
 	return knownPlace{}
 }

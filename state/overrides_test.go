@@ -40,11 +40,11 @@ func TestOverrideLinesSayWhatWasReplaced(t *testing.T) {
 
 func TestWithoutPassword(t *testing.T) {
 	o := Overrides{Proxy: &Proxy{Server: "http://p:1", Username: "ada", Password: "secret"}}
-	told, had := o.WithoutPassword()
-	if !had || told.Proxy.Password != "" || told.Proxy.Username != "ada" || o.Proxy.Password != "secret" {
-		t.Errorf("%v: returned %+v, the original has %+v", had, told.Proxy, o.Proxy)
+	stripped, had := o.WithoutPassword()
+	if !had || stripped.Proxy.Password != "" || stripped.Proxy.Username != "ada" || o.Proxy.Password != "secret" {
+		t.Errorf("%v: returned %+v, the original has %+v", had, stripped.Proxy, o.Proxy)
 	}
-	if _, had := told.WithoutPassword(); had {
+	if _, had := stripped.WithoutPassword(); had {
 		t.Error("there should be no password left")
 	}
 }

@@ -13,11 +13,11 @@ import (
 // A cancelled context is recognisable, changes nothing and leaves the catalogue usable.
 func testCancelled(f *fixture) {
 	s := f.session("s", "user")
-	gone, cancel := context.WithCancel(f.ctx)
+	cancelled, cancel := context.WithCancel(f.ctx)
 	cancel()
-	_, _, claimErr := f.c.Answers.ClaimAnswer(gone, profiles.Answer{Scope: "s", Key: "k"})
-	_, readErr := f.c.Sessions.Session(gone, "s")
-	_, _, listErr := f.c.Sessions.Sessions(gone, profiles.SessionFilter{})
+	_, _, claimErr := f.c.Answers.ClaimAnswer(cancelled, profiles.Answer{Scope: "s", Key: "k"})
+	_, readErr := f.c.Sessions.Session(cancelled, "s")
+	_, _, listErr := f.c.Sessions.Sessions(cancelled, profiles.SessionFilter{})
 
 	during, cancel := context.WithCancel(f.ctx)
 	defer cancel()

@@ -117,13 +117,13 @@ func testSessionPages(f *fixture) {
 			ID: id, UserID: "user", Status: profiles.StatusReady, CreatedAt: start.Add(time.Duration(i/4) * time.Millisecond),
 		}))
 	}
-	whole, next, err := f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{})
+	all, next, err := f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{})
 	f.must(err)
-	if len(whole) != 10 || next != "" {
-		f.Fatalf("got %d sessions and cursor %q", len(whole), next)
+	if len(all) != 10 || next != "" {
+		f.Fatalf("got %d sessions and cursor %q", len(all), next)
 	}
-	for i, s := range whole[1:] {
-		if was := whole[i]; s.CreatedAt.After(was.CreatedAt) || s.CreatedAt.Equal(was.CreatedAt) && s.ID > was.ID {
+	for i, s := range all[1:] {
+		if was := all[i]; s.CreatedAt.After(was.CreatedAt) || s.CreatedAt.Equal(was.CreatedAt) && s.ID > was.ID {
 			f.Errorf("%s comes after %s", s.ID, was.ID)
 		}
 	}
@@ -145,18 +145,18 @@ func testSessionPages(f *fixture) {
 		_, err = f.c.Sessions.UpdateSession(f.ctx, next, func(s *profiles.Session) error { s.Status = profiles.StatusPaused; return nil })
 		f.must(err)
 	}
-	f.same(paged, whole)
+	f.same(paged, all)
 
 	// The next page leaves out the cursor's session even if the session still matches.
-	rest, _, err := f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{StartAfter: whole[4].ID})
+	rest, _, err := f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{StartAfter: all[4].ID})
 	f.must(err)
-	for i := range whole {
-		whole[i].Status = ""
+	for i := range all {
+		all[i].Status = ""
 	}
 	for i := range rest {
 		rest[i].Status = ""
 	}
-	f.same(rest, whole[5:])
+	f.same(rest, all[5:])
 
 	exact, next, err := f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{Status: profiles.StatusPaused, Limit: 3})
 	f.must(err)

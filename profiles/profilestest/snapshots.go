@@ -107,9 +107,9 @@ func testSnapshotPages(f *fixture) {
 		{"of both", profiles.SnapshotFilter{SessionID: "f", UserID: "user"}, nil, []string{"foreign", "beside"}},
 		{"all", profiles.SnapshotFilter{}, append(slices.Clone(order), "foreign", "beside"), []string{"none"}},
 	} {
-		whole, next, err := f.c.Snapshots.Snapshots(f.ctx, test.filter)
+		all, next, err := f.c.Snapshots.Snapshots(f.ctx, test.filter)
 		f.must(err)
-		f.same(names(whole), test.want)
+		f.same(names(all), test.want)
 		if next != "" {
 			f.Errorf("%s: a complete list has the cursor %q", test.name, next)
 		}
@@ -301,17 +301,17 @@ func testUsersWithSnapshots(f *fixture) {
 	f.must(err)
 	f.same(got, []string{"bert"})
 
-	whole, _, err := f.c.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{UserID: "bert"})
+	all, _, err := f.c.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{UserID: "bert"})
 	f.must(err)
 	bare, _, err := f.c.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{UserID: "bert", Bare: true})
 	f.must(err)
-	for i := range whole {
-		if whole[i].Report == nil {
-			f.Errorf("%s has no report", whole[i].ID)
+	for i := range all {
+		if all[i].Report == nil {
+			f.Errorf("%s has no report", all[i].ID)
 		}
-		whole[i].Report = nil
+		all[i].Report = nil
 	}
-	f.same(bare, whole)
+	f.same(bare, all)
 }
 
 // Equal contents share one archive. Only the delete of its last record reports that its

@@ -148,11 +148,11 @@ func TestOpenFails(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	whole, err := os.ReadFile(made)
+	valid, err := os.ReadFile(made)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scribbled := bytes.Clone(whole)
+	scribbled := bytes.Clone(valid)
 	for i := 100; i < len(scribbled); i++ { // all but the header
 		scribbled[i] = 0xa5
 	}
@@ -162,7 +162,7 @@ func TestOpenFails(t *testing.T) {
 		message string
 	}{
 		{"not a database", bytes.Repeat([]byte("text "), 2000), "not a database"},
-		{"truncated", whole[:len(whole)/2], "damaged"},
+		{"truncated", valid[:len(valid)/2], "damaged"},
 		{"scribbled over", scribbled, "damaged"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

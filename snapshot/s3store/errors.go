@@ -43,7 +43,7 @@ const (
 	unknownKey = "the store's service does not know the access key: correct --s3-access-key, AWS_ACCESS_KEY_ID " +
 		"or the shared credentials file"
 	wrongRegion  = "the store's bucket is in another region: give it as region= in --store"
-	full         = "the store's bucket or account has no room left: raise its quota, or delete snapshots"
+	full         = "the store's bucket or account is full: raise its quota, or delete snapshots"
 	noConditions = "the store's service does not honour conditional writes (If-None-Match, If-Match), without which two " +
 		"writers would overwrite each other: use another service, or a newer version of it"
 )

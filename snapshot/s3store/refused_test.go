@@ -40,16 +40,16 @@ func TestOpenRefusesMistakes(t *testing.T) {
 		"wrong region":     {change: func(o *s3store.Options) { o.Region = "eu-test-2" }, says: "region="},
 		"no credentials": {change: func(o *s3store.Options) { o.AccessKey, o.SecretKey = "", "" },
 			code: fault.Config, says: "AWS_ACCESS_KEY_ID"},
-		"nobody listens": {change: func(o *s3store.Options) { o.Endpoint = "127.0.0.1:1" }, says: "cannot be reached"},
-		"no such host":   {change: func(o *s3store.Options) { o.Endpoint = "nowhere.invalid" }, says: "cannot be reached"},
-		"no TLS there":   {change: func(o *s3store.Options) { o.Insecure = false }, says: "http://"},
+		"no listener":  {change: func(o *s3store.Options) { o.Endpoint = "127.0.0.1:1" }, says: "cannot be reached"},
+		"no such host": {change: func(o *s3store.Options) { o.Endpoint = "nowhere.invalid" }, says: "cannot be reached"},
+		"no TLS there": {change: func(o *s3store.Options) { o.Insecure = false }, says: "http://"},
 		"clock skew": {change: proxied, says: "clock", plan: func(r *http.Request) s3test.Fault {
 			r.Header.Set("X-Amz-Date", time.Now().Add(-time.Hour).UTC().Format("20060102T150405Z"))
 			return s3test.Pass
 		}},
 		"no right":             {change: proxied, plan: every(s3test.Answer(http.StatusForbidden, "AccessDenied")), says: "lack a right"},
-		"no room":              {change: proxied, plan: every(s3test.Answer(http.StatusForbidden, "QuotaExceeded")), code: fault.StoreFull, says: "quota"},
-		"no room, by 507":      {change: proxied, plan: every(s3test.Answer(http.StatusInsufficientStorage, "Full")), code: fault.StoreFull, says: "quota"},
+		"full":                 {change: proxied, plan: every(s3test.Answer(http.StatusForbidden, "QuotaExceeded")), code: fault.StoreFull, says: "quota"},
+		"full, by 507":         {change: proxied, plan: every(s3test.Answer(http.StatusInsufficientStorage, "Full")), code: fault.StoreFull, says: "quota"},
 		"stays broken":         {change: proxied, plan: every(s3test.Answer(http.StatusServiceUnavailable, "SlowDown"))},
 		"conditions cost":      {change: proxied, plan: conditional(s3test.Answer(http.StatusNotImplemented, "NotImplemented")), says: "conditional"},
 		"conditions count not": {change: proxied, plan: conditional(s3test.Answer(http.StatusOK, "")), says: "conditional"},
@@ -86,7 +86,7 @@ func TestTLS(t *testing.T) {
 	o := server.Options(t)
 	o.Endpoint, o.Insecure = p.Endpoint, false
 	if _, err := s3store.Open(t.Context(), o); !fault.Is(err, fault.StoreFailed) || !strings.Contains(fault.MessageOf(err), "certificate") {
-		t.Errorf("with a certificate that nobody trusts: %v", err)
+		t.Errorf("with an untrusted certificate: %v", err)
 	}
 	t.Setenv("SSL_CERT_FILE", certificate)
 	s := open(t, o)

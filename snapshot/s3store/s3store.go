@@ -150,8 +150,8 @@ func (o Options) credentials() *credentials.Credentials {
 
 // start makes Open's requests to the service.
 func (s *Store) start(ctx context.Context) error {
-	who, err := s.core.GetCreds()
-	if err == nil && who.AccessKeyID == "" {
+	creds, err := s.core.GetCreds()
+	if err == nil && creds.AccessKeyID == "" {
 		return fault.New(fault.Config, "s3store.open", "there are no credentials: give --s3-access-key and --s3-secret-key-file, "+
 			"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS's shared credentials file")
 	}

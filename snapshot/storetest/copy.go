@@ -26,7 +26,7 @@ func RunCopy(t *testing.T, from, to Open, every int) {
 		name string
 		run  func(*testing.T, *copyFixture)
 	}{
-		{"whole", copyWhole}, {"other objects", copyOther}, {"newer objects", copyNewer}, {"damaged source", copyDamaged}, {"given up", copyCancelled},
+		{"complete", copyWhole}, {"other objects", copyOther}, {"newer objects", copyNewer}, {"damaged source", copyDamaged}, {"cancelled", copyCancelled},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, newCopyFixture(t, from(t), to(t))) })
 	}

@@ -223,11 +223,11 @@ func refusesReserved(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
 // damagedDocuments checks that an invalid agent document is not returned.
 func damagedDocuments(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
 	key := must[snapshot.Key](t)(desk.LatestKey())
-	whole := string(agentDocument("x"))
+	valid := string(agentDocument("x"))
 	for body, code := range map[string]fault.Code{
-		"": fault.ArchiveDamaged, whole[:len(whole)-1]: fault.ArchiveDamaged, whole + "{}": fault.ArchiveDamaged,
-		strings.Replace(whole, `"agent"`, `"multiAgent"`, 1): fault.ArchiveDamaged,
-		strings.Replace(whole, `"1.0"`, `"1.1"`, 1):          fault.Unsupported,
+		"": fault.ArchiveDamaged, valid[:len(valid)-1]: fault.ArchiveDamaged, valid + "{}": fault.ArchiveDamaged,
+		strings.Replace(valid, `"agent"`, `"multiAgent"`, 1): fault.ArchiveDamaged,
+		strings.Replace(valid, `"1.0"`, `"1.1"`, 1):          fault.Unsupported,
 	} {
 		Put(t, s, key, []byte(body))
 		if _, err := d.Load(t.Context(), desk, snapshot.LatestID); !fault.Is(err, code) {

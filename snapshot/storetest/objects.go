@@ -122,12 +122,12 @@ func list(t *testing.T, s snapshot.Store) {
 }
 
 func badCalls(t *testing.T, s snapshot.Store) {
-	gone, cancel := context.WithCancel(t.Context())
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, at := range map[string]struct {
 		ctx context.Context
 		key snapshot.Key
-	}{"zero key": {t.Context(), snapshot.Key{}}, "cancelled": {gone, archiveKey(t, 1)}} {
+	}{"zero key": {t.Context(), snapshot.Key{}}, "cancelled": {cancelled, archiveKey(t, 1)}} {
 		_, opened := s.Open(at.ctx, at.key)
 		_, created := s.Create(at.ctx, at.key, nil)
 		_, listed := s.List(at.ctx, at.key, 1, "")
