@@ -31,8 +31,8 @@ const (
 )
 
 // format returns the compression for a tar of size bytes. On the tar of a closed profile
-// (1 MB), the default level took two thirds of the time of the better level, and its
-// output was 3 % larger. Two goroutines were no faster than one.
+// (1 MB), the default level took two thirds of the time of the better level. Its output
+// was 3 % larger. Two goroutines were no faster than one.
 func format(size int64) archiver.Zstd {
 	window := smallWindow
 	for window < wideWindow && 2*int64(window) <= size {
@@ -109,9 +109,9 @@ func writeTar(ctx context.Context, dst io.Writer, list []*packEntry) (contents, 
 }
 
 // extract reads a tar.zst to its end and calls handle for each entry. handle may read the
-// entry's body. It is an error if the tar is longer than maxTar bytes, if anything but
-// padding zeros follows the tar's end, or if the tar or zstd is irregular. handle must
-// check names, types and sizes.
+// entry's body. Errors are a tar longer than maxTar bytes, anything but padding zeros
+// after the tar's end, and an irregular tar or zstd. handle must check names, types and
+// sizes.
 func extract(ctx context.Context, src io.Reader, maxTar int64, handle func(*tar.Header, io.Reader) error) (contents, error) {
 	var c contents
 	zr, err := format(0).OpenReader(src)

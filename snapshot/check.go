@@ -42,10 +42,10 @@ type Checked struct {
 const suspectsAtOnce = 1000
 
 // Check checks everything in the store and reports what is wrong to found. It finds
-// damaged or misplaced documents, archives that are missing or have the wrong size, and a
-// latest that is no copy of a valid document in the history. It also finds bad manifests,
-// archives that no document names, and objects with unknown names. Check does not use the
-// catalogue and writes nothing.
+// damaged or misplaced documents, and archives that are missing or have the wrong size.
+// It finds a latest that is no copy of a valid document in the history. It also finds bad
+// manifests, archives that no document names, and objects with unknown names. Check does
+// not use the catalogue and writes nothing.
 //
 // Check holds about a hundred bytes for each named archive, plus the findings that wait
 // for a second look. It returns the error of found, or an error if the store does not

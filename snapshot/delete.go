@@ -102,9 +102,10 @@ func (v *Vault) moveLatest(ctx context.Context, loc Location, id string) error {
 	return v.recreateLatest(ctx, loc, id, latest, manifest)
 }
 
-// recreateLatest writes latest and manifest again if another process saved a snapshot
-// after the location was checked, so that they belonged to that snapshot when they were
-// deleted. A save writes its document first, so the document is visible now.
+// recreateLatest writes latest and manifest again after a race with another process. If
+// that process saved a snapshot after the location was checked, the deleted latest and
+// manifest were its own. A save writes its document first, so the document is visible
+// now.
 func (v *Vault) recreateLatest(ctx context.Context, loc Location, id string, latest, manifest Key) error {
 	newest, err := v.newestExcept(ctx, loc, id)
 	if err != nil || newest == nil {

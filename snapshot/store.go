@@ -44,9 +44,9 @@ type Store interface {
 	Swap(ctx context.Context, key Key, old, body []byte) (swapped bool, err error)
 	// Delete removes an object; a missing object is no error.
 	Delete(ctx context.Context, key Key) error
-	// List returns the names of the objects and folders directly in a folder,
-	// without the folder and without slashes, ascending, greater than after, at
-	// most limit (> 0). A missing folder is empty, and an empty one may be missing.
+	// List returns the names of the objects and folders directly in a folder, in ascending
+	// order. It returns those greater than after, at most limit (> 0). Names have no folder
+	// and no slash. A missing folder is empty, and an empty folder may be missing.
 	List(ctx context.Context, folder Key, limit int, after string) ([]string, error)
 	// Room returns how many more bytes fit, or [Unlimited].
 	Room(ctx context.Context) (int64, error)
