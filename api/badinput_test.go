@@ -73,7 +73,7 @@ func TestBadInput(t *testing.T) {
 		create(`{"extra_headers":{"X-A":"b\r\nCookie: c"}}`, "invalid_field", "extra_headers.X-A"),
 		create(`{"extra_headers":{"Host":"c"}}`, "invalid_field", "extra_headers.Host"),
 		create(`{"extra_headers":{"Proxy-Authorization":"c"}}`, "invalid_field", "extra_headers.Proxy-Authorization"),
-		create(`{"extra_headers":{"X-A":"1","x-a":"2"}}`, "invalid_field", "extra_headers.x-a: is there twice"),
+		create(`{"extra_headers":{"X-A":"1","x-a":"2"}}`, "invalid_field", "extra_headers.x-a: occurs twice"),
 		create(`{"extra_headers":{"Set-Cookie":"a=b"}}`, "invalid_field", "extra_headers.Set-Cookie"),
 		create(`{"extra_headers":{"X-A":1}}`, "invalid_request", "extra_headers.X-A"),
 		create(`{"proxy":{}}`, "invalid_field", "proxy.server"),

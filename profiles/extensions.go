@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Extension is the record of an uploaded extension. Its files are kept by their
+// Extension is the record of an uploaded extension. Its files are stored under their
 // SHA256.
 type Extension struct {
 	ID        string // 32 letters, as Chrome computes it
@@ -25,17 +25,17 @@ type PinnedExtension struct {
 
 // ExtensionStore keeps the records of uploaded extensions.
 type ExtensionStore interface {
-	// PutExtension records an extension, in place of its user's other version of
-	// that ID. One with the same files stays as it was recorded, and is given
-	// back with fresh false. unused is the SHA256 of files that no record names
-	// any more; "" if there are none.
+	// PutExtension records an extension and replaces another version with that ID of the
+	// same user. If the same files are already recorded, it returns that record unchanged,
+	// with fresh false. unused is the SHA256 of files that no record names any more, or "".
 	PutExtension(ctx context.Context, e Extension) (is Extension, fresh bool, unused string, err error)
-	// Extension is a user's extension of that ID; none is extension_not_found.
+	// Extension returns a user's extension with that ID, or extension_not_found.
 	Extension(ctx context.Context, userID, id string) (Extension, error)
-	// Extensions lists a user's, newest first; everybody's where userID is "".
+	// Extensions lists a user's extensions, newest first. If userID is "", it lists those
+	// of all users.
 	Extensions(ctx context.Context, userID string) ([]Extension, error)
-	// DeleteExtension forgets one. While a snapshot of the user has an extension
-	// of that ID it is extension_in_use, unless force. unused is as in
-	// PutExtension.
+	// DeleteExtension deletes an extension's record. If a snapshot of the user has an
+	// extension with that ID, it returns extension_in_use, unless force is set. unused is
+	// as in PutExtension.
 	DeleteExtension(ctx context.Context, userID, id string, force bool) (unused string, err error)
 }

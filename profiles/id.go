@@ -2,5 +2,5 @@ package profiles
 
 import "github.com/google/uuid"
 
-// NewID makes the ID of a record: a UUIDv7, unique and in the order of time.
+// NewID returns the ID of a new record: a UUIDv7, unique and sorted by time.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -1,22 +1,22 @@
 // Package profiles keeps durable records: users, keys, default environments,
 // sessions, and which snapshots are committed.
 //
-// The domain types stand here, with one interface per domain, such as [SessionStore];
+// This package has the domain types and one interface per domain, such as [SessionStore];
 // profiles/sqldb is the SQL adapter. The package knows nothing of Chrome or of where
-// archive bytes are: a snapshot is a row with an ID here.
+// archive bytes are stored: here a snapshot is a row with an ID.
 //
-// The stores of all domains are parts of one catalogue. Every method of a store is safe
-// for concurrent use, and each one that writes is one transaction: it happens whole or
-// not at all. What is not found is a fault with the matching code (session_not_found,
-// snapshot_not_found, default_not_found, key_not_found, run_not_found). Failures of the
-// database itself are store_full, timeout when the context's deadline passed, or
-// store_failed; a cancelled context stays recognisable with errors.Is.
+// The stores of all domains form one catalogue. Every method of a store is safe for
+// concurrent use, and each method that writes is one atomic transaction. A missing record
+// is a fault with the matching code (session_not_found, snapshot_not_found,
+// default_not_found, key_not_found, run_not_found). Failures of the database are
+// store_full, timeout if the context's deadline passed, or store_failed. A cancelled
+// context is recognisable with errors.Is.
 //
-// Times come back in UTC with at least millisecond precision, empty maps and
-// documents come back nil, and a limit that is not positive is none. A cursor
-// that the same list never gave is invalid_field; one that was given stays
-// valid, whatever is deleted. Callbacks run inside the transaction: they must
-// not block or call the catalogue, and their error comes back as it is.
+// Times are returned in UTC with at least millisecond precision. Empty maps and documents
+// are returned as nil. A limit that is not positive means no limit. A cursor that the
+// same list never returned is invalid_field; a returned cursor stays valid, whatever is
+// deleted. Callbacks run inside the transaction: they must not block or call the
+// catalogue, and their error is returned unchanged.
 package profiles
 
 import (
@@ -26,8 +26,8 @@ import (
 	"time"
 )
 
-// OwnerOf returns the owner of a user: the first 32 hex digits of the SHA-256
-// of the user ID. It is what paths and metrics may show.
+// OwnerOf returns the owner of a user: the first 32 hex digits of the SHA-256 of the user
+// ID. Paths and metrics show the owner, not the user ID.
 func OwnerOf(userID string) string {
 	sum := sha256.Sum256([]byte(userID))
 	return hex.EncodeToString(sum[:16])
@@ -37,30 +37,30 @@ func OwnerOf(userID string) string {
 type Key struct {
 	ID        string
 	Name      string
-	UserID    string   // the user that the key acts for when a call names none
-	AllUsers  bool     // it may act for every user
-	Rights    []string // what each allows, the session package says
+	UserID    string   // the user of calls that name no user
+	AllUsers  bool     // the key may act for every user
+	Rights    []string // package session defines what each allows
 	Hash      [32]byte
 	CreatedAt time.Time
 }
 
-// User is what outlives a user's environments. The documents are those of package
-// session; they are kept byte for byte.
+// User holds the data of a user that outlives environments. Package session defines the
+// documents; they are stored byte for byte.
 type User struct {
 	ID           string
-	CreatedAt    time.Time       // zero: there is no record of the user yet
+	CreatedAt    time.Time       // zero if the user has no record yet
 	Settings     json.RawMessage // nil: none
-	LoginChecked json.RawMessage // outcome of the last check of the default's login; nil: none
-	// Notices are queued with the write that has them, as those of a session of
-	// the user's, and never read back.
+	LoginChecked json.RawMessage // result of the last login check of the default; nil: none
+	// Notices are queued in the same write, like those of one of the user's sessions. They
+	// are never read back.
 	Notices   []Notice
 	NoticesOf string
 }
 
-// Status is a session's status on the wire.
+// Status is a session's status in the API.
 type Status string
 
-// The statuses, in the order in which a session goes through them.
+// The statuses, in the order in which a session passes through them.
 const (
 	StatusInitializing Status = "initializing"
 	StatusReady        Status = "ready"
@@ -71,7 +71,7 @@ const (
 	StatusError        Status = "error"
 )
 
-// Ended reports whether the status is one that a session ends in.
+// Ended reports whether the status is final.
 func (s Status) Ended() bool {
 	return s == StatusCompleted || s == StatusTerminated || s == StatusError
 }
@@ -85,171 +85,172 @@ type Session struct {
 	Goal        string
 	Engine      string
 	Status      Status
-	Execution   Execution // "": nothing was said of a task
+	Execution   Execution // "" if no execution status was set
 	Reason      Reason    // why it ended or failed
 	CreatedAt   time.Time
 	ExpiresAt   time.Time // the lifetime limit
-	EndedAt     time.Time // zero while it lives
+	EndedAt     time.Time // zero while the session is live
 	Labels      map[string]string
-	RequestHash string          // of the create body, for a repeated session_id
+	RequestHash string          // of the create body, to recognise a repeated session_id
 	Restored    json.RawMessage // the restore report; nil for a fresh session
-	Outcome     json.RawMessage // the answer of the end that was made; nil while it lives
-	// RunDir is the name of the folder that its Chrome lives in, so that what a
-	// dead daemon left can be told apart. Discard: it is not to be rescued.
+	Outcome     json.RawMessage // the recorded response to the end; nil while the session is live
+	// RunDir is the name of the folder of its Chrome, by which the daemon finds what a dead
+	// daemon left. Discard means that this is not to be rescued.
 	RunDir  string
 	Discard bool
-	// Sealed is what a rescue needs and the run directory lacks: opaque here, for
-	// it is secret. The end of the session removes it.
+	// Sealed is what a rescue needs and the run directory lacks. It is secret, and
+	// therefore opaque here. The end of the session removes it.
 	Sealed []byte
-	// Asked is what the session was made with, sealed and opaque too. It stays: an
-	// ended session lives again with it. nil: by an older Stasis, or imported.
+	// Asked is the create request, also sealed and opaque. It stays, because an ended
+	// session is resumed with it. It is nil if an older Stasis wrote the record or the
+	// session was imported.
 	Asked []byte
-	// Base is where the session started from: the default's user and version.
-	// A default moves only from that version. BaseVersion 0: from none.
+	// Base is where the session started from: the default's user and version. A save moves
+	// the default only from that version. BaseVersion 0 means no default.
 	BaseSnapshotID string
 	BaseVersion    int64
-	WebhookURL     string // told of what becomes of it; "": nobody
-	// Notices are queued with the write that has them, and never read back.
+	WebhookURL     string // receives the session's events; "" means none
+	// Notices are queued in the same write, and never read back.
 	Notices []Notice
 }
 
-// Snapshot is the record of a committed snapshot. Package snapshot has its
-// bytes; the Location fields there follow from UserID and SessionID here.
+// Snapshot is the record of a committed snapshot. Package snapshot stores its bytes; the
+// Location fields there follow from UserID and SessionID here.
 type Snapshot struct {
 	ID        string
 	SessionID string
 	UserID    string
 	Mode      string // filesystem | memory
-	Rescue    bool   // made by the daemon, kept until ExpiresAt, never a default by itself
-	Auto      bool   // a checkpoint that the daemon made of a running session
+	Rescue    bool   // made by the daemon, kept until ExpiresAt, never made the default automatically
+	Auto      bool   // an automatic checkpoint of a running session
 	Label     string
 	CreatedAt time.Time
-	ExpiresAt time.Time // zero: kept
+	ExpiresAt time.Time // zero means no expiry
 	ArchiveID string
 	SizeBytes int64  // stored bytes of the archive
 	Datadir   string // clean | live | crash
 	Chrome    string // version that wrote it
 	Engine    string
 	Report    json.RawMessage // the capture report
-	Sequence  int64           // commit order, given by the catalogue
-	// Extensions are those whose files it holds: set for a commit, and read with
-	// [SnapshotStore.SnapshotExtensions].
+	Sequence  int64           // order of commits; set by the catalogue
+	// Extensions lists those whose files the snapshot holds. It is set for a commit, and
+	// read with [SnapshotStore.SnapshotExtensions].
 	Extensions []PinnedExtension
 }
 
-// Default is one version of a user's default environment. A version whose
-// SnapshotID is empty says that the default was removed.
+// Default is one version of a user's default environment. An empty SnapshotID means that
+// the default was removed.
 type Default struct {
 	UserID     string
 	Version    int64 // 1, 2, … never reused
 	SnapshotID string
-	SessionID  string // the session whose save moved it; empty for a PUT
+	SessionID  string // the session whose save moved the default; "" for a PUT
 	MovedAt    time.Time
-	// Renews is the version that somebody made, of one that was made of it by
-	// itself; 0: somebody made it. See [Move.Takes].
+	// Renews is set in automatic renewals: it is the version, made on request, that was
+	// renewed. 0 means that this version was made on request. See [Move.Takes].
 	Renews int64
 }
 
-// PastDefault is a version of a default in its history.
+// PastDefault is a version in the history of a default.
 type PastDefault struct {
 	Default
-	Available bool // its snapshot is still there
+	Available bool // its snapshot still exists
 }
 
 // Move asks a commit to move a user's default to the committed snapshot.
 type Move struct {
-	// From is the version that must be current (0: none ever or removed);
-	// ignored when Overwrite is set.
+	// From is the version that must be current; 0 means that there never was one or that it
+	// was removed. It is ignored if Overwrite is set.
 	From      int64
 	Overwrite bool
-	// Renewal: nobody asked for the move. The version that comes of it renews From,
-	// which must be current.
+	// Renewal means that the move is automatic. The new version renews From, which must be
+	// current.
 	Renewal bool
-	// Fresh: the snapshot is of a session that began with nothing. What came by
-	// itself of From, or of one that came of it, does not stand in its way.
+	// Fresh means that the snapshot's session started without an environment. Automatic
+	// renewals of From do not conflict with such a move.
 	Fresh bool
 }
 
-// Takes reports whether the move may take the place of a default. Who saw none
-// expects version 0, also when an earlier one was removed. One whose session began
-// with an older login does not take the place of what that was renewed to.
+// Takes reports whether the move may replace the default now. A session that saw no
+// default expects version 0, even if an earlier one was removed. A session that started
+// with an older login does not replace the renewal of that login.
 func (m Move) Takes(now Default) bool {
 	renewed := m.Fresh && now.Renews > 0 && now.Renews <= m.From && m.From < now.Version
 	return m.Overwrite || now.Version == m.From || renewed || m.From == 0 && now.SnapshotID == ""
 }
 
-// Moved tells what became of a Move.
+// Moved is the result of a Move.
 type Moved struct {
 	Moved   bool
-	Version int64  // the version that is current afterwards; 0 if there never was one
-	Reason  string // why it did not move, naming the winner
+	Version int64  // the current version afterwards; 0 if there never was one
+	Reason  string // why the default did not move; names the version that won
 }
 
-// Commit is one transaction at the end of a save: the snapshot becomes
-// visible, the default moves if asked, and the session ends if End is set. A
-// session that goes on while the default moves has the new version as its base.
+// Commit is one transaction at the end of a save. The snapshot becomes visible, the
+// default moves if Move is set, and the session ends if End is set. If the session
+// continues and the default moves, the new version becomes its base.
 type Commit struct {
-	// Session is recorded in the same transaction where the snapshot comes
-	// from elsewhere and no session was there before; nil otherwise.
+	// Session is recorded in the same transaction if the snapshot was imported and its
+	// session has no record yet; otherwise nil.
 	Session  *Session
 	Snapshot Snapshot
 	Move     *Move
 	End      *End
-	// Notices makes what webhooks are told of the commit, besides what End's does;
-	// as [End.Notices].
+	// Notices returns the notices of the commit, in addition to those of End. See
+	// [End.Notices].
 	Notices func(Session) []Notice
 }
 
-// End is how a session ends.
+// End describes how a session ends.
 type End struct {
 	SessionID string
 	Status    Status
 	Reason    Reason
 	EndedAt   time.Time
-	// Outcome makes the answer of the end from what became of the default. It
-	// is called inside the transaction and must not block.
+	// Outcome returns the response to the end, given the result of the move. It is called
+	// inside the transaction and must not block.
 	Outcome func(Moved) (json.RawMessage, error)
-	// Notices makes what webhooks are told, from the session as it is then. It is
-	// called inside the transaction and must not block; nil: nothing.
+	// Notices returns the notices of the end, from the ended session. It is called inside
+	// the transaction and must not block. nil means no notices.
 	Notices func(Session) []Notice
 }
 
-// SessionFilter narrows a listing, newest first.
+// SessionFilter selects sessions for a list, newest first.
 type SessionFilter struct {
 	UserID     string // "" for every user
 	Status     Status // "" for every status
 	Live       bool   // only sessions that have not ended
 	Limit      int    // not positive: all
-	StartAfter string // exclusive cursor: a session ID of an earlier page
+	StartAfter string // exclusive cursor: a session ID from an earlier page
 }
 
-// SnapshotFilter narrows a listing, newest commit first.
+// SnapshotFilter selects snapshots for a list, newest commit first.
 type SnapshotFilter struct {
 	SessionID  string // "" for every session
 	UserID     string // "" for every user
 	Limit      int    // not positive: all
-	StartAfter string // exclusive cursor: a snapshot ID of an earlier page
+	StartAfter string // exclusive cursor: a snapshot ID from an earlier page
 	Bare       bool   // without their reports
 }
 
-// Needed is a reason to leave a snapshot where it is.
+// Needed is a reason to keep a snapshot.
 type Needed struct {
 	SnapshotID string
 	By         NeededBy
 }
 
-// NeededBy is what needs a snapshot.
+// NeededBy names what needs a snapshot.
 type NeededBy string
 
-// What needs snapshots, whatever a policy says.
+// The values of NeededBy. Retention policies do not apply to needed snapshots.
 const (
 	NeededByDefault NeededBy = "default"      // the user's default names it
-	NeededBySession NeededBy = "live_session" // a session that has not ended started from it, or made it last
+	NeededBySession NeededBy = "live_session" // a session that has not ended started from it, or it is that session's newest
 )
 
-// Answer is a recorded first answer to a request with an Idempotency-Key.
+// Answer is the recorded first response to a request with an Idempotency-Key.
 type Answer struct {
-	Scope     string // key ID and route, so that keys do not see each other's
+	Scope     string // key ID and route, so that API keys do not see each other's
 	Key       string
 	BodyHash  string
 	Status    int // 0 while the first request runs

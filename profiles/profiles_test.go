@@ -6,7 +6,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// The owner is in paths on disk: it must be the same for ever.
+// The owner is part of paths on disk, so it must never change.
 func TestOwnerOf(t *testing.T) {
 	// printf abc | sha256sum (FIPS 180-2, B.1)
 	if got, want := profiles.OwnerOf("abc"), "ba7816bf8f01cfea414140de5dae2223"; got != want {

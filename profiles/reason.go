@@ -2,26 +2,26 @@ package profiles
 
 import "strings"
 
-// ReasonCode says why a session ended or failed. The code alone decides what the
-// daemon does. The list is part of the wire: a code is never renamed or reused,
-// and openapi.yaml documents each one.
+// ReasonCode says why a session ended or failed. Programs decide by the code alone. The
+// codes are part of the API: a code is never renamed or reused, and openapi.yaml
+// documents each one.
 type ReasonCode string
 
-// The codes. A session that was ended by a request, or that runs, has none.
+// The reason codes. A session that runs, or that a request ended, has none.
 const (
 	ReasonIdle         ReasonCode = "idle_timeout"  // no client was attached for too long
-	ReasonLifetime     ReasonCode = "max_lifetime"  // its lifetime is over
+	ReasonLifetime     ReasonCode = "max_lifetime"  // it reached its lifetime limit
 	ReasonShutdown     ReasonCode = "shutdown"      // the daemon was stopped
 	ReasonCrashed      ReasonCode = "crashed"       // Chrome crashed
-	ReasonCrashLoop    ReasonCode = "crash_loop"    // Chrome crashed and was started again too often
-	ReasonNotRestarted ReasonCode = "not_restarted" // Chrome crashed and could not be started again
-	ReasonCrashKept    ReasonCode = "crash_kept"    // Chrome crashed and the rest could not be saved; it is kept
+	ReasonCrashLoop    ReasonCode = "crash_loop"    // Chrome crashed and was restarted too often
+	ReasonNotRestarted ReasonCode = "not_restarted" // Chrome crashed and could not be restarted
+	ReasonCrashKept    ReasonCode = "crash_kept"    // Chrome crashed and its data could not be saved; the data is kept
 	ReasonSaveFailed   ReasonCode = "save_failed"   // a save failed and Chrome could not be reopened; the data is kept
 	ReasonKilled       ReasonCode = "killed"        // the daemon was killed
-	ReasonBeingRescued ReasonCode = "being_rescued" // the daemon was killed and the rest is being saved
+	ReasonBeingRescued ReasonCode = "being_rescued" // the daemon was killed and the data is being saved
 	ReasonNotRescued   ReasonCode = "not_rescued"   // the daemon was killed and nothing could be saved
 	ReasonImported     ReasonCode = "imported"      // no browser ran: an import made the session's record
-	ReasonLoginCheck   ReasonCode = "login_check"   // no client came: a scheduled login check made the session's record
+	ReasonLoginCheck   ReasonCode = "login_check"   // no client connected: a scheduled login check made the session's record
 	ReasonOther        ReasonCode = "other"         // an older Stasis wrote the text without a code
 )
 
@@ -30,19 +30,19 @@ func (c ReasonCode) Killed() bool {
 	return c == ReasonKilled || c == ReasonBeingRescued || c == ReasonNotRescued
 }
 
-// Reason is why a session ended or failed. The zero Reason says that there is
-// nothing to tell.
+// Reason is why a session ended or failed. The zero Reason means that nothing needs
+// saying.
 type Reason struct {
 	Code ReasonCode
 	Text string // for people
 }
 
-// With is the code with a text for people.
+// With returns a Reason with the code and a text for people.
 func (c ReasonCode) With(text string) Reason { return Reason{Code: c, Text: text} }
 
-// StoredReason is a reason as a catalogue has it. One that was stored before
-// reasons had codes gets the code of its text. The texts are those of then and
-// never change: today's may be worded as they please.
+// StoredReason returns a reason from a catalogue. A reason stored before reasons had
+// codes gets its code from its text. These texts never change, whatever today's texts
+// are.
 func StoredReason(code ReasonCode, text string) Reason {
 	begins := func(with string) bool { return strings.HasPrefix(text, with) }
 	switch {

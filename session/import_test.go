@@ -173,8 +173,8 @@ func TestImportRefused(t *testing.T) {
 		says string
 	}{
 		"wrong types":       {alice, importer.Request{Format: library.FormatPlaywright}, `{"cookies":[{"name":1}]}`, fault.InvalidImport, "$.cookies[0].name: must be a string"},
-		"a broken line":     {alice, importer.Request{Format: library.FormatNetscape}, "# x\nbroken\n", fault.InvalidImport, "line 2: must have 7 fields"},
-		"no archive":        {alice, importer.Request{Format: library.FormatDatadir}, "hello", fault.InvalidImport, "it is no archive"},
+		"a broken line":     {alice, importer.Request{Format: library.FormatNetscape}, "# x\nbroken\n", fault.InvalidImport, "line 2: must have 7 tab-separated fields"},
+		"no archive":        {alice, importer.Request{Format: library.FormatDatadir}, "hello", fault.InvalidImport, "the file is not an archive"},
 		"no profile":        {alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "a/b", "c"), fault.InvalidImport, `no profile "Default" in the archive: no folder`},
 		"nothing":           {alice, importer.Request{Format: library.FormatNetscape}, "\n", fault.InvalidImport, "the body is empty"},
 		"nothing for all":   {alice, importer.Request{Format: library.FormatPuppeteer, SaveAsDefault: true}, "[]", fault.InvalidImport, "save_as_default"},

@@ -60,7 +60,7 @@ func TestFromDiskMark(t *testing.T) {
 		t.Errorf("with an unreadable cookie database: %+v", doc)
 	}
 	warned := strings.Join(answer.Snapshot.Warnings, "\n")
-	if !strings.Contains(warned, "could not be read, and the profile, which Chrome closed, has nothing of it: "+reason) || strings.Contains(warned, "was not saved") {
+	if !strings.Contains(warned, "could not be read and is not in the profile, which Chrome closed: "+reason) || strings.Contains(warned, "was not saved") {
 		t.Errorf("the warnings: %s", warned)
 	}
 }
@@ -79,7 +79,7 @@ func TestUnwrittenLocalStorageIsNamed(t *testing.T) {
 		t.Errorf("%+v (-want +got):\n%s", doc.Local, diff)
 	}
 	warned := strings.Join(answer.Snapshot.Warnings, "\n")
-	if !strings.Contains(warned, "local_storage https://big.example/ is as it was read before Chrome closed") || strings.Contains(warned, "forged") {
+	if !strings.Contains(warned, "local_storage https://big.example/ was read before Chrome closed") || strings.Contains(warned, "forged") {
 		t.Errorf("the warnings: %s", warned)
 	}
 	only, _ := state.Selection{Exclude: []string{"https://big.example"}}.Document(doc)
@@ -104,7 +104,7 @@ func TestUnwrittenIsAppliedWhenReopened(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	report, err := r.RestoreReport(t.Context(), alice, id)
-	if err != nil || !strings.Contains(strings.Join(report.Warnings, "\n"), "local_storage https://big.example/ is as it was read") {
+	if err != nil || !strings.Contains(strings.Join(report.Warnings, "\n"), "local_storage https://big.example/ was read before Chrome closed") {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
@@ -123,17 +123,17 @@ func TestUnfinishedWriteAndUnreadPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := state.CaptureWarnings(found.Noted); !strings.Contains(got[0], "https://a.example/x is in the profile alone") {
+	if got := state.CaptureWarnings(found.Noted); !strings.Contains(got[0], "https://a.example/x is saved only in the profile") {
 		t.Errorf("unfinished write, areas not in the document: %q", got)
 	}
-	if got := state.CaptureWarnings(found.Document); len(got) != 1 || !strings.Contains(got[0], "https://b.example/x could not be read, and the profile, which Chrome closed, has nothing of it") {
+	if got := state.CaptureWarnings(found.Document); len(got) != 1 || !strings.Contains(got[0], "https://b.example/x could not be read and is not in the profile, which Chrome closed") {
 		t.Errorf("unread pages: %q", got)
 	}
 	laid.Cut(localstorage.Folder)
 	r.browsers.last().die()
 	r.ended(id)
 	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
-	if got := strings.Join(library.ReportOf(row).Warnings, "\n"); err != nil || !strings.Contains(got, "local_storage is not whole: Chrome ended during its last write") {
+	if got := strings.Join(library.ReportOf(row).Warnings, "\n"); err != nil || !strings.Contains(got, "local_storage is incomplete: Chrome ended during its last write") {
 		t.Errorf("dead Chrome: %s, %v", got, err)
 	}
 }
@@ -156,7 +156,7 @@ func TestUnstoredSessionStorage(t *testing.T) {
 	compared := func(dir string) state.Document { return profile.Compare(t.Context(), dir, doc) }
 	const told = "session_storage https://a.example/: 2 items that were read before Chrome closed are not on disk; "
 	for want, dir := range map[string]string{
-		told + "they stay lost, if the site did not clear them itself": nothing, told + "a restore lays down what was read": cut} {
+		told + "they are lost, unless the site itself cleared them": nothing, told + "a restore writes the items that were read": cut} {
 		if got := state.CaptureWarnings(compared(dir)); len(got) != 1 || got[0] != want {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -166,7 +166,7 @@ func TestUnstoredSessionStorage(t *testing.T) {
 		t.Errorf("tabs opened by URL: %+v", got)
 	}
 	doc.TabsByURL, doc.Tabs = false, nil
-	if got := state.CaptureWarnings(compared(cut)); len(got) != 1 || !strings.Contains(got[0], "session_storage is not whole: ") {
+	if got := state.CaptureWarnings(compared(cut)); len(got) != 1 || !strings.Contains(got[0], "session_storage is incomplete: ") {
 		t.Errorf("write of no known area: %q", got)
 	}
 }

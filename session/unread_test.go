@@ -21,7 +21,7 @@ func TestUnreadTabs(t *testing.T) {
 	}
 	_, answer := r.savedDocument(id)
 	told := strings.Join(answer.Snapshot.Warnings, "\n")
-	if !strings.Contains(told, "session_storage https://a.example/?x could not be read, and the profile, which Chrome closed, has nothing of it: no answer") ||
+	if !strings.Contains(told, "session_storage https://a.example/?x could not be read and is not in the profile, which Chrome closed: no answer") ||
 		!strings.Contains(told, "window_name https://a.example/ was not saved: no answer") {
 		t.Errorf("the warnings: %s", told)
 	}
@@ -32,8 +32,8 @@ func TestUnreadTabs(t *testing.T) {
 	}
 	n := 3
 	for kind, says := range map[string]string{
-		state.ComponentSessionStorage: "session_storage o is in the profile alone, which Chrome closed (items there of all its tabs: 3): r",
-		state.ComponentHistory:        "tab_history o is in the session files of the profile alone, which Chrome closed: r",
+		state.ComponentSessionStorage: "session_storage o is saved only in the profile, which Chrome closed (items there of all its tabs: 3): r",
+		state.ComponentHistory:        "tab_history o is saved only in the session files of the profile, which Chrome closed: r",
 	} {
 		doc := state.Document{Datadir: state.DatadirClean, Missed: []state.Missed{{Component: kind, Origin: "o", Reason: "r", InProfile: &n}}}
 		if got := state.CaptureWarnings(doc); got[0] != says {

@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// MaxAgentDocument bounds an agent's document, in bytes: a long
-	// conversation with the screenshots of a browser in it.
+	// MaxAgentDocument is the largest agent document, in bytes. A long conversation with
+	// browser screenshots fits.
 	MaxAgentDocument = 16 << 20
 	maxManifest      = 64 << 10
 )
 
-// checkAgentDocument reports what is wrong with a document that an agent's SDK
-// wrote: {scope, schemaVersion, createdAt, data, appData}, all of them and no
-// others, with the location's scope. What data and appData hold is the agent's.
+// checkAgentDocument checks a document that an agent SDK wrote. It must have exactly the
+// fields scope, schemaVersion, createdAt, data and appData, and the scope of its
+// location. The contents of data and appData are not checked.
 func checkAgentDocument(body []byte, scope string) error {
 	fields, err := exactFields(body, MaxAgentDocument, "scope", "schemaVersion", "createdAt", "data", "appData")
 	if err != nil {
 		return err
 	}
 	if text(fields["scope"]) != scope {
-		return wrong("scope: must be %q, as in the path", scope)
+		return invalidField("scope: must be %q, as in the path", scope)
 	}
 	if err := isTime("createdAt", fields["createdAt"]); err != nil {
 		return err
 	}
 	for _, name := range []string{"data", "appData"} {
 		if fields[name][0] != '{' {
-			return wrong("%s: must be an object", name)
+			return invalidField("%s: must be an object", name)
 		}
 	}
 	return nil
@@ -47,8 +47,8 @@ func checkManifest(body []byte) error {
 	return isTime("updatedAt", fields["updatedAt"])
 }
 
-// exactFields reads a JSON object that says everything once, has exactly the
-// names, and is of the schemaVersion that this build knows.
+// exactFields reads a JSON object that has exactly the given names, no duplicate name,
+// and a schemaVersion that this build knows.
 func exactFields(body []byte, limit int, names ...string) (map[string]json.RawMessage, error) {
 	const op = "snapshot.documents"
 	if len(body) > limit {
@@ -58,12 +58,12 @@ func exactFields(body []byte, limit int, names ...string) (map[string]json.RawMe
 	if err := json.Unmarshal(body, &fields); err != nil || fields == nil || !utf8.Valid(body) {
 		return nil, fault.New(fault.InvalidRequest, op, "the document must be a JSON object in UTF-8")
 	}
-	if err := oneNameOnce(body); err != nil {
-		return nil, fault.New(fault.InvalidRequest, op, "the document is not usable: %s", err)
+	if err := checkUniqueNames(body); err != nil {
+		return nil, fault.New(fault.InvalidRequest, op, "the document is not valid: %s", err)
 	}
-	// A later version may have other fields, so the version is looked at first.
+	// The schemaVersion is checked first, because a later version may have other fields.
 	if v, known := fields["schemaVersion"]; known && text(v) != SchemaVersion {
-		return nil, fault.New(fault.Unsupported, op, "schemaVersion: %.20s is not known; this version has %q", v, SchemaVersion)
+		return nil, fault.New(fault.Unsupported, op, "schemaVersion: %.20s is not known; must be %q", v, SchemaVersion)
 	}
 	for name := range fields {
 		if !slices.Contains(names, name) {
@@ -72,13 +72,13 @@ func exactFields(body []byte, limit int, names ...string) (map[string]json.RawMe
 	}
 	for _, name := range names {
 		if fields[name] == nil {
-			return nil, wrong("%s: is required", name)
+			return nil, invalidField("%s: is required", name)
 		}
 	}
 	return fields, nil
 }
 
-// text is a JSON string's value, "" where it is none.
+// text returns the value of a JSON string, or "" for any other JSON.
 func text(raw json.RawMessage) (s string) {
 	if json.Unmarshal(raw, &s) != nil {
 		return ""
@@ -88,11 +88,11 @@ func text(raw json.RawMessage) (s string) {
 
 func isTime(name string, raw json.RawMessage) error {
 	if _, err := time.Parse(time.RFC3339, text(raw)); err != nil {
-		return wrong("%s: must be a time as in RFC 3339", name)
+		return invalidField("%s: must be an RFC 3339 time", name)
 	}
 	return nil
 }
 
-func wrong(format string, args ...any) error {
+func invalidField(format string, args ...any) error {
 	return fault.New(fault.InvalidField, "snapshot.documents", format, args...)
 }

@@ -13,25 +13,24 @@ import (
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
 
-// What a caller gives is kept only where the SDK would load it again, and the
-// error names the field.
+// Save accepts a document only if the SDK could load it again. The error names the field.
 func TestAgentDocumentForm(t *testing.T) {
-	const whole = `{"scope":"agent","schemaVersion":"1.0","createdAt":"2026-11-22T04:34:40.908Z","data":{},"appData":{}}`
-	with := func(old, new string) string { return strings.Replace(whole, old, new, 1) }
+	const valid = `{"scope":"agent","schemaVersion":"1.0","createdAt":"2026-11-22T04:34:40.908Z","data":{},"appData":{}}`
+	with := func(old, new string) string { return strings.Replace(valid, old, new, 1) }
 	deep := func(n int) string { return `{"a":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}` }
 	store := memstore.New(0, time.Now)
 	d := snapshot.NewDocuments(store, snapshot.Options{Now: time.Now})
 	at := snapshot.Location{Owner: strings.Repeat("0", 32), Session: "default-session", Scope: "agent", ScopeID: "agent"}
 
 	for _, body := range []string{
-		whole, with(`"data":{}`, `"data":{"a":1,"A":[{"a":null}],"":"\ud83d"}`), "\n " + whole + "\n",
+		valid, with(`"data":{}`, `"data":{"a":1,"A":[{"a":null}],"":"\ud83d"}`), "\n " + valid + "\n",
 		with(`.908Z`, `+01:00`), with(`"data":{}`, `"data":`+deep(900)),
 	} {
 		if err := d.Save(t.Context(), at, snapshot.LatestID, []byte(body), false); err != nil {
 			t.Errorf("%.80s: %v", body, err)
 		}
 		if got, err := d.Load(t.Context(), at, snapshot.LatestID); err != nil || string(got) != body {
-			t.Errorf("%.80s: came back as %.80s, %v", body, got, err)
+			t.Errorf("%.80s: loaded as %.80s, %v", body, got, err)
 		}
 	}
 
@@ -45,11 +44,11 @@ func TestAgentDocumentForm(t *testing.T) {
 	}{
 		{"", fault.InvalidRequest, "JSON object"},
 		{"null", fault.InvalidRequest, "JSON object"},
-		{"[" + whole + "]", fault.InvalidRequest, "JSON object"},
-		{whole + whole, fault.InvalidRequest, "JSON object"},
+		{"[" + valid + "]", fault.InvalidRequest, "JSON object"},
+		{valid + valid, fault.InvalidRequest, "JSON object"},
 		{with(`"data":{}`, "\"data\":{\"a\":\"\xff\"}"), fault.InvalidRequest, "UTF-8"},
-		{with(`"data":{}`, `"data":{"a":1,"a":2}`), fault.InvalidRequest, "a name is there twice"},
-		{with(`"data":{}`, `"data":{},"data":{}`), fault.InvalidRequest, "a name is there twice"},
+		{with(`"data":{}`, `"data":{"a":1,"a":2}`), fault.InvalidRequest, "a name occurs twice"},
+		{with(`"data":{}`, `"data":{},"data":{}`), fault.InvalidRequest, "a name occurs twice"},
 		{with(`"data":{}`, `"data":`+deep(1000)), fault.InvalidRequest, "nested too deep"},
 		{deep(2_000_000), fault.InvalidRequest, "JSON object"},
 		{with(`"1.0"`, `"2.0"`), fault.Unsupported, `schemaVersion: "2.0" is not known`},
@@ -59,11 +58,11 @@ func TestAgentDocumentForm(t *testing.T) {
 		{with(`"data"`, `"more":1,"data"`), fault.UnknownField, `"more"`},
 		{with(`"agent"`, `"multiAgent"`), fault.InvalidField, `scope: must be "agent"`},
 		{with(`"agent"`, `null`), fault.InvalidField, "scope: must be"},
-		{with(`2026-11-22T`, `22.11.2026 `), fault.InvalidField, "createdAt: must be a time"},
+		{with(`2026-11-22T`, `22.11.2026 `), fault.InvalidField, "createdAt: must be an RFC 3339 time"},
 		{with(`"data":{}`, `"data":[]`), fault.InvalidField, "data: must be an object"},
 		{with(`"appData":{}`, `"appData":null`), fault.InvalidField, "appData: must be an object"},
 		{with(`,"appData":{}`, ``), fault.InvalidField, "appData: is required"},
-		{strings.Repeat(" ", snapshot.MaxAgentDocument-len(whole)+1) + whole, fault.TooLarge, "16777216 bytes"},
+		{strings.Repeat(" ", snapshot.MaxAgentDocument-len(valid)+1) + valid, fault.TooLarge, "16777216 bytes"},
 	} {
 		err := d.Save(t.Context(), at, "01900000-0000-7000-8000-000000000001", []byte(test.body), true)
 		if !fault.Is(err, test.code) || !strings.Contains(fault.MessageOf(err), test.names) {
@@ -85,8 +84,8 @@ func TestAgentDocumentForm(t *testing.T) {
 	}
 }
 
-// Documents leave the room that is kept free for the daemon's own.
-func TestDocumentsLeaveRoom(t *testing.T) {
+// Documents do not use the space reserved for the daemon's own snapshots.
+func TestDocumentsKeepReserve(t *testing.T) {
 	d := snapshot.NewDocuments(memstore.New(1<<20, time.Now), snapshot.Options{Now: time.Now, Reserve: 1<<20 - 300})
 	at := snapshot.Location{Owner: strings.Repeat("0", 32), Session: "s", Scope: "agent", ScopeID: "agent"}
 	body := func(n int) []byte {
@@ -101,8 +100,8 @@ func TestDocumentsLeaveRoom(t *testing.T) {
 	}
 }
 
-// Nothing that is sent makes the parser panic or fail without a code, and what
-// is kept is given back.
+// No body makes the parser panic or fail without a code. A saved body is loaded
+// unchanged.
 func FuzzAgentDocument(f *testing.F) {
 	f.Add([]byte(`{"scope":"agent","schemaVersion":"1.0","createdAt":"2026-11-22T04:34:40.908Z","data":{"a":[{"A":null}]},"appData":{}}`))
 	f.Add([]byte(`{"scope":"agent","schemaVersion":"2"}`))
@@ -120,7 +119,7 @@ func FuzzAgentDocument(f *testing.F) {
 		}
 		got, err := d.Load(t.Context(), at, snapshot.LatestID)
 		if err != nil || !bytes.Equal(got, body) || !json.Valid(body) {
-			t.Errorf("kept and given back as %q, %v", got, err)
+			t.Errorf("saved, but loaded as %q, %v", got, err)
 		}
 	})
 }

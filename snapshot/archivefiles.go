@@ -9,14 +9,14 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// archiveFiles are the archives of a store.
+// archiveFiles reads and writes the archives of a store.
 type archiveFiles struct {
 	store Store
 	keys  Keys
 }
 
-// unseal opens an archive for reading. want nil compares with
-// nothing; sealedTo is whom the document says it was sealed to.
+// unseal opens an archive for reading. If want is nil, nothing is compared. sealedTo
+// lists the recipients that the document names.
 func (f archiveFiles) unseal(ctx context.Context, key Key, id string, sealedTo []string, want *Archive) (*sealedReader, error) {
 	src, err := f.store.Open(ctx, key)
 	if fault.Is(err, fault.SnapshotNotFound) {
@@ -40,8 +40,8 @@ func (f archiveFiles) verify(ctx context.Context, r *sealedReader, want Archive)
 	return readFault(ctx, r, got, want, err)
 }
 
-// fits reports whether an archive has the length of its payload and of its own
-// header, which is another one once it was sealed to others.
+// fits reports whether a stored archive has the size of its payload plus its current
+// header. The header's size changes when the archive is sealed to other recipients.
 func (f archiveFiles) fits(ctx context.Context, key Key, size int64, a Archive) (fits bool, err error) {
 	src, err := f.store.Open(ctx, key)
 	if err != nil {
@@ -56,7 +56,7 @@ func (f archiveFiles) fits(ctx context.Context, key Key, size int64, a Archive) 
 	return end > 0 && size == int64(end)+a.PayloadSize, nil
 }
 
-// payload sums up the payload that is stored under a key.
+// payload returns the sum of the payload that is stored under a key.
 func (f archiveFiles) payload(ctx context.Context, key Key) (*payloadSum, error) {
 	return payloadOf(ctx, f.store, key)
 }

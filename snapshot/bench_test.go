@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// benchProfile writes about 2 MB in 150 files: half of it like the sparse
-// databases of a closed profile, the rest text and noise.
+// benchProfile writes about 2 MB in 150 files. Half of them resemble the sparse databases
+// of a closed profile, the rest is text and noise.
 func benchProfile(b *testing.B) []snapshot.Entry {
 	b.Helper()
 	dir := b.TempDir()

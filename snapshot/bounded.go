@@ -6,11 +6,11 @@ import (
 	"io"
 )
 
-// maxDirectory bounds a zip's directory, in bytes; 200 000 entries with names
-// of a hundred bytes have 30 MB.
+// maxDirectory limits a zip's directory, in bytes. The directory of 200 000 entries with
+// names of 100 bytes takes 30 MB.
 const maxDirectory = 64 << 20
 
-// boundedReader fails beyond a number of bytes, and when its context has ended.
+// boundedReader fails after a number of bytes, or when its context ends.
 type boundedReader struct {
 	ctx  context.Context // of the walk that reads
 	r    io.Reader
@@ -28,8 +28,7 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// boundedReaderAt fails beyond a number of bytes read in all; a negative one
-// is no bound.
+// boundedReaderAt fails after a total number of bytes. A negative number means no limit.
 type boundedReaderAt struct {
 	r    io.ReaderAt
 	left int64
@@ -48,8 +47,7 @@ func (b *boundedReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	return b.r.ReadAt(p, off)
 }
 
-// zipBody opens an entry when it is read first: what is passed over is not
-// decompressed.
+// zipBody opens an entry at the first Read, so that skipped entries are not decompressed.
 type zipBody struct {
 	ctx   context.Context // of the walk that reads
 	entry *zip.File

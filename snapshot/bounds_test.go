@@ -10,8 +10,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// Who waits for a lock that another holds waits no longer than its context lasts,
-// and leaves nothing behind.
+// A call that waits for a lock ends with its context and leaves nothing behind.
 func TestLocksEndWithTheirContext(t *testing.T) {
 	v, _ := newVault(t)
 	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
@@ -66,8 +65,8 @@ func TestLocksEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// A vault remembers a snapshot until the catalogue knows it.
-func TestSharedIsForgotten(t *testing.T) {
+// A vault remembers a snapshot until the catalogue has it.
+func TestSettledIsForgotten(t *testing.T) {
 	v, _ := newVault(t)
 	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
 	for n := 1; n < 12; n++ {

@@ -9,47 +9,47 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// CheckOptions say how a store is checked.
+// CheckOptions control how [Vault.Check] checks a store.
 type CheckOptions struct {
-	// ReadData reads every archive that a document names, down to the tar.
+	// ReadData makes Check read every archive that a document names, down to the tar.
 	ReadData bool
-	// Settle is how long after the first look at something that is not right the
-	// second one comes, and only what both have seen is told: a save or delete of
-	// another process may be under way. 0 where nobody else writes: one look.
+	// Settle is the time between the first look at a suspicious location and the second.
+	// Only findings of the second look are reported, because another process may be saving
+	// or deleting. 0 means one look, which is enough if no other process writes.
 	Settle time.Duration
-	// Grace is how old an archive must be, by the store's clock, to be told as
-	// one that no document names: a save writes it first.
+	// Grace is the minimum age, by the store's clock, at which an archive without a
+	// document is reported. A save writes the archive before the document.
 	Grace time.Duration
-	// Document is told of every document of this daemon's own that parses and is
-	// in its place, whatever became of its archive; nil: nobody.
+	// Document is called for every document of Stasis that parses and is in its place,
+	// whatever the state of its archive. It may be nil.
 	Document func(s Snapshot, written time.Time) error
 }
 
-// Checked counts what a check looked at.
+// Checked is the result of [Vault.Check]: it counts what was checked.
 type Checked struct {
 	Locations int   // that hold something
-	Snapshots int   // this daemon's documents, sound or not
+	Snapshots int   // documents of Stasis, damaged ones included
 	Others    int   // agents' documents
-	Archives  int   // stored
-	Bytes     int64 // of them
-	// Unclear is how many documents do not tell which archive is theirs, and how
-	// many folders and manifests do not tell which documents there are. While
-	// there is one, an archive that no document names may be its.
+	Archives  int   // in the store
+	Bytes     int64 // total size of the archives
+	// Unclear counts documents that do not show which archive they name, and folders and
+	// manifests that do not show which documents exist. If it is not 0, an archive without
+	// a document may belong to one of them.
 	Unclear int
 }
 
-// suspectsAtOnce bounds how many findings wait for a second look.
+// suspectsAtOnce limits how many findings wait for a second look.
 const suspectsAtOnce = 1000
 
-// Check looks at everything in the store and tells what is wrong: documents that
-// are damaged or in another's place, archives that are missing or have another
-// size, a latest that is no copy of a sound document in its history, manifests,
-// archives that no document names, and objects under names that nothing has. It
-// knows nothing of the catalogue and writes nothing.
+// Check checks everything in the store and reports what is wrong to found. It finds
+// damaged or misplaced documents, and archives that are missing or have the wrong size.
+// It finds a latest that is no copy of a valid document in the history. It also finds bad
+// manifests, archives that no document names, and objects with unknown names. Check does
+// not use the catalogue and writes nothing.
 //
-// It holds about a hundred bytes for each archive that is named, and the findings
-// that wait. An error is found's own, or that the store does not answer; one
-// object that cannot be read is a finding.
+// Check holds about a hundred bytes for each named archive, plus the findings that wait
+// for a second look. It returns the error of found, or an error if the store does not
+// answer. A single unreadable object is a finding, not an error.
 func (v *Vault) Check(ctx context.Context, o CheckOptions, found func(Finding) error) (Checked, error) {
 	c := &checker{vault: v, o: o, found: found, named: map[digest]digest{}}
 	err := c.locations(ctx)
@@ -57,12 +57,12 @@ func (v *Vault) Check(ctx context.Context, o CheckOptions, found func(Finding) e
 		err = c.archives(ctx)
 	}
 	if ctx.Err() != nil {
-		err = fault.Wrap(ctx.Err(), fault.Timeout, "snapshot.check", "the check was given up")
+		err = fault.Wrap(ctx.Err(), fault.Timeout, "snapshot.check", "the check was cancelled")
 	}
 	return c.out, err
 }
 
-// Has reports whether a snapshot's document is in the store; it is not read.
+// Has reports whether the store has a snapshot's document. It does not read the document.
 func (v *Vault) Has(ctx context.Context, loc Location, id string) (bool, error) {
 	key, err := loc.DocumentKey(id)
 	if err != nil {
@@ -88,12 +88,12 @@ type checker struct {
 	o     CheckOptions
 	found func(Finding) error
 	out   Checked
-	// named are the archives that documents name, with the hash of the payload
-	// that was read and found sound; none yet: zero.
-	named  map[digest]digest
-	waits  []suspect
-	held   int  // findings that wait
-	second bool // this is the second look, which counts nothing
+	// named maps each archive that a document names to the hash of the payload that was
+	// read and verified. The hash is zero if the payload was not read yet.
+	named           map[digest]digest
+	waiting         []suspect
+	waitingFindings int  // findings that wait for the second look
+	second          bool // this is the second look, which does not count
 }
 
 func (c *checker) isNamed(archive digest) bool {
@@ -101,21 +101,21 @@ func (c *checker) isNamed(archive digest) bool {
 	return named
 }
 
-// suspect is a location at which the first look found something.
+// suspect is a location in which the first look found something.
 type suspect struct {
 	location Location
 	first    map[Finding]bool
 }
 
 func (c *checker) locations(ctx context.Context) error {
-	for p := range places(ctx, c.vault.store) {
+	for p := range foundEntries(ctx, c.vault.store) {
 		var err error
 		switch {
 		case p.err != nil:
 			c.out.Unclear++
-			err = c.troubled(ctx, p.err, Finding{Key: p.key.path}, c.found)
-		case p.stray:
-			err = c.found(strayAt(p.key))
+			err = c.reportUnreadable(ctx, p.err, Finding{Key: p.key.path}, c.found)
+		case p.unknown:
+			err = c.found(unknownObject(p.key))
 		default:
 			c.out.Locations++
 			err = c.suspect(ctx, p.location)
@@ -124,14 +124,14 @@ func (c *checker) locations(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.lookAgain(ctx)
+	return c.checkAgain(ctx)
 }
 
-func strayAt(key Key) Finding {
-	return Finding{Kind: StrayObject, Key: key.path, What: "nothing has a name like this"}
+func unknownObject(key Key) Finding {
+	return Finding{Kind: StrayObject, Key: key.path, What: "its name is unknown; Stasis writes no such object"}
 }
 
-// suspect looks at a location for the first time.
+// suspect checks a location for the first time.
 func (c *checker) suspect(ctx context.Context, loc Location) error {
 	if c.o.Settle == 0 {
 		return c.location(ctx, loc, c.found)
@@ -141,17 +141,16 @@ func (c *checker) suspect(ctx context.Context, loc Location) error {
 	if err != nil || len(first) == 0 {
 		return err
 	}
-	c.waits = append(c.waits, suspect{loc, first})
-	if c.held += len(first); c.held < suspectsAtOnce {
+	c.waiting = append(c.waiting, suspect{loc, first})
+	if c.waitingFindings += len(first); c.waitingFindings < suspectsAtOnce {
 		return nil
 	}
-	return c.lookAgain(ctx)
+	return c.checkAgain(ctx)
 }
 
-// lookAgain looks at the locations that wait for a second time, once things have
-// had the time to settle.
-func (c *checker) lookAgain(ctx context.Context) error {
-	if len(c.waits) == 0 {
+// checkAgain checks the waiting locations a second time, after the settle time.
+func (c *checker) checkAgain(ctx context.Context) error {
+	if len(c.waiting) == 0 {
 		return nil
 	}
 	settled := time.NewTimer(c.o.Settle)
@@ -162,8 +161,8 @@ func (c *checker) lookAgain(ctx context.Context) error {
 		return ctx.Err()
 	}
 	c.second = true
-	defer func() { c.second, c.waits, c.held = false, nil, 0 }()
-	for _, s := range c.waits {
+	defer func() { c.second, c.waiting, c.waitingFindings = false, nil, 0 }()
+	for _, s := range c.waiting {
 		err := c.location(ctx, s.location, func(f Finding) error {
 			if !s.first[f] {
 				return nil
@@ -177,7 +176,7 @@ func (c *checker) lookAgain(ctx context.Context) error {
 	return nil
 }
 
-// archives looks for those that no document names.
+// archives finds the archives that no document names.
 func (c *checker) archives(ctx context.Context) error {
 	for name, err := range names(ctx, c.vault.store, ArchiveFolder()) {
 		if err != nil {
@@ -185,17 +184,17 @@ func (c *checker) archives(ctx context.Context) error {
 		}
 		key, err := ArchiveKey(name)
 		if err != nil {
-			if err := c.found(strayAt(Key{archives + "/" + name})); err != nil {
+			if err := c.found(unknownObject(Key{archives + "/" + name})); err != nil {
 				return err
 			}
 			continue
 		}
 		st, err := c.vault.store.Stat(ctx, key)
 		if fault.Is(err, fault.SnapshotNotFound) {
-			continue // deleted meanwhile
+			continue // deleted since it was listed
 		}
 		if err != nil {
-			if err := c.troubled(ctx, err, Finding{Archive: name, Key: key.path}, c.found); err != nil {
+			if err := c.reportUnreadable(ctx, err, Finding{Archive: name, Key: key.path}, c.found); err != nil {
 				return err
 			}
 			continue
@@ -213,15 +212,15 @@ func (c *checker) archives(ctx context.Context) error {
 	return nil
 }
 
-// troubled makes an error of the store a finding about one object, as long as the
-// store itself still answers.
-func (c *checker) troubled(ctx context.Context, err error, f Finding, tell func(Finding) error) error {
+// reportUnreadable turns a store error about one object into a finding, as long as the store
+// still answers.
+func (c *checker) reportUnreadable(ctx context.Context, err error, f Finding, report func(Finding) error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if down := c.vault.store.Health(ctx); down != nil {
 		return errors.Join(err, down)
 	}
-	f.Kind, f.What = Unreadable, "the store does not give it: "+fault.MessageOf(err)
-	return tell(f)
+	f.Kind, f.What = Unreadable, "the store cannot read it: "+fault.MessageOf(err)
+	return report(f)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// latest looks at snapshot_latest.json. An agent's own is a document by itself;
-// ours is a copy of one that can be restored.
-func (l *look) latest(ctx context.Context) error {
+// latest checks snapshot_latest.json. An agent's latest is a document in its own right. A
+// latest of Stasis must be a copy of a snapshot that can be restored.
+func (l *locationCheck) latest(ctx context.Context) error {
 	key, err := l.loc.LatestKey()
 	if err != nil {
 		return err
@@ -17,9 +17,9 @@ func (l *look) latest(ctx context.Context) error {
 	f := Finding{Kind: LatestDamaged, Location: l.loc, Key: key.path, Repairable: l.newest != ""}
 	body, err := readWhole(ctx, l.vault.store, key)
 	if err != nil {
-		l.unclear()
+		l.countUnclear()
 		f.Repairable = false
-		return l.troubled(ctx, err, f, l.tell)
+		return l.reportUnreadable(ctx, err, f, l.report)
 	}
 	if l.loc.ScopeID != environments {
 		if body == nil {
@@ -28,35 +28,35 @@ func (l *look) latest(ctx context.Context) error {
 		f.Repairable = false
 		if err := checkAgentDocument(body, l.loc.Scope); err != nil {
 			f.What = fault.MessageOf(err)
-			return l.tell(f)
+			return l.report(f)
 		}
 		return nil
 	}
 	if body == nil {
-		if !l.some {
+		if !l.hasDocuments {
 			return nil
 		}
-		f.Kind, f.What = LatestMissing, "there are snapshots, and no latest"
-		return l.tell(f)
+		f.Kind, f.What = LatestMissing, "there are snapshots but no latest"
+		return l.report(f)
 	}
-	l.some = true
+	l.hasDocuments = true
 	return l.compare(ctx, body, f)
 }
 
-// compare holds latest against the document that it is a copy of.
-func (l *look) compare(ctx context.Context, body []byte, f Finding) error {
-	doc, err := l.vault.objects.bound(body, l.loc, "")
+// compare compares latest with the document that it copies.
+func (l *locationCheck) compare(ctx context.Context, body []byte, f Finding) error {
+	doc, err := l.vault.objects.parsePlain(body, l.loc, "")
 	switch {
 	case fault.Is(err, fault.Unsupported):
-		l.unclear()
+		l.countUnclear()
 		f.Repairable = false
-		return l.judge(err, f)
+		return l.reportError(err, f)
 	case err != nil:
 		f.What = fault.MessageOf(err)
-		return l.tell(f)
+		return l.report(f)
 	}
 	f.Snapshot = doc.Data.SnapshotID
-	l.name(doc.Data.Archive)
+	l.recordArchive(doc.Data.Archive)
 	key, err := l.loc.DocumentKey(f.Snapshot)
 	if err != nil {
 		return err
@@ -65,15 +65,15 @@ func (l *look) compare(ctx context.Context, body []byte, f Finding) error {
 	switch {
 	case err != nil:
 		f.Key, f.Repairable = key.path, false
-		return l.troubled(ctx, err, f, l.tell)
+		return l.reportUnreadable(ctx, err, f, l.report)
 	case history == nil:
-		f.What, f.Repairable = "the snapshot that it holds is not in the history", true
+		f.What, f.Repairable = "its snapshot is not in the history", true
 	case bytes.Equal(history, body) && !l.broken[f.Snapshot]:
 		return nil
 	case bytes.Equal(history, body):
 		f.What = "it names a snapshot that cannot be restored"
 	default:
-		f.What, f.Repairable = "it is not what the history has of that snapshot", true
+		f.What, f.Repairable = "it differs from its snapshot in the history", true
 	}
-	return l.tell(f)
+	return l.report(f)
 }

@@ -6,42 +6,42 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// look is a look at one location.
-type look struct {
+// locationCheck checks one location once.
+type locationCheck struct {
 	*checker
-	loc    Location
-	tell   func(Finding) error
-	newest string          // snapshot that can be restored
-	some   bool            // there is a document
-	broken map[string]bool // snapshots that are known not to be
+	loc          Location
+	report       func(Finding) error
+	newest       string          // newest snapshot that can be restored
+	hasDocuments bool            // there is at least one document
+	broken       map[string]bool // snapshots that cannot be restored
 }
 
-func newLook(c *checker, loc Location, tell func(Finding) error) *look {
-	l := &look{checker: c, loc: loc, broken: map[string]bool{}}
-	l.tell = func(f Finding) error {
+func newLocationCheck(c *checker, loc Location, report func(Finding) error) *locationCheck {
+	l := &locationCheck{checker: c, loc: loc, broken: map[string]bool{}}
+	l.report = func(f Finding) error {
 		switch f.Kind {
 		case DocumentDamaged, ArchiveMissing, ArchiveDamaged:
 			l.broken[f.Snapshot] = true
 		}
-		return tell(f)
+		return report(f)
 	}
 	return l
 }
 
-// location looks at everything in a location's folder.
-func (c *checker) location(ctx context.Context, loc Location, tell func(Finding) error) error {
-	l := newLook(c, loc, tell)
+// location checks everything in a location's folder.
+func (c *checker) location(ctx context.Context, loc Location, report func(Finding) error) error {
+	l := newLocationCheck(c, loc, report)
 	folder := Key{loc.folder()}
 	for name, err := range names(ctx, c.vault.store, folder) {
 		if err != nil {
-			l.unclear()
-			return c.troubled(ctx, err, Finding{Location: loc, Key: folder.path}, tell)
+			l.countUnclear()
+			return c.reportUnreadable(ctx, err, Finding{Location: loc, Key: folder.path}, report)
 		}
 		switch name {
 		case latestName, manifestName, historyName:
 			continue
 		}
-		if err := l.stray(folder, name); err != nil {
+		if err := l.reportUnknown(folder, name); err != nil {
 			return err
 		}
 	}
@@ -54,30 +54,30 @@ func (c *checker) location(ctx context.Context, loc Location, tell func(Finding)
 	return l.manifest(ctx)
 }
 
-// stray tells of an object that no save makes, and that needs no second look.
-func (l *look) stray(folder Key, name string) error {
+// reportUnknown reports an object that no save creates. It needs no second look.
+func (l *locationCheck) reportUnknown(folder Key, recordArchive string) error {
 	if l.second {
 		return nil
 	}
-	f := strayAt(Key{folder.path + "/" + name})
+	f := unknownObject(Key{folder.path + "/" + recordArchive})
 	f.Location = l.loc
 	return l.found(f)
 }
 
-// history looks at every document.
-func (l *look) history(ctx context.Context) error {
+// history checks every document.
+func (l *locationCheck) history(ctx context.Context) error {
 	folder, err := l.loc.HistoryFolder()
 	if err != nil {
 		return err
 	}
 	for name, err := range names(ctx, l.vault.store, folder) {
 		if err != nil {
-			l.unclear()
-			return l.troubled(ctx, err, Finding{Location: l.loc, Key: folder.path}, l.tell)
+			l.countUnclear()
+			return l.reportUnreadable(ctx, err, Finding{Location: l.loc, Key: folder.path}, l.report)
 		}
 		id, ok := documentID(name)
 		if !ok {
-			if err := l.stray(folder, name); err != nil {
+			if err := l.reportUnknown(folder, name); err != nil {
 				return err
 			}
 			continue
@@ -89,8 +89,8 @@ func (l *look) history(ctx context.Context) error {
 	return nil
 }
 
-// document looks at one document and its archive.
-func (l *look) document(ctx context.Context, id string) error {
+// document checks one document and its archive.
+func (l *locationCheck) document(ctx context.Context, id string) error {
 	key, err := l.loc.DocumentKey(id)
 	if err != nil {
 		return err
@@ -98,9 +98,9 @@ func (l *look) document(ctx context.Context, id string) error {
 	f := Finding{Location: l.loc, Snapshot: id, Key: key.path}
 	body, err := readWhole(ctx, l.vault.store, key)
 	if err == nil && body == nil {
-		return nil // deleted meanwhile
+		return nil // deleted since it was listed
 	}
-	l.some = true
+	l.hasDocuments = true
 	l.count(func(out *Checked) {
 		if l.loc.ScopeID == environments {
 			out.Snapshots++
@@ -109,62 +109,63 @@ func (l *look) document(ctx context.Context, id string) error {
 		}
 	})
 	if err != nil {
-		l.unclear()
-		return l.troubled(ctx, err, f, l.tell)
+		l.countUnclear()
+		return l.reportUnreadable(ctx, err, f, l.report)
 	}
 	if l.loc.ScopeID != environments {
-		return l.judge(checkAgentDocument(body, l.loc.Scope), f)
+		return l.reportError(checkAgentDocument(body, l.loc.Scope), f)
 	}
-	doc, err := l.vault.objects.bound(body, l.loc, id)
+	doc, err := l.vault.objects.parsePlain(body, l.loc, id)
 	if err != nil {
-		l.unclear()
-		return l.judge(err, f)
+		l.countUnclear()
+		return l.reportError(err, f)
 	}
 	if len(l.vault.keys.identities) > 0 {
 		if _, _, err := doc.unseal(l.vault.keys); err != nil {
-			if err := l.judge(err, f); err != nil {
+			if err := l.reportError(err, f); err != nil {
 				return err
 			}
 		}
 	}
 	s := doc.snapshot()
-	if err := l.told(ctx, key, s); err != nil {
+	if err := l.passOn(ctx, key, s); err != nil {
 		return err
 	}
 	f.Archive, f.Key = s.Archive.ID, archives+"/"+s.Archive.ID
-	whole, err := l.archive(ctx, s, f)
-	if whole && !l.broken[id] {
+	intact, err := l.archive(ctx, s, f)
+	if intact && !l.broken[id] {
 		l.newest = id
 	}
 	return err
 }
 
-// unclear notes that an archive may be named by what cannot be read.
-func (l *look) unclear() { l.count(func(out *Checked) { out.Unclear++ }) }
+// countUnclear counts an unreadable object that may name an archive.
+func (l *locationCheck) countUnclear() { l.count(func(out *Checked) { out.Unclear++ }) }
 
-// count counts, but not what is looked at for the second time.
-func (l *look) count(add func(*Checked)) {
+// count counts only during the first look.
+func (l *locationCheck) count(add func(*Checked)) {
 	if !l.second {
 		add(&l.out)
 	}
 }
 
-// name notes that an archive is somebody's.
-func (l *look) name(a Archive) {
+// recordArchive records that a document names the archive.
+func (l *locationCheck) recordArchive(a Archive) {
 	if d := digestOf(a.ID); !l.isNamed(d) {
 		l.named[d] = digest{}
 	}
 }
 
-// told notes whose the archive is, and passes the document on.
-func (l *look) told(ctx context.Context, key Key, s Snapshot) error {
-	l.name(s.Archive)
+// passOn records that the archive is named and passes the document to the Document
+// callback.
+func (l *locationCheck) passOn(ctx context.Context, key Key, s Snapshot) error {
+	l.recordArchive(s.Archive)
 	if l.second || l.o.Document == nil {
 		return nil
 	}
 	st, err := l.vault.store.Stat(ctx, key)
 	if err != nil && !fault.Is(err, fault.SnapshotNotFound) {
-		return l.troubled(ctx, err, Finding{Location: l.loc, Snapshot: s.ID, Key: key.path}, l.tell)
+		return l.reportUnreadable(ctx, err, Finding{Location: l.loc, Snapshot: s.ID, Key: key.path}, l.report)
 	}
 	if err != nil {
 		return nil
@@ -172,8 +173,8 @@ func (l *look) told(ctx context.Context, key Key, s Snapshot) error {
 	return l.o.Document(s, st.Modified)
 }
 
-// judge tells what a document's or an archive's error means.
-func (l *look) judge(err error, f Finding) error {
+// reportError turns the error of a document or an archive into a finding.
+func (l *locationCheck) reportError(err error, f Finding) error {
 	switch {
 	case err == nil:
 		return nil
@@ -187,5 +188,5 @@ func (l *look) judge(err error, f Finding) error {
 		f.Kind = DocumentDamaged
 	}
 	f.What = fault.MessageOf(err)
-	return l.tell(f)
+	return l.report(f)
 }

@@ -6,34 +6,34 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// manifest looks at manifest.json, which holds nothing that another does not.
-func (l *look) manifest(ctx context.Context) error {
+// manifest checks manifest.json. Everything in it can be rebuilt from other objects.
+func (l *locationCheck) manifest(ctx context.Context) error {
 	key, err := l.loc.ManifestKey()
 	if err != nil {
 		return err
 	}
 	ours := l.loc.ScopeID == environments
-	f := Finding{Kind: ManifestDamaged, Location: l.loc, Key: key.path, Repairable: ours && l.some}
+	f := Finding{Kind: ManifestDamaged, Location: l.loc, Key: key.path, Repairable: ours && l.hasDocuments}
 	body, err := readWhole(ctx, l.vault.store, key)
 	switch {
 	case err != nil:
 		f.Repairable = false
-		return l.troubled(ctx, err, f, l.tell)
-	case body == nil && ours && l.some:
-		f.Kind, f.What = ManifestMissing, "there are snapshots, and no manifest"
-		return l.tell(f)
+		return l.reportUnreadable(ctx, err, f, l.report)
+	case body == nil && ours && l.hasDocuments:
+		f.Kind, f.What = ManifestMissing, "there are snapshots but no manifest"
+		return l.report(f)
 	case body == nil:
 		return nil
 	}
 	err = checkManifest(body)
 	if fault.Is(err, fault.Unsupported) {
-		l.unclear() // a later version may keep documents under other names
+		l.countUnclear() // a later version may keep documents under other names
 		f.Repairable = false
-		return l.judge(err, f)
+		return l.reportError(err, f)
 	}
 	if err != nil {
 		f.What = fault.MessageOf(err)
-		return l.tell(f)
+		return l.report(f)
 	}
 	return nil
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// commitDocument writes the immutable document, the manifest, and last of all
-// latest. When a step fails, all are put back as they were; gone reports that
-// this succeeded, so that nothing names the archive any more.
-func (v *Vault) commitDocument(ctx context.Context, d Draft, body []byte) (gone bool, err error) {
+// commitDocument writes the immutable document, then the manifest, and latest last. If a
+// step fails, it restores all three. clean reports that this succeeded, so that nothing
+// names the archive any more.
+func (v *Vault) commitDocument(ctx context.Context, d Draft, body []byte) (clean bool, err error) {
 	document, e1 := d.Location.DocumentKey(d.ID)
 	manifestKey, e2 := d.Location.ManifestKey()
 	latest, e3 := d.Location.LatestKey()
@@ -31,7 +31,7 @@ func (v *Vault) commitDocument(ctx context.Context, d Draft, body []byte) (gone 
 	undoManifest, undoLatest := nothing, nothing
 	created, err := v.store.Create(ctx, document, body)
 	if err == nil && !created {
-		return true, fault.New(fault.SaveFailed, "snapshot.save", "the snapshot ID %s is taken", d.ID)
+		return true, fault.New(fault.SaveFailed, "snapshot.save", "the snapshot ID %s is already in use", d.ID)
 	}
 	if err == nil {
 		undoManifest, err = v.objects.overwrite(ctx, manifestKey, manifest)
@@ -42,16 +42,15 @@ func (v *Vault) commitDocument(ctx context.Context, d Draft, body []byte) (gone 
 	if err == nil {
 		return false, nil
 	}
-	// A call that failed may have been done all the same, so each object is
-	// looked at. latest comes first: while it may name the snapshot, the
-	// snapshot has to stay whole.
+	// A call that failed may still have taken effect, so each object is checked. latest
+	// comes first: while it may name the snapshot, the snapshot must stay complete.
 	ctx = context.WithoutCancel(ctx)
 	undone := undoLatest(ctx)
 	if undone == nil {
 		undone = v.objects.restore(ctx, document, body, nil)
 	}
 	if undone == nil {
-		// A manifest that stays behind is harmless: it names no snapshot.
+		// A manifest that remains is harmless, because it names no snapshot.
 		_ = undoManifest(ctx)
 	}
 	return undone == nil, errors.Join(err, undone)

@@ -8,42 +8,42 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// CopyOptions say who hears of a copy.
+// CopyOptions hold the callbacks of [Copy].
 type CopyOptions struct {
-	// Found is told of what is not copied: what is damaged in the source, and what
-	// the destination has otherwise. Required.
+	// Found is called for everything that is not copied: objects damaged in the source, and
+	// objects that differ in the destination. Required.
 	Found func(Finding) error
-	// Progress is told after each document, and while archives' bytes are written;
-	// nil: nobody.
+	// Progress is called after each document, and while an archive's bytes are written. It
+	// may be nil.
 	Progress func(Copied)
 }
 
-// Copied counts what a copy did.
+// Copied is the result of [Copy].
 type Copied struct {
 	Archives      int   // written
 	Documents     int   // written
 	Bytes         int64 // written, of archives
-	SameArchives  int   // were there already
+	SameArchives  int   // already in the destination
 	SameDocuments int
-	Refused       int // of what Found was told
+	Refused       int // findings
 }
 
-// Copy brings every snapshot of a store into another, with what agents keep there:
-// for each document first its archive, then itself; then the location's manifest,
-// and its latest last. So the destination is in order at each moment, and a copy
-// that was cut off anywhere is carried on by another one. What is written is read
-// back; an archive must be, there and here, the payload that its document binds.
+// Copy copies every snapshot from one store to another, with the agents' documents. For
+// each document it copies the archive first, then the document. The location's manifest
+// follows, and its latest comes last. So the destination is consistent at every moment,
+// and a later copy continues one that was interrupted. Copy reads back what it writes. An
+// archive must have the payload that its document binds, in both stores.
 //
-// What is there already and the same is passed over. Another object under the same
-// key is told and stays, but for latest and manifest, which become the source's
-// where that one's is not the older: a copy back from a backup takes nothing away.
-// Archives that no document names, and what is damaged, are not copied. The
-// source is only read; an error is that of a store, and more can be copied later.
+// Equal objects in the destination are skipped. A different object under the same key is
+// reported and stays. Only latest and manifest are overwritten, unless the destination's
+// one is newer: a copy back from a backup removes nothing. Archives that no document
+// names, and damaged objects, are not copied. Copy only reads the source. It returns only
+// store errors, and it can be called again after one.
 func Copy(ctx context.Context, from, to Store, o CopyOptions) (Copied, error) {
 	c := &copier{from: from, to: to, o: o, same: map[digest]digest{}}
-	for p := range places(ctx, from) {
+	for p := range foundEntries(ctx, from) {
 		err := p.err
-		if err == nil && !p.stray {
+		if err == nil && !p.unknown {
 			err = c.location(ctx, p.location)
 		}
 		if err != nil {
@@ -58,12 +58,12 @@ type copier struct {
 	from, to Store
 	o        CopyOptions
 	out      Copied
-	same     map[digest]digest // archives that are in both, with their payload's hash
+	same     map[digest]digest // archives that are in both stores, with their payload's hash
 }
 
 func (c *copier) stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return fault.Wrap(ctx.Err(), fault.Timeout, "snapshot.copy", "the copy was given up; another one carries on")
+		return fault.Wrap(ctx.Err(), fault.Timeout, "snapshot.copy", "the copy was cancelled; run it again to continue")
 	}
 	return err
 }
@@ -79,8 +79,8 @@ func (c *copier) progress() {
 	}
 }
 
-// location copies what is in a location's folder. latest is read first: what it
-// holds is in the history that is listed after, also while a daemon saves.
+// location copies a location's folder. It reads latest first: the history is listed
+// later, so it has the snapshot of that latest even if a daemon saves meanwhile.
 func (c *copier) location(ctx context.Context, loc Location) error {
 	latestKey, e1 := loc.LatestKey()
 	manifestKey, e2 := loc.ManifestKey()
@@ -110,21 +110,21 @@ func (c *copier) location(ctx context.Context, loc Location) error {
 		return err
 	}
 	if manifest != nil {
-		if err := c.move(ctx, Finding{Location: loc, Key: manifestKey.path}, manifestKey, manifest, newerManifest(manifest)); err != nil {
+		if err := c.replaceObject(ctx, Finding{Location: loc, Key: manifestKey.path}, manifestKey, manifest, keepNewerManifest(manifest)); err != nil {
 			return err
 		}
 	}
 	return c.latest(ctx, loc, latestKey, latest)
 }
 
-// document copies one document, and its archive before.
+// document copies one document, after its archive.
 func (c *copier) document(ctx context.Context, loc Location, id string) error {
 	key, err := loc.DocumentKey(id)
 	if err != nil {
 		return err
 	}
 	body, err := readWhole(ctx, c.from, key)
-	if err != nil || body == nil { // nil: deleted meanwhile
+	if err != nil || body == nil { // nil: deleted since it was listed
 		return err
 	}
 	f := Finding{Kind: DocumentDamaged, Location: loc, Snapshot: id, Key: key.path}
@@ -156,7 +156,7 @@ func (c *copier) document(ctx context.Context, loc Location, id string) error {
 	case created:
 		return c.notAsWritten(ctx, key)
 	default:
-		f.Kind, f.What = OtherObject, "the destination has another document there, which stays"
+		f.Kind, f.What = OtherObject, "the destination keeps a different document under this name"
 		return c.refuse(f)
 	}
 	return nil
@@ -170,9 +170,9 @@ func (c *copier) refuseDocument(f Finding, err error) error {
 	return c.refuse(f)
 }
 
-// notAsWritten takes back what the destination has not kept as it was written.
+// notAsWritten deletes an object that the destination did not store as it was written.
 func (c *copier) notAsWritten(ctx context.Context, key Key) error {
 	return errors.Join(
-		fault.New(fault.StoreFailed, "snapshot.copy", "%s did not read back as it was written", key),
+		fault.New(fault.StoreFailed, "snapshot.copy", "%s differs from what was written when it is read back", key),
 		c.to.Delete(context.WithoutCancel(ctx), key))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// latest copies snapshot_latest.json, of ours only where what it is a copy of is
-// there.
+// latest copies snapshot_latest.json. A latest of Stasis is copied only if the
+// destination has the snapshot that it copies.
 func (c *copier) latest(ctx context.Context, loc Location, key Key, body []byte) error {
 	if body == nil {
 		return nil
@@ -21,7 +21,7 @@ func (c *copier) latest(ctx context.Context, loc Location, key Key, body []byte)
 		if err := checkAgentDocument(body, loc.Scope); err != nil {
 			return c.refuseDocument(f, err)
 		}
-		return c.move(ctx, f, key, body, newerAgents(loc, body))
+		return c.replaceObject(ctx, f, key, body, keepNewerAgent(loc, body))
 	}
 	doc, err := parseDocument(body, loc, "")
 	if err != nil {
@@ -37,22 +37,22 @@ func (c *copier) latest(ctx context.Context, loc Location, key Key, body []byte)
 		return err
 	}
 	if !bytes.Equal(there, body) {
-		f.What = "the destination lacks the snapshot that it is a copy of"
+		f.What = "the destination does not have its snapshot"
 		return c.refuse(f)
 	}
-	return c.move(ctx, f, key, body, c.newerOurs(loc, f.Snapshot))
+	return c.replaceObject(ctx, f, key, body, c.keepNewerOwn(loc, f.Snapshot))
 }
 
-// keeps looks at an object of the destination that the source has otherwise. stays
-// is nil where it gives way, also because it is damaged; errNewer where it stays;
-// snapshot_exists or unsupported where it stays and that is to be told. err is the
-// destination's own.
-type keeps func(ctx context.Context, there []byte) (stays, err error)
+// keepRule decides whether the destination's object stays when it differs from the source's.
+// stays is nil if the object may be overwritten, for example because it is damaged. stays
+// is errNewer if the object stays. It is snapshot_exists or unsupported if the object
+// stays and that must be reported. err is an error of the destination store.
+type keepRule func(ctx context.Context, there []byte) (stays, err error)
 
-var errNewer = errors.New("the destination's is the newer one")
+var errNewer = errors.New("the destination's object is newer")
 
-// newerOurs keeps a latest that is a copy of a later snapshot than the source's.
-func (c *copier) newerOurs(loc Location, id string) keeps {
+// keepNewerOwn keeps a latest of Stasis whose snapshot is later than the source's.
+func (c *copier) keepNewerOwn(loc Location, id string) keepRule {
 	return func(ctx context.Context, there []byte) (stays, err error) {
 		doc, bad := parseDocument(there, loc, "")
 		if bad != nil || doc.Data.SnapshotID <= id {
@@ -70,35 +70,35 @@ func (c *copier) newerOurs(loc Location, id string) keeps {
 	}
 }
 
-// newerAgents keeps an agent's latest that was made later than the source's: it may
-// be all that there is of it.
-func newerAgents(loc Location, body []byte) keeps {
+// keepNewerAgent keeps an agent's latest that was created later than the source's. It may be
+// the only copy.
+func keepNewerAgent(loc Location, body []byte) keepRule {
 	return func(_ context.Context, there []byte) (stays, err error) {
 		if bad := checkAgentDocument(there, loc.Scope); bad != nil {
 			return bad, nil
 		}
-		if timeIn(there, "createdAt").After(timeIn(body, "createdAt")) {
-			stays = fault.New(fault.SnapshotExists, "snapshot.copy", "the destination has a newer one there, which stays")
+		if timeField(there, "createdAt").After(timeField(body, "createdAt")) {
+			stays = fault.New(fault.SnapshotExists, "snapshot.copy", "the destination keeps its newer object")
 		}
 		return stays, nil
 	}
 }
 
-// newerManifest keeps a manifest that was written later than the source's.
-func newerManifest(body []byte) keeps {
+// keepNewerManifest keeps a manifest that was written later than the source's.
+func keepNewerManifest(body []byte) keepRule {
 	return func(_ context.Context, there []byte) (stays, err error) {
 		if bad := checkManifest(there); bad != nil {
 			return bad, nil
 		}
-		if timeIn(there, "updatedAt").After(timeIn(body, "updatedAt")) {
+		if timeField(there, "updatedAt").After(timeField(body, "updatedAt")) {
 			stays = errNewer
 		}
 		return stays, nil
 	}
 }
 
-// timeIn is a time in a JSON object; the zero one where there is none.
-func timeIn(body []byte, name string) time.Time {
+// timeField returns a time field of a JSON object, or the zero time if there is none.
+func timeField(body []byte, name string) time.Time {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) != nil {
 		return time.Time{}
@@ -110,9 +110,9 @@ func timeIn(body []byte, name string) time.Time {
 	return t
 }
 
-// move makes an object of the destination the source's, unless that one stays. f is
-// what is told then.
-func (c *copier) move(ctx context.Context, f Finding, key Key, body []byte, look keeps) error {
+// replaceObject overwrites the destination's object with the source's, unless keep says
+// that it stays. f is the finding to report in that case.
+func (c *copier) replaceObject(ctx context.Context, f Finding, key Key, body []byte, keep keepRule) error {
 	for range overwrites {
 		there, err := readWhole(ctx, c.to, key)
 		if err != nil || bytes.Equal(there, body) {
@@ -122,7 +122,7 @@ func (c *copier) move(ctx context.Context, f Finding, key Key, body []byte, look
 			_, err = c.to.Create(ctx, key, body)
 		} else {
 			var stays error
-			stays, err = look(ctx, there)
+			stays, err = keep(ctx, there)
 			switch {
 			case err != nil:
 				return err
@@ -132,7 +132,7 @@ func (c *copier) move(ctx context.Context, f Finding, key Key, body []byte, look
 				f.Kind, f.What = OtherObject, fault.MessageOf(stays)
 				return c.refuse(f)
 			case fault.Is(stays, fault.Unsupported):
-				f.Kind, f.What = VersionUnknown, "a later Stasis wrote the destination's, which stays"
+				f.Kind, f.What = VersionUnknown, "a later version of Stasis wrote the destination's object, which stays"
 				return c.refuse(f)
 			}
 			_, err = c.to.Swap(ctx, key, there, body)
@@ -141,5 +141,5 @@ func (c *copier) move(ctx context.Context, f Finding, key Key, body []byte, look
 			return err
 		}
 	}
-	return fault.New(fault.StoreFailed, "snapshot.copy", "%s of the destination does not stay as it was written", key)
+	return fault.New(fault.StoreFailed, "snapshot.copy", "%s in the destination keeps changing after it is written", key)
 }

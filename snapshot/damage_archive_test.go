@@ -19,9 +19,9 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// An archive that is cut anywhere, or has a bit changed anywhere, or bytes
-// added, is archive_damaged naming the snapshot, for every way of reading it,
-// and leaves the folder as it was.
+// An archive that is cut, has a flipped bit or has extra bytes is archive_damaged, and
+// the error names the snapshot. This holds at every position and for every method that
+// reads it. The folder stays unchanged.
 func TestDamagedArchive(t *testing.T) {
 	v, store := newVault(t)
 	random := rand.NewChaCha8([32]byte{})
@@ -34,7 +34,7 @@ func TestDamagedArchive(t *testing.T) {
 	key, good := stored(t, store, key, err)
 
 	bad := map[string][]byte{"empty": {}, "longer": append(bytes.Clone(good), 0), "twice": append(bytes.Clone(good), good...)}
-	for at := range 260 { // the header, nonce and first bytes densely
+	for at := range 260 { // every position in the header, the nonce and the first bytes
 		bad[fmt.Sprintf("flip %d", at)] = flip(good, at)
 	}
 	for i := range 60 {

@@ -31,8 +31,8 @@ func stored(t testing.TB, store snapshot.Store, key snapshot.Key, err error) (sn
 	return key, body
 }
 
-// A document in another's place, from another owner or time, is refused; so
-// is a future schema, by name.
+// A misplaced document, or one of another owner or time, is refused. A future
+// schemaVersion is refused by name.
 func TestSwappedDocument(t *testing.T) {
 	v, store := newVault(t)
 	save(t, v, draft(1, snapshot.Entry{Name: "a", Data: []byte("a")}))
@@ -49,9 +49,9 @@ func TestSwappedDocument(t *testing.T) {
 	}{
 		"another snapshot": {two, fault.ArchiveDamaged, "belongs to another"},
 		"another owner":    {bytes.ReplaceAll(one, []byte(place.Owner), []byte(foreign)), fault.ArchiveDamaged, "belongs to another"},
-		"renamed":          {bytes.ReplaceAll(two, []byte(id(2)), []byte(id(1))), fault.ArchiveDamaged, "not as it was written"},
+		"renamed":          {bytes.ReplaceAll(two, []byte(id(2)), []byte(id(1))), fault.ArchiveDamaged, "changed after it was written"},
 		"renamed, unbound": {withoutMAC(bytes.ReplaceAll(two, []byte(id(2)), []byte(id(1)))), fault.ArchiveDamaged, "sealed part"},
-		"another fact":     {bytes.Replace(one, []byte(`"cookies":3`), []byte(`"cookies":4`), 1), fault.ArchiveDamaged, "not as it was written"},
+		"another fact":     {bytes.Replace(one, []byte(`"cookies":3`), []byte(`"cookies":4`), 1), fault.ArchiveDamaged, "changed after it was written"},
 		"future":           {bytes.Replace(one, []byte(`"1.0"`), []byte(`"9.7"`), 1), fault.Unsupported, `"9.7"`},
 		"twice":            {bytes.Replace(one, []byte(`"scope":`), []byte(`"Scope":"agent","scope":`), 1), fault.ArchiveDamaged, "ambiguous"},
 		"unknown":          {bytes.Replace(one, []byte(`"scope":`), []byte(`"x":1,"scope":`), 1), fault.ArchiveDamaged, "shape"},
@@ -65,7 +65,7 @@ func TestSwappedDocument(t *testing.T) {
 			t.Errorf("%s: %v, want %s saying %q", name, err, test.code, test.says)
 		}
 	}
-	// The same document under the other owner's own path.
+	// The same document under the other owner's path.
 	other := place
 	other.Owner = foreign
 	key, err := other.DocumentKey(id(1))
@@ -76,18 +76,18 @@ func TestSwappedDocument(t *testing.T) {
 	if _, err := v.Open(t.Context(), other, id(1)); !fault.Is(err, fault.ArchiveDamaged) {
 		t.Errorf("a document moved to another owner: %v", err)
 	}
-	// A damaged one can be deleted.
+	// A damaged document can be deleted.
 	if err := v.Delete(t.Context(), other, id(1), storetest.NotInUse); err != nil {
 		t.Errorf("Delete of a damaged document: %v", err)
 	}
 }
 
-// withoutMAC is a document as it was written before documents had one.
+// withoutMAC returns a document as versions without MACs wrote it.
 func withoutMAC(body []byte) []byte {
 	return regexp.MustCompile(`"mac":"[0-9a-f]{64}",`).ReplaceAll(body, nil)
 }
 
-// A document that was written before there were MACs is read.
+// A document from before there were MACs can be read.
 func TestDocumentWithoutMAC(t *testing.T) {
 	v, store := newVault(t)
 	saved := save(t, v, draft(1, snapshot.Entry{Name: "a", Data: []byte("a")}))
@@ -103,7 +103,7 @@ func TestDocumentWithoutMAC(t *testing.T) {
 	}
 }
 
-// A latest that is damaged says so, and the next save or delete mends it.
+// A damaged latest is reported, and the next save or delete repairs it.
 func TestDamagedLatest(t *testing.T) {
 	v, store := newVault(t)
 	for n := range 3 {

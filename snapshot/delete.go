@@ -7,18 +7,19 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// InUse reports whether the catalogue knows a snapshot with the archive. Where it
-// cannot tell, the archive stays.
+// InUse reports whether the catalogue has a snapshot with the archive. If it fails, the
+// archive stays.
 type InUse func(ctx context.Context, archiveID string) (bool, error)
 
-// Delete removes a snapshot: its document, and its archive too unless another snapshot
-// has the same: one of this process that is not settled, or one that inUse knows; nil
-// leaves the archive. That is decided while no save can take the archive up, so a
-// caller's earlier look at the catalogue would not do. If the location's latest
-// was this one, the newest that is left takes its place. A missing snapshot is
-// snapshot_not_found; a damaged document is removed, and its archive left,
-// since nothing trustworthy names it; one of a newer version is unsupported and
-// stays. A delete that failed can be repeated.
+// Delete removes a snapshot's document. It also removes the archive, unless another
+// snapshot shares it: an unsettled snapshot of this process, or one that inUse reports.
+// If inUse is nil, the archive stays. inUse is called while no save can adopt the
+// archive, so a caller must not replace it by an earlier look at the catalogue. If the
+// location's latest was this snapshot, the newest remaining snapshot becomes latest.
+//
+// A missing snapshot is snapshot_not_found. A damaged document is removed but its archive
+// stays, because the document's archive ID cannot be trusted. A document of a newer
+// version is unsupported and stays. A failed delete can be repeated.
 func (v *Vault) Delete(ctx context.Context, loc Location, id string, inUse InUse) error {
 	key, err := loc.DocumentKey(id)
 	if err != nil {
@@ -29,7 +30,7 @@ func (v *Vault) Delete(ctx context.Context, loc Location, id string, inUse InUse
 		return err
 	}
 	archive := Key{}
-	doc, err := v.objects.bound(body, loc, id)
+	doc, err := v.objects.parsePlain(body, loc, id)
 	if fault.Is(err, fault.Unsupported) {
 		return err
 	}
@@ -54,8 +55,8 @@ func (v *Vault) Delete(ctx context.Context, loc Location, id string, inUse InUse
 	if err := v.moveLatest(ctx, loc, id); err != nil {
 		return err
 	}
-	// The archive goes before the document, so that a delete that dies in
-	// between can be repeated and forgets neither.
+	// The archive is deleted before the document. If the process dies in between, the
+	// delete can be repeated and still finds both.
 	if archive != (Key{}) {
 		if err := v.store.Delete(ctx, archive); err != nil {
 			return err
@@ -64,9 +65,9 @@ func (v *Vault) Delete(ctx context.Context, loc Location, id string, inUse InUse
 	return v.store.Delete(ctx, key)
 }
 
-// moveLatest makes latest name another snapshot than id: the newest left, or
-// none, and then the manifest goes too. A damaged latest is replaced as well; one
-// of a newer version is left.
+// moveLatest makes latest name the newest snapshot other than id. If there is none, it
+// deletes latest and the manifest. It also replaces a damaged latest, but not one of a
+// newer version.
 func (v *Vault) moveLatest(ctx context.Context, loc Location, id string) error {
 	latest, err := loc.LatestKey()
 	if err != nil {
@@ -79,16 +80,16 @@ func (v *Vault) moveLatest(ctx context.Context, loc Location, id string) error {
 	if body == nil {
 		return nil
 	}
-	doc, bad := v.objects.bound(body, loc, "")
+	doc, bad := v.objects.parsePlain(body, loc, "")
 	if bad == nil && doc.Data.SnapshotID != id || fault.Is(bad, fault.Unsupported) {
 		return nil
 	}
-	newest, err := v.newestBut(ctx, loc, id)
+	newest, err := v.newestExcept(ctx, loc, id)
 	if err != nil {
 		return err
 	}
 	if newest != nil {
-		_, err = v.store.Swap(ctx, latest, body, newest) // not swapped: another's save moved it meanwhile
+		_, err = v.store.Swap(ctx, latest, body, newest) // if not swapped, another process's save has moved latest
 		return err
 	}
 	manifest, err := loc.ManifestKey()
@@ -98,20 +99,21 @@ func (v *Vault) moveLatest(ctx context.Context, loc Location, id string) error {
 	if err := errors.Join(v.store.Delete(ctx, latest), v.store.Delete(ctx, manifest)); err != nil {
 		return err
 	}
-	return v.giveBack(ctx, loc, id, latest, manifest)
+	return v.recreateLatest(ctx, loc, id, latest, manifest)
 }
 
-// giveBack makes latest and manifest again where another process saved after the
-// location was looked at, and what was deleted was its. Its document came first, so
-// it is seen now.
-func (v *Vault) giveBack(ctx context.Context, loc Location, id string, latest, manifest Key) error {
-	newest, err := v.newestBut(ctx, loc, id)
+// recreateLatest writes latest and manifest again after a race with another process. If
+// that process saved a snapshot after the location was checked, the deleted latest and
+// manifest were its own. A save writes its document first, so the document is visible
+// now.
+func (v *Vault) recreateLatest(ctx context.Context, loc Location, id string, latest, manifest Key) error {
+	newest, err := v.newestExcept(ctx, loc, id)
 	if err != nil || newest == nil {
 		return err
 	}
 	body, err := newManifest(v.opts.Now())
 	if err == nil {
-		_, err = v.store.Create(ctx, manifest, body) // not created: there is one again
+		_, err = v.store.Create(ctx, manifest, body) // if not created, the manifest exists again
 	}
 	if err == nil {
 		_, err = v.store.Create(ctx, latest, newest)
@@ -119,9 +121,9 @@ func (v *Vault) giveBack(ctx context.Context, loc Location, id string, latest, m
 	return err
 }
 
-// newestBut returns the sound document with the greatest ID but id that has its
-// archive; nil when there is none.
-func (v *Vault) newestBut(ctx context.Context, loc Location, id string) ([]byte, error) {
+// newestExcept returns the valid document with the greatest ID other than id whose archive
+// exists, or nil.
+func (v *Vault) newestExcept(ctx context.Context, loc Location, id string) ([]byte, error) {
 	var all []string
 	for after := ""; ; {
 		page, next, err := v.List(ctx, loc, 1000, after)
@@ -146,7 +148,7 @@ func (v *Vault) newestBut(ctx context.Context, loc Location, id string) ([]byte,
 		if err != nil {
 			return nil, err
 		}
-		if err = v.stands(ctx, body, loc, all[i]); err == nil {
+		if err = v.checkRestorable(ctx, body, loc, all[i]); err == nil {
 			return body, nil
 		}
 		if !fault.Is(err, fault.ArchiveDamaged) {
@@ -156,10 +158,10 @@ func (v *Vault) newestBut(ctx context.Context, loc Location, id string) ([]byte,
 	return nil, nil
 }
 
-// stands reports whether a document is sound and its archive is there, which a
-// delete that died half-way has removed.
-func (v *Vault) stands(ctx context.Context, body []byte, loc Location, id string) error {
-	doc, err := v.objects.bound(body, loc, id)
+// checkRestorable checks that a document is valid and that its archive exists. A delete
+// that died half-way has removed the archive only.
+func (v *Vault) checkRestorable(ctx context.Context, body []byte, loc Location, id string) error {
+	doc, err := v.objects.parsePlain(body, loc, id)
 	if err != nil {
 		return err
 	}
@@ -173,9 +175,9 @@ func (v *Vault) stands(ctx context.Context, body []byte, loc Location, id string
 	return err
 }
 
-// TakeBack removes the documents of a location that were never committed: a
-// process that died between a save and its commit left them, and the location's
-// latest may name one. Archives stay, for an equal one may be another's.
+// TakeBack removes a location's documents that were never committed to the catalogue. A
+// process that died between a save and its commit leaves such documents, and the
+// location's latest may name one. Archives stay, because another snapshot may share them.
 func (v *Vault) TakeBack(ctx context.Context, loc Location, committed func(id string) (bool, error)) error {
 	for after := ""; ; {
 		page, next, err := v.List(ctx, loc, 1000, after)
@@ -198,7 +200,7 @@ func (v *Vault) TakeBack(ctx context.Context, loc Location, committed func(id st
 	}
 }
 
-// Settled says that the catalogue knows a snapshot that Save returned: from here on
-// the catalogue, and not the vault, tells that its archive is needed. It must be called
-// for each saved snapshot, unless that is deleted.
+// Settled records that the catalogue has a snapshot that Save returned. From then on the
+// catalogue, not the vault, protects its archive. It must be called for each saved
+// snapshot, unless the snapshot is deleted.
 func (v *Vault) Settled(s Snapshot) { v.sharing.unshare(s.Archive.ID, s.ID) }

@@ -10,7 +10,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// beforeDelete does something before a key is deleted.
+// beforeDelete calls a function before a key is deleted.
 type beforeDelete struct {
 	*memstore.Store
 	key snapshot.Key
@@ -24,9 +24,9 @@ func (b *beforeDelete) Delete(ctx context.Context, key snapshot.Key) error {
 	return b.Store.Delete(ctx, key)
 }
 
-// A process that deletes a location's only snapshot must not take along the latest
-// that another one has just saved.
-func TestDeleteBesideAnothersSave(t *testing.T) {
+// A process that deletes a location's only snapshot must not delete the latest that
+// another process has just saved.
+func TestDeleteDuringOtherSave(t *testing.T) {
 	store := memstore.New(0, time.Now)
 	keys := snapshot.NewKeys(newIdentity(t), [32]byte{1})
 	latest, err := place.LatestKey()

@@ -13,8 +13,8 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// What the daemon saved comes back however deep its folders are, and so says the
-// check before the save. An archive of somebody else's with such folders is refused.
+// The daemon restores its own snapshots whatever the depth of their folders, and the
+// check before the save accepts them. A foreign archive with such folders is refused.
 func TestDeepFolders(t *testing.T) {
 	v, _ := newVault(t)
 	deep := "Default/" + strings.Repeat("a/", 500) + "f"
@@ -45,6 +45,6 @@ func TestDeepFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := foreign.Names(t.Context(), snapshot.Limits{}); !fault.Is(err, fault.InvalidImport) || !strings.Contains(fault.MessageOf(err), "32 elements") {
-		t.Errorf("somebody's: %v", err)
+		t.Errorf("foreign archive: %v", err)
 	}
 }

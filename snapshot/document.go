@@ -13,12 +13,12 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// maxDocument bounds a document, in bytes, written or read.
+// maxDocument limits a document, in bytes, written or read.
 const maxDocument = 8 << 20
 
-// document is a snapshot's JSON file, in the shape of the agent SDKs'
-// SnapshotStorage. It names its own location and ID, so that one put in
-// another's place is refused, and binds its archive by hash and length.
+// document is a snapshot's JSON file, in the form of the agent SDKs' SnapshotStorage. It
+// names its own location and ID, so that a misplaced document is refused. It binds its
+// archive by hash and size.
 type document struct {
 	Scope         string       `json:"scope"`
 	SchemaVersion string       `json:"schemaVersion"`
@@ -27,7 +27,7 @@ type document struct {
 	AppData       appData      `json:"appData"`
 }
 
-// appData is what the environment's agents left with it: {} where that is nothing.
+// appData holds what the environment's agents stored with it; {} if nothing.
 type appData struct {
 	Sealed []byte `json:"sealed,omitempty"` // age file of a sealedPart, base64
 }
@@ -39,25 +39,25 @@ type documentData struct {
 	ScopeID    string   `json:"scope_id"`
 	Mode       Mode     `json:"mode"`
 	Archive    Archive  `json:"archive"`
-	Recipients []string `json:"recipients"` // sealed to, when it was saved
-	// MAC is of the whole document, under its owner's key; see [document.encode].
+	Recipients []string `json:"recipients"` // at the time of the save
+	// MAC covers the whole document, under its owner's key; see [document.encode].
 	// Documents from before 2026-11-22 have none.
 	MAC    string         `json:"mac,omitempty"`
 	Facts  map[string]any `json:"facts"`
 	Sealed []byte         `json:"sealed,omitempty"` // age file of a sealedPart, base64
 }
 
-// sealedPart is what only an identity opens, of data or of appData. It repeats
-// the ID, so that it cannot be moved into another document, and has one of the
-// other two, so that it cannot be moved within its own.
+// sealedPart is the part of data or of appData that only an identity opens. It repeats
+// the ID, so that it cannot be moved into another document. It has either Private or
+// AppData, so that it cannot be moved within its document.
 type sealedPart struct {
 	SnapshotID string          `json:"snapshot_id"`
 	Private    json.RawMessage `json:"private,omitempty"`
 	AppData    json.RawMessage `json:"app_data,omitempty"`
 }
 
-// newDocument builds the document of a draft and the archive made of it. Time
-// is cut to milliseconds, which is what JavaScript's dates hold.
+// newDocument builds the document of a draft and its archive. Times are cut to
+// milliseconds, the precision of JavaScript dates.
 func newDocument(d Draft, a Archive, keys Keys) ([]byte, error) {
 	doc := document{
 		Scope: d.Location.Scope, SchemaVersion: SchemaVersion,
@@ -94,12 +94,12 @@ func (k Keys) sealPart(p sealedPart) ([]byte, error) {
 	return sealed.Bytes(), err
 }
 
-// noMAC stands in a document's bytes in its MAC's place while that is computed.
+// noMAC takes the place of the MAC in a document's bytes while the MAC is computed.
 const noMAC = "0000000000000000000000000000000000000000000000000000000000000000"
 
-// encode gives the document's bytes, with a MAC that is right. It binds what
-// nothing else does: mode, time and facts, and all that an attacker who may
-// write to the store could change together.
+// encode returns the document's bytes with a correct MAC. The MAC binds what nothing else
+// binds: mode, time and facts. It also binds everything that an attacker with write
+// access to the store could change together.
 func (d document) encode(keys Keys) ([]byte, error) {
 	d.Data.MAC = noMAC
 	body, err := json.Marshal(d)
@@ -113,8 +113,7 @@ func (d document) encode(keys Keys) ([]byte, error) {
 	return bytes.Replace(body, []byte(`"mac":"`+noMAC), []byte(`"mac":"`+mac), 1), nil
 }
 
-// checkMAC reports whether the document that body was parsed to has the MAC
-// that belongs to it, or none.
+// checkMAC reports whether the document, parsed from body, has a correct MAC or none.
 func (d *document) checkMAC(keys Keys, body []byte) bool {
 	mac := []byte(d.Data.MAC)
 	if len(mac) == 0 {
@@ -124,9 +123,9 @@ func (d *document) checkMAC(keys Keys, body []byte) bool {
 	return hmac.Equal(mac, []byte(keys.documentMAC(d.Data.Owner, was)))
 }
 
-// parseDocument reads the document that should be snapshot id at loc; an empty
-// id takes any. Hostile input is archive_damaged, and a schemaVersion that
-// this build does not know is unsupported.
+// parseDocument reads the document that should be snapshot id at loc. An empty id accepts
+// any ID. Hostile input is archive_damaged. A schemaVersion that this build does not know
+// is unsupported.
 func parseDocument(body []byte, loc Location, id string) (*document, error) {
 	called := id
 	if called == "" {
@@ -146,7 +145,7 @@ func parseDocument(body []byte, loc Location, id string) (*document, error) {
 		return nil, fault.New(fault.Unsupported, "snapshot.document",
 			"snapshot %s has schemaVersion %.20q; this version reads %q", called, v, SchemaVersion)
 	}
-	if err := oneFoldedNameOnce(body); err != nil {
+	if err := checkUniqueFoldedNames(body); err != nil {
 		return nil, bad("is ambiguous", err)
 	}
 	doc := &document{}
@@ -183,7 +182,7 @@ func (d *document) check() error {
 	return nil
 }
 
-// snapshot gives the document's plain part.
+// snapshot returns the document's plain part.
 func (d *document) snapshot() Snapshot {
 	return Snapshot{
 		ID: d.Data.SnapshotID, Location: d.location(), Mode: d.Data.Mode, CreatedAt: d.CreatedAt.UTC(),
@@ -191,7 +190,7 @@ func (d *document) snapshot() Snapshot {
 	}
 }
 
-// unseal opens the sealed parts of data and of appData; nil where there are none.
+// unseal opens the sealed parts of data and of appData; they are nil if absent.
 func (d *document) unseal(keys Keys) (private, appData json.RawMessage, err error) {
 	if len(d.Data.Sealed) > 0 {
 		part, err := d.open(keys, d.Data.Sealed)
@@ -199,7 +198,7 @@ func (d *document) unseal(keys Keys) (private, appData json.RawMessage, err erro
 			return nil, nil, err
 		}
 		if private = part.Private; private == nil || part.AppData != nil {
-			return nil, nil, damaged(d.Data.SnapshotID, "the sealed part of its document is not the one of data", nil)
+			return nil, nil, damaged(d.Data.SnapshotID, "the sealed part in its document's data does not belong there", nil)
 		}
 	}
 	if len(d.AppData.Sealed) > 0 {
@@ -208,7 +207,7 @@ func (d *document) unseal(keys Keys) (private, appData json.RawMessage, err erro
 			return nil, nil, err
 		}
 		if appData = part.AppData; appData == nil || part.Private != nil {
-			return nil, nil, damaged(d.Data.SnapshotID, "the sealed part of its document is not the one of appData", nil)
+			return nil, nil, damaged(d.Data.SnapshotID, "the sealed part in its document's appData does not belong there", nil)
 		}
 	}
 	return private, appData, nil
@@ -233,8 +232,8 @@ func (d *document) open(keys Keys, sealed []byte) (part sealedPart, err error) {
 	return part, nil
 }
 
-// tarSum is the document's hash of the tar as bytes.
+// tarSum returns the document's hash of the tar as bytes.
 func tarSum(a Archive) (sum [32]byte) {
-	_, _ = hex.Decode(sum[:], []byte(a.TarSHA256)) // its form was checked
+	_, _ = hex.Decode(sum[:], []byte(a.TarSHA256)) // check has verified its form
 	return sum
 }

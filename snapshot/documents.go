@@ -9,30 +9,29 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// LatestID stands, among the IDs of [Documents], for a location's latest.
+// LatestID is the ID under which [Documents] address a location's latest.
 const LatestID = "latest"
 
-// Documents keeps agents' own JSON documents in a [Store], where the file
-// storage of the Strands agents SDK keeps them: in each location any number of
-// immutable ones under IDs, one latest, which is a document by itself and no
-// pointer, and a manifest. They are not sealed, so that the SDK reads them, and
-// they are kept byte for byte as they were given.
+// Documents keeps agents' own JSON documents in a [Store], at the paths that the file
+// storage of the Strands agents SDK uses. Each location has any number of immutable
+// documents under IDs, one latest, and a manifest. The latest is a document in its own
+// right, not a pointer. Documents are stored unsealed and byte for byte, so that the SDK
+// can read them.
 //
-// The locations of which the scope ID is "browser" or "notes" are not agents':
-// every method refuses them with scope_reserved. Another location that is none
-// is invalid_field, by the name that the wire has for the element.
+// Locations with the scope ID "browser" or "notes" do not belong to agents. Every method
+// refuses them with scope_reserved. An invalid location is invalid_field, with the
+// element's name in the API.
 //
-// Documents is safe for concurrent use, also by other processes on the same
-// store, and holds nothing that needs closing; the store is its owner's to
-// close.
+// Documents is safe for concurrent use, also by several processes on one store. It holds
+// nothing that needs closing. The owner of the store closes the store.
 type Documents struct {
 	store Store
 	opts  Options
-	large chan struct{} // one for each large document that is checked
+	large chan struct{} // one token for each large document under check
 }
 
-// Checking a document takes many times its bytes of memory, so of the large ones,
-// from largeDocument bytes on, only maxLarge are checked at once.
+// Checking a document takes many times its size in memory. So at most maxLarge documents
+// of largeDocument bytes or more are checked at once.
 const (
 	largeDocument = 1 << 20
 	maxLarge      = 2
@@ -43,16 +42,15 @@ func NewDocuments(store Store, opts Options) *Documents {
 	return &Documents{store: store, opts: opts.withDefaults(), large: make(chan struct{}, maxLarge)}
 }
 
-// Save keeps a document under an ID, once: the same bytes again change nothing,
-// other ones are snapshot_exists. With latest, what is kept under the ID is
-// then the location's latest too. The ID [LatestID] writes over that alone.
+// Save stores a document under an ID once. The same bytes again change nothing; other
+// bytes are snapshot_exists. If latest is set, the stored document also becomes the
+// location's latest. The ID [LatestID] overwrites only the latest.
 //
-// A save that failed may have kept the immutable document, and can be repeated.
-// What is wrong with the body is too_large, invalid_request, unknown_field,
-// invalid_field, or unsupported for another schemaVersion; see
-// [MaxAgentDocument].
+// A save that failed may have stored the immutable document, and can be repeated. A bad
+// body is too_large, invalid_request, unknown_field or invalid_field; another
+// schemaVersion is unsupported. See [MaxAgentDocument].
 func (d *Documents) Save(ctx context.Context, loc Location, id string, body []byte, latest bool) error {
-	if err := own(loc); err != nil {
+	if err := requireAgentLocation(loc); err != nil {
 		return err
 	}
 	if err := d.check(ctx, body, loc.Scope); err != nil {
@@ -70,26 +68,26 @@ func (d *Documents) Save(ctx context.Context, loc Location, id string, body []by
 	return d.replace(ctx, key, body)
 }
 
-// check reports what is wrong with an agent's document; see [checkAgentDocument].
+// check checks an agent's document; see [checkAgentDocument].
 func (d *Documents) check(ctx context.Context, body []byte, scope string) error {
 	if len(body) >= largeDocument {
 		select {
 		case d.large <- struct{}{}:
 			defer func() { <-d.large }()
 		case <-ctx.Done():
-			return fault.Wrap(ctx.Err(), fault.Timeout, "snapshot.documents", "the request was given up")
+			return fault.Wrap(ctx.Err(), fault.Timeout, "snapshot.documents", "the request was cancelled")
 		}
 	}
 	return checkAgentDocument(body, scope)
 }
 
-// create writes an immutable document, unless it is there already.
+// create writes an immutable document, unless it exists.
 func (d *Documents) create(ctx context.Context, loc Location, id string, body []byte) error {
 	key, err := loc.DocumentKey(id)
 	if err != nil {
 		return err
 	}
-	if err := d.room(ctx, body); err != nil {
+	if err := d.checkSpace(ctx, body); err != nil {
 		return err
 	}
 	for {
@@ -104,15 +102,15 @@ func (d *Documents) create(ctx context.Context, loc Location, id string, body []
 		case err != nil:
 			return err
 		case !bytes.Equal(there, body):
-			return fault.New(fault.SnapshotExists, "snapshot.documents", "another document has the ID %s", id)
+			return fault.New(fault.SnapshotExists, "snapshot.documents", "a different document has the ID %s", id)
 		}
 		return nil
 	}
 }
 
-// replace writes an object over whatever is there.
+// replace overwrites an object, or creates it.
 func (d *Documents) replace(ctx context.Context, key Key, body []byte) (err error) {
-	if err := d.room(ctx, body); err != nil {
+	if err := d.checkSpace(ctx, body); err != nil {
 		return err
 	}
 	up, err := d.store.Upload(ctx)
@@ -126,14 +124,14 @@ func (d *Documents) replace(ctx context.Context, key Key, body []byte) (err erro
 	return up.Replace(ctx, key, Sum{Size: int64(len(body)), SHA256: sha256.Sum256(body)})
 }
 
-// room leaves to browsers' snapshots what the vault keeps free for them.
-func (d *Documents) room(ctx context.Context, body []byte) error {
+// checkSpace keeps the vault's reserve free for browser snapshots.
+func (d *Documents) checkSpace(ctx context.Context, body []byte) error {
 	return checkRoom(ctx, d.store, d.opts.Reserve, int64(len(body)))
 }
 
-// Load gives the document of an ID, or the latest for [LatestID]. A missing one
-// is snapshot_not_found, one that is none archive_damaged, and one of another
-// schemaVersion unsupported.
+// Load returns the document with an ID, or the latest for [LatestID]. A missing document
+// is snapshot_not_found, an invalid one archive_damaged, and one of another schemaVersion
+// unsupported.
 func (d *Documents) Load(ctx context.Context, loc Location, id string) ([]byte, error) {
 	key, err := d.key(loc, id)
 	if err != nil {
@@ -142,9 +140,9 @@ func (d *Documents) Load(ctx context.Context, loc Location, id string) ([]byte, 
 	return d.load(ctx, key, id, MaxAgentDocument, func(body []byte) error { return d.check(ctx, body, loc.Scope) })
 }
 
-// key is where a document is.
+// key returns the key of a document.
 func (d *Documents) key(loc Location, id string) (Key, error) {
-	if err := own(loc); err != nil {
+	if err := requireAgentLocation(loc); err != nil {
 		return Key{}, err
 	}
 	if id == LatestID {
@@ -153,7 +151,8 @@ func (d *Documents) key(loc Location, id string) (Key, error) {
 	return loc.DocumentKey(id)
 }
 
-// load reads what others may have written, and says so where it is not sound.
+// load reads a document that another program may have written, and returns
+// archive_damaged if it is not valid.
 func (d *Documents) load(ctx context.Context, key Key, called string, limit int, check func([]byte) error) ([]byte, error) {
 	body, err := readObject(ctx, d.store, key, limit)
 	if err != nil {
@@ -162,24 +161,24 @@ func (d *Documents) load(ctx context.Context, key Key, called string, limit int,
 	if err := check(body); fault.Is(err, fault.Unsupported) || fault.Is(err, fault.Timeout) {
 		return nil, err
 	} else if err != nil {
-		return nil, damaged(called, "what is stored is no agent's document", err)
+		return nil, damaged(called, "the stored object is not an agent document", err)
 	}
 	return body, nil
 }
 
-// List is [Vault.List] for a location of an agent's: IDs of its immutable
+// List is [Vault.List] for an agent's location. It returns the IDs of the immutable
 // documents.
 func (d *Documents) List(ctx context.Context, loc Location, limit int, startAfter string) (ids []string, next string, err error) {
-	if err := own(loc); err != nil {
+	if err := requireAgentLocation(loc); err != nil {
 		return nil, "", err
 	}
 	return listIDs(ctx, d.store, loc, limit, startAfter)
 }
 
-// Manifest gives a location's manifest: {schemaVersion, updatedAt}. One that
-// was never saved is as new, of now; otherwise it is as [Documents.Load].
+// Manifest returns a location's manifest: {schemaVersion, updatedAt}. If none was saved,
+// it returns a new one with the current time. Otherwise it behaves like [Documents.Load].
 func (d *Documents) Manifest(ctx context.Context, loc Location) ([]byte, error) {
-	if err := own(loc); err != nil {
+	if err := requireAgentLocation(loc); err != nil {
 		return nil, err
 	}
 	key, err := loc.ManifestKey()
@@ -193,10 +192,9 @@ func (d *Documents) Manifest(ctx context.Context, loc Location) ([]byte, error) 
 	return body, err
 }
 
-// SaveManifest writes a location's manifest over the one that is there. It
-// fails as [Documents.Save] does.
+// SaveManifest overwrites a location's manifest. It fails as [Documents.Save] does.
 func (d *Documents) SaveManifest(ctx context.Context, loc Location, body []byte) error {
-	if err := own(loc); err != nil {
+	if err := requireAgentLocation(loc); err != nil {
 		return err
 	}
 	if err := checkManifest(body); err != nil {
@@ -209,8 +207,8 @@ func (d *Documents) SaveManifest(ctx context.Context, loc Location, body []byte)
 	return d.replace(ctx, key, body)
 }
 
-// own lets the locations of agents pass.
-func own(loc Location) error {
+// requireAgentLocation accepts only the locations of agents.
+func requireAgentLocation(loc Location) error {
 	if err := loc.Check(); err != nil {
 		return err
 	}
@@ -222,8 +220,7 @@ func own(loc Location) error {
 
 func reserved(scopeID string) bool { return scopeID == environments || scopeID == "notes" }
 
-// HasSession reports whether agents have any document or manifest in a session of
-// an owner.
+// HasSession reports whether agents have a document or manifest in a session of an owner.
 func (d *Documents) HasSession(ctx context.Context, owner, session string) (bool, error) {
 	of := Location{Owner: owner, Session: session, Scope: "agent", ScopeID: "any"}
 	if err := of.Check(); err != nil {

@@ -2,8 +2,8 @@ package snapshot
 
 import "context"
 
-// Delete removes a document, or for [LatestID] the latest; the others stay. A
-// missing one is snapshot_not_found.
+// Delete removes one document, or the latest for [LatestID]. The others stay. A missing
+// document is snapshot_not_found.
 func (d *Documents) Delete(ctx context.Context, loc Location, id string) error {
 	key, err := d.key(loc, id)
 	if err != nil {
@@ -15,9 +15,8 @@ func (d *Documents) Delete(ctx context.Context, loc Location, id string) error {
 	return d.store.Delete(ctx, key)
 }
 
-// DeleteSession removes every document and manifest that agents have in a
-// session of an owner. What Stasis keeps there stays. It is idempotent, and one
-// that failed can be repeated.
+// DeleteSession removes every document and manifest of agents in a session of an owner.
+// Snapshots of Stasis stay. It is idempotent, and can be repeated after a failure.
 func (d *Documents) DeleteSession(ctx context.Context, owner, session string) error {
 	of := Location{Owner: owner, Session: session, Scope: "agent", ScopeID: "any"}
 	if err := of.Check(); err != nil {
@@ -38,8 +37,8 @@ func (d *Documents) DeleteSession(ctx context.Context, owner, session string) er
 	return nil
 }
 
-// deleteLocation removes the latest first: an agent that comes back meanwhile
-// begins anew, and not from a past of which half is gone.
+// deleteLocation removes the latest first. An agent that returns meanwhile then starts
+// anew, and not from a half-deleted history.
 func (d *Documents) deleteLocation(ctx context.Context, loc Location) error {
 	latest, err := loc.LatestKey()
 	if err != nil {

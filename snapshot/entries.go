@@ -16,7 +16,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// The only permission bits that an archive holds and a restore gives.
+// The only permission bits that an archive stores and a restore sets.
 const (
 	fileMode = fs.FileMode(0o600)
 	execMode = fs.FileMode(0o700)
@@ -25,15 +25,15 @@ const (
 
 var errChanged = errors.New("the file changed while it was being packed")
 
-// packEntry is an [Entry] that was looked at: it is its own fs.FileInfo, and
-// says only what an archive keeps, so that equal contents give equal bytes.
+// packEntry is an [Entry] whose file was examined. It is its own fs.FileInfo and reports
+// only what an archive keeps, so that equal contents give equal bytes.
 type packEntry struct {
 	name  string
 	disk  string // "" when data holds the bytes
 	data  []byte
 	size  int64
 	mode  fs.FileMode
-	mtime time.Time // zero for what has no file
+	mtime time.Time // zero if there is no file
 }
 
 func (e *packEntry) Name() string       { return path.Base(e.name) }
@@ -43,19 +43,19 @@ func (e *packEntry) ModTime() time.Time { return e.mtime }
 func (e *packEntry) IsDir() bool        { return e.mode.IsDir() }
 func (e *packEntry) Sys() any           { return nil } // no uid, no gid, no names
 
-// plan checks the entries and puts them into the archive's order. Anything
-// but a regular file or a folder, a name that is not clean and relative, a
-// name given twice and a file below a file are save_failed.
+// plan checks the entries and sorts them into the archive's order. These are save_failed:
+// anything but a regular file or a folder, a name that is not clean and relative, a
+// duplicate name, and a file below a file.
 func plan(entries []Entry) ([]*packEntry, error) {
 	list := make([]*packEntry, 0, len(entries))
 	files := make(map[string]bool, len(entries)) // name → is a file
 	for _, e := range entries {
 		p, err := planOne(e)
 		if err != nil {
-			return nil, refused(e.Name, err)
+			return nil, entryError(e.Name, err)
 		}
 		if _, twice := files[p.name]; twice {
-			return nil, refused(p.name, errors.New("the name is given twice"))
+			return nil, entryError(p.name, errors.New("the name occurs twice"))
 		}
 		files[p.name] = !p.IsDir()
 		list = append(list, p)
@@ -63,7 +63,7 @@ func plan(entries []Entry) ([]*packEntry, error) {
 	for name := range files {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 			if files[dir] {
-				return nil, refused(name, errors.New("it lies below a file"))
+				return nil, entryError(name, errors.New("it is below a file"))
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func planOne(e Entry) (*packEntry, error) {
 			return nil, err
 		}
 		if !info.Mode().IsRegular() && !info.IsDir() || info.IsDir() != p.IsDir() {
-			return nil, errors.New("it is not what it was listed as, a regular file or a folder")
+			return nil, errors.New("it is not, or no longer, the listed regular file or folder")
 		}
 		p.size, p.mtime = info.Size(), info.ModTime()
 	}
@@ -92,7 +92,7 @@ func planOne(e Entry) (*packEntry, error) {
 	return p, nil
 }
 
-// keptMode reduces a mode to what an archive keeps.
+// keptMode reduces a mode to the bits that an archive keeps.
 func keptMode(m fs.FileMode) fs.FileMode {
 	switch {
 	case m.IsDir():
@@ -103,9 +103,9 @@ func keptMode(m fs.FileMode) fs.FileMode {
 	return fileMode
 }
 
-// refused wraps why an entry cannot be packed. Its name is for the log: a
-// profile's file names tell which sites were visited.
-func refused(name string, err error) error {
+// entryError wraps the reason why an entry cannot be packed. The name goes to the log only,
+// because file names in a profile reveal which sites were visited.
+func entryError(name string, err error) error {
 	return fault.Wrap(&fs.PathError{Op: "pack", Path: name, Err: err},
 		fault.SaveFailed, "snapshot.pack", "a file of the environment cannot be saved")
 }
@@ -117,11 +117,10 @@ func (e *packEntry) open(ctx context.Context) (fs.File, error) {
 		f.src = io.NopCloser(bytes.NewReader(e.data))
 		return f, nil
 	}
-	// Neither a link nor a pipe that took the file's place is followed or
-	// waited for.
+	// If a link or a pipe has replaced the file, open must neither follow it nor block.
 	file, err := os.OpenFile(e.disk, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, refused(e.name, err)
+		return nil, entryError(e.name, err)
 	}
 	f.src, f.file = file, file
 	if err := f.same(); err != nil {
@@ -130,10 +129,9 @@ func (e *packEntry) open(ctx context.Context) (fs.File, error) {
 	return f, nil
 }
 
-// packFile reads an entry and fails when the file is not, or is no longer,
-// what was listed.
+// packFile reads an entry and fails if the file is not, or is no longer, the listed one.
 type packFile struct {
-	ctx   context.Context // of the pack that reads it; the reader dies with it
+	ctx   context.Context // of the pack that reads the file, and no longer
 	entry *packEntry
 	src   io.ReadCloser
 	file  *os.File // nil for in-memory content
@@ -151,13 +149,13 @@ func (f *packFile) Read(p []byte) (int, error) {
 	f.left -= int64(n)
 	switch {
 	case f.left < 0, err == io.EOF && f.left > 0:
-		return 0, refused(f.entry.name, errChanged)
+		return 0, entryError(f.entry.name, errChanged)
 	case err == io.EOF:
 		if changed := f.same(); changed != nil {
 			return n, changed
 		}
 	case err != nil:
-		return n, refused(f.entry.name, err)
+		return n, entryError(f.entry.name, err)
 	}
 	return n, err
 }
@@ -168,10 +166,10 @@ func (f *packFile) same() error {
 	}
 	info, err := f.file.Stat()
 	if err != nil {
-		return refused(f.entry.name, err)
+		return entryError(f.entry.name, err)
 	}
 	if !info.Mode().IsRegular() || info.Size() != f.entry.size || !info.ModTime().Equal(f.entry.mtime) {
-		return refused(f.entry.name, errChanged)
+		return entryError(f.entry.name, errChanged)
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// Equal contents of one owner are stored once, and stay while one snapshot
-// uses them; another owner's have another name.
+// Equal contents of one owner are stored once, and stay while a snapshot uses them. The
+// archives of two owners have different names.
 func TestEqualArchives(t *testing.T) {
 	v, store := newVault(t)
 	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
@@ -34,7 +34,7 @@ func TestEqualArchives(t *testing.T) {
 	if n := count(); n != 2 {
 		t.Errorf("%d archives, want 2", n)
 	}
-	// The catalogue may not know the second yet: its archive must stay.
+	// The catalogue may not have the second snapshot yet, so its archive must stay.
 	if err := v.Delete(t.Context(), place, a.ID, storetest.NotInUse); err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +52,8 @@ func TestEqualArchives(t *testing.T) {
 	}
 }
 
-// A save that is taken back leaves an archive that was there before it.
-func TestTakenBack(t *testing.T) {
+// An undone save leaves an archive that existed before it.
+func TestUndoneSaveKeepsArchive(t *testing.T) {
 	v, _ := newVault(t)
 	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
 	a, b := save(t, v, draft(1, entry)), save(t, v, draft(2, entry))
@@ -68,27 +68,27 @@ func TestTakenBack(t *testing.T) {
 	}
 }
 
-// A delete that was decided before an equal snapshot was committed leaves its archive:
-// the vault asks the catalogue itself, when no save can take the archive up.
-func TestDeleteAsksWhenItRemoves(t *testing.T) {
+// A delete that was decided before an equal snapshot was committed leaves its archive.
+// The vault asks the catalogue while no save can adopt the archive.
+func TestDeleteAsksInUseUnderLock(t *testing.T) {
 	v, _ := newVault(t)
 	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
 	a := save(t, v, draft(1, entry))
 	v.Settled(a)
-	b := save(t, v, draft(2, entry)) // the record of a is gone here, and b has none yet
+	b := save(t, v, draft(2, entry)) // a's record is deleted here, and b has none yet
 	v.Settled(b)
 	known := func(_ context.Context, id string) (bool, error) { return id == b.Archive.ID, nil }
 	if err := v.Delete(t.Context(), place, a.ID, known); err != nil {
 		t.Fatal(err)
 	}
 	if err := v.Verify(t.Context(), b); err != nil {
-		t.Errorf("the snapshot that was committed meanwhile: %v", err)
+		t.Errorf("the snapshot that was committed in between: %v", err)
 	}
 }
 
-// The snapshot that made an archive is not committed before one that found it there is
-// deleted: the archive stays.
-func TestDeleteBeforeTheFirstIsCommitted(t *testing.T) {
+// The archive stays if the snapshot that shares it is deleted before the snapshot that
+// created it is committed.
+func TestDeleteBeforeFirstIsCommitted(t *testing.T) {
 	v, _ := newVault(t)
 	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
 	a, b := save(t, v, draft(1, entry)), save(t, v, draft(2, entry))
@@ -101,8 +101,8 @@ func TestDeleteBeforeTheFirstIsCommitted(t *testing.T) {
 	}
 }
 
-// A save over an equal archive that has become damaged mends it.
-func TestDamagedTwinIsReplaced(t *testing.T) {
+// A save over an equal, damaged archive repairs it.
+func TestDamagedEqualArchiveIsReplaced(t *testing.T) {
 	v, store := newVault(t)
 	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
 	a := save(t, v, draft(1, entry))

@@ -9,12 +9,11 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// SealedArchive is an archive as an age file, as it streams. What was read is whole
-// only when Read has returned io.EOF; what is wrong is its error. The caller closes
-// it.
+// SealedArchive streams an archive as an age file. The data is verified only when Read
+// has returned io.EOF; damage is an error from Read. The caller closes it.
 type SealedArchive struct {
 	Size          int64  // bytes
-	PayloadSHA256 string // of what follows age's header, hex
+	PayloadSHA256 string // of the bytes after age's header, hex
 
 	id   string
 	src  io.ReadCloser
@@ -23,10 +22,10 @@ type SealedArchive struct {
 	want Archive
 }
 
-// OpenSealed returns a snapshot's archive sealed to the recipients ("age1…"), which
-// needs an identity; to none, as it is stored, which needs none. The payload is that
-// of the store, under another header. Errors are those of [Vault.OpenArchive], and
-// config for what is no recipient.
+// OpenSealed returns a snapshot's archive, sealed to the recipients ("age1…"). That needs
+// an identity. Without recipients the archive is returned as stored, and no identity is
+// needed. The payload is the stored one under a new header. Errors are those of
+// [Vault.OpenArchive], and config for an invalid recipient.
 func (v *Vault) OpenSealed(ctx context.Context, s Snapshot, to []string) (*SealedArchive, error) {
 	recipients, err := ParseRecipients(to)
 	if err != nil {
@@ -67,10 +66,10 @@ func (v *Vault) OpenSealed(ctx context.Context, s Snapshot, to []string) (*Seale
 		id: s.ID, src: src, raw: raw, body: io.MultiReader(bytes.NewReader(head), rest), want: s.Archive}, nil
 }
 
-// headerFor opens a header and writes it anew for others alone.
+// headerFor opens a header and writes a new one for the other recipients only.
 func (k Keys) headerFor(head []byte, s Snapshot, others Keys) ([]byte, error) {
-	key, told, err := k.fileKey(head)
-	if missing := k.missing(err, s.ID, told, s.Recipients); missing != nil {
+	key, named, err := k.fileKey(head)
+	if missing := k.identityMissing(err, s.ID, named, s.Recipients); missing != nil {
 		return nil, missing
 	}
 	if err != nil {
@@ -94,8 +93,8 @@ func (a *SealedArchive) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (a *SealedArchive) Close() error { return a.src.Close() }
 
-// PayloadSHA256 reads an age file to its end and hashes what follows its header, in
-// hex: for who holds a file and cannot open it.
+// PayloadSHA256 reads an age file to its end and returns the hash, in hex, of the bytes
+// after its header. It needs no identity.
 func PayloadSHA256(src io.Reader) (string, error) {
 	sum := newPayloadSum()
 	if _, err := io.Copy(sum, src); err != nil {

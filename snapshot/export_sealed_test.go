@@ -16,9 +16,9 @@ import (
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
 
-// An archive goes out sealed to others alone, and comes in where one of them is. A
-// node without an identity can give it as it is stored.
-func TestSealedOutAndIn(t *testing.T) {
+// An archive is exported to other recipients only, and a node with such a recipient's
+// identity can import it. A node without an identity can export it as stored.
+func TestExportAndImportSealed(t *testing.T) {
 	own, friend := newIdentity(t), newIdentity(t)
 	store := memstore.New(0, time.Now)
 	v := vaultOf(store, keysOf(t, []*age.X25519Identity{own}))
@@ -34,7 +34,7 @@ func TestSealedOutAndIn(t *testing.T) {
 			t.Fatalf("%d bytes of %d, %v", len(body), r.Size, err)
 		}
 		if sum, err := snapshot.PayloadSHA256(bytes.NewReader(body)); err != nil || sum != r.PayloadSHA256 {
-			t.Errorf("its payload has %s, said is %s, %v", sum, r.PayloadSHA256, err)
+			t.Errorf("the payload's hash is %s, reported is %s, %v", sum, r.PayloadSHA256, err)
 		}
 		return body
 	}
@@ -42,13 +42,13 @@ func TestSealedOutAndIn(t *testing.T) {
 	blind := vaultOf(store, snapshot.NewKeys(nil, [32]byte{1}, own.Recipient()))
 	sent := out(v, friend.Recipient().String())
 	if _, stored := archiveOf(t, store, s); !bytes.Equal(out(blind), stored) {
-		t.Error("as it is stored it is another file")
+		t.Error("the file exported as stored differs from the stored file")
 	}
 	if _, err := blind.OpenSealed(t.Context(), s, []string{friend.Recipient().String()}); !fault.Is(err, fault.IdentityMissing) {
 		t.Errorf("to another, without an identity: %v", err)
 	}
 	if opensAlone(sent, friend) != nil || opensAlone(sent, own) == nil {
-		t.Error("it is not sealed to the recipient alone")
+		t.Error("it is sealed to more than the one recipient")
 	}
 	dst := filepath.Join(t.TempDir(), "dst")
 	got, err := unpackForeign(t, there, sent, dst)
@@ -68,10 +68,10 @@ func TestSealedOutAndIn(t *testing.T) {
 		body []byte
 		says string
 	}{
-		"somebody else's": {out(v), own.Recipient().String()},
-		"no tar.zst":      {nested.Bytes(), "holds no tar.zst"},
-		"a header alone":  {sent[:bytes.Index(sent, []byte("\n--- "))+10], "damaged"},
-		"longer":          {append(bytes.Clone(sent), 0), "damaged"},
+		"another recipient": {out(v), own.Recipient().String()},
+		"no tar.zst":        {nested.Bytes(), "does not hold a tar.zst"},
+		"a header alone":    {sent[:bytes.Index(sent, []byte("\n--- "))+10], "damaged"},
+		"longer":            {append(bytes.Clone(sent), 0), "damaged"},
 	} {
 		if _, err := unpackForeign(t, there, test.body, dst+name); !fault.Is(err, fault.InvalidImport) || !strings.Contains(fault.MessageOf(err), test.says) {
 			t.Errorf("%s: %v, want invalid_import saying %q", name, err, test.says)
@@ -96,5 +96,5 @@ func unpackForeign(t *testing.T, v *snapshot.Vault, body []byte, dst string) (sn
 	if err != nil {
 		return snapshot.Unpacked{}, err
 	}
-	return f.Unpack(t.Context(), dst, snapshot.UnpackOptions{}, asItIs)
+	return f.Unpack(t.Context(), dst, snapshot.UnpackOptions{}, sameName)
 }

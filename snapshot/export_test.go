@@ -12,8 +12,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// ParseDocument is parseDocument, for the fuzz test; again is what was parsed,
-// written anew.
+// ParseDocument is parseDocument, for the fuzz test. again is the parsed document,
+// encoded again.
 func ParseDocument(body []byte, loc Location, id string, keys Keys) (s Snapshot, again []byte, err error) {
 	doc, err := parseDocument(body, loc, id)
 	if err != nil {
@@ -23,7 +23,7 @@ func ParseDocument(body []byte, loc Location, id string, keys Keys) (s Snapshot,
 	return doc.snapshot(), again, err
 }
 
-// Extract is extract, for the fuzz test: it counts what a tar.zst holds.
+// Extract is extract, for the fuzz test. It counts the contents of a tar.zst.
 func Extract(ctx context.Context, packed []byte, max int64) (entries int, size int64, err error) {
 	got, err := extract(ctx, bytes.NewReader(packed), max, func(_ *tar.Header, body io.Reader) error {
 		_, err := io.Copy(io.Discard, body)
@@ -32,23 +32,23 @@ func Extract(ctx context.Context, packed []byte, max int64) (entries int, size i
 	return got.Entries, got.Size, err
 }
 
-// RewrapHeader writes the header of an age file anew, for the fuzz test, and
-// gives the file that it then is; nil where nothing was to be changed.
+// RewrapHeader writes a new header for an age file, for the fuzz test. It returns the new
+// file, or nil if nothing changes.
 func (k Keys) RewrapHeader(file []byte) ([]byte, error) {
 	head, rest, err := readHeader(bytes.NewReader(file))
 	if err != nil {
 		return nil, err
 	}
-	anew, _, err := k.rewrapped(head, "id", nil, nil)
-	if err != nil || anew == nil {
+	newHead, _, err := k.rewrapHeader(head, "id", nil, nil)
+	if err != nil || newHead == nil {
 		return nil, err
 	}
 	payload, err := io.ReadAll(rest)
-	return append(anew, payload...), err
+	return append(newHead, payload...), err
 }
 
-// Plant stores a tar that no Save would write, sealed and with everything that
-// a document binds in order, and returns its snapshot.
+// Plant stores a tar that Save would not write. The archive is sealed and matches
+// everything that its document binds. It returns the archive's snapshot.
 func (v *Vault) Plant(t testing.TB, loc Location, id string, tarBytes []byte, entries int) Snapshot {
 	t.Helper()
 	zw, err := zstd.NewWriter(nil)
@@ -77,7 +77,7 @@ func (v *Vault) Plant(t testing.TB, loc Location, id string, tarBytes []byte, en
 	return Snapshot{ID: id, Location: loc, Mode: Filesystem, Archive: a, Recipients: v.keys.Recipients()}
 }
 
-// Sharing is how many snapshots the vault remembers to share an archive.
+// Sharing returns how many snapshots the vault remembers as users of an archive.
 func (v *Vault) Sharing() int {
 	v.sharing.mu.Lock()
 	defer v.sharing.mu.Unlock()
@@ -88,17 +88,17 @@ func (v *Vault) Sharing() int {
 	return n
 }
 
-// Lock holds the lock of a location until unlock.
+// Lock holds the lock of a location until unlock is called.
 func (v *Vault) Lock(ctx context.Context, loc Location) (unlock func(), err error) {
 	return v.locks.lock(ctx, loc.folder())
 }
 
-// LockArchive holds the lock of an archive until unlock.
+// LockArchive holds the lock of an archive until unlock is called.
 func (v *Vault) LockArchive(ctx context.Context, key Key) (unlock func(), err error) {
 	return v.locks.lock(ctx, key.String())
 }
 
-// Locks is how many locks are held, and whether one is waited for.
+// Locks returns how many locks are held, and whether a call waits for one.
 func (v *Vault) Locks() (held int, waited bool) {
 	v.locks.mu.Lock()
 	defer v.locks.mu.Unlock()

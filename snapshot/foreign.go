@@ -15,19 +15,19 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Foreign is an archive that somebody else made, in a file: a zip, or a tar as
-// it is or compressed with gzip or zstd; or one that was exported sealed, an age
-// file of a tar.zst. It is as hostile as one of ours, and read under the same
-// rules; what is wrong with it is an invalid_import.
+// Foreign is an archive file that another program made. It is a zip, a tar, a tar
+// compressed with gzip or zstd, or a sealed export: an age file of a tar.zst. It is
+// hostile input and read under the same rules as an own archive. Its errors are
+// invalid_import.
 type Foreign struct {
 	file *os.File
 	size int64
 	walk func(ctx context.Context, limits Limits, take func(*tar.Header, io.Reader) error) error
 }
 
-// OpenForeign tells by its first bytes what an archive is. One that is sealed must
-// open with an identity of the vault's; whose is needed instead, the error names. The
-// file stays the caller's, who closes it when the archive is done with.
+// OpenForeign detects an archive's format from its first bytes. A sealed archive must
+// open with an identity of the vault; otherwise the error names the recipients. The
+// caller keeps the file and closes it after the last use of the Foreign.
 func (v *Vault) OpenForeign(file *os.File) (*Foreign, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -50,19 +50,19 @@ func (v *Vault) OpenForeign(file *os.File) (*Foreign, error) {
 	case n == 262 && string(head[257:262]) == "ustar":
 		f.walk = f.walkTar(func(r io.Reader) (io.ReadCloser, error) { return io.NopCloser(r), nil })
 	case bytes.HasPrefix(head, []byte(ageIntro)):
-		if err := v.keys.opensSealed(io.NewSectionReader(file, 0, f.size)); err != nil {
+		if err := v.keys.checkOpens(io.NewSectionReader(file, 0, f.size)); err != nil {
 			return nil, err
 		}
-		f.walk = f.walkTar(v.keys.unsealed)
+		f.walk = f.walkTar(v.keys.openSealedTar)
 	default:
-		return nil, foreign(nil, "it is no archive: a zip, a tar, a tar.gz or a tar.zst is needed, or a sealed tar.zst")
+		return nil, foreign(nil, "the file is not an archive; must be a zip, a tar, a tar.gz, a tar.zst or a sealed tar.zst")
 	}
 	return f, nil
 }
 
-// Names lists what is in the archive, in its order, folders without their
-// slash. Limits left out are the defaults. Folders that only names imply count
-// too, so that an archive with too many is refused before anything is written.
+// Names lists the names in the archive, in its order, folders without their slash. Zero
+// limits mean the defaults. Folders that names only imply count too, so that an archive
+// with too many is refused before anything is written.
 func (f *Foreign) Names(ctx context.Context, limits Limits) ([]string, error) {
 	limits = limits.orDefault()
 	var names []string
@@ -74,9 +74,8 @@ func (f *Foreign) Names(ctx context.Context, limits Limits) ([]string, error) {
 	return names, f.fail(ctx, err)
 }
 
-// Unpack lays the archive down in dst as [Vault.Unpack] does, each entry under
-// the name that place gives it. What place gives no name is not written,
-// whatever it is.
+// Unpack writes the archive to dst as [Vault.Unpack] does. place maps each entry's name
+// to the name to write. An entry is skipped, whatever it is, if place returns "".
 func (f *Foreign) Unpack(ctx context.Context, dst string, o UnpackOptions, place func(name string) string) (out Unpacked, err error) {
 	o.Limits = o.Limits.orDefault()
 	u, err := newUnpacker(dst, o)
@@ -101,8 +100,8 @@ func (f *Foreign) Unpack(ctx context.Context, dst string, o UnpackOptions, place
 	return u.out, nil
 }
 
-// maxForeignTar bounds a tar with its headers and all the caches that are
-// passed over, in bytes.
+// maxForeignTar returns the largest allowed size of a tar in bytes, including headers and
+// skipped caches.
 func maxForeignTar(limits Limits) int64 { return 4*limits.Bytes + 2048*int64(limits.Entries) + 10240 }
 
 func (f *Foreign) walkTar(open func(io.Reader) (io.ReadCloser, error)) func(context.Context, Limits, func(*tar.Header, io.Reader) error) error {
@@ -118,7 +117,7 @@ func (f *Foreign) walkTar(open func(io.Reader) (io.ReadCloser, error)) func(cont
 		for {
 			h, err := t.Next()
 			if err == io.EOF {
-				// That a sealed one is whole is known at its very end alone.
+				// Only the very end shows that a sealed archive is complete.
 				_, err = io.Copy(io.Discard, bounded)
 				return err
 			}
@@ -133,7 +132,7 @@ func (f *Foreign) walkTar(open func(io.Reader) (io.ReadCloser, error)) func(cont
 }
 
 func (f *Foreign) walkZip(ctx context.Context, limits Limits, take func(*tar.Header, io.Reader) error) error {
-	// The directory is read into memory whole, so its size is bounded.
+	// The directory is read into memory as a whole, so its size is limited.
 	directory := &boundedReaderAt{r: f.file, left: maxDirectory}
 	z, err := zip.NewReader(directory, f.size)
 	if err != nil {
@@ -161,14 +160,14 @@ func (f *Foreign) walkZip(ctx context.Context, limits Limits, take func(*tar.Hea
 	return nil
 }
 
-// takeOne hands an entry on whose name is clean once its leading "./" and a
-// folder's slash are off.
+// takeOne passes an entry to take if its name is clean after a leading "./" and a
+// folder's slash are removed.
 func takeOne(h *tar.Header, body io.Reader, names *listing, take func(*tar.Header, io.Reader) error) error {
 	if err := names.add(h.Name); err != nil {
 		return err
 	}
 	switch h.Typeflag {
-	case tar.TypeXGlobalHeader: // of git archive: no entry
+	case tar.TypeXGlobalHeader: // git archive writes one; it is not an entry
 		return nil
 	case tar.TypeDir:
 		h.Name = strings.TrimSuffix(h.Name, "/")
@@ -185,14 +184,14 @@ func takeOne(h *tar.Header, body io.Reader, names *listing, take func(*tar.Heade
 	return take(h, body)
 }
 
-// fail names what is wrong with the archive.
+// fail returns the error for what is wrong with the archive.
 func (f *Foreign) fail(ctx context.Context, err error) error {
 	var what irregular
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return fault.Wrap(ctx.Err(), fault.Timeout, "snapshot.foreign", "reading the archive was given up")
+		return fault.Wrap(ctx.Err(), fault.Timeout, "snapshot.foreign", "reading the archive was cancelled")
 	case errors.As(err, &what):
 		return foreign(err, strings.Replace(string(what), "its archive", "the archive", 1))
 	}

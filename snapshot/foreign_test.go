@@ -19,7 +19,7 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// zipOf makes a zip of what a tar would hold.
+// zipOf returns a zip with the contents that tarOf puts into a tar.
 func zipOf(t testing.TB, headers ...tar.Header) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -71,7 +71,7 @@ func openForeign(t testing.TB, content []byte) (*snapshot.Foreign, error) {
 	return v.OpenForeign(fileOf(t, content))
 }
 
-// fileOf is an upload on disk.
+// fileOf writes an upload to disk.
 func fileOf(t testing.TB, content []byte) *os.File {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "upload")
@@ -86,9 +86,10 @@ func fileOf(t testing.TB, content []byte) *os.File {
 	return f
 }
 
-func asItIs(name string) string { return name }
+func sameName(name string) string { return name }
 
-// All containers hold the same; what is not placed is not looked at.
+// Archives of all formats with the same contents give the same result. Entries without a
+// place are skipped unchecked.
 func TestForeign(t *testing.T) {
 	headers := []tar.Header{
 		{Name: "./", Typeflag: tar.TypeDir, Mode: 0o755}, {Name: "./top/", Typeflag: tar.TypeDir, Mode: 0o755}, file("./top/a"), file("top/b/c"),
@@ -126,7 +127,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// The rules are those of our own archives, in each container.
+// The rules of the daemon's own archives hold for each format.
 func TestHostileForeign(t *testing.T) {
 	big := file("big")
 	big.Size = 101
@@ -135,8 +136,8 @@ func TestHostileForeign(t *testing.T) {
 		content []byte
 		says    string
 	}{
-		"nothing":       {nil, "it is no archive"},
-		"text":          {[]byte("hello"), "it is no archive"},
+		"nothing":       {nil, "the file is not an archive"},
+		"text":          {[]byte("hello"), "the file is not an archive"},
 		"cut zip":       {zipOf(t, file("a"))[:40], "the archive is damaged"},
 		"cut tar":       {tarOf(t, tar.Header{Name: "a", Size: 60, Typeflag: tar.TypeReg})[:540], "the archive is damaged"},
 		"cut gzip":      {gzipOf(t, tarOf(t, file("a")))[:30], "the archive is damaged"},
@@ -147,7 +148,7 @@ func TestHostileForeign(t *testing.T) {
 		"zip dot":       {zipOf(t, file("././evil")), "the archive holds a name that is not a clean relative path"},
 		"tar link":      {tarOf(t, link), "neither a file nor a folder"},
 		"zip link":      {zipOf(t, link), "neither a file nor a folder"},
-		"zip twice":     {zipOf(t, file("a"), file("a")), "a name twice"},
+		"zip twice":     {zipOf(t, file("a"), file("a")), "a duplicate name"},
 		"zip big":       {zipOf(t, big), "more bytes than allowed"},
 		"zip many":      {zipOf(t, file("a"), file("b"), file("c")), "more entries than allowed"},
 		"tar many":      {tarOf(t, file("a"), file("b"), file("c")), "more entries than allowed"},
@@ -177,7 +178,7 @@ func TestHostileForeign(t *testing.T) {
 	}
 }
 
-// encrypted is a zip whose entry says that it is.
+// encrypted returns a zip whose entry is marked as encrypted.
 func encrypted(t *testing.T) []byte {
 	content := zipOf(t, file("a"))
 	for _, header := range []struct{ magic, flags int }{{bytes.Index(content, []byte("PK\x03\x04")), 6}, {bytes.Index(content, []byte("PK\x01\x02")), 8}} {
@@ -186,8 +187,7 @@ func encrypted(t *testing.T) []byte {
 	return content
 }
 
-// Whatever the bytes are, nothing is written beside the folder, and an error
-// leaves nothing in it.
+// No input writes outside the folder, and an error leaves nothing in it.
 func FuzzForeign(f *testing.F) {
 	headers := []tar.Header{file("a"), {Name: "d/", Typeflag: tar.TypeDir}, file("d/b")}
 	plain := tarOf(f, headers...)
@@ -202,7 +202,7 @@ func FuzzForeign(f *testing.F) {
 		}
 		around := t.TempDir()
 		dst := filepath.Join(around, "in")
-		out, err := a.Unpack(t.Context(), dst, snapshot.UnpackOptions{Limits: snapshot.Limits{Entries: 100, Bytes: 1 << 16}}, asItIs)
+		out, err := a.Unpack(t.Context(), dst, snapshot.UnpackOptions{Limits: snapshot.Limits{Entries: 100, Bytes: 1 << 16}}, sameName)
 		left, rerr := os.ReadDir(around)
 		if rerr != nil {
 			t.Fatal(rerr)
@@ -226,13 +226,12 @@ func FuzzForeign(f *testing.F) {
 			return err
 		})
 		if err != nil || size > out.Bytes {
-			t.Fatalf("%d bytes written, %d told: %v", size, out.Bytes, err)
+			t.Fatalf("%d bytes written, %d reported: %v", size, out.Bytes, err)
 		}
 	})
 }
 
-// Peek gives what it is asked for of a whole archive, and nothing of a
-// damaged one.
+// Peek returns the named files of a valid archive, and nothing of a damaged one.
 func TestPeek(t *testing.T) {
 	v, _ := newVault(t)
 	s := v.Plant(t, place, id(1), tarOf(t, file("a"), file("d/state.json")), 2)
@@ -242,6 +241,6 @@ func TestPeek(t *testing.T) {
 	}
 	s.Archive.Entries++
 	if got, err := v.Peek(t.Context(), s, "a"); !fault.Is(err, fault.ArchiveDamaged) || got != nil {
-		t.Errorf("of another archive than the document's: %q, %v", got, err)
+		t.Errorf("of an archive that its document does not bind: %q, %v", got, err)
 	}
 }

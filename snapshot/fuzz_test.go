@@ -23,9 +23,8 @@ import (
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
 
-// No document makes the parser panic or fail without a code, and one that is
-// accepted is what it was asked for, and the same when it is written and read
-// again.
+// No document makes the parser panic or fail without a code. An accepted document is the
+// requested one, and is the same after encoding and parsing again.
 func FuzzParseDocument(f *testing.F) {
 	keys := snapshot.NewKeys(newIdentity(f), [32]byte{1})
 	store := memstore.New(0, time.Now)
@@ -50,12 +49,12 @@ func FuzzParseDocument(f *testing.F) {
 		}
 		same, _, err := snapshot.ParseDocument(again, place, id(1), keys)
 		if diff := cmp.Diff(s, same, cmpopts.EquateEmpty()); err != nil || diff != "" {
-			t.Errorf("written again: %v\n%s", err, diff)
+			t.Errorf("encoded again: %v\n%s", err, diff)
 		}
 	})
 }
 
-// Whatever a tar.zst is, reading it ends, within its bound.
+// Reading any tar.zst ends, within its limit.
 func FuzzExtract(f *testing.F) {
 	zw, err := zstd.NewWriter(nil)
 	if err != nil {
@@ -79,10 +78,10 @@ func FuzzExtract(f *testing.F) {
 	})
 }
 
-// Whatever header an age file has, it opens for who may open it, after it was
-// written anew too, or is refused.
+// An age file with any header either is refused or opens for its recipients, also after
+// its header is rewritten.
 func FuzzRewrapHeader(f *testing.F) {
-	// The same in each of the processes that fuzz: those of the golden archives.
+	// All fuzzing processes need the same identities: those of the golden archives.
 	dir := "testdata/golden/v1/"
 	identity, recovery := identityIn(f, dir+"identity"), identityIn(f, dir+"recovery-identity")
 	archives, err := filepath.Glob(dir + "snapshots/archives/*")
@@ -98,8 +97,8 @@ func FuzzRewrapHeader(f *testing.F) {
 	}
 	keys := keysOf(f, []*age.X25519Identity{identity}, recovery.Recipient())
 	f.Fuzz(func(t *testing.T, file []byte) {
-		anew, err := keys.RewrapHeader(file)
-		if err != nil || anew == nil {
+		rewrapped, err := keys.RewrapHeader(file)
+		if err != nil || rewrapped == nil {
 			return
 		}
 		for _, with := range []*age.X25519Identity{identity, recovery} {
@@ -107,9 +106,9 @@ func FuzzRewrapHeader(f *testing.F) {
 			if err != nil {
 				continue // its payload may be too short
 			}
-			after, err := age.Decrypt(bytes.NewReader(anew), with)
+			after, err := age.Decrypt(bytes.NewReader(rewrapped), with)
 			if err != nil {
-				t.Fatalf("what was written anew does not open: %v", err)
+				t.Fatalf("the file with the new header does not open: %v", err)
 			}
 			one, oneErr := io.ReadAll(before)
 			two, twoErr := io.ReadAll(after)
@@ -133,8 +132,8 @@ func identityIn(t testing.TB, file string) *age.X25519Identity {
 	return all[0].(*age.X25519Identity)
 }
 
-// Whatever tar an archive holds, nothing is written outside the folder, only
-// files and folders within it, and after an error nothing at all.
+// No tar in an archive writes outside the folder, or anything but files and folders
+// within it. After an error nothing remains.
 func FuzzUnpack(f *testing.F) {
 	f.Add(tarOf(f, file("a"), file("b/c")), 2)
 	f.Add(tarOf(f, file("../a")), 1)

@@ -15,15 +15,15 @@ import (
 	"github.com/stasisd/stasis/snapshot/fsstore"
 )
 
-// golden are folders below testdata/golden, and the hash of all files there with
-// their names. They were written once, by versions of the past, and must load
-// forever: whoever finds them in the way has broken the format.
+// golden maps folders below testdata/golden to the hash of all their files and names.
+// Past versions wrote them once, and they must load forever. A change that needs other
+// golden files breaks the format.
 var golden = map[string]string{
 	"v1":     "0a8c8367cd37f9f7472a32141c37248871cf6cbb5c6e67e234f174a19db6107e",
 	"v1-mac": "67e4d54dac82661f9ef468c7428590191a66758d0f0de9451aac2f527881f43a",
 }
 
-// goldenSnapshot is one of expected.json: what was given to Save.
+// goldenSnapshot is an entry of expected.json: the arguments of a Save.
 type goldenSnapshot struct {
 	Owner      string
 	Session    string
@@ -42,7 +42,7 @@ type goldenSnapshot struct {
 type goldenEntry struct {
 	Name   string
 	Mode   string // permission bits, or "folder"
-	Time   int64  // seconds; 0 for what had none
+	Time   int64  // seconds; 0 if there was none
 	Size   int64
 	SHA256 string
 }
@@ -51,8 +51,8 @@ func (g goldenSnapshot) location() snapshot.Location {
 	return snapshot.Location{Owner: g.Owner, Session: g.Session, Scope: g.Scope, ScopeID: g.ScopeID}
 }
 
-// goldenDir copies a golden data directory to where it can be opened, and
-// returns what must be in it.
+// goldenDir copies a golden data directory to a folder where it can be opened. It returns
+// the expected contents.
 func goldenDir(t *testing.T, name string) (dir string, want []goldenSnapshot) {
 	t.Helper()
 	from := filepath.Join("testdata/golden", name)
@@ -71,13 +71,13 @@ func goldenDir(t *testing.T, name string) (dir string, want []goldenSnapshot) {
 			return err
 		}
 		sum.Write(fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(body), name))
-		return os.WriteFile(filepath.Join(dir, name), body, 0o600) // git keeps no such mode
+		return os.WriteFile(filepath.Join(dir, name), body, 0o600) // git does not store this mode
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != golden[name] {
-		t.Fatalf("the golden files are not the ones that were written: %s", got)
+		t.Fatalf("the golden files were changed; their hash is %s", got)
 	}
 	body, err := os.ReadFile(filepath.Join(dir, "expected.json"))
 	if err == nil {

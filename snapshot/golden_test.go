@@ -17,7 +17,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// What format version 1 wrote is read, whole, by every version after it.
+// Every later version reads format version 1 completely.
 func TestGolden(t *testing.T) {
 	for name := range golden {
 		t.Run(name, func(t *testing.T) { readGolden(t, name) })
@@ -44,19 +44,19 @@ func readGolden(t *testing.T, name string) {
 		goldenFiles(t, v, s, g.Entries)
 		goldenState(t, v, s)
 	}
-	goldenPlaces(t, v, want)
+	goldenLocations(t, v, want)
 }
 
-// goldenView is the snapshot without its files, its sealed part as a value: the
-// document has it without the spaces of expected.json.
+// goldenView returns the snapshot without its files, and its sealed part as a value. The
+// stored JSON lacks the spaces of expected.json.
 func goldenView(g goldenSnapshot) map[string]any {
 	var private any
-	_ = json.Unmarshal(g.Private, &private) // nil where there is none
+	_ = json.Unmarshal(g.Private, &private) // nil if there is none
 	return map[string]any{"location": g.location(), "id": g.ID, "mode": g.Mode, "created": g.CreatedAt.UTC(),
 		"recipients": g.Recipients, "archive": g.Archive, "facts": g.Facts, "private": private}
 }
 
-// goldenFiles unpacks a snapshot and compares what is there.
+// goldenFiles unpacks a snapshot and compares its files.
 func goldenFiles(t *testing.T, v *snapshot.Vault, s snapshot.Snapshot, entries []goldenEntry) {
 	t.Helper()
 	dst := filepath.Join(t.TempDir(), "out")
@@ -90,14 +90,14 @@ func goldenFiles(t *testing.T, v *snapshot.Vault, s snapshot.Snapshot, entries [
 		delete(files, want.Name)
 	}
 	for name, content := range files {
-		if content != "/" { // folders come with what lies in them
+		if content != "/" { // an archive may leave out folders that have contents
 			t.Errorf("%s: %q was not saved", s.ID, name)
 		}
 	}
 }
 
-// goldenState reads the state document: every value of it is one that this
-// version knows by the same name.
+// goldenState reads the state document. This version must know each of its values under
+// the same name.
 func goldenState(t *testing.T, v *snapshot.Vault, s snapshot.Snapshot) {
 	t.Helper()
 	files, err := v.Peek(t.Context(), s, state.FileName)
@@ -123,7 +123,7 @@ func goldenState(t *testing.T, v *snapshot.Vault, s snapshot.Snapshot) {
 	}
 }
 
-// notIn names a value of saved that known lacks; "" when it has all.
+// notIn names a value of saved that known lacks, or returns "".
 func notIn(known, saved any, at string) string {
 	switch saved := saved.(type) {
 	case map[string]any:
@@ -152,8 +152,8 @@ func notIn(known, saved any, at string) string {
 	return ""
 }
 
-// goldenPlaces lists each location, and opens the last that was saved there.
-func goldenPlaces(t *testing.T, v *snapshot.Vault, want []goldenSnapshot) {
+// goldenLocations lists each location and opens its latest snapshot.
+func goldenLocations(t *testing.T, v *snapshot.Vault, want []goldenSnapshot) {
 	t.Helper()
 	all := map[snapshot.Location][]string{}
 	for _, g := range want {
@@ -170,8 +170,8 @@ func goldenPlaces(t *testing.T, v *snapshot.Vault, want []goldenSnapshot) {
 	}
 }
 
-// The second of two recipients opens what was sealed to both, and is told whose
-// the rest is.
+// The second of two recipients opens what was sealed to both. For the rest the error
+// names the recipients.
 func TestGoldenRecipients(t *testing.T) {
 	for name := range golden {
 		t.Run(name, func(t *testing.T) { readWithRecovery(t, name) })

@@ -13,23 +13,23 @@ import (
 	"filippo.io/age"
 )
 
-// This file knows the header of an age file (https://age-encryption.org/v1): lines
-// that end with "--- MAC", by which the file's key is wrapped for each recipient. A
-// header that is written anew around the same key opens the same payload, so who a
-// file is sealed to can change while its payload and its name stay.
+// This file reads and writes the header of an age file (https://age-encryption.org/v1).
+// The header is lines that end with "--- MAC"; they wrap the file's key for each
+// recipient. A new header around the same key opens the same payload. So a file's
+// recipients can change while its payload and its name stay.
 
-// maxHeader bounds an age header, in bytes; one recipient takes about 200.
+// maxHeader limits an age header, in bytes; one recipient takes about 200.
 const maxHeader = 64 << 10
 
 const (
 	ageIntro = "age-encryption.org/v1\n"
-	// sealedToStanza is a stanza of our own, which other programs pass over: its
-	// arguments are the recipients. age's own do not tell whom they are for, and an
-	// error should name the identity that is missing.
+	// sealedToStanza is a stanza that Stasis adds and other programs ignore. Its arguments
+	// are the recipients. The stanzas of age do not name their recipients, and an error
+	// should name the identity that is missing.
 	sealedToStanza = "stasis/sealed-to"
 )
 
-// sealedTo writes that stanza. It is a recipient that wraps nothing.
+// sealedTo writes that stanza. It is an age.Recipient that wraps no key.
 type sealedTo []string
 
 // Wrap implements age.Recipient.
@@ -37,11 +37,11 @@ func (s sealedTo) Wrap([]byte) ([]*age.Stanza, error) {
 	return []*age.Stanza{{Type: sealedToStanza, Args: s}}, nil
 }
 
-// opener tries identities, and keeps whom the header says that it is sealed to:
-// nil where it does not say, and not to be trusted while nothing has opened it.
+// opener tries identities and keeps the recipients that the header names. They are nil if
+// the header names none, and must not be trusted until an identity has opened it.
 type opener struct {
 	identities []*age.X25519Identity
-	told       []string
+	named      []string
 }
 
 // Unwrap implements age.Identity.
@@ -51,7 +51,7 @@ func (o *opener) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 			continue
 		}
 		if _, err := ParseRecipients(s.Args); err == nil {
-			o.told = s.Args
+			o.named = s.Args
 		}
 	}
 	for _, x := range o.identities {
@@ -63,7 +63,7 @@ func (o *opener) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	return nil, age.ErrIncorrectIdentity
 }
 
-// ageRecipients are what a file is sealed to: the keys, and the stanza that names
+// ageRecipients returns what a file is sealed to: the keys, and the stanza that names
 // them.
 func ageRecipients(to []*age.X25519Recipient) []age.Recipient {
 	var list []age.Recipient
@@ -73,10 +73,10 @@ func ageRecipients(to []*age.X25519Recipient) []age.Recipient {
 	return append(list, sealedTo(namesOf(to)))
 }
 
-// newHeader writes the header of a file with that key.
+// newHeader writes the header of a file with the given key.
 func newHeader(fileKey []byte, to []*age.X25519Recipient) ([]byte, error) {
 	if len(to) == 0 {
-		return nil, errors.New("nobody to seal to")
+		return nil, errors.New("there is no recipient to seal to")
 	}
 	var head bytes.Buffer
 	head.WriteString(ageIntro)
@@ -98,8 +98,8 @@ func newHeader(fileKey []byte, to []*age.X25519Recipient) ([]byte, error) {
 	return head.Bytes(), nil
 }
 
-// writeStanza writes a stanza: its body in lines of 64 letters, the last of which
-// is shorter, and may be empty.
+// writeStanza writes a stanza. Its body has lines of 64 characters; the last line is
+// shorter and may be empty.
 func writeStanza(head *bytes.Buffer, s *age.Stanza) {
 	head.WriteString("-> " + s.Type)
 	for _, arg := range s.Args {
@@ -114,7 +114,7 @@ func writeStanza(head *bytes.Buffer, s *age.Stanza) {
 	head.WriteString(body + "\n")
 }
 
-// readHeader reads an age file's header; rest gives its payload.
+// readHeader reads an age file's header. rest reads the payload.
 func readHeader(src io.Reader) (head []byte, rest io.Reader, err error) {
 	buffer := make([]byte, 4<<10)
 	for {
@@ -134,7 +134,7 @@ func readHeader(src io.Reader) (head []byte, rest io.Reader, err error) {
 
 var errNoHeader = errors.New("it does not begin with an age header")
 
-// headerEnd is where the payload begins, or -1.
+// headerEnd returns the offset at which the payload begins, or -1.
 func headerEnd(head []byte) int {
 	mac := bytes.Index(head, []byte("\n--- "))
 	if mac < 0 {
@@ -147,18 +147,17 @@ func headerEnd(head []byte) int {
 	return mac + 1 + line + 1
 }
 
-// fileKey opens a header, checks its MAC, and tells whom it says that it is sealed
-// to.
-func (k Keys) fileKey(head []byte) (key []byte, told []string, err error) {
+// fileKey opens a header, checks its MAC, and returns the recipients that it names.
+func (k Keys) fileKey(head []byte) (key []byte, named []string, err error) {
 	o := &opener{identities: k.identities}
 	key, err = age.DecryptHeader(head, o)
-	return key, o.told, err
+	return key, o.named, err
 }
 
-// wanted is whom something is to be sealed to that is sealed to told: the keys'
-// recipients, and those of told that are not to be retired.
-func (k Keys) wanted(told, retire []string) ([]*age.X25519Recipient, error) {
-	others, err := ParseRecipients(slices.DeleteFunc(slices.Clone(told), func(r string) bool { return slices.Contains(retire, r) }))
+// newRecipients returns the recipients of a new header: those of the keys, and those of
+// named that are not in retire.
+func (k Keys) newRecipients(named, retire []string) ([]*age.X25519Recipient, error) {
+	others, err := ParseRecipients(slices.DeleteFunc(slices.Clone(named), func(r string) bool { return slices.Contains(retire, r) }))
 	if err != nil {
 		return nil, err
 	}
@@ -169,30 +168,31 @@ func (k Keys) wanted(told, retire []string) ([]*age.X25519Recipient, error) {
 	return all.recipients, nil
 }
 
-// rewrapped is a header written anew. sealedTo is whom the file is sealed to where
-// its header does not say; nil head: it is sealed as wanted already.
-func (k Keys) rewrapped(head []byte, id string, sealedTo, retire []string) (anew []byte, to []string, err error) {
-	key, told, err := k.fileKey(head)
-	if missing := k.missing(err, id, told, sealedTo); missing != nil {
+// rewrapHeader returns a new header for the wanted recipients. sealedTo lists the file's
+// recipients in case its header does not name them. A nil header means that the file
+// already has the wanted recipients.
+func (k Keys) rewrapHeader(head []byte, id string, sealedTo, retire []string) (newHead []byte, to []string, err error) {
+	key, named, err := k.fileKey(head)
+	if missing := k.identityMissing(err, id, named, sealedTo); missing != nil {
 		return nil, nil, missing
 	}
 	if err != nil {
 		return nil, nil, damaged(id, "its header does not open", err)
 	}
-	from := told
+	from := named
 	if from == nil {
 		from = sealedTo
 	}
-	recipients, err := k.wanted(from, retire)
+	recipients, err := k.newRecipients(from, retire)
 	if err != nil {
-		return nil, nil, damaged(id, "it is sealed to what is no recipient", err)
+		return nil, nil, damaged(id, "it names an invalid recipient", err)
 	}
 	to = namesOf(recipients)
-	if sameNames(told, to) {
+	if sameNames(named, to) {
 		return nil, to, nil
 	}
-	anew, err = newHeader(key, recipients)
-	return anew, to, err
+	newHead, err = newHeader(key, recipients)
+	return newHead, to, err
 }
 
 func namesOf(recipients []*age.X25519Recipient) []string {
@@ -203,7 +203,7 @@ func namesOf(recipients []*age.X25519Recipient) []string {
 	return names
 }
 
-// sameNames compares without regard to order.
+// sameNames compares two lists without regard to order.
 func sameNames(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }

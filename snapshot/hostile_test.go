@@ -38,8 +38,8 @@ func tarOf(t testing.TB, headers ...tar.Header) []byte {
 
 func file(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeReg, Size: 1} }
 
-// Everything that a profile never holds is refused, and nothing stays behind,
-// neither inside the folder nor beside it.
+// Everything that a profile never holds is refused. Nothing remains, neither inside the
+// folder nor beside it.
 func TestHostileArchives(t *testing.T) {
 	many := make([]tar.Header, 11)
 	for i := range many {
@@ -64,10 +64,10 @@ func TestHostileArchives(t *testing.T) {
 		"device":            {[]tar.Header{{Name: "d", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}}, "neither a file nor a folder"},
 		"block device":      {[]tar.Header{{Name: "d", Typeflag: tar.TypeBlock}}, "neither a file nor a folder"},
 		"fifo":              {[]tar.Header{{Name: "f", Typeflag: tar.TypeFifo}}, "neither a file nor a folder"},
-		"twice":             {[]tar.Header{file("a"), file("a")}, "a name twice"},
-		"file and folder":   {[]tar.Header{file("a"), {Name: "a/", Typeflag: tar.TypeDir}}, "a name twice"},
+		"twice":             {[]tar.Header{file("a"), file("a")}, "a duplicate name"},
+		"file and folder":   {[]tar.Header{file("a"), {Name: "a/", Typeflag: tar.TypeDir}}, "a duplicate name"},
 		"below a file":      {[]tar.Header{file("a"), file("a/b")}, "below a file"},
-		"over a folder":     {[]tar.Header{file("a/b"), file("a")}, "of one name"},
+		"over a folder":     {[]tar.Header{file("a/b"), file("a")}, "with the same name"},
 		"too many":          {many, "more entries"},
 		"too big":           {[]tar.Header{big}, "more bytes"},
 		"too big together":  {[]tar.Header{{Name: "a", Size: 60, Typeflag: tar.TypeReg}, {Name: "b", Size: 60, Typeflag: tar.TypeReg}}, "more bytes"},
@@ -93,9 +93,9 @@ func TestHostileArchives(t *testing.T) {
 	}
 }
 
-// A tar longer than its document says is read no further: a bomb costs what
-// the document admits, and no more than the limits.
-func TestBombs(t *testing.T) {
+// A tar is read only up to the length in its document. So a decompression bomb costs what
+// the document admits, and at most the limits.
+func TestDecompressionBombs(t *testing.T) {
 	v, _ := newVault(t)
 	bomb := tarOf(t, tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Size: 64 << 20})
 	s := v.Plant(t, place, id(1), bomb, 1)
@@ -106,7 +106,7 @@ func TestBombs(t *testing.T) {
 	}
 	s.Archive.TarSize = 1 << 20
 	if err := v.Verify(t.Context(), s); !fault.Is(err, fault.ArchiveDamaged) || !strings.Contains(fault.MessageOf(err), "longer than") {
-		t.Errorf("a tar longer than said: %v", err)
+		t.Errorf("a tar longer than its document says: %v", err)
 	}
 	state := v.Plant(t, place, id(1), tarOf(t, tar.Header{Name: "state.json", Typeflag: tar.TypeReg, Size: snapshot.MaxKept + 1}), 1)
 	_, err = v.Unpack(t.Context(), state, dst, snapshot.UnpackOptions{Keep: []string{"state.json"}})
@@ -115,9 +115,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// A tar that lacks its trailer or an entry, or has one more, is not the one
-// that the document binds.
-func TestOtherTar(t *testing.T) {
+// A tar without its trailer, or with one entry more or less, does not match its document.
+func TestTarDiffersFromDocument(t *testing.T) {
 	v, _ := newVault(t)
 	body := tarOf(t, file("a"), file("b"))
 	long := tarOf(t, tar.Header{Name: "a", Typeflag: tar.TypeReg, Size: 200})
@@ -136,7 +135,7 @@ func TestOtherTar(t *testing.T) {
 	}
 }
 
-// Modes are cut down to the owner's, and setuid is gone.
+// Modes are reduced to the owner's bits, and setuid is removed.
 func TestHostileModes(t *testing.T) {
 	v, _ := newVault(t)
 	s := v.Plant(t, place, id(1), tarOf(t, file("a")), 1)
@@ -149,9 +148,9 @@ func TestHostileModes(t *testing.T) {
 	}
 }
 
-// A file or link that the folder has already is neither written to nor
-// followed nor removed.
-func TestOccupiedFolder(t *testing.T) {
+// A file or link that already exists in the folder is not written to, followed or
+// removed.
+func TestUnpackOverExistingFiles(t *testing.T) {
 	v, _ := newVault(t)
 	s := v.Plant(t, place, id(1), tarOf(t, file("a/b"), file("c")), 2)
 	around := t.TempDir()
@@ -181,7 +180,7 @@ func TestOccupiedFolder(t *testing.T) {
 	}
 }
 
-// A call that is given up says so, and leaves nothing.
+// A cancelled call returns timeout and leaves nothing.
 func TestCancelled(t *testing.T) {
 	v, store := newVault(t)
 	s := save(t, v, draft(1, snapshot.Entry{Name: "a", Data: []byte("a")}))

@@ -11,37 +11,38 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// KeyConfig says where keys come from. The zero value of each field but Dir is
-// what a daemon has that was told nothing.
+// KeyConfig says where keys come from. The zero value of each field but Dir is the
+// daemon's default.
 type KeyConfig struct {
-	// Dir is the data directory, whose files identity (an age identity file) and
-	// archive-key (the naming secret, 32 bytes in hex) only their owner may read.
-	// The caller holds it for itself, unless ReadOnly.
+	// Dir is the data directory. Its files identity (an age identity file) and archive-key
+	// (the naming secret, 32 bytes in hex) must be readable by their owner only. Unless
+	// ReadOnly is set, the caller holds the directory's lock.
 	Dir string
-	// Identities is the text of an age identity file that comes from elsewhere;
-	// Dir/identity is then not looked at. Source names where from, for messages.
+	// Identities is the text of an age identity file from elsewhere; Dir/identity is then
+	// not read. Source names its origin, for messages.
 	Identities, Source string
-	// Recipients are sealed to beside the first identity ("age1…"). Where some
-	// are named and there is no identity, none is made: what is sealed cannot be
-	// opened here.
+	// Recipients ("age1…") can open what is sealed, in addition to the first identity. If
+	// recipients are given and there is no identity, LoadKeys creates none. Sealed data
+	// then cannot be opened here.
 	Recipients []string
-	// Naming is the naming secret's text in the place of Dir/archive-key.
+	// Naming is the text of the naming secret, if it does not come from Dir/archive-key.
 	Naming string
-	// InUse tells whether the store holds archives already: then a key that is
-	// missing is a lost one. It is asked only before one would be made.
+	// InUse reports whether the store already holds archives. If it does, a missing key was
+	// lost. It is called only before a key would be created.
 	InUse func() (bool, error)
-	// ReadOnly makes nothing.
+	// ReadOnly makes LoadKeys create nothing.
 	ReadOnly bool
 }
 
-// maxRecipients bounds how many a file is sealed to: an age header is read whole.
+// maxRecipients limits a file's recipients, because an age header is read as a whole.
 const maxRecipients = 64
 
-// LoadKeys reads the keys and, on a first start, makes those that are kept in the
-// data directory. All identities of the source open; what is sealed from now on is
-// sealed to the first of them and to the recipients. A file that was there once and
-// is missing is identity_missing: making it anew would leave every snapshot
-// unreadable. Of what is wrong with one, config says which it is.
+// LoadKeys reads the keys. On a first start it creates those that are kept in the data
+// directory. All identities of the source can open data. New data is sealed to the first
+// of them and to the recipients.
+//
+// A key file that existed once and is missing is identity_missing: a new key could not
+// read the existing snapshots. An invalid key is a config error that names it.
 func LoadKeys(c KeyConfig) (k Keys, err error) {
 	recipients, err := ParseRecipients(c.Recipients)
 	if err != nil {
@@ -76,7 +77,7 @@ func (c KeyConfig) readIdentities(root *os.Root) ([]*age.X25519Identity, error) 
 	if c.Source != "" {
 		return ParseIdentities(c.Identities, c.Source)
 	}
-	return identitiesIn(root, identityFile) // none, where recipients are named
+	return identitiesIn(root, identityFile) // none, if recipients are given
 }
 
 func (c KeyConfig) readNaming(root *os.Root) (naming [32]byte, err error) {
@@ -89,46 +90,46 @@ func (c KeyConfig) readNaming(root *os.Root) (naming [32]byte, err error) {
 	raw, err := hex.DecodeString(strings.TrimSpace(text))
 	switch {
 	case (err != nil || len(raw) != len(naming)) && c.Naming != "":
-		return naming, fault.New(fault.Config, "snapshot.keys", "--archive-key-file is not 64 hex digits")
+		return naming, fault.New(fault.Config, "snapshot.keys", "--archive-key-file: must be 64 hex digits")
 	case err != nil || len(raw) != len(naming):
 		return naming, badKey(namingFile, "is not 64 hex digits")
 	}
 	return [32]byte(raw), nil
 }
 
-// ParseIdentities reads an age identity file: one X25519 identity or more. source
-// is what errors (config) call it; they repeat nothing of the text.
+// ParseIdentities reads an age identity file with one or more X25519 identities. Errors
+// (config) call the file source and repeat nothing of its text.
 func ParseIdentities(text, source string) ([]*age.X25519Identity, error) {
 	const op = "snapshot.keys"
 	parsed, err := age.ParseIdentities(strings.NewReader(text))
 	if err != nil {
-		return nil, fault.New(fault.Config, op, "%s is not an age identity file, as age-keygen writes one", source)
+		return nil, fault.New(fault.Config, op, "%s: must be an age identity file, as age-keygen writes it", source)
 	}
 	var list []*age.X25519Identity
 	for _, one := range parsed {
 		x, ok := one.(*age.X25519Identity)
 		if !ok {
-			return nil, fault.New(fault.Config, op, "%s holds an identity that is not X25519", source)
+			return nil, fault.New(fault.Config, op, "%s: all identities must be X25519", source)
 		}
 		list = append(list, x)
 	}
 	return list, nil
 }
 
-// ParseRecipients reads public keys of age, X25519 only ("age1…"); config names
-// one that is not.
+// ParseRecipients reads public age keys, X25519 only ("age1…"). The error (config) names
+// an invalid key.
 func ParseRecipients(texts []string) ([]*age.X25519Recipient, error) {
 	if len(texts) > maxRecipients {
-		return nil, fault.New(fault.Config, "snapshot.keys", "recipient: %d are more than the %d that are allowed", len(texts), maxRecipients)
+		return nil, fault.New(fault.Config, "snapshot.keys", "recipient: %d are given; at most %d are allowed", len(texts), maxRecipients)
 	}
 	var list []*age.X25519Recipient
 	for _, text := range texts {
 		r, err := age.ParseX25519Recipient(text)
 		if err != nil && strings.HasPrefix(text, "age1") {
-			return nil, fault.New(fault.Config, "snapshot.keys", "recipient: %.80q is not a public key of age that is known here (X25519)", text)
+			return nil, fault.New(fault.Config, "snapshot.keys", "recipient: %.80q must be a public age key (age1…, X25519)", text)
 		}
-		if err != nil { // it may be an identity, by mistake
-			return nil, fault.New(fault.Config, "snapshot.keys", "recipient: must be a public key of age (age1…, X25519)")
+		if err != nil { // the text is not repeated: it may be an identity
+			return nil, fault.New(fault.Config, "snapshot.keys", "recipient: must be a public age key (age1…, X25519)")
 		}
 		list = append(list, r)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
 
-// Where keys come from, what is sealed to and opened with, and which files are
-// made for it.
+// The test checks which source keys come from, what they seal to and open with, and which
+// files LoadKeys creates.
 func TestKeySources(t *testing.T) {
 	a, b, r := newIdentity(t), newIdentity(t), newIdentity(t).Recipient()
 	two := a.String() + "\n# another\n" + b.String() + "\n"
@@ -26,10 +26,10 @@ func TestKeySources(t *testing.T) {
 	type config = snapshot.KeyConfig
 	for name, test := range map[string]struct {
 		config config
-		has    []string // files that are there before
+		has    []string // files that exist before
 		seals  int
 		opens  int
-		made   string // files afterwards
+		made   string // files that exist afterwards
 		code   fault.Code
 		says   string
 	}{
@@ -45,9 +45,9 @@ func TestKeySources(t *testing.T) {
 		"a store in use, identity":     {config: config{Identities: two, Source: "x", InUse: used}, code: fault.IdentityMissing, says: "--archive-key-file"},
 		"a store in use, secret":       {config: config{Naming: secret, InUse: used}, code: fault.IdentityMissing, says: "--identity-file"},
 		"a store that fails":           {config: config{InUse: func() (bool, error) { return false, errors.New("away") }}, code: fault.Internal},
-		"read only, nothing there":     {config: config{ReadOnly: true}, code: fault.Config, says: "first start"},
-		"rubbish":                      {config: config{Identities: "AGE-SECRET-KEY-1RUBBISH", Source: "STASIS_IDENTITY"}, made: "archive-key", code: fault.Config, says: "STASIS_IDENTITY is not"},
-		"none in it":                   {config: config{Identities: "# nothing\n", Source: "--identity-file"}, made: "archive-key", code: fault.Config, says: "--identity-file is not"},
+		"read only, nothing there":     {config: config{ReadOnly: true}, code: fault.Config, says: "start the daemon once"},
+		"rubbish":                      {config: config{Identities: "AGE-SECRET-KEY-1RUBBISH", Source: "STASIS_IDENTITY"}, made: "archive-key", code: fault.Config, says: "STASIS_IDENTITY: must be"},
+		"none in it":                   {config: config{Identities: "# nothing\n", Source: "--identity-file"}, made: "archive-key", code: fault.Config, says: "--identity-file: must be"},
 		"a bad recipient":              {config: config{Recipients: []string{"age1x"}}, code: fault.Config, says: `"age1x"`},
 		"a recipient that is a secret": {config: config{Recipients: []string{a.String()}}, code: fault.Config, says: "recipient"},
 		"a bad secret":                 {config: config{Naming: "5a"}, made: "identity", code: fault.Config, says: "--archive-key-file"},
@@ -88,8 +88,8 @@ func filesIn(t *testing.T, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// The identity that a rotation retires is in one file or the other at every point,
-// and a rotation that was begun is gone on with.
+// At every point of a rotation, one of the two files has the retired identity. A rotation
+// that was begun is continued.
 func TestRotation(t *testing.T) {
 	dir := t.TempDir()
 	first := loadKeys(t, dir).Opens()[0]
@@ -154,8 +154,8 @@ func read(t *testing.T, path string) string {
 	return string(raw)
 }
 
-// A node that writes and cannot read says whose identity is needed before it does
-// anything for a restore; what it keeps sealed with a session's record, too.
+// A node that writes and cannot read names the missing identity before it starts a
+// restore. The same holds for sealed data in a session's record.
 func TestWriteOnly(t *testing.T) {
 	reader := newIdentity(t)
 	keys := snapshot.NewKeys(nil, [32]byte{1}, reader.Recipient())

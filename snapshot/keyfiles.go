@@ -15,38 +15,38 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// The files of a data directory that hold keys. What is being made has a name
-// with newSuffix until it is whole.
+// The key files of a data directory. A file under construction has the suffix newSuffix
+// until it is complete.
 const (
 	identityFile = "identity"
 	namingFile   = "archive-key"
 	newSuffix    = ".new"
 )
 
-// MaxKeyFile bounds a file of keys, in bytes.
+// MaxKeyFile limits a key file, in bytes.
 const MaxKeyFile = 64 << 10
 
-// keyFiles tell which of the files there are, and which are wanted.
+// keyFiles says which key files exist, and which are needed.
 type keyFiles struct {
 	root                   *os.Root
-	wantIdentity           bool // DIR/identity is the source of the identity
-	wantNaming             bool // DIR/archive-key is that of the naming secret
+	wantIdentity           bool // the identity comes from DIR/identity
+	wantNaming             bool // the naming secret comes from DIR/archive-key
 	haveIdentity, haveName bool
-	// begun: a first start wrote the naming secret and died before the identity
-	// had its name.
-	begun bool
+	// interrupted: a first start wrote the naming secret and died before it renamed the
+	// identity.
+	interrupted bool
 }
 
 func (c KeyConfig) files(root *os.Root) keyFiles {
 	f := keyFiles{root: root, wantIdentity: c.Source == "", wantNaming: c.Naming == "",
 		haveIdentity: exists(root, identityFile), haveName: exists(root, namingFile)}
-	f.begun = f.wantNaming && f.haveName && exists(root, identityFile+newSuffix)
+	f.interrupted = f.wantNaming && f.haveName && exists(root, identityFile+newSuffix)
 	return f
 }
 
-// make makes what is wanted and not there, on a first start. What was there once
-// is not made anew, for nothing that was sealed or named with it could be read:
-// that is identity_missing.
+// make creates the needed key files on a first start. It does not replace a file that
+// existed before, because nothing sealed or named with the old key could be read. That is
+// identity_missing.
 func (c KeyConfig) make(f keyFiles) error {
 	makeIdentity := f.wantIdentity && !f.haveIdentity && len(c.Recipients) == 0
 	makeName := f.wantNaming && !f.haveName
@@ -55,7 +55,7 @@ func (c KeyConfig) make(f keyFiles) error {
 		return nil
 	case makeName && f.wantIdentity && f.haveIdentity:
 		return lostKey(namingFile, fmt.Sprintf("the data directory has %q", identityFile))
-	case makeIdentity && f.wantNaming && f.haveName && !f.begun:
+	case makeIdentity && f.wantNaming && f.haveName && !f.interrupted:
 		return lostKey(identityFile, fmt.Sprintf("the data directory has %q", namingFile))
 	}
 	if c.InUse != nil {
@@ -71,17 +71,16 @@ func (c KeyConfig) make(f keyFiles) error {
 		}
 	}
 	if c.ReadOnly {
-		return fault.New(fault.Config, "snapshot.keys", "the data directory has no keys yet; the first start of the daemon makes them")
+		return fault.New(fault.Config, "snapshot.keys", "the data directory has no keys yet; start the daemon once to create them")
 	}
-	return fault.Wrap(f.first(makeIdentity, makeName), fault.Config, "snapshot.keys", "the data directory cannot be written")
+	return fault.Wrap(f.createFirst(makeIdentity, makeName), fault.Config, "snapshot.keys", "the data directory cannot be written")
 }
 
-// first writes the keys of a first start: the identity under a temporary name,
-// then the naming secret, and then the identity gets its name, so that every
-// point at which a first start can die is told from a lost file, and carried on
-// from.
-func (f keyFiles) first(identity, name bool) error {
-	if identity && !f.begun {
+// createFirst writes the keys of a first start. It writes the identity under a temporary
+// name, then the naming secret, and then renames the identity. So at every point a first
+// start that died differs from a lost file, and the next start can continue it.
+func (f keyFiles) createFirst(identity, name bool) error {
+	if identity && !f.interrupted {
 		id, err := age.GenerateX25519Identity()
 		if err != nil {
 			return err
@@ -103,7 +102,7 @@ func (f keyFiles) first(identity, name bool) error {
 	return nil
 }
 
-// identityText is an age identity file.
+// identityText returns the text of an age identity file.
 func identityText(identities ...*age.X25519Identity) string {
 	text := ""
 	for _, id := range identities {
@@ -114,8 +113,8 @@ func identityText(identities ...*age.X25519Identity) string {
 
 func lostKey(lost, why string) error {
 	return fault.New(fault.IdentityMissing, "snapshot.keys",
-		"%s, but %q is missing from the data directory, without which its snapshots cannot be read: put it back from a backup, "+
-			"or give it with --%s-file; or begin with an empty data directory and store", why, lost, lost)
+		"%s, but %q is missing from the data directory; snapshots cannot be read without it: restore it from a backup, "+
+			"or give it with --%s-file, or start with an empty data directory and store", why, lost, lost)
 }
 
 func badKey(name, what string) error {
@@ -145,7 +144,7 @@ func readKey(root *os.Root, name string) (string, error) {
 	return string(text), fault.Wrap(errors.Join(err, f.Close()), fault.Config, "snapshot.keys", "")
 }
 
-// replaceKey writes a key file whole or not at all, durably.
+// replaceKey writes a key file completely or not at all, durably.
 func replaceKey(root *os.Root, name, text string) error {
 	if err := writeKey(root, name+newSuffix, text); err != nil {
 		return err
@@ -162,7 +161,7 @@ func writeKey(root *os.Root, name, text string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// renameKey gives a key file that was written its name, durably.
+// renameKey renames a complete new key file to its final name, durably.
 func renameKey(root *os.Root, name string) error {
 	if err := root.Rename(name+newSuffix, name); err != nil {
 		return err

@@ -10,17 +10,17 @@ import (
 	"filippo.io/age"
 )
 
-// Keys seal, open and name archives. They are never printed: formatting a
-// Keys shows its recipients only.
+// Keys seal, open and name archives. Secrets are never printed: formatting a Keys shows
+// only its recipients.
 type Keys struct {
-	recipients []*age.X25519Recipient // sealed to
-	identities []*age.X25519Identity  // opened with
+	recipients []*age.X25519Recipient // to seal to
+	identities []*age.X25519Identity  // to open with
 	naming     []byte                 // 32 bytes
 }
 
-// NewKeys returns keys that open with an identity and seal to it and to the
-// recipients. Without an identity (nil) they seal only. naming is the secret
-// that archive IDs are derived from.
+// NewKeys returns keys that open with an identity, and seal to it and to the recipients.
+// Without an identity (nil) they only seal. Archive IDs are derived from the secret
+// naming.
 func NewKeys(identity *age.X25519Identity, naming [32]byte, recipients ...*age.X25519Recipient) Keys {
 	k := Keys{naming: naming[:]}
 	if identity != nil {
@@ -33,18 +33,18 @@ func NewKeys(identity *age.X25519Identity, naming [32]byte, recipients ...*age.X
 	return k
 }
 
-// sealTo adds a recipient, once.
+// sealTo adds a recipient, unless it is there already.
 func (k *Keys) sealTo(r *age.X25519Recipient) {
 	if !slices.Contains(k.Recipients(), r.String()) {
 		k.recipients = append(k.recipients, r)
 	}
 }
 
-// Recipients are the public keys that archives are sealed to ("age1…").
+// Recipients returns the public keys that archives are sealed to ("age1…").
 func (k Keys) Recipients() []string { return namesOf(k.recipients) }
 
-// Opens are the public keys of the identities: what is sealed to one of them
-// can be opened. None are those of a node that may write and not read.
+// Opens returns the public keys of the identities. Data sealed to one of them can be
+// opened. A node that may write and not read has none.
 func (k Keys) Opens() []string {
 	var list []string
 	for _, x := range k.identities {
@@ -59,24 +59,23 @@ func (k Keys) String() string { return strings.Join(k.Recipients(), ",") }
 // GoString is String, so that %#v shows no secret either.
 func (k Keys) GoString() string { return k.String() }
 
-// archiveID names an archive: HMAC(HMAC(naming secret, owner), SHA-256 of the
-// tar), in hex. The tar and not its compression is hashed, so that another
-// zstd level or library gives the same name to the same contents. Who lacks
-// the secret can neither tell contents from names nor make a document whose
-// archive passes for an owner's.
+// archiveID names an archive: HMAC(HMAC(naming secret, owner), SHA-256 of the tar), in
+// hex. It hashes the tar before compression, so that another zstd level or library gives
+// equal contents the same name. Without the secret, an attacker cannot tell contents from
+// names. Nor can they write a document whose archive passes as an owner's.
 func (k Keys) archiveID(owner string, tarSHA256 [sha256.Size]byte) string {
 	return hex.EncodeToString(keyed(k.ownerKey(owner), tarSHA256[:]))
 }
 
-// documentMAC is the MAC of an owner's document, in hex.
+// documentMAC returns the MAC of an owner's document, in hex.
 func (k Keys) documentMAC(owner string, body []byte) string {
 	return hex.EncodeToString(keyed(k.ownerKey(owner), append([]byte("document "), body...)))
 }
 
 func (k Keys) ownerKey(owner string) []byte { return keyed(k.naming, []byte("owner "+owner)) }
 
-// Derive is a secret for a use that is not the vault's own, from the naming
-// secret: 32 bytes, the same at each start.
+// Derive returns a secret for a use outside the vault, derived from the naming secret: 32
+// bytes, the same at each start.
 func (k Keys) Derive(use string) []byte { return keyed(k.naming, []byte("use "+use)) }
 
 func keyed(key, message []byte) []byte {
@@ -85,10 +84,10 @@ func keyed(key, message []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// checkArchiveID checks that the archive of a snapshot is named after its owner and what is in it.
+// checkArchiveID checks that a snapshot's archive is named after its owner and contents.
 func (k Keys) checkArchiveID(s Snapshot) error {
 	if k.archiveID(s.Location.Owner, tarSum(s.Archive)) != s.Archive.ID {
-		return damaged(s.ID, "its document names an archive that is not its own", nil)
+		return damaged(s.ID, "its document names an archive of another snapshot", nil)
 	}
 	return nil
 }

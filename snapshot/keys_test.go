@@ -23,8 +23,8 @@ func loadKeys(t *testing.T, dir string) snapshot.Keys {
 	return keys
 }
 
-// The first start makes both files for their owner alone; the next one gives
-// the same keys, which open what was sealed and name it alike.
+// The first start creates both files, readable by their owner only. The next start loads
+// the same keys, which open and name archives as before.
 func TestKeysAreMadeOnce(t *testing.T) {
 	dir := t.TempDir()
 	first := loadKeys(t, dir)
@@ -51,14 +51,14 @@ func TestKeysAreMadeOnce(t *testing.T) {
 	}
 }
 
-// A first start may die between any two of its steps, and the next carries on;
-// a file that is lost later is not made anew.
+// A first start may die between any two steps, and the next start continues it. A file
+// that is lost later is not created again.
 func TestKeysAfterInterruption(t *testing.T) {
 	good := t.TempDir()
 	want := loadKeys(t, good).Recipients()
 	tests := map[string]struct {
-		files map[string]string // name → the good file it is a copy of
-		same  bool              // the identity that was written is the one
+		files map[string]string // name → the valid file to copy
+		same  bool              // the identity that was written is kept
 		code  fault.Code
 	}{
 		"identity half made":     {files: map[string]string{"identity.new": ""}},
@@ -98,7 +98,7 @@ func TestKeysAfterInterruption(t *testing.T) {
 	}
 }
 
-// A key that others can read, or that is a link, is refused.
+// A key file that others can read, or that is a link, is refused.
 func TestKeysExposed(t *testing.T) {
 	for name, expose := range map[string]func(path string) error{
 		"mode": func(path string) error { return os.Chmod(path, 0o640) },

@@ -12,7 +12,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// Saves to one location at once all come to stand, and latest is one of them.
+// Concurrent saves to one location all succeed, and latest is one of them.
 func TestConcurrentSaves(t *testing.T) {
 	v, _ := newVault(t)
 	var wg sync.WaitGroup
@@ -53,7 +53,8 @@ func TestConcurrentSaves(t *testing.T) {
 	}
 }
 
-// Latest moves back to the newest left, and goes with the last.
+// After a delete, latest becomes the newest remaining snapshot. The last delete removes
+// it.
 func TestDeleteMovesLatest(t *testing.T) {
 	v, _ := newVault(t)
 	for n := 1; n <= 3; n++ {
@@ -75,7 +76,7 @@ func TestDeleteMovesLatest(t *testing.T) {
 	}
 }
 
-// What was saved and never committed is taken back, and latest with it.
+// TakeBack removes snapshots that were saved but never committed, and updates latest.
 func TestTakeBack(t *testing.T) {
 	v, store := newVault(t)
 	for n := range 3 {
@@ -96,9 +97,8 @@ func TestTakeBack(t *testing.T) {
 	}
 }
 
-// Latest does not come to name a snapshot whose delete died when its archive
-// was gone and its document was not.
-func TestLatestPassesOverTheHalfDeleted(t *testing.T) {
+// latest must not name a snapshot whose delete died after it had removed the archive.
+func TestLatestSkipsHalfDeleted(t *testing.T) {
 	v, store := newVault(t)
 	var all []snapshot.Snapshot
 	for n := range 3 {

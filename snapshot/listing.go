@@ -7,7 +7,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// listing counts what an archive lists against its limits.
+// listing counts an archive's names against its limits.
 type listing struct {
 	limits  Limits
 	entries int
@@ -33,7 +33,8 @@ type tree struct {
 	known map[string]struct{} // "." from the start
 }
 
-// add counts a name and what of its folders is not counted yet. Its error is irregular.
+// add counts a name and those of its folders that are not counted yet. Its error is
+// irregular.
 func (t *tree) add(name string) error {
 	for ; ; name = path.Dir(name) {
 		if _, there := t.known[name]; there {
@@ -46,15 +47,14 @@ func (t *tree) add(name string) error {
 	}
 }
 
-// Lists refuses the names of an archive that [Vault.Unpack] would refuse for how
-// many or how long they are. The error is save_failed. Limits left
-// out are the defaults.
+// Lists checks the number and length of an archive's names. It refuses what
+// [Vault.Unpack] would refuse. The error is save_failed. Zero limits mean the defaults.
 func (l Limits) Lists(names iter.Seq[string]) error {
 	const op = "snapshot.lists"
 	all := tree{listing: listing{limits: l.orDefault()}, known: map[string]struct{}{".": {}}}
 	for name := range names {
 		if err := all.add(name); err != nil {
-			return fault.Wrap(err, fault.SaveFailed, op, "the environment has more files and folders, or longer names, than a restore takes")
+			return fault.Wrap(err, fault.SaveFailed, op, "the environment has more files and folders, or longer names, than a restore accepts")
 		}
 	}
 	return nil

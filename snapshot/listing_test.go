@@ -9,15 +9,15 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// FuzzLists: whatever the names, every entry and every folder that they imply
-// counts once, and what is over a limit is refused.
+// FuzzLists checks that every entry and every implied folder counts once, and that names
+// over a limit are refused.
 func FuzzLists(f *testing.F) {
 	f.Add("Default/Cookies\nDefault/a/b/c", 5, 40)
 	f.Add(strings.Repeat("a/", 40)+"f", 100, 1000)
 	f.Add("a/b/c/d\na/b/c/e\na/b/x", 7, 100)
 	f.Fuzz(func(t *testing.T, text string, entries, bytes int) {
 		if entries < 1 || bytes < 1 || len(text) > 1<<16 {
-			return // 0 is the default
+			return // 0 means the default
 		}
 		all, sum := map[string]bool{}, 0
 		var names []string

@@ -7,7 +7,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// The forms that a path element may have. Nothing else ever becomes a path.
+// The forms that a path element may have. Nothing else becomes a path.
 var (
 	ownerForm    = regexp.MustCompile(`^[0-9a-f]{32}$`)
 	elementForm  = regexp.MustCompile(`^[a-z0-9_-]{1,128}$`)
@@ -24,22 +24,22 @@ const (
 	historyName  = "immutable_history"
 )
 
-// Key names one object, or one folder of objects, in a [Store]. It can only
-// be made by the functions of this file, which check every element first; the
-// zero Key names nothing and every store refuses it.
+// Key names one object, or one folder of objects, in a [Store]. Only the functions of
+// this file create keys, and they check every element first. The zero Key names nothing
+// and every store refuses it.
 type Key struct{ path string }
 
-// String is the slash-separated path below the store's root.
+// String returns the slash-separated path below the store's root.
 func (k Key) String() string { return k.path }
 
-// Check reports whether the location can be a path: Owner is 32 hex digits,
-// Scope is "agent" or "multiAgent", the others match ^[a-z0-9_-]{1,128}$. The
-// error is invalid_field and does not repeat the value.
+// Check checks that the location can be a path. Owner is 32 hex digits, Scope is "agent"
+// or "multiAgent", the others match ^[a-z0-9_-]{1,128}$. The error is invalid_field and
+// does not repeat the value.
 func (l Location) Check() error {
 	const op = "snapshot.location"
 	switch {
 	case !ownerForm.MatchString(l.Owner):
-		return fault.New(fault.InvalidField, op, "owner must be 32 hex digits")
+		return fault.New(fault.InvalidField, op, "owner: must be 32 hex digits")
 	case !elementForm.MatchString(l.Session):
 		return fault.New(fault.InvalidField, op, "session_id: must match %s", elementForm)
 	case l.Scope != "agent" && l.Scope != "multiAgent":
@@ -50,7 +50,7 @@ func (l Location) Check() error {
 	return nil
 }
 
-// CheckID reports whether id is a snapshot ID: a UUIDv7 in lower case.
+// CheckID checks that id is a snapshot ID: a UUIDv7 in lower case.
 func CheckID(id string) error {
 	if !snapshotForm.MatchString(id) {
 		return fault.New(fault.InvalidField, "snapshot.id", "snapshot_id: must be a UUIDv7 in lower case")
@@ -62,7 +62,7 @@ func (l Location) folder() string {
 	return l.scopesFolder().path + "/" + l.Scope + "/" + l.ScopeID + "/snapshots"
 }
 
-// scopesFolder names the folder of all scopes of the location's session.
+// scopesFolder names the folder with all scopes of the location's session.
 func (l Location) scopesFolder() Key {
 	return Key{usersFolder.path + "/" + l.Owner + "/sessions/" + l.Session + "/scopes"}
 }
@@ -91,8 +91,8 @@ func (l Location) DocumentKey(id string) (Key, error) {
 	return l.key(historyName + "/" + documentPrefix + id + documentSuffix)
 }
 
-// documentID is the snapshot ID in the name of a document; ok is false for what is
-// named otherwise.
+// documentID returns the snapshot ID in a document's file name; ok is false for other
+// names.
 func documentID(name string) (id string, ok bool) {
 	id = strings.TrimSuffix(strings.TrimPrefix(name, documentPrefix), documentSuffix)
 	return id, documentPrefix+id+documentSuffix == name && CheckID(id) == nil
@@ -101,7 +101,7 @@ func documentID(name string) (id string, ok bool) {
 // ArchiveKey names an archive by its ID, 64 hex digits.
 func ArchiveKey(id string) (Key, error) {
 	if !digestForm.MatchString(id) {
-		return Key{}, fault.New(fault.InvalidField, "snapshot.archive", "an archive ID must be 64 hex digits")
+		return Key{}, fault.New(fault.InvalidField, "snapshot.archive", "archive: the ID must be 64 hex digits")
 	}
 	return Key{archives + "/" + id}, nil
 }
@@ -111,6 +111,6 @@ func ArchiveFolder() Key { return Key{archives} }
 
 const archives = "archives"
 
-// environments is the scope ID of locations that hold this daemon's own snapshots
-// alone; others may hold an agent's documents.
+// environments is the scope ID of locations that hold only Stasis's own snapshots. Other
+// locations may hold agents' documents.
 const environments = "browser"

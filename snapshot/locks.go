@@ -7,9 +7,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// keyLocks gives out one lock per name; a name that nobody holds or waits for
-// takes no memory. A save holds its archive's lock, then its location's; so
-// does a delete. The order is what keeps them from waiting for each other.
+// keyLocks has one lock per name. An unused name takes no memory. A save or a delete
+// takes its archive's lock before its location's, so that they cannot deadlock.
 type keyLocks struct {
 	mu    sync.Mutex
 	names map[string]*nameLock
@@ -20,8 +19,8 @@ type nameLock struct {
 	users int           // holders and waiters; guarded by keyLocks.mu
 }
 
-// lock waits for the name and returns what releases it; timeout where ctx ends
-// first.
+// lock waits for the name and returns a function that releases it. The error is timeout
+// if ctx ends first.
 func (l *keyLocks) lock(ctx context.Context, name string) (unlock func(), err error) {
 	l.mu.Lock()
 	if l.names == nil {
@@ -39,7 +38,7 @@ func (l *keyLocks) lock(ctx context.Context, name string) (unlock func(), err er
 	case n.held <- struct{}{}:
 	case <-ctx.Done():
 		l.leave(name, n)
-		return nil, fault.Wrap(ctx.Err(), fault.Timeout, "snapshot.lock", "another save, delete or repair of the same archive or location goes on")
+		return nil, fault.Wrap(ctx.Err(), fault.Timeout, "snapshot.lock", "another save, delete or repair of the same archive or location is still running; try again later")
 	}
 	return func() {
 		<-n.held
@@ -47,7 +46,7 @@ func (l *keyLocks) lock(ctx context.Context, name string) (unlock func(), err er
 	}, nil
 }
 
-// leave forgets the lock when nobody else uses it.
+// leave forgets the lock if it has no other user.
 func (l *keyLocks) leave(name string, n *nameLock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// objects are the small objects of a store: documents, latest ones and manifests.
+// objects reads and writes the small objects of a store: documents, latest and manifests.
 type objects struct {
 	store Store
 	keys  Keys
@@ -22,23 +22,23 @@ func (o objects) openKey(ctx context.Context, key Key, loc Location, id string) 
 	return o.parse(body, loc, id)
 }
 
-// bound parses a document and checks all that needs no identity: its form, its
-// place, its MAC, and that its archive's name follows from the owner and the
-// tar's hash.
-func (o objects) bound(body []byte, loc Location, id string) (*document, error) {
+// parsePlain parses a document and checks everything that needs no identity: its form, its
+// place and its MAC. It also checks that the archive's name follows from the owner and
+// the tar's hash.
+func (o objects) parsePlain(body []byte, loc Location, id string) (*document, error) {
 	doc, err := parseDocument(body, loc, id)
 	if err != nil {
 		return nil, err
 	}
 	if !doc.checkMAC(o.keys, body) {
-		return nil, damaged(doc.Data.SnapshotID, "its document is not as it was written", nil)
+		return nil, damaged(doc.Data.SnapshotID, "its document was changed after it was written", nil)
 	}
 	return doc, o.keys.checkArchiveID(doc.snapshot())
 }
 
-// parse checks a document whole, its sealed part too.
+// parse checks a whole document, including its sealed part.
 func (o objects) parse(body []byte, loc Location, id string) (Snapshot, error) {
-	doc, err := o.bound(body, loc, id)
+	doc, err := o.parsePlain(body, loc, id)
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -56,9 +56,9 @@ func (o objects) read(ctx context.Context, key Key) ([]byte, error) {
 	return readObject(ctx, o.store, key, maxDocument)
 }
 
-// checkManifest is unsupported where a newer version keeps its snapshots: they
-// are not to be mixed with ours. A manifest that is damaged is no hindrance; the
-// save writes another.
+// checkManifest returns unsupported if a newer version keeps its snapshots in the
+// location, because versions must not be mixed there. It ignores a damaged manifest,
+// because the save writes a new one.
 func (o objects) checkManifest(ctx context.Context, key Key) error {
 	body, err := o.readOld(ctx, key)
 	if err != nil {
@@ -72,13 +72,13 @@ func (o objects) checkManifest(ctx context.Context, key Key) error {
 	return nil
 }
 
-// overwrites is how often an object is tried to be written over while other
-// processes write it too; each lost try is another's won one.
+// overwrites is the number of attempts to overwrite an object while other processes write
+// it too. For each lost attempt another process has succeeded.
 const overwrites = 20
 
-// overwrite writes an object over what is there, and never over a write that
-// it has not seen. undo, which is never nil, puts back what was there, also
-// after an error, while the object still holds body.
+// overwrite writes over an object, and never over a write that it has not read. undo is
+// never nil. It restores the old object, also after an error, while the object still
+// holds body.
 func (o objects) overwrite(ctx context.Context, key Key, body []byte) (undo func(context.Context) error, err error) {
 	undo = func(context.Context) error { return nil }
 	for range overwrites {
@@ -97,10 +97,10 @@ func (o objects) overwrite(ctx context.Context, key Key, body []byte) (undo func
 			return undo, err
 		}
 	}
-	return undo, fault.New(fault.StoreFailed, "snapshot.save", "too many others write the same location; try again")
+	return undo, fault.New(fault.StoreFailed, "snapshot.save", "too many other processes write to the same location; try again")
 }
 
-// readOld reads an object that may be missing, then nil.
+// readOld reads an object; it returns nil if the object is missing.
 func (o objects) readOld(ctx context.Context, key Key) ([]byte, error) {
 	body, err := o.read(ctx, key)
 	if fault.Is(err, fault.SnapshotNotFound) {
@@ -109,8 +109,9 @@ func (o objects) readOld(ctx context.Context, key Key) ([]byte, error) {
 	return body, err
 }
 
-// readReplaceable is readOld for an object that is written over. One that is larger
-// than any document is not read whole, so nothing could take its place: it goes.
+// readReplaceable is readOld for an object that is to be overwritten. Swap needs the
+// whole old object, and one larger than any document is not read whole. So
+// readReplaceable deletes such an object.
 func (o objects) readReplaceable(ctx context.Context, key Key) ([]byte, error) {
 	body, err := o.readOld(ctx, key)
 	if err == nil && len(body) > maxDocument {
@@ -119,7 +120,7 @@ func (o objects) readReplaceable(ctx context.Context, key Key) ([]byte, error) {
 	return body, err
 }
 
-// restore puts an object back to old (nil: absent) if it holds written.
+// restore sets an object back to old (nil: absent) if it holds written.
 func (o objects) restore(ctx context.Context, key Key, written, old []byte) error {
 	now, err := o.readOld(ctx, key)
 	switch {
@@ -130,11 +131,11 @@ func (o objects) restore(ctx context.Context, key Key, written, old []byte) erro
 	case old == nil:
 		return o.store.Delete(ctx, key)
 	}
-	_, err = o.store.Swap(ctx, key, written, old) // not swapped: another's stands there by now
+	_, err = o.store.Swap(ctx, key, written, old) // if not swapped, another process has replaced it
 	return err
 }
 
-// write puts body where old is, or nothing if that is nil.
+// write writes body over old. If old is nil, it creates the object.
 func (o objects) write(ctx context.Context, key Key, old, body []byte) error {
 	var done bool
 	var err error

@@ -8,10 +8,10 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// OpenArchive returns the snapshot's tar.zst, unsealed, as it streams from the
-// store. The bytes are verified only when Read has returned io.EOF: damage is
-// an archive_damaged error from Read, by then with bytes already given out. The
-// caller closes the reader; ctx must live as long.
+// OpenArchive returns the snapshot's tar.zst, unsealed, as it streams from the store. The
+// bytes are verified only when Read has returned io.EOF. Damage is an archive_damaged
+// error from Read, after some bytes were already returned. The caller closes the reader.
+// ctx must not end before.
 func (v *Vault) OpenArchive(ctx context.Context, s Snapshot) (io.ReadCloser, error) {
 	return v.openArchive(ctx, s)
 }
@@ -27,8 +27,8 @@ func (v *Vault) openArchive(ctx context.Context, s Snapshot) (*sealedReader, err
 	return v.files.unseal(ctx, key, s.ID, s.Recipients, &s.Archive)
 }
 
-// Verify reads a snapshot's archive to its end and compares everything that
-// the document binds, writing nothing. Errors are those of Unpack.
+// Verify reads a snapshot's archive to its end and compares everything that the document
+// binds. It writes nothing. Errors are those of Unpack.
 func (v *Vault) Verify(ctx context.Context, s Snapshot) (err error) {
 	r, err := v.openArchive(ctx, s)
 	if err != nil {
@@ -38,28 +38,28 @@ func (v *Vault) Verify(ctx context.Context, s Snapshot) (err error) {
 	return v.files.verify(ctx, r, s.Archive)
 }
 
-// irregular is what is wrong with an archive, in words that a client may see.
+// irregular says what is wrong with an archive, in words that a client may see.
 type irregular string
 
 func (i irregular) Error() string { return string(i) }
 
-// readFault judges how the reading of an archive ended: nil only if it was
+// readFault returns the error of a read of an archive. It is nil only if the archive was
 // read to its end and is what the document binds.
 func readFault(ctx context.Context, r *sealedReader, got contents, want Archive, err error) error {
 	var wrong irregular
 	switch {
 	case ctx.Err() != nil:
-		return fault.Wrap(ctx.Err(), fault.Timeout, "snapshot.read", "reading the archive was given up")
+		return fault.Wrap(ctx.Err(), fault.Timeout, "snapshot.read", "reading the archive was cancelled")
 	case r.err != nil:
 		return r.err
 	case errors.As(err, &wrong):
 		return damaged(r.id, string(wrong), err)
 	case err != nil:
-		return damaged(r.id, "its archive is not a whole tar.zst", err)
+		return damaged(r.id, "its archive is not a complete tar.zst", err)
 	case got.Size != want.TarSize || got.SHA256 != tarSum(want) || got.Entries != want.Entries:
-		return damaged(r.id, "its archive holds something else than was saved", nil)
+		return damaged(r.id, "its archive does not hold what was saved", nil)
 	}
-	// The decompressor may have stopped short of the sealed bytes' end.
+	// The decompressor may have stopped before the end of the sealed bytes.
 	if _, err := io.Copy(io.Discard, r); err != nil {
 		return r.err
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// What stands in the place of latest or manifest and is larger than any of them
-// must not keep a location from ever being saved to again.
+// An oversized object in place of latest or manifest must not block later saves to its
+// location.
 func TestSaveOverOversized(t *testing.T) {
 	v, store := newVault(t)
 	for n, key := range []func() (snapshot.Key, error){place.LatestKey, place.ManifestKey} {

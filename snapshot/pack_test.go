@@ -17,8 +17,8 @@ import (
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
 
-// What is not a regular file or a folder, and names that an unpack would
-// refuse, make the save fail; the message shows neither name nor path.
+// A save fails if an entry is not a regular file or folder, or if unpack would refuse its
+// name. The message shows neither name nor path.
 func TestRefusedEntries(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -62,7 +62,7 @@ func TestRefusedEntries(t *testing.T) {
 	}
 }
 
-// changingStore changes a file between the listing and the reading.
+// changingStore changes a file between listing and reading.
 type changingStore struct {
 	snapshot.Store
 	change func() error
@@ -77,8 +77,7 @@ func (s *changingStore) Upload(ctx context.Context) (snapshot.Upload, error) {
 	return up, err
 }
 
-// A file that is longer, shorter, replaced or gone by the time it is read
-// makes the save fail.
+// A save fails if a file is longer, shorter, replaced or deleted when it is read.
 func TestFileChangesWhilePacked(t *testing.T) {
 	for name, change := range map[string]func(path string) error{
 		"longer":  func(path string) error { return os.WriteFile(path, []byte("longer than before"), 0o600) },
@@ -109,7 +108,7 @@ func TestFileChangesWhilePacked(t *testing.T) {
 	}
 }
 
-// The same entries give the same tar, in whatever order they come.
+// The same entries give the same tar, in any order.
 func TestOrderDoesNotMatter(t *testing.T) {
 	v, _ := newVault(t)
 	a, b := snapshot.Entry{Name: "a", Data: []byte("1")}, snapshot.Entry{Name: "b/c", Data: bytes.Repeat([]byte("2"), 999)}
@@ -119,8 +118,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// A store that is full at any byte makes the save fail, whatever archiver says
-// of it.
+// A save fails with store_full if the store is full at any byte, whatever archiver
+// reports.
 func TestStoreFullAtEveryByte(t *testing.T) {
 	keys := snapshot.NewKeys(newIdentity(t), [32]byte{})
 	d := draft(1, snapshot.Entry{Name: "a", Data: []byte("content")})

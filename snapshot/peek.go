@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// Peek reads a snapshot's archive to its end, checked as [Vault.Unpack] checks
-// it, and returns those of the named files that are there, at most [MaxKept]
-// bytes each. It writes nothing. Errors are those of Unpack.
+// Peek reads a snapshot's archive to its end, with the checks of [Vault.Unpack]. It
+// returns those of the named files that the archive has, at most [MaxKept] bytes each. It
+// writes nothing. Errors are those of Unpack.
 func (v *Vault) Peek(ctx context.Context, s Snapshot, names ...string) (files map[string][]byte, err error) {
 	r, err := v.openArchive(ctx, s)
 	if err != nil {
@@ -26,7 +26,7 @@ func (v *Vault) Peek(ctx context.Context, s Snapshot, names ...string) (files ma
 		if h.Size > MaxKept {
 			return irregular("its archive holds a state document that is too large")
 		}
-		var content bytes.Buffer // grows with what really comes
+		var content bytes.Buffer // grows with the bytes that arrive, not with the claimed size
 		_, err := io.Copy(&content, body)
 		files[h.Name] = content.Bytes()
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// maxPage is the most IDs that a page of a location's has.
+// maxPage is the largest number of IDs in a page of a location's list.
 const maxPage = 1000
 
 // readObject returns an object's bytes, at most one more than limit.
@@ -22,8 +22,8 @@ func readObject(ctx context.Context, s Store, key Key, limit int) (body []byte, 
 	return body, fault.Wrap(err, fault.StoreFailed, "snapshot.read", "")
 }
 
-// listIDs is [Vault.List]. Names in the folder that no document has are passed
-// over, and fill no page.
+// listIDs is [Vault.List]. It skips names in the folder that no document has; they do not
+// count towards the page.
 func listIDs(ctx context.Context, s Store, loc Location, limit int, startAfter string) (ids []string, next string, err error) {
 	folder, err := loc.HistoryFolder()
 	if err != nil {
@@ -61,7 +61,7 @@ func listIDs(ctx context.Context, s Store, loc Location, limit int, startAfter s
 	}
 }
 
-// readWhole reads a document; nil where there is none.
+// readWhole reads a document; it returns nil if the document is missing.
 func readWhole(ctx context.Context, s Store, key Key) ([]byte, error) {
 	body, err := readObject(ctx, s, key, MaxAgentDocument)
 	if fault.Is(err, fault.SnapshotNotFound) {

@@ -10,8 +10,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// What a newer version wrote is refused by name, and neither written over nor
-// deleted.
+// Data of a newer version is refused by name, and neither overwritten nor deleted.
 func TestFutureVersion(t *testing.T) {
 	for name, key := range map[string]func() (snapshot.Key, error){
 		"manifest": place.ManifestKey,
@@ -48,7 +47,7 @@ func TestFutureVersion(t *testing.T) {
 	}
 }
 
-// What is not an ID never becomes a path, at any entrance and in any place of it.
+// An invalid ID never becomes a path, in any method and at any position.
 func TestBadIDs(t *testing.T) {
 	v, _ := newVault(t)
 	for _, bad := range []string{
@@ -82,7 +81,7 @@ func TestBadIDs(t *testing.T) {
 		_, opened := v.Open(t.Context(), place, bad)
 		_, archive := snapshot.ArchiveKey(bad)
 		errs := map[string]error{"Save": saved, "Open": opened, "ArchiveKey": archive, "Delete": v.Delete(t.Context(), place, bad, storetest.NotInUse)}
-		if bad != "" { // lists from the start
+		if bad != "" { // "" lists from the start
 			_, _, errs["List"] = v.List(t.Context(), place, 0, bad)
 		}
 		for call, err := range errs {

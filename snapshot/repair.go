@@ -7,15 +7,14 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Repair rebuilds what a location's snapshots are found by, from what its history
-// holds: latest becomes a copy of the newest document that can be restored, unless
-// it is a copy of one already, and the manifest is written anew where it is missing
-// or damaged. A latest that is itself the only copy of its document is put back
-// into the history first. readData reads archives before they are trusted, as a
-// check with ReadData does.
+// Repair rebuilds latest and manifest from the location's history. latest becomes a copy
+// of the newest document that can be restored, unless it already copies a document that
+// can be restored. The manifest is rewritten if it is missing or damaged. A latest that
+// is the only copy of its document is first put back into the history. readData makes
+// Repair read archives before it trusts them, as CheckOptions.ReadData does.
 //
-// No document and no archive is deleted, and what a newer version wrote stays. It
-// is idempotent; a location of an agent's own is left alone.
+// Repair deletes no document and no archive, and leaves what a newer version wrote. It is
+// idempotent. It does not touch an agent's location.
 func (v *Vault) Repair(ctx context.Context, loc Location, readData bool) error {
 	if loc.ScopeID != environments {
 		return nil
@@ -35,13 +34,13 @@ func (v *Vault) Repair(ctx context.Context, loc Location, readData bool) error {
 	}
 	named := ""
 	if latest != nil {
-		doc, err := v.objects.bound(latest, loc, "")
+		doc, err := v.objects.parsePlain(latest, loc, "")
 		if fault.Is(err, fault.Unsupported) {
 			return nil
 		}
 		if err == nil {
 			named = doc.Data.SnapshotID
-			if err := v.putBack(ctx, loc, named, latest); err != nil {
+			if err := v.restoreDocument(ctx, loc, named, latest); err != nil {
 				return err
 			}
 		}
@@ -61,9 +60,9 @@ func (v *Vault) Repair(ctx context.Context, loc Location, readData bool) error {
 	return v.repairManifest(ctx, loc)
 }
 
-// putBack makes a document that latest holds a part of the history again, where
-// that one lacks it or has it damaged.
-func (v *Vault) putBack(ctx context.Context, loc Location, id string, body []byte) error {
+// restoreDocument writes latest's document into the history if it is missing or damaged
+// there.
+func (v *Vault) restoreDocument(ctx context.Context, loc Location, id string, body []byte) error {
 	key, err := loc.DocumentKey(id)
 	if err != nil {
 		return err
@@ -73,16 +72,16 @@ func (v *Vault) putBack(ctx context.Context, loc Location, id string, body []byt
 		return err
 	}
 	if there != nil {
-		if _, err := v.objects.bound(there, loc, id); !fault.Is(err, fault.ArchiveDamaged) {
-			return nil // whole, or of a newer version
+		if _, err := v.objects.parsePlain(there, loc, id); !fault.Is(err, fault.ArchiveDamaged) {
+			return nil // valid, or of a newer version
 		}
 	}
 	return v.objects.write(ctx, key, there, body)
 }
 
-// newestRestorable returns the document that latest is to be: the one that it
-// names, if it is a copy of that and it can be restored, else the newest that can;
-// nil if there is none.
+// newestRestorable returns the document for latest. It prefers the document that latest
+// names, if latest copies it and it can be restored. Otherwise it returns the newest
+// document that can be restored, or nil.
 func (v *Vault) newestRestorable(ctx context.Context, loc Location, named string, latest []byte, readData bool) ([]byte, error) {
 	folder, err := loc.HistoryFolder()
 	if err != nil {
@@ -111,8 +110,8 @@ func (v *Vault) newestRestorable(ctx context.Context, loc Location, named string
 	return nil, nil
 }
 
-// restorable returns the document of a snapshot that can be restored, as far as a
-// check would see; else nil. An error is the store's.
+// restorable returns a snapshot's document if a check would find that it can be restored,
+// else nil. An error is the store's.
 func (v *Vault) restorable(ctx context.Context, loc Location, id string, readData bool) ([]byte, error) {
 	key, err := loc.DocumentKey(id)
 	if err != nil {
@@ -124,7 +123,7 @@ func (v *Vault) restorable(ctx context.Context, loc Location, id string, readDat
 	}
 	damaged := false
 	quiet := &checker{vault: v, o: CheckOptions{ReadData: readData}, named: map[digest]digest{}, second: true}
-	l := newLook(quiet, loc, func(f Finding) error {
+	l := newLocationCheck(quiet, loc, func(f Finding) error {
 		if f.Kind == Unreadable {
 			return fault.New(fault.StoreFailed, "snapshot.repair", "%s: %s", f.Key, f.What)
 		}
@@ -137,7 +136,7 @@ func (v *Vault) restorable(ctx context.Context, loc Location, id string, readDat
 	return body, nil
 }
 
-// repairManifest writes a manifest where none is that can be read.
+// repairManifest writes a manifest if none can be read.
 func (v *Vault) repairManifest(ctx context.Context, loc Location) error {
 	key, err := loc.ManifestKey()
 	if err != nil {
@@ -149,7 +148,7 @@ func (v *Vault) repairManifest(ctx context.Context, loc Location) error {
 	}
 	if old != nil {
 		if err := checkManifest(old); err == nil || fault.Is(err, fault.Unsupported) {
-			return nil // whole, or of a newer version
+			return nil // valid, or of a newer version
 		}
 	}
 	body, err := newManifest(v.opts.Now())
@@ -159,8 +158,8 @@ func (v *Vault) repairManifest(ctx context.Context, loc Location) error {
 	return v.objects.write(ctx, key, old, body)
 }
 
-// DropArchive removes an archive that [Vault.Check] found to be named by no
-// document. The caller makes sure that no save runs meanwhile.
+// DropArchive removes an archive that no document names, as [Vault.Check] found. The
+// caller makes sure that no save runs meanwhile.
 func (v *Vault) DropArchive(ctx context.Context, id string) error {
 	key, err := ArchiveKey(id)
 	if err != nil {

@@ -7,37 +7,36 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Rewrapping says how what a store holds is to be sealed anew: to the vault's
-// recipients, and to those others that it is sealed to already.
+// Rewrapping holds the options of [Vault.Rewrap]. New headers are sealed to the vault's
+// recipients and to those of the old header.
 type Rewrapping struct {
-	// Retire are recipients that nothing stays sealed to ("age1…").
+	// Retire lists recipients ("age1…") that new headers leave out.
 	Retire []string
-	// Progress is told how many of all archives have been looked at; nil: nobody.
+	// Progress is called with the number of archives done and in total. It may be nil.
 	Progress func(done, total int)
 }
 
-// Rewrapped tells what a rewrapping came to.
+// Rewrapped is the result of [Vault.Rewrap].
 type Rewrapped struct {
-	Archives  int // whose header was written anew
-	Opened    int // archives that opened, or are sealed as they should be already
-	Documents int // that were written anew, latest ones included
+	Archives  int // with a new header
+	Opened    int // archives that opened, or needed no new header
+	Documents int // with a new header, latest ones included
 	Left      []LeftSealed
 }
 
-// LeftSealed is an object that stays as it is, and why: it is damaged, or sealed
-// to somebody whose identity is not here.
+// LeftSealed is an object that Rewrap left unchanged, and the reason: the object is
+// damaged, or no identity here opens it.
 type LeftSealed struct {
 	Key string
 	Err error
 }
 
-// Rewrap writes the headers of every archive, and of the sealed part of every
-// document, anew. No payload is encrypted again and nothing gets another name: a
-// payload is copied, and must be the one that its document binds before it takes
-// the old object's place, in one step. So everything opens at any time, before,
-// during and after, with identities for both; and what is done is passed over when
-// Rewrap is called again. Errors are the store's; objects that cannot be opened are
-// in Left.
+// Rewrap writes a new header for every archive and for the sealed part of every document.
+// It encrypts no payload again and renames nothing. It copies each payload, checks that
+// it is the one that its document binds, and then replaces the old object in one step. So
+// before, during and after, identities for old and new recipients together open
+// everything. A repeated call skips what is done. Errors are the store's; objects that
+// cannot be opened are in Left.
 func (v *Vault) Rewrap(ctx context.Context, o Rewrapping) (Rewrapped, error) {
 	r := rewrapping{vault: v, Rewrapping: o, looked: map[string]bool{}}
 	for _, err := range names(ctx, v.store, ArchiveFolder()) {
@@ -52,13 +51,13 @@ func (v *Vault) Rewrap(ctx context.Context, o Rewrapping) (Rewrapped, error) {
 	}
 	for _, loc := range locations {
 		if !reserved(loc.ScopeID) {
-			continue // an agent's own, where nothing is sealed
+			continue // an agent's document; nothing in it is sealed
 		}
 		if err := r.location(ctx, loc); err != nil {
 			return r.out, err
 		}
 	}
-	// Archives that no document names may still be wanted: by one that is put back.
+	// An archive that no document names may still be needed, if its document is put back.
 	for id, err := range names(ctx, v.store, ArchiveFolder()) {
 		if err != nil {
 			return r.out, err
@@ -73,16 +72,16 @@ func (v *Vault) Rewrap(ctx context.Context, o Rewrapping) (Rewrapped, error) {
 	return r.out, nil
 }
 
-// rewrapping is one run of Rewrap.
+// rewrapping is one run of [Vault.Rewrap].
 type rewrapping struct {
 	vault *Vault
 	Rewrapping
 	out    Rewrapped
 	total  int             // archives
-	looked map[string]bool // archive ID → it was looked at
+	looked map[string]bool // archive IDs already processed
 }
 
-// left notes an object that stays as it is; other errors are given back.
+// left records an object that Rewrap leaves unchanged. It returns all other errors.
 func (r *rewrapping) left(key Key, err error) error {
 	switch fault.CodeOf(err) {
 	case fault.ArchiveDamaged, fault.IdentityMissing, fault.Unsupported:
@@ -120,13 +119,13 @@ func (r *rewrapping) location(ctx context.Context, loc Location) error {
 	return r.left(key, r.latest(ctx, key, loc))
 }
 
-// document rewraps a document's archive, then its own sealed part.
+// document rewraps a document's archive, then the document's sealed part.
 func (r *rewrapping) document(ctx context.Context, key Key, loc Location, id string) error {
 	body, err := r.vault.objects.readOld(ctx, key)
 	if err != nil || body == nil {
 		return err
 	}
-	doc, err := r.vault.objects.bound(body, loc, id)
+	doc, err := r.vault.objects.parsePlain(body, loc, id)
 	if err != nil {
 		return err
 	}
@@ -139,21 +138,21 @@ func (r *rewrapping) document(ctx context.Context, key Key, loc Location, id str
 	if err := r.left(archive, err); err != nil {
 		return err
 	}
-	anew, err := doc.rewrapped(r.vault.keys, r.Retire, size)
-	if err != nil || anew == nil {
+	rewritten, err := doc.rewrap(r.vault.keys, r.Retire, size)
+	if err != nil || rewritten == nil {
 		return err
 	}
-	return r.swap(ctx, key, loc, body, anew)
+	return r.swap(ctx, key, loc, body, rewritten)
 }
 
-// latest makes a location's latest the copy of its document again; one whose
-// document is missing is rewrapped by itself.
+// latest makes a location's latest a copy of its document again. If the document is
+// missing, it rewraps latest itself.
 func (r *rewrapping) latest(ctx context.Context, key Key, loc Location) error {
 	body, err := r.vault.objects.readOld(ctx, key)
 	if err != nil || body == nil {
 		return err
 	}
-	doc, err := r.vault.objects.bound(body, loc, "")
+	doc, err := r.vault.objects.parsePlain(body, loc, "")
 	if err != nil {
 		return err
 	}
@@ -161,26 +160,25 @@ func (r *rewrapping) latest(ctx context.Context, key Key, loc Location) error {
 	if err != nil {
 		return err
 	}
-	anew, err := r.vault.objects.readOld(ctx, history)
-	if err == nil && anew == nil {
-		anew, err = doc.rewrapped(r.vault.keys, r.Retire, 0)
+	rewritten, err := r.vault.objects.readOld(ctx, history)
+	if err == nil && rewritten == nil {
+		rewritten, err = doc.rewrap(r.vault.keys, r.Retire, 0)
 	}
-	if err != nil || anew == nil || bytes.Equal(anew, body) {
+	if err != nil || rewritten == nil || bytes.Equal(rewritten, body) {
 		return err
 	}
-	return r.swap(ctx, key, loc, body, anew)
+	return r.swap(ctx, key, loc, body, rewritten)
 }
 
-// swap puts a document in the place of the one that was read. Who wrote it
-// meanwhile is another process that shares the store: it is looked at again when
-// Rewrap is called again.
-func (r *rewrapping) swap(ctx context.Context, key Key, loc Location, old, anew []byte) error {
+// swap replaces a document that was read. If another process changed it meanwhile, the
+// next call of Rewrap handles it.
+func (r *rewrapping) swap(ctx context.Context, key Key, loc Location, old, rewritten []byte) error {
 	unlock, err := r.vault.locks.lock(ctx, loc.folder())
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	swapped, err := r.vault.store.Swap(ctx, key, old, anew)
+	swapped, err := r.vault.store.Swap(ctx, key, old, rewritten)
 	if err == nil && !swapped {
 		err = fault.New(fault.StoreFailed, "snapshot.rewrap", "another process writes to the store; run it again")
 	}
@@ -190,8 +188,8 @@ func (r *rewrapping) swap(ctx context.Context, key Key, loc Location, old, anew 
 	return err
 }
 
-// archive rewraps an archive that a snapshot binds (nil: none does) and returns its
-// stored size.
+// archive rewraps an archive and returns its stored size. s is the snapshot that binds
+// the archive, or nil.
 func (r *rewrapping) archive(ctx context.Context, key Key, id string, s *Snapshot) (size int64, err error) {
 	unlock, err := r.vault.locks.lock(ctx, key.String())
 	if err != nil {

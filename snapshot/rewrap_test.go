@@ -18,7 +18,8 @@ import (
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
 
-// keysOf open with identities, seal to the first, and to the recipients.
+// keysOf returns keys that open with the identities, and seal to the first and to the
+// recipients.
 func keysOf(t testing.TB, identities []*age.X25519Identity, recipients ...*age.X25519Recipient) snapshot.Keys {
 	t.Helper()
 	c := snapshot.KeyConfig{Dir: t.TempDir(), Source: "the test", Naming: "01" + strings.Repeat("00", 31)}
@@ -41,7 +42,7 @@ func archiveOf(t testing.TB, store snapshot.Store, s snapshot.Snapshot) (snapsho
 	return stored(t, store, key, err)
 }
 
-// swap puts bytes in the place of an object's.
+// swap replaces the bytes of an object.
 func swap(t testing.TB, store snapshot.Store, key snapshot.Key, body []byte) {
 	t.Helper()
 	_, old := stored(t, store, key, nil)
@@ -50,7 +51,7 @@ func swap(t testing.TB, store snapshot.Store, key snapshot.Key, body []byte) {
 	}
 }
 
-// opensAlone decrypts with an identity and age alone.
+// opensAlone decrypts with one identity, using only age.
 func opensAlone(sealed []byte, with *age.X25519Identity) error {
 	r, err := age.Decrypt(bytes.NewReader(sealed), with)
 	if err == nil {
@@ -59,8 +60,8 @@ func opensAlone(sealed []byte, with *age.X25519Identity) error {
 	return err
 }
 
-// A new header opens the same payload, for those it is meant for and for nobody
-// else; who is not retired stays; payload and names stay too.
+// A new header opens the same payload for its recipients and for no others. A recipient
+// that is not retired stays. Payload and names stay too.
 func TestRewrap(t *testing.T) {
 	before, after, escrow, dropped := newIdentity(t), newIdentity(t), newIdentity(t), newIdentity(t)
 	store := memstore.New(0, time.Now)
@@ -79,19 +80,19 @@ func TestRewrap(t *testing.T) {
 	if err != nil || out.Archives != 1 || out.Documents != 2 || len(out.Left) > 0 || progress != 11 {
 		t.Fatalf("%+v, %v; progress %d", out, err, progress)
 	}
-	_, anew := stored(t, store, key, nil)
+	_, rewrapped := stored(t, store, key, nil)
 	at := func(file []byte) int { return bytes.Index(file, []byte("\n--- ")) + len("\n--- ") + 43 + 1 }
-	if !bytes.Equal(sealed[at(sealed):], anew[at(anew):]) {
+	if !bytes.Equal(sealed[at(sealed):], rewrapped[at(rewrapped):]) {
 		t.Error("the payload changed")
 	}
 	for name, x := range map[string]*age.X25519Identity{"the new one": after, "one that is not retired": escrow} {
-		if err := opensAlone(anew, x); err != nil {
+		if err := opensAlone(rewrapped, x); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, x := range map[string]*age.X25519Identity{"the old one": before, "a dropped one": dropped} {
-		if opensAlone(anew, x) == nil {
-			t.Errorf("%s opens it still", name)
+		if opensAlone(rewrapped, x) == nil {
+			t.Errorf("%s still opens it", name)
 		}
 	}
 	got, err := vaultOf(store, keysOf(t, []*age.X25519Identity{after})).Open(t.Context(), place, id(1))
@@ -100,16 +101,15 @@ func TestRewrap(t *testing.T) {
 	}
 	want := s
 	want.Recipients = []string{after.Recipient().String(), escrow.Recipient().String()}
-	want.Archive.StoredSize = int64(len(anew))
+	want.Archive.StoredSize = int64(len(rewrapped))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the snapshot (-want +got):\n%s", diff)
 	}
 }
 
-// A header that was changed is not taken over, a payload that is not the bound one
-// is not blessed, and what others sealed is left: each is told, and nothing of it
-// changes.
-func TestRewrapLeaves(t *testing.T) {
+// Rewrap does not accept a changed header or a payload that is not the bound one, and
+// skips what is sealed to others. It reports each of them and changes nothing.
+func TestRewrapSkipsUnopenable(t *testing.T) {
 	before, after := newIdentity(t), newIdentity(t)
 	store := memstore.New(0, time.Now)
 	old := vaultOf(store, keysOf(t, []*age.X25519Identity{before}))
@@ -137,10 +137,10 @@ func TestRewrapLeaves(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		told := slices.ContainsFunc(out.Left, func(l snapshot.LeftSealed) bool {
+		reported := slices.ContainsFunc(out.Left, func(l snapshot.LeftSealed) bool {
 			return l.Key == keyA.String() && (fault.Is(l.Err, fault.ArchiveDamaged) || fault.Is(l.Err, fault.IdentityMissing))
 		})
-		if _, now := stored(t, store, keyA, nil); !told || !bytes.Equal(now, body) {
+		if _, now := stored(t, store, keyA, nil); !reported || !bytes.Equal(now, body) {
 			t.Errorf("%s: left %+v; changed: %v", name, out.Left, !bytes.Equal(now, body))
 		}
 		if s, err := v.Open(t.Context(), place, id(2)); err != nil || v.Verify(t.Context(), s) != nil {
@@ -152,12 +152,12 @@ func TestRewrapLeaves(t *testing.T) {
 	out, err := stranger.Rewrap(t.Context(), snapshot.Rewrapping{})
 	if err != nil || len(out.Left) == 0 || !fault.Is(out.Left[0].Err, fault.IdentityMissing) ||
 		!strings.Contains(fault.MessageOf(out.Left[0].Err), before.Recipient().String()) {
-		t.Errorf("a stranger's: %+v, %v", out, err)
+		t.Errorf("sealed to others: %+v, %v", out, err)
 	}
 }
 
-// A save that finds an equal archive stored seals that one to its own recipients
-// too: the new snapshot's document promises it.
+// A save that finds an equal stored archive also seals that archive to its own
+// recipients, because the new snapshot's document promises it.
 func TestEqualArchiveForAnotherRecipient(t *testing.T) {
 	own, later := newIdentity(t), newIdentity(t)
 	store := memstore.New(0, time.Now)
@@ -176,8 +176,8 @@ func TestEqualArchiveForAnotherRecipient(t *testing.T) {
 	}
 }
 
-// What the first version of the format wrote can be sealed anew: its headers name
-// no recipients, so the documents say which of them stay.
+// Archives of the first format version can be rewrapped. Their headers name no
+// recipients, so the documents say which recipients stay.
 func TestRewrapGolden(t *testing.T) {
 	dir, want := goldenDir(t, "v1")
 	after := newIdentity(t)
@@ -219,5 +219,5 @@ func TestRewrapGolden(t *testing.T) {
 			t.Errorf("%s: %v", g.ID, err)
 		}
 	}
-	goldenPlaces(t, v, want)
+	goldenLocations(t, v, want)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// rewrapArchive writes an archive's header anew, unless it is sealed as it should
-// be, reads it back, and returns its stored size. The caller holds its lock.
+// rewrapArchive writes a new archive header, if one is needed, reads it back, and returns
+// the archive's stored size. The caller holds the archive's lock.
 func (f archiveFiles) rewrapArchive(ctx context.Context, key Key, s *Snapshot, retire []string) (written bool, size int64, err error) {
 	var bound *Archive
 	called, sealedTo := key.String(), []string(nil)
@@ -34,30 +34,29 @@ func (f archiveFiles) rewrapArchive(ctx context.Context, key Key, s *Snapshot, r
 	case err != nil:
 		return false, 0, damaged(called, "its archive has no header", err)
 	}
-	anew, to, err := f.keys.rewrapped(head, called, sealedTo, retire)
+	newHead, to, err := f.keys.rewrapHeader(head, called, sealedTo, retire)
 	if err != nil {
 		return false, 0, err
 	}
-	if anew == nil {
+	if newHead == nil {
 		stat, err := f.store.Stat(ctx, key)
 		return false, stat.Size, err
 	}
-	sum, err := f.copyUnder(ctx, key, anew, rest, raw, called, bound)
+	sum, err := f.copyUnder(ctx, key, newHead, rest, raw, called, bound)
 	if err != nil {
 		return false, 0, err
 	}
 	return true, sum.Size, f.readBack(ctx, key, to)
 }
 
-// copyUnder puts a header and the payload that follows the old one in the place of
-// an archive, once the payload was read whole with the new header and is what is
-// bound.
+// copyUnder replaces an archive with a new header and the old payload. It first reads the
+// whole payload with the new header and checks that it is the bound one.
 func (f archiveFiles) copyUnder(ctx context.Context, key Key, head []byte, payload io.Reader, raw *rawReader, called string, bound *Archive) (Sum, error) {
 	up, err := f.store.Upload(ctx)
 	if err != nil {
 		return Sum{}, err
 	}
-	defer func() { _ = up.Abort() }() // what cannot be dropped is cleared when the store is opened next
+	defer func() { _ = up.Abort() }() // a temporary file that cannot be dropped is removed when the store is next opened
 	below := &stickyWriter{w: up, sum: sha256.New()}
 	copied := io.TeeReader(io.MultiReader(bytes.NewReader(head), payload), below)
 	plain, err := f.keys.open(copied, called, nil)
@@ -77,7 +76,7 @@ func (f archiveFiles) copyUnder(ctx context.Context, key Key, head []byte, paylo
 	return below.Sum(), up.Replace(ctx, key, below.Sum())
 }
 
-// readBack opens the header that a store has now.
+// readBack opens the header that is stored now.
 func (f archiveFiles) readBack(ctx context.Context, key Key, to []string) (err error) {
 	src, err := f.store.Open(ctx, key)
 	if err != nil {
@@ -89,12 +88,12 @@ func (f archiveFiles) readBack(ctx context.Context, key Key, to []string) (err e
 	if raw.err != nil {
 		return raw.err
 	}
-	var told []string
+	var named []string
 	if err == nil {
-		_, told, err = f.keys.fileKey(head)
+		_, named, err = f.keys.fileKey(head)
 	}
-	if err != nil || !sameNames(told, to) {
-		return &fault.Error{Code: fault.StoreFailed, Op: "snapshot.rewrap", Message: "an archive's new header did not read back as it was written", Err: err}
+	if err != nil || !sameNames(named, to) {
+		return &fault.Error{Code: fault.StoreFailed, Op: "snapshot.rewrap", Message: "an archive's new header differs from what was written when it is read back", Err: err}
 	}
 	return nil
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// rewrapped is the document with its sealed parts for the recipients that it is to
-// have; nil where it is as it should be. storedSize 0 leaves that as it is.
-func (d *document) rewrapped(k Keys, retire []string, storedSize int64) ([]byte, error) {
-	anew := *d
-	to, err := k.wanted(d.Data.Recipients, retire)
+// rewrap returns the document with its sealed parts sealed to the wanted recipients,
+// or nil if nothing changes. storedSize 0 keeps the stored size.
+func (d *document) rewrap(k Keys, retire []string, storedSize int64) ([]byte, error) {
+	rewritten := *d
+	to, err := k.newRecipients(d.Data.Recipients, retire)
 	if err != nil {
-		return nil, damaged(d.Data.SnapshotID, "its document names what is no recipient", err)
+		return nil, damaged(d.Data.SnapshotID, "its document names an invalid recipient", err)
 	}
-	anew.Data.Recipients = namesOf(to)
-	same := sameNames(anew.Data.Recipients, d.Data.Recipients)
+	rewritten.Data.Recipients = namesOf(to)
+	same := sameNames(rewritten.Data.Recipients, d.Data.Recipients)
 	if storedSize != 0 && storedSize != d.Data.Archive.StoredSize {
-		anew.Data.Archive.StoredSize, same = storedSize, false
+		rewritten.Data.Archive.StoredSize, same = storedSize, false
 	}
-	for _, part := range []*[]byte{&anew.Data.Sealed, &anew.AppData.Sealed} {
+	for _, part := range []*[]byte{&rewritten.Data.Sealed, &rewritten.AppData.Sealed} {
 		if len(*part) == 0 {
 			continue
 		}
@@ -35,21 +35,21 @@ func (d *document) rewrapped(k Keys, retire []string, storedSize int64) ([]byte,
 	if same {
 		return nil, nil
 	}
-	body, err := anew.encode(k)
+	body, err := rewritten.encode(k)
 	return body, fault.Wrap(err, fault.Internal, "snapshot.rewrap", "")
 }
 
-// rewrapSealed rewraps a small age file in memory; nil where it is sealed as it
-// should be.
+// rewrapSealed rewraps a small age file in memory. It returns nil if no new header is
+// needed.
 func (k Keys) rewrapSealed(sealed []byte, id string, sealedTo, retire []string) ([]byte, error) {
 	head, rest, err := readHeader(bytes.NewReader(sealed))
 	if err != nil {
-		return nil, damaged(id, "what is sealed has no header", err)
+		return nil, damaged(id, "its sealed part has no age header", err)
 	}
-	anew, _, err := k.rewrapped(head, id, sealedTo, retire)
-	if err != nil || anew == nil {
+	newHead, _, err := k.rewrapHeader(head, id, sealedTo, retire)
+	if err != nil || newHead == nil {
 		return nil, err
 	}
 	payload, err := io.ReadAll(rest)
-	return append(anew, payload...), fault.Wrap(err, fault.Internal, "snapshot.rewrap", "")
+	return append(newHead, payload...), fault.Wrap(err, fault.Internal, "snapshot.rewrap", "")
 }

@@ -64,7 +64,7 @@ func draft(n int, entries ...snapshot.Entry) snapshot.Draft {
 	}
 }
 
-// profile writes a small tree like a closed profile's and lists it.
+// profile writes a small tree like that of a closed profile and lists it.
 func profile(t testing.TB) (entries []snapshot.Entry, contents map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -88,7 +88,7 @@ func profile(t testing.TB) (entries []snapshot.Entry, contents map[string]string
 	return entries, contents
 }
 
-// tree reads files below dir, folders as "/".
+// tree reads the files below dir; a folder's content is "/".
 func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	got := map[string]string{}

@@ -10,15 +10,15 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// RetiredFile is where the identities that rotations have replaced are kept, in the
-// data directory.
+// RetiredFile is the file in the data directory that keeps the identities that rotations
+// have replaced.
 const RetiredFile = identityFile + ".old"
 
-// BeginRotation puts another identity (to; nil: a new one) before those of
-// dir/identity, and keeps those in dir/identity.old: what is sealed from then on is
-// sealed to the new one, and all of them open. Where a rotation was begun and not
-// ended, that one goes on (resumed), and to must be its identity. The caller holds
-// the data directory for itself.
+// BeginRotation puts a new identity before those of dir/identity and keeps the old ones
+// in dir/identity.old. to is the new identity; nil creates one. From then on data is
+// sealed to the new identity, and all of them open data. If an earlier rotation was not
+// ended, BeginRotation continues it (resumed); then to must be its identity. The caller
+// holds the data directory's lock.
 func BeginRotation(dir string, to *age.X25519Identity) (resumed bool, err error) {
 	const op = "snapshot.rotate"
 	root, err := os.OpenRoot(dir)
@@ -42,9 +42,9 @@ func BeginRotation(dir string, to *age.X25519Identity) (resumed bool, err error)
 	case begun && (to == nil || to.String() == have[0].String()):
 		return true, nil
 	case begun:
-		return false, fault.New(fault.Config, op, "a rotation to %s was begun and not ended: rotate to that first", have[0].Recipient())
+		return false, fault.New(fault.Config, op, "a rotation to %s was not ended; finish it first by rotating to that identity", have[0].Recipient())
 	case to != nil && (among(have, to) || among(retired, to)):
-		return false, fault.New(fault.Config, op, "%s is an identity of this data directory already, or was one", to.Recipient())
+		return false, fault.New(fault.Config, op, "%s is or was an identity of this data directory; give another identity", to.Recipient())
 	case to == nil:
 		if to, err = age.GenerateX25519Identity(); err != nil {
 			return false, fault.Wrap(err, fault.Internal, op, "")
@@ -55,14 +55,14 @@ func BeginRotation(dir string, to *age.X25519Identity) (resumed bool, err error)
 			retired = append([]*age.X25519Identity{x}, retired...)
 		}
 	}
-	// What is retired is written down first: it is never in neither file.
+	// The retired identities are written first, so that each identity is always in a file.
 	if err = replaceKey(root, RetiredFile, identityText(retired...)); err == nil {
 		err = replaceKey(root, identityFile, identityText(append([]*age.X25519Identity{to}, have...)...))
 	}
 	return false, fault.Wrap(err, fault.Config, op, "the data directory cannot be written")
 }
 
-// EndRotation leaves the new identity alone in dir/identity.
+// EndRotation keeps only the new identity in dir/identity.
 func EndRotation(dir string) (err error) {
 	const op = "snapshot.rotate"
 	root, err := os.OpenRoot(dir)
@@ -80,7 +80,8 @@ func EndRotation(dir string) (err error) {
 	return fault.Wrap(replaceKey(root, identityFile, identityText(have[0])), fault.Config, op, "the data directory cannot be written")
 }
 
-// identitiesIn reads a file of the data directory; none where it is missing.
+// identitiesIn reads a file of the data directory; it returns none if the file is
+// missing.
 func identitiesIn(root *os.Root, name string) ([]*age.X25519Identity, error) {
 	if !exists(root, name) {
 		return nil, nil

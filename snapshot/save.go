@@ -10,11 +10,10 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Save packs, verifies, seals and stores a draft, reads it back, and only then
-// writes its document and moves the location's latest. It returns the snapshot
-// as Open would, with the draft's Private. On any error latest stands and
-// nothing of the draft remains, unless the store refuses to have it removed:
-// then what remains is whole.
+// Save packs, verifies, seals and stores a draft and reads it back. Only then it writes
+// the document and moves the location's latest. It returns the snapshot as Open would,
+// with the draft's Private. After an error latest is unchanged and nothing of the draft
+// remains. If the store refuses to remove it, what remains is complete.
 //
 // Errors: save_failed (an entry is missing, changed, or not a regular file),
 // invalid_field, store_full, store_failed, timeout.
@@ -33,10 +32,10 @@ func (v *Vault) Save(ctx context.Context, d Draft) (Snapshot, error) {
 	return s, nil
 }
 
-// saveFault gives a code to what has none.
+// saveFault gives a code to an error that has none.
 func saveFault(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return fault.Wrap(err, fault.Timeout, "snapshot.save", "the save was given up; nothing was committed")
+		return fault.Wrap(err, fault.Timeout, "snapshot.save", "the save was cancelled; nothing was committed")
 	}
 	var known *fault.Error
 	if errors.As(err, &known) {
@@ -50,8 +49,8 @@ func (v *Vault) save(ctx context.Context, d Draft, list []*packEntry) (s Snapsho
 	if err != nil {
 		return s, err
 	}
-	// What cannot be dropped is a temporary file, which the store clears when
-	// it is opened next; it must not turn a committed snapshot into a failure.
+	// An upload that cannot be dropped is a temporary file, which the store removes when it
+	// is next opened. It must not turn a committed snapshot into a failure.
 	defer func() { _ = up.Abort() }()
 	archive, sum, err := v.files.seal(ctx, up, d.Location.Owner, list)
 	if err != nil {
@@ -73,15 +72,15 @@ func (v *Vault) save(ctx context.Context, d Draft, list []*packEntry) (s Snapsho
 	body, err := newDocument(d, archive, v.keys)
 	var doc *document
 	if err == nil {
-		doc, err = v.objects.bound(body, d.Location, d.ID)
-		err = fault.Wrap(err, fault.SaveFailed, "snapshot.save", "the snapshot's document would not be valid")
+		doc, err = v.objects.parsePlain(body, d.Location, d.ID)
+		err = fault.Wrap(err, fault.SaveFailed, "snapshot.save", "the new snapshot's document is not valid")
 	}
-	gone := true
+	undone := true
 	if err == nil {
-		gone, err = v.commitDocument(ctx, d, body)
+		undone, err = v.commitDocument(ctx, d, body)
 	}
 	if err != nil {
-		if created && gone {
+		if created && undone {
 			err = errors.Join(err, v.store.Delete(context.WithoutCancel(ctx), key))
 		}
 		return s, err
@@ -111,11 +110,10 @@ func (f archiveFiles) seal(ctx context.Context, up io.Writer, owner string, list
 	}, below.Sum(), err
 }
 
-// commitArchive makes the upload visible and reads it back; created tells that
-// it did. Where an equal archive is stored already, that one is checked and a
-// is changed to bind it; if it turns out to be damaged, the upload takes its
-// place, which helps no other: they bind the bytes of before. The caller holds the
-// archive's lock.
+// commitArchive makes the upload visible and reads it back; created reports that it did.
+// If an equal archive is already stored, it checks that archive and changes a to bind it.
+// If that archive is damaged, the upload replaces it. Other snapshots do not gain from
+// that, because they bind the old bytes. The caller holds the archive's lock.
 func (f archiveFiles) commitArchive(ctx context.Context, up Upload, key Key, id string, a *Archive, sum Sum) (created bool, err error) {
 	created, err = up.Commit(ctx, key, sum)
 	if err == nil && !created {
@@ -128,11 +126,11 @@ func (f archiveFiles) commitArchive(ctx context.Context, up Upload, key Key, id 
 		created, err = up.Commit(ctx, key, sum)
 	}
 	if err == nil && !created {
-		return false, fault.New(fault.StoreFailed, "snapshot.save", "another process stored the archive meanwhile; try again")
+		return false, fault.New(fault.StoreFailed, "snapshot.save", "another process stored the same archive at the same time; try again")
 	}
 	look := ctx
 	if err != nil {
-		look = context.WithoutCancel(ctx) // an upload that failed may be there all the same
+		look = context.WithoutCancel(ctx) // an upload that failed may still have taken effect
 	}
 	stored, readErr := f.payload(look, key)
 	ours := readErr == nil && stored.hex() == a.PayloadSHA256 && stored.size == a.PayloadSize
@@ -141,17 +139,17 @@ func (f archiveFiles) commitArchive(ctx context.Context, up Upload, key Key, id 
 		return true, nil
 	case err == nil:
 		if readErr == nil {
-			readErr = errors.New("another payload was read than was written")
+			readErr = errors.New("the payload that was read differs from the payload that was written")
 		}
-		err = fault.Wrap(readErr, fault.SaveFailed, "snapshot.save", "the archive did not read back from the store as it was written")
-	case !ours: // the commit failed, and what stands there, if anything, is not from it
+		err = fault.Wrap(readErr, fault.SaveFailed, "snapshot.save", "the archive in the store differs from what was written")
+	case !ours: // the commit failed; an archive under the key is not from it
 		return false, err
 	}
 	return false, errors.Join(err, f.store.Delete(context.WithoutCancel(ctx), key))
 }
 
-// adopt checks an archive that is stored already and makes a bind its payload.
-// Without an identity it can only be read, not opened.
+// adopt checks a stored archive and makes a bind its payload. Without an identity it can
+// read the archive, but not open it.
 func (f archiveFiles) adopt(ctx context.Context, key Key, id string, a *Archive) (err error) {
 	if len(f.keys.identities) == 0 {
 		sum, err := f.payload(ctx, key)
@@ -169,7 +167,7 @@ func (f archiveFiles) adopt(ctx context.Context, key Key, id string, a *Archive)
 		return err
 	}
 	a.PayloadSHA256, a.PayloadSize = r.raw.sum.hex(), r.raw.sum.size
-	// It may be from before a recipient was added.
+	// The archive may be older than a recipient.
 	_, a.StoredSize, err = f.rewrapArchive(ctx, key, &Snapshot{ID: id, Archive: *a}, nil)
 	return err
 }

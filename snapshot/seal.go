@@ -15,11 +15,11 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// payloadSum hashes an age file's payload: all that follows the header, whose
-// last line is "--- MAC". A header that is written anew for other recipients
-// therefore changes nothing that a document binds.
+// payloadSum hashes an age file's payload: everything after the header, whose last line
+// is "--- MAC". So a new header for other recipients does not change what a document
+// binds.
 type payloadSum struct {
-	head    []byte // the header so far; nil in the payload
+	head    []byte // the header so far; nil once the payload begins
 	payload hash.Hash
 	size    int64 // of the payload, bytes
 	stored  int64 // with the header, bytes
@@ -48,47 +48,48 @@ func (s *payloadSum) Write(p []byte) (int, error) {
 
 func (s *payloadSum) hex() string { return hex.EncodeToString(s.payload.Sum(nil)) }
 
-// seal encrypts to the recipients while write writes.
+// seal encrypts to the recipients while write writes the plaintext.
 func (k Keys) seal(dst io.Writer, write func(io.Writer) error) error {
 	w, err := age.Encrypt(dst, ageRecipients(k.recipients)...)
 	if err != nil {
 		return err
 	}
 	if err := write(w); err != nil {
-		return err // not closed: a stream without its last chunk opens for nobody
+		return err // not closed: without its last chunk the stream cannot be opened
 	}
 	return w.Close()
 }
 
-// open decrypts. sealedTo are the recipients that the document tells, for a header
-// that does not say.
+// open decrypts src. sealedTo lists the recipients that the document names, in case the
+// header names none.
 func (k Keys) open(src io.Reader, id string, sealedTo []string) (io.Reader, error) {
 	o := &opener{identities: k.identities}
 	plain, err := age.Decrypt(src, o)
-	if missing := k.missing(err, id, o.told, sealedTo); missing != nil {
+	if missing := k.identityMissing(err, id, o.named, sealedTo); missing != nil {
 		return nil, missing
 	}
 	return plain, err
 }
 
-// missing is identity_missing where a file did not open because it is sealed to
-// others, and names them; nil where it opened or is damaged. told is whom its
-// header names, sealedTo whom its document does. A header for one of the
-// identities that does not open with it is damaged.
-func (k Keys) missing(err error, id string, told, sealedTo []string) error {
+// identityMissing returns identity_missing, with the recipients' names, if a file did not
+// open because it is sealed to others. It returns nil if the file opened or is damaged.
+// named lists the recipients that the file's header names, sealedTo those that its
+// document names. A file is damaged if its header names an identity that fails to open
+// it.
+func (k Keys) identityMissing(err error, id string, named, sealedTo []string) error {
 	var foreign *age.NoIdentityMatchError
-	if told == nil {
-		told = sealedTo
+	if named == nil {
+		named = sealedTo
 	}
-	if !errors.As(err, &foreign) || k.holds(told) {
+	if !errors.As(err, &foreign) || k.holds(named) {
 		return nil
 	}
 	message := "no identity here opens it"
 	if id != "" {
 		message = "snapshot " + id + ": " + message
 	}
-	if len(told) > 0 {
-		message += "; it is sealed to " + strings.Join(told, ", ")
+	if len(named) > 0 {
+		message += "; it is sealed to " + strings.Join(named, ", ")
 	}
 	return fault.Wrap(err, fault.IdentityMissing, "snapshot.unseal", message)
 }
@@ -98,18 +99,18 @@ func (k Keys) holds(recipients []string) bool {
 	return slices.ContainsFunc(k.Opens(), func(own string) bool { return slices.Contains(recipients, own) })
 }
 
-// sealedReader gives an archive's plaintext, the tar.zst, and at its end
-// compares what was read of the sealed bytes with what the document binds.
+// sealedReader reads an archive's plaintext, the tar.zst. At its end it compares the
+// sealed bytes with what the document binds.
 type sealedReader struct {
 	id    string
 	plain io.Reader
 	raw   *rawReader
 	want  *Archive // nil: nothing to compare with
-	err   error    // the first one, whatever the readers above make of it
+	err   error    // the first error, even if the readers above hide it
 }
 
-// rawReader reads the stored bytes, sums them up, and keeps the store's own
-// error, which must not be taken for damage.
+// rawReader reads the stored bytes, sums them, and keeps the store's own error, which
+// must not be taken for damage.
 type rawReader struct {
 	ctx context.Context // of the call that the reader was opened for
 	src io.ReadCloser
@@ -119,7 +120,7 @@ type rawReader struct {
 
 func (r *rawReader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
-		r.err = fault.Wrap(err, fault.Timeout, "snapshot.read", "reading the archive was given up")
+		r.err = fault.Wrap(err, fault.Timeout, "snapshot.read", "reading the archive was cancelled")
 		return 0, r.err
 	}
 	n, err := r.src.Read(p)
@@ -149,7 +150,7 @@ func (s *sealedReader) Read(p []byte) (int, error) {
 	return n, s.err
 }
 
-// finish reads what the decryption left and compares.
+// finish reads the bytes that the decryption left and compares.
 func (s *sealedReader) finish() error {
 	if _, err := io.Copy(io.Discard, s.raw); err != nil {
 		return s.fail(err)
@@ -169,7 +170,7 @@ func (s *sealedReader) fail(err error) error {
 
 func (s *sealedReader) Close() error { return s.raw.src.Close() }
 
-// damaged is the error for an archive or document that is not what was saved.
+// damaged returns the error for an archive or document that differs from what was saved.
 func damaged(id, what string, err error) error {
 	return &fault.Error{Code: fault.ArchiveDamaged, Op: "snapshot.open", Message: "snapshot " + id + ": " + what, Err: err}
 }

@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// sharing has, for an archive, the snapshots of this process that the catalogue may
-// not know yet: each must not lose its archive to the delete of another. Settled
-// and Delete of a [Vault] end that.
+// sharing holds, for each archive, the snapshots of this process that the catalogue may
+// not have yet. The delete of another snapshot must not remove their archive. Settled and
+// Delete of a [Vault] remove snapshots from it.
 type sharing struct {
 	mu        sync.Mutex
 	snapshots map[string]map[string]bool // archive ID → snapshot IDs
 }
 
-// needs reports whether another snapshot than id needs the archive. The caller holds
-// the archive's lock, so that a save of an equal one is in the catalogue or unsettled,
-// or has not begun to use it.
+// needs reports whether another snapshot than id needs the archive. The caller holds the
+// archive's lock. So a save of an equal archive is in the catalogue, or unsettled, or has
+// not begun to use it.
 func (s *sharing) needs(ctx context.Context, archiveID, id string, inUse InUse) bool {
 	if s.unshare(archiveID, id) || inUse == nil {
 		return true
@@ -33,7 +33,7 @@ func (s *sharing) share(archiveID, snapshotID string) {
 	s.snapshots[archiveID][snapshotID] = true
 }
 
-// unshare forgets the snapshot and reports whether others still share.
+// unshare removes the snapshot and reports whether others still share the archive.
 func (s *sharing) unshare(archiveID, snapshotID string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

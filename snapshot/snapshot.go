@@ -1,11 +1,11 @@
-// Package snapshot keeps durable bytes: immutable snapshots, each a document
-// and a sealed archive.
+// Package snapshot keeps durable bytes: immutable snapshots, each a document and a sealed
+// archive.
 //
-// The package knows tar, zstd, age, hashes and locations; it does not know
-// what a cookie or a Chrome is. [Vault] is what callers use: it packs, seals,
-// verifies, commits and opens. [Documents] are what agents keep beside it. A
-// [Store] is where the bytes of both are; its adapters are sub-packages, and
-// snapshot/storetest is the suite that every one of them passes.
+// The package knows tar, zstd, age, hashes and locations; it does not know what a cookie
+// or a Chrome is. Callers use [Vault], which packs, seals, verifies, commits and opens.
+// [Documents] keeps agents' documents beside the snapshots. A [Store] holds the bytes of
+// both. Its adapters are sub-packages, and each one passes the suite in
+// snapshot/storetest.
 package snapshot
 
 import (
@@ -18,15 +18,15 @@ import (
 type Mode string
 
 const (
-	Filesystem Mode = "filesystem" // Chrome was closed; the archive is all there is
-	Memory     Mode = "memory"     // Chrome stays parked beside the archive
+	Filesystem Mode = "filesystem" // Chrome was closed; only the archive exists
+	Memory     Mode = "memory"     // Chrome stays parked in addition to the archive
 )
 
 // SchemaVersion is the version of the documents that this package writes.
 const SchemaVersion = "1.0"
 
-// Location says where a snapshot belongs. Owner and Session are path
-// elements: Owner is 32 hex digits, the others match ^[a-z0-9_-]{1,128}$.
+// Location says where a snapshot belongs. Owner and Session are path elements. Owner is
+// 32 hex digits, the others match ^[a-z0-9_-]{1,128}$.
 type Location struct {
 	Owner   string
 	Session string
@@ -42,36 +42,36 @@ type Entry struct {
 	Mode fs.FileMode // permission bits; a directory has fs.ModeDir
 }
 
-// Draft is a snapshot that is to be saved.
+// Draft is a snapshot to save.
 type Draft struct {
 	ID        string // UUIDv7
 	Location  Location
 	Mode      Mode
 	CreatedAt time.Time
 	Entries   []Entry
-	// Facts go into the document in plain: versions, counts, sizes.
+	// Facts are stored in the document unencrypted: versions, counts, sizes.
 	Facts map[string]any
-	// Private goes into the document sealed: origins, tabs. It is JSON.
+	// Private is stored in the document sealed: origins, tabs. It is JSON.
 	Private json.RawMessage
-	// AppData goes into the document's appData, sealed: what agents noted. It is
-	// JSON; nil is nothing.
+	// AppData is stored in the document's appData, sealed: the notes of agents. It is JSON,
+	// or nil for nothing.
 	AppData json.RawMessage
 }
 
-// Snapshot is a saved snapshot, as its document tells.
+// Snapshot is a saved snapshot, as its document describes it.
 type Snapshot struct {
 	ID        string
 	Location  Location
 	Mode      Mode
 	CreatedAt time.Time
 	Archive   Archive
-	Facts     map[string]any  // numbers are float64, as JSON gives them
+	Facts     map[string]any  // numbers are float64, as encoding/json decodes them
 	Private   json.RawMessage // nil unless opened with an identity
-	AppData   json.RawMessage // as Private; nil also where there is none
-	// Recipients are the public keys ("age1…") that it was sealed to.
+	AppData   json.RawMessage // as Private; nil also if there is none
+	// Recipients are the public keys ("age1…") that the snapshot was sealed to.
 	Recipients []string
-	// Shared tells, after a Save, that an equal archive was stored already: who
-	// takes this save back must leave the archive.
+	// Shared reports, after a Save, that an equal archive was already stored. A caller that
+	// undoes the save must then leave the archive.
 	Shared bool
 }
 
@@ -90,5 +90,5 @@ type Archive struct {
 type Limits struct {
 	Entries int   // files, folders, and the folders that their names imply
 	Bytes   int64 // sum of the files' sizes
-	Names   int   // sum of the entries' names, in bytes: they are kept in memory
+	Names   int   // sum of the entries' names, in bytes; they are kept in memory
 }

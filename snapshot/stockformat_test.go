@@ -14,7 +14,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
 
-// The sealed file is plain age around plain tar.zst: stock tools recover it.
+// The sealed file is plain age around plain tar.zst, so standard tools can recover it.
 func TestStockFormat(t *testing.T) {
 	identity := newIdentity(t)
 	store := memstore.New(0, time.Now)

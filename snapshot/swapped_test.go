@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// Who may write to the store and has none of the keys cannot make one archive pass
-// for another, of the same owner even, nor put one together from two.
+// An attacker who may write to the store but has no keys cannot pass off one archive as
+// another, even of the same owner. Nor can they combine two archives.
 func TestSwappedArchives(t *testing.T) {
 	v, store := newVault(t)
 	a := save(t, v, draft(1, snapshot.Entry{Name: "a", Data: []byte("a")}))
@@ -37,8 +37,8 @@ func TestSwappedArchives(t *testing.T) {
 		if err == nil {
 			_, err = snapshot.PayloadSHA256(r)
 		}
-		// Its payload is the right one where only the header is another's: whoever
-		// opens it finds that it does not decrypt.
+		// With another archive's header only, the payload is the right one. Whoever opens
+		// the file finds that it does not decrypt.
 		if name != "another's header" && !fault.Is(err, fault.ArchiveDamaged) {
 			t.Errorf("%s: exported: %v, want archive_damaged", name, err)
 		}
@@ -49,8 +49,8 @@ func TestSwappedArchives(t *testing.T) {
 	}
 }
 
-// A document is nobody's but its own location's and ID's, wherever it is copied and
-// whatever is written into it there.
+// A document is valid only in its own location and under its own ID, wherever it is
+// copied and whatever is written into it there.
 func TestCopiedDocuments(t *testing.T) {
 	v, store := newVault(t)
 	save(t, v, draft(1, snapshot.Entry{Name: "a", Data: []byte("a")}))
@@ -71,7 +71,7 @@ func TestCopiedDocuments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for how, copied := range map[string][]byte{"as it is": body, "fitted": bytes.ReplaceAll(body, []byte(to.with[0]), []byte(to.with[1]))} {
+		for how, copied := range map[string][]byte{"unchanged": body, "fitted": bytes.ReplaceAll(body, []byte(to.with[0]), []byte(to.with[1]))} {
 			storetest.Put(t, store, key, copied)
 			if _, err := v.Open(t.Context(), to.loc, to.id); !fault.Is(err, fault.ArchiveDamaged) {
 				t.Errorf("%s, %s: %v, want archive_damaged", name, how, err)
@@ -80,8 +80,8 @@ func TestCopiedDocuments(t *testing.T) {
 	}
 }
 
-// A sealed part belongs to one document, and to one place in it; an appData that is
-// not sealed is none. A MAC would tell too, so there is none here.
+// A sealed part belongs to one document, and to one field in it. An unsealed appData is
+// invalid. A MAC would reveal the changes too, so these documents have none.
 func TestSwappedSealedParts(t *testing.T) {
 	v, store := newVault(t)
 	for n := range 2 {
@@ -95,7 +95,7 @@ func TestSwappedSealedParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(body), "call the bank") {
-			t.Fatal("the document has its appData in plain")
+			t.Fatal("the document has its appData unencrypted")
 		}
 		delete(docs[n]["data"].(map[string]any), "mac")
 	}
@@ -123,9 +123,9 @@ func TestSwappedSealedParts(t *testing.T) {
 	}
 }
 
-// What cannot be told: an older document of the location that is put back as latest
-// was right once. It opens as what it is, with its own ID; which snapshot is wanted the
-// catalogue knows, and no restore asks latest.
+// One replay cannot be detected: an attacker puts back an older document of the location
+// as latest. It opens as the older snapshot, with its own ID. The catalogue knows which
+// snapshot is wanted, and no restore reads latest.
 func TestReplayedLatest(t *testing.T) {
 	v, store := newVault(t)
 	save(t, v, draft(1, snapshot.Entry{Name: "a", Data: []byte("a")}))
@@ -143,7 +143,7 @@ func TestReplayedLatest(t *testing.T) {
 	if s, err := v.Open(t.Context(), place, id(2)); err != nil || v.Verify(t.Context(), s) != nil {
 		t.Errorf("the newer one: %v", err)
 	}
-	// Put under the newer one's name it is refused.
+	// Under the newer snapshot's name the older document is refused.
 	newer, err := place.DocumentKey(id(2))
 	if err != nil {
 		t.Fatal(err)

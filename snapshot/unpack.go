@@ -11,52 +11,51 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// DefaultLimits hold where [UnpackOptions] give none.
+// DefaultLimits are used for the limits that [UnpackOptions] leaves zero.
 var DefaultLimits = Limits{Entries: 200_000, Bytes: 8 << 30, Names: 32 << 20}
 
-// MaxKept bounds each file that Unpack keeps in memory, in bytes.
+// MaxKept limits each file that Unpack keeps in memory, in bytes.
 const MaxKept = 64 << 20
 
-// UnpackOptions say how an archive is laid down.
+// UnpackOptions control how an archive is unpacked.
 type UnpackOptions struct {
 	Limits Limits // zero fields: [DefaultLimits]
-	// Accept is asked for every entry that is not kept; what it rejects is
-	// listed in Refused and not written. nil accepts all. A folder that is
-	// rejected does not reject what lies in it.
+	// Accept is called for every entry that is not in Keep. Rejected entries are listed in
+	// Refused and not written. nil accepts all. Rejecting a folder does not reject its
+	// contents.
 	Accept func(name string) bool
-	// Keep names files that are returned as bytes and not written to disk, at
-	// most [MaxKept] each.
+	// Keep names files to return as bytes instead of writing them to disk, at most
+	// [MaxKept] each.
 	Keep []string
-	// BeforeKept is called with the size of a file of Keep, in bytes, before it is
-	// read; an error, which is that of ctx, ends the unpacking. nil: nobody waits.
+	// BeforeKept is called with the size of a file of Keep, in bytes, before the file is
+	// read. It may wait. An error, which is that of ctx, ends the unpacking. It may be nil.
 	BeforeKept func(size int64) error
-	// Owner is whom files and folders are given to, dst too if it was made;
-	// nil leaves them to the daemon's own user.
+	// Owner becomes the owner of files and folders, and of dst if Unpack creates it. nil
+	// means the daemon's own user.
 	Owner *Owner
 }
 
 // Owner is a Unix user and group.
 type Owner struct{ UID, GID int }
 
-// Unpacked tells what an archive brought.
+// Unpacked is the result of [Vault.Unpack].
 type Unpacked struct {
-	Kept    map[string][]byte // by name, those of Keep that were there
+	Kept    map[string][]byte // the files of Keep that the archive has, by name
 	Entries int               // files and folders written or kept
-	Bytes   int64             // of those files
+	Bytes   int64             // total size of those files
 	Refused []string          // names that Accept rejected, in the archive's order
 }
 
-// Unpack lays a snapshot's archive down in dst, which is made (0700) if it is
-// not there, and returns only after payload, tar and entries were found to be
-// what the document binds. Nothing may use dst before. Files get mode 0600,
-// or 0700 if their owner could execute them, folders 0700, and times in whole
-// seconds.
+// Unpack writes a snapshot's archive to dst, and creates dst (0700) if needed. It returns
+// only after it has verified payload, tar and entries against the document; nothing may
+// use dst before. Files get mode 0600, or 0700 if their owner could execute them. Folders
+// get 0700. Times are in whole seconds.
 //
-// The archive is hostile input: a name that is absolute, unclean or given
-// twice, anything but files and folders, more than the limits, and every
-// damage are archive_damaged, which names the snapshot and what is wrong. After
-// any error dst is as it was. A file that dst has already is internal, no room
-// in dst is store_full; further identity_missing, store_failed and timeout.
+// The archive is hostile input. These are archive_damaged, with the snapshot's ID and the
+// reason: an absolute, unclean or duplicate name, anything but files and folders, more
+// than the limits, and every damage. After any error dst is as before. A file that
+// already exists in dst is internal. A full disk is store_full. Other errors are
+// identity_missing, store_failed and timeout.
 func (v *Vault) Unpack(ctx context.Context, s Snapshot, dst string, o UnpackOptions) (out Unpacked, err error) {
 	o.Limits = o.Limits.orDefault()
 	r, err := v.openArchive(ctx, s)
@@ -114,14 +113,14 @@ func local(err error) error {
 func localFault(id string, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fault.Wrap(err, fault.StoreFull, "snapshot.unpack", "no room left to unpack snapshot "+id)
+		return fault.Wrap(err, fault.StoreFull, "snapshot.unpack", "the disk is full; cannot unpack snapshot "+id)
 	case errors.Is(err, os.ErrExist):
-		return fault.Wrap(err, fault.Internal, "snapshot.unpack", "the folder to unpack snapshot "+id+" to has such a file already")
+		return fault.Wrap(err, fault.Internal, "snapshot.unpack", "the folder to unpack snapshot "+id+" to already has one of its files")
 	}
 	return fault.Wrap(err, fault.Internal, "snapshot.unpack", "snapshot "+id+" could not be written to disk")
 }
 
-// localWriter marks the errors of a file being written.
+// localWriter marks write errors as errors of the local disk.
 type localWriter struct{ f *os.File }
 
 func (w localWriter) Write(p []byte) (int, error) {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// unpacker writes entries below one folder, and remembers what it made so
-// that it can take it all back.
+// unpacker writes entries below one folder. It remembers what it created so that it can
+// remove everything again.
 type unpacker struct {
 	opts   UnpackOptions
 	root   *os.Root
@@ -22,7 +22,7 @@ type unpacker struct {
 	seen   map[string]bool     // the archive's names so far → is a file
 	dirs   map[string]struct{} // folders known to be folders
 	made   []string            // files and folders created, in order
-	last   folder              // that the last file went to
+	last   folder              // the folder of the last file
 	buffer []byte              // for copying
 	times  []dirTime
 	names  listing // entries, and the folders that their names imply
@@ -30,7 +30,7 @@ type unpacker struct {
 	closed bool
 }
 
-// dirTime is a folder's time, which is set when nothing more goes into it.
+// dirTime is a folder's time. It is set after the last write to the folder.
 type dirTime struct {
 	name string
 	at   time.Time
@@ -59,8 +59,8 @@ func newUnpacker(dst string, o UnpackOptions) (*unpacker, error) {
 	return u, nil
 }
 
-// entry takes one entry of the archive. Its errors are irregular for what is
-// wrong with the entry, and localError for what is wrong with the disk.
+// entry processes one entry of the archive. Its errors are irregular for faults of the
+// entry, and localError for faults of the disk.
 func (u *unpacker) entry(h *tar.Header, body io.Reader) error {
 	dir := h.Typeflag == tar.TypeDir
 	if !dir && h.Typeflag != tar.TypeReg || h.Linkname != "" {
@@ -79,7 +79,7 @@ func (u *unpacker) entry(h *tar.Header, body io.Reader) error {
 		return errUnclean
 	}
 	if _, twice := u.seen[name]; twice {
-		return irregular("its archive holds a name twice")
+		return irregular("its archive holds a duplicate name")
 	}
 	u.seen[name] = !dir
 	if err := u.names.add(name); err != nil {
@@ -114,7 +114,7 @@ func (u *unpacker) keep(name string, size int64, body io.Reader) error {
 			return err
 		}
 	}
-	var content bytes.Buffer // grows with what really comes
+	var content bytes.Buffer // grows with the bytes that arrive, not with the claimed size
 	_, err := io.Copy(&content, body)
 	u.out.Kept[name] = content.Bytes()
 	return err
@@ -122,7 +122,7 @@ func (u *unpacker) keep(name string, size int64, body io.Reader) error {
 
 func (u *unpacker) file(name string, h *tar.Header, body io.Reader) error {
 	if _, isDir := u.dirs[name]; isDir {
-		return irregular("its archive holds a file and a folder of one name")
+		return irregular("its archive holds a file and a folder with the same name")
 	}
 	if err := u.folder(path.Dir(name), false); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (u *unpacker) own(at *os.Root, name string) error {
 	return local(at.Lchown(name, u.opts.Owner.UID, u.opts.Owner.GID))
 }
 
-// setTime sets a time; what was packed from memory has none, which is 0 here.
+// setTime sets a time. A file that was packed from memory has time 0, which stays unset.
 func setTime(root *os.Root, name string, at time.Time) error {
 	if at.Unix() == 0 {
 		return nil
@@ -164,7 +164,7 @@ func setTime(root *os.Root, name string, at time.Time) error {
 	return local(root.Chtimes(name, at, at))
 }
 
-// finish sets the folders' times and lets go of the root.
+// finish sets the folders' times and closes the root.
 func (u *unpacker) finish() error {
 	for _, d := range slices.Backward(u.times) {
 		if err := setTime(u.root, d.name, d.at); err != nil {
@@ -183,8 +183,8 @@ func (u *unpacker) close() error {
 	return errors.Join(last, u.root.Close())
 }
 
-// undo removes everything that was made: a folder of its own as a whole, else
-// the topmost of what it made.
+// undo removes everything that the unpacker created: its own folder as a whole, or else
+// the topmost files and folders.
 func (u *unpacker) undo() error {
 	var errs []error
 	if u.fresh != "" {
@@ -194,7 +194,7 @@ func (u *unpacker) undo() error {
 		return errors.Join(append(errs, os.RemoveAll(u.fresh))...)
 	}
 	if u.root != nil && !u.closed {
-		// Whole folders: a path of many elements costs a step for each of them.
+		// Removing whole folders avoids one step per element for long paths.
 		ours := make(map[string]struct{}, len(u.made))
 		for _, name := range u.made {
 			if _, below := ours[path.Dir(name)]; !below {

@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// folder is one that is open: an archive's files come folder by folder, and a
-// path below the root costs a step for each of its folders every time.
+// folder is an open folder. An archive's files come folder by folder, and opening a path
+// from the root costs one step per element every time.
 type folder struct {
 	name string
 	root *os.Root
 }
 
-// folder makes a folder and those above it. What is there already must be a
-// folder and not a link to one. Folders that names
-// only imply count as entries.
+// folder creates a folder and its parents. An existing one must be a folder and not a
+// link to one. Folders that only names imply count as entries.
 func (u *unpacker) folder(name string, listed bool) error {
 	if _, known := u.dirs[name]; known {
 		return nil
@@ -55,8 +54,8 @@ func (u *unpacker) folder(name string, listed bool) error {
 	return nil
 }
 
-// open gives a folder that is there. From one that is open to one below it costs
-// the steps between them alone.
+// open returns an existing folder. If a parent folder is open, only the steps below that
+// parent are needed.
 func (u *unpacker) open(name string) (*os.Root, error) {
 	if name == "." {
 		return u.root, nil

@@ -10,26 +10,26 @@ import (
 	"filippo.io/age"
 )
 
-// What follows reads a sealed file that somebody brings.
+// This file reads sealed files that a caller uploads.
 
-// opensSealed tells why a sealed file does not open here.
-func (k Keys) opensSealed(src io.Reader) error {
+// checkOpens returns the reason why a sealed file does not open here, or nil.
+func (k Keys) checkOpens(src io.Reader) error {
 	o := &opener{identities: k.identities}
 	_, err := age.Decrypt(src, o)
 	var none *age.NoIdentityMatchError
 	switch {
-	case errors.As(err, &none) && o.told == nil:
-		return foreign(err, "the archive is sealed, and no identity of this daemon opens it; it does not say whose does")
+	case errors.As(err, &none) && o.named == nil:
+		return foreign(err, "the archive is sealed, and no identity of this daemon opens it; its header names no recipients")
 	case errors.As(err, &none):
-		return foreign(err, "the archive is sealed, and no identity of this daemon opens it; it is sealed to "+strings.Join(o.told, ", "))
+		return foreign(err, "the archive is sealed, and no identity of this daemon opens it; it is sealed to "+strings.Join(o.named, ", "))
 	case err != nil:
-		return foreign(err, "the archive is sealed, and damaged")
+		return foreign(err, "the archive is sealed and damaged")
 	}
 	return nil
 }
 
-// unsealed gives the tar in a sealed tar.zst.
-func (k Keys) unsealed(src io.Reader) (io.ReadCloser, error) {
+// openSealedTar returns the tar in a sealed tar.zst.
+func (k Keys) openSealedTar(src io.Reader) (io.ReadCloser, error) {
 	plain, err := age.Decrypt(src, &opener{identities: k.identities})
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (k Keys) unsealed(src io.Reader) (io.ReadCloser, error) {
 		return nil, err
 	}
 	if !bytes.Equal(magic, zstdMagic) {
-		return nil, irregular("its archive is sealed, and holds no tar.zst")
+		return nil, irregular("its archive is sealed and does not hold a tar.zst")
 	}
 	return format(0).OpenReader(buffered)
 }

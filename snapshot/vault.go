@@ -10,12 +10,12 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Options adjust a [Vault] or its neighbours, [Documents].
+// Options adjust a [Vault] or [Documents].
 type Options struct {
-	// Now gives the time that manifests carry. Required.
+	// Now returns the time for manifests. Required.
 	Now func() time.Time
-	// Reserve is the room, in bytes, that CheckRoom leaves free beside what it
-	// is asked for. 0 means [DefaultReserve].
+	// Reserve is the space, in bytes, that CheckRoom keeps free in addition to its
+	// argument. 0 means [DefaultReserve].
 	Reserve int64
 }
 
@@ -26,12 +26,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// DefaultReserve is room for documents, the catalogue and logs, in bytes.
+// DefaultReserve is the space kept for documents, the catalogue and logs, in bytes.
 const DefaultReserve = 16 << 20
 
-// Vault saves, opens and deletes snapshots in one [Store]. It is safe for
-// concurrent use and holds nothing that needs closing; the store is its
-// owner's to close.
+// Vault saves, opens and deletes snapshots in one [Store]. It is safe for concurrent use
+// and holds nothing that needs closing. The owner of the store closes the store.
 type Vault struct {
 	store Store
 	keys  Keys
@@ -49,9 +48,9 @@ func NewVault(store Store, keys Keys, opts Options) *Vault {
 		sharing: sharing{snapshots: map[string]map[string]bool{}}}
 }
 
-// CheckRoom is store_full when the store has no room for need more bytes and
-// the reserve, and store_failed when the store does not answer. Callers ask
-// before they touch what is to be saved.
+// CheckRoom returns store_full if the store has no space for need more bytes and the
+// reserve. It returns store_failed if the store does not answer. Callers call it before
+// they change what is to be saved.
 func (v *Vault) CheckRoom(ctx context.Context, need int64) error {
 	return checkRoom(ctx, v.store, v.opts.Reserve, need)
 }
@@ -63,7 +62,7 @@ func checkRoom(ctx context.Context, s Store, reserve, need int64) error {
 	}
 	if free != Unlimited && free-reserve < need {
 		return fault.New(fault.StoreFull, "snapshot.room",
-			"the snapshot may need %d bytes, and the store has %d left of which %d are kept free", need, free, reserve)
+			"the snapshot may need %d bytes; the store has %d bytes left, of which %d are kept free", need, free, reserve)
 	}
 	return nil
 }
@@ -71,10 +70,10 @@ func checkRoom(ctx context.Context, s Store, reserve, need int64) error {
 // Health reports whether the store can be read and written.
 func (v *Vault) Health(ctx context.Context) error { return v.store.Health(ctx) }
 
-// Open reads a snapshot's document, checks that it is the one of that
-// location and ID, and unseals its private part (which stays nil when the keys
-// hold no identity at all). Errors: snapshot_not_found, archive_damaged,
-// identity_missing, unsupported, invalid_field, and the store's.
+// Open reads a snapshot's document, checks its location and ID, and unseals its private
+// part. The private part stays nil if the keys hold no identity. Errors:
+// snapshot_not_found, archive_damaged, identity_missing, unsupported, invalid_field, and
+// the store's.
 func (v *Vault) Open(ctx context.Context, loc Location, id string) (Snapshot, error) {
 	key, err := loc.DocumentKey(id)
 	if err != nil {
@@ -83,8 +82,8 @@ func (v *Vault) Open(ctx context.Context, loc Location, id string) (Snapshot, er
 	return v.objects.openKey(ctx, key, loc, id)
 }
 
-// Latest opens the snapshot that the location's snapshot_latest.json holds,
-// the last one saved there; none is snapshot_not_found.
+// Latest opens the snapshot in the location's snapshot_latest.json, the last one saved
+// there. If there is none, the error is snapshot_not_found.
 func (v *Vault) Latest(ctx context.Context, loc Location) (Snapshot, error) {
 	key, err := loc.LatestKey()
 	if err != nil {
@@ -93,18 +92,18 @@ func (v *Vault) Latest(ctx context.Context, loc Location) (Snapshot, error) {
 	return v.objects.openKey(ctx, key, loc, "")
 }
 
-// Readable is identity_missing where there is no identity to open any archive
-// with. It reads nothing: an archive may still be sealed to others.
+// Readable returns identity_missing if there is no identity at all. It reads nothing; an
+// archive may still be sealed to others.
 func (v *Vault) Readable(s Snapshot) error {
 	if len(v.keys.identities) > 0 {
 		return nil
 	}
-	return v.keys.missing(&age.NoIdentityMatchError{}, s.ID, nil, s.Recipients)
+	return v.keys.identityMissing(&age.NoIdentityMatchError{}, s.ID, nil, s.Recipients)
 }
 
-// List returns up to limit snapshot IDs of a location, oldest first (UUIDv7
-// order), after an exclusive cursor ("" from the start), and the cursor of the
-// next page, "" at the end. limit outside 1–1000 becomes 100.
+// List returns up to limit snapshot IDs of a location, oldest first (UUIDv7 order).
+// startAfter is an exclusive cursor; "" starts at the oldest. next is the cursor of the
+// next page, or "" at the end. A limit outside 1–1000 becomes 100.
 func (v *Vault) List(ctx context.Context, loc Location, limit int, startAfter string) (ids []string, next string, err error) {
 	return listIDs(ctx, v.store, loc, limit, startAfter)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
 
-// What was saved comes back: document, private part, files, modes, times.
+// Open and Unpack return what was saved: document, private part, files, modes, times.
 func TestRoundTrip(t *testing.T) {
 	v, _ := newVault(t)
 	entries, contents := profile(t)
@@ -28,7 +28,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(saved, opened); diff != "" {
-		t.Errorf("Open is not what Save returned (-saved +opened):\n%s", diff)
+		t.Errorf("Open differs from Save (-saved +opened):\n%s", diff)
 	}
 	if !opened.CreatedAt.Equal(start) || opened.Facts["cookies"] != 3.0 || !strings.Contains(string(opened.Private), "bank") || string(opened.AppData) != `{"notes":["call the bank"]}` {
 		t.Errorf("opened %+v", opened)
@@ -72,7 +72,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Accept leaves out, and an owner is given everything that is made.
+// Accept leaves out entries, and everything that is created gets the given owner.
 func TestUnpackAcceptAndOwner(t *testing.T) {
 	v, _ := newVault(t)
 	s := save(t, v, draft(1, snapshot.Entry{Name: "NativeMessagingHosts/x.json", Data: []byte("evil")},
@@ -93,8 +93,8 @@ func TestUnpackAcceptAndOwner(t *testing.T) {
 	}
 }
 
-// Another daemon's identity does not open it; the error names whom it is
-// sealed to. No identity at all saves, and reads the plain part.
+// The identity of another daemon does not open a snapshot, and the error names the
+// recipients. Without an identity, a vault can save and read the plain part.
 func TestIdentities(t *testing.T) {
 	store := memstore.New(0, time.Now)
 	right := newIdentity(t)
@@ -116,7 +116,7 @@ func TestIdentities(t *testing.T) {
 		}
 	}
 	if _, err := os.Lstat(dst); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder was made: %v", err)
+		t.Errorf("the folder was created: %v", err)
 	}
 	if err := vaultOf(store, keys).Verify(t.Context(), s); err != nil {
 		t.Errorf("the right identity: %v", err)
@@ -126,7 +126,7 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-// Room is asked for before anything is touched.
+// CheckRoom checks for space before anything changes.
 func TestCheckRoom(t *testing.T) {
 	v := snapshot.NewVault(memstore.New(1000, time.Now), snapshot.NewKeys(newIdentity(t), [32]byte{}), snapshot.Options{Reserve: 100})
 	if err := v.CheckRoom(t.Context(), 900); err != nil {

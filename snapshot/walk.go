@@ -8,33 +8,33 @@ import (
 // usersFolder is the folder that holds all locations.
 var usersFolder = Key{"users"}
 
-// Locations lists every location that a store holds something of, ascending.
-// What is there under names that no location has is passed over.
+// Locations lists every location in a store that holds something, in ascending order. It
+// skips names that no location has.
 func Locations(ctx context.Context, s Store) ([]Location, error) {
 	var all []Location
-	for p := range places(ctx, s) {
+	for p := range foundEntries(ctx, s) {
 		if p.err != nil {
 			return nil, p.err
 		}
-		if !p.stray {
+		if !p.unknown {
 			all = append(all, p.location)
 		}
 	}
 	return all, nil
 }
 
-// Environments gives the locations that hold snapshots of browsers, ascending, each
-// as soon as it is found. What agents keep is passed over.
+// Environments yields the locations that hold browser snapshots, in ascending order, each
+// as soon as it is found. It skips agents' locations.
 func (v *Vault) Environments(ctx context.Context) iter.Seq2[Location, error] {
 	return func(yield func(Location, error) bool) {
-		for p := range places(ctx, v.store) {
-			if p.err == nil && (p.stray || p.location.ScopeID != environments) {
+		for p := range foundEntries(ctx, v.store) {
+			if p.err == nil && (p.unknown || p.location.ScopeID != environments) {
 				continue
 			}
 			if p.err == nil {
 				ids, _, err := listIDs(ctx, v.store, p.location, 1, "")
 				if p.err = err; err == nil && len(ids) == 0 {
-					continue // an empty folder may stay
+					continue // an empty folder may remain
 				}
 			}
 			if !yield(p.location, p.err) || p.err != nil {
@@ -44,7 +44,7 @@ func (v *Vault) Environments(ctx context.Context) iter.Seq2[Location, error] {
 	}
 }
 
-// scopes lists the locations of a session of an owner.
+// scopes lists the locations of one session of an owner.
 func scopes(ctx context.Context, s Store, of Location) ([]Location, error) {
 	folder := of.scopesFolder()
 	var all []Location
@@ -65,7 +65,7 @@ func scopes(ctx context.Context, s Store, of Location) ([]Location, error) {
 	return all, nil
 }
 
-// names gives the names in a folder, page by page.
+// names yields the names in a folder, page by page.
 func names(ctx context.Context, s Store, folder Key) iter.Seq2[string, error] {
 	const page = 1000
 	return func(yield func(string, error) bool) {

@@ -1,6 +1,6 @@
 package state
 
-// Missing counts the keys of the area that another one lacks.
+// Missing counts the keys of the area that in lacks.
 func (a Area) Missing(in Area) int {
 	there := make(map[string]bool, len(in.Items))
 	for _, item := range in.Items {

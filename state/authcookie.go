@@ -8,23 +8,23 @@ import (
 	"unicode"
 )
 
-// Words in a cookie's name. The clear ones are enough; the others are in
-// names of much besides logins, and count only on a cookie that scripts cannot
-// read.
+// Words in a cookie's name. A clear word is enough. The other words also occur in many
+// names that have nothing to do with logins, so they count only if scripts cannot read
+// the cookie.
 var (
 	clearWords = []string{"auth", "token", "jwt", "login", "logged"}
 	faintWords = []string{"sess", "identity", "remember", "aspnetcore", "sso"}
-	// What has such words and keeps no login: protection against forged
-	// requests, steps of a login under way, and statistics.
+	// Words in names that match the lists above but keep no login: protection against
+	// request forgery, steps of a login in progress, and statistics.
 	otherWords = []string{"csrf", "xsrf", "antiforgery", "nonce", "pkce", "verifier", "oauthstate", "authstate",
 		"lastlogin", "loginhint", "attempt", "redirect", "anon", "guest", "consent", "hjsession", "amplitude", "optimizely", "stripe", "analytics"}
-	// Names that say nothing by themselves: DokuWiki, LinkedIn, Facebook.
+	// Known names without such a word: DokuWiki, LinkedIn, Facebook.
 	ownName = regexp.MustCompile(`^(dw[0-9a-f]{32}|liat|cuser|xs)$`)
-	// Values that say that nobody is logged in.
+	// Values that mean that no user is logged in.
 	noValues = []string{"", "no", "false", "0", "null", "deleted"}
 )
 
-// inCookie tells whether a cookie looks like one that keeps a login.
+// inCookie returns a credential if a cookie looks like one that keeps a login.
 func inCookie(c Cookie) []credential {
 	var expiry time.Time
 	if !c.Session && c.Expires > 0 && c.Expires < latestEnd {
@@ -64,7 +64,7 @@ func isOther(name string) bool {
 	return slices.ContainsFunc(otherWords, func(w string) bool { return strings.Contains(name, w) })
 }
 
-// plain is a name in lower case, of letters and digits alone.
+// plain returns a name in lower case, reduced to letters and digits.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -74,8 +74,7 @@ func plain(name string) string {
 	}, name)
 }
 
-// AuthCookies are the values of the cookies that look like keeping a login, by
-// their identity.
+// AuthCookies returns the values of cookies that look like logins, by cookie identity.
 func AuthCookies(jar []Cookie) map[string]string {
 	found := map[string]string{}
 	for _, c := range jar {

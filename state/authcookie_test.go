@@ -8,8 +8,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Of a jar, what keeps a login is told apart from what does not, by identity: two
-// sites may have cookies of one name.
+// The cookies that keep a login are distinguished by identity, because two sites may have
+// cookies of the same name.
 func TestAuthCookies(t *testing.T) {
 	a := state.Cookie{Name: "sid", Value: "1", Domain: "a.example", Path: "/", HTTPOnly: true}
 	b := state.Cookie{Name: "sid", Value: "2", Domain: "b.example", Path: "/", HTTPOnly: true}

@@ -7,20 +7,19 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// BenchmarkDiff compares environments of a hundred sites, of which a tenth
-// changed.
+// BenchmarkDiff compares environments of a hundred sites, of which a tenth changed.
 func BenchmarkDiff(b *testing.B) {
 	before, after := manySites(""), manySites("now")
 	b.ReportAllocs()
 	for b.Loop() {
 		if changes, _, _ := state.Diff(b.Context(), before, after, true); len(changes) == 0 {
-			b.Fatal("no change is found")
+			b.Fatal("no change was found")
 		}
 	}
 }
 
-// manySites has a hundred sites with twenty cookies and fifty items each;
-// what names the changes is in the values of each tenth.
+// manySites returns a hundred sites with twenty cookies and fifty items each. The values
+// of every tenth site contain changed.
 func manySites(changed string) state.Document {
 	d := state.Document{Complete: true}
 	for site := range 100 {

@@ -6,11 +6,11 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// BoundedDifferences are the first [report.MaxLines] differences of each component and
-// maker; the others are added up in one, without names.
+// BoundedDifferences returns the first [report.MaxLines] differences of each component
+// and maker. It adds up the others in one more difference without names.
 func BoundedDifferences(all []Difference) []Difference {
 	n := map[[2]string]int{}
-	folded := map[[2]string]int{} // where it is
+	rest := map[[2]string]int{} // index of the difference that adds up the others
 	out := []Difference{}
 	for _, d := range all {
 		of := [2]string{d.Component, d.By}
@@ -18,10 +18,10 @@ func BoundedDifferences(all []Difference) []Difference {
 			out = append(out, d)
 			continue
 		}
-		at, begun := folded[of]
+		at, begun := rest[of]
 		if !begun {
 			at = len(out)
-			folded[of], out = at, append(out, Difference{Component: d.Component, By: d.By, Names: []string{}})
+			rest[of], out = at, append(out, Difference{Component: d.Component, By: d.By, Names: []string{}})
 		}
 		sum := &out[at]
 		sum.More += max(d.More, 1)
@@ -30,12 +30,12 @@ func BoundedDifferences(all []Difference) []Difference {
 	return out
 }
 
-// ofSites are the components whose loss somebody would notice at a site.
+// ofSites lists the components whose loss a user would notice at a site.
 var ofSites = []string{ComponentCookies, ComponentLocalStorage, ComponentSessionStorage, ComponentTabs, ComponentIndexedDB, ComponentIndexedDBRecords,
 	ComponentCacheStorage, ComponentServiceWorkers, ComponentFileSystem, ComponentPasswords, ComponentPasskeys}
 
-// MassLosses names the components of which a report says that half or more was
-// lost. What was not to come was not lost.
+// MassLosses returns a warning for each component of which at least half was lost. Items
+// that were left out on purpose are not lost.
 func MassLosses(lines []Component) []string {
 	saved, dropped := map[string]int{}, map[string]int{}
 	for _, line := range lines {
@@ -44,11 +44,11 @@ func MassLosses(lines []Component) []string {
 			dropped[line.Name] += line.Dropped
 		}
 	}
-	var told []string
+	var warnings []string
 	for _, name := range ofSites {
 		if n := dropped[name]; n > 0 && 2*n >= saved[name] {
-			told = append(told, fmt.Sprintf("%s: %d of %d were lost; the report's lines say why", name, n, saved[name]))
+			warnings = append(warnings, fmt.Sprintf("%s: %d of %d were lost; the report's lines say why", name, n, saved[name]))
 		}
 	}
-	return told
+	return warnings
 }

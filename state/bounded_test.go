@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// A large part that was lost is warned of, whatever lines it is spread over;
-// what somebody left out on purpose was not lost.
+// A large loss gives a warning, over however many lines it is spread. Items left out on
+// purpose are not lost.
 func TestMassLosses(t *testing.T) {
 	tenth := []state.Component{{Name: "cookies", Saved: 27, Restored: 18, Expired: 3, Dropped: 6}, {Name: "tabs", Saved: 1}}
 	if got := state.MassLosses(tenth); len(got) > 0 {

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// CaptureWarnings name what a capture could not read. What the profile of a Chrome that
-// closed it holds is saved all the same.
+// CaptureWarnings returns a warning for everything that a capture could not read. If
+// Chrome closed its profile, the profile's contents are saved all the same.
 func CaptureWarnings(doc Document) []string {
 	warnings := []string{}
 	for _, m := range doc.Missed {
 		what := " was not saved: "
 		switch {
 		case m.Origin == "" && (m.Component == ComponentLocalStorage || m.Component == ComponentSessionStorage):
-			what = " is not whole: "
+			what = " is incomplete: "
 		case doc.Datadir == DatadirClean:
 			what = inProfile(doc, m)
 		}
@@ -23,32 +23,32 @@ func CaptureWarnings(doc Document) []string {
 		warnings = append(warnings, strings.TrimSpace(d.Component+" "+d.Origin)+": "+d.Reason)
 	}
 	for _, key := range doc.Unwritten {
-		warnings = append(warnings, ComponentLocalStorage+" "+key+" is as it was read before Chrome closed, and is laid into the profile before it is opened again: Chrome ended before it had written it there")
+		warnings = append(warnings, ComponentLocalStorage+" "+key+" was read before Chrome closed, but Chrome exited before it wrote this version to the profile; a restore writes it there before Chrome opens the profile")
 	}
 	for _, u := range doc.Unstored {
-		what := "; they stay lost, if the site did not clear them itself"
+		what := "; they are lost, unless the site itself cleared them"
 		if u.Lay {
-			what = "; a restore lays down what was read"
+			what = "; a restore writes the items that were read"
 		}
 		warnings = append(warnings, fmt.Sprintf("%s %s: %d items that were read before Chrome closed are not on disk%s", ComponentSessionStorage, u.StorageKey, u.Items, what))
 	}
 	return warnings
 }
 
-// inProfile says what is known of something that could not be read of a Chrome
-// that then closed its profile.
+// inProfile says what the profile holds of something that the capture could not read, if
+// Chrome then closed the profile.
 func inProfile(doc Document, m Missed) string {
 	_, damaged := doc.Inventory.Damaged(m.Component)
 	switch {
 	case m.Component == ComponentLocalStorage && !damaged && (m.InProfile == nil || *m.InProfile > 0):
-		return " is in the profile alone, which Chrome closed: "
+		return " is saved only in the profile, which Chrome closed: "
 	case m.InProfile == nil:
 		return " was not saved: "
 	case *m.InProfile == 0:
-		return " could not be read, and the profile, which Chrome closed, has nothing of it: "
+		return " could not be read and is not in the profile, which Chrome closed: "
 	case m.Component == ComponentHistory:
-		return " is in the session files of the profile alone, which Chrome closed: "
+		return " is saved only in the session files of the profile, which Chrome closed: "
 	default:
-		return fmt.Sprintf(" is in the profile alone, which Chrome closed (items there of all its tabs: %d): ", *m.InProfile)
+		return fmt.Sprintf(" is saved only in the profile, which Chrome closed (items there of all its tabs: %d): ", *m.InProfile)
 	}
 }

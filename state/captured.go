@@ -8,9 +8,9 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Captured counts what a document holds, as the lines of a capture report:
-// saved is set, nothing is restored yet. The report names origins, so it is as
-// private as the document's sealed part.
+// Captured counts a document's contents as lines of a capture report: saved is set, and
+// nothing is restored yet. The report names origins, so it is as private as the
+// document's sealed part.
 func Captured(doc Document) []Component {
 	lines := []Component{}
 	byDomain := map[string]int{}
@@ -39,7 +39,7 @@ func Captured(doc Document) []Component {
 	}
 	tabs := Component{Name: ComponentTabs, Saved: len(doc.Tabs)}
 	if (!doc.Complete || doc.TabsOnDisk) && doc.Datadir != DatadirNone {
-		tabs.Reason = report.NotCounted.With("not counted: only the profile's own session files tell of them")
+		tabs.Reason = report.NotCounted.With("not counted: only the profile's session files have them")
 	}
 	lines = append(lines, tabs)
 	if names > 0 {
@@ -65,7 +65,7 @@ func Captured(doc Document) []Component {
 	return append(lines, doc.Inventory.captured(doc)...)
 }
 
-// captured has the lines of what the document does not have itself.
+// captured returns the lines of what only the profile has, not the document.
 func (i Inventory) captured(doc Document) []Component {
 	var lines []Component
 	for _, h := range i {
@@ -77,10 +77,10 @@ func (i Inventory) captured(doc Document) []Component {
 	return lines
 }
 
-// inDocument reports whether the document has itself what a holding counts.
+// inDocument reports whether the document itself has what a holding counts.
 func inDocument(doc Document, h Holding) bool { return doc.IsFromDisk(h.Component) || overCDP(doc, h) }
 
-// overCDP reports whether the document's own reading tells of a holding.
+// overCDP reports whether the document has what a holding counts, as read over CDP.
 func overCDP(doc Document, h Holding) bool {
 	switch h.Component {
 	case ComponentCookies, ComponentSessionStorage:

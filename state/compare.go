@@ -9,10 +9,10 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// CompareCookies tells, for each domain, how many of the saved cookies are in
-// a jar. A saved cookie that is not there has expired or was dropped; reasons,
-// by cookie identity, say why where it is known. A cookie with another value
-// counts as restored: the site changed it.
+// CompareCookies counts, for each domain, how many of the saved cookies are in a jar. A
+// saved cookie that is missing has expired or was dropped. reasons maps cookie identities
+// to the reason for the drop, if it is known. A cookie with another value counts as
+// restored, because the site changed it.
 func CompareCookies(saved, jar []Cookie, now time.Time, reasons map[string]report.Reason) []Component {
 	there := map[string]bool{}
 	for _, c := range jar {
@@ -44,8 +44,8 @@ func CompareCookies(saved, jar []Cookie, now time.Time, reasons map[string]repor
 	return out
 }
 
-// ExpiredIn corrects the cookies' lines of a report that was made a while ago:
-// those of the jar as it was then whose time has ended since.
+// ExpiredIn updates the cookie lines of an earlier report. It counts the cookies of that
+// report's jar that have expired since.
 func ExpiredIn(report []Component, jar []Cookie, now time.Time) []Component {
 	over := map[string]int{}
 	for _, c := range jar {
@@ -64,8 +64,7 @@ func ExpiredIn(report []Component, jar []Cookie, now time.Time) []Component {
 	return report
 }
 
-// unsettable is the reason of a cookie that no Chrome takes, the zero Reason of
-// the others.
+// unsettable returns the reason why no Chrome accepts the cookie, or the zero Reason.
 func (c Cookie) unsettable() report.Reason {
 	if why := c.Unsettable(); why != "" {
 		return report.Unsettable.With(why)

@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// A report that is given later than it was made counts what has expired since,
-// and nothing twice.
+// A report that is returned later counts what has expired since, and counts nothing
+// twice.
 func TestExpiredIn(t *testing.T) {
 	then := time.Unix(1_000_000, 0)
 	jar := []Cookie{

@@ -15,31 +15,31 @@ const (
 	ComponentOverrides      = "overrides"   // viewport, user agent, proxy, …
 	ComponentPasskeys       = "passkeys"    // of the virtual authenticator, by site
 
-	// Counted on disk: see Inventory.
+	// Counted on disk; see Inventory.
 	ComponentIndexedDB        = "indexed_db" // databases
 	ComponentIndexedDBRecords = "indexed_db_records"
 	ComponentCacheStorage     = "cache_storage"   // entries of the Cache API
 	ComponentServiceWorkers   = "service_workers" // registrations
 	ComponentFileSystem       = "file_system"     // files of the origin private file system
 	ComponentStorageBuckets   = "storage_buckets" // those that a site named
-	ComponentVisited          = "history"         // addresses visited
+	ComponentVisited          = "history"         // visited addresses
 	ComponentBookmarks        = "bookmarks"
 	ComponentPasswords        = "passwords"
 	ComponentAutofill         = "autofill"
 	ComponentContentSettings  = "content_settings" // permissions granted or refused in the browser
 	ComponentZoom             = "zoom"
-	ComponentHSTS             = "hsts"        // hosts that want HTTPS
-	ComponentPreferences      = "preferences" // the file that Chrome keeps its settings in
+	ComponentHSTS             = "hsts"        // hosts that require HTTPS
+	ComponentPreferences      = "preferences" // the file with Chrome's settings
 	ComponentExtensions       = "extensions"
-	// ComponentExtensionStorage is chrome.storage.session; local, sync and
-	// IndexedDB come with the profile.
+	// ComponentExtensionStorage is chrome.storage.session. local, sync and IndexedDB are
+	// part of the profile.
 	ComponentExtensionStorage = "extension_storage"
 )
 
-// Component is a line of a report, with a name of those above.
+// Component is a line of a report; its name is one of the constants above.
 type Component = report.Component
 
-// CountedOnDisk reports whether a component is counted on disk only.
+// CountedOnDisk reports whether a component is counted only on disk.
 func CountedOnDisk(component string) bool {
 	switch component {
 	case ComponentIndexedDB, ComponentIndexedDBRecords, ComponentCacheStorage, ComponentServiceWorkers, ComponentFileSystem,

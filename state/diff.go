@@ -7,48 +7,48 @@ import (
 	"slices"
 )
 
-// Change is what differs between two documents in one kind of state of one
-// origin: names, and values where they were asked for.
+// Change describes how two documents differ in one component of one origin. It has names,
+// and values if they were requested.
 type Change struct {
 	Name    string   `json:"name"`   // a component, as in the reports
-	Origin  string   `json:"origin"` // "" where the kind has none
+	Origin  string   `json:"origin"` // "" if the component has no origins
 	Added   []string `json:"added"`
 	Removed []string `json:"removed"`
 	Changed []string `json:"changed"`
-	// Before and After count what there was and is; of what is known by number
-	// alone they are all there is.
+	// Before and After count the items in each document. If the document has only numbers
+	// and no names, they are the whole comparison.
 	Before int `json:"before"`
 	After  int `json:"after"`
-	// Attributes has, by name and attribute, what differs of a changed name
-	// beside its value. That the value differs too is told by "value" and nil.
+	// Attributes maps names and attributes to what differs other than the value. If the
+	// value differs too, Attributes has the key "value" with nil.
 	Attributes map[string]map[string]*Values `json:"attributes,omitempty"`
-	// Values has the values of the names whose value differs.
+	// Values maps names to their differing values.
 	Values map[string]Values `json:"values,omitempty"`
 }
 
-// Values are those of one name or attribute: nil where there was or is none.
+// Values holds two values of a name or attribute; nil means that there was or is none.
 type Values struct {
 	Before *string `json:"before"`
 	After  *string `json:"after"`
 }
 
-// Uncompared is what two documents do not tell the difference of, and why.
+// Uncompared names something that could not be compared, and the reason.
 type Uncompared struct {
 	Name   string `json:"name"`   // a component
-	Origin string `json:"origin"` // "": all of the component, or a kind without origins
+	Origin string `json:"origin"` // "": the whole component, or a component without origins
 	Reason string `json:"reason"`
 }
 
-// Diff tells what changed from one document to another, by component and
-// origin, and what cannot be told; both sorted. What one of them does not know
-// is never a change. Names are those of cookies, storage items, tabs and what
-// else has one; a tab's is its URL without query and fragment, which may be
-// secret. Values are given only if asked for, and of passkeys never. Its time grows with
-// the number of things. When ctx ends it stops; the error is that of ctx.
+// Diff compares two documents by component and origin. It returns the changes, and what
+// could not be compared; both are sorted. What a document does not know is never a
+// change. Changes name cookies, storage items, tabs and other things with names. A tab's
+// name is its URL without query and fragment, which may be secret. Values are returned
+// only if values is true, and never for passkeys. The time grows linearly with the number
+// of items. If ctx ends, Diff stops and returns its error.
 func Diff(ctx context.Context, before, after Document, values bool) ([]Change, []Uncompared, error) {
 	old, new := knownOf(ctx, before), knownOf(ctx, after)
 	places := map[place]bool{}
-	for _, k := range []known{old, new} {
+	for _, k := range []knownState{old, new} {
 		for _, p := range k.places() {
 			places[p] = true
 		}
@@ -62,17 +62,17 @@ func Diff(ctx context.Context, before, after Document, values bool) ([]Change, [
 		c := Change{Name: p.component, Origin: p.origin, Added: []string{}, Removed: []string{}, Changed: []string{}, Before: was.items, After: is.items}
 		switch {
 		case was.why != "":
-			uncompared[was.unknown] = "of the first snapshot: " + was.why
+			uncompared[was.unknown] = "in the first snapshot: " + was.why
 			continue
 		case is.why != "":
-			uncompared[is.unknown] = "of the second snapshot: " + is.why
+			uncompared[is.unknown] = "in the second snapshot: " + is.why
 			continue
-		case was.whole() && is.whole():
+		case was.complete() && is.complete():
 			c.compare(ctx, was.names, is.names, values)
 		case len(was.names)+len(is.names) > 0:
-			uncompared[p] = "one of the snapshots knows how many there are and no names; numbers were compared"
+			uncompared[p] = "one of the snapshots has no names, only a number; the numbers were compared"
 		default:
-			uncompared[place{component: p.component}] = "known by number alone: where the number is the same, what it counts may have changed"
+			uncompared[place{component: p.component}] = "only the number is known: the contents may have changed even if the number is the same"
 		}
 		if c.Before != c.After || len(c.Added)+len(c.Removed)+len(c.Changed) > 0 {
 			changes = append(changes, c)
@@ -84,7 +84,7 @@ func Diff(ctx context.Context, before, after Document, values bool) ([]Change, [
 	}
 	for _, e := range after.Extensions {
 		if had[e.ID] {
-			uncompared[place{ComponentExtensionStorage, e.Origin()}] = "chrome.storage.local and sync lie in the profile, where they are not looked into; session was compared"
+			uncompared[place{ComponentExtensionStorage, e.Origin()}] = "chrome.storage.local and sync are in the profile and were not compared; session was compared"
 		}
 	}
 	slices.SortFunc(changes, func(a, b Change) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Origin, b.Origin)) })
@@ -95,11 +95,10 @@ func Diff(ctx context.Context, before, after Document, values bool) ([]Change, [
 	return changes, list, ctx.Err()
 }
 
-// compare fills in what differs between the things of one place, by name. When ctx
-// ends it stops.
-func (c *Change) compare(ctx context.Context, old, new map[string]thing, values bool) {
+// compare fills in how the things of one place differ, by name. It stops if ctx ends.
+func (c *Change) compare(ctx context.Context, old, new map[string]item, values bool) {
 	all := map[string]bool{}
-	for _, side := range []map[string]thing{old, new} {
+	for _, side := range []map[string]item{old, new} {
 		for name := range side {
 			all[name] = true
 		}
@@ -110,7 +109,7 @@ func (c *Change) compare(ctx context.Context, old, new map[string]thing, values 
 		}
 		was, had := old[name]
 		is, has := new[name]
-		told := Values{Before: was.value, After: is.value}
+		changed := Values{Before: was.value, After: is.value}
 		switch {
 		case !had:
 			c.Added = append(c.Added, name)
@@ -127,31 +126,31 @@ func (c *Change) compare(ctx context.Context, old, new map[string]thing, values 
 				c.Attributes[name] = differing
 			}
 		}
-		if values && !equal(told.Before, told.After) {
+		if values && !equal(changed.Before, changed.After) {
 			if c.Values == nil {
 				c.Values = map[string]Values{}
 			}
-			c.Values[name] = told
+			c.Values[name] = changed
 		}
 	}
 }
 
-// thing is what is compared under a name.
-type thing struct {
-	value      *string           // nil: it has none that is ever told
-	attributes map[string]string // told to everybody
-	untold     string            // compared and never told
+// item is what is compared under a name.
+type item struct {
+	value      *string           // nil: it has no value, or one that is never returned
+	attributes map[string]string // always returned
+	secret     string            // compared and never returned
 }
 
-func (t thing) sameValue(as thing) bool { return equal(t.value, as.value) && t.untold == as.untold }
+func (t item) sameValue(as item) bool { return equal(t.value, as.value) && t.secret == as.secret }
 
-func (t thing) same(as thing) bool {
+func (t item) same(as item) bool {
 	return t.sameValue(as) && maps.Equal(t.attributes, as.attributes)
 }
 
-// differing are the attributes that differ, with nil for the value where it
-// differs beside others.
-func (t thing) differing(from thing) map[string]*Values {
+// differing returns the attributes that differ. If the value differs too, it adds "value"
+// with nil.
+func (t item) differing(from item) map[string]*Values {
 	list := map[string]*Values{}
 	for _, side := range []map[string]string{t.attributes, from.attributes} {
 		for name := range side {

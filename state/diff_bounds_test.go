@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// What is many times the same, and what is of many origins, takes time that grows
-// with its number alone. Growing with its square it takes many minutes.
+// For many equal items and for many origins, the time of a comparison grows linearly. If
+// it grew with the square, it would take many minutes.
 func TestDiffOfMany(t *testing.T) {
 	const many = 150_000
 	var same, origins state.Document
@@ -32,34 +32,34 @@ func TestDiffOfMany(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		case <-time.After(2 * time.Minute):
-			t.Fatalf("%s: it is not compared in two minutes", name)
+			t.Fatalf("%s: the comparison took more than two minutes", name)
 		}
 	}
 }
 
-// looks is a context that ends when it has been looked at so many times.
-type looks struct {
+// countdownContext is a context that ends after Err was called a number of times.
+type countdownContext struct {
 	context.Context
 	left int
 }
 
-func (l *looks) Err() error {
+func (l *countdownContext) Err() error {
 	if l.left--; l.left < 0 {
 		return context.Canceled
 	}
 	return nil
 }
 
-// A comparison ends with its caller, wherever it is.
-func TestDiffGivenUp(t *testing.T) {
+// A comparison ends with its context, at any point.
+func TestDiffCancelled(t *testing.T) {
 	doc := state.Document{Complete: true, Tabs: []state.Tab{{URL: "https://a.example/"}, {URL: "https://b.example/"}}}
-	ctx := &looks{t.Context(), 1 << 20}
+	ctx := &countdownContext{t.Context(), 1 << 20}
 	if _, _, err := state.Diff(ctx, doc, state.Document{Complete: true}, true); err != nil {
 		t.Fatal(err)
 	}
 	for n := range 1<<20 - ctx.left {
-		if _, _, err := state.Diff(&looks{t.Context(), n}, doc, state.Document{Complete: true}, true); !errors.Is(err, context.Canceled) {
-			t.Errorf("given up at look %d: %v", n, err)
+		if _, _, err := state.Diff(&countdownContext{t.Context(), n}, doc, state.Document{Complete: true}, true); !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled at call %d of Err: %v", n, err)
 		}
 	}
 }

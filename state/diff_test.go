@@ -71,7 +71,7 @@ func names(list []state.Uncompared) []string {
 	return all
 }
 
-// values of a name; nil is none.
+// values returns the Values of a name; nil means none.
 func values(before, after any) state.Values {
 	text := func(v any) *string {
 		s, there := v.(string)
@@ -83,8 +83,8 @@ func values(before, after any) state.Values {
 	return state.Values{Before: text(before), After: text(after)}
 }
 
-// What a document does not know is no change, and what it knows by number is
-// not held against another's names.
+// What a document does not know is not a change. A number is not compared with another
+// document's names.
 func TestDiffOfWhatIsNotKnown(t *testing.T) {
 	const a, b, gone = "https://a.example/", "https://b.example/", "https://gone.example/"
 	area := func(key string, names ...string) state.Area {
@@ -140,13 +140,13 @@ func TestDiffOfWhatIsNotKnown(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", x.name, diff)
 		}
 		if diff := cmp.Diff(x.unknown, names(unknown)); diff != "" {
-			t.Errorf("%s, not compared (-want +got):\n%s", x.name, diff)
+			t.Errorf("%s, uncompared (-want +got):\n%s", x.name, diff)
 		}
 	}
 }
 
-// What has a name of its own is compared by it, and of a cookie and its like
-// the attributes that differ are told; of passkeys never a key.
+// Things with their own names are compared by name. For cookies and similar things the
+// differing attributes are returned, and for passkeys never a key.
 func TestDiffOfAttributes(t *testing.T) {
 	cookie := func(expires float64) state.Cookie {
 		return state.Cookie{Name: "sid", Value: "same", Domain: "a.example", Path: "/", Expires: expires, Session: expires < 0, Secure: true}
@@ -185,7 +185,7 @@ func TestDiffOfAttributes(t *testing.T) {
 	if diff := cmp.Diff([]string{"extension_storage chrome-extension://x"}, names(unknown)); diff != "" {
 		t.Errorf("not compared (-want +got):\n%s", diff)
 	}
-	// An end that was read in two ways differs by less than a second.
+	// Two ways of reading an expiry differ by less than a second.
 	closer, _, _ := state.Diff(t.Context(), state.Document{Complete: true, Cookies: []state.Cookie{cookie(1.8e9)}},
 		state.Document{Complete: true, Cookies: []state.Cookie{cookie(1.8e9 - 1e-6)}}, false)
 	if len(closer) != 0 {
@@ -193,7 +193,7 @@ func TestDiffOfAttributes(t *testing.T) {
 	}
 }
 
-// Nothing differs from itself, and what is added one way is removed the other.
+// Nothing differs from itself. What is added in one direction is removed in the other.
 func FuzzDiff(f *testing.F) {
 	f.Add([]byte(`{"cookies":[{"name":"a"},{"name":"a"}]}`), []byte(`{"tabs":[{"url":"%zz"},{"url":"https://a.example/?q"}]}`))
 	f.Fuzz(func(t *testing.T, a, b []byte) {

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Who made a difference.
+// Values of Difference.By: who made a difference.
 const (
-	ByRestore = "restore" // it did not come back as it was saved
-	BySite    = "site"    // it came back, and the site has changed it since
+	ByRestore = "restore" // it was not restored as it was saved
+	BySite    = "site"    // it was restored, and the site has changed it since
 )
 
-// MaxNames bounds how many names a difference lists.
+// MaxNames limits how many names a difference lists.
 const MaxNames = 20
 
-// Difference tells how what is there differs from what was saved: how many
-// items, and the names of the first of them. Values are never told.
+// Difference describes how the current state differs from the saved one: the number of
+// items, and the first names. It never has values.
 type Difference struct {
 	Component string   `json:"component"`
 	Origin    string   `json:"origin"`
@@ -24,25 +24,24 @@ type Difference struct {
 	Missing   int      `json:"missing"`
 	Changed   int      `json:"changed"`
 	Added     int      `json:"added"`
-	Names     []string `json:"names"` // sorted; of cookies their names, of storage its keys
-	// More is how many differences of other origins are added up in this one.
+	Names     []string `json:"names"` // sorted; names of cookies, keys of storage items
+	// More is the number of differences of other origins that are added up in this one.
 	More int `json:"more,omitempty"`
 }
 
-// Verification is the outcome of reading a restored environment back.
+// Verification is the result of reading a restored environment back.
 type Verification struct {
-	// Components replace the report's lines of the same name and origin.
+	// Components replace the report's lines with the same name and origin.
 	Components  []Component
 	Differences []Difference
 }
 
-// OK reports whether everything came back; what the sites changed afterwards
-// does not count.
+// OK reports whether everything was restored. Later changes by the sites do not count.
 func (v Verification) OK() bool {
 	return !slices.ContainsFunc(v.Differences, func(d Difference) bool { return d.By == ByRestore })
 }
 
-// differ compares one item; nil is one that is not there.
+// differ compares one item; nil means that it does not exist.
 func (d *Difference) differ(name string, was, is *string) {
 	switch {
 	case is == nil:
@@ -57,17 +56,16 @@ func (d *Difference) differ(name string, was, is *string) {
 	d.Names = append(d.Names, name)
 }
 
-// some reports whether there is a difference at all, and puts its names in
-// order.
-func (d *Difference) some() bool {
+// hasAny reports whether there is any difference, and sorts its names.
+func (d *Difference) hasAny() bool {
 	slices.Sort(d.Names)
 	d.Names = slices.Compact(d.Names)
 	d.Names = d.Names[:min(len(d.Names), MaxNames)]
 	return d.Missing+d.Changed+d.Added > 0
 }
 
-// Differ compares a storage area with what it is now. Keys that were added
-// count only where it is the site that may have added them.
+// Differ compares a saved storage area with its current state. Added keys count only if
+// by is the site, because a restore adds none.
 func (a Area) Differ(is Area, component, by string) (Difference, bool) {
 	d := Difference{Component: component, Origin: a.StorageKey, By: by}
 	was, now := a.values(), is.values()
@@ -81,12 +79,12 @@ func (a Area) Differ(is Area, component, by string) (Difference, bool) {
 			}
 		}
 	}
-	return d, d.some()
+	return d, d.hasAny()
 }
 
-// DifferSince compares a storage area with what it is now, where had is what of
-// it was there after the restore: what of that differs the site has changed, the
-// rest did not come back.
+// DifferSince compares a saved storage area with its current state. had is the area's
+// state just after the restore. Differences from had were made by the site; the rest was
+// not restored.
 func (a Area) DifferSince(had, is Area, component string) []Difference {
 	was := had.values()
 	lost := a.Only(func(key string) bool { return was[key] == nil })
@@ -101,7 +99,7 @@ func (a Area) DifferSince(had, is Area, component string) []Difference {
 	return all
 }
 
-// Only gives the area with those of its items alone whose keys are wanted.
+// Only returns the area with those items whose keys are wanted.
 func (a Area) Only(wanted func(key string) bool) Area {
 	kept := Area{StorageKey: a.StorageKey}
 	for _, i := range a.Items {
@@ -120,8 +118,7 @@ func (a Area) values() map[string]*string {
 	return values
 }
 
-// DifferingCookies compares two jars, domain by domain. A cookie whose time is
-// over is not missing.
+// DifferingCookies compares two jars, domain by domain. An expired cookie is not missing.
 func DifferingCookies(saved, jar []Cookie, now time.Time, by string) []Difference {
 	is := make(map[string]Cookie, len(jar))
 	for _, c := range jar {
@@ -152,7 +149,7 @@ func DifferingCookies(saved, jar []Cookie, now time.Time, by string) []Differenc
 	}
 	all := []Difference{}
 	for _, d := range domains {
-		if d.some() {
+		if d.hasAny() {
 			all = append(all, *d)
 		}
 	}

@@ -17,8 +17,8 @@ func area(items ...state.Item) state.Area {
 	return state.Area{StorageKey: "https://a.example/", Items: items}
 }
 
-// Additions are the site's alone; what is missing or changed is told of both,
-// and no value is.
+// Only the site can add keys. Missing and changed keys are reported for both, and values
+// never.
 func TestDiffer(t *testing.T) {
 	was := area(state.Item{Key: "kept", Value: "v"}, state.Item{Key: "gone", Value: "v"}, state.Item{Key: "rotated", Value: "old"}, state.Item{Key: "", Value: ""})
 	is := area(state.Item{Key: "kept", Value: "v"}, state.Item{Key: "rotated", Value: "new"}, state.Item{Key: "new", Value: "v"}, state.Item{Key: "", Value: ""})
@@ -33,15 +33,15 @@ func TestDiffer(t *testing.T) {
 			t.Errorf("by %s: %t (-want +got):\n%s", by, some, diff)
 		}
 		if ok := (state.Verification{Differences: []state.Difference{got}}).OK(); ok != (by == state.BySite) {
-			t.Errorf("by %s it is ok: %t", by, ok)
+			t.Errorf("by %s: OK is %t", by, ok)
 		}
 	}
 	if d, some := was.Differ(was, state.ComponentLocalStorage, state.BySite); some {
-		t.Errorf("of the same: %+v", d)
+		t.Errorf("equal areas differ: %+v", d)
 	}
 }
 
-func TestDifferNamesTheFirst(t *testing.T) {
+func TestDifferNamesFirst(t *testing.T) {
 	var was state.Area
 	for i := range 2 * state.MaxNames {
 		was.Items = append(was.Items, state.Item{Key: fmt.Sprintf("%03d", i)})
@@ -52,14 +52,14 @@ func TestDifferNamesTheFirst(t *testing.T) {
 	}
 }
 
-// An expired cookie is not missing; domains are told apart.
+// An expired cookie is not missing. Domains are compared separately.
 func TestDifferingCookies(t *testing.T) {
 	expired := cookie(func(c *state.Cookie) { c.Name, c.Session, c.Expires = "expired", false, 1 })
-	gone := cookie(func(c *state.Cookie) { c.Name, c.Domain = "gone", "b.example" })
+	missing := cookie(func(c *state.Cookie) { c.Name, c.Domain = "gone", "b.example" })
 	rotated := cookie(nil)
 	rotated.Value = "new"
 	added := cookie(func(c *state.Cookie) { c.Name = "added" })
-	got := state.DifferingCookies([]state.Cookie{cookie(nil), expired, gone}, []state.Cookie{rotated, added}, now, state.BySite)
+	got := state.DifferingCookies([]state.Cookie{cookie(nil), expired, missing}, []state.Cookie{rotated, added}, now, state.BySite)
 	want := []state.Difference{
 		{Component: "cookies", Origin: "a.example", By: "site", Changed: 1, Added: 1, Names: []string{"added", "n"}},
 		{Component: "cookies", Origin: "b.example", By: "site", Missing: 1, Names: []string{"gone"}},
@@ -69,7 +69,8 @@ func TestDifferingCookies(t *testing.T) {
 	}
 }
 
-// What is not counted is neither lost nor whole; what is damaged says so.
+// Uncounted holdings are neither lost nor restored. Damaged ones have a reason that says
+// so.
 func TestBrought(t *testing.T) {
 	doc := state.Document{Complete: true, Inventory: state.Inventory{
 		{Component: "bookmarks", Items: 3},
@@ -109,20 +110,20 @@ func TestBrought(t *testing.T) {
 	}
 }
 
-// A store that is too large to be counted has no line that says lost, and has
-// one that says so, also where the document has some of its origins.
+// An uncounted component has no line that reports a loss. It has a line that says so,
+// even if the document has some of its origins.
 func TestBroughtUncounted(t *testing.T) {
 	const why = "it has too many"
 	local := state.Area{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}
 	uncounted := state.Holding{Component: "local_storage", Uncounted: why}
-	told := state.Component{Name: "local_storage", Reason: report.NotCounted.Reason()}
+	uncountedLine := state.Component{Name: "local_storage", Reason: report.NotCounted.Reason()}
 	counted := state.Holding{Component: "local_storage", Origin: "https://b.example/", Items: 3}
 	for name, test := range map[string]struct {
 		saved, found state.Inventory
 		want         []state.Component
 	}{
-		"both":  {state.Inventory{uncounted}, state.Inventory{uncounted}, []state.Component{told}},
-		"found": {state.Inventory{counted}, state.Inventory{uncounted}, []state.Component{{Name: "local_storage", Origin: "https://b.example/", Reason: report.NotCounted.Reason()}, told}},
+		"both":  {state.Inventory{uncounted}, state.Inventory{uncounted}, []state.Component{uncountedLine}},
+		"found": {state.Inventory{counted}, state.Inventory{uncounted}, []state.Component{{Name: "local_storage", Origin: "https://b.example/", Reason: report.NotCounted.Reason()}, uncountedLine}},
 	} {
 		doc := state.Document{Complete: true, Local: []state.Area{local}, Inventory: test.saved}
 		if diff := cmp.Diff(test.want, state.Brought(doc, test.found), cmpopts.IgnoreFields(report.Reason{}, "Text")); diff != "" {
@@ -130,8 +131,10 @@ func TestBroughtUncounted(t *testing.T) {
 		}
 	}
 	doc := state.Document{Complete: true, Local: []state.Area{local}, Inventory: state.Inventory{uncounted}}
-	if got := state.Captured(doc); !slices.ContainsFunc(got, func(c state.Component) bool { return c.Name == told.Name && c.Reason.Code == report.NotCounted }) {
-		t.Errorf("a save says %+v", got)
+	if got := state.Captured(doc); !slices.ContainsFunc(got, func(c state.Component) bool {
+		return c.Name == uncountedLine.Name && c.Reason.Code == report.NotCounted
+	}) {
+		t.Errorf("a save reports %+v", got)
 	}
 	if got := state.BroughtLocal(doc, nil); len(got) != 1 || got[0].Dropped != 0 || got[0].Reason.Code != report.NotCounted {
 		t.Errorf("not read: %+v", got)

@@ -1,9 +1,8 @@
-// Package state holds the state document: what CDP can read and write of a
-// browser environment by itself. It is a leaf without I/O.
+// Package state holds the state document: the part of a browser environment that CDP can
+// read and write. It is a leaf without I/O.
 //
-// A [Document] is captured by browser/capture, stored in every archive as
-// state.json, and laid down at a restore where the datadir lacks it (see
-// "Which copy wins" in ARCHITECTURE.md).
+// browser/capture captures a [Document]. Every archive stores it as state.json. A restore
+// applies what the profile lacks (see "Which copy wins" in ARCHITECTURE.md).
 package state
 
 import (
@@ -15,84 +14,84 @@ import (
 // SchemaVersion is the version of the document that this package writes.
 const SchemaVersion = "1"
 
-// FileName is the document's name inside an archive.
+// FileName is the document's name in an archive.
 const FileName = "state.json"
 
-// Datadir tells how the archive's datadir was made, and so which copy wins.
+// Datadir says how the archive's user data directory was made, and so which copy wins.
 type Datadir string
 
 const (
-	DatadirClean Datadir = "clean" // Chrome closed it: the datadir wins
+	DatadirClean Datadir = "clean" // Chrome closed it: the user data directory wins
 	DatadirLive  Datadir = "live"  // copied from a frozen Chrome: state wins
-	DatadirCrash Datadir = "crash" // left by a dead Chrome: state wins, where there is one
-	DatadirNone  Datadir = "none"  // there is none: the document is all there is
+	DatadirCrash Datadir = "crash" // left by a dead Chrome: state wins, if there is any
+	DatadirNone  Datadir = "none"  // there is none: only the document exists
 )
 
-// Document is state.json. All strings are as CDP gives them.
+// Document is state.json. All strings are as CDP returns them.
 type Document struct {
 	SchemaVersion string    `json:"schema_version"`
-	CapturedAt    time.Time `json:"captured_at"`         // when the reading began
-	ReadUntil     time.Time `json:"read_until,omitzero"` // when it had ended; zero where that is not known
+	CapturedAt    time.Time `json:"captured_at"`         // when the capture began
+	ReadUntil     time.Time `json:"read_until,omitzero"` // when the capture ended; zero if not known
 	Datadir       Datadir   `json:"datadir"`
 	Chrome        Chrome    `json:"chrome"`
-	// Complete is false where no reading over CDP was possible (a crash): what
-	// the document lacks then says nothing about what the site had.
+	// Complete is false if the document could not be read over CDP (after a crash). What
+	// such a document lacks may still have existed.
 	Complete bool     `json:"complete"`
 	Cookies  []Cookie `json:"cookies"`
 	Local    []Area   `json:"local_storage"`
 	Tabs     []Tab    `json:"tabs"`
-	// IndexedDB is there where no datadir has it: in a document that was made
-	// of another tool's state.
+	// IndexedDB is set only in a document that was made from another tool's state.
 	IndexedDB []Databases `json:"indexed_db,omitempty"`
-	// Inventory is what the datadir held of every kind as it was archived.
+	// Inventory counts what the user data directory held when it was archived.
 	Inventory Inventory `json:"inventory,omitempty"`
-	// FromDisk names the components that were read of the datadir as it was
-	// archived: each of their items is in it. Others were read before Chrome
-	// closed, and a datadir that differs is newer.
+	// FromDisk names the components that were read from the archived user data directory,
+	// which therefore has all their items. Other components were read before Chrome closed;
+	// if the directory differs from them, it is newer.
 	FromDisk []string `json:"from_disk,omitempty"`
-	// Unwritten are storage keys whose localStorage Chrome had not written into
-	// the datadir when it ended, though it closed it: these areas are newer here.
+	// Unwritten lists storage keys whose localStorage Chrome had not yet written when it
+	// exited, although it closed the user data directory. For these areas the document is
+	// newer.
 	Unwritten []string `json:"unwritten,omitempty"`
-	// Unstored is what of the tabs' sessionStorage the save found missing in the
-	// datadir that Chrome had closed.
+	// Unstored lists the tabs' sessionStorage that the save did not find in the user data
+	// directory after Chrome had closed it.
 	Unstored []Unstored `json:"unstored,omitempty"`
-	// Overrides are what the session's pages were told. They apply again where
-	// a restore names none.
+	// Overrides are the overrides of the session's pages. They apply again if a restore
+	// sets none.
 	Overrides Overrides `json:"overrides,omitzero"`
-	// Permissions are those that clients set over CDP.
+	// Permissions lists the permissions that clients set over CDP.
 	Permissions []Granted `json:"permissions,omitempty"`
-	// Passkeys are in no datadir: these are all there are.
+	// Passkeys holds all passkeys; the user data directory has none.
 	Passkeys Passkeys `json:"passkeys,omitzero"`
-	// TabsByURL: the datadir has no session files of these tabs, so they are
-	// opened by URL, whatever way the datadir was made.
+	// TabsByURL means that the user data directory has no session files for these tabs.
+	// They are opened by URL, however the directory was made.
 	TabsByURL bool `json:"tabs_by_url,omitempty"`
-	// TabsOnDisk: a Chrome that died had written its session files after this
-	// reading, so the tabs are theirs. Tabs are what there were before, with what
-	// of their sessionStorage the datadir lacks.
+	// TabsOnDisk means that Chrome died and had written its session files after this
+	// capture, so the files determine the tabs. Tabs then holds the earlier tabs, with the
+	// part of their sessionStorage that the user data directory lacks.
 	TabsOnDisk bool `json:"tabs_on_disk,omitempty"`
-	// Doubts tells of a Chrome that died what was taken where it could not be told
-	// which is newer, its datadir or the last reading.
+	// Doubts lists, for a Chrome that died, what was used where it is unknown whether the
+	// user data directory or the last capture is newer.
 	Doubts []Missed `json:"doubts,omitempty"`
-	// Partial: of an environment, only some origins' state was brought back or saved.
+	// Partial means that only some origins' state was restored or saved.
 	Partial bool `json:"partial,omitempty"`
-	// Extensions are those whose files the archive holds.
+	// Extensions lists those whose files the archive holds.
 	Extensions []Extension `json:"extensions,omitempty"`
-	// Missed names what the capture could not read, with the reason.
+	// Missed lists what the capture could not read, with the reason.
 	Missed []Missed `json:"missed,omitempty"`
 }
 
-// IsFromDisk reports whether a component was read of the archived datadir.
+// IsFromDisk reports whether a component was read from the archived user data directory.
 func (d Document) IsFromDisk(component string) bool { return slices.Contains(d.FromDisk, component) }
 
-// Written is the document without the localStorage that is not in its datadir.
+// Written returns the document without the localStorage that is not in its user data
+// directory.
 func (d Document) Written() Document {
 	d.Local = slices.DeleteFunc(slices.Clone(d.Local), func(a Area) bool { return slices.Contains(d.Unwritten, a.StorageKey) })
 	return d
 }
 
-// Strings estimates from below how many bytes the document has as JSON: those of
-// the names and values in its cookies and storage, control characters written
-// as \u00xx.
+// Strings returns a lower bound for the document's size as JSON, in bytes. It counts the
+// names and values of cookies and storage, with control characters written as \u00xx.
 func (d Document) Strings() int {
 	n := 0
 	for _, c := range d.Cookies {
@@ -125,22 +124,21 @@ func written(s string) int {
 	return n
 }
 
-// Empty reports whether the document holds nothing that a site keeps.
+// Empty reports whether the document holds nothing that a site stores.
 func (d Document) Empty() bool {
 	return len(d.Cookies) == 0 && len(d.Local) == 0 && len(d.IndexedDB) == 0 && len(d.Tabs) == 0
 }
 
-// Chrome is the browser that was captured.
+// Chrome describes the captured browser.
 type Chrome struct {
 	Version   string `json:"version"` // "156.0.8078.79"
 	Engine    string `json:"engine"`  // chrome | shell
 	UserAgent string `json:"user_agent"`
-	// Flags are those of its command line, without the folders of the machine.
+	// Flags lists its command line flags, without the machine's folders.
 	Flags []string `json:"flags,omitempty"`
 }
 
-// Cookie has every attribute of CDP's Network.Cookie that Storage.setCookies
-// takes back.
+// Cookie has every attribute of CDP's Network.Cookie that Storage.setCookies accepts.
 type Cookie struct {
 	Name         string        `json:"name"`
 	Value        string        `json:"value"`
@@ -155,8 +153,8 @@ type Cookie struct {
 	SourceScheme string        `json:"source_scheme,omitempty"`
 	SourcePort   int64         `json:"source_port"`
 	Partition    *PartitionKey `json:"partition_key,omitempty"`
-	// Opaque: its partition has no name (an opaque top-level site), so it can
-	// be read and not be set.
+	// Opaque means that the partition has no name (an opaque top-level site). Such a cookie
+	// can be read but not set.
 	Opaque bool `json:"partition_key_opaque,omitempty"`
 }
 
@@ -172,13 +170,13 @@ type Area struct {
 	Items      []Item `json:"items"`
 }
 
-// Unstored tells how many items of the tabs' sessionStorage, under one storage
-// key, were read over CDP and are not in a datadir that Chrome closed since.
+// Unstored counts items of the tabs' sessionStorage under one storage key. They were read
+// over CDP, but the user data directory that Chrome then closed lacks them.
 type Unstored struct {
 	StorageKey string `json:"storage_key"`
 	Items      int    `json:"items"`
-	// Lay: a restore lays them down. Others are told only, for the site may have
-	// cleared them.
+	// Lay means that a restore writes the items. Other items are only reported, because the
+	// site may have cleared them.
 	Lay bool `json:"lay"`
 }
 
@@ -190,7 +188,7 @@ type Item struct {
 
 // Tab is one open tab, in window order.
 type Tab struct {
-	TargetID string         `json:"target_id"` // in the captured Chrome; new after a restore
+	TargetID string         `json:"target_id"` // in the captured Chrome; it changes with a restore
 	URL      string         `json:"url"`
 	Title    string         `json:"title"`
 	Active   bool           `json:"active"`
@@ -198,8 +196,8 @@ type Tab struct {
 	Session  []Area         `json:"session_storage,omitempty"`
 	History  []HistoryEntry `json:"history,omitempty"`
 	Current  int            `json:"history_index"`
-	// Unloaded: the page of URL was not there when the tab was read. The site was
-	// down, or had not answered. What the tab has then is what a restore was to apply.
+	// Unloaded means that the page of URL was not loaded when the tab was read, because the
+	// site was down or had not responded. The tab then holds what a restore was to apply.
 	Unloaded bool `json:"unloaded,omitempty"`
 }
 
@@ -209,28 +207,28 @@ type HistoryEntry struct {
 	Title string `json:"title"`
 }
 
-// Missed is something the capture could not read.
+// Missed is something that the capture could not read.
 type Missed struct {
 	Component string `json:"component"` // as in the restore report
 	Origin    string `json:"origin,omitempty"`
 	Reason    string `json:"reason"`
-	// InProfile is how many items of it the profile's files were found to hold as
-	// they were archived; nil where that is not known.
+	// InProfile counts the items of it that the profile's files held when they were
+	// archived; nil if not known.
 	InProfile *int `json:"in_profile,omitempty"`
 }
 
-// Extension is an extension of the environment. Its files are in the archive,
-// as "extensions/<id>/…".
+// Extension is an extension of the environment. The archive holds its files as
+// "extensions/<id>/…".
 type Extension struct {
 	ID      string `json:"id"`     // 32 letters, as Chrome computes it from the manifest's key
 	SHA256  string `json:"sha256"` // of its files, hex
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	Enabled bool   `json:"enabled"`
-	// Session is its chrome.storage.session, which Chrome keeps in memory only:
-	// a JSON value by key.
+	// Session is its chrome.storage.session, which Chrome keeps only in memory. It maps
+	// keys to JSON values.
 	Session map[string]json.RawMessage `json:"session_storage,omitempty"`
 }
 
-// Origin is the extension's, for reports.
+// Origin returns the extension's origin, for reports.
 func (e Extension) Origin() string { return "chrome-extension://" + e.ID }

@@ -2,11 +2,10 @@ package state
 
 import "encoding/json"
 
-// Databases are the IndexedDB databases of one origin. They and what is in
-// them are spelt as in Playwright's storageState, so that both can be read
-// and written by the same script.
+// Databases holds the IndexedDB databases of one origin. Its field names are those of
+// Playwright's storageState, so that one script can read and write both.
 type Databases struct {
-	Origin    string     `json:"origin"` // "https://a.example", without a slash
+	Origin    string     `json:"origin"` // "https://a.example", without a trailing slash
 	Databases []Database `json:"databases"`
 }
 
@@ -17,8 +16,8 @@ type Database struct {
 	Stores  []Store `json:"stores"`
 }
 
-// Store is one object store. A key path is a string, a list of strings, or
-// neither, where the records bring their keys.
+// Store is one object store. Its key path is a string, a list of strings, or absent;
+// without one, each record has its own key.
 type Store struct {
 	Name          string   `json:"name"`
 	AutoIncrement bool     `json:"autoIncrement"`
@@ -37,9 +36,8 @@ type Index struct {
 	Unique       bool     `json:"unique"`
 }
 
-// Record is one record. What is JSON stands in Key and Value; what is more
-// than that (a Date, a Map, a typed array) in the Encoded ones, as Playwright
-// encodes arguments.
+// Record is one record. Key and Value hold plain JSON. Other values (a Date, a Map, a
+// typed array) are in the Encoded fields, as Playwright encodes arguments.
 type Record struct {
 	Key          json.RawMessage `json:"key,omitempty"`
 	KeyEncoded   json.RawMessage `json:"keyEncoded,omitempty"`
@@ -47,7 +45,7 @@ type Record struct {
 	ValueEncoded json.RawMessage `json:"valueEncoded,omitempty"`
 }
 
-// Records counts the records of all databases.
+// Records returns the number of records in all databases.
 func (d Databases) Records() int {
 	n := 0
 	for _, db := range d.Databases {

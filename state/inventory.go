@@ -7,28 +7,29 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Holding is how much a profile at rest held of one kind, counted on disk and
-// without Chrome (browser/profile/inspect).
+// Holding counts what a closed profile held of one kind. It is counted on disk, without
+// Chrome (browser/profile/inspect).
 type Holding struct {
 	Component string `json:"component"`        // as in the reports
-	Origin    string `json:"origin,omitempty"` // "" where the kind has none
+	Origin    string `json:"origin,omitempty"` // "" if the kind has no origins
 	Items     int    `json:"items"`
-	// Damage says what of it could not be read; Items is what is left.
+	// Damage says what could not be read. Items counts the rest.
 	Damage string `json:"damage,omitempty"`
-	// Uncounted says why Items is not known: that is neither whole nor lost.
+	// Uncounted says why Items is not known. The contents then count as neither restored
+	// nor lost.
 	Uncounted string `json:"uncounted,omitempty"`
 }
 
-// Inventory has the holdings of a profile, sorted by component and origin.
+// Inventory lists the holdings of a profile, sorted by component and origin.
 type Inventory []Holding
 
-// Sort puts the inventory into its order.
+// Sort sorts the inventory by component and origin.
 func (i Inventory) Sort() {
 	slices.SortFunc(i, Holding.compare)
 }
 
-// With has the other inventory's holdings in place of its own of the components
-// of settings.
+// With returns the inventory with its components of Chrome's settings file replaced by
+// those of settings.
 func (i Inventory) With(settings Inventory) Inventory {
 	all := slices.DeleteFunc(slices.Clone(i), func(h Holding) bool { return slices.Contains(inSettings, h.Component) })
 	for _, h := range settings {
@@ -40,10 +41,10 @@ func (i Inventory) With(settings Inventory) Inventory {
 	return all
 }
 
-// inSettings are the components that lie in Chrome's settings file.
+// inSettings lists the components that are in Chrome's settings file.
 var inSettings = []string{ComponentPreferences, ComponentContentSettings, ComponentZoom}
 
-// Of finds the holding of a component and origin.
+// Of returns the holding of a component and origin.
 func (i Inventory) Of(component, origin string) (Holding, bool) {
 	at, there := slices.BinarySearchFunc(i, Holding{Component: component, Origin: origin}, Holding.compare)
 	if !there {
@@ -52,13 +53,12 @@ func (i Inventory) Of(component, origin string) (Holding, bool) {
 	return i[at], true
 }
 
-// compare is the order of an inventory.
+// compare defines the order of an inventory.
 func (h Holding) compare(other Holding) int {
 	return cmp.Or(cmp.Compare(h.Component, other.Component), cmp.Compare(h.Origin, other.Origin))
 }
 
-// Damaged reports whether anything of a component was found damaged, and says
-// what.
+// Damaged reports whether any holding of a component is damaged, and returns the damage.
 func (i Inventory) Damaged(component string) (string, bool) {
 	for _, h := range i {
 		if h.Component == component && h.Damage != "" {
@@ -68,25 +68,26 @@ func (i Inventory) Damaged(component string) (string, bool) {
 	return "", false
 }
 
-// Uncounted reports whether all of a component was not counted, and says why:
-// nothing tells then which origins there are.
+// Uncounted reports whether a component was not counted at all, and why. Its origins are
+// then unknown.
 func (i Inventory) Uncounted(component string) (string, bool) {
 	h, _ := i.Of(component, "")
 	return h.Uncounted, h.Uncounted != ""
 }
 
-// line begins a report's line of the holding.
+// line returns a report line with the holding's component and origin.
 func (h Holding) line() Component {
 	return Component{Name: h.Component, Origin: h.Origin, Saved: h.Items}
 }
 
-// reason says what is to be known of a holding that is not simply whole.
+// reason returns the reason for a holding that is damaged or uncounted, else the zero
+// Reason.
 func (h Holding) reason() report.Reason {
 	switch {
 	case h.Uncounted != "":
 		return report.NotCounted.With("not counted: " + h.Uncounted)
 	case h.Damage != "":
-		return report.Damaged.With("damaged on disk (" + h.Damage + "); counted is what can be read")
+		return report.Damaged.With("damaged on disk (" + h.Damage + "); only readable items are counted")
 	default:
 		return report.Reason{}
 	}

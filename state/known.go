@@ -9,24 +9,24 @@ import (
 	"strconv"
 )
 
-// place is where a name belongs.
+// place is where a name belongs: a component and an origin.
 type place struct{ component, origin string }
 
 func (p place) compare(with place) int {
 	return cmp.Or(cmp.Compare(p.component, with.component), cmp.Compare(p.origin, with.origin))
 }
 
-// known is what a document tells of its environment: names where it has them,
-// else numbers, and where neither, why.
-type known struct {
-	ctx    context.Context // of the comparison; nothing is added when it has ended
-	doc    Document
-	names  map[place]map[string]thing
-	counts map[place]int
-	missed map[place]string  // what was to be read and could not
-	doubts map[place]string  // what could not be counted
-	taken  map[named]int     // the last number that a name got
-	unsure map[string]string // by component: why it is not known which origins it has
+// knownState is what a document shows of its environment: names if it has them, else
+// numbers, else the reason why it has neither.
+type knownState struct {
+	ctx            context.Context // of the comparison; nothing is added after its end
+	doc            Document
+	names          map[place]map[string]item
+	counts         map[place]int
+	missed         map[place]string  // what the capture tried to read and could not
+	doubts         map[place]string  // what could not be counted
+	numbered       map[named]int     // the last number appended to a name
+	unknownOrigins map[string]string // why a component's origins are unknown, by component
 }
 
 // named is a name in a place.
@@ -35,25 +35,26 @@ type named struct {
 	name string
 }
 
-// seen is what is known of one place: all names, or a number, or why neither.
-type seen struct {
+// knownPlace is what is known of one place: all names, a number, or the reason why
+// neither is known.
+type knownPlace struct {
 	named   bool
-	names   map[string]thing
+	names   map[string]item
 	items   int
-	why     string // "" where something is known
-	unknown place  // what the reason is of: the place, or its whole component
+	why     string // "" if something is known
+	unknown place  // what the reason applies to: the place, or its whole component
 }
 
-// whole reports whether all names are known: of nothing there are none.
-func (s seen) whole() bool { return s.named || s.why == "" && s.items == 0 }
+// complete reports whether all names are known, which is also true of an empty place.
+func (s knownPlace) complete() bool { return s.named || s.why == "" && s.items == 0 }
 
-func knownOf(ctx context.Context, doc Document) known {
-	k := known{ctx: ctx, doc: doc, taken: map[named]int{}, unsure: map[string]string{}, names: map[place]map[string]thing{}, counts: map[place]int{}, missed: map[place]string{}, doubts: map[place]string{}}
+func knownOf(ctx context.Context, doc Document) knownState {
+	k := knownState{ctx: ctx, doc: doc, numbered: map[named]int{}, unknownOrigins: map[string]string{}, names: map[place]map[string]item{}, counts: map[place]int{}, missed: map[place]string{}, doubts: map[place]string{}}
 	k.name()
 	for _, h := range doc.Inventory {
 		p := place{h.Component, h.Origin}
-		if why := h.reason().Text; why != "" && k.unsure[h.Component] == "" && (h.Origin == "" || h.Damage != "") {
-			k.unsure[h.Component] = why // what was not counted, or lost, may have been of any origin
+		if why := h.reason().Text; why != "" && k.unknownOrigins[h.Component] == "" && (h.Origin == "" || h.Damage != "") {
+			k.unknownOrigins[h.Component] = why // anything uncounted or lost may be from any origin
 		}
 		switch why := h.reason().Text; {
 		case overCDP(doc, h):
@@ -67,7 +68,7 @@ func knownOf(ctx context.Context, doc Document) known {
 		p := place{m.Component, m.Origin}
 		switch m.Component {
 		case ComponentTabs, ComponentExtensions:
-			continue // what of them is no part of the environment is in no document
+			continue // no document has those that are not part of the environment
 		case ComponentHistory, ComponentWindowName:
 			p.origin = originOf(m.Origin)
 		case ComponentSessionStorage:
@@ -78,8 +79,8 @@ func knownOf(ctx context.Context, doc Document) known {
 	return k
 }
 
-// places are those that something is known of, or known to be unknown.
-func (k known) places() []place {
+// places returns the places that are known, or known to be unknown.
+func (k knownState) places() []place {
 	all := slices.Collect(maps.Keys(k.names))
 	for _, more := range []iter.Seq[place]{maps.Keys(k.counts), maps.Keys(k.missed), maps.Keys(k.doubts)} {
 		all = slices.AppendSeq(all, more)
@@ -87,37 +88,37 @@ func (k known) places() []place {
 	return all
 }
 
-// of tells what is known of a place.
-func (k known) of(p place) seen {
-	whole := place{component: p.component}
+// of returns what is known of a place.
+func (k knownState) of(p place) knownPlace {
+	complete := place{component: p.component}
 	names, there := k.names[p]
 	n, counted := k.counts[p]
 	switch {
 	case k.missed[p] != "":
-		return seen{why: k.missed[p], unknown: p}
+		return knownPlace{why: k.missed[p], unknown: p}
 	case there:
-		return seen{named: true, names: names, items: len(names)}
+		return knownPlace{named: true, names: names, items: len(names)}
 	case counted:
-		return seen{items: n}
+		return knownPlace{items: n}
 	case k.doubts[p] != "":
-		return seen{why: k.doubts[p], unknown: p}
+		return knownPlace{why: k.doubts[p], unknown: p}
 	case k.lists(p.component):
-		return seen{named: true}
-	case k.unsure[p.component] != "":
-		return seen{why: k.unsure[p.component], unknown: whole}
+		return knownPlace{named: true}
+	case k.unknownOrigins[p.component] != "":
+		return knownPlace{why: k.unknownOrigins[p.component], unknown: complete}
 	case !onDisk(p.component):
-		return seen{why: "it was saved without being read, after a crash or from a profile's files", unknown: whole}
+		return knownPlace{why: "it was saved without being read: Chrome had crashed, or only the profile's files were saved", unknown: complete}
 	case k.doc.Inventory == nil:
-		return seen{why: "its profile was not counted", unknown: whole}
+		return knownPlace{why: "its profile was not counted", unknown: complete}
 	case k.doubts[place{component: ComponentDatadir}] != "":
-		return seen{why: k.doubts[place{component: ComponentDatadir}], unknown: whole}
+		return knownPlace{why: k.doubts[place{component: ComponentDatadir}], unknown: complete}
 	}
-	return seen{}
+	return knownPlace{}
 }
 
-// lists reports whether the document names all there is of a component, so
-// that what it does not name is not there.
-func (k known) lists(component string) bool {
+// lists reports whether the document lists all items of a component. What it does not
+// list then does not exist.
+func (k knownState) lists(component string) bool {
 	switch component {
 	case ComponentCookies:
 		return k.doc.Complete || k.doc.IsFromDisk(component)
@@ -129,7 +130,7 @@ func (k known) lists(component string) bool {
 	return !onDisk(component) && k.doc.Complete || k.doc.Datadir == DatadirNone
 }
 
-// onDisk reports whether the inventory has all origins of a component.
+// onDisk reports whether the inventory lists all origins of a component.
 func onDisk(component string) bool {
 	switch component {
 	case ComponentCookies, ComponentLocalStorage:
@@ -138,8 +139,8 @@ func onDisk(component string) bool {
 	return CountedOnDisk(component)
 }
 
-// sessionKey is a storage key as it is, and of a page's address that of its own
-// sessionStorage.
+// sessionKey returns a storage key unchanged. For a page's address it returns the key of
+// the page's own sessionStorage.
 func sessionKey(address string) string {
 	if key, ok := ParseStorageKey(address); ok && key.Partitioned() {
 		return address
@@ -147,20 +148,20 @@ func sessionKey(address string) string {
 	return originOf(address) + "/"
 }
 
-// add gives a thing its name. Of several that bear one name, such as the items
-// of two tabs, the later have a number.
-func (k known) add(component, origin, name string, t thing) {
+// add adds a thing under its name. If the name is taken, as by an item of another tab, it
+// appends a number.
+func (k knownState) add(component, origin, name string, t item) {
 	if k.ctx.Err() != nil {
 		return
 	}
 	p := place{component, origin}
 	if k.names[p] == nil {
-		k.names[p] = map[string]thing{}
+		k.names[p] = map[string]item{}
 	}
 	free, of := name, named{p, name}
-	for n := max(k.taken[of], 1); ; {
-		if _, taken := k.names[p][free]; !taken {
-			k.names[p][free], k.taken[of] = t, n
+	for n := max(k.numbered[of], 1); ; {
+		if _, numbered := k.names[p][free]; !numbered {
+			k.names[p][free], k.numbered[of] = t, n
 			return
 		}
 		n++

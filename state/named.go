@@ -11,96 +11,96 @@ import (
 	"time"
 )
 
-// name names the things that the document itself holds.
-func (k known) name() {
+// name adds the names of everything that the document itself holds.
+func (k knownState) name() {
 	for _, c := range k.doc.Cookies {
-		k.add(ComponentCookies, c.Origin(), c.label(), thing{value: &c.Value, attributes: c.attributes()})
+		k.add(ComponentCookies, c.Origin(), c.label(), item{value: &c.Value, attributes: c.attributes()})
 	}
 	k.areas(ComponentLocalStorage, k.doc.Local)
 	for _, tab := range k.doc.Tabs {
 		origin := originOf(tab.URL)
-		k.add(ComponentTabs, origin, shortURL(tab.URL), thing{value: &tab.URL})
+		k.add(ComponentTabs, origin, shortURL(tab.URL), item{value: &tab.URL})
 		k.areas(ComponentSessionStorage, tab.Session)
 		if tab.Name != "" {
-			k.add(ComponentWindowName, origin, shortURL(tab.URL), thing{value: &tab.Name})
+			k.add(ComponentWindowName, origin, shortURL(tab.URL), item{value: &tab.Name})
 		}
 		for i, entry := range tab.History {
 			if i != tab.Current {
-				k.add(ComponentHistory, origin, shortURL(entry.URL), thing{value: &entry.URL})
+				k.add(ComponentHistory, origin, shortURL(entry.URL), item{value: &entry.URL})
 			}
 		}
 	}
 	k.databases()
 	for _, e := range k.doc.Extensions {
-		k.add(ComponentExtensions, e.Origin(), e.Name, thing{attributes: map[string]string{
+		k.add(ComponentExtensions, e.Origin(), e.Name, item{attributes: map[string]string{
 			"version": e.Version, "sha256": e.SHA256, "enabled": strconv.FormatBool(e.Enabled)}})
 		for key, raw := range e.Session {
 			value := string(raw)
-			k.add(ComponentExtensionStorage, e.Origin(), key, thing{value: &value})
+			k.add(ComponentExtensionStorage, e.Origin(), key, item{value: &value})
 		}
 	}
 	for _, g := range k.doc.Permissions {
-		k.add(ComponentPermissions, g.Origin, g.label(), thing{attributes: map[string]string{"setting": g.decided()}, untold: asText(g.Permission)})
+		k.add(ComponentPermissions, g.Origin, g.label(), item{attributes: map[string]string{"setting": g.decided()}, secret: asText(g.Permission)})
 	}
 	k.passkeys()
 	k.overrides()
 }
 
-func (k known) areas(component string, areas []Area) {
+func (k knownState) areas(component string, areas []Area) {
 	for _, area := range areas {
 		for _, i := range area.Items {
-			k.add(component, area.StorageKey, i.Key, thing{value: &i.Value})
+			k.add(component, area.StorageKey, i.Key, item{value: &i.Value})
 		}
 	}
 }
 
-// databases are named where the document has them itself, and are counted
-// beside that: another document may have no more than the numbers.
-func (k known) databases() {
+// databases are named if the document holds them. Their numbers are kept too, because the
+// other document may have only numbers.
+func (k knownState) databases() {
 	for _, d := range k.doc.IndexedDB {
 		for _, db := range d.Databases {
 			value := asText(db)
-			k.add(ComponentIndexedDB, d.Origin+"/", db.Name, thing{value: &value})
+			k.add(ComponentIndexedDB, d.Origin+"/", db.Name, item{value: &value})
 		}
 		k.counts[place{ComponentIndexedDBRecords, d.Origin + "/"}] += d.Records()
 	}
 }
 
-// passkeys are compared whole, and told by their IDs and counters.
-func (k known) passkeys() {
+// passkeys are compared as a whole. A change shows only their IDs and counters.
+func (k knownState) passkeys() {
 	saved := k.doc.Passkeys
 	if saved.Enabled {
-		k.add(ComponentPasskeys, "", "authenticator", thing{})
+		k.add(ComponentPasskeys, "", "authenticator", item{})
 	}
 	for _, c := range saved.Credentials {
 		count := strconv.FormatInt(c.SignCount, 10)
 		id := base64.RawURLEncoding.EncodeToString(c.ID)
 		c.SignCount = 0
-		k.add(ComponentPasskeys, c.RPID, id, thing{attributes: map[string]string{"sign_count": count}, untold: asText(c)})
+		k.add(ComponentPasskeys, c.RPID, id, item{attributes: map[string]string{"sign_count": count}, secret: asText(c)})
 	}
 }
 
-// overrides are told by name alone: a proxy has a password.
-func (k known) overrides() {
+// overrides are shown by name only, because a proxy has a password.
+func (k knownState) overrides() {
 	v := reflect.ValueOf(k.doc.Overrides)
 	for i := range v.NumField() {
 		if f := v.Field(i); !f.IsZero() && (f.Kind() != reflect.Map || f.Len() > 0) {
-			k.add(ComponentOverrides, "", wireName(v.Type().Field(i)), thing{untold: asText(f.Interface())})
+			k.add(ComponentOverrides, "", wireName(v.Type().Field(i)), item{secret: asText(f.Interface())})
 		}
 	}
 }
 
-// asText is a value in one string, to be compared.
+// asText returns a value as one string, for comparison.
 func asText(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return err.Error() // of a number that JSON has not, which no document has
+		return err.Error() // JSON has no NaN or infinity, but no document has such a number either
 	}
 	return string(raw)
 }
 
-// label names a cookie among those of its domain: one of the whole domain and
-// one of its host alone are two.
+// label returns a cookie's name among those of its domain. A cookie of the whole domain
+// and one of the host alone have different labels.
 func (c Cookie) label() string {
 	name := c.Name
 	if strings.HasPrefix(c.Domain, ".") {
@@ -115,8 +115,8 @@ func (c Cookie) label() string {
 	return name
 }
 
-// attributes are what a site decides of a cookie beside its value and its name.
-// One of the session has no end.
+// attributes returns what a site sets of a cookie besides name and value. A session
+// cookie has no expiry.
 func (c Cookie) attributes() map[string]string {
 	all := map[string]string{"http_only": strconv.FormatBool(c.HTTPOnly), "secure": strconv.FormatBool(c.Secure)}
 	if c.SameSite != "" {
@@ -131,10 +131,10 @@ func (c Cookie) attributes() map[string]string {
 	return all
 }
 
-// label names what is granted.
+// label returns the name of a grant.
 func (g Granted) label() string {
 	if g.Permission == nil {
-		return "all that is granted"
+		return "all granted permissions"
 	}
 	name, _ := g.Permission["name"].(string)
 	if g.EmbeddedOrigin != "" {
@@ -150,14 +150,14 @@ func (g Granted) decided() string {
 	return g.Setting
 }
 
-// shortURL is an address without what may be secret in it.
+// shortURL returns an address without the parts that may be secret.
 func shortURL(of string) string {
 	u, err := url.Parse(of)
 	switch {
 	case err != nil:
-		return "an address that is no URL"
+		return "an address that is not a URL"
 	case u.Opaque != "" && u.Scheme != "about":
-		return u.Scheme + ":" // data: and the like
+		return u.Scheme + ":" // data: and other opaque URLs
 	}
 	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
 	return u.String()

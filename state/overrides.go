@@ -8,17 +8,17 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Overrides are what a session's pages are told instead of what Chrome would
-// tell them. A field that is zero is not overridden. They are secret as a
-// whole: a proxy has a password, and a header may be a token.
+// Overrides are values that a session's pages see instead of Chrome's own. A zero field
+// overrides nothing. The whole struct is secret: a proxy has a password, and a header may
+// be a token.
 type Overrides struct {
 	Viewport    *Viewport    `json:"viewport,omitempty"`
 	UserAgent   string       `json:"user_agent,omitempty"`
 	Locale      string       `json:"locale,omitempty"`   // BCP 47: "de-DE"
 	Timezone    string       `json:"timezone,omitempty"` // IANA: "Europe/Berlin"
 	Geolocation *Geolocation `json:"geolocation,omitempty"`
-	// ExtraHeaders go with every request. Empty and not nil, there are none,
-	// whatever was saved.
+	// ExtraHeaders are sent with every request. An empty map that is not nil means no
+	// headers, even if some were saved.
 	ExtraHeaders     map[string]string `json:"extra_headers,omitempty"`
 	Proxy            *Proxy            `json:"proxy,omitempty"`
 	PermissionPolicy *PermissionPolicy `json:"permission_policy,omitempty"`
@@ -28,29 +28,29 @@ type Overrides struct {
 type Viewport struct {
 	Width             int64   `json:"width"`
 	Height            int64   `json:"height"`
-	DeviceScaleFactor float64 `json:"device_scale_factor"` // 0: Chrome's own
+	DeviceScaleFactor float64 `json:"device_scale_factor"` // 0: Chrome's default
 	Mobile            bool    `json:"mobile"`
 }
 
-// Geolocation is where pages are told that they are: degrees, and metres.
+// Geolocation is the position that pages see: degrees, and metres.
 type Geolocation struct {
 	Latitude  float64 `json:"latitude"`
 	Longitude float64 `json:"longitude"`
 	Accuracy  float64 `json:"accuracy"`
 }
 
-// ProxyDirect is the server of a [Proxy] that stands for none.
+// ProxyDirect is the server of a [Proxy] that means no proxy.
 const ProxyDirect = "direct://"
 
-// Proxy is what requests go through.
+// Proxy is the proxy of requests.
 type Proxy struct {
 	Server   string `json:"server"` // http://, https:// or socks5://, host and port; or ProxyDirect
 	Username string `json:"username,omitempty"`
 	Password string `json:"password,omitempty"`
-	Bypass   string `json:"bypass,omitempty"` // hosts that are reached without it, comma-separated, as of --proxy-bypass-list
+	Bypass   string `json:"bypass,omitempty"` // comma-separated hosts that bypass the proxy, as in --proxy-bypass-list
 }
 
-// Decision is what becomes of a page's request for a permission.
+// Decision is the answer to a page's permission request.
 type Decision string
 
 const (
@@ -58,23 +58,23 @@ const (
 	DecisionDeny  Decision = "deny"
 )
 
-// PermissionPolicy decides what Chrome would ask a person. A rule for an origin
-// comes first, then what the environment itself has decided for one, then a
-// rule for all, then the default.
+// PermissionPolicy decides permission requests for which Chrome would ask a person. Rules
+// for an origin come first, then earlier decisions stored in the environment, then rules
+// for all origins, then the default.
 type PermissionPolicy struct {
 	Default Decision         `json:"default_decision"`
 	Rules   []PermissionRule `json:"rules,omitempty"`
 }
 
-// PermissionRule decides one permission for one origin, or for all ("*").
-// Where two rules speak of the same, the later one holds.
+// PermissionRule decides one permission for one origin, or for all ("*"). Of two rules
+// for the same, the later one applies.
 type PermissionRule struct {
 	Permission string   `json:"permission"` // see Permissions
 	Origin     string   `json:"origin"`     // "" and "*": all
 	Decision   Decision `json:"decision"`
 }
 
-// Over returns o with the saved overrides where o names none.
+// Over returns o, with saved values for the fields that o does not set.
 func (o Overrides) Over(saved Overrides) Overrides {
 	merged := reflect.ValueOf(&o).Elem()
 	old := reflect.ValueOf(saved)
@@ -86,8 +86,8 @@ func (o Overrides) Over(saved Overrides) Overrides {
 	return o
 }
 
-// WithoutPassword leaves the proxy's out, and says whether there was one.
-func (o Overrides) WithoutPassword() (told Overrides, had bool) {
+// WithoutPassword returns o without the proxy's password, and whether there was one.
+func (o Overrides) WithoutPassword() (stripped Overrides, had bool) {
 	if o.Proxy == nil || o.Proxy.Password == "" {
 		return o, false
 	}
@@ -96,7 +96,7 @@ func (o Overrides) WithoutPassword() (told Overrides, had bool) {
 	return o, true
 }
 
-// Names lists the overrides that are set, by their names on the wire.
+// Names lists the overrides that are set, by their JSON names.
 func (o Overrides) Names() []string {
 	names := []string{}
 	v := reflect.ValueOf(o)
@@ -109,7 +109,7 @@ func (o Overrides) Names() []string {
 	return names
 }
 
-// Differ lists by name the overrides that two sets do not have in common.
+// Differ lists by name the overrides in which o and from differ.
 func (o Overrides) Differ(from Overrides) []string {
 	var names []string
 	a, b := reflect.ValueOf(o), reflect.ValueOf(from)
@@ -123,8 +123,8 @@ func (o Overrides) Differ(from Overrides) []string {
 	return names
 }
 
-// OverrideLines report what became of saved overrides: those that the create
-// names itself are replaced.
+// OverrideLines reports which saved overrides were restored. Overrides that the create
+// sets itself are replaced.
 func OverrideLines(saved, own Overrides) []Component {
 	names := saved.Names()
 	if len(names) == 0 {
@@ -140,7 +140,7 @@ func OverrideLines(saved, own Overrides) []Component {
 	line.Dropped = len(replaced)
 	line.Restored = line.Saved - line.Dropped
 	if line.Dropped > 0 {
-		line.Reason = report.Replaced.With("the create names its own: " + strings.Join(replaced, ", "))
+		line.Reason = report.Replaced.With("the create sets its own: " + strings.Join(replaced, ", "))
 	}
 	return []Component{line}
 }

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // the names of time zones, on machines without them too
+	_ "time/tzdata" // for machines without a time zone database
 
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/text/language"
@@ -17,7 +17,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// What overrides may be at most.
+// Upper limits of overrides.
 const (
 	maxPixels    = 10000
 	maxScale     = 10
@@ -34,9 +34,9 @@ var (
 	printable     = regexp.MustCompile(`^[\x20-\x7e]*$`)
 )
 
-// Check refuses what Chrome or its command line would not take, or take for
-// something else: invalid_field, with the field's name. What is read from
-// elsewhere passes it as a create does.
+// Check refuses what Chrome or its command line would not accept or would misread. The
+// error is invalid_field, with the field's name. Imported overrides go through the same
+// check as those of a create.
 func (o Overrides) Check() error {
 	for _, err := range []error{
 		o.Viewport.check(),
@@ -103,8 +103,8 @@ func isUserAgent(value string) error {
 	return nil
 }
 
-// isLocale refuses what has not the form of a locale, and subtags that nobody
-// has registered: Chrome would take them for English without a word.
+// isLocale refuses strings that are not locales, and unregistered subtags: Chrome would
+// silently use English for them.
 func isLocale(value string) error {
 	if value == "" {
 		return nil
@@ -119,7 +119,7 @@ func isTimezone(value string) error {
 	if value == "" {
 		return nil
 	}
-	// Beside the names a machine's own database has files that Chrome does not know.
+	// The machine's database has files besides the names, and Chrome does not know them.
 	first, _, _ := strings.Cut(value, "/")
 	own := slices.Contains([]string{"Local", "localtime", "posix", "posixrules", "right", "Factory"}, first)
 	if _, err := time.LoadLocation(value); err != nil || own {
@@ -128,11 +128,11 @@ func isTimezone(value string) error {
 	return nil
 }
 
-// areHeaders refuses what Chrome sets itself, and what would be lost or
-// smuggled (RFC 9110 section 5).
+// areHeaders refuses headers that Chrome sets itself, and those that would be lost or
+// allow request smuggling (RFC 9110 section 5).
 func areHeaders(headers map[string]string) error {
 	if len(headers) > maxHeaders {
-		return refused("extra_headers", "must be at most %d", maxHeaders)
+		return refused("extra_headers", "must have at most %d headers", maxHeaders)
 	}
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
@@ -141,20 +141,20 @@ func areHeaders(headers map[string]string) error {
 		seen[low] = true
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):
-			return refused("extra_headers", "%.80q is not a header's name", name)
+			return refused("extra_headers", "%.80q is not a header name", name)
 		case slices.Contains([]string{"host", "content-length", "connection", "keep-alive", "transfer-encoding", "upgrade", "te",
 			"trailer", "cookie", "cookie2", "set-cookie", "expect"}, low), strings.HasPrefix(low, "proxy-"):
-			return refused(field, "is Chrome's own to set")
+			return refused(field, "is set by Chrome; it cannot be overridden")
 		case twice:
-			return refused(field, "is there twice: headers' names are the same in capitals and in small letters")
+			return refused(field, "occurs twice; header names are case-insensitive")
 		case len(value) > maxHeader || !httpguts.ValidHeaderFieldValue(value):
-			return refused(field, "must be a header's value of at most %d bytes", maxHeader)
+			return refused(field, "must be a header value of at most %d bytes", maxHeader)
 		}
 	}
 	return nil
 }
 
-// check never names the username or the password.
+// check never includes the username or the password in an error.
 func (p *Proxy) check() error {
 	if p == nil {
 		return nil
@@ -169,13 +169,13 @@ func (p *Proxy) check() error {
 	case p.Username == "" && p.Password != "":
 		return refused("proxy.password", "needs a username")
 	case direct && (p.Username != "" || p.Bypass != ""):
-		return refused("proxy", "%s takes no username and no bypass", ProxyDirect)
+		return refused("proxy", "%s must have no username and no bypass", ProxyDirect)
 	case len(p.Username) > 255 || strings.Contains(p.Username, ":"):
 		return refused("proxy.username", "must be at most 255 bytes without a colon")
 	case len(p.Password) > 255:
 		return refused("proxy.password", "must be at most 255 bytes long")
 	case len(p.Bypass) > maxBypass || !printable.MatchString(p.Bypass):
-		return refused("proxy.bypass", "must be host patterns with commas between, at most %d printable ASCII characters", maxBypass)
+		return refused("proxy.bypass", "must be host patterns separated by commas, at most %d printable ASCII characters", maxBypass)
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (p *PermissionPolicy) check() error {
 	case !p.Default.known():
 		return refused("permission_policy.default_decision", "must be allow or deny")
 	case len(p.Rules) > maxRules:
-		return refused("permission_policy.rules", "must be at most %d", maxRules)
+		return refused("permission_policy.rules", "must have at most %d rules", maxRules)
 	}
 	for i, r := range p.Rules {
 		rule := fmt.Sprintf("permission_policy.rules[%d]", i)

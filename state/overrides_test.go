@@ -23,7 +23,7 @@ func TestSavedOverridesApplyFieldByField(t *testing.T) {
 		t.Errorf("differ: %s", other)
 	}
 	if same := saved.Differ(saved.Over(Overrides{})); len(same) > 0 {
-		t.Errorf("equal ones differ in %v", same)
+		t.Errorf("equal overrides differ in %v", same)
 	}
 }
 
@@ -40,11 +40,11 @@ func TestOverrideLinesSayWhatWasReplaced(t *testing.T) {
 
 func TestWithoutPassword(t *testing.T) {
 	o := Overrides{Proxy: &Proxy{Server: "http://p:1", Username: "ada", Password: "secret"}}
-	told, had := o.WithoutPassword()
-	if !had || told.Proxy.Password != "" || told.Proxy.Username != "ada" || o.Proxy.Password != "secret" {
-		t.Errorf("%v: told %+v, kept %+v", had, told.Proxy, o.Proxy)
+	stripped, had := o.WithoutPassword()
+	if !had || stripped.Proxy.Password != "" || stripped.Proxy.Username != "ada" || o.Proxy.Password != "secret" {
+		t.Errorf("%v: returned %+v, the original has %+v", had, stripped.Proxy, o.Proxy)
 	}
-	if _, had := told.WithoutPassword(); had {
-		t.Error("there is none any more")
+	if _, had := stripped.WithoutPassword(); had {
+		t.Error("there should be no password left")
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Passkeys are the virtual authenticator of an environment: what WebAuthn calls
-// credentials, private keys included. It is nowhere but in the sealed archive.
+// Passkeys is the virtual authenticator of an environment: its WebAuthn credentials,
+// including private keys. Only the sealed archive holds it.
 type Passkeys struct {
-	// Enabled: the environment's pages have the authenticator.
+	// Enabled means that the environment's pages have the authenticator.
 	Enabled     bool      `json:"enabled"`
 	Credentials []Passkey `json:"credentials,omitempty"`
 }
@@ -23,16 +23,16 @@ type Passkey struct {
 	UserHandle  []byte `json:"user_handle,omitempty"`
 	UserName    string `json:"user_name,omitempty"`
 	DisplayName string `json:"user_display_name,omitempty"`
-	SignCount   int64  `json:"sign_count"` // of the last signature; -1: it has no counter
+	SignCount   int64  `json:"sign_count"` // of the last signature; -1: no counter
 	LargeBlob   []byte `json:"large_blob,omitempty"`
-	Resident    bool   `json:"resident"` // found without its ID (discoverable)
+	Resident    bool   `json:"resident"` // can be found without its ID (discoverable)
 	// The backup flags of its signatures (WebAuthn, "Credential Backup State").
 	BackupEligible bool `json:"backup_eligible"`
 	BackedUp       bool `json:"backed_up"`
 }
 
-// Given says whether an environment's pages are to have the authenticator: as
-// asked, else where it had one or has credentials.
+// Given reports whether an environment's pages get the authenticator: as asked, or by
+// default if the environment had it or has credentials.
 func (p Passkeys) Given(asked *bool) bool {
 	if asked != nil {
 		return *asked
@@ -40,7 +40,7 @@ func (p Passkeys) Given(asked *bool) bool {
 	return p.Enabled || len(p.Credentials) > 0
 }
 
-// Lines count the credentials for each site, as saved.
+// Lines counts the saved credentials of each site.
 func (p Passkeys) Lines() []Component {
 	saved := map[string]int{}
 	for _, c := range p.Credentials {
@@ -53,9 +53,9 @@ func (p Passkeys) Lines() []Component {
 	return lines
 }
 
-// PasskeyLines report what became of saved credentials: refused names, by
-// credential ID, those that Chrome did not take; without an authenticator none
-// is there for a page.
+// PasskeyLines reports which saved credentials were restored. refused has the IDs of
+// credentials that Chrome refused. Without an authenticator (given is false) pages have
+// no credentials.
 func PasskeyLines(saved Passkeys, given bool, refused map[string]bool) []Component {
 	lines := saved.Lines()
 	for i := range lines {

@@ -2,8 +2,8 @@ package state
 
 import "reflect"
 
-// Permissions are the names that a [PermissionRule] may have: those of the W3C
-// Permissions API and its registry, and "sensors" for all of theirs.
+// Permissions returns the names that a [PermissionRule] may have: those of the W3C
+// Permissions API and its registry, and "sensors" for all sensors.
 func Permissions() []string {
 	return []string{
 		"background-sync", "camera", "captured-surface-control", "clipboard-read", "geolocation", "idle-detection",
@@ -13,8 +13,8 @@ func Permissions() []string {
 	}
 }
 
-// Permissions is the policy with what the other overrides imply: a position
-// that no page may ask for would be none.
+// Permissions returns the policy, plus what the other overrides imply: an overridden
+// position is useful only if pages may ask for it.
 func (o Overrides) Permissions() *PermissionPolicy {
 	const name = "geolocation"
 	if o.Geolocation == nil {
@@ -33,18 +33,18 @@ func (o Overrides) Permissions() *PermissionPolicy {
 	return &p
 }
 
-// Granted is what a client has set over CDP, in the order of setting: one
-// permission (Browser.setPermission), or the whole of what is granted to an
-// origin (Browser.grantPermissions). Strings are as CDP takes them.
+// Granted is a permission that a client set over CDP, in the order of the calls. It is
+// one permission (Browser.setPermission), or all permissions granted to an origin
+// (Browser.grantPermissions). Strings are as CDP accepts them.
 type Granted struct {
-	Origin         string         `json:"origin,omitempty"` // "": all
+	Origin         string         `json:"origin,omitempty"` // "": all origins
 	EmbeddedOrigin string         `json:"embedded_origin,omitempty"`
 	Permission     map[string]any `json:"permission,omitempty"` // a descriptor of the W3C Permissions API
 	Setting        string         `json:"setting,omitempty"`    // of Permission: granted | denied | prompt
-	All            []string       `json:"all,omitempty"`        // without Permission: these, and no others
+	All            []string       `json:"all,omitempty"`        // if Permission is nil: exactly these are granted
 }
 
-// Replaces reports whether g leaves nothing of an earlier setting.
+// Replaces reports whether g completely replaces an earlier setting.
 func (g Granted) Replaces(earlier Granted) bool {
 	if g.Origin != earlier.Origin {
 		return false

@@ -2,13 +2,12 @@ package state
 
 import "github.com/stasisd/stasis/state/report"
 
-// leftOutWhole adds to the reason of kinds that cannot be told apart by origin.
-const leftOutWhole = ": Chrome keeps it without an origin that it could be told apart by"
+// leftOutWhole is added to the reason of kinds that have no origins.
+const leftOutWhole = ": Chrome stores it without an origin, so it cannot be filtered by origin"
 
-// Document is the part of a document that is selected, with a report line for
-// each kind and origin that is not. Tabs come back by URL then, without what
-// the session files know of them: their back/forward lists would bring the
-// others with them.
+// Document returns the selected part of a document, and a report line for each kind and
+// origin that is left out. Tabs are then restored by URL, without the back/forward lists
+// of the session files, because those lists may contain other origins.
 func (s Selection) Document(doc Document) (Document, []Component) {
 	if s.All() {
 		return doc, nil
@@ -31,7 +30,7 @@ func (s Selection) Document(doc Document) (Document, []Component) {
 	tabs := []Tab{}
 	for _, tab := range doc.Tabs {
 		has := s.HasOrigin(tab.URL)
-		// What lies in a tab goes with it, of whatever origin it is.
+		// What belongs to a tab goes with it, whatever its origin.
 		tab.Session = kept(tab.Session, func(a Area) bool { return has && s.HasKey(a.StorageKey) },
 			func(a Area) { drop(ComponentSessionStorage, a.StorageKey, len(a.Items), "") })
 		if !has {
@@ -39,7 +38,7 @@ func (s Selection) Document(doc Document) (Document, []Component) {
 			continue
 		}
 		if n := len(tab.History) - 1; n > 0 && tab.Current < len(tab.History) {
-			drop(ComponentHistory, originOf(tab.URL), n, ": tabs come back by URL, without the lists that other origins may be in")
+			drop(ComponentHistory, originOf(tab.URL), n, ": tabs are restored by URL, because their lists may contain other origins")
 			tab.History, tab.Current = tab.History[tab.Current:tab.Current+1], 0
 		}
 		tabs = append(tabs, tab)
@@ -47,7 +46,7 @@ func (s Selection) Document(doc Document) (Document, []Component) {
 	doc.Tabs = tabs
 	doc.Inventory = kept(doc.Inventory, s.holds, func(h Holding) {
 		if h.Component == ComponentCookies || h.Component == ComponentSessionStorage {
-			return // the document's own reading tells
+			return // the document itself has the exact state
 		}
 		more := ""
 		if h.Origin == "" {
@@ -81,7 +80,7 @@ func (s Selection) holds(h Holding) bool {
 	}
 }
 
-// kept is the part of a list that is wanted; of the rest dropped is told.
+// kept returns the wanted items of a list and calls dropped for each of the others.
 func kept[T any](all []T, wanted func(T) bool, dropped func(T)) []T {
 	if all == nil {
 		return nil
@@ -97,8 +96,8 @@ func kept[T any](all []T, wanted func(T) bool, dropped func(T)) []T {
 	return out
 }
 
-// added adds up lines of one kind, origin and reason, in the order of the
-// first of each.
+// added adds up lines with the same kind, origin and reason, in order of first
+// occurrence.
 func added(lines []Component) []Component {
 	out := lines[:0]
 	type group struct {

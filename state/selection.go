@@ -10,14 +10,13 @@ import (
 	"strings"
 )
 
-// Selection says which origins' state is wanted. The zero value is all of it.
-// An origin is selected if an entry of Include has it (or there is none) and
-// no entry of Exclude does.
+// Selection says which origins' state is wanted. The zero value selects all. An origin is
+// selected if an entry of Include matches it (or Include is empty) and no entry of
+// Exclude does.
 //
-// An entry is an origin ("https://a.example:8443"; one slash at the end does no
-// harm), a host on any scheme and
-// port ("a.example"), or a host with all below it ("*.a.example"); see
-// [CheckEntry].
+// An entry is one of: an origin ("https://a.example:8443", one trailing slash is
+// allowed), a host with any scheme and port ("a.example"), or a host's subdomains
+// together with the host ("*.a.example"). See [CheckEntry].
 type Selection struct {
 	Include []string `json:"include,omitempty"`
 	Exclude []string `json:"exclude,omitempty"`
@@ -26,7 +25,7 @@ type Selection struct {
 // All reports whether nothing is left out.
 func (s Selection) All() bool { return len(s.Include) == 0 && len(s.Exclude) == 0 }
 
-// CheckEntry says what is wrong with an entry of a selection.
+// CheckEntry returns what is wrong with an entry of a selection.
 func CheckEntry(entry string) error {
 	if scheme, rest, ok := strings.Cut(entry, "://"); ok {
 		u, err := url.Parse(entry)
@@ -61,11 +60,11 @@ func CheckEntry(entry string) error {
 
 var errEntry = errors.New("must be an origin (https://a.example), a host (a.example) or all below one (*.a.example), in lower case and ASCII")
 
-// rule is an entry taken apart.
+// rule is a parsed entry.
 type rule struct {
-	origin string // "" for a host's
+	origin string // "" if the entry is a host
 	host   string
-	below  bool // hosts below it too
+	below  bool // matches its subdomains too
 }
 
 func ruleOf(entry string) rule {
@@ -77,8 +76,8 @@ func ruleOf(entry string) rule {
 	return rule{host: host, below: below}
 }
 
-// urlHost is the host of an origin or URL, an IPv6 address in brackets; "" where
-// it has none.
+// urlHost returns the host of an origin or URL, with brackets around an IPv6 address, or
+// "".
 func urlHost(of string) string {
 	u, err := url.Parse(of)
 	if err != nil {
@@ -91,7 +90,7 @@ func urlHost(of string) string {
 	return host
 }
 
-// originOf is a URL's origin, without the scheme's own port.
+// originOf returns a URL's origin, without the scheme's default port.
 func originOf(of string) string {
 	u, err := url.Parse(of)
 	if err != nil || u.Host == "" {
@@ -104,8 +103,7 @@ func originOf(of string) string {
 	return origin
 }
 
-// coversHost reports whether the rule speaks of a host as a whole or of an
-// origin of it.
+// coversHost reports whether the rule covers a host or one of the host's origins.
 func (r rule) coversHost(host string) bool {
 	return host == r.host || r.below && strings.HasSuffix(host, "."+r.host)
 }
@@ -117,8 +115,8 @@ func (r rule) covers(origin string) bool {
 	return r.coversHost(urlHost(origin))
 }
 
-// HasOrigin reports whether an origin, or a URL's, is selected. What no site
-// can have (about:blank, an extension's page) always is.
+// HasOrigin reports whether an origin, or the origin of a URL, is selected. Origins that
+// no site can have (about:blank, an extension's page) are always selected.
 func (s Selection) HasOrigin(of string) bool {
 	origin := originOf(of)
 	if !strings.HasPrefix(origin, "http://") && !strings.HasPrefix(origin, "https://") {
@@ -127,10 +125,10 @@ func (s Selection) HasOrigin(of string) bool {
 	return s.has(func(r rule) bool { return r.covers(origin) }, func(r rule) bool { return r.covers(origin) })
 }
 
-// HasDomain reports whether what belongs to a whole domain is selected: a
-// cookie of it, or what frames keep below its site. An included host of the
-// domain wants it, for it would not work without; it is left out where the
-// domain's own host is.
+// HasDomain reports whether state of a whole domain is selected: a domain cookie, or
+// storage of frames below the domain's site. It is selected if a host of the domain is
+// included, because that host needs it. It is left out if the domain's own host is
+// excluded.
 func (s Selection) HasDomain(domain string) bool {
 	domain = strings.TrimPrefix(domain, ".")
 	return s.has(func(r rule) bool { return r.coversHost(domain) || strings.HasSuffix(r.host, "."+domain) },
@@ -142,9 +140,9 @@ func (s Selection) has(included, excluded func(rule) bool) bool {
 	return in && !slices.ContainsFunc(s.Exclude, func(e string) bool { return excluded(ruleOf(e)) })
 }
 
-// HasKey reports whether what lies under a storage key is selected: its origin
-// is, and so is the site below which it lies. A site's storage under a key
-// that cannot be taken apart is not.
+// HasKey reports whether the storage under a key is selected. Its origin must be
+// selected, and so must the top-level site of a partitioned key. A key that cannot be
+// parsed is not selected.
 func (s Selection) HasKey(serialised string) bool {
 	key, ok := ParseStorageKey(serialised)
 	if !ok {
@@ -153,9 +151,8 @@ func (s Selection) HasKey(serialised string) bool {
 	return s.HasOrigin(key.Origin) && (key.TopLevelSite == "" || s.HasDomain(urlHost(key.TopLevelSite)))
 }
 
-// HasCookie reports whether a cookie is selected, by its domain and partition:
-// cookies know neither schemes nor ports. A cookie of one host alone is not
-// another host's.
+// HasCookie reports whether a cookie is selected, by its domain and partition. Cookies
+// have no scheme or port. A host-only cookie belongs to its host alone.
 func (s Selection) HasCookie(c Cookie) bool {
 	if c.Partition != nil && !s.HasDomain(urlHost(c.Partition.TopLevelSite)) {
 		return false
@@ -167,9 +164,8 @@ func (s Selection) HasCookie(c Cookie) bool {
 	return s.has(covers, covers)
 }
 
-// HasPattern reports whether a content setting is selected, by the pattern of
-// the sites that it is for (Chromium's ContentSettingsPattern): one for all
-// sites is.
+// HasPattern reports whether a content setting is selected, by its site pattern
+// (Chromium's ContentSettingsPattern). A pattern for all sites is selected.
 func (s Selection) HasPattern(pattern string) bool {
 	scheme, rest, ok := strings.Cut(pattern, "://")
 	if !ok {

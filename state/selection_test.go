@@ -19,7 +19,7 @@ func TestCheckEntry(t *testing.T) {
 		"ftp://a.example", "file:///etc/passwd", "a.example:80", "a..example", ".a.example", "A.example", "https://A.example", "bücher.example", "a b", "*.*.example",
 		"https://*.a.example", "https://a.example:0", "https://a.example:", "https://a.example:99999999", "about:blank", "[::1", "::1", "a.example/", "[fe80::1%eth0]", "\x00"} {
 		if err := state.CheckEntry(bad); err == nil {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("%q is accepted", bad)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestSelectedCookies(t *testing.T) {
 	}{
 		{at("www.a.example", ""), true, false},
 		{at(".www.a.example", ""), true, false},
-		{at(".a.example", ""), true, true}, // it is sent to www, and is the whole domain's
+		{at(".a.example", ""), true, true}, // www receives it, and it belongs to the whole domain
 		{at("a.example", ""), false, true},
 		{at(".b.example", ""), false, true},
 		{at("www.a.example", "https://a.example"), true, false},
@@ -145,7 +145,7 @@ func TestSelectedDocument(t *testing.T) {
 		t.Errorf("left out (-want +got):\n%s", diff)
 	}
 	if len(doc.Tabs[0].History) != 2 || len(doc.Cookies) != 3 {
-		t.Error("the whole document was changed")
+		t.Error("the original document was changed")
 	}
 	if same, lines := (state.Selection{}).Document(doc); lines != nil || same.TabsByURL {
 		t.Error("nothing to leave out")

@@ -8,16 +8,15 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Bounds of Chromium's cookies, in bytes (net/cookies/parsed_cookie.h).
+// Limits of Chromium's cookies, in bytes (net/cookies/parsed_cookie.h).
 const (
 	maxCookieText = 4096 // name and value together
 	maxCookiePath = 1024
 )
 
-// Unsettable says why no Chrome takes the cookie, "" where it does: the rules of
-// RFC 6265bis and of Chromium 156 (net/cookies/canonical_cookie.cc), which a
-// test holds against Chrome itself. A cookie whose time is over is not looked
-// for here.
+// Unsettable returns the reason why no Chrome accepts the cookie, or "". The rules are
+// those of RFC 6265bis and of Chromium 156 (net/cookies/canonical_cookie.cc), and a test
+// compares them with Chrome itself. It does not check the expiry.
 func (c Cookie) Unsettable() string {
 	switch {
 	case c.Opaque:
@@ -42,9 +41,9 @@ func (c Cookie) Unsettable() string {
 	return c.brokenPrefix()
 }
 
-// SettableScheme is the source scheme that Chrome takes the cookie with. Pages of
-// http://localhost may set Secure cookies, which Chrome notes as NonSecure; as
-// such it has nobody set them, and takes them without a scheme.
+// SettableScheme returns the source scheme with which Chrome accepts the cookie. Pages of
+// http://localhost may set Secure cookies, which Chrome stores as NonSecure.
+// Storage.setCookies refuses that combination but accepts such a cookie without a scheme.
 func (c Cookie) SettableScheme() string {
 	if c.Secure && c.SourceScheme == "NonSecure" {
 		return "Unset"
@@ -52,13 +51,13 @@ func (c Cookie) SettableScheme() string {
 	return c.SourceScheme
 }
 
-// cookieText reports whether a name or value is one that a cookie can have.
+// cookieText reports whether a cookie's name or value may be s.
 func cookieText(s string) bool {
 	return strings.Trim(s, " ") == s && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == ';' })
 }
 
-// brokenPrefix says what a cookie's name promises and the cookie is not. The
-// value of a nameless cookie counts as its name, for servers cannot tell.
+// brokenPrefix says which promise of its name prefix a cookie breaks, or returns "". The
+// value of a nameless cookie counts as its name, because servers cannot distinguish them.
 func (c Cookie) brokenPrefix() string {
 	name := c.Name
 	if name == "" {
@@ -82,10 +81,10 @@ func (c Cookie) brokenPrefix() string {
 	return ""
 }
 
-// CookieDomain writes a cookie's domain as Chrome does: small letters, ASCII,
-// and without the leading dot where there can be nothing below it (an address,
-// or a public suffix such as "com" or "localhost"): narrowed tells that. ok is
-// false for what is no host name.
+// CookieDomain returns a cookie's domain as Chrome writes it: lower case, ASCII. It
+// removes the leading dot, and sets narrowed, if the domain cannot have subdomains: an
+// address, or a public suffix such as "com" or "localhost". ok is false if the domain is
+// not a host name.
 func CookieDomain(domain string) (canonical string, narrowed, ok bool) {
 	host, wide := strings.CutPrefix(domain, ".")
 	host = strings.ToLower(host)
@@ -106,7 +105,7 @@ func CookieDomain(domain string) (canonical string, narrowed, ok bool) {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return host, wide, true
 	}
-	// What ends in a number is an address to Chrome, however it is written.
+	// Chrome takes a host whose last label is a number for an address.
 	last := host[strings.LastIndex(strings.TrimSuffix(host, "."), ".")+1:]
 	if strings.Trim(last, "0123456789.") == "" || strings.HasPrefix(last, "0x") {
 		return domain, false, false

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Site is the site of an origin or URL as browsers partition by it: scheme and
-// registrable domain, without a port ("https://a.example" of
-// "https://www.a.example:8443"). It is "" for what has none.
+// Site returns the site of an origin or URL, by which browsers partition: scheme and
+// registrable domain, without a port. For "https://www.a.example:8443" it is
+// "https://a.example". It is "" if there is no site.
 func Site(of string) string {
 	u, err := url.Parse(of)
 	if err != nil || u.Hostname() == "" {

@@ -22,8 +22,8 @@ func cookie(change func(*state.Cookie)) state.Cookie {
 	return c
 }
 
-// Domain, path, name and partition make a cookie; nothing else does, and its
-// value is not told.
+// Domain, path, name and partition identify a cookie, and nothing else does. The identity
+// does not contain the value.
 func TestIdentity(t *testing.T) {
 	base := cookie(nil).Identity()
 	for name, change := range map[string]func(*state.Cookie){
@@ -33,10 +33,10 @@ func TestIdentity(t *testing.T) {
 		"source scheme": func(c *state.Cookie) { c.SourceScheme, c.SourcePort = "Secure", 443 },
 	} {
 		if got := cookie(change).Identity(); got != base {
-			t.Errorf("another %s makes another cookie: %q", name, got)
+			t.Errorf("a different %s should not change the identity: %q", name, got)
 		}
 	}
-	seen := map[string]string{base: "as it is"}
+	seen := map[string]string{base: "unchanged"}
 	for name, change := range map[string]func(*state.Cookie){
 		"name":           func(c *state.Cookie) { c.Name = "m" },
 		"path":           func(c *state.Cookie) { c.Path = "/p" },
@@ -49,7 +49,7 @@ func TestIdentity(t *testing.T) {
 	} {
 		id := cookie(change).Identity()
 		if other, taken := seen[id]; taken {
-			t.Errorf("%s and %s are one cookie: %q", name, other, id)
+			t.Errorf("%s and %s have the same identity: %q", name, other, id)
 		}
 		seen[id] = name
 	}
@@ -88,7 +88,7 @@ func TestCompareCookies(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := state.CompareCookies(nil, []state.Cookie{stray}, now, nil); got == nil || len(got) != 0 {
-		t.Errorf("of nothing: %#v", got)
+		t.Errorf("without cookies: %#v", got)
 	}
 }
 
@@ -113,8 +113,8 @@ func document() state.Document {
 	}
 }
 
-// state.json is read by later versions: nothing of the document gets lost on
-// the way, and its words stay.
+// Later versions read state.json: no part of the document is lost, and its field names
+// stay.
 func TestDocumentRoundTrip(t *testing.T) {
 	want := document()
 	raw, err := json.Marshal(want)
@@ -152,7 +152,7 @@ func TestCaptured(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]state.Component{{Name: "tabs"}}, state.Captured(state.Document{Complete: true})); diff != "" {
-		t.Errorf("of nothing (-want +got):\n%s", diff)
+		t.Errorf("of an empty document (-want +got):\n%s", diff)
 	}
 }
 
@@ -163,12 +163,12 @@ func TestMissing(t *testing.T) {
 		t.Errorf("%d are missing, want 2", n)
 	}
 	if n := saved.Missing(saved); n != 0 {
-		t.Errorf("%d are missing of itself", n)
+		t.Errorf("%d are missing in the area itself", n)
 	}
 }
 
-// A document out of an archive is somebody's input: reading and counting it
-// never panics, and what was read is written and read the same.
+// A document from an archive is untrusted input. Reading and counting it never panics. A
+// document that was read is the same after writing and reading it again.
 func FuzzDocument(f *testing.F) {
 	raw, err := json.Marshal(document())
 	if err != nil {
@@ -190,7 +190,7 @@ func FuzzDocument(f *testing.F) {
 		}
 		again, err := json.Marshal(doc)
 		if err != nil {
-			return // a time that JSON cannot say
+			return // JSON cannot express this time
 		}
 		var same state.Document
 		if err := json.Unmarshal(again, &same); err != nil {
@@ -202,8 +202,7 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-// The estimate of a document's size never says more than it has as JSON, and
-// nearly all of it where storage is large.
+// The estimate never exceeds the size as JSON, and comes close to it if storage is large.
 func TestStrings(t *testing.T) {
 	all := "plain <&> \"quoted\" \\ \n\x00\x1f é 😀"
 	item := state.Item{Key: "k", Value: strings.Repeat(all, 1000)}

@@ -2,28 +2,27 @@ package state
 
 import "strings"
 
-// StorageKey is a storage key taken apart: whose storage it is, and below
-// which other site. Strings are as Chromium serialises them (StorageKey in
+// StorageKey is a parsed storage key: the origin that owns the storage, and the site that
+// embeds it. Strings are as Chromium serialises them (StorageKey in
 // blink/public/common/storage_key).
 type StorageKey struct {
-	Origin string // "https://a.example", without a slash at the end
-	// TopLevelSite is the site of the tab in which a frame of Origin holds
-	// this storage, where that is another site; "" elsewhere.
+	Origin string // "https://a.example", without a trailing slash
+	// TopLevelSite is the tab's site, if a frame of Origin holds this storage below another
+	// site; else "".
 	TopLevelSite string
-	// CrossSiteAncestor: the tab is of the origin's own site, but between it
-	// and the frame stands another site.
+	// CrossSiteAncestor means that the tab has the origin's own site, but a frame of
+	// another site is between the tab and the frame.
 	CrossSiteAncestor bool
 }
 
-// Separators of a serialised key: what a caret and a digit introduce.
+// Separators of a serialised key: a caret and a digit.
 const (
 	keyTopLevelSite = "^0"
 	keyAncestor     = "^31"
 )
 
-// ParseStorageKey takes apart what CDP's Storage.getStorageKey gives. It is
-// false for a key without a name to reach it by: one with a nonce, or below an
-// opaque site.
+// ParseStorageKey parses a key as CDP's Storage.getStorageKey returns it. ok is false for
+// a key that cannot be addressed by name: one with a nonce, or below an opaque site.
 func ParseStorageKey(serialised string) (StorageKey, bool) {
 	base, rest := serialised, ""
 	if i := strings.IndexByte(serialised, '^'); i >= 0 {
@@ -45,10 +44,10 @@ func ParseStorageKey(serialised string) (StorageKey, bool) {
 	return key, true
 }
 
-// Partitioned reports whether the storage is of a frame below another site.
+// Partitioned reports whether the storage belongs to a frame below another site.
 func (k StorageKey) Partitioned() bool { return k.TopLevelSite != "" || k.CrossSiteAncestor }
 
-// String is the key as Chromium serialises it.
+// String returns the key as Chromium serialises it.
 func (k StorageKey) String() string {
 	switch {
 	case k.TopLevelSite != "":

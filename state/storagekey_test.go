@@ -21,7 +21,7 @@ func TestParseStorageKey(t *testing.T) {
 			t.Errorf("%s: %+v, %t", serialised, got, ok)
 		}
 		if got.String() != serialised {
-			t.Errorf("%s is written %s", serialised, got)
+			t.Errorf("%s is serialised as %s", serialised, got)
 		}
 		if got.Partitioned() != (want.TopLevelSite != "" || want.CrossSiteAncestor) {
 			t.Errorf("%s: partitioned %t", serialised, got.Partitioned())
@@ -35,7 +35,7 @@ func TestParseStorageKey(t *testing.T) {
 	}
 }
 
-// A key that is taken apart and put together again is the same key.
+// A key is the same after parsing and serialising it.
 func FuzzParseStorageKey(f *testing.F) {
 	for _, s := range []string{"https://a.example/", "https://a.example/^0https://b.example", "https://a.example/^31", "https://a.example/^1^2"} {
 		f.Add(s)
@@ -47,7 +47,7 @@ func FuzzParseStorageKey(f *testing.F) {
 		}
 		again, ok := state.ParseStorageKey(key.String())
 		if !ok || again != key {
-			t.Errorf("%q is %+v and then %+v, %t", s, key, again, ok)
+			t.Errorf("%q is parsed as %+v, its String as %+v, %t", s, key, again, ok)
 		}
 	})
 }

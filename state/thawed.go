@@ -7,9 +7,9 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// ExpiredSince counts the saved cookies whose time ended while their Chrome was
-// parked: a line for each domain that has some. What else is missing from the
-// jar the site has removed.
+// ExpiredSince counts the saved cookies that expired while their Chrome was parked: a
+// line for each domain that has some. The site has removed any other cookie that is
+// missing from the jar.
 func ExpiredSince(saved, jar []Cookie, now time.Time) []Component {
 	var lines []Component
 	for _, line := range CompareCookies(saved, jar, now, nil) {
@@ -21,10 +21,9 @@ func ExpiredSince(saved, jar []Cookie, now time.Time) []Component {
 	return lines
 }
 
-// ComparedTabs tells of saved tabs, by target, what became of them in the same
-// Chrome: those that are dead were lost, with a line that counts them; those that
-// are closed or show something else are as the site, or a client, left them. A
-// tab's name is its URL without query and fragment.
+// ComparedTabs compares saved tabs with the tabs of the same Chrome, by target. Dead tabs
+// are lost, and a line counts them. Tabs that were closed or show another page were
+// changed by the site or by a client. A tab's name is its URL without query and fragment.
 func ComparedTabs(saved, open []Tab, dead func(Tab) bool) ([]Component, []Difference) {
 	now := map[string]Tab{}
 	for _, tab := range open {
@@ -45,12 +44,12 @@ func ComparedTabs(saved, open []Tab, dead func(Tab) bool) ([]Component, []Differ
 	}
 	var lines []Component
 	var differences []Difference
-	if lost.some() {
+	if lost.hasAny() {
 		lines = append(lines, Component{Name: ComponentTabs, Saved: len(saved), Restored: len(saved) - lost.Missing, Dropped: lost.Missing,
 			Reason: report.ProcessDied.With("the page's process has died: " + strings.Join(lost.Names, ", "))})
 		differences = append(differences, lost)
 	}
-	if moved.some() {
+	if moved.hasAny() {
 		differences = append(differences, moved)
 	}
 	return lines, differences

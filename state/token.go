@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// The bounds of what is looked into for a token.
+// Limits of the search for a token.
 const (
-	maxTokenValue = 256 << 10 // bytes of a value
+	maxTokenValue = 256 << 10 // size of a value in bytes
 	maxTokenDepth = 3         // levels of JSON: client libraries wrap the token once or twice
 )
 
-// inItem finds the tokens of a storage item: a JWT by itself, or what OpenID
-// Connect client libraries store as JSON.
+// inItem finds the tokens of a storage item: a bare JWT, or the JSON that OpenID Connect
+// client libraries store.
 func inItem(item Item) []credential {
 	value := strings.TrimSpace(item.Value)
 	if value == "" || len(value) > maxTokenValue {
@@ -35,8 +35,8 @@ func inItem(item Item) []credential {
 		}
 		return []credential{{item.Key, BasisJWT, end}}
 	}
-	// AWS Amplify keeps each token under a key of its own, the refresh token
-	// encrypted: CognitoIdentityServiceProvider.<client>.<user>.refreshToken.
+	// AWS Amplify stores each token under its own key, and encrypts the refresh token:
+	// CognitoIdentityServiceProvider.<client>.<user>.refreshToken.
 	if lower := strings.ToLower(item.Key); value != "" && value[0] != '{' &&
 		(strings.HasSuffix(lower, "refreshtoken") || strings.HasSuffix(lower, "refresh_token")) {
 		return []credential{{item.Key, BasisRefreshToken, time.Time{}}}
@@ -62,8 +62,8 @@ var (
 	endFields     = []string{"expiresat", "expireson", "expirationtime", "expiresontimestamp"}
 )
 
-// inObject finds the tokens of a JSON object and of those in it. An expiry
-// noted beside an object counts for what is in it.
+// inObject finds the tokens in a JSON object and its nested objects. An expiry in an
+// object also applies to its nested objects.
 func inObject(name string, object map[string]any, end time.Time, depth int) []credential {
 	fields := map[string]any{}
 	for _, field := range slices.Sorted(maps.Keys(object)) {
@@ -84,7 +84,7 @@ func inObject(name string, object map[string]any, end time.Time, depth int) []cr
 	}
 	for _, f := range refreshFields {
 		if isText(fields[f]) {
-			// The expiry beside it is the access token's.
+			// The expiry in the same object is the access token's.
 			own, _ := jwtEnd(fields[f].(string))
 			found = append(found, credential{name, BasisRefreshToken, own})
 		}
@@ -115,12 +115,12 @@ func isText(v any) bool {
 	return ok && s != ""
 }
 
-// renews reports whether a name is that of a token that renews a login.
+// renews reports whether a token with this name renews a login.
 func renews(name string) bool { return strings.Contains(strings.ToLower(name), "refresh") }
 
-// jwtEnd is the exp claim of a JSON Web Token in its compact form (RFC 7519,
-// RFC 7515 section 7.1): header, payload and signature in base64url. The
-// signature is not looked at. False: it is none, or has no end.
+// jwtEnd returns the exp claim of a JSON Web Token in compact form (RFC 7519, RFC 7515
+// section 7.1): header, payload and signature in base64url. It does not check the
+// signature. ok is false if the value is no JWT or has no exp.
 func jwtEnd(value string) (time.Time, bool) {
 	parts := strings.Split(value, ".")
 	if len(value) > maxTokenValue || len(parts) != 3 || !strings.HasPrefix(value, "ey") {
@@ -143,14 +143,14 @@ func decodePart(part string, into any) bool {
 	return err == nil && json.Unmarshal(raw, into) == nil
 }
 
-// The times that an expiry is believed: 2001 to 2286, in seconds.
+// The range of plausible expiries: 2001 to 2286, in seconds.
 const (
 	earliestEnd = 1e9
 	latestEnd   = 1e10
 )
 
-// moment reads a time as libraries note it: seconds or milliseconds since
-// 1970, as a number or a string of digits, or RFC 3339.
+// moment parses a time as libraries store it: seconds or milliseconds since 1970, as a
+// number or a string of digits, or RFC 3339.
 func moment(v any) (time.Time, bool) {
 	var n float64
 	switch v := v.(type) {

@@ -7,11 +7,11 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Newer reports whether a profile that one version of Chrome saved is too new
-// for another: the major version is higher. An unknown version is not.
+// Newer reports whether a profile was saved by a newer Chrome than the running one, by
+// major version. An unknown version is not newer.
 func Newer(saved, running string) bool { return major(saved) > major(running) && major(running) > 0 }
 
-// major is the first number of a version such as "156.0.8078.79", 0 without one.
+// major returns the first number of a version such as "156.0.8078.79", or 0.
 func major(version string) int {
 	first, _, _ := strings.Cut(version, ".")
 	n, err := strconv.Atoi(first)
@@ -21,14 +21,15 @@ func major(version string) int {
 	return n
 }
 
-// Alone is the document without its datadir: of a profile that cannot be used.
+// Alone returns the document without its user data directory, for a profile that cannot
+// be used.
 func (d Document) Alone() Document {
 	d.Datadir, d.Inventory, d.FromDisk, d.Unwritten, d.Unstored = DatadirNone, nil, nil, nil, nil
 	return d
 }
 
-// LeftBehind are the report lines of what a profile that is not used, for a newer
-// Chrome saved it, held beside what the document can lay down.
+// LeftBehind returns the report lines for a profile that is not used because a newer
+// Chrome saved it. They count what the profile held and the document cannot restore.
 func LeftBehind(doc Document, text string) []Component {
 	var lines []Component
 	for _, h := range doc.Inventory {

@@ -10,15 +10,14 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// A cancelled context is recognisable, changes nothing and leaves the
-// catalogue usable.
+// A cancelled context is recognisable, changes nothing and leaves the catalogue usable.
 func testCancelled(f *fixture) {
 	s := f.session("s", "user")
-	gone, cancel := context.WithCancel(f.ctx)
+	cancelled, cancel := context.WithCancel(f.ctx)
 	cancel()
-	_, _, claimErr := f.c.Answers.ClaimAnswer(gone, profiles.Answer{Scope: "s", Key: "k"})
-	_, readErr := f.c.Sessions.Session(gone, "s")
-	_, _, listErr := f.c.Sessions.Sessions(gone, profiles.SessionFilter{})
+	_, _, claimErr := f.c.Answers.ClaimAnswer(cancelled, profiles.Answer{Scope: "s", Key: "k"})
+	_, readErr := f.c.Sessions.Session(cancelled, "s")
+	_, _, listErr := f.c.Sessions.Sessions(cancelled, profiles.SessionFilter{})
 
 	during, cancel := context.WithCancel(f.ctx)
 	defer cancel()
@@ -48,7 +47,7 @@ func testCancelled(f *fixture) {
 	f.same(f.commit("snap", s, &profiles.Move{}), profiles.Moved{Moved: true, Version: 1})
 }
 
-// A callback that panics undoes its transaction and holds nothing up.
+// A callback that panics rolls back its transaction and blocks nothing.
 func testPanic(f *fixture) {
 	s := f.session("s", "user")
 	func() {
@@ -66,7 +65,7 @@ func testPanic(f *fixture) {
 	f.same(got, s)
 }
 
-// Readers see each commit whole while writers write.
+// Readers see each commit completely while writers write.
 func testConcurrent(f *fixture) {
 	const writers, each = 4, 10
 	var sessions []profiles.Session

@@ -12,7 +12,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// endOf ends a session with an outcome that shows what became of the default.
+// endOf returns an end of a session whose outcome shows the result of the move.
 func endOf(session string) *profiles.End {
 	return &profiles.End{
 		SessionID: session, Status: profiles.StatusCompleted, Reason: profiles.ReasonIdle.With("deleted"), EndedAt: start.Add(time.Hour),
@@ -51,8 +51,8 @@ func testCommit(f *fixture) {
 	f.same(alive, t)
 }
 
-// A session that goes on saves from the default that it moved itself, and from no
-// other.
+// A session that continues may move the default again from the version that it made, and
+// from no other.
 func testCommitBase(f *fixture) {
 	s := f.session("s", "user")
 	f.commit("first", f.session("other", "user"), &profiles.Move{})
@@ -68,7 +68,7 @@ func testCommitBase(f *fixture) {
 	}
 }
 
-// A commit that fails at its last step has done nothing.
+// A commit that fails at its last step changes nothing.
 func testCommitAtomic(f *fixture) {
 	s := f.session("s", "user")
 	f.commit("first", s, &profiles.Move{})
@@ -77,13 +77,13 @@ func testCommitAtomic(f *fixture) {
 	e := endOf("s")
 	e.Outcome = func(m profiles.Moved) (json.RawMessage, error) {
 		if !m.Moved || m.Version != 2 {
-			f.Errorf("the outcome was told %+v", m)
+			f.Errorf("the outcome received %+v", m)
 		}
 		return nil, refused
 	}
 	c := profiles.Commit{Snapshot: f.snapshot("second", s), Move: &profiles.Move{From: 1}, End: e}
 	if _, err := f.c.Snapshots.Commit(f.ctx, c); !errors.Is(err, refused) {
-		f.Errorf("the callback's error came back as %v", err)
+		f.Errorf("the callback's error was returned as %v", err)
 	}
 	got, err := f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)
@@ -101,13 +101,13 @@ func testCommitAtomic(f *fixture) {
 		f.Errorf("history is %+v", history)
 	}
 
-	c.End = endOf("s") // what failed can be tried again
+	c.End = endOf("s") // a failed commit can be repeated
 	moved, err := f.c.Snapshots.Commit(f.ctx, c)
 	f.must(err)
 	f.same(moved, profiles.Moved{Moved: true, Version: 2})
 }
 
-// What comes from elsewhere brings its session's record, or neither is there.
+// An imported snapshot is recorded with its session, or neither is recorded.
 func testCommitSession(f *fixture) {
 	s := profiles.Session{ID: "s", UserID: "new", KeyID: "key", Engine: "chrome", Status: profiles.StatusCompleted,
 		Reason: profiles.ReasonImported.With("imported"), CreatedAt: start, ExpiresAt: start, EndedAt: start}
@@ -156,8 +156,8 @@ func testCommitBelongs(f *fixture) {
 	f.same(got, s)
 }
 
-// Of many that saw the same version exactly one moves the default. The others
-// are kept, end, and name the winner.
+// Of many moves from the same version, exactly one moves the default. The other snapshots
+// are kept, their sessions end, and the reason names the winner.
 func testCommitRace(f *fixture) {
 	const n = 20
 	f.commit("base", f.session("base", "user"), &profiles.Move{})
@@ -195,7 +195,7 @@ func testCommitRace(f *fixture) {
 	}
 	for id, moved := range lost {
 		if moved.Version != 2 || !strings.Contains(moved.Reason, won.ID) || !strings.Contains(moved.Reason, won.SessionID) {
-			f.Errorf("%s was told %+v, the winner is %s", id, moved, won.ID)
+			f.Errorf("%s received %+v, the winner is %s", id, moved, won.ID)
 		}
 		s, err := f.c.Sessions.Session(f.ctx, id)
 		f.must(err)
@@ -215,7 +215,7 @@ func testEnd(f *fixture) {
 	e := *endOf("s")
 	e.Outcome = func(profiles.Moved) (json.RawMessage, error) { return nil, refused }
 	if err := f.c.Sessions.EndSession(f.ctx, e); !errors.Is(err, refused) {
-		f.Errorf("the callback's error came back as %v", err)
+		f.Errorf("the callback's error was returned as %v", err)
 	}
 	got, err := f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)

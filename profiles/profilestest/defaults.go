@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// The version that a move expects decides; a removal counts as none, and no
-// version number comes twice.
+// The version that a move expects decides. A removal counts as none, and no version
+// number is used twice.
 func testDefaultMoves(f *fixture) {
 	s := f.session("s", "user")
 	n := 0
@@ -61,9 +61,9 @@ func testDefaultMoves(f *fixture) {
 	f.same(got, []string{"another:1:theirs", "user:6:snap-1"})
 }
 
-// A version that came by itself stands in the way of nobody who began with nothing
-// when the one that it renews was current, but of everybody who began with something;
-// one of somebody's stands in its way.
+// An automatic renewal does not conflict with a session that started without an
+// environment, if the renewed version was current then. It conflicts with all sessions
+// that started from an environment. A version made on request conflicts too.
 func testDefaultRenewed(f *fixture) {
 	s := f.session("s", "user")
 	n := 0
@@ -102,8 +102,8 @@ func testDefaultRenewed(f *fixture) {
 	f.same([]int64{history[0].Renews, history[1].Renews, history[2].Renews}, []int64{0, 5, 0})
 }
 
-// A snapshot was used last when the last session ended that started from it or
-// made it, whoever else has ended since.
+// A snapshot's last use is the end of the last session that started from it or made it,
+// whichever other sessions ended since.
 func testLastUsed(f *fixture) {
 	used := func(want time.Time) {
 		f.Helper()
@@ -119,7 +119,7 @@ func testLastUsed(f *fixture) {
 	maker := f.session("maker", "user")
 	f.commit("base", maker, nil)
 	used(time.Time{})
-	restored := f.session("restored", "user") // of "base", as all of them
+	restored := f.session("restored", "user") // from "base", like all the sessions
 	end(f.session("another", "another"), start.Add(9*time.Hour))
 	end(restored, start.Add(time.Hour))
 	used(start.Add(time.Hour))
@@ -133,7 +133,7 @@ func testLastUsed(f *fixture) {
 	used(start.Add(2 * time.Hour))
 }
 
-func testDefaultByHand(f *fixture) {
+func testSetDefault(f *fixture) {
 	version := func(n int64) *int64 { return &n }
 	_, err := f.c.Defaults.Default(f.ctx, "user")
 	f.code(err, fault.DefaultNotFound)
@@ -185,7 +185,7 @@ func testDefaultByHand(f *fixture) {
 	f.code(err, fault.SnapshotNotFound)
 }
 
-// The history tells which versions can still be gone back to, page by page.
+// The history shows, page by page, which versions can still be restored.
 func testDefaultHistory(f *fixture) {
 	s := f.session("s", "user")
 	for i := range 7 {
@@ -220,11 +220,11 @@ func testDefaultHistory(f *fixture) {
 	_, next, err := f.c.Defaults.DefaultHistory(f.ctx, "user", 8, "")
 	f.must(err)
 	if next != "" {
-		f.Errorf("a page that is the last goes on after %q", next)
+		f.Errorf("the last page has the cursor %q", next)
 	}
 }
 
-func testDefaultByHandRace(f *fixture) {
+func testSetDefaultRace(f *fixture) {
 	s := f.session("s", "user")
 	f.commit("a", s, &profiles.Move{})
 	var mu sync.Mutex
@@ -248,8 +248,8 @@ func testDefaultByHandRace(f *fixture) {
 	}
 }
 
-// A default never names somebody else's snapshot, and users do not move each
-// other's.
+// A default never names another user's snapshot, and users do not move each other's
+// defaults.
 func testDefaultOfAnother(f *fixture) {
 	mine, theirs := f.session("m", "me"), f.session("t", "them")
 	f.commit("mine", mine, &profiles.Move{})

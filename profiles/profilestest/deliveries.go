@@ -9,7 +9,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// notice is one that is written so many seconds after the start.
+// notice returns a notice written a number of seconds after the start.
 func notice(id string, after int) profiles.Notice {
 	return profiles.Notice{ID: id, URL: "https://a.example/", Event: "session.created", Body: []byte("{\"слово\": \"\x00\"}"),
 		At: start.Add(time.Duration(after) * time.Second)}
@@ -36,7 +36,7 @@ func (f *fixture) due(now time.Time, limit int) []string {
 	return got
 }
 
-// attempt finishes one of a delivery as it is, but that it had so many before.
+// attempt finishes an attempt of a delivery that had the given number of attempts before.
 func (f *fixture) attempt(id string, attempts int, a profiles.Attempt) {
 	f.Helper()
 	d, err := f.c.Deliveries.Delivery(f.ctx, id)
@@ -47,7 +47,7 @@ func (f *fixture) attempt(id string, attempts int, a profiles.Attempt) {
 	f.must(f.c.Deliveries.FinishAttempt(f.ctx, d, a))
 }
 
-// A delivery is due until it is settled; of each session and URL the oldest one.
+// A delivery is due until it is settled. Of each session and URL only the oldest is due.
 func testDeliveries(f *fixture) {
 	f.session("s", "ada")
 	f.session("t", "bob")
@@ -71,7 +71,7 @@ func testDeliveries(f *fixture) {
 	f.same(got, want)
 
 	f.attempt("1", 0, profiles.Attempt{State: profiles.DeliveryPending, At: at(4), NextAt: at(9), Error: "no"})
-	f.attempt("1", 0, profiles.Attempt{State: profiles.DeliveryDelivered, At: at(4)}) // of an attempt that counts already
+	f.attempt("1", 0, profiles.Attempt{State: profiles.DeliveryDelivered, At: at(4)}) // this attempt is already counted
 	want.Attempts, want.LastAt, want.NextAt, want.LastError = 1, at(4), at(9), "no"
 	got, err = f.c.Deliveries.Delivery(f.ctx, "1")
 	f.must(err)
@@ -94,7 +94,7 @@ func testDeliveries(f *fixture) {
 	_, err = f.c.Deliveries.Delivery(f.ctx, "none")
 	f.code(err, fault.NotFound)
 
-	f.must(f.c.Deliveries.ExpireDeliveries(f.ctx, at(9))) // by when it was settled, not written
+	f.must(f.c.Deliveries.ExpireDeliveries(f.ctx, at(9))) // by the time of settling, not of writing
 	_, err = f.c.Deliveries.Delivery(f.ctx, "2")
 	f.must(err)
 	f.must(f.c.Deliveries.ExpireDeliveries(f.ctx, at(10)))
@@ -106,8 +106,8 @@ func testDeliveries(f *fixture) {
 	f.same(next, time.Time{})
 }
 
-// A resend stands, whatever comes of an attempt that was on its way; and what is
-// due in a time that no pause reaches is due.
+// A resend is kept, whatever the result of an attempt in progress. A delivery that is due
+// later than any retry can be is due now.
 func testResend(f *fixture) {
 	f.session("s", "ada")
 	f.notify("s", notice("1", 0))
@@ -128,7 +128,7 @@ func testResend(f *fixture) {
 	f.same(f.due(at(6000), 0), []string(nil))
 }
 
-// A notice is there if what it tells of is, and only then.
+// A notice exists if and only if the change that it reports exists.
 func testNotices(f *fixture) {
 	s := profiles.Session{ID: "s", UserID: "ada", CreatedAt: start, Notices: []profiles.Notice{notice("created", 0)}}
 	f.must(f.c.Sessions.CreateSession(f.ctx, s))
@@ -156,7 +156,7 @@ func testNotices(f *fixture) {
 	_, err = f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot("snap", s), Notices: tells("saved"),
 		End: &profiles.End{SessionID: "s", Status: profiles.StatusCompleted, EndedAt: start, Notices: tells("deleted")}})
 	f.must(err)
-	_, err = f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot("snap", s), Notices: tells("twice")}) // the ID is taken
+	_, err = f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot("snap", s), Notices: tells("twice")}) // the ID is already in use
 	if err == nil {
 		f.Error("a snapshot was committed twice")
 	}

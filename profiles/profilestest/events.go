@@ -10,7 +10,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// add appends events of a type, one for each time after start.
+// add appends events of a type, one for each offset from start.
 func (f *fixture) add(run, kind string, keep profiles.EventBounds, at ...time.Duration) []profiles.Event {
 	f.Helper()
 	events := make([]profiles.Event, len(at))
@@ -29,8 +29,8 @@ func (f *fixture) events(run string, after int64, limit int) profiles.EventPage 
 	return page
 }
 
-// is checks a page: its events' sequences, and what it says of the rest.
-func (f *fixture) is(p profiles.EventPage, sequences []int64, first, latest, next int64, gap, more bool) {
+// checkPage checks a page's event sequences and its other fields.
+func (f *fixture) checkPage(p profiles.EventPage, sequences []int64, first, latest, next int64, gap, more bool) {
 	f.Helper()
 	got := []int64{}
 	for _, e := range p.Events {
@@ -40,12 +40,12 @@ func (f *fixture) is(p profiles.EventPage, sequences []int64, first, latest, nex
 	f.same([]any{p.First, p.LatestExclusive, p.NextAfter, p.Gap, p.HasMore}, []any{first, latest, next, gap, more})
 }
 
-// An event comes back as it was given, with its number, which goes on from batch
-// to batch and is each run's own.
+// An event is returned as it was given, plus its number. Numbers continue from batch to
+// batch and are separate for each run.
 func testEvents(f *fixture) {
 	f.session("s", "ada")
 	f.run("r", "s")
-	f.is(f.events("r", 0, 0), []int64{}, 1, 1, 0, false, false)
+	f.checkPage(f.events("r", 0, 0), []int64{}, 1, 1, 0, false, false)
 	given := []profiles.Event{
 		{Type: "navigated", At: start, Data: []byte(`{"url": "https://a.example/"}`), Sealed: []byte{0, 255}},
 		{Type: "saved", At: start.Add(-time.Hour)}, // the clock was set back
@@ -62,24 +62,24 @@ func testEvents(f *fixture) {
 		f.Errorf("the data changed: %s", page.Events[0].Data)
 	}
 	if page.Events[1].Data != nil || page.Events[1].Sealed != nil {
-		f.Errorf("what was never set came back: %+v", page.Events[1])
+		f.Errorf("unset fields have values: %+v", page.Events[1])
 	}
 	f.same(f.add("r", "more", profiles.EventBounds{}, 0)[0].Sequence, int64(3))
 	f.run("r2", "s")
 	f.same(f.add("r2", "first", profiles.EventBounds{}, 0)[0].Sequence, int64(1))
 }
 
-// Pages follow each other without a gap or a repeat, and whoever asks for what
-// cannot have been is told so.
+// Pages follow each other without a gap or a repeat. An after that is impossible is
+// refused.
 func testEventPages(f *fixture) {
 	f.session("s", "ada")
 	f.run("r", "s")
 	f.add("r", "x", profiles.EventBounds{}, 0, 0, 0, 0, 0)
-	f.is(f.events("r", 0, 2), []int64{1, 2}, 1, 6, 2, false, true)
-	f.is(f.events("r", 2, 2), []int64{3, 4}, 1, 6, 4, false, true)
-	f.is(f.events("r", 4, 2), []int64{5}, 1, 6, 5, false, false)
-	f.is(f.events("r", 5, 2), []int64{}, 1, 6, 5, false, false)
-	f.is(f.events("r", 3, 2), []int64{4, 5}, 1, 6, 5, false, false)
+	f.checkPage(f.events("r", 0, 2), []int64{1, 2}, 1, 6, 2, false, true)
+	f.checkPage(f.events("r", 2, 2), []int64{3, 4}, 1, 6, 4, false, true)
+	f.checkPage(f.events("r", 4, 2), []int64{5}, 1, 6, 5, false, false)
+	f.checkPage(f.events("r", 5, 2), []int64{}, 1, 6, 5, false, false)
+	f.checkPage(f.events("r", 3, 2), []int64{4, 5}, 1, 6, 5, false, false)
 	for _, after := range []int64{-1, 6, 1 << 62} {
 		_, err := f.c.Events.Events(f.ctx, "r", after, 0)
 		f.code(err, fault.InvalidField)
@@ -88,26 +88,26 @@ func testEventPages(f *fixture) {
 		}
 	}
 
-	// A page is bounded in bytes too, and has an event however large that is.
+	// A page is also limited in bytes, and has an event of any size.
 	f.run("large", "s")
 	big := []byte(`"` + strings.Repeat("x", profiles.MaxEventPage) + `"`)
 	for range 2 {
 		_, err := f.c.Events.AddEvents(f.ctx, "large", []profiles.Event{{Type: "x", At: start, Data: big}}, profiles.EventBounds{})
 		f.must(err)
 	}
-	f.is(f.events("large", 0, 0), []int64{1}, 1, 3, 1, false, true)
+	f.checkPage(f.events("large", 0, 0), []int64{1}, 1, 3, 1, false, true)
 }
 
-// What is over is trimmed from the oldest on, and told.
+// Events over the bounds are trimmed from the oldest on, and the page reports the gap.
 func testEventBounds(f *fixture) {
 	f.session("s", "ada")
 	f.run("r", "s")
 	f.add("r", "x", profiles.EventBounds{Count: 3}, 0, 0)
-	f.is(f.events("r", 0, 0), []int64{1, 2}, 1, 3, 2, false, false)
+	f.checkPage(f.events("r", 0, 0), []int64{1, 2}, 1, 3, 2, false, false)
 	f.add("r", "x", profiles.EventBounds{Count: 3}, 0, 0, 0, 0)
-	f.is(f.events("r", 0, 0), []int64{4, 5, 6}, 4, 7, 6, true, false)
-	f.is(f.events("r", 2, 1), []int64{4}, 4, 7, 4, true, true)
-	f.is(f.events("r", 3, 1), []int64{4}, 4, 7, 4, false, true)
+	f.checkPage(f.events("r", 0, 0), []int64{4, 5, 6}, 4, 7, 6, true, false)
+	f.checkPage(f.events("r", 2, 1), []int64{4}, 4, 7, 4, true, true)
+	f.checkPage(f.events("r", 3, 1), []int64{4}, 4, 7, 4, false, true)
 
 	f.run("bytes", "s")
 	event := profiles.Event{Type: "four", At: start, Data: []byte(`"12"`), Sealed: []byte("12")} // 10 bytes
@@ -115,34 +115,34 @@ func testEventBounds(f *fixture) {
 		_, err := f.c.Events.AddEvents(f.ctx, "bytes", []profiles.Event{event, event}, profiles.EventBounds{Bytes: 35})
 		f.must(err)
 	}
-	f.is(f.events("bytes", 0, 0), []int64{4, 5, 6}, 4, 7, 6, true, false)
+	f.checkPage(f.events("bytes", 0, 0), []int64{4, 5, 6}, 4, 7, 6, true, false)
 	event.Data = []byte(`"` + strings.Repeat("x", 100) + `"`)
 	_, err := f.c.Events.AddEvents(f.ctx, "bytes", []profiles.Event{event}, profiles.EventBounds{Bytes: 35})
 	f.must(err)
-	f.is(f.events("bytes", 0, 0), []int64{7}, 7, 8, 7, true, false) // the newest stays
+	f.checkPage(f.events("bytes", 0, 0), []int64{7}, 7, 8, 7, true, false) // the newest stays
 	f.add("bytes", "x", profiles.EventBounds{Bytes: 35}, 0)
-	f.is(f.events("bytes", 7, 0), []int64{8}, 8, 9, 8, false, false)
+	f.checkPage(f.events("bytes", 7, 0), []int64{8}, 8, 9, 8, false, false)
 }
 
-// Old events go, of ended runs too, and only from the front: one that a clock
-// which was set back dates earlier does not leave a gap.
+// Old events expire, also those of ended runs, but only from the front. An event with an
+// earlier time, because the clock was set back, leaves no gap.
 func testEventsExpire(f *fixture) {
 	f.session("s", "ada")
 	f.run("r", "s")
 	f.add("r", "x", profiles.EventBounds{}, 0, time.Hour, 0, 2*time.Hour)
 	f.must(f.c.Events.ExpireEvents(f.ctx, start))
-	f.is(f.events("r", 0, 0), []int64{1, 2, 3, 4}, 1, 5, 4, false, false)
+	f.checkPage(f.events("r", 0, 0), []int64{1, 2, 3, 4}, 1, 5, 4, false, false)
 	f.must(f.c.Events.ExpireEvents(f.ctx, start.Add(time.Minute)))
-	f.is(f.events("r", 0, 0), []int64{2, 3, 4}, 2, 5, 4, true, false)
+	f.checkPage(f.events("r", 0, 0), []int64{2, 3, 4}, 2, 5, 4, true, false)
 	_, err := f.c.Runs.EndRun(f.ctx, profiles.RunEnd{RunID: "r", Status: profiles.RunCompleted, EndedAt: start}, profiles.EventBounds{})
 	f.must(err)
 	f.must(f.c.Events.ExpireEvents(f.ctx, start.Add(time.Hour*24)))
-	f.is(f.events("r", 0, 0), []int64{}, 5, 5, 4, true, false)
-	f.is(f.events("r", 4, 0), []int64{}, 5, 5, 4, false, false)
+	f.checkPage(f.events("r", 0, 0), []int64{}, 5, 5, 4, true, false)
+	f.checkPage(f.events("r", 4, 0), []int64{}, 5, 5, 4, false, false)
 }
 
-// Of many that write at once each gets numbers of its own, and every batch stays
-// together, whatever is read meanwhile.
+// Of many concurrent writers each gets its own numbers. Every batch stays together, also
+// for concurrent readers.
 func testEventRace(f *fixture) {
 	f.session("s", "ada")
 	f.run("r", "s")
@@ -175,7 +175,7 @@ func testEventRace(f *fixture) {
 	page := f.events("r", all-100, 0)
 	for _, e := range page.Events {
 		if given[e.Sequence] != e.Type {
-			f.Errorf("%d is %s and was given to %s", e.Sequence, e.Type, given[e.Sequence])
+			f.Errorf("%d is %s, but its number was given to %s", e.Sequence, e.Type, given[e.Sequence])
 		}
 	}
 	f.same([]int64{page.First, page.LatestExclusive}, []int64{all - 99, all + 1})

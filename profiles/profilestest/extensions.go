@@ -7,7 +7,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// extension is a user's, with every field set.
+// extension returns an extension of a user, with every field set.
 func (f *fixture) extension(id, user, sha string) profiles.Extension {
 	f.n++
 	return profiles.Extension{ID: id, UserID: user, SHA256: sha, Name: "Имя\n\"", Version: "1.2", SizeBytes: 1 << 40,
@@ -21,8 +21,8 @@ func (f *fixture) put(e profiles.Extension) (is profiles.Extension, fresh bool, 
 	return is, fresh, unused
 }
 
-// An extension is its user's; the same files are recorded once, and another
-// version takes its place.
+// An extension belongs to its user. The same files are recorded once, and another version
+// replaces the first.
 func testExtensions(f *fixture) {
 	first := f.extension("aaaa", "ada", "one")
 	is, fresh, unused := f.put(first)
@@ -36,7 +36,7 @@ func testExtensions(f *fixture) {
 	f.put(others)
 	second := f.extension("aaaa", "ada", "two")
 	_, fresh, unused = f.put(second)
-	f.same([]any{fresh, unused}, []any{true, ""}) // bob's has the files
+	f.same([]any{fresh, unused}, []any{true, ""}) // bob still has the files
 	third := f.extension("aaaa", "ada", "three")
 	_, _, unused = f.put(third)
 	f.same(unused, "two")
@@ -60,8 +60,8 @@ func testExtensions(f *fixture) {
 	f.code(err, fault.ExtensionNotFound)
 }
 
-// What a snapshot of the user's has is deleted by force alone; the snapshot
-// still tells what it has, and takes that with it.
+// An extension that a snapshot of the user has is deleted only with force. The snapshot
+// still lists it, until the snapshot is deleted.
 func testExtensionsInUse(f *fixture) {
 	s := f.session("s", "ada")
 	snap := f.snapshot("snap", s)

@@ -16,8 +16,7 @@ func (f *fixture) run(id, session string) profiles.Run {
 	return r
 }
 
-// A run ends once, with its last events; what is asked of it later changes
-// nothing.
+// A run ends once, with its last events. A later EndRun changes nothing.
 func testRuns(f *fixture) {
 	f.session("s", "ada")
 	began := f.run("r", "s")
@@ -61,7 +60,7 @@ func testRuns(f *fixture) {
 	f.code(err, fault.RunNotFound)
 }
 
-// Runs are numbered by session, and those that nobody ended are found.
+// Runs are numbered by session, and OpenRuns finds those that have not ended.
 func testOpenRuns(f *fixture) {
 	f.session("s", "ada")
 	f.session("t", "bob")

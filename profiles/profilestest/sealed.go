@@ -7,7 +7,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// walk gives all that events keep sealed, in pages of some.
+// walk returns all sealed events, read in pages of limit.
 func (f *fixture) walk(limit int) (all []profiles.SealedEvent) {
 	f.Helper()
 	var last profiles.SealedEvent
@@ -21,13 +21,13 @@ func (f *fixture) walk(limit int) (all []profiles.SealedEvent) {
 			f.Errorf("a page of %d has %d", limit, len(page))
 		}
 		last = page[len(page)-1]
-		last.Sealed = nil // only the place counts
+		last.Sealed = nil // only the position counts
 		all = append(all, page...)
 	}
 }
 
-// What events keep sealed is walked over once each, over all runs, those that have
-// ended too; and what takes its place counts from then on.
+// SealedEvents returns the sealed data of all runs' events once each, also of ended runs.
+// Data that replaces it counts from then on.
 func testSealedEvents(f *fixture) {
 	f.session("s", "ada")
 	f.same(f.walk(0), []profiles.SealedEvent{})
@@ -56,7 +56,7 @@ func testSealedEvents(f *fixture) {
 		f.same(len(all), len(want))
 	}
 
-	// One has something else by now, one was trimmed and one stays as it is.
+	// One event has other data by now, one was trimmed, and one is unchanged.
 	all := f.walk(0)
 	f.add(all[4].RunID, "x", profiles.EventBounds{Count: 2}, 0)
 	for i := range all {
@@ -65,7 +65,7 @@ func testSealedEvents(f *fixture) {
 	all[1].Sealed, all[2].Anew = []byte("another"), nil
 	n, err := f.c.Events.ResealEvents(f.ctx, all)
 	f.must(err)
-	f.same(n, 3) // without the first event of the run that was trimmed
+	f.same(n, 3) // without the first event of the trimmed run
 	for i, e := range f.walk(0) {
 		if i >= 4 { // the trimmed one is missing
 			i++
@@ -74,21 +74,21 @@ func testSealedEvents(f *fixture) {
 			f.Errorf("%d: %s", i, e.Sealed)
 		}
 	}
-	n, err = f.c.Events.ResealEvents(f.ctx, all) // what is done is another thing now
+	n, err = f.c.Events.ResealEvents(f.ctx, all) // resealed events have other data now
 	f.must(err)
 	f.same(n, 0)
 
-	// 15 bytes, which are 35 once they are sealed anew.
+	// 15 bytes, which become 35 when resealed.
 	f.run("size", "s")
 	_, err = f.c.Events.AddEvents(f.ctx, "size", []profiles.Event{sealed("1234567890")}, profiles.EventBounds{})
 	f.must(err)
 	n, err = f.c.Events.ResealEvents(f.ctx, []profiles.SealedEvent{{RunID: "size", Sequence: 1, Sealed: []byte("1234567890"), Anew: make([]byte, 30)}})
 	f.must(err)
 	f.same(n, 1)
-	f.add("size", "more", profiles.EventBounds{Bytes: 39}, 0) // all of it
-	f.is(f.events("size", 0, 0), []int64{1, 2}, 1, 3, 2, false, false)
+	f.add("size", "more", profiles.EventBounds{Bytes: 39}, 0) // all events fit
+	f.checkPage(f.events("size", 0, 0), []int64{1, 2}, 1, 3, 2, false, false)
 	f.add("size", "more", profiles.EventBounds{Bytes: 42}, 0)
-	f.is(f.events("size", 0, 0), []int64{2, 3}, 2, 4, 3, true, false)
-	f.add("size", "more", profiles.EventBounds{Bytes: 12}, 0) // what was trimmed counts no more
-	f.is(f.events("size", 1, 0), []int64{2, 3, 4}, 2, 5, 4, false, false)
+	f.checkPage(f.events("size", 0, 0), []int64{2, 3}, 2, 4, 3, true, false)
+	f.add("size", "more", profiles.EventBounds{Bytes: 12}, 0) // trimmed events no longer count
+	f.checkPage(f.events("size", 1, 0), []int64{2, 3, 4}, 2, 5, 4, false, false)
 }

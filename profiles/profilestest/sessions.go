@@ -25,15 +25,15 @@ func testSessions(f *fixture) {
 	f.must(err)
 	f.same(got, bare)
 	if got.Restored != nil || got.Outcome != nil || got.Labels != nil || !got.EndedAt.IsZero() {
-		f.Errorf("what was never set came back: %+v", got)
+		f.Errorf("unset fields have values: %+v", got)
 	}
 
 	_, err = f.c.Sessions.Session(f.ctx, "none")
 	f.code(err, fault.SessionNotFound)
 }
 
-// A taken ID fails for whoever asks, changes nothing, and of many that ask at
-// once one gets it.
+// A create with a taken ID fails for every caller and changes nothing. Of many concurrent
+// creates of one ID, one succeeds.
 func testSessionExists(f *fixture) {
 	want := f.session("s", "user")
 	other := want
@@ -79,7 +79,7 @@ func testSessionUpdate(f *fixture) {
 	refused := errors.New("refused")
 	_, err = f.c.Sessions.UpdateSession(f.ctx, "s", func(s *profiles.Session) error { s.Goal = "changed"; return refused })
 	if !errors.Is(err, refused) {
-		f.Errorf("the callback's error came back as %v", err)
+		f.Errorf("the callback's error was returned as %v", err)
 	}
 	for _, change := range []func(*profiles.Session){
 		func(s *profiles.Session) { s.ID = "t" },
@@ -107,9 +107,9 @@ func testSessionUpdate(f *fixture) {
 	}
 }
 
-// Pages follow each other without a gap or a repeat, also where sessions have
-// the same time, where new ones come in between and where a cursor's own
-// session has left the filter.
+// Pages follow each other without a gap or a repeat. This holds if sessions have the same
+// time, if new ones are added in between, and if a cursor's session no longer matches the
+// filter.
 func testSessionPages(f *fixture) {
 	names := ids("s", 10)
 	for i, id := range names {
@@ -117,13 +117,13 @@ func testSessionPages(f *fixture) {
 			ID: id, UserID: "user", Status: profiles.StatusReady, CreatedAt: start.Add(time.Duration(i/4) * time.Millisecond),
 		}))
 	}
-	whole, next, err := f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{})
+	all, next, err := f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{})
 	f.must(err)
-	if len(whole) != 10 || next != "" {
-		f.Fatalf("got %d sessions and cursor %q", len(whole), next)
+	if len(all) != 10 || next != "" {
+		f.Fatalf("got %d sessions and cursor %q", len(all), next)
 	}
-	for i, s := range whole[1:] {
-		if was := whole[i]; s.CreatedAt.After(was.CreatedAt) || s.CreatedAt.Equal(was.CreatedAt) && s.ID > was.ID {
+	for i, s := range all[1:] {
+		if was := all[i]; s.CreatedAt.After(was.CreatedAt) || s.CreatedAt.Equal(was.CreatedAt) && s.ID > was.ID {
 			f.Errorf("%s comes after %s", s.ID, was.ID)
 		}
 	}
@@ -145,18 +145,18 @@ func testSessionPages(f *fixture) {
 		_, err = f.c.Sessions.UpdateSession(f.ctx, next, func(s *profiles.Session) error { s.Status = profiles.StatusPaused; return nil })
 		f.must(err)
 	}
-	f.same(paged, whole)
+	f.same(paged, all)
 
-	// The cursor's own session is not in the next page either when it still fits.
-	rest, _, err := f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{StartAfter: whole[4].ID})
+	// The next page leaves out the cursor's session even if the session still matches.
+	rest, _, err := f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{StartAfter: all[4].ID})
 	f.must(err)
-	for i := range whole {
-		whole[i].Status = ""
+	for i := range all {
+		all[i].Status = ""
 	}
 	for i := range rest {
 		rest[i].Status = ""
 	}
-	f.same(rest, whole[5:])
+	f.same(rest, all[5:])
 
 	exact, next, err := f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{Status: profiles.StatusPaused, Limit: 3})
 	f.must(err)
@@ -231,7 +231,7 @@ func testUserIDs(f *fixture) {
 	}
 }
 
-// What is sealed with a session is gone when it has ended.
+// The sealed data of a session is removed when it ends.
 func testSealedEnds(f *fixture) {
 	want := profiles.Session{ID: "s", UserID: "user", Status: profiles.StatusReady, CreatedAt: start, Sealed: []byte("sealed")}
 	f.must(f.c.Sessions.CreateSession(f.ctx, want))

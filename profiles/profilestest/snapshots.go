@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// names are the IDs of snapshots, in order.
+// names returns the IDs of snapshots, in order.
 func names(all []profiles.Snapshot) []string {
 	var got []string
 	for _, s := range all {
@@ -26,7 +26,7 @@ func testSnapshots(f *fixture) {
 	f.must(err)
 	f.same(got, bare)
 	if got.Report != nil || !got.ExpiresAt.IsZero() {
-		f.Errorf("what was never set came back: %+v", got)
+		f.Errorf("unset fields have values: %+v", got)
 	}
 	rescue := f.snapshot("rescue", s)
 	rescue.Rescue, rescue.Auto, rescue.ExpiresAt = true, true, start.Add(24*time.Hour)
@@ -48,7 +48,7 @@ func testSnapshots(f *fixture) {
 	f.same(names(all), []string{})
 }
 
-// The newest is the one that was committed last, whatever its ID or time says.
+// The newest snapshot is the one committed last, whatever its ID or time.
 func testSnapshotOrder(f *fixture) {
 	s := f.session("s", "user")
 	order := ids("snap", 10)
@@ -107,11 +107,11 @@ func testSnapshotPages(f *fixture) {
 		{"of both", profiles.SnapshotFilter{SessionID: "f", UserID: "user"}, nil, []string{"foreign", "beside"}},
 		{"all", profiles.SnapshotFilter{}, append(slices.Clone(order), "foreign", "beside"), []string{"none"}},
 	} {
-		whole, next, err := f.c.Snapshots.Snapshots(f.ctx, test.filter)
+		all, next, err := f.c.Snapshots.Snapshots(f.ctx, test.filter)
 		f.must(err)
-		f.same(names(whole), test.want)
+		f.same(names(all), test.want)
 		if next != "" {
-			f.Errorf("%s: a whole list goes on after %q", test.name, next)
+			f.Errorf("%s: a complete list has the cursor %q", test.name, next)
 		}
 		var got []string
 		page := test.filter
@@ -131,8 +131,8 @@ func testSnapshotPages(f *fixture) {
 		}
 	}
 
-	// A list that is read while it changes: what comes is not seen, and a cursor
-	// outlives its snapshot.
+	// The list changes while it is read. New snapshots are not seen, and a cursor outlives
+	// its snapshot.
 	_, next, err := f.c.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{SessionID: "s", Limit: 3})
 	f.must(err)
 	f.commit("new", s, nil)
@@ -194,7 +194,7 @@ func testDeleteSnapshot(f *fixture) {
 
 	_, err = f.c.Defaults.SetDefault(f.ctx, "user", "second", nil, start)
 	f.must(err)
-	_, err = f.c.Snapshots.DeleteSnapshot(f.ctx, "first") // an earlier version does not hold it
+	_, err = f.c.Snapshots.DeleteSnapshot(f.ctx, "first") // an earlier version does not need it
 	f.must(err)
 	inUse("archive-first", false)
 	_, err = f.c.Snapshots.Snapshot(f.ctx, "first")
@@ -206,7 +206,7 @@ func testDeleteSnapshot(f *fixture) {
 
 	_, err = f.c.Defaults.SetDefault(f.ctx, "user", "", nil, start)
 	f.must(err)
-	_, err = f.c.Snapshots.DeleteSnapshot(f.ctx, "second") // nor does a removed one
+	_, err = f.c.Snapshots.DeleteSnapshot(f.ctx, "second") // nor does a removed default
 	f.must(err)
 	history, _, err := f.c.Defaults.DefaultHistory(f.ctx, "user", 0, "")
 	f.must(err)
@@ -215,8 +215,8 @@ func testDeleteSnapshot(f *fixture) {
 	}
 }
 
-// What is retired at nobody's request is needed by nobody: neither by a default
-// nor by a session that has not ended, as its base or as its newest.
+// A policy retires only snapshots that are not needed: by a default, or by a session that
+// has not ended, as its base or as its newest.
 func testRetireSnapshot(f *fixture) {
 	needed := func(user string, want ...profiles.Needed) {
 		f.Helper()
@@ -240,7 +240,7 @@ func testRetireSnapshot(f *fixture) {
 	for _, id := range []string{"base", "default", "old", "new"} {
 		f.commit(id, first, nil)
 	}
-	f.session("other", "somebody") // started from nothing that is there
+	f.session("other", "somebody") // its base does not exist
 	_, err := f.c.Defaults.SetDefault(f.ctx, "user", "default", nil, start)
 	f.must(err)
 	second := f.session("second", "user")
@@ -260,7 +260,7 @@ func testRetireSnapshot(f *fixture) {
 	retire("old", "")
 	retire("earlier", "")
 
-	// One in error has not ended while its data is kept.
+	// A session in error has not ended while its data is kept.
 	_, err = f.c.Sessions.UpdateSession(f.ctx, "second", func(s *profiles.Session) error { s.Status = profiles.StatusError; return nil })
 	f.must(err)
 	retire("base", fault.SnapshotInUse)
@@ -270,7 +270,7 @@ func testRetireSnapshot(f *fixture) {
 	for _, id := range []string{"base", "new", "later"} {
 		retire(id, "")
 	}
-	// On request a snapshot goes though a session needs it.
+	// On request a snapshot is deleted even if a session needs it.
 	third := f.session("third", "user")
 	f.commit("wanted", third, nil)
 	retire("wanted", fault.SnapshotInUse)
@@ -282,8 +282,7 @@ func testRetireSnapshot(f *fixture) {
 	retire("default", "")
 }
 
-// Users that have snapshots are listed, each once; reports are left out on
-// request.
+// Each user with snapshots is listed once. Reports are left out on request.
 func testUsersWithSnapshots(f *fixture) {
 	got, err := f.c.Retention.UsersWithSnapshots(f.ctx)
 	f.must(err)
@@ -302,20 +301,21 @@ func testUsersWithSnapshots(f *fixture) {
 	f.must(err)
 	f.same(got, []string{"bert"})
 
-	whole, _, err := f.c.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{UserID: "bert"})
+	all, _, err := f.c.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{UserID: "bert"})
 	f.must(err)
 	bare, _, err := f.c.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{UserID: "bert", Bare: true})
 	f.must(err)
-	for i := range whole {
-		if whole[i].Report == nil {
-			f.Errorf("%s has no report", whole[i].ID)
+	for i := range all {
+		if all[i].Report == nil {
+			f.Errorf("%s has no report", all[i].ID)
 		}
-		whole[i].Report = nil
+		all[i].Report = nil
 	}
-	f.same(bare, whole)
+	f.same(bare, all)
 }
 
-// Equal contents are one archive: only its last record says that its bytes may go.
+// Equal contents share one archive. Only the delete of its last record reports that its
+// bytes may be deleted.
 func testSharedArchive(f *fixture) {
 	s := f.session("s", "user")
 	for _, id := range []string{"a", "b", "c"} {

@@ -1,5 +1,5 @@
-// Package profilestest is the conformance suite of the stores of package profiles:
-// every adapter passes it.
+// Package profilestest is the conformance suite of the stores of package profiles. Every
+// adapter passes it.
 package profilestest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// Catalogue is what the suite tests: the stores of every domain, all on one database.
+// Catalogue holds the stores that the suite tests, all on one database.
 type Catalogue struct {
 	Keys       profiles.KeyStore
 	Users      profiles.UserStore
@@ -34,16 +34,16 @@ type Catalogue struct {
 	Database   Database
 }
 
-// Database is what the stores have in common.
+// Database has the methods of the database as a whole.
 type Database interface {
 	// Health reports whether the database can be read: store_failed or timeout if not.
 	Health(ctx context.Context) error
-	// Close closes the database. Every method of a store is store_failed afterwards.
+	// Close closes the database. Afterwards every method of a store returns store_failed.
 	Close() error
 }
 
-// Run runs the suite. open gives an empty catalogue to each test and closes
-// it when the test is over.
+// Run runs the suite. open returns an empty catalogue for each test and closes it when
+// the test ends.
 func Run(t *testing.T, open func(t *testing.T) Catalogue) {
 	tests := []struct {
 		name string
@@ -61,8 +61,8 @@ func Run(t *testing.T, open func(t *testing.T) Catalogue) {
 		{"session filter", testSessionFilter},
 		{"user IDs", testUserIDs},
 		{"commit", testCommit},
-		{"commit is whole or not at all", testCommitAtomic},
-		{"commit refuses what does not belong", testCommitBelongs},
+		{"commit is atomic", testCommitAtomic},
+		{"commit refuses mismatched parts", testCommitBelongs},
 		{"commit with its session", testCommitSession},
 		{"commit moves the base", testCommitBase},
 		{"commit race", testCommitRace},
@@ -78,9 +78,9 @@ func Run(t *testing.T, open func(t *testing.T) Catalogue) {
 		{"default moves", testDefaultMoves},
 		{"last used", testLastUsed},
 		{"default renewed", testDefaultRenewed},
-		{"default by hand", testDefaultByHand},
+		{"set default", testSetDefault},
 		{"default history", testDefaultHistory},
-		{"default by hand race", testDefaultByHandRace},
+		{"set default race", testSetDefaultRace},
 		{"default of another user", testDefaultOfAnother},
 		{"extensions", testExtensions},
 		{"extensions in use", testExtensionsInUse},
@@ -98,7 +98,7 @@ func Run(t *testing.T, open func(t *testing.T) Catalogue) {
 		{"note race", testNoteRace},
 		{"deliveries", testDeliveries},
 		{"resend", testResend},
-		{"deliveries are written with what they tell of", testNotices},
+		{"deliveries are written with their change", testNotices},
 		{"delivery pages", testDeliveryPages},
 		{"answers", testAnswers},
 		{"answer race", testAnswerRace},
@@ -115,8 +115,8 @@ func Run(t *testing.T, open func(t *testing.T) Catalogue) {
 	}
 }
 
-// start is when the suite's records begin. Its digits reach down to the
-// millisecond, the precision that a catalogue must keep.
+// start is the time of the suite's first records. It has milliseconds, the precision that
+// a catalogue must keep.
 var start = time.Date(2026, 3, 29, 1, 59, 59, 987_000_000, time.UTC)
 
 // fixture is a test with its empty catalogue.
@@ -124,7 +124,7 @@ type fixture struct {
 	*testing.T
 	c   Catalogue
 	ctx context.Context
-	n   int // records made so far; each is a second younger than the one before
+	n   int // number of records so far; each is a second older than the one before
 }
 
 // session creates a ready session with every field set.
@@ -142,7 +142,7 @@ func (f *fixture) session(id, user string) profiles.Session {
 	return s
 }
 
-// snapshot is one of a session, with every field set; it is not committed.
+// snapshot returns an uncommitted snapshot of a session, with every field set.
 func (f *fixture) snapshot(id string, s profiles.Session) profiles.Snapshot {
 	f.n++
 	return profiles.Snapshot{
@@ -167,7 +167,7 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// code checks an error's code; "" is for no error.
+// code checks an error's code; "" means no error.
 func (f *fixture) code(err error, want fault.Code) {
 	f.Helper()
 	if fault.CodeOf(err) != want {
@@ -175,7 +175,7 @@ func (f *fixture) code(err error, want fault.Code) {
 	}
 }
 
-// same compares two values; the order of commits is the catalogue's to give.
+// same compares two values, without the commit sequence, which the catalogue sets.
 func (f *fixture) same(got, want any) {
 	f.Helper()
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(profiles.Snapshot{}, "Sequence"), cmpopts.EquateEmpty()); diff != "" {
@@ -183,7 +183,7 @@ func (f *fixture) same(got, want any) {
 	}
 }
 
-// together runs do n times at once.
+// together runs do n times concurrently.
 func together(n int, do func(i int)) {
 	var wg sync.WaitGroup
 	gate := make(chan struct{})
@@ -197,7 +197,7 @@ func together(n int, do func(i int)) {
 	wg.Wait()
 }
 
-// ids are n IDs that do not sort in the order in which they are given.
+// ids returns n IDs whose sort order differs from their order in the list.
 func ids(prefix string, n int) []string {
 	all := make([]string, n)
 	for i := range all {

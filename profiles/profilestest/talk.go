@@ -11,9 +11,9 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// A conversation is read as it was written, in order, page by page, also where the
-// clock is set back meanwhile; what is said
-// in it moves the session's execution status and nothing else of it.
+// A conversation is read as it was written, in order and page by page, even if the clock
+// is set back meanwhile. A message changes the session's execution status and nothing
+// else of the session.
 func testMessages(f *fixture) {
 	s := f.session("s", "ada")
 	f.session("t", "ada")
@@ -53,7 +53,7 @@ func testMessages(f *fixture) {
 	f.must(err)
 	f.same(other, []profiles.Message(nil))
 
-	// Large ones come a few at a time, and each comes.
+	// Pages of large messages are short, and no message is left out.
 	big := strings.Repeat("x", profiles.MaxMessagePage)
 	for range 2 {
 		_, err := f.c.Messages.AddMessage(f.ctx, profiles.Message{SessionID: "t", Content: big, At: start}, "")
@@ -66,7 +66,7 @@ func testMessages(f *fixture) {
 	}
 }
 
-// Of many that speak at once each gets an ID of its own, without a gap.
+// Of many concurrent messages each gets its own ID, without a gap.
 func testMessageRace(f *fixture) {
 	const speakers, each = 8, 5
 	f.session("s", "ada")
@@ -84,7 +84,7 @@ func testMessageRace(f *fixture) {
 	f.same(len(all), speakers*each)
 }
 
-// note stores a note that was said to be was before.
+// note stores a note and checks that the previous data was was.
 func (f *fixture) note(user, session, was, data string) profiles.Note {
 	f.Helper()
 	f.n++
@@ -97,8 +97,8 @@ func (f *fixture) note(user, session, was, data string) profiles.Note {
 	return n
 }
 
-// Every version of a note stays; the newest is what there is of a session ID,
-// and what the user stored last is the latest of all.
+// Every version of a note is kept. Note returns the newest version of a session ID, and
+// LatestNote what the user stored last.
 func testNotes(f *fixture) {
 	_, err := f.c.Notes.LatestNote(f.ctx, "ada")
 	f.code(err, fault.NoteNotFound)
@@ -134,8 +134,8 @@ func testNotes(f *fixture) {
 		f.same(got, page.want)
 	}
 
-	// By a clock that was set back a note is no younger than its first version, and
-	// the last is the latest all the same.
+	// If the clock is set back, a note's update is not earlier than its first version, and
+	// the last stored note is still the latest.
 	late, err := f.c.Notes.PutNote(f.ctx, profiles.Note{UserID: "ada", SessionID: "s", UpdatedAt: start.Add(-time.Hour)},
 		func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"n": 3}`), nil })
 	f.must(err)
@@ -148,14 +148,14 @@ func testNotes(f *fixture) {
 	_, err = f.c.Notes.PutNote(f.ctx, profiles.Note{UserID: "cid", SessionID: "s", UpdatedAt: start},
 		func(json.RawMessage) (json.RawMessage, error) { return nil, refused })
 	if !errors.Is(err, refused) {
-		f.Errorf("the callback's error came back as %v", err)
+		f.Errorf("the callback's error was returned as %v", err)
 	}
 	cid, err := f.c.Users.User(f.ctx, "cid")
 	f.must(err)
 	f.same(cid, profiles.User{ID: "cid"})
 }
 
-// Stores at once build on each other: none is lost.
+// Concurrent stores build on each other, and none is lost.
 func testNoteRace(f *fixture) {
 	const writers = 8
 	together(writers, func(int) {

@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// A user's documents are read as they were written, byte for byte, and outlive
-// whatever else there is of the user.
+// A user's documents are read as they were written, byte for byte. They outlive the
+// user's other records.
 func testUsers(f *fixture) {
 	for _, id := range []string{"ada", "a\x00b", "ада"} {
 		got, err := f.c.Users.User(f.ctx, id)
@@ -23,7 +23,7 @@ func testUsers(f *fixture) {
 		f.must(err)
 		f.same(got, want)
 
-		// The time of creation is the first one's.
+		// The time of creation is that of the first record.
 		want.LoginChecked = []byte(`{"logged_in": true}`)
 		got, err = f.c.Users.UpdateUser(f.ctx, id, start.Add(time.Hour), func(u *profiles.User) error { u.LoginChecked = want.LoginChecked; return nil })
 		f.must(err)
@@ -32,12 +32,12 @@ func testUsers(f *fixture) {
 		f.must(err)
 		f.same(got, want)
 	}
-	// Taken back: no documents, and still a user.
+	// The documents are removed, and the user remains.
 	got, err := f.c.Users.UpdateUser(f.ctx, "ada", start, func(u *profiles.User) error { u.Settings, u.LoginChecked = nil, nil; return nil })
 	f.must(err)
 	f.same(got, profiles.User{ID: "ada", CreatedAt: start})
 
-	// A user that a session made has them too.
+	// A user recorded by a session has documents too.
 	s := f.session("s", "bob")
 	got, err = f.c.Users.UpdateUser(f.ctx, "bob", start, func(u *profiles.User) error { u.Settings = []byte(`{}`); return nil })
 	f.must(err)
@@ -47,7 +47,7 @@ func testUsers(f *fixture) {
 	f.must(err)
 	f.same(after, got)
 
-	// Those with settings are listed; ada has none any more, and cid never had.
+	// Only users with settings are listed; ada has none any more, and cid never had any.
 	f.session("u", "cid")
 	all, err := f.c.Users.UsersWithSettings(f.ctx)
 	f.must(err)
@@ -61,7 +61,7 @@ func testUsers(f *fixture) {
 	f.same(ids, []string{"a\x00b", "bob", "ада"})
 }
 
-// A change that is refused, or breaks the record, is none.
+// A change that is refused, or that breaks the record, has no effect.
 func testUserUpdateFails(f *fixture) {
 	refused := errors.New("refused")
 	_, err := f.c.Users.UpdateUser(f.ctx, "ada", start, func(u *profiles.User) error { u.Settings = []byte(`{}`); return refused })
@@ -75,7 +75,7 @@ func testUserUpdateFails(f *fixture) {
 	f.same(got, profiles.User{ID: "ada"})
 }
 
-// Changes at once each see the one before.
+// Each of several concurrent changes sees the one before.
 func testUserRace(f *fixture) {
 	const n = 8
 	var failed atomic.Int64

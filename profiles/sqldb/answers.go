@@ -53,27 +53,27 @@ func (st *Answers) FinishAnswer(ctx context.Context, a profiles.Answer) error {
 	return st.db.write(ctx, op, func(tx *sql.Tx) error {
 		r, err := tx.ExecContext(ctx, "UPDATE answers SET status = ?, body = ? WHERE scope = ? AND request_key = ? AND status = 0",
 			a.Status, a.Body, a.Scope, a.Key)
-		return mustTouch(r, err, fault.NotFound, op)
+		return requireRow(r, err, fault.NotFound, op)
 	})
 }
 
 // DropAnswer implements [profiles.AnswerStore].
 func (st *Answers) DropAnswer(ctx context.Context, scope, key string) error {
-	return st.forget(ctx, "profiles.drop_answer", "scope = ? AND request_key = ?", scope, key)
+	return st.deleteAnswers(ctx, "profiles.drop_answer", "scope = ? AND request_key = ?", scope, key)
 }
 
 // DropUnfinishedAnswers implements [profiles.AnswerStore].
 func (st *Answers) DropUnfinishedAnswers(ctx context.Context) error {
-	return st.forget(ctx, "profiles.drop_unfinished_answers", "status = 0")
+	return st.deleteAnswers(ctx, "profiles.drop_unfinished_answers", "status = 0")
 }
 
 // ExpireAnswers implements [profiles.AnswerStore].
 func (st *Answers) ExpireAnswers(ctx context.Context, before time.Time) error {
-	return st.forget(ctx, "profiles.expire_answers", "created_at < ?", stamp(before))
+	return st.deleteAnswers(ctx, "profiles.expire_answers", "created_at < ?", stamp(before))
 }
 
-// forget deletes the answers that meet the condition; none is fine.
-func (st *Answers) forget(ctx context.Context, op, condition string, args ...any) error {
+// deleteAnswers deletes the answers that meet the condition, if any.
+func (st *Answers) deleteAnswers(ctx context.Context, op, condition string, args ...any) error {
 	return st.db.write(ctx, op, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM answers WHERE "+condition, args...)
 		return err

@@ -9,7 +9,7 @@ import (
 // row is a result row that can be scanned: *sql.Row or *sql.Rows.
 type row interface{ Scan(dest ...any) error }
 
-// stamp is a time as it is stored: nanoseconds since 1970, 0 for the zero time.
+// stamp returns a time as it is stored: nanoseconds since 1970, 0 for the zero time.
 func stamp(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -17,8 +17,8 @@ func stamp(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// notBefore is a later time, or the earlier one where the clock was set back
-// between them: nothing has an age below zero.
+// notBefore returns later, or earlier if the clock was set back between them. So no age
+// is negative.
 func notBefore(earlier, later time.Time) time.Time {
 	if later.Before(earlier) {
 		return earlier
@@ -26,7 +26,7 @@ func notBefore(earlier, later time.Time) time.Time {
 	return later
 }
 
-// moment reads a stored time into a time.Time in UTC.
+// moment scans a stored time into a time.Time in UTC.
 type moment struct{ to *time.Time }
 
 // Scan implements sql.Scanner.
@@ -38,7 +38,7 @@ func (m moment) Scan(v any) error {
 	return nil
 }
 
-// blob is a JSON document as it is stored, byte for byte; an empty one is NULL.
+// blob returns a JSON document as it is stored, byte for byte; an empty one is NULL.
 func blob(doc json.RawMessage) any {
 	if len(doc) == 0 {
 		return nil
@@ -46,7 +46,8 @@ func blob(doc json.RawMessage) any {
 	return []byte(doc)
 }
 
-// encode is a map or list as JSON text; an empty one is null, and is read as nil.
+// encode returns a map or list as JSON text. An empty one becomes null and is read as
+// nil.
 func encode[T map[string]string | []string](v T) (string, error) {
 	if len(v) == 0 {
 		return "null", nil
@@ -55,7 +56,7 @@ func encode[T map[string]string | []string](v T) (string, error) {
 	return string(b), err
 }
 
-// limited is a row count for LIMIT; what is not positive is no limit.
+// limited returns a row count for LIMIT; a number that is not positive means no limit.
 func limited(n int) int64 {
 	if n <= 0 {
 		return math.MaxInt64

@@ -20,7 +20,7 @@ func (st *Snapshots) Commit(ctx context.Context, c profiles.Commit) (profiles.Mo
 				return err
 			}
 		}
-		if err := belongs(ctx, tx, c, op); err != nil {
+		if err := checkSameUser(ctx, tx, c, op); err != nil {
 			return err
 		}
 		if err := addSnapshot(ctx, tx, c.Snapshot); err != nil {
@@ -39,7 +39,7 @@ func (st *Snapshots) Commit(ctx context.Context, c profiles.Commit) (profiles.Mo
 		if err != nil {
 			return err
 		}
-		return tell(ctx, tx, c.Snapshot.SessionID, c.Notices, op)
+		return queueNotices(ctx, tx, c.Snapshot.SessionID, c.Notices, op)
 	})
 	if err != nil {
 		return profiles.Moved{}, err
@@ -63,9 +63,9 @@ func (st *Sessions) EndSession(ctx context.Context, e profiles.End) error {
 	})
 }
 
-// belongs checks that a commit's parts are of one session and its user: a
-// snapshot under another user's name would hand one login to another.
-func belongs(ctx context.Context, tx *sql.Tx, c profiles.Commit, op string) error {
+// checkSameUser checks that all parts of a commit belong to one session and its user. A
+// snapshot under another user's name would give that user a foreign login.
+func checkSameUser(ctx context.Context, tx *sql.Tx, c profiles.Commit, op string) error {
 	s, err := sessionByID(ctx, tx, c.Snapshot.SessionID, op)
 	if err != nil {
 		return err
@@ -74,20 +74,20 @@ func belongs(ctx context.Context, tx *sql.Tx, c profiles.Commit, op string) erro
 		return fault.New(fault.UserMismatch, op, "the snapshot and its session name different users")
 	}
 	if c.End != nil && c.End.SessionID != s.ID {
-		return fault.New(fault.Internal, op, "a commit ends the session that it saves")
+		return fault.New(fault.Internal, op, "a commit can end only the session that it saves")
 	}
 	return nil
 }
 
-// move moves the user's default to the snapshot if asked and if it still is
-// where the asker saw it.
+// move moves the user's default to the snapshot, if requested and if the default is still
+// at the expected version.
 func (st *Snapshots) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, m *profiles.Move) (profiles.Moved, error) {
 	now, err := currentDefault(ctx, tx, s.UserID)
 	if err != nil || m == nil {
 		return profiles.Moved{Version: now.Version}, err
 	}
 	if !m.Takes(now) || m.Renewal && now.Version != m.From {
-		return profiles.Moved{Version: now.Version, Reason: winner(now)}, nil
+		return profiles.Moved{Version: now.Version, Reason: describeCurrent(now)}, nil
 	}
 	next := profiles.Default{
 		UserID: s.UserID, Version: now.Version + 1, SnapshotID: s.ID, SessionID: s.SessionID, MovedAt: st.now().UTC(),
@@ -98,8 +98,7 @@ func (st *Snapshots) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, 
 	return profiles.Moved{Moved: true, Version: next.Version}, addDefault(ctx, tx, next)
 }
 
-// end writes how the session ended. Package session decides which
-// ends may follow which.
+// end writes how the session ended. Package session decides which end may follow which.
 func end(ctx context.Context, tx *sql.Tx, e profiles.End, moved profiles.Moved, op string) error {
 	var outcome json.RawMessage
 	if e.Outcome != nil {
@@ -110,8 +109,8 @@ func end(ctx context.Context, tx *sql.Tx, e profiles.End, moved profiles.Moved, 
 	}
 	r, err := tx.ExecContext(ctx, "UPDATE sessions SET status = ?, reason_code = ?, reason = ?, ended_at = ?, outcome = ?, sealed = NULL WHERE session_id = ?",
 		e.Status, e.Reason.Code, e.Reason.Text, stamp(e.EndedAt), blob(outcome), e.SessionID)
-	if err := mustTouch(r, err, fault.SessionNotFound, op); err != nil {
+	if err := requireRow(r, err, fault.SessionNotFound, op); err != nil {
 		return err
 	}
-	return tell(ctx, tx, e.SessionID, e.Notices, op)
+	return queueNotices(ctx, tx, e.SessionID, e.Notices, op)
 }

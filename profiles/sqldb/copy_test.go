@@ -11,7 +11,7 @@ import (
 	"github.com/stasisd/stasis/profiles/sqldb"
 )
 
-// A copy has what waits in the log, while another process has the catalogue open.
+// A copy includes the log, while another process has the catalogue open.
 func TestCopyTo(t *testing.T) {
 	dir := t.TempDir()
 	open := func(path string, readOnly bool) *sqldb.DB {
@@ -32,7 +32,7 @@ func TestCopyTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if log, err := os.Stat(path + "-wal"); err != nil || log.Size() == 0 {
-		t.Fatalf("nothing waits in the log: %v", err)
+		t.Fatalf("the log is empty: %v", err)
 	}
 	beside := open(path, true)
 	if err := beside.CopyTo(t.Context(), target); err != nil {
@@ -42,9 +42,9 @@ func TestCopyTo(t *testing.T) {
 		t.Errorf("the copy: %v, %v", info.Mode(), err)
 	}
 	if _, err := open(target, true).Sessions.Session(t.Context(), "s-1"); err != nil {
-		t.Errorf("the copy lacks what was written last: %v", err)
+		t.Errorf("the copy lacks the last write: %v", err)
 	}
 	if err := beside.CopyTo(t.Context(), target); !fault.Is(err, fault.StoreFailed) {
-		t.Errorf("a file was written over: %v", err)
+		t.Errorf("an existing file was overwritten: %v", err)
 	}
 }

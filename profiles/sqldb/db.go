@@ -1,10 +1,10 @@
 // Package sqldb is the SQL adapter of the stores of package profiles, on SQLite. A [DB]
-// has one store per domain; all of them write to the same file.
+// has one store per domain; all of them use the same file.
 //
-// One connection writes and several read, in write-ahead mode with full
-// synchronisation: what a method has reported as done survives a power loss.
-// The statements keep to SQL that other databases speak too; what is SQLite's
-// own stands in open.go, failure.go and migrations/sqlite.
+// One connection writes and several read, in write-ahead mode with full synchronisation:
+// a completed write survives a power loss. The statements keep to SQL that other
+// databases accept too. Everything specific to SQLite is in open.go, failure.go and
+// migrations/sqlite.
 package sqldb
 
 import (
@@ -31,8 +31,8 @@ type DB struct {
 	handle *handle
 }
 
-// newDB makes the stores of an open database. now is the time at which a commit moves
-// a default.
+// newDB returns the stores of an open database. now is the clock for the time at which a
+// commit moves a default.
 func newDB(h *handle, now func() time.Time) *DB {
 	return &DB{
 		Keys: &Keys{h}, Users: &Users{h}, Sessions: &Sessions{h}, Snapshots: &Snapshots{h, now}, Defaults: &Defaults{h},
@@ -41,21 +41,21 @@ func newDB(h *handle, now func() time.Time) *DB {
 	}
 }
 
-// handle owns the connections to the database, and makes transactions.
+// handle owns the connections to the database and runs transactions.
 type handle struct {
 	writer *sql.DB // one connection: writers queue in the process, not in SQLite
-	reader *sql.DB // the writer itself for a database in memory
+	reader *sql.DB // the same pool as writer for a database in memory
 }
 
-// querier is what a statement needs, in a transaction or outside.
+// querier runs statements, inside or outside a transaction.
 type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Health reports whether the database can be read. Any failure is
-// store_failed or timeout.
+// Health reports whether the database can be read. Any failure is store_failed or
+// timeout.
 func (db *DB) Health(ctx context.Context) error { return db.handle.health(ctx) }
 
 func (h *handle) health(ctx context.Context) error {
@@ -64,25 +64,25 @@ func (h *handle) health(ctx context.Context) error {
 	return failure("profiles.health", err)
 }
 
-// Close closes the database; later calls do nothing. Every other method fails
-// with store_failed afterwards.
+// Close closes the database; later calls do nothing. Afterwards every other method fails
+// with store_failed.
 func (db *DB) Close() error {
-	// Readers first: the last connection to close folds the log into the file.
+	// Readers first: the last connection to close writes the log into the file.
 	return failure("profiles.close", errors.Join(db.handle.reader.Close(), db.handle.writer.Close()))
 }
 
-// callerError carries an error of a caller's callback through a transaction,
-// so that it comes out as it went in.
+// callerError carries the error of a caller's callback through a transaction, so that it
+// is returned unchanged.
 type callerError struct{ error }
 
-// write runs do in one transaction: any error, and a panic, undoes it whole.
+// write runs do in one transaction. Any error, and a panic, rolls it back.
 func (h *handle) write(ctx context.Context, op string, do func(tx *sql.Tx) error) error {
 	tx, err := h.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return failure(op, err)
 	}
-	// After a commit this does nothing. It also frees the only connection when
-	// do panics; the error of undoing adds nothing to the one that led here.
+	// After a commit this does nothing. If do panics, it frees the only connection. Its
+	// error would add nothing to the one that caused the rollback.
 	defer func() { _ = tx.Rollback() }()
 	if err := do(tx); err != nil {
 		var c callerError
@@ -93,7 +93,7 @@ func (h *handle) write(ctx context.Context, op string, do func(tx *sql.Tx) error
 	}
 	err = tx.Commit()
 	if errors.Is(err, sql.ErrTxDone) {
-		err = errors.Join(err, ctx.Err()) // the context undid it; database/sql does not say so
+		err = errors.Join(err, ctx.Err()) // the context rolled it back, which database/sql does not report
 	}
 	return failure(op, err)
 }

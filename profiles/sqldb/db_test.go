@@ -28,7 +28,8 @@ func openHere(t *testing.T) *DB {
 	return db
 }
 
-// A full database says so, keeps what it has, and goes on when there is room.
+// A full database returns store_full, keeps its data, and works again when there is
+// space.
 func TestFull(t *testing.T) {
 	ctx := t.Context()
 	db := openHere(t)
@@ -66,7 +67,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// The connections are as durable and as strict as they were asked to be.
+// The connections have the requested durability and strictness.
 func TestPragmas(t *testing.T) {
 	db := openHere(t)
 	for pragma, want := range map[string]string{
@@ -88,8 +89,8 @@ func TestPragmas(t *testing.T) {
 	}
 }
 
-// A context that is cancelled after the last statement undoes the transaction
-// and is recognisable.
+// A context that is cancelled after the last statement rolls back the transaction and is
+// recognisable.
 func TestCancelledBeforeCommit(t *testing.T) {
 	db := openHere(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,7 +12,8 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// Defaults is the store of the versions of default environments. It implements [profiles.DefaultStore].
+// Defaults is the store of the versions of default environments. It implements
+// [profiles.DefaultStore].
 type Defaults struct{ db *handle }
 
 var _ profiles.DefaultStore = (*Defaults)(nil)
@@ -31,8 +32,8 @@ func scanDefault(r row) (profiles.Default, error) {
 	return d, err
 }
 
-// currentDefault is the user's current version: Version 0 if there never was
-// one, an empty SnapshotID if it was removed.
+// currentDefault returns the user's current version: Version 0 if there never was one, an
+// empty SnapshotID if it was removed.
 func currentDefault(ctx context.Context, q querier, userID string) (profiles.Default, error) {
 	d, err := scanDefault(q.QueryRowContext(ctx, "SELECT "+defaultColumns+
 		" FROM defaults WHERE user_id = ? ORDER BY version DESC LIMIT 1", []byte(userID)))
@@ -42,16 +43,16 @@ func currentDefault(ctx context.Context, q querier, userID string) (profiles.Def
 	return d, err
 }
 
-// addDefault writes a version. The transaction is the only writer, and a
-// version that exists would fail on the primary key.
+// addDefault writes a version. The transaction is the only writer, and an existing
+// version would violate the primary key.
 func addDefault(ctx context.Context, tx *sql.Tx, d profiles.Default) error {
 	_, err := tx.ExecContext(ctx, "INSERT INTO defaults ("+defaultColumns+") VALUES (?, ?, ?, ?, ?, ?)",
 		[]byte(d.UserID), d.Version, d.SnapshotID, d.SessionID, stamp(d.MovedAt), d.Renews)
 	return err
 }
 
-// winner tells people which version stands in the way.
-func winner(d profiles.Default) string {
+// describeCurrent describes the current version for the message of a conflict.
+func describeCurrent(d profiles.Default) string {
 	switch {
 	case d.Version == 0:
 		return "there is no default environment"
@@ -96,7 +97,7 @@ func (st *Defaults) SetDefault(ctx context.Context, userID, snapshotID string, i
 			return err
 		}
 		if ifVersion != nil && !(profiles.Move{From: *ifVersion}).Takes(now) {
-			return fault.New(fault.VersionConflict, op, "%s", winner(now))
+			return fault.New(fault.VersionConflict, op, "%s", describeCurrent(now))
 		}
 		if snapshotID == "" && now.SnapshotID == "" {
 			return orMissing(sql.ErrNoRows, fault.DefaultNotFound, op)
@@ -139,7 +140,7 @@ func (st *Defaults) DefaultHistory(ctx context.Context, userID string, limit int
 	}
 	rows := limited(limit)
 	if limit > 0 {
-		rows++ // one more tells whether a page follows
+		rows++ // one more row shows whether another page follows
 	}
 	page, err := collect(ctx, st.db.reader, func(r row) (p profiles.PastDefault, err error) {
 		var user []byte

@@ -27,8 +27,8 @@ func scanDelivery(r row) (profiles.Delivery, error) {
 	return d, err
 }
 
-// addNotices queues notices of a session; it runs in the transaction of what
-// they tell of.
+// addNotices queues notices of a session, in the transaction of the change that they
+// report.
 func addNotices(ctx context.Context, tx *sql.Tx, s profiles.Session, notices []profiles.Notice) error {
 	for _, n := range notices {
 		_, err := tx.ExecContext(ctx, "INSERT INTO deliveries (delivery_id, session_id, user_id, url, operator, event, body, created_at, "+
@@ -41,9 +41,9 @@ func addNotices(ctx context.Context, tx *sql.Tx, s profiles.Session, notices []p
 	return nil
 }
 
-// tell queues what a change tells of: the session is read as the transaction has
-// left it.
-func tell(ctx context.Context, tx *sql.Tx, id string, notices func(profiles.Session) []profiles.Notice, op string) error {
+// queueNotices queues the notices of a change. It reads the session as the transaction
+// has left it.
+func queueNotices(ctx context.Context, tx *sql.Tx, id string, notices func(profiles.Session) []profiles.Notice, op string) error {
 	if notices == nil {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (st *Deliveries) DeliveryPage(ctx context.Context, f profiles.DeliveryFilte
 		where = append(where, "operator = 0")
 	}
 	if f.StartAfter != "" {
-		// One of another user is no cursor, as in the other lists.
+		// An ID of another user is not a valid cursor, as in the other lists.
 		var before int64
 		query := "SELECT sequence FROM deliveries WHERE " + strings.Join(append(where, "delivery_id = ?"), " AND ")
 		if err := st.db.reader.QueryRowContext(ctx, query, append(args[:len(args):len(args)], f.StartAfter)...).Scan(&before); err != nil {
@@ -131,7 +131,7 @@ func (st *Deliveries) DeliveryPage(ctx context.Context, f profiles.DeliveryFilte
 	}
 	limit := limited(f.Limit)
 	if f.Limit > 0 {
-		limit++ // one more tells whether a page follows
+		limit++ // one more row shows whether another page follows
 	}
 	page, err := collect(ctx, st.db.reader, scanDelivery, query+" ORDER BY sequence DESC LIMIT ?", append(args, limit)...)
 	if err != nil {
@@ -149,7 +149,7 @@ func (st *Deliveries) Resend(ctx context.Context, id string, at time.Time) (prof
 	var d profiles.Delivery
 	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
 		r, err := tx.ExecContext(ctx, "UPDATE deliveries SET state = 'pending', resent = attempts, since = ?, next_at = ? WHERE delivery_id = ?", stamp(at), stamp(at), id)
-		if err := mustTouch(r, err, fault.NotFound, op); err != nil {
+		if err := requireRow(r, err, fault.NotFound, op); err != nil {
 			return err
 		}
 		d, err = deliveryByID(ctx, tx, id, op)

@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// Events implements [profiles.EventStore]. One statement reads run and events, so
-// that what is trimmed meanwhile is either there or told.
+// Events implements [profiles.EventStore]. One statement reads the run and its events, so
+// that an event trimmed meanwhile is either returned or reported as a gap.
 func (st *Runs) Events(ctx context.Context, runID string, after int64, limit int) (page profiles.EventPage, err error) {
 	const op = "profiles.events"
 	rows, err := st.db.reader.QueryContext(ctx, `SELECT first_sequence, next_sequence, sequence, type, at, data, sealed
@@ -51,9 +51,9 @@ func (st *Runs) Events(ctx context.Context, runID string, after int64, limit int
 	return page, nil
 }
 
-// ExpireEvents implements [profiles.EventStore]. A clock that was set back may have
-// given a later event an earlier time, so a run is trimmed up to the first event
-// that is young enough, and no further: what is left has no gap.
+// ExpireEvents implements [profiles.EventStore]. If the clock was set back, a later event
+// may have an earlier time. So a run is trimmed only up to the first event that is young
+// enough, and the rest has no gap.
 func (st *Runs) ExpireEvents(ctx context.Context, before time.Time) error {
 	const op = "profiles.expire_events"
 	return st.db.write(ctx, op, func(tx *sql.Tx) error {

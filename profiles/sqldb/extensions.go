@@ -9,7 +9,8 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// Extensions is the store of the records of uploaded extensions. It implements [profiles.ExtensionStore].
+// Extensions is the store of the records of uploaded extensions. It implements
+// [profiles.ExtensionStore].
 type Extensions struct{ db *handle }
 
 var _ profiles.ExtensionStore = (*Extensions)(nil)
@@ -52,7 +53,7 @@ func (st *Extensions) PutExtension(ctx context.Context, e profiles.Extension) (i
 		if is, err = extensionByID(ctx, tx, e.UserID, e.ID); err != nil {
 			return err
 		}
-		unused, err = unnamed(ctx, tx, was.SHA256)
+		unused, err = unusedFiles(ctx, tx, was.SHA256)
 		return err
 	})
 	if err != nil {
@@ -61,8 +62,8 @@ func (st *Extensions) PutExtension(ctx context.Context, e profiles.Extension) (i
 	return is, fresh, unused, nil
 }
 
-// unnamed gives back a SHA-256 that no extension's record names, else "".
-func unnamed(ctx context.Context, tx *sql.Tx, sha string) (string, error) {
+// unusedFiles returns sha if no extension's record names it, else "".
+func unusedFiles(ctx context.Context, tx *sql.Tx, sha string) (string, error) {
 	var n int
 	err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM extensions WHERE sha256 = ?", sha).Scan(&n)
 	if err != nil || n > 0 {
@@ -104,11 +105,11 @@ func (st *Extensions) DeleteExtension(ctx context.Context, userID, id string, fo
 			return err
 		case needed > 0 && !force:
 			return fault.New(fault.ExtensionInUse, op,
-				"%d of the user's snapshots have extension %s; they keep its files, so force=true does them no harm", needed, id)
+				"%d of the user's snapshots have extension %s; they keep its files, so force=true deletes it without harm to them", needed, id)
 		}
 		_, err = tx.ExecContext(ctx, "DELETE FROM extensions WHERE user_id = ? AND extension_id = ?", []byte(userID), id)
 		if err == nil {
-			unused, err = unnamed(ctx, tx, e.SHA256)
+			unused, err = unusedFiles(ctx, tx, e.SHA256)
 		}
 		return err
 	})
@@ -126,8 +127,8 @@ func (st *Snapshots) SnapshotExtensions(ctx context.Context, snapshotID string) 
 	return all, failure("profiles.snapshot_extensions", err)
 }
 
-// pin records which extensions a new snapshot holds.
-func pin(ctx context.Context, tx *sql.Tx, s profiles.Snapshot) error {
+// addExtensions records which extensions a new snapshot holds.
+func addExtensions(ctx context.Context, tx *sql.Tx, s profiles.Snapshot) error {
 	for _, p := range s.Extensions {
 		_, err := tx.ExecContext(ctx, "INSERT INTO snapshot_extensions (snapshot_id, extension_id, sha256) VALUES (?, ?, ?)",
 			s.ID, p.ID, p.SHA256)

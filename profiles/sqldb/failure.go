@@ -11,10 +11,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// failure gives an error of the database its code: store_full when the disk
-// is, timeout when the context's deadline passed, else store_failed. The
-// cause stays in the chain, so that a cancelled context is recognisable. A
-// fault passes as it is.
+// failure gives a database error its code: store_full if the disk is full, timeout if the
+// context's deadline passed, else store_failed. The cause stays in the chain, so that a
+// cancelled context is recognisable. A fault is returned unchanged.
 func failure(op string, err error) error {
 	if err == nil {
 		return nil
@@ -31,7 +30,7 @@ func failure(op string, err error) error {
 		return fault.Wrap(err, fault.StoreFailed, op, "")
 	}
 	switch {
-	case e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE: // no room for the log's index
+	case e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE: // no space for the log's index
 		return fault.Wrap(err, fault.StoreFull, op, "")
 	case primary(e) == sqlite3.SQLITE_FULL:
 		return fault.Wrap(err, fault.StoreFull, op, "")
@@ -44,12 +43,11 @@ func failure(op string, err error) error {
 	}
 }
 
-// primary strips the extension from SQLite's result code
+// primary removes the extended part of SQLite's result code
 // (https://www.sqlite.org/rescode.html).
 func primary(e *sqlite.Error) int { return e.Code() & 0xff }
 
-// orMissing gives the absence of a row the code and message of what was
-// looked for.
+// orMissing turns the absence of a row into a fault with the code and its message.
 func orMissing(err error, code fault.Code, op string) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return fault.New(code, op, "%s", code.Text())
@@ -57,8 +55,8 @@ func orMissing(err error, code fault.Code, op string) error {
 	return failure(op, err)
 }
 
-// mustTouch is for a statement that is to hit a row: none is the code.
-func mustTouch(r sql.Result, err error, code fault.Code, op string) error {
+// requireRow checks that a statement changed a row, and returns the code if not.
+func requireRow(r sql.Result, err error, code fault.Code, op string) error {
 	if err != nil {
 		return err
 	}

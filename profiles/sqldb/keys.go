@@ -65,6 +65,6 @@ func (st *Keys) DeleteKey(ctx context.Context, id string) error {
 	const op = "profiles.delete_key"
 	return st.db.write(ctx, op, func(tx *sql.Tx) error {
 		r, err := tx.ExecContext(ctx, "DELETE FROM api_keys WHERE key_id = ?", id)
-		return mustTouch(r, err, fault.KeyNotFound, op)
+		return requireRow(r, err, fault.KeyNotFound, op)
 	})
 }

@@ -16,9 +16,9 @@ import (
 
 const childPath = "SQLDB_TEST_COMMIT_TO"
 
-// commitForever makes of the test binary a child that commits to the named
-// database and prints each snapshot's ID once it is committed, until it is
-// killed. It reports whether the process is that child.
+// commitForever turns the test binary into a child process. The child commits to the
+// named database until it is killed, and prints each snapshot's ID after its commit. The
+// result reports whether this process is the child.
 func commitForever() bool {
 	path := os.Getenv(childPath)
 	if path == "" {
@@ -48,8 +48,8 @@ func commitForever() bool {
 	return true
 }
 
-// keepRecord makes a run of the session, which a kill leaves open, with events
-// whose types tell their numbers.
+// keepRecord begins a run of the session, which a kill leaves open. The types of its
+// events contain their numbers.
 func keepRecord(ctx context.Context, db *sqldb.DB, s profiles.Session) error {
 	run, err := db.Runs.BeginRun(ctx, profiles.Run{ID: "r-" + s.ID, SessionID: s.ID, StartedAt: s.CreatedAt})
 	for i := 0; err == nil && i < 9; i += 3 {
@@ -62,8 +62,8 @@ func keepRecord(ctx context.Context, db *sqldb.DB, s profiles.Session) error {
 	return err
 }
 
-// checkRecord looks at what keepRecord wrote: whole batches, and no number twice
-// or left out. Whoever goes on writes the next one.
+// checkRecord checks what keepRecord wrote: complete batches, and no number twice or left
+// out. The next event gets the next number.
 func checkRecord(t *testing.T, db *sqldb.DB) {
 	t.Helper()
 	open, err := db.Runs.OpenRuns(t.Context())
@@ -91,8 +91,8 @@ func checkRecord(t *testing.T, db *sqldb.DB) {
 	}
 }
 
-// What was reported as committed is there after the process was killed while
-// it wrote, and what was not is there whole or not at all.
+// A commit that was reported survives a kill during a later write. A commit that was not
+// reported exists completely or not at all.
 func TestKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stasis.db")
 	var printed []string
@@ -132,8 +132,8 @@ func TestKilled(t *testing.T) {
 	checkRecord(t, db)
 }
 
-// killWhileCommitting runs the child, kills it after n commits and returns
-// every ID that it printed.
+// killWhileCommitting runs the child, kills it after n commits and returns every ID that
+// it printed.
 func killWhileCommitting(t *testing.T, path string, n int) []string {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -157,7 +157,7 @@ func killWhileCommitting(t *testing.T, path string, n int) []string {
 		}
 	}
 	if err := child.Wait(); err == nil || len(printed) < n {
-		t.Fatalf("the child ended by itself after %d commits: %v", len(printed), err)
+		t.Fatalf("the child exited on its own after %d commits: %v", len(printed), err)
 	}
 	return printed
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// Messages is the store of the conversations of sessions. It implements [profiles.MessageStore].
+// Messages is the store of the conversations of sessions. It implements
+// [profiles.MessageStore].
 type Messages struct{ db *handle }
 
 var _ profiles.MessageStore = (*Messages)(nil)
@@ -43,7 +44,7 @@ func (st *Messages) AddMessage(ctx context.Context, m profiles.Message, executio
 		if _, err = tx.ExecContext(ctx, "UPDATE sessions SET execution = ? WHERE session_id = ?", execution, m.SessionID); err != nil || m.Notices == nil {
 			return err
 		}
-		return tell(ctx, tx, m.SessionID, func(now profiles.Session) []profiles.Notice { return m.Notices(was, now) }, op)
+		return queueNotices(ctx, tx, m.SessionID, func(now profiles.Session) []profiles.Notice { return m.Notices(was, now) }, op)
 	})
 	if err != nil {
 		return profiles.Message{}, err

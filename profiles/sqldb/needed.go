@@ -22,8 +22,8 @@ func (st *Snapshots) NeededSnapshots(ctx context.Context, userID string) ([]prof
 	return needed, failure("profiles.needed_snapshots", err)
 }
 
-// neededSnapshots lists those that are there. A session has not ended while it
-// has no time of its end: one in error whose data is kept has none either.
+// neededSnapshots lists those that exist. A session without an end time has not ended;
+// this includes a session in error whose data is kept.
 func neededSnapshots(ctx context.Context, q querier, userID string) ([]profiles.Needed, error) {
 	user := []byte(userID)
 	return collect(ctx, q, func(r row) (n profiles.Needed, err error) {

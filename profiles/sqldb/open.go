@@ -20,7 +20,7 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// Memory is the Path of a database that is gone when it is closed.
+// Memory is the Path of a database in memory, which ends when it is closed.
 const Memory = ":memory:"
 
 const (
@@ -30,20 +30,20 @@ const (
 
 // Options say what to open.
 type Options struct {
-	Path string           // the database's file, made with mode 0600; or [Memory]
-	Now  func() time.Time // the clock that tells when a commit moved a default
-	// ReadOnly opens a file that is there, also while a daemon has it: nothing is
-	// made or brought up to date, and what writes is store_failed.
+	Path string           // the database's file, created with mode 0600; or [Memory]
+	Now  func() time.Time // the clock for the time at which a commit moves a default
+	// ReadOnly opens an existing file, even while a daemon has it open. Nothing is created
+	// or migrated, and writes are store_failed.
 	ReadOnly bool
 }
 
-// Open opens the catalogue, makes it if there is none and brings its tables
-// up to date. A database written by a newer Stasis is a config fault; a file
-// that is no database or is damaged is store_failed and says so.
+// Open opens the catalogue, creates it if needed, and migrates its tables. A database of
+// a newer Stasis is a config fault. A file that is damaged or is not a database is
+// store_failed and the message says so.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	const op = "profiles.open"
 	if o.Now == nil {
-		return nil, fault.New(fault.Config, op, "the catalogue needs a clock")
+		return nil, fault.New(fault.Config, op, "Now: must be set")
 	}
 	h := &handle{}
 	var err error
@@ -68,8 +68,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return newDB(h, o.Now), nil
 }
 
-// openFile makes the file, readable by its owner alone, and both pools. SQLite
-// gives the files of its log the same mode.
+// openFile creates the file, readable by its owner only, and opens both pools. SQLite
+// gives its log files the same mode.
 func (h *handle) openFile(path string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -90,9 +90,8 @@ func (h *handle) openFile(path string) error {
 	return err
 }
 
-// openReadOnly opens a file beside the process that writes it. Where there is no
-// log, SQLite still makes an empty one with its index, and the next who writes
-// takes them away.
+// openReadOnly opens a file while another process may write it. If there is no log,
+// SQLite still creates an empty log with its index, and the next writer removes them.
 func (h *handle) openReadOnly(path string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -103,10 +102,10 @@ func (h *handle) openReadOnly(path string) error {
 	return err
 }
 
-// journal are the settings of connections that may write.
+// journal holds the settings of connections that may write.
 var journal = []string{
 	"journal_mode(WAL)",
-	"synchronous(FULL)", // in WAL mode NORMAL may lose the last commits with the power
+	"synchronous(FULL)", // in WAL mode NORMAL may lose the last commits in a power loss
 }
 
 // abandon closes what a failed Open had opened.
@@ -120,7 +119,7 @@ func (h *handle) abandon() error {
 	return errors.Join(errs...)
 }
 
-// pool makes a pool of at most n connections to the database.
+// pool opens a pool of at most n connections to the database.
 func pool(name string, query url.Values, n int, pragmas ...string) (*sql.DB, error) {
 	query["_pragma"] = append([]string{"busy_timeout(" + busyTimeout + ")", "foreign_keys(1)"}, pragmas...)
 	c, err := sqlite.NewConnector(name + "?" + query.Encode())
@@ -133,8 +132,8 @@ func pool(name string, query url.Values, n int, pragmas ...string) (*sql.DB, err
 	return p, nil
 }
 
-// migrate brings the tables to the newest version that the binary knows, or only
-// looks whether they have it.
+// migrate updates the tables to the newest version that the binary knows. If readOnly is
+// set, it only checks that they have this version.
 func migrate(ctx context.Context, db *sql.DB, readOnly bool) error {
 	const op = "profiles.migrate"
 	files, err := fs.Sub(migrations, "migrations/sqlite")
@@ -151,12 +150,12 @@ func migrate(ctx context.Context, db *sql.DB, readOnly bool) error {
 	}
 	if current > known {
 		return fault.New(fault.Config, op,
-			"the catalogue has schema version %d and this binary knows only up to %d: it was written by a newer Stasis", current, known)
+			"the catalogue has schema version %d, but this binary knows only up to %d: a newer Stasis wrote it; use that version", current, known)
 	}
 	if readOnly {
 		if current < known {
 			return fault.New(fault.Config, op,
-				"the catalogue has schema version %d and this binary has %d: start the daemon of this version once, which brings it up to date", current, known)
+				"the catalogue has schema version %d, but this binary needs %d: start the daemon of this version once, which brings the catalogue up to date", current, known)
 		}
 		return nil
 	}

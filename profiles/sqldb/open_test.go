@@ -38,8 +38,8 @@ func fill(t *testing.T, db *sqldb.DB) profiles.Session {
 	return s
 }
 
-// Everything is there when the file is opened again, also while another
-// process has it open, and nobody else on the machine can read it.
+// All records are there when the file is opened again, also while another process has it
+// open. No other user of the machine can read it.
 func TestReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a ?mode=memory&%41#b.db")
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
@@ -83,7 +83,8 @@ func TestReopen(t *testing.T) {
 	check(open(t, path))
 }
 
-// Read only, a catalogue is seen as it is, also while a daemon has it, and stays so.
+// A read-only catalogue shows the current data, even while a daemon has it open, and the
+// file does not change.
 func TestReadOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stasis.db")
 	readOnly := sqldb.Options{Path: path, Now: time.Now, ReadOnly: true}
@@ -91,7 +92,7 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("where there is none: %v", err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("one was made: %v", err)
+		t.Errorf("a file was created: %v", err)
 	}
 	daemon, err := sqldb.Open(t.Context(), sqldb.Options{Path: path, Now: time.Now})
 	if err != nil {
@@ -128,7 +129,7 @@ func TestReadOnly(t *testing.T) {
 	check("without one")
 	raw(t, path, "DELETE FROM goose_db_version WHERE version_id > 1")
 	if _, err := sqldb.Open(t.Context(), readOnly); !fault.Is(err, fault.Config) || !strings.Contains(fault.MessageOf(err), "up to date") {
-		t.Errorf("of an older Stasis: %v", err)
+		t.Errorf("written by an older Stasis: %v", err)
 	}
 }
 
@@ -147,11 +148,11 @@ func TestOpenFails(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	whole, err := os.ReadFile(made)
+	valid, err := os.ReadFile(made)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scribbled := bytes.Clone(whole)
+	scribbled := bytes.Clone(valid)
 	for i := 100; i < len(scribbled); i++ { // all but the header
 		scribbled[i] = 0xa5
 	}
@@ -161,7 +162,7 @@ func TestOpenFails(t *testing.T) {
 		message string
 	}{
 		{"not a database", bytes.Repeat([]byte("text "), 2000), "not a database"},
-		{"truncated", whole[:len(whole)/2], "damaged"},
+		{"truncated", valid[:len(valid)/2], "damaged"},
 		{"scribbled over", scribbled, "damaged"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -191,7 +192,7 @@ func TestOpenFails(t *testing.T) {
 	})
 }
 
-// A database that a newer Stasis wrote is left alone.
+// A database of a newer Stasis is not changed.
 func TestNewerSchema(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stasis.db")
 	fill(t, open(t, path))
@@ -202,7 +203,7 @@ func TestNewerSchema(t *testing.T) {
 	}
 }
 
-// raw runs a statement on the file by itself.
+// raw runs a statement on the file, without the package.
 func raw(t *testing.T, path, statement string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -215,8 +216,7 @@ func raw(t *testing.T, path, statement string) {
 	}
 }
 
-// A catalogue of the first release is brought up to date with all that is in
-// it.
+// A catalogue of the first release is migrated with all its data.
 func TestOldCatalogue(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.db")
 	old, err := sql.Open("sqlite", path)
@@ -245,8 +245,8 @@ func TestOldCatalogue(t *testing.T) {
 	}
 }
 
-// Reasons that were stored as text alone have the codes by which that text was
-// judged. The texts are those of then and never change.
+// Reasons stored as text alone get the codes by which that text was interpreted. These
+// texts never change.
 func TestReasonsWithoutCodes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.db")
 	old, err := sql.Open("sqlite", path)

@@ -93,7 +93,8 @@ func (st *Runs) Runs(ctx context.Context, sessionID string) ([]profiles.Run, err
 
 // OpenRuns implements [profiles.RunStore].
 func (st *Runs) OpenRuns(ctx context.Context) ([]profiles.Run, error) {
-	// The status stands in the statement, or the index of open runs would not be used.
+	// The status must be a literal in the statement; otherwise SQLite does not use the
+	// index of open runs.
 	all, err := collect(ctx, st.db.reader, scanRun, "SELECT "+runColumns+" FROM runs WHERE status = 'running' ORDER BY run_id")
 	return all, failure("profiles.open_runs", err)
 }
@@ -119,11 +120,11 @@ func (st *Runs) AddEvents(ctx context.Context, runID string, events []profiles.E
 	return added, nil
 }
 
-// extent is what a run has of events: those from first up to next, and their
+// extent describes the stored events of a run: those from first up to next, and their
 // size.
 type extent struct{ first, next, bytes int64 }
 
-// appendEvents numbers events, writes them and trims what is over.
+// appendEvents numbers events, writes them and trims those over the bounds.
 func appendEvents(ctx context.Context, tx *sql.Tx, runID string, events []profiles.Event, keep profiles.EventBounds, op string) ([]profiles.Event, error) {
 	var x extent
 	err := tx.QueryRowContext(ctx, "SELECT first_sequence, next_sequence, event_bytes FROM runs WHERE run_id = ?", runID).
@@ -147,8 +148,7 @@ func appendEvents(ctx context.Context, tx *sql.Tx, runID string, events []profil
 	return added, x.write(ctx, tx, runID)
 }
 
-// trim counts the oldest events out, as far as they are over the bounds, and
-// deletes them.
+// trim subtracts the oldest events that are over the bounds, and deletes them.
 func (x *extent) trim(ctx context.Context, tx *sql.Tx, runID string, keep profiles.EventBounds) error {
 	over := func() bool {
 		return x.first < x.next-1 && (keep.Count > 0 && x.next-x.first > keep.Count || keep.Bytes > 0 && x.bytes > keep.Bytes)

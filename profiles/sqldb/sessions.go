@@ -59,7 +59,7 @@ func addSession(ctx context.Context, tx *sql.Tx, s profiles.Session, op string) 
 		s.ID, []byte(s.UserID), s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Execution, s.Reason.Code, s.Reason.Text,
 		stamp(s.CreatedAt), stamp(s.ExpiresAt), stamp(s.EndedAt), labels, s.RequestHash,
 		blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion, s.RunDir, s.Discard, s.Sealed, s.Asked, s.WebhookURL)
-	if err := mustTouch(r, err, fault.SessionExists, op); err != nil {
+	if err := requireRow(r, err, fault.SessionExists, op); err != nil {
 		return err
 	}
 	return addNotices(ctx, tx, s, s.Notices)
@@ -75,8 +75,8 @@ func (st *Sessions) Sessions(ctx context.Context, f profiles.SessionFilter) ([]p
 	const op = "profiles.sessions"
 	where, args := conditions(f)
 	if f.StartAfter != "" {
-		// The cursor must be one that this filter may have given, or it would
-		// tell one user when another's session was made.
+		// The cursor must be one that this filter may have returned. Otherwise it would
+		// tell one user when another user's session was made.
 		var at int64
 		query, args2 := "SELECT created_at FROM sessions WHERE session_id = ?", []any{f.StartAfter}
 		if f.UserID != "" {
@@ -109,7 +109,7 @@ func (st *Sessions) Sessions(ctx context.Context, f profiles.SessionFilter) ([]p
 	return page, "", nil
 }
 
-// conditions are the filter's SQL conditions and their arguments.
+// conditions returns the filter's SQL conditions and their arguments.
 func conditions(f profiles.SessionFilter) (where []string, args []any) {
 	if f.UserID != "" {
 		where, args = append(where, "user_id = ?"), append(args, []byte(f.UserID))
@@ -138,7 +138,7 @@ func (st *Sessions) UpdateSession(ctx context.Context, id string, change func(*p
 			return callerError{err}
 		}
 		if s.ID != was.ID || s.UserID != was.UserID || !s.CreatedAt.Equal(was.CreatedAt) {
-			return fault.New(fault.Internal, op, "a session keeps its ID, user and time of creation")
+			return fault.New(fault.Internal, op, "the ID, user and time of creation of a session cannot change")
 		}
 		labels, err := encode(s.Labels)
 		if err != nil {

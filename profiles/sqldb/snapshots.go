@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// Snapshots is the store of the records of snapshots. It implements [profiles.SnapshotStore] and
-// [profiles.RetentionStore].
+// Snapshots is the store of the records of snapshots. It implements
+// [profiles.SnapshotStore] and [profiles.RetentionStore].
 type Snapshots struct {
 	db  *handle
 	now func() time.Time // the time at which a commit moves a default
@@ -44,9 +44,8 @@ func snapshotByID(ctx context.Context, q querier, id, op string) (profiles.Snaps
 	return s, orMissing(err, fault.SnapshotNotFound, op)
 }
 
-// addSnapshot gives the snapshot the next place in the order of commits and
-// makes it visible. The transaction is the only writer, so the next place is
-// nobody else's.
+// addSnapshot gives the snapshot the next commit sequence and makes it visible. The
+// transaction is the only writer, so no other commit gets the same sequence.
 func addSnapshot(ctx context.Context, tx *sql.Tx, s profiles.Snapshot) error {
 	var sequence int64
 	err := tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(sequence), 0) + 1 FROM commits").Scan(&sequence)
@@ -65,7 +64,7 @@ func addSnapshot(ctx context.Context, tx *sql.Tx, s profiles.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	return pin(ctx, tx, s)
+	return addExtensions(ctx, tx, s)
 }
 
 // Snapshot implements [profiles.SnapshotStore].
@@ -100,7 +99,8 @@ func (st *Snapshots) Snapshots(ctx context.Context, f profiles.SnapshotFilter) (
 	}
 	before := limited(0)
 	if f.StartAfter != "" {
-		// One that this filter may have given, and that outlives its snapshot.
+		// The cursor must be one that this filter may have returned. It outlives its
+		// snapshot.
 		err := st.db.reader.QueryRowContext(ctx, "SELECT c.sequence FROM commits c JOIN sessions s ON s.session_id = c.session_id"+
 			" WHERE c.snapshot_id = ?"+where, append([]any{f.StartAfter}, args...)...).Scan(&before)
 		if err != nil {
@@ -127,10 +127,10 @@ func (st *Snapshots) Snapshots(ctx context.Context, f profiles.SnapshotFilter) (
 	return page, "", nil
 }
 
-// badCursor is the failure to find what a cursor names.
+// badCursor returns the error for a cursor that was not found.
 func badCursor(err error, op string) error {
 	if errors.Is(err, sql.ErrNoRows) {
-		return fault.New(fault.InvalidField, op, "start_after names nothing in this list")
+		return fault.New(fault.InvalidField, op, "start_after: must be an ID from this list")
 	}
 	return failure(op, err)
 }
@@ -145,12 +145,12 @@ func (st *Snapshots) ExpiredSnapshots(ctx context.Context, now time.Time) ([]pro
 
 // DeleteSnapshot implements [profiles.SnapshotStore].
 func (st *Snapshots) DeleteSnapshot(ctx context.Context, id string) (lastUse bool, err error) {
-	return st.forgetSnapshot(ctx, "profiles.delete_snapshot", id, profiles.NeededByDefault)
+	return st.deleteRecord(ctx, "profiles.delete_snapshot", id, profiles.NeededByDefault)
 }
 
 // RetireSnapshot implements [profiles.RetentionStore].
 func (st *Snapshots) RetireSnapshot(ctx context.Context, id string) (lastUse bool, err error) {
-	return st.forgetSnapshot(ctx, "profiles.retire_snapshot", id, profiles.NeededByDefault, profiles.NeededBySession)
+	return st.deleteRecord(ctx, "profiles.retire_snapshot", id, profiles.NeededByDefault, profiles.NeededBySession)
 }
 
 // ArchiveInUse implements [profiles.SnapshotStore].
@@ -160,14 +160,14 @@ func (st *Snapshots) ArchiveInUse(ctx context.Context, archiveID string) (bool, 
 	return used, failure("profiles.archive_in_use", err)
 }
 
-// whyNeeded tells people what needs a snapshot.
+// whyNeeded maps what needs a snapshot to a message.
 var whyNeeded = map[profiles.NeededBy]string{
 	profiles.NeededByDefault: "the snapshot is the user's default environment",
-	profiles.NeededBySession: "a session that has not ended started from the snapshot, or made it last",
+	profiles.NeededBySession: "a session that has not ended started from the snapshot, or it is the session's newest snapshot",
 }
 
-// forgetSnapshot removes a snapshot's record, unless one of these needs it.
-func (st *Snapshots) forgetSnapshot(ctx context.Context, op, id string, unless ...profiles.NeededBy) (lastUse bool, err error) {
+// deleteRecord removes a snapshot's record, unless one of these needs the snapshot.
+func (st *Snapshots) deleteRecord(ctx context.Context, op, id string, unless ...profiles.NeededBy) (lastUse bool, err error) {
 	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
 		s, err := snapshotByID(ctx, tx, id, op)
 		if err != nil {

@@ -32,7 +32,7 @@ func open(t *testing.T, path string) *sqldb.DB {
 	return db
 }
 
-// catalogue is an open database as the suite takes it.
+// catalogue returns an open database in the form that the suite needs.
 func catalogue(t *testing.T, path string) profilestest.Catalogue {
 	t.Helper()
 	db := open(t, path)

@@ -17,7 +17,8 @@ var _ profiles.UserStore = (*Users)(nil)
 
 const userColumns = "user_id, created_at, settings, login_checked"
 
-// userByID is the user's record; one that has none comes back with its ID.
+// userByID returns the user's record. A user without a record is returned with only the
+// ID.
 func userByID(ctx context.Context, q querier, id string) (profiles.User, error) {
 	var user, settings, checked []byte
 	u := profiles.User{ID: id}
@@ -64,7 +65,7 @@ func (st *Users) UpdateUser(ctx context.Context, id string, at time.Time, change
 			return callerError{err}
 		}
 		if u.ID != was.ID || !u.CreatedAt.Equal(was.CreatedAt) {
-			return fault.New(fault.Internal, op, "a user keeps its ID and time of creation")
+			return fault.New(fault.Internal, op, "the ID and time of creation of a user cannot change")
 		}
 		_, err = tx.ExecContext(ctx, "INSERT INTO users ("+userColumns+") VALUES (?, ?, ?, ?) ON CONFLICT (user_id) "+
 			"DO UPDATE SET settings = excluded.settings, login_checked = excluded.login_checked",

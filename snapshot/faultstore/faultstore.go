@@ -1,5 +1,5 @@
-// Package faultstore makes a [snapshot.Store] fail on purpose, for tests of
-// what stands after a failure.
+// Package faultstore makes a [snapshot.Store] fail on purpose. Tests use it to check what
+// remains after a failure.
 package faultstore
 
 import (
@@ -14,33 +14,33 @@ import (
 type Mode int
 
 const (
-	// Refuse fails before the call does anything; a write takes half.
+	// Refuse fails before the call does anything; a write writes half.
 	Refuse Mode = iota
-	// Lose does the call and fails all the same, as a lost answer does.
+	// Lose makes the call and then fails, like a lost response.
 	Lose
 	// Dead refuses this call and every later one.
 	Dead
 )
 
-// Store passes calls on to another store, and fails one of them. Every method
-// but Close counts as a call, and so do an upload's Write, Commit and Replace and an
-// opened object's Read.
+// Store forwards calls to another store and makes one of them fail. Every method but
+// Close counts as a call. So do an upload's Write, Commit and Replace and an opened
+// object's Read.
 type Store struct {
 	inner snapshot.Store
 
 	mu    sync.Mutex
 	calls int
-	at    int // the call that fails, from 1; 0 is none
+	at    int // the call that fails, from 1; 0 means none
 	mode  Mode
 	err   error
 }
 
 var _ snapshot.Store = (*Store)(nil)
 
-// New returns a store that fails nowhere yet.
+// New returns a store that does not fail yet.
 func New(inner snapshot.Store) *Store { return &Store{inner: inner} }
 
-// FailAt makes the nth call from now on fail with err; n 0 makes none fail.
+// FailAt makes the nth call from now on fail with err. If n is 0, no call fails.
 func (s *Store) FailAt(n int, mode Mode, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,8 @@ func (s *Store) Calls() int {
 	return s.calls
 }
 
-// next counts a call: refuse fails it before, lose after it was done.
+// next counts a call. refuse is the error to return before the call, lose the error to
+// return after it.
 func (s *Store) next() (refuse, lose error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +69,7 @@ func (s *Store) next() (refuse, lose error) {
 	return s.err, nil
 }
 
-// do makes one call under the plan.
+// do makes one call, which may fail as planned.
 func (s *Store) do(call func() error) error {
 	refuse, lose := s.next()
 	if refuse != nil {
@@ -86,7 +87,7 @@ func (s *Store) Open(ctx context.Context, key snapshot.Key) (io.ReadCloser, erro
 	err := s.do(func() (err error) { r, err = s.inner.Open(ctx, key); return err })
 	if err != nil {
 		if r != nil {
-			_ = r.Close() // the error that was asked for is the one to give
+			_ = r.Close() // the planned error is the one to return
 		}
 		return nil, err
 	}

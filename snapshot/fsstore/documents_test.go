@@ -14,10 +14,10 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// Every step of every write of an agent's document that runs out of room: the
-// error says so, latest is the old one or the new one, no temporary file is
-// left, and the next try goes on from there.
-func TestDocumentsWithoutRoomAtEveryStep(t *testing.T) {
+// Each step of each write of an agent document runs out of space in turn. The error says
+// so, latest is the old or the new document, and no temporary file remains. The next
+// attempt succeeds.
+func TestDocumentsDiskFullAtEveryStep(t *testing.T) {
 	dir := t.TempDir()
 	var fail, steps int
 	s := openIn(t, dir, fsstore.Options{Before: func(fsstore.Step, string) error {

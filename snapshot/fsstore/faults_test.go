@@ -16,7 +16,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// failing is a store of which one step fails, by its number.
+// failing is a store in which one step fails, chosen by its number.
 type failing struct {
 	*fsstore.Store
 	vault       *snapshot.Vault
@@ -44,7 +44,7 @@ func (f *failing) save(t *testing.T, id string) {
 	}
 }
 
-// latest checks that the location's latest is one of these, and whole.
+// latest checks that the location's latest is one of these snapshots and complete.
 func (f *failing) latest(t *testing.T, ids ...string) {
 	t.Helper()
 	s, err := f.vault.Latest(t.Context(), place)
@@ -62,11 +62,11 @@ func (f *failing) latest(t *testing.T, ids ...string) {
 	t.Errorf("step %d: latest is %q", f.fail, s.ID)
 }
 
-// errnos are what a disk says, and the codes that they become.
+// errnos maps fault codes to the disk errors that cause them.
 var errnos = map[fault.Code]error{fault.StoreFull: syscall.ENOSPC, fault.StoreFailed: syscall.EIO}
 
-// Every step of every write of a save may fail, a full disk or a broken one: the
-// error says which, the older snapshot stands, and no file is left.
+// Each step of each write of a save may fail because of a full or a broken disk. The
+// error says which, the older snapshot stays intact, and no file remains.
 func TestSaveFailsAtEveryStep(t *testing.T) {
 	for code, errno := range errnos {
 		t.Run(string(code), func(t *testing.T) {
@@ -97,8 +97,8 @@ func TestSaveFailsAtEveryStep(t *testing.T) {
 	}
 }
 
-// Every step of a delete may fail too: latest then names one that is whole, the
-// others stand, and the same delete, tried again, leaves nothing.
+// Each step of a delete may fail too. latest then names a complete snapshot and the
+// others stay. A repeated delete leaves nothing.
 func TestDeleteFailsAtEveryStep(t *testing.T) {
 	for code, errno := range errnos {
 		t.Run(string(code), func(t *testing.T) {
@@ -135,9 +135,9 @@ func TestDeleteFailsAtEveryStep(t *testing.T) {
 	}
 }
 
-// A symbolic link that was planted in the store is refused, wherever it leads
-// and whatever it takes the place of; what it leads to is neither read nor
-// written. The store's own folder may be a link: where it lies is the operator's.
+// A symbolic link that was planted in the store is refused, wherever it leads and
+// whatever it replaces. Its target is neither read nor written. The store's own folder
+// may be a link, because the operator chooses its path.
 func TestPlantedLinks(t *testing.T) {
 	history := filepath.Join("users", place.Owner, "sessions", place.Session, "scopes/agent/browser/snapshots/immutable_history")
 	for _, planted := range []string{
@@ -201,9 +201,8 @@ func plant(t *testing.T, planted string, inside bool) {
 	}
 }
 
-// A link in the place of tmp would have its files removed at the start, and one
-// in the place of lock would be written through.
-func TestLinksAtTheStart(t *testing.T) {
+// Open would delete files through a link named tmp and write through a link named lock.
+func TestOpenRefusesLinks(t *testing.T) {
 	for _, name := range []string{"tmp", "lock"} {
 		dir, to := t.TempDir(), t.TempDir()
 		target := to

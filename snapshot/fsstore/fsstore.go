@@ -1,12 +1,11 @@
 // Package fsstore keeps snapshots in a folder of the local file system.
 //
-// An object is a file of mode 0600 under its key; folders are 0700. A write
-// goes to a temporary file in tmp/ below the same folder, is checked for
-// length and hash, synced, and then linked (create) or renamed (replace) to
-// its name, after which the folder is synced. Symbolic links inside the folder
-// are refused. Temporary files that a dead process left are removed by Open.
-// One folder belongs to one process at a time, which a lock on the file "lock"
-// holds; others may read beside it.
+// An object is a file of mode 0600 under its key; folders are 0700. A write goes to a
+// temporary file in tmp/ of the same folder. The file is checked for length and hash,
+// synced, and then linked (create) or renamed (replace) to its name. Then the folder is
+// synced. Symbolic links inside the folder are refused. Open removes temporary files that
+// a dead process left. A lock on the file "lock" gives one folder to one process at a
+// time; other processes may read.
 package fsstore
 
 import (
@@ -35,25 +34,25 @@ const (
 // Step is a step of a write that can be made to fail.
 type Step string
 
-// The steps, in the order that a write takes them.
+// The steps of a write, in order.
 const (
-	StepOpen   Step = "open"   // making the temporary file
+	StepOpen   Step = "open"   // creating the temporary file
 	StepWrite  Step = "write"  // each write to it
 	StepSync   Step = "sync"   // fsync of it
 	StepPlace  Step = "place"  // link or rename
 	StepSyncTo Step = "syncto" // fsync of the folder
-	// StepRemove is a delete's first; StepSyncTo follows it.
+	// StepRemove is the first step of a delete; StepSyncTo follows it.
 	StepRemove Step = "remove"
 )
 
 // Options adjust a Store; the zero value is what a daemon uses.
 type Options struct {
-	// ReadOnly opens a folder beside the process that it belongs to: nothing is
-	// locked, swept or made, and every write is store_failed.
+	// ReadOnly opens a folder while another process may own it. Open locks, sweeps and
+	// creates nothing, and every write is store_failed.
 	ReadOnly bool
-	// Before is asked before every step with the key (or "" while there is
-	// none); an error makes the step fail with it, a write after half of its
-	// bytes. It is how tests fill the disk.
+	// Before is called before every step with the key, or "" while there is none. If it
+	// returns an error, the step fails with that error; a write fails after half of its
+	// bytes. Tests use it to simulate a full disk.
 	Before func(step Step, key string) error
 }
 
@@ -61,19 +60,19 @@ type Options struct {
 type Store struct {
 	root *os.Root
 	opts Options
-	// place is held for reading while folders are made and files put into
-	// them, and for writing while empty folders are removed.
+	// place is locked for reading while folders are created and files put into them. It is
+	// locked for writing while empty folders are removed.
 	place sync.RWMutex
-	// swap is held from looking at an object until another took its place.
+	// swap is held from reading an object until another has replaced it.
 	swap sync.Mutex
-	lock *flock.Flock // nil: opened for reading only
+	lock *flock.Flock // nil if opened read-only
 	once sync.Once
 	done error // of Close
 }
 
 var _ snapshot.Store = (*Store)(nil)
 
-// failure gives an operating system's error its code.
+// failure gives the operating system's error a code.
 func failure(op string, err error) error {
 	code := fault.StoreFailed
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
@@ -82,7 +81,7 @@ func failure(op string, err error) error {
 	return fault.Wrap(err, code, "fsstore."+op, "")
 }
 
-// check lets a key pass that names something, and a ctx that still runs.
+// check refuses an empty key and an ended ctx.
 func (s *Store) check(ctx context.Context, op string, key snapshot.Key) error {
 	if err := ctx.Err(); err != nil {
 		return fault.Wrap(err, fault.StoreFailed, "fsstore."+op, "")
@@ -93,8 +92,8 @@ func (s *Store) check(ctx context.Context, op string, key snapshot.Key) error {
 	return failure(op, s.noLinks(key.String()))
 }
 
-// noLinks refuses a path with a symbolic link in it. os.Root keeps links from
-// leading out; this keeps them from leading to another object.
+// noLinks refuses a path with a symbolic link in it. os.Root keeps links from leading
+// outside the store; noLinks keeps them from leading to another object.
 func (s *Store) noLinks(name string) error {
 	for end := range len(name) + 1 {
 		if end < len(name) && name[end] != '/' {
@@ -108,7 +107,7 @@ func (s *Store) noLinks(name string) error {
 			return err
 		}
 		if info.Mode()&fs.ModeSymlink != 0 {
-			return &fs.PathError{Op: "open", Path: name[:end], Err: errors.New("a symbolic link in the store")}
+			return &fs.PathError{Op: "open", Path: name[:end], Err: errors.New("the store contains a symbolic link")}
 		}
 	}
 	return nil
@@ -149,7 +148,7 @@ func (s *Store) Stat(ctx context.Context, key snapshot.Key) (snapshot.Stat, erro
 	return snapshot.Stat{Size: info.Size(), Modified: info.ModTime().UTC()}, nil
 }
 
-// Delete implements [snapshot.Store]. Folders that become empty go too.
+// Delete implements [snapshot.Store]. It also removes folders that become empty.
 func (s *Store) Delete(ctx context.Context, key snapshot.Key) error {
 	if err := s.check(ctx, "delete", key); err != nil {
 		return err
@@ -201,7 +200,7 @@ func (s *Store) List(ctx context.Context, folder snapshot.Key, limit int, after 
 	return names[:min(limit, len(names))], nil
 }
 
-// names reads a folder's names, unsorted.
+// names returns a folder's names, unsorted.
 func (s *Store) names(folder string) ([]string, error) {
 	dir, err := s.root.Open(folder)
 	if err != nil {

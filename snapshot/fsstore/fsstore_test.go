@@ -67,9 +67,9 @@ func draft(id string, data []byte) snapshot.Draft {
 	}
 }
 
-// A create whose folder cannot be synced is not there afterwards: it might
-// not survive a crash, and the caller was told that it failed.
-func TestUnsyncedCreateIsTakenBack(t *testing.T) {
+// A create whose folder cannot be synced leaves no object. The object might not survive a
+// crash, and the caller got an error.
+func TestUnsyncedCreateIsUndone(t *testing.T) {
 	s := openIn(t, t.TempDir(), fsstore.Options{Before: func(step fsstore.Step, _ string) error {
 		if step == fsstore.StepSyncTo {
 			return syscall.EIO
@@ -91,8 +91,8 @@ func TestUnsyncedCreateIsTakenBack(t *testing.T) {
 	}
 }
 
-// Files are 0600, folders 0700, the layout is the published one, and a folder
-// that a delete empties is gone.
+// Files are 0600 and folders 0700. The layout is the published one. A delete removes a
+// folder that it empties.
 func TestLayout(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "snapshots")
 	s := openIn(t, dir, fsstore.Options{})
@@ -116,7 +116,7 @@ func TestLayout(t *testing.T) {
 			perm = 0o700
 		} else {
 			got[strings.TrimPrefix(path, dir+"/")] = true
-			delete(got, "lock") // the owner's, no object
+			delete(got, "lock") // the lock file is no object
 		}
 		if info.Mode().Perm() != perm {
 			t.Errorf("%s has mode %v", path, info.Mode())
@@ -143,7 +143,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// What an interrupted write left is removed by the next Open.
+// The next Open removes what an interrupted write left.
 func TestOrphansAreSwept(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir, fsstore.Options{})
@@ -157,7 +157,7 @@ func TestOrphansAreSwept(t *testing.T) {
 	if n := len(storetest.Files(t, dir)); n != 1 {
 		t.Fatalf("%d files, want the temporary one", n)
 	}
-	if err := s.Close(); err != nil { // as if the process had died here
+	if err := s.Close(); err != nil { // as if the process died here
 		t.Fatal(err)
 	}
 	if err := openIn(t, dir, fsstore.Options{}).Close(); err != nil {
@@ -168,7 +168,7 @@ func TestOrphansAreSwept(t *testing.T) {
 	}
 }
 
-// A folder has one owner; who only reads needs not be it, and cannot write.
+// A folder has one owner. A reader need not be the owner, and cannot write.
 func TestOneOwner(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir, fsstore.Options{})
@@ -180,7 +180,7 @@ func TestOneOwner(t *testing.T) {
 	if _, err := fsstore.Open(dir, fsstore.Options{}); !fault.Is(err, fault.DataDirInUse) {
 		t.Errorf("a second owner: %v", err)
 	}
-	up, err := s.Upload(t.Context()) // its temporary file must stand
+	up, err := s.Upload(t.Context()) // its temporary file must stay
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,8 +222,8 @@ func TestCopy(t *testing.T) { storetest.RunCopy(t, open, open, 23) }
 
 func TestRewrapWithFaults(t *testing.T) { storetest.RunRewrap(t, open, 7) }
 
-// What somebody put into the folder is told, and hinders the look at nothing else.
-func TestCheckStrays(t *testing.T) {
+// Foreign objects in the folder are reported and do not disturb the rest of the check.
+func TestCheckReportsUnknownObjects(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir, fsstore.Options{})
 	v := newVault(t, s)
@@ -258,7 +258,7 @@ func TestCheckStrays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(plant, got); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("reported (-want +got):\n%s", diff)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

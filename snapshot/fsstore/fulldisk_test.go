@@ -17,8 +17,8 @@ import (
 
 const mountedEnv = "STASIS_TEST_SMALL_DISK"
 
-// A disk that really is full: the test runs itself again in a mount namespace
-// of its own, where it may mount a small file system that is gone with it.
+// The disk is really full. The test runs itself again in its own mount namespace, where
+// it may mount a small file system that disappears with the namespace.
 func TestFullDisk(t *testing.T) {
 	if dir := os.Getenv(mountedEnv); dir != "" {
 		if err := syscall.Mount("none", dir, "tmpfs", 0, "size=1m"); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Room implements [snapshot.Store]: what the file system has left for users
-// that are not root; none when it has no inodes left.
+// Room implements [snapshot.Store]. It returns the file system's free space for users
+// other than root, or 0 if there are no free inodes.
 func (s *Store) Room(ctx context.Context) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fault.Wrap(err, fault.StoreFailed, "fsstore.room", "")
@@ -30,8 +30,8 @@ func (s *Store) Room(ctx context.Context) (int64, error) {
 	return int64(st.Bavail) * st.Bsize, nil
 }
 
-// Health implements [snapshot.Store] by writing, syncing and removing a file;
-// where only reading is allowed, by reading.
+// Health implements [snapshot.Store]. It writes, syncs and removes a file. A read-only
+// store only reads.
 func (s *Store) Health(ctx context.Context) error {
 	if s.opts.ReadOnly {
 		_, err := s.names(".")
@@ -44,7 +44,7 @@ func (s *Store) Health(ctx context.Context) error {
 	u := up.(*upload)
 	_, err = u.Write([]byte("health"))
 	if err == nil {
-		err = failure("health", u.settle())
+		err = failure("health", u.sync())
 	}
 	return errors.Join(err, u.Abort())
 }

@@ -13,25 +13,25 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// What stands in the folder beside the objects.
+// The entries of the store's folder that are not objects.
 const (
 	tmpDir   = "tmp"
 	lockFile = "lock"
 )
 
-// The folders of objects; a store that was ever written to has one of them.
+// The folders of objects. A store that was ever written to has one of them.
 const (
 	usersDir    = "users"
 	archivesDir = "archives"
 )
 
-// uploadName is what rand.Text gives.
+// uploadName matches the result of rand.Text.
 var uploadName = regexp.MustCompile(`^[A-Z2-7]{26}$`)
 
-// Open opens the store in dir, which is made if it is not there, and removes
-// what interrupted writes left. Errors are store_failed, store_full,
-// data_dir_in_use when another process has the folder, and config when it holds
-// something and is no store; nothing in it is changed then.
+// Open opens the store in dir, creates dir if needed, and removes what interrupted writes
+// left. Errors are store_failed, store_full and data_dir_in_use (another process has the
+// folder). If dir holds files and is no store, the error is config and nothing in dir
+// changes.
 func Open(dir string, opts Options) (*Store, error) {
 	if !opts.ReadOnly {
 		if err := os.MkdirAll(dir, dirMode); err != nil {
@@ -58,9 +58,9 @@ func Open(dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// recognise refuses a folder of something else, which whoever named it did not
-// mean: Open would take it over. A link in the
-// place of a folder is let pass: it is refused where it is used.
+// recognise refuses a folder with other contents, because Open would take it over. The
+// operator has probably given a wrong path. recognise ignores a link that replaces a
+// folder; the link is refused when it is used.
 func (s *Store) recognise(dir string) error {
 	names, err := s.names(".")
 	if err != nil {
@@ -87,12 +87,12 @@ func (s *Store) recognise(dir string) error {
 		return nil
 	}
 	return fault.New(fault.Config, "fsstore.open",
-		"%s is neither empty nor a snapshot store: it holds %q, and no folder %s or %s; name a folder of its own", dir, other, usersDir, archivesDir)
+		"%s is neither empty nor a snapshot store: it holds %q, but no folder %s or %s; give an empty folder", dir, other, usersDir, archivesDir)
 }
 
-// own takes the folder for this process.
+// own locks the folder for this process.
 func (s *Store) own(dir string) error {
-	if err := s.noLinks(lockFile); err != nil { // it would be made where the link leads
+	if err := s.noLinks(lockFile); err != nil { // the lock file would be created at the link's target
 		return failure("open", err)
 	}
 	lock := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(fileMode))
@@ -108,11 +108,11 @@ func (s *Store) own(dir string) error {
 }
 
 func readOnly(op string) error {
-	return fault.New(fault.StoreFailed, "fsstore."+op, "the store was opened for reading only")
+	return fault.New(fault.StoreFailed, "fsstore."+op, "the store was opened read-only")
 }
 
-// sweep removes orphaned temporary files: those with names that Upload gives.
-// What else lies there is somebody else's.
+// sweep removes orphaned temporary files: those with names that Upload creates. It leaves
+// all other files.
 func (s *Store) sweep() error {
 	if err := s.makeFolder(tmpDir); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/fsstore"
 )
 
-// fill makes folders (names that end with a slash) and files in dir.
+// fill creates folders (names that end with a slash) and files in dir.
 func fill(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -29,7 +29,7 @@ func fill(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// tree is everything below dir, folders too.
+// tree lists everything below dir, including folders.
 func tree(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
@@ -42,7 +42,7 @@ func tree(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// A folder that somebody else uses is refused, and nothing in it is touched.
+// A folder with other contents is refused, and nothing in it changes.
 func TestOpenRefusesOthersFolders(t *testing.T) {
 	const upload = "tmp/ABCDEFGHIJKLMNOPQRSTUVWX23"
 	for name, names := range map[string][]string{
@@ -73,8 +73,8 @@ func TestOpenRefusesOthersFolders(t *testing.T) {
 	}
 }
 
-// What did not come from an upload stays in tmp, whatever it is.
-func TestSweepTakesUploadsAlone(t *testing.T) {
+// Files in tmp that no upload created stay.
+func TestSweepRemovesOnlyUploads(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, "tmp/ABCDEFGHIJKLMNOPQRSTUVWX23", "tmp/ZBCDEFGHIJKLMNOPQRSTUVWX23/", "tmp/YBCDEFGHIJKLMNOPQRSTUVWX23/x",
 		"tmp/ABCDEFGHIJKLMNOPQRSTUVWX2", "tmp/abcdefghijklmnopqrstuvwx23", "tmp/ABCDEFGHIJKLMNOPQRSTUVWX234", "tmp/ABCDEFGHIJKLMNOPQRSTUVWX18", "tmp/work/", "tmp/.X11")

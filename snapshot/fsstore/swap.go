@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// Swap implements [snapshot.Store]. The folder is this process's alone, so a
-// mutex around the comparison and the rename makes them one step.
+// Swap implements [snapshot.Store]. Only this process writes to the folder, so a mutex
+// around the comparison and the rename makes them atomic.
 func (s *Store) Swap(ctx context.Context, key snapshot.Key, old, body []byte) (swapped bool, err error) {
 	err = s.put(ctx, key, body, func(u *upload, sum snapshot.Sum) error {
 		_, err := u.commit(ctx, key, sum, func(name string) error {
@@ -29,7 +29,7 @@ func (s *Store) Swap(ctx context.Context, key snapshot.Key, old, body []byte) (s
 	return swapped && err == nil, err
 }
 
-// holds reports whether an object is there with exactly these bytes.
+// holds reports whether an object exists with exactly these bytes.
 func (s *Store) holds(ctx context.Context, key snapshot.Key, want []byte) (same bool, err error) {
 	f, err := s.Open(ctx, key)
 	if fault.Is(err, fault.SnapshotNotFound) {

@@ -15,15 +15,15 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// upload is a temporary file on its way to a name.
+// upload is a temporary file that becomes an object.
 type upload struct {
-	store   *Store
-	name    string // of the temporary file
-	file    *os.File
-	sum     hash.Hash
-	n       int64
-	settled bool // synced and closed
-	gone    bool // committed or aborted
+	store    *Store
+	name     string // of the temporary file
+	file     *os.File
+	sum      hash.Hash
+	n        int64
+	synced   bool // synced and closed
+	finished bool // committed or aborted
 }
 
 // Upload implements [snapshot.Store].
@@ -64,15 +64,15 @@ func (u *upload) Write(p []byte) (int, error) {
 	return n, failure("write", errors.Join(failed, err))
 }
 
-// settle makes the temporary file durable and closes it, once.
-func (u *upload) settle() error {
-	if u.settled {
+// sync makes the temporary file durable and closes it, once.
+func (u *upload) sync() error {
+	if u.synced {
 		return nil
 	}
-	u.settled = true
+	u.synced = true
 	info, err := u.file.Stat()
 	if err == nil && info.Size() != u.n {
-		err = errors.New("the file is not as long as what was written to it")
+		err = errors.New("the file's length differs from the number of bytes written")
 	}
 	if err == nil {
 		err = u.store.before(StepSync, "")
@@ -83,16 +83,16 @@ func (u *upload) settle() error {
 	return errors.Join(err, u.file.Close())
 }
 
-// matches reports whether exactly what sum says was written.
+// matches checks that the written bytes match sum.
 func (u *upload) matches(sum snapshot.Sum) error {
 	if u.n != sum.Size || [sha256.Size]byte(u.sum.Sum(nil)) != sum.SHA256 {
-		return errors.New("other bytes were written than the caller counted")
+		return errors.New("the bytes written do not match the caller's sum")
 	}
 	return nil
 }
 
-// Commit implements [snapshot.Upload]. A hard link is what creates a name
-// only if it is free.
+// Commit implements [snapshot.Upload]. It uses a hard link because that fails if the name
+// is taken.
 func (u *upload) Commit(ctx context.Context, key snapshot.Key, sum snapshot.Sum) (bool, error) {
 	linked := ""
 	created, err := u.commit(ctx, key, sum, func(name string) error {
@@ -106,8 +106,8 @@ func (u *upload) Commit(ctx context.Context, key snapshot.Key, sum snapshot.Sum)
 		err = errors.Join(err, u.store.root.Remove(linked))
 	}
 	if created {
-		// The temporary name is of no more use; if it cannot be removed, the
-		// next Open does it.
+		// The temporary name is no longer needed. If it cannot be removed, the next Open
+		// removes it.
 		_ = u.Abort()
 	}
 	return created, err
@@ -137,7 +137,7 @@ func (u *upload) commit(ctx context.Context, key snapshot.Key, sum snapshot.Sum,
 	}
 	err := u.matches(sum)
 	if err == nil {
-		err = u.settle()
+		err = u.sync()
 	}
 	if err != nil {
 		return false, failure("commit", err)
@@ -166,16 +166,16 @@ func (u *upload) commit(ctx context.Context, key snapshot.Key, sum snapshot.Sum,
 	return true, nil
 }
 
-// Abort implements [snapshot.Upload]. A rename took the temporary name away
-// already.
+// Abort implements [snapshot.Upload]. After a rename there is no temporary name to
+// remove.
 func (u *upload) Abort() error {
-	if u.gone {
+	if u.finished {
 		return nil
 	}
-	u.gone = true
+	u.finished = true
 	var err error
-	if !u.settled {
-		u.settled = true
+	if !u.synced {
+		u.synced = true
 		err = u.file.Close()
 	}
 	removed := u.store.root.Remove(u.name)
@@ -206,11 +206,11 @@ func (s *Store) put(ctx context.Context, key snapshot.Key, body []byte, commit f
 	if _, err = u.Write(body); err == nil {
 		err = commit(u, snapshot.Sum{Size: int64(len(body)), SHA256: sha256.Sum256(body)})
 	}
-	_ = u.Abort() // as in Commit
+	_ = u.Abort() // a failure is harmless, as in Commit
 	return err
 }
 
-// makeFolder makes a folder and those above it, each one durable.
+// makeFolder creates a folder and its parents, each durably.
 func (s *Store) makeFolder(name string) error {
 	if name == "." {
 		return nil
@@ -223,9 +223,9 @@ func (s *Store) makeFolder(name string) error {
 	}
 	if err := s.root.Mkdir(name, dirMode); err != nil {
 		if info, lerr := s.root.Lstat(name); lerr == nil && info.IsDir() {
-			return nil // somebody else made it meanwhile
+			return nil // another goroutine created it meanwhile
 		}
-		if errors.Is(err, fs.ErrExist) { // not the key that is taken, but the way to it
+		if errors.Is(err, fs.ErrExist) { // not the key but a parent folder is taken by a file
 			return &fs.PathError{Op: "mkdir", Path: name, Err: syscall.ENOTDIR}
 		}
 		return err

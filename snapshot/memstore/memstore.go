@@ -1,5 +1,5 @@
-// Package memstore keeps snapshots in memory, for tests and trials. What it
-// holds is gone with the process.
+// Package memstore keeps snapshots in memory, for tests and trials. Its contents end with
+// the process.
 package memstore
 
 import (
@@ -17,12 +17,12 @@ import (
 
 // Store is a [snapshot.Store] in memory.
 type Store struct {
-	capacity int64 // bytes; 0 is unlimited
+	capacity int64 // bytes; 0 means unlimited
 	now      func() time.Time
 
 	mu      sync.Mutex
 	objects map[string]object
-	used    int64 // bytes, with uploads under way
+	used    int64 // bytes, including unfinished uploads
 }
 
 type object struct {
@@ -32,8 +32,8 @@ type object struct {
 
 var _ snapshot.Store = (*Store)(nil)
 
-// New returns an empty store for at most capacity bytes; 0 is unlimited. now is
-// the clock of [snapshot.Stat].
+// New returns an empty store for at most capacity bytes; 0 means unlimited. now is the
+// clock of [snapshot.Stat].
 func New(capacity int64, now func() time.Time) *Store {
 	return &Store{capacity: capacity, now: now, objects: map[string]object{}}
 }
@@ -48,8 +48,8 @@ func check(ctx context.Context, op string, key snapshot.Key) error {
 	return nil
 }
 
-// take reserves n bytes. The caller holds the lock.
-func (s *Store) take(n int64) error {
+// reserve reserves n bytes. The caller holds the lock.
+func (s *Store) reserve(n int64) error {
 	if s.capacity > 0 && s.used+n > s.capacity {
 		return fault.New(fault.StoreFull, "memstore.write", "")
 	}
@@ -87,7 +87,7 @@ func (s *Store) Stat(ctx context.Context, key snapshot.Key) (snapshot.Stat, erro
 	return snapshot.Stat{Size: int64(len(found.body)), Modified: found.written}, nil
 }
 
-// put keeps a body whose room was taken. The caller holds the lock.
+// put stores a body whose space is already reserved. The caller holds the lock.
 func (s *Store) put(key snapshot.Key, body []byte) {
 	s.objects[key.String()] = object{body, s.now()}
 }
@@ -102,7 +102,7 @@ func (s *Store) Create(ctx context.Context, key snapshot.Key, body []byte) (bool
 	if _, taken := s.objects[key.String()]; taken {
 		return false, nil
 	}
-	if err := s.take(int64(len(body))); err != nil {
+	if err := s.reserve(int64(len(body))); err != nil {
 		return false, err
 	}
 	s.put(key, bytes.Clone(body))
@@ -119,7 +119,7 @@ func (s *Store) Swap(ctx context.Context, key snapshot.Key, old, body []byte) (b
 	if now, ok := s.objects[key.String()]; !ok || !bytes.Equal(now.body, old) {
 		return false, nil
 	}
-	if err := s.take(int64(len(body) - len(old))); err != nil {
+	if err := s.reserve(int64(len(body) - len(old))); err != nil {
 		return false, err
 	}
 	s.put(key, bytes.Clone(body))
@@ -153,7 +153,7 @@ func (s *Store) List(ctx context.Context, folder snapshot.Key, limit int, after 
 		}
 	}
 	slices.Sort(names)
-	names = slices.Compact(names) // a folder comes once for each object in it
+	names = slices.Compact(names) // a folder occurs once for each object in it
 	return names[:min(limit, len(names))], nil
 }
 
@@ -170,7 +170,7 @@ func (s *Store) Room(ctx context.Context) (int64, error) {
 	return s.capacity - s.used, nil
 }
 
-// Health implements [snapshot.Store]: memory is always there.
+// Health implements [snapshot.Store]. Memory is always available.
 func (s *Store) Health(ctx context.Context) error {
 	return fault.Wrap(ctx.Err(), fault.StoreFailed, "memstore.health", "")
 }

@@ -23,7 +23,7 @@ func TestVaultWithFaults(t *testing.T) { storetest.RunVault(t, open) }
 
 func TestDocuments(t *testing.T) { storetest.RunDocuments(t, open) }
 
-// A full store refuses, and gives back the room of what is dropped.
+// A full store refuses writes, and dropped uploads free their space.
 func TestCapacity(t *testing.T) {
 	s := memstore.New(10, time.Now)
 	up, err := s.Upload(t.Context())

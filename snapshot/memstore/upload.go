@@ -8,11 +8,11 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// upload is an object on its way into the store.
+// upload is an object that is being written to the store.
 type upload struct {
-	store *Store
-	body  []byte
-	gone  bool
+	store    *Store
+	body     []byte
+	finished bool
 }
 
 // Upload implements [snapshot.Store].
@@ -24,7 +24,7 @@ func (s *Store) Upload(ctx context.Context) (snapshot.Upload, error) {
 func (u *upload) Write(p []byte) (int, error) {
 	u.store.mu.Lock()
 	defer u.store.mu.Unlock()
-	if err := u.store.take(int64(len(p))); err != nil {
+	if err := u.store.reserve(int64(len(p))); err != nil {
 		return 0, err
 	}
 	u.body = append(u.body, p...)
@@ -42,7 +42,7 @@ func (u *upload) Commit(ctx context.Context, key snapshot.Key, sum snapshot.Sum)
 		return false, nil
 	}
 	u.store.put(key, u.body)
-	u.gone = true
+	u.finished = true
 	return true, nil
 }
 
@@ -55,7 +55,7 @@ func (u *upload) Replace(ctx context.Context, key snapshot.Key, sum snapshot.Sum
 	defer u.store.mu.Unlock()
 	u.store.used -= int64(len(u.store.objects[key.String()].body))
 	u.store.put(key, u.body)
-	u.gone = true
+	u.finished = true
 	return nil
 }
 
@@ -64,17 +64,17 @@ func (u *upload) check(ctx context.Context, op string, key snapshot.Key, sum sna
 		return err
 	}
 	if int64(len(u.body)) != sum.Size || sha256.Sum256(u.body) != sum.SHA256 {
-		return fault.New(fault.StoreFailed, "memstore."+op, "other bytes were written than the caller counted")
+		return fault.New(fault.StoreFailed, "memstore."+op, "the bytes written do not match the caller's sum")
 	}
 	return nil
 }
 
 // Abort implements [snapshot.Upload].
 func (u *upload) Abort() error {
-	if u.gone {
+	if u.finished {
 		return nil
 	}
-	u.gone = true
+	u.finished = true
 	u.store.mu.Lock()
 	defer u.store.mu.Unlock()
 	u.store.used -= int64(len(u.body))

@@ -14,9 +14,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// advice says what to do about what a service refuses.
+// advice maps a service's error codes to what the operator should do.
 var advice = map[string]string{
-	"NoSuchBucket":       "the store's bucket does not exist: make it, or correct --store",
+	"NoSuchBucket":       "the store's bucket does not exist: create it, or correct --store",
 	"InvalidBucketName":  "the store's bucket cannot have that name: correct --store",
 	"InvalidAccessKeyId": unknownKey,
 	"XAdminUserNotFound": unknownKey, // versitygw
@@ -43,16 +43,16 @@ const (
 	unknownKey = "the store's service does not know the access key: correct --s3-access-key, AWS_ACCESS_KEY_ID " +
 		"or the shared credentials file"
 	wrongRegion  = "the store's bucket is in another region: give it as region= in --store"
-	full         = "the store's bucket or account has no room left: raise its quota, or delete snapshots"
+	full         = "the store's bucket or account is full: raise its quota, or delete snapshots"
 	noConditions = "the store's service does not honour conditional writes (If-None-Match, If-Match), without which two " +
 		"writers would overwrite each other: use another service, or a newer version of it"
 )
 
-// errChanged is what a reader gives whose object is another one by now.
+// errChanged is the error of a reader whose object was replaced or deleted.
 var errChanged = errors.New("the object was replaced or deleted while it was read, and the connection was lost")
 
-// failure gives an error its code, and says what to do where that is known.
-// No message of minio's holds more of the credentials than the access key.
+// failure gives an error its code, and adds advice if there is any. Of the credentials,
+// minio's messages contain only the access key.
 func (s *Store) failure(op string, err error) error {
 	var known *fault.Error
 	if err == nil || errors.As(err, &known) {
@@ -60,21 +60,21 @@ func (s *Store) failure(op string, err error) error {
 	}
 	op = "s3store." + op
 	where := fmt.Errorf("bucket %s at %s: %w", s.opts.Bucket, s.opts.Endpoint, err)
-	var answer minio.ErrorResponse
+	var response minio.ErrorResponse
 	var network *net.OpError
 	var name *net.DNSError
 	var untrusted *tls.CertificateVerificationError
 	switch {
-	case errors.As(err, &answer):
-		return answered(op, answer, where)
+	case errors.As(err, &response):
+		return responseError(op, response, where)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fault.Wrap(err, fault.StoreFull, op, "there is no room where uploads are kept until they are sent")
+		return fault.Wrap(err, fault.StoreFull, op, "the disk that holds uploads until they are sent is full: free space there")
 	case errors.As(err, new(*fs.PathError)):
-		return fault.Wrap(err, fault.StoreFailed, op, "what is to be uploaded cannot be kept on this machine")
+		return fault.Wrap(err, fault.StoreFailed, op, "an upload cannot be written to this machine's disk before it is sent")
 	case errors.As(err, &untrusted):
 		return fault.Wrap(where, fault.StoreFailed, op, "the certificate of the store's endpoint is not trusted: correct it, or name "+
 			"its authority's file in SSL_CERT_FILE")
-	case errors.Is(err, http.ErrSchemeMismatch): // TLS was tried where there is none
+	case errors.Is(err, http.ErrSchemeMismatch): // the client used TLS and the server does not
 		return fault.Wrap(where, fault.StoreFailed, op, "the store's endpoint has no TLS: say http:// in --store")
 	case errors.As(err, &name), errors.As(err, &network) && network.Op == "dial":
 		return fault.Wrap(where, fault.StoreFailed, op, "the store's endpoint cannot be reached: correct --store, or look at the network")
@@ -82,14 +82,14 @@ func (s *Store) failure(op string, err error) error {
 	return fault.Wrap(where, fault.StoreFailed, op, "")
 }
 
-// answered is failure, for what the service said.
-func answered(op string, answer minio.ErrorResponse, where error) error {
-	if answer.Code == minio.NoSuchKey {
+// responseError is failure for a response of the service.
+func responseError(op string, response minio.ErrorResponse, where error) error {
+	if response.Code == minio.NoSuchKey {
 		return fault.Wrap(where, fault.SnapshotNotFound, op, "")
 	}
-	code, message := fault.StoreFailed, advice[answer.Code]
-	if message == full || answer.StatusCode == http.StatusInsufficientStorage {
+	code, message := fault.StoreFailed, advice[response.Code]
+	if message == full || response.StatusCode == http.StatusInsufficientStorage {
 		code, message = fault.StoreFull, full
 	}
-	return fault.Wrap(fmt.Errorf("%w (%s, HTTP status %d)", where, answer.Code, answer.StatusCode), code, op, message)
+	return fault.Wrap(fmt.Errorf("%w (%s, HTTP status %d)", where, response.Code, response.StatusCode), code, op, message)
 }

@@ -1,7 +1,7 @@
 package s3store
 
-// PrefixOf is where a store is in its bucket.
+// PrefixOf returns a store's prefix in its bucket.
 func PrefixOf(s *Store) string { return s.opts.Prefix }
 
-// Passes reports whether a failure is worth another try.
-var Passes = passes
+// IsTemporary reports whether a request should be retried after a failure.
+var IsTemporary = isTemporary

@@ -15,9 +15,8 @@ import (
 	"github.com/stasisd/stasis/snapshot/s3store/s3test"
 )
 
-// What fails for a while is tried again, and nobody notices: every operation,
-// by every failure that passes.
-func TestFailuresThatPass(t *testing.T) {
+// Every operation retries after every temporary failure, and its caller sees none of it.
+func TestTemporaryFailures(t *testing.T) {
 	server := s3test.Start(t)
 	s, p := behindProxy(t, server)
 	for name, f := range map[string]s3test.Fault{
@@ -84,9 +83,9 @@ func TestFailuresThatPass(t *testing.T) {
 	}
 }
 
-// A service that stays broken is given up, with the code that says so, and a
-// call whose ctx ends does not go on trying.
-func TestFailuresThatStay(t *testing.T) {
+// If a service stays broken, the store gives up with the right code. A call whose ctx
+// ends stops retrying.
+func TestLastingFailures(t *testing.T) {
 	s, p := behindProxy(t, s3test.Start(t))
 	always := func(f s3test.Fault) { p.Plan(func(*http.Request) s3test.Fault { return f }) }
 	for _, f := range []s3test.Fault{s3test.Answer(http.StatusServiceUnavailable, "SlowDown"), s3test.CutUpload} {
@@ -110,7 +109,7 @@ func TestFailuresThatStay(t *testing.T) {
 	}
 }
 
-// A connection on which nothing moves is dropped, and another taken.
+// A stalled connection is dropped and replaced by a new one.
 func TestStalledConnection(t *testing.T) {
 	server := s3test.Start(t)
 	p := s3test.NewProxy(t, server)
@@ -127,7 +126,7 @@ func TestStalledConnection(t *testing.T) {
 	}
 }
 
-// A download goes on where its connection was dropped; not on another object.
+// A download continues after its connection was dropped, but not on another object.
 func TestDroppedDownload(t *testing.T) {
 	s, p := behindProxy(t, s3test.Start(t))
 	if created, err := commit(t, s, archive, pieces); !created || err != nil {
@@ -153,7 +152,7 @@ func TestDroppedDownload(t *testing.T) {
 		t.Fatal(created, err)
 	}
 	if _, err := io.Copy(io.Discard, r); !fault.Is(err, fault.StoreFailed) {
-		t.Errorf("a read of what was replaced meanwhile: %v", err)
+		t.Errorf("a read of an object that was replaced: %v", err)
 	}
 	if err := r.Close(); err != nil {
 		t.Error(err)

@@ -12,9 +12,8 @@ import (
 
 const mountedEnv = "STASIS_TEST_SMALL_DISK"
 
-// A disk for uploads that really is full: the test runs itself again in a mount
-// namespace of its own, where it may mount a small file system that is gone
-// with it.
+// The disk for uploads is really full. The test runs itself again in its own mount
+// namespace, where it may mount a small file system that disappears with the namespace.
 func TestFullSpool(t *testing.T) {
 	if dir := os.Getenv(mountedEnv); dir != "" {
 		if err := syscall.Mount("none", dir, "tmpfs", 0, "size=1m"); err != nil {
@@ -43,7 +42,7 @@ func fullSpool(t *testing.T, dir string) {
 	if free, err := s.Room(t.Context()); err != nil || free <= 0 || free > 1<<20 {
 		t.Errorf("Room: %d, %v", free, err)
 	}
-	for range 2 { // what the first one took is free again
+	for range 2 { // the first upload's space must be free again
 		up, err := s.Upload(t.Context())
 		if err != nil {
 			t.Fatal(err)

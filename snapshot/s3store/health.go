@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// trials is the folder of objects that are there for a moment, to try
-	// whether the store can be written.
-	trials = "tmp"
-	// leftAge is when what an upload or a trial left is nobody's any more.
+	// probes is the folder of short-lived objects that test whether the store can be
+	// written.
+	probes = "tmp"
+	// leftAge is the age at which the remains of an upload or a trial can be removed.
 	leftAge = 24 * time.Hour
 )
 
-// Room implements [snapshot.Store]. What a bucket may hold S3 does not tell;
-// but every archive goes through the spool first.
+// Room implements [snapshot.Store]. S3 does not report a bucket's free space, but every
+// archive goes through the spool first. So Room returns the spool's free space.
 func (s *Store) Room(ctx context.Context) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fault.Wrap(err, fault.StoreFailed, "s3store.room", "")
@@ -36,16 +36,16 @@ func (s *Store) Room(ctx context.Context) (int64, error) {
 	return int64(st.Bavail) * st.Bsize, nil
 }
 
-// Health implements [snapshot.Store] by writing and removing an object; where
-// nothing may be written, by listing.
+// Health implements [snapshot.Store]. It writes and removes an object. A read-only store
+// only lists.
 func (s *Store) Health(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fault.Wrap(err, fault.StoreFailed, "s3store.health", "")
 	}
 	if s.opts.ReadOnly {
-		return s.failure("health", s.reach(ctx))
+		return s.failure("health", s.checkAccess(ctx))
 	}
-	name := s.trial()
+	name := s.probeName()
 	_, err := s.put(ctx, name, bodyOf([]byte("health")), condition{})
 	if err == nil {
 		err = s.remove(ctx, name)
@@ -53,11 +53,11 @@ func (s *Store) Health(ctx context.Context) error {
 	return s.failure("health", err)
 }
 
-func (s *Store) trial() string { return s.name(trials + "/" + rand.Text()) }
+func (s *Store) probeName() string { return s.name(probes + "/" + rand.Text()) }
 
-// reach lists one object: what is wrong with bucket, credentials, region or
-// clock is told in the answer to that, and not where an answer has no body.
-func (s *Store) reach(ctx context.Context) error {
+// checkAccess lists one object. The response names errors of bucket, credentials, region or
+// clock; a response without a body would not.
+func (s *Store) checkAccess(ctx context.Context) error {
 	return s.try(ctx, func() error {
 		for item := range s.core.ListObjectsIter(ctx, s.opts.Bucket, minio.ListObjectsOptions{Prefix: s.name(""), MaxKeys: 1}) {
 			return item.Err
@@ -66,10 +66,10 @@ func (s *Store) reach(ctx context.Context) error {
 	})
 }
 
-// tryConditions makes sure that the service keeps a second writer from
-// writing over the first. Some accept the conditions and do not look at them.
+// tryConditions checks that the service keeps a second writer from overwriting the first.
+// Some services accept the conditions and ignore them.
 func (s *Store) tryConditions(ctx context.Context) (err error) {
-	name := s.trial()
+	name := s.probeName()
 	if _, err := s.put(ctx, name, bodyOf([]byte("first")), condition{absent: true}); err != nil {
 		return err
 	}
@@ -86,12 +86,12 @@ func (s *Store) tryConditions(ctx context.Context) (err error) {
 	return nil
 }
 
-// sweep clears what broke off over a day ago, below the store's prefix only.
-// Where the service does not let it, a rule of the bucket has to do it.
+// sweep removes what was interrupted more than a day ago, below the store's prefix only.
+// If the service does not allow that, the bucket needs a lifecycle rule.
 func (s *Store) sweep(ctx context.Context) error {
 	before := s.opts.Now().Add(-leftAge)
 	err := s.sweepUploads(ctx, before)
-	for item := range s.core.ListObjectsIter(ctx, s.opts.Bucket, minio.ListObjectsOptions{Prefix: s.name(trials + "/")}) {
+	for item := range s.core.ListObjectsIter(ctx, s.opts.Bucket, minio.ListObjectsOptions{Prefix: s.name(probes + "/")}) {
 		if err == nil {
 			err = item.Err
 		}
@@ -112,8 +112,9 @@ func (s *Store) sweep(ctx context.Context) error {
 	return err
 }
 
-// sweepUploads drops the parts of uploads of archives; nothing else is large enough
-// to have some. Without a prefix, others' may be in progress beside them.
+// sweepUploads drops the parts of unfinished archive uploads; no other object is large
+// enough to have parts. Without a prefix, uploads of other programs may be in progress in
+// the bucket.
 func (s *Store) sweepUploads(ctx context.Context, before time.Time) error {
 	prefix := s.name(snapshot.ArchiveFolder().String() + "/")
 	for after, afterID := "", ""; ; {

@@ -10,7 +10,7 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// pageSize is how many names S3 gives at once, at most.
+// pageSize is the largest number of names that S3 returns at once.
 const pageSize = 1000
 
 // List implements [snapshot.Store].
@@ -26,14 +26,13 @@ func (s *Store) List(ctx context.Context, folder snapshot.Key, limit int, after 
 	return names, s.failure("list", err)
 }
 
-// list reads names until no smaller one can come.
+// list reads names until no smaller one can follow.
 //
-// S3 orders folders by their name with the slash, so "a-b/" comes before "a/"
-// though "a" is less than "a-b"; and within a page, objects come before
-// folders.
+// S3 orders folders by name including the slash. So "a-b/" comes before "a/", although
+// "a" is less than "a-b". Within a page, objects come before folders.
 func (s *Store) list(ctx context.Context, prefix string, limit int, after string) ([]string, error) {
 	var names, keys []string
-	var last string // the greatest key that may belong among the first names
+	var last string // the greatest key that may belong to the first names
 	for item := range s.core.ListObjectsIter(ctx, s.opts.Bucket, minio.ListObjectsOptions{
 		Prefix: prefix, StartAfter: prefix + after, MaxKeys: pageSize,
 	}) {
@@ -48,8 +47,8 @@ func (s *Store) list(ctx context.Context, prefix string, limit int, after string
 			}
 			names = append(names, name)
 		}
-		// All keys were seen that are less than a folder's, and than the one a
-		// page ago.
+		// All keys were seen that are less than a folder's key and less than the last key
+		// of the previous page.
 		seen := ""
 		if strings.HasSuffix(key, "/") {
 			seen = key
@@ -64,9 +63,9 @@ func (s *Store) list(ctx context.Context, prefix string, limit int, after string
 	return names[:min(limit, len(names))], ctx.Err()
 }
 
-// lastBefore is the greatest key of a folder whose name is less than this one,
-// and whose key is greater: one of those that begin the name where a character
-// less than the slash follows.
+// lastBefore returns the greatest key of a folder whose name is less than name but whose
+// key is greater. Such a folder's name is a prefix of name, followed in name by a
+// character less than the slash.
 func lastBefore(name string) string {
 	if i := strings.IndexAny(name, "-."); i >= 0 {
 		return name[:i] + "/"

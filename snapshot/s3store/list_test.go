@@ -28,8 +28,8 @@ func listAll(t *testing.T, s snapshot.Store, limit int) (names []string) {
 	}
 }
 
-// S3 puts "a-b/" before "a/"; names are without their slashes, and "a" comes
-// first, on whatever page, also where the last are objects.
+// S3 puts "a-b/" before "a/". Names have no slash, so "a" comes first, on any page, also
+// if the last names are objects.
 func TestOrderOfNames(t *testing.T) {
 	server := s3test.Start(t)
 	want := []string{"a", "a-b", "a-b-c", "a.b", "a_b", "ab", "b"}
@@ -50,8 +50,8 @@ func TestOrderOfNames(t *testing.T) {
 	}
 }
 
-// More names than S3 gives at once, of objects and of folders, which come
-// behind the objects of their page.
+// There are more objects and folders than S3 returns at once. Folders follow the objects
+// of their page.
 func TestManyNames(t *testing.T) {
 	server := s3test.Start(t)
 	o := server.Options(t)
@@ -62,7 +62,7 @@ func TestManyNames(t *testing.T) {
 		if i%3 == 0 {
 			name += "/below"
 		}
-		// The server's objects are files.
+		// The server stores objects as files.
 		file := filepath.Join(server.Dir, s3test.Bucket, o.Prefix, "archives", name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/snapshot/s3store/s3test"
 )
 
-// The write was done and its answer lost: it counts as done. What another has
-// written does not.
+// A write that was done but whose response was lost counts as done. A write of another
+// writer does not.
 func TestLostAnswers(t *testing.T) {
 	server := s3test.Start(t)
 	s, p := behindProxy(t, server)
@@ -24,7 +24,7 @@ func TestLostAnswers(t *testing.T) {
 		}
 		return s3test.Pass
 	}
-	p.Plan(lose) // each time: in the end only a look tells
+	p.Plan(lose) // every time, so that only a read can find out
 	if created, err := s.Create(t.Context(), archive, []byte("one")); !created || err != nil {
 		t.Errorf("Create that was done: %v, %v", created, err)
 	}
@@ -36,7 +36,7 @@ func TestLostAnswers(t *testing.T) {
 		t.Errorf("Create of a taken key: %v, %v", created, err)
 	}
 
-	// Another writes between a write and its second try.
+	// Another writer writes between a write and its retry.
 	between := func(act func()) func(*http.Request) s3test.Fault {
 		first := true
 		return func(r *http.Request) s3test.Fault {
@@ -56,8 +56,8 @@ func TestLostAnswers(t *testing.T) {
 			t.Errorf("the other's Swap: %v, %v", swapped, err)
 		}
 	}))
-	// It was done, and the other has seen it: to say false would make the
-	// caller do it twice.
+	// The write was done, and another writer has seen it. If Swap returned false, the
+	// caller would write it twice.
 	if swapped, err := s.Swap(t.Context(), archive, []byte("two"), []byte("four")); swapped || !fault.Is(err, fault.StoreFailed) {
 		t.Errorf("Swap that another wrote over: %v, %v", swapped, err)
 	}

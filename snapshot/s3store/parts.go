@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// mostParts is how many parts S3 lets an object have.
+	// mostParts is the largest number of parts that S3 allows.
 	mostParts = 10_000
-	// abortDeadline bounds the clearing up after an upload that failed.
+	// abortDeadline limits the cleanup after a failed upload.
 	abortDeadline = time.Minute
 )
 
-// putParts is put, in parts: nothing is visible before the request that ends
-// the upload, and the condition goes with that. minio's own way of uploading
-// in parts leaves conditions out of it.
+// putParts is put in several parts. Nothing is visible before the request that completes
+// the upload, and that request carries the condition. minio's own multipart upload sends
+// no conditions.
 func (s *Store) putParts(ctx context.Context, name, id string, b body, c condition) (done bool, err error) {
 	var upload string
 	err = s.try(ctx, func() (err error) {
@@ -44,7 +44,7 @@ func (s *Store) putParts(ctx context.Context, name, id string, b body, c conditi
 	})
 }
 
-// sendParts sends one part after the other, each with its hash.
+// sendParts sends the parts in order, each with its hash.
 func (s *Store) sendParts(ctx context.Context, name, upload string, b body) ([]minio.CompletePart, error) {
 	size := max(s.opts.PartSize, (b.Size+mostParts-1)/mostParts)
 	var parts []minio.CompletePart
@@ -57,7 +57,8 @@ func (s *Store) sendParts(ctx context.Context, name, upload string, b body) ([]m
 		o := minio.PutObjectPartOptions{Sha256Hex: hex.EncodeToString(sum.Sum(nil)), DisableContentSha256: true}
 		var part minio.ObjectPart
 		err := s.try(ctx, func() (err error) {
-			// A reader of its own: net/http may still read from that of a try that failed.
+			// Each try gets its own reader, because net/http may still read from the reader
+			// of a failed try.
 			piece := io.NewSectionReader(b, from, length)
 			part, err = s.core.PutObjectPart(ctx, s.opts.Bucket, name, upload, len(parts)+1, piece, length, o)
 			return err
@@ -70,8 +71,8 @@ func (s *Store) sendParts(ctx context.Context, name, upload string, b body) ([]m
 	return parts, nil
 }
 
-// abort drops the parts of an upload that did not become an object. Those that
-// cannot be dropped now are dropped by a later Open.
+// abort drops the parts of an upload that did not become an object. A later Open drops
+// those that cannot be dropped now.
 func (s *Store) abort(ctx context.Context, name, upload string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortDeadline)
 	defer cancel()

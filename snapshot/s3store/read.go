@@ -13,9 +13,8 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// Open implements [snapshot.Store]. A connection that is lost while the object
-// is read is replaced by another, which goes on where it was; when the object
-// is another one by then, the read fails.
+// Open implements [snapshot.Store]. If the connection is lost during a read, a new one
+// continues at the same position. If the object has changed by then, the read fails.
 func (s *Store) Open(ctx context.Context, key snapshot.Key) (io.ReadCloser, error) {
 	if err := check(ctx, "open", key); err != nil {
 		return nil, err
@@ -30,14 +29,14 @@ func (s *Store) Open(ctx context.Context, key snapshot.Key) (io.ReadCloser, erro
 // reader streams one object.
 type reader struct {
 	store *Store
-	ctx   context.Context // of the whole read, as an opened object has one
+	ctx   context.Context // of the whole read; a reader has no other way to receive one
 	name  string
 	etag  string
 	body  io.ReadCloser
-	at    int64 // bytes read
+	at    int64 // bytes read so far
 	size  int64
-	fails int   // tries since something was read
-	err   error // that ended the read
+	fails int   // failed tries since the last byte
+	err   error // the error that ended the read
 }
 
 func (s *Store) open(ctx context.Context, name string) (*reader, error) {
@@ -45,7 +44,7 @@ func (s *Store) open(ctx context.Context, name string) (*reader, error) {
 	return r, s.try(ctx, r.connect)
 }
 
-// connect asks for the object from where the reader is.
+// connect requests the object from the reader's position.
 func (r *reader) connect() error {
 	var o minio.GetObjectOptions
 	if r.etag != "" {
@@ -63,7 +62,7 @@ func (r *reader) connect() error {
 		return err
 	}
 	if r.at > 0 && !strings.HasPrefix(header.Get("Content-Range"), fmt.Sprintf("bytes %d-", r.at)) {
-		return errors.Join(errors.New("the service sent another part of the object than was asked for"), body.Close())
+		return errors.Join(errors.New("the service sent a different range of the object than requested"), body.Close())
 	}
 	if r.etag == "" {
 		if info.ETag == "" || info.Size < 0 {
@@ -96,13 +95,13 @@ func (r *reader) Read(p []byte) (int, error) {
 	return 0, r.err
 }
 
-// resume replaces a connection that was lost.
+// resume replaces a lost connection.
 func (r *reader) resume(lost error) error {
 	_ = r.body.Close() // it has failed already
 	r.body = nil
 	for lost != nil {
 		r.fails++
-		if !passes(lost) || !r.store.wait(r.ctx, r.fails) {
+		if !isTemporary(lost) || !r.store.wait(r.ctx, r.fails) {
 			break
 		}
 		lost = r.connect()

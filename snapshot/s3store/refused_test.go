@@ -13,10 +13,9 @@ import (
 	"github.com/stasisd/stasis/snapshot/s3store/s3test"
 )
 
-// What an operator has got wrong is told at the start, with what to correct,
-// and never with the secret.
-func TestRefusedAtTheStart(t *testing.T) {
-	// The chain of credentials must not find those of who runs the tests.
+// Open reports an operator's mistake with what to correct, and never with the secret.
+func TestOpenRefusesMistakes(t *testing.T) {
+	// The credential chain must not find the credentials of the person who runs the tests.
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY", "AWS_PROFILE"} {
 		t.Setenv(name, "")
 	}
@@ -41,16 +40,16 @@ func TestRefusedAtTheStart(t *testing.T) {
 		"wrong region":     {change: func(o *s3store.Options) { o.Region = "eu-test-2" }, says: "region="},
 		"no credentials": {change: func(o *s3store.Options) { o.AccessKey, o.SecretKey = "", "" },
 			code: fault.Config, says: "AWS_ACCESS_KEY_ID"},
-		"nobody listens": {change: func(o *s3store.Options) { o.Endpoint = "127.0.0.1:1" }, says: "cannot be reached"},
-		"no such host":   {change: func(o *s3store.Options) { o.Endpoint = "nowhere.invalid" }, says: "cannot be reached"},
-		"no TLS there":   {change: func(o *s3store.Options) { o.Insecure = false }, says: "http://"},
+		"no listener":  {change: func(o *s3store.Options) { o.Endpoint = "127.0.0.1:1" }, says: "cannot be reached"},
+		"no such host": {change: func(o *s3store.Options) { o.Endpoint = "nowhere.invalid" }, says: "cannot be reached"},
+		"no TLS there": {change: func(o *s3store.Options) { o.Insecure = false }, says: "http://"},
 		"clock skew": {change: proxied, says: "clock", plan: func(r *http.Request) s3test.Fault {
 			r.Header.Set("X-Amz-Date", time.Now().Add(-time.Hour).UTC().Format("20060102T150405Z"))
 			return s3test.Pass
 		}},
 		"no right":             {change: proxied, plan: every(s3test.Answer(http.StatusForbidden, "AccessDenied")), says: "lack a right"},
-		"no room":              {change: proxied, plan: every(s3test.Answer(http.StatusForbidden, "QuotaExceeded")), code: fault.StoreFull, says: "quota"},
-		"no room, by 507":      {change: proxied, plan: every(s3test.Answer(http.StatusInsufficientStorage, "Full")), code: fault.StoreFull, says: "quota"},
+		"full":                 {change: proxied, plan: every(s3test.Answer(http.StatusForbidden, "QuotaExceeded")), code: fault.StoreFull, says: "quota"},
+		"full, by 507":         {change: proxied, plan: every(s3test.Answer(http.StatusInsufficientStorage, "Full")), code: fault.StoreFull, says: "quota"},
 		"stays broken":         {change: proxied, plan: every(s3test.Answer(http.StatusServiceUnavailable, "SlowDown"))},
 		"conditions cost":      {change: proxied, plan: conditional(s3test.Answer(http.StatusNotImplemented, "NotImplemented")), says: "conditional"},
 		"conditions count not": {change: proxied, plan: conditional(s3test.Answer(http.StatusOK, "")), says: "conditional"},
@@ -80,14 +79,14 @@ func TestRefusedAtTheStart(t *testing.T) {
 	}
 }
 
-// Over TLS a certificate must be trusted; then all is as without.
+// Over TLS the certificate must be trusted; everything else works as without TLS.
 func TestTLS(t *testing.T) {
 	server := s3test.Start(t)
 	p, certificate := s3test.NewTLSProxy(t, server)
 	o := server.Options(t)
 	o.Endpoint, o.Insecure = p.Endpoint, false
 	if _, err := s3store.Open(t.Context(), o); !fault.Is(err, fault.StoreFailed) || !strings.Contains(fault.MessageOf(err), "certificate") {
-		t.Errorf("with a certificate that nobody trusts: %v", err)
+		t.Errorf("with an untrusted certificate: %v", err)
 	}
 	t.Setenv("SSL_CERT_FILE", certificate)
 	s := open(t, o)
@@ -99,8 +98,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// The style says where the bucket's name goes. No test can have names below
-// one that leads to its server, so only who is asked for is looked at.
+// The style decides where the bucket's name goes. No test can use host names below that
+// of its server, so the test checks only the requested host.
 func TestHostStyle(t *testing.T) {
 	o := s3store.Options{Endpoint: "nowhere.invalid", Bucket: "my-bucket", Region: "x", AccessKey: "a", SecretKey: "s",
 		HostStyle: true, Now: time.Now, Tries: 1}
@@ -113,7 +112,7 @@ func TestHostStyle(t *testing.T) {
 	}
 }
 
-// conditional fails writes with a condition.
+// conditional makes writes with a condition fail.
 func conditional(f s3test.Fault) func(*http.Request) s3test.Fault {
 	return func(r *http.Request) s3test.Fault {
 		if r.Header.Get("If-None-Match") != "" || r.Header.Get("If-Match") != "" {

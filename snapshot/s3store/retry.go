@@ -11,23 +11,22 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// longestWait is the most that is waited between two tries.
+// longestWait is the longest wait between two tries.
 const longestWait = 5 * time.Second
 
-// try makes a request, again and again while its failure may pass. The request
-// must do no harm when it is done twice.
+// try makes a request and retries while its failure may be temporary. The request must be
+// safe to repeat.
 func (s *Store) try(ctx context.Context, do func() error) error {
 	for n := 1; ; n++ {
 		err := do()
-		if err == nil || !passes(err) || !s.wait(ctx, n) {
+		if err == nil || !isTemporary(err) || !s.wait(ctx, n) {
 			return err
 		}
 	}
 }
 
-// wait waits after the nth try, and reports whether there is to be another.
-// How long is left to chance, so that those who failed together do not come
-// back together.
+// wait waits after the nth try and reports whether there is another try. Its length is
+// random, so that clients that failed together do not retry together.
 func (s *Store) wait(ctx context.Context, n int) bool {
 	if n >= s.opts.Tries {
 		return false
@@ -43,11 +42,11 @@ func (s *Store) wait(ctx context.Context, n int) bool {
 	}
 }
 
-// passes reports whether a failure may be another's next time: the service
-// said so, or there was no answer. Whether the request was done is not known. A
-// caller who gives up is seen by wait: a dial that takes too long is no error of
-// the caller's, though net makes it a context.DeadlineExceeded.
-func passes(err error) bool {
+// isTemporary reports whether a failure may be temporary: the service said so, or there
+// was no response. It is unknown whether the request was done. wait detects a cancelled
+// caller. A dial timeout is not the caller's error, although net reports it as
+// context.DeadlineExceeded.
+func isTemporary(err error) bool {
 	var answer minio.ErrorResponse
 	if errors.As(err, &answer) {
 		switch answer.Code {
@@ -66,7 +65,7 @@ func passes(err error) bool {
 	return !errors.As(err, &untrusted) && !errors.Is(err, http.ErrSchemeMismatch)
 }
 
-// codeOf is the service's word for a failure, "" where it did not answer.
+// codeOf returns the service's error code, or "" if there was no response.
 func codeOf(err error) string {
 	var answer minio.ErrorResponse
 	if errors.As(err, &answer) {

@@ -20,7 +20,7 @@ var archive = func() snapshot.Key {
 	return key
 }()
 
-// behindProxy opens a store whose requests can be made to fail.
+// behindProxy opens a store behind a proxy that can make requests fail.
 func behindProxy(t *testing.T, server *s3test.Server) (*s3store.Store, *s3test.Proxy) {
 	t.Helper()
 	p := s3test.NewProxy(t, server)
@@ -31,7 +31,7 @@ func behindProxy(t *testing.T, server *s3test.Server) (*s3store.Store, *s3test.P
 
 func sumOf(b []byte) snapshot.Sum { return snapshot.Sum{Size: int64(len(b)), SHA256: sha256.Sum256(b)} }
 
-// commit uploads and commits, and reports what became of it.
+// commit uploads, commits and returns the result.
 func commit(t *testing.T, s snapshot.Store, key snapshot.Key, b []byte) (bool, error) {
 	t.Helper()
 	up, err := s.Upload(t.Context())
@@ -65,5 +65,5 @@ func content(t *testing.T, s snapshot.Store, key snapshot.Key) []byte {
 	return b
 }
 
-// pieces is more than two parts of an upload.
+// pieces is larger than two parts of an upload.
 var pieces = bytes.Repeat([]byte("0123456789abcdef"), 12<<20/16)

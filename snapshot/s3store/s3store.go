@@ -1,15 +1,14 @@
 // Package s3store keeps snapshots in a bucket of an S3-compatible service.
 //
-// An object stands under the store's prefix and its key. A write is one
-// conditional PUT, or a multipart upload with a conditional end where it is
-// large, so an object is there whole or not at all and of two writers one
-// wins. Each write carries a random ID in the object's metadata: by it a write
-// whose answer was lost is told from one that another writer won. An archive's
-// length is known only at its end, so sealed bytes wait in a local file that
-// has no name any more; nothing is left of it when the process dies.
+// An object's name is the store's prefix and its key. A write is one conditional PUT, or
+// for a large object a multipart upload with a conditional completion. So an object
+// exists completely or not at all, and of two writers one wins. Each write has a random
+// ID in the object's metadata. If a response was lost, the ID shows whether this write or
+// another writer's succeeded. An archive's length is known only at its end, so its sealed
+// bytes wait in an unlinked local file, which disappears with the process.
 //
-// The service must honour If-None-Match and If-Match on writes. Open tries
-// it, and refuses one that does not.
+// The service must honour If-None-Match and If-Match on writes. Open tests that, and
+// refuses a service that does not.
 package s3store
 
 import (
@@ -29,61 +28,59 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// Options say where the bucket is, and who asks.
+// Options say where the bucket is and which credentials to use.
 type Options struct {
 	Endpoint  string // host, or host:port
 	Insecure  bool   // plain HTTP
 	Bucket    string
-	Prefix    string // of every object, without slashes at its ends; may be empty
-	Region    string // where empty, the service is asked
+	Prefix    string // of every object, without leading or trailing slash; may be empty
+	Region    string // if empty, the service is asked
 	HostStyle bool   // bucket.endpoint/key; otherwise endpoint/bucket/key
 
-	// AccessKey and SecretKey are who asks. Without them AWS's environment
-	// variables are looked at, then AWS's shared credentials file.
+	// AccessKey and SecretKey are the credentials. Without them, AWS's environment
+	// variables are used, then AWS's shared credentials file.
 	AccessKey, SecretKey string
 
-	// Spool is a folder for what is on its way: one file at a time for each
-	// upload, as large as its archive.
+	// Spool is a folder for unsent uploads: one file for each upload, as large as its
+	// archive.
 	Spool string
 	// ReadOnly changes nothing, not even at Open, and refuses every write.
 	ReadOnly bool
 	// Now is the clock.
 	Now func() time.Time
 
-	// PartSize is the largest object, in bytes, that is sent in one piece, and
-	// the size of the pieces of larger ones. 0 means 16 MiB; S3 takes no less
-	// than 5 MiB.
+	// PartSize is the largest object, in bytes, that is sent in one request, and the part
+	// size of larger objects. 0 means 16 MiB. S3 requires at least 5 MiB.
 	PartSize int64
-	// Tries is how often a request is made whose failure may pass; 0 means 8.
+	// Tries is how often a request with temporary failures is made; 0 means 8.
 	Tries int
-	// Wait is how long is waited before the second try, at most; before each
-	// later one twice as long, up to 5 s. 0 means 100 ms.
+	// Wait is the longest wait before the second try. It doubles before each later try, up
+	// to 5 s. 0 means 100 ms.
 	Wait time.Duration
-	// Stall is how long a connection may move nothing; 0 means two minutes.
+	// Stall is how long a connection may be without traffic; 0 means two minutes.
 	Stall time.Duration
 }
 
-// prefixForm is what every service takes in a key, and no client must encode.
+// prefixForm matches keys that every service accepts and no client must encode.
 var prefixForm = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
 
-// Check reports what is wrong with where the bucket is said to be, before
-// anything is asked of the service. Errors are config.
+// Check checks the options without a request to the service. Errors are config.
 func (o Options) Check() error {
 	const op = "s3store.options"
 	switch {
 	case o.Endpoint == "" || strings.Contains(o.Endpoint, "/"):
-		return fault.New(fault.Config, op, "the endpoint must be a host, or host:port")
+		return fault.New(fault.Config, op, "the endpoint must be host or host:port")
 	case o.Bucket == "":
 		return fault.New(fault.Config, op, "the bucket has no name")
 	case o.Prefix != "" && !prefixForm.MatchString(o.Prefix):
-		return fault.New(fault.Config, op, "a prefix is made of letters, digits, _, - and ., with single slashes between")
+		return fault.New(fault.Config, op, "the prefix may have letters, digits, _, - and ., separated by single slashes")
 	case (o.AccessKey == "") != (o.SecretKey == ""):
-		return fault.New(fault.Config, op, "access key and secret key go together")
+		return fault.New(fault.Config, op, "the access key and the secret key must be given together")
 	}
 	return nil
 }
 
-// complete fills in what was left out.
+// complete fills in defaults.
 func (o *Options) complete() {
 	if o.PartSize == 0 {
 		o.PartSize = 16 << 20
@@ -109,10 +106,10 @@ type Store struct {
 
 var _ snapshot.Store = (*Store)(nil)
 
-// Open opens the store: it makes sure that the bucket is there, that the
-// credentials are good, and, unless it is only to be read, that conditions are
-// honoured; and it clears what writes left that broke off over a day ago.
-// Errors are config, store_failed and store_full, and say what to correct.
+// Open opens the store. It checks that the bucket exists and that the credentials are
+// valid. Unless the store is read-only, it checks that conditions are honoured, and
+// removes what was interrupted more than a day ago. Errors are config, store_failed and
+// store_full, and say what to correct.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -129,8 +126,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	core, err := minio.NewCore(o.Endpoint, &minio.Options{
 		Creds: o.credentials(), Secure: !o.Insecure, Region: o.Region, BucketLookup: lookup,
 		Transport: transport,
-		// The store tries again by itself: it must know whether an earlier try
-		// may have been done.
+		// The store itself retries, because it must know whether an earlier try may have
+		// succeeded.
 		MaxRetries: 1,
 	})
 	if err != nil {
@@ -143,7 +140,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// credentials are the given ones, or those that AWS's tools would use.
+// credentials returns the given credentials, or those that AWS's tools would use.
 func (o Options) credentials() *credentials.Credentials {
 	if o.AccessKey != "" {
 		return credentials.NewStaticV4(o.AccessKey, o.SecretKey, "")
@@ -151,15 +148,15 @@ func (o Options) credentials() *credentials.Credentials {
 	return credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}})
 }
 
-// start is what Open does with the service.
+// start makes Open's requests to the service.
 func (s *Store) start(ctx context.Context) error {
-	who, err := s.core.GetCreds()
-	if err == nil && who.AccessKeyID == "" {
+	creds, err := s.core.GetCreds()
+	if err == nil && creds.AccessKeyID == "" {
 		return fault.New(fault.Config, "s3store.open", "there are no credentials: give --s3-access-key and --s3-secret-key-file, "+
 			"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS's shared credentials file")
 	}
 	if err == nil {
-		err = s.reach(ctx)
+		err = s.checkAccess(ctx)
 	}
 	if err == nil && !s.opts.ReadOnly {
 		err = s.tryConditions(ctx)
@@ -170,7 +167,7 @@ func (s *Store) start(ctx context.Context) error {
 	return s.failure("open", err)
 }
 
-// name is the object's full name in the bucket.
+// name returns the object's full name in the bucket.
 func (s *Store) name(path string) string {
 	if s.opts.Prefix == "" {
 		return path
@@ -178,7 +175,7 @@ func (s *Store) name(path string) string {
 	return s.opts.Prefix + "/" + path
 }
 
-// check lets a key pass that names something, and a ctx that still runs.
+// check refuses an empty key and an ended ctx.
 func check(ctx context.Context, op string, key snapshot.Key) error {
 	if err := ctx.Err(); err != nil {
 		return fault.Wrap(err, fault.StoreFailed, "s3store."+op, "")
@@ -189,10 +186,10 @@ func check(ctx context.Context, op string, key snapshot.Key) error {
 	return nil
 }
 
-// checkWrite is check, for what a store that is only read refuses.
+// checkWrite is check, and also refuses a read-only store.
 func (s *Store) checkWrite(ctx context.Context, op string, key snapshot.Key) error {
 	if s.opts.ReadOnly {
-		return fault.New(fault.StoreFailed, "s3store."+op, "the store is open for reading only")
+		return fault.New(fault.StoreFailed, "s3store."+op, "the store was opened read-only")
 	}
 	return check(ctx, op, key)
 }
@@ -225,7 +222,7 @@ func (s *Store) remove(ctx context.Context, name string) error {
 	err := s.try(ctx, func() error {
 		return s.core.RemoveObject(ctx, s.opts.Bucket, name, minio.RemoveObjectOptions{})
 	})
-	if codeOf(err) == minio.NoSuchKey { // S3 does not say so; some services do
+	if codeOf(err) == minio.NoSuchKey { // S3 itself does not return this; some services do
 		return nil
 	}
 	return err
@@ -237,8 +234,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// readAll reads an object that is small, at most limit bytes of it, and tells
-// its ETag.
+// readAll reads a small object, at most limit bytes of it, and returns its ETag.
 func (s *Store) readAll(ctx context.Context, name string, limit int64) (body []byte, etag string, err error) {
 	r, err := s.open(ctx, name)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// minio waits up to 200 ms by itself after a request that failed, though it is
-// told not to make another: half a minute in these tests.
+// minio waits up to 200 ms after a failed request, although it is told not to retry. That
+// would be half a minute in these tests.
 func TestMain(m *testing.M) {
 	minio.DefaultRetryUnit = 0
 	os.Exit(m.Run())

@@ -9,8 +9,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// newTransport is minio's, with connections that fail when nothing moves on
-// them: a network that is lost silently would otherwise be waited for forever.
+// newTransport returns minio's transport, but with connections that fail if nothing moves
+// on them. Otherwise a silent network loss would block forever.
 func newTransport(secure bool, stall time.Duration, now func() time.Time) (*http.Transport, error) {
 	t, err := minio.DefaultTransport(secure)
 	if err != nil {
@@ -22,30 +22,30 @@ func newTransport(secure bool, stall time.Duration, now func() time.Time) (*http
 		if err != nil {
 			return nil, err
 		}
-		return &lively{Conn: conn, stall: stall, now: now}, nil
+		return &stallConn{Conn: conn, stall: stall, now: now}, nil
 	}
-	t.ResponseHeaderTimeout = 0 // lively's is about the same, and counts from the last byte sent
+	t.ResponseHeaderTimeout = 0 // stallConn's limit is about the same, and counts from the last byte sent
 	return t, nil
 }
 
-// lively is a connection on which something must move.
-type lively struct {
+// stallConn is a connection that fails if it has no traffic for too long.
+type stallConn struct {
 	net.Conn
 	stall time.Duration
 	now   func() time.Time
 }
 
 // Read implements [net.Conn].
-func (c *lively) Read(p []byte) (int, error) {
+func (c *stallConn) Read(p []byte) (int, error) {
 	if err := c.SetReadDeadline(c.now().Add(c.stall)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Read(p)
 }
 
-// Write implements [net.Conn]. An answer is waited for in Read all the while
-// that a body is sent, so what is sent counts there too.
-func (c *lively) Write(p []byte) (int, error) {
+// Write implements [net.Conn]. Read waits for the response while a body is sent, so sent
+// bytes extend Read's deadline too.
+func (c *stallConn) Write(p []byte) (int, error) {
 	if err := c.SetDeadline(c.now().Add(c.stall)); err != nil {
 		return 0, err
 	}

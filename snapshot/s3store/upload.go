@@ -11,11 +11,11 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// upload is a local file on its way to the bucket. It has no name, so that it
-// is gone with the process.
+// upload is a local file that will be sent to the bucket. It has no name, so it
+// disappears with the process.
 type upload struct {
 	store *Store
-	file  *os.File // nil once it is of no more use
+	file  *os.File // nil once it is no longer needed
 	sum   hash.Hash
 	n     int64
 }
@@ -27,7 +27,7 @@ func (s *Store) Upload(ctx context.Context) (snapshot.Upload, error) {
 		return nil, fault.Wrap(err, fault.StoreFailed, "s3store."+op, "")
 	}
 	if s.opts.ReadOnly {
-		return nil, fault.New(fault.StoreFailed, "s3store."+op, "the store is open for reading only")
+		return nil, fault.New(fault.StoreFailed, "s3store."+op, "the store was opened read-only")
 	}
 	f, err := os.CreateTemp(s.opts.Spool, "upload-")
 	if err != nil {
@@ -65,11 +65,11 @@ func (u *upload) commit(ctx context.Context, key snapshot.Key, sum snapshot.Sum,
 		return false, err
 	}
 	if u.n != sum.Size || [sha256.Size]byte(u.sum.Sum(nil)) != sum.SHA256 {
-		return false, fault.New(fault.StoreFailed, "s3store."+op, "other bytes were written than the caller counted")
+		return false, fault.New(fault.StoreFailed, "s3store."+op, "the bytes written do not match the caller's sum")
 	}
 	done, err := s.put(ctx, s.name(key.String()), body{u.file, sum}, c)
 	if done {
-		_ = u.Abort() // the file is of no more use; what it held is in the bucket
+		_ = u.Abort() // the file is no longer needed; the bucket has its contents
 	}
 	return done, s.failure(op, err)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/s3store/s3test"
 )
 
-// unfinished lists the uploads in parts that became no object.
+// unfinished lists the multipart uploads that were not completed.
 func unfinished(t *testing.T, server *s3test.Server) []string {
 	t.Helper()
 	page, err := server.Client(t).ListMultipartUploads(t.Context(), s3test.Bucket, "", "", "", "", 1000)
@@ -27,7 +27,7 @@ func unfinished(t *testing.T, server *s3test.Server) []string {
 	return keys
 }
 
-// put writes an object behind the store's back.
+// put writes an object without the store's knowledge.
 func put(t *testing.T, server *s3test.Server, key string) {
 	t.Helper()
 	if _, err := server.Client(t).PutObject(t.Context(), s3test.Bucket, key, strings.NewReader("x"), 1, "", "", minio.PutObjectOptions{}); err != nil {
@@ -35,10 +35,10 @@ func put(t *testing.T, server *s3test.Server, key string) {
 	}
 }
 
-// Parts of an upload that fails are dropped at once; those of a daemon that
-// died, and what its health checks left, by an Open a day later, and only
-// below its own prefix.
-func TestNothingIsLeft(t *testing.T) {
+// The parts of a failed upload are dropped at once. Those of a dead daemon, and the
+// remains of its health checks, are dropped by an Open a day later. Only objects below
+// the store's prefix are dropped.
+func TestNoPartsRemain(t *testing.T) {
 	server := s3test.Start(t)
 	s, p := behindProxy(t, server)
 	for name, plan := range map[string]func(*http.Request) s3test.Fault{
@@ -85,21 +85,21 @@ func TestNothingIsLeft(t *testing.T) {
 	o.ReadOnly = true
 	open(t, o)
 	if left := unfinished(t, server); len(left) != 2 || !there(mine) {
-		t.Errorf("opened only to be read, it left %q", left)
+		t.Errorf("a read-only store left %q", left)
 	}
 	o.ReadOnly = false
 	open(t, o)
 	if left := unfinished(t, server); len(left) != 1 || left[0] != others || there(mine) || !there(others) {
 		t.Errorf("a day later %q is left", left)
 	}
-	o.Prefix = "" // the bucket may be others' too
+	o.Prefix = "" // other programs may use the bucket too
 	open(t, o)
 	if left := unfinished(t, server); len(left) != 1 {
 		t.Errorf("a store without a prefix left %q of another's", left)
 	}
 }
 
-// What waits to be sent has no name, so that a killed daemon leaves nothing.
+// A spool file has no name, so that a killed daemon leaves nothing.
 func TestSpoolHasNoName(t *testing.T) {
 	o := s3test.Start(t).Options(t)
 	s := open(t, o)

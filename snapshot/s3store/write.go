@@ -14,17 +14,16 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// writeID is the metadata that tells one write from another, as a header's
-// name is spelled in Go.
+// writeID is the metadata key that identifies a write, in Go's canonical header form.
 const writeID = "Stasis-Write"
 
-// condition is what must hold for a write to be done; the zero one always does.
+// condition must hold for a write to be done; the zero condition always holds.
 type condition struct {
-	absent bool   // nothing stands there
-	etag   string // this object stands there
+	absent bool   // no object has the name
+	etag   string // the object with this ETag has the name
 }
 
-// body is the bytes of one write.
+// body holds the bytes of one write.
 type body struct {
 	io.ReaderAt
 	snapshot.Sum
@@ -43,8 +42,8 @@ func (s *Store) Create(ctx context.Context, key snapshot.Key, b []byte) (bool, e
 	return created, s.failure("create", err)
 }
 
-// Swap implements [snapshot.Store]. It reads, compares, and writes over what
-// it has read.
+// Swap implements [snapshot.Store]. It reads and compares, then overwrites only the
+// object that it has read.
 func (s *Store) Swap(ctx context.Context, key snapshot.Key, old, b []byte) (bool, error) {
 	if err := s.checkWrite(ctx, "swap", key); err != nil {
 		return false, err
@@ -64,8 +63,8 @@ func (s *Store) Swap(ctx context.Context, key snapshot.Key, old, b []byte) (bool
 	return swapped, s.failure("swap", err)
 }
 
-// put writes an object, in one piece or in parts; done is false, and nothing
-// was changed, when the condition does not hold.
+// put writes an object, in one request or in parts. If the condition does not hold, done
+// is false and nothing changes.
 func (s *Store) put(ctx context.Context, name string, b body, c condition) (done bool, err error) {
 	id := rand.Text()
 	if b.Size > s.opts.PartSize {
@@ -80,9 +79,8 @@ func (s *Store) put(ctx context.Context, name string, b body, c condition) (done
 	})
 }
 
-// options are those of a request that is to be done only if the condition
-// holds. The bytes' hash is sent with the request, and signed; the service
-// refuses others.
+// options returns the options of a request that depends on the condition. The request
+// carries the bytes' signed hash, and the service refuses other bytes.
 func (c condition) options() minio.PutObjectOptions {
 	o := minio.PutObjectOptions{DisableContentSha256: true}
 	if c.absent {
@@ -94,10 +92,9 @@ func (c condition) options() minio.PutObjectOptions {
 	return o
 }
 
-// settle makes the request that makes a write visible, as often as it takes to
-// know what became of it. When the service refuses the condition, or does not
-// know the upload any more, that may be because an earlier try was done and
-// its answer was lost; whose the object is that stands there tells.
+// settle makes the request that makes a write visible, until its result is known. The
+// service may refuse the condition, or no longer know the upload, because an earlier try
+// was done and its response lost. Then the write ID of the stored object decides.
 func (s *Store) settle(ctx context.Context, name, id string, c condition, send func() error) (done bool, err error) {
 	doubt := false // an earlier try may have been done
 	for n := 1; ; n++ {
@@ -105,7 +102,7 @@ func (s *Store) settle(ctx context.Context, name, id string, c condition, send f
 		if err == nil {
 			return true, nil
 		}
-		refused, pass := c.refused(err), passes(err)
+		refused, pass := c.refused(err), isTemporary(err)
 		if pass {
 			doubt = true
 			if s.wait(ctx, n) {
@@ -122,26 +119,26 @@ func (s *Store) settle(ctx context.Context, name, id string, c condition, send f
 		case !refused:
 			return false, err
 		case doubt && c.etag != "":
-			// Another's object may stand on ours, whose writer has seen it.
+			// Another writer may have seen our object and overwritten it.
 			return false, fault.Wrap(err, fault.StoreFailed, "s3store.swap",
-				"the answer to a write was lost, and another wrote after it; whether it was done is not known")
+				"the response to a write was lost, and another process wrote after it; it is unknown whether the write was done")
 		}
 		return false, nil
 	}
 }
 
-// refused reports that the condition does not hold.
+// refused reports whether the error means that the condition does not hold.
 func (c condition) refused(err error) bool {
 	switch codeOf(err) {
 	case minio.PreconditionFailed:
 		return true
-	case minio.NoSuchKey: // there is nothing that could be the object named
+	case minio.NoSuchKey: // no object exists that could match the ETag
 		return c.etag != ""
 	}
 	return false
 }
 
-// wrote reports whether what stands under a name is of the write id.
+// wrote reports whether the object under a name comes from the write id.
 func (s *Store) wrote(ctx context.Context, name, id string) (bool, error) {
 	var info minio.ObjectInfo
 	err := s.try(ctx, func() (err error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// writers are how many daemons have the same bucket.
+// writers is the number of daemons that share the bucket.
 const writers = 10
 
 func openMany(t *testing.T, server *s3test.Server) []*s3store.Store {
@@ -29,8 +29,8 @@ func openMany(t *testing.T, server *s3test.Server) []*s3store.Store {
 	return stores
 }
 
-// Daemons that know nothing of each other and have one bucket: of the creates
-// of one key one wins, and no change of one object is lost.
+// Daemons share one bucket without knowing of each other. Of the creates of one key one
+// wins, and no change of an object is lost.
 func TestWritersOfOneKey(t *testing.T) {
 	stores := openMany(t, s3test.Start(t))
 	for range 5 {
@@ -64,8 +64,8 @@ func TestWritersOfOneKey(t *testing.T) {
 	storetest.SwapRace(t, archive, all)
 }
 
-// Ten daemons save to one location at once: each snapshot is there and whole,
-// and latest names one of them.
+// Ten daemons save to one location at once. Each snapshot is stored completely, and
+// latest names one of them.
 func TestWritersOfOneLocation(t *testing.T) {
 	stores := openMany(t, s3test.Start(t))
 	identity, err := age.GenerateX25519Identity()
@@ -83,7 +83,8 @@ func TestWritersOfOneLocation(t *testing.T) {
 		wg.Go(func() {
 			_, err := vaults[i].Save(t.Context(), snapshot.Draft{
 				ID: ids[i], Location: place, Mode: snapshot.Filesystem, CreatedAt: time.Unix(1_800_000_000, 0),
-				// Every second one saves the same: one archive of two saves at once.
+				// Every two saves have equal contents, so two saves write one archive at
+				// once.
 				Entries: []snapshot.Entry{{Name: "state.json", Data: fmt.Appendf(nil, "state %d", i/2)}},
 			})
 			if err != nil {

@@ -14,55 +14,55 @@ import (
 	"github.com/stasisd/stasis/snapshot/faultstore"
 )
 
-// RunCheck damages stores that open makes in every way that a check tells apart,
-// and looks at what is told and at what a repair makes of it.
+// RunCheck damages stores in every way that a check distinguishes. It compares the
+// findings of the check and the result of a repair.
 func RunCheck(t *testing.T, open Open) {
 	keys := testKeys(t)
 	for _, test := range []struct {
 		name   string
-		damage func(*checked)
-		want   []string // kind of each finding, and what it is about
-		left   []string // what is told once it was repaired
+		damage func(*checkFixture)
+		want   []string // kind and subject of each finding
+		left   []string // the findings after the repair
 	}{
-		{"nothing", func(*checked) {}, nil, nil},
-		{"archive missing", func(c *checked) { c.remove(c.archive(c.first)) }, []string{"archive_missing 1"}, []string{"archive_missing 1"}},
-		{"archive of latest missing", func(c *checked) { c.remove(c.archive(c.second)) },
+		{"nothing", func(*checkFixture) {}, nil, nil},
+		{"archive missing", func(c *checkFixture) { c.remove(c.archive(c.first)) }, []string{"archive_missing 1"}, []string{"archive_missing 1"}},
+		{"archive of latest missing", func(c *checkFixture) { c.remove(c.archive(c.second)) },
 			[]string{"archive_missing 2", "latest_damaged 2 repairable"}, []string{"archive_missing 2"}},
-		{"archive cut off", func(c *checked) { c.change(c.archive(c.first), func(b []byte) []byte { return b[:len(b)-1] }) },
+		{"archive cut off", func(c *checkFixture) { c.change(c.archive(c.first), func(b []byte) []byte { return b[:len(b)-1] }) },
 			[]string{"archive_damaged 1"}, []string{"archive_damaged 1"}},
-		{"archive with a flipped bit", func(c *checked) { c.change(c.archive(c.second), flipLast) },
+		{"archive with a flipped bit", func(c *checkFixture) { c.change(c.archive(c.second), flipLast) },
 			[]string{"archive_damaged 2", "latest_damaged 2 repairable"}, []string{"archive_damaged 2"}},
-		{"document with a flipped bit", func(c *checked) { c.change(c.document(c.first), flipLast) },
+		{"document with a flipped bit", func(c *checkFixture) { c.change(c.document(c.first), flipLast) },
 			[]string{"document_damaged 1", "archive_orphaned"}, []string{"document_damaged 1", "archive_orphaned"}},
-		{"document in another's place", func(c *checked) { c.change(c.document(c.first), c.bytes(c.document(c.second))) },
+		{"document in another's place", func(c *checkFixture) { c.change(c.document(c.first), c.bytes(c.document(c.second))) },
 			[]string{"document_damaged 1", "archive_orphaned"}, []string{"document_damaged 1", "archive_orphaned"}},
-		// latest is the only whole copy that is left: the repair must not write
-		// over it, but put it back.
-		{"document of latest missing", func(c *checked) { c.remove(c.document(c.second)) },
+		// latest is the only complete copy left. The repair must not overwrite it, but put
+		// it back.
+		{"document of latest missing", func(c *checkFixture) { c.remove(c.document(c.second)) },
 			[]string{"latest_damaged 2 repairable"}, nil},
-		{"document of latest damaged", func(c *checked) { c.change(c.document(c.second), flipLast) },
+		{"document of latest damaged", func(c *checkFixture) { c.change(c.document(c.second), flipLast) },
 			[]string{"document_damaged 2", "latest_damaged 2 repairable"}, nil},
-		{"document of a newer version", func(c *checked) { c.change(c.document(c.first), newer) },
+		{"document of a newer version", func(c *checkFixture) { c.change(c.document(c.first), newer) },
 			[]string{"version_unknown 1", "archive_orphaned"}, []string{"version_unknown 1", "archive_orphaned"}},
-		{"no latest", func(c *checked) { c.remove(c.latest()) }, []string{"latest_missing repairable"}, nil},
-		{"latest cut off", func(c *checked) { c.change(c.latest(), func(b []byte) []byte { return b[:20] }) },
+		{"no latest", func(c *checkFixture) { c.remove(c.latest()) }, []string{"latest_missing repairable"}, nil},
+		{"latest cut off", func(c *checkFixture) { c.change(c.latest(), func(b []byte) []byte { return b[:20] }) },
 			[]string{"latest_damaged repairable"}, nil},
-		{"latest of a newer version", func(c *checked) { c.change(c.latest(), newer) },
+		{"latest of a newer version", func(c *checkFixture) { c.change(c.latest(), newer) },
 			[]string{"version_unknown"}, []string{"version_unknown"}},
-		{"an older latest", func(c *checked) { c.change(c.latest(), c.bytes(c.document(c.first))) }, nil, nil},
-		{"no manifest", func(c *checked) { c.remove(c.manifest()) }, []string{"manifest_missing repairable"}, nil},
-		{"empty manifest", func(c *checked) { c.change(c.manifest(), func([]byte) []byte { return nil }) },
+		{"an older latest", func(c *checkFixture) { c.change(c.latest(), c.bytes(c.document(c.first))) }, nil, nil},
+		{"no manifest", func(c *checkFixture) { c.remove(c.manifest()) }, []string{"manifest_missing repairable"}, nil},
+		{"empty manifest", func(c *checkFixture) { c.change(c.manifest(), func([]byte) []byte { return nil }) },
 			[]string{"manifest_damaged repairable"}, nil},
-		{"manifest of a newer version", func(c *checked) { c.change(c.manifest(), newer) },
+		{"manifest of a newer version", func(c *checkFixture) { c.change(c.manifest(), newer) },
 			[]string{"version_unknown"}, []string{"version_unknown"}},
-		{"nothing whole", func(c *checked) {
+		{"nothing whole", func(c *checkFixture) {
 			c.remove(c.archive(c.first))
 			c.remove(c.archive(c.second))
 			c.remove(c.latest())
 		}, []string{"archive_missing 1", "archive_missing 2", "latest_missing"}, []string{"archive_missing 1", "archive_missing 2", "latest_missing"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := newChecked(t, open(t), keys)
+			c := newCheckFixture(t, open(t), keys)
 			test.damage(c)
 			all := c.objects()
 			found := c.check(snapshot.CheckOptions{ReadData: true})
@@ -72,7 +72,7 @@ func RunCheck(t *testing.T, open Open) {
 			if diff := cmp.Diff(all, c.objects()); diff != "" {
 				t.Errorf("the check wrote something:\n%s", diff)
 			}
-			for range 2 { // it is idempotent
+			for range 2 { // the repair is idempotent
 				if err := c.vault.Repair(t.Context(), place, true); err != nil {
 					t.Fatal(err)
 				}
@@ -93,16 +93,16 @@ func RunCheck(t *testing.T, open Open) {
 	t.Run("faults", func(t *testing.T) { checkFaults(t, open, keys) })
 	t.Run("without an identity", func(t *testing.T) { checkSealed(t, open) })
 	t.Run("sealed to others", func(t *testing.T) { checkRewrapped(t, open) })
-	t.Run("a save under way", func(t *testing.T) { checkTwice(t, open, keys) })
+	t.Run("a save under way", func(t *testing.T) { checkDuringSave(t, open, keys) })
 }
 
-// checkFaults makes each call of a check fail in turn: a sound store is then told
-// to have one object that cannot be read, or the check fails; no call makes it say
-// that something is damaged or missing, or that an archive is certainly nobody's:
-// whoever removes those must not take one whose document was not seen.
+// checkFaults makes each call of a check fail in turn. Then the check fails, or reports
+// one unreadable object of a valid store. It must not report anything as damaged or
+// missing. Nor may it report an archive as certainly unused: a caller that removes such
+// archives must not remove one whose document was not seen.
 func checkFaults(t *testing.T, open Open, keys snapshot.Keys) {
 	for _, mode := range []faultstore.Mode{faultstore.Refuse, faultstore.Dead} {
-		c := newChecked(t, open(t), keys)
+		c := newCheckFixture(t, open(t), keys)
 		store := faultstore.New(c.store)
 		c.vault = snapshot.NewVault(store, keys, snapshot.Options{Now: time.Now})
 		for n := 1; ; n++ {
@@ -118,12 +118,12 @@ func checkFaults(t *testing.T, open Open, keys snapshot.Keys) {
 				t.Errorf("call %d: a store that does not answer: %v", n, err)
 			}
 			if err == nil && len(found) == 0 {
-				t.Errorf("call %d: an error was passed over", n)
+				t.Errorf("call %d: an error was ignored", n)
 			}
 			for _, f := range found {
 				doubted := f.Kind == snapshot.ArchiveOrphaned && out.Unclear > 0
 				if f.Kind != snapshot.Unreadable && !doubted {
-					t.Errorf("call %d: a fault is told as %+v", n, f)
+					t.Errorf("call %d: a fault is reported as %+v", n, f)
 				}
 			}
 		}
@@ -133,11 +133,11 @@ func checkFaults(t *testing.T, open Open, keys snapshot.Keys) {
 	}
 }
 
-// checkSealed looks at a store without the identity that opens it: what is whole
-// cannot be told down to the tar, what is damaged can.
+// checkSealed checks a store without the identity that opens it. The check reports
+// damage, but it cannot verify archives down to the tar.
 func checkSealed(t *testing.T, open Open) {
 	identity := must[*age.X25519Identity](t)(age.GenerateX25519Identity())
-	c := newChecked(t, open(t), snapshot.NewKeys(identity, [32]byte{1}))
+	c := newCheckFixture(t, open(t), snapshot.NewKeys(identity, [32]byte{1}))
 	c.change(c.archive(c.first), flipLast)
 	c.vault = snapshot.NewVault(c.store, snapshot.NewKeys(nil, [32]byte{1}, identity.Recipient()), snapshot.Options{Now: time.Now})
 	found := c.words(c.check(snapshot.CheckOptions{ReadData: true}))
@@ -149,11 +149,11 @@ func checkSealed(t *testing.T, open Open) {
 	}
 }
 
-// checkRewrapped gives an archive the longer header of one more recipient, as a
-// rotation does that dies before it comes to the document.
+// checkRewrapped gives an archive the longer header of one more recipient. A rotation
+// that dies before it updates the document leaves the same state.
 func checkRewrapped(t *testing.T, open Open) {
 	identity, other := must[*age.X25519Identity](t)(age.GenerateX25519Identity()), must[*age.X25519Identity](t)(age.GenerateX25519Identity())
-	c := newChecked(t, open(t), snapshot.NewKeys(identity, [32]byte{1}))
+	c := newCheckFixture(t, open(t), snapshot.NewKeys(identity, [32]byte{1}))
 	before := c.objects()
 	c.vault = snapshot.NewVault(c.store, snapshot.NewKeys(identity, [32]byte{1}, other.Recipient()), snapshot.Options{Now: time.Now})
 	must[snapshot.Rewrapped](t)(c.vault.Rewrap(t.Context(), snapshot.Rewrapping{}))
@@ -171,13 +171,13 @@ func checkRewrapped(t *testing.T, open Open) {
 	}
 }
 
-// checkTwice changes a store between the two looks of a check, as a save does that
-// is under way at the first one.
-func checkTwice(t *testing.T, open Open, keys snapshot.Keys) {
-	c := newChecked(t, open(t), keys)
+// checkDuringSave changes a store between the two looks of a check, like a save that is in
+// progress at the first look.
+func checkDuringSave(t *testing.T, open Open, keys snapshot.Keys) {
+	c := newCheckFixture(t, open(t), keys)
 	latest := content(t, c.store, c.latest())
 	c.remove(c.latest())
-	c.remove(c.archive(c.first)) // stays so, and is to be told
+	c.remove(c.archive(c.first)) // stays missing, and must be reported
 	looks := &onSecondLook{Store: c.store, do: func() {
 		must[bool](t)(c.store.Create(t.Context(), c.latest(), latest))
 	}}
@@ -191,7 +191,7 @@ func checkTwice(t *testing.T, open Open, keys snapshot.Keys) {
 	}
 }
 
-// onSecondLook does something when the location is listed for the second time.
+// onSecondLook calls a function when the location is listed for the second time.
 type onSecondLook struct {
 	snapshot.Store
 	do    func()

@@ -9,47 +9,47 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// checked is a store with two snapshots of one location, the second of which is
-// latest, that a test damages.
-type checked struct {
+// checkFixture is a store for a test to damage. One location has two snapshots, and the
+// second is latest.
+type checkFixture struct {
 	*testing.T
 	store         snapshot.Store
 	vault         *snapshot.Vault
 	first, second snapshot.Snapshot
 }
 
-func newChecked(t *testing.T, store snapshot.Store, keys snapshot.Keys) *checked {
+func newCheckFixture(t *testing.T, store snapshot.Store, keys snapshot.Keys) *checkFixture {
 	t.Helper()
-	c := &checked{T: t, store: store, vault: snapshot.NewVault(store, keys, snapshot.Options{Now: time.Now})}
+	c := &checkFixture{T: t, store: store, vault: snapshot.NewVault(store, keys, snapshot.Options{Now: time.Now})}
 	c.first = must[snapshot.Snapshot](t)(c.vault.Save(t.Context(), draft(1)))
 	c.second = must[snapshot.Snapshot](t)(c.vault.Save(t.Context(), draft(2)))
 	return c
 }
 
-func (c *checked) archive(s snapshot.Snapshot) snapshot.Key {
+func (c *checkFixture) archive(s snapshot.Snapshot) snapshot.Key {
 	return must[snapshot.Key](c.T)(snapshot.ArchiveKey(s.Archive.ID))
 }
 
-func (c *checked) document(s snapshot.Snapshot) snapshot.Key {
+func (c *checkFixture) document(s snapshot.Snapshot) snapshot.Key {
 	return must[snapshot.Key](c.T)(place.DocumentKey(s.ID))
 }
 
-func (c *checked) latest() snapshot.Key { return must[snapshot.Key](c.T)(place.LatestKey()) }
+func (c *checkFixture) latest() snapshot.Key { return must[snapshot.Key](c.T)(place.LatestKey()) }
 
-func (c *checked) manifest() snapshot.Key { return must[snapshot.Key](c.T)(place.ManifestKey()) }
+func (c *checkFixture) manifest() snapshot.Key { return must[snapshot.Key](c.T)(place.ManifestKey()) }
 
-func (c *checked) bytes(key snapshot.Key) func([]byte) []byte {
+func (c *checkFixture) bytes(key snapshot.Key) func([]byte) []byte {
 	return func([]byte) []byte { return content(c.T, c.store, key) }
 }
 
-func (c *checked) remove(key snapshot.Key) {
+func (c *checkFixture) remove(key snapshot.Key) {
 	c.Helper()
 	if err := c.store.Delete(c.Context(), key); err != nil {
 		c.Fatal(err)
 	}
 }
 
-func (c *checked) change(key snapshot.Key, to func([]byte) []byte) {
+func (c *checkFixture) change(key snapshot.Key, to func([]byte) []byte) {
 	c.Helper()
 	old := content(c.T, c.store, key)
 	if !must[bool](c.T)(c.store.Swap(c.Context(), key, old, to(bytes.Clone(old)))) {
@@ -66,7 +66,7 @@ func newer(b []byte) []byte {
 	return bytes.Replace(b, []byte(`"schemaVersion":"1.0"`), []byte(`"schemaVersion":"2.0"`), 1)
 }
 
-func (c *checked) objects() map[string]string {
+func (c *checkFixture) objects() map[string]string {
 	all := map[string]string{}
 	for _, s := range []snapshot.Snapshot{c.first, c.second} {
 		for _, key := range []snapshot.Key{c.archive(s), c.document(s)} {
@@ -79,7 +79,7 @@ func (c *checked) objects() map[string]string {
 	return all
 }
 
-func (c *checked) check(o snapshot.CheckOptions) (all []snapshot.Finding) {
+func (c *checkFixture) check(o snapshot.CheckOptions) (all []snapshot.Finding) {
 	c.Helper()
 	_, err := c.vault.Check(c.Context(), o, func(f snapshot.Finding) error { all = append(all, f); return nil })
 	if err != nil {
@@ -88,9 +88,9 @@ func (c *checked) check(o snapshot.CheckOptions) (all []snapshot.Finding) {
 	return all
 }
 
-// words shortens findings: the kind, the number of the snapshot that it is about,
-// and whether a repair puts it right.
-func (c *checked) words(all []snapshot.Finding) (words []string) {
+// words shortens findings to the kind, the number of the snapshot, and whether a repair
+// fixes it.
+func (c *checkFixture) words(all []snapshot.Finding) (words []string) {
 	for _, f := range all {
 		w := string(f.Kind)
 		if f.Snapshot != "" {
@@ -100,7 +100,7 @@ func (c *checked) words(all []snapshot.Finding) (words []string) {
 			w += " repairable"
 		}
 		if f.What == "" || f.Key == "" {
-			c.Errorf("%s says nothing, or not of which object: %+v", w, f)
+			c.Errorf("%s has no text or no object: %+v", w, f)
 		}
 		words = append(words, w)
 	}

@@ -15,37 +15,38 @@ import (
 	"github.com/stasisd/stasis/snapshot/faultstore"
 )
 
-// RunCopy copies stores that from makes into those that to makes, with what the
-// destination has already, and with a fault at every so many calls of either;
-// under [Torture] at each.
+// RunCopy copies from stores that from creates to stores that to creates. It tries
+// different contents of the destination, and a fault at every nth call of either store.
+// Under [Torture] it tries a fault at each call.
 func RunCopy(t *testing.T, from, to Open, every int) {
 	if Torture() {
 		every = 1
 	}
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, *copying)
+		run  func(*testing.T, *copyFixture)
 	}{
-		{"whole", copyWhole}, {"other objects", copyOther}, {"newer objects", copyNewer}, {"damaged source", copyDamaged}, {"given up", copyGivenUp},
+		{"complete", copyWhole}, {"other objects", copyOther}, {"newer objects", copyNewer}, {"damaged source", copyDamaged}, {"cancelled", copyCancelled},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, newCopying(t, from(t), to(t))) })
+		t.Run(test.name, func(t *testing.T) { test.run(t, newCopyFixture(t, from(t), to(t))) })
 	}
 	for _, mode := range []faultstore.Mode{faultstore.Refuse, faultstore.Lose, faultstore.Dead} {
 		t.Run(fmt.Sprintf("faults %d", mode), func(t *testing.T) { copyFaults(t, from, to, mode, every) })
 	}
 }
 
-// copying is a source with three snapshots in two locations, two of which have one
-// archive, an agent's document, an archive that nobody names, and a destination.
-type copying struct {
+// copyFixture is a source and a destination. The source has three snapshots in two
+// locations, two of which share an archive. It also has an agent document and an archive
+// that no document names.
+type copyFixture struct {
 	from, to snapshot.Store
 	keys     snapshot.Keys
-	all      []snapshot.Key // that are to be copied
+	all      []snapshot.Key // the keys to copy
 }
 
-func newCopying(t *testing.T, from, to snapshot.Store) *copying {
+func newCopyFixture(t *testing.T, from, to snapshot.Store) *copyFixture {
 	t.Helper()
-	c := &copying{from: from, to: to, keys: testKeys(t)}
+	c := &copyFixture{from: from, to: to, keys: testKeys(t)}
 	t.Cleanup(func() {
 		if err := errors.Join(from.Close(), to.Close()); err != nil {
 			t.Error(err)
@@ -73,8 +74,8 @@ func newCopying(t *testing.T, from, to snapshot.Store) *copying {
 	return c
 }
 
-// run copies and gives what was told.
-func (c *copying) run(t *testing.T, from, to snapshot.Store) (out snapshot.Copied, found []string, err error) {
+// run copies and returns the findings.
+func (c *copyFixture) run(t *testing.T, from, to snapshot.Store) (out snapshot.Copied, found []string, err error) {
 	t.Helper()
 	out, err = snapshot.Copy(t.Context(), from, to, snapshot.CopyOptions{
 		Found: func(f snapshot.Finding) error { found = append(found, string(f.Kind)+" "+f.Key); return nil }})
@@ -82,7 +83,7 @@ func (c *copying) run(t *testing.T, from, to snapshot.Store) (out snapshot.Copie
 }
 
 // complete checks that the destination has everything, and nothing else.
-func (c *copying) complete(t *testing.T) {
+func (c *copyFixture) complete(t *testing.T) {
 	t.Helper()
 	for _, key := range c.all {
 		if diff := cmp.Diff(string(content(t, c.from, key)), string(content(t, c.to, key))); diff != "" {
@@ -97,8 +98,8 @@ func (c *copying) complete(t *testing.T) {
 	}
 }
 
-// check gives what is wrong with the destination.
-func (c *copying) check(t *testing.T) (kinds []snapshot.Kind) {
+// check returns what is wrong with the destination.
+func (c *copyFixture) check(t *testing.T) (kinds []snapshot.Kind) {
 	t.Helper()
 	v := snapshot.NewVault(c.to, c.keys, snapshot.Options{Now: time.Now})
 	_, err := v.Check(t.Context(), snapshot.CheckOptions{ReadData: true},
@@ -109,7 +110,7 @@ func (c *copying) check(t *testing.T) (kinds []snapshot.Kind) {
 	return kinds
 }
 
-func copyWhole(t *testing.T, c *copying) {
+func copyWhole(t *testing.T, c *copyFixture) {
 	for _, want := range []snapshot.Copied{{Archives: 2, Documents: 4}, {SameArchives: 2, SameDocuments: 4}} {
 		out, found, err := c.run(t, c.from, c.to)
 		if err != nil || len(found) > 0 {
@@ -125,15 +126,15 @@ func copyWhole(t *testing.T, c *copying) {
 	}
 }
 
-// What is damaged in the source does not get into the copy, and hinders nothing else.
-func copyDamaged(t *testing.T, c *copying) {
+// Objects damaged in the source are not copied, and everything else is.
+func copyDamaged(t *testing.T, c *copyFixture) {
 	Put(t, c.from, c.all[0], flipLast(content(t, c.from, c.all[0])))
 	Put(t, c.from, c.all[5], []byte("{}"))
 	_, found, err := c.run(t, c.from, c.to)
 	want := []string{"archive_damaged " + c.all[0].String(), "version_unknown " + c.all[5].String(), "latest_damaged " + c.all[2].String(),
 		"archive_damaged " + c.all[0].String(), "latest_damaged " + c.all[10].String()}
 	if diff := cmp.Diff(want, found); err != nil || diff != "" {
-		t.Errorf("told (-want +got):\n%s\n%v", diff, err)
+		t.Errorf("reported (-want +got):\n%s\n%v", diff, err)
 	}
 	for _, key := range []snapshot.Key{c.all[0], c.all[1], c.all[5], c.all[9]} {
 		if content(t, c.to, key) != nil {
@@ -143,11 +144,11 @@ func copyDamaged(t *testing.T, c *copying) {
 	wantContent(t, c.to, c.all[12], string(content(t, c.from, c.all[12])))
 }
 
-// copyGivenUp ends a copy in the middle of an archive.
-func copyGivenUp(t *testing.T, c *copying) {
+// copyCancelled cancels a copy in the middle of an archive.
+func copyCancelled(t *testing.T, c *copyFixture) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out, err := snapshot.Copy(ctx, c.from, c.to, snapshot.CopyOptions{
-		Found:    func(f snapshot.Finding) error { t.Errorf("told %+v", f); return nil },
+		Found:    func(f snapshot.Finding) error { t.Errorf("reported %+v", f); return nil },
 		Progress: func(snapshot.Copied) { cancel() },
 	})
 	if !errors.Is(err, context.Canceled) || out.Documents > 0 {
@@ -159,11 +160,11 @@ func copyGivenUp(t *testing.T, c *copying) {
 	c.complete(t)
 }
 
-// copyFaults makes one call after the other of the source, and then of the destination, fail. The
-// destination is in order after each, as far as it is: what is there can be
-// restored. The next copy then makes it whole.
+// copyFaults makes one call after the other fail, first in the source and then in the
+// destination. After each failure the destination is consistent: what it has can be
+// restored. The next copy completes it.
 func copyFaults(t *testing.T, from, to Open, mode faultstore.Mode, every int) {
-	c := newCopying(t, from(t), to(t))
+	c := newCopyFixture(t, from(t), to(t))
 	for side := range 2 {
 		for n := 1 + int(mode)%every; ; n += every {
 			stores := []*faultstore.Store{faultstore.New(c.from), faultstore.New(c.to)}
@@ -174,7 +175,7 @@ func copyFaults(t *testing.T, from, to Open, mode faultstore.Mode, every int) {
 				break
 			}
 			if len(found) > 0 || err != nil && !errors.Is(err, error(boom)) {
-				t.Errorf("store %d, call %d: told %q, %v", side, n, found, err)
+				t.Errorf("store %d, call %d: reported %q, %v", side, n, found, err)
 			}
 			for _, kind := range c.check(t) {
 				begun := []snapshot.Kind{snapshot.LatestMissing, snapshot.ManifestMissing, snapshot.ArchiveOrphaned}

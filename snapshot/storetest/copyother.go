@@ -11,9 +11,9 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// What the destination has otherwise is told by its key and stays; a latest and a
-// manifest that are nothing become the source's.
-func copyOther(t *testing.T, c *copying) {
+// Different objects in the destination are reported by key and stay. An invalid latest or
+// manifest is replaced by the source's.
+func copyOther(t *testing.T, c *copyFixture) {
 	archive, document, latest, manifest := c.all[0], c.all[5], c.all[10], c.all[11]
 	for _, key := range []snapshot.Key{archive, document, latest, manifest} {
 		Put(t, c.to, key, []byte("other"))
@@ -22,12 +22,12 @@ func copyOther(t *testing.T, c *copying) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The archive is that of snapshots 1 and 3. Location s-1 has no snapshot that
-	// its latest could name, and neither has s-2.
+	// The archive is shared by snapshots 1 and 3. Neither s-1 nor s-2 has a snapshot that
+	// its latest could name.
 	want := []string{"other_object " + archive.String(), "other_object " + document.String(), "latest_damaged " + c.all[2].String(),
 		"other_object " + archive.String(), "latest_damaged " + latest.String()}
 	if diff := cmp.Diff(want, found); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("reported (-want +got):\n%s", diff)
 	}
 	wantContent(t, c.to, archive, "other")
 	wantContent(t, c.to, document, "other")
@@ -44,9 +44,9 @@ func copyOther(t *testing.T, c *copying) {
 	c.complete(t)
 }
 
-// A copy from a backup that is older than the destination takes nothing back: an
-// agent's latest may be the only copy of what the agent knows.
-func copyNewer(t *testing.T, c *copying) {
+// A copy from a backup that is older than the destination removes nothing. An agent's
+// latest may be the only copy of its data.
+func copyNewer(t *testing.T, c *copyFixture) {
 	if _, found, err := c.run(t, c.from, c.to); err != nil || len(found) > 0 {
 		t.Fatal(found, err)
 	}
@@ -69,7 +69,7 @@ func copyNewer(t *testing.T, c *copying) {
 	slices.Sort(found)
 	slices.Sort(want)
 	if diff := cmp.Diff(want, found); err != nil || diff != "" {
-		t.Errorf("told (-want +got):\n%s\n%v", diff, err)
+		t.Errorf("reported (-want +got):\n%s\n%v", diff, err)
 	}
 	for key, body := range stays {
 		wantContent(t, c.to, key, string(body))

@@ -14,20 +14,19 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// Torture reports whether tests are to try everything (make torture) and not
-// what takes seconds (make test).
+// Torture reports whether tests try everything (make torture), and not only what takes
+// seconds (make test).
 func Torture() bool { return os.Getenv("STASIS_TORTURE") != "" }
 
-// RunDamage flips a bit of, and cuts, each object of a snapshot at every so many
-// bytes; under [Torture] at each byte, and so many of its bits. Each way of
-// reading must then fail with a code that says so, or give exactly what was
-// saved; and what lies beside is read as before.
+// RunDamage flips a bit of, and cuts, each object of a snapshot at every nth byte. Under
+// [Torture] it does so at each byte, with several bits. Each read must then fail with the
+// right code, or return exactly what was saved. Other objects are read as before.
 func RunDamage(t *testing.T, open Open, every, bits int) {
 	flips := 1
 	if Torture() {
 		every, flips = 1, bits
 	}
-	d := newDamage(t, open(t))
+	d := newDamageFixture(t, open(t))
 	key := must[snapshot.Key](t)
 	for name, at := range map[string]snapshot.Key{
 		"archive": key(snapshot.ArchiveKey(d.target.Archive.ID)), "document": key(place.DocumentKey(d.target.ID)),
@@ -56,19 +55,19 @@ func RunDamage(t *testing.T, open Open, every, bits int) {
 	}
 }
 
-// damage is a store with an older snapshot, a target, which is the location's
-// latest, and one in another location.
-type damage struct {
+// damageFixture is a store with an older snapshot, a target snapshot, which is the
+// location's latest, and a snapshot in another location.
+type damageFixture struct {
 	store                 snapshot.Store
 	vault                 *snapshot.Vault
 	older, target, beside snapshot.Snapshot
-	out                   string // where archives are unpacked to
+	out                   string // the folder for unpacked archives
 }
 
-func newDamage(t *testing.T, store snapshot.Store) *damage {
+func newDamageFixture(t *testing.T, store snapshot.Store) *damageFixture {
 	t.Helper()
 	now := func() time.Time { return time.Unix(1_800_000_000, 0) }
-	d := &damage{store: store, out: t.TempDir(), vault: snapshot.NewVault(store, testKeys(t), snapshot.Options{Now: now})}
+	d := &damageFixture{store: store, out: t.TempDir(), vault: snapshot.NewVault(store, testKeys(t), snapshot.Options{Now: now})}
 	save := func(n int, in string) snapshot.Snapshot {
 		what := draft(n)
 		what.Location.Session = in
@@ -79,20 +78,20 @@ func newDamage(t *testing.T, store snapshot.Store) *damage {
 	return d
 }
 
-// check reads everything while the named object is damaged at byte n, "" while
+// check reads everything while the named object is damaged at byte n. damaged is "" if
 // none is.
-func (d *damage) check(t *testing.T, damaged string, n int) {
+func (d *damageFixture) check(t *testing.T, damaged string, n int) {
 	t.Helper()
 	s, err := d.vault.Open(t.Context(), place, d.target.ID)
-	d.judge(t, damaged, n, "document", s, err)
+	d.checkRead(t, damaged, n, "document", s, err)
 	s, err = d.vault.Latest(t.Context(), place)
-	d.judge(t, damaged, n, "latest", s, err)
+	d.checkRead(t, damaged, n, "latest", s, err)
 
 	err = d.vault.Verify(t.Context(), d.target)
-	d.judge(t, damaged, n, "archive", d.target, err)
+	d.checkRead(t, damaged, n, "archive", d.target, err)
 	dst := filepath.Join(d.out, "target")
 	got, err := d.vault.Unpack(t.Context(), d.target, dst, snapshot.UnpackOptions{Keep: []string{"state.json"}})
-	d.judge(t, damaged, n, "archive", d.target, err)
+	d.checkRead(t, damaged, n, "archive", d.target, err)
 	if err == nil {
 		if string(got.Kept["state.json"]) != "state 2" {
 			t.Errorf("%s, byte %d: unpacked %q", damaged, n, got.Kept)
@@ -120,9 +119,9 @@ func (d *damage) check(t *testing.T, damaged string, n int) {
 	}
 }
 
-// judge takes what a reading of one object gave. Only that of the damaged one
-// may fail, and an archive that is another always does.
-func (d *damage) judge(t *testing.T, damaged string, n int, read string, s snapshot.Snapshot, err error) {
+// checkRead checks the result of reading one object. Only a read of the damaged object may
+// fail. A read of a damaged archive must fail.
+func (d *damageFixture) checkRead(t *testing.T, damaged string, n int, read string, s snapshot.Snapshot, err error) {
 	t.Helper()
 	switch {
 	case err == nil:

@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/snapshot/faultstore"
 )
 
-// documentFaults makes each call of a save fail, once where the ID is free and
-// once where the document is there already.
+// documentFaults makes each call of a save fail, once with a free ID and once with an
+// existing document.
 func documentFaults(t *testing.T, open Open, mode faultstore.Mode) {
 	for _, repeated := range []bool{false, true} {
 		failed := 0
@@ -26,7 +26,7 @@ func documentFaults(t *testing.T, open Open, mode faultstore.Mode) {
 	}
 }
 
-// documentWithFault returns how many calls the save made of which one failed.
+// documentWithFault makes the nth call of a save fail, and returns the number of calls.
 func documentWithFault(t *testing.T, inner snapshot.Store, n int, mode faultstore.Mode, repeated bool) int {
 	t.Helper()
 	defer func() {
@@ -42,7 +42,7 @@ func documentWithFault(t *testing.T, inner snapshot.Store, n int, mode faultstor
 	}
 	boom := fault.New(fault.StoreFull, "test", "planned")
 	store.FailAt(n, mode, boom)
-	err := d.Save(t.Context(), desk, id(2), said("new"), true)
+	err := d.Save(t.Context(), desk, id(2), agentDocument("new"), true)
 	calls := store.Calls()
 	store.FailAt(0, faultstore.Refuse, nil)
 
@@ -52,13 +52,13 @@ func documentWithFault(t *testing.T, inner snapshot.Store, n int, mode faultstor
 	last := string(must[[]byte](t)(d.Load(t.Context(), desk, snapshot.LatestID)))
 	_, missing := d.Load(t.Context(), desk, id(2))
 	switch {
-	case last == string(said("new")) && missing == nil:
-	case last == string(said("old")) && err != nil && (missing == nil || fault.Is(missing, fault.SnapshotNotFound)):
+	case last == string(agentDocument("new")) && missing == nil:
+	case last == string(agentDocument("old")) && err != nil && (missing == nil || fault.Is(missing, fault.SnapshotNotFound)):
 	default:
 		t.Fatalf("call %d: after %v latest is %s, and the new one %v", n, err, last, missing)
 	}
 	wantDocument(t, d, id(1), "old")
-	save(t, d, id(2), "new", true) // it can be repeated
+	save(t, d, id(2), "new", true) // the save can be repeated
 	wantDocument(t, d, snapshot.LatestID, "new")
 	wantDocument(t, d, id(2), "new")
 	return calls

@@ -10,14 +10,14 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// documentRace checks that of ten writers of one ID one wins, whole, and that
-// latest is the winner's.
+// documentRace checks that one of ten writers of an ID wins completely, and that latest
+// is the winner's.
 func documentRace(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
 	words := func(i int) string { return strings.Repeat(string(rune('a'+i)), 10_000) }
 	var wg sync.WaitGroup
 	errs := make([]error, 10)
 	for i := range errs {
-		wg.Go(func() { errs[i] = d.Save(t.Context(), desk, id(1), said(words(i)), true) })
+		wg.Go(func() { errs[i] = d.Save(t.Context(), desk, id(1), agentDocument(words(i)), true) })
 	}
 	wg.Wait()
 	winner := -1
@@ -30,20 +30,20 @@ func documentRace(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
 		}
 	}
 	if winner < 0 {
-		t.Fatal("nobody won")
+		t.Fatal("no writer won")
 	}
 	wantDocument(t, d, id(1), words(winner))
 	wantDocument(t, d, snapshot.LatestID, words(winner))
 }
 
-// latestRace checks that ten writers of latest leave one of theirs, and that
-// who reads meanwhile sees a whole one.
+// latestRace checks that ten writers of latest leave one of their documents. A concurrent
+// reader always sees a complete document.
 func latestRace(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
 	save(t, d, snapshot.LatestID, "x", false)
 	var wg sync.WaitGroup
 	for i := range 10 {
 		wg.Go(func() {
-			if err := d.Save(t.Context(), desk, id(i), said(strings.Repeat(fmt.Sprint(i), 5000)), true); err != nil {
+			if err := d.Save(t.Context(), desk, id(i), agentDocument(strings.Repeat(fmt.Sprint(i), 5000)), true); err != nil {
 				t.Error(err)
 			}
 		})
@@ -60,5 +60,5 @@ func latestRace(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
 			return
 		}
 	}
-	t.Errorf("latest is nobody's: %.200s", last)
+	t.Errorf("latest is from none of the writers: %.200s", last)
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/stasisd/stasis/snapshot/faultstore"
 )
 
-// RunDocuments checks what agents' documents are over stores that open makes,
-// and what stands when any single call of the store fails.
+// RunDocuments checks the behaviour of agent documents over stores that open creates, and
+// what remains when any single call of the store fails.
 func RunDocuments(t *testing.T, open Open) {
 	tests := []struct {
 		name string
 		run  func(*testing.T, snapshot.Store, *snapshot.Documents)
 	}{
-		{"kept once", keptOnce}, {"pages", pages}, {"manifest", manifest}, {"deleted", deleted},
-		{"not ours", notOurs}, {"damaged", damagedDocuments}, {"race", documentRace}, {"latest race", latestRace},
+		{"kept once", savedOnce}, {"pages", pages}, {"manifest", manifest}, {"deleted", deleted},
+		{"not ours", refusesReserved}, {"damaged", damagedDocuments}, {"race", documentRace}, {"latest race", latestRace},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -44,15 +44,15 @@ func documents(s snapshot.Store) *snapshot.Documents {
 // desk is an agent's location.
 var desk = snapshot.Location{Owner: place.Owner, Session: place.Session, Scope: "agent", ScopeID: "desk"}
 
-// said is an agent's document that says something.
-func said(words string) []byte {
+// agentDocument returns an agent document with the given text.
+func agentDocument(words string) []byte {
 	return fmt.Appendf(nil, `{"scope":"agent","schemaVersion":"1.0","createdAt":"2026-11-22T04:34:40.908Z",`+
 		`"data":{"messages":[{"role":"user","content":[{"text":%q}]}],"a":1,"A":2},"appData":{}}`, words)
 }
 
 func save(t *testing.T, d *snapshot.Documents, id, words string, latest bool) {
 	t.Helper()
-	if err := d.Save(t.Context(), desk, id, said(words), latest); err != nil {
+	if err := d.Save(t.Context(), desk, id, agentDocument(words), latest); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -66,23 +66,23 @@ func wantDocument(t *testing.T, d *snapshot.Documents, id, words string) {
 		}
 		return
 	}
-	if err != nil || string(body) != string(said(words)) {
+	if err != nil || string(body) != string(agentDocument(words)) {
 		t.Errorf("%s: %.200s, %v; want %q", id, body, err, words)
 	}
 }
 
-func keptOnce(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
+func savedOnce(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
 	wantDocument(t, d, snapshot.LatestID, "")
 	wantDocument(t, d, id(1), "")
 	save(t, d, id(1), "one", false)
-	wantDocument(t, d, snapshot.LatestID, "") // an immutable one alone is no latest
+	wantDocument(t, d, snapshot.LatestID, "") // an immutable document alone does not become latest
 	save(t, d, snapshot.LatestID, "now", false)
 	save(t, d, id(2), "two", true)
 	wantDocument(t, d, snapshot.LatestID, "two")
-	save(t, d, id(2), "two", false) // the same again
-	err := d.Save(t.Context(), desk, id(1), said("other"), true)
+	save(t, d, id(2), "two", false) // the same document again
+	err := d.Save(t.Context(), desk, id(1), agentDocument("other"), true)
 	if !fault.Is(err, fault.SnapshotExists) {
-		t.Errorf("another document under the same ID: %v, want snapshot_exists", err)
+		t.Errorf("a different document under the same ID: %v, want snapshot_exists", err)
 	}
 	wantDocument(t, d, id(1), "one")
 	wantDocument(t, d, snapshot.LatestID, "two")
@@ -136,7 +136,7 @@ func deleted(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
 	}
 	wantDocument(t, d, id(1), "")
 	wantDocument(t, d, id(2), "two")
-	wantDocument(t, d, snapshot.LatestID, "one") // it is a document by itself
+	wantDocument(t, d, snapshot.LatestID, "one") // latest is a document in its own right
 	for _, missing := range []string{id(1), id(9)} {
 		if err := d.Delete(t.Context(), desk, missing); !fault.Is(err, fault.SnapshotNotFound) {
 			t.Errorf("Delete of a missing one: %v", err)
@@ -152,7 +152,7 @@ func deleted(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
 	}
 	team := desk
 	team.Scope = "multiAgent"
-	body := strings.Replace(string(said("team")), `"agent"`, `"multiAgent"`, 1)
+	body := strings.Replace(string(agentDocument("team")), `"agent"`, `"multiAgent"`, 1)
 	if err := d.Save(t.Context(), team, id(3), []byte(body), true); err != nil {
 		t.Fatal(err)
 	}
@@ -173,10 +173,9 @@ func deleted(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
 	}
 }
 
-// notOurs checks that no method gets at what Stasis keeps for itself, nor out
-// of the store.
-func notOurs(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
-	Put(t, s, must[snapshot.Key](t)(place.LatestKey()), said("a browser's"))
+// refusesReserved checks that no method reaches Stasis's own snapshots or leaves the store.
+func refusesReserved(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
+	Put(t, s, must[snapshot.Key](t)(place.LatestKey()), agentDocument("a browser's"))
 	long := strings.Repeat("x", 300)
 	with := func(change func(*snapshot.Location)) snapshot.Location { l := desk; change(&l); return l }
 	for _, test := range []struct {
@@ -194,10 +193,10 @@ func notOurs(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
 		{with(func(l *snapshot.Location) { l.ScopeID = "Desk" }), id(1), fault.InvalidField, "scope_id"},
 		{desk, "../snapshot_latest", fault.InvalidField, "snapshot_id"},
 		{desk, strings.ToUpper(id(0xa)), fault.InvalidField, "snapshot_id"},
-		{desk, "00000000-0000-4000-8000-000000000001", fault.InvalidField, "snapshot_id"}, // no UUIDv7
+		{desk, "00000000-0000-4000-8000-000000000001", fault.InvalidField, "snapshot_id"}, // not a UUIDv7
 		{desk, long, fault.InvalidField, "snapshot_id"},
 	} {
-		body := []byte(strings.Replace(string(said("x")), `"agent"`, fmt.Sprintf("%q", test.at.Scope), 1))
+		body := []byte(strings.Replace(string(agentDocument("x")), `"agent"`, fmt.Sprintf("%q", test.at.Scope), 1))
 		_, loaded := d.Load(t.Context(), test.at, test.id)
 		errs := map[string]error{"Save": d.Save(t.Context(), test.at, test.id, body, true), "Load": loaded, "Delete": d.Delete(t.Context(), test.at, test.id)}
 		if test.name != "snapshot_id" {
@@ -214,21 +213,21 @@ func notOurs(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
 	if err := d.DeleteSession(t.Context(), desk.Owner, ".."); !fault.Is(err, fault.InvalidField) {
 		t.Errorf("DeleteSession: %v", err)
 	}
-	wantContent(t, s, must[snapshot.Key](t)(place.LatestKey()), string(said("a browser's")))
+	wantContent(t, s, must[snapshot.Key](t)(place.LatestKey()), string(agentDocument("a browser's")))
 	left := must[[]snapshot.Location](t)(snapshot.Locations(t.Context(), s))
 	if diff := cmp.Diff([]snapshot.Location{place}, left); diff != "" {
 		t.Errorf("something was written (-want +got):\n%s", diff)
 	}
 }
 
-// damagedDocuments checks that what is no agent's document is not given out.
+// damagedDocuments checks that an invalid agent document is not returned.
 func damagedDocuments(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
 	key := must[snapshot.Key](t)(desk.LatestKey())
-	whole := string(said("x"))
+	valid := string(agentDocument("x"))
 	for body, code := range map[string]fault.Code{
-		"": fault.ArchiveDamaged, whole[:len(whole)-1]: fault.ArchiveDamaged, whole + "{}": fault.ArchiveDamaged,
-		strings.Replace(whole, `"agent"`, `"multiAgent"`, 1): fault.ArchiveDamaged,
-		strings.Replace(whole, `"1.0"`, `"1.1"`, 1):          fault.Unsupported,
+		"": fault.ArchiveDamaged, valid[:len(valid)-1]: fault.ArchiveDamaged, valid + "{}": fault.ArchiveDamaged,
+		strings.Replace(valid, `"agent"`, `"multiAgent"`, 1): fault.ArchiveDamaged,
+		strings.Replace(valid, `"1.0"`, `"1.1"`, 1):          fault.Unsupported,
 	} {
 		Put(t, s, key, []byte(body))
 		if _, err := d.Load(t.Context(), desk, snapshot.LatestID); !fault.Is(err, code) {

@@ -2,5 +2,5 @@ package storetest
 
 import "context"
 
-// NotInUse is a [snapshot.InUse] of a catalogue that knows no other snapshot.
+// NotInUse is a [snapshot.InUse] of a catalogue without other snapshots.
 func NotInUse(context.Context, string) (bool, error) { return false, nil }

@@ -39,8 +39,8 @@ func document(t *testing.T, s snapshot.Store) {
 	wantContent(t, s, key, "again")
 }
 
-// Put writes an object whether or not one is there, for tests that plant what
-// no save would write.
+// Put writes an object whether or not one exists, for tests that plant what no save would
+// write.
 func Put(t testing.TB, s snapshot.Store, key snapshot.Key, body []byte) {
 	t.Helper()
 	if err := s.Delete(t.Context(), key); err != nil {
@@ -51,7 +51,7 @@ func Put(t testing.TB, s snapshot.Store, key snapshot.Key, body []byte) {
 	}
 }
 
-// replace uploads an object over whatever is there.
+// replace uploads an object over any existing one.
 func replace(t *testing.T, s snapshot.Store, key snapshot.Key, body []byte) error {
 	t.Helper()
 	up := must[snapshot.Upload](t)(s.Upload(t.Context()))
@@ -122,12 +122,12 @@ func list(t *testing.T, s snapshot.Store) {
 }
 
 func badCalls(t *testing.T, s snapshot.Store) {
-	gone, cancel := context.WithCancel(t.Context())
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, at := range map[string]struct {
 		ctx context.Context
 		key snapshot.Key
-	}{"zero key": {t.Context(), snapshot.Key{}}, "cancelled": {gone, archiveKey(t, 1)}} {
+	}{"zero key": {t.Context(), snapshot.Key{}}, "cancelled": {cancelled, archiveKey(t, 1)}} {
 		_, opened := s.Open(at.ctx, at.key)
 		_, created := s.Create(at.ctx, at.key, nil)
 		_, listed := s.List(at.ctx, at.key, 1, "")
@@ -150,8 +150,8 @@ func badCalls(t *testing.T, s snapshot.Store) {
 	}
 }
 
-// race checks that of many creates of one key one wins, whole, while folders
-// come and go.
+// race checks that one of many creates of a key wins completely, while folders appear and
+// disappear.
 func race(t *testing.T, s snapshot.Store) {
 	key := must[snapshot.Key](t)(place.DocumentKey(id(1)))
 	for range 20 {

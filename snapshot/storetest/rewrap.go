@@ -15,10 +15,10 @@ import (
 	"github.com/stasisd/stasis/snapshot/faultstore"
 )
 
-// RunRewrap seals what stores hold to another identity, while one call fails,
-// one of every so many, and under [Torture] each, however it fails; or all after
-// it, as when the process is killed. Everything must open then with both
-// identities, and when it is run again with the new one alone.
+// RunRewrap seals stores to another identity while one call fails, or all calls after it,
+// as when the process is killed. It fails every nth call, under [Torture] each one, in
+// every mode. Afterwards everything must open with both identities. After a second run
+// everything must open with the new identity alone.
 func RunRewrap(t *testing.T, open Open, every int) {
 	if Torture() {
 		every = 1
@@ -43,19 +43,19 @@ func RunRewrap(t *testing.T, open Open, every int) {
 	}
 	for _, mode := range []faultstore.Mode{faultstore.Refuse, faultstore.Lose, faultstore.Dead} {
 		t.Run(fmt.Sprintf("mode %d", mode), func(t *testing.T) {
-			// Each turn seals to the identity that the one before retired.
+			// Each round seals to the identity that the round before retired.
 			for n, failed := 1+int(mode)%every, true; failed; n += every {
 				failed = rewrapWithFault(t, store, saved, identities[0], identities[1], n, mode)
 				identities[0], identities[1] = identities[1], identities[0]
 				if n > 200 {
-					t.Fatal("no end")
+					t.Fatal("the rewrapping does not end")
 				}
 			}
 		})
 	}
 }
 
-// vaultOf opens with identities, and seals to the first.
+// vaultOf returns a vault that opens with the identities and seals to the first.
 func vaultOf(t *testing.T, s snapshot.Store, identities ...*age.X25519Identity) *snapshot.Vault {
 	t.Helper()
 	var text strings.Builder
@@ -67,7 +67,7 @@ func vaultOf(t *testing.T, s snapshot.Store, identities ...*age.X25519Identity) 
 	return snapshot.NewVault(s, keys, snapshot.Options{Now: func() time.Time { return time.Unix(1_800_000_000, 0) }})
 }
 
-// rewrapWithFault makes the nth call fail, and reports whether there was one.
+// rewrapWithFault makes the nth call fail, and reports whether there was such a call.
 func rewrapWithFault(t *testing.T, store *faultstore.Store, saved []snapshot.Snapshot, before, after *age.X25519Identity, n int, mode faultstore.Mode) (failed bool) {
 	t.Helper()
 	boom := fault.New(fault.StoreFailed, "test", "planned")
@@ -93,8 +93,8 @@ func rewrapWithFault(t *testing.T, store *faultstore.Store, saved []snapshot.Sna
 	return failed
 }
 
-// opens checks that everything that was saved opens and verifies, under its name,
-// and that latest is a copy of the last document.
+// opens checks that every saved snapshot opens and verifies under its name, and that
+// latest is a copy of the last document.
 func opens(t *testing.T, n int, v *snapshot.Vault, saved []snapshot.Snapshot) {
 	t.Helper()
 	latest, err := v.Latest(t.Context(), place)

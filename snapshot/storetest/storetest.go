@@ -1,6 +1,6 @@
-// Package storetest is the conformance suite of [snapshot.Store]: [Run] checks
-// the store's contract, [RunVault] what a vault makes of the store when any
-// single call of it fails, and [RunDocuments] agents' documents in it.
+// Package storetest is the conformance suite of [snapshot.Store]. [Run] checks the
+// store's contract. [RunVault] checks a vault while any single call of the store fails.
+// [RunDocuments] checks agents' documents.
 package storetest
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// Open makes an empty store that the test closes.
+// Open creates an empty store that the test closes.
 type Open func(t *testing.T) snapshot.Store
 
-// Run checks the contract on stores that open makes.
+// Run checks the contract on stores that open creates.
 func Run(t *testing.T, open Open) {
 	tests := []struct {
 		name string
@@ -46,7 +46,7 @@ var place = snapshot.Location{
 	Owner: "0123456789abcdef0123456789abcdef", Session: "s-1", Scope: "agent", ScopeID: "browser",
 }
 
-// id makes the nth snapshot ID.
+// id returns the nth snapshot ID.
 func id(n int) string { return fmt.Sprintf("01900000-0000-7000-8000-%012x", n) }
 
 func must[T any](t *testing.T) func(T, error) T {
@@ -68,7 +68,7 @@ func sumOf(body []byte) snapshot.Sum {
 	return snapshot.Sum{Size: int64(len(body)), SHA256: sha256.Sum256(body)}
 }
 
-// content reads an object; nil when there is none.
+// content reads an object; it returns nil if there is none.
 func content(t *testing.T, s snapshot.Store, key snapshot.Key) []byte {
 	t.Helper()
 	r, err := s.Open(t.Context(), key)
@@ -110,7 +110,7 @@ func upload(t *testing.T, s snapshot.Store) {
 		}
 	}
 	if !bytes.Equal(content(t, s, key), body) {
-		t.Error("other bytes were read than written")
+		t.Error("the bytes read differ from the bytes written")
 	}
 }
 

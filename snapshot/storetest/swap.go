@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// swap checks that an object is written over only while it is the one that was
-// seen, and that what is told of it is what stands there.
+// swap checks that an object is overwritten only while it is the one that was read. It
+// also checks the swapped result.
 func swap(t *testing.T, s snapshot.Store) {
 	key := must[snapshot.Key](t)(place.LatestKey())
 	swapped := func(old, body string) bool {
@@ -49,14 +49,14 @@ func swap(t *testing.T, s snapshot.Store) {
 	wantContent(t, s, archiveKey(t, 7), "new")
 }
 
-// swapRace checks that no update is lost when many change one object by what
-// they saw of it.
+// swapRace checks that no update is lost when many writers change one object based on
+// what they read.
 func swapRace(t *testing.T, s snapshot.Store) {
 	SwapRace(t, must[snapshot.Key](t)(place.LatestKey()), slices.Repeat([]snapshot.Store{s}, 10))
 }
 
-// SwapRace checks that no update is lost when each of the stores, which may be
-// doors to the same bytes, changes the object under key by what it saw of it.
+// SwapRace checks that no update is lost when each store changes the object under key
+// based on what it read. The stores may share the same bytes.
 func SwapRace(t *testing.T, key snapshot.Key, stores []snapshot.Store) {
 	t.Helper()
 	const each = 5

@@ -17,10 +17,9 @@ import (
 	"github.com/stasisd/stasis/snapshot/faultstore"
 )
 
-// RunVault saves over stores of which one call fails, whichever it is and
-// however it fails, and checks that an older snapshot stands and opens, that
-// latest names it, and that nothing of the failed one is left; then that the
-// same save succeeds when it is tried again.
+// RunVault saves over stores in which one call fails, any call and in any mode. An older
+// snapshot must remain and open, latest must name it, and nothing of the failed save may
+// remain. A repeated save must then succeed.
 func RunVault(t *testing.T, open Open) {
 	keys := testKeys(t)
 	for _, mode := range []faultstore.Mode{faultstore.Refuse, faultstore.Lose, faultstore.Dead} {
@@ -53,7 +52,8 @@ func draft(n int) snapshot.Draft {
 	}
 }
 
-// saveWithFault returns how many calls the second of two saves made.
+// saveWithFault makes a call of the second of two saves fail, and returns how many calls
+// that save made.
 func saveWithFault(t *testing.T, inner snapshot.Store, keys snapshot.Keys, n int, mode faultstore.Mode) int {
 	t.Helper()
 	defer func() {
@@ -81,15 +81,15 @@ func saveWithFault(t *testing.T, inner snapshot.Store, keys snapshot.Keys, n int
 	}
 	wantID := id(1)
 	if err == nil {
-		// Only a fault after all was done, or that needed no answer, may be
-		// survived; then the save must be whole.
+		// A save may survive only a fault after everything was done, or in a call whose
+		// result is not needed. Then the snapshot must be complete.
 		wantID = id(2)
 	} else if !errors.Is(err, error(boom)) {
 		t.Errorf("call %d: the save's error is not the fault: %v", n, err)
 	}
 	latest, openErr := v.Latest(t.Context(), place)
 	if mode == faultstore.Dead && latest.ID == id(2) {
-		wantID = id(2) // nothing could be taken back: then it must be whole
+		wantID = id(2) // nothing could be undone: then it must be complete
 	}
 	if openErr != nil || latest.ID != wantID {
 		t.Fatalf("call %d: latest is %q, %v; save: %v", n, latest.ID, openErr, err)
@@ -105,14 +105,14 @@ func saveWithFault(t *testing.T, inner snapshot.Store, keys snapshot.Keys, n int
 	}
 	if mode != faultstore.Dead {
 		if diff := cmp.Diff(before, everything(t, inner)); diff != "" {
-			t.Errorf("call %d: something is left (-before +after):\n%s", n, diff)
+			t.Errorf("call %d: something remains (-before +after):\n%s", n, diff)
 		}
 		must[snapshot.Snapshot](t)(v.Save(t.Context(), draft(2)))
 	}
 	return calls
 }
 
-// everything lists what a store holds of archives and the suite's location.
+// everything lists the store's archives and the objects of the suite's location.
 func everything(t *testing.T, s snapshot.Store) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -127,8 +127,8 @@ func everything(t *testing.T, s snapshot.Store) map[string]string {
 	return all
 }
 
-// Files lists every regular file below a folder, with its size, for stores on
-// a disk. The lock of the folder's owner is not counted.
+// Files lists every regular file below a folder with its size, for stores on a disk. It
+// leaves out the lock file of the folder's owner.
 func Files(t *testing.T, dir string) map[string]int64 {
 	t.Helper()
 	files := map[string]int64{}

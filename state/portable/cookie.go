@@ -7,14 +7,14 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// cookieFields are those that [readCookie] reads.
+// cookieFields are the fields that [readCookie] reads.
 var cookieFields = []string{"name", "value", "url", "domain", "path", "expires", "httpOnly", "secure"}
 
-// maxExpires is the last second that Chrome takes, in the year 9999.
+// maxExpires is the last second that Chrome accepts, in the year 9999.
 const maxExpires = 253402300799
 
-// readCookie reads what a cookie has in Playwright's and in Puppeteer's
-// spelling. It is placed by domain and path, or by url.
+// readCookie reads the cookie fields that Playwright and Puppeteer spell alike. domain
+// and path, or url, set the cookie's place.
 func readCookie(o object) (c state.Cookie, err error) {
 	if c.Name, err = o.get("name").text(); err != nil {
 		return c, err
@@ -22,10 +22,10 @@ func readCookie(o object) (c state.Cookie, err error) {
 	if c.Value, err = o.get("value").text(); err != nil {
 		return c, err
 	}
-	if c.Secure, err = optional(o, "secure", false, node.truth); err != nil {
+	if c.Secure, err = optional(o, "secure", false, node.boolean); err != nil {
 		return c, err
 	}
-	if c.HTTPOnly, err = optional(o, "httpOnly", false, node.truth); err != nil {
+	if c.HTTPOnly, err = optional(o, "httpOnly", false, node.boolean); err != nil {
 		return c, err
 	}
 	if c.Path, err = optional(o, "path", "/", node.text); err != nil {
@@ -74,8 +74,8 @@ func checkDomain(n node, domain string) error {
 	return nil
 }
 
-// isDomain reports whether a cookie's domain can be one: what is in a URL's
-// place for the host, and nothing that would end it there.
+// isDomain reports whether a string can be a cookie's domain: in a URL it must be exactly
+// the host.
 func isDomain(domain string) bool {
 	host := strings.TrimPrefix(domain, ".")
 	return host != "" && len(host) <= 255 && !strings.ContainsFunc(host, func(r rune) bool {
@@ -83,7 +83,8 @@ func isDomain(domain string) bool {
 	})
 }
 
-// loseAttributes counts what neither a storageState nor a cookies.txt has of a cookie.
+// loseAttributes counts the cookie attributes that neither a storageState nor a
+// cookies.txt has.
 func loseAttributes(c state.Cookie, lost *losses) {
 	if c.Priority != "" && c.Priority != "Medium" {
 		lost.add(priority, "", 1, "the format has no priority")

@@ -49,7 +49,7 @@ func readStore(n node, lost *losses) (s state.Store, err error) {
 	if s.Name, err = o.get("name").text(); err != nil {
 		return s, err
 	}
-	if s.AutoIncrement, err = o.get("autoIncrement").truth(); err != nil {
+	if s.AutoIncrement, err = o.get("autoIncrement").boolean(); err != nil {
 		return s, err
 	}
 	if s.KeyPath, s.KeyPathArray, err = readKeyPath(o); err != nil {
@@ -99,10 +99,10 @@ func readIndex(n node, lost *losses) (x state.Index, err error) {
 	if x.Name, err = o.get("name").text(); err != nil {
 		return x, err
 	}
-	if x.MultiEntry, err = o.get("multiEntry").truth(); err != nil {
+	if x.MultiEntry, err = o.get("multiEntry").boolean(); err != nil {
 		return x, err
 	}
-	if x.Unique, err = o.get("unique").truth(); err != nil {
+	if x.Unique, err = o.get("unique").boolean(); err != nil {
 		return x, err
 	}
 	if x.KeyPath, x.KeyPathArray, err = readKeyPath(o); err != nil {
@@ -141,5 +141,5 @@ func readKeyPath(o object) (path *string, paths []string, err error) {
 	return path, paths, nil
 }
 
-// plain is a member as it stands; its meaning is the script's that writes it.
+// plain returns a member unchanged. Only the script that wrote it knows its meaning.
 func plain(o object, name string) json.RawMessage { return o.members[name] }

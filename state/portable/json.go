@@ -15,16 +15,16 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// node is a JSON value and where it stands, so that an error can say it.
+// node is a JSON value and its path, for errors.
 type node struct {
 	path string
 	raw  json.RawMessage
 }
 
-// root checks that data is one JSON text.
+// root checks that data is exactly one JSON value.
 func root(data []byte) (node, error) {
 	if !utf8.Valid(data) {
-		return node{}, invalid("it is not UTF-8")
+		return node{}, invalid("the file is not UTF-8")
 	}
 	if err := state.CheckCrowd(data); err != nil {
 		return node{}, invalid("%s", err)
@@ -32,7 +32,7 @@ func root(data []byte) (node, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	n := node{path: "$"}
 	if err := dec.Decode(&n.raw); err != nil {
-		return node{}, invalid("it is not JSON, at byte %d", dec.InputOffset())
+		return node{}, invalid("the file is not JSON, at byte %d", dec.InputOffset())
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return node{}, invalid("something follows the JSON, at byte %d", dec.InputOffset())
@@ -42,7 +42,7 @@ func root(data []byte) (node, error) {
 
 func (n node) wrong(wanted string) error { return invalid("%s: must be %s", n.path, wanted) }
 
-// object are the members of a JSON object.
+// object holds the members of a JSON object.
 type object struct {
 	node
 	members map[string]json.RawMessage
@@ -68,13 +68,13 @@ func (n node) list() ([]node, error) {
 	return nodes, nil
 }
 
-// has reports whether a member is there.
+// has reports whether a member exists.
 func (o object) has(name string) bool { return o.members[name] != nil }
 
-// get gives a member; a missing one has no raw value, and so is of no type.
+// get returns a member. A missing member has no raw value, and so no type.
 func (o object) get(name string) node { return node{o.path + "." + name, o.members[name]} }
 
-// others names the members that are not in the list, sorted.
+// others returns the sorted names of the members that are not listed.
 func (o object) others(known ...string) []string {
 	var others []string
 	for _, name := range slices.Sorted(maps.Keys(o.members)) {
@@ -85,11 +85,10 @@ func (o object) others(known ...string) []string {
 	return others
 }
 
-// maxNamed bounds how many unknown fields are named, for there is no end of
-// names.
+// maxNamed limits how many unknown fields are named, because a file may have any number.
 const maxNamed = 100
 
-// drop counts the members that no reader takes.
+// drop counts the members that no reader uses.
 func (o object) drop(l *losses, known ...string) {
 	for _, name := range o.others(known...) {
 		reason := "fields that the format does not have"
@@ -100,7 +99,7 @@ func (o object) drop(l *losses, known ...string) {
 	}
 }
 
-// typed reads a value of one JSON type; null is of none.
+// typed reads a value of one JSON type; null has none.
 func typed[T any](n node, wanted string) (v T, err error) {
 	if len(n.raw) == 0 || bytes.Equal(n.raw, []byte("null")) || json.Unmarshal(n.raw, &v) != nil {
 		return v, n.wrong(wanted)
@@ -108,8 +107,8 @@ func typed[T any](n node, wanted string) (v T, err error) {
 	return v, nil
 }
 
-func (n node) text() (string, error) { return typed[string](n, "a string") }
-func (n node) truth() (bool, error)  { return typed[bool](n, "true or false") }
+func (n node) text() (string, error)  { return typed[string](n, "a string") }
+func (n node) boolean() (bool, error) { return typed[bool](n, "true or false") }
 
 func (n node) number() (float64, error) {
 	v, err := typed[float64](n, "a number")
@@ -119,7 +118,7 @@ func (n node) number() (float64, error) {
 	return v, err
 }
 
-// optional reads a member that may be missing; then it is the given value.
+// optional reads a member, or returns otherwise if it is missing.
 func optional[T any](o object, name string, otherwise T, read func(node) (T, error)) (T, error) {
 	if !o.has(name) {
 		return otherwise, nil
@@ -127,7 +126,7 @@ func optional[T any](o object, name string, otherwise T, read func(node) (T, err
 	return read(o.get(name))
 }
 
-// oneOf reads a string of a closed list.
+// oneOf reads a string that must be one of allowed.
 func (n node) oneOf(allowed ...string) (string, error) {
 	v, err := n.text()
 	if err != nil {
@@ -139,9 +138,8 @@ func (n node) oneOf(allowed ...string) (string, error) {
 	return v, nil
 }
 
-// webOrigin reads an origin that can hold storage: scheme, host and port of
-// http or https, and nothing more, as Chrome writes it, without the scheme's
-// own port.
+// webOrigin reads an origin that can hold storage. It must be scheme, host and port of
+// http or https only, as Chrome writes it, without the scheme's default port.
 func (n node) webOrigin() (string, error) {
 	v, err := n.text()
 	if err != nil {

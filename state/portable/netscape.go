@@ -11,13 +11,13 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// httpOnly begins the line of a cookie that scripts may not read. Others take
-// it for a comment; curl and Chrome's exporters know it.
+// httpOnly begins the line of a cookie that scripts may not read. Other tools take the
+// line for a comment; curl and Chrome's exporters know it.
 const httpOnly = "#HttpOnly_"
 
-// Netscape writes a document's cookies as a cookies.txt in curl's dialect:
-// domain, whether subdomains get it (tail match), path, secure, expiry in
-// seconds (0 for a session cookie), name and value, with tabs between them.
+// Netscape writes a document's cookies as a cookies.txt in curl's dialect. The
+// tab-separated fields are domain, whether subdomains get it (tail match), path, secure,
+// expiry in seconds (0 for a session cookie), name and value.
 func Netscape(doc state.Document) ([]byte, []Loss) {
 	var lost losses
 	out := bytes.NewBufferString("# Netscape HTTP Cookie File\n")
@@ -31,7 +31,7 @@ func Netscape(doc state.Document) ([]byte, []Loss) {
 		}
 		var expires int64
 		if !c.Session {
-			expires = max(int64(math.Ceil(c.Expires)), 1) // 0 would be a session cookie
+			expires = max(int64(math.Ceil(c.Expires)), 1) // 0 would mean a session cookie
 		}
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", c.Domain, upper(strings.HasPrefix(c.Domain, ".")), c.Path,
 			upper(c.Secure), expires, c.Name, c.Value)
@@ -44,7 +44,7 @@ func Netscape(doc state.Document) ([]byte, []Loss) {
 	return out.Bytes(), lost.list()
 }
 
-// notForNetscape is why a cookie cannot be a line.
+// notForNetscape returns the reason why a cookie cannot be written, or "".
 func notForNetscape(c state.Cookie) string {
 	switch {
 	case c.Partition != nil || c.Opaque:
@@ -64,7 +64,7 @@ func ReadNetscape(data []byte) (state.Document, []Loss, error) {
 	var lost losses
 	doc := document()
 	if !utf8.Valid(data) {
-		return doc, nil, invalid("it is not UTF-8")
+		return doc, nil, invalid("the file is not UTF-8")
 	}
 	number := 0
 	for line := range strings.Lines(string(data)) {
@@ -81,17 +81,17 @@ func ReadNetscape(data []byte) (state.Document, []Loss, error) {
 		c.HTTPOnly = hidden
 		doc.Cookies = append(doc.Cookies, c)
 	}
-	doc.Cookies = settle(doc.Cookies, &lost)
+	doc.Cookies = normalise(doc.Cookies, &lost)
 	return doc, lost.list(), nil
 }
 
 func fromLine(line string) (c state.Cookie, err error) {
 	fields := strings.Split(line, "\t")
-	if len(fields) == 6 { // curl leaves the last tab out where there is no value
+	if len(fields) == 6 { // curl omits the last tab if there is no value
 		fields = append(fields, "")
 	}
 	if len(fields) != 7 {
-		return c, fmt.Errorf("must have 7 fields with tabs between them (6 where the value is empty), not %d", len(fields))
+		return c, fmt.Errorf("must have 7 tab-separated fields (6 if the value is empty), not %d", len(fields))
 	}
 	tail, err := truth("field 2 (subdomains)", fields[1])
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// storageState is what Playwright 1.65's BrowserContext.storageState writes
-// and browser.newContext takes (its protocol's NetworkCookie, OriginStorage
-// and IndexedDBDatabase).
+// storageState is the output of Playwright 1.65's BrowserContext.storageState and the
+// input of browser.newContext (NetworkCookie, OriginStorage and IndexedDBDatabase in its
+// protocol).
 type storageState struct {
 	Cookies []playwrightCookie `json:"cookies"`
 	Origins []originStorage    `json:"origins"`
@@ -60,7 +60,7 @@ func Playwright(doc state.Document) ([]byte, []Loss) {
 	}
 	for _, area := range doc.Local {
 		if partitioned(area.StorageKey) {
-			lost.add(state.ComponentLocalStorage, area.StorageKey, len(area.Items), "the format has no place for storage of a frame below another site")
+			lost.add(state.ComponentLocalStorage, area.StorageKey, len(area.Items), "the format has no storage of frames below another site")
 			continue
 		}
 		if len(area.Items) == 0 {
@@ -75,7 +75,7 @@ func Playwright(doc state.Document) ([]byte, []Loss) {
 		for _, db := range d.Databases {
 			for _, store := range db.Stores {
 				if store.AutoIncrement {
-					lost.add("indexed_db_counter", d.Origin, 1, "the counter of an auto-increment store goes on from its highest key")
+					lost.add("indexed_db_counter", d.Origin, 1, "the counter of an auto-increment store continues from its highest key")
 				}
 			}
 		}
@@ -85,7 +85,7 @@ func Playwright(doc state.Document) ([]byte, []Loss) {
 	lost.datadir(doc)
 	raw, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
-		panic(err) // strings, numbers, and JSON that was read before
+		panic(err) // strings, numbers, and JSON that was parsed before
 	}
 	return append(raw, '\n'), lost.list()
 }
@@ -98,7 +98,7 @@ func toPlaywright(c state.Cookie, lost *losses) playwrightCookie {
 	}
 	if p.SameSite == "" {
 		p.SameSite = "Lax"
-		lost.add(sameSite, "", 1, "SameSite that the site left out is written as Lax")
+		lost.add(sameSite, "", 1, "SameSite is written as Lax because the site did not set it")
 	}
 	if c.Partition != nil {
 		p.Partition, p.Ancestor = c.Partition.TopLevelSite, &c.Partition.HasCrossSiteAncestor
@@ -133,7 +133,7 @@ func ReadPlaywright(data []byte) (state.Document, []Loss, error) {
 		}
 		doc.Cookies = append(doc.Cookies, c)
 	}
-	doc.Cookies = settle(doc.Cookies, &lost)
+	doc.Cookies = normalise(doc.Cookies, &lost)
 	origins, err := optional(o, "origins", nil, node.list)
 	if err != nil {
 		return doc, nil, err
@@ -169,8 +169,8 @@ func fromPlaywright(n node, lost *losses) (state.Cookie, error) {
 	if err != nil {
 		return c, err
 	}
-	// True where it is missing, as Playwright's own addCookies has it.
-	ancestor, err := optional(o, "_crHasCrossSiteAncestor", true, node.truth)
+	// The default is true, as in Playwright's own addCookies.
+	ancestor, err := optional(o, "_crHasCrossSiteAncestor", true, node.boolean)
 	if err != nil {
 		return c, err
 	}
@@ -191,7 +191,7 @@ func readOrigin(n node, doc *state.Document, seen map[string]bool, lost *losses)
 		return err
 	}
 	if name = strings.ToLower(name); seen[name] {
-		return invalid("%s.origin: the origin is there twice", n.path)
+		return invalid("%s.origin: the origin occurs twice", n.path)
 	}
 	seen[name] = true
 	items, err := optional(o, "localStorage", nil, node.list)

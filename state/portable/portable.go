@@ -1,10 +1,9 @@
 // Package portable writes state documents in the formats of other tools, and
 // reads them: Playwright's storageState, Puppeteer's cookies, and cookies.txt.
 //
-// Every function also names what does not pass: a writer what its format
-// cannot carry, a reader what a state document does not take. What is not of
-// the format at all is an invalid_import, whose message holds the JSON path or
-// the line and never a value.
+// Every function also returns losses: what the writer's format cannot hold, or what the
+// reader's document does not accept. Input in another format is an invalid_import. The
+// message holds the JSON path or the line, and never a value.
 package portable
 
 import (
@@ -15,10 +14,10 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Loss is something that did not pass.
+// Loss is something that was not converted.
 type Loss struct {
 	Component string `json:"component"` // as in reports
-	Origin    string `json:"origin"`    // "" where it has none
+	Origin    string `json:"origin"`    // "" if it has none
 	Count     int    `json:"count"`     // of items
 	Reason    string `json:"reason"`
 }
@@ -31,7 +30,7 @@ const (
 	unknown  = "unknown_field"
 )
 
-// losses counts what does not pass, in the order in which it was met first.
+// losses counts what was not converted, in the order of first occurrence.
 type losses struct {
 	order []Loss
 	at    map[Loss]int
@@ -53,7 +52,7 @@ func (l *losses) add(component, origin string, n int, reason string) {
 	l.order[i].Count += n
 }
 
-// list is never nil, so that nothing lost is [] in JSON.
+// list never returns nil, so that no losses are [] in JSON.
 func (l *losses) list() []Loss {
 	if l.order == nil {
 		return []Loss{}
@@ -63,8 +62,8 @@ func (l *losses) list() []Loss {
 
 // tabs counts what only tabs have.
 func (l *losses) tabs(doc state.Document) {
-	l.add(state.ComponentOverrides, "", len(doc.Overrides.Names()), "the format has no place for what pages are told")
-	const reason = "the format has no place for tabs"
+	l.add(state.ComponentOverrides, "", len(doc.Overrides.Names()), "the format has no overrides")
+	const reason = "the format has no tabs"
 	l.add(state.ComponentTabs, "", len(doc.Tabs), reason)
 	for _, tab := range doc.Tabs {
 		l.add(state.ComponentHistory, "", max(len(tab.History)-1, 0), reason)
@@ -77,7 +76,7 @@ func (l *losses) tabs(doc state.Document) {
 	}
 }
 
-// datadir counts what the profile held beside what the document has of it.
+// datadir counts what the profile held and the document does not.
 func (l *losses) datadir(doc state.Document) {
 	has := map[[2]string]bool{}
 	for _, area := range doc.Local {
@@ -87,7 +86,7 @@ func (l *losses) datadir(doc state.Document) {
 		has[[2]string{state.ComponentIndexedDB, d.Origin + "/"}] = true
 		has[[2]string{state.ComponentIndexedDBRecords, d.Origin + "/"}] = true
 	}
-	read := doc.Complete // over CDP: then the jar and the tabs are the document's
+	read := doc.Complete // over CDP: then the document has the cookies and the tabs
 	for _, h := range doc.Inventory {
 		switch {
 		case has[[2]string{h.Component, h.Origin}], h.Items == 0 && h.Uncounted == "":
@@ -97,12 +96,12 @@ func (l *losses) datadir(doc state.Document) {
 		case h.Component == state.ComponentIndexedDB || h.Component == state.ComponentIndexedDBRecords:
 			l.add(h.Component, h.Origin, max(h.Items, 1), "it is in the profile: only playwright with indexed_db=true reads it from there")
 		default:
-			l.add(h.Component, h.Origin, max(h.Items, 1), "the format has no place for it")
+			l.add(h.Component, h.Origin, max(h.Items, 1), "the format cannot hold it")
 		}
 	}
 }
 
-// storage counts what a format for cookies alone has no place for.
+// storage counts what a cookies-only format cannot hold.
 func (l *losses) storage(doc state.Document) {
 	const reason = "the format has cookies only"
 	for _, area := range doc.Local {
@@ -115,7 +114,7 @@ func (l *losses) storage(doc state.Document) {
 	l.datadir(doc)
 }
 
-// document is what a reader begins with.
+// document returns the document that a reader fills in.
 func document() state.Document {
 	return state.Document{SchemaVersion: state.SchemaVersion, Datadir: state.DatadirNone, Complete: true,
 		Cookies: []state.Cookie{}, Local: []state.Area{}, Tabs: []state.Tab{}}
@@ -125,8 +124,8 @@ func invalid(format string, args ...any) error {
 	return fault.New(fault.InvalidImport, "portable.read", "%s", fmt.Sprintf(format, args...))
 }
 
-// origin is the origin that an unpartitioned storage key names.
+// origin returns the origin of an unpartitioned storage key.
 func origin(storageKey string) string { return strings.TrimSuffix(storageKey, "/") }
 
-// partitioned reports whether a storage key is of a frame below another site.
+// partitioned reports whether a storage key belongs to a frame below another site.
 func partitioned(storageKey string) bool { return strings.Contains(storageKey, "^") }

@@ -12,8 +12,8 @@ import (
 	"github.com/stasisd/stasis/state/portable"
 )
 
-// whole is a document with something of each kind.
-func whole() state.Document {
+// fullDocument returns a document with something of each kind.
+func fullDocument() state.Document {
 	path := "id"
 	return state.Document{SchemaVersion: state.SchemaVersion, Datadir: state.DatadirNone, Complete: true,
 		Cookies: []state.Cookie{
@@ -33,7 +33,7 @@ func whole() state.Document {
 	}
 }
 
-// equal compares as JSON, so that white space and nil lists do not count.
+// equal compares as JSON, so that white space and nil lists do not matter.
 func equal(t *testing.T, want, got any) {
 	t.Helper()
 	text := func(v any) string {
@@ -49,19 +49,19 @@ func equal(t *testing.T, want, got any) {
 }
 
 func TestPlaywrightRoundTrip(t *testing.T) {
-	raw, lost := portable.Playwright(whole())
+	raw, lost := portable.Playwright(fullDocument())
 	equal(t, []portable.Loss{{Component: "indexed_db_counter", Origin: "https://a.example", Count: 1,
-		Reason: "the counter of an auto-increment store goes on from its highest key"}}, lost)
+		Reason: "the counter of an auto-increment store continues from its highest key"}}, lost)
 	doc, lost, err := portable.ReadPlaywright(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
 	equal(t, []portable.Loss{}, lost)
-	equal(t, whole(), doc)
+	equal(t, fullDocument(), doc)
 }
 
 func TestPuppeteerRoundTrip(t *testing.T) {
-	want := whole()
+	want := fullDocument()
 	want.Cookies[0].Priority, want.Cookies[0].SourceScheme, want.Cookies[0].SourcePort = "High", "Secure", 8443
 	raw, lost := portable.Puppeteer(want)
 	equal(t, []portable.Loss{
@@ -77,7 +77,7 @@ func TestPuppeteerRoundTrip(t *testing.T) {
 }
 
 func TestNetscapeRoundTrip(t *testing.T) {
-	raw, lost := portable.Netscape(whole())
+	raw, lost := portable.Netscape(fullDocument())
 	const file = "# Netscape HTTP Cookie File\n" +
 		"#HttpOnly_a.example\tFALSE\t/\tTRUE\t0\tsid\ta=b c\n" +
 		".a.example\tTRUE\t/p\tTRUE\t1893456001\twide\t\n"
@@ -94,12 +94,12 @@ func TestNetscapeRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := whole().Cookies[:2]
+	want := fullDocument().Cookies[:2]
 	want[0].SameSite, want[1].SameSite, want[1].Expires = "", "", 1893456001
 	equal(t, want, doc.Cookies)
 }
 
-// What only tabs have, and what the formats have no place for, is named.
+// Everything that only tabs have, or that the formats cannot hold, is named.
 func TestLosses(t *testing.T) {
 	doc := state.Document{
 		Cookies: []state.Cookie{
@@ -113,19 +113,19 @@ func TestLosses(t *testing.T) {
 			Session: []state.Area{{StorageKey: "https://a.example/", Items: []state.Item{{}, {}}}}}},
 	}
 	tabs := []portable.Loss{
-		{Component: "tabs", Count: 1, Reason: "the format has no place for tabs"},
-		{Component: "tab_history", Count: 2, Reason: "the format has no place for tabs"},
-		{Component: "window_name", Count: 1, Reason: "the format has no place for tabs"},
-		{Component: "session_storage", Origin: "https://a.example/", Count: 2, Reason: "the format has no place for tabs"},
+		{Component: "tabs", Count: 1, Reason: "the format has no tabs"},
+		{Component: "tab_history", Count: 2, Reason: "the format has no tabs"},
+		{Component: "window_name", Count: 1, Reason: "the format has no tabs"},
+		{Component: "session_storage", Origin: "https://a.example/", Count: 2, Reason: "the format has no tabs"},
 	}
 	_, lost := portable.Playwright(doc)
 	equal(t, append([]portable.Loss{
-		{Component: "cookie_same_site", Count: 3, Reason: "SameSite that the site left out is written as Lax"},
+		{Component: "cookie_same_site", Count: 3, Reason: "SameSite is written as Lax because the site did not set it"},
 		{Component: "cookie_priority", Count: 1, Reason: "the format has no priority"},
 		{Component: "cookie_source", Count: 1, Reason: "the format does not say that the cookie came over https"},
 		{Component: "cookies", Origin: "a.example", Count: 1, Reason: "its partition has no name"},
 		{Component: "local_storage", Origin: "https://f.example/^0https://a.example", Count: 1,
-			Reason: "the format has no place for storage of a frame below another site"},
+			Reason: "the format has no storage of frames below another site"},
 	}, tabs...), lost)
 	_, lost = portable.Netscape(doc)
 	equal(t, append([]portable.Loss{
@@ -138,7 +138,7 @@ func TestLosses(t *testing.T) {
 	}, tabs...), lost)
 }
 
-// Dialects: what real tools leave out or add.
+// Dialects: fields that real tools omit or add.
 func TestDialects(t *testing.T) {
 	doc, lost, err := portable.ReadPlaywright([]byte(`{"cookies":[{"name":"n","value":"v","url":"https://a.example/x","more":1}],
 		"origins":[{"origin":"https://A.example:8443","localStorage":[{"name":"k","value":"v"}],"opfs":[{"path":"f","type":"file"}]}],
@@ -174,7 +174,7 @@ func TestDialects(t *testing.T) {
 	}, doc.Cookies)
 }
 
-// A cookie that no Chrome takes costs itself and is named; the others come in,
+// A cookie that no Chrome accepts is dropped and named. The other cookies are read, and
 // written as Chrome writes them.
 func TestOddCookies(t *testing.T) {
 	const good = `{"name":"good","value":"v","domain":"a.example"}`
@@ -183,11 +183,11 @@ func TestOddCookies(t *testing.T) {
 		`{"name":"__Host-n","value":"v","domain":".a.example","secure":true}`:                                                          "__Host- without Secure",
 		`{"name":"__secure-n","value":"v","domain":"a.example"}`:                                                                       "__Secure- without Secure",
 		`{"name":"n","value":"` + strings.Repeat("x", 4096) + `","domain":"a.example"}`:                                                "more than 4096 bytes",
-		`{"name":"good","value":"another","domain":"a.example"}`:                                                                       "the last one counts",
+		`{"name":"good","value":"another","domain":"a.example"}`:                                                                       "the last one is used",
 		`{"name":"n","value":"v;w","domain":"a.example"}`:                                                                              "semicolon",
-		`{"name":"n","value":"v","domain":"a.example","path":"/a/../b"}`:                                                               "its path has steps",
-		`{"name":"n","value":"v","domain":"a.example","secure":true,"partitionKey":{"sourceOrigin":"t","hasCrossSiteAncestor":false}}`: "its partition is no site",
-		`{"name":"n","value":"v","domain":"a.example:80"}`:                                                                             "its domain is no host name",
+		`{"name":"n","value":"v","domain":"a.example","path":"/a/../b"}`:                                                               "its path has .. segments",
+		`{"name":"n","value":"v","domain":"a.example","secure":true,"partitionKey":{"sourceOrigin":"t","hasCrossSiteAncestor":false}}`: "its partition is not a site",
+		`{"name":"n","value":"v","domain":"a.example:80"}`:                                                                             "its domain is not a host name",
 	} {
 		doc, lost, err := portable.ReadPuppeteer([]byte("[" + odd + "," + good + "]"))
 		if err != nil || len(doc.Cookies) != 1 || doc.Cookies[0].Value != "v" || doc.Cookies[0].Name != "good" {
@@ -206,14 +206,14 @@ func TestOddCookies(t *testing.T) {
 		got = append(got, c.Domain+c.Path)
 	}
 	equal(t, []string{".xn--bcher-kva.example/a%20b", "com/", "127.0.0.1/"}, got)
-	const narrowed = "nothing can be below this domain: the cookie is of the host alone"
+	const narrowed = "this domain cannot have subdomains: the cookie becomes a cookie of the host alone"
 	equal(t, []portable.Loss{{Component: "cookie_domain", Origin: "com", Count: 1, Reason: narrowed},
 		{Component: "cookie_domain", Origin: "127.0.0.1", Count: 1, Reason: narrowed}}, lost)
 }
 
 type reader func([]byte) (state.Document, []portable.Loss, error)
 
-// What is not of the format is refused, with the place and without a value.
+// Input in another format is refused. The error has the position and no value.
 func TestRefused(t *testing.T) {
 	const store = `{"origins":[{"origin":"https://a.example","localStorage":[],"indexedDB":[{"name":"d","version":1,"stores":[%s]}]}]}`
 	for _, test := range []struct {
@@ -243,7 +243,7 @@ func TestRefused(t *testing.T) {
 		{portable.ReadPlaywright, `{"origins":[{"origin":"file:///etc/passwd"}]}`, "$.origins[0].origin: must be an origin"},
 		{portable.ReadPlaywright, `{"origins":[{"origin":"https://a.example/x"}]}`, "$.origins[0].origin: must be an origin"},
 		{portable.ReadPlaywright, `{"origins":[{"origin":"https://u@a.example"}]}`, "$.origins[0].origin: must be an origin"},
-		{portable.ReadPlaywright, `{"origins":[{"origin":"https://a"},{"origin":"https://a"}]}`, "$.origins[1].origin: the origin is there twice"},
+		{portable.ReadPlaywright, `{"origins":[{"origin":"https://a"},{"origin":"https://a"}]}`, "$.origins[1].origin: the origin occurs twice"},
 		{portable.ReadPlaywright, `{"origins":[{"origin":"https://a","localStorage":[{"name":"k","value":null}]}]}`, "$.origins[0].localStorage[0].value: must be a string"},
 		{portable.ReadPlaywright, `{"origins":[{"origin":"https://a","indexedDB":[{"name":"d","version":0.5,"stores":[]}]}]}`, "indexedDB[0].version: must be a whole"},
 		{portable.ReadPlaywright, strings.ReplaceAll(store, "%s", `{"name":"s"}`), "stores[0].autoIncrement: must be true"},
@@ -256,7 +256,7 @@ func TestRefused(t *testing.T) {
 		{portable.ReadPuppeteer, `[{"name":"n","value":"secret","domain":"d","partitionKey":{}}]`, "$[0].partitionKey.sourceOrigin: must be a string"},
 		{portable.ReadPuppeteer, `[{"name":"n","value":"secret","domain":"d","priority":"Top"}]`, "$[0].priority: must be one of"},
 		{portable.ReadPuppeteer, `[{"name":"n","value":"secret","domain":"d","sourcePort":70000}]`, "$[0].sourcePort: must be a port"},
-		{portable.ReadNetscape, "# x\na.example FALSE / FALSE 0 n secret\n", "line 2: must have 7 fields"},
+		{portable.ReadNetscape, "# x\na.example FALSE / FALSE 0 n secret\n", "line 2: must have 7 tab-separated fields"},
 		{portable.ReadNetscape, "a.example\tyes\t/\tFALSE\t0\tn\tsecret", "line 1: field 2 (subdomains) must be TRUE or FALSE"},
 		{portable.ReadNetscape, "a.example\tTRUE\t/\t1\t0\tn\tsecret", "line 1: field 4 (secure) must be TRUE or FALSE"},
 		{portable.ReadNetscape, "\n\na.example\tTRUE\t/\tTRUE\tsoon\tn\tsecret", "line 3: field 5 (expiry) must be seconds"},
@@ -270,14 +270,15 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s\ngot  %v\nwant %q", test.in, err, test.want)
 		}
 		if err != nil && strings.Contains(err.Error(), "secret") {
-			t.Errorf("the error tells a value: %v", err)
+			t.Errorf("the error contains a value: %v", err)
 		}
 	}
 }
 
-// Whatever comes in, it is refused as such or comes out the same once more.
+// Any input is refused with invalid_import, or is the same after writing and reading it
+// again.
 func fuzz(f *testing.F, read reader, write func(state.Document) ([]byte, []portable.Loss)) {
-	raw, _ := write(whole())
+	raw, _ := write(fullDocument())
 	f.Add(raw)
 	f.Fuzz(func(t *testing.T, in []byte) {
 		doc, lost, err := read(in)
@@ -293,11 +294,11 @@ func fuzz(f *testing.F, read reader, write func(state.Document) ([]byte, []porta
 		raw, _ := write(doc)
 		again, _, err := read(raw)
 		if err != nil {
-			t.Fatalf("what was written cannot be read: %v\n%s", err, raw)
+			t.Fatalf("the output cannot be read: %v\n%s", err, raw)
 		}
 		twice, _ := write(again)
 		if string(twice) != string(raw) {
-			t.Fatalf("another text the second time:\n%s\n%s", raw, twice)
+			t.Fatalf("the second output differs:\n%s\n%s", raw, twice)
 		}
 	})
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// puppeteerCookie is what Puppeteer 24's browser.cookies() and page.cookies()
-// give and setCookie takes. It is CDP's Network.Cookie with another key of the
-// partition; of page.cookies() that is a string.
+// puppeteerCookie is the output of Puppeteer 24's browser.cookies() and page.cookies()
+// and the input of setCookie. It is CDP's Network.Cookie with a different partition key;
+// in page.cookies() that key is a string.
 type puppeteerCookie struct {
 	Name         string              `json:"name"`
 	Value        string              `json:"value"`
@@ -78,7 +78,7 @@ func ReadPuppeteer(data []byte) (state.Document, []Loss, error) {
 		}
 		doc.Cookies = append(doc.Cookies, c)
 	}
-	doc.Cookies = settle(doc.Cookies, &lost)
+	doc.Cookies = normalise(doc.Cookies, &lost)
 	return doc, lost.list(), nil
 }
 
@@ -112,7 +112,7 @@ func fromPuppeteer(n node, lost *losses) (state.Cookie, error) {
 	if c.SourcePort = int64(port); float64(c.SourcePort) != port || port < -1 || port > 65535 {
 		return c, o.get("sourcePort").wrong("a port, or -1")
 	}
-	if c.Opaque, err = optional(o, "partitionKeyOpaque", false, node.truth); err != nil {
+	if c.Opaque, err = optional(o, "partitionKeyOpaque", false, node.boolean); err != nil {
 		return c, err
 	}
 	if o.has("partitionKey") {
@@ -125,7 +125,7 @@ func fromPuppeteer(n node, lost *losses) (state.Cookie, error) {
 	return c, nil
 }
 
-// readPartition reads a partition key: an object, or the site alone.
+// readPartition reads a partition key: an object, or only the site.
 func readPartition(n node, lost *losses) (*state.PartitionKey, error) {
 	if site, err := n.text(); err == nil {
 		return &state.PartitionKey{TopLevelSite: site}, nil
@@ -138,7 +138,7 @@ func readPartition(n node, lost *losses) (*state.PartitionKey, error) {
 	if p.TopLevelSite, err = o.get("sourceOrigin").text(); err != nil {
 		return nil, err
 	}
-	if p.HasCrossSiteAncestor, err = optional(o, "hasCrossSiteAncestor", false, node.truth); err != nil {
+	if p.HasCrossSiteAncestor, err = optional(o, "hasCrossSiteAncestor", false, node.boolean); err != nil {
 		return nil, err
 	}
 	o.drop(lost, "sourceOrigin", "hasCrossSiteAncestor")

@@ -8,18 +8,17 @@ import (
 	"strings"
 )
 
-// MaxLines bounds how many lines a report has of one component, and how many
-// differences, beside the one that adds up the others.
+// MaxLines is the largest number of lines, or differences, that a report has of one
+// component. One more line may add up the rest.
 const MaxLines = 100
 
-// maxReasons bounds how many reasons a line names that stands for others.
+// maxReasons limits how many reasons an added-up line names.
 const maxReasons = 3
 
-// Bounded are the lines of a report with at most [MaxLines] of each component:
-// those by which something was lost, else the first ones. The others are added
-// up in one line, so that the sums stay exact; what was lost by them is named
-// by its reasons. What was not to come is bounded and added up by itself, for it
-// was not lost.
+// Bounded returns the lines of a report with at most [MaxLines] for each component. Lines
+// with losses come first. One more line adds up the others, so that the sums stay exact,
+// and names the reasons of their losses. Lines that were left out on purpose are no
+// losses; they are bounded and added up separately.
 func Bounded(lines []Component) []Component {
 	if len(lines) <= MaxLines+1 {
 		return lines
@@ -29,12 +28,12 @@ func Bounded(lines []Component) []Component {
 		k := kind{line.Name, line.purpose()}
 		of[k] = append(of[k], i)
 	}
-	folded := map[kind]*more{}
+	folded := map[kind]*addedUp{}
 	keep := make([]bool, len(lines))
 	for k, at := range of {
 		if len(at) > MaxLines+1 {
 			slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(lines[a].rank(), lines[b].rank()) })
-			folded[k] = &more{line: Component{Name: k.name}}
+			folded[k] = &addedUp{line: Component{Name: k.name}}
 			for _, i := range at[MaxLines:] {
 				folded[k].add(lines[i])
 			}
@@ -51,12 +50,12 @@ func Bounded(lines []Component) []Component {
 		}
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(folded), kind.compare) {
-		out = append(out, folded[k].told(k.purpose))
+		out = append(out, folded[k].sumLine(k.purpose))
 	}
 	return out
 }
 
-// kind is what lines are added up by.
+// kind is what lines are grouped by.
 type kind struct {
 	name    string
 	purpose Code
@@ -66,8 +65,8 @@ func (k kind) compare(with kind) int {
 	return cmp.Or(cmp.Compare(k.name, with.name), cmp.Compare(k.purpose, with.purpose))
 }
 
-// rank puts the lines that a reader must not miss first, and lines that stand
-// for others last, so that they are added up again.
+// rank puts lines that a reader must not miss first. It puts added-up lines last, so that
+// they are added up again.
 func (c Component) rank() int {
 	switch {
 	case c.More > 0:
@@ -81,13 +80,13 @@ func (c Component) rank() int {
 	}
 }
 
-// more adds lines up.
-type more struct {
+// addedUp adds up lines.
+type addedUp struct {
 	line    Component
 	reasons []string
 }
 
-func (m *more) add(c Component) {
+func (m *addedUp) add(c Component) {
 	m.line.More += max(c.More, 1)
 	m.line.Saved += c.Saved
 	m.line.Restored += c.Restored
@@ -98,7 +97,7 @@ func (m *more) add(c Component) {
 	}
 }
 
-func (m *more) told(purpose Code) Component {
+func (m *addedUp) sumLine(purpose Code) Component {
 	if purpose != "" {
 		m.line.Reason = purpose.With(fmt.Sprintf("%s: %d more, added up", purpose.Text(), m.line.More))
 		return m.line

@@ -11,9 +11,9 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// However many origins there are, a report has few lines, the ones of loss
-// before all others, and its sums are those of all of them. Bounding twice, as
-// a report that is kept and told again is, changes nothing.
+// A report has few lines, whatever the number of origins. Lines with losses come first,
+// and the sums are exact. Bounding again changes nothing, because a stored report is
+// bounded again when it is read.
 func TestBounded(t *testing.T) {
 	var lines []report.Component
 	for i := range 1000 {

@@ -10,7 +10,7 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// The code decides whether a line lost something, whatever its text is.
+// The code decides whether a line is a loss, whatever its text is.
 func TestCodeDecides(t *testing.T) {
 	for code, want := range map[report.Code]bool{
 		report.LeftOut: true, report.NotInShell: true, report.TabsUnwanted: true,
@@ -30,7 +30,7 @@ func TestCodeDecides(t *testing.T) {
 	}
 }
 
-// Lines that are added up keep their code: what was left out is no loss then either.
+// Added-up lines keep their code: what was left out on purpose is still no loss.
 func TestBoundedKeepsTheCode(t *testing.T) {
 	var lines []report.Component
 	for range report.MaxLines * 2 {
@@ -46,8 +46,8 @@ func TestBoundedKeepsTheCode(t *testing.T) {
 	}
 }
 
-// Lines that a Stasis without codes stored are judged as it judged them. The file
-// was written by it and never changes.
+// Lines that a version without codes stored are classified as that version did. That
+// version wrote the file, which never changes.
 func TestStoredLines(t *testing.T) {
 	file, err := os.Open("testdata/stored.jsonl")
 	if err != nil {

@@ -2,13 +2,13 @@ package report
 
 import "fmt"
 
-// MaxWarnings bounds how many warnings a report has, beside the one that counts
-// the others.
+// MaxWarnings is the largest number of warnings in a report. One more warning may count
+// the rest.
 const MaxWarnings = 100
 
-// BoundedWarnings are the first [MaxWarnings] of some warnings, and one that counts
-// the others. It also returns how many those are. unlisted is how many more were
-// counted before.
+// BoundedWarnings returns the first [MaxWarnings] warnings, and one that counts the
+// others. It also returns their number. unlisted is how many were already left out
+// before.
 func BoundedWarnings(all []string, unlisted int) ([]string, int) {
 	if len(all) <= MaxWarnings+1 && unlisted == 0 {
 		return all, 0

@@ -8,19 +8,19 @@ import (
 // plain is a line without its reason.
 type plain Component
 
-// wire is a line on the wire.
+// wire is the JSON form of a line.
 type wire struct {
 	plain
 	Reason
 }
 
-// MarshalJSON writes a line, with its reason beside the other fields.
+// MarshalJSON writes a line with its reason as two more fields.
 func (c Component) MarshalJSON() ([]byte, error) {
 	return json.Marshal(wire{plain(c), c.Reason})
 }
 
-// UnmarshalJSON reads a line. One that was stored before reasons had codes gets
-// the code of its text.
+// UnmarshalJSON reads a line. A line stored before reasons had codes gets its code from
+// its text.
 func (c *Component) UnmarshalJSON(data []byte) error {
 	line := wire{plain: plain(*c)}
 	if err := json.Unmarshal(data, &line); err != nil {
@@ -34,9 +34,8 @@ func (c *Component) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// storedCode is the code of a text that was stored before reasons had codes. The
-// texts are those of then and never change: today's may be worded as they please.
-// A text that nothing was decided by is Other.
+// storedCode returns the code for a text that was stored before reasons had codes. These
+// texts never change, whatever today's texts are. A text that decided nothing is Other.
 func storedCode(text string) Code {
 	begins := func(with string) bool { return strings.HasPrefix(text, with) }
 	switch {

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// Fault is what becomes of one request.
+// Fault is what happens to one request.
 type Fault struct {
 	kind   kind
 	status int
@@ -37,21 +37,21 @@ const (
 var (
 	// Pass lets a request through.
 	Pass = Fault{}
-	// CutUpload takes half of the body and drops the connection.
+	// CutUpload reads half of the body and drops the connection.
 	CutUpload = Fault{kind: cutUpload}
-	// LoseAnswer has the request done, and drops the connection.
+	// LoseAnswer forwards the request and drops the connection.
 	LoseAnswer = Fault{kind: loseAnswer}
-	// CutDownload has the request done, gives half of the body of the answer
-	// and drops the connection.
+	// CutDownload forwards the request, sends half of the response body and drops the
+	// connection.
 	CutDownload = Fault{kind: cutDownload}
-	// Hang takes the request and never answers.
+	// Hang reads the request and never responds.
 	Hang = Fault{kind: hang}
 )
 
-// Answer refuses a request with a status and S3's word for why.
+// Answer refuses a request with a status and an S3 error code.
 func Answer(status int, code string) Fault { return Fault{answer, status, code} }
 
-// Proxy passes requests on to a server, and fails those that its plan names.
+// Proxy forwards requests to a server and makes those in its plan fail.
 type Proxy struct {
 	Endpoint string // host:port
 	server   string
@@ -70,11 +70,11 @@ func NewProxy(t testing.TB, s *Server) *Proxy {
 	return p
 }
 
-// NewTLSProxy is NewProxy, for HTTPS, with a file that holds its certificate.
+// NewTLSProxy is NewProxy with HTTPS. certificate is a file with its certificate.
 func NewTLSProxy(t testing.TB, s *Server) (p *Proxy, certificate string) {
 	t.Helper()
 	p, listener := newProxy(s)
-	listener.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that do not trust it
+	listener.Config.ErrorLog = log.New(io.Discard, "", 0) // errors of clients that do not trust the certificate
 	listener.StartTLS()
 	p.runUntilEnd(t, listener)
 	certificate = filepath.Join(t.TempDir(), "ca.pem")
@@ -92,14 +92,14 @@ func newProxy(s *Server) (*Proxy, *httptest.Server) {
 
 func (p *Proxy) runUntilEnd(t testing.TB, listener *httptest.Server) {
 	t.Cleanup(func() {
-		close(p.done) // lets what hangs go
+		close(p.done) // ends the hanging requests
 		listener.Close()
 	})
 	p.Endpoint = listener.Listener.Addr().String()
 }
 
-// Plan says what becomes of each request from now on; it is asked for one after
-// the other, and may change what the request asks for.
+// Plan sets the fault of each request from now on. plan is called for one request after
+// the other, and may change the request.
 func (p *Proxy) Plan(plan func(*http.Request) Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +113,7 @@ func (p *Proxy) Seen() []string {
 	return append([]string(nil), p.seen...)
 }
 
-// Times fails the first n requests of a method.
+// Times makes the first n requests of a method fail.
 func Times(n int, method string, f Fault) func(*http.Request) Fault {
 	return func(r *http.Request) Fault {
 		if r.Method != method || n == 0 {
@@ -132,7 +132,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Unlock()
 	switch f.kind {
 	case answer:
-		_, _ = io.Copy(io.Discard, r.Body) // as a server does that lets the client finish
+		_, _ = io.Copy(io.Discard, r.Body) // a real server too lets the client finish
 		w.Header().Set("Content-Type", "application/xml")
 		w.WriteHeader(f.status)
 		if r.Method != http.MethodHead {
@@ -168,10 +168,10 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	}
-	_, _ = io.Copy(w, res.Body) // a client that has gone needs no answer
+	_, _ = io.Copy(w, res.Body) // the client may have disconnected
 }
 
-// IsComplete tells the request that ends an upload in parts.
+// IsComplete reports whether a request completes a multipart upload.
 func IsComplete(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.Contains(r.URL.RawQuery, "uploadId=")
 }

@@ -1,6 +1,6 @@
-// Package s3test runs a real S3 server for tests: versitygw, as a process that
-// ends with the test, on a folder that goes with it. Its [Proxy] stands in
-// front of one and fails on purpose.
+// Package s3test runs a real S3 server for tests: versitygw, as a process and on a folder
+// that end with the test. Its [Proxy] stands in front of a server and makes requests
+// fail.
 package s3test
 
 import (
@@ -24,23 +24,23 @@ import (
 )
 
 const (
-	// version is that of the Makefile, which installs it.
+	// version is the one that the Makefile installs.
 	version = "1.8.0"
 	// Bucket is the bucket that every server has.
 	Bucket = "snapshots"
-	// AccessKey and SecretKey are who may use it.
+	// AccessKey and SecretKey are the server's credentials.
 	AccessKey = "stasis-test"
 	SecretKey = "a-secret-that-nobody-may-see"
-	// Region is where it says that it is.
+	// Region is the region that the server reports.
 	Region = "eu-test-1"
-	// startDeadline bounds the start, far above what a loaded machine takes.
+	// startDeadline limits the start; a loaded machine needs far less.
 	startDeadline = 30 * time.Second
 )
 
 // Server is one running S3 server with an empty bucket.
 type Server struct {
 	Endpoint string // host:port, plain HTTP
-	Dir      string // what it keeps; the bucket's objects are files below Dir/Bucket
+	Dir      string // the server's files; the bucket's objects are files below Dir/Bucket
 	stores   atomic.Int64
 }
 
@@ -61,7 +61,7 @@ func Start(t testing.TB) *Server {
 	exited := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(exited) }()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // or it has exited
+		_ = cmd.Process.Kill() // it fails if the server has exited
 		<-exited
 		if t.Failed() {
 			t.Logf("versitygw:\n%s", out.String())
@@ -74,7 +74,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// find is the binary that the Makefile installs.
+// find returns the path of the binary that the Makefile installs.
 func find(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -88,23 +88,23 @@ func find(t testing.TB) string {
 	}
 	binary := filepath.Join(dir, "bin", "tools", "versitygw-"+version)
 	if _, err := os.Stat(binary); err != nil {
-		t.Fatalf("the S3 server that tests need is not there: make test installs it (%v)", err)
+		t.Fatalf("the S3 server for tests is not installed: run make test, which installs it (%v)", err)
 	}
 	return binary
 }
 
-// freePort is an address on which nobody listens now.
+// freePort returns an address with a port that is free now.
 func freePort(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }() // nothing was done with it
+	defer func() { _ = l.Close() }() // nothing used it
 	return l.Addr().String()
 }
 
-// await waits until the server answers.
+// await waits until the server responds.
 func (s *Server) await(t testing.TB, exited <-chan struct{}) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startDeadline)
@@ -122,15 +122,15 @@ func (s *Server) await(t testing.TB, exited <-chan struct{}) {
 		}
 		select {
 		case <-exited:
-			t.Fatal("versitygw ended at its start")
+			t.Fatal("versitygw exited while starting")
 		case <-ctx.Done():
-			t.Fatal("versitygw does not answer")
+			t.Fatal("versitygw does not respond")
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
 
-// Client is minio's client of the server, to look behind the store.
+// Client returns a minio client of the server, for tests that bypass the store.
 func (s *Server) Client(t testing.TB) *minio.Core {
 	t.Helper()
 	core, err := minio.NewCore(s.Endpoint, &minio.Options{Creds: credentials.NewStaticV4(AccessKey, SecretKey, ""), Region: Region})
@@ -140,8 +140,8 @@ func (s *Server) Client(t testing.TB) *minio.Core {
 	return core
 }
 
-// Options are those of a store that is empty: each call names another prefix.
-// What waits to be tried again is tried soon.
+// Options returns options for an empty store: each call uses a new prefix. Retries wait
+// only briefly.
 func (s *Server) Options(t testing.TB) s3store.Options {
 	return s3store.Options{
 		Endpoint: s.Endpoint, Insecure: true, Bucket: Bucket, Prefix: fmt.Sprintf("store/%d", s.stores.Add(1)),
@@ -150,7 +150,7 @@ func (s *Server) Options(t testing.TB) s3store.Options {
 	}
 }
 
-// URL is what --store takes to use the server's bucket, with a prefix.
+// URL returns the value of --store for the server's bucket and a prefix.
 func (s *Server) URL(prefix string) string {
 	return fmt.Sprintf("s3://%s/%s?endpoint=http://%s&region=%s", Bucket, prefix, s.Endpoint, Region)
 }

@@ -20,7 +20,7 @@ var (
 	past  = now.Add(-time.Hour)
 )
 
-// jwt is a JSON Web Token with these claims.
+// jwt returns a JSON Web Token with these claims.
 func jwt(claims string) string {
 	part := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 	return part(`{"alg":"RS256","typ":"JWT"}`) + "." + part(claims) + ".c2lnbmF0dXJl"
@@ -40,13 +40,13 @@ func stored(key, value string) state.Document {
 	return state.Document{Local: []state.Area{{StorageKey: "https://app.a.example/", Items: []state.Item{{Key: key, Value: value}}}}}
 }
 
-// Each shape as the library that makes it stores it, and what it tells.
+// Each case is a credential in the form that its library stores.
 func TestLoginOfOneThing(t *testing.T) {
 	jar := func(cookies ...state.Cookie) state.Document { return state.Document{Cookies: cookies} }
 	withValue := func(c state.Cookie, value string) state.Cookie { c.Value = value; return c }
 	for name, test := range map[string]struct {
 		doc   state.Document
-		basis state.Basis // "": no login
+		basis state.Basis // "" means no login
 		end   *time.Time
 	}{
 		"session cookie":                  {jar(authCookie("connect.sid", true, nil)), state.BasisSessionCookie, nil},
@@ -115,7 +115,7 @@ func TestLoginOfOneThing(t *testing.T) {
 	}
 }
 
-// Of several things at one site the last known end counts.
+// Of several credentials at one site the latest known end counts.
 func TestLoginOfSeveral(t *testing.T) {
 	doc := stored("jwt", ends(soon))
 	doc.Cookies = []state.Cookie{authCookie("sid", true, nil), authCookie("remember_me", true, &later),
@@ -129,20 +129,20 @@ func TestLoginOfSeveral(t *testing.T) {
 	if diff := cmp.Diff(want, state.Logins(doc, now)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	// A month later that one is over too, and what has no known end never is.
+	// A month later that login has expired too. A login without a known end never expires.
 	for i, expired := range []bool{false, true, true} {
 		if want[i].At(later).Expired != expired {
 			t.Errorf("%s: expired should be %t", want[i].Site, expired)
 		}
 	}
-	// What renews itself outlasts what it renews.
+	// A refresh token outlasts what it renews.
 	doc.Local[0].Items = append(doc.Local[0].Items, state.Item{Key: "s", Value: `{"refresh_token":"r"}`})
 	if got := state.Logins(doc, later)[1]; got.Basis != state.BasisRefreshToken || got.ExpectedEnd != nil || got.Expired {
 		t.Errorf("with a refresh token: %+v", got)
 	}
 }
 
-// Names are bounded in number and length.
+// The number and length of names are limited.
 func TestLoginNamesAreBounded(t *testing.T) {
 	doc := state.Document{}
 	for i := range 100 {
@@ -154,7 +154,7 @@ func TestLoginNamesAreBounded(t *testing.T) {
 	}
 }
 
-// Whatever a site stores: nothing panics, and only names come out.
+// No stored data causes a panic, and the result contains only names.
 func FuzzLogins(f *testing.F) {
 	for _, value := range []string{ends(soon), `"` + ends(soon) + `"`, `{"access_token":"y","expires_at":1}`, `{"credentialType":"RefreshToken","secret":"s"}`,
 		`{"body":{"token":"t"},"expiresAt":1e300}`, `{"expires_at":"NaN","token":"t"}`, "ey..", "a.b.c", "{", ""} {
@@ -170,7 +170,7 @@ func FuzzLogins(f *testing.F) {
 		for _, l := range got {
 			for _, n := range l.Names {
 				if !strings.HasPrefix(strings.ToValidUTF8(name, "\uFFFD"), n) {
-					t.Errorf("%q is no name", n)
+					t.Errorf("%q is not a name", n)
 				}
 			}
 		}
@@ -178,12 +178,12 @@ func FuzzLogins(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A value of some length that is in no name is nowhere.
+		// A value of this length must not appear anywhere unless a name contains it.
 		if plain := strings.ToLower(value); len(value) > 24 && !strings.Contains(strings.ToLower(name+key), plain) && strings.Contains(strings.ToLower(string(out)), plain) {
-			t.Errorf("the value is told: %s", out)
+			t.Errorf("the result contains the value: %s", out)
 		}
 		if again := state.Logins(doc, now); !slices.EqualFunc(got, again, func(a, b state.Login) bool { return cmp.Equal(a, b) }) {
-			t.Errorf("not the same twice: %+v, %+v", got, again)
+			t.Errorf("two calls differ: %+v, %+v", got, again)
 		}
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Files of too many objects or elements are refused, wherever those are; what
-// strings hold, and values of records, do not count.
+// Files with too many objects or elements are refused, wherever these are. The contents
+// of strings and of record values do not count.
 func TestCheckCrowd(t *testing.T) {
 	t.Parallel()
 	value := strings.Repeat("[", crowdDepth) + strings.Repeat("[],", maxObjects) + "[]" + strings.Repeat("]", crowdDepth)
@@ -31,7 +31,7 @@ func TestCheckCrowd(t *testing.T) {
 	}
 }
 
-// What passes has no more objects than the bound, as encoding/json counts them.
+// Accepted input has at most the allowed number of objects, as encoding/json counts them.
 func FuzzCheckCrowd(f *testing.F) {
 	for _, seed := range []string{`{"a":[{},{}]}`, `{"a":"\"{"}`, `[[[[[[[[[[[[]]]]]]]]]]]]`, `"\\"`, `{"a`, `]}`} {
 		f.Add([]byte(seed))

@@ -10,11 +10,11 @@ import (
 // domainAttribute is a cookie's domain, as a component of a [Loss].
 const domainAttribute = "cookie_domain"
 
-// settle makes the cookies of a file those that a Chrome can hold, as it would
-// write them. One that no Chrome takes is dropped by itself and named, for a
-// real browser's file with one odd cookie is worth having still; so is every
-// one but the last of cookies that a jar cannot tell apart.
-func settle(cookies []state.Cookie, lost *losses) []state.Cookie {
+// normalise converts a file's cookies to those that Chrome can hold, written as Chrome
+// writes them. It drops and names a single cookie that no Chrome accepts, because the
+// rest of a real browser's file is still useful. Of cookies with the same identity it
+// keeps the last.
+func normalise(cookies []state.Cookie, lost *losses) []state.Cookie {
 	last := make(map[string]int, len(cookies))
 	settled := make([]state.Cookie, 0, len(cookies))
 	for _, c := range cookies {
@@ -24,7 +24,7 @@ func settle(cookies []state.Cookie, lost *losses) []state.Cookie {
 			continue
 		}
 		if at, again := last[c.Identity()]; again {
-			lost.add(state.ComponentCookies, c.Origin(), 1, "the same cookie is there again: the last one counts")
+			lost.add(state.ComponentCookies, c.Origin(), 1, "the same cookie occurs again: the last one is used")
 			settled[at] = c
 			continue
 		}
@@ -34,17 +34,17 @@ func settle(cookies []state.Cookie, lost *losses) []state.Cookie {
 	return settled
 }
 
-// asChrome writes a cookie as Chrome does, or says why no Chrome takes it.
+// asChrome returns a cookie as Chrome writes it, or why no Chrome accepts it.
 func asChrome(c state.Cookie, lost *losses) (_ state.Cookie, why string) {
 	domain, narrowed, ok := state.CookieDomain(c.Domain)
 	if !ok {
-		return c, "its domain is no host name"
+		return c, "its domain is not a host name"
 	}
 	if c.Domain = domain; narrowed {
-		lost.add(domainAttribute, c.Origin(), 1, "nothing can be below this domain: the cookie is of the host alone")
+		lost.add(domainAttribute, c.Origin(), 1, "this domain cannot have subdomains: the cookie becomes a cookie of the host alone")
 	}
 	if c.Path, ok = cookiePath(c.Path); !ok {
-		return c, "its path has steps (/../) or a backslash"
+		return c, "its path has .. segments (/../) or a backslash"
 	}
 	if c.Partition != nil && c.Partition.TopLevelSite == "" {
 		c.Partition = nil
@@ -52,15 +52,15 @@ func asChrome(c state.Cookie, lost *losses) (_ state.Cookie, why string) {
 	if c.Partition != nil {
 		site := state.Site(c.Partition.TopLevelSite)
 		if site == "" {
-			return c, "its partition is no site"
+			return c, "its partition is not a site"
 		}
 		c.Partition = &state.PartitionKey{TopLevelSite: site, HasCrossSiteAncestor: c.Partition.HasCrossSiteAncestor}
 	}
 	return c, c.Unsettable()
 }
 
-// cookiePath writes a path as Chrome does a URL's; ok is false for one that
-// Chrome would make another of.
+// cookiePath returns a path as Chrome writes the path of a URL. ok is false if Chrome
+// would change the path.
 func cookiePath(path string) (canonical string, ok bool) {
 	for _, step := range strings.Split(path, "/") {
 		if step == "." || step == ".." {

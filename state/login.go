@@ -13,42 +13,42 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Basis is what the expected end of a login rests on.
+// Basis says what the expected end of a login is derived from.
 type Basis string
 
 const (
-	BasisCookie        Basis = "cookie"         // a persistent cookie's expiry
-	BasisSessionCookie Basis = "session_cookie" // has no end of its own: the site's server decides
+	BasisCookie        Basis = "cookie"         // the expiry of a persistent cookie
+	BasisSessionCookie Basis = "session_cookie" // a session cookie has no expiry; the site's server decides
 	BasisJWT           Basis = "jwt"            // the exp claim of a JSON Web Token (RFC 7519)
-	BasisToken         Basis = "token"          // a token, with the expiry that its client library noted or with none
-	BasisRefreshToken  Basis = "refresh_token"  // renews the login, until its own end if it tells one
+	BasisToken         Basis = "token"          // a token, with the expiry that its client library stored, or without one
+	BasisRefreshToken  Basis = "refresh_token"  // renews the login, until its own expiry if it has one
 )
 
-// Text is the basis in words.
+// Text returns the basis in words.
 func (b Basis) Text() string { return strings.ReplaceAll(string(b), "_", " ") }
 
-// Login is what a document tells of the login at one site. It holds names and
-// never a value.
+// Login describes the login at one site, as a document shows it. It holds names and never
+// a value.
 type Login struct {
-	// Site is the registrable domain, or the host where there is none.
+	// Site is the registrable domain, or the host if there is none.
 	Site string `json:"site"`
-	// ExpectedEnd is when the last of what keeps the login ends; nil: not known.
+	// ExpectedEnd is when the last credential of the login expires; nil if not known.
 	ExpectedEnd *time.Time `json:"expected_end"`
 	Basis       Basis      `json:"basis"`
-	Names       []string   `json:"names"` // of the cookies and storage keys, sorted
+	Names       []string   `json:"names"` // names of cookies and storage keys, sorted
 	Expired     bool       `json:"expired"`
 }
 
-// The bounds of what is told of one site.
+// Limits of a Login.
 const (
 	maxLoginNames = 16
 	maxLoginName  = 256 // bytes
 )
 
-// Logins tells for each site that has something like a login when that is
-// expected to end, and on what this rests. It is a guess from names and shapes
-// (see [Document.Cookies], [Document.Local] and each tab's session storage):
-// a site may end a login sooner, and may keep one where no name tells.
+// Logins returns, for each site that seems to have a login, when the login is expected to
+// end and why. It guesses from names and shapes in [Document.Cookies], [Document.Local]
+// and each tab's session storage. A site may end a login sooner, and may keep a login
+// that no name reveals.
 func Logins(doc Document, now time.Time) []Login {
 	sites := map[string][]credential{}
 	add := func(host string, found ...credential) {
@@ -70,29 +70,29 @@ func Logins(doc Document, now time.Time) []Login {
 	}
 	logins := []Login{}
 	for _, site := range slices.Sorted(maps.Keys(sites)) {
-		logins = append(logins, judge(site, sites[site]).At(now))
+		logins = append(logins, loginOf(site, sites[site]).At(now))
 	}
 	return logins
 }
 
-// At is the login as it stands at a time.
+// At returns the login as it stands at a time.
 func (l Login) At(now time.Time) Login {
 	l.Expired = l.ExpectedEnd != nil && !l.ExpectedEnd.After(now)
 	return l
 }
 
-// credential is one thing that may keep a login.
+// credential is one item that may keep a login.
 type credential struct {
 	name  string
 	basis Basis
-	end   time.Time // zero: not known
+	end   time.Time // zero if not known
 }
 
-// judge weighs what one site has. The last known end counts, for any one of
-// them may be what keeps the login; but a refresh token that tells no end
-// outlasts what it renews, and what has no end of its own counts only where
-// nothing else is there.
-func judge(site string, found []credential) Login {
+// loginOf returns the login of one site. The latest known end counts, because any
+// credential may be the one that keeps the login. But a refresh token without an expiry
+// outlasts the tokens that it renews. A credential without an expiry counts only if there
+// is no other.
+func loginOf(site string, found []credential) Login {
 	l := Login{Site: site, Names: names(found)}
 	rank := func(c credential) int {
 		switch {
@@ -132,8 +132,8 @@ func names(found []credential) []string {
 	return all[:min(len(all), maxLoginNames)]
 }
 
-// siteOf is the registrable domain of a host (Public Suffix List), or the host
-// itself where it has none: an address, or a name of one label.
+// siteOf returns a host's registrable domain (Public Suffix List). For an address or a
+// name with one label it returns the host itself.
 func siteOf(host string) string {
 	host = strings.ToLower(strings.Trim(host, "."))
 	if net.ParseIP(strings.Trim(host, "[]")) != nil {
@@ -145,8 +145,8 @@ func siteOf(host string) string {
 	return host
 }
 
-// hostOf is the host of a storage key, whose partition follows its origin
-// behind a "^" (blink::StorageKey).
+// hostOf returns the host of a storage key. In the key, "^" separates the partition from
+// the origin (blink::StorageKey).
 func hostOf(storageKey string) string {
 	origin, _, _ := strings.Cut(storageKey, "^")
 	u, err := url.Parse(origin)

@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// The most that a state file of somebody else's may hold, down to the records of
-// a database and not within their values. Each object becomes a struct: millions
-// of empty ones fit into a file of megabytes and take gigabytes.
+// Limits of an imported state file. They count objects and elements down to the records
+// of a database, but not within the records' values. Each object becomes a struct: a few
+// megabytes hold millions of empty objects, which would take gigabytes of memory.
 const (
 	maxObjects  = 500_000
 	maxElements = 2_000_000
 	crowdDepth  = 10 // of a record's members in a storageState
 )
 
-// CheckCrowd reports whether a state file holds more objects, arrays or elements
-// than may be decoded. It takes no memory. What is not JSON it may pass.
+// CheckCrowd returns an error if a state file holds more objects, arrays or elements than
+// may be decoded. It allocates nothing. It may accept input that is not JSON.
 func CheckCrowd(data []byte) error {
 	objects, elements, depth := 0, 0, 0
 	for i := 0; i < len(data); i++ {
@@ -34,13 +34,13 @@ func CheckCrowd(data []byte) error {
 			}
 		}
 		if objects > maxObjects || elements > maxElements {
-			return fmt.Errorf("it holds more than %d objects and arrays, or %d elements", maxObjects, maxElements)
+			return fmt.Errorf("the file holds more than %d objects and arrays, or more than %d elements", maxObjects, maxElements)
 		}
 	}
 	return nil
 }
 
-// stringEnd is where the string ends that begins at i.
+// stringEnd returns the index at which the string that begins at i ends.
 func stringEnd(data []byte, i int) int {
 	for i++; i < len(data); i++ {
 		next := bytes.IndexAny(data[i:], `"\`)
@@ -50,7 +50,7 @@ func stringEnd(data []byte, i int) int {
 		if i += next; data[i] == '"' {
 			return i
 		}
-		i++ // what is escaped may be a quote
+		i++ // an escaped byte may be a quote
 	}
 	return i
 }

@@ -10,53 +10,53 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxNesting is how deep a document may nest.
+// maxNesting is the largest nesting depth of a document.
 const maxNesting = 1000
 
 var (
-	errTwice   = errors.New("a name is there twice")
-	errNested  = errors.New("it is nested too deep")
-	errFollows = errors.New("something follows the document")
+	errDuplicateName = errors.New("a name occurs twice")
+	errTooNested     = errors.New("it is nested too deep")
+	errTrailingData  = errors.New("something follows the document")
 )
 
-// oneNameOnce checks that body is one JSON value and nothing after it, in which
-// no object has the same name twice, as in JavaScript, and nothing is nested
-// deeper than maxNesting.
-func oneNameOnce(body []byte) error {
+// checkUniqueNames checks that body is exactly one JSON value. No object in it may have the
+// same name twice, compared as in JavaScript, and nothing may be nested deeper than
+// maxNesting.
+func checkUniqueNames(body []byte) error {
 	// Half a surrogate pair is valid in JSON's own grammar.
 	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowInvalidUTF8(true))
 	for {
 		_, err := d.ReadToken()
 		switch {
 		case errors.Is(err, jsontext.ErrDuplicateName):
-			return errTwice
+			return errDuplicateName
 		case err != nil:
 			return err
 		case d.StackDepth() > maxNesting:
-			return errNested
+			return errTooNested
 		case d.StackDepth() == 0:
 			if _, err := d.ReadToken(); err != io.EOF {
-				return errFollows
+				return errTrailingData
 			}
 			return nil
 		}
 	}
 }
 
-// oneFoldedNameOnce is oneNameOnce for a small body, in which also no object has
-// two names that Go's decoder takes for the same field.
-func oneFoldedNameOnce(body []byte) error {
+// checkUniqueFoldedNames is checkUniqueNames for a small body. In addition, no object may
+// have two names that Go's decoder takes for the same field.
+func checkUniqueFoldedNames(body []byte) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if err := nextValue(d, 0); err != nil {
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errFollows
+		return errTrailingData
 	}
 	return nil
 }
 
-// foldedName makes names equal that Go's decoder takes for the same field.
+// foldedName maps names to the same string if Go's decoder takes them for the same field.
 func foldedName(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
 func nextValue(d *json.Decoder, depth int) error {
@@ -68,7 +68,7 @@ func nextValue(d *json.Decoder, depth int) error {
 		return nil
 	}
 	if depth == maxNesting {
-		return errNested
+		return errTooNested
 	}
 	var seen map[string]bool
 	if token == json.Delim('{') {
@@ -82,7 +82,7 @@ func nextValue(d *json.Decoder, depth int) error {
 			}
 			key := foldedName(name.(string)) // a name is always a string
 			if seen[key] {
-				return errTwice
+				return errDuplicateName
 			}
 			seen[key] = true
 		}

@@ -6,17 +6,16 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Brought compares what a profile holds before Chrome reads it with what it
-// held when it was archived, as lines of a restore report for the kinds that
-// no reading over CDP tells of. Without a saved inventory what is found is what
-// was saved.
+// Brought compares a profile's inventory before Chrome opens it with the inventory when
+// it was archived. It returns lines of a restore report for the kinds that CDP cannot
+// read. Without a saved inventory, it takes what was found as what was saved.
 func Brought(doc Document, found Inventory) []Component {
 	saved := doc.Inventory
 	if saved == nil {
 		saved = found
 	}
 	lines := []Component{}
-	damages := map[string]string{} // by component
+	damages := map[string]string{} // damage text by component
 	for _, h := range found {
 		if damages[h.Component] == "" {
 			damages[h.Component] = h.Damage
@@ -29,7 +28,7 @@ func Brought(doc Document, found Inventory) []Component {
 		}
 		is, there := found.Of(h.Component, h.Origin)
 		if !there {
-			is.Damage = damages[h.Component] // what was lost with it had this origin
+			is.Damage = damages[h.Component] // the damage covers this origin too
 		}
 		if why, uncounted := found.Uncounted(h.Component); !there && uncounted {
 			is.Uncounted = why
@@ -42,20 +41,20 @@ func Brought(doc Document, found Inventory) []Component {
 				line.Reason = h.reason()
 			}
 		case reset && slices.Contains(inSettings, h.Component):
-			line.Dropped, line.Reason = line.Saved, report.SettingsReset.With("the profile's settings could not be read, so Chrome began with its own")
+			line.Dropped, line.Reason = line.Saved, report.SettingsReset.With("the profile's settings could not be read, so Chrome started with default settings")
 		default:
 			line.Restored = min(line.Saved, is.Items)
 			line.Dropped = line.Saved - line.Restored
 			switch {
 			case is.Damage != "":
-				line.Reason = report.Damaged.With("damaged on disk (" + is.Damage + "); Chrome keeps what it can read, or begins anew")
+				line.Reason = report.Damaged.With("damaged on disk (" + is.Damage + "); Chrome keeps what it can read, or starts with empty storage")
 			case line.Dropped > 0:
-				line.Reason = report.NotUnpacked.With("not in the files as they were unpacked")
+				line.Reason = report.NotUnpacked.With("not in the unpacked files")
 			}
 		}
 		lines = append(lines, line)
 	}
-	for _, h := range found { // what nobody had counted
+	for _, h := range found { // holdings that the saved inventory does not have
 		if _, known := saved.Of(h.Component, h.Origin); !known && !overCDP(doc, h) && (h.Damage != "" && h.Origin != "" || h.Uncounted != "") {
 			lines = append(lines, Component{Name: h.Component, Origin: h.Origin, Reason: h.reason()})
 		}
@@ -63,9 +62,9 @@ func Brought(doc Document, found Inventory) []Component {
 	return lines
 }
 
-// BroughtLocal are the lines of the localStorage that a profile itself brings
-// back: what of the document's items is in its files. Files that were not read
-// (nil) tell of nothing: what they bring is not counted.
+// BroughtLocal returns the lines for the localStorage that the profile itself restores:
+// the document's items that its files have. A nil found means that the files were not
+// read; then nothing is counted.
 func BroughtLocal(doc Document, found []Area) []Component {
 	on := map[string]Area{}
 	for _, area := range found {
@@ -74,7 +73,7 @@ func BroughtLocal(doc Document, found []Area) []Component {
 	lines := []Component{}
 	for _, area := range doc.Local {
 		if found == nil {
-			lines = append(lines, Component{Name: ComponentLocalStorage, Origin: area.StorageKey, Reason: report.NotCounted.With("not counted: it came with the profile, whose localStorage was not read")})
+			lines = append(lines, Component{Name: ComponentLocalStorage, Origin: area.StorageKey, Reason: report.NotCounted.With("not counted: it was restored with the profile, whose localStorage was not read")})
 			continue
 		}
 		missing := area.Missing(on[area.StorageKey])
