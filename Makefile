@@ -66,17 +66,21 @@ check: $(LINT)-$(LINT_VER) $(DEAD)-$(DEAD_VER) $(S3)-$(S3_VER) ## format, vet, l
 .PHONY: test
 test: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install what tests need and run all of them
 	@build/need $(TESTED_WITH)
-	@$(RACE); go test -race -timeout 10m $$(build/packages unit race)
-	@go test -timeout 10m $$(build/packages unit plain)
-	@$(RACE); go test -race -count 1 -p 1 -timeout 20m $$(build/packages chrome race)
-	@go test -count 1 -p 1 -timeout 40m $$(build/packages chrome plain)
+	@failed=0; \
+	( $(RACE); go test -race -timeout 10m $$(build/packages unit race) ) || failed=1; \
+	go test -timeout 10m $$(build/packages unit plain) || failed=1; \
+	( $(RACE); go test -race -count 1 -p 1 -timeout 20m $$(build/packages chrome race) ) || failed=1; \
+	go test -count 1 -p 1 -timeout 40m $$(build/packages chrome plain) || failed=1; \
+	exit $$failed
 
 # Some tests have a short form in make test: STASIS_LONG selects the long one.
 .PHONY: test-long
 test-long: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## run all tests with the race detector, those with a short form in their long form
 	@build/need $(TESTED_WITH)
-	@$(RACE); go test -race -timeout 20m $$(build/packages unit)
-	@$(RACE); STASIS_LONG=1 go test -race -count 1 -p 1 -timeout 90m $$(build/packages chrome)
+	@$(RACE); failed=0; \
+	go test -race -timeout 20m $$(build/packages unit) || failed=1; \
+	STASIS_LONG=1 go test -race -count 1 -p 1 -timeout 90m $$(build/packages chrome) || failed=1; \
+	exit $$failed
 
 .PHONY: fidelity
 fidelity: build e2e/clients/node_modules/.package-lock.json ## test what survives a restore, with Stasis and with other tools, and write docs/fidelity.md

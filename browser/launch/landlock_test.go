@@ -130,7 +130,7 @@ func (p *Process) open(ctx context.Context, files map[string]string) (map[string
 	}
 	var target struct{ TargetID string }
 	if err := call("Target.createTarget", map[string]any{"url": "about:blank"}, &target); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open a tab: %w", err)
 	}
 	var attached struct{ SessionID string }
 	if err := call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached); err != nil {
@@ -141,21 +141,22 @@ func (p *Process) open(ctx context.Context, files map[string]string) (map[string
 	for what, path := range files {
 		var navigated struct{ ErrorText string }
 		if err := call("Page.navigate", map[string]any{"url": "file://" + path}, &navigated); err != nil {
-			return found, err
+			return found, fmt.Errorf("open %s: %w", what, err)
 		}
 		if found[what] = navigated.ErrorText; !strings.HasSuffix(path, "/") {
 			continue
 		}
-		// The listing grows while the page loads.
-		var counted struct{ Result struct{ Value string } }
-		err := call("Runtime.evaluate", map[string]any{"awaitPromise": true, "expression": `new Promise(whole => {
-			const count = () => whole((document.documentElement.outerHTML.match(/addRow\("/g) ?? []).length + " entries");
-			document.readyState == "complete" ? count() : addEventListener("load", count);
-		})`}, &counted)
-		if err != nil {
-			return found, err
+		// The listing grows while the page loads. Looks are separate commands, because a promise
+		// is lost if the page is replaced meanwhile.
+		var listing struct{ Result struct{ Value string } }
+		for !strings.HasPrefix(listing.Result.Value, "complete ") {
+			err := call("Runtime.evaluate", map[string]any{
+				"expression": `document.readyState + " " + (document.documentElement.outerHTML.match(/addRow\("/g) ?? []).length + " entries"`}, &listing)
+			if err != nil {
+				return found, fmt.Errorf("list %s: %w", what, err)
+			}
 		}
-		found[what] += counted.Result.Value
+		found[what] += strings.TrimPrefix(listing.Result.Value, "complete ")
 	}
 	return found, nil
 }
