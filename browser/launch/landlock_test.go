@@ -22,6 +22,9 @@ import (
 const (
 	deniedFile   = "net::ERR_ACCESS_DENIED"
 	deniedFolder = "0 entries"
+
+	// listingDeadline bounds the wait for a folder's page to load.
+	listingDeadline = 5 * time.Second
 )
 
 // beReader is a daemon with two sessions. The first has one Chrome of each engine, which
@@ -146,17 +149,21 @@ func (p *Process) open(ctx context.Context, files map[string]string) (map[string
 		if found[what] = navigated.ErrorText; !strings.HasSuffix(path, "/") {
 			continue
 		}
-		// The listing grows while the page loads. Looks are separate commands, because a promise
-		// is lost if the page is replaced meanwhile.
+		// The listing grows while the page loads. Chrome 156 sometimes never ends the load of a
+		// folder that it cannot read: such a page stays empty and "loading".
 		var listing struct{ Result struct{ Value string } }
-		for !strings.HasPrefix(listing.Result.Value, "complete ") {
+		for loading := time.Now(); time.Since(loading) < listingDeadline; {
 			err := call("Runtime.evaluate", map[string]any{
 				"expression": `document.readyState + " " + (document.documentElement.outerHTML.match(/addRow\("/g) ?? []).length + " entries"`}, &listing)
 			if err != nil {
 				return found, fmt.Errorf("list %s: %w", what, err)
 			}
+			if strings.HasPrefix(listing.Result.Value, "complete ") {
+				break
+			}
 		}
-		found[what] += strings.TrimPrefix(listing.Result.Value, "complete ")
+		_, entries, _ := strings.Cut(listing.Result.Value, " ")
+		found[what] += entries
 	}
 	return found, nil
 }
