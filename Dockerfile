@@ -4,7 +4,7 @@
 #   docker run -d --name stasis -p 127.0.0.1:8080:8080 -v stasis-data:/data --shm-size=1g \
 #     --cap-drop=ALL --security-opt no-new-privileges --security-opt seccomp=docker/seccomp.json stasis
 #   docker logs stasis        # the first start prints the API key, once
-#   docker stop -t 60 stasis  # running sessions are saved first
+#   docker stop -t 90 stasis  # running sessions are saved first
 #
 # The seccomp profile allows Chrome to make the user namespaces that its sandbox
 # needs; Docker's own profile refuses them. The host must allow them to unprivileged

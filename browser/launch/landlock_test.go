@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,10 +23,10 @@ import (
 const (
 	deniedFile   = "net::ERR_ACCESS_DENIED"
 	deniedFolder = "0 entries"
-
-	// listingDeadline bounds the wait for a folder's page to load.
-	listingDeadline = 5 * time.Second
 )
+
+// listingDeadline bounds the wait for a folder's page to load.
+const listingDeadline = 5 * time.Second
 
 // beReader is a daemon with two sessions. The first has one Chrome of each engine, which
 // get commands over their pipes, without the CDP policy, to open files. It returns the
