@@ -179,8 +179,8 @@ func TestBadImports(t *testing.T) {
 	}{
 		{"wrong types", "format=playwright", `{"cookies":[],"origins":[{"origin":"https://a.example","localStorage":[{"name":"k","value":7}]}]}`, 422, "invalid_import", "$.origins[0].localStorage[0].value: must be a string"},
 		{"a broken line", "format=netscape", "# Netscape HTTP Cookie File\n\na.example FALSE / FALSE 0 n v\n", 422, "invalid_import", "line 3"},
-		{"no archive", "format=datadir", "hello", 422, "invalid_import", "no archive"},
-		{"our format, not ours", "format=stasis", "hello", 422, "invalid_import", "no archive"},
+		{"no archive", "format=datadir", "hello", 422, "invalid_import", "not an archive"},
+		{"our format, not ours", "format=stasis", "hello", 422, "invalid_import", "not an archive"},
 		{"a way out", "format=datadir", string(zipFile(t, "../evil")), 422, "invalid_import", "clean relative path"},
 		{"no profile", "format=datadir", string(zipFile(t, "a.txt")), 422, "invalid_import", "there is no profile"},
 		{"too large", "format=datadir", strings.Repeat("x", 4097), 413, "too_large", "4096"},
