@@ -13,7 +13,7 @@ import (
 // releaseSessionTabs releases the tabs that Chrome restored from the profile's session
 // files. Before that, it applies sessionStorage by script: all of it (all), or only what
 // the profile is known to lack. Chrome loads background tabs lazily, seconds later. So
-// each tab is brought to the front once and loads now, the active tab last.
+// each tab is activated once and loads now, the active tab last.
 func (h *Tabs) releaseSessionTabs(ctx context.Context, doc state.Document, all bool) []state.Component {
 	h.env.Baseline.NoteByScript(all)
 	saved := map[*heldTab]state.Tab{}

@@ -189,7 +189,7 @@ func TestEveryFlippedByteIsFound(t *testing.T) {
 }
 
 // A log that does not end with a complete record was cut off while it was written.
-// LevelDB ignores that, but a caller that knows of a clean exit must be told. A log that
+// LevelDB ignores that, but a caller that knows of a clean exit must get an error. A log that
 // is only longer than its records is complete.
 func TestCut(t *testing.T) {
 	first := logOf(batch(4, put("a", "2"), del("b")))
