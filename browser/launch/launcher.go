@@ -73,7 +73,7 @@ func New(c Config) (*Launcher, error) {
 			uids = DefaultUIDs
 		}
 		if uids.Base <= 0 || uids.Count <= 0 {
-			return nil, fault.New(fault.Config, op, "the range of user IDs for browsers must be above 0 and not empty")
+			return nil, fault.New(fault.Config, op, "--uid-base, --uid-count: must both be 1 or more")
 		}
 		l.uids = newUIDPool(uids, aliveUIDs)
 	}
