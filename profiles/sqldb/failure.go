@@ -35,7 +35,7 @@ func failure(op string, err error) error {
 	case primary(e) == sqlite3.SQLITE_FULL:
 		return fault.Wrap(err, fault.StoreFull, op, "")
 	case primary(e) == sqlite3.SQLITE_NOTADB:
-		return fault.Wrap(err, fault.StoreFailed, op, "the catalogue (--database, or stasis.db in the data directory) is not a SQLite database; restore it from a backup")
+		return fault.Wrap(err, fault.StoreFailed, op, "the catalogue (--database, or stasis.db in the data directory) is not a database; restore it from a backup")
 	case primary(e) == sqlite3.SQLITE_CORRUPT:
 		return fault.Wrap(err, fault.StoreFailed, op, "the catalogue (--database, or stasis.db in the data directory) is damaged; restore it from a backup")
 	default:
