@@ -254,7 +254,7 @@ func startFailed(op string, errno syscall.Errno, dir *Dir) error {
 	}
 	switch errno {
 	case syscall.ENOENT, syscall.EACCES, syscall.ENOEXEC:
-		return fault.Wrap(errno, fault.ChromeMissing, op, "Chrome's binary cannot be executed; "+install)
+		return fault.Wrap(errno, fault.ChromeMissing, op, "the binary of --chrome or --shell cannot be executed; name another, or "+install)
 	}
 	return fault.Wrap(errno, fault.BrowserFailed, op, "")
 }

@@ -116,7 +116,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if len(d.keys.Opens()) == 0 {
 		limits.Standby.Size = 0 // nothing can be restored into a standby
 	}
-	log.Info("limits", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
+	log.Info("the limits of sessions and of Chromes without a session", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
 		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size, "standby", limits.Standby.Size)
 	sender, stop, err := c.sender(ctx, d.dir, db.Deliveries, log)
 	if err != nil {
