@@ -44,7 +44,7 @@ func (l *Launcher) NewDir(name string) (*Dir, error) {
 	d := &Dir{Path: filepath.Join(l.root, name), UID: os.Geteuid(), release: func() {}}
 	if over := len(d.tmp()) + socketRoom - maxSocketPath; over > 0 {
 		return nil, fault.New(fault.Config, op,
-			"the data directory's path is %d bytes too long for Chrome's socket; use a shorter one", over)
+			"--data-dir: the path is %d bytes too long for Chrome's socket below it; give a shorter path", over)
 	}
 	if l.uids != nil {
 		uid, err := l.uids.take()

@@ -183,7 +183,7 @@ func (m *Manager[P, S, B]) MakeRoom(ctx context.Context) {
 	for !m.sessions.MemoryAllows() {
 		evicted, err := m.parked.Evict(context.WithoutCancel(ctx))
 		if err != nil {
-			m.log.Error("cannot end a parked Chrome; memory stays in use", "error", err)
+			m.log.Error("cannot end a parked Chrome; it keeps its memory until the daemon restarts", "error", err)
 		}
 		if !evicted || err != nil {
 			return

@@ -147,7 +147,7 @@ func (k *standbys[S, B]) update() time.Duration {
 	plan, err := k.plan()
 	if err != nil {
 		if k.ctx.Err() == nil {
-			k.log.Warn("cannot plan standby Chromes; trying again", "error", err)
+			k.log.Warn("cannot read which default environments to keep on standby; trying again", "error", err)
 		}
 		return standbyPause
 	}
