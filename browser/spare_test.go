@@ -101,7 +101,7 @@ func (r *rig) hidesLeftover(b *Browser) {
 		r.t.Fatal("the empty profile has closed already")
 	}
 	c, served := newConn(), make(chan error, 1)
-	go func() { served <- b.Serve(context.Background(), c, "", b.Door()) }()
+	go func() { served <- b.Serve(context.Background(), c, "", b.Admission()) }()
 	answer := c.call(r.t, `{"id":1,"method":"Target.getTargets","params":{"filter":[{}]}}`)
 	var seen struct {
 		Result target.GetTargetsResult

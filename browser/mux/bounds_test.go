@@ -98,7 +98,7 @@ func TestHiddenTabsLeaveNoRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		gone := m.Gone(id)
+		gone := m.TargetClosed(id)
 		f.emit("", "Target.targetDestroyed", fmt.Sprintf(`{"targetId":%q}`, id))
 		<-gone
 		if !d.Hidden(id) {

@@ -41,8 +41,8 @@ type Freezer interface {
 
 // Clients connects CDP clients to a Chrome.
 type Clients interface {
-	Door() mux.Door
-	Serve(ctx context.Context, conn mux.Conn, targetID string, door mux.Door) error
+	Admission() mux.Admission
+	Serve(ctx context.Context, conn mux.Conn, targetID string, admission mux.Admission) error
 	CloseClients(ctx context.Context, code int, reason string) error
 }
 
