@@ -114,7 +114,7 @@ func TestListen(t *testing.T) {
 	r.open(b, s.URL+"/before")
 	var mu sync.Mutex
 	var reported []string
-	stop := b.Listen(func(h Happening) {
+	stop := b.Listen(func(h PageEvent) {
 		mu.Lock()
 		defer mu.Unlock()
 		line := h.Kind

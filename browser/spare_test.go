@@ -153,7 +153,7 @@ func (r *rig) load(p *Spare, from *Browser) {
 		r.t.Fatal(err)
 	}
 	for _, f := range files {
-		to := filepath.Join(Landing(p.Dir(), p.b.options.Engine).Profile(), f.Name)
+		to := filepath.Join(UnpackDir(p.Dir(), p.b.options.Engine).Profile(), f.Name)
 		body, err := os.ReadFile(f.Path)
 		if err == nil {
 			err = os.MkdirAll(filepath.Dir(to), 0o700)

@@ -26,7 +26,7 @@ func TestStandby(t *testing.T) {
 		if n := len(s.requests()); n != before {
 			t.Errorf("%s: %d requests while on standby", engine, n-before)
 		}
-		b, report, err := p.Go(within(t))
+		b, report, err := p.Activate(within(t))
 		if err != nil {
 			t.Fatal(err)
 		}

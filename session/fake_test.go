@@ -221,7 +221,7 @@ type fakeChrome struct {
 	frozen    bool
 	over      sync.Once
 	done      chan struct{} // closed when Chrome is dead
-	notify    func(browser.Happening)
+	notify    func(browser.PageEvent)
 	listener  int
 	admission mux.Admission
 	shut      bool
@@ -335,7 +335,7 @@ func (c *fakeChrome) Open(_ context.Context, url string) error {
 	return c.gone()
 }
 
-func (c *fakeChrome) Listen(notify func(browser.Happening), _ bool) func() {
+func (c *fakeChrome) Listen(notify func(browser.PageEvent), _ bool) func() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.listener++
@@ -350,13 +350,13 @@ func (c *fakeChrome) Listen(notify func(browser.Happening), _ bool) func() {
 	}
 }
 
-// happens emits an event of its pages.
-func (c *fakeChrome) happens(kind string, data map[string]any) {
+// emit emits an event of its pages.
+func (c *fakeChrome) emit(kind string, data map[string]any) {
 	c.mu.Lock()
 	notify := c.notify
 	c.mu.Unlock()
 	if notify != nil {
-		notify(browser.Happening{Kind: kind, Data: data})
+		notify(browser.PageEvent{Kind: kind, Data: data})
 	}
 }
 

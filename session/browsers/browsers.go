@@ -52,7 +52,7 @@ type Tabs interface {
 	Navigate(ctx context.Context, url string) (string, error)
 	Open(ctx context.Context, url string) error
 	Screenshot(ctx context.Context) (jpeg []byte, url, title string, err error)
-	Listen(notify func(browser.Happening), all bool) (stop func())
+	Listen(notify func(browser.PageEvent), all bool) (stop func())
 }
 
 // Reader reads the state of a Chrome over CDP.
