@@ -45,14 +45,14 @@ func restoreRow(t *testing.T, c profiletest.Copies) string {
 	var taken, by string
 	switch c.Part {
 	case state.ComponentCookies:
-		read, taken, by = read || s.Broken.Cookies, c.Value(state.Document{Cookies: s.Found.Cookies}), s.DiffersBy(doc, c.Part, s.Broken.Cookies)
+		read, taken, by = read || s.Broken.Cookies, c.Value(state.Document{Cookies: s.Found.Cookies}), s.DifferenceCause(doc, c.Part, s.Broken.Cookies)
 	case state.ComponentLocalStorage:
-		read, taken, by = c.Of(s.Left) != "", c.OnDisk(t, folder), s.DiffersBy(doc, c.Part, s.Broken.LocalStorage)
+		read, taken, by = c.Of(s.Left) != "", c.OnDisk(t, folder), s.DifferenceCause(doc, c.Part, s.Broken.LocalStorage)
 	case state.ComponentSessionStorage:
 		tab := doc.Tabs[0]
 		read, taken = read || s.Broken.SessionStorage || s.Applies(tab.Session[0]), c.OnDisk(t, folder)
 		if c.Left == state.DatadirClean {
-			if by = state.ByRestore; len(s.HadSession(dir.Profile())(tab, tab.Session[0]).Items) > 0 {
+			if by = state.ByRestore; len(s.SessionBefore(dir.Profile())(tab, tab.Session[0]).Items) > 0 {
 				by = state.BySite
 			}
 		}

@@ -239,10 +239,10 @@ func (b *Browser) front(ctx context.Context, do func(cdp.Session, *target.Info) 
 			return err
 		}
 		if tab := b.frontTab.of(pages); tab != nil {
-			return capture.At(ctx, b.reader(), tab, do)
+			return capture.WithTab(ctx, b.reader(), tab, do)
 		}
 	}
-	return capture.Front(ctx, b.reader(), do)
+	return capture.WithFrontTab(ctx, b.reader(), do)
 }
 
 // asBrowserFault adds a code to a CDP error: timeout if ctx exceeded its deadline, else

@@ -76,15 +76,15 @@ func (s *Standby) release(ctx context.Context) error {
 	b, held := s.b, s.held
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
-	var leading []target.ID
+	var foreign []target.ID
 	if mux.TargetPolicy {
-		leading = held.Leading(ctx)
+		foreign = held.TabsWithForeignHistory(ctx)
 	}
 	lines, err := held.Release(ctx, s.doc, s.tabs)
 	if err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the paused tabs could not be released")
 	}
-	b.guard.prune(leading, b.background.Go)
+	b.guard.prune(foreign, b.background.Go)
 	s.report = append(s.report, lines...)
 	b.targets.HoldTabs(b.ctx, false)
 	b.background.Go(func() { held.Settle(b.ctx) })
@@ -98,7 +98,7 @@ func (s *Standby) release(ctx context.Context) error {
 // environment returns the browser as package restore needs it.
 func (b *Browser) environment() restore.Environment {
 	return restore.Environment{Driver: b.driver, Browser: restoring{b}, Targets: b.targets, Life: b.ctx, Baseline: &b.baseline,
-		Unloaded: &b.unloaded, UserDataDir: b.dir.Profile(), Shell: b.shell(), Now: b.now}
+		PendingTabs: &b.pendingTabs, UserDataDir: b.dir.Profile(), Shell: b.shell(), Now: b.now}
 }
 
 // restoring implements the methods of the browser that package restore needs.

@@ -56,13 +56,13 @@ func TestLocalStorageThatDidNotReachTheDisk(t *testing.T) {
 	if got := line(lines, state.ComponentLocalStorage, s.url+"/"); got.Restored != 1 || got.Reason.Code != report.FromDocument {
 		t.Errorf("%+v", got)
 	}
-	asker, err := capture.Ask(within(t), b.driver)
+	hidden, err := capture.OpenHiddenReader(within(t), b.driver)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer asker.Close(t.Context())
+	defer hidden.Close(t.Context())
 	for origin, value := range map[string]string{s.url + "/": "t2", other + "/": "k1"} {
-		if is, err := asker.Local(within(t), origin); err != nil || len(is.Items) != 1 || is.Items[0].Value != value {
+		if is, err := hidden.Local(within(t), origin); err != nil || len(is.Items) != 1 || is.Items[0].Value != value {
 			t.Errorf("%s: %+v, %v", origin, is, err)
 		}
 	}
@@ -179,13 +179,13 @@ func TestManyOrigins(t *testing.T) {
 	if restored != len(doc.Local) {
 		t.Errorf("%d origins were restored", restored)
 	}
-	asker, err := capture.Ask(within(t), b.driver)
+	hidden, err := capture.OpenHiddenReader(within(t), b.driver)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer asker.Close(t.Context())
+	defer hidden.Close(t.Context())
 	for _, origin := range []string{"https://h0.example/", "https://h1499.example/", "https://upper.example/"} {
-		if is, err := asker.Local(within(t), origin); err != nil || len(is.Items) != 1 || is.Items[0] != doc.Local[0].Items[0] {
+		if is, err := hidden.Local(within(t), origin); err != nil || len(is.Items) != 1 || is.Items[0] != doc.Local[0].Items[0] {
 			t.Errorf("%s: %+v, %v", origin, is, err)
 		}
 	}

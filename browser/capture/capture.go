@@ -2,7 +2,7 @@
 //
 // It talks to targets through raw sessions and enables no CDP domain that a page could
 // notice (no Runtime.enable, no Debugger, no DOM agents). [Read] reads an environment
-// whose tabs are open. [Asker] and [ReadStorage] read origins that no tab has open.
+// whose tabs are open. [HiddenReader] and [ReadStorage] read origins that no tab has open.
 package capture
 
 import (

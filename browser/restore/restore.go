@@ -63,8 +63,8 @@ type Environment struct {
 	Life    context.Context // the browser's: its end cancels background work
 	// Baseline is what the profile held. The restore records there what it applies.
 	Baseline *baseline.Baseline
-	// Unloaded records the tabs whose page has not loaded yet.
-	Unloaded    *Unloaded
+	// PendingTabs records the tabs whose page has not loaded yet.
+	PendingTabs *PendingTabs
 	UserDataDir string
 	Shell       bool // the engine is the headless shell
 	Now         func() time.Time

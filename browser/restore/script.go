@@ -32,10 +32,10 @@ type tabScript struct {
 	failed bool
 	// wanted is what is to be applied: values by storage key and item key. stored is the
 	// part of it that Chrome reported as stored.
-	wanted   map[string]map[string]string
-	stored   map[string]map[string]bool
-	name     string // window.name, "" for none
-	nameSeen baseline.NameSeen
+	wanted     map[string]map[string]string
+	stored     map[string]map[string]bool
+	name       string // window.name, "" for none
+	nameResult baseline.NameResult
 }
 
 // prepare records what a tab is to get and returns its script, "" if it gets nothing.
@@ -141,7 +141,7 @@ func (h *Tabs) navigated(ctx context.Context, e mux.Event) {
 	h.makeContext(e.SessionID)
 	l := t.script
 	if nav.Frame.ParentID == "" {
-		h.env.Unloaded.remove(t.info.TargetID)
+		h.env.PendingTabs.remove(t.info.TargetID)
 		l.committed, l.left.Name = true, ""
 	}
 	if slices.ContainsFunc(l.left.Session, func(a state.Area) bool { return originOf(a) == nav.Frame.SecurityOrigin }) {
