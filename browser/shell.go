@@ -25,7 +25,7 @@ import (
 
 // spareShell starts an empty shell that waits for its profile.
 func (s *Starter) spareShell(ctx context.Context, dir *Dir, o Options) (*Spare, error) {
-	if err := gate.Lay(profile.Path(dir.Profile())); err != nil {
+	if err := gate.Create(profile.Path(dir.Profile())); err != nil {
 		return nil, err
 	}
 	if err := dir.ChownProfile(profile.Default); err != nil {

@@ -45,7 +45,7 @@ func (s *Starter) Standby(ctx context.Context, dir *Dir, doc state.Document, o O
 
 // load starts Chrome and loads the environment.
 func (s *Starter) load(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
-	if err := profile.Settle(dir.Profile()); err != nil {
+	if err := profile.UseDefaultFolder(dir.Profile()); err != nil {
 		return nil, err
 	}
 	if o.Engine == EngineShell {

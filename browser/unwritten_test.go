@@ -28,7 +28,7 @@ func TestLocalStorageThatDidNotReachTheDisk(t *testing.T) {
 	r.open(b, other+"/two")
 	r.eval(b, other+"/two", `localStorage.setItem("kept", "k1"); 1`)
 	b.closing().flush(within(t))
-	if on := r.inventory(b.dir).LocalStorage; len(on.Areas) != 2 || on.Cut {
+	if on := r.inventory(b.dir).LocalStorage; len(on.Areas) != 2 || on.Truncated {
 		t.Fatalf("after a flush the disk has %+v", on)
 	}
 	if err := b.tabs.close(within(t), r.page(b, other+"/two")); err != nil {
@@ -43,14 +43,14 @@ func TestLocalStorageThatDidNotReachTheDisk(t *testing.T) {
 		t.Fatalf("%s, %v", doc.Datadir, err)
 	}
 	whole := r.inventory(b.dir).LocalStorage
-	if got := whole.Unwritten(doc.Local, doc.CapturedAt); len(got) != 0 || whole.Cut || len(whole.Areas) != 2 {
-		t.Fatalf("with everything written: %v, %t, %+v", got, whole.Cut, whole.Areas)
+	if got := whole.Unwritten(doc.Local, doc.CapturedAt); len(got) != 0 || whole.Truncated || len(whole.Areas) != 2 {
+		t.Fatalf("with everything written: %v, %t, %+v", got, whole.Truncated, whole.Areas)
 	}
 	r.harm(b.dir, localstorage.Folder+"/0*.log", func(b []byte) []byte { return b[:len(b)-5] })
 	cut := r.inventory(b.dir).LocalStorage
 	doc.Unwritten = cut.Unwritten(doc.Local, doc.CapturedAt)
-	if diff := cmp.Diff([]string{s.url + "/"}, doc.Unwritten); diff != "" || !cut.Cut {
-		t.Fatalf("cut off: %t (-want +got):\n%s", cut.Cut, diff)
+	if diff := cmp.Diff([]string{s.url + "/"}, doc.Unwritten); diff != "" || !cut.Truncated {
+		t.Fatalf("cut off: %t (-want +got):\n%s", cut.Truncated, diff)
 	}
 	b, lines := r.restored(b.dir, doc, Options{})
 	if got := line(lines, state.ComponentLocalStorage, s.url+"/"); got.Restored != 1 || got.Reason.Code != report.FromDocument {
@@ -87,7 +87,7 @@ func TestSessionStorageThatDidNotReachTheDisk(t *testing.T) {
 	if doc.Datadir, err = b.Close(within(t)); err != nil || doc.Datadir != state.DatadirClean {
 		t.Fatalf("%s, %v", doc.Datadir, err)
 	}
-	if on := r.inventory(b.dir).SessionStorage; len(on.Lost(doc.Tabs)) != 0 || on.Cut {
+	if on := r.inventory(b.dir).SessionStorage; len(on.Unstored(doc.Tabs)) != 0 || on.Truncated {
 		t.Fatalf("with everything written: %+v", on)
 	}
 	for name, test := range map[string]struct {

@@ -129,7 +129,7 @@ func TestUnfinishedWriteAndUnreadPage(t *testing.T) {
 	if got := state.CaptureWarnings(found.Document); len(got) != 1 || !strings.Contains(got[0], "https://b.example/x could not be read and is not in the profile, which Chrome closed") {
 		t.Errorf("unread pages: %q", got)
 	}
-	laid.Cut(localstorage.Folder)
+	laid.Truncate(localstorage.Folder)
 	r.browsers.last().die()
 	r.ended(id)
 	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
@@ -152,7 +152,7 @@ func TestUnstoredSessionStorage(t *testing.T) {
 	}
 	torn := profiletest.Profile{T: t, Folder: filepath.Join(cut, profile.Default)}
 	torn.SessionStorage(state.Area{StorageKey: "https://b.example/", Items: []state.Item{{Key: "k", Value: "v"}}})
-	torn.Cut(sessionstorage.Folder)
+	torn.Truncate(sessionstorage.Folder)
 	compared := func(dir string) state.Document { return profile.Compare(t.Context(), dir, doc) }
 	const told = "session_storage https://a.example/: 2 items that were read before Chrome closed are not on disk; "
 	for want, dir := range map[string]string{

@@ -281,7 +281,7 @@ func TestUnwritten(t *testing.T) {
 	area := func(key, value string) state.Area {
 		return state.Area{StorageKey: key, Items: []state.Item{{Key: "k", Value: value}}}
 	}
-	found := inspect.Profile{LocalStorage: localstorage.Contents{Cut: true, Commits: map[string]localstorage.Commit{},
+	found := inspect.Profile{LocalStorage: localstorage.Contents{Truncated: true, Commits: map[string]localstorage.Commit{},
 		Areas: []state.Area{area("https://a.example/", "on disk"), area("https://b.example/", "old"), area("https://c.example/", "on disk")}}}
 	doc := state.Document{Datadir: state.DatadirClean, Local: []state.Area{area("https://b.example/", "new")}}
 	got := surveyed(doc, found)

@@ -64,7 +64,7 @@ func Compare(ctx context.Context, userDataDir string, doc state.Document) state.
 // withLosses returns a document with what did not reach the disk.
 func (v Verdict) withLosses(doc state.Document) state.Document {
 	doc.Unwritten, doc.Unstored = v.Unwritten, v.Unstored
-	for _, component := range v.Cut {
+	for _, component := range v.Truncated {
 		doc.Missed = append(slices.Clone(doc.Missed), state.Missed{Component: component,
 			Reason: "Chrome ended during its last write, which is lost; the origin of that write is unknown"})
 	}

@@ -51,7 +51,7 @@ type Browser interface {
 // Targets sets up each target for the session; see [targetinit.Initialiser].
 type Targets interface {
 	InitialiseHeld(ctx context.Context, id target.ID)
-	Applied(ctx context.Context, id target.ID) error
+	WaitApplied(ctx context.Context, id target.ID) error
 	WhenReady(id target.ID, f func(*targetinit.Target))
 }
 
