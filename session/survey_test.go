@@ -123,7 +123,7 @@ func TestUnfinishedWriteAndUnreadPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := state.CaptureWarnings(found.Noted); !strings.Contains(got[0], "https://a.example/x is saved only in the profile") {
+	if got := state.CaptureWarnings(found.WithLosses); !strings.Contains(got[0], "https://a.example/x is saved only in the profile") {
 		t.Errorf("unfinished write, areas not in the document: %q", got)
 	}
 	if got := state.CaptureWarnings(found.Document); len(got) != 1 || !strings.Contains(got[0], "https://b.example/x could not be read and is not in the profile, which Chrome closed") {
