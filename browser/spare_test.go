@@ -75,7 +75,7 @@ func TestSpares(t *testing.T) {
 		}
 		r.hidesLeftover(b)
 		r.closesAlreadyClosed(b)
-		if diff := cmp.Diff(laid, r.readTabs(b, s)); diff != "" {
+		if diff := cmp.Diff(restoredTabs, r.readTabs(b, s)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		asked := s.requests()[before:]

@@ -115,8 +115,8 @@ func TestUnfinishedWriteAndUnreadPage(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	userDataDir := r.browsers.last().dir.Profile()
-	laid := profiletest.Profile{T: t, Folder: filepath.Join(userDataDir, profile.Default)}
-	laid.LocalStorage(r.clock.now(), state.Area{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}})
+	onDisk := profiletest.Profile{T: t, Folder: filepath.Join(userDataDir, profile.Default)}
+	onDisk.LocalStorage(r.clock.now(), state.Area{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}})
 	doc := state.Document{Datadir: state.DatadirClean, Missed: []state.Missed{{Component: state.ComponentLocalStorage, Origin: "https://a.example/x", Reason: "r"},
 		{Component: state.ComponentLocalStorage, Origin: "https://b.example/x", Reason: "r"}}}
 	found, err := profile.Inspect(t.Context(), userDataDir, doc)
@@ -129,7 +129,7 @@ func TestUnfinishedWriteAndUnreadPage(t *testing.T) {
 	if got := state.CaptureWarnings(found.Document); len(got) != 1 || !strings.Contains(got[0], "https://b.example/x could not be read and is not in the profile, which Chrome closed") {
 		t.Errorf("unread pages: %q", got)
 	}
-	laid.Truncate(localstorage.Folder)
+	onDisk.Truncate(localstorage.Folder)
 	r.browsers.last().die()
 	r.ended(id)
 	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
