@@ -34,13 +34,14 @@ type Page struct {
 	URL   string
 }
 
-// Admission returns the current admission period. The caller reads it when it accepts a client
-// and passes it to Serve, which rejects the client if CloseClients was called in between.
+// Admission returns the current admission period. The caller reads it when it accepts a
+// client and passes it to Serve, which rejects the client if CloseClients was called in
+// between.
 func (b *Browser) Admission() mux.Admission { return b.mux.Clients.Admission() }
 
 // Serve connects a CDP client to the whole browser, or to one page if targetID is set. It
-// blocks until the client disconnects or ctx ends. If CloseClients was called after admission
-// was read, the client is closed like the others.
+// blocks until the client disconnects or ctx ends. If CloseClients was called after
+// admission was read, the client is closed like the others.
 func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, admission mux.Admission) error {
 	options, parted := mux.ServeOptions{Target: target.ID(targetID), Admission: admission}, func() {}
 	if pages := b.passkeys.authenticators; pages != nil {

@@ -80,8 +80,8 @@ func (p *Spare) Done() <-chan struct{} { return p.b.Done() }
 // Kill ends it and waits; see [Browser.Kill].
 func (p *Spare) Kill(ctx context.Context) error { return p.b.Kill(ctx) }
 
-// StartOverrides returns the overrides that an engine takes at its start and keeps for all its
-// processes. The shell reads no overrides from a profile.
+// StartOverrides returns the overrides that an engine takes at its start and keeps for
+// all its processes. The shell reads no overrides from a profile.
 func StartOverrides(engine string, o state.Overrides) state.Overrides {
 	if engine == EngineShell {
 		return state.Overrides{UserAgent: o.UserAgent, Timezone: o.Timezone, Locale: o.Locale, Proxy: o.Proxy}

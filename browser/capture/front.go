@@ -9,9 +9,9 @@ import (
 	"github.com/stasisd/stasis/browser/hiddentab"
 )
 
-// WithFrontTab attaches to the tab in front and calls do with it. The pages themselves report
-// which tab that is (document.visibilityState). If none does, WithFrontTab takes the first tab.
-// If no tab is open, it opens a blank one.
+// WithFrontTab attaches to the tab in front and calls do with it. The pages themselves
+// report which tab that is (document.visibilityState). If none does, WithFrontTab takes
+// the first tab. If no tab is open, it opens a blank one.
 func WithFrontTab(ctx context.Context, conn Conn, do func(cdp.Session, *target.Info) error) error {
 	pages, err := Pages(ctx, conn)
 	if err != nil {

@@ -66,9 +66,9 @@ const countScript = `(async () => {
   return n;
 })()`
 
-// HiddenReader reads the stores of storage keys that no tab needs to have open. It uses a hidden
-// tab and sends no request to the site. A storage key that the hidden tab cannot open by
-// name is an error.
+// HiddenReader reads the stores of storage keys that no tab needs to have open. It uses a
+// hidden tab and sends no request to the site. A storage key that the hidden tab cannot
+// open by name is an error.
 type HiddenReader struct{ tab *hiddentab.Tab }
 
 // OpenHiddenReader opens the hidden tab. The caller must call Close.

@@ -10,7 +10,8 @@ import (
 type Identity struct {
 	UserAgent string `json:"userAgent"`
 	Timezone  string `json:"timezone"`
-	// CanonicalTimezone is Chrome's own name for the requested time zone, "" if it knows none.
+	// CanonicalTimezone is Chrome's own name for the requested time zone, "" if it knows
+	// none.
 	CanonicalTimezone string `json:"asked"`
 }
 
@@ -22,9 +23,9 @@ const identityScript = `(() => {
   return {userAgent: navigator.userAgent, timezone: name({}), asked: asked && name({timeZone: asked})};
 })()`
 
-// ReadIdentity reads what pages can see of Chrome itself, without the overrides of the session:
-// the hidden tab gets neither those nor Chrome's languages. timezone is the time zone for
-// [Identity.CanonicalTimezone], or empty.
+// ReadIdentity reads what pages can see of Chrome itself, without the overrides of the
+// session: the hidden tab gets neither those nor Chrome's languages. timezone is the time
+// zone for [Identity.CanonicalTimezone], or empty.
 func (r *HiddenReader) ReadIdentity(ctx context.Context, timezone string) (Identity, error) {
 	zone, err := json.Marshal(timezone)
 	if err != nil {

@@ -53,8 +53,8 @@ func (d *Driver) Hidden(id target.ID) bool {
 	return d.m.targets.hidden(string(id))
 }
 
-// CreationOrder returns the target's position in the order of creation, from 1, which Chrome's own
-// list of targets does not show. It returns 0 for an unknown target.
+// CreationOrder returns the target's position in the order of creation, from 1, which
+// Chrome's own list of targets does not show. It returns 0 for an unknown target.
 func (d *Driver) CreationOrder(id target.ID) int {
 	d.m.mu.Lock()
 	defer d.m.mu.Unlock()

@@ -25,10 +25,10 @@ type Conn interface {
 	Close(code int, reason string) error
 }
 
-// NonblockingConn is a Conn that can also send a message without waiting for the client. TryWrite
-// sends msg or returns false; the mux then sends the message with Write. TryWrite must not
-// wait: it runs on the reader of Chrome's pipe, which all peers depend on. It is not
-// called during a Write.
+// NonblockingConn is a Conn that can also send a message without waiting for the client.
+// TryWrite sends msg or returns false; the mux then sends the message with Write.
+// TryWrite must not wait: it runs on the reader of Chrome's pipe, which all peers depend
+// on. It is not called during a Write.
 type NonblockingConn interface {
 	TryWrite(msg []byte) bool
 }

@@ -118,8 +118,8 @@ func (d *Driver) finish(session string) {
 	}
 }
 
-// EndSubscriptions ends the subscriptions of a session that stays attached, after their readers
-// have received the queued events.
+// EndSubscriptions ends the subscriptions of a session that stays attached, after their
+// readers have received the queued events.
 func (d *Driver) EndSubscriptions(session target.SessionID) { d.finish(string(session)) }
 
 // stop ends all subscriptions at once.

@@ -199,8 +199,8 @@ func (m *Mux) HideContext(id cdp.BrowserContextID) {
 // profile that clients may see.
 func (m *Mux) FirstPage() <-chan struct{} { return m.targets.firstPage }
 
-// TargetClosed returns a channel that is closed once the target has ended, or at once if it is
-// unknown.
+// TargetClosed returns a channel that is closed once the target has ended, or at once if
+// it is unknown.
 func (m *Mux) TargetClosed(id target.ID) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()

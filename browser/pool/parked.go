@@ -15,8 +15,8 @@ type Chrome interface {
 	Done() <-chan struct{}
 }
 
-// MeasuredChrome is a Chrome that reports its memory use, in bytes. Memory may take a while, and
-// may be called while the Chrome is being taken.
+// MeasuredChrome is a Chrome that reports its memory use, in bytes. Memory may take a
+// while, and may be called while the Chrome is being taken.
 type MeasuredChrome interface {
 	Chrome
 	Memory() int64

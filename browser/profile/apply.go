@@ -17,8 +17,8 @@ import (
 // ApplyResult is what a restore has changed in a profile before Chrome opens it.
 type ApplyResult struct {
 	Verdict
-	// LocalLines has the report lines of the localStorage that was written into the profile.
-	// RemainingAreas has the areas that only Chrome can write.
+	// LocalLines has the report lines of the localStorage that was written into the
+	// profile. RemainingAreas has the areas that only Chrome can write.
 	LocalLines     []state.Component
 	RemainingAreas []state.Area
 	// Changed lists the folders in the user data directory that were written. They belong

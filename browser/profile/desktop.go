@@ -60,8 +60,8 @@ func FindDesktop(names []string, profile string) (Desktop, error) {
 	return Desktop{}, fault.New(fault.InvalidImport, "profile.desktop", "there is no profile %q in the archive: %s", profile, has)
 }
 
-// TargetName returns the name in a user data directory of Stasis for an archive's file, or why
-// the file is left out.
+// TargetName returns the name in a user data directory of Stasis for an archive's file,
+// or why the file is left out.
 func (d Desktop) TargetName(name string) (to, why string) {
 	if d.beside != "" && name == path.Join(d.beside, LastVersion) {
 		return LastVersion, ""
@@ -101,8 +101,9 @@ func ExclusionReason(name string) string {
 	}
 }
 
-// ExitState reports whether a profile's Chrome had closed it, and that Chrome's version ("" if
-// the profile does not record it). Preferences that are not JSON are archive_damaged.
+// ExitState reports whether a profile's Chrome had closed it, and that Chrome's version
+// ("" if the profile does not record it). Preferences that are not JSON are
+// archive_damaged.
 func ExitState(userDataDir string) (clean bool, version string, err error) {
 	const op = "profile.left"
 	if err := checkNoLink(userDataDir); err != nil {

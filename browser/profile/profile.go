@@ -53,8 +53,8 @@ func Folder(userDataDir string) string {
 // Path returns the path of the folder that holds the environment.
 func Path(userDataDir string) string { return filepath.Join(userDataDir, Folder(userDataDir)) }
 
-// UseDefaultFolder renames the environment's folder to [Default], so that Chrome can be restarted
-// and the environment loaded. No Chrome may be running on it.
+// UseDefaultFolder renames the environment's folder to [Default], so that Chrome can be
+// restarted and the environment loaded. No Chrome may be running on it.
 func UseDefaultFolder(userDataDir string) error {
 	if err := checkNoLink(userDataDir); err != nil || Folder(userDataDir) == Default {
 		return err

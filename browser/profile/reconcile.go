@@ -42,8 +42,8 @@ type Crash struct {
 	Written struct{ Cookies, LocalStorage, SessionStorage, Tabs time.Time }
 	// Sessions is the content of the session files, read if their time does not decide.
 	Sessions inspect.Tabs
-	// SessionStorageAtReading is the tabs' sessionStorage on disk at the time of the reading. Chrome records
-	// no times there.
+	// SessionStorageAtReading is the tabs' sessionStorage on disk at the time of the
+	// reading. Chrome records no times there.
 	SessionStorageAtReading sessionstorage.Contents
 }
 

@@ -129,8 +129,8 @@ func (i *Initialiser) InitialiseHeld(ctx context.Context, id target.ID) {
 	}
 }
 
-// WaitApplied returns once a running page has applied its setups. A page answers commands in
-// order, so the answer to one more command shows that the others are done. If a page
+// WaitApplied returns once a running page has applied its setups. A page answers commands
+// in order, so the answer to one more command shows that the others are done. If a page
 // navigates before that, it moves to another renderer without them (Chromium 156, seen
 // with a stopped renderer). An error means that the page did not answer within
 // appliedDeadline or has closed.

@@ -10,11 +10,11 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// CompareThawed reads the environment of a parked Chrome back once it runs again, and compares
-// it with what was read before the freeze. It is the same Chrome that was saved, and
-// nothing was written to it. So every difference was made by its sites, whose timers run
-// from the thaw on. Two exceptions: cookies may have expired, and of a tab whose renderer
-// has died only the address is left.
+// CompareThawed reads the environment of a parked Chrome back once it runs again, and
+// compares it with what was read before the freeze. It is the same Chrome that was saved,
+// and nothing was written to it. So every difference was made by its sites, whose timers
+// run from the thaw on. Two exceptions: cookies may have expired, and of a tab whose
+// renderer has died only the address is left.
 //
 // reader reads pages; driver reads storage through a hidden tab. ready is called after
 // the check for dead renderers and before the reading.

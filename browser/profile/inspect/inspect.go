@@ -39,8 +39,8 @@ type Profile struct {
 	Cookies []state.Cookie
 	// CookiesAt is when the newest cookie was created or changed; zero if unknown.
 	CookiesAt time.Time
-	// AllCookies is the same jar, but also present if some values cannot be read. UnreadableCookies has
-	// the reasons, by the cookies' identities.
+	// AllCookies is the same jar, but also present if some values cannot be read.
+	// UnreadableCookies has the reasons, by the cookies' identities.
 	AllCookies        []state.Cookie
 	UnreadableCookies map[string]string
 }
@@ -134,7 +134,8 @@ type survey struct {
 	found []state.Holding
 	jar   []state.Cookie
 	jarAt time.Time
-	// unreadable has the cookies whose value is encrypted with another key, with the reason.
+	// unreadable has the cookies whose value is encrypted with another key, with the
+	// reason.
 	unreadable map[string]string
 
 	localStorage localstorage.Contents

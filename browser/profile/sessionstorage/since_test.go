@@ -8,8 +8,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// WrittenSince finds what was written between two readings. A database that Chrome created again
-// does not count as emptied.
+// WrittenSince finds what was written between two readings. A database that Chrome
+// created again does not count as emptied.
 func TestWrittenSince(t *testing.T) {
 	was := read(t, written(t, area(a, "k", "1"), area(b, "k", "1")))
 	for name, test := range map[string]struct {

@@ -55,8 +55,8 @@ type sink interface {
 }
 
 // records passes each record of a log to a sink, and calls end for complete ones. After a
-// damaged record it continues with the next block, and returns the damage at the end. truncated
-// says that the log ends within a record.
+// damaged record it continues with the next block, and returns the damage at the end.
+// truncated says that the log ends within a record.
 func records(ctx context.Context, f fs.File, to sink) (truncated bool, err error) {
 	in := bufio.NewReaderSize(f, logBlock)
 	block := make([]byte, logBlock)

@@ -46,7 +46,8 @@ func Open(ctx context.Context, file string, write bool) (*sql.DB, error) {
 	return open(ctx, file, "mode=ro&immutable=1&_pragma=trusted_schema(0)")
 }
 
-// OpenWritable opens a database of any size for writing: it is not read into memory as a whole.
+// OpenWritable opens a database of any size for writing: it is not read into memory as a
+// whole.
 func OpenWritable(ctx context.Context, file string) (*sql.DB, error) {
 	return open(ctx, file, "mode=rw&_pragma=trusted_schema(0)&_pragma=journal_mode(delete)")
 }
