@@ -106,8 +106,8 @@ func setups(o overrides, p passkeys) []targetinit.Setup {
 }
 
 // Passkeys returns the environment's passkeys as far as they are known without a request
-// to Chrome, which may have crashed. given reports whether pages have an authenticator.
-func (b *Browser) Passkeys() (held state.Passkeys, given bool) { return b.passkeys.held() }
+// to Chrome, which may have crashed. enabled reports whether pages have an authenticator.
+func (b *Browser) Passkeys() (held state.Passkeys, enabled bool) { return b.passkeys.held() }
 
 // Engine returns which binary runs: EngineChrome or EngineShell.
 func (b *Browser) Engine() string {

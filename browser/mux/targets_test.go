@@ -8,14 +8,14 @@ func TestGone(t *testing.T) {
 	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"about:blank"}}`)
 	<-m.FirstPage()
 	<-m.TargetClosed("N")
-	gone, other := m.TargetClosed("P"), m.TargetClosed("P")
+	closed, other := m.TargetClosed("P"), m.TargetClosed("P")
 	select {
-	case <-gone:
+	case <-closed:
 		t.Error("TargetClosed is not closed")
 	default:
 	}
 	f.emit("", "Target.targetDestroyed", `{"targetId":"P"}`)
-	<-gone
+	<-closed
 	<-other
 	<-m.TargetClosed("P")
 }
