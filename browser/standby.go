@@ -18,7 +18,7 @@ type Standby struct {
 	own    state.Overrides // overrides of the create; the saved ones apply where these set none
 	report []state.Component
 
-	// Only in full Chrome. The shell opens its tabs in Go.
+	// Only in full Chrome. The shell opens its tabs in Activate.
 	held *restore.Tabs
 	tabs restore.Source
 }
@@ -45,13 +45,13 @@ func (s *Starter) Standby(ctx context.Context, dir *Dir, doc state.Document, o O
 
 // load starts Chrome and loads the environment.
 func (s *Starter) load(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
-	if err := profile.Settle(dir.Profile()); err != nil {
+	if err := profile.UseDefaultFolder(dir.Profile()); err != nil {
 		return nil, err
 	}
 	if o.Engine == EngineShell {
 		return s.loadShell(ctx, dir, doc, o)
 	}
-	spare, err := s.Spare(ctx, dir, Options{Overrides: AtStart(o.Engine, o.Overrides.Over(doc.Overrides)), Background: o.Background})
+	spare, err := s.Spare(ctx, dir, Options{Overrides: StartOverrides(o.Engine, o.Overrides.Over(doc.Overrides)), Background: o.Background})
 	if err != nil {
 		return nil, err
 	}
@@ -70,19 +70,19 @@ func (s *Standby) Kill(ctx context.Context) error {
 	return s.b.Kill(ctx)
 }
 
-// Go turns the standby into a session's Chrome: its tabs load. It reports what was
+// Activate turns the standby into a session's Chrome: its tabs load. It reports what was
 // restored, as of now. After an error the standby has ended.
-func (s *Standby) Go(ctx context.Context) (*Browser, []state.Component, error) {
+func (s *Standby) Activate(ctx context.Context) (*Browser, []state.Component, error) {
 	waking, cancel := context.WithTimeout(ctx, aliveDeadline)
 	defer cancel()
 	if err := s.b.Wake(waking); err != nil {
 		return nil, nil, s.abandon(ctx, err)
 	}
-	return s.activate(ctx)
+	return s.activateAwake(ctx)
 }
 
-// activate is Go for a Chrome that is awake and has just answered.
-func (s *Standby) activate(ctx context.Context) (*Browser, []state.Component, error) {
+// activateAwake is Activate for a Chrome that is awake and has just answered.
+func (s *Standby) activateAwake(ctx context.Context) (*Browser, []state.Component, error) {
 	b := s.b
 	release := s.release
 	if b.shell() {

@@ -26,7 +26,7 @@ func TestStandby(t *testing.T) {
 		if n := len(s.requests()); n != before {
 			t.Errorf("%s: %d requests while on standby", engine, n-before)
 		}
-		b, report, err := p.Go(within(t))
+		b, report, err := p.Activate(within(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func TestStandby(t *testing.T) {
 		if engine == EngineShell { // in which all tabs are in front
 			got["/two"] = strings.Replace(got["/two"], "visible", "hidden", 1)
 		}
-		if diff := cmp.Diff(laid, got); diff != "" {
+		if diff := cmp.Diff(restoredTabs, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", engine, diff)
 		}
 		asked := s.requests()[before:]

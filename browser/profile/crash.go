@@ -53,7 +53,7 @@ func Merge(ctx context.Context, userDataDir string, r Reading) (state.Document, 
 		}
 	}
 	if crash.sessionWritten() {
-		crash.Was = r.sessionStorage(ctx)
+		crash.SessionStorageAtReading = r.sessionStorage(ctx)
 	}
 	v := Reconcile(Copies{Document: r.Document, Found: found, Crash: crash})
 	return v.merged(ctx, folder, r.Document)

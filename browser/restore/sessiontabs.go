@@ -31,7 +31,7 @@ func (h *Tabs) releaseSessionTabs(ctx context.Context, doc state.Document, all b
 		r.add(i, true, h.entries(ctx, t))
 		tab := doc.Tabs[i]
 		if tab.URL != blankURL {
-			h.env.Unloaded.add(t.info.TargetID, tab)
+			h.env.PendingTabs.add(t.info.TargetID, tab)
 		}
 		if !all {
 			tab.Session = slices.DeleteFunc(slices.Clone(tab.Session), func(a state.Area) bool { return !h.env.Baseline.Applies(a) })

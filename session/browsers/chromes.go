@@ -38,7 +38,7 @@ func (c Chromes) Left(ctx context.Context) ([]*browser.Dir, error) {
 	}
 	dirs := make([]*browser.Dir, 0, len(names))
 	for _, name := range names {
-		dir, err := c.Starter.Launcher.OldDir(name)
+		dir, err := c.Starter.Launcher.LeftoverDir(name)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +87,7 @@ func (c Chromes) Standby(ctx context.Context, dir *browser.Dir, doc state.Docume
 type standby struct{ *browser.Standby }
 
 func (p standby) Go(ctx context.Context) (Chrome, []state.Component, error) {
-	b, report, err := p.Standby.Go(ctx)
+	b, report, err := p.Activate(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
