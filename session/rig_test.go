@@ -190,11 +190,11 @@ type watchedStore struct {
 	opened func()
 }
 
-func (w *watchedStore) Room(ctx context.Context) (int64, error) {
+func (w *watchedStore) FreeSpace(ctx context.Context) (int64, error) {
 	if w.full.Load() {
 		return 0, nil
 	}
-	return w.Store.Room(ctx)
+	return w.Store.FreeSpace(ctx)
 }
 
 // onArchive calls do once, when the next archive is opened.

@@ -104,7 +104,7 @@ func TestRewrapSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Here the first identity gets a second recipient.
-	retired := r.keys.Opens()
+	retired := r.keys.IdentityRecipients()
 	out, err := library.RewrapSessions(t.Context(), r.catalogue, r.catalogue, snapshot.NewVault(r.store, snapshot.NewKeys(after, [32]byte{1}), snapshot.Options{Now: r.clock.now}), retired)
 	var left []string
 	for _, one := range out.Left {

@@ -66,8 +66,8 @@ func TestKeySources(t *testing.T) {
 			if !fault.Is(err, test.code) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "SECRET-KEY-1") {
 				t.Errorf("%s: %v, want %s saying %q", name, err, test.code, test.says)
 			}
-		} else if err != nil || len(keys.Recipients()) != test.seals || len(keys.Opens()) != test.opens {
-			t.Errorf("%s: %v; seals to %q, opens %q", name, err, keys.Recipients(), keys.Opens())
+		} else if err != nil || len(keys.Recipients()) != test.seals || len(keys.IdentityRecipients()) != test.opens {
+			t.Errorf("%s: %v; seals to %q, opens %q", name, err, keys.Recipients(), keys.IdentityRecipients())
 		}
 		if got := filesIn(t, dir); got != test.made {
 			t.Errorf("%s: the directory holds %q, want %q", name, got, test.made)
@@ -92,16 +92,16 @@ func filesIn(t *testing.T, dir string) string {
 // that was begun is continued.
 func TestRotation(t *testing.T) {
 	dir := t.TempDir()
-	first := loadKeys(t, dir).Opens()[0]
+	first := loadKeys(t, dir).IdentityRecipients()[0]
 	if resumed, err := snapshot.BeginRotation(dir, nil); err != nil || resumed {
 		t.Fatalf("resumed %v, %v", resumed, err)
 	}
 	during := loadKeys(t, dir)
-	second := during.Opens()[0]
-	if diff := cmp.Diff([]string{second, first}, during.Opens()); diff != "" || !cmp.Equal(during.Recipients(), []string{second}) {
+	second := during.IdentityRecipients()[0]
+	if diff := cmp.Diff([]string{second, first}, during.IdentityRecipients()); diff != "" || !cmp.Equal(during.Recipients(), []string{second}) {
 		t.Errorf("during it, seals to %q, opens (-want +got):\n%s", during.Recipients(), diff)
 	}
-	if resumed, err := snapshot.BeginRotation(dir, nil); err != nil || !resumed || !cmp.Equal(loadKeys(t, dir).Opens(), during.Opens()) {
+	if resumed, err := snapshot.BeginRotation(dir, nil); err != nil || !resumed || !cmp.Equal(loadKeys(t, dir).IdentityRecipients(), during.IdentityRecipients()) {
 		t.Errorf("again: resumed %v, %v", resumed, err)
 	}
 	if _, err := snapshot.BeginRotation(dir, newIdentity(t)); !fault.Is(err, fault.Config) || !strings.Contains(err.Error(), second) {
@@ -111,7 +111,7 @@ func TestRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	retired := snapshot.KeyConfig{Dir: dir, Source: "x", Identities: read(t, filepath.Join(dir, snapshot.RetiredFile))}
-	if got := loadKeys(t, dir).Opens(); !cmp.Equal(got, []string{second}) {
+	if got := loadKeys(t, dir).IdentityRecipients(); !cmp.Equal(got, []string{second}) {
 		t.Errorf("afterwards it opens %q", got)
 	}
 	third := newIdentity(t)
@@ -125,8 +125,8 @@ func TestRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	retired.Identities = read(t, filepath.Join(dir, snapshot.RetiredFile))
-	if keys, err := snapshot.LoadKeys(retired); err != nil || !cmp.Equal(keys.Opens(), []string{second, first}) {
-		t.Errorf("retired are %q, %v", keys.Opens(), err)
+	if keys, err := snapshot.LoadKeys(retired); err != nil || !cmp.Equal(keys.IdentityRecipients(), []string{second, first}) {
+		t.Errorf("retired are %q, %v", keys.IdentityRecipients(), err)
 	}
 	old, err := age.ParseX25519Identity(strings.Split(retired.Identities, "\n")[1])
 	if err != nil {

@@ -113,7 +113,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err != nil {
 		return nil, err
 	}
-	if len(d.keys.Opens()) == 0 {
+	if len(d.keys.IdentityRecipients()) == 0 {
 		limits.Standby.Size = 0 // nothing can be restored into a standby
 	}
 	log.Info("limits", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
@@ -145,7 +145,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		Records: db.Snapshots, Defaults: db.Defaults, Snapshots: d.service.Snapshots(), Archives: d.vault, Sessions: d.service.ForLibrary(), Keys: d.apiKeys,
 		Readings: capacity.NewTurns(library.MaxReadings), Now: time.Now, Log: log,
 	})
-	counted.Watch(metrics.Watched{Counts: d.service.Counts, Held: starter.Budget.Use, Deliveries: func(ctx context.Context) (pending, failed int, err error) {
+	counted.AddSources(metrics.Sources{Counts: d.service.Counts, ClientMemory: starter.Budget.Use, Deliveries: func(ctx context.Context) (pending, failed int, err error) {
 		counts, err := db.Deliveries.CountDeliveries(ctx)
 		return counts[profiles.DeliveryPending], counts[profiles.DeliveryFailed], err
 	}})
@@ -180,11 +180,11 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 // logKeys logs the recipients that snapshots are sealed to. It warns if there is no
 // identity to restore them with.
 func (d *daemon) logKeys(log *slog.Logger) {
-	if len(d.keys.Opens()) == 0 {
+	if len(d.keys.IdentityRecipients()) == 0 {
 		log.Warn("no identity is configured: this node can save but not restore", "sealed_to", d.keys.Recipients())
 		return
 	}
-	log.Info("snapshots are sealed", "to", d.keys.Recipients(), "opens", d.keys.Opens())
+	log.Info("snapshots are sealed", "to", d.keys.Recipients(), "opens", d.keys.IdentityRecipients())
 }
 
 // logStore logs where snapshots are stored. It warns if they are lost when the daemon

@@ -42,7 +42,7 @@ func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	o := audit.Options{ReadData: c.ReadData, Grace: c.Grace, Repair: c.Repair, Remove: c.RemoveOrphans}
 	if !write {
-		o.Settle = recheckDelay
+		o.RecheckDelay = recheckDelay
 	}
 	var records *audit.Records
 	if s.catalogue != nil {

@@ -34,7 +34,7 @@ type Records interface {
 // [snapshot.Vault].
 type Archives interface {
 	OpenForeign(file *os.File) (*snapshot.Foreign, error)
-	CheckRoom(ctx context.Context, need int64) error
+	CheckSpace(ctx context.Context, need int64) error
 }
 
 // Datadirs is what an import needs to know of Chrome's user data directories;

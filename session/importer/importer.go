@@ -94,7 +94,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 		return Answer{}, err
 	}
 	defer left()
-	if err := i.cfg.Archives.CheckRoom(ctx, r.Size); err != nil {
+	if err := i.cfg.Archives.CheckSpace(ctx, r.Size); err != nil {
 		return Answer{}, err
 	}
 	dir, err := i.cfg.Dirs.NewDir()
@@ -171,7 +171,7 @@ func (i *Importer) checkFits(ctx context.Context, files []browser.File, doc stat
 	if err := i.cfg.Saver.Fits(files, doc); err != nil {
 		return fault.Wrap(err, fault.TooLarge, "session.import", fault.MessageOf(err))
 	}
-	return i.cfg.Archives.CheckRoom(ctx, browser.Size(files))
+	return i.cfg.Archives.CheckSpace(ctx, browser.Size(files))
 }
 
 // receive writes the body to disk. A state file may have at most [snapshot.MaxKept]

@@ -17,7 +17,7 @@ type Rewrapped struct {
 	Sessions int // records that were sealed again
 	Events   int // events that were sealed again
 	Opened   int // records and events that could be opened, including those that needed no change
-	Left     []snapshot.LeftSealed
+	Left     []snapshot.SkippedObject
 }
 
 // SessionRecords reads and changes the records of sessions, which have sealed parts; see
@@ -91,7 +91,7 @@ func (r *rewrapRun) session(ctx context.Context, rec profiles.Session) error {
 	}
 	switch {
 	case failed != nil:
-		r.out.Left = append(r.out.Left, snapshot.LeftSealed{Key: "session " + rec.ID, Err: failed})
+		r.out.Left = append(r.out.Left, snapshot.SkippedObject{Key: "session " + rec.ID, Err: failed})
 	case len(rec.Sealed)+len(rec.Asked) > 0:
 		r.out.Opened++
 	}
@@ -121,7 +121,7 @@ func (r *rewrapRun) events(ctx context.Context) error {
 	left := 0        // failed events of the run
 	endRun := func() {
 		if left > 0 {
-			r.out.Left = append(r.out.Left, snapshot.LeftSealed{Key: fmt.Sprintf("%d events of run %s", left, last.RunID), Err: failed})
+			r.out.Left = append(r.out.Left, snapshot.SkippedObject{Key: fmt.Sprintf("%d events of run %s", left, last.RunID), Err: failed})
 		}
 		left, failed = 0, nil
 	}

@@ -30,7 +30,7 @@ type Records interface {
 // Archives removes incomplete saves of the dead daemon, and unseals what it stored; see
 // [snapshot.Vault].
 type Archives interface {
-	TakeBack(ctx context.Context, loc snapshot.Location, committed func(id string) (bool, error)) error
+	RemoveUncommitted(ctx context.Context, loc snapshot.Location, committed func(id string) (bool, error)) error
 	Unseal(sealed []byte) ([]byte, error)
 }
 

@@ -85,7 +85,7 @@ func (r *Rescues) removeIncomplete(ctx context.Context, rec profiles.Session, di
 	if dir == nil {
 		return
 	}
-	err := r.cfg.Archives.TakeBack(ctx, library.LocationOf(rec.UserID, rec.ID), func(id string) (bool, error) { return r.committed(ctx, id) })
+	err := r.cfg.Archives.RemoveUncommitted(ctx, library.LocationOf(rec.UserID, rec.ID), func(id string) (bool, error) { return r.committed(ctx, id) })
 	if err != nil {
 		r.cfg.Log.Warn("the remains of an interrupted save could not be removed; a check of the store finds them as orphans", "session", rec.ID, "error", err)
 	}

@@ -39,7 +39,7 @@ func (s *Saver) checkSpace(ctx context.Context, j Job) ([]browser.File, error) {
 	if !j.Origins.All() || j.GoesOn {
 		need *= 2 // they are copied first, perhaps to the store's disk
 	}
-	if err := s.cfg.Archives.CheckRoom(ctx, need); err != nil {
+	if err := s.cfg.Archives.CheckSpace(ctx, need); err != nil {
 		return nil, err
 	}
 	// A store that is read-only or missing must be found before Chrome is closed.

@@ -15,7 +15,7 @@ func (s *Saver) Fits(files []browser.File, doc state.Document) error {
 	if n := browser.Size(files); s.cfg.Unpack.Bytes > 0 && n > s.cfg.Unpack.Bytes {
 		return fault.New(fault.SaveFailed, op, "environment: %d bytes are too large; a restore unpacks at most %d (--max-unpack)", n, s.cfg.Unpack.Bytes)
 	}
-	if err := s.cfg.Unpack.Lists(func(yield func(string) bool) {
+	if err := s.cfg.Unpack.CheckNames(func(yield func(string) bool) {
 		for _, f := range files {
 			if !yield(f.Name) {
 				return

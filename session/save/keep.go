@@ -78,7 +78,7 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 		}
 		return EndAnswer{}, "", err
 	}
-	s.cfg.Archives.Settled(saved)
+	s.cfg.Archives.MarkCommitted(saved)
 	if moved.Moved {
 		s.cfg.Kept.DefaultChanged()
 	}

@@ -42,11 +42,11 @@ type Records interface {
 // Archives stores environments; see [snapshot.Vault].
 type Archives interface {
 	Save(ctx context.Context, d snapshot.Draft) (snapshot.Snapshot, error)
-	Settled(s snapshot.Snapshot)
+	MarkCommitted(s snapshot.Snapshot)
 	Delete(ctx context.Context, loc snapshot.Location, id string, inUse snapshot.InUse) error
 	Open(ctx context.Context, loc snapshot.Location, id string) (snapshot.Snapshot, error)
-	Unpack(ctx context.Context, s snapshot.Snapshot, dst string, o snapshot.UnpackOptions) (snapshot.Unpacked, error)
-	CheckRoom(ctx context.Context, need int64) error
+	Unpack(ctx context.Context, s snapshot.Snapshot, dst string, o snapshot.UnpackOptions) (snapshot.UnpackResult, error)
+	CheckSpace(ctx context.Context, need int64) error
 	Health(ctx context.Context) error
 }
 

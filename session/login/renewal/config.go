@@ -37,7 +37,7 @@ type Records interface {
 type Archives interface {
 	Health(ctx context.Context) error
 	Open(ctx context.Context, loc snapshot.Location, id string) (snapshot.Snapshot, error)
-	CheckRoom(ctx context.Context, need int64) error
+	CheckSpace(ctx context.Context, need int64) error
 }
 
 // Snapshots holds and removes stored snapshots; see library.Snapshots.

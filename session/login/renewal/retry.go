@@ -24,7 +24,7 @@ func (k *Renewals) checkStore(r *Renewal) error {
 	if err != nil {
 		return err
 	}
-	return k.cfg.Archives.CheckRoom(r.ctx, 2*saved.Archive.TarSize) // as the save itself will check
+	return k.cfg.Archives.CheckSpace(r.ctx, 2*saved.Archive.TarSize) // as the save itself will check
 }
 
 // notRenewed returns the outcome of a check that was not made because its save would have

@@ -24,7 +24,7 @@ const (
 type Vault interface {
 	Open(ctx context.Context, loc snapshot.Location, id string) (snapshot.Snapshot, error)
 	Readable(saved snapshot.Snapshot) error
-	Unpack(ctx context.Context, saved snapshot.Snapshot, dst string, o snapshot.UnpackOptions) (snapshot.Unpacked, error)
+	Unpack(ctx context.Context, saved snapshot.Snapshot, dst string, o snapshot.UnpackOptions) (snapshot.UnpackResult, error)
 }
 
 // Snapshots prevents the removal of snapshots while they are read; see
@@ -130,7 +130,7 @@ func (a *Archives) Document(ctx context.Context, saved snapshot.Snapshot, userDa
 
 // unpack unpacks an archive. Before it reads the document it calls before, unless that is
 // nil, with the document's size in bytes.
-func (a *Archives) unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string, before func(size int64) error) (snapshot.Unpacked, state.Document, error) {
+func (a *Archives) unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string, before func(size int64) error) (snapshot.UnpackResult, state.Document, error) {
 	got, err := a.cfg.Vault.Unpack(ctx, saved, userDataDir, snapshot.UnpackOptions{
 		Limits: a.cfg.Unpack, Accept: a.accepts, Keep: []string{state.FileName}, BeforeKept: before})
 	if err != nil {
