@@ -56,7 +56,7 @@ func (s *Service) resolveSource(ctx, wait context.Context, c access.Caller, r re
 func (l *liveSession) checkShareable(ctx context.Context, r request.Create) error {
 	l.awaitRestart(ctx)
 	return l.ask(ctx, func() error {
-		other := r.Overrides.Over(l.request.Overrides).Differ(l.request.Overrides)
+		other := r.Overrides.WithDefaults(l.request.Overrides).DifferingNames(l.request.Overrides)
 		for _, id := range r.Extensions {
 			if !slices.ContainsFunc(l.installed, func(e state.Extension) bool { return e.ID == id }) {
 				other = append(other, "extension "+id)

@@ -65,7 +65,7 @@ func (c cause) run() (profiles.RunStatus, string) {
 	case causeCrash:
 		return profiles.RunFailed, chromeCrashed
 	default:
-		return profiles.RunCompleted, profiles.CauseAsked
+		return profiles.RunCompleted, profiles.CauseRequested
 	}
 }
 

@@ -313,9 +313,9 @@ func (b *brokenCatalogue) err(method string) error {
 	return b.broken[method]
 }
 
-func (b *brokenCatalogue) Commit(ctx context.Context, c profiles.Commit) (profiles.Moved, error) {
+func (b *brokenCatalogue) Commit(ctx context.Context, c profiles.Commit) (profiles.MoveResult, error) {
 	if err := b.err("Commit"); err != nil {
-		return profiles.Moved{}, err
+		return profiles.MoveResult{}, err
 	}
 	b.hook("Commit")
 	return b.Catalogue.Commit(ctx, c)

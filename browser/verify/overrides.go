@@ -35,7 +35,7 @@ func checkOverrides(line state.Component, saved, given state.Overrides, identity
 		"user_agent": strings.TrimSpace(saved.UserAgent) == identity.UserAgent,
 		"timezone":   identity.Asked == identity.Timezone,
 	}
-	replaced := given.Differ(saved)
+	replaced := given.DifferingNames(saved)
 	var lost, notReadBack []string
 	for _, name := range saved.Names() {
 		if slices.Contains(replaced, name) {

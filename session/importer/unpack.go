@@ -62,7 +62,7 @@ func (i *Importer) readArchive(ctx context.Context, dir *browser.Dir, a *save.Ar
 // readDocument reads the state document of an archive and checks every value that a
 // restore relies on.
 func readDocument(raw []byte) (doc state.Document, err error) {
-	if err := state.CheckCrowd(raw); err != nil {
+	if err := state.CheckObjectCount(raw); err != nil {
 		return doc, badArchive("%s: %s", state.FileName, err)
 	}
 	err = json.Unmarshal(raw, &doc)

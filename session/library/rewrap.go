@@ -82,7 +82,7 @@ func (r *rewrapRun) sessions(ctx context.Context) error {
 func (r *rewrapRun) session(ctx context.Context, rec profiles.Session) error {
 	var resealed [2][]byte
 	var failed error
-	for i, sealed := range [][]byte{rec.Sealed, rec.Asked} {
+	for i, sealed := range [][]byte{rec.Sealed, rec.SealedRequest} {
 		if len(sealed) > 0 {
 			var err error
 			resealed[i], err = r.sealer.RewrapSealed(sealed, r.retire)
@@ -92,7 +92,7 @@ func (r *rewrapRun) session(ctx context.Context, rec profiles.Session) error {
 	switch {
 	case failed != nil:
 		r.out.Left = append(r.out.Left, snapshot.SkippedObject{Key: "session " + rec.ID, Err: failed})
-	case len(rec.Sealed)+len(rec.Asked) > 0:
+	case len(rec.Sealed)+len(rec.SealedRequest) > 0:
 		r.out.Opened++
 	}
 	if resealed[0] == nil && resealed[1] == nil {
@@ -103,7 +103,7 @@ func (r *rewrapRun) session(ctx context.Context, rec profiles.Session) error {
 			rec.Sealed = resealed[0]
 		}
 		if resealed[1] != nil {
-			rec.Asked = resealed[1]
+			rec.SealedRequest = resealed[1]
 		}
 		return nil
 	})
@@ -140,7 +140,7 @@ func (r *rewrapRun) events(ctx context.Context) error {
 				endRun()
 			}
 			last = *e
-			if e.Anew, err = r.sealer.RewrapSealed(e.Sealed, r.retire); err != nil {
+			if e.Replacement, err = r.sealer.RewrapSealed(e.Sealed, r.retire); err != nil {
 				left++
 				if failed == nil {
 					failed = err

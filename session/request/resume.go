@@ -30,8 +30,8 @@ func Seal(keys Keys, r Create) ([]byte, error) { return keys.Seal(Encode(r)) }
 func Recorded(keys Keys, rec profiles.Session) (Create, error) {
 	r := Create{AgentName: rec.AgentName, Goal: rec.Goal, AllowMemory: true, RestoreTabs: true,
 		Idle: usualIdle, Lifetime: usualLifetime, Labels: rec.Labels, DiscardOnEnd: rec.Discard}
-	if len(rec.Asked) > 0 {
-		raw, err := keys.Unseal(rec.Asked)
+	if len(rec.SealedRequest) > 0 {
+		raw, err := keys.Unseal(rec.SealedRequest)
 		if err == nil {
 			r, err = Decode(raw)
 		}

@@ -156,7 +156,7 @@ func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started
 	report.Chrome = Versions{Saved: e.Snapshot.Chrome, Running: s.Chrome.Version()}
 	if s.ProfileUnused() {
 		report.reportUnusedProfile()
-		s.Document = s.Document.Alone()
+		s.Document = s.Document.WithoutDatadir()
 	}
 	if parked != nil {
 		// Set last: nothing above needs it, and only the verification reads it.

@@ -47,7 +47,7 @@ func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, save
 	if u.installed, u.lost, err = r.install(ctx, dir, u.doc.Extensions, q.Extensions); err != nil {
 		return u, err
 	}
-	u.overrides = q.Overrides.Over(u.doc.Overrides)
+	u.overrides = q.Overrides.WithDefaults(u.doc.Overrides)
 	u.partial = u.doc.Partial || !q.Origins.All()
 	u.files = state.Component{Name: state.ComponentDatadir, Saved: got.Entries, Restored: got.Entries - got.Refused, Dropped: got.Refused}
 	if u.files.Dropped > 0 {
@@ -63,7 +63,7 @@ func (u environment) started(chrome browsers.Chrome, lines []state.Component) Fi
 	if tooNew(u.doc, chrome) {
 		const reason = "it is only in the profile, which a newer Chrome saved and which was not used"
 		files.Restored, files.Dropped, files.Reason = 0, files.Saved, report.NewerProfile.With("a newer Chrome saved the profile, so it was not used")
-		lines = append(lines, state.LeftBehind(u.doc, reason)...)
+		lines = append(lines, state.UnusedProfileLines(u.doc, reason)...)
 	}
 	return Files{
 		Started:    Started{Chrome: chrome, Document: u.doc, Overrides: u.overrides, Extensions: u.installed, Partial: u.partial, Notes: u.notes},

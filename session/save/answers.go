@@ -55,7 +55,7 @@ type CheckpointAnswer struct {
 }
 
 // endAnswer returns the answer of a save: its snapshot, and whether the default moved.
-func endAnswer(row profiles.Snapshot, j Job, m profiles.Moved) EndAnswer {
+func endAnswer(row profiles.Snapshot, j Job, m profiles.MoveResult) EndAnswer {
 	info := library.InfoOf(row, row.CreatedAt)
 	done := "session ended, environment saved"
 	if j.GoesOn {

@@ -25,7 +25,7 @@ func (s *Saver) MoveDefault(ctx context.Context, snap profiles.Snapshot, m profi
 	switch {
 	case m.Overwrite:
 		from = nil
-	case m.Takes(now):
+	case m.MayReplace(now):
 		from = &now.Version
 	}
 	defer s.cfg.Kept.DefaultChanged()

@@ -35,7 +35,7 @@ const surveyReserve = 1 << 20
 // restore reads at most [snapshot.MaxKept]. If the strings alone are too long, the
 // document is not encoded.
 func fitsDocument(doc state.Document, most int) error {
-	n := doc.Strings()
+	n := doc.MinJSONSize()
 	if n <= most {
 		n = len(profiles.JSON(doc))
 	}

@@ -66,7 +66,7 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 	case !j.GoesOn:
 		commit.Notices = s.cfg.Notices.For(append([]string{events.HookSaved}, events.EndEvents(j.CrashUntold)...)...)
 		commit.End = &profiles.End{SessionID: j.Session.ID, Status: j.Status, Reason: j.Reason, EndedAt: s.cfg.Now().UTC(),
-			Outcome: func(m profiles.Moved) (json.RawMessage, error) { return profiles.JSON(endAnswer(row, j, m)), nil }}
+			Outcome: func(m profiles.MoveResult) (json.RawMessage, error) { return profiles.JSON(endAnswer(row, j, m)), nil }}
 	}
 	moved, err := s.cfg.Records.Commit(ctx, commit)
 	s.cfg.Notices.Wake()

@@ -56,7 +56,7 @@ func (s *Saver) end(ctx context.Context, j Job) Ended {
 func (s *Saver) discard(ctx context.Context, j Job) Ended {
 	answer := EndAnswer{Success: true, Deleted: true, Message: "session ended, nothing was saved", UnsavedChanges: j.Used}
 	err := s.EndSession(ctx, profiles.End{SessionID: j.Session.ID, Status: j.Status, Reason: j.Reason,
-		EndedAt: s.cfg.Now().UTC(), Outcome: func(profiles.Moved) (json.RawMessage, error) { return profiles.JSON(answer), nil }}, j.CrashUntold)
+		EndedAt: s.cfg.Now().UTC(), Outcome: func(profiles.MoveResult) (json.RawMessage, error) { return profiles.JSON(answer), nil }}, j.CrashUntold)
 	switch {
 	case err != nil && j.Dead: // there is no Chrome that could continue
 		return Ended{Err: err, Document: crashedDocument(j, s.cfg.Now())}

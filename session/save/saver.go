@@ -33,7 +33,7 @@ type Records interface {
 	NewestSnapshot(ctx context.Context, sessionID string) (profiles.Snapshot, error)
 	Default(ctx context.Context, userID string) (profiles.Default, error)
 	SetDefault(ctx context.Context, userID, snapshotID string, ifVersion *int64, at time.Time) (profiles.Default, error)
-	Commit(ctx context.Context, c profiles.Commit) (profiles.Moved, error)
+	Commit(ctx context.Context, c profiles.Commit) (profiles.MoveResult, error)
 	EndSession(ctx context.Context, e profiles.End) error
 	UpdateSession(ctx context.Context, id string, change func(*profiles.Session) error) (profiles.Session, error)
 	ArchiveInUse(ctx context.Context, archiveID string) (bool, error)
