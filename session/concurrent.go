@@ -21,7 +21,7 @@ import (
 // So resolveSource resolves the environment again after each wait.
 func (s *Service) resolveSource(ctx, wait context.Context, c access.Caller, r request.Create) (restore.Environment, *liveSession, error) {
 	for {
-		o, err := s.restorer.Resolve(ctx, c, r.Named())
+		o, err := s.restorer.Resolve(ctx, c, r.SourceRequest())
 		if err != nil || o.Source == nil {
 			return o, nil, err
 		}
@@ -63,7 +63,7 @@ func (l *liveSession) checkShareable(ctx context.Context, r request.Create) erro
 			}
 		}
 		if r.Passkeys != nil && l.chrome != nil {
-			if _, given := l.chrome.Passkeys(); *r.Passkeys != given {
+			if _, enabled := l.chrome.Passkeys(); *r.Passkeys != enabled {
 				other = append(other, "passkeys")
 			}
 		}

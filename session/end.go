@@ -37,7 +37,7 @@ type ending struct {
 // End ends a session. For a session that does not exist or has ended, it answers deleted:
 // false, with what was saved of the session.
 func (s *Service) End(ctx context.Context, c access.Caller, id string, r request.End) (save.EndAnswer, error) {
-	if err := c.MayAsk(access.Drive); err != nil {
+	if err := c.RequireForAny(access.Drive); err != nil {
 		return save.EndAnswer{}, err
 	}
 	if r.SaveAsDefault && r.Mode == save.None {

@@ -182,13 +182,13 @@ const killDeadline = 10 * time.Second
 func (l *liveSession) abandon() {
 	ctx, cancel := context.WithTimeout(context.Background(), killDeadline)
 	defer cancel()
-	l.runs.Deafen()
+	l.runs.StopListening()
 	if l.chrome != nil {
 		if err := l.chrome.Kill(ctx); err != nil {
 			l.svc.deps.Log.Error("cannot end a Chrome; the next start of the daemon ends it", "session", l.id, "error", err)
 		}
 	}
-	l.runs.Leave(ctx) // last, because the catalogue may not answer
+	l.runs.Detach(ctx) // last, because the catalogue may not answer
 	l.svc.saver.DropReplica(l.replica)
 }
 

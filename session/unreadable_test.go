@@ -48,7 +48,7 @@ func TestEventsThatCannotBeUnsealed(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("a page, -want +got:\n%s", diff)
 		}
-		feed, err := r.Follow(t.Context(), admin, id, events.FollowRequest{Whole: whole})
+		feed, err := r.Follow(t.Context(), admin, id, events.FollowRequest{Secrets: whole})
 		if err != nil {
 			t.Fatal(err)
 		}

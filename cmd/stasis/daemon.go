@@ -136,7 +136,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		Vault:     d.vault,
 		Journal:   journal,
 		Notices:   notices,
-		Catalogue: sessionCatalogue(db), Extensions: extensions, Room: memoryForChrome, Now: time.Now, Log: log,
+		Catalogue: sessionCatalogue(db), Extensions: extensions, MemoryAllows: memoryForChrome, Now: time.Now, Log: log,
 		Meter: counted,
 	})
 	checked := library.NewExtensions(library.ExtensionDeps{Records: db.Extensions, Files: extensions, Keys: d.apiKeys,
@@ -267,7 +267,7 @@ func (c *serveCmd) limits() (session.Config, error) {
 	}
 	return session.Config{Engine: c.Engine, MaxSessions: n, MaxClients: c.MaxClients, Parked: pool.Limits{Size: parked, Age: c.ParkedAge, Memory: c.ParkedMemory.of(parked)},
 		Spares: spares(c.Spares), ShellSpares: spares(c.ShellSpares),
-		Standby: pool.Limits{Size: c.Standby, Age: c.SpareAge}, Calm: standbyDelay,
+		Standby: pool.Limits{Size: c.Standby, Age: c.SpareAge}, StandbyDelay: standbyDelay,
 		RescueTTL: c.RescueTTL, Retention: c.retention(), PruneGrace: c.PruneGrace, Unpack: snapshot.Limits{Entries: 1 << 20, Bytes: c.MaxUnpack, Names: 128 << 20}, Savers: 4}, nil
 }
 

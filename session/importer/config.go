@@ -58,8 +58,8 @@ type Dirs interface {
 
 // Keys are the callers' API keys; see [access.Keys].
 type Keys interface {
-	// While returns a context that ends with ctx or when the caller's key is deleted.
-	While(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
+	// CallContext returns a context that ends with ctx or when the caller's key is deleted.
+	CallContext(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
 }
 
 // Turns limits how many imports are read at once; see capacity.Turns.

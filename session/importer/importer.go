@@ -69,7 +69,7 @@ type Answer struct {
 // too many imports are running, the error is too_many_imports. Import first reads the
 // whole body, then waits for its turn. It is cancelled when its key is deleted.
 func (i *Importer) Import(ctx context.Context, c access.Caller, r Request, body io.Reader) (Answer, error) {
-	ctx, leave, err := i.cfg.Keys.While(ctx, c)
+	ctx, leave, err := i.cfg.Keys.CallContext(ctx, c)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -242,7 +242,7 @@ func (i *Importer) checkLogin(ctx context.Context, id string, check settings.Log
 	}
 	outcome, err := i.cfg.Login.CheckSnapshot(ctx, snap, check)
 	if err != nil {
-		outcome = login.NotAsked(i.cfg.Now(), err)
+		outcome = login.NotChecked(i.cfg.Now(), err)
 		i.cfg.Log.Warn("a login check of an import could not be made; the default does not move", "snapshot", id, "error", err)
 	}
 	if !outcome.LoggedIn {

@@ -76,7 +76,7 @@ func (x *Extensions) PutExtension(ctx context.Context, c access.Caller, r io.Rea
 	if err := c.Require(access.Manage); err != nil {
 		return Extension{}, false, err
 	}
-	ctx, leave, err := x.keys.While(ctx, c)
+	ctx, leave, err := x.keys.CallContext(ctx, c)
 	if err != nil {
 		return Extension{}, false, err
 	}

@@ -53,8 +53,8 @@ type Sessions interface {
 
 // Keys are the callers' API keys; see [access.Keys].
 type Keys interface {
-	// While returns a context that ends with ctx or when the caller's key is deleted.
-	While(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
+	// CallContext returns a context that ends with ctx or when the caller's key is deleted.
+	CallContext(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
 }
 
 // Turns limits how many costly calls run at once, at most one for each user.

@@ -40,7 +40,7 @@ func TestOnePictureOfSeveralNavigations(t *testing.T) {
 		moved, done := make(chan struct{}, 1), make(chan struct{})
 		lent, endLent := context.WithCancel(t.Context())
 		paused := false
-		session := Session{Moved: moved, Done: done, Look: func(context.Context) (View, error) {
+		session := Session{Navigated: moved, Done: done, View: func(context.Context) (View, error) {
 			if paused {
 				return View{}, nil
 			}

@@ -46,10 +46,10 @@ func Recorded(keys Keys, rec profiles.Session) (Create, error) {
 	return r, nil
 }
 
-// Same returns an error if a create that resumes a session has other options than the
+// CheckSame returns an error if a create that resumes a session has other options than the
 // session was created with. A caller that names a proxy must not use another network
 // path.
-func Same(keys Keys, rec profiles.Session, r Create) error {
+func CheckSame(keys Keys, rec profiles.Session, r Create) error {
 	const op = "session.resume"
 	if r.UserID != "" && r.UserID != rec.UserID {
 		return fault.New(fault.UserMismatch, op, "user_id: the session to resume belongs to another user")

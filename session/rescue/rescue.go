@@ -46,7 +46,7 @@ func (r *Rescues) rescue(ctx context.Context, rec profiles.Session, dir *browser
 	case dir == nil || !browser.HasProfile(dir):
 		why = errors.New("its user data directory is missing")
 	default:
-		j := r.restoreGiven(save.Job{Session: rec, Dir: dir, Dead: true, Rescue: true, Mode: save.Filesystem,
+		j := r.restoreSealed(save.Job{Session: rec, Dir: dir, Dead: true, Rescue: true, Mode: save.Filesystem,
 			Status: profiles.StatusTerminated, Reason: profiles.ReasonKilled.With(Killed)})
 		e := r.cfg.Saver.Rescue(ctx, j)
 		if e.Err == nil {

@@ -19,7 +19,7 @@ func (r *Restorer) startFresh(ctx context.Context, q Request) (Started, error) {
 			return Started{}, err
 		}
 	}
-	r.ready.MakeRoom(ctx)
+	r.ready.FreeCapacity(ctx)
 	dir, err := r.browsers.NewDir()
 	if err != nil {
 		return Started{}, err

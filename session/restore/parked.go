@@ -37,8 +37,8 @@ func (p *Parked) Kill(ctx context.Context) error {
 // request, takeParked returns nil and the reason.
 func (r *Restorer) takeParked(ctx context.Context, q Request, row profiles.Snapshot) (_ *Parked, why string) {
 	parked, ok, why := r.ready.TakeParked(row.ID, func(p *Parked) string {
-		passkeys, given := p.Passkeys()
-		return mismatch("parked", readyChrome{engine: p.Engine(), overrides: p.Document.Overrides, extensions: p.Extensions, passkeys: passkeys, given: given}, q)
+		passkeys, enabled := p.Passkeys()
+		return mismatch("parked", readyChrome{engine: p.Engine(), overrides: p.Document.Overrides, extensions: p.Extensions, passkeys: passkeys, enabled: enabled}, q)
 	})
 	if !ok {
 		return nil, why

@@ -40,9 +40,9 @@ type Ready interface {
 	TakeStandby(snapshotID, engine string, fits func(*Standby) (why string)) (_ *Standby, ok bool, why string)
 	KeepsSpares(engine string) bool
 	TakeSpare(engine string) (*Spare, bool)
-	// MakeRoom ends a Chrome that is kept ready if the slot is needed for one that is
+	// FreeCapacity ends a Chrome that is kept ready if the slot is needed for one that is
 	// about to start.
-	MakeRoom(ctx context.Context)
+	FreeCapacity(ctx context.Context)
 }
 
 // Archives gives access to the files of environments.

@@ -40,7 +40,7 @@ func (c *fakeChrome) Restored(context.Context, state.Document, browser.Options) 
 	return c, nil, c.fails
 }
 
-func (c *fakeChrome) Go(context.Context) (browsers.Chrome, []state.Component, error) {
+func (c *fakeChrome) Activate(context.Context) (browsers.Chrome, []state.Component, error) {
 	return c, nil, c.fails
 }
 
@@ -109,7 +109,7 @@ func (f *fakeReady) TakeStandby(_, _ string, fits func(*Standby) string) (p *Sta
 
 func (f *fakeReady) KeepsSpares(string) bool         { return f.spare != nil }
 func (f *fakeReady) TakeSpare(string) (*Spare, bool) { return f.spare, f.spare != nil }
-func (f *fakeReady) MakeRoom(context.Context)        {}
+func (f *fakeReady) FreeCapacity(context.Context)    {}
 
 // fakeArchives has one environment. left counts the calls of Leave.
 type fakeArchives struct {

@@ -34,7 +34,7 @@ func (k *Renewals) renew(r *Renewal) {
 	}
 	if err != nil {
 		k.cfg.Log.Warn("a scheduled login check could not be made", "owner", profiles.OwnerOf(r.userID), "error", err)
-		outcome = login.NotAsked(k.cfg.Now(), err)
+		outcome = login.NotChecked(k.cfg.Now(), err)
 	}
 	if outcome.Version == nil {
 		outcome.SnapshotID, outcome.Version = &r.current.SnapshotID, &r.current.Version

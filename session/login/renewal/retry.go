@@ -35,7 +35,7 @@ func (k *Renewals) notRenewed(r *Renewal, what string, err error) login.Outcome 
 	}
 	k.cfg.Meter.LoginChecked(login.Failed)
 	k.cfg.Log.Warn("a scheduled login check was not made", "owner", profiles.OwnerOf(r.userID), "why", what, "error", err)
-	outcome := login.NotAsked(k.cfg.Now(), err)
+	outcome := login.NotChecked(k.cfg.Now(), err)
 	text := what + ": " + fault.MessageOf(err)
 	outcome.Error = &text
 	return outcome
