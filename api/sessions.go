@@ -163,5 +163,5 @@ func (h *sessionHandler) restoreReport(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, report.Whole())
+	return c.JSON(http.StatusOK, report.Normalized())
 }

@@ -37,8 +37,8 @@ type liveSession struct {
 	partial bool
 
 	calls        chan func()
-	finished     chan save.Ended
-	checkpointed chan save.Checkpointed
+	finished     chan save.EndResult
+	checkpointed chan save.CheckpointResult
 	reopened     chan reopened
 	disconnected chan struct{} // holds a token after the last client has disconnected; for autosave
 	turn         chan struct{} // full while a checkpoint is under way or requested
@@ -77,9 +77,9 @@ type liveSession struct {
 
 func newLiveSession(s *Service, rec profiles.Session, r request.Create, up restore.Started) *liveSession {
 	l := &liveSession{svc: s, id: rec.ID, rights: access.NewLiveSession(rec.ID, rec.UserID, rec.KeyID),
-		calls: make(chan func()), finished: make(chan save.Ended), done: make(chan struct{}), runs: run.New(rec.ID, s.deps.Journal),
+		calls: make(chan func()), finished: make(chan save.EndResult), done: make(chan struct{}), runs: run.New(rec.ID, s.deps.Journal),
 		// Buffered, because run may have ended when the daemon stops.
-		checkpointed: make(chan save.Checkpointed, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), disconnected: make(chan struct{}, 1),
+		checkpointed: make(chan save.CheckpointResult, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), disconnected: make(chan struct{}, 1),
 		thawed: true, freezeQueue: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), recordQueue: queue.New(s.ctx, recordDeadline, s.work.Go),
 		rec: rec, request: r, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
@@ -254,7 +254,7 @@ func (l *liveSession) use(ctx context.Context, do func(context.Context, browsers
 	defer context.AfterFunc(useCtx, cancel)()
 	err = do(ctx, chrome)
 	if err != nil && useCtx.Err() != nil {
-		return save.TakenBack(useCtx, err, "session.use")
+		return save.PreemptedError(useCtx, err, "session.use")
 	}
 	return err
 }

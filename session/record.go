@@ -32,8 +32,8 @@ func (l *liveSession) beginRun() {
 
 // recordEnd records an ending's outcome. over reports that the session no longer has its
 // Chrome and that the run ends.
-func (l *liveSession) recordEnd(why cause, e save.Ended) (status profiles.RunStatus, reason string, over bool) {
-	if s := e.Answer.Snapshot; s != nil && e.Over {
+func (l *liveSession) recordEnd(why cause, e save.EndResult) (status profiles.RunStatus, reason string, over bool) {
+	if s := e.Answer.Snapshot; s != nil && e.SessionEnded {
 		l.runs.RecordSaved(*s, e.Answer.Default)
 	}
 	if e.Err != nil {
@@ -41,7 +41,7 @@ func (l *liveSession) recordEnd(why cause, e save.Ended) (status profiles.RunSta
 	}
 	status, reason = why.run()
 	switch {
-	case e.Over:
+	case e.SessionEnded:
 	case e.Reopened != nil && why == causeCrash:
 	case e.Chrome == nil && why != causeCrash:
 		status, reason = profiles.RunFailed, notReopened

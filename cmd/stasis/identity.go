@@ -180,7 +180,7 @@ func (c *identityRotateCmd) rewrap(ctx context.Context, s *storage) (left []snap
 	if err != nil {
 		return nil, 0, err
 	}
-	left = append(out.Skipped, kept.Left...)
+	left = append(out.Skipped, kept.Skipped...)
 	for _, one := range left {
 		fmt.Fprintf(os.Stderr, "%s is unchanged: %s\n", one.Key, fault.MessageOf(one.Err))
 	}

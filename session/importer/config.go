@@ -69,7 +69,7 @@ type Turns interface {
 
 // Saver makes snapshots; see [save.Saver].
 type Saver interface {
-	Fits(files []browser.File, doc state.Document) error
+	CheckFits(files []browser.File, doc state.Document) error
 	Keep(ctx context.Context, j save.Job, doc state.Document, files []browser.File) (_ save.EndAnswer, problem string, _ error)
 	MoveDefault(ctx context.Context, snap profiles.Snapshot, m profiles.Move, checked *login.Outcome) (*save.DefaultOutcome, error)
 }

@@ -114,7 +114,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 		return Answer{}, err
 	}
 	defer leave()
-	j := save.Job{Dir: dir, Mode: save.Filesystem, Arrived: &save.Arrival{}, Label: r.Label}
+	j := save.Job{Dir: dir, Mode: save.Filesystem, Import: &save.Import{}, Label: r.Label}
 	if r.SaveAsDefault {
 		// The current version: of two imports at once, only one moves the default.
 		d, err := i.cfg.Records.Default(ctx, r.UserID)
@@ -131,7 +131,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 	if set.LoginCheck != nil && set.LoginCheck.BeforeDefault {
 		wanted, j.Move = j.Move, nil
 	}
-	doc, err := i.read(ctx, r, j.Dir, j.Arrived, upload)
+	doc, err := i.read(ctx, r, j.Dir, j.Import, upload)
 	if err := errors.Join(err, upload.Close()); err != nil {
 		return Answer{}, err
 	}
@@ -168,7 +168,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 // checkFits returns an error for what could be stored but not restored, and for what the
 // store has no space for.
 func (i *Importer) checkFits(ctx context.Context, files []browser.File, doc state.Document) error {
-	if err := i.cfg.Saver.Fits(files, doc); err != nil {
+	if err := i.cfg.Saver.CheckFits(files, doc); err != nil {
 		return fault.Wrap(err, fault.TooLarge, "session.import", fault.MessageOf(err))
 	}
 	return i.cfg.Archives.CheckSpace(ctx, browser.Size(files))
@@ -200,7 +200,7 @@ func (i *Importer) receive(ctx context.Context, r Request, dir *browser.Dir, bod
 
 // read reads what is imported. It returns the document, and unpacks the files of a
 // profile into the run directory.
-func (i *Importer) read(ctx context.Context, r Request, dir *browser.Dir, a *save.Arrival, upload *os.File) (state.Document, error) {
+func (i *Importer) read(ctx context.Context, r Request, dir *browser.Dir, a *save.Import, upload *os.File) (state.Document, error) {
 	switch r.Format {
 	case library.FormatStasis:
 		return i.readArchive(ctx, dir, a, upload)

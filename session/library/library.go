@@ -45,10 +45,10 @@ type Sessions interface {
 	Record(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error)
 	// DefaultChanged must be called after a change of a user's default.
 	DefaultChanged()
-	// ReadOut starts a Chrome with a snapshot that the caller holds. It returns the
+	// ReadStorage starts a Chrome with a snapshot that the caller holds. It returns the
 	// snapshot's document with what scripts read in Chrome, and the restore's report
 	// lines.
-	ReadOut(ctx context.Context, saved snapshot.Snapshot) (state.Document, []state.Component, error)
+	ReadStorage(ctx context.Context, saved snapshot.Snapshot) (state.Document, []state.Component, error)
 }
 
 // Keys are the callers' API keys; see [access.Keys].

@@ -12,12 +12,12 @@ import (
 // rewrapPage is how many records are read and written at once.
 const rewrapPage = 500
 
-// Rewrapped is what [RewrapSessions] did.
-type Rewrapped struct {
+// RewrapResult is what [RewrapSessions] did.
+type RewrapResult struct {
 	Sessions int // records that were sealed again
 	Events   int // events that were sealed again
 	Opened   int // records and events that could be opened, including those that needed no change
-	Left     []snapshot.SkippedObject
+	Skipped  []snapshot.SkippedObject
 }
 
 // SessionRecords reads and changes the records of sessions, which have sealed parts; see
@@ -44,15 +44,15 @@ type rewrapRun struct {
 	sealed  SealedEvents
 	sealer  Sealer
 	retire  []string
-	out     Rewrapped
+	out     RewrapResult
 }
 
 // RewrapSessions seals again what the catalogue keeps sealed, in sessions' records and in
 // the events of their runs. It does for the catalogue what [snapshot.Vault.Rewrap] does
 // for a store. No daemon may use the catalogue meanwhile. A second call skips what is
 // done. Errors are those of the catalogue. Data that cannot be opened stays unchanged;
-// Left lists it by session and by run.
-func RewrapSessions(ctx context.Context, records SessionRecords, events SealedEvents, sealer Sealer, retire []string) (Rewrapped, error) {
+// Skipped lists it by session and by run.
+func RewrapSessions(ctx context.Context, records SessionRecords, events SealedEvents, sealer Sealer, retire []string) (RewrapResult, error) {
 	r := rewrapRun{records: records, sealed: events, sealer: sealer, retire: retire}
 	err := r.sessions(ctx)
 	if err == nil {
@@ -91,7 +91,7 @@ func (r *rewrapRun) session(ctx context.Context, rec profiles.Session) error {
 	}
 	switch {
 	case failed != nil:
-		r.out.Left = append(r.out.Left, snapshot.SkippedObject{Key: "session " + rec.ID, Err: failed})
+		r.out.Skipped = append(r.out.Skipped, snapshot.SkippedObject{Key: "session " + rec.ID, Err: failed})
 	case len(rec.Sealed)+len(rec.SealedRequest) > 0:
 		r.out.Opened++
 	}
@@ -121,7 +121,7 @@ func (r *rewrapRun) events(ctx context.Context) error {
 	left := 0        // failed events of the run
 	endRun := func() {
 		if left > 0 {
-			r.out.Left = append(r.out.Left, snapshot.SkippedObject{Key: fmt.Sprintf("%d events of run %s", left, last.RunID), Err: failed})
+			r.out.Skipped = append(r.out.Skipped, snapshot.SkippedObject{Key: fmt.Sprintf("%d events of run %s", left, last.RunID), Err: failed})
 		}
 		left, failed = 0, nil
 	}

@@ -72,8 +72,8 @@ func (r Create) Restore(named []profiles.Extension) restore.Request {
 }
 
 // SourceRequest returns which environment a create names.
-func (r Create) SourceRequest() restore.Named {
-	return restore.Named{FromSession: r.FromSession, FromEnvironment: r.FromEnvironment, FromDefaultOf: r.FromDefaultOf,
+func (r Create) SourceRequest() restore.SourceRequest {
+	return restore.SourceRequest{FromSession: r.FromSession, FromEnvironment: r.FromEnvironment, FromDefaultOf: r.FromDefaultOf,
 		SessionID: r.SessionID, UserID: r.UserID, FreshIfNone: r.FreshIfNone}
 }
 

@@ -36,7 +36,7 @@ type Archives interface {
 
 // Saver makes snapshots; see [save.Saver].
 type Saver interface {
-	Rescue(ctx context.Context, j save.Job) save.Ended
+	Rescue(ctx context.Context, j save.Job) save.EndResult
 	EndSession(ctx context.Context, e profiles.End, crash bool) error
 }
 

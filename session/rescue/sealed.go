@@ -50,6 +50,6 @@ func (r *Rescues) restoreSealed(j save.Job) save.Job {
 		return j
 	}
 	j.Options.Overrides, j.Partial = kept.Overrides, kept.Partial
-	j.Options.Passkeys, j.Given, j.RestoredAt = kept.Passkeys, kept.Origins, kept.RestoredAt
+	j.Options.Passkeys, j.RestoredOrigins, j.RestoredAt = kept.Passkeys, kept.Origins, kept.RestoredAt
 	return j
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// Named is what a create names to start from. Only the first source that is set counts,
+// SourceRequest is what a create names to start from. Only the first source that is set counts,
 // in this order.
-type Named struct {
+type SourceRequest struct {
 	FromSession     string // a session ID
 	FromEnvironment string // a session ID or a snapshot ID
 	FromDefaultOf   string // a user ID
@@ -24,7 +24,7 @@ type Named struct {
 
 // Resolve finds what a session starts from. A source of a user that the caller may not
 // act for counts as not found.
-func (r *Restorer) Resolve(ctx context.Context, c access.Caller, n Named) (Environment, error) {
+func (r *Restorer) Resolve(ctx context.Context, c access.Caller, n SourceRequest) (Environment, error) {
 	const op = "restore.resolve"
 	var e Environment
 	source, snap, version, err := r.lookUp(ctx, c, n)
@@ -67,7 +67,7 @@ func (r *Restorer) Resolve(ctx context.Context, c access.Caller, n Named) (Envir
 
 // sourceUser returns the user of a named source that has no snapshot; "" if that is
 // unknown.
-func (r *Restorer) sourceUser(ctx context.Context, c access.Caller, n Named) string {
+func (r *Restorer) sourceUser(ctx context.Context, c access.Caller, n SourceRequest) string {
 	id := n.FromSession
 	if id == "" {
 		id = n.FromEnvironment
@@ -89,7 +89,7 @@ func isMissing(err error) bool {
 
 // lookUp finds the first source that is set; nil if none is. version is the version of
 // the default if the source is a default, else 0.
-func (r *Restorer) lookUp(ctx context.Context, c access.Caller, n Named) (source *Source, snap *profiles.Snapshot, version int64, err error) {
+func (r *Restorer) lookUp(ctx context.Context, c access.Caller, n SourceRequest) (source *Source, snap *profiles.Snapshot, version int64, err error) {
 	switch {
 	case n.FromSession != "":
 		snap, err = r.newestOf(ctx, c, n.FromSession)
@@ -173,14 +173,14 @@ func (r *Restorer) defaultOf(ctx context.Context, c access.Caller, userID string
 // If all are damaged it returns the newest. If there is none, the error is no_snapshot.
 func (r *Restorer) newestUndamaged(ctx context.Context, id string) (profiles.Snapshot, error) {
 	newest, err := r.catalogue.NewestSnapshot(ctx, id)
-	if err != nil || !r.archives.Saved(newest).Damaged {
+	if err != nil || !r.archives.SaveReport(newest).Damaged {
 		return newest, err
 	}
 	rows, _, err := r.catalogue.Snapshots(ctx, profiles.SnapshotFilter{SessionID: id})
 	if err != nil {
 		return newest, err
 	}
-	if at := slices.IndexFunc(rows, func(row profiles.Snapshot) bool { return !r.archives.Saved(row).Damaged }); at >= 0 {
+	if at := slices.IndexFunc(rows, func(row profiles.Snapshot) bool { return !r.archives.SaveReport(row).Damaged }); at >= 0 {
 		return rows[at], nil
 	}
 	return newest, nil

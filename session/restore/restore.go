@@ -54,31 +54,31 @@ type Archives interface {
 	// Readable returns an error if no key of this daemon opens the archive.
 	Readable(saved snapshot.Snapshot) error
 	// Unpack unpacks the archive into a user data directory.
-	Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (Unpacked, error)
+	Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (UnpackResult, error)
 	// Filter removes from a user data directory what the selection leaves out.
 	Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error)
 	// CopyExtension copies an extension's files, by their hash, to a folder.
 	CopyExtension(ctx context.Context, sha256, folder string) error
-	// Saved returns what the save of a snapshot reported.
-	Saved(row profiles.Snapshot) Saved
+	// SaveReport returns what the save of a snapshot reported.
+	SaveReport(row profiles.Snapshot) SaveReport
 	// AwaitRescue waits until the rescue of a session has ended: the save of what it left
 	// when its daemon died.
 	AwaitRescue(ctx context.Context, sessionID string) error
 }
 
-// Unpacked is what an archive has besides the files of the profile.
-type Unpacked struct {
+// UnpackResult is what an archive has besides the files of the profile.
+type UnpackResult struct {
 	Document state.Document
 	Notes    *Notes // nil: none
 	Entries  int    // files and folders that were written
 	Refused  int    // files that a profile must not contain
-	// Leave must be called once, when the document is in the browser or will not be.
+	// Release must be called once, when the document is in the browser or will not be.
 	// Documents take much memory, so only a few large ones are restored at once.
-	Leave func()
+	Release func()
 }
 
-// Saved is what the save of a snapshot reported.
-type Saved struct {
+// SaveReport is what the save of a snapshot reported.
+type SaveReport struct {
 	Components []state.Component
 	Logins     []state.Login
 	Damaged    bool // a checkpoint with damage
@@ -124,7 +124,7 @@ func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started
 	if q.AllowMemory {
 		report.RequestedMode = e.Snapshot.Mode
 	}
-	saved := r.archives.Saved(*e.Snapshot)
+	saved := r.archives.SaveReport(*e.Snapshot)
 	var parked *Parked
 	if report.RequestedMode == string(snapshot.Memory) {
 		parked, report.FallbackReason = r.takeParked(ctx, q, *e.Snapshot)

@@ -26,7 +26,7 @@ type environment struct {
 }
 
 // unpack unpacks an archive into a run directory for a request. After success the caller
-// must call leave of the result; after an error it must not.
+// must call release of the result; after an error it must not.
 func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, saved snapshot.Snapshot) (_ environment, err error) {
 	got, err := r.archives.Unpack(ctx, saved, dir.Profile())
 	if err != nil {
@@ -34,10 +34,10 @@ func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, save
 	}
 	defer func() {
 		if err != nil {
-			got.Leave()
+			got.Release()
 		}
 	}()
-	u := environment{notes: got.Notes, release: got.Leave}
+	u := environment{notes: got.Notes, release: got.Release}
 	u.doc, u.excluded = q.Origins.Document(got.Document)
 	dropped, err := r.archives.Filter(ctx, dir.Profile(), q.Origins)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Fits returns save_failed for an environment that could be saved but not restored. It is
+// CheckFits returns save_failed for an environment that could be saved but not restored. It is
 // called before Chrome is closed.
-func (s *Saver) Fits(files []browser.File, doc state.Document) error {
+func (s *Saver) CheckFits(files []browser.File, doc state.Document) error {
 	const op = "session.save"
 	if n := browser.Size(files); s.cfg.Unpack.Bytes > 0 && n > s.cfg.Unpack.Bytes {
 		return fault.New(fault.SaveFailed, op, "environment: %d bytes are too large; a restore unpacks at most %d (--max-unpack)", n, s.cfg.Unpack.Bytes)

@@ -25,7 +25,7 @@ func newReport(j Job, doc state.Document, now time.Time) library.Report {
 	if doc.Partial {
 		r.Warnings = append(r.Warnings, "the snapshot has only some origins; the restore or the save left out the others")
 	}
-	if a := j.Arrived; a != nil {
+	if a := j.Import; a != nil {
 		r.Components = append(markSealed(r.Components, a.Sealed), a.Lines...)
 		r.Warnings = append(r.Warnings, a.Warnings...)
 	}

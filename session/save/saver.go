@@ -3,7 +3,7 @@
 // from other sources (an import).
 //
 // A [Job] says what to save: the session's record, its Chrome or run directory, and what
-// the save is to do. The result, [Ended] or [Checkpointed], has the caller's answer and
+// the save is to do. The result, [EndResult] or [CheckpointResult], has the caller's answer and
 // says whether the session continues. Every snapshot is made by one sequence of steps, in
 // [Saver.Keep]. An error has the code save_failed unless a client can act on another code
 // (see [Failure]). After an error nothing is stored.
@@ -80,11 +80,11 @@ type Dirs interface {
 
 // Restorer starts a Chrome on the profile that another one left; see [restore.Restorer].
 type Restorer interface {
-	Reopen(ctx context.Context, o restore.Reopening) (restore.Started, error)
+	Reopen(ctx context.Context, o restore.ReopenRequest) (restore.Started, error)
 }
 
-// Kept manages the Chromes that are kept ready; see capacity.Manager.
-type Kept interface {
+// ReadyChromes manages the Chromes that are kept ready; see capacity.Manager.
+type ReadyChromes interface {
 	Park(ctx context.Context, snapshotID string, chrome *restore.Parked) error
 	DefaultChanged()
 }
@@ -108,7 +108,7 @@ type Config struct {
 	Snapshots Snapshots
 	Dirs      Dirs
 	Restorer  Restorer
-	Kept      Kept
+	Ready     ReadyChromes
 	Users     *settings.Users
 	Login     Checker
 	Notices   Notices

@@ -79,9 +79,9 @@ type Summary struct {
 	Removed  int
 }
 
-// Sound reports whether everything could be checked and nothing is lost or damaged.
+// OK reports whether everything could be checked and nothing is lost or damaged.
 // Repaired damage does not count.
-func (s Summary) Sound() bool { return s.Found[Lost]+s.Found[Damaged]+s.Found[Unchecked] == 0 }
+func (s Summary) OK() bool { return s.Found[Lost]+s.Found[Damaged]+s.Found[Unchecked] == 0 }
 
 // Records are the parts of the catalogue that an audit compares a store with.
 type Records struct {

@@ -100,7 +100,7 @@ func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 func (k *Renewals) saveRenewal(ctx context.Context, r *Renewal, up restore.Started) (_ *profiles.Default, err error) {
 	result := save.Failed
 	defer func() { k.cfg.Meter.Saved(save.ForLoginCheck, result) }()
-	j := save.Job{Chrome: up.Chrome, Dir: up.Chrome.Dir(), Mode: save.Filesystem, GoesOn: true, Auto: true, Partial: up.Partial,
+	j := save.Job{Chrome: up.Chrome, Dir: up.Chrome.Dir(), Mode: save.Filesystem, Continues: true, Auto: true, Partial: up.Partial,
 		Notes: up.Notes, Move: &profiles.Move{From: r.current.Version, Renewal: true}}
 	if err := k.renewalRecord(ctx, r, &j); err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (k *Renewals) renewalRecord(ctx context.Context, r *Renewal, j *save.Job) e
 		return nil
 	}
 	now := k.cfg.Now().UTC()
-	j.Arrived = &save.Arrival{}
+	j.Import = &save.Import{}
 	j.Session = profiles.Session{ID: profiles.NewID(), UserID: r.userID, KeyID: from.KeyID, AgentName: renewalName, Goal: "keeps the login of the user's default alive",
 		Engine: cmp.Or(r.snapshot.Engine, browser.EngineChrome), Status: profiles.StatusCompleted, Reason: profiles.ReasonLoginCheck.With(renewalName), CreatedAt: now, ExpiresAt: now, EndedAt: now,
 		BaseSnapshotID: r.snapshot.ID, BaseVersion: r.current.Version, WebhookURL: from.WebhookURL}

@@ -96,11 +96,11 @@ func (a *Archives) Readable(saved snapshot.Snapshot) error { return a.cfg.Vault.
 
 // Unpack unpacks the archive into a user data directory. If its document is large, Unpack
 // first waits for a turn.
-func (a *Archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (u restore.Unpacked, err error) {
-	u.Leave = func() {}
+func (a *Archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (u restore.UnpackResult, err error) {
+	u.Release = func() {}
 	defer func() {
 		if err != nil {
-			u.Leave()
+			u.Release()
 		}
 	}()
 	inTurn := func(size int64) error {
@@ -109,7 +109,7 @@ func (a *Archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userData
 		}
 		leave, err := a.cfg.Large.Take(ctx, saved.Location.Owner)
 		if err == nil {
-			u.Leave = leave
+			u.Release = leave
 		}
 		return err
 	}
@@ -158,8 +158,8 @@ func (a *Archives) CopyExtension(ctx context.Context, sha256, folder string) err
 	return a.cfg.Extensions.Copy(ctx, sha256, folder)
 }
 
-// Saved returns what the save of a snapshot reported.
-func (a *Archives) Saved(row profiles.Snapshot) restore.Saved {
+// SaveReport returns what the save of a snapshot reported.
+func (a *Archives) SaveReport(row profiles.Snapshot) restore.SaveReport {
 	r := library.ReportOf(row)
-	return restore.Saved{Components: r.Components, Logins: r.Logins, Damaged: r.Damaged}
+	return restore.SaveReport{Components: r.Components, Logins: r.Logins, Damaged: r.Damaged}
 }
