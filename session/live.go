@@ -75,7 +75,7 @@ type liveSession struct {
 	lifetime    *time.Timer
 }
 
-func newLiveSession(s *Service, rec profiles.Session, r request.Create, up restore.Started) *liveSession {
+func newLiveSession(s *Service, rec profiles.Session, r request.Create, up restore.StartResult) *liveSession {
 	l := &liveSession{svc: s, id: rec.ID, rights: access.NewLiveSession(rec.ID, rec.UserID, rec.KeyID),
 		calls: make(chan func()), finished: make(chan save.EndResult), done: make(chan struct{}), runs: run.New(rec.ID, s.deps.Journal),
 		// Buffered, because run may have ended when the daemon stops.
@@ -101,7 +101,7 @@ func (l *liveSession) options() browser.Options {
 }
 
 // start begins the session's first run and its background work.
-func (l *liveSession) start(up restore.Started) {
+func (l *liveSession) start(up restore.StartResult) {
 	l.beginRun()
 	l.svc.work.Go(l.run)
 	if slices.Contains(l.request.Record, RecordScreenshot) {
@@ -239,7 +239,7 @@ func (l *liveSession) busy() bool { return l.clients > 0 || l.inFlight > 0 || l.
 // touch restarts the idle limit.
 func (l *liveSession) touch() { l.idle.Reset(l.request.Idle) }
 
-// use lends the browser to a call. The call runs outside the session's goroutine, so that
+// use runs a call with the browser. The call runs outside the session's goroutine, so that
 // a slow page delays no other call. A paused session is thawed for the time of the call.
 // When the session ends, the call is cancelled, because the Chrome may be parked and
 // become another session's.

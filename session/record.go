@@ -80,7 +80,7 @@ func (l *liveSession) view(ctx context.Context) (view pictures.View, err error) 
 		if err := l.usable(); err != nil || l.paused {
 			return err
 		}
-		view = pictures.View{Browser: l.chrome, Writer: l.runs.Writer(), Lent: l.useCtx}
+		view = pictures.View{Browser: l.chrome, Writer: l.runs.Writer(), Context: l.useCtx}
 		return nil
 	})
 	return view, err

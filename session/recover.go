@@ -21,7 +21,7 @@ func (s *Service) Recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.rescues.TakeUp(ctx, left); err != nil {
+	if err := s.rescues.Register(ctx, left); err != nil {
 		return err
 	}
 	s.rescues.Begin()

@@ -140,7 +140,7 @@ func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, b
 	if rec.EndedAt.IsZero() {
 		return nil, fault.New(fault.SessionEnding, "session.resume", "session %s is being ended", id)
 	}
-	options, err := request.Recorded(s.deps.Vault, rec)
+	options, err := request.FromRecord(s.deps.Vault, rec)
 	if err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	r.Files = files.New(s.Lookup(), r.apiKeys)
 	r.Notes = agent.NewNotes(s.Lookup(), r.catalogue, r.clock.now)
 	r.documents = agent.NewDocuments(s.Lookup(), snapshot.NewDocuments(r.store, snapshot.Options{Now: r.clock.now}))
-	r.readings, r.packages = capacity.NewTurns(library.MaxReadings), capacity.NewTurns(library.MaxChecked)
+	r.readings, r.packages = capacity.NewTurns(library.MaxReadings), capacity.NewTurns(library.MaxExtensionChecks)
 	r.library = library.New(library.Deps{Records: r.catalogue, Defaults: r.catalogue, Snapshots: s.Snapshots(), Archives: vault, Sessions: s.ForLibrary(), Keys: r.apiKeys,
 		Readings: turnsAt{&r.readings}, Now: r.clock.now, Log: log})
 	r.uploaded = library.NewExtensions(library.ExtensionDeps{Records: r.catalogue, Files: store, Keys: r.apiKeys, Checks: turnsAt{&r.packages}, Now: r.clock.now})

@@ -39,18 +39,18 @@ func TestKeySources(t *testing.T) {
 		"recipients beside a file":     {config: config{Recipients: []string{r.String()}}, has: []string{"identity", "archive-key"}, seals: 2, opens: 1, made: "archive-key identity"},
 		"recipients alone":             {config: config{Recipients: []string{r.String()}}, seals: 1, made: "archive-key"},
 		"recipients, identity removed": {config: config{Recipients: []string{r.String()}}, has: []string{"archive-key"}, seals: 1, made: "archive-key"},
-		"all given":                    {config: config{Identities: two, Source: "x", Naming: secret, InUse: used}, seals: 1, opens: 2},
-		"a naming secret given":        {config: config{Naming: secret}, seals: 1, opens: 1, made: "identity"},
+		"all given":                    {config: config{Identities: two, Source: "x", NamingSecret: secret, InUse: used}, seals: 1, opens: 2},
+		"a naming secret given":        {config: config{NamingSecret: secret}, seals: 1, opens: 1, made: "identity"},
 		"a store in use":               {config: config{InUse: used}, code: fault.IdentityMissing, says: "archive-key"},
 		"a store in use, identity":     {config: config{Identities: two, Source: "x", InUse: used}, code: fault.IdentityMissing, says: "--archive-key-file"},
-		"a store in use, secret":       {config: config{Naming: secret, InUse: used}, code: fault.IdentityMissing, says: "--identity-file"},
+		"a store in use, secret":       {config: config{NamingSecret: secret, InUse: used}, code: fault.IdentityMissing, says: "--identity-file"},
 		"a store that fails":           {config: config{InUse: func() (bool, error) { return false, errors.New("away") }}, code: fault.Internal},
 		"read only, nothing there":     {config: config{ReadOnly: true}, code: fault.Config, says: "start the daemon once"},
 		"rubbish":                      {config: config{Identities: "AGE-SECRET-KEY-1RUBBISH", Source: "STASIS_IDENTITY"}, made: "archive-key", code: fault.Config, says: "STASIS_IDENTITY: must be"},
 		"none in it":                   {config: config{Identities: "# nothing\n", Source: "--identity-file"}, made: "archive-key", code: fault.Config, says: "--identity-file: must be"},
 		"a bad recipient":              {config: config{Recipients: []string{"age1x"}}, code: fault.Config, says: `"age1x"`},
 		"a recipient that is a secret": {config: config{Recipients: []string{a.String()}}, code: fault.Config, says: "recipient"},
-		"a bad secret":                 {config: config{Naming: "5a"}, made: "identity", code: fault.Config, says: "--archive-key-file"},
+		"a bad secret":                 {config: config{NamingSecret: "5a"}, made: "identity", code: fault.Config, says: "--archive-key-file"},
 	} {
 		dir := t.TempDir()
 		made := t.TempDir()

@@ -22,7 +22,7 @@ import (
 // recipients.
 func keysOf(t testing.TB, identities []*age.X25519Identity, recipients ...*age.X25519Recipient) snapshot.Keys {
 	t.Helper()
-	c := snapshot.KeyConfig{Dir: t.TempDir(), Source: "the test", Naming: "01" + strings.Repeat("00", 31)}
+	c := snapshot.KeyConfig{Dir: t.TempDir(), Source: "the test", NamingSecret: "01" + strings.Repeat("00", 31)}
 	for _, x := range identities {
 		c.Identities += x.String() + "\n"
 	}

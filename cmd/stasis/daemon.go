@@ -140,7 +140,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		Meter: counted,
 	})
 	checked := library.NewExtensions(library.ExtensionDeps{Records: db.Extensions, Files: extensions, Keys: d.apiKeys,
-		Checks: capacity.NewTurns(library.MaxChecked), Now: time.Now})
+		Checks: capacity.NewTurns(library.MaxExtensionChecks), Now: time.Now})
 	kept := library.New(library.Deps{
 		Records: db.Snapshots, Defaults: db.Defaults, Snapshots: d.service.Snapshots(), Archives: d.vault, Sessions: d.service.ForLibrary(), Keys: d.apiKeys,
 		Readings: capacity.NewTurns(library.MaxReadings), Now: time.Now, Log: log,

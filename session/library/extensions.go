@@ -11,9 +11,9 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// MaxChecked is how many extensions are checked at once, at most one for each user: their
+// MaxExtensionChecks is how many extensions are checked at once, at most one for each user: their
 // lists of files and messages take many times their size in memory.
-const MaxChecked = 2
+const MaxExtensionChecks = 2
 
 // ExtensionRecords are the catalogue's records of uploaded extensions; see
 // [profiles.ExtensionStore].
@@ -35,7 +35,7 @@ type ExtensionDeps struct {
 	Records ExtensionRecords
 	Files   ExtensionFiles
 	Keys    Keys
-	Checks  Turns // limits checks to [MaxChecked]
+	Checks  Turns // limits checks to [MaxExtensionChecks]
 	Now     func() time.Time
 }
 

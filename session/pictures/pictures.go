@@ -32,9 +32,9 @@ type Session struct {
 type View struct {
 	Browser Browser
 	Writer  Writer // of the current run
-	// Lent ends when an end of the session begins, because the end does not wait for a
+	// Context ends when an end of the session begins, because the end does not wait for a
 	// picture.
-	Lent context.Context
+	Context context.Context
 }
 
 // Browser takes a JPEG of the front tab.
@@ -87,7 +87,7 @@ func (s Session) take(ctx context.Context) error {
 	if err != nil || view.Browser == nil {
 		return nil //nolint:nilerr // no picture can be taken of the session now
 	}
-	defer context.AfterFunc(view.Lent, cancel)()
+	defer context.AfterFunc(view.Context, cancel)()
 	jpeg, url, title, err := view.Browser.Screenshot(ctx)
 	if err != nil {
 		return err

@@ -24,10 +24,10 @@ type Keys interface {
 // Seal encodes and seals the options of a create for the session's record.
 func Seal(keys Keys, r Create) ([]byte, error) { return keys.Seal(Encode(r)) }
 
-// Recorded returns the options with which an ended session was created, changed to start
+// FromRecord returns the options with which an ended session was created, changed to start
 // from the session's own snapshot. A session of an older Stasis, or an imported one, has
 // the usual limits.
-func Recorded(keys Keys, rec profiles.Session) (Create, error) {
+func FromRecord(keys Keys, rec profiles.Session) (Create, error) {
 	r := Create{AgentName: rec.AgentName, Goal: rec.Goal, AllowMemory: true, RestoreTabs: true,
 		Idle: usualIdle, Lifetime: usualLifetime, Labels: rec.Labels, DiscardOnEnd: rec.Discard}
 	if len(rec.SealedRequest) > 0 {
@@ -57,7 +57,7 @@ func CheckSame(keys Keys, rec profiles.Session, r Create) error {
 	if !r.Options {
 		return nil
 	}
-	was, err := Recorded(keys, rec)
+	was, err := FromRecord(keys, rec)
 	if err != nil {
 		return err
 	}

@@ -54,8 +54,8 @@ func (r *Restorer) takeParked(ctx context.Context, q Request, row profiles.Snaps
 }
 
 // started returns the thawed Chrome without its document; [Restorer.Start] adds that.
-func (p *Parked) started() Started {
-	return Started{Chrome: p.Chrome, Overrides: p.Document.Overrides, Extensions: p.Extensions, Partial: p.Partial, Notes: p.Notes}
+func (p *Parked) started() StartResult {
+	return StartResult{Chrome: p.Chrome, Overrides: p.Document.Overrides, Extensions: p.Extensions, Partial: p.Partial, Notes: p.Notes}
 }
 
 // asRestored turns the lines of a save into those of a thawed Chrome. Until a

@@ -19,12 +19,12 @@ type ReopenRequest struct {
 }
 
 // Reopen starts another Chrome on a session's own data and reports what it restored.
-func (r *Restorer) Reopen(ctx context.Context, o ReopenRequest) (Started, error) {
+func (r *Restorer) Reopen(ctx context.Context, o ReopenRequest) (StartResult, error) {
 	began := r.cfg.Now()
 	doc := o.Document
 	chrome, lines, err := r.browsers.Restored(ctx, o.Dir, doc, o.Options)
 	if err != nil {
-		return Started{}, err
+		return StartResult{}, err
 	}
 	report := &Report{
 		Source: Source{Type: SourceSession, ID: o.SessionID}, RequestedMode: string(snapshot.Filesystem), Mode: string(snapshot.Filesystem),
@@ -37,5 +37,5 @@ func (r *Restorer) Reopen(ctx context.Context, o ReopenRequest) (Started, error)
 		report.Warnings = append(report.Warnings, w)
 	}
 	report.bound()
-	return Started{Chrome: chrome, Report: report, Document: doc}, nil
+	return StartResult{Chrome: chrome, Report: report, Document: doc}, nil
 }

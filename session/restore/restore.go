@@ -111,7 +111,7 @@ func New(cfg Config, b Browsers, ready Ready, archives Archives, catalogue Catal
 
 // Start starts a Chrome with an environment. It uses the parked Chrome if there is one,
 // else the files.
-func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started, error) {
+func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (StartResult, error) {
 	if e.Source == nil {
 		return r.startFresh(ctx, q)
 	}
@@ -129,7 +129,7 @@ func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started
 	if report.RequestedMode == string(snapshot.Memory) {
 		parked, report.FallbackReason = r.takeParked(ctx, q, *e.Snapshot)
 	}
-	var s Started
+	var s StartResult
 	if parked != nil {
 		s = parked.started()
 		report.Mode, report.Path = string(snapshot.Memory), PathParked
@@ -137,9 +137,9 @@ func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started
 	} else {
 		files, err := r.FromFiles(ctx, q, *e.Snapshot)
 		if err != nil {
-			return Started{}, err
+			return StartResult{}, err
 		}
-		s, report.Components = files.Started, files.Components
+		s, report.Components = files.StartResult, files.Components
 		report.Mode, report.Path = string(snapshot.Filesystem), files.path
 		report.addFallbackReason(files.why)
 		report.Warnings = append(state.CaptureWarnings(s.Document), timedOut(report.Components)...)

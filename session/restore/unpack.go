@@ -66,7 +66,7 @@ func (u environment) started(chrome browsers.Chrome, lines []state.Component) Fi
 		lines = append(lines, state.UnusedProfileLines(u.doc, reason)...)
 	}
 	return Files{
-		Started:    Started{Chrome: chrome, Document: u.doc, Overrides: u.overrides, Extensions: u.installed, Partial: u.partial, Notes: u.notes},
-		Components: append(append([]state.Component{files}, u.lost...), lines...),
+		StartResult: StartResult{Chrome: chrome, Document: u.doc, Overrides: u.overrides, Extensions: u.installed, Partial: u.partial, Notes: u.notes},
+		Components:  append(append([]state.Component{files}, u.lost...), lines...),
 	}
 }

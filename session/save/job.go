@@ -95,6 +95,6 @@ type EndResult struct {
 	// the session is in the state error and its user data directory is kept.
 	SessionEnded bool
 	Chrome       browsers.Chrome
-	Reopened     *restore.Started // set if Chrome is a new one, on the same user data directory
-	Document     state.Document   // the last reading; set if Chrome is nil
+	Reopened     *restore.StartResult // set if Chrome is a new one, on the same user data directory
+	Document     state.Document       // the last reading; set if Chrome is nil
 }

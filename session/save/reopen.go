@@ -69,10 +69,10 @@ func (s *Saver) reopen(ctx context.Context, j Job, doc state.Document, why error
 
 // Restart starts a new Chrome on a session's own user data directory, with its last
 // reading, and reports what was restored. why is [AfterFailedSave] or [AfterCrash].
-func (s *Saver) Restart(ctx context.Context, rec profiles.Session, dir *browser.Dir, doc state.Document, o browser.Options, why string) (restore.Started, error) {
+func (s *Saver) Restart(ctx context.Context, rec profiles.Session, dir *browser.Dir, doc state.Document, o browser.Options, why string) (restore.StartResult, error) {
 	notes, err := agent.NotesToSave(ctx, s.cfg.Records, rec)
 	if err != nil {
-		return restore.Started{}, err
+		return restore.StartResult{}, err
 	}
 	doc.Missed = append(slices.Clone(doc.Missed), lostExtensionStorage(doc, o.Extensions)...)
 	return s.cfg.Restorer.Reopen(ctx, restore.ReopenRequest{SessionID: rec.ID, Dir: dir, Document: doc, Options: o, Notes: notes, Why: why})

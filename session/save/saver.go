@@ -80,7 +80,7 @@ type Dirs interface {
 
 // Restorer starts a Chrome on the profile that another one left; see [restore.Restorer].
 type Restorer interface {
-	Reopen(ctx context.Context, o restore.ReopenRequest) (restore.Started, error)
+	Reopen(ctx context.Context, o restore.ReopenRequest) (restore.StartResult, error)
 }
 
 // ReadyChromes manages the Chromes that are kept ready; see capacity.Manager.

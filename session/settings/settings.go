@@ -24,8 +24,8 @@ type Settings struct {
 
 // Bounds of check_every_seconds, in seconds.
 const (
-	LeastCheckEvery = 60
-	MostCheckEvery  = 30 * 24 * 60 * 60
+	MinCheckEvery = 60
+	MaxCheckEvery = 30 * 24 * 60 * 60
 )
 
 // LoginCheck is an address and the conditions there that prove a login; see
@@ -42,7 +42,7 @@ type LoginCheck struct {
 	// BeforeDefault: a save may move the default only after the check.
 	BeforeDefault bool `json:"before_default"`
 	// CheckEverySeconds is how often the check is made on a schedule, from
-	// LeastCheckEvery to MostCheckEvery; nil: only on request.
+	// MinCheckEvery to MaxCheckEvery; nil: only on request.
 	CheckEverySeconds *int64 `json:"check_every_seconds"`
 }
 

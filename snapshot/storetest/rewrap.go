@@ -63,7 +63,7 @@ func vaultOf(t *testing.T, s snapshot.Store, identities ...*age.X25519Identity) 
 		text.WriteString(x.String() + "\n")
 	}
 	keys := must[snapshot.Keys](t)(snapshot.LoadKeys(snapshot.KeyConfig{Dir: t.TempDir(), Source: "the test",
-		Identities: text.String(), Naming: hex.EncodeToString(make([]byte, 32))}))
+		Identities: text.String(), NamingSecret: hex.EncodeToString(make([]byte, 32))}))
 	return snapshot.NewVault(s, keys, snapshot.Options{Now: func() time.Time { return time.Unix(1_800_000_000, 0) }})
 }
 

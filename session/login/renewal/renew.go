@@ -82,7 +82,7 @@ func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 	if err != nil || !outcome.LoggedIn {
 		return outcome, err
 	}
-	moved, err := k.saveRenewal(k.workCtx, r, up.Started)
+	moved, err := k.saveRenewal(k.workCtx, r, up.StartResult)
 	if err != nil {
 		k.cfg.Log.Warn("a scheduled check found the default logged in but could not save it; the default does not change", "owner", profiles.OwnerOf(r.userID), "error", err)
 		text := "logged in, but what the site renewed could not be saved: " + fault.MessageOf(err)
@@ -97,7 +97,7 @@ func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 // saveRenewal saves a checked Chrome as the user's default, if the default still has the
 // version that was opened. It returns nil if nothing was saved, because nothing has
 // changed or the default has moved.
-func (k *Renewals) saveRenewal(ctx context.Context, r *Renewal, up restore.Started) (_ *profiles.Default, err error) {
+func (k *Renewals) saveRenewal(ctx context.Context, r *Renewal, up restore.StartResult) (_ *profiles.Default, err error) {
 	result := save.Failed
 	defer func() { k.cfg.Meter.Saved(save.ForLoginCheck, result) }()
 	j := save.Job{Chrome: up.Chrome, Dir: up.Chrome.Dir(), Mode: save.Filesystem, Continues: true, Auto: true, Partial: up.Partial,
