@@ -57,6 +57,11 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 	if created != nil {
 		p.answer = func(r envelope) { created(r, answer) }
 	}
+	if p.method == "Target.setAutoAttach" || p.method == "Target.setDiscoverTargets" {
+		c.m.mu.Lock()
+		s.watch.record(p.method, params)
+		c.m.mu.Unlock()
+	}
 	if grants(p.method) || p.method == "Target.attachToTarget" {
 		p.params = params
 	}

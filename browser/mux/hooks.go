@@ -85,7 +85,7 @@ func (h *Hooks) commandDone(method string) {
 
 // OnForeign sets f, which is called for each page that navigates to an address that it
 // may not show. It is called once until [Mux.RevealIfAllowed]. The clients' sessions of the page
-// have ended before the call. Clients do not see the page until Settle: Chrome reports
+// have ended before the call. Clients do not see the page until then: Chrome reports
 // the next address while the document of the last one still exists. f must not wait.
 func (h *Hooks) OnForeign(f func(id target.ID)) {
 	h.mu.Lock()

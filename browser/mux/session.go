@@ -26,6 +26,7 @@ type session struct {
 	target   string
 	parent   *session
 	children map[*session]struct{}
+	watch    watch
 }
 
 // attach gives p its root session: of the browser, or of one page if target is not empty.

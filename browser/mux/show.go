@@ -12,18 +12,6 @@ func (m *Mux) Allowed(id target.ID) bool {
 	return !redirecting && !m.Addresses.Foreign(m.targets.all[string(id)].URL)
 }
 
-// RevealIfAllowed makes a page visible to clients again after it has left a foreign address. It
-// returns false, and the page stays invisible, if the page still shows a foreign address.
-func (m *Mux) RevealIfAllowed(id target.ID) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.Addresses.Foreign(m.targets.all[string(id)].URL) {
-		return false
-	}
-	delete(m.targets.redirecting, string(id))
-	return true
-}
-
 // Foreign is the method of a [PageEvent] for a page that navigated to an address that it may
 // not show.
 const Foreign = "Stasis.foreign"

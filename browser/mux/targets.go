@@ -29,7 +29,7 @@ type targets struct {
 	hideAll     map[string]struct{}      // set by HideContext: contexts whose targets are hidden
 	contexts    map[string]struct{}      // created by Target.createBrowserContext
 	closing     map[string]struct{}      // a client has sent a command to close them
-	redirecting map[string]struct{}      // pages that are leaving a foreign address, until Settle
+	redirecting map[string]struct{}      // pages that are leaving a foreign address, until RevealIfAllowed
 	gone        map[string]chan struct{} // closed when the target has ended; see Gone
 	hadPage     bool
 	firstPage   chan struct{} // closed when the first page that clients may see exists
