@@ -101,9 +101,9 @@ type Session struct {
 	// Sealed is what a rescue needs and the run directory lacks. It is secret, and
 	// therefore opaque here. The end of the session removes it.
 	Sealed []byte
-	// SealedRequest is the create request, also sealed and opaque. It stays, because an ended
-	// session is resumed with it. It is nil if an older Stasis wrote the record or the
-	// session was imported.
+	// SealedRequest is the create request, also sealed and opaque. It stays, because an
+	// ended session is resumed with it. It is nil if an older Stasis wrote the record or
+	// the session was imported.
 	SealedRequest []byte
 	// Base is where the session started from: the default's user and version. A save moves
 	// the default only from that version. BaseVersion 0 means no default.

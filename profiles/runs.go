@@ -116,8 +116,8 @@ type EventStore interface {
 	// first. It returns up to limit (0: no limit) and [MaxEventPage] bytes, but at least
 	// one. An empty result is the end.
 	SealedEvents(ctx context.Context, after SealedEvent, limit int) ([]SealedEvent, error)
-	// ResealEvents replaces each Sealed by its Replacement, all of them or none, and updates the
-	// sizes of the event and the run. It skips events that were trimmed or whose sealed
-	// data has changed. written counts the replaced ones.
+	// ResealEvents replaces each Sealed by its Replacement, all of them or none, and
+	// updates the sizes of the event and the run. It skips events that were trimmed or
+	// whose sealed data has changed. written counts the replaced ones.
 	ResealEvents(ctx context.Context, events []SealedEvent) (written int, err error)
 }

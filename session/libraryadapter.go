@@ -30,8 +30,8 @@ func (f libraryAdapter) Record(ctx context.Context, c access.Caller, id string, 
 // DefaultChanged updates the standbys.
 func (f libraryAdapter) DefaultChanged() { f.svc.capacity.DefaultChanged() }
 
-// ReadStorage starts a Chrome on a snapshot and reads what the snapshot's document lacks. The
-// Chrome takes a slot like a session's.
+// ReadStorage starts a Chrome on a snapshot and reads what the snapshot's document lacks.
+// The Chrome takes a slot like a session's.
 func (f libraryAdapter) ReadStorage(ctx context.Context, saved snapshot.Snapshot) (state.Document, []state.Component, error) {
 	if err := f.svc.capacity.Acquire(ctx, false); err != nil {
 		return state.Document{}, nil, err

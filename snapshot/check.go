@@ -13,9 +13,9 @@ import (
 type CheckOptions struct {
 	// ReadData makes Check read every archive that a document names, down to the tar.
 	ReadData bool
-	// RecheckDelay is the time between the first look at a suspicious location and the second.
-	// Only findings of the second look are reported, because another process may be saving
-	// or deleting. 0 means one look, which is enough if no other process writes.
+	// RecheckDelay is the time between the first look at a suspicious location and the
+	// second. Only findings of the second look are reported, because another process may be
+	// saving or deleting. 0 means one look, which is enough if no other process writes.
 	RecheckDelay time.Duration
 	// Grace is the minimum age, by the store's clock, at which an archive without a
 	// document is reported. A save writes the archive before the document.

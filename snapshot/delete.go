@@ -175,9 +175,10 @@ func (v *Vault) checkRestorable(ctx context.Context, body []byte, loc Location, 
 	return err
 }
 
-// RemoveUncommitted removes a location's documents that were never committed to the catalogue. A
-// process that died between a save and its commit leaves such documents, and the
-// location's latest may name one. Archives stay, because another snapshot may share them.
+// RemoveUncommitted removes a location's documents that were never committed to the
+// catalogue. A process that died between a save and its commit leaves such documents, and
+// the location's latest may name one. Archives stay, because another snapshot may share
+// them.
 func (v *Vault) RemoveUncommitted(ctx context.Context, loc Location, committed func(id string) (bool, error)) error {
 	for after := ""; ; {
 		page, next, err := v.List(ctx, loc, 1000, after)
@@ -200,7 +201,7 @@ func (v *Vault) RemoveUncommitted(ctx context.Context, loc Location, committed f
 	}
 }
 
-// MarkCommitted records that the catalogue has a snapshot that Save returned. From then on the
-// catalogue, not the vault, protects its archive. It must be called for each saved
+// MarkCommitted records that the catalogue has a snapshot that Save returned. From then
+// on the catalogue, not the vault, protects its archive. It must be called for each saved
 // snapshot, unless the snapshot is deleted.
 func (v *Vault) MarkCommitted(s Snapshot) { v.sharing.unshare(s.Archive.ID, s.ID) }

@@ -25,7 +25,8 @@ type KeyConfig struct {
 	// recipients are given and there is no identity, LoadKeys creates none. Sealed data
 	// then cannot be opened here.
 	Recipients []string
-	// NamingSecret is the text of the naming secret, if it does not come from Dir/archive-key.
+	// NamingSecret is the text of the naming secret, if it does not come from
+	// Dir/archive-key.
 	NamingSecret string
 	// InUse reports whether the store already holds archives. If it does, a missing key was
 	// lost. It is called only before a key would be created.

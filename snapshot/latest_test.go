@@ -76,7 +76,8 @@ func TestDeleteMovesLatest(t *testing.T) {
 	}
 }
 
-// RemoveUncommitted removes snapshots that were saved but never committed, and updates latest.
+// RemoveUncommitted removes snapshots that were saved but never committed, and updates
+// latest.
 func TestRemoveUncommitted(t *testing.T) {
 	v, store := newVault(t)
 	for n := range 3 {

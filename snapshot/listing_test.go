@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// FuzzCheckNames checks that every entry and every implied folder counts once, and that names
-// over a limit are refused.
+// FuzzCheckNames checks that every entry and every implied folder counts once, and that
+// names over a limit are refused.
 func FuzzCheckNames(f *testing.F) {
 	f.Add("Default/Cookies\nDefault/a/b/c", 5, 40)
 	f.Add(strings.Repeat("a/", 40)+"f", 100, 1000)

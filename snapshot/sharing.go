@@ -6,8 +6,8 @@ import (
 )
 
 // sharing holds, for each archive, the snapshots of this process that the catalogue may
-// not have yet. The delete of another snapshot must not remove their archive. MarkCommitted and
-// Delete of a [Vault] remove snapshots from it.
+// not have yet. The delete of another snapshot must not remove their archive.
+// MarkCommitted and Delete of a [Vault] remove snapshots from it.
 type sharing struct {
 	mu        sync.Mutex
 	snapshots map[string]map[string]bool // archive ID → snapshot IDs

@@ -83,8 +83,8 @@ type Document struct {
 // IsFromDisk reports whether a component was read from the archived user data directory.
 func (d Document) IsFromDisk(component string) bool { return slices.Contains(d.FromDisk, component) }
 
-// WithoutUnwritten returns the document without the localStorage that is not in its user data
-// directory.
+// WithoutUnwritten returns the document without the localStorage that is not in its user
+// data directory.
 func (d Document) WithoutUnwritten() Document {
 	d.Local = slices.DeleteFunc(slices.Clone(d.Local), func(a Area) bool { return slices.Contains(d.Unwritten, a.StorageKey) })
 	return d
@@ -175,8 +175,8 @@ type Area struct {
 type Unstored struct {
 	StorageKey string `json:"storage_key"`
 	Items      int    `json:"items"`
-	// Apply means that a restore writes the items. Other items are only reported, because the
-	// site may have cleared them.
+	// Apply means that a restore writes the items. Other items are only reported, because
+	// the site may have cleared them.
 	Apply bool `json:"lay"`
 }
 

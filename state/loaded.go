@@ -62,9 +62,9 @@ func LoadedLines(doc Document, found Inventory) []Component {
 	return lines
 }
 
-// LoadedLocalStorageLines returns the lines for the localStorage that the profile itself restores:
-// the document's items that its files have. A nil found means that the files were not
-// read; then nothing is counted.
+// LoadedLocalStorageLines returns the lines for the localStorage that the profile itself
+// restores: the document's items that its files have. A nil found means that the files
+// were not read; then nothing is counted.
 func LoadedLocalStorageLines(doc Document, found []Area) []Component {
 	on := map[string]Area{}
 	for _, area := range found {

@@ -14,8 +14,9 @@ const (
 	countedDepth = 10 // of a record's members in a storageState
 )
 
-// CheckObjectCount returns an error if a state file holds more objects, arrays or elements than
-// may be decoded. It allocates nothing. It may accept input that is not JSON.
+// CheckObjectCount returns an error if a state file holds more objects, arrays or
+// elements than may be decoded. It allocates nothing. It may accept input that is not
+// JSON.
 func CheckObjectCount(data []byte) error {
 	objects, elements, depth := 0, 0, 0
 	for i := 0; i < len(data); i++ {

@@ -33,8 +33,8 @@ func (o Overrides) Permissions() *PermissionPolicy {
 	return &p
 }
 
-// PermissionGrant is a permission that a client set over CDP, in the order of the calls. It is
-// one permission (Browser.setPermission), or all permissions granted to an origin
+// PermissionGrant is a permission that a client set over CDP, in the order of the calls.
+// It is one permission (Browser.setPermission), or all permissions granted to an origin
 // (Browser.grantPermissions). Strings are as CDP accepts them.
 type PermissionGrant struct {
 	Origin         string         `json:"origin,omitempty"` // "": all origins

@@ -21,8 +21,8 @@ func major(version string) int {
 	return n
 }
 
-// WithoutDatadir returns the document without its user data directory, for a profile that cannot
-// be used.
+// WithoutDatadir returns the document without its user data directory, for a profile that
+// cannot be used.
 func (d Document) WithoutDatadir() Document {
 	d.Datadir, d.Inventory, d.FromDisk, d.Unwritten, d.Unstored = DatadirNone, nil, nil, nil, nil
 	return d

@@ -15,8 +15,8 @@ const catalogueTimeout = 2 * time.Second
 // Sources are the sources of what is read at each scrape.
 type Sources struct {
 	Counts func() session.Counts
-	// ClientMemory returns the memory of messages, bodies and answers that are arriving or waiting,
-	// in bytes, and how many clients were cut off because it was used up.
+	// ClientMemory returns the memory of messages, bodies and answers that are arriving or
+	// waiting, in bytes, and how many clients were cut off because it was used up.
 	ClientMemory func() (bytes, evicted int)
 	// Deliveries counts the webhooks that wait to be sent, and those that were given up.
 	Deliveries func(context.Context) (pending, failed int, err error)

@@ -59,8 +59,8 @@ func (b *Baseline) NoteDatabases(userDataDir string) {
 	b.localDB, b.sessionDB = inspect.GenerationOf(folder, inspect.LocalStorage), inspect.GenerationOf(folder, inspect.SessionStorage)
 }
 
-// WithoutUnwritten returns a document without the localStorage that Chrome had not written when it
-// closed the profile.
+// WithoutUnwritten returns a document without the localStorage that Chrome had not
+// written when it closed the profile.
 func (b *Baseline) WithoutUnwritten(doc state.Document) state.Document {
 	doc.Unwritten = b.Unwritten
 	return doc.WithoutUnwritten()

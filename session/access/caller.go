@@ -31,8 +31,8 @@ func (c Caller) Require(p Permission) error {
 	return fault.New(fault.Forbidden, "access.authorize", "the key lacks the right %q", p.right())
 }
 
-// MayCreate reports whether the caller's key may create sessions. The key may then also drive
-// the sessions that it created.
+// MayCreate reports whether the caller's key may create sessions. The key may then also
+// drive the sessions that it created.
 func (c Caller) MayCreate() bool { return c.May(Begin) || c.May(Restore) }
 
 // ForEveryUser reports whether the caller may act for every user.

@@ -55,10 +55,10 @@ func (o *connections) end(keyID string) {
 	delete(o.open, keyID)
 }
 
-// RegisterConnection registers a connection of the caller's key until leave is called. If the key
-// is deleted meanwhile, end is called once; it must not block. RegisterConnection registers first
-// and then looks the key up, so it cannot miss a deletion. For a deleted key it returns
-// unauthorized.
+// RegisterConnection registers a connection of the caller's key until leave is called. If
+// the key is deleted meanwhile, end is called once; it must not block. RegisterConnection
+// registers first and then looks the key up, so it cannot miss a deletion. For a deleted
+// key it returns unauthorized.
 func (k *Keys) RegisterConnection(ctx context.Context, c Caller, end func()) (leave func(), err error) {
 	one := &connection{end}
 	k.connections.add(c.KeyID, one)
@@ -69,8 +69,9 @@ func (k *Keys) RegisterConnection(ctx context.Context, c Caller, end func()) (le
 	return func() { k.connections.remove(c.KeyID, one) }, nil
 }
 
-// CallContext returns a context that ends when the caller's key is deleted. Its cause is then
-// the error that [OrKeyDeleted] returns. The caller calls leave when its call has ended.
+// CallContext returns a context that ends when the caller's key is deleted. Its cause is
+// then the error that [OrKeyDeleted] returns. The caller calls leave when its call has
+// ended.
 func (k *Keys) CallContext(ctx context.Context, c Caller) (_ context.Context, leave func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	left, err := k.RegisterConnection(ctx, c, func() { cancel(errKeyDeleted) })

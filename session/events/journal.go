@@ -76,9 +76,9 @@ func (j *Journal) writer(sessionID string) *Writer {
 	return j.writers[sessionID]
 }
 
-// SessionEnded records that a session has ended. Once its writer has ended too, there are no more
-// events. A session counts as live from its first [Journal.Begin] until then, with or
-// without a run.
+// SessionEnded records that a session has ended. Once its writer has ended too, there are
+// no more events. A session counts as live from its first [Journal.Begin] until then,
+// with or without a run.
 func (j *Journal) SessionEnded(sessionID string) {
 	j.mu.Lock()
 	delete(j.live, sessionID)

@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// MaxExtensionChecks is how many extensions are checked at once, at most one for each user: their
-// lists of files and messages take many times their size in memory.
+// MaxExtensionChecks is how many extensions are checked at once, at most one for each
+// user: their lists of files and messages take many times their size in memory.
 const MaxExtensionChecks = 2
 
 // ExtensionRecords are the catalogue's records of uploaded extensions; see

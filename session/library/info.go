@@ -74,7 +74,8 @@ func InfoOf(row profiles.Snapshot, now time.Time) SnapshotInfo {
 	return info
 }
 
-// Normalized returns the description with empty lists in place of nil ones, and times in UTC.
+// Normalized returns the description with empty lists in place of nil ones, and times in
+// UTC.
 func (s SnapshotInfo) Normalized() SnapshotInfo {
 	s.Components, s.Warnings, s.Logins = orEmpty(s.Components), orEmpty(s.Warnings), orEmpty(s.Logins)
 	s.CreatedAt = s.CreatedAt.UTC()

@@ -72,8 +72,8 @@ func (r *Registry[S]) Claim(keyID, id string) (release func(), err error) {
 	}, nil
 }
 
-// IDTakenError returns the error for an ID of another session, whatever key that session belongs
-// to.
+// IDTakenError returns the error for an ID of another session, whatever key that session
+// belongs to.
 func IDTakenError() error {
 	return fault.New(fault.SessionExists, "session.create", "session_id: the ID is taken")
 }

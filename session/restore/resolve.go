@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// SourceRequest is what a create names to start from. Only the first source that is set counts,
-// in this order.
+// SourceRequest is what a create names to start from. Only the first source that is set
+// counts, in this order.
 type SourceRequest struct {
 	FromSession     string // a session ID
 	FromEnvironment string // a session ID or a snapshot ID

@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// AddVerification replaces the first counts by better ones and warns of what was not restored.
-// The report that was returned earlier does not change.
+// AddVerification replaces the first counts by better ones and warns of what was not
+// restored. The report that was returned earlier does not change.
 func TestAddVerification(t *testing.T) {
 	first := Report{Verification: VerificationPending, Warnings: []string{"before"}, Components: []state.Component{
 		{Name: "indexed_db", Origin: "https://a.example/", Saved: 2, Restored: 1, Dropped: 1, Reason: report.Damaged.With("damaged")}, {Name: "tabs", Saved: 1, Restored: 1}}}

@@ -29,8 +29,9 @@ type Chrome interface {
 }
 
 // Runs holds the runs of one session. The last one may still be running. One goroutine at
-// a time calls its methods, except Navigated: the session's goroutine, while that runs. Navigated
-// is safe for concurrent use. The methods do not wait unless their comment says so.
+// a time calls its methods, except Navigated: the session's goroutine, while that runs.
+// Navigated is safe for concurrent use. The methods do not wait unless their comment says
+// so.
 type Runs struct {
 	sessionID     string
 	journal       Journal

@@ -46,7 +46,8 @@ func (s *Saver) checkSpace(ctx context.Context, j Job) ([]browser.File, error) {
 	return files, s.cfg.Archives.Health(ctx)
 }
 
-// read reads the state. A state that could not be restored is an error; see [Saver.CheckFits].
+// read reads the state. A state that could not be restored is an error; see
+// [Saver.CheckFits].
 func (s *Saver) read(ctx context.Context, j Job, files []browser.File) (state.Document, error) {
 	ctx, cancel := context.WithTimeout(ctx, captureDeadline)
 	defer cancel()

@@ -64,8 +64,8 @@ func crashedDocument(j Job, now time.Time) state.Document {
 	return doc
 }
 
-// UnreadDocument returns the document of a profile that a Chrome of this engine left and whose
-// state was not read over CDP.
+// UnreadDocument returns the document of a profile that a Chrome of this engine left and
+// whose state was not read over CDP.
 func UnreadDocument(engine string, now time.Time) state.Document {
 	return state.Document{SchemaVersion: state.SchemaVersion, CapturedAt: now.UTC(), Datadir: state.DatadirCrash,
 		Chrome: state.Chrome{Engine: engine}, TabsByURL: engine == browser.EngineShell}

@@ -8,8 +8,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// CheckFits returns save_failed for an environment that could be saved but not restored. It is
-// called before Chrome is closed.
+// CheckFits returns save_failed for an environment that could be saved but not restored.
+// It is called before Chrome is closed.
 func (s *Saver) CheckFits(files []browser.File, doc state.Document) error {
 	const op = "session.save"
 	if n := browser.Size(files); s.cfg.Unpack.Bytes > 0 && n > s.cfg.Unpack.Bytes {

@@ -91,8 +91,8 @@ func (j Job) withProblem(problem string) Job {
 type EndResult struct {
 	Answer EndAnswer
 	Err    error
-	// SessionEnded: the session has ended. Otherwise it continues in Chrome. If Chrome is nil,
-	// the session is in the state error and its user data directory is kept.
+	// SessionEnded: the session has ended. Otherwise it continues in Chrome. If Chrome is
+	// nil, the session is in the state error and its user data directory is kept.
 	SessionEnded bool
 	Chrome       browsers.Chrome
 	Reopened     *restore.StartResult // set if Chrome is a new one, on the same user data directory

@@ -3,10 +3,10 @@
 // from other sources (an import).
 //
 // A [Job] says what to save: the session's record, its Chrome or run directory, and what
-// the save is to do. The result, [EndResult] or [CheckpointResult], has the caller's answer and
-// says whether the session continues. Every snapshot is made by one sequence of steps, in
-// [Saver.Keep]. An error has the code save_failed unless a client can act on another code
-// (see [Failure]). After an error nothing is stored.
+// the save is to do. The result, [EndResult] or [CheckpointResult], has the caller's
+// answer and says whether the session continues. Every snapshot is made by one sequence
+// of steps, in [Saver.Keep]. An error has the code save_failed unless a client can act on
+// another code (see [Failure]). After an error nothing is stored.
 package save
 
 import (

@@ -58,8 +58,8 @@ type Finding struct {
 
 // Options say what an audit does.
 type Options struct {
-	// ReadData, RecheckDelay and Grace are as in [snapshot.CheckOptions]. Grace also applies to
-	// documents without a record.
+	// ReadData, RecheckDelay and Grace are as in [snapshot.CheckOptions]. Grace also
+	// applies to documents without a record.
 	ReadData     bool
 	RecheckDelay time.Duration
 	Grace        time.Duration
