@@ -39,7 +39,7 @@ func (s *Standby) slowly(t *testing.T, early <-chan struct{}) {
 		}
 		signalAll(syscall.SIGCONT)
 	})
-	_, _, err := s.activate(within(t))
+	_, _, err := s.activateAwake(within(t))
 	slow.Wait()
 	if err != nil {
 		t.Fatal(err)

@@ -163,7 +163,7 @@ func (p *Spare) Restored(ctx context.Context, doc state.Document, o Options) (*B
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.activate(ctx)
+	return s.activateAwake(ctx)
 }
 
 // load is Restored without the tabs, which stay paused.

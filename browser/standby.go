@@ -18,7 +18,7 @@ type Standby struct {
 	own    state.Overrides // overrides of the create; the saved ones apply where these set none
 	report []state.Component
 
-	// Only in full Chrome. The shell opens its tabs in Go.
+	// Only in full Chrome. The shell opens its tabs in Activate.
 	held *restore.Tabs
 	tabs restore.Source
 }
@@ -70,19 +70,19 @@ func (s *Standby) Kill(ctx context.Context) error {
 	return s.b.Kill(ctx)
 }
 
-// Go turns the standby into a session's Chrome: its tabs load. It reports what was
+// Activate turns the standby into a session's Chrome: its tabs load. It reports what was
 // restored, as of now. After an error the standby has ended.
-func (s *Standby) Go(ctx context.Context) (*Browser, []state.Component, error) {
+func (s *Standby) Activate(ctx context.Context) (*Browser, []state.Component, error) {
 	waking, cancel := context.WithTimeout(ctx, aliveDeadline)
 	defer cancel()
 	if err := s.b.Wake(waking); err != nil {
 		return nil, nil, s.abandon(ctx, err)
 	}
-	return s.activate(ctx)
+	return s.activateAwake(ctx)
 }
 
-// activate is Go for a Chrome that is awake and has just answered.
-func (s *Standby) activate(ctx context.Context) (*Browser, []state.Component, error) {
+// activateAwake is Activate for a Chrome that is awake and has just answered.
+func (s *Standby) activateAwake(ctx context.Context) (*Browser, []state.Component, error) {
 	b := s.b
 	release := s.release
 	if b.shell() {

@@ -9,7 +9,7 @@ import (
 )
 
 // A Chrome on standby has its environment loaded and has sent no request to its sites.
-// After Go everything is there as after any restore, and nothing else is open.
+// After Activate everything is there as after any restore, and nothing else is open.
 func TestStandby(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
@@ -26,7 +26,7 @@ func TestStandby(t *testing.T) {
 		if n := len(s.requests()); n != before {
 			t.Errorf("%s: %d requests while on standby", engine, n-before)
 		}
-		b, report, err := p.Go(within(t))
+		b, report, err := p.Activate(within(t))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,7 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 	if err != nil {
 		return nil, nil, err
 	}
-	return standby.activate(ctx)
+	return standby.activateAwake(ctx)
 }
 
 func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options) (*Browser, error) {

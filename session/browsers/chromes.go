@@ -87,7 +87,7 @@ func (c Chromes) Standby(ctx context.Context, dir *browser.Dir, doc state.Docume
 type standby struct{ *browser.Standby }
 
 func (p standby) Activate(ctx context.Context) (Chrome, []state.Component, error) {
-	b, report, err := p.Standby.Go(ctx)
+	b, report, err := p.Standby.Activate(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
