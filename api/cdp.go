@@ -69,7 +69,7 @@ func (h *cdpHandler) liveSession(c *call) (answer.Info, error) {
 	if err != nil {
 		return answer.Info{}, err
 	}
-	if info.Over() {
+	if info.Ended() {
 		return answer.Info{}, fault.New(fault.SessionNotRunning, "api.cdp", "the session is %s", info.Status)
 	}
 	return info, nil

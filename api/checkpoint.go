@@ -90,6 +90,6 @@ func (a checkpointAnswer) write(c *call) error {
 	if a.Unchanged {
 		status = http.StatusOK
 	}
-	a.Snapshot = a.Snapshot.Whole()
+	a.Snapshot = a.Snapshot.Normalized()
 	return c.JSON(status, a)
 }

@@ -14,8 +14,8 @@ import (
 
 // Controls pauses and resumes live sessions.
 type Controls interface {
-	Pause(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error)
-	Resume(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error)
+	Pause(ctx context.Context, c access.Caller, id string) (answer.Acknowledgement, error)
+	Resume(ctx context.Context, c access.Caller, id string) (answer.Acknowledgement, error)
 }
 
 // Driver drives the browsers of live sessions without a CDP client.
@@ -57,7 +57,7 @@ func (h *controlHandler) pause(c *call) error { return acknowledge(c, h.bodies, 
 
 // acknowledge handles a call without a body: it calls do for the session of the path and
 // answers with the result.
-func acknowledge(c *call, bodies *bodyDecoder, do func(context.Context, access.Caller, string) (answer.Acknowledged, error)) error {
+func acknowledge(c *call, bodies *bodyDecoder, do func(context.Context, access.Caller, string) (answer.Acknowledgement, error)) error {
 	if _, err := bodies.decode(c, &none{}); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func acknowledge(c *call, bodies *bodyDecoder, do func(context.Context, access.C
 // resumedAnswer is the answer of resume: the acknowledgement, and what a client needs to
 // connect.
 type resumedAnswer struct {
-	answer.Acknowledged
+	answer.Acknowledgement
 	SessionID string  `json:"session_id"`
 	CDPURL    *string `json:"cdp_url"` // null if the session has ended again
 }

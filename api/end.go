@@ -66,7 +66,7 @@ func (h *sessionHandler) delete(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, answer.Whole())
+	return c.JSON(http.StatusOK, answer.Normalized())
 }
 
 func (h *sessionHandler) deleteAll(c *call) error {
@@ -90,5 +90,5 @@ func (h *sessionHandler) deleteAll(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, answer.Whole())
+	return c.JSON(http.StatusOK, answer.Normalized())
 }

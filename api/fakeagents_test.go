@@ -26,9 +26,9 @@ func (f *fakeAgents) Send(_ context.Context, _ access.Caller, _ string, m agent.
 	return agent.Message{ID: 7}, f.err
 }
 
-func (f *fakeAgents) Messages(_ context.Context, _ access.Caller, _ string, after int64, whole bool) (agent.Conversation, error) {
+func (f *fakeAgents) Messages(_ context.Context, _ access.Caller, _ string, after int64, secrets bool) (agent.Conversation, error) {
 	return agent.Conversation{Messages: []agent.Message{
-		{ID: after + 1, Type: "QUESTION", Content: fmt.Sprint("whole: ", whole), At: born.UTC(), Metadata: []byte(`{"start_url":"https://a.example/"}`)},
+		{ID: after + 1, Type: "QUESTION", Content: fmt.Sprint("whole: ", secrets), At: born.UTC(), Metadata: []byte(`{"start_url":"https://a.example/"}`)},
 		{ID: after + 2, Type: "USER", Content: "Yes", At: born.UTC(), Metadata: []byte(`{}`)}},
 		More: true, HasAgent: true, Status: agent.Status{Status: "waiting_for_input"}}, f.failure()
 }

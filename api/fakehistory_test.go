@@ -34,9 +34,9 @@ func (f *fakeHistory) Runs(context.Context, access.Caller, string) ([]events.Run
 		{ID: "run-2", Number: 2, Status: "running", StartedAt: born}}, f.failure()
 }
 
-func (f *fakeHistory) RunEvents(_ context.Context, _ access.Caller, _, runID string, after int64, _ int, whole bool) (events.EventPage, error) {
+func (f *fakeHistory) RunEvents(_ context.Context, _ access.Caller, _, runID string, after int64, _ int, secrets bool) (events.EventPage, error) {
 	url := "https://a.example/?token=***"
-	if whole {
+	if secrets {
 		url = "https://a.example/?token=abc"
 	}
 	return events.EventPage{Events: []events.Event{{RunID: runID, Sequence: after + 1, Type: "navigated", At: born.UTC(), Data: []byte(`{"url":"` + url + `"}`)},

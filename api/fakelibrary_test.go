@@ -72,7 +72,7 @@ func (f *fakeLibrary) Prune(_ context.Context, _ access.Caller, r library.PruneR
 
 // VerifySnapshot reports a flipped bit.
 func (f *fakeLibrary) VerifySnapshot(_ context.Context, _ access.Caller, id string) (library.VerifyResult, error) {
-	return library.VerifyResult{SnapshotID: id, Checked: library.Checked{Document: true},
+	return library.VerifyResult{SnapshotID: id, Checked: library.VerifyChecks{Document: true},
 		Problems: []library.Problem{{Code: fault.ArchiveDamaged, Message: "its archive has another hash"}}, DurationMS: 12}, f.failure()
 }
 
@@ -80,8 +80,8 @@ func (f *fakeLibrary) DeleteSnapshot(context.Context, access.Caller, string) err
 	return f.failure()
 }
 
-func (f *fakeLibrary) State(_ context.Context, _ access.Caller, id string, r library.Export) (library.Exported, error) {
-	out := library.Exported{Body: []byte(`{"cookies":[]}`), NotCarried: lostThings(1)}
+func (f *fakeLibrary) State(_ context.Context, _ access.Caller, id string, r library.Export) (library.ExportResult, error) {
+	out := library.ExportResult{Body: []byte(`{"cookies":[]}`), NotExported: lostThings(1)}
 	if r.Format == library.FormatNetscape {
 		out.Body = []byte("# Netscape HTTP Cookie File\n")
 	}
@@ -92,12 +92,12 @@ func (f *fakeLibrary) State(_ context.Context, _ access.Caller, id string, r lib
 		}
 	}
 	if id == "long" {
-		out.NotCarried = lostThings(1000)
+		out.NotExported = lostThings(1000)
 	}
 	return out, f.failure()
 }
 
-func (f *fakeLibrary) DefaultState(ctx context.Context, c access.Caller, _ string, r library.Export) (library.Exported, error) {
+func (f *fakeLibrary) DefaultState(ctx context.Context, c access.Caller, _ string, r library.Export) (library.ExportResult, error) {
 	return f.State(ctx, c, "snap-1", r)
 }
 

@@ -125,12 +125,12 @@ func (f *fakeSessions) Status(context.Context, access.Caller, string) (agent.Sta
 	return agent.Status{Status: "ready", SessionStatus: "ready", ExecutionStatus: "running"}, f.failure()
 }
 
-func (f *fakeSessions) Pause(context.Context, access.Caller, string) (answer.Acknowledged, error) {
-	return answer.Acknowledged{Success: true, Status: "paused"}, f.failure()
+func (f *fakeSessions) Pause(context.Context, access.Caller, string) (answer.Acknowledgement, error) {
+	return answer.Acknowledgement{Success: true, Status: "paused"}, f.failure()
 }
 
-func (f *fakeSessions) Resume(context.Context, access.Caller, string) (answer.Acknowledged, error) {
-	return answer.Acknowledged{Success: true, Status: "resumed"}, f.failure()
+func (f *fakeSessions) Resume(context.Context, access.Caller, string) (answer.Acknowledgement, error) {
+	return answer.Acknowledgement{Success: true, Status: "resumed"}, f.failure()
 }
 
 func (f *fakeSessions) Navigate(_ context.Context, _ access.Caller, _, url string) (string, error) {

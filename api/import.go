@@ -81,7 +81,7 @@ func (h *importHandler) create(c *call) error {
 			if err != nil {
 				return nil, nil, err
 			}
-			made.Snapshot = made.Snapshot.Whole()
+			made.Snapshot = made.Snapshot.Normalized()
 			return made, func() error { return c.JSON(http.StatusCreated, made) }, nil
 		},
 		replay: func(data []byte) error {

@@ -15,7 +15,7 @@ import (
 type Messenger interface {
 	// Send stores a message before it returns. Messages returns those after an ID.
 	Send(ctx context.Context, c access.Caller, id string, m agent.MessageRequest) (agent.Message, error)
-	Messages(ctx context.Context, c access.Caller, id string, after int64, whole bool) (agent.Conversation, error)
+	Messages(ctx context.Context, c access.Caller, id string, after int64, secrets bool) (agent.Conversation, error)
 	// Cancel reports whether a task was running.
 	Cancel(ctx context.Context, c access.Caller, id string) (cancelled bool, err error)
 }
@@ -122,9 +122,9 @@ func (h *messageHandler) list(c *call) error {
 func (h *messageHandler) cancel(c *call) error { return acknowledge(c, h.bodies, h.cancelTask) }
 
 // cancelTask stops the task of a session's agent.
-func (h *messageHandler) cancelTask(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error) {
+func (h *messageHandler) cancelTask(ctx context.Context, c access.Caller, id string) (answer.Acknowledgement, error) {
 	cancelled, err := h.messenger.Cancel(ctx, c, id)
-	answer := answer.Acknowledged{Success: true, Status: "cancelled", Message: "no task is running; the browser keeps running"}
+	answer := answer.Acknowledgement{Success: true, Status: "cancelled", Message: "no task is running; the browser keeps running"}
 	if cancelled {
 		answer.Message = "the task is cancelled; the browser keeps running"
 	}

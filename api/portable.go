@@ -17,8 +17,8 @@ import (
 
 // Exports converts stored environments for other tools.
 type Exports interface {
-	State(ctx context.Context, c access.Caller, id string, r library.Export) (library.Exported, error)
-	DefaultState(ctx context.Context, c access.Caller, userID string, r library.Export) (library.Exported, error)
+	State(ctx context.Context, c access.Caller, id string, r library.Export) (library.ExportResult, error)
+	DefaultState(ctx context.Context, c access.Caller, userID string, r library.Export) (library.ExportResult, error)
 	// Archive streams an archive. The reader reports damage as an error, at the end at the
 	// latest.
 	Archive(ctx context.Context, c access.Caller, id string) (io.ReadCloser, error)
@@ -108,17 +108,17 @@ func (h *exportHandler) defaultState(c *call) error {
 
 // exported answers with the state in the tool's format, and with a header that lists what
 // the format cannot hold. With envelope=true the body has both.
-func (c *call) exported(q exportQuery, out library.Exported) error {
-	c.Response().Header().Set(notCarriedHeader, notCarried(out.NotCarried))
+func (c *call) exported(q exportQuery, out library.ExportResult) error {
+	c.Response().Header().Set(notCarriedHeader, notCarried(out.NotExported))
 	media := mediaOf[library.Format(q.Format)]
 	if !q.Envelope {
 		return c.Blob(http.StatusOK, media, out.Body)
 	}
 	envelope := struct {
-		Format     string               `json:"format"`
-		State      any                  `json:"state"`
-		NotCarried []library.NotCarried `json:"not_carried"`
-	}{q.Format, json.RawMessage(out.Body), out.NotCarried}
+		Format     string                `json:"format"`
+		State      any                   `json:"state"`
+		NotCarried []library.NotExported `json:"not_carried"`
+	}{q.Format, json.RawMessage(out.Body), out.NotExported}
 	if media != "application/json" {
 		envelope.State = string(out.Body)
 	}
@@ -127,26 +127,26 @@ func (c *call) exported(q exportQuery, out library.Exported) error {
 
 // notCarried formats the list as a header: JSON in ASCII. A list that is too long for a
 // header is summed up by component, without origins.
-func notCarried(list []library.NotCarried) string {
+func notCarried(list []library.NotExported) string {
 	text := headerJSON(list)
 	if len(text) <= maxNotCarried {
 		return text
 	}
-	var short []library.NotCarried
+	var short []library.NotExported
 	at := map[string]int{}
 	for _, l := range list {
 		i, known := at[l.Component]
 		if !known {
 			i = len(short)
 			at[l.Component] = i
-			short = append(short, library.NotCarried{Component: l.Component, Reason: "shortened; envelope=true returns the whole list"})
+			short = append(short, library.NotExported{Component: l.Component, Reason: "shortened; envelope=true returns the whole list"})
 		}
 		short[i].Count += l.Count
 	}
 	if text = headerJSON(short); len(text) <= maxNotCarried {
 		return text
 	}
-	return headerJSON([]library.NotCarried{{Component: "all", Count: len(list), Reason: "shortened; envelope=true returns the whole list"}})
+	return headerJSON([]library.NotExported{{Component: "all", Count: len(list), Reason: "shortened; envelope=true returns the whole list"}})
 }
 
 func headerJSON(v any) string {

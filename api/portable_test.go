@@ -15,10 +15,10 @@ import (
 )
 
 // lostThings returns what the fake's exports cannot hold, over so many origins.
-func lostThings(origins int) []library.NotCarried {
-	lost := []library.NotCarried{{Component: "tabs", Count: 2, Reason: `a "reason"`}}
+func lostThings(origins int) []library.NotExported {
+	lost := []library.NotExported{{Component: "tabs", Count: 2, Reason: `a "reason"`}}
 	for i := range origins {
-		lost = append(lost, library.NotCarried{Component: "local_storage", Origin: fmt.Sprintf("https://ü%d.example/", i), Count: 1, Reason: "no place"})
+		lost = append(lost, library.NotExported{Component: "local_storage", Origin: fmt.Sprintf("https://ü%d.example/", i), Count: 1, Reason: "no place"})
 	}
 	return lost
 }
@@ -44,7 +44,7 @@ func TestStateExport(t *testing.T) {
 		t.Errorf("playwright: %s %s", answer.Header, body)
 	}
 	header := answer.Header.Get(notCarriedHeader)
-	var lost []library.NotCarried
+	var lost []library.NotExported
 	if err := json.Unmarshal([]byte(header), &lost); err != nil || fmt.Sprint(lost) != fmt.Sprint(lostThings(1)) || strings.ContainsFunc(header, func(r rune) bool { return r > '~' }) {
 		t.Errorf("header %q: %v", header, err)
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// History reads what happened in sessions. whole includes the secrets in events; the caller
-// needs the right to see them.
+// History reads what happened in sessions. secrets includes the secrets in events; the
+// caller needs the right to see them.
 type History interface {
 	Runs(ctx context.Context, c access.Caller, id string) ([]events.Run, error)
-	RunEvents(ctx context.Context, c access.Caller, id, runID string, after int64, limit int, whole bool) (events.EventPage, error)
+	RunEvents(ctx context.Context, c access.Caller, id, runID string, after int64, limit int, secrets bool) (events.EventPage, error)
 	// Follow returns a stream that the caller must close.
 	Follow(ctx context.Context, c access.Caller, id string, f events.FollowRequest) (events.Stream, error)
 }

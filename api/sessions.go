@@ -60,7 +60,7 @@ type recordedCreate struct {
 // is shared, for one that a create with resume found running, and for a repeat after the
 // session of the first call has ended.
 func (r recordedCreate) status(now answer.Info) int {
-	if r.Shared || now.Over() {
+	if r.Shared || now.Ended() {
 		return http.StatusOK
 	}
 	return http.StatusCreated
@@ -163,5 +163,5 @@ func (h *sessionHandler) restoreReport(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, report.Whole())
+	return c.JSON(http.StatusOK, report.Normalized())
 }

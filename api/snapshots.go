@@ -78,7 +78,7 @@ func (h *snapshotHandler) listAll(c *call) error {
 func (c *call) snapshots(page []library.SnapshotInfo, next string) error {
 	answer := snapshotsAnswer{Snapshots: make([]library.SnapshotInfo, 0, len(page)), NextToken: answer.OrNull(next)}
 	for _, info := range page {
-		answer.Snapshots = append(answer.Snapshots, info.Whole())
+		answer.Snapshots = append(answer.Snapshots, info.Normalized())
 	}
 	return c.JSON(http.StatusOK, answer)
 }
@@ -95,7 +95,7 @@ func (h *snapshotHandler) latest(c *call) error {
 	if len(page) == 0 {
 		return fault.New(fault.SnapshotNotFound, "api.snapshots", "the session has no snapshot")
 	}
-	return c.JSON(http.StatusOK, page[0].Whole())
+	return c.JSON(http.StatusOK, page[0].Normalized())
 }
 
 func (h *snapshotHandler) get(c *call) error {
@@ -107,7 +107,7 @@ func (h *snapshotHandler) get(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, info.Whole())
+	return c.JSON(http.StatusOK, info.Normalized())
 }
 
 func (h *snapshotHandler) diff(c *call) error {

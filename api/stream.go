@@ -83,7 +83,7 @@ func (h *historyHandler) events(c *call) error {
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()
 	defer context.AfterFunc(h.closing, cancel)()
-	feed, err := h.history.Follow(ctx, c.caller, id, events.FollowRequest{After: after, Fresh: !q.History, Whole: !q.Sanitize})
+	feed, err := h.history.Follow(ctx, c.caller, id, events.FollowRequest{After: after, Fresh: !q.History, Secrets: !q.Sanitize})
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func TestStreamFilters(t *testing.T) {
 			t.Errorf("%q: -want +got:\n%s", header, diff)
 		}
 	}
-	if diff := cmp.Diff(events.FollowRequest{Fresh: true, Whole: true}, r.follows[0]); diff != "" {
+	if diff := cmp.Diff(events.FollowRequest{Fresh: true, Secrets: true}, r.follows[0]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	asked := len(r.follows)

@@ -126,7 +126,7 @@ func checkLoginCheck(c settings.LoginCheck) error {
 		}
 	}
 	if c.CheckEverySeconds != nil {
-		if err := within(in+"check_every_seconds", *c.CheckEverySeconds, settings.LeastCheckEvery, settings.MostCheckEvery); err != nil {
+		if err := within(in+"check_every_seconds", *c.CheckEverySeconds, settings.MinCheckEvery, settings.MaxCheckEvery); err != nil {
 			return err
 		}
 	}

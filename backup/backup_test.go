@@ -208,11 +208,11 @@ func TestInterruptedRestoreKeepsForeignKeys(t *testing.T) {
 	if _, err := write(t, target, false); err != nil {
 		t.Fatal(err)
 	}
-	writeFiles(t, dir, map[string]string{backup.Restoring + "/stasis.db": "half", "identity": "the operator's"})
+	writeFiles(t, dir, map[string]string{backup.WorkFolder + "/stasis.db": "half", "identity": "the operator's"})
 	if _, err := backup.Restore(t.Context(), target, dir); !fault.Is(err, fault.Config) || !strings.Contains(fault.MessageOf(err), "identity") {
 		t.Errorf("the error is %v", err)
 	}
-	for name, want := range map[string]string{"identity": "the operator's", backup.Restoring + "/stasis.db": "half"} {
+	for name, want := range map[string]string{"identity": "the operator's", backup.WorkFolder + "/stasis.db": "half"} {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
 			t.Errorf("%s is now %q, %v", name, got, err)
 		}
@@ -225,14 +225,14 @@ func TestInterruptedRestore(t *testing.T) {
 	if _, err := write(t, target, false); err != nil {
 		t.Fatal(err)
 	}
-	writeFiles(t, dir, map[string]string{backup.Restoring + "/stasis.db": "half", "snapshots/archives/old": "moved already", "identity": "AGE-SECRET-KEY-1"})
-	if !backup.CutShort(dir) {
-		t.Error("CutShort is false after an interrupted restore")
+	writeFiles(t, dir, map[string]string{backup.WorkFolder + "/stasis.db": "half", "snapshots/archives/old": "moved already", "identity": "AGE-SECRET-KEY-1"})
+	if !backup.RestoreInterrupted(dir) {
+		t.Error("RestoreInterrupted is false after an interrupted restore")
 	}
 	if _, err := backup.Restore(t.Context(), target, dir); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(restored(), readFiles(t, dir)); diff != "" || backup.CutShort(dir) {
+	if diff := cmp.Diff(restored(), readFiles(t, dir)); diff != "" || backup.RestoreInterrupted(dir) {
 		t.Errorf("restored (-want +got):\n%s", diff)
 	}
 }

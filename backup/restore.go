@@ -14,9 +14,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Restoring is the working folder of a restore in a data directory. If it exists, a restore
+// WorkFolder is the working folder of a restore in a data directory. If it exists, a restore
 // was interrupted, and no daemon may start.
-const Restoring = "restoring"
+const WorkFolder = "restoring"
 
 // allowedEntries lists what an empty data directory may contain: the caller's lock, and the
 // folder of a new file system.
@@ -29,15 +29,15 @@ var allowedEntries = []string{"lock", "lost+found"}
 // of its disk.
 func Restore(ctx context.Context, source, dir string) (_ Manifest, err error) {
 	const op = "backup.restore"
-	cutShort := CutShort(dir)
-	if !cutShort {
+	interrupted := RestoreInterrupted(dir)
+	if !interrupted {
 		if err := checkEmpty(dir); err != nil {
 			return Manifest{}, err
 		}
 	}
 	if m, err := Verify(ctx, source); err != nil {
 		return m, err
-	} else if cutShort {
+	} else if interrupted {
 		if err := clearInterrupted(dir, m); err != nil {
 			return m, err
 		}
@@ -73,23 +73,23 @@ func Restore(ctx context.Context, source, dir string) (_ Manifest, err error) {
 	if err := errors.Join(chownToOwner(root, at), syncFolders(at), moveIntoPlace(root, at)); err != nil {
 		return m, diskFault(op, err)
 	}
-	return m, diskFault(op, errors.Join(root.Remove(Restoring), syncFolder(dir)))
+	return m, diskFault(op, errors.Join(root.Remove(WorkFolder), syncFolder(dir)))
 }
 
 // makeWorkFolder makes the working folder of a restore. The data directory may belong to another
 // user, who can replace that folder at any time. So every file is written, moved and
 // chowned below the folder's handle.
 func makeWorkFolder(root *os.Root) (*os.Root, error) {
-	if err := errors.Join(root.Mkdir(Restoring, dirMode), syncFolder(root.Name())); err != nil {
+	if err := errors.Join(root.Mkdir(WorkFolder, dirMode), syncFolder(root.Name())); err != nil {
 		return nil, err
 	}
-	at, err := root.OpenRoot(Restoring)
+	at, err := root.OpenRoot(WorkFolder)
 	if err != nil {
 		return nil, err
 	}
 	info, err := at.Stat(".")
 	if err == nil && !private(info) {
-		err = errors.New("another process has replaced the folder " + Restoring)
+		err = errors.New("another process has replaced the folder " + WorkFolder)
 	}
 	if err != nil {
 		return nil, errors.Join(err, at.Close())
@@ -105,9 +105,9 @@ func inDataDir(name string) string {
 	return name
 }
 
-// CutShort reports whether a restore into the data directory was interrupted.
-func CutShort(dir string) bool {
-	_, err := os.Lstat(filepath.Join(dir, Restoring))
+// RestoreInterrupted reports whether a restore into the data directory was interrupted.
+func RestoreInterrupted(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, WorkFolder))
 	return err == nil
 }
 
@@ -127,14 +127,14 @@ func checkEmpty(dir string) error {
 	return nil
 }
 
-// clearRestore removes what a restore put into a data directory, the folder Restoring last.
+// clearRestore removes what a restore put into a data directory, WorkFolder last.
 func clearRestore(dir string) error {
 	for _, name := range append([]string{Database, Extensions, Snapshots}, KeyFiles()...) {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
-	return errors.Join(syncFolder(dir), os.RemoveAll(filepath.Join(dir, Restoring)), syncFolder(dir))
+	return errors.Join(syncFolder(dir), os.RemoveAll(filepath.Join(dir, WorkFolder)), syncFolder(dir))
 }
 
 // moveIntoPlace moves what was unpacked to its place.
@@ -144,7 +144,7 @@ func moveIntoPlace(root, at *os.Root) error {
 		return err
 	}
 	for _, e := range entries {
-		if err := root.Rename(filepath.Join(Restoring, e.Name()), e.Name()); err != nil {
+		if err := root.Rename(filepath.Join(WorkFolder, e.Name()), e.Name()); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,7 @@ type passkeys struct {
 // newPasskeys decides whether pages get an authenticator: as asked says, else as the
 // environment had it.
 func newPasskeys(saved state.Passkeys, asked *bool, m *mux.Mux, driver *mux.Driver, frozen func() bool) passkeys {
-	if !saved.Given(asked) {
+	if !saved.EnabledFor(asked) {
 		return passkeys{saved: saved}
 	}
 	authenticators := passkey.New(driver, saved.Credentials, frozen)

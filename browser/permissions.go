@@ -10,7 +10,7 @@ import (
 )
 
 // grantCommand holds the parameters of a client's Browser.setPermission or
-// Browser.grantPermissions; see state.Granted.
+// Browser.grantPermissions; see state.PermissionGrant.
 type grantCommand struct {
 	Origin         string         `json:"origin,omitempty"`
 	EmbeddedOrigin string         `json:"embeddedOrigin,omitempty"`
@@ -22,7 +22,7 @@ type grantCommand struct {
 // regrant sets the permissions again that clients have set. It is needed at a restore,
 // and after a client has disconnected, as Chrome drops the permissions then. Permissions
 // that Chrome refuses count as dropped. Without permissions there is no line.
-func regrant(ctx context.Context, driver *mux.Driver, granted []state.Granted) []state.Component {
+func regrant(ctx context.Context, driver *mux.Driver, granted []state.PermissionGrant) []state.Component {
 	if len(granted) == 0 {
 		return nil
 	}
@@ -56,11 +56,11 @@ func setShellPolicy(ctx context.Context, driver *mux.Driver, p *state.Permission
 
 // shellGrants returns the commands for a policy in order: first the defaults, then the
 // rules for origins.
-func shellGrants(p *state.PermissionPolicy) []state.Granted {
+func shellGrants(p *state.PermissionPolicy) []state.PermissionGrant {
 	if p == nil {
 		p = &state.PermissionPolicy{Default: state.DecisionDeny}
 	}
-	var all, own []state.Granted
+	var all, own []state.PermissionGrant
 	for _, name := range state.Permissions() {
 		decision, decided := p.Default, profile.Prompts(name)
 		for _, r := range p.Rules {
@@ -80,7 +80,7 @@ func shellGrants(p *state.PermissionPolicy) []state.Granted {
 }
 
 // grantsOf converts a permission to CDP's names.
-func grantsOf(name, origin string, d state.Decision) []state.Granted {
+func grantsOf(name, origin string, d state.Decision) []state.PermissionGrant {
 	setting := "denied"
 	if d == state.DecisionAllow {
 		setting = "granted"
@@ -89,13 +89,13 @@ func grantsOf(name, origin string, d state.Decision) []state.Granted {
 	if name == "sensors" {
 		names = []string{"accelerometer", "gyroscope", "magnetometer", "ambient-light-sensor"}
 	}
-	var grants []state.Granted
+	var grants []state.PermissionGrant
 	for _, n := range names {
 		descriptor := map[string]any{"name": n}
 		if n == "midi-sysex" {
 			descriptor = map[string]any{"name": "midi", "sysex": true}
 		}
-		grants = append(grants, state.Granted{Origin: origin, Permission: descriptor, Setting: setting})
+		grants = append(grants, state.PermissionGrant{Origin: origin, Permission: descriptor, Setting: setting})
 	}
 	return grants
 }

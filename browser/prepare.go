@@ -79,7 +79,7 @@ func setAside(ctx context.Context, dir *Dir, doc state.Document, o Options, prox
 	if err := dir.ChownProfile(profile.Default); err != nil {
 		return doc, nil, base, err
 	}
-	doc = doc.Alone()
+	doc = doc.WithoutDatadir()
 	if len(doc.Local) > 0 {
 		if err := base.ApplyLocal(ctx, dir.Profile(), doc.Local, now); err != nil {
 			return doc, nil, base, err

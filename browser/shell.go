@@ -86,7 +86,7 @@ func (p *Spare) loadShell(ctx context.Context, doc state.Document, o Options) (*
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
 	b, own := p.b, o.Overrides
-	o.Overrides = own.Over(doc.Overrides)
+	o.Overrides = own.WithDefaults(doc.Overrides)
 	b.setOptions(o)
 	answered := make(chan error, 1)
 	go func() { answered <- alive(ctx, b.driver) }()
@@ -113,7 +113,7 @@ func (s *Starter) loadShell(ctx context.Context, dir *Dir, doc state.Document, o
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
 	own := o.Overrides
-	o.Overrides = own.Over(doc.Overrides)
+	o.Overrides = own.WithDefaults(doc.Overrides)
 	v, err := s.Launcher.Version(ctx, dir, true)
 	if err != nil {
 		return nil, err

@@ -177,7 +177,7 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 		defer b.process.Background(false)
 	}
 	own := o.Overrides
-	o.Overrides = own.Over(doc.Overrides)
+	o.Overrides = own.WithDefaults(doc.Overrides)
 	b.setOptions(o)
 	answered := make(chan error, 1)
 	go func() { answered <- alive(ctx, b.driver) }()

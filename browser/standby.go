@@ -51,7 +51,7 @@ func (s *Starter) load(ctx context.Context, dir *Dir, doc state.Document, o Opti
 	if o.Engine == EngineShell {
 		return s.loadShell(ctx, dir, doc, o)
 	}
-	spare, err := s.Spare(ctx, dir, Options{Overrides: StartOverrides(o.Engine, o.Overrides.Over(doc.Overrides)), Background: o.Background})
+	spare, err := s.Spare(ctx, dir, Options{Overrides: StartOverrides(o.Engine, o.Overrides.WithDefaults(doc.Overrides)), Background: o.Background})
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // A Chrome on standby has its environment loaded and has sent no request to its sites.
-// After Go everything is there as after any restore, and nothing else is open.
+// After Activate everything is there as after any restore, and nothing else is open.
 func TestStandby(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/one": seen, "/two": seen})

@@ -110,8 +110,8 @@ func (a *Account) releaseAll() {
 	delete(a.budget.accounts, a)
 }
 
-// Give releases n bytes.
-func (a *Account) Give(n int) {
+// Release releases n bytes.
+func (a *Account) Release(n int) {
 	if a == nil {
 		return
 	}

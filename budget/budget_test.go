@@ -30,7 +30,7 @@ func TestBudget(t *testing.T) {
 		t.Error("a closed account accepted bytes")
 	}
 	var none *Account
-	none.Give(1)
+	none.Release(1)
 	none.Close()
 	if !none.Take(1) {
 		t.Error("a nil account refused bytes")

@@ -179,7 +179,7 @@ func TestBackupKilled(t *testing.T) {
 		t.Errorf("other files besides the backup: %q", left)
 	}
 
-	killWhen(t, filepath.Join(other, backup.Restoring, backup.Extensions), "backup", "restore", target, "--data-dir", other)
+	killWhen(t, filepath.Join(other, backup.WorkFolder, backup.Extensions), "backup", "restore", target, "--data-dir", other)
 	if code, said := serve(t, nil, "--data-dir", other); code != 2 || !strings.Contains(said, "cut short") {
 		t.Errorf("a daemon on half a restore ended with %d: %s", code, said)
 	}

@@ -29,7 +29,7 @@ func states(t *testing.T, d *daemon.Daemon) {
 	}
 	does := func(call, status string) {
 		t.Helper()
-		var a answer.Acknowledged
+		var a answer.Acknowledgement
 		d.Must(t, http.StatusOK, http.MethodPost, path+"/"+call, nil).Into(t, &a)
 		if !a.Success || a.Status != status {
 			t.Errorf("%s: %+v, want %s", call, a, status)

@@ -164,10 +164,10 @@ func imports(t testing.TB, d *daemon.Daemon, format string, file []byte, more ..
 }
 
 // exports returns a snapshot's state in a format, and what the format does not carry.
-func exports(t testing.TB, d *daemon.Daemon, id, query string) ([]byte, []library.NotCarried) {
+func exports(t testing.TB, d *daemon.Daemon, id, query string) ([]byte, []library.NotExported) {
 	t.Helper()
 	a := d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+id+"/state?"+query, nil)
-	var lost []library.NotCarried
+	var lost []library.NotExported
 	if err := json.Unmarshal([]byte(a.Header.Get("X-Stasis-Not-Carried")), &lost); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func exports(t testing.TB, d *daemon.Daemon, id, query string) ([]byte, []librar
 }
 
 // lostOf returns how many items of a component a format does not carry.
-func lostOf(lost []library.NotCarried, component string) int {
+func lostOf(lost []library.NotExported, component string) int {
 	n := 0
 	for _, l := range lost {
 		if l.Component == component {

@@ -101,10 +101,10 @@ type Session struct {
 	// Sealed is what a rescue needs and the run directory lacks. It is secret, and
 	// therefore opaque here. The end of the session removes it.
 	Sealed []byte
-	// Asked is the create request, also sealed and opaque. It stays, because an ended
-	// session is resumed with it. It is nil if an older Stasis wrote the record or the
-	// session was imported.
-	Asked []byte
+	// SealedRequest is the create request, also sealed and opaque. It stays, because an
+	// ended session is resumed with it. It is nil if an older Stasis wrote the record or
+	// the session was imported.
+	SealedRequest []byte
 	// Base is where the session started from: the default's user and version. A save moves
 	// the default only from that version. BaseVersion 0 means no default.
 	BaseSnapshotID string
@@ -147,7 +147,7 @@ type Default struct {
 	SessionID  string // the session whose save moved the default; "" for a PUT
 	MovedAt    time.Time
 	// Renews is set in automatic renewals: it is the version, made on request, that was
-	// renewed. 0 means that this version was made on request. See [Move.Takes].
+	// renewed. 0 means that this version was made on request. See [Move.MayReplace].
 	Renews int64
 }
 
@@ -171,16 +171,16 @@ type Move struct {
 	Fresh bool
 }
 
-// Takes reports whether the move may replace the default now. A session that saw no
+// MayReplace reports whether the move may replace the default now. A session that saw no
 // default expects version 0, even if an earlier one was removed. A session that started
 // with an older login does not replace the renewal of that login.
-func (m Move) Takes(now Default) bool {
+func (m Move) MayReplace(now Default) bool {
 	renewed := m.Fresh && now.Renews > 0 && now.Renews <= m.From && m.From < now.Version
 	return m.Overwrite || now.Version == m.From || renewed || m.From == 0 && now.SnapshotID == ""
 }
 
-// Moved is the result of a Move.
-type Moved struct {
+// MoveResult is the result of a Move.
+type MoveResult struct {
 	Moved   bool
 	Version int64  // the current version afterwards; 0 if there never was one
 	Reason  string // why the default did not move; names the version that won
@@ -209,7 +209,7 @@ type End struct {
 	EndedAt   time.Time
 	// Outcome returns the response to the end, given the result of the move. It is called
 	// inside the transaction and must not block.
-	Outcome func(Moved) (json.RawMessage, error)
+	Outcome func(MoveResult) (json.RawMessage, error)
 	// Notices returns the notices of the end, from the ended session. It is called inside
 	// the transaction and must not block. nil means no notices.
 	Notices func(Session) []Notice
@@ -226,15 +226,15 @@ type SessionFilter struct {
 
 // SnapshotFilter selects snapshots for a list, newest commit first.
 type SnapshotFilter struct {
-	SessionID  string // "" for every session
-	UserID     string // "" for every user
-	Limit      int    // not positive: all
-	StartAfter string // exclusive cursor: a snapshot ID from an earlier page
-	Bare       bool   // without their reports
+	SessionID   string // "" for every session
+	UserID      string // "" for every user
+	Limit       int    // not positive: all
+	StartAfter  string // exclusive cursor: a snapshot ID from an earlier page
+	OmitReports bool   // without their reports
 }
 
-// Needed is a reason to keep a snapshot.
-type Needed struct {
+// NeededSnapshot is a reason to keep a snapshot.
+type NeededSnapshot struct {
 	SnapshotID string
 	By         NeededBy
 }

@@ -17,8 +17,8 @@ const (
 	RunCancelled RunStatus = "cancelled" // ended by the daemon: a limit or a shutdown
 )
 
-// CauseAsked is the cause of a run that a request ended.
-const CauseAsked = "asked"
+// CauseRequested is the cause of a run that a request ended.
+const CauseRequested = "asked"
 
 // Run is one lifetime of a session's browser.
 type Run struct {
@@ -48,10 +48,10 @@ func (e Event) Size() int64 { return int64(len(e.Type) + len(e.Data) + len(e.Sea
 
 // SealedEvent is the sealed data of an event.
 type SealedEvent struct {
-	RunID    string
-	Sequence int64
-	Sealed   []byte
-	Anew     []byte // the data to replace Sealed, for [EventStore.ResealEvents]; nil: no change
+	RunID       string
+	Sequence    int64
+	Sealed      []byte
+	Replacement []byte // the data to replace Sealed, for [EventStore.ResealEvents]; nil: no change
 }
 
 // EventBounds limit which of a run's events are kept; zero means no limit. The oldest
@@ -116,8 +116,8 @@ type EventStore interface {
 	// first. It returns up to limit (0: no limit) and [MaxEventPage] bytes, but at least
 	// one. An empty result is the end.
 	SealedEvents(ctx context.Context, after SealedEvent, limit int) ([]SealedEvent, error)
-	// ResealEvents replaces each Sealed by its Anew, all of them or none, and updates the
-	// sizes of the event and the run. It skips events that were trimmed or whose sealed
-	// data has changed. written counts the replaced ones.
+	// ResealEvents replaces each Sealed by its Replacement, all of them or none, and
+	// updates the sizes of the event and the run. It skips events that were trimmed or
+	// whose sealed data has changed. written counts the replaced ones.
 	ResealEvents(ctx context.Context, events []SealedEvent) (written int, err error)
 }

@@ -48,7 +48,7 @@ type SnapshotStore interface {
 	// transaction. It is not an error if another session has moved the default first. The
 	// snapshot's session must exist, or be recorded with it, and have the same user
 	// (user_mismatch).
-	Commit(ctx context.Context, c Commit) (Moved, error)
+	Commit(ctx context.Context, c Commit) (MoveResult, error)
 
 	Snapshot(ctx context.Context, id string) (Snapshot, error)
 	// NewestSnapshot returns the session's last committed snapshot. If there is none, the
@@ -74,7 +74,7 @@ type RetentionStore interface {
 	// NeededSnapshots lists the snapshots of a user that RetireSnapshot keeps, with each
 	// reason. These are the default's snapshot and, for each session that has not ended,
 	// the one it started from and its newest.
-	NeededSnapshots(ctx context.Context, userID string) ([]Needed, error)
+	NeededSnapshots(ctx context.Context, userID string) ([]NeededSnapshot, error)
 	// ExpiredSnapshots lists those whose ExpiresAt has passed and that no default names.
 	ExpiredSnapshots(ctx context.Context, now time.Time) ([]Snapshot, error)
 	// RetireSnapshot is [SnapshotStore.DeleteSnapshot] by a policy, not by a request. It

@@ -22,8 +22,8 @@ func (l *liveSession) autosave(set autosave.Settings, persist bool) *autosave.Sa
 	return autosave.New(set, autosaveAdapter{l, persist}, l.svc.deps.Now, l.svc.deps.Log.With("session", l.id))
 }
 
-// Left receives a value when the last client has disconnected.
-func (s autosaveAdapter) Left() <-chan struct{} { return s.l.disconnected }
+// AllDisconnected receives a value when the last client has disconnected.
+func (s autosaveAdapter) AllDisconnected() <-chan struct{} { return s.l.disconnected }
 
 // Done is closed when the session is no longer live.
 func (s autosaveAdapter) Done() <-chan struct{} { return s.l.done }

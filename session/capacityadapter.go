@@ -43,7 +43,7 @@ func (f capacityAdapter) Creating() bool {
 }
 
 // MemoryAllows reports whether memory allows one more Chrome.
-func (f capacityAdapter) MemoryAllows() bool { return f.svc.deps.Room() }
+func (f capacityAdapter) MemoryAllows() bool { return f.svc.deps.MemoryAllows() }
 
 // archivesAdapter gives package archives the saver and the rescues, which are created
 // after it.
@@ -79,7 +79,7 @@ func (s *Service) recallStandbys(ctx context.Context) error {
 			s.deps.Log.Warn("cannot read a user's settings; the user gets no standby", "error", err)
 			continue
 		}
-		if settings.Given(set.Standby) > 0 {
+		if settings.ValueOrZero(set.Standby) > 0 {
 			s.capacity.SetStandbys(u.ID, true)
 		}
 	}

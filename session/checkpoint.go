@@ -13,7 +13,7 @@ import (
 // checkpointing is a checkpoint that is under way.
 type checkpointing struct {
 	request request.Checkpoint
-	waiter  chan<- save.Checkpointed
+	waiter  chan<- save.CheckpointResult
 }
 
 // Checkpoint saves a session that continues to run. Pages and clients are not disturbed,
@@ -30,17 +30,17 @@ func (s *Service) Checkpoint(ctx context.Context, by access.Caller, id string, r
 
 // save waits for its turn, one checkpoint after the other, and for the outcome. A
 // checkpoint that has begun continues when ctx ends.
-func (l *liveSession) save(ctx context.Context, r request.Checkpoint) save.Checkpointed {
+func (l *liveSession) save(ctx context.Context, r request.Checkpoint) save.CheckpointResult {
 	const op = "session.checkpoint"
 	select {
 	case l.turn <- struct{}{}:
 	case <-l.done:
-		return save.Checkpointed{Err: notRunning(l.id)}
+		return save.CheckpointResult{Err: notRunning(l.id)}
 	case <-ctx.Done():
-		return save.Checkpointed{Err: fault.Wrap(ctx.Err(), fault.Timeout, op, "another checkpoint of the session is still under way; try again")}
+		return save.CheckpointResult{Err: fault.Wrap(ctx.Err(), fault.Timeout, op, "another checkpoint of the session is still under way; try again")}
 	}
 	l.awaitRestart(ctx)
-	result := make(chan save.Checkpointed, 1)
+	result := make(chan save.CheckpointResult, 1)
 	if err := l.ask(ctx, func() error {
 		l.freezeQueue.Add(queue.Task{ // not while Chrome is being frozen
 			Begin: func() (func(context.Context) error, error) {
@@ -59,27 +59,27 @@ func (l *liveSession) save(ctx context.Context, r request.Checkpoint) save.Check
 			End: func(err error) {
 				if err != nil {
 					<-l.turn
-					result <- save.Checkpointed{Err: err}
+					result <- save.CheckpointResult{Err: err}
 				}
 			},
 		})
 		return nil
 	}); err != nil {
 		<-l.turn
-		return save.Checkpointed{Err: err}
+		return save.CheckpointResult{Err: err}
 	}
 	select {
 	case c := <-result:
 		return c
 	case <-ctx.Done():
-		return save.Checkpointed{Err: fault.Wrap(ctx.Err(), fault.Timeout, op, "the checkpoint is still under way; list the session's snapshots for its outcome")}
+		return save.CheckpointResult{Err: fault.Wrap(ctx.Err(), fault.Timeout, op, "the checkpoint is still under way; list the session's snapshots for its outcome")}
 	}
 }
 
 // checkpointJob decides what a checkpoint does with the environment.
 func (l *liveSession) checkpointJob(r request.Checkpoint) save.Job {
 	j := save.Job{Session: l.rec, Chrome: l.chrome, Options: l.options(), Partial: l.partial,
-		Mode: save.Filesystem, GoesOn: true, Label: r.Label, Auto: r.Auto}
+		Mode: save.Filesystem, Continues: true, Label: r.Label, Auto: r.Auto}
 	if r.SaveAsDefault {
 		j.Move = l.moveFrom(r.Conflict)
 	}
@@ -99,7 +99,7 @@ func (l *liveSession) beginCheckpoint(c checkpointing, j save.Job) {
 
 // finishCheckpoint handles a checkpoint's outcome. An ending that has waited for it
 // continues.
-func (l *liveSession) finishCheckpoint(c save.Checkpointed) {
+func (l *liveSession) finishCheckpoint(c save.CheckpointResult) {
 	was := l.checkpoint
 	l.checkpoint, l.replica = nil, c.Replica
 	<-l.turn

@@ -21,7 +21,7 @@ import (
 // So resolveSource resolves the environment again after each wait.
 func (s *Service) resolveSource(ctx, wait context.Context, c access.Caller, r request.Create) (restore.Environment, *liveSession, error) {
 	for {
-		o, err := s.restorer.Resolve(ctx, c, r.Named())
+		o, err := s.restorer.Resolve(ctx, c, r.SourceRequest())
 		if err != nil || o.Source == nil {
 			return o, nil, err
 		}
@@ -56,14 +56,14 @@ func (s *Service) resolveSource(ctx, wait context.Context, c access.Caller, r re
 func (l *liveSession) checkShareable(ctx context.Context, r request.Create) error {
 	l.awaitRestart(ctx)
 	return l.ask(ctx, func() error {
-		other := r.Overrides.Over(l.request.Overrides).Differ(l.request.Overrides)
+		other := r.Overrides.WithDefaults(l.request.Overrides).DifferingNames(l.request.Overrides)
 		for _, id := range r.Extensions {
 			if !slices.ContainsFunc(l.installed, func(e state.Extension) bool { return e.ID == id }) {
 				other = append(other, "extension "+id)
 			}
 		}
 		if r.Passkeys != nil && l.chrome != nil {
-			if _, given := l.chrome.Passkeys(); *r.Passkeys != given {
+			if _, enabled := l.chrome.Passkeys(); *r.Passkeys != enabled {
 				other = append(other, "passkeys")
 			}
 		}

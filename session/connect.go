@@ -38,7 +38,7 @@ func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID str
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	leave, err := s.deps.Keys.Connected(ctx, c, func() {
+	leave, err := s.deps.Keys.RegisterConnection(ctx, c, func() {
 		_ = conn.Close(mux.CloseKeyDeleted, "key_deleted") // the client may have disconnected already
 		cancel()
 	})

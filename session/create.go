@@ -26,7 +26,7 @@ func (s *Service) Create(ctx context.Context, c access.Caller, r request.Create)
 	if err := mayCreate(c, r); err != nil {
 		return answer.Info{}, err
 	}
-	ctx, leave, err := s.deps.Keys.While(ctx, c)
+	ctx, leave, err := s.deps.Keys.CallContext(ctx, c)
 	if err != nil {
 		return answer.Info{}, err
 	}
@@ -111,7 +111,7 @@ func (s *Service) createOrShare(ctx context.Context, c access.Caller, r request.
 func (s *Service) createInSlot(ctx context.Context, c access.Caller, r request.Create, o restore.Environment, was *profiles.Session) (*liveSession, error) {
 	if r.Wait > 0 {
 		var err error
-		if o, err = s.restorer.Resolve(ctx, c, r.Named()); err != nil {
+		if o, err = s.restorer.Resolve(ctx, c, r.SourceRequest()); err != nil {
 			return nil, err
 		}
 	}
@@ -131,7 +131,7 @@ func (s *Service) holdSource(ctx context.Context, c access.Caller, r request.Cre
 		if !fault.Is(err, fault.SnapshotNotFound) {
 			return o, release, err
 		}
-		if o, err = s.restorer.Resolve(ctx, c, r.Named()); err != nil {
+		if o, err = s.restorer.Resolve(ctx, c, r.SourceRequest()); err != nil {
 			return o, nil, err
 		}
 	}
@@ -150,7 +150,7 @@ func (s *Service) repeated(ctx context.Context, c access.Caller, r request.Creat
 	}
 	fresh := s.deps.Now().Sub(rec.CreatedAt) < repeatWindow
 	if rec.KeyID != c.KeyID || rec.RequestHash != r.RequestHash || !fresh {
-		return answer.Info{}, false, registry.Taken()
+		return answer.Info{}, false, registry.IDTakenError()
 	}
 	if err := s.rescues.Await(ctx, rec.ID); err != nil {
 		return answer.Info{}, false, err
@@ -190,12 +190,12 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 		ID: r.SessionID, UserID: o.UserID, KeyID: c.KeyID, AgentName: r.AgentName, Goal: r.Goal,
 		Engine: r.Engine, Status: profiles.StatusReady, CreatedAt: now, ExpiresAt: now.Add(r.Lifetime),
 		Labels: r.Labels, RequestHash: r.RequestHash, RunDir: up.Chrome.Dir().Name(), BaseVersion: o.Version,
-		Discard: r.DiscardOnEnd || r.ReadOnly, Asked: sealed, WebhookURL: r.WebhookURL,
+		Discard: r.DiscardOnEnd || r.ReadOnly, SealedRequest: sealed, WebhookURL: r.WebhookURL,
 	}
 	if up.Report != nil {
 		rec.Restored, rec.BaseSnapshotID = profiles.JSON(up.Report), o.Snapshot.ID
 	}
-	rec.Sealed, err = rescue.Given{Overrides: up.Overrides, Partial: up.Partial, Origins: r.Origins, Passkeys: r.Passkeys, RestoredAt: up.At}.Seal(s.deps.Vault)
+	rec.Sealed, err = rescue.SealedState{Overrides: up.Overrides, Partial: up.Partial, Origins: r.Origins, Passkeys: r.Passkeys, RestoredAt: up.At}.Seal(s.deps.Vault)
 	switch {
 	case err != nil:
 	case was == nil:

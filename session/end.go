@@ -30,14 +30,14 @@ type ending struct {
 	request request.End     // for causeRequested
 	restart bool            // for causeCrash: Chrome is started again instead
 	reason  profiles.Reason // for causeCrash
-	waiters []chan<- save.Ended
+	waiters []chan<- save.EndResult
 	waits   int // what must finish before the ending is carried out
 }
 
 // End ends a session. For a session that does not exist or has ended, it answers deleted:
 // false, with what was saved of the session.
 func (s *Service) End(ctx context.Context, c access.Caller, id string, r request.End) (save.EndAnswer, error) {
-	if err := c.MayAsk(access.Drive); err != nil {
+	if err := c.RequireForAny(access.Drive); err != nil {
 		return save.EndAnswer{}, err
 	}
 	if r.SaveAsDefault && r.Mode == save.None {
@@ -114,9 +114,9 @@ func (s *Service) EndAll(ctx context.Context, c access.Caller, r request.EndAll)
 
 // end begins an ending, or joins one with the same parameters, and waits for it. The
 // ending continues when ctx ends: a save must not stop because the client disconnected.
-func (l *liveSession) end(ctx context.Context, e ending) (save.Ended, error) {
-	result := make(chan save.Ended, 1)
-	e.waiters = []chan<- save.Ended{result}
+func (l *liveSession) end(ctx context.Context, e ending) (save.EndResult, error) {
+	result := make(chan save.EndResult, 1)
+	e.waiters = []chan<- save.EndResult{result}
 	if err := l.ask(ctx, func() error {
 		switch {
 		case l.ending == nil:
@@ -131,13 +131,13 @@ func (l *liveSession) end(ctx context.Context, e ending) (save.Ended, error) {
 		l.ending.waiters = append(l.ending.waiters, result)
 		return nil
 	}); err != nil {
-		return save.Ended{}, err
+		return save.EndResult{}, err
 	}
 	select {
 	case r := <-result:
 		return r, nil
 	case <-ctx.Done():
-		return save.Ended{}, fault.Wrap(ctx.Err(), fault.Timeout, "session.end", "the session is still being ended; GET the session for its outcome")
+		return save.EndResult{}, fault.Wrap(ctx.Err(), fault.Timeout, "session.end", "the session is still being ended; GET the session for its outcome")
 	}
 }
 
@@ -155,10 +155,10 @@ func (l *liveSession) shutdown(ctx context.Context) error {
 
 // awaitNoEnding waits until no ending is under way. It returns false if ctx ends first.
 func (l *liveSession) awaitNoEnding(ctx context.Context) bool {
-	result := make(chan save.Ended, 1)
+	result := make(chan save.EndResult, 1)
 	err := l.ask(ctx, func() error {
 		if l.ending == nil {
-			result <- save.Ended{}
+			result <- save.EndResult{}
 			return nil
 		}
 		l.ending.waiters = append(l.ending.waiters, result)
@@ -214,11 +214,11 @@ func (l *liveSession) carryOut() {
 
 // finish handles an ending's outcome. If the session loses its Chrome, the run ends
 // first.
-func (l *liveSession) finish(e save.Ended) {
+func (l *liveSession) finish(e save.EndResult) {
 	if status, why, over := l.recordEnd(l.ending.cause, e); over {
 		l.runs.End(l.recordQueue, func() int { return l.clients }, status, why)
 	}
-	if e.Over {
+	if e.SessionEnded {
 		last := l.replica
 		l.replica = nil
 		l.recordQueue.Do(func(context.Context) error { l.svc.saver.DropReplica(last); return nil }, nil)
@@ -227,8 +227,8 @@ func (l *liveSession) finish(e save.Ended) {
 }
 
 // conclude ends or continues the session after its run has ended.
-func (l *liveSession) conclude(e save.Ended) {
-	if e.Over {
+func (l *liveSession) conclude(e save.EndResult) {
+	if e.SessionEnded {
 		l.ended = true
 		l.svc.forget(l) // before the waiters are notified: from here on its slot is free
 		l.ending.notifyWaiters(e)
@@ -243,7 +243,7 @@ func (l *liveSession) conclude(e save.Ended) {
 
 // keepLive makes the session usable again after an ending that did not end it. It
 // notifies the waiters when that is recorded.
-func (l *liveSession) keepLive(e save.Ended) {
+func (l *liveSession) keepLive(e save.EndResult) {
 	was := l.ending
 	l.ending = nil
 	switch {
@@ -269,7 +269,7 @@ func (l *liveSession) keepLive(e save.Ended) {
 }
 
 // notifyWaiters sends the outcome to everything that waits for the ending.
-func (e *ending) notifyWaiters(outcome save.Ended) {
+func (e *ending) notifyWaiters(outcome save.EndResult) {
 	for _, w := range e.waiters {
 		w <- outcome
 	}

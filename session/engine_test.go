@@ -95,7 +95,7 @@ func TestShellCrashKeepsSessionCookies(t *testing.T) {
 		if got := profile.Reconcile(profile.Copies{Document: doc, Found: inspect.Profile{Cookies: []state.Cookie{}}}).Jar; len(got) != want {
 			t.Errorf("%s: %+v", engine, got)
 		}
-		if got := save.Unread(engine, time.Time{}).TabsByURL; got != (engine == browser.EngineShell) {
+		if got := save.UnreadDocument(engine, time.Time{}).TabsByURL; got != (engine == browser.EngineShell) {
 			t.Errorf("%s: tabs by URL %t", engine, got)
 		}
 	}

@@ -115,8 +115,8 @@ func (b *fakeBrowsers) NewDir() (*browser.Dir, error) {
 	return b.launcher.NewDir(strings.ToLower(rand.Text()[:8]))
 }
 
-func (b *fakeBrowsers) Left(ctx context.Context) ([]*browser.Dir, error) {
-	return browsers.Chromes{Starter: browser.NewStarter(b.launcher, time.Now)}.Left(ctx)
+func (b *fakeBrowsers) EndOrphans(ctx context.Context) ([]*browser.Dir, error) {
+	return browsers.Chromes{Starter: browser.NewStarter(b.launcher, time.Now)}.EndOrphans(ctx)
 }
 
 func (b *fakeBrowsers) Spare(_ context.Context, dir *browser.Dir, o browser.Options) (browsers.Spare, error) {
@@ -149,7 +149,7 @@ type fakeStandby struct {
 	doc state.Document
 }
 
-func (p *fakeStandby) Go(ctx context.Context) (browsers.Chrome, []state.Component, error) {
+func (p *fakeStandby) Activate(ctx context.Context) (browsers.Chrome, []state.Component, error) {
 	if err := p.b.step("go", p.fakeChrome); err != nil {
 		p.die()
 		return nil, nil, err

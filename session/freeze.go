@@ -13,8 +13,8 @@ import (
 
 // Pause marks a session as paused. Its Chrome is frozen while no client is connected, and
 // the idle limit does not apply.
-func (s *Service) Pause(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error) {
-	a := answer.Acknowledged{Success: true, Status: "paused", Message: "the session is paused"}
+func (s *Service) Pause(ctx context.Context, c access.Caller, id string) (answer.Acknowledgement, error) {
+	a := answer.Acknowledgement{Success: true, Status: "paused", Message: "the session is paused"}
 	l, err := s.running(ctx, c, id, access.Drive)
 	if err != nil {
 		return a, err

@@ -105,10 +105,10 @@ func TestReportsOfManySites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range out.NotCarried {
+	for _, n := range out.NotExported {
 		dropped -= n.Count
 	}
 	if dropped != 0 {
-		t.Errorf("an export reports %d too few lost cookies: %+v", dropped, out.NotCarried)
+		t.Errorf("an export reports %d too few lost cookies: %+v", dropped, out.NotExported)
 	}
 }

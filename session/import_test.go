@@ -238,10 +238,10 @@ func TestExport(t *testing.T) {
 	if err != nil || !strings.Contains(string(out.Body), "#HttpOnly_a.example\tFALSE\t/\tTRUE\t0\tsid\ts3cret\n") {
 		t.Errorf("%s, %v", out.Body, err)
 	}
-	if diff := cmp.Diff([]library.NotCarried{
+	if diff := cmp.Diff([]library.NotExported{
 		{Component: "cookie_same_site", Count: 1, Reason: "the format has no SameSite"},
 		{Component: "local_storage", Origin: "https://a.example/", Count: 1, Reason: "the format has cookies only"},
-	}, out.NotCarried); diff != "" {
+	}, out.NotExported); diff != "" {
 		t.Errorf("not carried:\n%s", diff)
 	}
 	if len(r.browsers.all()) != 0 {

@@ -27,7 +27,7 @@ func (l *liveSession) job(e ending) save.Job {
 		j.Reason, j.Rescue = profiles.ReasonShutdown.With("shutdown"), true
 	case causeCrash:
 		j.Status, j.Reason, j.Rescue, j.Dead = profiles.StatusError, e.reason, true, true
-		j.Restart, j.CrashUntold = e.restart, l.crashUnreported
+		j.Restart, j.CrashUnreported = e.restart, l.crashUnreported
 	}
 	switch {
 	case l.request.ReadOnly, e.cause != causeRequested && l.request.DiscardOnEnd:

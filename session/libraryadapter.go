@@ -30,14 +30,14 @@ func (f libraryAdapter) Record(ctx context.Context, c access.Caller, id string, 
 // DefaultChanged updates the standbys.
 func (f libraryAdapter) DefaultChanged() { f.svc.capacity.DefaultChanged() }
 
-// ReadOut starts a Chrome on a snapshot and reads what the snapshot's document lacks. The
-// Chrome takes a slot like a session's.
-func (f libraryAdapter) ReadOut(ctx context.Context, saved snapshot.Snapshot) (state.Document, []state.Component, error) {
+// ReadStorage starts a Chrome on a snapshot and reads what the snapshot's document lacks.
+// The Chrome takes a slot like a session's.
+func (f libraryAdapter) ReadStorage(ctx context.Context, saved snapshot.Snapshot) (state.Document, []state.Component, error) {
 	if err := f.svc.capacity.Acquire(ctx, false); err != nil {
 		return state.Document{}, nil, err
 	}
 	defer f.svc.capacity.Release()
-	return f.svc.restorer.ReadOut(ctx, saved, f.svc.archives.Document)
+	return f.svc.restorer.ReadStorage(ctx, saved, f.svc.archives.Document)
 }
 
 // Retention returns a user's policy; nil if the user has none.

@@ -37,8 +37,8 @@ type liveSession struct {
 	partial bool
 
 	calls        chan func()
-	finished     chan save.Ended
-	checkpointed chan save.Checkpointed
+	finished     chan save.EndResult
+	checkpointed chan save.CheckpointResult
 	reopened     chan reopened
 	disconnected chan struct{} // holds a token after the last client has disconnected; for autosave
 	turn         chan struct{} // full while a checkpoint is under way or requested
@@ -75,11 +75,11 @@ type liveSession struct {
 	lifetime    *time.Timer
 }
 
-func newLiveSession(s *Service, rec profiles.Session, r request.Create, up restore.Started) *liveSession {
+func newLiveSession(s *Service, rec profiles.Session, r request.Create, up restore.StartResult) *liveSession {
 	l := &liveSession{svc: s, id: rec.ID, rights: access.NewLiveSession(rec.ID, rec.UserID, rec.KeyID),
-		calls: make(chan func()), finished: make(chan save.Ended), done: make(chan struct{}), runs: run.New(rec.ID, s.deps.Journal),
+		calls: make(chan func()), finished: make(chan save.EndResult), done: make(chan struct{}), runs: run.New(rec.ID, s.deps.Journal),
 		// Buffered, because run may have ended when the daemon stops.
-		checkpointed: make(chan save.Checkpointed, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), disconnected: make(chan struct{}, 1),
+		checkpointed: make(chan save.CheckpointResult, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), disconnected: make(chan struct{}, 1),
 		thawed: true, freezeQueue: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), recordQueue: queue.New(s.ctx, recordDeadline, s.work.Go),
 		rec: rec, request: r, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
@@ -101,7 +101,7 @@ func (l *liveSession) options() browser.Options {
 }
 
 // start begins the session's first run and its background work.
-func (l *liveSession) start(up restore.Started) {
+func (l *liveSession) start(up restore.StartResult) {
 	l.beginRun()
 	l.svc.work.Go(l.run)
 	if slices.Contains(l.request.Record, RecordScreenshot) {
@@ -182,13 +182,13 @@ const killDeadline = 10 * time.Second
 func (l *liveSession) abandon() {
 	ctx, cancel := context.WithTimeout(context.Background(), killDeadline)
 	defer cancel()
-	l.runs.Deafen()
+	l.runs.StopListening()
 	if l.chrome != nil {
 		if err := l.chrome.Kill(ctx); err != nil {
 			l.svc.deps.Log.Error("cannot end a Chrome; the next start of the daemon ends it", "session", l.id, "error", err)
 		}
 	}
-	l.runs.Leave(ctx) // last, because the catalogue may not answer
+	l.runs.Detach(ctx) // last, because the catalogue may not answer
 	l.svc.saver.DropReplica(l.replica)
 }
 
@@ -239,7 +239,7 @@ func (l *liveSession) busy() bool { return l.clients > 0 || l.inFlight > 0 || l.
 // touch restarts the idle limit.
 func (l *liveSession) touch() { l.idle.Reset(l.request.Idle) }
 
-// use lends the browser to a call. The call runs outside the session's goroutine, so that
+// use runs a call with the browser. The call runs outside the session's goroutine, so that
 // a slow page delays no other call. A paused session is thawed for the time of the call.
 // When the session ends, the call is cancelled, because the Chrome may be parked and
 // become another session's.
@@ -254,7 +254,7 @@ func (l *liveSession) use(ctx context.Context, do func(context.Context, browsers
 	defer context.AfterFunc(useCtx, cancel)()
 	err = do(ctx, chrome)
 	if err != nil && useCtx.Err() != nil {
-		return save.TakenBack(useCtx, err, "session.use")
+		return save.PreemptedError(useCtx, err, "session.use")
 	}
 	return err
 }

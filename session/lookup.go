@@ -59,18 +59,18 @@ func (l Lookup) Describe(ctx context.Context, c access.Caller, id string) (profi
 
 // WithDir calls do with the run directory of a live session, if the caller may drive it.
 func (l Lookup) WithDir(ctx context.Context, c access.Caller, id string, do func(context.Context, *browser.Dir) error) error {
-	return l.lend(ctx, c, id, access.Drive, func(ctx context.Context, chrome browsers.Chrome) error { return do(ctx, chrome.Dir()) })
+	return l.withChrome(ctx, c, id, access.Drive, func(ctx context.Context, chrome browsers.Chrome) error { return do(ctx, chrome.Dir()) })
 }
 
-// Lend calls do with the browser of a live session, if the caller has permission p.
-func (l Lookup) Lend(ctx context.Context, c access.Caller, id string, p access.Permission, do func(context.Context, drive.Chrome) error) error {
-	return l.lend(ctx, c, id, p, func(ctx context.Context, chrome browsers.Chrome) error { return do(ctx, chrome) })
+// WithBrowser calls do with the browser of a live session, if the caller has permission p.
+func (l Lookup) WithBrowser(ctx context.Context, c access.Caller, id string, p access.Permission, do func(context.Context, drive.Chrome) error) error {
+	return l.withChrome(ctx, c, id, p, func(ctx context.Context, chrome browsers.Chrome) error { return do(ctx, chrome) })
 }
 
 // callDeadline bounds a call that borrows a browser.
 const callDeadline = 30 * time.Second
 
-func (l Lookup) lend(ctx context.Context, c access.Caller, id string, p access.Permission, do func(context.Context, browsers.Chrome) error) error {
+func (l Lookup) withChrome(ctx context.Context, c access.Caller, id string, p access.Permission, do func(context.Context, browsers.Chrome) error) error {
 	session, err := l.s.running(ctx, c, id, p)
 	if err != nil {
 		return err

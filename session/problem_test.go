@@ -56,7 +56,7 @@ func TestOnlyDamaged(t *testing.T) {
 	id := r.create(alice, nil).ID
 	r.damageCookies(r.browsers.last())
 	a := r.checkpoint(id, plain)
-	got, err := r.restorer.Resolve(t.Context(), alice, restore.Named{FromSession: id})
+	got, err := r.restorer.Resolve(t.Context(), alice, restore.SourceRequest{FromSession: id})
 	if err != nil || got.Snapshot.ID != a.Snapshot.ID {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -32,8 +32,8 @@ func (l *liveSession) beginRun() {
 
 // recordEnd records an ending's outcome. over reports that the session no longer has its
 // Chrome and that the run ends.
-func (l *liveSession) recordEnd(why cause, e save.Ended) (status profiles.RunStatus, reason string, over bool) {
-	if s := e.Answer.Snapshot; s != nil && e.Over {
+func (l *liveSession) recordEnd(why cause, e save.EndResult) (status profiles.RunStatus, reason string, over bool) {
+	if s := e.Answer.Snapshot; s != nil && e.SessionEnded {
 		l.runs.RecordSaved(*s, e.Answer.Default)
 	}
 	if e.Err != nil {
@@ -41,7 +41,7 @@ func (l *liveSession) recordEnd(why cause, e save.Ended) (status profiles.RunSta
 	}
 	status, reason = why.run()
 	switch {
-	case e.Over:
+	case e.SessionEnded:
 	case e.Reopened != nil && why == causeCrash:
 	case e.Chrome == nil && why != causeCrash:
 		status, reason = profiles.RunFailed, notReopened
@@ -65,13 +65,13 @@ func (c cause) run() (profiles.RunStatus, string) {
 	case causeCrash:
 		return profiles.RunFailed, chromeCrashed
 	default:
-		return profiles.RunCompleted, profiles.CauseAsked
+		return profiles.RunCompleted, profiles.CauseRequested
 	}
 }
 
 // pictures records screenshots of the session until it ends.
 func (l *liveSession) pictures() {
-	pictures.Record(l.svc.ctx, pictures.Session{ID: l.id, Moved: l.runs.Moved(), Done: l.done, Look: l.view}, l.svc.deps.Log)
+	pictures.Record(l.svc.ctx, pictures.Session{ID: l.id, Navigated: l.runs.Navigated(), Done: l.done, View: l.view}, l.svc.deps.Log)
 }
 
 // view returns the browser for a screenshot; none while the session is paused.
@@ -80,7 +80,7 @@ func (l *liveSession) view(ctx context.Context) (view pictures.View, err error) 
 		if err := l.usable(); err != nil || l.paused {
 			return err
 		}
-		view = pictures.View{Browser: l.chrome, Writer: l.runs.Writer(), Lent: l.useCtx}
+		view = pictures.View{Browser: l.chrome, Writer: l.runs.Writer(), Context: l.useCtx}
 		return nil
 	})
 	return view, err

@@ -62,7 +62,7 @@ func TestRunsOfASession(t *testing.T) {
 	id := r.create(alice, nil).ID
 	r.browsers.last().emit(browser.EventNavigation, map[string]any{"url": "https://a.example/?token=abc"})
 	leave := r.attach(id)
-	for _, do := range []func(context.Context, access.Caller, string) (answer.Acknowledged, error){r.Pause, r.Pause, r.Resume, r.Resume} {
+	for _, do := range []func(context.Context, access.Caller, string) (answer.Acknowledgement, error){r.Pause, r.Pause, r.Resume, r.Resume} {
 		if _, err := do(t.Context(), alice, id); err != nil {
 			t.Fatal(err)
 		}
@@ -203,11 +203,11 @@ func TestFollow(t *testing.T) {
 	id := r.create(alice, nil).ID
 	_, err := r.Follow(t.Context(), bob, id, events.FollowRequest{})
 	wantCode(t, err, fault.SessionNotFound)
-	_, err = r.Follow(t.Context(), alice, id, events.FollowRequest{Whole: true})
+	_, err = r.Follow(t.Context(), alice, id, events.FollowRequest{Secrets: true})
 	wantCode(t, err, fault.Forbidden)
 	_, err = r.Follow(t.Context(), alice, id, events.FollowRequest{After: &events.Position{Run: 1, Sequence: 2}})
 	wantCode(t, err, fault.InvalidField)
-	feed, err := r.Follow(t.Context(), admin, id, events.FollowRequest{Whole: true})
+	feed, err := r.Follow(t.Context(), admin, id, events.FollowRequest{Secrets: true})
 	if err != nil {
 		t.Fatal(err)
 	}

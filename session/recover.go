@@ -17,11 +17,11 @@ func (s *Service) Recover(ctx context.Context) error {
 		return err
 	}
 	audit.LogMismatch(ctx, s.deps.Vault, s.deps.Catalogue, s.deps.Catalogue, s.deps.Log) // before a rescue, which would save with a wrong key
-	left, err := s.deps.Browsers.Left(ctx)
+	left, err := s.deps.Browsers.EndOrphans(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.rescues.TakeUp(ctx, left); err != nil {
+	if err := s.rescues.Register(ctx, left); err != nil {
 		return err
 	}
 	s.rescues.Begin()

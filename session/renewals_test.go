@@ -76,7 +76,7 @@ func (r *rig) setEvery(seconds int64) {
 // pass advances the clock and lets the renewals check what is due.
 func (a *renewalRig) pass(d time.Duration) {
 	a.clock.add(d)
-	a.renewals.Look()
+	a.renewals.Wake()
 }
 
 // awaitChecks waits for n outcomes of checks, and until all checks have ended.

@@ -27,7 +27,7 @@ type reopening struct {
 
 // reopened is the outcome of a reopening.
 type reopened struct {
-	started restore.Started
+	started restore.StartResult
 	err     error
 }
 
@@ -97,7 +97,7 @@ func (l *liveSession) awaitReopening(ctx context.Context) {
 
 // continueWith continues the session in a reopened Chrome. From now on the session's
 // report is that of the reopening.
-func (l *liveSession) continueWith(again restore.Started) {
+func (l *liveSession) continueWith(again restore.StartResult) {
 	l.chrome, l.thawed, l.restarted, l.paused = again.Chrome, true, true, false
 	l.setStatus(profiles.StatusReady, profiles.Reason{})
 	l.setReport(again.Report)

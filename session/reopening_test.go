@@ -61,7 +61,7 @@ func TestReadWhileChromeIsReopened(t *testing.T) {
 	other := r.create(alice, nil).ID
 	id, goOn, resumed := r.reopening()
 	info, err := r.Get(ctx, alice, id)
-	if err != nil || info.Status != profiles.StatusError || !info.Restarting || info.Over() {
+	if err != nil || info.Status != profiles.StatusError || !info.Restarting || info.Ended() {
 		t.Errorf("session is %s (%s), restarting: %t, %v", info.Status, info.Reason, info.Restarting, err)
 	}
 	if s, err := r.Status(ctx, alice, id); err != nil || s.SessionStatus != string(profiles.StatusError) {
@@ -147,7 +147,7 @@ func TestEndWaitsForAReopening(t *testing.T) {
 		begun := false
 		return l.ask(t.Context(), func() error { begun = l.ending != nil; return nil }) == nil && begun
 	})
-	if info, err := r.Get(t.Context(), alice, id); err != nil || info.Over() {
+	if info, err := r.Get(t.Context(), alice, id); err != nil || info.Ended() {
 		t.Errorf("during the reopening: %s, %v", info.Status, err)
 	}
 	goOn()

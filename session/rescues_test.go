@@ -25,7 +25,7 @@ func TestCallsWaitForRescue(t *testing.T) {
 	<-entered
 	for _, id := range []string{id, other} {
 		info, err := r.Get(t.Context(), alice, id)
-		if err != nil || !info.Rescuing || info.Over() || info.Status != profiles.StatusError || info.Reason.Code != profiles.ReasonBeingRescued {
+		if err != nil || !info.Rescuing || info.Ended() || info.Status != profiles.StatusError || info.Reason.Code != profiles.ReasonBeingRescued {
 			t.Errorf("%s: %+v, %v", id, info, err)
 		}
 		_, err = r.Screenshot(t.Context(), alice, id)

@@ -46,7 +46,7 @@ func (e ending) useError() error {
 	case e.cause == causeCrash:
 		return fault.New(fault.SessionEnding, op, "Chrome crashed during the call")
 	default:
-		return save.EndedMeanwhile(op)
+		return save.SessionEndedError(op)
 	}
 }
 
@@ -70,10 +70,10 @@ func (l *liveSession) awaitCrash(ctx context.Context) {
 
 // awaitEnding waits for the end of a matching ending that is under way.
 func (l *liveSession) awaitEnding(ctx context.Context, of func(*ending) bool) {
-	result := make(chan save.Ended, 1)
+	result := make(chan save.EndResult, 1)
 	if l.ask(ctx, func() error {
 		if l.ending == nil || !of(l.ending) {
-			result <- save.Ended{}
+			result <- save.EndResult{}
 			return nil
 		}
 		l.ending.waiters = append(l.ending.waiters, result)

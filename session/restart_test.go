@@ -122,8 +122,8 @@ func TestCallsWaitForRestart(t *testing.T) {
 		r.browsers.on("restored", func(*fakeChrome) error { close(began); <-goOn; return nil })
 		r.browsers.last().die()
 		<-began
-		if info, err := r.Get(ctx, alice, id); err != nil || r.status(id) != profiles.StatusError || info.Reason.Code != profiles.ReasonCrashed || info.Over() {
-			t.Errorf("%s: meanwhile %s (%s), over: %t, %v", what, info.Status, info.Reason, info.Over(), err)
+		if info, err := r.Get(ctx, alice, id); err != nil || r.status(id) != profiles.StatusError || info.Reason.Code != profiles.ReasonCrashed || info.Ended() {
+			t.Errorf("%s: meanwhile %s (%s), over: %t, %v", what, info.Status, info.Reason, info.Ended(), err)
 		}
 		done := make(chan error, 1)
 		go func() { done <- ask(id) }()

@@ -14,34 +14,34 @@ import (
 // Resume continues a session. A paused session is thawed. If Chrome could not be reopened
 // after a failed save, that is tried again. An ended session becomes live again with the
 // same ID, from its newest snapshot or from what a scheduled login check renewed of it.
-func (s *Service) Resume(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error) {
+func (s *Service) Resume(ctx context.Context, c access.Caller, id string) (answer.Acknowledgement, error) {
 	a, _, err := s.resume(ctx, c, request.Create{SessionID: id})
 	return a, err
 }
 
 // resume is Resume, also for a create with resume. r has the ID, and says what to do if
 // nothing was saved.
-func (s *Service) resume(ctx context.Context, c access.Caller, r request.Create) (answer.Acknowledged, *liveSession, error) {
+func (s *Service) resume(ctx context.Context, c access.Caller, r request.Create) (answer.Acknowledgement, *liveSession, error) {
 	for {
 		rec, err := s.resumable(ctx, c, r.SessionID)
 		if err != nil {
-			return answer.Acknowledged{}, nil, err
+			return answer.Acknowledgement{}, nil, err
 		}
-		if err := request.Same(s.deps.Vault, rec, r); err != nil {
-			return answer.Acknowledged{}, nil, err
+		if err := request.CheckSame(s.deps.Vault, rec, r); err != nil {
+			return answer.Acknowledgement{}, nil, err
 		}
 		if err := s.rescues.Await(ctx, rec.ID); err != nil {
-			return answer.Acknowledged{}, nil, err
+			return answer.Acknowledgement{}, nil, err
 		}
 		l := s.sessions.Find(rec.ID)
 		if l == nil {
 			if l, err = s.resumeEnded(ctx, c, rec.ID, r); l != nil || err != nil {
-				return answer.Acknowledged{Success: true, Status: "resumed", Message: "the session was restored from its last snapshot"}, l, err
+				return answer.Acknowledgement{Success: true, Status: "resumed", Message: "the session was restored from its last snapshot"}, l, err
 			}
 			continue // another request has resumed it meanwhile
 		}
 		if err := l.rights.Allow(c, access.Drive); err != nil {
-			return answer.Acknowledged{}, nil, err
+			return answer.Acknowledgement{}, nil, err
 		}
 		a, err := l.resume(ctx)
 		if fault.Is(err, fault.SessionNotRunning) && s.sessions.Find(rec.ID) != l {
@@ -65,8 +65,8 @@ func (s *Service) resumable(ctx context.Context, c access.Caller, id string) (pr
 }
 
 // resume continues a live session.
-func (l *liveSession) resume(ctx context.Context) (answer.Acknowledged, error) {
-	a := answer.Acknowledged{Success: true, Status: "resumed", Message: "the session continues"}
+func (l *liveSession) resume(ctx context.Context) (answer.Acknowledgement, error) {
+	a := answer.Acknowledgement{Success: true, Status: "resumed", Message: "the session continues"}
 	l.awaitCrash(ctx)
 	running := false
 	err := l.askAndWait(ctx, func(reply func(error)) {
@@ -140,7 +140,7 @@ func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, b
 	if rec.EndedAt.IsZero() {
 		return nil, fault.New(fault.SessionEnding, "session.resume", "session %s is being ended", id)
 	}
-	options, err := request.Recorded(s.deps.Vault, rec)
+	options, err := request.FromRecord(s.deps.Vault, rec)
 	if err != nil {
 		return nil, err
 	}

@@ -39,8 +39,8 @@ func TestResumeAnEndedSession(t *testing.T) {
 	})
 	snap := r.end(alice, first.ID, filesystem).Snapshot.ID
 	rec, err := r.catalogue.Session(t.Context(), first.ID)
-	if err != nil || len(rec.Asked) == 0 || strings.Contains(string(rec.Asked), "hunter2") {
-		t.Fatalf("the record keeps %q, %v", rec.Asked, err)
+	if err != nil || len(rec.SealedRequest) == 0 || strings.Contains(string(rec.SealedRequest), "hunter2") {
+		t.Fatalf("the record keeps %q, %v", rec.SealedRequest, err)
 	}
 
 	again := r.resumed(alice, first.ID)
@@ -54,7 +54,7 @@ func TestResumeAnEndedSession(t *testing.T) {
 	case again.Restored == nil || again.Restored.SnapshotID != snap:
 		t.Errorf("restored %+v, want %s", again.Restored, snap)
 	}
-	if got := r.browsers.last().options.Overrides; len(got.Differ(want)) > 0 {
+	if got := r.browsers.last().options.Overrides; len(got.DifferingNames(want)) > 0 {
 		t.Errorf("overrides %+v", got)
 	}
 	if l := r.sessions.Find(first.ID); l.request.Idle != 7*time.Minute {

@@ -21,7 +21,7 @@ func TestUnreadableOptions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.catalogue.UpdateSession(t.Context(), id, func(rec *profiles.Session) error { rec.Asked = sealed; return nil }); err != nil {
+		if _, err := r.catalogue.UpdateSession(t.Context(), id, func(rec *profiles.Session) error { rec.SealedRequest = sealed; return nil }); err != nil {
 			t.Fatal(err)
 		}
 		_, err = r.Resume(t.Context(), alice, id)

@@ -140,7 +140,7 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	r.large = capacity.NewTurns(archives.MaxLarge)
 	notices := events.NewNotices(events.NoticesConfig{URL: r.hookURL, Session: answer.HookSession, Now: r.clock.now})
 	s := New(cfg, Deps{Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: r.disk, Vault: vault,
-		Catalogue: r.catalogue.forService(), Large: turnsAt{&r.large}, Meter: r.meter, Room: func() bool { return r.memoryAllows() }, Now: r.clock.now, Log: log})
+		Catalogue: r.catalogue.forService(), Large: turnsAt{&r.large}, Meter: r.meter, MemoryAllows: func() bool { return r.memoryAllows() }, Now: r.clock.now, Log: log})
 	r.Users, r.Checker, r.Importer = s.Users(), s.Checker(), s.Importer()
 	masks := turnsAt{&r.masks}
 	r.Driver, r.Inspector, r.TicketHolders = drive.New(s.Lookup()), s.Inspector(), access.NewTicketHolders(r.apiKeys, s.Lookup())
@@ -150,7 +150,7 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	r.Files = files.New(s.Lookup(), r.apiKeys)
 	r.Notes = agent.NewNotes(s.Lookup(), r.catalogue, r.clock.now)
 	r.documents = agent.NewDocuments(s.Lookup(), snapshot.NewDocuments(r.store, snapshot.Options{Now: r.clock.now}))
-	r.readings, r.packages = capacity.NewTurns(library.MaxReadings), capacity.NewTurns(library.MaxChecked)
+	r.readings, r.packages = capacity.NewTurns(library.MaxReadings), capacity.NewTurns(library.MaxExtensionChecks)
 	r.library = library.New(library.Deps{Records: r.catalogue, Defaults: r.catalogue, Snapshots: s.Snapshots(), Archives: vault, Sessions: s.ForLibrary(), Keys: r.apiKeys,
 		Readings: turnsAt{&r.readings}, Now: r.clock.now, Log: log})
 	r.uploaded = library.NewExtensions(library.ExtensionDeps{Records: r.catalogue, Files: store, Keys: r.apiKeys, Checks: turnsAt{&r.packages}, Now: r.clock.now})
@@ -190,11 +190,11 @@ type watchedStore struct {
 	opened func()
 }
 
-func (w *watchedStore) Room(ctx context.Context) (int64, error) {
+func (w *watchedStore) FreeSpace(ctx context.Context) (int64, error) {
 	if w.full.Load() {
 		return 0, nil
 	}
-	return w.Store.Room(ctx)
+	return w.Store.FreeSpace(ctx)
 }
 
 // onArchive calls do once, when the next archive is opened.
@@ -313,9 +313,9 @@ func (b *brokenCatalogue) err(method string) error {
 	return b.broken[method]
 }
 
-func (b *brokenCatalogue) Commit(ctx context.Context, c profiles.Commit) (profiles.Moved, error) {
+func (b *brokenCatalogue) Commit(ctx context.Context, c profiles.Commit) (profiles.MoveResult, error) {
 	if err := b.err("Commit"); err != nil {
-		return profiles.Moved{}, err
+		return profiles.MoveResult{}, err
 	}
 	b.hook("Commit")
 	return b.Catalogue.Commit(ctx, c)

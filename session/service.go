@@ -45,9 +45,9 @@ type Config struct {
 	Spares      pool.Limits // of empty full Chromes kept ready
 	ShellSpares pool.Limits // of empty headless shells kept ready
 	Standby     pool.Limits // of Chromes kept ready with users' defaults loaded
-	// Calm is how long no standby is started after a create.
-	Calm      time.Duration
-	RescueTTL time.Duration // how long a rescue snapshot is kept
+	// StandbyDelay is how long no standby is started after a create.
+	StandbyDelay time.Duration
+	RescueTTL    time.Duration // how long a rescue snapshot is kept
 	// Retention is the policy of users without their own; nil keeps all snapshots.
 	Retention *library.Retention
 	// PruneGrace is the age below which no policy removes a snapshot, so that a caller
@@ -78,8 +78,8 @@ type Deps struct {
 	Notices   Notices // makes deliveries of webhooks
 	// Extensions stores the files of uploaded extensions.
 	Extensions *extension.Store
-	// Room reports whether memory allows one more Chrome; nil: always.
-	Room func() bool
+	// MemoryAllows reports whether memory allows one more Chrome; nil: always.
+	MemoryAllows func() bool
 	// Large bounds how many large state documents are restored at once; nil:
 	// [archives.MaxLarge].
 	Large archives.Turns
@@ -94,18 +94,18 @@ type Keys interface {
 	// Caller returns the caller for a key ID, with the key's current rights; unauthorized
 	// if the key was deleted.
 	Caller(ctx context.Context, id string) (access.Caller, error)
-	// Connected calls end when the caller's key is deleted, until leave is called.
-	Connected(ctx context.Context, c access.Caller, end func()) (leave func(), err error)
-	// While returns a context that ends when the caller's key is deleted.
-	While(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
+	// RegisterConnection calls end when the caller's key is deleted, until leave is called.
+	RegisterConnection(ctx context.Context, c access.Caller, end func()) (leave func(), err error)
+	// CallContext returns a context that ends when the caller's key is deleted.
+	CallContext(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
 }
 
 // Journal records the events of sessions; see [events.Journal].
 type Journal interface {
 	// Begin begins a session's next run.
 	Begin(sessionID string) *events.Writer
-	// Over reports that a session has ended; see [events.Journal.Over].
-	Over(sessionID string)
+	// SessionEnded reports that a session has ended; see [events.Journal.SessionEnded].
+	SessionEnded(sessionID string)
 	// Flush waits until a session's recorded events are on disk.
 	Flush(ctx context.Context, sessionID string)
 	// Followed reports whether a client follows the session's events now.
@@ -150,8 +150,8 @@ func New(cfg Config, deps Deps) *Service {
 	if s.deps.Meter == nil {
 		s.deps.Meter = unmetered{}
 	}
-	if s.deps.Room == nil {
-		s.deps.Room = func() bool { return true }
+	if s.deps.MemoryAllows == nil {
+		s.deps.MemoryAllows = func() bool { return true }
 	}
 	if s.deps.Large == nil {
 		s.deps.Large = capacity.NewTurns(archives.MaxLarge)
@@ -160,7 +160,7 @@ func New(cfg Config, deps Deps) *Service {
 	s.capacity = capacity.New[*restore.Parked](capacity.Config{
 		Sessions: cfg.MaxSessions, Engine: cfg.Engine, Parked: cfg.Parked,
 		Spares:  map[string]pool.Limits{browser.EngineChrome: cfg.Spares, browser.EngineShell: cfg.ShellSpares},
-		Standby: cfg.Standby, Calm: cfg.Calm, Now: deps.Now, Log: deps.Log,
+		Standby: cfg.Standby, StandbyDelay: cfg.StandbyDelay, Now: deps.Now, Log: deps.Log,
 	}, capacityAdapter{s}, deps.Catalogue)
 	s.sessions = registry.New[*liveSession](s.capacity.HasParked)
 	s.records = records.New(deps.Catalogue, deps.Notices)
@@ -175,16 +175,16 @@ func New(cfg Config, deps Deps) *Service {
 	s.restorer = restore.New(restore.Config{Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, s.archives, deps.Catalogue)
 	s.users = settings.NewUsers(deps.Catalogue, deps.Now, s.settingsChanged)
 	s.resolver = request.NewResolver(cfg.Engine, s.users, deps.Browsers, deps.Catalogue)
-	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: loginAdapter{s.sessions, s}, Places: s.capacity, Snapshots: s.snapshots,
+	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: loginAdapter{s.sessions, s}, Slots: s.capacity, Snapshots: s.snapshots,
 		Restorer: s.restorer, Notices: deps.Notices, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
 	s.saver = save.New(save.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Snapshots: s.snapshots, Dirs: deps.Browsers,
-		Restorer: s.restorer, Kept: s.capacity, Users: s.users, Login: s.checker, Notices: deps.Notices, Meter: s.deps.Meter,
+		Restorer: s.restorer, Ready: s.capacity, Users: s.users, Login: s.checker, Notices: deps.Notices, Meter: s.deps.Meter,
 		Unpack: cfg.Unpack, RescueTTL: cfg.RescueTTL, Now: deps.Now, Log: deps.Log})
 	s.importer = importer.New(importer.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Dirs: deps.Browsers, Keys: deps.Keys,
 		Turns: capacity.NewTurns(importer.MaxImports), Saver: s.saver, Users: s.users, Login: s.checker, Unpack: cfg.Unpack, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
 	s.renewals = renewal.New(s.ctx, renewal.Config{Records: deps.Catalogue, Archives: deps.Vault, Snapshots: s.snapshots, Pruner: s.pruner, Restorer: s.restorer,
-		Engines: deps.Browsers, Datadirs: deps.Datadirs, Saver: s.saver, Checker: s.checker, Places: s.capacity, Sessions: s.sessions,
-		Room: s.deps.Room, MaxSessions: cfg.MaxSessions, Patience: cfg.Waits.RenewalPatience, Between: cfg.Waits.RenewalBetween,
+		Engines: deps.Browsers, Datadirs: deps.Datadirs, Saver: s.saver, Checker: s.checker, Slots: s.capacity, Sessions: s.sessions,
+		MemoryAllows: s.deps.MemoryAllows, MaxSessions: cfg.MaxSessions, Patience: cfg.Waits.RenewalPatience, Between: cfg.Waits.RenewalBetween,
 		Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
 	s.rescues = rescue.New(s.ctx, rescue.Config{Records: deps.Catalogue, Archives: deps.Vault, Saver: s.saver, Notices: deps.Notices, FirstPause: cfg.Waits.RescuePause, Now: deps.Now, Log: deps.Log})
 	return s
@@ -248,7 +248,7 @@ func (s *Service) Importer() *importer.Importer { return s.importer }
 
 // settingsChanged applies a user's new settings.
 func (s *Service) settingsChanged(userID string, now settings.Settings) {
-	s.capacity.SetStandbys(userID, settings.Given(now.Standby) > 0)
+	s.capacity.SetStandbys(userID, settings.ValueOrZero(now.Standby) > 0)
 	s.renewals.SettingsChanged(userID, now)
 }
 
@@ -294,7 +294,7 @@ func (s *Service) Counts() Counts {
 // forget removes an ended session from the live ones, which ends its tickets, and frees
 // its slot.
 func (s *Service) forget(l *liveSession) {
-	s.deps.Journal.Over(l.id) // before another create may begin the session again
+	s.deps.Journal.SessionEnded(l.id) // before another create may begin the session again
 	s.sessions.Remove(l.id)
 	s.capacity.Release()
 	s.capacity.Replenish()

@@ -83,7 +83,7 @@ func TestUnwrittenLocalStorageIsNamed(t *testing.T) {
 		t.Errorf("the warnings: %s", warned)
 	}
 	only, _ := state.Selection{Exclude: []string{"https://big.example"}}.Document(doc)
-	if len(only.Unwritten) != 0 || len(doc.Alone().Unwritten) != 0 {
+	if len(only.Unwritten) != 0 || len(doc.WithoutDatadir().Unwritten) != 0 {
 		t.Errorf("an origin that was left out is still named: %v", only.Unwritten)
 	}
 }

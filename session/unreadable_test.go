@@ -48,7 +48,7 @@ func TestEventsThatCannotBeUnsealed(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("a page, -want +got:\n%s", diff)
 		}
-		feed, err := r.Follow(t.Context(), admin, id, events.FollowRequest{Whole: whole})
+		feed, err := r.Follow(t.Context(), admin, id, events.FollowRequest{Secrets: whole})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,13 +74,13 @@ func TestEventsThatCannotBeUnsealed(t *testing.T) {
 	}
 	t.Run("damaged", func(t *testing.T) {
 		e := all[0]
-		e.Anew = append([]byte("no "), e.Sealed...)
+		e.Replacement = append([]byte("no "), e.Sealed...)
 		if n, err := r.catalogue.ResealEvents(t.Context(), []profiles.SealedEvent{e}); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
 		reads(t, false, started, sealed, masked, ended)
 		reads(t, true, started, sealed, `message {"content":"password=hunter2","id":1,"type":"LOG"}`, ended)
-		e.Sealed, e.Anew = e.Anew, e.Sealed
+		e.Sealed, e.Replacement = e.Replacement, e.Sealed
 		if n, err := r.catalogue.ResealEvents(t.Context(), []profiles.SealedEvent{e}); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}

@@ -104,10 +104,10 @@ func TestRewrapSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Here the first identity gets a second recipient.
-	retired := r.keys.Opens()
+	retired := r.keys.IdentityRecipients()
 	out, err := library.RewrapSessions(t.Context(), r.catalogue, r.catalogue, snapshot.NewVault(r.store, snapshot.NewKeys(after, [32]byte{1}), snapshot.Options{Now: r.clock.now}), retired)
 	var left []string
-	for _, one := range out.Left {
+	for _, one := range out.Skipped {
 		left = append(left, one.Key)
 	}
 	want := []string{"session " + id, "session " + other, "2 events of run " + runs[0].ID, "1 events of run " + own[0].ID}
@@ -115,7 +115,7 @@ func TestRewrapSessions(t *testing.T) {
 		t.Errorf("with another identity: %+v, %v; left (-want +got):\n%s", out, err, diff)
 	}
 	more := snapshot.NewVault(r.store, snapshot.NewKeys(r.identity, [32]byte{1}, after.Recipient()), snapshot.Options{Now: r.clock.now})
-	for _, want := range []library.Rewrapped{{Sessions: 2, Events: 3, Opened: 5}, {Opened: 5}} {
+	for _, want := range []library.RewrapResult{{Sessions: 2, Events: 3, Opened: 5}, {Opened: 5}} {
 		out, err := library.RewrapSessions(t.Context(), r.catalogue, r.catalogue, more, nil)
 		if diff := cmp.Diff(want, out); diff != "" || err != nil {
 			t.Errorf("%v, -want +got:\n%s", err, diff)

@@ -43,9 +43,9 @@ func (l *liveSession) verify(doc state.Document) {
 		}
 		report := *first // a copy, because other goroutines read the old one
 		if err != nil {
-			report.Unverified()
+			report.MarkUnverified()
 		} else {
-			report.Verified(found)
+			report.AddVerification(found)
 		}
 		l.setReport(&report)
 		return nil

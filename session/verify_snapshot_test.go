@@ -73,19 +73,19 @@ func TestVerifySnapshot(t *testing.T) {
 		t.Errorf("undamaged: %+v", whole)
 	}
 	r.change(archive, flip)
-	if got := verify(); got.OK || got.Checked != (library.Checked{Document: true}) || len(got.Problems) != 1 || got.Problems[0].Code != fault.ArchiveDamaged {
+	if got := verify(); got.OK || got.Checked != (library.VerifyChecks{Document: true}) || len(got.Problems) != 1 || got.Problems[0].Code != fault.ArchiveDamaged {
 		t.Errorf("one bit of the archive changed: %+v", got)
 	}
 	r.change(archive, flip)
 	var original []byte
 	r.change(document, func(body []byte) []byte { original = body; return body[:len(body)/2] })
-	if got := verify(); got.OK || got.Checked != (library.Checked{}) || len(got.Problems) != 1 || got.Problems[0].Code != fault.ArchiveDamaged {
+	if got := verify(); got.OK || got.Checked != (library.VerifyChecks{}) || len(got.Problems) != 1 || got.Problems[0].Code != fault.ArchiveDamaged {
 		t.Errorf("half of the document: %+v", got)
 	}
 	if err := r.store.Delete(ctx, document); err != nil {
 		t.Fatal(err)
 	}
-	if got := verify(); got.OK || len(got.Problems) != 1 || got.Problems[0].Code != fault.ArchiveDamaged || got.Checked != (library.Checked{}) {
+	if got := verify(); got.OK || len(got.Problems) != 1 || got.Problems[0].Code != fault.ArchiveDamaged || got.Checked != (library.VerifyChecks{}) {
 		t.Errorf("no document: %+v", got)
 	}
 	if _, err := r.store.Create(ctx, document, original); err != nil {

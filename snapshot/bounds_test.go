@@ -66,11 +66,11 @@ func TestLocksEndWithTheirContext(t *testing.T) {
 }
 
 // A vault remembers a snapshot until the catalogue has it.
-func TestSettledIsForgotten(t *testing.T) {
+func TestCommittedIsForgotten(t *testing.T) {
 	v, _ := newVault(t)
 	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
 	for n := 1; n < 12; n++ {
-		v.Settled(save(t, v, draft(n, entry)))
+		v.MarkCommitted(save(t, v, draft(n, entry)))
 	}
 	if n := v.Sharing(); n != 0 {
 		t.Errorf("%d snapshots are remembered", n)

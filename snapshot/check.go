@@ -13,10 +13,10 @@ import (
 type CheckOptions struct {
 	// ReadData makes Check read every archive that a document names, down to the tar.
 	ReadData bool
-	// Settle is the time between the first look at a suspicious location and the second.
-	// Only findings of the second look are reported, because another process may be saving
-	// or deleting. 0 means one look, which is enough if no other process writes.
-	Settle time.Duration
+	// RecheckDelay is the time between the first look at a suspicious location and the
+	// second. Only findings of the second look are reported, because another process may be
+	// saving or deleting. 0 means one look, which is enough if no other process writes.
+	RecheckDelay time.Duration
 	// Grace is the minimum age, by the store's clock, at which an archive without a
 	// document is reported. A save writes the archive before the document.
 	Grace time.Duration
@@ -25,8 +25,8 @@ type CheckOptions struct {
 	Document func(s Snapshot, written time.Time) error
 }
 
-// Checked is the result of [Vault.Check]: it counts what was checked.
-type Checked struct {
+// CheckResult is the result of [Vault.Check]: it counts what was checked.
+type CheckResult struct {
 	Locations int   // that hold something
 	Snapshots int   // documents of Stasis, damaged ones included
 	Others    int   // agents' documents
@@ -50,7 +50,7 @@ const suspectsAtOnce = 1000
 // Check holds about a hundred bytes for each named archive, plus the findings that wait
 // for a second look. It returns the error of found, or an error if the store does not
 // answer. A single unreadable object is a finding, not an error.
-func (v *Vault) Check(ctx context.Context, o CheckOptions, found func(Finding) error) (Checked, error) {
+func (v *Vault) Check(ctx context.Context, o CheckOptions, found func(Finding) error) (CheckResult, error) {
 	c := &checker{vault: v, o: o, found: found, named: map[digest]digest{}}
 	err := c.locations(ctx)
 	if err == nil {
@@ -87,7 +87,7 @@ type checker struct {
 	vault *Vault
 	o     CheckOptions
 	found func(Finding) error
-	out   Checked
+	out   CheckResult
 	// named maps each archive that a document names to the hash of the payload that was
 	// read and verified. The hash is zero if the payload was not read yet.
 	named           map[digest]digest
@@ -133,7 +133,7 @@ func unknownObject(key Key) Finding {
 
 // suspect checks a location for the first time.
 func (c *checker) suspect(ctx context.Context, loc Location) error {
-	if c.o.Settle == 0 {
+	if c.o.RecheckDelay == 0 {
 		return c.location(ctx, loc, c.found)
 	}
 	first := map[Finding]bool{}
@@ -148,15 +148,15 @@ func (c *checker) suspect(ctx context.Context, loc Location) error {
 	return c.checkAgain(ctx)
 }
 
-// checkAgain checks the waiting locations a second time, after the settle time.
+// checkAgain checks the waiting locations a second time, after RecheckDelay.
 func (c *checker) checkAgain(ctx context.Context) error {
 	if len(c.waiting) == 0 {
 		return nil
 	}
-	settled := time.NewTimer(c.o.Settle)
-	defer settled.Stop()
+	timer := time.NewTimer(c.o.RecheckDelay)
+	defer timer.Stop()
 	select {
-	case <-settled.C:
+	case <-timer.C:
 	case <-ctx.Done():
 		return ctx.Err()
 	}

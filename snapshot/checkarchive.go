@@ -37,9 +37,9 @@ func (l *locationCheck) archive(ctx context.Context, s Snapshot, f Finding) (int
 	return l.read(ctx, key, s, f)
 }
 
-// Stored returns archive_damaged if a snapshot's archive is missing or does not have the
-// size that was saved. It reads at most the header.
-func (v *Vault) Stored(ctx context.Context, s Snapshot) error {
+// CheckStored returns archive_damaged if a snapshot's archive is missing or does not have
+// the size that was saved. It reads at most the header.
+func (v *Vault) CheckStored(ctx context.Context, s Snapshot) error {
 	key, err := ArchiveKey(s.Archive.ID)
 	if err != nil {
 		return err

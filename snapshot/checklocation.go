@@ -101,7 +101,7 @@ func (l *locationCheck) document(ctx context.Context, id string) error {
 		return nil // deleted since it was listed
 	}
 	l.hasDocuments = true
-	l.count(func(out *Checked) {
+	l.count(func(out *CheckResult) {
 		if l.loc.ScopeID == environments {
 			out.Snapshots++
 		} else {
@@ -140,10 +140,10 @@ func (l *locationCheck) document(ctx context.Context, id string) error {
 }
 
 // countUnclear counts an unreadable object that may name an archive.
-func (l *locationCheck) countUnclear() { l.count(func(out *Checked) { out.Unclear++ }) }
+func (l *locationCheck) countUnclear() { l.count(func(out *CheckResult) { out.Unclear++ }) }
 
 // count counts only during the first look.
-func (l *locationCheck) count(add func(*Checked)) {
+func (l *locationCheck) count(add func(*CheckResult)) {
 	if !l.second {
 		add(&l.out)
 	}

@@ -15,11 +15,11 @@ type CopyOptions struct {
 	Found func(Finding) error
 	// Progress is called after each document, and while an archive's bytes are written. It
 	// may be nil.
-	Progress func(Copied)
+	Progress func(CopyResult)
 }
 
-// Copied is the result of [Copy].
-type Copied struct {
+// CopyResult is the result of [Copy].
+type CopyResult struct {
 	Archives      int   // written
 	Documents     int   // written
 	Bytes         int64 // written, of archives
@@ -39,7 +39,7 @@ type Copied struct {
 // one is newer: a copy back from a backup removes nothing. Archives that no document
 // names, and damaged objects, are not copied. Copy only reads the source. It returns only
 // store errors, and it can be called again after one.
-func Copy(ctx context.Context, from, to Store, o CopyOptions) (Copied, error) {
+func Copy(ctx context.Context, from, to Store, o CopyOptions) (CopyResult, error) {
 	c := &copier{from: from, to: to, o: o, same: map[digest]digest{}}
 	for p := range foundEntries(ctx, from) {
 		err := p.err
@@ -57,7 +57,7 @@ func Copy(ctx context.Context, from, to Store, o CopyOptions) (Copied, error) {
 type copier struct {
 	from, to Store
 	o        CopyOptions
-	out      Copied
+	out      CopyResult
 	same     map[digest]digest // archives that are in both stores, with their payload's hash
 }
 

@@ -12,7 +12,7 @@ import (
 type InUse func(ctx context.Context, archiveID string) (bool, error)
 
 // Delete removes a snapshot's document. It also removes the archive, unless another
-// snapshot shares it: an unsettled snapshot of this process, or one that inUse reports.
+// snapshot shares it: an uncommitted snapshot of this process, or one that inUse reports.
 // If inUse is nil, the archive stays. inUse is called while no save can adopt the
 // archive, so a caller must not replace it by an earlier look at the catalogue. If the
 // location's latest was this snapshot, the newest remaining snapshot becomes latest.
@@ -175,10 +175,11 @@ func (v *Vault) checkRestorable(ctx context.Context, body []byte, loc Location, 
 	return err
 }
 
-// TakeBack removes a location's documents that were never committed to the catalogue. A
-// process that died between a save and its commit leaves such documents, and the
-// location's latest may name one. Archives stay, because another snapshot may share them.
-func (v *Vault) TakeBack(ctx context.Context, loc Location, committed func(id string) (bool, error)) error {
+// RemoveUncommitted removes a location's documents that were never committed to the
+// catalogue. A process that died between a save and its commit leaves such documents, and
+// the location's latest may name one. Archives stay, because another snapshot may share
+// them.
+func (v *Vault) RemoveUncommitted(ctx context.Context, loc Location, committed func(id string) (bool, error)) error {
 	for after := ""; ; {
 		page, next, err := v.List(ctx, loc, 1000, after)
 		if err != nil {
@@ -200,7 +201,7 @@ func (v *Vault) TakeBack(ctx context.Context, loc Location, committed func(id st
 	}
 }
 
-// Settled records that the catalogue has a snapshot that Save returned. From then on the
-// catalogue, not the vault, protects its archive. It must be called for each saved
+// MarkCommitted records that the catalogue has a snapshot that Save returned. From then
+// on the catalogue, not the vault, protects its archive. It must be called for each saved
 // snapshot, unless the snapshot is deleted.
-func (v *Vault) Settled(s Snapshot) { v.sharing.unshare(s.Archive.ID, s.ID) }
+func (v *Vault) MarkCommitted(s Snapshot) { v.sharing.unshare(s.Archive.ID, s.ID) }

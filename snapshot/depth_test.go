@@ -18,7 +18,7 @@ import (
 func TestDeepFolders(t *testing.T) {
 	v, _ := newVault(t)
 	deep := "Default/" + strings.Repeat("a/", 500) + "f"
-	if err := (snapshot.Limits{}).Lists(slices.Values([]string{deep})); err != nil {
+	if err := (snapshot.Limits{}).CheckNames(slices.Values([]string{deep})); err != nil {
 		t.Errorf("the check before the save: %v", err)
 	}
 	s := save(t, v, draft(1, snapshot.Entry{Name: deep, Data: []byte("x")}))

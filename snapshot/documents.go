@@ -126,7 +126,7 @@ func (d *Documents) replace(ctx context.Context, key Key, body []byte) (err erro
 
 // checkSpace keeps the vault's reserve free for browser snapshots.
 func (d *Documents) checkSpace(ctx context.Context, body []byte) error {
-	return checkRoom(ctx, d.store, d.opts.Reserve, int64(len(body)))
+	return checkSpace(ctx, d.store, d.opts.Reserve, int64(len(body)))
 }
 
 // Load returns the document with an ID, or the latest for [LatestID]. A missing document

@@ -74,9 +74,9 @@ func TestDeleteAsksInUseUnderLock(t *testing.T) {
 	v, _ := newVault(t)
 	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
 	a := save(t, v, draft(1, entry))
-	v.Settled(a)
+	v.MarkCommitted(a)
 	b := save(t, v, draft(2, entry)) // a's record is deleted here, and b has none yet
-	v.Settled(b)
+	v.MarkCommitted(b)
 	known := func(_ context.Context, id string) (bool, error) { return id == b.Archive.ID, nil }
 	if err := v.Delete(t.Context(), place, a.ID, known); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestDeleteBeforeFirstIsCommitted(t *testing.T) {
 	v, _ := newVault(t)
 	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
 	a, b := save(t, v, draft(1, entry)), save(t, v, draft(2, entry))
-	v.Settled(b)
+	v.MarkCommitted(b)
 	if err := v.Delete(t.Context(), place, b.ID, storetest.NotInUse); err != nil {
 		t.Fatal(err)
 	}

@@ -90,11 +90,11 @@ func TestExportAndImportSealed(t *testing.T) {
 	}
 }
 
-func unpackForeign(t *testing.T, v *snapshot.Vault, body []byte, dst string) (snapshot.Unpacked, error) {
+func unpackForeign(t *testing.T, v *snapshot.Vault, body []byte, dst string) (snapshot.UnpackResult, error) {
 	t.Helper()
 	f, err := v.OpenForeign(fileOf(t, body))
 	if err != nil {
-		return snapshot.Unpacked{}, err
+		return snapshot.UnpackResult{}, err
 	}
 	return f.Unpack(t.Context(), dst, snapshot.UnpackOptions{}, sameName)
 }

@@ -76,11 +76,11 @@ func (f *Foreign) Names(ctx context.Context, limits Limits) ([]string, error) {
 
 // Unpack writes the archive to dst as [Vault.Unpack] does. place maps each entry's name
 // to the name to write. An entry is skipped, whatever it is, if place returns "".
-func (f *Foreign) Unpack(ctx context.Context, dst string, o UnpackOptions, place func(name string) string) (out Unpacked, err error) {
+func (f *Foreign) Unpack(ctx context.Context, dst string, o UnpackOptions, place func(name string) string) (out UnpackResult, err error) {
 	o.Limits = o.Limits.orDefault()
 	u, err := newUnpacker(dst, o)
 	if err != nil {
-		return Unpacked{}, fault.Wrap(err, fault.Internal, "snapshot.foreign", "")
+		return UnpackResult{}, fault.Wrap(err, fault.Internal, "snapshot.foreign", "")
 	}
 	err = f.walk(ctx, o.Limits, func(h *tar.Header, body io.Reader) error {
 		if h.Name = place(h.Name); h.Name == "" {
@@ -95,7 +95,7 @@ func (f *Foreign) Unpack(ctx context.Context, dst string, o UnpackOptions, place
 		err = localFault("to import", u.finish())
 	}
 	if err != nil {
-		return Unpacked{}, errors.Join(err, localFault("to import", u.undo()))
+		return UnpackResult{}, errors.Join(err, localFault("to import", u.undo()))
 	}
 	return u.out, nil
 }

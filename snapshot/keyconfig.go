@@ -25,8 +25,9 @@ type KeyConfig struct {
 	// recipients are given and there is no identity, LoadKeys creates none. Sealed data
 	// then cannot be opened here.
 	Recipients []string
-	// Naming is the text of the naming secret, if it does not come from Dir/archive-key.
-	Naming string
+	// NamingSecret is the text of the naming secret, if it does not come from
+	// Dir/archive-key.
+	NamingSecret string
 	// InUse reports whether the store already holds archives. If it does, a missing key was
 	// lost. It is called only before a key would be created.
 	InUse func() (bool, error)
@@ -81,7 +82,7 @@ func (c KeyConfig) readIdentities(root *os.Root) ([]*age.X25519Identity, error) 
 }
 
 func (c KeyConfig) readNaming(root *os.Root) (naming [32]byte, err error) {
-	text := c.Naming
+	text := c.NamingSecret
 	if text == "" {
 		if text, err = readKey(root, namingFile); err != nil {
 			return naming, err
@@ -89,7 +90,7 @@ func (c KeyConfig) readNaming(root *os.Root) (naming [32]byte, err error) {
 	}
 	raw, err := hex.DecodeString(strings.TrimSpace(text))
 	switch {
-	case (err != nil || len(raw) != len(naming)) && c.Naming != "":
+	case (err != nil || len(raw) != len(naming)) && c.NamingSecret != "":
 		return naming, fault.New(fault.Config, "snapshot.keys", "--archive-key-file: must be 64 hex digits")
 	case err != nil || len(raw) != len(naming):
 		return naming, badKey(namingFile, "is not 64 hex digits")

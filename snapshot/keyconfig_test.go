@@ -39,18 +39,18 @@ func TestKeySources(t *testing.T) {
 		"recipients beside a file":     {config: config{Recipients: []string{r.String()}}, has: []string{"identity", "archive-key"}, seals: 2, opens: 1, made: "archive-key identity"},
 		"recipients alone":             {config: config{Recipients: []string{r.String()}}, seals: 1, made: "archive-key"},
 		"recipients, identity removed": {config: config{Recipients: []string{r.String()}}, has: []string{"archive-key"}, seals: 1, made: "archive-key"},
-		"all given":                    {config: config{Identities: two, Source: "x", Naming: secret, InUse: used}, seals: 1, opens: 2},
-		"a naming secret given":        {config: config{Naming: secret}, seals: 1, opens: 1, made: "identity"},
+		"all given":                    {config: config{Identities: two, Source: "x", NamingSecret: secret, InUse: used}, seals: 1, opens: 2},
+		"a naming secret given":        {config: config{NamingSecret: secret}, seals: 1, opens: 1, made: "identity"},
 		"a store in use":               {config: config{InUse: used}, code: fault.IdentityMissing, says: "archive-key"},
 		"a store in use, identity":     {config: config{Identities: two, Source: "x", InUse: used}, code: fault.IdentityMissing, says: "--archive-key-file"},
-		"a store in use, secret":       {config: config{Naming: secret, InUse: used}, code: fault.IdentityMissing, says: "--identity-file"},
+		"a store in use, secret":       {config: config{NamingSecret: secret, InUse: used}, code: fault.IdentityMissing, says: "--identity-file"},
 		"a store that fails":           {config: config{InUse: func() (bool, error) { return false, errors.New("away") }}, code: fault.Internal},
 		"read only, nothing there":     {config: config{ReadOnly: true}, code: fault.Config, says: "start the daemon once"},
 		"rubbish":                      {config: config{Identities: "AGE-SECRET-KEY-1RUBBISH", Source: "STASIS_IDENTITY"}, made: "archive-key", code: fault.Config, says: "STASIS_IDENTITY: must be"},
 		"none in it":                   {config: config{Identities: "# nothing\n", Source: "--identity-file"}, made: "archive-key", code: fault.Config, says: "--identity-file: must be"},
 		"a bad recipient":              {config: config{Recipients: []string{"age1x"}}, code: fault.Config, says: `"age1x"`},
 		"a recipient that is a secret": {config: config{Recipients: []string{a.String()}}, code: fault.Config, says: "recipient"},
-		"a bad secret":                 {config: config{Naming: "5a"}, made: "identity", code: fault.Config, says: "--archive-key-file"},
+		"a bad secret":                 {config: config{NamingSecret: "5a"}, made: "identity", code: fault.Config, says: "--archive-key-file"},
 	} {
 		dir := t.TempDir()
 		made := t.TempDir()
@@ -66,8 +66,8 @@ func TestKeySources(t *testing.T) {
 			if !fault.Is(err, test.code) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "SECRET-KEY-1") {
 				t.Errorf("%s: %v, want %s saying %q", name, err, test.code, test.says)
 			}
-		} else if err != nil || len(keys.Recipients()) != test.seals || len(keys.Opens()) != test.opens {
-			t.Errorf("%s: %v; seals to %q, opens %q", name, err, keys.Recipients(), keys.Opens())
+		} else if err != nil || len(keys.Recipients()) != test.seals || len(keys.IdentityRecipients()) != test.opens {
+			t.Errorf("%s: %v; seals to %q, opens %q", name, err, keys.Recipients(), keys.IdentityRecipients())
 		}
 		if got := filesIn(t, dir); got != test.made {
 			t.Errorf("%s: the directory holds %q, want %q", name, got, test.made)
@@ -92,16 +92,16 @@ func filesIn(t *testing.T, dir string) string {
 // that was begun is continued.
 func TestRotation(t *testing.T) {
 	dir := t.TempDir()
-	first := loadKeys(t, dir).Opens()[0]
+	first := loadKeys(t, dir).IdentityRecipients()[0]
 	if resumed, err := snapshot.BeginRotation(dir, nil); err != nil || resumed {
 		t.Fatalf("resumed %v, %v", resumed, err)
 	}
 	during := loadKeys(t, dir)
-	second := during.Opens()[0]
-	if diff := cmp.Diff([]string{second, first}, during.Opens()); diff != "" || !cmp.Equal(during.Recipients(), []string{second}) {
+	second := during.IdentityRecipients()[0]
+	if diff := cmp.Diff([]string{second, first}, during.IdentityRecipients()); diff != "" || !cmp.Equal(during.Recipients(), []string{second}) {
 		t.Errorf("during it, seals to %q, opens (-want +got):\n%s", during.Recipients(), diff)
 	}
-	if resumed, err := snapshot.BeginRotation(dir, nil); err != nil || !resumed || !cmp.Equal(loadKeys(t, dir).Opens(), during.Opens()) {
+	if resumed, err := snapshot.BeginRotation(dir, nil); err != nil || !resumed || !cmp.Equal(loadKeys(t, dir).IdentityRecipients(), during.IdentityRecipients()) {
 		t.Errorf("again: resumed %v, %v", resumed, err)
 	}
 	if _, err := snapshot.BeginRotation(dir, newIdentity(t)); !fault.Is(err, fault.Config) || !strings.Contains(err.Error(), second) {
@@ -111,7 +111,7 @@ func TestRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	retired := snapshot.KeyConfig{Dir: dir, Source: "x", Identities: read(t, filepath.Join(dir, snapshot.RetiredFile))}
-	if got := loadKeys(t, dir).Opens(); !cmp.Equal(got, []string{second}) {
+	if got := loadKeys(t, dir).IdentityRecipients(); !cmp.Equal(got, []string{second}) {
 		t.Errorf("afterwards it opens %q", got)
 	}
 	third := newIdentity(t)
@@ -125,8 +125,8 @@ func TestRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	retired.Identities = read(t, filepath.Join(dir, snapshot.RetiredFile))
-	if keys, err := snapshot.LoadKeys(retired); err != nil || !cmp.Equal(keys.Opens(), []string{second, first}) {
-		t.Errorf("retired are %q, %v", keys.Opens(), err)
+	if keys, err := snapshot.LoadKeys(retired); err != nil || !cmp.Equal(keys.IdentityRecipients(), []string{second, first}) {
+		t.Errorf("retired are %q, %v", keys.IdentityRecipients(), err)
 	}
 	old, err := age.ParseX25519Identity(strings.Split(retired.Identities, "\n")[1])
 	if err != nil {

@@ -38,7 +38,7 @@ type keyFiles struct {
 }
 
 func (c KeyConfig) files(root *os.Root) keyFiles {
-	f := keyFiles{root: root, wantIdentity: c.Source == "", wantNaming: c.Naming == "",
+	f := keyFiles{root: root, wantIdentity: c.Source == "", wantNaming: c.NamingSecret == "",
 		haveIdentity: exists(root, identityFile), haveName: exists(root, namingFile)}
 	f.interrupted = f.wantNaming && f.haveName && exists(root, identityFile+newSuffix)
 	return f

@@ -43,9 +43,9 @@ func (k *Keys) sealTo(r *age.X25519Recipient) {
 // Recipients returns the public keys that archives are sealed to ("age1…").
 func (k Keys) Recipients() []string { return namesOf(k.recipients) }
 
-// Opens returns the public keys of the identities. Data sealed to one of them can be
-// opened. A node that may write and not read has none.
-func (k Keys) Opens() []string {
+// IdentityRecipients returns the public keys of the identities. Data sealed to one of
+// them can be opened. A node that may write and not read has none.
+func (k Keys) IdentityRecipients() []string {
 	var list []string
 	for _, x := range k.identities {
 		list = append(list, x.Recipient().String())

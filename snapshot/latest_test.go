@@ -76,13 +76,14 @@ func TestDeleteMovesLatest(t *testing.T) {
 	}
 }
 
-// TakeBack removes snapshots that were saved but never committed, and updates latest.
-func TestTakeBack(t *testing.T) {
+// RemoveUncommitted removes snapshots that were saved but never committed, and updates
+// latest.
+func TestRemoveUncommitted(t *testing.T) {
 	v, store := newVault(t)
 	for n := range 3 {
 		save(t, v, draft(n, snapshot.Entry{Name: "a", Data: fmt.Append(nil, n)}))
 	}
-	err := v.TakeBack(t.Context(), place, func(is string) (bool, error) { return is == id(1), nil })
+	err := v.RemoveUncommitted(t.Context(), place, func(is string) (bool, error) { return is == id(1), nil })
 	if err != nil {
 		t.Fatal(err)
 	}

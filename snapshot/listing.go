@@ -47,9 +47,9 @@ func (t *tree) add(name string) error {
 	}
 }
 
-// Lists checks the number and length of an archive's names. It refuses what
+// CheckNames checks the number and length of an archive's names. It refuses what
 // [Vault.Unpack] would refuse. The error is save_failed. Zero limits mean the defaults.
-func (l Limits) Lists(names iter.Seq[string]) error {
+func (l Limits) CheckNames(names iter.Seq[string]) error {
 	const op = "snapshot.lists"
 	all := tree{listing: listing{limits: l.orDefault()}, known: map[string]struct{}{".": {}}}
 	for name := range names {

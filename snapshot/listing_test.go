@@ -9,9 +9,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// FuzzLists checks that every entry and every implied folder counts once, and that names
-// over a limit are refused.
-func FuzzLists(f *testing.F) {
+// FuzzCheckNames checks that every entry and every implied folder counts once, and that
+// names over a limit are refused.
+func FuzzCheckNames(f *testing.F) {
 	f.Add("Default/Cookies\nDefault/a/b/c", 5, 40)
 	f.Add(strings.Repeat("a/", 40)+"f", 100, 1000)
 	f.Add("a/b/c/d\na/b/c/e\na/b/x", 7, 100)
@@ -31,7 +31,7 @@ func FuzzLists(f *testing.F) {
 				sum += len(at)
 			}
 		}
-		err := Limits{Entries: entries, Names: bytes}.Lists(slices.Values(names))
+		err := Limits{Entries: entries, Names: bytes}.CheckNames(slices.Values(names))
 		if want := len(all) > entries || sum > bytes; want != (err != nil) {
 			t.Errorf("%d names, %d bytes of %d and %d: %v", len(all), sum, entries, bytes, err)
 		}

@@ -130,7 +130,7 @@ func TestStoreFullAtEveryByte(t *testing.T) {
 		if _, err := vaultOf(store, keys).Save(t.Context(), d); !fault.Is(err, fault.StoreFull) {
 			t.Fatalf("%d of %d bytes: %v, want store_full", capacity, size, err)
 		}
-		if free, err := store.Room(t.Context()); err != nil || free != capacity {
+		if free, err := store.FreeSpace(t.Context()); err != nil || free != capacity {
 			t.Fatalf("%d of %d bytes: %d left, %v", capacity, size, free, err)
 		}
 	}

@@ -7,26 +7,26 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Rewrapping holds the options of [Vault.Rewrap]. New headers are sealed to the vault's
+// RewrapOptions holds the options of [Vault.Rewrap]. New headers are sealed to the vault's
 // recipients and to those of the old header.
-type Rewrapping struct {
+type RewrapOptions struct {
 	// Retire lists recipients ("age1…") that new headers leave out.
 	Retire []string
 	// Progress is called with the number of archives done and in total. It may be nil.
 	Progress func(done, total int)
 }
 
-// Rewrapped is the result of [Vault.Rewrap].
-type Rewrapped struct {
+// RewrapResult is the result of [Vault.Rewrap].
+type RewrapResult struct {
 	Archives  int // with a new header
 	Opened    int // archives that opened, or needed no new header
 	Documents int // with a new header, latest ones included
-	Left      []LeftSealed
+	Skipped   []SkippedObject
 }
 
-// LeftSealed is an object that Rewrap left unchanged, and the reason: the object is
+// SkippedObject is an object that Rewrap left unchanged, and the reason: the object is
 // damaged, or no identity here opens it.
-type LeftSealed struct {
+type SkippedObject struct {
 	Key string
 	Err error
 }
@@ -36,9 +36,9 @@ type LeftSealed struct {
 // it is the one that its document binds, and then replaces the old object in one step. So
 // before, during and after, identities for old and new recipients together open
 // everything. A repeated call skips what is done. Errors are the store's; objects that
-// cannot be opened are in Left.
-func (v *Vault) Rewrap(ctx context.Context, o Rewrapping) (Rewrapped, error) {
-	r := rewrapping{vault: v, Rewrapping: o, looked: map[string]bool{}}
+// cannot be opened are in Skipped.
+func (v *Vault) Rewrap(ctx context.Context, o RewrapOptions) (RewrapResult, error) {
+	r := rewrapping{vault: v, RewrapOptions: o, looked: map[string]bool{}}
 	for _, err := range names(ctx, v.store, ArchiveFolder()) {
 		if err != nil {
 			return r.out, err
@@ -64,7 +64,7 @@ func (v *Vault) Rewrap(ctx context.Context, o Rewrapping) (Rewrapped, error) {
 		}
 		if key, err := ArchiveKey(id); err == nil && !r.looked[id] {
 			_, err := r.archive(ctx, key, id, nil)
-			if err := r.left(key, err); err != nil {
+			if err := r.skip(key, err); err != nil {
 				return r.out, err
 			}
 		}
@@ -75,17 +75,17 @@ func (v *Vault) Rewrap(ctx context.Context, o Rewrapping) (Rewrapped, error) {
 // rewrapping is one run of [Vault.Rewrap].
 type rewrapping struct {
 	vault *Vault
-	Rewrapping
-	out    Rewrapped
+	RewrapOptions
+	out    RewrapResult
 	total  int             // archives
 	looked map[string]bool // archive IDs already processed
 }
 
-// left records an object that Rewrap leaves unchanged. It returns all other errors.
-func (r *rewrapping) left(key Key, err error) error {
+// skip records an object that Rewrap leaves unchanged. It returns all other errors.
+func (r *rewrapping) skip(key Key, err error) error {
 	switch fault.CodeOf(err) {
 	case fault.ArchiveDamaged, fault.IdentityMissing, fault.Unsupported:
-		r.out.Left = append(r.out.Left, LeftSealed{key.String(), err})
+		r.out.Skipped = append(r.out.Skipped, SkippedObject{key.String(), err})
 		return nil
 	}
 	return err
@@ -108,7 +108,7 @@ func (r *rewrapping) location(ctx context.Context, loc Location) error {
 		if err != nil {
 			return err
 		}
-		if err := r.left(key, r.document(ctx, key, loc, id)); err != nil {
+		if err := r.skip(key, r.document(ctx, key, loc, id)); err != nil {
 			return err
 		}
 	}
@@ -116,7 +116,7 @@ func (r *rewrapping) location(ctx context.Context, loc Location) error {
 	if err != nil {
 		return err
 	}
-	return r.left(key, r.latest(ctx, key, loc))
+	return r.skip(key, r.latest(ctx, key, loc))
 }
 
 // document rewraps a document's archive, then the document's sealed part.
@@ -135,7 +135,7 @@ func (r *rewrapping) document(ctx context.Context, key Key, loc Location, id str
 		return err
 	}
 	size, err := r.archive(ctx, archive, s.Archive.ID, &s)
-	if err := r.left(archive, err); err != nil {
+	if err := r.skip(archive, err); err != nil {
 		return err
 	}
 	rewritten, err := doc.rewrap(r.vault.keys, r.Retire, size)

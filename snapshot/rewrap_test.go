@@ -22,7 +22,7 @@ import (
 // recipients.
 func keysOf(t testing.TB, identities []*age.X25519Identity, recipients ...*age.X25519Recipient) snapshot.Keys {
 	t.Helper()
-	c := snapshot.KeyConfig{Dir: t.TempDir(), Source: "the test", Naming: "01" + strings.Repeat("00", 31)}
+	c := snapshot.KeyConfig{Dir: t.TempDir(), Source: "the test", NamingSecret: "01" + strings.Repeat("00", 31)}
 	for _, x := range identities {
 		c.Identities += x.String() + "\n"
 	}
@@ -75,9 +75,9 @@ func TestRewrap(t *testing.T) {
 	}
 	v := vaultOf(store, keysOf(t, []*age.X25519Identity{after, before}))
 	progress := 0
-	out, err := v.Rewrap(t.Context(), snapshot.Rewrapping{Retire: []string{before.Recipient().String(), dropped.Recipient().String()},
+	out, err := v.Rewrap(t.Context(), snapshot.RewrapOptions{Retire: []string{before.Recipient().String(), dropped.Recipient().String()},
 		Progress: func(done, total int) { progress = 10*done + total }})
-	if err != nil || out.Archives != 1 || out.Documents != 2 || len(out.Left) > 0 || progress != 11 {
+	if err != nil || out.Archives != 1 || out.Documents != 2 || len(out.Skipped) > 0 || progress != 11 {
 		t.Fatalf("%+v, %v; progress %d", out, err, progress)
 	}
 	_, rewrapped := stored(t, store, key, nil)
@@ -133,15 +133,15 @@ func TestRewrapSkipsUnopenable(t *testing.T) {
 	v := vaultOf(store, keysOf(t, []*age.X25519Identity{after, before}))
 	for name, body := range bad {
 		swap(t, store, keyA, body)
-		out, err := v.Rewrap(t.Context(), snapshot.Rewrapping{Retire: []string{before.Recipient().String()}})
+		out, err := v.Rewrap(t.Context(), snapshot.RewrapOptions{Retire: []string{before.Recipient().String()}})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		reported := slices.ContainsFunc(out.Left, func(l snapshot.LeftSealed) bool {
+		reported := slices.ContainsFunc(out.Skipped, func(l snapshot.SkippedObject) bool {
 			return l.Key == keyA.String() && (fault.Is(l.Err, fault.ArchiveDamaged) || fault.Is(l.Err, fault.IdentityMissing))
 		})
 		if _, now := stored(t, store, keyA, nil); !reported || !bytes.Equal(now, body) {
-			t.Errorf("%s: left %+v; changed: %v", name, out.Left, !bytes.Equal(now, body))
+			t.Errorf("%s: left %+v; changed: %v", name, out.Skipped, !bytes.Equal(now, body))
 		}
 		if s, err := v.Open(t.Context(), place, id(2)); err != nil || v.Verify(t.Context(), s) != nil {
 			t.Errorf("%s: the other snapshot: %v", name, err)
@@ -149,9 +149,9 @@ func TestRewrapSkipsUnopenable(t *testing.T) {
 	}
 	swap(t, store, keyA, goodA)
 	stranger := vaultOf(store, keysOf(t, []*age.X25519Identity{newIdentity(t)}))
-	out, err := stranger.Rewrap(t.Context(), snapshot.Rewrapping{})
-	if err != nil || len(out.Left) == 0 || !fault.Is(out.Left[0].Err, fault.IdentityMissing) ||
-		!strings.Contains(fault.MessageOf(out.Left[0].Err), before.Recipient().String()) {
+	out, err := stranger.Rewrap(t.Context(), snapshot.RewrapOptions{})
+	if err != nil || len(out.Skipped) == 0 || !fault.Is(out.Skipped[0].Err, fault.IdentityMissing) ||
+		!strings.Contains(fault.MessageOf(out.Skipped[0].Err), before.Recipient().String()) {
 		t.Errorf("sealed to others: %+v, %v", out, err)
 	}
 }
@@ -192,9 +192,9 @@ func TestRewrapGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := keys.Opens()[1]
-	out, err := vaultOf(store, keys).Rewrap(t.Context(), snapshot.Rewrapping{Retire: []string{old}})
-	if err != nil || len(out.Left) > 0 || out.Archives == 0 {
+	old := keys.IdentityRecipients()[1]
+	out, err := vaultOf(store, keys).Rewrap(t.Context(), snapshot.RewrapOptions{Retire: []string{old}})
+	if err != nil || len(out.Skipped) > 0 || out.Archives == 0 {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	if err := store.Close(); err != nil {

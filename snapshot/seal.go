@@ -96,7 +96,7 @@ func (k Keys) identityMissing(err error, id string, named, sealedTo []string) er
 
 // holds reports whether one of the identities belongs to the recipients.
 func (k Keys) holds(recipients []string) bool {
-	return slices.ContainsFunc(k.Opens(), func(own string) bool { return slices.Contains(recipients, own) })
+	return slices.ContainsFunc(k.IdentityRecipients(), func(own string) bool { return slices.Contains(recipients, own) })
 }
 
 // sealedReader reads an archive's plaintext, the tar.zst. At its end it compares the

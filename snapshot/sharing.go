@@ -6,15 +6,15 @@ import (
 )
 
 // sharing holds, for each archive, the snapshots of this process that the catalogue may
-// not have yet. The delete of another snapshot must not remove their archive. Settled and
-// Delete of a [Vault] remove snapshots from it.
+// not have yet. The delete of another snapshot must not remove their archive.
+// MarkCommitted and Delete of a [Vault] remove snapshots from it.
 type sharing struct {
 	mu        sync.Mutex
 	snapshots map[string]map[string]bool // archive ID → snapshot IDs
 }
 
 // needs reports whether another snapshot than id needs the archive. The caller holds the
-// archive's lock. So a save of an equal archive is in the catalogue, or unsettled, or has
+// archive's lock. So a save of an equal archive is in the catalogue, or uncommitted, or has
 // not begun to use it.
 func (s *sharing) needs(ctx context.Context, archiveID, id string, inUse InUse) bool {
 	if s.unshare(archiveID, id) || inUse == nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Unlimited is the result of [Store.Room] if no limit is known.
+// Unlimited is the result of [Store.FreeSpace] if no limit is known.
 const Unlimited int64 = math.MaxInt64
 
 // Store keeps sealed bytes under keys. It does not interpret them.
@@ -48,8 +48,8 @@ type Store interface {
 	// order. It returns those greater than after, at most limit (> 0). Names have no folder
 	// and no slash. A missing folder is empty, and an empty folder may be missing.
 	List(ctx context.Context, folder Key, limit int, after string) ([]string, error)
-	// Room returns how many more bytes fit, or [Unlimited].
-	Room(ctx context.Context) (int64, error)
+	// FreeSpace returns how many more bytes fit, or [Unlimited].
+	FreeSpace(ctx context.Context) (int64, error)
 	// Health reports whether the store can be read and written.
 	Health(ctx context.Context) error
 	// Close releases the store. It is idempotent.

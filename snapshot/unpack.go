@@ -38,8 +38,8 @@ type UnpackOptions struct {
 // Owner is a Unix user and group.
 type Owner struct{ UID, GID int }
 
-// Unpacked is the result of [Vault.Unpack].
-type Unpacked struct {
+// UnpackResult is the result of [Vault.Unpack].
+type UnpackResult struct {
 	Kept    map[string][]byte // the files of Keep that the archive has, by name
 	Entries int               // files and folders written or kept
 	Bytes   int64             // total size of those files
@@ -56,17 +56,17 @@ type Unpacked struct {
 // than the limits, and every damage. After any error dst is as before. A file that
 // already exists in dst is internal. A full disk is store_full. Other errors are
 // identity_missing, store_failed and timeout.
-func (v *Vault) Unpack(ctx context.Context, s Snapshot, dst string, o UnpackOptions) (out Unpacked, err error) {
+func (v *Vault) Unpack(ctx context.Context, s Snapshot, dst string, o UnpackOptions) (out UnpackResult, err error) {
 	o.Limits = o.Limits.orDefault()
 	r, err := v.openArchive(ctx, s)
 	if err != nil {
-		return Unpacked{}, err
+		return UnpackResult{}, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 
 	u, err := newUnpacker(dst, o)
 	if err != nil {
-		return Unpacked{}, localFault(s.ID, err)
+		return UnpackResult{}, localFault(s.ID, err)
 	}
 	got, err := extract(ctx, r, s.Archive.TarSize, func(h *tar.Header, body io.Reader) error { return u.entry(h, body) })
 	var local *localError
@@ -79,7 +79,7 @@ func (v *Vault) Unpack(ctx context.Context, s Snapshot, dst string, o UnpackOpti
 		err = localFault(s.ID, u.finish())
 	}
 	if err != nil {
-		return Unpacked{}, errors.Join(err, localFault(s.ID, u.undo()))
+		return UnpackResult{}, errors.Join(err, localFault(s.ID, u.undo()))
 	}
 	return u.out, nil
 }

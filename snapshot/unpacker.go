@@ -26,7 +26,7 @@ type unpacker struct {
 	buffer []byte              // for copying
 	times  []dirTime
 	names  listing // entries, and the folders that their names imply
-	out    Unpacked
+	out    UnpackResult
 	closed bool
 }
 
@@ -39,7 +39,7 @@ type dirTime struct {
 func newUnpacker(dst string, o UnpackOptions) (*unpacker, error) {
 	u := &unpacker{
 		opts: o, names: listing{limits: o.Limits}, seen: map[string]bool{}, dirs: map[string]struct{}{".": {}},
-		out: Unpacked{Kept: map[string][]byte{}}, buffer: make([]byte, 64<<10),
+		out: UnpackResult{Kept: map[string][]byte{}}, buffer: make([]byte, 64<<10),
 	}
 	err := os.Mkdir(dst, dirMode.Perm())
 	if err == nil {

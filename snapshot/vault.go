@@ -14,7 +14,7 @@ import (
 type Options struct {
 	// Now returns the time for manifests. Required.
 	Now func() time.Time
-	// Reserve is the space, in bytes, that CheckRoom keeps free in addition to its
+	// Reserve is the space, in bytes, that CheckSpace keeps free in addition to its
 	// argument. 0 means [DefaultReserve].
 	Reserve int64
 }
@@ -48,15 +48,15 @@ func NewVault(store Store, keys Keys, opts Options) *Vault {
 		sharing: sharing{snapshots: map[string]map[string]bool{}}}
 }
 
-// CheckRoom returns store_full if the store has no space for need more bytes and the
+// CheckSpace returns store_full if the store has no space for need more bytes and the
 // reserve. It returns store_failed if the store does not answer. Callers call it before
 // they change what is to be saved.
-func (v *Vault) CheckRoom(ctx context.Context, need int64) error {
-	return checkRoom(ctx, v.store, v.opts.Reserve, need)
+func (v *Vault) CheckSpace(ctx context.Context, need int64) error {
+	return checkSpace(ctx, v.store, v.opts.Reserve, need)
 }
 
-func checkRoom(ctx context.Context, s Store, reserve, need int64) error {
-	free, err := s.Room(ctx)
+func checkSpace(ctx context.Context, s Store, reserve, need int64) error {
+	free, err := s.FreeSpace(ctx)
 	if err != nil {
 		return err
 	}

@@ -126,13 +126,13 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-// CheckRoom checks for space before anything changes.
-func TestCheckRoom(t *testing.T) {
+// CheckSpace checks for space before anything changes.
+func TestCheckSpace(t *testing.T) {
 	v := snapshot.NewVault(memstore.New(1000, time.Now), snapshot.NewKeys(newIdentity(t), [32]byte{}), snapshot.Options{Reserve: 100})
-	if err := v.CheckRoom(t.Context(), 900); err != nil {
+	if err := v.CheckSpace(t.Context(), 900); err != nil {
 		t.Error(err)
 	}
-	if err := v.CheckRoom(t.Context(), 901); !fault.Is(err, fault.StoreFull) {
+	if err := v.CheckSpace(t.Context(), 901); !fault.Is(err, fault.StoreFull) {
 		t.Errorf("got %v, want store_full", err)
 	}
 }

@@ -27,7 +27,7 @@ func CaptureWarnings(doc Document) []string {
 	}
 	for _, u := range doc.Unstored {
 		what := "; they are lost, unless the site itself cleared them"
-		if u.Lay {
+		if u.Apply {
 			what = "; a restore writes the items that were read"
 		}
 		warnings = append(warnings, fmt.Sprintf("%s %s: %d items that were read before Chrome closed are not on disk%s", ComponentSessionStorage, u.StorageKey, u.Items, what))

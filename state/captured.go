@@ -8,10 +8,10 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Captured counts a document's contents as lines of a capture report: saved is set, and
+// CaptureLines counts a document's contents as lines of a capture report: saved is set, and
 // nothing is restored yet. The report names origins, so it is as private as the
 // document's sealed part.
-func Captured(doc Document) []Component {
+func CaptureLines(doc Document) []Component {
 	lines := []Component{}
 	byDomain := map[string]int{}
 	for _, c := range doc.Cookies {

@@ -158,10 +158,10 @@ func TestDiffOfAttributes(t *testing.T) {
 		return []state.Extension{{ID: "x", Name: "X", Version: version, Enabled: true, Session: map[string]json.RawMessage{"k": json.RawMessage(session)}}}
 	}
 	before := state.Document{Complete: true, Cookies: []state.Cookie{cookie(-1)}, Passkeys: passkey("old-secret", 1), Extensions: extension("1", `"a"`),
-		Permissions: []state.Granted{{Origin: "https://a.example", Permission: map[string]any{"name": "midi"}, Setting: "granted"}},
+		Permissions: []state.PermissionGrant{{Origin: "https://a.example", Permission: map[string]any{"name": "midi"}, Setting: "granted"}},
 		Overrides:   state.Overrides{Locale: "de", Proxy: &state.Proxy{Password: "old-secret"}}}
 	after := state.Document{Complete: true, Cookies: []state.Cookie{cookie(1.8e9)}, Passkeys: passkey("new-secret", 2), Extensions: extension("2", `"b"`),
-		Permissions: []state.Granted{{Origin: "https://a.example", Permission: map[string]any{"name": "midi"}, Setting: "denied"}},
+		Permissions: []state.PermissionGrant{{Origin: "https://a.example", Permission: map[string]any{"name": "midi"}, Setting: "denied"}},
 		Overrides:   state.Overrides{Timezone: "UTC", Proxy: &state.Proxy{Password: "new-secret"}}}
 	told := func(before, after any) *state.Values { v := values(before, after); return &v }
 	none := []string{}

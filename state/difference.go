@@ -82,10 +82,10 @@ func (a Area) Differ(is Area, component, by string) (Difference, bool) {
 	return d, d.hasAny()
 }
 
-// DifferSince compares a saved storage area with its current state. had is the area's
+// DifferencesSince compares a saved storage area with its current state. had is the area's
 // state just after the restore. Differences from had were made by the site; the rest was
 // not restored.
-func (a Area) DifferSince(had, is Area, component string) []Difference {
+func (a Area) DifferencesSince(had, is Area, component string) []Difference {
 	was := had.values()
 	lost := a.Only(func(key string) bool { return was[key] == nil })
 	missed := lost.values()

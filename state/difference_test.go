@@ -71,7 +71,7 @@ func TestDifferingCookies(t *testing.T) {
 
 // Uncounted holdings are neither lost nor restored. Damaged ones have a reason that says
 // so.
-func TestBrought(t *testing.T) {
+func TestLoadedLines(t *testing.T) {
 	doc := state.Document{Complete: true, Inventory: state.Inventory{
 		{Component: "bookmarks", Items: 3},
 		{Component: "content_settings", Origin: "https://a.example", Items: 2},
@@ -82,7 +82,7 @@ func TestBrought(t *testing.T) {
 		{Component: "local_storage", Origin: "https://a.example/", Items: 1},
 		{Component: "preferences", Items: 1},
 	}}
-	got := state.Brought(doc, state.Inventory{
+	got := state.LoadedLines(doc, state.Inventory{
 		{Component: "bookmarks", Items: 5},
 		{Component: "history", Damage: "broken"},
 		{Component: "indexed_db", Origin: "https://a.example/", Items: 1, Damage: "a table is damaged"},
@@ -112,7 +112,7 @@ func TestBrought(t *testing.T) {
 
 // An uncounted component has no line that reports a loss. It has a line that says so,
 // even if the document has some of its origins.
-func TestBroughtUncounted(t *testing.T) {
+func TestLoadedLinesUncounted(t *testing.T) {
 	const why = "it has too many"
 	local := state.Area{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}
 	uncounted := state.Holding{Component: "local_storage", Uncounted: why}
@@ -126,20 +126,20 @@ func TestBroughtUncounted(t *testing.T) {
 		"found": {state.Inventory{counted}, state.Inventory{uncounted}, []state.Component{{Name: "local_storage", Origin: "https://b.example/", Reason: report.NotCounted.Reason()}, uncountedLine}},
 	} {
 		doc := state.Document{Complete: true, Local: []state.Area{local}, Inventory: test.saved}
-		if diff := cmp.Diff(test.want, state.Brought(doc, test.found), cmpopts.IgnoreFields(report.Reason{}, "Text")); diff != "" {
+		if diff := cmp.Diff(test.want, state.LoadedLines(doc, test.found), cmpopts.IgnoreFields(report.Reason{}, "Text")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 	doc := state.Document{Complete: true, Local: []state.Area{local}, Inventory: state.Inventory{uncounted}}
-	if got := state.Captured(doc); !slices.ContainsFunc(got, func(c state.Component) bool {
+	if got := state.CaptureLines(doc); !slices.ContainsFunc(got, func(c state.Component) bool {
 		return c.Name == uncountedLine.Name && c.Reason.Code == report.NotCounted
 	}) {
 		t.Errorf("a save reports %+v", got)
 	}
-	if got := state.BroughtLocal(doc, nil); len(got) != 1 || got[0].Dropped != 0 || got[0].Reason.Code != report.NotCounted {
+	if got := state.LoadedLocalStorageLines(doc, nil); len(got) != 1 || got[0].Dropped != 0 || got[0].Reason.Code != report.NotCounted {
 		t.Errorf("not read: %+v", got)
 	}
-	if got := state.BroughtLocal(doc, []state.Area{}); len(got) != 1 || got[0].Dropped != 1 {
+	if got := state.LoadedLocalStorageLines(doc, []state.Area{}); len(got) != 1 || got[0].Dropped != 1 {
 		t.Errorf("read and empty: %+v", got)
 	}
 }

@@ -59,7 +59,7 @@ type Document struct {
 	// sets none.
 	Overrides Overrides `json:"overrides,omitzero"`
 	// Permissions lists the permissions that clients set over CDP.
-	Permissions []Granted `json:"permissions,omitempty"`
+	Permissions []PermissionGrant `json:"permissions,omitempty"`
 	// Passkeys holds all passkeys; the user data directory has none.
 	Passkeys Passkeys `json:"passkeys,omitzero"`
 	// TabsByURL means that the user data directory has no session files for these tabs.
@@ -83,16 +83,16 @@ type Document struct {
 // IsFromDisk reports whether a component was read from the archived user data directory.
 func (d Document) IsFromDisk(component string) bool { return slices.Contains(d.FromDisk, component) }
 
-// Written returns the document without the localStorage that is not in its user data
-// directory.
-func (d Document) Written() Document {
+// WithoutUnwritten returns the document without the localStorage that is not in its user
+// data directory.
+func (d Document) WithoutUnwritten() Document {
 	d.Local = slices.DeleteFunc(slices.Clone(d.Local), func(a Area) bool { return slices.Contains(d.Unwritten, a.StorageKey) })
 	return d
 }
 
-// Strings returns a lower bound for the document's size as JSON, in bytes. It counts the
+// MinJSONSize returns a lower bound for the document's size as JSON, in bytes. It counts the
 // names and values of cookies and storage, with control characters written as \u00xx.
-func (d Document) Strings() int {
+func (d Document) MinJSONSize() int {
 	n := 0
 	for _, c := range d.Cookies {
 		n += written(c.Name) + written(c.Value)
@@ -175,9 +175,9 @@ type Area struct {
 type Unstored struct {
 	StorageKey string `json:"storage_key"`
 	Items      int    `json:"items"`
-	// Lay means that a restore writes the items. Other items are only reported, because the
-	// site may have cleared them.
-	Lay bool `json:"lay"`
+	// Apply means that a restore writes the items. Other items are only reported, because
+	// the site may have cleared them.
+	Apply bool `json:"lay"`
 }
 
 // Item is one key and value of localStorage or sessionStorage.

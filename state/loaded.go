@@ -6,10 +6,10 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Brought compares a profile's inventory before Chrome opens it with the inventory when
+// LoadedLines compares a profile's inventory before Chrome opens it with the inventory when
 // it was archived. It returns lines of a restore report for the kinds that CDP cannot
 // read. Without a saved inventory, it takes what was found as what was saved.
-func Brought(doc Document, found Inventory) []Component {
+func LoadedLines(doc Document, found Inventory) []Component {
 	saved := doc.Inventory
 	if saved == nil {
 		saved = found
@@ -62,10 +62,10 @@ func Brought(doc Document, found Inventory) []Component {
 	return lines
 }
 
-// BroughtLocal returns the lines for the localStorage that the profile itself restores:
-// the document's items that its files have. A nil found means that the files were not
-// read; then nothing is counted.
-func BroughtLocal(doc Document, found []Area) []Component {
+// LoadedLocalStorageLines returns the lines for the localStorage that the profile itself
+// restores: the document's items that its files have. A nil found means that the files
+// were not read; then nothing is counted.
+func LoadedLocalStorageLines(doc Document, found []Area) []Component {
 	on := map[string]Area{}
 	for _, area := range found {
 		on[area.StorageKey] = area

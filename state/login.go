@@ -13,19 +13,19 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Basis says what the expected end of a login is derived from.
-type Basis string
+// LoginBasis says what the expected end of a login is derived from.
+type LoginBasis string
 
 const (
-	BasisCookie        Basis = "cookie"         // the expiry of a persistent cookie
-	BasisSessionCookie Basis = "session_cookie" // a session cookie has no expiry; the site's server decides
-	BasisJWT           Basis = "jwt"            // the exp claim of a JSON Web Token (RFC 7519)
-	BasisToken         Basis = "token"          // a token, with the expiry that its client library stored, or without one
-	BasisRefreshToken  Basis = "refresh_token"  // renews the login, until its own expiry if it has one
+	BasisCookie        LoginBasis = "cookie"         // the expiry of a persistent cookie
+	BasisSessionCookie LoginBasis = "session_cookie" // a session cookie has no expiry; the site's server decides
+	BasisJWT           LoginBasis = "jwt"            // the exp claim of a JSON Web Token (RFC 7519)
+	BasisToken         LoginBasis = "token"          // a token, with the expiry that its client library stored, or without one
+	BasisRefreshToken  LoginBasis = "refresh_token"  // renews the login, until its own expiry if it has one
 )
 
 // Text returns the basis in words.
-func (b Basis) Text() string { return strings.ReplaceAll(string(b), "_", " ") }
+func (b LoginBasis) Text() string { return strings.ReplaceAll(string(b), "_", " ") }
 
 // Login describes the login at one site, as a document shows it. It holds names and never
 // a value.
@@ -34,7 +34,7 @@ type Login struct {
 	Site string `json:"site"`
 	// ExpectedEnd is when the last credential of the login expires; nil if not known.
 	ExpectedEnd *time.Time `json:"expected_end"`
-	Basis       Basis      `json:"basis"`
+	Basis       LoginBasis `json:"basis"`
 	Names       []string   `json:"names"` // names of cookies and storage keys, sorted
 	Expired     bool       `json:"expired"`
 }
@@ -84,7 +84,7 @@ func (l Login) At(now time.Time) Login {
 // credential is one item that may keep a login.
 type credential struct {
 	name  string
-	basis Basis
+	basis LoginBasis
 	end   time.Time // zero if not known
 }
 

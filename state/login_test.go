@@ -46,7 +46,7 @@ func TestLoginOfOneThing(t *testing.T) {
 	withValue := func(c state.Cookie, value string) state.Cookie { c.Value = value; return c }
 	for name, test := range map[string]struct {
 		doc   state.Document
-		basis state.Basis // "" means no login
+		basis state.LoginBasis // "" means no login
 		end   *time.Time
 	}{
 		"session cookie":                  {jar(authCookie("connect.sid", true, nil)), state.BasisSessionCookie, nil},

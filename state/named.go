@@ -132,7 +132,7 @@ func (c Cookie) attributes() map[string]string {
 }
 
 // label returns the name of a grant.
-func (g Granted) label() string {
+func (g PermissionGrant) label() string {
 	if g.Permission == nil {
 		return "all granted permissions"
 	}
@@ -143,7 +143,7 @@ func (g Granted) label() string {
 	return name
 }
 
-func (g Granted) decided() string {
+func (g PermissionGrant) decided() string {
 	if g.Permission == nil {
 		return strings.Join(g.All, ", ")
 	}

@@ -9,27 +9,28 @@ import (
 // of a database, but not within the records' values. Each object becomes a struct: a few
 // megabytes hold millions of empty objects, which would take gigabytes of memory.
 const (
-	maxObjects  = 500_000
-	maxElements = 2_000_000
-	crowdDepth  = 10 // of a record's members in a storageState
+	maxObjects   = 500_000
+	maxElements  = 2_000_000
+	countedDepth = 10 // of a record's members in a storageState
 )
 
-// CheckCrowd returns an error if a state file holds more objects, arrays or elements than
-// may be decoded. It allocates nothing. It may accept input that is not JSON.
-func CheckCrowd(data []byte) error {
+// CheckObjectCount returns an error if a state file holds more objects, arrays or
+// elements than may be decoded. It allocates nothing. It may accept input that is not
+// JSON.
+func CheckObjectCount(data []byte) error {
 	objects, elements, depth := 0, 0, 0
 	for i := 0; i < len(data); i++ {
 		switch data[i] {
 		case '"':
 			i = stringEnd(data, i)
 		case '{', '[':
-			if depth++; depth <= crowdDepth {
+			if depth++; depth <= countedDepth {
 				objects++
 			}
 		case '}', ']':
 			depth--
 		case ',':
-			if depth <= crowdDepth {
+			if depth <= countedDepth {
 				elements++
 			}
 		}

@@ -8,9 +8,9 @@ import (
 
 // Files with too many objects or elements are refused, wherever these are. The contents
 // of strings and of record values do not count.
-func TestCheckCrowd(t *testing.T) {
+func TestCheckObjectCount(t *testing.T) {
 	t.Parallel()
-	value := strings.Repeat("[", crowdDepth) + strings.Repeat("[],", maxObjects) + "[]" + strings.Repeat("]", crowdDepth)
+	value := strings.Repeat("[", countedDepth) + strings.Repeat("[],", maxObjects) + "[]" + strings.Repeat("]", countedDepth)
 	for name, test := range map[string]struct {
 		data string
 		fits bool
@@ -25,19 +25,19 @@ func TestCheckCrowd(t *testing.T) {
 		"as many as fit":   {`[` + strings.Repeat("{},", maxObjects-2) + `{}]`, true},
 		"one more than it": {`[` + strings.Repeat("{},", maxObjects-1) + `{}]`, false},
 	} {
-		if err := CheckCrowd([]byte(test.data)); (err == nil) != test.fits {
+		if err := CheckObjectCount([]byte(test.data)); (err == nil) != test.fits {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
 // Accepted input has at most the allowed number of objects, as encoding/json counts them.
-func FuzzCheckCrowd(f *testing.F) {
+func FuzzCheckObjectCount(f *testing.F) {
 	for _, seed := range []string{`{"a":[{},{}]}`, `{"a":"\"{"}`, `[[[[[[[[[[[[]]]]]]]]]]]]`, `"\\"`, `{"a`, `]}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		err := CheckCrowd(data)
+		err := CheckObjectCount(data)
 		if err != nil && json.Valid(data) && len(data) < maxObjects {
 			t.Fatalf("%q: %v", data, err)
 		}

@@ -74,8 +74,8 @@ type PermissionRule struct {
 	Decision   Decision `json:"decision"`
 }
 
-// Over returns o, with saved values for the fields that o does not set.
-func (o Overrides) Over(saved Overrides) Overrides {
+// WithDefaults returns o, with saved values for the fields that o does not set.
+func (o Overrides) WithDefaults(saved Overrides) Overrides {
 	merged := reflect.ValueOf(&o).Elem()
 	old := reflect.ValueOf(saved)
 	for i := range merged.NumField() {
@@ -109,8 +109,8 @@ func (o Overrides) Names() []string {
 	return names
 }
 
-// Differ lists by name the overrides in which o and from differ.
-func (o Overrides) Differ(from Overrides) []string {
+// DifferingNames lists by name the overrides in which o and from differ.
+func (o Overrides) DifferingNames(from Overrides) []string {
 	var names []string
 	a, b := reflect.ValueOf(o), reflect.ValueOf(from)
 	for i := range a.NumField() {

@@ -11,7 +11,7 @@ import (
 func TestSavedOverridesApplyFieldByField(t *testing.T) {
 	saved := Overrides{UserAgent: "old", Locale: "de-DE", ExtraHeaders: map[string]string{"A": "1"}, Proxy: &Proxy{Server: "http://p:1"}}
 	own := Overrides{UserAgent: "new", ExtraHeaders: map[string]string{}, Viewport: &Viewport{Width: 1, Height: 1}}
-	got := own.Over(saved)
+	got := own.WithDefaults(saved)
 	want := Overrides{UserAgent: "new", Locale: "de-DE", ExtraHeaders: map[string]string{}, Proxy: saved.Proxy, Viewport: own.Viewport}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("merged: %+v", got)
@@ -19,10 +19,10 @@ func TestSavedOverridesApplyFieldByField(t *testing.T) {
 	if names := strings.Join(got.Names(), " "); names != "viewport user_agent locale proxy" {
 		t.Errorf("names: %s", names)
 	}
-	if other := strings.Join(got.Differ(saved), " "); other != "viewport user_agent extra_headers" {
+	if other := strings.Join(got.DifferingNames(saved), " "); other != "viewport user_agent extra_headers" {
 		t.Errorf("differ: %s", other)
 	}
-	if same := saved.Differ(saved.Over(Overrides{})); len(same) > 0 {
+	if same := saved.DifferingNames(saved.WithDefaults(Overrides{})); len(same) > 0 {
 		t.Errorf("equal overrides differ in %v", same)
 	}
 }

@@ -31,9 +31,9 @@ type Passkey struct {
 	BackedUp       bool `json:"backed_up"`
 }
 
-// Given reports whether an environment's pages get the authenticator: as asked, or by
+// EnabledFor reports whether an environment's pages get the authenticator: as asked, or by
 // default if the environment had it or has credentials.
-func (p Passkeys) Given(asked *bool) bool {
+func (p Passkeys) EnabledFor(asked *bool) bool {
 	if asked != nil {
 		return *asked
 	}
@@ -54,16 +54,16 @@ func (p Passkeys) Lines() []Component {
 }
 
 // PasskeyLines reports which saved credentials were restored. refused has the IDs of
-// credentials that Chrome refused. Without an authenticator (given is false) pages have
+// credentials that Chrome refused. Without an authenticator (enabled is false) pages have
 // no credentials.
-func PasskeyLines(saved Passkeys, given bool, refused map[string]bool) []Component {
+func PasskeyLines(saved Passkeys, enabled bool, refused map[string]bool) []Component {
 	lines := saved.Lines()
 	for i := range lines {
 		line := &lines[i]
 		for _, c := range saved.Credentials {
 			switch {
 			case c.RPID != line.Origin:
-			case !given:
+			case !enabled:
 				line.Dropped++
 				line.Reason = report.PasskeysUnwanted.With("passkeys is false; they are kept for the next snapshot")
 			case refused[string(c.ID)]:

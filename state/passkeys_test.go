@@ -24,7 +24,7 @@ func TestPasskeysGiven(t *testing.T) {
 		"credentials":            {held, nil, true},
 		"not wanted":             {held, &no, false},
 	} {
-		if got := test.saved.Given(test.asked); got != test.want {
+		if got := test.saved.EnabledFor(test.asked); got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -33,10 +33,10 @@ func (o Overrides) Permissions() *PermissionPolicy {
 	return &p
 }
 
-// Granted is a permission that a client set over CDP, in the order of the calls. It is
-// one permission (Browser.setPermission), or all permissions granted to an origin
+// PermissionGrant is a permission that a client set over CDP, in the order of the calls.
+// It is one permission (Browser.setPermission), or all permissions granted to an origin
 // (Browser.grantPermissions). Strings are as CDP accepts them.
-type Granted struct {
+type PermissionGrant struct {
 	Origin         string         `json:"origin,omitempty"` // "": all origins
 	EmbeddedOrigin string         `json:"embedded_origin,omitempty"`
 	Permission     map[string]any `json:"permission,omitempty"` // a descriptor of the W3C Permissions API
@@ -45,7 +45,7 @@ type Granted struct {
 }
 
 // Replaces reports whether g completely replaces an earlier setting.
-func (g Granted) Replaces(earlier Granted) bool {
+func (g PermissionGrant) Replaces(earlier PermissionGrant) bool {
 	if g.Origin != earlier.Origin {
 		return false
 	}

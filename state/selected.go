@@ -54,7 +54,7 @@ func (s Selection) Document(doc Document) (Document, []Component) {
 		}
 		drop(h.Component, h.Origin, h.Items, more)
 	})
-	doc.Permissions = kept(doc.Permissions, func(g Granted) bool { return s.HasOrigin(g.Origin) && s.HasOrigin(g.EmbeddedOrigin) }, func(Granted) {})
+	doc.Permissions = kept(doc.Permissions, func(g PermissionGrant) bool { return s.HasOrigin(g.Origin) && s.HasOrigin(g.EmbeddedOrigin) }, func(PermissionGrant) {})
 	doc.Passkeys.Credentials = kept(doc.Passkeys.Credentials, func(c Passkey) bool { return s.HasDomain(c.RPID) },
 		func(c Passkey) { drop(ComponentPasskeys, c.RPID, 1, "") })
 	doc.Missed = kept(doc.Missed, func(m Missed) bool { return m.Origin == "" || s.HasOrigin(m.Origin) }, func(Missed) {})

@@ -139,7 +139,7 @@ func TestDocumentRoundTrip(t *testing.T) {
 	}
 }
 
-func TestCaptured(t *testing.T) {
+func TestCaptureLines(t *testing.T) {
 	want := []state.Component{
 		{Name: "cookies", Origin: "a.example", Saved: 2},
 		{Name: "local_storage", Origin: "https://a.example/", Saved: 2},
@@ -148,10 +148,10 @@ func TestCaptured(t *testing.T) {
 		{Name: "tabs", Saved: 2},
 		{Name: "window_name", Saved: 1},
 	}
-	if diff := cmp.Diff(want, state.Captured(document())); diff != "" {
+	if diff := cmp.Diff(want, state.CaptureLines(document())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]state.Component{{Name: "tabs"}}, state.Captured(state.Document{Complete: true})); diff != "" {
+	if diff := cmp.Diff([]state.Component{{Name: "tabs"}}, state.CaptureLines(state.Document{Complete: true})); diff != "" {
 		t.Errorf("of an empty document (-want +got):\n%s", diff)
 	}
 }
@@ -182,7 +182,7 @@ func FuzzDocument(f *testing.F) {
 		if json.Unmarshal(raw, &doc) != nil {
 			return
 		}
-		state.Captured(doc)
+		state.CaptureLines(doc)
 		for _, line := range state.CompareCookies(doc.Cookies, nil, now, nil) {
 			if line.Saved != line.Restored+line.Dropped+line.Expired {
 				t.Errorf("%+v", line)
@@ -209,7 +209,7 @@ func TestStrings(t *testing.T) {
 	doc := state.Document{Local: []state.Area{{Items: []state.Item{item}}}, Tabs: []state.Tab{{Session: []state.Area{{Items: []state.Item{item}}}}},
 		Cookies: []state.Cookie{{Name: "n", Value: all}}}
 	raw, err := json.Marshal(doc)
-	if n := doc.Strings(); err != nil || n > len(raw) || n < len(raw)*9/10 {
+	if n := doc.MinJSONSize(); err != nil || n > len(raw) || n < len(raw)*9/10 {
 		t.Errorf("%d of %d, %v", n, len(raw), err)
 	}
 }

@@ -21,10 +21,10 @@ func ExpiredSince(saved, jar []Cookie, now time.Time) []Component {
 	return lines
 }
 
-// ComparedTabs compares saved tabs with the tabs of the same Chrome, by target. Dead tabs
+// CompareTabs compares saved tabs with the tabs of the same Chrome, by target. Dead tabs
 // are lost, and a line counts them. Tabs that were closed or show another page were
 // changed by the site or by a client. A tab's name is its URL without query and fragment.
-func ComparedTabs(saved, open []Tab, dead func(Tab) bool) ([]Component, []Difference) {
+func CompareTabs(saved, open []Tab, dead func(Tab) bool) ([]Component, []Difference) {
 	now := map[string]Tab{}
 	for _, tab := range open {
 		now[tab.TargetID] = tab

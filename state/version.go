@@ -21,16 +21,16 @@ func major(version string) int {
 	return n
 }
 
-// Alone returns the document without its user data directory, for a profile that cannot
-// be used.
-func (d Document) Alone() Document {
+// WithoutDatadir returns the document without its user data directory, for a profile that
+// cannot be used.
+func (d Document) WithoutDatadir() Document {
 	d.Datadir, d.Inventory, d.FromDisk, d.Unwritten, d.Unstored = DatadirNone, nil, nil, nil, nil
 	return d
 }
 
-// LeftBehind returns the report lines for a profile that is not used because a newer
+// UnusedProfileLines returns the report lines for a profile that is not used because a newer
 // Chrome saved it. They count what the profile held and the document cannot restore.
-func LeftBehind(doc Document, text string) []Component {
+func UnusedProfileLines(doc Document, text string) []Component {
 	var lines []Component
 	for _, h := range doc.Inventory {
 		if overCDP(doc, h) || h.Component == ComponentPreferences {

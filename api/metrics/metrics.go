@@ -16,7 +16,7 @@ import (
 )
 
 // Metrics are the metrics of one daemon. They implement [session.Meter]. New registers the
-// counters; [Metrics.Watch] adds what is read at each scrape.
+// counters; [Metrics.AddSources] adds what is read at each scrape.
 type Metrics struct {
 	registry *prometheus.Registry
 	checks   *prometheus.CounterVec
@@ -64,9 +64,9 @@ func (m *Metrics) Saved(k save.Kind, r save.Result) {
 	m.saves.WithLabelValues(string(k), string(r)).Inc()
 }
 
-// Watch adds what is read at each scrape. It is called once.
-func (m *Metrics) Watch(w Watched) {
-	m.registry.MustRegister(watch{Watched: w,
+// AddSources adds what is read at each scrape. It is called once.
+func (m *Metrics) AddSources(s Sources) {
+	m.registry.MustRegister(sourceCollector{Sources: s,
 		sessions: prometheus.NewDesc("stasis_sessions_live", "Live sessions.", nil, nil),
 		rescuing: prometheus.NewDesc("stasis_sessions_rescuing", "Sessions of a killed daemon whose data is not saved yet.", nil, nil),
 		chromes:  prometheus.NewDesc("stasis_chromes_kept", "Chromes without a session, by kind: parked, spare, standby.", []string{"kind"}, nil),

@@ -27,9 +27,9 @@ func scrape(t *testing.T, m *Metrics) string {
 func TestMetrics(t *testing.T) {
 	m := New("1.2.3")
 	var broken error
-	m.Watch(Watched{
-		Counts: func() session.Counts { return session.Counts{Live: 3, Parked: 1, Spares: 2, Standbys: 4} },
-		Held:   func() (int, int) { return 7, 2 },
+	m.AddSources(Sources{
+		Counts:       func() session.Counts { return session.Counts{Live: 3, Parked: 1, Spares: 2, Standbys: 4} },
+		ClientMemory: func() (int, int) { return 7, 2 },
 		Deliveries: func(context.Context) (pending, failed int, err error) {
 			return 5, 0, broken
 		},

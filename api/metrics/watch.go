@@ -12,51 +12,51 @@ import (
 // catalogueTimeout limits how long a scrape waits for the catalogue.
 const catalogueTimeout = 2 * time.Second
 
-// Watched are the sources of what is read at each scrape.
-type Watched struct {
+// Sources are the sources of what is read at each scrape.
+type Sources struct {
 	Counts func() session.Counts
-	// Held returns the memory of messages, bodies and answers that are arriving or waiting,
-	// in bytes, and how many clients were cut off because it was used up.
-	Held func() (bytes, evicted int)
+	// ClientMemory returns the memory of messages, bodies and answers that are arriving or
+	// waiting, in bytes, and how many clients were cut off because it was used up.
+	ClientMemory func() (bytes, evicted int)
 	// Deliveries counts the webhooks that wait to be sent, and those that were given up.
 	Deliveries func(context.Context) (pending, failed int, err error)
 }
 
-// watch is Watched as a collector.
-type watch struct {
-	Watched
+// sourceCollector is Sources as a collector.
+type sourceCollector struct {
+	Sources
 	sessions, rescuing, chromes, held, evicted, deliveries *prometheus.Desc
 }
 
-func (w watch) Describe(to chan<- *prometheus.Desc) {
-	to <- w.sessions
-	to <- w.rescuing
-	to <- w.chromes
-	to <- w.held
-	to <- w.evicted
-	to <- w.deliveries
+func (c sourceCollector) Describe(to chan<- *prometheus.Desc) {
+	to <- c.sessions
+	to <- c.rescuing
+	to <- c.chromes
+	to <- c.held
+	to <- c.evicted
+	to <- c.deliveries
 }
 
-func (w watch) Collect(to chan<- prometheus.Metric) {
+func (c sourceCollector) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, n int, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
 	}
-	n := w.Counts()
-	gauge(w.sessions, n.Live)
-	gauge(w.rescuing, n.Rescuing)
-	gauge(w.chromes, n.Parked, "parked")
-	gauge(w.chromes, n.Spares, "spare")
-	gauge(w.chromes, n.Standbys, "standby")
-	bytes, evicted := w.Held()
-	gauge(w.held, bytes)
-	to <- prometheus.MustNewConstMetric(w.evicted, prometheus.CounterValue, float64(evicted))
+	n := c.Counts()
+	gauge(c.sessions, n.Live)
+	gauge(c.rescuing, n.Rescuing)
+	gauge(c.chromes, n.Parked, "parked")
+	gauge(c.chromes, n.Spares, "spare")
+	gauge(c.chromes, n.Standbys, "standby")
+	bytes, evicted := c.ClientMemory()
+	gauge(c.held, bytes)
+	to <- prometheus.MustNewConstMetric(c.evicted, prometheus.CounterValue, float64(evicted))
 	ctx, cancel := context.WithTimeout(context.Background(), catalogueTimeout)
 	defer cancel()
-	pending, failed, err := w.Deliveries(ctx)
+	pending, failed, err := c.Deliveries(ctx)
 	if err != nil {
-		to <- prometheus.NewInvalidMetric(w.deliveries, err)
+		to <- prometheus.NewInvalidMetric(c.deliveries, err)
 		return
 	}
-	gauge(w.deliveries, pending, "pending")
-	gauge(w.deliveries, failed, "failed")
+	gauge(c.deliveries, pending, "pending")
+	gauge(c.deliveries, failed, "failed")
 }

@@ -59,9 +59,9 @@ func (b *Baseline) NoteDatabases(userDataDir string) {
 	b.localDB, b.sessionDB = inspect.GenerationOf(folder, inspect.LocalStorage), inspect.GenerationOf(folder, inspect.SessionStorage)
 }
 
-// Written returns a document without the localStorage that Chrome had not written when it
-// closed the profile.
-func (b *Baseline) Written(doc state.Document) state.Document {
+// WithoutUnwritten returns a document without the localStorage that Chrome had not
+// written when it closed the profile.
+func (b *Baseline) WithoutUnwritten(doc state.Document) state.Document {
 	doc.Unwritten = b.Unwritten
-	return doc.Written()
+	return doc.WithoutUnwritten()
 }

@@ -44,7 +44,7 @@ func (b *Baseline) NoteLocal(userDataDir string, lines []state.Component) {
 // lacks it.
 func (b *Baseline) Applies(area state.Area) bool {
 	u, _ := b.lacking(area)
-	return u.Lay
+	return u.Apply
 }
 
 func (b *Baseline) lacking(area state.Area) (state.Unstored, bool) {
@@ -80,7 +80,7 @@ func (b *Baseline) SessionBefore(userDataDir string) func(state.Tab, state.Area)
 	return func(tab state.Tab, saved state.Area) state.Area {
 		u, lacks := b.lacking(saved)
 		switch {
-		case b.byScript || u.Lay:
+		case b.byScript || u.Apply:
 			return saved.Only(func(key string) bool { return b.wasApplied(tab.URL, saved.StorageKey, key) })
 		case kept && !lacks:
 			return saved

@@ -16,20 +16,20 @@ const maxGranted = 1024
 // concurrent use.
 type Permissions struct {
 	mu      sync.Mutex
-	granted []state.Granted
+	granted []state.PermissionGrant
 }
 
 // Granted returns the permissions of the session's own profile that clients have set and
 // not reset, in order. Chrome itself drops a client's permissions when the client
 // disconnects.
-func (s *Permissions) Granted() []state.Granted {
+func (s *Permissions) Granted() []state.PermissionGrant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.granted)
 }
 
 // SetGranted replaces the record, with the permissions of an earlier browser.
-func (s *Permissions) SetGranted(granted []state.Granted) {
+func (s *Permissions) SetGranted(granted []state.PermissionGrant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.granted = slices.Clone(granted)
@@ -65,7 +65,7 @@ func (s *Permissions) note(p *pending, made func(context string) bool) {
 		s.granted = nil
 		return
 	}
-	g := state.Granted{Origin: c.Origin, EmbeddedOrigin: c.EmbeddedOrigin}
+	g := state.PermissionGrant{Origin: c.Origin, EmbeddedOrigin: c.EmbeddedOrigin}
 	if p.method == "Browser.setPermission" {
 		g.Permission, g.Setting = c.Permission, c.Setting
 	} else {

@@ -47,7 +47,7 @@ func TestPermissionsAreRecorded(t *testing.T) {
 	check(`[{"all":["geolocation"]},{"origin":"https://a.example","all":["camera"]}]`)
 	c.call(9, "", "Browser.resetPermissions", `{}`)
 	check(`null`)
-	m.Permissions.SetGranted([]state.Granted{{All: []string{"midi"}}})
+	m.Permissions.SetGranted([]state.PermissionGrant{{All: []string{"midi"}}})
 	check(`[{"all":["midi"]}]`)
 	for i := range int64(maxGranted + 5) {
 		c.call(20+i, "", "Browser.setPermission", fmt.Sprintf(`{"permission":{"name":"midi"},"setting":"granted","origin":"https://a%d.example"}`, i))

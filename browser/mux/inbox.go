@@ -79,7 +79,7 @@ func (b *inbox) wrote(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.bytes -= n
-	b.account.Give(n)
+	b.account.Release(n)
 	if b.finished && b.bytes == 0 {
 		b.settle()
 	}

@@ -142,7 +142,7 @@ func (o *outbox) run() error {
 		o.mu.Lock()
 		o.writing = false
 		l.bytes = max(0, l.bytes-len(msg))
-		l.held.Give(len(msg))
+		l.held.Release(len(msg))
 		close(l.space)
 		l.space = make(chan struct{})
 		o.mu.Unlock()

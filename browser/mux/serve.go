@@ -186,7 +186,7 @@ func (c *client) read(ctx context.Context) {
 		}
 		err = c.handle(ctx, msg)
 		if c.metered {
-			c.held.Give(cap(msg))
+			c.held.Release(cap(msg))
 		}
 		if err != nil {
 			if errors.Is(err, errClosed) {

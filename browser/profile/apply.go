@@ -69,7 +69,7 @@ func (a *ApplyResult) removeStale(ctx context.Context, userDataDir string) error
 		return nil
 	}
 	for i, u := range a.Unstored {
-		a.Unstored[i].Lay = u.Lay && !a.Forget[u.StorageKey]
+		a.Unstored[i].Apply = u.Apply && !a.Forget[u.StorageKey]
 	}
 	return nil
 }

@@ -82,6 +82,6 @@ func (c Copies) lacksLocal(unwritten []string) bool {
 	}
 	doc := c.Document
 	doc.Unwritten = unwritten
-	return slices.ContainsFunc(state.BroughtLocal(doc.Written(), append([]state.Area{}, c.Found.LocalStorage.Areas...)),
+	return slices.ContainsFunc(state.LoadedLocalStorageLines(doc.WithoutUnwritten(), append([]state.Area{}, c.Found.LocalStorage.Areas...)),
 		func(line state.Component) bool { return line.Dropped > 0 })
 }

@@ -53,7 +53,7 @@ func saveTakes(t *testing.T, c profiletest.Copies) string {
 		t.Fatal(err)
 	}
 	doc, taken := s.Document, c.Value(s.Document)
-	if c.Part == state.ComponentSessionStorage && c.Datadir == state.DatadirClean && (len(doc.Unstored) == 0 || !doc.Unstored[0].Lay) {
+	if c.Part == state.ComponentSessionStorage && c.Datadir == state.DatadirClean && (len(doc.Unstored) == 0 || !doc.Unstored[0].Apply) {
 		taken = c.OnDisk(t, folder)
 	}
 	return profiletest.Outcome(taken, len(doc.Missed)+len(doc.Unstored)+len(doc.Unwritten) > 0)
@@ -101,7 +101,7 @@ func restoreTakes(t *testing.T, c profiletest.Copies) string {
 	case state.ComponentLocalStorage:
 		fromDocument, onDisk = c.ValueIn(a.RemainingAreas) != "", c.OnDisk(t, folder)
 	case state.ComponentSessionStorage:
-		fromDocument = c.Datadir != state.DatadirClean || a.Broken.SessionStorage || slices.ContainsFunc(a.Unstored, func(u state.Unstored) bool { return u.Lay })
+		fromDocument = c.Datadir != state.DatadirClean || a.Broken.SessionStorage || slices.ContainsFunc(a.Unstored, func(u state.Unstored) bool { return u.Apply })
 		onDisk = c.OnDisk(t, folder)
 	case state.ComponentTabs:
 		fromDocument, onDisk = a.Tabs == FromDocument, profiletest.Disk

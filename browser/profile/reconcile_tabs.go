@@ -57,7 +57,7 @@ func (v *Verdict) sessionStorage(c Copies) {
 		}
 		there := found.Items()
 		for _, u := range v.Unstored {
-			if u.Lay && there[u.StorageKey] > 0 {
+			if u.Apply && there[u.StorageKey] > 0 {
 				v.Forget[u.StorageKey] = true // a script applies an area only if the tab has none
 			}
 		}

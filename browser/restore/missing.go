@@ -52,10 +52,10 @@ func (e Environment) ApplyMissing(ctx context.Context, doc state.Document) (repo
 			report = append(report, state.CompareCookies(doc.Cookies, s.Jar, e.Now(), nil)...)
 		}
 		if !s.Broken.LocalStorage {
-			report = append(report, state.BroughtLocal(s.Written(doc), s.Found.LocalStorage.Areas)...)
+			report = append(report, state.LoadedLocalStorageLines(s.WithoutUnwritten(doc), s.Found.LocalStorage.Areas)...)
 		}
 	}
-	lines := state.Brought(doc, s.Found.Inventory)
+	lines := state.LoadedLines(doc, s.Found.Inventory)
 	if !doc.Complete {
 		lines = s.UnreadCookies(lines, e.Now())
 	}

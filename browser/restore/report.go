@@ -54,7 +54,7 @@ func (r *tabReport) lacking(area state.Area, line *state.Component) {
 	i := slices.IndexFunc(r.unstored, func(u state.Unstored) bool { return u.StorageKey == area.StorageKey })
 	switch {
 	case i < 0:
-	case r.unstored[i].Lay:
+	case r.unstored[i].Apply:
 		line.Reason = report.FromDocument.Reason()
 	default:
 		n := min(r.unstored[i].Items, line.Restored)

@@ -54,7 +54,7 @@ func (h *Tabs) applyOlder(ctx context.Context, doc state.Document) []state.Compo
 			tab.Name, tab.URL = "", t.info.URL // another page may have changed the name since
 		}
 		for _, area := range tab.Session {
-			h.env.Baseline.Unstored = append(h.env.Baseline.Unstored, state.Unstored{StorageKey: area.StorageKey, Items: len(area.Items), Lay: true})
+			h.env.Baseline.Unstored = append(h.env.Baseline.Unstored, state.Unstored{StorageKey: area.StorageKey, Items: len(area.Items), Apply: true})
 		}
 		if len(tab.Session) > 0 && t != last {
 			h.activate(ctx, t) // a lazy tab starts its navigation only in front: see releaseSessionTabs

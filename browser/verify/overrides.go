@@ -35,7 +35,7 @@ func checkOverrides(line state.Component, saved, overrides state.Overrides, iden
 		"user_agent": strings.TrimSpace(saved.UserAgent) == identity.UserAgent,
 		"timezone":   identity.CanonicalTimezone == identity.Timezone,
 	}
-	replaced := overrides.Differ(saved)
+	replaced := overrides.DifferingNames(saved)
 	var lost, notReadBack []string
 	for _, name := range saved.Names() {
 		if slices.Contains(replaced, name) {

@@ -22,7 +22,7 @@ func TestCheckOverrides(t *testing.T) {
 		t.Errorf("%+v", differs)
 	}
 	// Overrides that the create sets itself are not expected to be restored.
-	own := state.Overrides{UserAgent: "Chrome", Timezone: "UTC"}.Over(savedOverrides)
+	own := state.Overrides{UserAgent: "Chrome", Timezone: "UTC"}.WithDefaults(savedOverrides)
 	replaced := state.Component{Name: state.ComponentOverrides, Saved: 4, Restored: 2, Dropped: 2, Reason: report.Replaced.With("own")}
 	if got, differs := checkOverrides(replaced, savedOverrides, own, capture.Identity{UserAgent: "Chrome", Timezone: "UTC", CanonicalTimezone: "Asia/Kolkata"}); len(differs) != 0 || got.Restored != 2 {
 		t.Errorf("%+v, %+v", got, differs)

@@ -38,7 +38,7 @@ func CompareThawed(ctx context.Context, reader, driver Conn, doc state.Document,
 	v.Differences = append(v.Differences, state.DifferingCookies(doc.Cookies, is.Cookies, now(), state.BySite)...)
 	v.Differences = append(v.Differences, localDifferences(ctx, hidden, doc.Local, is.Local, bySite, bySite)...)
 	v.Differences = append(v.Differences, sameTabs(doc.Tabs, is.Tabs)...)
-	lines, differences := state.ComparedTabs(doc.Tabs, is.Tabs, func(t state.Tab) bool { return dead[target.ID(t.TargetID)] })
+	lines, differences := state.CompareTabs(doc.Tabs, is.Tabs, func(t state.Tab) bool { return dead[target.ID(t.TargetID)] })
 	v.Components = append(v.Components, lines...)
 	v.Differences = append(v.Differences, differences...)
 	return v, ctx.Err()

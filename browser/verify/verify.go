@@ -159,7 +159,7 @@ func sessionDifferences(saved, open []state.Tab, had func(state.Tab, state.Area)
 				}
 				best = &was // only the restore can have written to it
 			}
-			all = append(all, area.DifferSince(was, *best, state.ComponentSessionStorage)...)
+			all = append(all, area.DifferencesSince(was, *best, state.ComponentSessionStorage)...)
 		}
 	}
 	return all

@@ -113,7 +113,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err != nil {
 		return nil, err
 	}
-	if len(d.keys.Opens()) == 0 {
+	if len(d.keys.IdentityRecipients()) == 0 {
 		limits.Standby.Size = 0 // nothing can be restored into a standby
 	}
 	log.Info("the limits of sessions and of Chromes without a session", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
@@ -136,16 +136,16 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		Vault:     d.vault,
 		Journal:   journal,
 		Notices:   notices,
-		Catalogue: sessionCatalogue(db), Extensions: extensions, Room: memoryForChrome, Now: time.Now, Log: log,
+		Catalogue: sessionCatalogue(db), Extensions: extensions, MemoryAllows: memoryForChrome, Now: time.Now, Log: log,
 		Meter: counted,
 	})
 	checked := library.NewExtensions(library.ExtensionDeps{Records: db.Extensions, Files: extensions, Keys: d.apiKeys,
-		Checks: capacity.NewTurns(library.MaxChecked), Now: time.Now})
+		Checks: capacity.NewTurns(library.MaxExtensionChecks), Now: time.Now})
 	kept := library.New(library.Deps{
 		Records: db.Snapshots, Defaults: db.Defaults, Snapshots: d.service.Snapshots(), Archives: d.vault, Sessions: d.service.ForLibrary(), Keys: d.apiKeys,
 		Readings: capacity.NewTurns(library.MaxReadings), Now: time.Now, Log: log,
 	})
-	counted.Watch(metrics.Watched{Counts: d.service.Counts, Held: starter.Budget.Use, Deliveries: func(ctx context.Context) (pending, failed int, err error) {
+	counted.AddSources(metrics.Sources{Counts: d.service.Counts, ClientMemory: starter.Budget.Use, Deliveries: func(ctx context.Context) (pending, failed int, err error) {
 		counts, err := db.Deliveries.CountDeliveries(ctx)
 		return counts[profiles.DeliveryPending], counts[profiles.DeliveryFailed], err
 	}})
@@ -180,11 +180,11 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 // logKeys logs the recipients that snapshots are sealed to. It warns if there is no
 // identity to restore them with.
 func (d *daemon) logKeys(log *slog.Logger) {
-	if len(d.keys.Opens()) == 0 {
+	if len(d.keys.IdentityRecipients()) == 0 {
 		log.Warn("no identity is configured: this daemon can save but not restore; to restore, give --identity-file, --identity-command or STASIS_IDENTITY", "sealed_to", d.keys.Recipients())
 		return
 	}
-	log.Info("the public keys that new snapshots are sealed to, and those whose snapshots this daemon can restore", "to", d.keys.Recipients(), "opens", d.keys.Opens())
+	log.Info("the public keys that new snapshots are sealed to, and those whose snapshots this daemon can restore", "to", d.keys.Recipients(), "opens", d.keys.IdentityRecipients())
 }
 
 // logStore logs where snapshots are stored. It warns if they are lost when the daemon
@@ -267,7 +267,7 @@ func (c *serveCmd) limits() (session.Config, error) {
 	}
 	return session.Config{Engine: c.Engine, MaxSessions: n, MaxClients: c.MaxClients, Parked: pool.Limits{Size: parked, Age: c.ParkedAge, Memory: c.ParkedMemory.of(parked)},
 		Spares: spares(c.Spares), ShellSpares: spares(c.ShellSpares),
-		Standby: pool.Limits{Size: c.Standby, Age: c.SpareAge}, Calm: standbyDelay,
+		Standby: pool.Limits{Size: c.Standby, Age: c.SpareAge}, StandbyDelay: standbyDelay,
 		RescueTTL: c.RescueTTL, Retention: c.retention(), PruneGrace: c.PruneGrace, Unpack: snapshot.Limits{Entries: 1 << 20, Bytes: c.MaxUnpack, Names: 128 << 20}, Savers: 4}, nil
 }
 

@@ -45,14 +45,14 @@ func (c *identityShowCmd) Run(ctx context.Context) error {
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	for _, key := range keys.Recipients() {
 		role := "seals"
-		if slices.Contains(keys.Opens(), key) {
+		if slices.Contains(keys.IdentityRecipients(), key) {
 			role = "seals, opens"
 		}
 		if _, err := fmt.Fprintf(table, "%s\t%s\n", key, role); err != nil {
 			return err
 		}
 	}
-	for _, key := range keys.Opens() {
+	for _, key := range keys.IdentityRecipients() {
 		if slices.Contains(keys.Recipients(), key) {
 			continue
 		}
@@ -129,10 +129,10 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 			return err
 		}
 		fmt.Printf("everything is now sealed to %s; the old identity is kept in %s, for older backups\n",
-			s.keys.Opens()[0], filepath.Join(dir, snapshot.RetiredFile))
+			s.keys.IdentityRecipients()[0], filepath.Join(dir, snapshot.RetiredFile))
 	} else {
 		fmt.Printf("everything is now sealed to %s; make %s give the identity in %s before the daemon starts, and keep the old identity for older backups\n",
-			s.keys.Opens()[0], source, c.To)
+			s.keys.IdentityRecipients()[0], source, c.To)
 	}
 	if len(left) > 0 {
 		return exitError{exitFailed, fmt.Sprintf("%d objects could not be opened and are unchanged; they are listed above", len(left))}
@@ -164,10 +164,10 @@ func (c *identityRotateCmd) newIdentity(source string) (*age.X25519Identity, err
 
 // rewrap reseals store and catalogue to the first identity and prints its progress. It
 // returns what could not be opened, and how many objects were opened.
-func (c *identityRotateCmd) rewrap(ctx context.Context, s *storage) (left []snapshot.LeftSealed, opened int, err error) {
-	retire := append(slices.Clone(s.keys.Opens()[1:]), c.Drop...)
+func (c *identityRotateCmd) rewrap(ctx context.Context, s *storage) (left []snapshot.SkippedObject, opened int, err error) {
+	retire := append(slices.Clone(s.keys.IdentityRecipients()[1:]), c.Drop...)
 	printed := time.Now()
-	out, err := s.vault.Rewrap(ctx, snapshot.Rewrapping{Retire: retire, Progress: func(done, total int) {
+	out, err := s.vault.Rewrap(ctx, snapshot.RewrapOptions{Retire: retire, Progress: func(done, total int) {
 		if time.Since(printed) > time.Second {
 			printed = time.Now()
 			fmt.Printf("%d of %d archives\n", done, total)
@@ -180,7 +180,7 @@ func (c *identityRotateCmd) rewrap(ctx context.Context, s *storage) (left []snap
 	if err != nil {
 		return nil, 0, err
 	}
-	left = append(out.Left, kept.Left...)
+	left = append(out.Skipped, kept.Skipped...)
 	for _, one := range left {
 		fmt.Fprintf(os.Stderr, "%s is unchanged: %s\n", one.Key, fault.MessageOf(one.Err))
 	}

@@ -39,10 +39,10 @@ type keyFlags struct {
 func (f keyFlags) config(ctx context.Context, dir string) (c snapshot.KeyConfig, err error) {
 	c = snapshot.KeyConfig{Dir: dir, Recipients: f.Recipient}
 	if f.ArchiveKeyFile != "" {
-		if c.Naming, err = readKeyFile("--archive-key-file", f.ArchiveKeyFile); err != nil {
+		if c.NamingSecret, err = readKeyFile("--archive-key-file", f.ArchiveKeyFile); err != nil {
 			return c, err
 		}
-		if strings.TrimSpace(c.Naming) == "" {
+		if strings.TrimSpace(c.NamingSecret) == "" {
 			return c, fault.New(fault.Config, "keys", "--archive-key-file: %s is empty", f.ArchiveKeyFile)
 		}
 	}

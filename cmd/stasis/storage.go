@@ -43,7 +43,7 @@ type storage struct {
 // open, and close in any case.
 func (f storageFlags) acquire() (*storage, error) {
 	s, err := f.lock()
-	if err == nil && backup.CutShort(s.dir) {
+	if err == nil && backup.RestoreInterrupted(s.dir) {
 		return nil, errors.Join(fault.New(fault.Config, "storage.take",
 			"--data-dir: a restore into %s was cut short; run stasis backup restore again, or empty the directory", s.dir), s.close())
 	}

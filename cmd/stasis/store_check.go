@@ -42,7 +42,7 @@ func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	o := audit.Options{ReadData: c.ReadData, Grace: c.Grace, Repair: c.Repair, Remove: c.RemoveOrphans}
 	if !write {
-		o.Settle = recheckDelay
+		o.RecheckDelay = recheckDelay
 	}
 	var records *audit.Records
 	if s.catalogue != nil {
@@ -68,7 +68,7 @@ func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
 			"without a backup, import each archive: stasis snapshot import %s --user … --save-as-default",
 			filepath.Join(s.dir, "stasis.db"), out.Snapshots, s.at.archive("ID"))}
 	}
-	if !out.Sound() {
+	if !out.OK() {
 		return exitError{exitDamaged, "the check found damage"}
 	}
 	return nil
@@ -178,7 +178,7 @@ type summaryLine struct {
 }
 
 func printSummaryJSON(s audit.Summary, records bool) error {
-	return json.NewEncoder(os.Stdout).Encode(summaryLine{Type: "summary", Sound: s.Sound(), Catalogue: records, Recorded: s.Recorded,
+	return json.NewEncoder(os.Stdout).Encode(summaryLine{Type: "summary", Sound: s.OK(), Catalogue: records, Recorded: s.Recorded,
 		Locations: s.Locations, Snapshots: s.Snapshots, Documents: s.Others, Archives: s.Archives, Bytes: s.Bytes,
 		Found: s.Found, Repaired: s.Repaired, Removed: s.Removed})
 }

@@ -48,7 +48,7 @@ func (c *storeCopyCmd) Run(ctx context.Context) (err error) {
 	if err := errors.Join(err, progress.done()); err != nil {
 		return err
 	}
-	if out == (snapshot.Copied{}) {
+	if out == (snapshot.CopyResult{}) {
 		return fault.New(fault.Config, "store.copy", "FROM: contains nothing; name the folder or bucket of a store")
 	}
 	if !c.Quiet {

@@ -46,7 +46,7 @@ func newCopyProgress(ctx context.Context, from snapshot.Store, quiet bool) (*cop
 }
 
 // show prints the progress after each step of the copy.
-func (p *copyProgress) show(c snapshot.Copied) {
+func (p *copyProgress) show(c snapshot.CopyResult) {
 	n := min(c.Archives+c.SameArchives, p.total)
 	switch tenth := 10 * n / max(p.total, 1); {
 	case p.quiet:

@@ -137,7 +137,7 @@ func (w *writer) save(ctx context.Context, rec profiles.Session, last bool) erro
 	if err != nil {
 		return err
 	}
-	w.vault.Settled(saved)
+	w.vault.MarkCommitted(saved)
 	w.own = append(w.own, c.Snapshot)
 	e := event{Did: "saved", ID: id, User: w.user}
 	if moved.Moved {

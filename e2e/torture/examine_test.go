@@ -107,7 +107,7 @@ func (s *storage) recover(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rec := range live {
-		err := s.vault.TakeBack(t.Context(), locationOf(rec.UserID, rec.ID), func(id string) (bool, error) {
+		err := s.vault.RemoveUncommitted(t.Context(), locationOf(rec.UserID, rec.ID), func(id string) (bool, error) {
 			_, err := s.catalogue.Snapshots.Snapshot(t.Context(), id)
 			if fault.Is(err, fault.SnapshotNotFound) {
 				return false, nil

@@ -22,7 +22,7 @@ func testCancelled(f *fixture) {
 	during, cancel := context.WithCancel(f.ctx)
 	defer cancel()
 	e := endOf("s")
-	e.Outcome = func(profiles.Moved) (json.RawMessage, error) { cancel(); return nil, nil }
+	e.Outcome = func(profiles.MoveResult) (json.RawMessage, error) { cancel(); return nil, nil }
 	_, commitErr := f.c.Snapshots.Commit(during, profiles.Commit{Snapshot: f.snapshot("snap", s), Move: &profiles.Move{}, End: e})
 	for _, err := range []error{claimErr, readErr, listErr, commitErr} {
 		if !errors.Is(err, context.Canceled) {
@@ -44,7 +44,7 @@ func testCancelled(f *fixture) {
 	f.same(got, s)
 	_, err = f.c.Snapshots.Snapshot(f.ctx, "snap")
 	f.code(err, fault.SnapshotNotFound)
-	f.same(f.commit("snap", s, &profiles.Move{}), profiles.Moved{Moved: true, Version: 1})
+	f.same(f.commit("snap", s, &profiles.Move{}), profiles.MoveResult{Moved: true, Version: 1})
 }
 
 // A callback that panics rolls back its transaction and blocks nothing.

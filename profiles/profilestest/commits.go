@@ -16,7 +16,7 @@ import (
 func endOf(session string) *profiles.End {
 	return &profiles.End{
 		SessionID: session, Status: profiles.StatusCompleted, Reason: profiles.ReasonIdle.With("deleted"), EndedAt: start.Add(time.Hour),
-		Outcome: func(m profiles.Moved) (json.RawMessage, error) { return json.Marshal(m) },
+		Outcome: func(m profiles.MoveResult) (json.RawMessage, error) { return json.Marshal(m) },
 	}
 }
 
@@ -25,7 +25,7 @@ func testCommit(f *fixture) {
 	want := f.snapshot("snap", s)
 	moved, err := f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: want, Move: &profiles.Move{}, End: endOf("s")})
 	f.must(err)
-	f.same(moved, profiles.Moved{Moved: true, Version: 1})
+	f.same(moved, profiles.MoveResult{Moved: true, Version: 1})
 
 	got, err := f.c.Snapshots.Snapshot(f.ctx, "snap")
 	f.must(err)
@@ -45,7 +45,7 @@ func testCommit(f *fixture) {
 	f.same(ended, s)
 
 	t := f.session("t", "user")
-	f.same(f.commit("checkpoint", t, nil), profiles.Moved{Version: 1})
+	f.same(f.commit("checkpoint", t, nil), profiles.MoveResult{Version: 1})
 	alive, err := f.c.Sessions.Session(f.ctx, "t")
 	f.must(err)
 	f.same(alive, t)
@@ -75,7 +75,7 @@ func testCommitAtomic(f *fixture) {
 	s.BaseVersion = 1
 	refused := errors.New("refused")
 	e := endOf("s")
-	e.Outcome = func(m profiles.Moved) (json.RawMessage, error) {
+	e.Outcome = func(m profiles.MoveResult) (json.RawMessage, error) {
 		if !m.Moved || m.Version != 2 {
 			f.Errorf("the outcome received %+v", m)
 		}
@@ -104,7 +104,7 @@ func testCommitAtomic(f *fixture) {
 	c.End = endOf("s") // a failed commit can be repeated
 	moved, err := f.c.Snapshots.Commit(f.ctx, c)
 	f.must(err)
-	f.same(moved, profiles.Moved{Moved: true, Version: 2})
+	f.same(moved, profiles.MoveResult{Moved: true, Version: 2})
 }
 
 // An imported snapshot is recorded with its session, or neither is recorded.
@@ -120,7 +120,7 @@ func testCommitSession(f *fixture) {
 	c.Snapshot.UserID = "new"
 	moved, err := f.c.Snapshots.Commit(f.ctx, c)
 	f.must(err)
-	f.same(moved, profiles.Moved{Moved: true, Version: 1})
+	f.same(moved, profiles.MoveResult{Moved: true, Version: 1})
 	got, err := f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)
 	f.same(got, s)
@@ -170,7 +170,7 @@ func testCommitRace(f *fixture) {
 	}
 	var mu sync.Mutex
 	var won *profiles.Snapshot
-	lost := map[string]profiles.Moved{}
+	lost := map[string]profiles.MoveResult{}
 	together(n, func(i int) {
 		moved, err := f.c.Snapshots.Commit(f.ctx, commits[i])
 		f.code(err, "")
@@ -213,7 +213,7 @@ func testEnd(f *fixture) {
 	s := f.session("s", "user")
 	refused := errors.New("refused")
 	e := *endOf("s")
-	e.Outcome = func(profiles.Moved) (json.RawMessage, error) { return nil, refused }
+	e.Outcome = func(profiles.MoveResult) (json.RawMessage, error) { return nil, refused }
 	if err := f.c.Sessions.EndSession(f.ctx, e); !errors.Is(err, refused) {
 		f.Errorf("the callback's error was returned as %v", err)
 	}

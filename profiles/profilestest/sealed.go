@@ -60,9 +60,9 @@ func testSealedEvents(f *fixture) {
 	all := f.walk(0)
 	f.add(all[4].RunID, "x", profiles.EventBounds{Count: 2}, 0)
 	for i := range all {
-		all[i].Anew = append([]byte("anew "), all[i].Sealed...)
+		all[i].Replacement = append([]byte("anew "), all[i].Sealed...)
 	}
-	all[1].Sealed, all[2].Anew = []byte("another"), nil
+	all[1].Sealed, all[2].Replacement = []byte("another"), nil
 	n, err := f.c.Events.ResealEvents(f.ctx, all)
 	f.must(err)
 	f.same(n, 3) // without the first event of the trimmed run
@@ -82,7 +82,7 @@ func testSealedEvents(f *fixture) {
 	f.run("size", "s")
 	_, err = f.c.Events.AddEvents(f.ctx, "size", []profiles.Event{sealed("1234567890")}, profiles.EventBounds{})
 	f.must(err)
-	n, err = f.c.Events.ResealEvents(f.ctx, []profiles.SealedEvent{{RunID: "size", Sequence: 1, Sealed: []byte("1234567890"), Anew: make([]byte, 30)}})
+	n, err = f.c.Events.ResealEvents(f.ctx, []profiles.SealedEvent{{RunID: "size", Sequence: 1, Sealed: []byte("1234567890"), Replacement: make([]byte, 30)}})
 	f.must(err)
 	f.same(n, 1)
 	f.add("size", "more", profiles.EventBounds{Bytes: 39}, 0) // all events fit

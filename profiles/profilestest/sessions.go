@@ -62,7 +62,7 @@ func testSessionUpdate(f *fixture) {
 	untouched := f.session("t", "user")
 	want.Status, want.Reason, want.KeyID, want.AgentName = profiles.StatusError, profiles.ReasonKilled.With("died"), "key2", "agent2"
 	want.Goal, want.Engine, want.RequestHash = "goal2", "shell", "hash2"
-	want.RunDir, want.Discard, want.Sealed, want.Asked = "", false, nil, []byte("other")
+	want.RunDir, want.Discard, want.Sealed, want.SealedRequest = "", false, nil, []byte("other")
 	want.ExpiresAt, want.EndedAt = start.Add(2*time.Hour), start.Add(time.Minute)
 	want.Labels, want.Restored, want.Outcome = nil, nil, []byte(`{"deleted":true}`)
 	want.BaseSnapshotID, want.BaseVersion = "base2", 9

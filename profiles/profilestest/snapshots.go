@@ -218,7 +218,7 @@ func testDeleteSnapshot(f *fixture) {
 // A policy retires only snapshots that are not needed: by a default, or by a session that
 // has not ended, as its base or as its newest.
 func testRetireSnapshot(f *fixture) {
-	needed := func(user string, want ...profiles.Needed) {
+	needed := func(user string, want ...profiles.NeededSnapshot) {
 		f.Helper()
 		got, err := f.c.Retention.NeededSnapshots(f.ctx, user)
 		f.must(err)
@@ -248,7 +248,9 @@ func testRetireSnapshot(f *fixture) {
 	f.must(err)
 	f.commit("earlier", second, nil)
 	f.commit("later", second, nil)
-	by := func(id string, by profiles.NeededBy) profiles.Needed { return profiles.Needed{SnapshotID: id, By: by} }
+	by := func(id string, by profiles.NeededBy) profiles.NeededSnapshot {
+		return profiles.NeededSnapshot{SnapshotID: id, By: by}
+	}
 	needed("user", by("later", profiles.NeededBySession), by("new", profiles.NeededBySession),
 		by("default", profiles.NeededByDefault), by("base", profiles.NeededBySession))
 	needed("somebody")
@@ -303,7 +305,7 @@ func testUsersWithSnapshots(f *fixture) {
 
 	all, _, err := f.c.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{UserID: "bert"})
 	f.must(err)
-	bare, _, err := f.c.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{UserID: "bert", Bare: true})
+	bare, _, err := f.c.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{UserID: "bert", OmitReports: true})
 	f.must(err)
 	for i := range all {
 		if all[i].Report == nil {

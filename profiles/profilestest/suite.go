@@ -136,7 +136,7 @@ func (f *fixture) session(id, user string) profiles.Session {
 		Status: profiles.StatusReady, Reason: profiles.ReasonCrashed.With("reason"),
 		CreatedAt: start.Add(time.Duration(f.n) * time.Second), ExpiresAt: start.Add(time.Hour),
 		Labels: map[string]string{"": "empty", "ключ": "значение\n\"'", "n": "\x00"}, RequestHash: "hash", RunDir: "abcdefgh", Discard: true,
-		Restored: []byte(`{"mode": "filesystem"}`), BaseSnapshotID: "base", BaseVersion: 7, Asked: []byte("asked"), WebhookURL: "https://hooks.example/a",
+		Restored: []byte(`{"mode": "filesystem"}`), BaseSnapshotID: "base", BaseVersion: 7, SealedRequest: []byte("asked"), WebhookURL: "https://hooks.example/a",
 	}
 	f.must(f.c.Sessions.CreateSession(f.ctx, s))
 	return s
@@ -153,7 +153,7 @@ func (f *fixture) snapshot(id string, s profiles.Session) profiles.Snapshot {
 }
 
 // commit commits a snapshot of the session.
-func (f *fixture) commit(id string, s profiles.Session, move *profiles.Move) profiles.Moved {
+func (f *fixture) commit(id string, s profiles.Session, move *profiles.Move) profiles.MoveResult {
 	f.Helper()
 	moved, err := f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot(id, s), Move: move})
 	f.must(err)

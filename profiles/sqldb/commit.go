@@ -11,9 +11,9 @@ import (
 )
 
 // Commit implements [profiles.SnapshotStore].
-func (st *Snapshots) Commit(ctx context.Context, c profiles.Commit) (profiles.Moved, error) {
+func (st *Snapshots) Commit(ctx context.Context, c profiles.Commit) (profiles.MoveResult, error) {
 	const op = "profiles.commit"
-	var moved profiles.Moved
+	var moved profiles.MoveResult
 	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
 		if c.Session != nil {
 			if err := addSession(ctx, tx, *c.Session, op); err != nil {
@@ -42,7 +42,7 @@ func (st *Snapshots) Commit(ctx context.Context, c profiles.Commit) (profiles.Mo
 		return queueNotices(ctx, tx, c.Snapshot.SessionID, c.Notices, op)
 	})
 	if err != nil {
-		return profiles.Moved{}, err
+		return profiles.MoveResult{}, err
 	}
 	return moved, nil
 }
@@ -59,7 +59,7 @@ func (st *Sessions) EndSession(ctx context.Context, e profiles.End) error {
 		if err != nil {
 			return err
 		}
-		return end(ctx, tx, e, profiles.Moved{Version: now.Version}, op)
+		return end(ctx, tx, e, profiles.MoveResult{Version: now.Version}, op)
 	})
 }
 
@@ -81,13 +81,13 @@ func checkSameUser(ctx context.Context, tx *sql.Tx, c profiles.Commit, op string
 
 // move moves the user's default to the snapshot, if requested and if the default is still
 // at the expected version.
-func (st *Snapshots) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, m *profiles.Move) (profiles.Moved, error) {
+func (st *Snapshots) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, m *profiles.Move) (profiles.MoveResult, error) {
 	now, err := currentDefault(ctx, tx, s.UserID)
 	if err != nil || m == nil {
-		return profiles.Moved{Version: now.Version}, err
+		return profiles.MoveResult{Version: now.Version}, err
 	}
-	if !m.Takes(now) || m.Renewal && now.Version != m.From {
-		return profiles.Moved{Version: now.Version, Reason: describeCurrent(now)}, nil
+	if !m.MayReplace(now) || m.Renewal && now.Version != m.From {
+		return profiles.MoveResult{Version: now.Version, Reason: describeCurrent(now)}, nil
 	}
 	next := profiles.Default{
 		UserID: s.UserID, Version: now.Version + 1, SnapshotID: s.ID, SessionID: s.SessionID, MovedAt: st.now().UTC(),
@@ -95,11 +95,11 @@ func (st *Snapshots) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, 
 	if m.Renewal {
 		next.Renews = cmp.Or(now.Renews, now.Version)
 	}
-	return profiles.Moved{Moved: true, Version: next.Version}, addDefault(ctx, tx, next)
+	return profiles.MoveResult{Moved: true, Version: next.Version}, addDefault(ctx, tx, next)
 }
 
 // end writes how the session ended. Package session decides which end may follow which.
-func end(ctx context.Context, tx *sql.Tx, e profiles.End, moved profiles.Moved, op string) error {
+func end(ctx context.Context, tx *sql.Tx, e profiles.End, moved profiles.MoveResult, op string) error {
 	var outcome json.RawMessage
 	if e.Outcome != nil {
 		var err error

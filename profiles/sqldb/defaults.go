@@ -96,7 +96,7 @@ func (st *Defaults) SetDefault(ctx context.Context, userID, snapshotID string, i
 		if err != nil {
 			return err
 		}
-		if ifVersion != nil && !(profiles.Move{From: *ifVersion}).Takes(now) {
+		if ifVersion != nil && !(profiles.Move{From: *ifVersion}).MayReplace(now) {
 			return fault.New(fault.VersionConflict, op, "%s", describeCurrent(now))
 		}
 		if snapshotID == "" && now.SnapshotID == "" {

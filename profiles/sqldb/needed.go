@@ -17,16 +17,16 @@ func (st *Snapshots) UsersWithSnapshots(ctx context.Context) ([]string, error) {
 }
 
 // NeededSnapshots implements [profiles.RetentionStore].
-func (st *Snapshots) NeededSnapshots(ctx context.Context, userID string) ([]profiles.Needed, error) {
+func (st *Snapshots) NeededSnapshots(ctx context.Context, userID string) ([]profiles.NeededSnapshot, error) {
 	needed, err := neededSnapshots(ctx, st.db.reader, userID)
 	return needed, failure("profiles.needed_snapshots", err)
 }
 
 // neededSnapshots lists those that exist. A session without an end time has not ended;
 // this includes a session in error whose data is kept.
-func neededSnapshots(ctx context.Context, q querier, userID string) ([]profiles.Needed, error) {
+func neededSnapshots(ctx context.Context, q querier, userID string) ([]profiles.NeededSnapshot, error) {
 	user := []byte(userID)
-	return collect(ctx, q, func(r row) (n profiles.Needed, err error) {
+	return collect(ctx, q, func(r row) (n profiles.NeededSnapshot, err error) {
 		err = r.Scan(&n.SnapshotID, &n.By)
 		return n, err
 	}, `SELECT n.snapshot_id, n.needed_by FROM (

@@ -32,12 +32,12 @@ func (st *Runs) SealedEvents(ctx context.Context, after profiles.SealedEvent, li
 func (st *Runs) ResealEvents(ctx context.Context, events []profiles.SealedEvent) (written int, err error) {
 	err = st.db.write(ctx, "profiles.reseal_events", func(tx *sql.Tx) error {
 		for _, e := range events {
-			if e.Anew == nil {
+			if e.Replacement == nil {
 				continue
 			}
-			more := len(e.Anew) - len(e.Sealed)
+			more := len(e.Replacement) - len(e.Sealed)
 			done, err := tx.ExecContext(ctx, "UPDATE events SET sealed = ?, size = size + ? WHERE run_id = ? AND sequence = ? AND sealed = ?",
-				e.Anew, more, e.RunID, e.Sequence, e.Sealed)
+				e.Replacement, more, e.RunID, e.Sequence, e.Sealed)
 			if err != nil {
 				return err
 			}

@@ -23,7 +23,7 @@ func scanSession(r row) (profiles.Session, error) {
 	var user, labels, restored, outcome []byte
 	err := r.Scan(&s.ID, &user, &s.KeyID, &s.AgentName, &s.Goal, &s.Engine, &s.Status, &s.Execution, &s.Reason.Code, &s.Reason.Text,
 		moment{&s.CreatedAt}, moment{&s.ExpiresAt}, moment{&s.EndedAt}, &labels, &s.RequestHash,
-		&restored, &outcome, &s.BaseSnapshotID, &s.BaseVersion, &s.RunDir, &s.Discard, &s.Sealed, &s.Asked, &s.WebhookURL)
+		&restored, &outcome, &s.BaseSnapshotID, &s.BaseVersion, &s.RunDir, &s.Discard, &s.Sealed, &s.SealedRequest, &s.WebhookURL)
 	if err != nil {
 		return s, err
 	}
@@ -58,7 +58,7 @@ func addSession(ctx context.Context, tx *sql.Tx, s profiles.Session, op string) 
 		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING",
 		s.ID, []byte(s.UserID), s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Execution, s.Reason.Code, s.Reason.Text,
 		stamp(s.CreatedAt), stamp(s.ExpiresAt), stamp(s.EndedAt), labels, s.RequestHash,
-		blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion, s.RunDir, s.Discard, s.Sealed, s.Asked, s.WebhookURL)
+		blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion, s.RunDir, s.Discard, s.Sealed, s.SealedRequest, s.WebhookURL)
 	if err := requireRow(r, err, fault.SessionExists, op); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (st *Sessions) UpdateSession(ctx context.Context, id string, change func(*p
 			"base_snapshot_id = ?, base_version = ?, run_dir = ?, discard = ?, sealed = ?, asked = ?, webhook_url = ? WHERE session_id = ?",
 			s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Execution, s.Reason.Code, s.Reason.Text, stamp(s.ExpiresAt), stamp(s.EndedAt), labels,
 			s.RequestHash, blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion,
-			s.RunDir, s.Discard, s.Sealed, s.Asked, s.WebhookURL, id)
+			s.RunDir, s.Discard, s.Sealed, s.SealedRequest, s.WebhookURL, id)
 		if err != nil {
 			return err
 		}

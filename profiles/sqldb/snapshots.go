@@ -112,7 +112,7 @@ func (st *Snapshots) Snapshots(ctx context.Context, f profiles.SnapshotFilter) (
 		limit++ // one more tells whether a page follows
 	}
 	columns := snapshotColumns
-	if f.Bare {
+	if f.OmitReports {
 		columns = bareColumns
 	}
 	page, err := collect(ctx, st.db.reader, scanSnapshot, "SELECT "+columns+

@@ -31,9 +31,9 @@ func (c Caller) Require(p Permission) error {
 	return fault.New(fault.Forbidden, "access.authorize", "the key lacks the right %q", p.right())
 }
 
-// Makes reports whether the caller's key may create sessions. The key may then also drive
-// the sessions that it created.
-func (c Caller) Makes() bool { return c.May(Begin) || c.May(Restore) }
+// MayCreate reports whether the caller's key may create sessions. The key may then also
+// drive the sessions that it created.
+func (c Caller) MayCreate() bool { return c.May(Begin) || c.May(Restore) }
 
 // ForEveryUser reports whether the caller may act for every user.
 func (c Caller) ForEveryUser() bool { return c.AllUsers || c.May(Administer) }
@@ -55,10 +55,10 @@ func (c Caller) ForUser(userID string, p Permission) error {
 	return nil
 }
 
-// MayAsk refuses a caller whose key has the permission for no session at all. It is
+// RequireForAny refuses a caller whose key has the permission for no session at all. It is
 // called before a session is looked up.
-func (c Caller) MayAsk(p Permission) error {
-	if c.May(Look) || c.Makes() {
+func (c Caller) RequireForAny(p Permission) error {
+	if c.May(Look) || c.MayCreate() {
 		return nil
 	}
 	return c.Require(p)
@@ -69,10 +69,10 @@ func (c Caller) MayAsk(p Permission) error {
 // at the session. by are the keys that created the session and, after a resume, resumed
 // it.
 func (c Caller) OnSession(id, userID string, by []string, p Permission) error {
-	if err := c.MayAsk(p); err != nil {
+	if err := c.RequireForAny(p); err != nil {
 		return err
 	}
-	own := c.Makes() && slices.Contains(by, c.KeyID)
+	own := c.MayCreate() && slices.Contains(by, c.KeyID)
 	switch {
 	case !c.MayActFor(userID) || !own && !c.May(Look):
 		return NoSession(id)

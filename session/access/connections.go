@@ -55,11 +55,11 @@ func (o *connections) end(keyID string) {
 	delete(o.open, keyID)
 }
 
-// Connected registers a connection of the caller's key until leave is called. If the key
-// is deleted meanwhile, end is called once; it must not block. Connected registers first
-// and then looks the key up, so it cannot miss a deletion. For a deleted key it returns
-// unauthorized.
-func (k *Keys) Connected(ctx context.Context, c Caller, end func()) (leave func(), err error) {
+// RegisterConnection registers a connection of the caller's key until leave is called. If
+// the key is deleted meanwhile, end is called once; it must not block. RegisterConnection
+// registers first and then looks the key up, so it cannot miss a deletion. For a deleted
+// key it returns unauthorized.
+func (k *Keys) RegisterConnection(ctx context.Context, c Caller, end func()) (leave func(), err error) {
 	one := &connection{end}
 	k.connections.add(c.KeyID, one)
 	if _, err := k.Caller(ctx, c.KeyID); err != nil {
@@ -69,11 +69,12 @@ func (k *Keys) Connected(ctx context.Context, c Caller, end func()) (leave func(
 	return func() { k.connections.remove(c.KeyID, one) }, nil
 }
 
-// While returns a context that ends when the caller's key is deleted. Its cause is then
-// the error that [OrKeyDeleted] returns. The caller calls leave when its call has ended.
-func (k *Keys) While(ctx context.Context, c Caller) (_ context.Context, leave func(), err error) {
+// CallContext returns a context that ends when the caller's key is deleted. Its cause is
+// then the error that [OrKeyDeleted] returns. The caller calls leave when its call has
+// ended.
+func (k *Keys) CallContext(ctx context.Context, c Caller) (_ context.Context, leave func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	left, err := k.Connected(ctx, c, func() { cancel(errKeyDeleted) })
+	left, err := k.RegisterConnection(ctx, c, func() { cancel(errKeyDeleted) })
 	if err != nil {
 		cancel(nil)
 		return nil, nil, err
@@ -84,7 +85,7 @@ func (k *Keys) While(ctx context.Context, c Caller) (_ context.Context, leave fu
 // ErrKeyDeleted returns unauthorized, for a caller whose key was deleted during the call.
 func ErrKeyDeleted() error { return errKeyDeleted }
 
-// OrKeyDeleted returns the error of a call in a context of [Keys.While]. If the call
+// OrKeyDeleted returns the error of a call in a context of [Keys.CallContext]. If the call
 // failed because its key was deleted, that error says so.
 func OrKeyDeleted(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errKeyDeleted) {

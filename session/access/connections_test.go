@@ -18,7 +18,7 @@ func TestDeletingKeyEndsItsConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left, leave, err := keys.While(t.Context(), c)
+	left, leave, err := keys.CallContext(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestDeletingKeyEndsItsConnections(t *testing.T) {
 	if left.Err() == nil || OrKeyDeleted(left, context.Canceled) != context.Canceled {
 		t.Errorf("ended call: %v", context.Cause(left))
 	}
-	open, leave, err := keys.While(t.Context(), c)
+	open, leave, err := keys.CallContext(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestDeletingKeyEndsItsConnections(t *testing.T) {
 	if err := OrKeyDeleted(open, open.Err()); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("call open when its key was deleted: %v", err)
 	}
-	if _, _, err := keys.While(t.Context(), c); !fault.Is(err, fault.Unauthorized) {
+	if _, _, err := keys.CallContext(t.Context(), c); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("call after the deletion: %v", err)
 	}
 	if n := len(keys.connections.open); n != 0 {

@@ -39,7 +39,7 @@ func newTickets(now func() time.Time) *tickets {
 // NewTicket makes a ticket for one GET /v1/connect, for a client that cannot send a
 // header. It also returns when the ticket expires.
 func (k *Keys) NewTicket(_ context.Context, c Caller) (string, time.Time, error) {
-	if !c.Makes() {
+	if !c.MayCreate() {
 		return "", time.Time{}, c.Require(Begin)
 	}
 	ticket := rand.Text()

@@ -35,7 +35,7 @@ func sessions(records ...profiles.Session) fakeSessions {
 }
 
 func (f fakeSessions) Record(_ context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error) {
-	if err := c.MayAsk(p); err != nil {
+	if err := c.RequireForAny(p); err != nil {
 		return profiles.Session{}, err
 	}
 	rec, found := f.records[id]

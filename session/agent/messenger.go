@@ -139,12 +139,12 @@ func (m *Messenger) add(ctx context.Context, id string, r MessageRequest) (profi
 }
 
 // Messages returns a session's conversation after a message, also for an ended session.
-// Secrets are masked as in events, unless whole is set, which needs the right to secrets.
-func (m *Messenger) Messages(ctx context.Context, c access.Caller, id string, after int64, whole bool) (Conversation, error) {
+// Secrets are masked as in events, unless secrets is set, which needs the right to secrets.
+func (m *Messenger) Messages(ctx context.Context, c access.Caller, id string, after int64, secrets bool) (Conversation, error) {
 	if _, err := m.sessions.Record(ctx, c, id, access.Look); err != nil {
 		return Conversation{}, err
 	}
-	if err := events.MayReadWhole(c, whole); err != nil {
+	if err := events.RequireSecrets(c, secrets); err != nil {
 		return Conversation{}, err
 	}
 	rec, hasAgent, err := m.sessions.Describe(ctx, c, id)
@@ -155,7 +155,7 @@ func (m *Messenger) Messages(ctx context.Context, c access.Caller, id string, af
 	if err != nil {
 		return Conversation{}, err
 	}
-	if !whole && len(page) > 0 {
+	if !secrets && len(page) > 0 {
 		leave, err := m.masks.Take(ctx, c.UserID)
 		if err != nil {
 			return Conversation{}, err

@@ -34,13 +34,13 @@ type Info struct {
 	Existing bool
 }
 
-// Over reports whether the session has ended, or failed without a restart or rescue under
+// Ended reports whether the session has ended, or failed without a restart or rescue under
 // way.
-func (i Info) Over() bool { return i.Status.Ended() && !i.Restarting && !i.Rescuing }
+func (i Info) Ended() bool { return i.Status.Ended() && !i.Restarting && !i.Rescuing }
 
-// Acknowledged is the answer to pause, resume and cancel. Status is "paused",
+// Acknowledgement is the answer to pause, resume and cancel. Status is "paused",
 // "already_paused", "resumed", "already_running" or "cancelled".
-type Acknowledged struct {
+type Acknowledgement struct {
 	Success bool   `json:"success"`
 	Status  string `json:"status"`
 	Message string `json:"message"`

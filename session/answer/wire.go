@@ -65,11 +65,11 @@ func (i Info) Answer() Session {
 		a.Restored = recorded[restore.Report](i.Session.Restored)
 	}
 	if a.Restored != nil {
-		report := a.Restored.Whole()
+		report := a.Restored.Normalized()
 		a.Restored = &report
 	}
 	if a.Outcome != nil {
-		end := a.Outcome.Whole()
+		end := a.Outcome.Normalized()
 		a.Outcome = &end
 	}
 	return a

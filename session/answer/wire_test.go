@@ -12,7 +12,7 @@ import (
 // A webhook receives the session's JSON without anything that gives access to it.
 func TestHookSession(t *testing.T) {
 	rec := profiles.Session{ID: "s", UserID: "alice", Status: profiles.StatusReady, Goal: "g", WebhookURL: "https://hooks.example/?key=hidden",
-		Sealed: []byte("hidden"), Asked: []byte("hidden"), RequestHash: "hidden", RunDir: "hidden",
+		Sealed: []byte("hidden"), SealedRequest: []byte("hidden"), RequestHash: "hidden", RunDir: "hidden",
 		Restored: profiles.JSON(restore.Report{SnapshotID: "snap-1", Notes: &restore.Notes{SessionID: "hidden"}})}
 	var got map[string]any
 	body := HookSession(rec)

@@ -28,8 +28,8 @@ var ErrFrozen = errors.New("the session's Chrome is frozen")
 
 // Session is the live session whose checkpoints are made.
 type Session interface {
-	// Left receives a value when the last client has disconnected.
-	Left() <-chan struct{}
+	// AllDisconnected receives a value when the last client has disconnected.
+	AllDisconnected() <-chan struct{}
 	// Done is closed when the session is no longer live.
 	Done() <-chan struct{}
 	// Browser returns the browser, to read it without counting as use of the session; nil
@@ -85,7 +85,7 @@ func (s *Saver) Run(ctx context.Context) {
 			if pausing = false; wanted {
 				next.Reset(0)
 			}
-		case <-s.session.Left():
+		case <-s.session.AllDisconnected():
 			if set.Disconnect {
 				want(0)
 			}

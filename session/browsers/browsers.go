@@ -59,7 +59,7 @@ type Tabs interface {
 type Reader interface {
 	Capture(ctx context.Context) (state.Document, error)
 	Cookies(ctx context.Context) ([]state.Cookie, error)
-	Passkeys() (held state.Passkeys, given bool)
+	Passkeys() (held state.Passkeys, enabled bool)
 	Storage(ctx context.Context, origins []string) (browser.Storage, error)
 }
 
@@ -106,7 +106,7 @@ type Spare interface {
 type Standby interface {
 	Dir() *browser.Dir
 	Done() <-chan struct{}
-	Go(ctx context.Context) (Chrome, []state.Component, error)
+	Activate(ctx context.Context) (Chrome, []state.Component, error)
 	Kill(ctx context.Context) error
 }
 
@@ -117,14 +117,14 @@ type Launcher interface {
 	Has(engine string) error
 	// NewDir makes a run directory with a new name. The caller removes it.
 	NewDir() (*browser.Dir, error)
-	// Left ends the Chromes that a dead daemon left and returns their run directories.
-	Left(ctx context.Context) ([]*browser.Dir, error)
+	// EndOrphans ends the Chromes that a dead daemon left and returns their run directories.
+	EndOrphans(ctx context.Context) ([]*browser.Dir, error)
 	// Spare starts an empty Chrome. o has the options of the later session, as far as
 	// they are known.
 	Spare(ctx context.Context, dir *browser.Dir, o browser.Options) (Spare, error)
 	Fresh(ctx context.Context, dir *browser.Dir, o browser.Options) (Chrome, error)
 	Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error)
-	// Standby is like Restored, except that the tabs are held until [Standby.Go].
+	// Standby is like Restored, except that the tabs are held until [Standby.Activate].
 	Standby(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Standby, error)
 }
 

@@ -29,16 +29,16 @@ func (c Chromes) NewDir() (*browser.Dir, error) {
 	return c.Starter.Launcher.NewDir(strings.ToLower(rand.Text()[:8]))
 }
 
-// Left ends the Chromes that a dead daemon left running and returns their run
+// EndOrphans ends the Chromes that a dead daemon left running and returns their run
 // directories.
-func (c Chromes) Left(ctx context.Context) ([]*browser.Dir, error) {
+func (c Chromes) EndOrphans(ctx context.Context) ([]*browser.Dir, error) {
 	names, err := c.Starter.Launcher.Sweep(ctx)
 	if err != nil {
 		return nil, err
 	}
 	dirs := make([]*browser.Dir, 0, len(names))
 	for _, name := range names {
-		dir, err := c.Starter.Launcher.LeftoverDir(name)
+		dir, err := c.Starter.Launcher.OldDir(name)
 		if err != nil {
 			return nil, err
 		}
@@ -86,8 +86,8 @@ func (c Chromes) Standby(ctx context.Context, dir *browser.Dir, doc state.Docume
 // standby implements [Standby] with browser.Standby.
 type standby struct{ *browser.Standby }
 
-func (p standby) Go(ctx context.Context) (Chrome, []state.Component, error) {
-	b, report, err := p.Activate(ctx)
+func (p standby) Activate(ctx context.Context) (Chrome, []state.Component, error) {
+	b, report, err := p.Standby.Activate(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

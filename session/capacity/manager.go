@@ -25,10 +25,10 @@ type Config struct {
 	Parked   pool.Limits            // of parked Chromes
 	Spares   map[string]pool.Limits // of spares, by engine
 	Standby  pool.Limits            // of standbys
-	// Calm is how long no standby is started after [Manager.Pause].
-	Calm time.Duration
-	Now  func() time.Time
-	Log  *slog.Logger
+	// StandbyDelay is how long no standby is started after [Manager.Pause].
+	StandbyDelay time.Duration
+	Now          func() time.Time
+	Log          *slog.Logger
 }
 
 // Sessions is what a Manager needs of the sessions that it serves. S is a spare, B a
@@ -163,7 +163,7 @@ func (m *Manager[P, S, B]) SetStandbys(userID string, requested bool) {
 // DefaultChanged updates the standbys after a user's default has moved. It does not wait.
 func (m *Manager[P, S, B]) DefaultChanged() { m.standbys.replan() }
 
-// Pause delays the start of standbys for Config.Calm. A caller has just received a
+// Pause delays the start of standbys for Config.StandbyDelay. A caller has just received a
 // browser and needs the CPU.
 func (m *Manager[P, S, B]) Pause() { m.standbys.pause() }
 
@@ -173,11 +173,11 @@ func (m *Manager[P, S, B]) Replenish() {
 	m.standbys.replan()
 }
 
-// MakeRoom ends kept Chromes to free a slot or memory for a Chrome that is about to
+// FreeCapacity ends kept Chromes to free a slot or memory for a Chrome that is about to
 // start. It ends standbys first, because the fewest sessions can use them, then surplus
 // spares. While memory is still short it ends parked Chromes, oldest first. The files of
 // their snapshots stay.
-func (m *Manager[P, S, B]) MakeRoom(ctx context.Context) {
+func (m *Manager[P, S, B]) FreeCapacity(ctx context.Context) {
 	m.standbys.ready.Keep(m.ahead() - m.spares.len())
 	m.spares.trim()
 	for !m.sessions.MemoryAllows() {

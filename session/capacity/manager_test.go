@@ -200,7 +200,7 @@ func TestMakeRoomEndsParkedChromes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m.MakeRoom(t.Context())
+	m.FreeCapacity(t.Context())
 	<-a.done
 	<-b.done
 	if n := m.Counts().Parked; n != 0 {

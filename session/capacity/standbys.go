@@ -85,10 +85,10 @@ func (k *standbys[S, B]) replan() {
 	}
 }
 
-// pause delays the start of standbys for cfg.Calm.
+// pause delays the start of standbys for cfg.StandbyDelay.
 func (k *standbys[S, B]) pause() {
 	k.mu.Lock()
-	k.pausedUntil = k.now().Add(k.cfg.Calm)
+	k.pausedUntil = k.now().Add(k.cfg.StandbyDelay)
 	k.mu.Unlock()
 }
 

@@ -21,12 +21,12 @@ type Chrome interface {
 	Pages(ctx context.Context) ([]browser.Page, error)
 }
 
-// Sessions lends the browsers of live sessions.
+// Sessions gives access to the browsers of live sessions.
 type Sessions interface {
-	// Lend calls do with the browser of a live session, thawed, if the caller has the
+	// WithBrowser calls do with the browser of a live session, thawed, if the caller has the
 	// permission. The context of do ends after 30 seconds, and when the session starts to
 	// end. An ended session is session_not_running.
-	Lend(ctx context.Context, c access.Caller, id string, p access.Permission, do func(context.Context, Chrome) error) error
+	WithBrowser(ctx context.Context, c access.Caller, id string, p access.Permission, do func(context.Context, Chrome) error) error
 }
 
 // Driver drives the browsers of live sessions. Its methods are safe for concurrent use.
@@ -53,7 +53,7 @@ type Page struct {
 // Navigate navigates the active tab to a URL and returns the final URL. The caller needs
 // the permission to drive the session.
 func (d *Driver) Navigate(ctx context.Context, c access.Caller, id, url string) (at string, err error) {
-	err = d.sessions.Lend(ctx, c, id, access.Drive, func(ctx context.Context, chrome Chrome) error {
+	err = d.sessions.WithBrowser(ctx, c, id, access.Drive, func(ctx context.Context, chrome Chrome) error {
 		at, err = chrome.Navigate(ctx, url)
 		return err
 	})
@@ -63,7 +63,7 @@ func (d *Driver) Navigate(ctx context.Context, c access.Caller, id, url string) 
 // Screenshot takes a screenshot of the active tab. The caller needs the permission to
 // look at the session.
 func (d *Driver) Screenshot(ctx context.Context, c access.Caller, id string) (shot Screenshot, err error) {
-	err = d.sessions.Lend(ctx, c, id, access.Look, func(ctx context.Context, chrome Chrome) error {
+	err = d.sessions.WithBrowser(ctx, c, id, access.Look, func(ctx context.Context, chrome Chrome) error {
 		shot.JPEG, shot.URL, shot.Title, err = chrome.Screenshot(ctx)
 		return err
 	})
@@ -73,7 +73,7 @@ func (d *Driver) Screenshot(ctx context.Context, c access.Caller, id string) (sh
 // Pages lists the open tabs. The caller needs the permission to drive the session.
 func (d *Driver) Pages(ctx context.Context, c access.Caller, id string) ([]Page, error) {
 	pages := []Page{}
-	err := d.sessions.Lend(ctx, c, id, access.Drive, func(ctx context.Context, chrome Chrome) error {
+	err := d.sessions.WithBrowser(ctx, c, id, access.Drive, func(ctx context.Context, chrome Chrome) error {
 		open, err := chrome.Pages(ctx)
 		for _, p := range open {
 			pages = append(pages, Page{ID: p.ID, Type: "page", Title: p.Title, URL: p.URL})
@@ -86,7 +86,7 @@ func (d *Driver) Pages(ctx context.Context, c access.Caller, id string) ([]Page,
 // BrowserVersion returns what GET …/json/version shows. The caller needs the permission
 // to drive the session.
 func (d *Driver) BrowserVersion(ctx context.Context, c access.Caller, id string) (product, protocolVersion, userAgent string, err error) {
-	err = d.sessions.Lend(ctx, c, id, access.Drive, func(_ context.Context, chrome Chrome) error {
+	err = d.sessions.WithBrowser(ctx, c, id, access.Drive, func(_ context.Context, chrome Chrome) error {
 		product, protocolVersion, userAgent = "Chrome/"+chrome.Version(), chrome.Protocol(), chrome.UserAgent()
 		return nil
 	})

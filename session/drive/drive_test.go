@@ -11,13 +11,13 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// fakeSession is a session with a browser to lend, and that browser.
+// fakeSession is a session with a browser, and that browser.
 type fakeSession struct {
 	needs access.Permission // required by the last call
 	err   error
 }
 
-func (o *fakeSession) Lend(ctx context.Context, _ access.Caller, _ string, p access.Permission, do func(context.Context, Chrome) error) error {
+func (o *fakeSession) WithBrowser(ctx context.Context, _ access.Caller, _ string, p access.Permission, do func(context.Context, Chrome) error) error {
 	o.needs = p
 	return do(ctx, o)
 }

@@ -52,9 +52,9 @@ type EventPage struct {
 
 // FollowRequest says which events of a session to follow.
 type FollowRequest struct {
-	After *Position // continue after this event; nil: from the beginning
-	Fresh bool      // if After is nil: only new events
-	Whole bool      // with secrets, which needs the right to secrets
+	After   *Position // continue after this event; nil: from the beginning
+	Fresh   bool      // if After is nil: only new events
+	Secrets bool      // with secrets, which needs the right to secrets
 }
 
 // StreamEvent is one event of a [Stream].

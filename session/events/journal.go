@@ -76,10 +76,10 @@ func (j *Journal) writer(sessionID string) *Writer {
 	return j.writers[sessionID]
 }
 
-// Over records that a session has ended. Once its writer has ended too, there are no more
-// events. A session counts as live from its first [Journal.Begin] until then, with or
-// without a run.
-func (j *Journal) Over(sessionID string) {
+// SessionEnded records that a session has ended. Once its writer has ended too, there are
+// no more events. A session counts as live from its first [Journal.Begin] until then,
+// with or without a run.
+func (j *Journal) SessionEnded(sessionID string) {
 	j.mu.Lock()
 	delete(j.live, sessionID)
 	j.mu.Unlock()
@@ -93,12 +93,12 @@ func (j *Journal) mayContinue(sessionID string) bool {
 	return j.live[sessionID] || j.writers[sessionID] != nil
 }
 
-// Read returns an event's data, with secrets masked unless whole is set. Page events and
+// Read returns an event's data. Secrets are masked unless secrets is set. Page events and
 // masked secrets are stored sealed. If they cannot be unsealed, because the identity is
 // missing or they are damaged, Read returns the plain part with "sealed": true. That is
 // not an error, so that a reader still gets the other events.
-func (j *Journal) Read(e profiles.Event, whole bool) (json.RawMessage, error) {
-	if e.Sealed == nil || !whole && len(e.Data) > 0 {
+func (j *Journal) Read(e profiles.Event, secrets bool) (json.RawMessage, error) {
+	if e.Sealed == nil || !secrets && len(e.Data) > 0 {
 		return e.Data, nil
 	}
 	raw, err := j.seals.Unseal(e.Sealed)
@@ -110,7 +110,7 @@ func (j *Journal) Read(e profiles.Event, whole bool) (json.RawMessage, error) {
 		}
 		data["sealed"] = true
 		return json.Marshal(data)
-	case err != nil || whole:
+	case err != nil || secrets:
 		return raw, err
 	}
 	data, err := fields(raw)

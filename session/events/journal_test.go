@@ -144,7 +144,7 @@ func TestRun(t *testing.T) {
 
 	second := r.Begin("s")
 	second.Record(events.Restored, nil)
-	second.Leave(t.Context())
+	second.Detach(t.Context())
 	open, err := r.OpenRuns(t.Context())
 	if err != nil || len(open) != 1 || open[0].Number != 2 {
 		t.Errorf("open are %+v: %v", open, err)
@@ -179,7 +179,7 @@ func TestFloodIsDroppedAndCounted(t *testing.T) {
 	for range storm {
 		w.Observe(events.Console, events.Fields{"text": "x"})
 	}
-	w.Lost(events.Console, 7)
+	w.CountDropped(events.Console, 7)
 	w.Record(events.Saved, nil)
 	r.advance(time.Second)
 	w.Observe(events.Navigated, nil)
@@ -257,7 +257,7 @@ func TestFeed(t *testing.T) {
 		w.Record(fmt.Sprint(i), nil)
 	}
 	w.End(t.Context(), profiles.RunCancelled, "")
-	r.Over("s")
+	r.SessionEnded("s")
 	reading.Wait()
 	want := []string{"1-1 a", "1-2 ended", "2-1 b"}
 	for i := range count {

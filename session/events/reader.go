@@ -22,7 +22,7 @@ type Sessions interface {
 
 // Keys reports when a reader's key is deleted; see [access.Keys].
 type Keys interface {
-	Connected(ctx context.Context, c access.Caller, end func()) (leave func(), err error)
+	RegisterConnection(ctx context.Context, c access.Caller, end func()) (leave func(), err error)
 }
 
 // Turns limits how many pages are masked at once, at most one for each user.
@@ -77,10 +77,10 @@ func (r *Reader) Runs(ctx context.Context, c access.Caller, id string) ([]Run, e
 	return runs, err
 }
 
-// RunEvents returns a page of a run's events: those after a sequence. With whole it
+// RunEvents returns a page of a run's events: those after a sequence. With secrets it
 // includes secrets, which needs the right to secrets.
-func (r *Reader) RunEvents(ctx context.Context, c access.Caller, id, runID string, after int64, limit int, whole bool) (EventPage, error) {
-	if err := r.mayRead(ctx, c, id, whole); err != nil {
+func (r *Reader) RunEvents(ctx context.Context, c access.Caller, id, runID string, after int64, limit int, secrets bool) (EventPage, error) {
+	if err := r.mayRead(ctx, c, id, secrets); err != nil {
 		return EventPage{}, err
 	}
 	r.journal.Flush(ctx, id)
@@ -95,7 +95,7 @@ func (r *Reader) RunEvents(ctx context.Context, c access.Caller, id, runID strin
 	if err != nil {
 		return EventPage{}, err
 	}
-	if !whole && len(page.Events) > 0 {
+	if !secrets && len(page.Events) > 0 {
 		leave, err := r.masks.Take(ctx, c.UserID)
 		if err != nil {
 			return EventPage{}, err
@@ -107,7 +107,7 @@ func (r *Reader) RunEvents(ctx context.Context, c access.Caller, id, runID strin
 		if err := ctx.Err(); err != nil {
 			return EventPage{}, fault.Wrap(err, fault.Timeout, "events.page", "the request ended before the work was done")
 		}
-		if e.Data, err = r.journal.Read(e, whole); err != nil {
+		if e.Data, err = r.journal.Read(e, secrets); err != nil {
 			return EventPage{}, err
 		}
 		answers = append(answers, eventOf(e))
@@ -119,7 +119,7 @@ func (r *Reader) RunEvents(ctx context.Context, c access.Caller, id, runID strin
 // session returns the stored events and ends. If too many streams are open, the error is
 // too_many_requests.
 func (r *Reader) Follow(ctx context.Context, c access.Caller, id string, f FollowRequest) (Stream, error) {
-	if err := r.mayRead(ctx, c, id, f.Whole); err != nil {
+	if err := r.mayRead(ctx, c, id, f.Secrets); err != nil {
 		return nil, err
 	}
 	release, err := r.streams.take(id, c.KeyID)
@@ -145,10 +145,10 @@ func (r *Reader) follow(ctx context.Context, c access.Caller, id string, f Follo
 	if err != nil {
 		return nil, err
 	}
-	open := &stream{feed: feed, journal: r.journal, whole: f.Whole}
+	open := &stream{feed: feed, journal: r.journal, secrets: f.Secrets}
 	var deleted context.CancelCauseFunc
 	open.key, deleted = context.WithCancelCause(context.WithoutCancel(ctx))
-	leave, err := r.keys.Connected(ctx, c, func() { deleted(access.ErrKeyDeleted()) })
+	leave, err := r.keys.RegisterConnection(ctx, c, func() { deleted(access.ErrKeyDeleted()) })
 	if err != nil {
 		deleted(nil)
 		feed.Close()
@@ -159,16 +159,16 @@ func (r *Reader) follow(ctx context.Context, c access.Caller, id string, f Follo
 }
 
 // mayRead checks that the caller may read a session's events.
-func (r *Reader) mayRead(ctx context.Context, c access.Caller, id string, whole bool) error {
+func (r *Reader) mayRead(ctx context.Context, c access.Caller, id string, secrets bool) error {
 	if _, err := r.sessions.Record(ctx, c, id, access.Look); err != nil {
 		return err
 	}
-	return MayReadWhole(c, whole)
+	return RequireSecrets(c, secrets)
 }
 
-// MayReadWhole returns an error if whole is set and the caller has no right to secrets.
-func MayReadWhole(c access.Caller, whole bool) error {
-	if whole && !c.May(access.Secrets) {
+// RequireSecrets returns an error if secrets is set and the caller has no right to secrets.
+func RequireSecrets(c access.Caller, secrets bool) error {
+	if secrets && !c.May(access.Secrets) {
 		return fault.New(fault.Forbidden, "events.read", "sanitize: false is not allowed for this key; it needs the right %q", access.RightSecrets)
 	}
 	return nil
@@ -178,7 +178,7 @@ func MayReadWhole(c access.Caller, whole bool) error {
 type stream struct {
 	feed    *Feed
 	journal *Journal
-	whole   bool
+	secrets bool
 	key     context.Context // ends when the reader's key is deleted
 	leave   func()
 }
@@ -193,7 +193,7 @@ func (s *stream) Next(ctx context.Context) (StreamEvent, error) {
 		return StreamEvent{}, context.Cause(s.key)
 	}
 	if err == nil {
-		e.Data, err = s.journal.Read(e.Event, s.whole)
+		e.Data, err = s.journal.Read(e.Event, s.secrets)
 	}
 	return StreamEvent{eventOf(e.Event), e.At, e.Old, e.Gaps}, err
 }

@@ -26,7 +26,7 @@ func (fakeSessions) Record(_ context.Context, c access.Caller, id string, p acce
 
 func (fakeSessions) AwaitRescue(context.Context, string) error { return nil }
 
-func (fakeSessions) Connected(_ context.Context, c access.Caller, _ func()) (leave func(), err error) {
+func (fakeSessions) RegisterConnection(_ context.Context, c access.Caller, _ func()) (leave func(), err error) {
 	if c.KeyID != alice.KeyID {
 		return nil, access.ErrKeyDeleted()
 	}

@@ -23,7 +23,7 @@ const (
 )
 
 // Writer writes the events of one run. Its methods are safe for concurrent use. Only End
-// and Leave wait.
+// and Detach wait.
 type Writer struct {
 	j         *Journal
 	id        string
@@ -62,7 +62,7 @@ type writerEnd struct {
 }
 
 // Begin begins a run of a session, which must have no current run. The session counts as
-// live until [Journal.Over]. Begin does not wait for the catalogue: the writer's
+// live until [Journal.SessionEnded]. Begin does not wait for the catalogue: the writer's
 // goroutine records the run.
 func (j *Journal) Begin(sessionID string) *Writer {
 	now := j.now().UTC()
@@ -94,8 +94,8 @@ func (w *Writer) Observe(kind string, data Fields) {
 	}
 }
 
-// Lost counts events that were dropped before they reached the writer.
-func (w *Writer) Lost(kind string, n int) {
+// CountDropped counts events that were dropped before they reached the writer.
+func (w *Writer) CountDropped(kind string, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.flood.drop(kind, n)
@@ -134,8 +134,8 @@ func EndedEvent(status profiles.RunStatus, cause string, at time.Time) profiles.
 	return profiles.Event{Type: Ended, At: at, Data: data}
 }
 
-// Leave ends the writer but not the run; the next start of the daemon ends the run.
-func (w *Writer) Leave(ctx context.Context) { w.close(ctx, nil) }
+// Detach ends the writer but not the run; the next start of the daemon ends the run.
+func (w *Writer) Detach(ctx context.Context) { w.close(ctx, nil) }
 
 func (w *Writer) close(ctx context.Context, end *profiles.RunEnd) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endDeadline)

@@ -31,8 +31,8 @@ type Sessions interface {
 
 // Keys are the callers' API keys; see [access.Keys].
 type Keys interface {
-	// While returns a context that ends with ctx or when the caller's key is deleted.
-	While(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
+	// CallContext returns a context that ends with ctx or when the caller's key is deleted.
+	CallContext(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
 }
 
 // Info describes one file of a session.
@@ -119,7 +119,7 @@ func (f *Files) OpenFile(ctx context.Context, c access.Caller, id, name string) 
 // PutFile stores the data of r under a name and replaces a file of that name. After an
 // error nothing is stored.
 func (f *Files) PutFile(ctx context.Context, c access.Caller, id, name string, r io.Reader) error {
-	ctx, leave, err := f.keys.While(ctx, c)
+	ctx, leave, err := f.keys.CallContext(ctx, c)
 	if err != nil {
 		return err
 	}

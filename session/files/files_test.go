@@ -26,7 +26,7 @@ func (s oneSession) WithDir(ctx context.Context, _ access.Caller, _ string, do f
 // permanentKeys are keys that are never deleted.
 type permanentKeys struct{}
 
-func (permanentKeys) While(ctx context.Context, _ access.Caller) (context.Context, func(), error) {
+func (permanentKeys) CallContext(ctx context.Context, _ access.Caller) (context.Context, func(), error) {
 	return ctx, func() {}, nil
 }
 

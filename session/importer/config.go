@@ -34,7 +34,7 @@ type Records interface {
 // [snapshot.Vault].
 type Archives interface {
 	OpenForeign(file *os.File) (*snapshot.Foreign, error)
-	CheckRoom(ctx context.Context, need int64) error
+	CheckSpace(ctx context.Context, need int64) error
 }
 
 // Datadirs is what an import needs to know of Chrome's user data directories;
@@ -58,8 +58,8 @@ type Dirs interface {
 
 // Keys are the callers' API keys; see [access.Keys].
 type Keys interface {
-	// While returns a context that ends with ctx or when the caller's key is deleted.
-	While(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
+	// CallContext returns a context that ends with ctx or when the caller's key is deleted.
+	CallContext(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
 }
 
 // Turns limits how many imports are read at once; see capacity.Turns.
@@ -69,7 +69,7 @@ type Turns interface {
 
 // Saver makes snapshots; see [save.Saver].
 type Saver interface {
-	Fits(files []browser.File, doc state.Document) error
+	CheckFits(files []browser.File, doc state.Document) error
 	Keep(ctx context.Context, j save.Job, doc state.Document, files []browser.File) (_ save.EndAnswer, problem string, _ error)
 	MoveDefault(ctx context.Context, snap profiles.Snapshot, m profiles.Move, checked *login.Outcome) (*save.DefaultOutcome, error)
 }

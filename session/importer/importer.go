@@ -69,7 +69,7 @@ type Answer struct {
 // too many imports are running, the error is too_many_imports. Import first reads the
 // whole body, then waits for its turn. It is cancelled when its key is deleted.
 func (i *Importer) Import(ctx context.Context, c access.Caller, r Request, body io.Reader) (Answer, error) {
-	ctx, leave, err := i.cfg.Keys.While(ctx, c)
+	ctx, leave, err := i.cfg.Keys.CallContext(ctx, c)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -94,7 +94,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 		return Answer{}, err
 	}
 	defer left()
-	if err := i.cfg.Archives.CheckRoom(ctx, r.Size); err != nil {
+	if err := i.cfg.Archives.CheckSpace(ctx, r.Size); err != nil {
 		return Answer{}, err
 	}
 	dir, err := i.cfg.Dirs.NewDir()
@@ -114,7 +114,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 		return Answer{}, err
 	}
 	defer leave()
-	j := save.Job{Dir: dir, Mode: save.Filesystem, Arrived: &save.Arrival{}, Label: r.Label}
+	j := save.Job{Dir: dir, Mode: save.Filesystem, Import: &save.Import{}, Label: r.Label}
 	if r.SaveAsDefault {
 		// The current version: of two imports at once, only one moves the default.
 		d, err := i.cfg.Records.Default(ctx, r.UserID)
@@ -131,7 +131,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 	if set.LoginCheck != nil && set.LoginCheck.BeforeDefault {
 		wanted, j.Move = j.Move, nil
 	}
-	doc, err := i.read(ctx, r, j.Dir, j.Arrived, upload)
+	doc, err := i.read(ctx, r, j.Dir, j.Import, upload)
 	if err := errors.Join(err, upload.Close()); err != nil {
 		return Answer{}, err
 	}
@@ -168,10 +168,10 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 // checkFits returns an error for what could be stored but not restored, and for what the
 // store has no space for.
 func (i *Importer) checkFits(ctx context.Context, files []browser.File, doc state.Document) error {
-	if err := i.cfg.Saver.Fits(files, doc); err != nil {
+	if err := i.cfg.Saver.CheckFits(files, doc); err != nil {
 		return fault.Wrap(err, fault.TooLarge, "session.import", fault.MessageOf(err))
 	}
-	return i.cfg.Archives.CheckRoom(ctx, browser.Size(files))
+	return i.cfg.Archives.CheckSpace(ctx, browser.Size(files))
 }
 
 // receive writes the body to disk. A state file may have at most [snapshot.MaxKept]
@@ -200,7 +200,7 @@ func (i *Importer) receive(ctx context.Context, r Request, dir *browser.Dir, bod
 
 // read reads what is imported. It returns the document, and unpacks the files of a
 // profile into the run directory.
-func (i *Importer) read(ctx context.Context, r Request, dir *browser.Dir, a *save.Arrival, upload *os.File) (state.Document, error) {
+func (i *Importer) read(ctx context.Context, r Request, dir *browser.Dir, a *save.Import, upload *os.File) (state.Document, error) {
 	switch r.Format {
 	case library.FormatStasis:
 		return i.readArchive(ctx, dir, a, upload)
@@ -242,7 +242,7 @@ func (i *Importer) checkLogin(ctx context.Context, id string, check settings.Log
 	}
 	outcome, err := i.cfg.Login.CheckSnapshot(ctx, snap, check)
 	if err != nil {
-		outcome = login.NotAsked(i.cfg.Now(), err)
+		outcome = login.NotChecked(i.cfg.Now(), err)
 		i.cfg.Log.Warn("a login check of an import could not be made; the default does not move", "snapshot", id, "error", err)
 	}
 	if !outcome.LoggedIn {

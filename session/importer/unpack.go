@@ -27,7 +27,7 @@ func (i *Importer) withArchive(file *os.File, use func(*snapshot.Foreign) error)
 }
 
 // readArchive unpacks an archive of Stasis.
-func (i *Importer) readArchive(ctx context.Context, dir *browser.Dir, a *save.Arrival, file *os.File) (doc state.Document, err error) {
+func (i *Importer) readArchive(ctx context.Context, dir *browser.Dir, a *save.Import, file *os.File) (doc state.Document, err error) {
 	left := skippedFiles{}
 	err = i.withArchive(file, func(archive *snapshot.Foreign) error {
 		// An archive with too many names is refused before a file is written.
@@ -62,7 +62,7 @@ func (i *Importer) readArchive(ctx context.Context, dir *browser.Dir, a *save.Ar
 // readDocument reads the state document of an archive and checks every value that a
 // restore relies on.
 func readDocument(raw []byte) (doc state.Document, err error) {
-	if err := state.CheckCrowd(raw); err != nil {
+	if err := state.CheckObjectCount(raw); err != nil {
 		return doc, badArchive("%s: %s", state.FileName, err)
 	}
 	err = json.Unmarshal(raw, &doc)
@@ -96,8 +96,8 @@ func badArchive(format string, args ...any) error {
 
 // readDesktop unpacks a profile of an ordinary Chrome. Its state was not read over CDP,
 // so a restore can restore only what its files hold.
-func (i *Importer) readDesktop(ctx context.Context, folder string, dir *browser.Dir, a *save.Arrival, file *os.File) (state.Document, error) {
-	doc := save.Unread(browser.EngineChrome, i.cfg.Now())
+func (i *Importer) readDesktop(ctx context.Context, folder string, dir *browser.Dir, a *save.Import, file *os.File) (state.Document, error) {
+	doc := save.UnreadDocument(browser.EngineChrome, i.cfg.Now())
 	left := skippedFiles{}
 	var kept map[string][]byte
 	err := i.withArchive(file, func(archive *snapshot.Foreign) error {

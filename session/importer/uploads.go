@@ -62,7 +62,7 @@ func (i *Importer) spool(ctx context.Context, dir *browser.Dir, body io.Reader) 
 	if err := os.Remove(file.Name()); err != nil { // closing the file then frees its space
 		return nil, errors.Join(fault.Wrap(err, fault.Internal, op, ""), file.Close())
 	}
-	_, err = io.Copy(&diskWriter{file: file, checkSpace: func(need int64) error { return i.cfg.Archives.CheckRoom(ctx, need) }}, body)
+	_, err = io.Copy(&diskWriter{file: file, checkSpace: func(need int64) error { return i.cfg.Archives.CheckSpace(ctx, need) }}, body)
 	if err != nil {
 		return nil, errors.Join(unreadable(err), file.Close())
 	}

@@ -50,7 +50,7 @@ func New(records Records, sessions Sessions) *Inspector { return &Inspector{reco
 
 // Record returns a session's record if the caller has the permission for the session.
 func (i *Inspector) Record(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error) {
-	if err := c.MayAsk(p); err != nil {
+	if err := c.RequireForAny(p); err != nil {
 		return profiles.Session{}, err
 	}
 	rec, err := i.records.Session(ctx, id)

@@ -43,7 +43,7 @@ type heldArchive struct {
 }
 
 func (l *Library) hold(ctx context.Context, c access.Caller, archive io.ReadCloser, release func()) (io.ReadCloser, error) {
-	ctx, leave, err := l.keys.While(ctx, c)
+	ctx, leave, err := l.keys.CallContext(ctx, c)
 	if err != nil {
 		release()
 		return nil, errors.Join(err, archive.Close())

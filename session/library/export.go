@@ -18,97 +18,97 @@ type Export struct {
 	IndexedDB bool
 }
 
-// Exported is the state of an environment in a format, and what that format cannot hold.
-type Exported struct {
-	Body       []byte
-	NotCarried []NotCarried
+// ExportResult is the state of an environment in a format, and what that format cannot hold.
+type ExportResult struct {
+	Body        []byte
+	NotExported []NotExported
 }
 
 // State returns the state of a snapshot in a format. It needs the right to secrets.
-func (l *Library) State(ctx context.Context, c access.Caller, id string, r Export) (Exported, error) {
+func (l *Library) State(ctx context.Context, c access.Caller, id string, r Export) (ExportResult, error) {
 	row, err := l.findSecret(ctx, c, id)
 	if err != nil {
-		return Exported{}, err
+		return ExportResult{}, err
 	}
 	leave, err := l.readings.Take(ctx, c.UserID)
 	if err != nil {
-		return Exported{}, err
+		return ExportResult{}, err
 	}
 	defer leave()
 	return l.export(ctx, row, r)
 }
 
 // DefaultState returns the state of a user's default environment in a format.
-func (l *Library) DefaultState(ctx context.Context, c access.Caller, userID string, r Export) (Exported, error) {
+func (l *Library) DefaultState(ctx context.Context, c access.Caller, userID string, r Export) (ExportResult, error) {
 	d, err := l.Default(ctx, c, userID)
 	if err != nil {
-		return Exported{}, err
+		return ExportResult{}, err
 	}
 	return l.State(ctx, c, d.SnapshotID, r)
 }
 
-func (l *Library) export(ctx context.Context, row profiles.Snapshot, r Export) (Exported, error) {
+func (l *Library) export(ctx context.Context, row profiles.Snapshot, r Export) (ExportResult, error) {
 	release, err := l.snapshots.Hold(ctx, row, "exported")
 	if err != nil {
-		return Exported{}, err
+		return ExportResult{}, err
 	}
 	defer release()
 	saved, raw, err := l.snapshots.peek(ctx, row)
 	if err != nil {
-		return Exported{}, err
+		return ExportResult{}, err
 	}
 	// For the largest documents each step takes a second or two.
 	if err := requestEnded(ctx.Err()); err != nil {
-		return Exported{}, err
+		return ExportResult{}, err
 	}
 	doc, err := ParseDocument(row.ID, raw)
 	if err != nil {
-		return Exported{}, err
+		return ExportResult{}, err
 	}
 	if err := requestEnded(ctx.Err()); err != nil {
-		return Exported{}, err
+		return ExportResult{}, err
 	}
 	if r.Format == FormatStasis {
-		out := Exported{Body: raw, NotCarried: []NotCarried{}}
+		out := ExportResult{Body: raw, NotExported: []NotExported{}}
 		if overrides, secrets := doc.Overrides.WithoutPassword(); secrets {
 			doc.Overrides = overrides
 			if out.Body, err = json.Marshal(doc); err != nil {
-				return Exported{}, fault.Wrap(err, fault.Internal, "library.export", "")
+				return ExportResult{}, fault.Wrap(err, fault.Internal, "library.export", "")
 			}
-			out.NotCarried = append(out.NotCarried, NotCarried{Component: state.ComponentOverrides, Count: 1,
+			out.NotExported = append(out.NotExported, NotExported{Component: state.ComponentOverrides, Count: 1,
 				Reason: "the proxy's password is only in the archive"})
 		}
 		return out, nil
 	}
-	var lost []NotCarried
+	var lost []NotExported
 	// If the profile was not read over CDP, the document knows almost nothing.
 	if read := !doc.Complete && doc.Datadir != state.DatadirNone; r.IndexedDB || read {
 		var restored []state.Component
-		if doc, restored, err = l.sessions.ReadOut(ctx, saved); err != nil {
-			return Exported{}, err
+		if doc, restored, err = l.sessions.ReadStorage(ctx, saved); err != nil {
+			return ExportResult{}, err
 		}
 		lost = lostOfFormats(restored)
 		if !r.IndexedDB {
 			doc.IndexedDB = nil
 		}
 	}
-	var out Exported
-	out.Body, out.NotCarried = formats[r.Format].write(doc)
+	var out ExportResult
+	out.Body, out.NotExported = formats[r.Format].write(doc)
 	for _, m := range doc.Missed {
-		out.NotCarried = append(out.NotCarried, NotCarried{Component: m.Component, Origin: m.Origin, Count: 1, Reason: m.Reason})
+		out.NotExported = append(out.NotExported, NotExported{Component: m.Component, Origin: m.Origin, Count: 1, Reason: m.Reason})
 	}
 	// State that the save or the import left out is not in the body either, and the body
 	// does not say so.
-	out.NotCarried = append(append(out.NotCarried, lost...), lostOfFormats(ReportOf(row).Components)...)
+	out.NotExported = append(append(out.NotExported, lost...), lostOfFormats(ReportOf(row).Components)...)
 	return out, nil
 }
 
 // lostOfFormats lists what a report says was lost, of the kinds that formats can hold.
-func lostOfFormats(report []state.Component) []NotCarried {
-	var lost []NotCarried
+func lostOfFormats(report []state.Component) []NotExported {
+	var lost []NotExported
 	for _, line := range report {
 		if line.Dropped > 0 && slices.Contains([]string{state.ComponentCookies, state.ComponentLocalStorage, state.ComponentIndexedDB}, line.Name) {
-			lost = append(lost, NotCarried{Component: line.Name, Origin: line.Origin, Count: line.Dropped, Reason: line.Reason.Text})
+			lost = append(lost, NotExported{Component: line.Name, Origin: line.Origin, Count: line.Dropped, Reason: line.Reason.Text})
 		}
 	}
 	return lost

@@ -11,9 +11,9 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// MaxChecked is how many extensions are checked at once, at most one for each user: their
-// lists of files and messages take many times their size in memory.
-const MaxChecked = 2
+// MaxExtensionChecks is how many extensions are checked at once, at most one for each
+// user: their lists of files and messages take many times their size in memory.
+const MaxExtensionChecks = 2
 
 // ExtensionRecords are the catalogue's records of uploaded extensions; see
 // [profiles.ExtensionStore].
@@ -35,7 +35,7 @@ type ExtensionDeps struct {
 	Records ExtensionRecords
 	Files   ExtensionFiles
 	Keys    Keys
-	Checks  Turns // limits checks to [MaxChecked]
+	Checks  Turns // limits checks to [MaxExtensionChecks]
 	Now     func() time.Time
 }
 
@@ -76,7 +76,7 @@ func (x *Extensions) PutExtension(ctx context.Context, c access.Caller, r io.Rea
 	if err := c.Require(access.Manage); err != nil {
 		return Extension{}, false, err
 	}
-	ctx, leave, err := x.keys.While(ctx, c)
+	ctx, leave, err := x.keys.CallContext(ctx, c)
 	if err != nil {
 		return Extension{}, false, err
 	}

@@ -28,8 +28,8 @@ var formats = map[Format]struct {
 	FormatNetscape:   {portable.ReadNetscape, portable.Netscape},
 }
 
-// NotCarried is a part of an environment that a format cannot hold.
-type NotCarried = portable.Loss
+// NotExported is a part of an environment that a format cannot hold.
+type NotExported = portable.Loss
 
 // ReadState reads a file in a format that holds only state (see [Format.IsState]). lost
 // are report lines for what the file has and a document cannot hold. Errors have the code

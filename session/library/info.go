@@ -74,8 +74,9 @@ func InfoOf(row profiles.Snapshot, now time.Time) SnapshotInfo {
 	return info
 }
 
-// Whole returns the description with empty lists in place of nil ones, and times in UTC.
-func (s SnapshotInfo) Whole() SnapshotInfo {
+// Normalized returns the description with empty lists in place of nil ones, and times in
+// UTC.
+func (s SnapshotInfo) Normalized() SnapshotInfo {
 	s.Components, s.Warnings, s.Logins = orEmpty(s.Components), orEmpty(s.Warnings), orEmpty(s.Logins)
 	s.CreatedAt = s.CreatedAt.UTC()
 	switch {

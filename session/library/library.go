@@ -45,16 +45,16 @@ type Sessions interface {
 	Record(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error)
 	// DefaultChanged must be called after a change of a user's default.
 	DefaultChanged()
-	// ReadOut starts a Chrome with a snapshot that the caller holds. It returns the
+	// ReadStorage starts a Chrome with a snapshot that the caller holds. It returns the
 	// snapshot's document with what scripts read in Chrome, and the restore's report
 	// lines.
-	ReadOut(ctx context.Context, saved snapshot.Snapshot) (state.Document, []state.Component, error)
+	ReadStorage(ctx context.Context, saved snapshot.Snapshot) (state.Document, []state.Component, error)
 }
 
 // Keys are the callers' API keys; see [access.Keys].
 type Keys interface {
-	// While returns a context that ends with ctx or when the caller's key is deleted.
-	While(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
+	// CallContext returns a context that ends with ctx or when the caller's key is deleted.
+	CallContext(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
 }
 
 // Turns limits how many costly calls run at once, at most one for each user.

@@ -103,7 +103,7 @@ func (r *pruneRun) user(ctx context.Context, userID string) error {
 	if err != nil {
 		return err
 	}
-	rows, _, err := r.pruner.records.Snapshots(ctx, profiles.SnapshotFilter{UserID: userID, Bare: true})
+	rows, _, err := r.pruner.records.Snapshots(ctx, profiles.SnapshotFilter{UserID: userID, OmitReports: true})
 	if err != nil {
 		return err
 	}

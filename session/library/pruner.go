@@ -15,7 +15,7 @@ import (
 type PrunerRecords interface {
 	Snapshots(ctx context.Context, f profiles.SnapshotFilter) (page []profiles.Snapshot, next string, err error)
 	UsersWithSnapshots(ctx context.Context) ([]string, error)
-	NeededSnapshots(ctx context.Context, userID string) ([]profiles.Needed, error)
+	NeededSnapshots(ctx context.Context, userID string) ([]profiles.NeededSnapshot, error)
 	ExpiredSnapshots(ctx context.Context, now time.Time) ([]profiles.Snapshot, error)
 }
 

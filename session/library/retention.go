@@ -59,7 +59,7 @@ const (
 // reasons returns why each of a user's snapshots stays. rows are sorted by commit, newest
 // first. A snapshot without a reason is removed. A policy neither keeps nor counts rescue
 // snapshots. A nil policy is none.
-func (p *Pruner) reasons(policy *Retention, rows []profiles.Snapshot, needed []profiles.Needed) [][]Reason {
+func (p *Pruner) reasons(policy *Retention, rows []profiles.Snapshot, needed []profiles.NeededSnapshot) [][]Reason {
 	all := make([][]Reason, len(rows))
 	now, n, newest := p.now(), int64(0), time.Time{}
 	for i, row := range rows {
@@ -82,9 +82,9 @@ func (p *Pruner) reasons(policy *Retention, rows []profiles.Snapshot, needed []p
 }
 
 // needs returns the reasons that apply whatever a policy says.
-func (p *Pruner) needs(row profiles.Snapshot, needed []profiles.Needed, now time.Time) (why []Reason) {
+func (p *Pruner) needs(row profiles.Snapshot, needed []profiles.NeededSnapshot, now time.Time) (why []Reason) {
 	for _, by := range []profiles.NeededBy{profiles.NeededByDefault, profiles.NeededBySession} {
-		if slices.Contains(needed, profiles.Needed{SnapshotID: row.ID, By: by}) {
+		if slices.Contains(needed, profiles.NeededSnapshot{SnapshotID: row.ID, By: by}) {
 			why = append(why, Reason(by))
 		}
 	}

@@ -12,12 +12,12 @@ import (
 // rewrapPage is how many records are read and written at once.
 const rewrapPage = 500
 
-// Rewrapped is what [RewrapSessions] did.
-type Rewrapped struct {
+// RewrapResult is what [RewrapSessions] did.
+type RewrapResult struct {
 	Sessions int // records that were sealed again
 	Events   int // events that were sealed again
 	Opened   int // records and events that could be opened, including those that needed no change
-	Left     []snapshot.LeftSealed
+	Skipped  []snapshot.SkippedObject
 }
 
 // SessionRecords reads and changes the records of sessions, which have sealed parts; see
@@ -44,15 +44,15 @@ type rewrapRun struct {
 	sealed  SealedEvents
 	sealer  Sealer
 	retire  []string
-	out     Rewrapped
+	out     RewrapResult
 }
 
 // RewrapSessions seals again what the catalogue keeps sealed, in sessions' records and in
 // the events of their runs. It does for the catalogue what [snapshot.Vault.Rewrap] does
 // for a store. No daemon may use the catalogue meanwhile. A second call skips what is
 // done. Errors are those of the catalogue. Data that cannot be opened stays unchanged;
-// Left lists it by session and by run.
-func RewrapSessions(ctx context.Context, records SessionRecords, events SealedEvents, sealer Sealer, retire []string) (Rewrapped, error) {
+// Skipped lists it by session and by run.
+func RewrapSessions(ctx context.Context, records SessionRecords, events SealedEvents, sealer Sealer, retire []string) (RewrapResult, error) {
 	r := rewrapRun{records: records, sealed: events, sealer: sealer, retire: retire}
 	err := r.sessions(ctx)
 	if err == nil {
@@ -82,7 +82,7 @@ func (r *rewrapRun) sessions(ctx context.Context) error {
 func (r *rewrapRun) session(ctx context.Context, rec profiles.Session) error {
 	var resealed [2][]byte
 	var failed error
-	for i, sealed := range [][]byte{rec.Sealed, rec.Asked} {
+	for i, sealed := range [][]byte{rec.Sealed, rec.SealedRequest} {
 		if len(sealed) > 0 {
 			var err error
 			resealed[i], err = r.sealer.RewrapSealed(sealed, r.retire)
@@ -91,8 +91,8 @@ func (r *rewrapRun) session(ctx context.Context, rec profiles.Session) error {
 	}
 	switch {
 	case failed != nil:
-		r.out.Left = append(r.out.Left, snapshot.LeftSealed{Key: "session " + rec.ID, Err: failed})
-	case len(rec.Sealed)+len(rec.Asked) > 0:
+		r.out.Skipped = append(r.out.Skipped, snapshot.SkippedObject{Key: "session " + rec.ID, Err: failed})
+	case len(rec.Sealed)+len(rec.SealedRequest) > 0:
 		r.out.Opened++
 	}
 	if resealed[0] == nil && resealed[1] == nil {
@@ -103,7 +103,7 @@ func (r *rewrapRun) session(ctx context.Context, rec profiles.Session) error {
 			rec.Sealed = resealed[0]
 		}
 		if resealed[1] != nil {
-			rec.Asked = resealed[1]
+			rec.SealedRequest = resealed[1]
 		}
 		return nil
 	})
@@ -121,7 +121,7 @@ func (r *rewrapRun) events(ctx context.Context) error {
 	left := 0        // failed events of the run
 	endRun := func() {
 		if left > 0 {
-			r.out.Left = append(r.out.Left, snapshot.LeftSealed{Key: fmt.Sprintf("%d events of run %s", left, last.RunID), Err: failed})
+			r.out.Skipped = append(r.out.Skipped, snapshot.SkippedObject{Key: fmt.Sprintf("%d events of run %s", left, last.RunID), Err: failed})
 		}
 		left, failed = 0, nil
 	}
@@ -140,7 +140,7 @@ func (r *rewrapRun) events(ctx context.Context) error {
 				endRun()
 			}
 			last = *e
-			if e.Anew, err = r.sealer.RewrapSealed(e.Sealed, r.retire); err != nil {
+			if e.Replacement, err = r.sealer.RewrapSealed(e.Sealed, r.retire); err != nil {
 				left++
 				if failed == nil {
 					failed = err

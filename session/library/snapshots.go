@@ -24,7 +24,7 @@ type SnapshotRecords interface {
 // Vault reads and removes the bytes of snapshots; see [snapshot.Vault].
 type Vault interface {
 	Open(ctx context.Context, loc snapshot.Location, id string) (snapshot.Snapshot, error)
-	Stored(ctx context.Context, s snapshot.Snapshot) error
+	CheckStored(ctx context.Context, s snapshot.Snapshot) error
 	Peek(ctx context.Context, s snapshot.Snapshot, names ...string) (files map[string][]byte, err error)
 	Delete(ctx context.Context, loc snapshot.Location, id string, inUse snapshot.InUse) error
 }
@@ -110,7 +110,7 @@ func (s *Snapshots) stored(ctx context.Context, row profiles.Snapshot) error {
 	case saved.Archive.ID != row.ArchiveID:
 		return fault.New(fault.ArchiveDamaged, op, "snapshot %s: its document and the catalogue name different archives", row.ID)
 	}
-	return s.vault.Stored(ctx, saved)
+	return s.vault.CheckStored(ctx, saved)
 }
 
 // Retire removes a snapshot for a policy. If it is a default, is being read, or is needed

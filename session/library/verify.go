@@ -15,16 +15,16 @@ const maxVerifying = 2
 
 // VerifyResult is the result of a verification of a snapshot. It is the wire format.
 type VerifyResult struct {
-	SnapshotID string    `json:"snapshot_id"`
-	OK         bool      `json:"ok"`
-	Checked    Checked   `json:"checked"`
-	Problems   []Problem `json:"problems"`
-	DurationMS int64     `json:"duration_ms"`
+	SnapshotID string       `json:"snapshot_id"`
+	OK         bool         `json:"ok"`
+	Checked    VerifyChecks `json:"checked"`
+	Problems   []Problem    `json:"problems"`
+	DurationMS int64        `json:"duration_ms"`
 }
 
-// Checked says which steps of a verification succeeded and what it read. A verification
+// VerifyChecks says which steps of a verification succeeded and what it read. A verification
 // stops at the first problem.
-type Checked struct {
+type VerifyChecks struct {
 	Document    bool  `json:"document"` // its format, its location, its sealed part, and the same archive as in the catalogue
 	Archive     bool  `json:"archive"`  // read to its end: its hash, its length, its entries
 	State       bool  `json:"state"`    // the state document in it
@@ -77,7 +77,7 @@ func (l *Library) VerifySnapshot(ctx context.Context, c access.Caller, id string
 
 // verifyTo verifies a snapshot until the first problem, and records in done how far it
 // came.
-func (l *Library) verifyTo(ctx context.Context, row profiles.Snapshot, done *Checked) error {
+func (l *Library) verifyTo(ctx context.Context, row profiles.Snapshot, done *VerifyChecks) error {
 	saved, err := l.snapshots.open(ctx, row)
 	if err != nil {
 		return err

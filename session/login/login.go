@@ -42,8 +42,8 @@ type Sessions interface {
 	Work(ctx context.Context) (_ context.Context, leave func(), err error)
 }
 
-// Places are the slots of sessions; a check takes one. See capacity.Manager.
-type Places interface {
+// Slots manages the slots of sessions; a check takes one. See capacity.Manager.
+type Slots interface {
 	Acquire(ctx context.Context, wait bool) error
 	Release()
 }
@@ -69,7 +69,7 @@ type Config struct {
 	Records   Records
 	Users     *settings.Users
 	Sessions  Sessions
-	Places    Places
+	Slots     Slots
 	Snapshots Snapshots
 	Restorer  Restorer
 	Notices   Notices
@@ -147,10 +147,10 @@ func (k *Checker) Record(ctx context.Context, userID string, snap profiles.Snaps
 // CheckSnapshot makes a check of a snapshot in a separate Chrome, which takes a slot. A
 // daemon that stops waits for it.
 func (k *Checker) CheckSnapshot(ctx context.Context, snap profiles.Snapshot, check settings.LoginCheck) (Outcome, error) {
-	if err := k.cfg.Places.Acquire(ctx, false); err != nil {
+	if err := k.cfg.Slots.Acquire(ctx, false); err != nil {
 		return Outcome{}, err
 	}
-	defer k.cfg.Places.Release()
+	defer k.cfg.Slots.Release()
 	ctx, leave, err := k.cfg.Sessions.Work(ctx)
 	if err != nil {
 		return Outcome{}, err

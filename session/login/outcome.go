@@ -34,8 +34,8 @@ type Outcome struct {
 	LoggedOutSince *time.Time `json:"logged_out_since"`
 }
 
-// NotAsked returns the outcome of a check that could not be made because of err.
-func NotAsked(at time.Time, err error) Outcome {
+// NotChecked returns the outcome of a check that could not be made because of err.
+func NotChecked(at time.Time, err error) Outcome {
 	text := "the check could not be made in a Chrome: " + fault.CodeOf(err).Text()
 	return Outcome{CheckedAt: at.UTC(), Conditions: []browser.Condition{}, Error: &text}
 }

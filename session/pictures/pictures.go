@@ -20,11 +20,11 @@ const (
 
 // Session is the live session whose pictures are taken.
 type Session struct {
-	ID    string
-	Moved <-chan struct{} // receives a value after a navigation
-	Done  <-chan struct{} // closed when the session is no longer live
-	// Look returns what to take a picture of. It does not wake a frozen Chrome.
-	Look func(ctx context.Context) (View, error)
+	ID        string
+	Navigated <-chan struct{} // receives a value after a navigation
+	Done      <-chan struct{} // closed when the session is no longer live
+	// View returns what to take a picture of. It does not wake a frozen Chrome.
+	View func(ctx context.Context) (View, error)
 }
 
 // View is what a picture is taken of; a nil Browser means that no picture can be taken
@@ -32,9 +32,9 @@ type Session struct {
 type View struct {
 	Browser Browser
 	Writer  Writer // of the current run
-	// Lent ends when an end of the session begins, because the end does not wait for a
+	// Context ends when an end of the session begins, because the end does not wait for a
 	// picture.
-	Lent context.Context
+	Context context.Context
 }
 
 // Browser takes a JPEG of the front tab.
@@ -63,7 +63,7 @@ func Record(ctx context.Context, s Session, log *slog.Logger) {
 	}
 	for {
 		select {
-		case <-s.Moved:
+		case <-s.Navigated:
 		case <-s.Done:
 			return
 		}
@@ -83,11 +83,11 @@ func Record(ctx context.Context, s Session, log *slog.Logger) {
 func (s Session) take(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	view, err := s.Look(ctx)
+	view, err := s.View(ctx)
 	if err != nil || view.Browser == nil {
 		return nil //nolint:nilerr // no picture can be taken of the session now
 	}
-	defer context.AfterFunc(view.Lent, cancel)()
+	defer context.AfterFunc(view.Context, cancel)()
 	jpeg, url, title, err := view.Browser.Screenshot(ctx)
 	if err != nil {
 		return err

@@ -38,13 +38,13 @@ func TestOnePictureOfSeveralNavigations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		front := &tab{began: time.Now()}
 		moved, done := make(chan struct{}, 1), make(chan struct{})
-		lent, endLent := context.WithCancel(t.Context())
+		viewCtx, endView := context.WithCancel(t.Context())
 		paused := false
-		session := Session{Moved: moved, Done: done, Look: func(context.Context) (View, error) {
+		session := Session{Navigated: moved, Done: done, View: func(context.Context) (View, error) {
 			if paused {
 				return View{}, nil
 			}
-			return View{Browser: front, Writer: front, Lent: lent}, nil
+			return View{Browser: front, Writer: front, Context: viewCtx}, nil
 		}}
 		ended := make(chan struct{})
 		go func() {
@@ -67,7 +67,7 @@ func TestOnePictureOfSeveralNavigations(t *testing.T) {
 		paused, front.wait = false, true
 		moved <- struct{}{}
 		time.Sleep(time.Second)
-		endLent()
+		endView()
 		synctest.Wait()
 		close(done)
 		<-ended

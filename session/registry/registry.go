@@ -58,7 +58,7 @@ func (r *Registry[S]) Claim(keyID, id string) (release func(), err error) {
 	case r.closed:
 		return nil, shuttingDown("session.create")
 	case other != nil && other.keyID != keyID:
-		return nil, Taken()
+		return nil, IDTakenError()
 	case other != nil:
 		return nil, fault.New(fault.RequestInProgress, "session.create", "session_id: a create of this session is under way")
 	}
@@ -72,9 +72,9 @@ func (r *Registry[S]) Claim(keyID, id string) (release func(), err error) {
 	}, nil
 }
 
-// Taken returns the error for an ID of another session, whatever key that session belongs
-// to.
-func Taken() error {
+// IDTakenError returns the error for an ID of another session, whatever key that session
+// belongs to.
+func IDTakenError() error {
 	return fault.New(fault.SessionExists, "session.create", "session_id: the ID is taken")
 }
 

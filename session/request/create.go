@@ -71,9 +71,9 @@ func (r Create) Restore(named []profiles.Extension) restore.Request {
 		Overrides: r.Overrides, Passkeys: r.Passkeys, Origins: r.Origins, Extensions: named}
 }
 
-// Named returns which environment a create names.
-func (r Create) Named() restore.Named {
-	return restore.Named{FromSession: r.FromSession, FromEnvironment: r.FromEnvironment, FromDefaultOf: r.FromDefaultOf,
+// SourceRequest returns which environment a create names.
+func (r Create) SourceRequest() restore.SourceRequest {
+	return restore.SourceRequest{FromSession: r.FromSession, FromEnvironment: r.FromEnvironment, FromDefaultOf: r.FromDefaultOf,
 		SessionID: r.SessionID, UserID: r.UserID, FreshIfNone: r.FreshIfNone}
 }
 

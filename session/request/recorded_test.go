@@ -70,7 +70,7 @@ func TestEveryOptionIsSet(t *testing.T) {
 	}
 }
 
-// recordedFrom returns Recorded for a session whose record has these sealed options.
+// recordedFrom returns FromRecord for a session whose record has these sealed options.
 func recordedFrom(t *testing.T, asked []byte) (Create, error) {
 	t.Helper()
 	identity, err := age.GenerateX25519Identity()
@@ -82,7 +82,7 @@ func recordedFrom(t *testing.T, asked []byte) (Create, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Recorded(vault, profiles.Session{ID: "s-1", UserID: "alice", Engine: "shell", RequestHash: "hash", Asked: sealed})
+	return FromRecord(vault, profiles.Session{ID: "s-1", UserID: "alice", Engine: "shell", RequestHash: "hash", SealedRequest: sealed})
 }
 
 // Records from before versions, with the names of Go's fields, can be read.

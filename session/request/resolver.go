@@ -52,7 +52,7 @@ func (v *Resolver) Engine(ctx context.Context, r Create, userID string) (string,
 		if err != nil && !fault.Is(err, fault.UserNotFound) {
 			return "", err
 		}
-		engine = settings.Given(set.Engine)
+		engine = settings.ValueOrZero(set.Engine)
 	}
 	if engine == "" {
 		engine = v.engine

@@ -24,14 +24,14 @@ type Keys interface {
 // Seal encodes and seals the options of a create for the session's record.
 func Seal(keys Keys, r Create) ([]byte, error) { return keys.Seal(Encode(r)) }
 
-// Recorded returns the options with which an ended session was created, changed to start
+// FromRecord returns the options with which an ended session was created, changed to start
 // from the session's own snapshot. A session of an older Stasis, or an imported one, has
 // the usual limits.
-func Recorded(keys Keys, rec profiles.Session) (Create, error) {
+func FromRecord(keys Keys, rec profiles.Session) (Create, error) {
 	r := Create{AgentName: rec.AgentName, Goal: rec.Goal, AllowMemory: true, RestoreTabs: true,
 		Idle: usualIdle, Lifetime: usualLifetime, Labels: rec.Labels, DiscardOnEnd: rec.Discard}
-	if len(rec.Asked) > 0 {
-		raw, err := keys.Unseal(rec.Asked)
+	if len(rec.SealedRequest) > 0 {
+		raw, err := keys.Unseal(rec.SealedRequest)
 		if err == nil {
 			r, err = Decode(raw)
 		}
@@ -46,10 +46,10 @@ func Recorded(keys Keys, rec profiles.Session) (Create, error) {
 	return r, nil
 }
 
-// Same returns an error if a create that resumes a session has other options than the
+// CheckSame returns an error if a create that resumes a session has other options than the
 // session was created with. A caller that names a proxy must not use another network
 // path.
-func Same(keys Keys, rec profiles.Session, r Create) error {
+func CheckSame(keys Keys, rec profiles.Session, r Create) error {
 	const op = "session.resume"
 	if r.UserID != "" && r.UserID != rec.UserID {
 		return fault.New(fault.UserMismatch, op, "user_id: the session to resume belongs to another user")
@@ -57,7 +57,7 @@ func Same(keys Keys, rec profiles.Session, r Create) error {
 	if !r.Options {
 		return nil
 	}
-	was, err := Recorded(keys, rec)
+	was, err := FromRecord(keys, rec)
 	if err != nil {
 		return err
 	}

@@ -30,13 +30,13 @@ type Records interface {
 // Archives removes incomplete saves of the dead daemon, and unseals what it stored; see
 // [snapshot.Vault].
 type Archives interface {
-	TakeBack(ctx context.Context, loc snapshot.Location, committed func(id string) (bool, error)) error
+	RemoveUncommitted(ctx context.Context, loc snapshot.Location, committed func(id string) (bool, error)) error
 	Unseal(sealed []byte) ([]byte, error)
 }
 
 // Saver makes snapshots; see [save.Saver].
 type Saver interface {
-	Rescue(ctx context.Context, j save.Job) save.Ended
+	Rescue(ctx context.Context, j save.Job) save.EndResult
 	EndSession(ctx context.Context, e profiles.End, crash bool) error
 }
 

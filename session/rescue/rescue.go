@@ -46,7 +46,7 @@ func (r *Rescues) rescue(ctx context.Context, rec profiles.Session, dir *browser
 	case dir == nil || !browser.HasProfile(dir):
 		why = errors.New("its user data directory is missing")
 	default:
-		j := r.restoreGiven(save.Job{Session: rec, Dir: dir, Dead: true, Rescue: true, Mode: save.Filesystem,
+		j := r.restoreSealed(save.Job{Session: rec, Dir: dir, Dead: true, Rescue: true, Mode: save.Filesystem,
 			Status: profiles.StatusTerminated, Reason: profiles.ReasonKilled.With(Killed)})
 		e := r.cfg.Saver.Rescue(ctx, j)
 		if e.Err == nil {
@@ -85,7 +85,7 @@ func (r *Rescues) removeIncomplete(ctx context.Context, rec profiles.Session, di
 	if dir == nil {
 		return
 	}
-	err := r.cfg.Archives.TakeBack(ctx, library.LocationOf(rec.UserID, rec.ID), func(id string) (bool, error) { return r.committed(ctx, id) })
+	err := r.cfg.Archives.RemoveUncommitted(ctx, library.LocationOf(rec.UserID, rec.ID), func(id string) (bool, error) { return r.committed(ctx, id) })
 	if err != nil {
 		r.cfg.Log.Warn("the files of an interrupted save could not be removed from the store; stop the daemon and run `stasis store check --remove-orphans`", "session", rec.ID, "error", err)
 	}

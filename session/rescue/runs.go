@@ -35,7 +35,7 @@ func (r *Rescues) endRuns(ctx context.Context, of func(sessionID string) bool) e
 				end.Last = append(end.Last, profiles.Event{Type: events.Saved, At: now, Data: profiles.JSON(map[string]any{"snapshot_id": outcome.Snapshot.ID, "rescue": true})})
 			}
 		case rec.Status == profiles.StatusCompleted:
-			end.Status, end.Cause = profiles.RunCompleted, profiles.CauseAsked
+			end.Status, end.Cause = profiles.RunCompleted, profiles.CauseRequested
 		case rec.Status == profiles.StatusTerminated:
 			end.Status, end.Cause = profiles.RunCancelled, rec.Reason.Text
 		case rec.Reason.Code != "":

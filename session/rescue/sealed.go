@@ -11,10 +11,10 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Given is what a live session has and its profile lacks. It is stored sealed in the
+// SealedState is what a live session has and its profile lacks. It is stored sealed in the
 // session's record while the session lives, for a rescue after the daemon died: without
 // its proxy, a restored session would connect directly.
-type Given struct {
+type SealedState struct {
 	Overrides  state.Overrides `json:"overrides"`
 	Partial    bool            `json:"partial"`            // it has only some origins
 	Origins    state.Selection `json:"origins,omitzero"`   // the selection; zero: all
@@ -22,23 +22,23 @@ type Given struct {
 	RestoredAt time.Time       `json:"laid,omitzero"`      // when the snapshot that the session started from had been applied
 }
 
-// Seal encodes and seals g for the session's record; nil for the zero value.
-func (g Given) Seal(keys interface {
+// Seal encodes and seals s for the session's record; nil for the zero value.
+func (s SealedState) Seal(keys interface {
 	Seal(plain []byte) ([]byte, error)
 }) ([]byte, error) {
-	if reflect.ValueOf(g).IsZero() {
+	if reflect.ValueOf(s).IsZero() {
 		return nil, nil
 	}
-	return keys.Seal(profiles.JSON(g))
+	return keys.Seal(profiles.JSON(s))
 }
 
-// restoreGiven adds to a rescue what the dead daemon stored for it. If that cannot be
+// restoreSealed adds to a rescue what the dead daemon stored for it. If that cannot be
 // read, the profile is saved all the same, and the snapshot reports what it lacks.
-func (r *Rescues) restoreGiven(j save.Job) save.Job {
+func (r *Rescues) restoreSealed(j save.Job) save.Job {
 	if len(j.Session.Sealed) == 0 {
 		return j
 	}
-	var kept Given
+	var kept SealedState
 	raw, err := r.cfg.Archives.Unseal(j.Session.Sealed)
 	if err == nil {
 		err = json.Unmarshal(raw, &kept)
@@ -50,6 +50,6 @@ func (r *Rescues) restoreGiven(j save.Job) save.Job {
 		return j
 	}
 	j.Options.Overrides, j.Partial = kept.Overrides, kept.Partial
-	j.Options.Passkeys, j.Given, j.RestoredAt = kept.Passkeys, kept.Origins, kept.RestoredAt
+	j.Options.Passkeys, j.RestoredOrigins, j.RestoredAt = kept.Passkeys, kept.Origins, kept.RestoredAt
 	return j
 }

@@ -12,7 +12,7 @@ import (
 
 // Files is a Chrome that was restored from files.
 type Files struct {
-	Started
+	StartResult
 	Components []state.Component // the report's lines
 	path, why  string            // the restore path, and why no quicker one was taken
 }

@@ -37,8 +37,8 @@ func (p *Parked) Kill(ctx context.Context) error {
 // request, takeParked returns nil and the reason.
 func (r *Restorer) takeParked(ctx context.Context, q Request, row profiles.Snapshot) (_ *Parked, why string) {
 	parked, ok, why := r.ready.TakeParked(row.ID, func(p *Parked) string {
-		passkeys, given := p.Passkeys()
-		return mismatch("parked", readyChrome{engine: p.Engine(), overrides: p.Document.Overrides, extensions: p.Extensions, passkeys: passkeys, given: given}, q)
+		passkeys, enabled := p.Passkeys()
+		return mismatch("parked", readyChrome{engine: p.Engine(), overrides: p.Document.Overrides, extensions: p.Extensions, passkeys: passkeys, enabled: enabled}, q)
 	})
 	if !ok {
 		return nil, why
@@ -54,8 +54,8 @@ func (r *Restorer) takeParked(ctx context.Context, q Request, row profiles.Snaps
 }
 
 // started returns the thawed Chrome without its document; [Restorer.Start] adds that.
-func (p *Parked) started() Started {
-	return Started{Chrome: p.Chrome, Overrides: p.Document.Overrides, Extensions: p.Extensions, Partial: p.Partial, Notes: p.Notes}
+func (p *Parked) started() StartResult {
+	return StartResult{Chrome: p.Chrome, Overrides: p.Document.Overrides, Extensions: p.Extensions, Partial: p.Partial, Notes: p.Notes}
 }
 
 // asRestored turns the lines of a save into those of a thawed Chrome. Until a

@@ -8,8 +8,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Reopening describes the start of another Chrome on a session's own run directory.
-type Reopening struct {
+// ReopenRequest describes the start of another Chrome on a session's own run directory.
+type ReopenRequest struct {
 	SessionID string
 	Dir       *browser.Dir
 	Document  state.Document // the last reading of the session
@@ -19,12 +19,12 @@ type Reopening struct {
 }
 
 // Reopen starts another Chrome on a session's own data and reports what it restored.
-func (r *Restorer) Reopen(ctx context.Context, o Reopening) (Started, error) {
+func (r *Restorer) Reopen(ctx context.Context, o ReopenRequest) (StartResult, error) {
 	began := r.cfg.Now()
 	doc := o.Document
 	chrome, lines, err := r.browsers.Restored(ctx, o.Dir, doc, o.Options)
 	if err != nil {
-		return Started{}, err
+		return StartResult{}, err
 	}
 	report := &Report{
 		Source: Source{Type: SourceSession, ID: o.SessionID}, RequestedMode: string(snapshot.Filesystem), Mode: string(snapshot.Filesystem),
@@ -37,5 +37,5 @@ func (r *Restorer) Reopen(ctx context.Context, o Reopening) (Started, error) {
 		report.Warnings = append(report.Warnings, w)
 	}
 	report.bound()
-	return Started{Chrome: chrome, Report: report, Document: doc}, nil
+	return StartResult{Chrome: chrome, Report: report, Document: doc}, nil
 }

@@ -80,8 +80,8 @@ type Report struct {
 	Notes *Notes `json:"notes,omitempty"`
 }
 
-// Whole returns the report with empty lists in place of nil ones.
-func (r Report) Whole() Report {
+// Normalized returns the report with empty lists in place of nil ones.
+func (r Report) Normalized() Report {
 	if r.Components == nil {
 		r.Components = []state.Component{}
 	}

@@ -41,8 +41,8 @@ func (e Environment) Same(userID string, source Source, snapshotID string) bool 
 	return e.UserID == userID && (*e.Source == source || e.Snapshot.ID == snapshotID)
 }
 
-// Started is a Chrome that started successfully, and how it was restored.
-type Started struct {
+// StartResult is a Chrome that started successfully, and how it was restored.
+type StartResult struct {
 	Chrome   browsers.Chrome
 	Report   *Report        // nil for a fresh environment
 	Document state.Document // the restored state document
@@ -59,7 +59,7 @@ type Started struct {
 
 // ProfileUnused reports whether the profile was left unused because a newer Chrome than
 // the running one wrote it.
-func (s Started) ProfileUnused() bool { return tooNew(s.Document, s.Chrome) }
+func (s StartResult) ProfileUnused() bool { return tooNew(s.Document, s.Chrome) }
 
 // tooNew reports whether a newer Chrome than the running one wrote the profile of a
 // document. A parked Chrome has no document here, so it is never too new.

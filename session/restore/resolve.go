@@ -10,9 +10,9 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// Named is what a create names to start from. Only the first source that is set counts,
-// in this order.
-type Named struct {
+// SourceRequest is what a create names to start from. Only the first source that is set
+// counts, in this order.
+type SourceRequest struct {
 	FromSession     string // a session ID
 	FromEnvironment string // a session ID or a snapshot ID
 	FromDefaultOf   string // a user ID
@@ -24,27 +24,27 @@ type Named struct {
 
 // Resolve finds what a session starts from. A source of a user that the caller may not
 // act for counts as not found.
-func (r *Restorer) Resolve(ctx context.Context, c access.Caller, n Named) (Environment, error) {
+func (r *Restorer) Resolve(ctx context.Context, c access.Caller, q SourceRequest) (Environment, error) {
 	const op = "restore.resolve"
 	var e Environment
-	source, snap, version, err := r.lookUp(ctx, c, n)
+	source, snap, version, err := r.lookUp(ctx, c, q)
 	switch {
 	case err == nil && source != nil:
 		e.Source, e.Snapshot, e.UserID = source, snap, snap.UserID
-		if n.UserID != "" && n.UserID != snap.UserID {
+		if q.UserID != "" && q.UserID != snap.UserID {
 			return e, fault.New(fault.UserMismatch, op, "user_id: differs from the user of the environment to restore; leave it out or name that user")
 		}
 	case err == nil:
-	case n.FreshIfNone && isMissing(err):
+	case q.FreshIfNone && isMissing(err):
 		// A fresh start belongs to the same user, so that its snapshots are found there.
-		if e.UserID = r.sourceUser(ctx, c, n); e.UserID != "" && n.UserID != "" && e.UserID != n.UserID {
+		if e.UserID = r.sourceUser(ctx, c, q); e.UserID != "" && q.UserID != "" && e.UserID != q.UserID {
 			return e, fault.New(fault.UserMismatch, op, "user_id: differs from the user of the environment to restore; leave it out or name that user")
 		}
 	default:
 		return e, err
 	}
 	if e.Source == nil {
-		for _, userID := range []string{n.UserID, c.UserID} {
+		for _, userID := range []string{q.UserID, c.UserID} {
 			if e.UserID == "" {
 				e.UserID = userID
 			}
@@ -67,13 +67,13 @@ func (r *Restorer) Resolve(ctx context.Context, c access.Caller, n Named) (Envir
 
 // sourceUser returns the user of a named source that has no snapshot; "" if that is
 // unknown.
-func (r *Restorer) sourceUser(ctx context.Context, c access.Caller, n Named) string {
-	id := n.FromSession
+func (r *Restorer) sourceUser(ctx context.Context, c access.Caller, q SourceRequest) string {
+	id := q.FromSession
 	if id == "" {
-		id = n.FromEnvironment
+		id = q.FromEnvironment
 	}
 	if id == "" {
-		return n.FromDefaultOf
+		return q.FromDefaultOf
 	}
 	rec, err := r.catalogue.Session(ctx, id)
 	if err != nil || !c.MayActFor(rec.UserID) {
@@ -89,20 +89,20 @@ func isMissing(err error) bool {
 
 // lookUp finds the first source that is set; nil if none is. version is the version of
 // the default if the source is a default, else 0.
-func (r *Restorer) lookUp(ctx context.Context, c access.Caller, n Named) (source *Source, snap *profiles.Snapshot, version int64, err error) {
+func (r *Restorer) lookUp(ctx context.Context, c access.Caller, q SourceRequest) (source *Source, snap *profiles.Snapshot, version int64, err error) {
 	switch {
-	case n.FromSession != "":
-		snap, err = r.newestOf(ctx, c, n.FromSession)
-		if err == nil && n.FromSession == n.SessionID { // it is a resume
+	case q.FromSession != "":
+		snap, err = r.newestOf(ctx, c, q.FromSession)
+		if err == nil && q.FromSession == q.SessionID { // it is a resume
 			*snap, err = r.latestRenewal(ctx, *snap)
 		}
-		return &Source{Type: SourceSession, ID: n.FromSession}, snap, 0, err
-	case n.FromEnvironment != "":
-		snap, err = r.environment(ctx, c, n.FromEnvironment)
-		return &Source{Type: SourceEnvironment, ID: n.FromEnvironment}, snap, 0, err
-	case n.FromDefaultOf != "":
-		snap, version, err = r.defaultOf(ctx, c, n.FromDefaultOf)
-		return &Source{Type: SourceUserDefault, ID: n.FromDefaultOf}, snap, version, err
+		return &Source{Type: SourceSession, ID: q.FromSession}, snap, 0, err
+	case q.FromEnvironment != "":
+		snap, err = r.environment(ctx, c, q.FromEnvironment)
+		return &Source{Type: SourceEnvironment, ID: q.FromEnvironment}, snap, 0, err
+	case q.FromDefaultOf != "":
+		snap, version, err = r.defaultOf(ctx, c, q.FromDefaultOf)
+		return &Source{Type: SourceUserDefault, ID: q.FromDefaultOf}, snap, version, err
 	default:
 		return nil, nil, 0, nil
 	}
@@ -173,14 +173,14 @@ func (r *Restorer) defaultOf(ctx context.Context, c access.Caller, userID string
 // If all are damaged it returns the newest. If there is none, the error is no_snapshot.
 func (r *Restorer) newestUndamaged(ctx context.Context, id string) (profiles.Snapshot, error) {
 	newest, err := r.catalogue.NewestSnapshot(ctx, id)
-	if err != nil || !r.archives.Saved(newest).Damaged {
+	if err != nil || !r.archives.SaveReport(newest).Damaged {
 		return newest, err
 	}
 	rows, _, err := r.catalogue.Snapshots(ctx, profiles.SnapshotFilter{SessionID: id})
 	if err != nil {
 		return newest, err
 	}
-	if at := slices.IndexFunc(rows, func(row profiles.Snapshot) bool { return !r.archives.Saved(row).Damaged }); at >= 0 {
+	if at := slices.IndexFunc(rows, func(row profiles.Snapshot) bool { return !r.archives.SaveReport(row).Damaged }); at >= 0 {
 		return rows[at], nil
 	}
 	return newest, nil

@@ -40,9 +40,9 @@ type Ready interface {
 	TakeStandby(snapshotID, engine string, fits func(*Standby) (why string)) (_ *Standby, ok bool, why string)
 	KeepsSpares(engine string) bool
 	TakeSpare(engine string) (*Spare, bool)
-	// MakeRoom ends a Chrome that is kept ready if the slot is needed for one that is
+	// FreeCapacity ends a Chrome that is kept ready if the slot is needed for one that is
 	// about to start.
-	MakeRoom(ctx context.Context)
+	FreeCapacity(ctx context.Context)
 }
 
 // Archives gives access to the files of environments.
@@ -54,31 +54,31 @@ type Archives interface {
 	// Readable returns an error if no key of this daemon opens the archive.
 	Readable(saved snapshot.Snapshot) error
 	// Unpack unpacks the archive into a user data directory.
-	Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (Unpacked, error)
+	Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (UnpackResult, error)
 	// Filter removes from a user data directory what the selection leaves out.
 	Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error)
 	// CopyExtension copies an extension's files, by their hash, to a folder.
 	CopyExtension(ctx context.Context, sha256, folder string) error
-	// Saved returns what the save of a snapshot reported.
-	Saved(row profiles.Snapshot) Saved
+	// SaveReport returns what the save of a snapshot reported.
+	SaveReport(row profiles.Snapshot) SaveReport
 	// AwaitRescue waits until the rescue of a session has ended: the save of what it left
 	// when its daemon died.
 	AwaitRescue(ctx context.Context, sessionID string) error
 }
 
-// Unpacked is what an archive has besides the files of the profile.
-type Unpacked struct {
+// UnpackResult is what an archive has besides the files of the profile.
+type UnpackResult struct {
 	Document state.Document
 	Notes    *Notes // nil: none
 	Entries  int    // files and folders that were written
 	Refused  int    // files that a profile must not contain
-	// Leave must be called once, when the document is in the browser or will not be.
+	// Release must be called once, when the document is in the browser or will not be.
 	// Documents take much memory, so only a few large ones are restored at once.
-	Leave func()
+	Release func()
 }
 
-// Saved is what the save of a snapshot reported.
-type Saved struct {
+// SaveReport is what the save of a snapshot reported.
+type SaveReport struct {
 	Components []state.Component
 	Logins     []state.Login
 	Damaged    bool // a checkpoint with damage
@@ -111,7 +111,7 @@ func New(cfg Config, b Browsers, ready Ready, archives Archives, catalogue Catal
 
 // Start starts a Chrome with an environment. It uses the parked Chrome if there is one,
 // else the files.
-func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started, error) {
+func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (StartResult, error) {
 	if e.Source == nil {
 		return r.startFresh(ctx, q)
 	}
@@ -124,12 +124,12 @@ func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started
 	if q.AllowMemory {
 		report.RequestedMode = e.Snapshot.Mode
 	}
-	saved := r.archives.Saved(*e.Snapshot)
+	saved := r.archives.SaveReport(*e.Snapshot)
 	var parked *Parked
 	if report.RequestedMode == string(snapshot.Memory) {
 		parked, report.FallbackReason = r.takeParked(ctx, q, *e.Snapshot)
 	}
-	var s Started
+	var s StartResult
 	if parked != nil {
 		s = parked.started()
 		report.Mode, report.Path = string(snapshot.Memory), PathParked
@@ -137,9 +137,9 @@ func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started
 	} else {
 		files, err := r.FromFiles(ctx, q, *e.Snapshot)
 		if err != nil {
-			return Started{}, err
+			return StartResult{}, err
 		}
-		s, report.Components = files.Started, files.Components
+		s, report.Components = files.StartResult, files.Components
 		report.Mode, report.Path = string(snapshot.Filesystem), files.path
 		report.addFallbackReason(files.why)
 		report.Warnings = append(state.CaptureWarnings(s.Document), timedOut(report.Components)...)
@@ -156,7 +156,7 @@ func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started
 	report.Chrome = Versions{Saved: e.Snapshot.Chrome, Running: s.Chrome.Version()}
 	if s.ProfileUnused() {
 		report.reportUnusedProfile()
-		s.Document = s.Document.Alone()
+		s.Document = s.Document.WithoutDatadir()
 	}
 	if parked != nil {
 		// Set last: nothing above needs it, and only the verification reads it.

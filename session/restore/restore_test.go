@@ -40,7 +40,7 @@ func (c *fakeChrome) Restored(context.Context, state.Document, browser.Options) 
 	return c, nil, c.fails
 }
 
-func (c *fakeChrome) Go(context.Context) (browsers.Chrome, []state.Component, error) {
+func (c *fakeChrome) Activate(context.Context) (browsers.Chrome, []state.Component, error) {
 	return c, nil, c.fails
 }
 
@@ -109,9 +109,9 @@ func (f *fakeReady) TakeStandby(_, _ string, fits func(*Standby) string) (p *Sta
 
 func (f *fakeReady) KeepsSpares(string) bool         { return f.spare != nil }
 func (f *fakeReady) TakeSpare(string) (*Spare, bool) { return f.spare, f.spare != nil }
-func (f *fakeReady) MakeRoom(context.Context)        {}
+func (f *fakeReady) FreeCapacity(context.Context)    {}
 
-// fakeArchives has one environment. left counts the calls of Leave.
+// fakeArchives has one environment. releases counts the calls of Release.
 type fakeArchives struct {
 	Archives // methods that the tests do not call
 	doc      state.Document
@@ -124,16 +124,16 @@ func (f *fakeArchives) Open(context.Context, profiles.Snapshot) (snapshot.Snapsh
 
 func (f *fakeArchives) Readable(snapshot.Snapshot) error { return nil }
 
-func (f *fakeArchives) Unpack(context.Context, snapshot.Snapshot, string) (Unpacked, error) {
-	return Unpacked{Document: f.doc, Entries: 3, Leave: func() { f.releases++ }}, nil
+func (f *fakeArchives) Unpack(context.Context, snapshot.Snapshot, string) (UnpackResult, error) {
+	return UnpackResult{Document: f.doc, Entries: 3, Release: func() { f.releases++ }}, nil
 }
 
 func (f *fakeArchives) Filter(context.Context, string, state.Selection) ([]state.Component, error) {
 	return nil, nil
 }
 
-func (f *fakeArchives) Saved(profiles.Snapshot) Saved {
-	return Saved{Components: []state.Component{{Name: state.ComponentCookies, Saved: 5}}}
+func (f *fakeArchives) SaveReport(profiles.Snapshot) SaveReport {
+	return SaveReport{Components: []state.Component{{Name: state.ComponentCookies, Saved: 5}}}
 }
 
 // Start takes the quickest path that can serve the request. If that fails it takes a
@@ -216,7 +216,7 @@ func TestPaths(t *testing.T) {
 			}
 			// A standby's archive was unpacked when the standby was started.
 			if unpacked := s.Report.Path == PathCold || s.Report.Path == PathWarm; (archives.releases > 0) != unpacked {
-				t.Errorf("Leave was called %d times", archives.releases)
+				t.Errorf("Release was called %d times", archives.releases)
 			}
 		})
 	}
@@ -236,7 +236,7 @@ func TestAFailedRestoreLeavesNothing(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	if archives.releases != 1 || len(b.all) != 1 || !b.all[0].killed {
-		t.Errorf("Leave was called %d times; Chromes %+v", archives.releases, b.all)
+		t.Errorf("Release was called %d times; Chromes %+v", archives.releases, b.all)
 	}
 	if _, err := l.LeftoverDir("a"); err == nil {
 		t.Error("the run directory is still there")

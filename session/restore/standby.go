@@ -76,12 +76,12 @@ func (r *Restorer) StartStandby(ctx context.Context, row profiles.Snapshot, engi
 func (r *Restorer) fromStandby(ctx context.Context, q Request, row profiles.Snapshot) (f Files, why string, err error) {
 	standby, ok, why := r.ready.TakeStandby(row.ID, q.Engine, func(p *Standby) string {
 		return mismatch("standby", readyChrome{engine: p.engine, overrides: p.env.overrides, extensions: p.env.installed,
-			passkeys: p.env.doc.Passkeys, given: p.env.doc.Passkeys.Given(nil)}, q)
+			passkeys: p.env.doc.Passkeys, enabled: p.env.doc.Passkeys.EnabledFor(nil)}, q)
 	})
 	if !ok {
 		return f, why, nil
 	}
-	chrome, lines, err := standby.Go(ctx)
+	chrome, lines, err := standby.Activate(ctx)
 	if err == nil {
 		f = standby.env.started(chrome, lines)
 		f.path = PathStandby
@@ -101,13 +101,13 @@ type readyChrome struct {
 	overrides  state.Overrides
 	extensions []state.Extension
 	passkeys   state.Passkeys
-	given      bool // pages have the passkeys
+	enabled    bool // pages have the passkeys
 }
 
 // mismatch says why a kept Chrome of this kind ("parked" or "standby") cannot serve a
 // request; "" if it can.
 func mismatch(kind string, has readyChrome, q Request) string {
-	switch other := q.Overrides.Over(has.overrides).Differ(has.overrides); {
+	switch other := q.Overrides.WithDefaults(has.overrides).DifferingNames(has.overrides); {
 	case !q.RestoreTabs:
 		return "restore_tabs is false, and a " + kind + " Chrome has its tabs open"
 	case !q.Origins.All():
@@ -118,7 +118,7 @@ func mismatch(kind string, has readyChrome, q Request) string {
 		return "the " + kind + " Chrome was started with other overrides: " + strings.Join(other, ", ")
 	case missingExtension(has.extensions, q.Extensions) != "":
 		return "the " + kind + " Chrome does not have extension " + missingExtension(has.extensions, q.Extensions) + " in the requested version"
-	case has.passkeys.Given(q.Passkeys) != has.given:
+	case has.passkeys.EnabledFor(q.Passkeys) != has.enabled:
 		return "the " + kind + " Chrome runs with another passkeys setting"
 	}
 	return ""

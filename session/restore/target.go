@@ -34,7 +34,7 @@ func spareTarget(r *Restorer, p *Spare, engine string) *target {
 
 // startingTarget returns a target whose Chrome starts in its own goroutine.
 func startingTarget(ctx context.Context, r *Restorer, engine string, o state.Overrides) (*target, error) {
-	r.ready.MakeRoom(ctx)
+	r.ready.FreeCapacity(ctx)
 	dir, err := r.browsers.NewDir()
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ type environment struct {
 }
 
 // unpack unpacks an archive into a run directory for a request. After success the caller
-// must call leave of the result; after an error it must not.
+// must call release of the result; after an error it must not.
 func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, saved snapshot.Snapshot) (_ environment, err error) {
 	got, err := r.archives.Unpack(ctx, saved, dir.Profile())
 	if err != nil {
@@ -34,10 +34,10 @@ func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, save
 	}
 	defer func() {
 		if err != nil {
-			got.Leave()
+			got.Release()
 		}
 	}()
-	u := environment{notes: got.Notes, release: got.Leave}
+	u := environment{notes: got.Notes, release: got.Release}
 	u.doc, u.excluded = q.Origins.Document(got.Document)
 	dropped, err := r.archives.Filter(ctx, dir.Profile(), q.Origins)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, save
 	if u.installed, u.lost, err = r.install(ctx, dir, u.doc.Extensions, q.Extensions); err != nil {
 		return u, err
 	}
-	u.overrides = q.Overrides.Over(u.doc.Overrides)
+	u.overrides = q.Overrides.WithDefaults(u.doc.Overrides)
 	u.partial = u.doc.Partial || !q.Origins.All()
 	u.files = state.Component{Name: state.ComponentDatadir, Saved: got.Entries, Restored: got.Entries - got.Refused, Dropped: got.Refused}
 	if u.files.Dropped > 0 {
@@ -63,10 +63,10 @@ func (u environment) started(chrome browsers.Chrome, lines []state.Component) Fi
 	if tooNew(u.doc, chrome) {
 		const reason = "it is only in the profile, which a newer Chrome saved and which was not used"
 		files.Restored, files.Dropped, files.Reason = 0, files.Saved, report.NewerProfile.With("a newer Chrome saved the profile, so it was not used")
-		lines = append(lines, state.LeftBehind(u.doc, reason)...)
+		lines = append(lines, state.UnusedProfileLines(u.doc, reason)...)
 	}
 	return Files{
-		Started:    Started{Chrome: chrome, Document: u.doc, Overrides: u.overrides, Extensions: u.installed, Partial: u.partial, Notes: u.notes},
-		Components: append(append([]state.Component{files}, u.lost...), lines...),
+		StartResult: StartResult{Chrome: chrome, Document: u.doc, Overrides: u.overrides, Extensions: u.installed, Partial: u.partial, Notes: u.notes},
+		Components:  append(append([]state.Component{files}, u.lost...), lines...),
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Verified writes the result of a verification into the report.
-func (r *Report) Verified(v state.Verification) {
+// AddVerification writes the result of a verification into the report.
+func (r *Report) AddVerification(v state.Verification) {
 	r.Verification = VerificationOK
 	if !v.OK() {
 		r.Verification = VerificationMismatch
@@ -35,8 +35,8 @@ func (r *Report) Verified(v state.Verification) {
 	r.warn(warnings...)
 }
 
-// Unverified records that the verification was not possible. The report stays pending.
-func (r *Report) Unverified() {
+// MarkUnverified records that the verification was not possible. The report stays pending.
+func (r *Report) MarkUnverified() {
 	r.warn("the restored state could not be verified: it could not be read back from Chrome")
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Verified replaces the first counts by better ones and warns of what was not restored.
-// The report that was returned earlier does not change.
-func TestVerified(t *testing.T) {
+// AddVerification replaces the first counts by better ones and warns of what was not
+// restored. The report that was returned earlier does not change.
+func TestAddVerification(t *testing.T) {
 	first := Report{Verification: VerificationPending, Warnings: []string{"before"}, Components: []state.Component{
 		{Name: "indexed_db", Origin: "https://a.example/", Saved: 2, Restored: 1, Dropped: 1, Reason: report.Damaged.With("damaged")}, {Name: "tabs", Saved: 1, Restored: 1}}}
 	first.bound()
@@ -20,7 +20,7 @@ func TestVerified(t *testing.T) {
 	site := state.Difference{Component: "cookies", Origin: "a.example", By: state.BySite, Missing: 1, Names: []string{"n"}}
 	lost := state.Difference{Component: "indexed_db", Origin: "https://a.example/", By: state.ByRestore, Missing: 2, Names: []string{}}
 	better := state.Component{Name: "indexed_db", Origin: "https://a.example/", Saved: 2, Dropped: 2, Reason: report.Damaged.With("damaged")}
-	restored.Verified(state.Verification{Components: []state.Component{better}, Differences: []state.Difference{site, lost}})
+	restored.AddVerification(state.Verification{Components: []state.Component{better}, Differences: []state.Difference{site, lost}})
 	want := Report{Verification: VerificationMismatch, Components: []state.Component{better, first.Components[1]},
 		Differences: []state.Difference{site, lost}, Losses: 1}
 	want.Warnings = append(state.MassLosses(want.Components), "before")
@@ -38,18 +38,18 @@ func TestVerified(t *testing.T) {
 	// A line that is not listed is in the sum of the others.
 	restored = first
 	restored.Components = []state.Component{{Name: "cookies", Saved: 9, Restored: 9, More: 3}}
-	restored.Verified(state.Verification{Components: []state.Component{{Name: "cookies", Origin: "z.example", Saved: 2, Restored: 1, Expired: 1}}})
+	restored.AddVerification(state.Verification{Components: []state.Component{{Name: "cookies", Origin: "z.example", Saved: 2, Restored: 1, Expired: 1}}})
 	if got := restored.Components; len(got) != 1 || got[0].Saved != 9 || got[0].Restored != 8 || got[0].Expired != 1 {
 		t.Errorf("the sum: %+v", got)
 	}
 	// If that sum has losses, they may be those of the line.
 	restored.Components = []state.Component{{Name: "cookies", Saved: 9, Restored: 8, Dropped: 1, More: 3}}
-	restored.Verified(state.Verification{Components: []state.Component{{Name: "cookies", Origin: "z.example", Saved: 2, Restored: 1, Dropped: 1}}})
+	restored.AddVerification(state.Verification{Components: []state.Component{{Name: "cookies", Origin: "z.example", Saved: 2, Restored: 1, Dropped: 1}}})
 	if got := restored.Components; got[0].Restored != 8 || got[0].Dropped != 1 {
 		t.Errorf("counted twice: %+v", got)
 	}
 	restored = first
-	restored.Verified(state.Verification{Differences: []state.Difference{site}})
+	restored.AddVerification(state.Verification{Differences: []state.Difference{site}})
 	if restored.Verification != VerificationOK || len(restored.Warnings) != 2 || len(restored.Differences) != 1 {
 		t.Errorf("a change by the site must not count as a mismatch: %+v", restored)
 	}

@@ -36,7 +36,7 @@ func (r *Restorer) skippedCheckpoint(ctx context.Context, e Environment) []strin
 		return nil
 	}
 	newest, err := r.catalogue.NewestSnapshot(ctx, e.Source.ID)
-	if err != nil || newest.ID == e.Snapshot.ID || !r.archives.Saved(newest).Damaged {
+	if err != nil || newest.ID == e.Snapshot.ID || !r.archives.SaveReport(newest).Damaged {
 		return nil
 	}
 	return []string{fmt.Sprintf("the session's newest checkpoint, %s, is damaged, so an earlier one was restored; to get what is readable of it, restore it by its ID", newest.ID)}

@@ -29,8 +29,9 @@ type Chrome interface {
 }
 
 // Runs holds the runs of one session. The last one may still be running. One goroutine at
-// a time calls its methods, except Moved: the session's goroutine, while that runs. Moved
-// is safe for concurrent use. The methods do not wait unless their comment says so.
+// a time calls its methods, except Navigated: the session's goroutine, while that runs.
+// Navigated is safe for concurrent use. The methods do not wait unless their comment says
+// so.
 type Runs struct {
 	sessionID     string
 	journal       Journal
@@ -59,7 +60,7 @@ func (r *Runs) Begin(chrome Chrome, report *restore.Report, console bool) {
 	writer := r.writer
 	r.stopListening = chrome.Listen(func(h browser.PageEvent) {
 		if h.Lost > 0 {
-			writer.Lost(h.Kind, h.Lost)
+			writer.CountDropped(h.Kind, h.Lost)
 			return
 		}
 		writer.Observe(h.Kind, h.Data)
@@ -72,8 +73,8 @@ func (r *Runs) Begin(chrome Chrome, report *restore.Report, console bool) {
 	}, console)
 }
 
-// Moved returns a channel that has a value after a navigation.
-func (r *Runs) Moved() <-chan struct{} { return r.navigated }
+// Navigated returns a channel that has a value after a navigation.
+func (r *Runs) Navigated() <-chan struct{} { return r.navigated }
 
 // Writer returns the writer of the last run. It is safe to use from other goroutines at
 // any time.
@@ -119,9 +120,9 @@ func (r *Runs) End(tasks *queue.Queue, clients func() int, status profiles.RunSt
 	tasks.Do(func(ctx context.Context) error { writer.End(ctx, status, cause); return nil }, nil)
 }
 
-// Deafen stops listening to Chrome. It waits for an event that is being recorded.
-func (r *Runs) Deafen() { r.stopListening() }
+// StopListening stops listening to Chrome. It waits for an event that is being recorded.
+func (r *Runs) StopListening() { r.stopListening() }
 
-// Leave leaves the run open, so that the next start of the daemon ends it. It waits until
+// Detach leaves the run open, so that the next start of the daemon ends it. It waits until
 // the recorded events are written, or ctx ends.
-func (r *Runs) Leave(ctx context.Context) { r.writer.Leave(ctx) }
+func (r *Runs) Detach(ctx context.Context) { r.writer.Detach(ctx) }

@@ -32,10 +32,10 @@ type EndAnswer struct {
 	LeftOut []state.Component `json:"left_out,omitempty"`
 }
 
-// Whole returns the answer as clients get it; see [library.SnapshotInfo.Whole].
-func (e EndAnswer) Whole() EndAnswer {
+// Normalized returns the answer as clients get it; see [library.SnapshotInfo.Normalized].
+func (e EndAnswer) Normalized() EndAnswer {
 	if e.Snapshot != nil {
-		snapshot := e.Snapshot.Whole()
+		snapshot := e.Snapshot.Normalized()
 		e.Snapshot = &snapshot
 	}
 	return e
@@ -55,13 +55,13 @@ type CheckpointAnswer struct {
 }
 
 // endAnswer returns the answer of a save: its snapshot, and whether the default moved.
-func endAnswer(row profiles.Snapshot, j Job, m profiles.Moved) EndAnswer {
+func endAnswer(row profiles.Snapshot, j Job, m profiles.MoveResult) EndAnswer {
 	info := library.InfoOf(row, row.CreatedAt)
 	done := "session ended, environment saved"
-	if j.GoesOn {
+	if j.Continues {
 		done = "environment saved, the session continues"
 	}
-	answer := EndAnswer{Success: true, Deleted: !j.GoesOn, Message: done, Snapshot: &info, LeftOut: report.Bounded(j.excluded)}
+	answer := EndAnswer{Success: true, Deleted: !j.Continues, Message: done, Snapshot: &info, LeftOut: report.Bounded(j.excluded)}
 	if j.Move == nil && j.NotMoved == "" {
 		return answer
 	}

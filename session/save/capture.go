@@ -36,17 +36,18 @@ func (s *Saver) checkSpace(ctx context.Context, j Job) ([]browser.File, error) {
 		return nil, err
 	}
 	need := browser.Size(files)
-	if !j.Origins.All() || j.GoesOn {
+	if !j.Origins.All() || j.Continues {
 		need *= 2 // they are copied first, perhaps to the store's disk
 	}
-	if err := s.cfg.Archives.CheckRoom(ctx, need); err != nil {
+	if err := s.cfg.Archives.CheckSpace(ctx, need); err != nil {
 		return nil, err
 	}
 	// A store that is read-only or missing must be found before Chrome is closed.
 	return files, s.cfg.Archives.Health(ctx)
 }
 
-// read reads the state. A state that could not be restored is an error; see [Saver.Fits].
+// read reads the state. A state that could not be restored is an error; see
+// [Saver.CheckFits].
 func (s *Saver) read(ctx context.Context, j Job, files []browser.File) (state.Document, error) {
 	ctx, cancel := context.WithTimeout(ctx, captureDeadline)
 	defer cancel()
@@ -54,5 +55,5 @@ func (s *Saver) read(ctx context.Context, j Job, files []browser.File) (state.Do
 	if err != nil {
 		return doc, err
 	}
-	return doc, s.Fits(files, doc)
+	return doc, s.CheckFits(files, doc)
 }

@@ -15,8 +15,8 @@ import (
 // checkpointDeadline is how long a checkpoint may use the session's Chrome.
 const checkpointDeadline = time.Minute
 
-// Checkpointed is the result of a checkpoint.
-type Checkpointed struct {
+// CheckpointResult is the result of a checkpoint.
+type CheckpointResult struct {
 	Answer  CheckpointAnswer
 	Problem string   // what is wrong with the snapshot, be it new or an unchanged earlier one
 	Replica *Replica // for the next checkpoint; nil: it was removed
@@ -27,7 +27,7 @@ type Checkpointed struct {
 // checkpoint; nil: there is none. sessionCtx, the context of the session's calls, bounds the
 // time in which it uses Chrome. After that it needs no Chrome, and only ctx, the daemon's
 // own context, bounds it.
-func (s *Saver) Checkpoint(ctx, sessionCtx context.Context, j Job, last *Replica) (out Checkpointed) {
+func (s *Saver) Checkpoint(ctx, sessionCtx context.Context, j Job, last *Replica) (out CheckpointResult) {
 	r := last
 	defer func() {
 		switch {
@@ -60,7 +60,7 @@ func (s *Saver) Checkpoint(ctx, sessionCtx context.Context, j Job, last *Replica
 	m, err := s.captureReplica(using, &j, r)
 	switch {
 	case err != nil && sessionCtx.Err() != nil && ctx.Err() == nil:
-		out.Err = TakenBack(sessionCtx, err, "session.checkpoint")
+		out.Err = PreemptedError(sessionCtx, err, "session.checkpoint")
 		return out
 	case err != nil:
 		out.Err = checkpointFailed(err)
@@ -73,18 +73,18 @@ func (s *Saver) Checkpoint(ctx, sessionCtx context.Context, j Job, last *Replica
 	return out
 }
 
-// EndedMeanwhile returns the error of a call whose session was ended while the call used
+// SessionEndedError returns the error of a call whose session was ended while the call used
 // the browser.
-func EndedMeanwhile(op string) error {
+func SessionEndedError(op string) error {
 	return fault.New(fault.SessionEnding, op, "the session ended while the call was running")
 }
 
-// TakenBack returns the error of a call that failed with err because an end took its
+// PreemptedError returns the error of a call that failed with err because an end took its
 // browser away. The cause of sessionCtx, which that end canceled, says why.
-func TakenBack(sessionCtx context.Context, err error, op string) error {
+func PreemptedError(sessionCtx context.Context, err error, op string) error {
 	why := context.Cause(sessionCtx)
 	if errors.Is(why, context.Canceled) { // the daemon stops, or the session has ended
-		why = EndedMeanwhile(op)
+		why = SessionEndedError(op)
 	}
 	return fault.Wrap(err, fault.CodeOf(why), op, fault.MessageOf(why))
 }

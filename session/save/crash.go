@@ -12,7 +12,7 @@ import (
 )
 
 // Rescue saves what a Chrome that has ended left, and counts the save as a rescue.
-func (s *Saver) Rescue(ctx context.Context, j Job) Ended {
+func (s *Saver) Rescue(ctx context.Context, j Job) EndResult {
 	e := s.saveProfile(ctx, j)
 	s.cfg.Meter.Saved(ForRescue, ResultOf(e.Err))
 	return e
@@ -20,14 +20,14 @@ func (s *Saver) Rescue(ctx context.Context, j Job) Ended {
 
 // saveProfile saves the user data directory of a Chrome that has ended. If its state was not
 // read, the last reading takes its place; see [Saver.documentAfterCrash].
-func (s *Saver) saveProfile(ctx context.Context, j Job) Ended {
+func (s *Saver) saveProfile(ctx context.Context, j Job) EndResult {
 	doc := j.Document
 	if !doc.Complete {
 		doc = crashedDocument(j, s.cfg.Now())
 	}
 	if j.Chrome != nil {
 		if err := j.Chrome.Kill(ctx); err != nil {
-			return Ended{Err: Failure(err, "the remaining processes of Chrome could not be ended"), Document: doc}
+			return EndResult{Err: Failure(err, "the remaining processes of Chrome could not be ended"), Document: doc}
 		}
 	}
 	if !doc.Complete {
@@ -37,14 +37,14 @@ func (s *Saver) saveProfile(ctx context.Context, j Job) Ended {
 	}
 	files, err := s.cfg.Datadirs.Select(ctx, j.Dir.Profile())
 	if err != nil {
-		return Ended{Err: Failure(err, ""), Document: doc}
+		return EndResult{Err: Failure(err, ""), Document: doc}
 	}
 	answer, _, err := s.Keep(ctx, j, doc, files)
 	if err != nil {
-		return Ended{Err: Failure(err, ""), Document: doc}
+		return EndResult{Err: Failure(err, ""), Document: doc}
 	}
 	browsers.Remove(j.Dir, s.cfg.Log)
-	return Ended{Answer: answer, Over: true}
+	return EndResult{Answer: answer, SessionEnded: true}
 }
 
 // rescueLabel returns the label of a rescue that takes parts from the reading in a snapshot;
@@ -59,21 +59,21 @@ func rescueLabel(snapshot string) string {
 // crashedDocument returns the document of a profile whose Chrome died, before anything of its
 // state is known.
 func crashedDocument(j Job, now time.Time) state.Document {
-	doc := Unread(j.Session.Engine, now)
+	doc := UnreadDocument(j.Session.Engine, now)
 	doc.Overrides, doc.Missed = j.Options.Overrides, j.Missed
 	return doc
 }
 
-// Unread returns the document of a profile that a Chrome of this engine left and whose
-// state was not read over CDP.
-func Unread(engine string, now time.Time) state.Document {
+// UnreadDocument returns the document of a profile that a Chrome of this engine left and
+// whose state was not read over CDP.
+func UnreadDocument(engine string, now time.Time) state.Document {
 	return state.Document{SchemaVersion: state.SchemaVersion, CapturedAt: now.UTC(), Datadir: state.DatadirCrash,
 		Chrome: state.Chrome{Engine: engine}, TabsByURL: engine == browser.EngineShell}
 }
 
 // restart starts a Chrome on the profile of a crashed one, which is newer than any
 // snapshot. If that fails, it saves the profile and ends the session.
-func (s *Saver) restart(ctx context.Context, j Job) Ended {
+func (s *Saver) restart(ctx context.Context, j Job) EndResult {
 	j.Restart = false
 	if err := j.Chrome.Kill(ctx); err != nil {
 		return s.end(ctx, j)
@@ -87,5 +87,5 @@ func (s *Saver) restart(ctx context.Context, j Job) Ended {
 		j.Reason = profiles.ReasonNotRestarted.With("Chrome crashed, and could not be started again: " + fault.MessageOf(err))
 		return s.end(ctx, j)
 	}
-	return Ended{Chrome: again.Chrome, Reopened: &again}
+	return EndResult{Chrome: again.Chrome, Reopened: &again}
 }

@@ -25,10 +25,10 @@ func (s *Saver) MoveDefault(ctx context.Context, snap profiles.Snapshot, m profi
 	switch {
 	case m.Overwrite:
 		from = nil
-	case m.Takes(now):
+	case m.MayReplace(now):
 		from = &now.Version
 	}
-	defer s.cfg.Kept.DefaultChanged()
+	defer s.cfg.Ready.DefaultChanged()
 	d, err := s.cfg.Records.SetDefault(ctx, snap.UserID, snap.ID, from, s.cfg.Now().UTC())
 	switch {
 	case fault.Is(err, fault.VersionConflict):

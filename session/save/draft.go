@@ -39,7 +39,7 @@ func draft(loc snapshot.Location, j Job, doc state.Document, files []browser.Fil
 	for _, t := range doc.Tabs {
 		p.Tabs = append(p.Tabs, t.URL[:min(len(t.URL), maxListedURL)])
 	}
-	for _, line := range state.Captured(doc) {
+	for _, line := range state.CaptureLines(doc) {
 		if line.Origin != "" {
 			p.Origins = append(p.Origins, line.Origin)
 		}

@@ -8,14 +8,14 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Fits returns save_failed for an environment that could be saved but not restored. It is
-// called before Chrome is closed.
-func (s *Saver) Fits(files []browser.File, doc state.Document) error {
+// CheckFits returns save_failed for an environment that could be saved but not restored.
+// It is called before Chrome is closed.
+func (s *Saver) CheckFits(files []browser.File, doc state.Document) error {
 	const op = "session.save"
 	if n := browser.Size(files); s.cfg.Unpack.Bytes > 0 && n > s.cfg.Unpack.Bytes {
 		return fault.New(fault.SaveFailed, op, "environment: %d bytes are too large; a restore unpacks at most %d (--max-unpack)", n, s.cfg.Unpack.Bytes)
 	}
-	if err := s.cfg.Unpack.Lists(func(yield func(string) bool) {
+	if err := s.cfg.Unpack.CheckNames(func(yield func(string) bool) {
 		for _, f := range files {
 			if !yield(f.Name) {
 				return
@@ -35,7 +35,7 @@ const surveyReserve = 1 << 20
 // restore reads at most [snapshot.MaxKept]. If the strings alone are too long, the
 // document is not encoded.
 func fitsDocument(doc state.Document, most int) error {
-	n := doc.Strings()
+	n := doc.MinJSONSize()
 	if n <= most {
 		n = len(profiles.JSON(doc))
 	}

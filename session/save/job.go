@@ -42,26 +42,26 @@ type Job struct {
 	Notes    *restore.Notes  // to save with the snapshot; nil: not looked up yet, or none
 	// RestoredAt is when the snapshot that the session started from had been applied;
 	// zero: unknown, or none.
-	RestoredAt time.Time
-	Partial    bool            // the session was restored with only some origins of an environment
-	Given      state.Selection // those origins; set for rescues only
-	// Arrived is set if no session ran: an import. The commit then makes the session's
+	RestoredAt      time.Time
+	Partial         bool            // the session was restored with only some origins of an environment
+	RestoredOrigins state.Selection // those origins; set for rescues only
+	// Import is set if no session ran: an import. The commit then makes the session's
 	// record too.
-	Arrived *Arrival
+	Import *Import
 
-	Mode    Mode
-	Origins state.Selection // the origins whose state is saved
-	Label   string          // of the snapshot
-	GoesOn  bool            // a checkpoint: the session continues
-	Auto    bool            // the daemon makes this save, not a caller
-	Rescue  bool
-	Dead    bool // Chrome has crashed: only its user data directory is left
-	Restart bool // start Chrome again; save only if that fails
-	// CrashUntold: webhooks have not been notified of the crash yet.
-	CrashUntold bool
-	Used        bool            // something may have changed since the last save
-	Status      profiles.Status // the session's status after the end
-	Reason      profiles.Reason
+	Mode      Mode
+	Origins   state.Selection // the origins whose state is saved
+	Label     string          // of the snapshot
+	Continues bool            // a checkpoint: the session continues
+	Auto      bool            // the daemon makes this save, not a caller
+	Rescue    bool
+	Dead      bool // Chrome has crashed: only its user data directory is left
+	Restart   bool // start Chrome again; save only if that fails
+	// CrashUnreported: webhooks have not been notified of the crash yet.
+	CrashUnreported bool
+	Used            bool            // something may have changed since the last save
+	Status          profiles.Status // the session's status after the end
+	Reason          profiles.Reason
 
 	Move     *profiles.Move // nil: the default does not move
 	NotMoved string         // why the default does not move although the caller asked for it
@@ -71,8 +71,8 @@ type Job struct {
 	excluded []state.Component // the report's lines of what Origins leaves out
 }
 
-// Arrival is what an import has besides its document and files.
-type Arrival struct {
+// Import is what an import has besides its document and files.
+type Import struct {
 	Lines    []state.Component // what was left out
 	Sealed   []state.Component // what only another machine's keyring can decrypt
 	Warnings []string
@@ -87,14 +87,14 @@ func (j Job) withProblem(problem string) Job {
 	return j
 }
 
-// Ended is the result of an end.
-type Ended struct {
+// EndResult is the result of an end.
+type EndResult struct {
 	Answer EndAnswer
 	Err    error
-	// Over: the session has ended. Otherwise it continues in Chrome. If Chrome is nil,
-	// the session is in the state error and its user data directory is kept.
-	Over     bool
-	Chrome   browsers.Chrome
-	Reopened *restore.Started // set if Chrome is a new one, on the same user data directory
-	Document state.Document   // the last reading; set if Chrome is nil
+	// SessionEnded: the session has ended. Otherwise it continues in Chrome. If Chrome is
+	// nil, the session is in the state error and its user data directory is kept.
+	SessionEnded bool
+	Chrome       browsers.Chrome
+	Reopened     *restore.StartResult // set if Chrome is a new one, on the same user data directory
+	Document     state.Document       // the last reading; set if Chrome is nil
 }

@@ -37,7 +37,7 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 	doc, problem = s.Survey(ctx, j, doc)
 	doc, excluded := j.Origins.Document(doc)
 	j.excluded = append(excluded, lost...)
-	if j.GoesOn {
+	if j.Continues {
 		j = j.withProblem(problem)
 	}
 	if j.Notes == nil {
@@ -50,7 +50,7 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 		return EndAnswer{}, "", err
 	}
 	report := newReport(j, doc, s.cfg.Now())
-	report.Damaged = j.GoesOn && problem == DamagedCopy
+	report.Damaged = j.Continues && problem == DamagedCopy
 	row := profiles.Snapshot{
 		ID: saved.ID, SessionID: j.Session.ID, UserID: j.Session.UserID, Mode: string(saved.Mode), Rescue: j.Rescue, Auto: j.Auto, Label: j.Label,
 		CreatedAt: saved.CreatedAt, ArchiveID: saved.Archive.ID, SizeBytes: saved.Archive.StoredSize,
@@ -61,12 +61,12 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 	}
 	commit := profiles.Commit{Snapshot: row, Move: j.Move, Notices: s.cfg.Notices.For(events.HookSaved)}
 	switch {
-	case j.Arrived != nil:
+	case j.Import != nil:
 		commit.Session = &j.Session
-	case !j.GoesOn:
-		commit.Notices = s.cfg.Notices.For(append([]string{events.HookSaved}, events.EndEvents(j.CrashUntold)...)...)
+	case !j.Continues:
+		commit.Notices = s.cfg.Notices.For(append([]string{events.HookSaved}, events.EndEvents(j.CrashUnreported)...)...)
 		commit.End = &profiles.End{SessionID: j.Session.ID, Status: j.Status, Reason: j.Reason, EndedAt: s.cfg.Now().UTC(),
-			Outcome: func(m profiles.Moved) (json.RawMessage, error) { return profiles.JSON(endAnswer(row, j, m)), nil }}
+			Outcome: func(m profiles.MoveResult) (json.RawMessage, error) { return profiles.JSON(endAnswer(row, j, m)), nil }}
 	}
 	moved, err := s.cfg.Records.Commit(ctx, commit)
 	s.cfg.Notices.Wake()
@@ -78,9 +78,9 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 		}
 		return EndAnswer{}, "", err
 	}
-	s.cfg.Archives.Settled(saved)
+	s.cfg.Archives.MarkCommitted(saved)
 	if moved.Moved {
-		s.cfg.Kept.DefaultChanged()
+		s.cfg.Ready.DefaultChanged()
 	}
 	return endAnswer(row, j, moved), problem, nil
 }

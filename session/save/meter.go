@@ -44,7 +44,7 @@ func (j Job) kind() Kind {
 		return ForRescue
 	case j.Auto:
 		return ForAutosave
-	case j.GoesOn:
+	case j.Continues:
 		return ForCheckpoint
 	default:
 		return ForEnd

@@ -24,7 +24,7 @@ func (s *Saver) passkeysAfterCrash(ctx context.Context, j Job) state.Passkeys {
 			"session", j.Session.ID, "snapshot", j.Session.BaseSnapshotID, "error", err)
 	}
 	base.Enabled = base.Enabled || asked
-	filtered, _ := j.Given.Document(state.Document{Passkeys: base})
+	filtered, _ := j.RestoredOrigins.Document(state.Document{Passkeys: base})
 	return filtered.Passkeys
 }
 

@@ -21,7 +21,7 @@ const (
 
 // keepRunning abandons a save before Chrome was closed: the session continues. A Chrome that
 // has died meanwhile is reopened. why is the error of the save.
-func (s *Saver) keepRunning(ctx context.Context, j Job, doc state.Document, why error) Ended {
+func (s *Saver) keepRunning(ctx context.Context, j Job, doc state.Document, why error) EndResult {
 	look, cancel := context.WithTimeout(ctx, restore.ThawDeadline)
 	defer cancel()
 	err := j.Chrome.Thaw(look)
@@ -40,14 +40,14 @@ func (s *Saver) keepRunning(ctx context.Context, j Job, doc state.Document, why 
 	if err != nil {
 		return s.reopen(ctx, j, doc, why)
 	}
-	return Ended{Err: Failure(why, "the save failed and nothing was stored; the session continues"), Chrome: j.Chrome}
+	return EndResult{Err: Failure(why, "the save failed and nothing was stored; the session continues"), Chrome: j.Chrome}
 }
 
 // reopen abandons a save after Chrome was closed: a new Chrome starts on the same
 // profile. If that fails too, the profile is kept.
-func (s *Saver) reopen(ctx context.Context, j Job, doc state.Document, why error) Ended {
+func (s *Saver) reopen(ctx context.Context, j Job, doc state.Document, why error) EndResult {
 	if err := j.Chrome.Kill(ctx); err != nil {
-		return Ended{Err: Failure(errors.Join(why, err), "the save failed and Chrome could not be ended"), Document: doc}
+		return EndResult{Err: Failure(errors.Join(why, err), "the save failed and Chrome could not be ended"), Document: doc}
 	}
 	switch {
 	case doc.Datadir == state.DatadirClean:
@@ -60,22 +60,22 @@ func (s *Saver) reopen(ctx context.Context, j Job, doc state.Document, why error
 	again, err := s.Restart(ctx, j.Session, j.Dir, doc, j.Options, AfterFailedSave)
 	if err != nil {
 		doc.Datadir = state.DatadirCrash // the Chrome that failed to start may have written to the profile
-		return Ended{Err: Failure(errors.Join(why, err),
+		return EndResult{Err: Failure(errors.Join(why, err),
 			"the save failed and Chrome could not be reopened; the data is kept, resume the session to try again"), Document: doc}
 	}
-	return Ended{Err: Failure(why, "the save failed and nothing was stored; Chrome was reopened and the session continues; its restore report says what was restored"),
+	return EndResult{Err: Failure(why, "the save failed and nothing was stored; Chrome was reopened and the session continues; its restore report says what was restored"),
 		Chrome: again.Chrome, Reopened: &again}
 }
 
 // Restart starts a new Chrome on a session's own user data directory, with its last
 // reading, and reports what was restored. why is [AfterFailedSave] or [AfterCrash].
-func (s *Saver) Restart(ctx context.Context, rec profiles.Session, dir *browser.Dir, doc state.Document, o browser.Options, why string) (restore.Started, error) {
+func (s *Saver) Restart(ctx context.Context, rec profiles.Session, dir *browser.Dir, doc state.Document, o browser.Options, why string) (restore.StartResult, error) {
 	notes, err := agent.NotesToSave(ctx, s.cfg.Records, rec)
 	if err != nil {
-		return restore.Started{}, err
+		return restore.StartResult{}, err
 	}
 	doc.Missed = append(slices.Clone(doc.Missed), lostExtensionStorage(doc, o.Extensions)...)
-	return s.cfg.Restorer.Reopen(ctx, restore.Reopening{SessionID: rec.ID, Dir: dir, Document: doc, Options: o, Notes: notes, Why: why})
+	return s.cfg.Restorer.Reopen(ctx, restore.ReopenRequest{SessionID: rec.ID, Dir: dir, Document: doc, Options: o, Notes: notes, Why: why})
 }
 
 // Failure returns the error of a failed save. It keeps the code of err if a client can

@@ -13,7 +13,7 @@ import (
 
 // newReport returns the report of a save, as it is answered and stored.
 func newReport(j Job, doc state.Document, now time.Time) library.Report {
-	r := library.Report{Components: state.Captured(doc), Warnings: state.CaptureWarnings(doc), Logins: state.Logins(doc, now)}
+	r := library.Report{Components: state.CaptureLines(doc), Warnings: state.CaptureWarnings(doc), Logins: state.Logins(doc, now)}
 	for _, h := range doc.Inventory {
 		if h.Damage != "" {
 			r.Warnings = append(r.Warnings, strings.TrimSpace(h.Component+" "+h.Origin)+" is damaged on disk: "+h.Damage)
@@ -25,7 +25,7 @@ func newReport(j Job, doc state.Document, now time.Time) library.Report {
 	if doc.Partial {
 		r.Warnings = append(r.Warnings, "the snapshot has only some origins; the restore or the save left out the others")
 	}
-	if a := j.Arrived; a != nil {
+	if a := j.Import; a != nil {
 		r.Components = append(markSealed(r.Components, a.Sealed), a.Lines...)
 		r.Warnings = append(r.Warnings, a.Warnings...)
 	}

@@ -16,7 +16,7 @@ import (
 // End ends a session as the job says. Afterwards the session has ended, or it continues,
 // or it is in the state error and its user data directory is kept. ctx is the daemon's
 // own: a save continues after its request has ended.
-func (s *Saver) End(ctx context.Context, j Job) Ended {
+func (s *Saver) End(ctx context.Context, j Job) EndResult {
 	if j.Chrome != nil && !j.Dead {
 		// Closing Chrome disconnects the clients that ignore this.
 		_ = j.Chrome.CloseClients(ctx, mux.CloseSessionEnded, "session_ended")
@@ -31,13 +31,13 @@ func (s *Saver) End(ctx context.Context, j Job) Ended {
 	return e
 }
 
-func (s *Saver) end(ctx context.Context, j Job) Ended {
+func (s *Saver) end(ctx context.Context, j Job) EndResult {
 	checkedJob, err := s.checkLogin(ctx, j)
 	switch {
 	case err != nil && j.Chrome != nil:
 		return s.keepRunning(ctx, j, j.Document, err)
 	case err != nil:
-		return Ended{Err: Failure(err, ""), Document: j.Document}
+		return EndResult{Err: Failure(err, ""), Document: j.Document}
 	}
 	j = checkedJob
 	switch {
@@ -53,18 +53,18 @@ func (s *Saver) end(ctx context.Context, j Job) Ended {
 }
 
 // discard ends the browser and saves nothing.
-func (s *Saver) discard(ctx context.Context, j Job) Ended {
+func (s *Saver) discard(ctx context.Context, j Job) EndResult {
 	answer := EndAnswer{Success: true, Deleted: true, Message: "session ended, nothing was saved", UnsavedChanges: j.Used}
 	err := s.EndSession(ctx, profiles.End{SessionID: j.Session.ID, Status: j.Status, Reason: j.Reason,
-		EndedAt: s.cfg.Now().UTC(), Outcome: func(profiles.Moved) (json.RawMessage, error) { return profiles.JSON(answer), nil }}, j.CrashUntold)
+		EndedAt: s.cfg.Now().UTC(), Outcome: func(profiles.MoveResult) (json.RawMessage, error) { return profiles.JSON(answer), nil }}, j.CrashUnreported)
 	switch {
 	case err != nil && j.Dead: // there is no Chrome that could continue
-		return Ended{Err: err, Document: crashedDocument(j, s.cfg.Now())}
+		return EndResult{Err: err, Document: crashedDocument(j, s.cfg.Now())}
 	case err != nil:
-		return Ended{Err: err, Chrome: j.Chrome, Document: j.Document}
+		return EndResult{Err: err, Chrome: j.Chrome, Document: j.Document}
 	}
 	s.discardChrome(ctx, j)
-	return Ended{Answer: answer, Over: true}
+	return EndResult{Answer: answer, SessionEnded: true}
 }
 
 // discardChrome ends the browser and removes the run directory.
@@ -77,13 +77,13 @@ func (s *Saver) discardChrome(ctx context.Context, j Job) {
 }
 
 // saveFilesystem reads the state, closes Chrome, and saves the files.
-func (s *Saver) saveFilesystem(ctx context.Context, j Job) Ended {
+func (s *Saver) saveFilesystem(ctx context.Context, j Job) EndResult {
 	doc, err := s.Capture(ctx, j)
 	if err != nil {
 		return s.keepRunning(ctx, j, doc, err)
 	}
 	if doc.Datadir, err = j.Chrome.Close(ctx); err != nil {
-		return Ended{Err: Failure(err, "Chrome could not be closed"), Document: doc}
+		return EndResult{Err: Failure(err, "Chrome could not be closed"), Document: doc}
 	}
 	files, err := s.cfg.Datadirs.Select(ctx, j.Dir.Profile())
 	if err != nil {
@@ -94,11 +94,11 @@ func (s *Saver) saveFilesystem(ctx context.Context, j Job) Ended {
 		return s.reopen(ctx, j, doc, err)
 	}
 	browsers.Remove(j.Dir, s.cfg.Log)
-	return Ended{Answer: answer, Over: true}
+	return EndResult{Answer: answer, SessionEnded: true}
 }
 
 // saveMemory freezes Chrome, saves a copy of its files, and parks it.
-func (s *Saver) saveMemory(ctx context.Context, j Job) Ended {
+func (s *Saver) saveMemory(ctx context.Context, j Job) EndResult {
 	// A parked Chrome keeps its memory, so it frees what it can while the state is read.
 	var trimming sync.WaitGroup
 	trimming.Go(func() { j.Chrome.Trim(ctx) })
@@ -121,8 +121,8 @@ func (s *Saver) saveMemory(ctx context.Context, j Job) Ended {
 	if err != nil {
 		return s.keepRunning(ctx, j, doc, err)
 	}
-	if err := s.cfg.Kept.Park(context.WithoutCancel(ctx), answer.Snapshot.ID, &restore.Parked{Chrome: j.Chrome, Clear: func(dir *browser.Dir) { browsers.Remove(dir, s.cfg.Log) }, Document: doc, Partial: j.Partial, Extensions: j.Options.Extensions, Notes: j.Notes}); err != nil {
+	if err := s.cfg.Ready.Park(context.WithoutCancel(ctx), answer.Snapshot.ID, &restore.Parked{Chrome: j.Chrome, Clear: func(dir *browser.Dir) { browsers.Remove(dir, s.cfg.Log) }, Document: doc, Partial: j.Partial, Extensions: j.Options.Extensions, Notes: j.Notes}); err != nil {
 		s.cfg.Log.Error("an evicted parked Chrome could not be ended; it keeps its memory until the daemon restarts", "error", err)
 	}
-	return Ended{Answer: answer, Over: true}
+	return EndResult{Answer: answer, SessionEnded: true}
 }

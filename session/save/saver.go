@@ -3,10 +3,10 @@
 // from other sources (an import).
 //
 // A [Job] says what to save: the session's record, its Chrome or run directory, and what
-// the save is to do. The result, [Ended] or [Checkpointed], has the caller's answer and
-// says whether the session continues. Every snapshot is made by one sequence of steps, in
-// [Saver.Keep]. An error has the code save_failed unless a client can act on another code
-// (see [Failure]). After an error nothing is stored.
+// the save is to do. The result, [EndResult] or [CheckpointResult], has the caller's
+// answer and says whether the session continues. Every snapshot is made by one sequence
+// of steps, in [Saver.Keep]. An error has the code save_failed unless a client can act on
+// another code (see [Failure]). After an error nothing is stored.
 package save
 
 import (
@@ -33,7 +33,7 @@ type Records interface {
 	NewestSnapshot(ctx context.Context, sessionID string) (profiles.Snapshot, error)
 	Default(ctx context.Context, userID string) (profiles.Default, error)
 	SetDefault(ctx context.Context, userID, snapshotID string, ifVersion *int64, at time.Time) (profiles.Default, error)
-	Commit(ctx context.Context, c profiles.Commit) (profiles.Moved, error)
+	Commit(ctx context.Context, c profiles.Commit) (profiles.MoveResult, error)
 	EndSession(ctx context.Context, e profiles.End) error
 	UpdateSession(ctx context.Context, id string, change func(*profiles.Session) error) (profiles.Session, error)
 	ArchiveInUse(ctx context.Context, archiveID string) (bool, error)
@@ -42,11 +42,11 @@ type Records interface {
 // Archives stores environments; see [snapshot.Vault].
 type Archives interface {
 	Save(ctx context.Context, d snapshot.Draft) (snapshot.Snapshot, error)
-	Settled(s snapshot.Snapshot)
+	MarkCommitted(s snapshot.Snapshot)
 	Delete(ctx context.Context, loc snapshot.Location, id string, inUse snapshot.InUse) error
 	Open(ctx context.Context, loc snapshot.Location, id string) (snapshot.Snapshot, error)
-	Unpack(ctx context.Context, s snapshot.Snapshot, dst string, o snapshot.UnpackOptions) (snapshot.Unpacked, error)
-	CheckRoom(ctx context.Context, need int64) error
+	Unpack(ctx context.Context, s snapshot.Snapshot, dst string, o snapshot.UnpackOptions) (snapshot.UnpackResult, error)
+	CheckSpace(ctx context.Context, need int64) error
 	Health(ctx context.Context) error
 }
 
@@ -80,11 +80,11 @@ type Dirs interface {
 
 // Restorer starts a Chrome on the profile that another one left; see [restore.Restorer].
 type Restorer interface {
-	Reopen(ctx context.Context, o restore.Reopening) (restore.Started, error)
+	Reopen(ctx context.Context, o restore.ReopenRequest) (restore.StartResult, error)
 }
 
-// Kept manages the Chromes that are kept ready; see capacity.Manager.
-type Kept interface {
+// ReadyChromes manages the Chromes that are kept ready; see capacity.Manager.
+type ReadyChromes interface {
 	Park(ctx context.Context, snapshotID string, chrome *restore.Parked) error
 	DefaultChanged()
 }
@@ -108,7 +108,7 @@ type Config struct {
 	Snapshots Snapshots
 	Dirs      Dirs
 	Restorer  Restorer
-	Kept      Kept
+	Ready     ReadyChromes
 	Users     *settings.Users
 	Login     Checker
 	Notices   Notices

@@ -24,8 +24,8 @@ type Settings struct {
 
 // Bounds of check_every_seconds, in seconds.
 const (
-	LeastCheckEvery = 60
-	MostCheckEvery  = 30 * 24 * 60 * 60
+	MinCheckEvery = 60
+	MaxCheckEvery = 30 * 24 * 60 * 60
 )
 
 // LoginCheck is an address and the conditions there that prove a login; see
@@ -42,19 +42,19 @@ type LoginCheck struct {
 	// BeforeDefault: a save may move the default only after the check.
 	BeforeDefault bool `json:"before_default"`
 	// CheckEverySeconds is how often the check is made on a schedule, from
-	// LeastCheckEvery to MostCheckEvery; nil: only on request.
+	// MinCheckEvery to MaxCheckEvery; nil: only on request.
 	CheckEverySeconds *int64 `json:"check_every_seconds"`
 }
 
 // Browser converts the check for package browser.
 func (c LoginCheck) Browser() browser.LoginCheck {
-	return browser.LoginCheck{URL: c.URL, Status: Given(c.Status), Selector: Given(c.Selector),
-		AbsentSelector: Given(c.AbsentSelector), Text: Given(c.Text), Cookie: Given(c.Cookie),
-		Timeout: time.Duration(Given(c.TimeoutSeconds)) * time.Second}
+	return browser.LoginCheck{URL: c.URL, Status: ValueOrZero(c.Status), Selector: ValueOrZero(c.Selector),
+		AbsentSelector: ValueOrZero(c.AbsentSelector), Text: ValueOrZero(c.Text), Cookie: ValueOrZero(c.Cookie),
+		Timeout: time.Duration(ValueOrZero(c.TimeoutSeconds)) * time.Second}
 }
 
-// Given returns the value of a setting; the zero value if it is nil.
-func Given[T any](v *T) (value T) {
+// ValueOrZero returns the value of a setting; the zero value if it is nil.
+func ValueOrZero[T any](v *T) (value T) {
 	if v != nil {
 		value = *v
 	}
@@ -66,7 +66,7 @@ func (s Settings) CheckEvery() time.Duration {
 	if s.LoginCheck == nil {
 		return 0
 	}
-	return time.Duration(Given(s.LoginCheck.CheckEverySeconds)) * time.Second
+	return time.Duration(ValueOrZero(s.LoginCheck.CheckEverySeconds)) * time.Second
 }
 
 // Of reads the settings in a user's record. A record without settings gives the zero

@@ -123,9 +123,9 @@ func (s *Store) List(ctx context.Context, folder snapshot.Key, limit int, after 
 	return names, err
 }
 
-// Room implements [snapshot.Store].
-func (s *Store) Room(ctx context.Context) (free int64, err error) {
-	err = s.do(func() (err error) { free, err = s.inner.Room(ctx); return err })
+// FreeSpace implements [snapshot.Store].
+func (s *Store) FreeSpace(ctx context.Context) (free int64, err error) {
+	err = s.do(func() (err error) { free, err = s.inner.FreeSpace(ctx); return err })
 	return free, err
 }
 

@@ -48,8 +48,8 @@ func fullDisk(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	before := storetest.Files(t, dir)
-	if err := v.CheckRoom(t.Context(), 4<<20); !fault.Is(err, fault.StoreFull) {
-		t.Errorf("CheckRoom: %v, want store_full", err)
+	if err := v.CheckSpace(t.Context(), 4<<20); !fault.Is(err, fault.StoreFull) {
+		t.Errorf("CheckSpace: %v, want store_full", err)
 	}
 	big := make([]byte, 4<<20)
 	rand.Read(big)

@@ -9,9 +9,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Room implements [snapshot.Store]. It returns the file system's free space for users
+// FreeSpace implements [snapshot.Store]. It returns the file system's free space for users
 // other than root, or 0 if there are no free inodes.
-func (s *Store) Room(ctx context.Context) (int64, error) {
+func (s *Store) FreeSpace(ctx context.Context) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fault.Wrap(err, fault.StoreFailed, "fsstore.room", "")
 	}

@@ -157,8 +157,8 @@ func (s *Store) List(ctx context.Context, folder snapshot.Key, limit int, after 
 	return names[:min(limit, len(names))], nil
 }
 
-// Room implements [snapshot.Store].
-func (s *Store) Room(ctx context.Context) (int64, error) {
+// FreeSpace implements [snapshot.Store].
+func (s *Store) FreeSpace(ctx context.Context) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fault.Wrap(err, fault.StoreFailed, "memstore.room", "")
 	}

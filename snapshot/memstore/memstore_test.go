@@ -39,7 +39,7 @@ func TestCapacity(t *testing.T) {
 	if err := up.Abort(); err != nil {
 		t.Fatal(err)
 	}
-	if free, err := s.Room(t.Context()); err != nil || free != 10 {
+	if free, err := s.FreeSpace(t.Context()); err != nil || free != 10 {
 		t.Errorf("after Abort: %d, %v", free, err)
 	}
 }

@@ -39,8 +39,8 @@ func fullSpool(t *testing.T, dir string) {
 	o := s3test.Start(t).Options(t)
 	o.Spool = dir
 	s := open(t, o)
-	if free, err := s.Room(t.Context()); err != nil || free <= 0 || free > 1<<20 {
-		t.Errorf("Room: %d, %v", free, err)
+	if free, err := s.FreeSpace(t.Context()); err != nil || free <= 0 || free > 1<<20 {
+		t.Errorf("FreeSpace: %d, %v", free, err)
 	}
 	for range 2 { // the first upload's space must be free again
 		up, err := s.Upload(t.Context())

@@ -23,9 +23,9 @@ const (
 	leftAge = 24 * time.Hour
 )
 
-// Room implements [snapshot.Store]. S3 does not report a bucket's free space, but every
-// archive goes through the spool first. So Room returns the spool's free space.
-func (s *Store) Room(ctx context.Context) (int64, error) {
+// FreeSpace implements [snapshot.Store]. S3 does not report a bucket's free space, but every
+// archive goes through the spool first. So FreeSpace returns the spool's free space.
+func (s *Store) FreeSpace(ctx context.Context) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fault.Wrap(err, fault.StoreFailed, "s3store.room", "")
 	}

@@ -156,7 +156,7 @@ func checkRewrapped(t *testing.T, open Open) {
 	c := newCheckFixture(t, open(t), snapshot.NewKeys(identity, [32]byte{1}))
 	before := c.objects()
 	c.vault = snapshot.NewVault(c.store, snapshot.NewKeys(identity, [32]byte{1}, other.Recipient()), snapshot.Options{Now: time.Now})
-	must[snapshot.Rewrapped](t)(c.vault.Rewrap(t.Context(), snapshot.Rewrapping{}))
+	must[snapshot.RewrapResult](t)(c.vault.Rewrap(t.Context(), snapshot.RewrapOptions{}))
 	for _, key := range []snapshot.Key{c.document(c.first), c.document(c.second), c.latest()} {
 		Put(t, c.store, key, []byte(before[key.String()]))
 	}
@@ -182,7 +182,7 @@ func checkDuringSave(t *testing.T, open Open, keys snapshot.Keys) {
 		must[bool](t)(c.store.Create(t.Context(), c.latest(), latest))
 	}}
 	c.vault = snapshot.NewVault(looks, keys, snapshot.Options{Now: time.Now})
-	found := c.words(c.check(snapshot.CheckOptions{Settle: time.Nanosecond}))
+	found := c.words(c.check(snapshot.CheckOptions{RecheckDelay: time.Nanosecond}))
 	if diff := cmp.Diff([]string{"archive_missing 1"}, found); diff != "" {
 		t.Errorf("found (-want +got):\n%s", diff)
 	}

@@ -75,7 +75,7 @@ func newCopyFixture(t *testing.T, from, to snapshot.Store) *copyFixture {
 }
 
 // run copies and returns the findings.
-func (c *copyFixture) run(t *testing.T, from, to snapshot.Store) (out snapshot.Copied, found []string, err error) {
+func (c *copyFixture) run(t *testing.T, from, to snapshot.Store) (out snapshot.CopyResult, found []string, err error) {
 	t.Helper()
 	out, err = snapshot.Copy(t.Context(), from, to, snapshot.CopyOptions{
 		Found: func(f snapshot.Finding) error { found = append(found, string(f.Kind)+" "+f.Key); return nil }})
@@ -111,7 +111,7 @@ func (c *copyFixture) check(t *testing.T) (kinds []snapshot.Kind) {
 }
 
 func copyWhole(t *testing.T, c *copyFixture) {
-	for _, want := range []snapshot.Copied{{Archives: 2, Documents: 4}, {SameArchives: 2, SameDocuments: 4}} {
+	for _, want := range []snapshot.CopyResult{{Archives: 2, Documents: 4}, {SameArchives: 2, SameDocuments: 4}} {
 		out, found, err := c.run(t, c.from, c.to)
 		if err != nil || len(found) > 0 {
 			t.Fatal(found, err)
@@ -149,7 +149,7 @@ func copyCancelled(t *testing.T, c *copyFixture) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out, err := snapshot.Copy(ctx, c.from, c.to, snapshot.CopyOptions{
 		Found:    func(f snapshot.Finding) error { t.Errorf("reported %+v", f); return nil },
-		Progress: func(snapshot.Copied) { cancel() },
+		Progress: func(snapshot.CopyResult) { cancel() },
 	})
 	if !errors.Is(err, context.Canceled) || out.Documents > 0 {
 		t.Errorf("%+v, %v", out, err)

@@ -145,8 +145,8 @@ func badCalls(t *testing.T, s snapshot.Store) {
 	if err := s.Health(t.Context()); err != nil {
 		t.Errorf("Health: %v", err)
 	}
-	if free := must[int64](t)(s.Room(t.Context())); free <= 0 {
-		t.Errorf("Room of an empty store: %d", free)
+	if free := must[int64](t)(s.FreeSpace(t.Context())); free <= 0 {
+		t.Errorf("FreeSpace of an empty store: %d", free)
 	}
 }
 

@@ -63,7 +63,7 @@ func vaultOf(t *testing.T, s snapshot.Store, identities ...*age.X25519Identity) 
 		text.WriteString(x.String() + "\n")
 	}
 	keys := must[snapshot.Keys](t)(snapshot.LoadKeys(snapshot.KeyConfig{Dir: t.TempDir(), Source: "the test",
-		Identities: text.String(), Naming: hex.EncodeToString(make([]byte, 32))}))
+		Identities: text.String(), NamingSecret: hex.EncodeToString(make([]byte, 32))}))
 	return snapshot.NewVault(s, keys, snapshot.Options{Now: func() time.Time { return time.Unix(1_800_000_000, 0) }})
 }
 
@@ -72,7 +72,7 @@ func rewrapWithFault(t *testing.T, store *faultstore.Store, saved []snapshot.Sna
 	t.Helper()
 	boom := fault.New(fault.StoreFailed, "test", "planned")
 	both := vaultOf(t, store, after, before)
-	plan := snapshot.Rewrapping{Retire: []string{before.Recipient().String()}}
+	plan := snapshot.RewrapOptions{Retire: []string{before.Recipient().String()}}
 	store.FailAt(n, mode, boom)
 	_, err := both.Rewrap(t.Context(), plan)
 	failed = n <= store.Calls()
@@ -83,7 +83,7 @@ func rewrapWithFault(t *testing.T, store *faultstore.Store, saved []snapshot.Sna
 	opens(t, n, both, saved)
 
 	out, err := both.Rewrap(t.Context(), plan)
-	if err != nil || len(out.Left) > 0 || !failed && out.Archives+out.Documents > 0 {
+	if err != nil || len(out.Skipped) > 0 || !failed && out.Archives+out.Documents > 0 {
 		t.Fatalf("call %d: again: %+v, %v", n, out, err)
 	}
 	opens(t, n, vaultOf(t, store, after), saved)

@@ -26,7 +26,7 @@ func root(data []byte) (node, error) {
 	if !utf8.Valid(data) {
 		return node{}, invalid("the file is not UTF-8")
 	}
-	if err := state.CheckCrowd(data); err != nil {
+	if err := state.CheckObjectCount(data); err != nil {
 		return node{}, invalid("%s", err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))

@@ -78,17 +78,17 @@ func TestUnstored(t *testing.T) {
 		"all there":               {on, false, []state.Tab{tab(area(a, "k", "two")), tab(area(a, "k", "é😀", "n", "1"))}, nil},
 		"all there, and cut":      {on, true, []state.Tab{tab(area(a, "k", "two")), tab(area(a, "k", "é😀", "n", "1"))}, nil},
 		"set since":               {on, false, []state.Tab{tab(area(a, "k", "old", "n", "1"))}, nil},
-		"set since, and cut":      {on, true, []state.Tab{tab(area(a, "k", "old", "n", "1"))}, []state.Unstored{{StorageKey: a, Items: 1, Lay: true}}},
+		"set since, and cut":      {on, true, []state.Tab{tab(area(a, "k", "old", "n", "1"))}, []state.Unstored{{StorageKey: a, Items: 1, Apply: true}}},
 		"not there":               {on, false, []state.Tab{tab(area(b, "k", "v", "l", "v"))}, []state.Unstored{{StorageKey: b, Items: 2}}},
-		"not there, and cut":      {on, true, []state.Tab{tab(area(b, "k", "v", "l", "v"))}, []state.Unstored{{StorageKey: b, Items: 2, Lay: true}}},
-		"large":                   {on, false, []state.Tab{tab(area(b, "k", large))}, []state.Unstored{{StorageKey: b, Items: 1, Lay: true}}},
+		"not there, and cut":      {on, true, []state.Tab{tab(area(b, "k", "v", "l", "v"))}, []state.Unstored{{StorageKey: b, Items: 2, Apply: true}}},
+		"large":                   {on, false, []state.Tab{tab(area(b, "k", large))}, []state.Unstored{{StorageKey: b, Items: 1, Apply: true}}},
 		"large, another tab has":  {on, false, []state.Tab{tab(area(a, "x", large))}, []state.Unstored{{StorageKey: a, Items: 1}}},
 		"of more tabs than there": {on[:1], false, []state.Tab{tab(area(a, "k", "é😀", "n", "1")), tab(area(a, "k", "é😀"))}, []state.Unstored{{StorageKey: a, Items: 1}}},
-		"not there, not loaded":   {on, false, []state.Tab{{Unloaded: true, Session: []state.Area{area(b, "k", "v")}}}, []state.Unstored{{StorageKey: b, Items: 1, Lay: true}}},
+		"not there, not loaded":   {on, false, []state.Tab{{Unloaded: true, Session: []state.Area{area(b, "k", "v")}}}, []state.Unstored{{StorageKey: b, Items: 1, Apply: true}}},
 		"another tab, not loaded": {on, false, []state.Tab{tab(area(b, "k", "v")), {Unloaded: true}}, []state.Unstored{{StorageKey: b, Items: 1}}},
 		"no name":                 {on, true, []state.Tab{tab(area("https://b.example/^11^22", "k", "v"))}, []state.Unstored{{StorageKey: "https://b.example/^11^22", Items: 1}}},
 		"a tab without any":       {on, false, []state.Tab{tab(area(a)), tab(area(a, "k", "two")), tab(area(a, "k", "é😀", "n", "1"))}, nil},
-		"nothing on disk":         {nil, false, []state.Tab{tab(area(a, "k", large), area(b))}, []state.Unstored{{StorageKey: a, Items: 1, Lay: true}}},
+		"nothing on disk":         {nil, false, []state.Tab{tab(area(a, "k", large), area(b))}, []state.Unstored{{StorageKey: a, Items: 1, Apply: true}}},
 	} {
 		c := read(t, written(t, test.on...))
 		c.Truncated = test.truncated
@@ -119,7 +119,7 @@ func TestCutLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := read(t, root)
-		if diff := cmp.Diff([]state.Unstored{{StorageKey: a, Items: 2, Lay: true}}, c.Unstored(tabs)); diff != "" || !c.Truncated {
+		if diff := cmp.Diff([]state.Unstored{{StorageKey: a, Items: 2, Apply: true}}, c.Unstored(tabs)); diff != "" || !c.Truncated {
 			t.Errorf("log of %d bytes: truncated %t (-want +got):\n%s", length, c.Truncated, diff)
 		}
 	}
@@ -162,7 +162,7 @@ func TestTooMuch(t *testing.T) {
 	}
 	c := read(t, root)
 	c.Truncated = true
-	if diff := cmp.Diff([]state.Unstored{{StorageKey: a, Items: 1, Lay: true}}, c.Unstored([]state.Tab{tab(area(a, "k", "other", "l", "v"))})); diff != "" || c.hasValues {
+	if diff := cmp.Diff([]state.Unstored{{StorageKey: a, Items: 1, Apply: true}}, c.Unstored([]state.Tab{tab(area(a, "k", "other", "l", "v"))})); diff != "" || c.hasValues {
 		t.Errorf("values read: %t (-want +got):\n%s", c.hasValues, diff)
 	}
 	if done, err := Forget(t.Context(), root, map[string]bool{a: true}); err != nil || done || len(read(t, root).Items()) != 1 {

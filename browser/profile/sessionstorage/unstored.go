@@ -46,11 +46,11 @@ func (c Contents) Unstored(tabs []state.Tab) []state.Unstored {
 			}
 			u := byKey[owner]
 			if u == nil {
-				u = &state.Unstored{StorageKey: owner, Lay: c.shouldApply(saved, unloaded)}
+				u = &state.Unstored{StorageKey: owner, Apply: c.shouldApply(saved, unloaded)}
 				byKey[owner] = u
 			}
 			u.Items += n
-			u.Lay = u.Lay || c.shouldApply(saved, unloaded)
+			u.Apply = u.Apply || c.shouldApply(saved, unloaded)
 		}
 	}
 	var all []state.Unstored

@@ -58,11 +58,11 @@ type Finding struct {
 
 // Options say what an audit does.
 type Options struct {
-	// ReadData, Settle and Grace are as in [snapshot.CheckOptions]. Grace also applies to
-	// documents without a record.
-	ReadData bool
-	Settle   time.Duration
-	Grace    time.Duration
+	// ReadData, RecheckDelay and Grace are as in [snapshot.CheckOptions]. Grace also
+	// applies to documents without a record.
+	ReadData     bool
+	RecheckDelay time.Duration
+	Grace        time.Duration
 	// Repair rebuilds the files by which a location's snapshots are found. Remove removes
 	// archives that no document names, and documents that no record names, if they are
 	// older than Grace. Both need the store and the catalogue for themselves.
@@ -72,16 +72,16 @@ type Options struct {
 
 // Summary counts what was checked, found and done.
 type Summary struct {
-	snapshot.Checked
+	snapshot.CheckResult
 	Recorded int // snapshots that the catalogue names
 	Found    map[Severity]int
 	Repaired int
 	Removed  int
 }
 
-// Sound reports whether everything could be checked and nothing is lost or damaged.
+// OK reports whether everything could be checked and nothing is lost or damaged.
 // Repaired damage does not count.
-func (s Summary) Sound() bool { return s.Found[Lost]+s.Found[Damaged]+s.Found[Unchecked] == 0 }
+func (s Summary) OK() bool { return s.Found[Lost]+s.Found[Damaged]+s.Found[Unchecked] == 0 }
 
 // Records are the parts of the catalogue that an audit compares a store with.
 type Records struct {
@@ -168,11 +168,11 @@ func (a *audit) report(f Finding) error {
 
 // checkStore checks the store, and compares each document with its record.
 func (a *audit) checkStore(ctx context.Context) (err error) {
-	o := snapshot.CheckOptions{ReadData: a.o.ReadData, Settle: a.o.Settle, Grace: a.o.Grace}
+	o := snapshot.CheckOptions{ReadData: a.o.ReadData, RecheckDelay: a.o.RecheckDelay, Grace: a.o.Grace}
 	if a.records != nil {
 		o.Document = func(s snapshot.Snapshot, written time.Time) error { return a.checkDocument(ctx, s, written) }
 	}
-	a.out.Checked, err = a.vault.Check(ctx, o, func(f snapshot.Finding) error {
+	a.out.CheckResult, err = a.vault.Check(ctx, o, func(f snapshot.Finding) error {
 		if f.Kind == snapshot.ArchiveOrphaned { // reported last: a record may name it
 			a.orphaned = append(a.orphaned, f)
 			return nil

@@ -143,16 +143,16 @@ func TestLostSnapshot(t *testing.T) {
 	r.commit(1, "one")
 	r.commit(2, "two")
 	r.at = r.at.Add(2 * time.Hour)
-	if sum := r.want(clean); !sum.Sound() || sum.Recorded != 2 || sum.Snapshots != 2 {
+	if sum := r.want(clean); !sum.OK() || sum.Recorded != 2 || sum.Snapshots != 2 {
 		t.Errorf("a store without damage: %+v", sum)
 	}
 	r.drop(r.document(2, "s")) // latest still has it
-	if sum := r.want(clean, "damaged latest_damaged 2 repaired"); !sum.Sound() || sum.Repaired != 1 {
+	if sum := r.want(clean, "damaged latest_damaged 2 repaired"); !sum.OK() || sum.Repaired != 1 {
 		t.Errorf("repaired from latest: %+v", sum)
 	}
 	r.drop(r.document(1, "s"))
 	sum := r.want(clean, "lost document_missing 1")
-	if sum.Sound() || sum.Found[audit.Lost] != 1 || !r.has(r.archives[1]) {
+	if sum.OK() || sum.Found[audit.Lost] != 1 || !r.has(r.archives[1]) {
 		t.Errorf("%+v, its archive is there: %t", sum, r.has(r.archives[1]))
 	}
 	r.drop(r.archives[2])
@@ -176,7 +176,7 @@ func TestOrphans(t *testing.T) {
 	r.want(audit.Options{Grace: 3 * time.Hour})
 	sum := r.want(clean, found[0], found[1]+" removed", found[2]+" removed", found[3]+" removed",
 		"leftover archive_orphaned removed", "leftover archive_orphaned removed")
-	if !sum.Sound() || sum.Removed != 5 {
+	if !sum.OK() || sum.Removed != 5 {
 		t.Errorf("%+v", sum)
 	}
 	for n, stays := range map[int]bool{1: true, 2: false, 4: true, 5: false} {

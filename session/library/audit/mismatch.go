@@ -35,7 +35,7 @@ func LogMismatch(ctx context.Context, vault *snapshot.Vault, sessions SessionRec
 	m := mismatch{vault: vault, sessions: sessions, snapshots: snapshots, log: log}
 	ctx, cancel := context.WithTimeout(ctx, mismatchDeadline)
 	defer cancel()
-	rows, _, err := m.snapshots.Snapshots(ctx, profiles.SnapshotFilter{Limit: newestTried, Bare: true})
+	rows, _, err := m.snapshots.Snapshots(ctx, profiles.SnapshotFilter{Limit: newestTried, OmitReports: true})
 	switch {
 	case err != nil:
 	case len(rows) == 0:

@@ -37,7 +37,7 @@ type Records interface {
 type Archives interface {
 	Health(ctx context.Context) error
 	Open(ctx context.Context, loc snapshot.Location, id string) (snapshot.Snapshot, error)
-	CheckRoom(ctx context.Context, need int64) error
+	CheckSpace(ctx context.Context, need int64) error
 }
 
 // Snapshots holds and removes stored snapshots; see library.Snapshots.
@@ -79,8 +79,8 @@ type Checker interface {
 	Record(ctx context.Context, userID string, snap profiles.Snapshot, outcome login.Outcome) (login.Outcome, error)
 }
 
-// Places are the slots of sessions; a check takes one. See capacity.Manager.
-type Places interface {
+// Slots manages the slots of sessions; a check takes one. See capacity.Manager.
+type Slots interface {
 	AcquireUnlessLast() bool
 	Release()
 	Replenish()
@@ -103,19 +103,19 @@ type Meter interface {
 
 // Config is what New needs.
 type Config struct {
-	Records     Records
-	Archives    Archives
-	Snapshots   Snapshots
-	Pruner      Pruner
-	Restorer    Restorer
-	Engines     Engines
-	Datadirs    Datadirs
-	Saver       Saver
-	Checker     Checker
-	Places      Places
-	Sessions    Sessions
-	Room        func() bool // reports whether memory allows one more Chrome
-	MaxSessions int
+	Records      Records
+	Archives     Archives
+	Snapshots    Snapshots
+	Pruner       Pruner
+	Restorer     Restorer
+	Engines      Engines
+	Datadirs     Datadirs
+	Saver        Saver
+	Checker      Checker
+	Slots        Slots
+	Sessions     Sessions
+	MemoryAllows func() bool // reports whether memory allows one more Chrome
+	MaxSessions  int
 	// Patience is how long a create waits for a check whose Chrome is running. Between is
 	// the time between two tries to save the result of a check. 0: the default.
 	Patience, Between time.Duration

@@ -34,7 +34,7 @@ func (k *Renewals) renew(r *Renewal) {
 	}
 	if err != nil {
 		k.cfg.Log.Warn("a scheduled login check failed; the default does not change; trying again later", "owner", profiles.OwnerOf(r.userID), "error", err)
-		outcome = login.NotAsked(k.cfg.Now(), err)
+		outcome = login.NotChecked(k.cfg.Now(), err)
 	}
 	if outcome.Version == nil {
 		outcome.SnapshotID, outcome.Version = &r.current.SnapshotID, &r.current.Version
@@ -82,7 +82,7 @@ func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 	if err != nil || !outcome.LoggedIn {
 		return outcome, err
 	}
-	moved, err := k.saveRenewal(k.workCtx, r, up.Started)
+	moved, err := k.saveRenewal(k.workCtx, r, up.StartResult)
 	if err != nil {
 		k.cfg.Log.Warn("a scheduled check found the default logged in but could not save it; the default does not change", "owner", profiles.OwnerOf(r.userID), "error", err)
 		text := "logged in, but the renewed login could not be saved: " + fault.MessageOf(err)
@@ -97,10 +97,10 @@ func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 // saveRenewal saves a checked Chrome as the user's default, if the default still has the
 // version that was opened. It returns nil if nothing was saved, because nothing has
 // changed or the default has moved.
-func (k *Renewals) saveRenewal(ctx context.Context, r *Renewal, up restore.Started) (_ *profiles.Default, err error) {
+func (k *Renewals) saveRenewal(ctx context.Context, r *Renewal, up restore.StartResult) (_ *profiles.Default, err error) {
 	result := save.Failed
 	defer func() { k.cfg.Meter.Saved(save.ForLoginCheck, result) }()
-	j := save.Job{Chrome: up.Chrome, Dir: up.Chrome.Dir(), Mode: save.Filesystem, GoesOn: true, Auto: true, Partial: up.Partial,
+	j := save.Job{Chrome: up.Chrome, Dir: up.Chrome.Dir(), Mode: save.Filesystem, Continues: true, Auto: true, Partial: up.Partial,
 		Notes: up.Notes, Move: &profiles.Move{From: r.current.Version, Renewal: true}}
 	if err := k.renewalRecord(ctx, r, &j); err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (k *Renewals) renewalRecord(ctx context.Context, r *Renewal, j *save.Job) e
 		return nil
 	}
 	now := k.cfg.Now().UTC()
-	j.Arrived = &save.Arrival{}
+	j.Import = &save.Import{}
 	j.Session = profiles.Session{ID: profiles.NewID(), UserID: r.userID, KeyID: from.KeyID, AgentName: renewalName, Goal: "keeps the login of the user's default alive",
 		Engine: cmp.Or(r.snapshot.Engine, browser.EngineChrome), Status: profiles.StatusCompleted, Reason: profiles.ReasonLoginCheck.With(renewalName), CreatedAt: now, ExpiresAt: now, EndedAt: now,
 		BaseSnapshotID: r.snapshot.ID, BaseVersion: r.current.Version, WebhookURL: from.WebhookURL}

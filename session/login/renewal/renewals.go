@@ -84,11 +84,11 @@ func (k *Renewals) SettingsChanged(userID string, set settings.Settings) {
 		delete(k.turns, userID)
 	}
 	k.mu.Unlock()
-	k.Look()
+	k.Wake()
 }
 
-// Look wakes the schedule to look for checks that are due. It does not wait.
-func (k *Renewals) Look() {
+// Wake wakes the schedule to look for checks that are due. It does not wait.
+func (k *Renewals) Wake() {
 	select {
 	case k.wake <- struct{}{}:
 	default: // it is woken already
@@ -165,21 +165,21 @@ func (k *Renewals) checkUser(userID string) time.Time {
 		return now.Add(heldPause)
 	case at.After(now):
 		return at
-	case !k.cfg.Room() || !k.cfg.Places.AcquireUnlessLast():
+	case !k.cfg.MemoryAllows() || !k.cfg.Slots.AcquireUnlessLast():
 		return now.Add(renewalPause)
 	}
 	r := newRenewal(k.ctx, p, k.cfg.Patience)
 	if !k.cfg.Sessions.EnterRenewal(r) {
 		r.cancel()
-		k.cfg.Places.Release()
+		k.cfg.Slots.Release()
 		return now.Add(min(heldPause, p.minInterval()))
 	}
-	defer k.cfg.Places.Replenish()
+	defer k.cfg.Slots.Replenish()
 	defer func() {
 		k.cfg.Sessions.LeaveRenewal(r)
 		r.end()
 	}()
-	defer k.cfg.Places.Release() // deferred last, so it runs first: a create that waits for the check may need the slot
+	defer k.cfg.Slots.Release() // deferred last, so it runs first: a create that waits for the check may need the slot
 	k.renew(r)
 	return k.cfg.Now().Add(renewalPause)
 }

@@ -24,7 +24,7 @@ func (k *Renewals) checkStore(r *Renewal) error {
 	if err != nil {
 		return err
 	}
-	return k.cfg.Archives.CheckRoom(r.ctx, 2*saved.Archive.TarSize) // as the save itself will check
+	return k.cfg.Archives.CheckSpace(r.ctx, 2*saved.Archive.TarSize) // as the save itself will check
 }
 
 // notRenewed returns the outcome of a check that was not made because its save would have
@@ -35,7 +35,7 @@ func (k *Renewals) notRenewed(r *Renewal, what string, err error) login.Outcome 
 	}
 	k.cfg.Meter.LoginChecked(login.Failed)
 	k.cfg.Log.Warn("a scheduled login check was not made", "owner", profiles.OwnerOf(r.userID), "why", what, "error", err)
-	outcome := login.NotAsked(k.cfg.Now(), err)
+	outcome := login.NotChecked(k.cfg.Now(), err)
 	text := what + ": " + fault.MessageOf(err)
 	outcome.Error = &text
 	return outcome

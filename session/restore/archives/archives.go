@@ -24,7 +24,7 @@ const (
 type Vault interface {
 	Open(ctx context.Context, loc snapshot.Location, id string) (snapshot.Snapshot, error)
 	Readable(saved snapshot.Snapshot) error
-	Unpack(ctx context.Context, saved snapshot.Snapshot, dst string, o snapshot.UnpackOptions) (snapshot.Unpacked, error)
+	Unpack(ctx context.Context, saved snapshot.Snapshot, dst string, o snapshot.UnpackOptions) (snapshot.UnpackResult, error)
 }
 
 // Snapshots prevents the removal of snapshots while they are read; see
@@ -96,11 +96,11 @@ func (a *Archives) Readable(saved snapshot.Snapshot) error { return a.cfg.Vault.
 
 // Unpack unpacks the archive into a user data directory. If its document is large, Unpack
 // first waits for a turn.
-func (a *Archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (u restore.Unpacked, err error) {
-	u.Leave = func() {}
+func (a *Archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (u restore.UnpackResult, err error) {
+	u.Release = func() {}
 	defer func() {
 		if err != nil {
-			u.Leave()
+			u.Release()
 		}
 	}()
 	inTurn := func(size int64) error {
@@ -109,7 +109,7 @@ func (a *Archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userData
 		}
 		leave, err := a.cfg.Large.Take(ctx, saved.Location.Owner)
 		if err == nil {
-			u.Leave = leave
+			u.Release = leave
 		}
 		return err
 	}
@@ -130,7 +130,7 @@ func (a *Archives) Document(ctx context.Context, saved snapshot.Snapshot, userDa
 
 // unpack unpacks an archive. Before it reads the document it calls before, unless that is
 // nil, with the document's size in bytes.
-func (a *Archives) unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string, before func(size int64) error) (snapshot.Unpacked, state.Document, error) {
+func (a *Archives) unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string, before func(size int64) error) (snapshot.UnpackResult, state.Document, error) {
 	got, err := a.cfg.Vault.Unpack(ctx, saved, userDataDir, snapshot.UnpackOptions{
 		Limits: a.cfg.Unpack, Accept: a.accepts, Keep: []string{state.FileName}, BeforeKept: before})
 	if err != nil {
@@ -158,8 +158,8 @@ func (a *Archives) CopyExtension(ctx context.Context, sha256, folder string) err
 	return a.cfg.Extensions.Copy(ctx, sha256, folder)
 }
 
-// Saved returns what the save of a snapshot reported.
-func (a *Archives) Saved(row profiles.Snapshot) restore.Saved {
+// SaveReport returns what the save of a snapshot reported.
+func (a *Archives) SaveReport(row profiles.Snapshot) restore.SaveReport {
 	r := library.ReportOf(row)
-	return restore.Saved{Components: r.Components, Logins: r.Logins, Damaged: r.Damaged}
+	return restore.SaveReport{Components: r.Components, Logins: r.Logins, Damaged: r.Damaged}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// TakeUp registers what a dead daemon left. Sessions that were live get the status that
+// Register registers what a dead daemon left. Sessions that were live get the status that
 // they are being rescued. Runs of other sessions end. Run directories that no session
 // names are removed. left are all run directories; their Chromes have ended.
-func (r *Rescues) TakeUp(ctx context.Context, left []*browser.Dir) error {
+func (r *Rescues) Register(ctx context.Context, left []*browser.Dir) error {
 	dirs := map[string]*browser.Dir{}
 	for _, dir := range left {
 		dirs[dir.Name()] = dir

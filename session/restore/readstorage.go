@@ -16,11 +16,11 @@ import (
 // document.
 type UnpackDocument func(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (state.Document, error)
 
-// ReadOut restores a snapshot in a separate Chrome, without its tabs. It returns the
+// ReadStorage restores a snapshot in a separate Chrome, without its tabs. It returns the
 // document with what scripts read there: the cookies, and localStorage and IndexedDB of
-// every known origin. lines are the restore's report. ReadOut ends the Chrome before it
+// every known origin. lines are the restore's report. ReadStorage ends the Chrome before it
 // returns. The caller holds a slot for it.
-func (r *Restorer) ReadOut(ctx context.Context, saved snapshot.Snapshot, unpack UnpackDocument) (doc state.Document, lines []state.Component, err error) {
+func (r *Restorer) ReadStorage(ctx context.Context, saved snapshot.Snapshot, unpack UnpackDocument) (doc state.Document, lines []state.Component, err error) {
 	dir, err := r.browsers.NewDir()
 	if err != nil {
 		return doc, nil, err
