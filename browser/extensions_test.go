@@ -146,7 +146,7 @@ func TestExtensionIsRestored(t *testing.T) {
 		if got := r.eval(back, url, "window.first"); got != e.ID {
 			t.Errorf("%s: the restored page saw %q first, not the extension's mark", name, got)
 		}
-		if got := r.askKeeper(back, url, "tell"); !strings.HasPrefix(got, keptAll+`"install `) || strings.Count(got, "install") != 1 || !strings.HasSuffix(got, ",false]") {
+		if got := r.askKeeper(back, url, "read"); !strings.HasPrefix(got, keptAll+`"install `) || strings.Count(got, "install") != 1 || !strings.HasSuffix(got, ",false]") {
 			t.Errorf("%s: its restored data is %s", name, got)
 		} else if strings.Contains(got, "startup") && !strings.Contains(got, `startup with {\\"kept`) {
 			t.Errorf("%s: its worker started before its storage was written: %s", name, got)
@@ -202,7 +202,7 @@ func TestExtensionsOfARestore(t *testing.T) {
 	}
 	second := r.installKeeper(newer, "2.0")
 	updated, lines := r.restored(newer, doc, Options{RestoreTabs: true, Extensions: []state.Extension{second}})
-	if got := r.askKeeper(updated, url, "tell"); !strings.HasPrefix(got, keptAll) || !strings.Contains(got, "update ") {
+	if got := r.askKeeper(updated, url, "read"); !strings.HasPrefix(got, keptAll) || !strings.Contains(got, "update ") {
 		t.Errorf("the other version's data is %s", got)
 	}
 	if l := line(lines, state.ComponentExtensions, e.Origin()); l.Restored != 1 || l.Reason.Code != report.OtherVersion {
@@ -264,7 +264,7 @@ func TestExtensionOfASelection(t *testing.T) {
 		t.Fatalf("%+v, %v", lost, err)
 	}
 	back, report := r.restored(to, selected, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
-	if got := r.askKeeper(back, url, "tell"); !strings.HasPrefix(got, keptAll+`"install `) || strings.Count(got, "install") != 1 {
+	if got := r.askKeeper(back, url, "read"); !strings.HasPrefix(got, keptAll+`"install `) || strings.Count(got, "install") != 1 {
 		t.Errorf("the extension's data is %s", got)
 	}
 	if got := r.eval(back, url, unwanted); got != "blocked" {

@@ -26,7 +26,7 @@ type mirror struct {
 	seen       map[string]map[string]string // the first report of each document and worker
 }
 
-const tell = `const tell = who => fetch('/tell?' + new URLSearchParams({who, ua: navigator.userAgent,
+const show = `const show = who => fetch('/show?' + new URLSearchParams({who, ua: navigator.userAgent,
   languages: navigator.languages.join(), zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   locale: Intl.NumberFormat().resolvedOptions().locale, brands: navigator.userAgentData?.brands.map(b => b.version).join() ?? '',
   size: self.innerWidth ? innerWidth + 'x' + innerHeight + '@' + devicePixelRatio : ''}));`
@@ -41,7 +41,7 @@ func newMirror(t *testing.T) *mirror {
 		defer m.mu.Unlock()
 		w.Header().Set("Cache-Control", "no-store")
 		name := strings.TrimPrefix(r.URL.Path, "/")
-		if name == "tell" {
+		if name == "show" {
 			q := r.URL.Query()
 			if m.seen[q.Get("who")] == nil {
 				m.seen[q.Get("who")] = map[string]string{"header": r.Header.Get("X-Extra")}
@@ -54,7 +54,7 @@ func newMirror(t *testing.T) *mirror {
 		if m.headers[name] == nil {
 			m.headers[name] = r.Header.Clone()
 		}
-		script := fmt.Sprintf("%s tell(%q);", tell, name)
+		script := fmt.Sprintf("%s show(%q);", show, name)
 		if strings.HasSuffix(name, ".js") {
 			w.Header().Set("Content-Type", "text/javascript")
 			_, _ = fmt.Fprint(w, script)

@@ -24,18 +24,18 @@ const self = `({agent: navigator.userAgent, languages: navigator.languages, plat
 // selves collects self from the page and from all kinds of workers, each of which sends a
 // request.
 const selves = `(async () => {
-	const heard = (on, at = on) => new Promise(done => { at.onmessage = e => done(e.data); });
-	const told = {page: ` + self + `, screen: [screen.width, screen.height, innerWidth, innerHeight, devicePixelRatio],
+	const received = (on, at = on) => new Promise(done => { at.onmessage = e => done(e.data); });
+	const reported = {page: ` + self + `, screen: [screen.width, screen.height, innerWidth, innerHeight, devicePixelRatio],
 		hints: await navigator.userAgentData.getHighEntropyValues(["architecture", "bitness", "model", "platformVersion", "fullVersionList", "formFactors", "wow64"])};
 	await fetch("/sub");
-	told.worker = await heard(new Worker("/worker.js"));
-	told.shared = await heard(new SharedWorker("/shared.js").port);
+	reported.worker = await received(new Worker("/worker.js"));
+	reported.shared = await received(new SharedWorker("/shared.js").port);
 	const registered = await navigator.serviceWorker.register("/service.js");
 	await navigator.serviceWorker.ready;
-	const answer = heard(navigator.serviceWorker);
+	const answer = received(navigator.serviceWorker);
 	registered.active.postMessage(1);
-	told.service = await answer;
-	return JSON.stringify(told);
+	reported.service = await answer;
+	return JSON.stringify(reported);
 })()`
 
 // A site sees the same browser with either engine: in its pages and workers of every
@@ -65,7 +65,7 @@ func TestEnginesLookTheSame(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	r := newRig(t)
-	told, headers := map[string]any{}, map[string]map[string]http.Header{}
+	reported, headers := map[string]any{}, map[string]map[string]http.Header{}
 	for _, engine := range []string{EngineChrome, EngineShell} {
 		b, err := r.Fresh(within(t), r.dir(), Options{Engine: engine})
 		if err != nil {
@@ -82,7 +82,7 @@ func TestEnginesLookTheSame(t *testing.T) {
 		if err := json.Unmarshal([]byte(raw), &is); err != nil {
 			t.Fatal(err)
 		}
-		told[engine] = is
+		reported[engine] = is
 		mu.Lock()
 		headers[engine] = maps.Clone(asked)
 		mu.Unlock()
@@ -93,7 +93,7 @@ func TestEnginesLookTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(told[EngineChrome], told[EngineShell]); diff != "" {
+	if diff := cmp.Diff(reported[EngineChrome], reported[EngineShell]); diff != "" {
 		t.Errorf("what pages and workers see (-chrome +shell):\n%s", diff)
 	}
 	for _, path := range slices.Sorted(maps.Keys(headers[EngineShell])) {

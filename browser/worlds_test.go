@@ -19,7 +19,7 @@ func (r *rig) worlds(b *Browser, url string) int {
 		r.t.Fatal(err)
 	}
 	s := b.driver.Session(at.SessionID)
-	told, stop := s.Subscribe(runtime.ExecutionContextCreated.Method)
+	events, stop := s.Subscribe(runtime.ExecutionContextCreated.Method)
 	defer stop()
 	// Chrome reports all existing worlds before it answers.
 	if _, err := cdp.Call(ctx, s, runtime.Enable, cdp.Empty{}); err != nil {
@@ -29,7 +29,7 @@ func (r *rig) worlds(b *Browser, url string) int {
 		r.t.Fatal(err)
 	}
 	seen := map[runtime.ExecutionContextID]bool{}
-	for e := range told {
+	for e := range events {
 		var made runtime.EventExecutionContextCreated
 		if err := json.Unmarshal(e, &made); err != nil {
 			r.t.Fatal(err)

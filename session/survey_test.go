@@ -154,9 +154,9 @@ func TestUnstoredSessionStorage(t *testing.T) {
 	torn.SessionStorage(state.Area{StorageKey: "https://b.example/", Items: []state.Item{{Key: "k", Value: "v"}}})
 	torn.Truncate(sessionstorage.Folder)
 	compared := func(dir string) state.Document { return profile.Compare(t.Context(), dir, doc) }
-	const told = "session_storage https://a.example/: 2 items that were read before Chrome closed are not on disk; "
+	const warning = "session_storage https://a.example/: 2 items that were read before Chrome closed are not on disk; "
 	for want, dir := range map[string]string{
-		told + "they are lost, unless the site itself cleared them": nothing, told + "a restore writes the items that were read": cut} {
+		warning + "they are lost, unless the site itself cleared them": nothing, warning + "a restore writes the items that were read": cut} {
 		if got := state.CaptureWarnings(compared(dir)); len(got) != 1 || got[0] != want {
 			t.Errorf("%q, want %q", got, want)
 		}

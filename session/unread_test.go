@@ -20,14 +20,14 @@ func TestUnreadTabs(t *testing.T) {
 			{Component: state.ComponentWindowName, Origin: "https://a.example/", Reason: "no answer"}}
 	}
 	_, answer := r.savedDocument(id)
-	told := strings.Join(answer.Snapshot.Warnings, "\n")
-	if !strings.Contains(told, "session_storage https://a.example/?x could not be read and is not in the profile, which Chrome closed: no answer") ||
-		!strings.Contains(told, "window_name https://a.example/ was not saved: no answer") {
-		t.Errorf("the warnings: %s", told)
+	warnings := strings.Join(answer.Snapshot.Warnings, "\n")
+	if !strings.Contains(warnings, "session_storage https://a.example/?x could not be read and is not in the profile, which Chrome closed: no answer") ||
+		!strings.Contains(warnings, "window_name https://a.example/ was not saved: no answer") {
+		t.Errorf("the warnings: %s", warnings)
 	}
 	// The restore reports the same.
 	back := strings.Join(r.create(alice, func(c *request.Create) { c.FromSession = id }).Restored.Warnings, "\n")
-	if !strings.Contains(told, back) || back == "" {
+	if !strings.Contains(warnings, back) || back == "" {
 		t.Errorf("restore warnings: %s", back)
 	}
 	n := 3

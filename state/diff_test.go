@@ -163,20 +163,20 @@ func TestDiffOfAttributes(t *testing.T) {
 	after := state.Document{Complete: true, Cookies: []state.Cookie{cookie(1.8e9)}, Passkeys: passkey("new-secret", 2), Extensions: extension("2", `"b"`),
 		Permissions: []state.PermissionGrant{{Origin: "https://a.example", Permission: map[string]any{"name": "midi"}, Setting: "denied"}},
 		Overrides:   state.Overrides{Timezone: "UTC", Proxy: &state.Proxy{Password: "new-secret"}}}
-	told := func(before, after any) *state.Values { v := values(before, after); return &v }
+	changed := func(before, after any) *state.Values { v := values(before, after); return &v }
 	none := []string{}
 	want := []state.Change{
 		{Name: "cookies", Origin: "a.example", Added: none, Removed: none, Changed: []string{"sid"}, Before: 1, After: 1,
-			Attributes: map[string]map[string]*state.Values{"sid": {"expires": told(nil, "2027-01-15T08:00:00Z")}}},
+			Attributes: map[string]map[string]*state.Values{"sid": {"expires": changed(nil, "2027-01-15T08:00:00Z")}}},
 		{Name: "extension_storage", Origin: "chrome-extension://x", Added: none, Removed: none, Changed: []string{"k"}, Before: 1, After: 1,
 			Values: map[string]state.Values{"k": values(`"a"`, `"b"`)}},
 		{Name: "extensions", Origin: "chrome-extension://x", Added: none, Removed: none, Changed: []string{"X"}, Before: 1, After: 1,
-			Attributes: map[string]map[string]*state.Values{"X": {"version": told("1", "2")}}},
+			Attributes: map[string]map[string]*state.Values{"X": {"version": changed("1", "2")}}},
 		{Name: "overrides", Added: []string{"timezone"}, Removed: []string{"locale"}, Changed: []string{"proxy"}, Before: 2, After: 2},
 		{Name: "passkeys", Origin: "a.example", Added: none, Removed: none, Changed: []string{"aWQ"}, Before: 1, After: 1,
-			Attributes: map[string]map[string]*state.Values{"aWQ": {"sign_count": told("1", "2"), "value": nil}}},
+			Attributes: map[string]map[string]*state.Values{"aWQ": {"sign_count": changed("1", "2"), "value": nil}}},
 		{Name: "permissions", Origin: "https://a.example", Added: none, Removed: none, Changed: []string{"midi"}, Before: 1, After: 1,
-			Attributes: map[string]map[string]*state.Values{"midi": {"setting": told("granted", "denied")}}},
+			Attributes: map[string]map[string]*state.Values{"midi": {"setting": changed("granted", "denied")}}},
 	}
 	got, unknown, _ := state.Diff(t.Context(), before, after, true)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -133,15 +133,15 @@ func TestSelectedDocument(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	told := map[string]int{}
+	dropped := map[string]int{}
 	for _, line := range lines {
 		if line.Saved != line.Dropped || line.Reason.Code != report.LeftOut {
 			t.Errorf("%+v", line)
 		}
-		told[line.Name+" "+line.Origin] = line.Dropped
+		dropped[line.Name+" "+line.Origin] = line.Dropped
 	}
 	if diff := cmp.Diff(map[string]int{"cookies b.example": 2, "local_storage https://b.example/": 1, "tabs https://b.example": 1, "tab_history https://a.example": 1,
-		"session_storage https://b.example/^0https://a.example": 1, "session_storage https://b.example/": 2, "indexed_db https://b.example/": 2, "history ": 3}, told); diff != "" {
+		"session_storage https://b.example/^0https://a.example": 1, "session_storage https://b.example/": 2, "indexed_db https://b.example/": 2, "history ": 3}, dropped); diff != "" {
 		t.Errorf("left out (-want +got):\n%s", diff)
 	}
 	if len(doc.Tabs[0].History) != 2 || len(doc.Cookies) != 3 {

@@ -76,8 +76,8 @@ func TestCompareCookies(t *testing.T) {
 	gone := cookie(func(c *state.Cookie) { c.Name, c.Domain = "gone", "c.example" })
 	after := changed
 	after.Value = "the site's"
-	stray := cookie(func(c *state.Cookie) { c.Domain = "stray.example" })
-	got := state.CompareCookies([]state.Cookie{gone, there, changed, expired, refused}, []state.Cookie{after, there, stray}, now,
+	unknown := cookie(func(c *state.Cookie) { c.Domain = "unknown.example" })
+	got := state.CompareCookies([]state.Cookie{gone, there, changed, expired, refused}, []state.Cookie{after, there, unknown}, now,
 		map[string]report.Reason{refused.Identity(): report.Refused.With("refused")})
 	want := []state.Component{
 		{Name: "cookies", Origin: "a.example", Saved: 3, Restored: 2, Expired: 1},
@@ -87,7 +87,7 @@ func TestCompareCookies(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := state.CompareCookies(nil, []state.Cookie{stray}, now, nil); got == nil || len(got) != 0 {
+	if got := state.CompareCookies(nil, []state.Cookie{unknown}, now, nil); got == nil || len(got) != 0 {
 		t.Errorf("without cookies: %#v", got)
 	}
 }

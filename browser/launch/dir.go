@@ -120,7 +120,7 @@ func (d *Dir) chown(root string) error {
 		}
 		return os.Lchown(path, d.UID, d.UID)
 	})
-	return fault.Wrap(err, fault.Internal, "launch.own", "")
+	return fault.Wrap(err, fault.Internal, "launch.chown", "")
 }
 
 // Remove deletes the directory and returns the UID to the pool. No Chrome may run on it.

@@ -28,7 +28,7 @@ func (l *Launcher) reserve() {
 // [Launcher.Sweep]. It can be read and removed, but no Chrome can be started on it. Its
 // UID becomes free once it is removed.
 func (l *Launcher) LeftoverDir(name string) (*Dir, error) {
-	const op = "launch.old_dir"
+	const op = "launch.leftover_dir"
 	if !filepath.IsLocal(name) || name != filepath.Base(name) {
 		return nil, fault.New(fault.Internal, op, "a run directory's name must be one path element")
 	}

@@ -170,11 +170,11 @@ func TestLaterScriptsAreGuarded(t *testing.T) {
 		"Page.reload scriptToEvaluateOnLoad", "Debugger.setBreakpoint condition", "Debugger.setBreakpointByUrl condition",
 		"Debugger.setBreakpointOnFunctionCall condition"} {
 		name, member, _ := strings.Cut(command, " ")
-		if got := c.call(int64(2*i), "", name, `{"`+member+`":"told()"}`); got.Error != nil {
+		if got := c.call(int64(2*i), "", name, `{"`+member+`":"report()"}`); got.Error != nil {
 			t.Errorf("%s: %+v", name, got.Error)
 		}
 		script := f.wait(1, method(name))[0].param(member)
-		if !strings.HasPrefix(script, "for(") || !strings.HasSuffix(script, "told()") {
+		if !strings.HasPrefix(script, "for(") || !strings.HasSuffix(script, "report()") {
 			t.Errorf("%s: %s", name, script)
 		}
 		if got := c.call(int64(2*i+1), "", name, `{"`+member+`":1}`); got.Error == nil {

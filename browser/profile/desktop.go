@@ -105,7 +105,7 @@ func ExclusionReason(name string) string {
 // ("" if the profile does not record it). Preferences that are not JSON are
 // archive_damaged.
 func ExitState(userDataDir string) (clean bool, version string, err error) {
-	const op = "profile.left"
+	const op = "profile.exit_state"
 	if err := checkNoLink(userDataDir); err != nil {
 		return false, "", err
 	}

@@ -60,7 +60,7 @@ func UseDefaultFolder(userDataDir string) error {
 		return err
 	}
 	err := os.Rename(filepath.Join(userDataDir, Spare), filepath.Join(userDataDir, Default))
-	return fault.Wrap(err, fault.StoreFailed, "profile.settle", "the profile's folder could not be renamed")
+	return fault.Wrap(err, fault.StoreFailed, "profile.use_default_folder", "the profile's folder could not be renamed")
 }
 
 func isDir(userDataDir, folder string) bool {

@@ -42,7 +42,7 @@ func Create(profile string) error {
 			err = unix.Mkfifo(filepath.Join(folder, current), 0o600)
 		}
 	}
-	return fault.Wrap(err, fault.Internal, "gate.lay", "an empty profile could not be created")
+	return fault.Wrap(err, fault.Internal, "gate.create", "an empty profile could not be created")
 }
 
 // Fill prepares an environment's profile in the folder where it waits. The shell waits

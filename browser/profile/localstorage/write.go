@@ -25,7 +25,7 @@ import (
 // written through Chrome instead: those whose storage key may not be in Chrome's
 // spelling, and all of them if the database is too large to read.
 func Write(ctx context.Context, root *os.Root, areas []state.Area, now time.Time) (lines []state.Component, rest []state.Area, err error) {
-	const op = "localstorage.lay"
+	const op = "localstorage.write"
 	db, err := leveldb.Read(ctx, root.FS(), Folder, func([]byte) bool { return true }, true)
 	if ctx.Err() != nil {
 		return nil, nil, fault.Wrap(ctx.Err(), fault.Timeout, op, "the localStorage was not read in time")
