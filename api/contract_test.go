@@ -299,7 +299,7 @@ func TestEveryCodeHasAStatusAndADescription(t *testing.T) {
 			t.Errorf("openapi.yaml has no row %q", row)
 		}
 	}
-	if got := statusOf("never_heard_of"); got != http.StatusInternalServerError {
+	if got := statusOf("never_defined"); got != http.StatusInternalServerError {
 		t.Errorf("an unknown code: got %d", got)
 	}
 }

@@ -61,7 +61,7 @@ func (k Keys) GoString() string { return k.String() }
 
 // archiveID names an archive: HMAC(HMAC(naming secret, owner), SHA-256 of the tar), in
 // hex. It hashes the tar before compression, so that another zstd level or library gives
-// equal contents the same name. Without the secret, an attacker cannot tell contents from
+// equal contents the same name. Without the secret, an attacker cannot guess contents from
 // names. Nor can they write a document whose archive passes as an owner's.
 func (k Keys) archiveID(owner string, tarSHA256 [sha256.Size]byte) string {
 	return hex.EncodeToString(keyed(k.ownerKey(owner), tarSHA256[:]))

@@ -17,7 +17,7 @@ const Unlimited int64 = math.MaxInt64
 //
 //   - An object exists completely or not at all, also after a crash at any time. What a
 //     method reported as written survives a crash.
-//   - A method that failed left nothing behind, as far as it could tell. The [Vault]
+//   - A method that failed left nothing behind, as far as it knows. The [Vault]
 //     still checks, because a lost response is not a lost write.
 //   - Objects are never changed in place. A reader of an open object sees its old bytes,
 //     even if the object is replaced or deleted meanwhile.

@@ -125,7 +125,7 @@ func pageKeys(c *call) error {
 }
 
 // downloadHere replaces the named folder by the session's folder. Clients such as
-// Puppeteer always name a folder of their own machine.
+// Puppeteer always name a folder on the client's machine.
 func downloadHere(c *call) error {
 	if c.FilesDir == "" {
 		return errNoFiles

@@ -13,7 +13,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// minio waits up to 200 ms after a failed request, although it is told not to retry. That
+// minio waits up to 200 ms after a failed request, although its options forbid retries. That
 // would be half a minute in these tests.
 func TestMain(m *testing.M) {
 	minio.DefaultRetryUnit = 0
