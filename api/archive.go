@@ -75,7 +75,7 @@ func (h *exportHandler) stream(c *call, r io.ReadCloser, id, suffix, media strin
 		_, err = io.Copy(c.Response(), r)
 	}
 	if err != nil {
-		h.log.Error("an archive was sent only in part", "snapshot", id, "error", err)
+		h.log.Error("sending a snapshot's file failed before its end; the client must request it again", "snapshot", id, "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil

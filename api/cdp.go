@@ -53,7 +53,7 @@ func (h *cdpHandler) serve(c *call) error {
 		return err
 	}
 	if target != "" && !targetPattern.MatchString(target) {
-		return fault.New(fault.NotFound, "api.cdp", "no such page")
+		return fault.New(fault.NotFound, "api.cdp", "target_id: the session has no such page")
 	}
 	return h.sockets.serve(c, info.ID, target)
 }

@@ -43,7 +43,7 @@ func (h *oneShotHandler) serve(c *call) error {
 	}
 	// The client has disconnected. That must not cancel the save.
 	if _, err := h.sessions.End(context.WithoutCancel(c.Request().Context()), c.caller, info.ID, end); err != nil {
-		h.log.Error("a one-shot session could not be ended", "session_id", info.ID, "error", err)
+		h.log.Error("cannot end the session of a GET /v1/connect after its client left; end it with DELETE /v1/sessions/ID", "session_id", info.ID, "error", err)
 	}
 	return served
 }

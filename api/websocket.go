@@ -98,8 +98,8 @@ type socket struct {
 }
 
 var (
-	_ session.Conn  = (*socket)(nil)
-	_ session.Eager = (*socket)(nil)
+	_ session.Conn            = (*socket)(nil)
+	_ session.NonblockingConn = (*socket)(nil)
 
 	_ session.Metered = (*socket)(nil)
 )
@@ -174,8 +174,8 @@ func (k *socket) Write(ctx context.Context, msg []byte) error {
 	return k.ws.Write(ctx, websocket.MessageText, msg)
 }
 
-// Offer sends a message if that does not block.
-func (k *socket) Offer(msg []byte) bool {
+// TryWrite sends a message if that does not block.
+func (k *socket) TryWrite(msg []byte) bool {
 	return len(msg) <= smallWrite && k.conn.idle() && k.ws.Write(context.Background(), websocket.MessageText, msg) == nil
 }
 

@@ -187,8 +187,8 @@ func TestCDPOverTLS(t *testing.T) {
 	r := newRig(t, nil)
 	r.serve = func(ctx context.Context, c session.Conn) error {
 		msg, err := c.Read(ctx)
-		if eager, is := c.(session.Eager); err == nil && is && eager.Offer([]byte("offered")) {
-			err = errors.New("Offer accepted a message over TLS")
+		if nc, is := c.(session.NonblockingConn); err == nil && is && nc.TryWrite([]byte("offered")) {
+			err = errors.New("TryWrite accepted a message over TLS")
 		}
 		return errors.Join(err, c.Write(ctx, msg))
 	}

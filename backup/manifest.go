@@ -87,7 +87,7 @@ func Parse(r io.Reader) (Manifest, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&m); err != nil {
-		return Manifest{}, damaged(ManifestFile, "does not have the form of its version", err)
+		return Manifest{}, damaged(ManifestFile, "does not match its format version", err)
 	}
 	seen := map[string]bool{}
 	for _, f := range m.Files {

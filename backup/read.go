@@ -135,7 +135,7 @@ func (r *reader) file(path string, size int64, body io.Reader) error {
 	return nil
 }
 
-// errorRecorder keeps its read error, so that the error can be told from a failure of keep to
+// errorRecorder keeps its read error, so that callers can distinguish the error from a failure of keep to
 // write.
 type errorRecorder struct {
 	r   io.Reader

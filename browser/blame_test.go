@@ -20,7 +20,7 @@ func TestWhoIsBlamed(t *testing.T) {
 	var rows []string
 	for _, c := range profiletest.AllCopies() {
 		for _, c.FromDisk = range []bool{false, true} {
-			if c.FromDisk && (c.Left != state.DatadirClean || c.Part != state.ComponentCookies && c.Part != state.ComponentLocalStorage) {
+			if c.FromDisk && (c.Datadir != state.DatadirClean || c.Part != state.ComponentCookies && c.Part != state.ComponentLocalStorage) {
 				continue
 			}
 			rows = append(rows, restoreRow(t, c))
@@ -41,18 +41,18 @@ func restoreRow(t *testing.T, c profiletest.Copies) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := c.Left != state.DatadirClean
+	read := c.Datadir != state.DatadirClean
 	var taken, by string
 	switch c.Part {
 	case state.ComponentCookies:
-		read, taken, by = read || s.Broken.Cookies, c.Value(state.Document{Cookies: s.Found.Cookies}), s.DiffersBy(doc, c.Part, s.Broken.Cookies)
+		read, taken, by = read || s.Broken.Cookies, c.Value(state.Document{Cookies: s.Found.Cookies}), s.DifferenceCause(doc, c.Part, s.Broken.Cookies)
 	case state.ComponentLocalStorage:
-		read, taken, by = c.Of(s.Left) != "", c.OnDisk(t, folder), s.DiffersBy(doc, c.Part, s.Broken.LocalStorage)
+		read, taken, by = c.ValueIn(s.RemainingAreas) != "", c.OnDisk(t, folder), s.DifferenceCause(doc, c.Part, s.Broken.LocalStorage)
 	case state.ComponentSessionStorage:
 		tab := doc.Tabs[0]
 		read, taken = read || s.Broken.SessionStorage || s.Applies(tab.Session[0]), c.OnDisk(t, folder)
-		if c.Left == state.DatadirClean {
-			if by = state.ByRestore; len(s.HadSession(dir.Profile())(tab, tab.Session[0]).Items) > 0 {
+		if c.Datadir == state.DatadirClean {
+			if by = state.ByRestore; len(s.SessionBefore(dir.Profile())(tab, tab.Session[0]).Items) > 0 {
 				by = state.BySite
 			}
 		}
@@ -66,5 +66,5 @@ func restoreRow(t *testing.T, c profiletest.Copies) string {
 	if by != "" {
 		by = "a difference is by " + by
 	}
-	return fmt.Sprintf("%s  %-11s %s", c, profiletest.Taken(taken, len(s.Unstored) > 0), by)
+	return fmt.Sprintf("%s  %-11s %s", c, profiletest.Outcome(taken, len(s.Unstored) > 0), by)
 }

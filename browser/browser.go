@@ -51,16 +51,16 @@ type Browser struct {
 	guard      *guard
 	extensions *extensionSet
 
-	background sync.WaitGroup // tabs that are still being opened
-	listeners  sync.WaitGroup // listeners; see Listen
-	unloaded   restore.Unloaded
-	cancel     context.CancelFunc
-	ctx        context.Context // context of the background work; ends with the browser
-	options    Options
-	relay      *relay.Relay            // nil unless the proxy requires credentials
-	targets    *targetinit.Initialiser // nil if nothing is set on the targets
-	passkeys   passkeys
-	baseline   baseline.Baseline // what is known about the profile that was loaded
+	background  sync.WaitGroup // tabs that are still being opened
+	listeners   sync.WaitGroup // listeners; see Listen
+	pendingTabs restore.PendingTabs
+	cancel      context.CancelFunc
+	ctx         context.Context // context of the background work; ends with the browser
+	options     Options
+	relay       *relay.Relay            // nil unless the proxy requires credentials
+	targets     *targetinit.Initialiser // nil if nothing is set on the targets
+	passkeys    passkeys
+	baseline    baseline.Baseline // what is known about the profile that was loaded
 	// unflushed: pages may have more localStorage than Chrome writes while it quits.
 	unflushed  atomic.Bool
 	appearance appearance // which browser the shell's pages see
@@ -106,8 +106,8 @@ func setups(o overrides, p passkeys) []targetinit.Setup {
 }
 
 // Passkeys returns the environment's passkeys as far as they are known without a request
-// to Chrome, which may have crashed. given reports whether pages have an authenticator.
-func (b *Browser) Passkeys() (held state.Passkeys, given bool) { return b.passkeys.held() }
+// to Chrome, which may have crashed. enabled reports whether pages have an authenticator.
+func (b *Browser) Passkeys() (held state.Passkeys, enabled bool) { return b.passkeys.held() }
 
 // Engine returns which binary runs: EngineChrome or EngineShell.
 func (b *Browser) Engine() string {

@@ -168,13 +168,13 @@ func TestLocalStorageRoundTrip(t *testing.T) {
 	}
 	// A hidden tab reads the same, even keys that are names of properties of every object.
 	r.eval(second, s.url+"/page", `localStorage.setItem("getItem", "g"); localStorage.setItem("length", "l"); 1`)
-	asker, err := capture.Ask(within(t), second.driver)
+	hidden, err := capture.OpenHiddenReader(within(t), second.driver)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer asker.Close(within(t))
+	defer hidden.Close(within(t))
 	await(t, "all items as a hidden tab reads them", func() bool {
-		area, err := asker.Local(within(t), s.url+"/")
+		area, err := hidden.Local(within(t), s.url+"/")
 		return err == nil && len(area.Items) == 10 && doc.Local[0].Missing(area) == 0
 	})
 	// An empty area is written too, so that a stale copy's items are removed.

@@ -44,7 +44,7 @@ func memberSite(t *testing.T) string {
 		setTimeout(() => { document.body.innerHTML = "<b id=late>late " + innerWidth + "</b>" }, 150)</script>`))
 	mux.HandleFunc("/asks", page(`<script>fetch("/slow").then(() => { document.body.innerHTML = "<b id=late>" })</script>`))
 	mux.HandleFunc("/slow", func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(logincheck.Rest * 3 / 2) // a slow site: longer than the wait for a page to settle
+		time.Sleep(logincheck.IdleTime * 3 / 2) // a slow site: longer than the wait for a page to settle
 		w.WriteHeader(http.StatusNoContent)
 	})
 	mux.HandleFunc("/away", page(`<script>location = "/login"</script>`))

@@ -34,15 +34,16 @@ type Page struct {
 	URL   string
 }
 
-// Door returns the current admission period. The caller reads it when it accepts a client
-// and passes it to Serve, which rejects the client if CloseClients was called in between.
-func (b *Browser) Door() mux.Door { return b.mux.Clients.Door() }
+// Admission returns the current admission period. The caller reads it when it accepts a
+// client and passes it to Serve, which rejects the client if CloseClients was called in
+// between.
+func (b *Browser) Admission() mux.Admission { return b.mux.Clients.Admission() }
 
 // Serve connects a CDP client to the whole browser, or to one page if targetID is set. It
-// blocks until the client disconnects or ctx ends. If CloseClients was called after door
-// was read, the client is closed like the others.
-func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, door mux.Door) error {
-	options, parted := mux.ServeOptions{Target: target.ID(targetID), Door: door}, func() {}
+// blocks until the client disconnects or ctx ends. If CloseClients was called after
+// admission was read, the client is closed like the others.
+func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, admission mux.Admission) error {
+	options, parted := mux.ServeOptions{Target: target.ID(targetID), Admission: admission}, func() {}
 	if pages := b.passkeys.authenticators; pages != nil {
 		pages.ClientJoining(ctx)
 		options.Leaving = func() { parted = pages.ClientLeaving(context.WithoutCancel(ctx)) }
@@ -239,10 +240,10 @@ func (b *Browser) front(ctx context.Context, do func(cdp.Session, *target.Info) 
 			return err
 		}
 		if tab := b.frontTab.of(pages); tab != nil {
-			return capture.At(ctx, b.reader(), tab, do)
+			return capture.WithTab(ctx, b.reader(), tab, do)
 		}
 	}
-	return capture.Front(ctx, b.reader(), do)
+	return capture.WithFrontTab(ctx, b.reader(), do)
 }
 
 // asBrowserFault adds a code to a CDP error: timeout if ctx exceeded its deadline, else

@@ -52,7 +52,7 @@ func (d dropHandler) ready(ctx context.Context, id target.ID) error {
 	for _, t := range res.TargetInfos {
 		if err := d.readyTarget(ctx, t.TargetID); err != nil {
 			select {
-			case <-d.tabs.mux.Gone(t.TargetID): // a frame that has ended needs nothing
+			case <-d.tabs.mux.TargetClosed(t.TargetID): // a frame that has ended needs nothing
 			default:
 				return err
 			}

@@ -6,17 +6,17 @@ import (
 	"github.com/stasisd/stasis/browser/pageevent"
 )
 
-// Happening is an event in a browser's pages.
-type Happening = pageevent.Event
+// PageEvent is an event in a browser's pages.
+type PageEvent = pageevent.Event
 
 // Kinds of events.
 const (
-	HappenedNavigation = pageevent.Navigation
-	HappenedDialog     = pageevent.Dialog
-	HappenedDownload   = pageevent.Download
-	HappenedConsole    = pageevent.Console
-	HappenedCrash      = pageevent.Crash
-	HappenedBlocked    = pageevent.Blocked
+	EventNavigation = pageevent.Navigation
+	EventDialog     = pageevent.Dialog
+	EventDownload   = pageevent.Download
+	EventConsole    = pageevent.Console
+	EventCrash      = pageevent.Crash
+	EventBlocked    = pageevent.Blocked
 )
 
 // Listen calls notify for each event in the pages, one at a time, until stop. Of a page's
@@ -28,7 +28,7 @@ const (
 // Listen enables no CDP domain, so pages cannot notice it. Dialogs, log entries and the
 // status of a navigation are reported only while a client has enabled Page, Runtime or
 // Log, and Network for that page.
-func (b *Browser) Listen(notify func(Happening), all bool) (stop func()) {
+func (b *Browser) Listen(notify func(PageEvent), all bool) (stop func()) {
 	ctx, cancel := context.WithCancel(b.ctx)
 	l := pageevent.New(notify, b.driver, b.now)
 	forget := b.mux.OnPageEvent(l.Receive, all)

@@ -83,7 +83,7 @@ func (w *wire) answer(id int) map[string]any {
 func (r *rig) connect(b *Browser) *wire {
 	w := &wire{t: r.t, in: make(chan []byte, 16), over: make(chan struct{})}
 	served := make(chan error, 1)
-	go func() { served <- b.Serve(context.Background(), w, "", b.Door()) }()
+	go func() { served <- b.Serve(context.Background(), w, "", b.Admission()) }()
 	r.t.Cleanup(func() {
 		_ = w.Close(mux.CloseNormal, "")
 		if err := <-served; err != nil {
@@ -114,7 +114,7 @@ func TestListen(t *testing.T) {
 	r.open(b, s.URL+"/before")
 	var mu sync.Mutex
 	var reported []string
-	stop := b.Listen(func(h Happening) {
+	stop := b.Listen(func(h PageEvent) {
 		mu.Lock()
 		defer mu.Unlock()
 		line := h.Kind

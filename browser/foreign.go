@@ -54,7 +54,7 @@ func (g *guard) redirect(id target.ID) {
 		}
 		select {
 		case <-again.C:
-		case <-g.tabs.mux.Gone(id):
+		case <-g.tabs.mux.TargetClosed(id):
 			return
 		case <-ctx.Done():
 		}

@@ -76,15 +76,15 @@ func (s *Standby) release(ctx context.Context) error {
 	b, held := s.b, s.held
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
-	var leading []target.ID
+	var foreign []target.ID
 	if mux.TargetPolicy {
-		leading = held.Leading(ctx)
+		foreign = held.TabsWithForeignHistory(ctx)
 	}
 	lines, err := held.Release(ctx, s.doc, s.tabs)
 	if err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the paused tabs could not be released")
 	}
-	b.guard.prune(leading, b.background.Go)
+	b.guard.prune(foreign, b.background.Go)
 	s.report = append(s.report, lines...)
 	b.targets.HoldTabs(b.ctx, false)
 	b.background.Go(func() { held.Settle(b.ctx) })
@@ -97,19 +97,19 @@ func (s *Standby) release(ctx context.Context) error {
 
 // environment returns the browser as package restore needs it.
 func (b *Browser) environment() restore.Environment {
-	return restore.Environment{Driver: b.driver, Browser: restoring{b}, Targets: b.targets, Life: b.ctx, Baseline: &b.baseline,
-		Unloaded: &b.unloaded, UserDataDir: b.dir.Profile(), Shell: b.shell(), Now: b.now}
+	return restore.Environment{Driver: b.driver, Browser: restoreBrowser{b}, Targets: b.targets, Life: b.ctx, Baseline: &b.baseline,
+		PendingTabs: &b.pendingTabs, UserDataDir: b.dir.Profile(), Shell: b.shell(), Now: b.now}
 }
 
-// restoring implements the methods of the browser that package restore needs.
-type restoring struct{ b *Browser }
+// restoreBrowser implements the methods of the browser that package restore needs.
+type restoreBrowser struct{ b *Browser }
 
-var _ restore.Browser = restoring{}
+var _ restore.Browser = restoreBrowser{}
 
-func (r restoring) AllowedURL(url string) bool { return r.b.mux.Addresses.Allowed(url) }
-func (r restoring) ForeignURL(url string) bool { return r.b.mux.Addresses.Foreign(url) }
-func (r restoring) StayAttached() bool         { return r.b.passkeys.authenticators != nil }
-func (r restoring) Go(f func())                { r.b.listeners.Go(f) }
-func (r restoring) CloseTab(ctx context.Context, id target.ID) error {
+func (r restoreBrowser) AllowedURL(url string) bool { return r.b.mux.Addresses.Allowed(url) }
+func (r restoreBrowser) ForeignURL(url string) bool { return r.b.mux.Addresses.Foreign(url) }
+func (r restoreBrowser) StayAttached() bool         { return r.b.passkeys.authenticators != nil }
+func (r restoreBrowser) Go(f func())                { r.b.listeners.Go(f) }
+func (r restoreBrowser) CloseTab(ctx context.Context, id target.ID) error {
 	return r.b.tabs.close(ctx, id)
 }

@@ -101,13 +101,13 @@ func (o overrides) Renew(ctx context.Context, t *targetinit.Target) {
 	}
 }
 
-// Gone sets the locale again in the remaining targets. Chrome keeps the locale of a
+// TargetClosed sets the locale again in the remaining targets. Chrome keeps the locale of a
 // process with the first target that set it.
-func (o overrides) Gone(ctx context.Context, _ *targetinit.Target, left []*targetinit.Target) {
+func (o overrides) TargetClosed(ctx context.Context, _ *targetinit.Target, remaining []*targetinit.Target) {
 	if o.Locale == "" {
 		return
 	}
-	for _, t := range left {
+	for _, t := range remaining {
 		t.Post(ctx, emulation.SetLocaleOverride.Method, emulation.SetLocaleOverrideParams{Locale: o.Locale})
 	}
 }

@@ -21,14 +21,14 @@ func newPasskeys(saved state.Passkeys, asked *bool, m *mux.Mux, driver *mux.Driv
 	if !saved.EnabledFor(asked) {
 		return passkeys{saved: saved}
 	}
-	given := passkey.New(driver, saved.Credentials, frozen)
-	m.Hooks.OnDetach(given.RepairSoon)
-	return passkeys{authenticators: given}
+	authenticators := passkey.New(driver, saved.Credentials, frozen)
+	m.Hooks.OnDetach(authenticators.RepairSoon)
+	return passkeys{authenticators: authenticators}
 }
 
-// held returns the passkeys as far as they are known without a request to Chrome. given
+// held returns the passkeys as far as they are known without a request to Chrome. enabled
 // reports whether pages have an authenticator.
-func (p passkeys) held() (held state.Passkeys, given bool) {
+func (p passkeys) held() (held state.Passkeys, enabled bool) {
 	if p.authenticators == nil {
 		return p.saved, false
 	}

@@ -62,7 +62,7 @@ func shellGrants(p *state.PermissionPolicy) []state.PermissionGrant {
 	}
 	var all, own []state.PermissionGrant
 	for _, name := range state.Permissions() {
-		decision, decided := p.Default, profile.Asks(name)
+		decision, decided := p.Default, profile.Prompts(name)
 		for _, r := range p.Rules {
 			switch {
 			case r.Permission != name:

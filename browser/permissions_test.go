@@ -31,7 +31,7 @@ func (r *rig) checkMay(b *Browser, url string, want map[string]string) {
 func (r *rig) client(b *Browser) (c *conn, leave func()) {
 	c = newConn()
 	served := make(chan error, 1)
-	go func() { served <- b.Serve(context.Background(), c, "", b.Door()) }()
+	go func() { served <- b.Serve(context.Background(), c, "", b.Admission()) }()
 	return c, func() {
 		c.call(r.t, `{"id":99,"method":"Browser.close"}`)
 		if err := <-served; err != nil {

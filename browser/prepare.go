@@ -33,7 +33,7 @@ func (s *Starter) inspect(ctx context.Context, dir *Dir, doc state.Document, set
 	if err != nil {
 		return b, err
 	}
-	return b, dir.OwnProfile(b.Changed...)
+	return b, dir.ChownProfile(b.Changed...)
 }
 
 // prepare makes the profile of an archive ready for either engine and inspects it. It
@@ -76,7 +76,7 @@ func setAside(ctx context.Context, dir *Dir, doc state.Document, o Options, prox
 	if unknown, err = preparation(dir, state.Document{}, o, proxy).Run(ctx, dir.Profile()); err != nil {
 		return doc, nil, base, err
 	}
-	if err := dir.OwnProfile(profile.Default); err != nil {
+	if err := dir.ChownProfile(profile.Default); err != nil {
 		return doc, nil, base, err
 	}
 	doc = doc.WithoutDatadir()
@@ -86,5 +86,5 @@ func setAside(ctx context.Context, dir *Dir, doc state.Document, o Options, prox
 		}
 	}
 	base.NoteDatabases(dir.Profile())
-	return doc, unknown, base, dir.OwnProfile(base.Changed...)
+	return doc, unknown, base, dir.ChownProfile(base.Changed...)
 }

@@ -33,7 +33,7 @@ func TestProfileOfANewerChrome(t *testing.T) {
 
 	again, report := r.restored(kept, doc, Options{RestoreTabs: true})
 	got := r.readTabs(again, s)
-	for path, want := range laid {
+	for path, want := range restoredTabs {
 		if got[path] != want {
 			t.Errorf("%s: %q, want %q", path, got[path], want)
 		}

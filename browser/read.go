@@ -22,7 +22,7 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	if err != nil {
 		return doc, err
 	}
-	byURL := b.unloaded.Complete(doc.Tabs)
+	byURL := b.pendingTabs.Complete(doc.Tabs)
 	if err := b.extensions.capture(ctx, &doc); err != nil {
 		return doc, err
 	}

@@ -48,7 +48,7 @@ func (r *rig) readTabs(b *Browser, s *site) map[string]string {
 	return got
 }
 
-var laid = map[string]string{
+var restoredTabs = map[string]string{
 	"/one": "kept=k1 session=s1|l1|one|first|visible",
 	"/two": "kept=k1 session=s1|l1|two|second|hidden",
 }
@@ -71,7 +71,7 @@ func TestRestoreClean(t *testing.T) {
 	r.stampOlder(b, &doc)
 	before := len(s.requests())
 	b, report := r.restored(b.dir, doc, Options{RestoreTabs: true})
-	if diff := cmp.Diff(laid, r.readTabs(b, s)); diff != "" {
+	if diff := cmp.Diff(restoredTabs, r.readTabs(b, s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for path, want := range map[string]string{"/one": "l1|one|first", "/two": "l1|two|second"} {
@@ -163,7 +163,7 @@ func TestRestoreLive(t *testing.T) {
 	}
 	before := len(s.requests())
 	b, report := r.restored(dir, doc, Options{RestoreTabs: true})
-	if diff := cmp.Diff(laid, r.readTabs(b, s)); diff != "" {
+	if diff := cmp.Diff(restoredTabs, r.readTabs(b, s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := r.eval(b, s.url+"/two", "window.seen"); got != "l1|two|second" {

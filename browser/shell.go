@@ -25,10 +25,10 @@ import (
 
 // spareShell starts an empty shell that waits for its profile.
 func (s *Starter) spareShell(ctx context.Context, dir *Dir, o Options) (*Spare, error) {
-	if err := gate.Lay(profile.Path(dir.Profile())); err != nil {
+	if err := gate.Create(profile.Path(dir.Profile())); err != nil {
 		return nil, err
 	}
-	if err := dir.OwnProfile(profile.Default); err != nil {
+	if err := dir.ChownProfile(profile.Default); err != nil {
 		return nil, err
 	}
 	b, err := s.start(ctx, dir, profile.Default, o)
@@ -67,7 +67,7 @@ func loadWaiting(dir *Dir) error {
 	if err := gate.Fill(folder); err != nil {
 		return err
 	}
-	if err := waiting.Own(); err != nil {
+	if err := waiting.Chown(); err != nil {
 		return err
 	}
 	if err := gate.Open(profile.Path(dir.Profile()), folder); err != nil {
@@ -120,7 +120,7 @@ func (s *Starter) loadShell(ctx context.Context, dir *Dir, doc state.Document, o
 	}
 	base, doc, err := s.prepareShell(ctx, dir, doc, o, v.Full)
 	if err == nil {
-		err = dir.Own()
+		err = dir.Chown()
 	}
 	if err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ func TestEnginesShareAnEnvironment(t *testing.T) {
 		if b.Engine() != engine {
 			t.Errorf("the engine is %s", b.Engine())
 		}
-		want := maps.Clone(laid)
+		want := maps.Clone(restoredTabs)
 		got := r.readTabs(b, s)
 		if engine == EngineShell {
 			want, got = withoutVisibility(want), withoutVisibility(got)

@@ -44,7 +44,7 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	empty.Folder, empty.Empty, empty.RestoreTabs = profile.Spare, true, true
 	unknown, err := empty.Run(ctx, dir.Profile())
 	if err == nil {
-		err = dir.Own()
+		err = dir.Chown()
 	}
 	var b *Browser
 	if err == nil {
@@ -62,9 +62,9 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	return &Spare{starter: s, b: b, startOptions: o, unknown: unknown}, nil
 }
 
-// Landing returns where to unpack an environment that will be loaded into the empty
+// UnpackDir returns where to unpack an environment that will be loaded into the empty
 // Chrome of run directory dir, running or not yet started.
-func Landing(dir *Dir, engine string) *Dir {
+func UnpackDir(dir *Dir, engine string) *Dir {
 	if engine == EngineShell {
 		return dir.Waiting()
 	}
@@ -80,9 +80,9 @@ func (p *Spare) Done() <-chan struct{} { return p.b.Done() }
 // Kill ends it and waits; see [Browser.Kill].
 func (p *Spare) Kill(ctx context.Context) error { return p.b.Kill(ctx) }
 
-// AtStart returns the overrides that an engine takes at its start and keeps for all its
-// processes. The shell reads no overrides from a profile.
-func AtStart(engine string, o state.Overrides) state.Overrides {
+// StartOverrides returns the overrides that an engine takes at its start and keeps for
+// all its processes. The shell reads no overrides from a profile.
+func StartOverrides(engine string, o state.Overrides) state.Overrides {
 	if engine == EngineShell {
 		return state.Overrides{UserAgent: o.UserAgent, Timezone: o.Timezone, Locale: o.Locale, Proxy: o.Proxy}
 	}
@@ -151,7 +151,7 @@ func refusedExtension(report []state.Component, o Options) error {
 }
 
 // Restored restores the environment that is unpacked in the spare's directory (see
-// [Landing]), with the state document of its archive.
+// [UnpackDir]), with the state document of its archive.
 //
 // The profile is loaded beside the empty one, so that the daemon is attached to every tab
 // before its first request. A profile that a newer Chrome (by major version) wrote is not
@@ -220,7 +220,7 @@ func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (unkno
 	if unknown, p.b.baseline, err = p.starter.prepare(ctx, dir, doc, prep); err != nil {
 		return nil, nil, err
 	}
-	return unknown, proxy, dir.OwnProfile(profile.Default, profile.Extensions)
+	return unknown, proxy, dir.ChownProfile(profile.Default, profile.Extensions)
 }
 
 // preparation returns the settings that a profile needs for these options.

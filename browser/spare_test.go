@@ -75,7 +75,7 @@ func TestSpares(t *testing.T) {
 		}
 		r.hidesLeftover(b)
 		r.closesAlreadyClosed(b)
-		if diff := cmp.Diff(laid, r.readTabs(b, s)); diff != "" {
+		if diff := cmp.Diff(restoredTabs, r.readTabs(b, s)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		asked := s.requests()[before:]
@@ -101,7 +101,7 @@ func (r *rig) hidesLeftover(b *Browser) {
 		r.t.Fatal("the empty profile has closed already")
 	}
 	c, served := newConn(), make(chan error, 1)
-	go func() { served <- b.Serve(context.Background(), c, "", b.Door()) }()
+	go func() { served <- b.Serve(context.Background(), c, "", b.Admission()) }()
 	answer := c.call(r.t, `{"id":1,"method":"Target.getTargets","params":{"filter":[{}]}}`)
 	var seen struct {
 		Result target.GetTargetsResult
@@ -153,7 +153,7 @@ func (r *rig) load(p *Spare, from *Browser) {
 		r.t.Fatal(err)
 	}
 	for _, f := range files {
-		to := filepath.Join(Landing(p.Dir(), p.b.options.Engine).Profile(), f.Name)
+		to := filepath.Join(UnpackDir(p.Dir(), p.b.options.Engine).Profile(), f.Name)
 		body, err := os.ReadFile(f.Path)
 		if err == nil {
 			err = os.MkdirAll(filepath.Dir(to), 0o700)

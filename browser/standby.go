@@ -45,13 +45,13 @@ func (s *Starter) Standby(ctx context.Context, dir *Dir, doc state.Document, o O
 
 // load starts Chrome and loads the environment.
 func (s *Starter) load(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
-	if err := profile.Settle(dir.Profile()); err != nil {
+	if err := profile.UseDefaultFolder(dir.Profile()); err != nil {
 		return nil, err
 	}
 	if o.Engine == EngineShell {
 		return s.loadShell(ctx, dir, doc, o)
 	}
-	spare, err := s.Spare(ctx, dir, Options{Overrides: AtStart(o.Engine, o.Overrides.WithDefaults(doc.Overrides)), Background: o.Background})
+	spare, err := s.Spare(ctx, dir, Options{Overrides: StartOverrides(o.Engine, o.Overrides.WithDefaults(doc.Overrides)), Background: o.Background})
 	if err != nil {
 		return nil, err
 	}

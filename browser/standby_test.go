@@ -34,7 +34,7 @@ func TestStandby(t *testing.T) {
 		if engine == EngineShell { // in which all tabs are in front
 			got["/two"] = strings.Replace(got["/two"], "visible", "hidden", 1)
 		}
-		if diff := cmp.Diff(laid, got); diff != "" {
+		if diff := cmp.Diff(restoredTabs, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", engine, diff)
 		}
 		asked := s.requests()[before:]

@@ -43,19 +43,19 @@ const closeTabDeadline = 5 * time.Second
 // is no error. Chrome answers before the tab has closed (CDP Target.closeTarget), and a
 // client that connects in between would use the closing tab as its page.
 func (t *tabs) close(ctx context.Context, id target.ID) error {
-	gone := t.mux.Gone(id)
+	closed := t.mux.TargetClosed(id)
 	ctx, cancel := context.WithTimeout(ctx, closeTabDeadline)
 	defer cancel()
 	if _, err := cdp.Call(ctx, t.driver, target.CloseTarget, target.CloseTargetParams{TargetID: id}); err != nil {
 		select {
-		case <-gone: // something else closed it
+		case <-closed: // something else closed it
 			return nil
 		default:
 			return err
 		}
 	}
 	select {
-	case <-gone:
+	case <-closed:
 		return nil
 	case <-t.mux.Done():
 		return t.mux.Err()

@@ -28,7 +28,7 @@ func TestLocalStorageThatDidNotReachTheDisk(t *testing.T) {
 	r.open(b, other+"/two")
 	r.eval(b, other+"/two", `localStorage.setItem("kept", "k1"); 1`)
 	b.closing().flush(within(t))
-	if on := r.inventory(b.dir).LocalStorage; len(on.Areas) != 2 || on.Cut {
+	if on := r.inventory(b.dir).LocalStorage; len(on.Areas) != 2 || on.Truncated {
 		t.Fatalf("after a flush the disk has %+v", on)
 	}
 	if err := b.tabs.close(within(t), r.page(b, other+"/two")); err != nil {
@@ -43,26 +43,26 @@ func TestLocalStorageThatDidNotReachTheDisk(t *testing.T) {
 		t.Fatalf("%s, %v", doc.Datadir, err)
 	}
 	whole := r.inventory(b.dir).LocalStorage
-	if got := whole.Unwritten(doc.Local, doc.CapturedAt); len(got) != 0 || whole.Cut || len(whole.Areas) != 2 {
-		t.Fatalf("with everything written: %v, %t, %+v", got, whole.Cut, whole.Areas)
+	if got := whole.Unwritten(doc.Local, doc.CapturedAt); len(got) != 0 || whole.Truncated || len(whole.Areas) != 2 {
+		t.Fatalf("with everything written: %v, %t, %+v", got, whole.Truncated, whole.Areas)
 	}
 	r.harm(b.dir, localstorage.Folder+"/0*.log", func(b []byte) []byte { return b[:len(b)-5] })
 	cut := r.inventory(b.dir).LocalStorage
 	doc.Unwritten = cut.Unwritten(doc.Local, doc.CapturedAt)
-	if diff := cmp.Diff([]string{s.url + "/"}, doc.Unwritten); diff != "" || !cut.Cut {
-		t.Fatalf("cut off: %t (-want +got):\n%s", cut.Cut, diff)
+	if diff := cmp.Diff([]string{s.url + "/"}, doc.Unwritten); diff != "" || !cut.Truncated {
+		t.Fatalf("cut off: %t (-want +got):\n%s", cut.Truncated, diff)
 	}
 	b, lines := r.restored(b.dir, doc, Options{})
 	if got := line(lines, state.ComponentLocalStorage, s.url+"/"); got.Restored != 1 || got.Reason.Code != report.FromDocument {
 		t.Errorf("%+v", got)
 	}
-	asker, err := capture.Ask(within(t), b.driver)
+	hidden, err := capture.OpenHiddenReader(within(t), b.driver)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer asker.Close(t.Context())
+	defer hidden.Close(t.Context())
 	for origin, value := range map[string]string{s.url + "/": "t2", other + "/": "k1"} {
-		if is, err := asker.Local(within(t), origin); err != nil || len(is.Items) != 1 || is.Items[0].Value != value {
+		if is, err := hidden.Local(within(t), origin); err != nil || len(is.Items) != 1 || is.Items[0].Value != value {
 			t.Errorf("%s: %+v, %v", origin, is, err)
 		}
 	}
@@ -87,7 +87,7 @@ func TestSessionStorageThatDidNotReachTheDisk(t *testing.T) {
 	if doc.Datadir, err = b.Close(within(t)); err != nil || doc.Datadir != state.DatadirClean {
 		t.Fatalf("%s, %v", doc.Datadir, err)
 	}
-	if on := r.inventory(b.dir).SessionStorage; len(on.Lost(doc.Tabs)) != 0 || on.Cut {
+	if on := r.inventory(b.dir).SessionStorage; len(on.Unstored(doc.Tabs)) != 0 || on.Truncated {
 		t.Fatalf("with everything written: %+v", on)
 	}
 	for name, test := range map[string]struct {
@@ -179,13 +179,13 @@ func TestManyOrigins(t *testing.T) {
 	if restored != len(doc.Local) {
 		t.Errorf("%d origins were restored", restored)
 	}
-	asker, err := capture.Ask(within(t), b.driver)
+	hidden, err := capture.OpenHiddenReader(within(t), b.driver)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer asker.Close(t.Context())
+	defer hidden.Close(t.Context())
 	for _, origin := range []string{"https://h0.example/", "https://h1499.example/", "https://upper.example/"} {
-		if is, err := asker.Local(within(t), origin); err != nil || len(is.Items) != 1 || is.Items[0] != doc.Local[0].Items[0] {
+		if is, err := hidden.Local(within(t), origin); err != nil || len(is.Items) != 1 || is.Items[0] != doc.Local[0].Items[0] {
 			t.Errorf("%s: %+v, %v", origin, is, err)
 		}
 	}

@@ -9,17 +9,17 @@ import (
 
 // Verify reads the environment back once the restored tabs have loaded their documents,
 // and compares it with what was saved. report holds the lines of the restore. See
-// [verify.Restored.Verify].
+// [verify.Environment.Verify].
 func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error) {
 	b.mux.Clients.WaitIdle(ctx) // clients have priority
 	b.background.Wait()         // bounded by restore.SettleDeadline and by the browser's end
-	r := verify.Restored{Reader: b.reader(), Driver: b.driver, UserDataDir: b.dir.Profile(), Baseline: &b.baseline,
-		Unloaded: func(tabs []state.Tab) { b.unloaded.Correct(tabs) }, Given: b.options.Overrides, Now: b.now}
+	r := verify.Environment{Reader: b.reader(), Driver: b.driver, UserDataDir: b.dir.Profile(), Baseline: &b.baseline,
+		CorrectPending: func(tabs []state.Tab) { b.pendingTabs.Correct(tabs) }, Overrides: b.options.Overrides, Now: b.now}
 	return r.Verify(ctx, doc, report)
 }
 
 // VerifyThawed compares the environment of a thawed Chrome with what was read before it
-// was frozen; see [verify.Thawed].
+// was frozen; see [verify.CompareThawed].
 func (b *Browser) VerifyThawed(ctx context.Context, doc state.Document) (state.Verification, error) {
-	return verify.Thawed(ctx, b.reader(), b.driver, doc, b.now, func() { b.mux.Clients.WaitIdle(ctx) }) // clients have priority
+	return verify.CompareThawed(ctx, b.reader(), b.driver, doc, b.now, func() { b.mux.Clients.WaitIdle(ctx) }) // clients have priority
 }

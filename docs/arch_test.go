@@ -56,7 +56,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"profiles/sqldbtest", "profiles/sqldb"}, // an empty catalogue for tests
 	{"profiles/*", "fault state profiles"},
 
-	// A session does not know Chrome's files: it uses browser, or one of its own
+	// A session does not know Chrome's files: it uses browser, or one of its
 	// interfaces.
 	{"session", "fault state state/* browser browser/extension browser/mux browser/pool snapshot profiles session/* session/login/renewal session/library/audit session/restore/archives"},
 	{"session/events", "fault profiles session/access"}, // it does not know what its events mean

@@ -49,9 +49,9 @@ func nodeRED(t testing.TB) webApp {
 	return webApp{name: "node-red", url: app.URL, log: app.Log,
 		login: []step{
 			visit(app.URL + "/"),
-			// The field exists, hidden, before the dialog opens. The dialog gives it the
-			// focus.
-			await(`document.activeElement.id === "node-dialog-login-username"`),
+			// The field exists, hidden, before the dialog opens. The focus does not show
+			// that: the rest of the page may take it while it loads.
+			await(`document.querySelector("#node-dialog-login-username")?.checkVisibility()`),
 			fill("#node-dialog-login-username", app.User), fill("#node-dialog-login-password", app.Password),
 			click("#node-dialog-login-submit"),
 			await(in),

@@ -1,7 +1,7 @@
 // Package e2e drives the real stasis binary, with a real Chrome, through the
 // clients that people use, against web applications that nobody here wrote.
 //
-// Each test runs daemons of its own (see e2e/daemon) and leaves nothing
+// Each test runs its own daemons (see e2e/daemon) and leaves nothing
 // behind. Every HTTP exchange is held against openapi.yaml.
 //
 // Tests run beside each other, as many as the machine has cores: those that

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"os"
 	"sync"
 	"testing"
 
@@ -62,7 +61,7 @@ func TestRoutes(t *testing.T) {
 	t.Parallel()
 	for _, user := range []string{"root", "user"} {
 		for _, w := range protections {
-			if w.short == user || os.Getenv("STASIS_LONG") != "" {
+			if w.short == user || long() {
 				t.Run(user+"/"+w.name, func(t *testing.T) { tryRoutes(t, user, w) })
 			}
 		}

@@ -36,7 +36,7 @@ const (
 	RequestInProgress Code = "request_in_progress" // 409: the first request with the Idempotency-Key is still running
 	IdempotencyReused Code = "idempotency_reused"  // 422: the Idempotency-Key was used with another body
 
-	TooLarge         Code = "too_large"         // 413: the body is over the limit
+	TooLarge         Code = "too_large"         // 413: the body exceeds the limit
 	UnknownField     Code = "unknown_field"     // 422
 	InvalidField     Code = "invalid_field"     // 422: a known field with a value out of range
 	Unsupported      Code = "unsupported"       // 422: a known value that is not supported

@@ -12,8 +12,8 @@ import (
 // Conn is one CDP client's connection, message by message; see mux.Conn.
 type Conn = mux.Conn
 
-// Eager is a Conn that can also send without waiting; see mux.Eager.
-type Eager = mux.Eager
+// NonblockingConn is a Conn that can also send without waiting; see mux.NonblockingConn.
+type NonblockingConn = mux.NonblockingConn
 
 // Metered is a Conn that counts the memory of its reads; see mux.Metered.
 type Metered = mux.Metered
@@ -46,7 +46,7 @@ func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID str
 		return err
 	}
 	defer leave()
-	var door mux.Door // taken now, because Chrome may belong to another session when the client is served
+	var admission mux.Admission // taken now, because Chrome may belong to another session when the client is served
 	var left func(clients int)
 	chrome, _, giveBack, err := l.borrow(ctx)
 	if err == nil {
@@ -55,7 +55,7 @@ func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID str
 			if err := l.usable(); err != nil {
 				return err
 			}
-			chrome, door = l.chrome, l.chrome.Door()
+			chrome, admission = l.chrome, l.chrome.Admission()
 			l.clients++
 			left = l.runs.RecordConnected(l.clients)
 			if l.rec.Status == profiles.StatusReady {
@@ -88,5 +88,5 @@ func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID str
 			return nil
 		})
 	}()
-	return chrome.Serve(ctx, conn, targetID, door)
+	return chrome.Serve(ctx, conn, targetID, admission)
 }

@@ -217,20 +217,20 @@ type fakeChrome struct {
 	version  string                // "": the usual one
 	starting context.Context       // the context of the restore that is under way, for its step
 
-	mu       sync.Mutex
-	frozen   bool
-	over     sync.Once
-	done     chan struct{} // closed when Chrome is dead
-	notify   func(browser.Happening)
-	listener int
-	door     mux.Door
-	shut     bool
-	left     chan struct{} // closed when clients are disconnected
-	code     int
-	opened   []string
-	jar      []state.Cookie // the result of Cookies
-	at       string         // the page's URL
-	went     []string       // URLs of Navigate
+	mu        sync.Mutex
+	frozen    bool
+	over      sync.Once
+	done      chan struct{} // closed when Chrome is dead
+	notify    func(browser.PageEvent)
+	listener  int
+	admission mux.Admission
+	shut      bool
+	left      chan struct{} // closed when clients are disconnected
+	code      int
+	opened    []string
+	jar       []state.Cookie // the result of Cookies
+	at        string         // the page's URL
+	went      []string       // URLs of Navigate
 
 	memory    int64                // the result of Memory
 	loggedOut bool                 // the opposite of CheckLogin's result
@@ -269,20 +269,20 @@ func (c *fakeChrome) Protocol() string      { return "1.3" }
 func (c *fakeChrome) Dir() *browser.Dir     { return c.dir }
 func (c *fakeChrome) Done() <-chan struct{} { return c.done }
 
-func (c *fakeChrome) Door() mux.Door {
+func (c *fakeChrome) Admission() mux.Admission {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.door
+	return c.admission
 }
 
 // Serve holds a client until the test releases it (Conn.Read returns), it is
 // disconnected, or Chrome dies.
-func (c *fakeChrome) Serve(ctx context.Context, conn Conn, _ string, door mux.Door) error {
+func (c *fakeChrome) Serve(ctx context.Context, conn Conn, _ string, admission mux.Admission) error {
 	if err := c.b.step("serve", c); err != nil {
 		return err
 	}
 	c.mu.Lock()
-	late, left := c.shut || door != c.door, c.left
+	late, left := c.shut || admission != c.admission, c.left
 	c.mu.Unlock()
 	if late {
 		return conn.Close(c.code, "session_ended")
@@ -335,7 +335,7 @@ func (c *fakeChrome) Open(_ context.Context, url string) error {
 	return c.gone()
 }
 
-func (c *fakeChrome) Listen(notify func(browser.Happening), _ bool) func() {
+func (c *fakeChrome) Listen(notify func(browser.PageEvent), _ bool) func() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.listener++
@@ -350,13 +350,13 @@ func (c *fakeChrome) Listen(notify func(browser.Happening), _ bool) func() {
 	}
 }
 
-// happens emits an event of its pages.
-func (c *fakeChrome) happens(kind string, data map[string]any) {
+// emit emits an event of its pages.
+func (c *fakeChrome) emit(kind string, data map[string]any) {
 	c.mu.Lock()
 	notify := c.notify
 	c.mu.Unlock()
 	if notify != nil {
-		notify(browser.Happening{Kind: kind, Data: data})
+		notify(browser.PageEvent{Kind: kind, Data: data})
 	}
 }
 
@@ -463,7 +463,7 @@ func (c *fakeChrome) Thaw(context.Context) error {
 	c.frozen = false
 	if c.shut {
 		c.shut, c.left = false, make(chan struct{})
-		c.door++
+		c.admission++
 	}
 	return c.gone()
 }

@@ -74,7 +74,7 @@ func (r *rig) importFile(c access.Caller, x importer.Request, body string) impor
 	return a
 }
 
-// An import is a snapshot of its own ended session. It can become the default, and it
+// An import is the snapshot of a separate, ended session. It can become the default, and it
 // restores without a profile. Its report lists what was left out.
 func TestImportState(t *testing.T) {
 	r := newRig(t, nil)

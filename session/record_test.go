@@ -60,7 +60,7 @@ func (r *rig) wantHistory(id string, want ...string) {
 func TestRunsOfASession(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/?token=abc"})
+	r.browsers.last().emit(browser.EventNavigation, map[string]any{"url": "https://a.example/?token=abc"})
 	leave := r.attach(id)
 	for _, do := range []func(context.Context, access.Caller, string) (answer.Acknowledgement, error){r.Pause, r.Pause, r.Resume, r.Resume} {
 		if _, err := do(t.Context(), alice, id); err != nil {
@@ -159,7 +159,7 @@ func (r *rig) changeReasonText(id string) {
 func TestRunsAfterAKill(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/"})
+	r.browsers.last().emit(browser.EventNavigation, map[string]any{"url": "https://a.example/"})
 	over := r.create(alice, nil).ID
 	if _, err := r.Runs(t.Context(), alice, over); err != nil { // wait until it is recorded
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer feed.Close()
-	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/?code=1"})
+	r.browsers.last().emit(browser.EventNavigation, map[string]any{"url": "https://a.example/?code=1"})
 	r.end(alice, id, none)
 	var got []string
 	for {
@@ -279,7 +279,7 @@ func TestPictures(t *testing.T) {
 	id := r.create(alice, func(c *request.Create) { c.Record = []string{RecordScreenshot} }).ID
 	plain := r.create(alice, nil).ID
 	for _, c := range r.browsers.all() {
-		c.happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/"})
+		c.emit(browser.EventNavigation, map[string]any{"url": "https://a.example/"})
 	}
 	await(t, "a screenshot", func() bool { return strings.HasSuffix(r.history(id)[0], "started navigated screenshot") })
 	r.wantHistory(plain, "1 running (): started navigated")

@@ -66,7 +66,7 @@ func TestResumeKeepsCreateOptions(t *testing.T) {
 		}
 		r.rewrite(r.browsers.last(), "changed in life "+string(rune('a'+life)))
 		last = r.awaitNewer(id, last)
-		r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/"})
+		r.browsers.last().emit(browser.EventNavigation, map[string]any{"url": "https://a.example/"})
 		await(t, "a screenshot", func() bool {
 			runs := r.history(id)
 			return strings.Contains(runs[len(runs)-1], " screenshot")

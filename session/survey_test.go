@@ -115,21 +115,21 @@ func TestUnfinishedWriteAndUnreadPage(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	userDataDir := r.browsers.last().dir.Profile()
-	laid := profiletest.Profile{T: t, Folder: filepath.Join(userDataDir, profile.Default)}
-	laid.LocalStorage(r.clock.now(), state.Area{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}})
+	onDisk := profiletest.Profile{T: t, Folder: filepath.Join(userDataDir, profile.Default)}
+	onDisk.LocalStorage(r.clock.now(), state.Area{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}})
 	doc := state.Document{Datadir: state.DatadirClean, Missed: []state.Missed{{Component: state.ComponentLocalStorage, Origin: "https://a.example/x", Reason: "r"},
 		{Component: state.ComponentLocalStorage, Origin: "https://b.example/x", Reason: "r"}}}
 	found, err := profile.Inspect(t.Context(), userDataDir, doc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := state.CaptureWarnings(found.Noted); !strings.Contains(got[0], "https://a.example/x is saved only in the profile") {
+	if got := state.CaptureWarnings(found.WithLosses); !strings.Contains(got[0], "https://a.example/x is saved only in the profile") {
 		t.Errorf("unfinished write, areas not in the document: %q", got)
 	}
 	if got := state.CaptureWarnings(found.Document); len(got) != 1 || !strings.Contains(got[0], "https://b.example/x could not be read and is not in the profile, which Chrome closed") {
 		t.Errorf("unread pages: %q", got)
 	}
-	laid.Cut(localstorage.Folder)
+	onDisk.Truncate(localstorage.Folder)
 	r.browsers.last().die()
 	r.ended(id)
 	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
@@ -152,7 +152,7 @@ func TestUnstoredSessionStorage(t *testing.T) {
 	}
 	torn := profiletest.Profile{T: t, Folder: filepath.Join(cut, profile.Default)}
 	torn.SessionStorage(state.Area{StorageKey: "https://b.example/", Items: []state.Item{{Key: "k", Value: "v"}}})
-	torn.Cut(sessionstorage.Folder)
+	torn.Truncate(sessionstorage.Folder)
 	compared := func(dir string) state.Document { return profile.Compare(t.Context(), dir, doc) }
 	const told = "session_storage https://a.example/: 2 items that were read before Chrome closed are not on disk; "
 	for want, dir := range map[string]string{

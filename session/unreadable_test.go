@@ -20,7 +20,7 @@ import (
 func TestEventsThatCannotBeUnsealed(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/"})
+	r.browsers.last().emit(browser.EventNavigation, map[string]any{"url": "https://a.example/"})
 	if _, err := r.Send(t.Context(), alice, id, agent.MessageRequest{Type: "LOG", Content: "password=hunter2"}); err != nil {
 		t.Fatal(err)
 	}

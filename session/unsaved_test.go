@@ -79,14 +79,14 @@ func TestNothingSealedWithoutOverrides(t *testing.T) {
 func TestRewrapSessions(t *testing.T) {
 	r := newRig(t, nil)
 	other := r.create(alice, nil).ID // has only its create's options sealed
-	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/?token=abc"})
-	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://b.example/"})
+	r.browsers.last().emit(browser.EventNavigation, map[string]any{"url": "https://a.example/?token=abc"})
+	r.browsers.last().emit(browser.EventNavigation, map[string]any{"url": "https://b.example/"})
 	runs, err := r.Runs(t.Context(), alice, other)
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := r.create(alice, func(c *request.Create) { c.Overrides = behindProxy }).ID
-	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://c.example/"})
+	r.browsers.last().emit(browser.EventNavigation, map[string]any{"url": "https://c.example/"})
 	own, err := r.Runs(t.Context(), alice, id)
 	if err != nil {
 		t.Fatal(err)

@@ -180,7 +180,7 @@ func (r *rewrapping) swap(ctx context.Context, key Key, loc Location, old, rewri
 	defer unlock()
 	swapped, err := r.vault.store.Swap(ctx, key, old, rewritten)
 	if err == nil && !swapped {
-		err = fault.New(fault.StoreFailed, "snapshot.rewrap", "another process writes to the store; run it again")
+		err = fault.New(fault.StoreFailed, "snapshot.rewrap", "another process changed a document while it was resealed; stop every daemon on this store, and run the rotation again")
 	}
 	if err == nil {
 		r.out.Documents++

@@ -42,7 +42,7 @@ func BeginRotation(dir string, to *age.X25519Identity) (resumed bool, err error)
 	case begun && (to == nil || to.String() == have[0].String()):
 		return true, nil
 	case begun:
-		return false, fault.New(fault.Config, op, "a rotation to %s was not ended; finish it first by rotating to that identity", have[0].Recipient())
+		return false, fault.New(fault.Config, op, "an earlier rotation to %s has not finished; to finish it, run the rotation without --to, or with the file of that identity", have[0].Recipient())
 	case to != nil && (among(have, to) || among(retired, to)):
 		return false, fault.New(fault.Config, op, "%s is or was an identity of this data directory; give another identity", to.Recipient())
 	case to == nil:

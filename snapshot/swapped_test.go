@@ -37,7 +37,7 @@ func TestSwappedArchives(t *testing.T) {
 		if err == nil {
 			_, err = snapshot.PayloadSHA256(r)
 		}
-		// With another archive's header only, the payload is the right one. Whoever opens
+		// With another archive's header only, the payload is the right one. A reader that opens
 		// the file finds that it does not decrypt.
 		if name != "another's header" && !fault.Is(err, fault.ArchiveDamaged) {
 			t.Errorf("%s: exported: %v, want archive_damaged", name, err)

@@ -62,7 +62,7 @@ func checkSpace(ctx context.Context, s Store, reserve, need int64) error {
 	}
 	if free != Unlimited && free-reserve < need {
 		return fault.New(fault.StoreFull, "snapshot.room",
-			"the snapshot may need %d bytes; the store has %d bytes left, of which %d are kept free", need, free, reserve)
+			"the snapshot may need %d bytes, but the store has %d bytes left, of which %d must stay free; delete snapshots or add space", need, free, reserve)
 	}
 	return nil
 }

@@ -140,7 +140,7 @@ func OverrideLines(saved, own Overrides) []Component {
 	line.Dropped = len(replaced)
 	line.Restored = line.Saved - line.Dropped
 	if line.Dropped > 0 {
-		line.Reason = report.Replaced.With("the create sets its own: " + strings.Join(replaced, ", "))
+		line.Reason = report.Replaced.With("the create sets other values: " + strings.Join(replaced, ", "))
 	}
 	return []Component{line}
 }

@@ -33,7 +33,7 @@ func New(version string) *Metrics {
 		checks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "stasis_login_checks_total",
 			Help: "Login checks, by what they found: logged_in, logged_out, failed (the page could not be judged)."}, []string{"outcome"}),
 		expired: prometheus.NewCounter(prometheus.CounterOpts{Name: "stasis_logins_expired_total",
-			Help: "Default environments that were found logged out, each once."}),
+			Help: "Default environments found logged out; each version counts once."}),
 		saves: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "stasis_saves_total",
 			Help: "Saves of environments, by kind and outcome: saved, unchanged, failed."}, []string{"kind", "outcome"}),
 	}
@@ -67,8 +67,8 @@ func (m *Metrics) Saved(k save.Kind, r save.Result) {
 // AddSources adds what is read at each scrape. It is called once.
 func (m *Metrics) AddSources(s Sources) {
 	m.registry.MustRegister(sourceCollector{Sources: s,
-		sessions: prometheus.NewDesc("stasis_sessions_live", "Sessions that live.", nil, nil),
-		rescuing: prometheus.NewDesc("stasis_sessions_rescuing", "Sessions that a killed daemon left and whose data is not saved yet.", nil, nil),
+		sessions: prometheus.NewDesc("stasis_sessions_live", "Live sessions.", nil, nil),
+		rescuing: prometheus.NewDesc("stasis_sessions_rescuing", "Sessions of a killed daemon whose data is not saved yet.", nil, nil),
 		chromes:  prometheus.NewDesc("stasis_chromes_kept", "Chromes without a session, by kind: parked, spare, standby.", []string{"kind"}, nil),
 		held:     prometheus.NewDesc("stasis_client_memory_bytes", "Memory of CDP messages, HTTP bodies and answers that are arriving or waiting for a slow client.", nil, nil),
 		evicted: prometheus.NewDesc("stasis_clients_evicted_total",

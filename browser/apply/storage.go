@@ -24,7 +24,7 @@ func LocalStorage(ctx context.Context, conn hiddentab.Conn, areas []state.Area) 
 			line.Restored, line.Dropped, line.Reason = 0, line.Saved, report.NotWritten.With("the origin's storage could not be written")
 			switch {
 			case errors.Is(err, hiddentab.ErrNoKey):
-				line.Reason = report.Unnamed.With("the daemon cannot open its storage key by name")
+				line.Reason = report.Unnamed.With("its storage key has a nonce or an opaque site, so no new page can have it")
 			case errors.Is(err, errNoTime):
 				line.Reason = report.NoTime.Reason()
 			}

@@ -19,9 +19,9 @@ const inspectDeadline = 20 * time.Second
 // to it since. The zero value is the baseline of an empty profile.
 type Baseline struct {
 	Found inspect.Profile
-	// Applied says what was taken from the document, and how much of that is in the
+	// ApplyResult says what was taken from the document, and how much of that is in the
 	// profile already.
-	profile.Applied
+	profile.ApplyResult
 	// Jar has the profile's cookies after Chrome had opened it and before any page ran.
 	Jar []state.Cookie
 	// localDB and sessionDB identify the databases of storage. They were undamaged, or
@@ -45,7 +45,7 @@ func New(ctx context.Context, userDataDir string, doc state.Document, now time.T
 	if b.Found, err = inspect.Read(ctx, profile.Path(userDataDir)); err != nil {
 		return b, err
 	}
-	if b.Applied, err = profile.Apply(ctx, userDataDir, doc, b.Found, now); err != nil {
+	if b.ApplyResult, err = profile.Apply(ctx, userDataDir, doc, b.Found, now); err != nil {
 		return b, err
 	}
 	b.NoteDatabases(userDataDir)

@@ -46,7 +46,7 @@ func TestBrokenStores(t *testing.T) {
 		if len(test.fromDisk) > 0 || s.Broken.LocalStorage {
 			by = state.ByRestore
 		}
-		if got := s.DiffersBy(doc, state.ComponentLocalStorage, s.Broken.LocalStorage); got != by {
+		if got := s.DifferenceCause(doc, state.ComponentLocalStorage, s.Broken.LocalStorage); got != by {
 			t.Errorf("%s: the difference is attributed to %q, want %q", name, got, by)
 		}
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// NameSeen is the result of the first look at a page's window.name, which a script
+// NameResult is the result of the first look at a page's window.name, which a script
 // applied.
-type NameSeen int
+type NameResult int
 
 const (
-	NameMissing NameSeen = iota // the name was missing, or the page did not answer
-	NameThere                   // the name was there
-	NameTaken                   // the name was missing, and a script of the page may have run
+	NameMissing      NameResult = iota // the name was missing, or the page did not answer
+	NamePresent                        // the name was there
+	NameMaybeChanged                   // the name was missing, and a script of the page may have run
 )
 
 // ScriptedTab is a tab in which a script applied sessionStorage and window.name. It has
@@ -25,7 +25,7 @@ const (
 type ScriptedTab struct {
 	URL    string
 	Stored map[string]map[string]bool
-	Name   NameSeen
+	Name   NameResult
 }
 
 // NoteLocal records which localStorage was applied, and the database that Chrome uses
@@ -61,21 +61,21 @@ func (b *Baseline) NoteByScript(all bool) { b.byScript = all }
 // NoteScripted records what the tabs' scripts have applied.
 func (b *Baseline) NoteScripted(tabs []ScriptedTab) { b.scripted = tabs }
 
-// LocalBy returns a function that says who caused a difference in the localStorage of a
+// LocalCause returns a function that says who caused a difference in the localStorage of a
 // page's origin. It is the site if all of the area is known to have been there before the
 // page ran.
-func (b *Baseline) LocalBy(userDataDir string) func(state.Area) string {
+func (b *Baseline) LocalCause(userDataDir string) func(state.Area) string {
 	kept := inspect.GenerationOf(filepath.Join(userDataDir, profile.Default), inspect.LocalStorage).Continues(b.localDB)
 	return func(saved state.Area) string {
 		return siteIf(len(saved.Items) == 0 || kept && !b.refused[saved.StorageKey])
 	}
 }
 
-// HadSession returns a function that gives the part of a tab's saved sessionStorage that
+// SessionBefore returns a function that gives the part of a tab's saved sessionStorage that
 // was there before the page ran. If an item of that part is missing later, a script of
 // the page changed it. If the profile had the area, the part is all of it. Of an area
 // that a script applied, it is the items that Chrome reported as stored.
-func (b *Baseline) HadSession(userDataDir string) func(state.Tab, state.Area) state.Area {
+func (b *Baseline) SessionBefore(userDataDir string) func(state.Tab, state.Area) state.Area {
 	kept := inspect.GenerationOf(filepath.Join(userDataDir, profile.Default), inspect.SessionStorage).Continues(b.sessionDB)
 	return func(tab state.Tab, saved state.Area) state.Area {
 		u, lacks := b.lacking(saved)
@@ -107,10 +107,10 @@ func (b *Baseline) wasApplied(url, storageKey, key string) bool {
 	return applied
 }
 
-// NameBy says who caused a difference in a tab's window.name. It is the site if in every
+// NameCause says who caused a difference in a tab's window.name. It is the site if in every
 // tab of that URL one of two things holds: the first look found the name, or a script of
 // the page may have run before.
-func (b *Baseline) NameBy(tab state.Tab) string {
+func (b *Baseline) NameCause(tab state.Tab) string {
 	applied := false
 	for _, t := range b.scripted {
 		if t.URL == tab.URL && t.Name == NameMissing {
@@ -128,10 +128,10 @@ func siteIf(site bool) string {
 	return state.ByRestore
 }
 
-// DiffersBy says who caused a difference that exists before any page has run. For a
+// DifferenceCause says who caused a difference that exists before any page has run. For a
 // profile that Chrome closed, the document may have an earlier reading; then the site
 // made the change before Chrome closed.
-func (b *Baseline) DiffersBy(doc state.Document, component string, applied bool) string {
+func (b *Baseline) DifferenceCause(doc state.Document, component string, applied bool) string {
 	if doc.Datadir == state.DatadirClean && !doc.IsFromDisk(component) && !applied {
 		return state.BySite
 	}

@@ -32,7 +32,7 @@ func TestWasApplied(t *testing.T) {
 		var b Baseline
 		b.NoteByScript(true)
 		b.NoteScripted(test.tabs)
-		if got := b.HadSession(t.TempDir())(tab, area); !slices.Equal(got.Items, test.want) {
+		if got := b.SessionBefore(t.TempDir())(tab, area); !slices.Equal(got.Items, test.want) {
 			t.Errorf("%s: items before the page ran: %v, want %v", name, got.Items, test.want)
 		}
 	}

@@ -14,13 +14,13 @@ import (
 // its files.
 func (b *Baseline) UnreadCookies(lines []state.Component, now time.Time) []state.Component {
 	reasons := map[string]report.Reason{}
-	for _, c := range b.Found.Listed {
+	for _, c := range b.Found.AllCookies {
 		reasons[c.Identity()] = report.NotTaken.Reason()
-		if why := b.Found.Foreign[c.Identity()]; why != "" {
+		if why := b.Found.UnreadableCookies[c.Identity()]; why != "" {
 			reasons[c.Identity()] = report.OtherKey.With(why)
 		}
 	}
-	listed := state.CompareCookies(b.Found.Listed, b.Jar, now, reasons)
+	listed := state.CompareCookies(b.Found.AllCookies, b.Jar, now, reasons)
 	there := map[string]int{}
 	for _, c := range b.Jar {
 		there[c.Origin()]++

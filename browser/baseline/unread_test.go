@@ -18,8 +18,8 @@ func TestUnreadCookies(t *testing.T) {
 		return state.Cookie{Name: name, Domain: domain, Path: "/", Expires: expires, Session: expires < 0}
 	}
 	kept, sealed, over := of("kept", "a.example", -1), of("sealed", "a.example", -1), of("over", "b.example", 1)
-	s := Baseline{Jar: []state.Cookie{kept}, Found: inspect.Profile{Listed: []state.Cookie{kept, sealed, over},
-		Foreign: map[string]string{sealed.Identity(): "sealed"}}}
+	s := Baseline{Jar: []state.Cookie{kept}, Found: inspect.Profile{AllCookies: []state.Cookie{kept, sealed, over},
+		UnreadableCookies: map[string]string{sealed.Identity(): "sealed"}}}
 	counted := []state.Component{
 		{Name: "cookies", Origin: "a.example", Saved: 2, Restored: 2},
 		{Name: "cookies", Origin: "b.example", Saved: 1, Restored: 1},

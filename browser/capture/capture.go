@@ -2,7 +2,7 @@
 //
 // It talks to targets through raw sessions and enables no CDP domain that a page could
 // notice (no Runtime.enable, no Debugger, no DOM agents). [Read] reads an environment
-// whose tabs are open. [Asker] and [ReadStorage] read origins that no tab has open.
+// whose tabs are open. [HiddenReader] and [ReadStorage] read origins that no tab has open.
 package capture
 
 import (
@@ -20,8 +20,8 @@ type Conn interface {
 	hiddentab.Conn
 	// Hidden reports whether OpenHidden opened the target.
 	Hidden(id target.ID) bool
-	// Born orders targets by their time of creation.
-	Born(id target.ID) int
+	// CreationOrder orders targets by their time of creation.
+	CreationOrder(id target.ID) int
 }
 
 // Pages lists the page targets of the browser's own profile, the newest last (Chrome
@@ -56,7 +56,7 @@ func split(ctx context.Context, conn Conn) (own, foreign []*target.Info, err err
 	if err != nil {
 		return nil, nil, err
 	}
-	slices.SortFunc(res.TargetInfos, func(a, b *target.Info) int { return conn.Born(a.TargetID) - conn.Born(b.TargetID) })
+	slices.SortFunc(res.TargetInfos, func(a, b *target.Info) int { return conn.CreationOrder(a.TargetID) - conn.CreationOrder(b.TargetID) })
 	for _, t := range res.TargetInfos {
 		switch {
 		case conn.Hidden(t.TargetID):

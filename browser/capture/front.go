@@ -9,10 +9,10 @@ import (
 	"github.com/stasisd/stasis/browser/hiddentab"
 )
 
-// Front attaches to the tab in front and calls do with it. The pages themselves report
-// which tab that is (document.visibilityState). If none does, Front takes the first tab.
-// If no tab is open, it opens a blank one.
-func Front(ctx context.Context, conn Conn, do func(cdp.Session, *target.Info) error) error {
+// WithFrontTab attaches to the tab in front and calls do with it. The pages themselves
+// report which tab that is (document.visibilityState). If none does, WithFrontTab takes
+// the first tab. If no tab is open, it opens a blank one.
+func WithFrontTab(ctx context.Context, conn Conn, do func(cdp.Session, *target.Info) error) error {
 	pages, err := Pages(ctx, conn)
 	if err != nil {
 		return err
@@ -33,11 +33,11 @@ func Front(ctx context.Context, conn Conn, do func(cdp.Session, *target.Info) er
 			}
 		}
 	}
-	return At(ctx, conn, front, do)
+	return WithTab(ctx, conn, front, do)
 }
 
-// At attaches to a tab, calls do and detaches.
-func At(ctx context.Context, conn Conn, tab *target.Info, do func(cdp.Session, *target.Info) error) error {
+// WithTab attaches to a tab, calls do and detaches.
+func WithTab(ctx context.Context, conn Conn, tab *target.Info, do func(cdp.Session, *target.Info) error) error {
 	s, detach, err := hiddentab.Attach(ctx, conn, tab.TargetID)
 	if err != nil {
 		return err

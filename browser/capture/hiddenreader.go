@@ -66,31 +66,31 @@ const countScript = `(async () => {
   return n;
 })()`
 
-// Asker reads the stores of storage keys that no tab needs to have open. It uses a hidden
-// tab and sends no request to the site. A storage key that the hidden tab cannot open by
-// name is an error.
-type Asker struct{ tab *hiddentab.Tab }
+// HiddenReader reads the stores of storage keys that no tab needs to have open. It uses a
+// hidden tab and sends no request to the site. A storage key that the hidden tab cannot
+// open by name is an error.
+type HiddenReader struct{ tab *hiddentab.Tab }
 
-// Ask opens the hidden tab. The caller must call Close.
-func Ask(ctx context.Context, conn hiddentab.Conn) (*Asker, error) {
+// OpenHiddenReader opens the hidden tab. The caller must call Close.
+func OpenHiddenReader(ctx context.Context, conn hiddentab.Conn) (*HiddenReader, error) {
 	t, err := hiddentab.Open(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
-	return &Asker{t}, nil
+	return &HiddenReader{t}, nil
 }
 
 // Close removes the hidden tab.
-func (a *Asker) Close(ctx context.Context) { a.tab.Close(ctx) }
+func (r *HiddenReader) Close(ctx context.Context) { r.tab.Close(ctx) }
 
 // Count counts an origin's items by component. A component that could not be counted has
 // no entry.
-func (a *Asker) Count(ctx context.Context, origin string) (map[string]int, error) {
+func (r *HiddenReader) Count(ctx context.Context, origin string) (map[string]int, error) {
 	counts := map[string]int{}
-	return counts, a.tab.RunAt(ctx, origin, countScript, &counts)
+	return counts, r.tab.RunAt(ctx, origin, countScript, &counts)
 }
 
 // Local reads an origin's localStorage.
-func (a *Asker) Local(ctx context.Context, origin string) (state.Area, error) {
-	return a.tab.ReadLocal(ctx, origin)
+func (r *HiddenReader) Local(ctx context.Context, origin string) (state.Area, error) {
+	return r.tab.ReadLocal(ctx, origin)
 }

@@ -59,7 +59,7 @@ func openCRX(r io.ReaderAt, size int64) (body *io.SectionReader, key []byte, err
 	}
 	length := int64(binary.LittleEndian.Uint32(prefix[8:]))
 	if length > maxHeader || crxPrefix+length > size {
-		return nil, nil, invalid("the .crx states a header of %d bytes, which is over the limit or over the size of the file", length)
+		return nil, nil, invalid("the .crx states a header of %d bytes, which exceeds the limit or the size of the file", length)
 	}
 	raw := make([]byte, length)
 	if _, err := r.ReadAt(raw, crxPrefix); err != nil {

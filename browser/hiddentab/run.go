@@ -15,7 +15,7 @@ import (
 
 // ErrNoKey is the error for a storage key that cannot be opened by name, such as that of
 // an opaque origin.
-var ErrNoKey = errors.New("the storage key cannot be opened by name")
+var ErrNoKey = errors.New("the storage key has a nonce or an opaque site, so no new page can have it")
 
 // errNotWeb is the error for a storage key that no web page has: a document may come from
 // an upload.

@@ -44,7 +44,7 @@ func (l *Launcher) NewDir(name string) (*Dir, error) {
 	d := &Dir{Path: filepath.Join(l.root, name), UID: os.Geteuid(), release: func() {}}
 	if over := len(d.tmp()) + socketRoom - maxSocketPath; over > 0 {
 		return nil, fault.New(fault.Config, op,
-			"the data directory's path is %d bytes too long for Chrome's socket; use a shorter one", over)
+			"--data-dir: the path is %d bytes too long for Chrome's socket below it; give a shorter path", over)
 	}
 	if l.uids != nil {
 		uid, err := l.uids.take()
@@ -72,7 +72,7 @@ func (d *Dir) make() error {
 			return err
 		}
 	}
-	return d.Own()
+	return d.Chown()
 }
 
 // Profile returns the path of Chrome's user data directory.
@@ -90,27 +90,27 @@ func (d *Dir) Waiting() *Dir {
 
 func (d *Dir) tmp() string { return filepath.Join(d.Path, "tmp") }
 
-// Own makes Chrome's user the owner of everything below the directory. Call it after
+// Chown makes Chrome's user the owner of everything below the directory. Call it after
 // writing files there, while no Chrome runs on it. Symbolic links change owner themselves
 // and are not followed. It does nothing unless the daemon runs as root.
-func (d *Dir) Own() error { return d.own(d.Path) }
+func (d *Dir) Chown() error { return d.chown(d.Path) }
 
-// OwnProfile is [Dir.Own] for some folders of the user data directory that the running
+// ChownProfile is [Dir.Chown] for some folders of the user data directory that the running
 // Chrome does not use yet. Folders that do not exist are skipped.
-func (d *Dir) OwnProfile(names ...string) error {
+func (d *Dir) ChownProfile(names ...string) error {
 	for _, name := range names {
 		folder := filepath.Join(d.Profile(), name)
 		if _, err := os.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err := d.own(folder); err != nil {
+		if err := d.chown(folder); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *Dir) own(root string) error {
+func (d *Dir) chown(root string) error {
 	if d.UID == os.Geteuid() {
 		return nil
 	}

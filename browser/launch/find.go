@@ -96,7 +96,7 @@ func parseVersion(text string) (full string, major int, err error) {
 	found := versionNumber.FindStringSubmatch(text)
 	if found == nil {
 		return "", 0, fault.New(fault.ChromeMissing, "launch.version",
-			"the configured binary printed no Chrome version; %s", install)
+			"the binary of --chrome or --shell printed no Chrome version; name another, or %s", install)
 	}
 	if major, err = strconv.Atoi(found[1]); err != nil || major < MinMajor {
 		return "", 0, fault.New(fault.ChromeMissing, "launch.version",
@@ -143,7 +143,7 @@ func (l *Launcher) askVersion(ctx context.Context, dir *Dir, binary string) (Ver
 		if ctx.Err() != nil {
 			return Version{}, fault.Wrap(ctx.Err(), fault.Timeout, "launch.version", "")
 		}
-		return Version{}, fault.Wrap(err, fault.ChromeMissing, "launch.version", "Chrome's binary cannot be executed; "+install)
+		return Version{}, fault.Wrap(err, fault.ChromeMissing, "launch.version", "the binary of --chrome or --shell cannot be executed, or fails with --version; name another, or "+install)
 	}
 	full, major, err := parseVersion(out.String())
 	return Version{Binary: binary, Name: nameIn(out.String()), Full: full, Major: major}, err

@@ -76,7 +76,7 @@ func fileReader(root string) (o outcome, err error) {
 			return o, err
 		}
 		files["an own file"], files["the own folder"] = filepath.Join(dir.Files(), "own.txt"), dir.Files()+"/"
-		if err := errors.Join(os.WriteFile(files["an own file"], []byte("own"), 0o644), dir.Own()); err != nil {
+		if err := errors.Join(os.WriteFile(files["an own file"], []byte("own"), 0o644), dir.Chown()); err != nil {
 			return o, err
 		}
 		p, err := l.Start(ctx, Options{Dir: dir, Shell: shell, URL: "about:blank"})

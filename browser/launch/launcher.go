@@ -73,7 +73,7 @@ func New(c Config) (*Launcher, error) {
 			uids = DefaultUIDs
 		}
 		if uids.Base <= 0 || uids.Count <= 0 {
-			return nil, fault.New(fault.Config, op, "the range of user IDs for browsers must be above 0 and not empty")
+			return nil, fault.New(fault.Config, op, "--uid-base, --uid-count: must both be 1 or more")
 		}
 		l.uids = newUIDPool(uids, aliveUIDs)
 	}
@@ -254,7 +254,7 @@ func startFailed(op string, errno syscall.Errno, dir *Dir) error {
 	}
 	switch errno {
 	case syscall.ENOENT, syscall.EACCES, syscall.ENOEXEC:
-		return fault.Wrap(errno, fault.ChromeMissing, op, "Chrome's binary cannot be executed; "+install)
+		return fault.Wrap(errno, fault.ChromeMissing, op, "the binary of --chrome or --shell cannot be executed; name another, or "+install)
 	}
 	return fault.Wrap(errno, fault.BrowserFailed, op, "")
 }

@@ -113,12 +113,12 @@ func (p *Process) explain(ctx context.Context, err error) error {
 	}
 	if errors.Is(err, errUnanswered) {
 		return fault.Wrap(err, fault.ChromeMissing, op,
-			"this Chrome cannot open a profile while it runs; a newer one can (measured with 156): apt-get update && apt-get install chromium")
+			"this Chrome cannot open a profile while it runs; install Chromium 156 or newer: apt-get update && apt-get install chromium")
 	}
 	if ctx.Err() != nil {
-		return fault.Wrap(withStderr(ctx.Err(), exit), fault.Timeout, op, "Chrome did not answer in time")
+		return fault.Wrap(withStderr(ctx.Err(), exit), fault.Timeout, op, "Chrome started but did not answer within a minute; try again, and read its standard error in the cause")
 	}
-	return fault.Wrap(withStderr(err, exit), fault.BrowserFailed, op, "Chrome did not start; see its standard error in the log")
+	return fault.Wrap(withStderr(err, exit), fault.BrowserFailed, op, "Chrome did not start; its standard error is in the cause; check the binary, free memory and free disk space")
 }
 
 func withStderr(err error, exit ExitState) error {

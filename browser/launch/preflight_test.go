@@ -169,7 +169,7 @@ func TestLongestPath(t *testing.T) {
 	}
 }
 
-// Own changes the owner of all files, and of symbolic links instead of their targets.
+// Chown changes the owner of all files, and of symbolic links instead of their targets.
 func TestOwn(t *testing.T) {
 	l := newLauncher(t, "")
 	dir := newDir(t, l, "o")
@@ -182,7 +182,7 @@ func TestOwn(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(dir.Files(), "link")); err != nil {
 		t.Fatal(err)
 	}
-	if err := dir.Own(); err != nil {
+	if err := dir.Chown(); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]int{outside: 0, dir.Profile() + "/file": dir.UID, dir.Files() + "/link": dir.UID} {

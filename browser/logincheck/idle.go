@@ -9,8 +9,8 @@ import (
 // with checkPause between them, two seconds or more.
 const idleLooks = 40
 
-// Rest is how long a page must look the same to count as idle.
-const Rest = idleLooks * checkPause
+// IdleTime is how long a page must look the same to count as idle.
+const IdleTime = idleLooks * checkPause
 
 // traffic counts a page's open requests. An open WebSocket and an unanswered request may
 // change the page at any time.

@@ -234,7 +234,7 @@ func (t *Tab) Close(ctx context.Context) error {
 	t.events.Wait()
 	t.stop()
 	for _, s := range t.setups {
-		s.Gone(ctx, t.target(), t.targets.Targets())
+		s.TargetClosed(ctx, t.target(), t.targets.Targets())
 	}
 	if err == nil {
 		err = ctx.Err()

@@ -98,9 +98,9 @@ func TestHiddenTabsLeaveNoRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		gone := m.Gone(id)
+		closed := m.TargetClosed(id)
 		f.emit("", "Target.targetDestroyed", fmt.Sprintf(`{"targetId":%q}`, id))
-		<-gone
+		<-closed
 		if !d.Hidden(id) {
 			t.Fatalf("%s is no longer hidden", id)
 		}

@@ -12,11 +12,11 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Door is the number of an admission period, which a call of [Clients.Admit] begins. A
+// Admission is the number of an admission period, which a call of [Clients.Admit] begins. A
 // caller reads it when it decides to accept a client and passes it to [Mux.Serve]. If
 // [Clients.Close] was called in between, Serve closes the client too, even if the mux
 // admits new clients again. The first period is the zero value.
-type Door uint64
+type Admission uint64
 
 // Clients holds the connected clients and decides whether new ones may connect. Its
 // methods are safe for concurrent use.
@@ -36,7 +36,7 @@ type Clients struct {
 
 // admission is the current admission state.
 type admission struct {
-	period Door
+	period Admission
 	closed bool
 	code   int // of the last Close
 	reason string
@@ -46,8 +46,8 @@ func newClients(ended func() (bool, error), done <-chan struct{}) *Clients {
 	return &Clients{ended: ended, done: done, change: make(chan struct{}, 1), all: map[*client]struct{}{}}
 }
 
-// Door returns the number of the current admission period.
-func (s *Clients) Door() Door {
+// Admission returns the number of the current admission period.
+func (s *Clients) Admission() Admission {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.admission.period
@@ -98,7 +98,7 @@ func (s *Clients) Changed() <-chan struct{} { return s.change }
 
 // enter admits a client. If it returns false, the client has been ended, and its cause is
 // the error that Serve returns.
-func (s *Clients) enter(c *client, period Door) bool {
+func (s *Clients) enter(c *client, period Admission) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ended, err := s.ended()

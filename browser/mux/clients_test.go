@@ -7,15 +7,15 @@ import "testing"
 func TestAdmission(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	m.Clients.Admit() // no client was closed: the period does not change
-	before := m.Clients.Door()
-	connect(t, m, ServeOptions{Door: before}).call(1, "", "Browser.getVersion", "{}")
+	before := m.Clients.Admission()
+	connect(t, m, ServeOptions{Admission: before}).call(1, "", "Browser.getVersion", "{}")
 	if err := m.Clients.Close(t.Context(), CloseSessionEnded, "session_ended"); err != nil {
 		t.Fatal(err)
 	}
-	during := m.Clients.Door()
-	refused := func(period Door) {
+	during := m.Clients.Admission()
+	refused := func(period Admission) {
 		t.Helper()
-		c := connect(t, m, ServeOptions{Door: period})
+		c := connect(t, m, ServeOptions{Admission: period})
 		if err := c.gone(CloseSessionEnded); err != nil || c.reason != "session_ended" {
 			t.Errorf("Serve: %v, reason %q", err, c.reason)
 		}
@@ -31,11 +31,11 @@ func TestAdmission(t *testing.T) {
 	m.Clients.Admit() // a second call changes nothing
 	refused(before)
 	refused(during)
-	after := m.Clients.Door()
+	after := m.Clients.Admission()
 	if after == before {
 		t.Error("Admit did not begin a new period")
 	}
-	connect(t, m, ServeOptions{Door: after}).call(1, "", "Browser.getVersion", "{}")
+	connect(t, m, ServeOptions{Admission: after}).call(1, "", "Browser.getVersion", "{}")
 	// The refused clients never reached Chrome: only two clients and a driver did.
 	if n := len(f.wait(3, method("Target.attachToBrowserTarget"))); n != 3 {
 		t.Errorf("%d were attached", n)
@@ -46,10 +46,10 @@ func TestAdmission(t *testing.T) {
 func TestCloseWhileClientsConnect(t *testing.T) {
 	m, _ := start(t, Options{}, nil)
 	for range 50 {
-		period := m.Clients.Door()
+		period := m.Clients.Admission()
 		var all []*testConn
 		for range 4 {
-			all = append(all, connect(t, m, ServeOptions{Door: period}))
+			all = append(all, connect(t, m, ServeOptions{Admission: period}))
 		}
 		if err := m.Clients.Close(t.Context(), CloseSessionEnded, "session_ended"); err != nil {
 			t.Fatal(err)

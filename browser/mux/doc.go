@@ -15,5 +15,5 @@
 // Goroutines: one reader and one writer of the pipe, two for each client while
 // [Mux.Serve] runs, and one for each subscription of a driver. [Mux.Close] waits for all
 // of them. If a write would not block, the goroutine that read the message writes it
-// itself (see [NonblockingWriter] and [Eager]). The writers handle the rest.
+// itself (see [NonblockingWriter] and [NonblockingConn]). The writers handle the rest.
 package mux

@@ -53,9 +53,9 @@ func (d *Driver) Hidden(id target.ID) bool {
 	return d.m.targets.hidden(string(id))
 }
 
-// Born returns the target's position in the order of creation, from 1, which Chrome's own
-// list of targets does not show. It returns 0 for an unknown target.
-func (d *Driver) Born(id target.ID) int {
+// CreationOrder returns the target's position in the order of creation, from 1, which
+// Chrome's own list of targets does not show. It returns 0 for an unknown target.
+func (d *Driver) CreationOrder(id target.ID) int {
 	d.m.mu.Lock()
 	defer d.m.mu.Unlock()
 	return d.m.targets.all[string(id)].order

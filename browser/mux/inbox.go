@@ -8,10 +8,10 @@ import (
 )
 
 // inbox is the queue of messages for one client, bounded in bytes. If the queue is empty,
-// a message first goes to offer.
+// a message first goes to tryWrite.
 type inbox struct {
-	offer   func([]byte) bool // sends without waiting, or returns false; may be nil
-	account *budget.Account   // counts the queued bytes
+	tryWrite func([]byte) bool // sends without waiting, or returns false; may be nil
+	account  *budget.Account   // counts the queued bytes
 
 	mu       sync.Mutex
 	limit    int
@@ -24,8 +24,8 @@ type inbox struct {
 
 func (b *inbox) init(conn Conn, limit int, a *budget.Account) {
 	b.account = a
-	if eager, ok := conn.(Eager); ok {
-		b.offer = eager.Offer
+	if nc, ok := conn.(NonblockingConn); ok {
+		b.tryWrite = nc.TryWrite
 	}
 	b.limit, b.wake, b.empty = limit, make(chan struct{}, 1), make(chan struct{})
 }
@@ -38,7 +38,7 @@ func (b *inbox) push(msg []byte) bool {
 	if b.finished {
 		return true // the client is leaving and does not need it
 	}
-	if b.bytes == 0 && b.offer != nil && b.offer(msg) {
+	if b.bytes == 0 && b.tryWrite != nil && b.tryWrite(msg) {
 		return true
 	}
 	if b.bytes > 0 && b.bytes+len(msg) > b.limit || !b.account.Take(len(msg)) {

@@ -129,7 +129,7 @@ func TestSlowClientIsClosed(t *testing.T) {
 }
 
 // A client may disconnect at any time, with requests pending. Nothing of it remains, and
-// Chrome is told to drop its session.
+// Chrome gets a command to drop its session.
 func TestDisconnectedClientLeavesNothing(t *testing.T) {
 	m, f := start(t, Options{}, func(_ *fake, q message) []byte {
 		if q.Method == "Runtime.evaluate" {

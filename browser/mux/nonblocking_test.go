@@ -47,17 +47,17 @@ func (p nonblockingPipe) WriteNow(b []byte) (n int) {
 	return max(0, n)
 }
 
-// eager is a testConn that accepts messages at once as long as they fit.
-type eager struct {
+// nonblockingConn is a testConn that accepts messages at once as long as they fit.
+type nonblockingConn struct {
 	*testConn
 	writes sync.Mutex // held during a Write
 }
 
 func (c *testConn) ends() (in, out chan []byte) { return c.in, c.out }
 
-func (e *eager) Offer(msg []byte) bool {
+func (e *nonblockingConn) TryWrite(msg []byte) bool {
 	if !e.writes.TryLock() {
-		e.t.Error("Offer was called during a Write")
+		e.t.Error("TryWrite was called during a Write")
 		return false
 	}
 	defer e.writes.Unlock()
@@ -69,7 +69,7 @@ func (e *eager) Offer(msg []byte) bool {
 	}
 }
 
-func (e *eager) Write(ctx context.Context, msg []byte) error {
+func (e *nonblockingConn) Write(ctx context.Context, msg []byte) error {
 	e.writes.Lock()
 	defer e.writes.Unlock()
 	return e.testConn.Write(ctx, msg)
@@ -80,7 +80,7 @@ func (e *eager) Write(ctx context.Context, msg []byte) error {
 func TestOffersKeepOrder(t *testing.T) {
 	const n = 2000
 	m, f := start(t, Options{}, nil)
-	c := &eager{testConn: newConn(t)}
+	c := &nonblockingConn{testConn: newConn(t)}
 	serveConn(t, m, ServeOptions{}, c.testConn, c)
 	c.call(1, "", "Page.enable", "{}")
 	root := f.wait(1, method("Page.enable"))[0].Session

@@ -23,7 +23,7 @@ func BenchmarkLargeRoundTrip(b *testing.B) {
 func BenchmarkNonblockingRoundTrip(b *testing.B) {
 	fromUs, toChrome := osPipe(b)
 	fromChrome, toUs := osPipe(b)
-	through(b, nonblockingPipe{fromChrome, toChrome}, joined{fromUs, toUs}, &eager{testConn: newConn(&testing.T{})}, "{}")
+	through(b, nonblockingPipe{fromChrome, toChrome}, joined{fromUs, toUs}, &nonblockingConn{testConn: newConn(&testing.T{})}, "{}")
 }
 
 func roundTrips(b *testing.B, result string) {

@@ -25,12 +25,12 @@ type Conn interface {
 	Close(code int, reason string) error
 }
 
-// Eager is a Conn that can also send a message without waiting for the client. Offer
-// sends msg or returns false; the mux then sends the message with Write. Offer must not
-// wait: it runs on the reader of Chrome's pipe, which all peers depend on. It is not
-// called during a Write.
-type Eager interface {
-	Offer(msg []byte) bool
+// NonblockingConn is a Conn that can also send a message without waiting for the client.
+// TryWrite sends msg or returns false; the mux then sends the message with Write.
+// TryWrite must not wait: it runs on the reader of Chrome's pipe, which all peers depend
+// on. It is not called during a Write.
+type NonblockingConn interface {
+	TryWrite(msg []byte) bool
 }
 
 // Metered is a Conn that assembles messages in memory. Meter is called before the first
@@ -46,9 +46,9 @@ type ServeOptions struct {
 	// Target is the page that receives the client's messages without a sessionId, as on
 	// /devtools/page/<id>. Empty means the browser.
 	Target target.ID
-	// Door is the admission period in which the caller accepted the client; see
-	// [Clients.Door].
-	Door Door
+	// Admission is the admission period in which the caller accepted the client; see
+	// [Clients.Admission].
+	Admission Admission
 	// Leaving, if set, is called when the client has disconnected and its sessions still
 	// exist. It bounds its own time.
 	Leaving func()
@@ -96,7 +96,7 @@ func (m *Mux) Serve(ctx context.Context, conn Conn, o ServeOptions) error {
 	c.out.init(conn, m.opts.QueueBytes, c.held)
 	c.event = c.deliver
 	c.gone = func() { c.end(CloseNormal, "target closed", nil, true) }
-	if !m.Clients.enter(c, o.Door) {
+	if !m.Clients.enter(c, o.Admission) {
 		_ = conn.Close(c.code, c.reason) // the client may have disconnected already
 		return c.cause
 	}

@@ -118,9 +118,9 @@ func (d *Driver) finish(session string) {
 	}
 }
 
-// Silence ends the subscriptions of a session that stays attached, after their readers
-// have received the queued events.
-func (d *Driver) Silence(session target.SessionID) { d.finish(string(session)) }
+// EndSubscriptions ends the subscriptions of a session that stays attached, after their
+// readers have received the queued events.
+func (d *Driver) EndSubscriptions(session target.SessionID) { d.finish(string(session)) }
 
 // stop ends all subscriptions at once.
 func (d *Driver) stop() {

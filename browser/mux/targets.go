@@ -30,7 +30,7 @@ type targets struct {
 	contexts    map[string]struct{}      // created by Target.createBrowserContext
 	closing     map[string]struct{}      // a client has sent a command to close them
 	redirecting map[string]struct{}      // pages that are leaving a foreign address, until RevealIfAllowed
-	gone        map[string]chan struct{} // closed when the target has ended; see Gone
+	closed      map[string]chan struct{} // closed when the target has ended; see TargetClosed
 	hadPage     bool
 	firstPage   chan struct{} // closed when the first page that clients may see exists
 	foreign     func(url string) bool
@@ -41,7 +41,7 @@ func newTargets(foreign func(url string) bool) targets {
 		foreign: foreign,
 		all:     map[string]targetInfo{}, hide: map[string]struct{}{}, hideURL: map[string]string{}, hideAll: map[string]struct{}{},
 		contexts: map[string]struct{}{}, closing: map[string]struct{}{}, redirecting: map[string]struct{}{},
-		gone: map[string]chan struct{}{}, firstPage: make(chan struct{}),
+		closed: map[string]chan struct{}{}, firstPage: make(chan struct{}),
 	}
 }
 
@@ -105,9 +105,9 @@ func (t *targets) remove(id string) {
 	delete(t.all, id)
 	delete(t.closing, id)
 	delete(t.redirecting, id)
-	if gone := t.gone[id]; gone != nil {
-		close(gone)
-		delete(t.gone, id)
+	if closed := t.closed[id]; closed != nil {
+		close(closed)
+		delete(t.closed, id)
 	}
 }
 
@@ -199,21 +199,21 @@ func (m *Mux) HideContext(id cdp.BrowserContextID) {
 // profile that clients may see.
 func (m *Mux) FirstPage() <-chan struct{} { return m.targets.firstPage }
 
-// Gone returns a channel that is closed once the target has ended, or at once if it is
-// unknown.
-func (m *Mux) Gone(id target.ID) <-chan struct{} {
+// TargetClosed returns a channel that is closed once the target has ended, or at once if
+// it is unknown.
+func (m *Mux) TargetClosed(id target.ID) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	gone := m.targets.gone[string(id)]
-	if gone == nil {
-		gone = make(chan struct{})
+	closed := m.targets.closed[string(id)]
+	if closed == nil {
+		closed = make(chan struct{})
 		if _, there := m.targets.all[string(id)]; !there {
-			close(gone)
-			return gone
+			close(closed)
+			return closed
 		}
-		m.targets.gone[string(id)] = gone
+		m.targets.closed[string(id)] = closed
 	}
-	return gone
+	return closed
 }
 
 // Pages returns the page targets that clients may see, in no particular order.

@@ -2,22 +2,22 @@ package mux
 
 import "testing"
 
-// Gone is closed at the end of a target, and at once for an unknown one.
+// TargetClosed is closed at the end of a target, and at once for an unknown one.
 func TestGone(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"about:blank"}}`)
 	<-m.FirstPage()
-	<-m.Gone("N")
-	gone, other := m.Gone("P"), m.Gone("P")
+	<-m.TargetClosed("N")
+	closed, other := m.TargetClosed("P"), m.TargetClosed("P")
 	select {
-	case <-gone:
-		t.Error("Gone is not closed")
+	case <-closed:
+		t.Error("TargetClosed is not closed")
 	default:
 	}
 	f.emit("", "Target.targetDestroyed", `{"targetId":"P"}`)
-	<-gone
+	<-closed
 	<-other
-	<-m.Gone("P")
+	<-m.TargetClosed("P")
 }
 
 // FirstPage is closed by the first page, not by other targets that Chrome opens before it.

@@ -186,13 +186,13 @@ func options() webauthn.AddVirtualAuthenticatorParams {
 // Renew does nothing: authenticators are repaired when a client leaves.
 func (p *Authenticators) Renew(context.Context, *targetinit.Target) {}
 
-// Gone forgets the authenticator of a closed page.
-func (p *Authenticators) Gone(_ context.Context, gone *targetinit.Target, _ []*targetinit.Target) {
+// TargetClosed forgets the authenticator of a closed page.
+func (p *Authenticators) TargetClosed(_ context.Context, closed *targetinit.Target, _ []*targetinit.Target) {
 	p.mu.Lock()
-	p.forget(p.pages[gone.SessionID()])
-	delete(p.pages, gone.SessionID())
+	p.forget(p.pages[closed.SessionID()])
+	delete(p.pages, closed.SessionID())
 	p.mu.Unlock()
-	p.reader.forget(gone.Info().TargetID)
+	p.reader.forget(closed.Info().TargetID)
 }
 
 // forget marks a page's authenticator, if it has one, as removed or replaced. Its ID is

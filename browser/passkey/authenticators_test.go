@@ -21,7 +21,7 @@ func TestAuthenticatorsAreForgotten(t *testing.T) {
 		page := targetinit.NewTarget(noDriver{}, target.SessionID(fmt.Sprint(n)), &target.Info{TargetID: target.ID(fmt.Sprint(n))})
 		last = webauthn.AuthenticatorID(fmt.Sprint(n))
 		p.pages[page.SessionID()], p.made[last] = &authenticator{page: page, id: last}, true
-		p.Gone(t.Context(), page, nil)
+		p.TargetClosed(t.Context(), page, nil)
 	}
 	if len(p.made) > removedKept || len(p.removed) > removedKept || !p.made[last] || len(p.pages) != 0 {
 		t.Errorf("made: %d, removed: %d, last one known: %v; pages: %d", len(p.made), len(p.removed), p.made[last], len(p.pages))

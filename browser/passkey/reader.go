@@ -20,12 +20,12 @@ type Driver interface {
 	Session(id target.SessionID) cdp.Session
 	// Post sends a command to a session and does not wait for the answer.
 	Post(ctx context.Context, session target.SessionID, method string, params any) error
-	// Silence ends the subscriptions of a session that stays attached.
-	Silence(session target.SessionID)
-	// OpenHidden, Hidden and Born are as in [capture.Conn].
+	// EndSubscriptions ends the subscriptions of a session that stays attached.
+	EndSubscriptions(session target.SessionID)
+	// OpenHidden, Hidden and CreationOrder are as in [capture.Conn].
 	OpenHidden(ctx context.Context) (target.ID, error)
 	Hidden(id target.ID) bool
-	Born(id target.ID) int
+	CreationOrder(id target.ID) int
 }
 
 // Reader is a connection for reading pages that have an authenticator. When its caller
@@ -64,8 +64,8 @@ func (r *Reader) OpenHidden(ctx context.Context) (target.ID, error) { return r.d
 // Hidden reports whether OpenHidden opened a target.
 func (r *Reader) Hidden(id target.ID) bool { return r.driver.Hidden(id) }
 
-// Born orders targets by their time of creation.
-func (r *Reader) Born(id target.ID) int { return r.driver.Born(id) }
+// CreationOrder orders targets by their time of creation.
+func (r *Reader) CreationOrder(id target.ID) int { return r.driver.CreationOrder(id) }
 
 // Call runs a command on the browser as the driver does. Attaching to a page with an
 // authenticator, and detaching from it, reuse sessions.
@@ -122,7 +122,7 @@ func (r *Reader) giveBack(ctx context.Context, id target.SessionID) bool {
 	// These are the two domains that readers enable. A closed page has none.
 	_ = r.driver.Post(ctx, id, inspector.Disable.Method, nil)
 	_ = r.driver.Post(ctx, id, page.Disable.Method, nil)
-	r.driver.Silence(id)
+	r.driver.EndSubscriptions(id)
 	if r.keeps(at) {
 		r.mu.Lock()
 		r.idle[at] = append(r.idle[at], id)

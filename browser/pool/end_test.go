@@ -25,20 +25,20 @@ func (s stuck) Memory() int64         { return 1 }
 func TestCloseWithStuckChrome(t *testing.T) {
 	for name, try := range map[string]func(asked chan struct{}){
 		"parked": func(asked chan struct{}) {
-			p := pool.New[stuck](pool.Limits{Size: 9, Age: time.Hour})
+			p := pool.NewParked[stuck](pool.Limits{Size: 9, Age: time.Hour})
 			_, _ = p.Put(context.Background(), "a", stuck{asked}), p.Put(context.Background(), "b", stuck{asked})
 			if p.Close(context.Background()) == nil {
 				t.Error("no error for Chromes that could not be ended")
 			}
 		},
 		"parked, and old": func(asked chan struct{}) {
-			p := pool.New[stuck](pool.Limits{Size: 9, Age: time.Minute})
+			p := pool.NewParked[stuck](pool.Limits{Size: 9, Age: time.Minute})
 			_, _ = p.Put(context.Background(), "a", stuck{asked}), p.Put(context.Background(), "b", stuck{asked})
 			time.Sleep(2 * time.Minute)
 			_ = p.Close(context.Background())
 		},
 		"parked, and heavy": func(asked chan struct{}) {
-			p := pool.New[stuck](pool.Limits{Size: 9, Age: time.Hour, Memory: 1})
+			p := pool.NewParked[stuck](pool.Limits{Size: 9, Age: time.Hour, Memory: 1})
 			_, _ = p.Put(context.Background(), "a", stuck{asked}), p.Put(context.Background(), "b", stuck{asked})
 			_ = p.Close(context.Background())
 		},

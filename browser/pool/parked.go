@@ -15,9 +15,9 @@ type Chrome interface {
 	Done() <-chan struct{}
 }
 
-// Weighed is a Chrome that reports its memory use, in bytes. Memory may take a while, and
-// may be called while the Chrome is being taken.
-type Weighed interface {
+// MeasuredChrome is a Chrome that reports its memory use, in bytes. Memory may take a
+// while, and may be called while the Chrome is being taken.
+type MeasuredChrome interface {
 	Chrome
 	Memory() int64
 }
@@ -31,7 +31,7 @@ type Limits struct {
 
 // Parked is a pool of parked Chromes by the ID of their snapshot. Its methods are safe
 // for concurrent use. T is the type of a Chrome.
-type Parked[T Weighed] struct {
+type Parked[T MeasuredChrome] struct {
 	limits Limits
 
 	mu        sync.Mutex
@@ -52,8 +52,8 @@ type slot[T Chrome] struct {
 // reasonsKept bounds how many reasons are kept.
 const reasonsKept = 4096
 
-// New returns an empty pool.
-func New[T Weighed](limits Limits) *Parked[T] {
+// NewParked returns an empty pool.
+func NewParked[T MeasuredChrome](limits Limits) *Parked[T] {
 	return &Parked[T]{limits: limits, slots: map[string]*slot[T]{}, reasons: map[string]string{}}
 }
 

@@ -45,7 +45,7 @@ func (c *chrome) dead() bool {
 }
 
 func TestAParkedChromeServesOneRestore(t *testing.T) {
-	p := pool.New[*chrome](pool.Limits{Size: 2, Age: time.Hour})
+	p := pool.NewParked[*chrome](pool.Limits{Size: 2, Age: time.Hour})
 	defer p.Close(t.Context())
 	c := newChrome()
 	if err := p.Put(t.Context(), "a", c); err != nil {
@@ -63,7 +63,7 @@ func TestAParkedChromeServesOneRestore(t *testing.T) {
 }
 
 func TestFullPoolEvictsOldest(t *testing.T) {
-	p := pool.New[*chrome](pool.Limits{Size: 2, Age: time.Hour})
+	p := pool.NewParked[*chrome](pool.Limits{Size: 2, Age: time.Hour})
 	a, b, c := newChrome(), newChrome(), newChrome()
 	for id, x := range map[string]*chrome{"a": a} {
 		_ = p.Put(t.Context(), id, x)
@@ -91,7 +91,7 @@ func TestFullPoolEvictsOldest(t *testing.T) {
 // The memory of all parked Chromes is bounded. The oldest are evicted, and a new one too
 // if it alone exceeds the limit.
 func TestMemoryLimitEvictsOldest(t *testing.T) {
-	p := pool.New[*chrome](pool.Limits{Size: 9, Age: time.Hour, Memory: 100})
+	p := pool.NewParked[*chrome](pool.Limits{Size: 9, Age: time.Hour, Memory: 100})
 	defer p.Close(t.Context())
 	put := func(id string, memory int64) *chrome {
 		c, weighed := newChrome(), make(chan struct{})
@@ -125,7 +125,7 @@ func TestMemoryLimitEvictsOldest(t *testing.T) {
 
 // The pool does not end a Chrome that is taken while its memory is measured.
 func TestTakenWhileMeasured(t *testing.T) {
-	p := pool.New[*chrome](pool.Limits{Size: 9, Age: time.Hour, Memory: 100})
+	p := pool.NewParked[*chrome](pool.Limits{Size: 9, Age: time.Hour, Memory: 100})
 	c, begun, taken := newChrome(), make(chan struct{}), make(chan struct{})
 	c.memory, c.measure = 101, func() { close(begun); <-taken }
 	if err := p.Put(t.Context(), "a", c); err != nil {
@@ -142,7 +142,7 @@ func TestTakenWhileMeasured(t *testing.T) {
 }
 
 func TestEvict(t *testing.T) {
-	p := pool.New[*chrome](pool.Limits{Size: 2, Age: time.Hour})
+	p := pool.NewParked[*chrome](pool.Limits{Size: 2, Age: time.Hour})
 	defer p.Close(t.Context())
 	a, b := newChrome(), newChrome()
 	_ = p.Put(t.Context(), "a", a)
@@ -160,7 +160,7 @@ func TestEvict(t *testing.T) {
 }
 
 func TestDeathAndAgeAreReported(t *testing.T) {
-	p := pool.New[*chrome](pool.Limits{Size: 4, Age: 20 * time.Millisecond})
+	p := pool.NewParked[*chrome](pool.Limits{Size: 4, Age: 20 * time.Millisecond})
 	defer p.Close(t.Context())
 	aged, died := newChrome(), newChrome()
 	_ = p.Put(t.Context(), "aged", aged)
@@ -185,7 +185,7 @@ func TestDeathAndAgeAreReported(t *testing.T) {
 func acceptAll(*chrome) string { return "" }
 
 func TestAParkedChromeThatDoesNotFitStays(t *testing.T) {
-	p := pool.New[*chrome](pool.Limits{Size: 1, Age: time.Hour})
+	p := pool.NewParked[*chrome](pool.Limits{Size: 1, Age: time.Hour})
 	defer p.Close(t.Context())
 	c := newChrome()
 	if err := p.Put(t.Context(), "a", c); err != nil {

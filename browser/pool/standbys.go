@@ -94,8 +94,8 @@ func (p *Standbys[T]) Keep(n int) {
 	end(over...)
 }
 
-// Of returns how many Chromes of a key are ready.
-func (p *Standbys[T]) Of(key Key) (n int) {
+// Count returns how many Chromes of a key are ready.
+func (p *Standbys[T]) Count(key Key) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.ready {

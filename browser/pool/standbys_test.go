@@ -50,7 +50,7 @@ func TestStandbysAreRetained(t *testing.T) {
 	p.Put(two, b)
 	p.Put(one, c)
 	p.Put(two, d)
-	if !p.Retain(map[pool.Key]int{one: 1, two: 2}) || !a.dead() || b.dead() || c.dead() || d.dead() || p.Of(one) != 1 {
+	if !p.Retain(map[pool.Key]int{one: 1, two: 2}) || !a.dead() || b.dead() || c.dead() || d.dead() || p.Count(one) != 1 {
 		t.Errorf("dead: a %t b %t c %t d %t", a.dead(), b.dead(), c.dead(), d.dead())
 	}
 	if p.Retain(map[pool.Key]int{one: 1, two: 2}) {

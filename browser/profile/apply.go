@@ -14,13 +14,13 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Applied is what a restore has changed in a profile before Chrome opens it.
-type Applied struct {
+// ApplyResult is what a restore has changed in a profile before Chrome opens it.
+type ApplyResult struct {
 	Verdict
-	// Placed has the report lines of the localStorage that was written into the profile.
-	// Left has the areas that only Chrome can write.
-	Placed []state.Component
-	Left   []state.Area
+	// LocalLines has the report lines of the localStorage that was written into the
+	// profile. RemainingAreas has the areas that only Chrome can write.
+	LocalLines     []state.Component
+	RemainingAreas []state.Area
 	// Changed lists the folders in the user data directory that were written. They belong
 	// to the daemon; the caller must give them to Chrome's user.
 	Changed []string
@@ -30,7 +30,7 @@ type Applied struct {
 // the profile accordingly. It removes stores that do not hold what was saved. When Chrome
 // finds such damage later, it discards the store together with the state applied to it.
 // Apply also writes the localStorage areas that are taken from the document.
-func Apply(ctx context.Context, userDataDir string, doc state.Document, found inspect.Profile, now time.Time) (a Applied, err error) {
+func Apply(ctx context.Context, userDataDir string, doc state.Document, found inspect.Profile, now time.Time) (a ApplyResult, err error) {
 	if !doc.Complete {
 		return a, nil // nothing was read over CDP
 	}
@@ -48,7 +48,7 @@ func Apply(ctx context.Context, userDataDir string, doc state.Document, found in
 	if err := a.removeStale(ctx, userDataDir); err != nil {
 		return a, err
 	}
-	if areas := a.areas(doc, found); len(areas) > 0 || a.Broken.LocalStorage || found.LocalStorage.Cut {
+	if areas := a.areas(doc, found); len(areas) > 0 || a.Broken.LocalStorage || found.LocalStorage.Truncated {
 		return a, a.ApplyLocal(ctx, userDataDir, areas, now)
 	}
 	return a, nil
@@ -56,7 +56,7 @@ func Apply(ctx context.Context, userDataDir string, doc state.Document, found in
 
 // removeStale removes from the profile the sessionStorage that the document's replaces. If
 // that is not possible, the profile's sessionStorage stays.
-func (a *Applied) removeStale(ctx context.Context, userDataDir string) error {
+func (a *ApplyResult) removeStale(ctx context.Context, userDataDir string) error {
 	if len(a.Forget) == 0 {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (a *Applied) removeStale(ctx context.Context, userDataDir string) error {
 // areas lists the localStorage areas to write into a profile: those taken from the
 // document. If the whole database is written anew, it adds what could still be read on
 // disk of other origins.
-func (a *Applied) areas(doc state.Document, found inspect.Profile) []state.Area {
+func (a *ApplyResult) areas(doc state.Document, found inspect.Profile) []state.Area {
 	areas := slices.DeleteFunc(slices.Clone(doc.Local), func(area state.Area) bool { return a.Local[area.StorageKey] == FromProfile })
 	if !a.Broken.LocalStorage {
 		return areas
@@ -92,13 +92,13 @@ func (a *Applied) areas(doc state.Document, found inspect.Profile) []state.Area 
 
 // ApplyLocal writes localStorage areas into the profile of a user data directory. No
 // Chrome may have opened it yet.
-func (a *Applied) ApplyLocal(ctx context.Context, userDataDir string, areas []state.Area, now time.Time) error {
+func (a *ApplyResult) ApplyLocal(ctx context.Context, userDataDir string, areas []state.Area, now time.Time) error {
 	root, err := os.OpenRoot(Path(userDataDir))
 	if err != nil {
 		return fault.Wrap(err, fault.StoreFailed, "profile.apply", "the profile cannot be opened")
 	}
 	defer func() { _ = root.Close() }() // only a handle
-	if a.Placed, a.Left, err = localstorage.Lay(ctx, root, areas, now); err != nil {
+	if a.LocalLines, a.RemainingAreas, err = localstorage.Write(ctx, root, areas, now); err != nil {
 		return err
 	}
 	a.Changed = append(a.Changed, path.Join(Folder(userDataDir), path.Dir(localstorage.Folder)))

@@ -53,7 +53,7 @@ func Merge(ctx context.Context, userDataDir string, r Reading) (state.Document, 
 		}
 	}
 	if crash.sessionWritten() {
-		crash.Was = r.sessionStorage(ctx)
+		crash.SessionStorageAtReading = r.sessionStorage(ctx)
 	}
 	v := Reconcile(Copies{Document: r.Document, Found: found, Crash: crash})
 	return v.merged(ctx, folder, r.Document)
@@ -84,7 +84,7 @@ func (v Verdict) merged(ctx context.Context, folder string, read state.Document)
 	}
 	if !done {
 		doc.Doubts = append(doc.Doubts, state.Missed{Component: state.ComponentSessionStorage,
-			Reason: "Chrome's files of it cannot be changed, so the last reading is restored only in tabs of which Chrome had written nothing"})
+			Reason: "Chrome's sessionStorage files cannot be changed, so the last reading is restored only in tabs that Chrome had not written yet"})
 	}
 	return doc, nil
 }

@@ -60,9 +60,9 @@ func FindDesktop(names []string, profile string) (Desktop, error) {
 	return Desktop{}, fault.New(fault.InvalidImport, "profile.desktop", "there is no profile %q in the archive: %s", profile, has)
 }
 
-// Place returns the name in a user data directory of Stasis for an archive's file, or why
-// the file is left out.
-func (d Desktop) Place(name string) (to, why string) {
+// TargetName returns the name in a user data directory of Stasis for an archive's file,
+// or why the file is left out.
+func (d Desktop) TargetName(name string) (to, why string) {
 	if d.beside != "" && name == path.Join(d.beside, LastVersion) {
 		return LastVersion, ""
 	}
@@ -74,20 +74,20 @@ func (d Desktop) Place(name string) (to, why string) {
 	case name == d.profile:
 		return Default, ""
 	case !below:
-		return "", LeftOut(name)
+		return "", ExclusionReason(name)
 	}
 	to = path.Join(Default, rel)
 	if strings.HasPrefix(rel, "Extensions/") {
 		return "", "extensions: upload them separately and list them when creating a session"
 	}
 	if !Accept(to) {
-		return "", LeftOut(to)
+		return "", ExclusionReason(to)
 	}
 	return to, ""
 }
 
-// LeftOut returns why [Accept] rejects a file of an archive.
-func LeftOut(name string) string {
+// ExclusionReason returns why [Accept] rejects a file of an archive.
+func ExclusionReason(name string) string {
 	elements := strings.Split(name, "/")
 	switch {
 	case slices.Contains(elements, "NativeMessagingHosts"):
@@ -101,9 +101,10 @@ func LeftOut(name string) string {
 	}
 }
 
-// Left reports whether a profile's Chrome had closed it, and that Chrome's version ("" if
-// the profile does not record it). Preferences that are not JSON are archive_damaged.
-func Left(userDataDir string) (clean bool, version string, err error) {
+// ExitState reports whether a profile's Chrome had closed it, and that Chrome's version
+// ("" if the profile does not record it). Preferences that are not JSON are
+// archive_damaged.
+func ExitState(userDataDir string) (clean bool, version string, err error) {
 	const op = "profile.left"
 	if err := checkNoLink(userDataDir); err != nil {
 		return false, "", err
@@ -146,15 +147,15 @@ type DesktopOrigin struct {
 	Sealed []state.Component
 }
 
-// Keep lists the files of an archive beside the profile that [OriginOf] needs.
-func (d Desktop) Keep() []string { return []string{LastVersion} }
+// KeptFiles lists the files of an archive beside the profile that [OriginOf] needs.
+func (d Desktop) KeptFiles() []string { return []string{LastVersion} }
 
 // OriginOf examines a desktop profile that was unpacked into a user data directory. kept
-// has the contents of the files listed by [Desktop.Keep] that the archive had.
+// has the contents of the files listed by [Desktop.KeptFiles] that the archive had.
 // Preferences that are not JSON are archive_damaged.
 func OriginOf(ctx context.Context, userDataDir string, kept map[string][]byte) (o DesktopOrigin, err error) {
 	var version string
-	if o.Clean, version, err = Left(userDataDir); err != nil {
+	if o.Clean, version, err = ExitState(userDataDir); err != nil {
 		return o, err
 	}
 	if o.Version = strings.TrimSpace(string(kept[LastVersion])); o.Version == "" || len(o.Version) > maxVersion {

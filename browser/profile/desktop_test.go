@@ -43,7 +43,7 @@ func TestFindDesktop(t *testing.T) {
 			t.Errorf("%q: %v", test.names, err)
 			continue
 		}
-		to, why := d.Place(test.file)
+		to, why := d.TargetName(test.file)
 		if to != test.want && (to != "" || !strings.Contains(why, test.want)) {
 			t.Errorf("%q: %s becomes %q, %q", test.names, test.file, to, why)
 		}
@@ -78,15 +78,15 @@ func TestLeft(t *testing.T) {
 		}
 	}
 	write(`{"profile":{"exit_type":"Normal"},"extensions":{"last_chrome_version":"139.0.1.2"}}`)
-	if clean, version, err := profile.Left(dir); err != nil || !clean || version != "139.0.1.2" {
+	if clean, version, err := profile.ExitState(dir); err != nil || !clean || version != "139.0.1.2" {
 		t.Error(clean, version, err)
 	}
 	write(`{"profile":{"exit_type":"Crashed"}}`)
-	if clean, version, err := profile.Left(dir); err != nil || clean || version != "" {
+	if clean, version, err := profile.ExitState(dir); err != nil || clean || version != "" {
 		t.Error(clean, version, err)
 	}
 	write(`[]`)
-	if _, _, err := profile.Left(dir); !fault.Is(err, fault.ArchiveDamaged) {
+	if _, _, err := profile.ExitState(dir); !fault.Is(err, fault.ArchiveDamaged) {
 		t.Error(err)
 	}
 }

@@ -33,13 +33,13 @@ func (Disk) Merge(ctx context.Context, userDataDir string, r Reading) (state.Doc
 	return Merge(ctx, userDataDir, r)
 }
 
-// LeftOut returns why a file of an archive may not be unpacked into a user data
+// ExclusionReason returns why a file of an archive may not be unpacked into a user data
 // directory; "" if it may.
-func (Disk) LeftOut(name string) string {
+func (Disk) ExclusionReason(name string) string {
 	if Accept(name) {
 		return ""
 	}
-	return LeftOut(name)
+	return ExclusionReason(name)
 }
 
 // FindDesktop is [FindDesktop].

@@ -57,7 +57,7 @@ func dropDownloads(ctx context.Context, root *os.Root, userDataDir, folder strin
 }
 
 func removePaths(ctx context.Context, file string) (err error) {
-	db, err := sqlite.Change(ctx, file)
+	db, err := sqlite.OpenWritable(ctx, file)
 	if err != nil {
 		return err
 	}

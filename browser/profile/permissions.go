@@ -59,8 +59,8 @@ func settingsOf(permission string) (settings []string, asks bool) {
 	return nil, false
 }
 
-// Asks reports whether Chrome would prompt a person for a permission.
-func Asks(permission string) bool {
+// Prompts reports whether Chrome would prompt a person for a permission.
+func Prompts(permission string) bool {
 	_, asks := settingsOf(permission)
 	return asks
 }

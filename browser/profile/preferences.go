@@ -27,7 +27,7 @@ type Prepare struct {
 	// files are removed; session cookies are restored either way.
 	RestoreTabs bool
 	// StaleSessionStorage removes the tabs' sessionStorage, which is older than the state
-	// that will be applied. Otherwise items that the site had removed would come back.
+	// that will be applied. Otherwise items that the site had removed would reappear.
 	StaleSessionStorage bool
 	// Policy is the permission policy for pages. Before is the policy that the
 	// environment was saved with, which Policy replaces. Nil is no policy.

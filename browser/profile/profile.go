@@ -53,9 +53,9 @@ func Folder(userDataDir string) string {
 // Path returns the path of the folder that holds the environment.
 func Path(userDataDir string) string { return filepath.Join(userDataDir, Folder(userDataDir)) }
 
-// Settle renames the environment's folder to [Default], so that Chrome can be restarted
-// and the environment loaded. No Chrome may be running on it.
-func Settle(userDataDir string) error {
+// UseDefaultFolder renames the environment's folder to [Default], so that Chrome can be
+// restarted and the environment loaded. No Chrome may be running on it.
+func UseDefaultFolder(userDataDir string) error {
 	if err := checkNoLink(userDataDir); err != nil || Folder(userDataDir) == Default {
 		return err
 	}

@@ -42,9 +42,9 @@ type Crash struct {
 	Written struct{ Cookies, LocalStorage, SessionStorage, Tabs time.Time }
 	// Sessions is the content of the session files, read if their time does not decide.
 	Sessions inspect.Tabs
-	// Was is the tabs' sessionStorage on disk at the time of the reading. Chrome records
-	// no times there.
-	Was sessionstorage.Contents
+	// SessionStorageAtReading is the tabs' sessionStorage on disk at the time of the
+	// reading. Chrome records no times there.
+	SessionStorageAtReading sessionstorage.Contents
 }
 
 // Verdict says which copy of each part is taken.
@@ -71,9 +71,9 @@ type Verdict struct {
 	// Broken marks the stores of a closed profile that are damaged, or lack what was read
 	// from that profile. The document replaces them.
 	Broken struct{ Cookies, LocalStorage, SessionStorage bool }
-	// Cut lists the components whose last write is incomplete, if the content of that
+	// Truncated lists the components whose last write is incomplete, if the content of that
 	// write is unknown.
-	Cut []string
+	Truncated []string
 	// Doubts lists what could not be decided.
 	Doubts []state.Missed
 }

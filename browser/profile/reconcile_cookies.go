@@ -42,11 +42,11 @@ func (v *Verdict) cookiesAfterCrash(c Copies) {
 	if !unproven && !written.After(c.Crash.From) {
 		return // nothing was written since the reading
 	}
-	if c.Found.Listed == nil {
+	if c.Found.AllCookies == nil {
 		v.doubt(state.ComponentCookies, "", "Chrome's cookie file cannot be read, so the cookies are those of the last reading")
 		return
 	}
-	jar := slices.DeleteFunc(slices.Clone(c.Found.Listed), func(k state.Cookie) bool { return c.Found.Foreign[k.Identity()] != "" })
+	jar := slices.DeleteFunc(slices.Clone(c.Found.AllCookies), func(k state.Cookie) bool { return c.Found.UnreadableCookies[k.Identity()] != "" })
 	switch newer := c.Found.CookiesAt.After(c.Crash.Until); {
 	case newer, !unproven && written.After(c.Crash.Until.Add(jarWriteTime)):
 	case sameJar(jar, c.Document.Cookies):

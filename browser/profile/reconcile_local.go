@@ -27,15 +27,15 @@ func (v *Verdict) localStorage(c Copies) {
 				v.Local[area.StorageKey] = FromDocument
 			}
 		}
-		if found.Cut && len(v.Unwritten) == 0 {
-			v.Cut = append(v.Cut, state.ComponentLocalStorage)
+		if found.Truncated && len(v.Unwritten) == 0 {
+			v.Truncated = append(v.Truncated, state.ComponentLocalStorage)
 		}
 	default:
 		for _, area := range c.Document.Local {
 			v.Local[area.StorageKey] = c.defaultSource()
 		}
-		if c.unread() && found.Cut {
-			v.Cut = append(v.Cut, state.ComponentLocalStorage)
+		if c.unread() && found.Truncated {
+			v.Truncated = append(v.Truncated, state.ComponentLocalStorage)
 		}
 	}
 }

@@ -21,14 +21,14 @@ func TestReconcile(t *testing.T) {
 	rows := []string{fmt.Sprintf("%-5s %-15s %-9s %-7s %-9s  %-11s  %-11s  %s", "left", "part", "profile", "damage", "document", "save", "crash", "restore")}
 	for _, c := range profiletest.AllCopies() {
 		for _, c.FromDisk = range []bool{false, true} {
-			if c.FromDisk && (c.Left != state.DatadirClean || c.Part != state.ComponentCookies && c.Part != state.ComponentLocalStorage) {
+			if c.FromDisk && (c.Datadir != state.DatadirClean || c.Part != state.ComponentCookies && c.Part != state.ComponentLocalStorage) {
 				continue
 			}
 			save, crash := "-", "-"
 			if !c.FromDisk && c.Part != state.ComponentTabs {
 				save = saveTakes(t, c)
 			}
-			if c.Left == state.DatadirCrash {
+			if c.Datadir == state.DatadirCrash {
 				crash = crashTakes(t, c)
 			}
 			rows = append(rows, fmt.Sprintf("%s  %-11s  %-11s  %s", c, save, crash, restoreTakes(t, c)))
@@ -53,10 +53,10 @@ func saveTakes(t *testing.T, c profiletest.Copies) string {
 		t.Fatal(err)
 	}
 	doc, taken := s.Document, c.Value(s.Document)
-	if c.Part == state.ComponentSessionStorage && c.Left == state.DatadirClean && (len(doc.Unstored) == 0 || !doc.Unstored[0].Apply) {
+	if c.Part == state.ComponentSessionStorage && c.Datadir == state.DatadirClean && (len(doc.Unstored) == 0 || !doc.Unstored[0].Apply) {
 		taken = c.OnDisk(t, folder)
 	}
-	return profiletest.Taken(taken, len(doc.Missed)+len(doc.Unstored)+len(doc.Unwritten) > 0)
+	return profiletest.Outcome(taken, len(doc.Missed)+len(doc.Unstored)+len(doc.Unwritten) > 0)
 }
 
 func crashTakes(t *testing.T, c profiletest.Copies) string {
@@ -79,7 +79,7 @@ func crashTakes(t *testing.T, c profiletest.Copies) string {
 	case taken == "" && (c.Part == state.ComponentLocalStorage || c.Part == state.ComponentSessionStorage && doc.TabsOnDisk):
 		taken = c.OnDisk(t, folder)
 	}
-	return profiletest.Taken(taken, slices.ContainsFunc(doc.Doubts, func(m state.Missed) bool { return m.Component == c.Part }))
+	return profiletest.Outcome(taken, slices.ContainsFunc(doc.Doubts, func(m state.Missed) bool { return m.Component == c.Part }))
 }
 
 func restoreTakes(t *testing.T, c profiletest.Copies) string {
@@ -99,9 +99,9 @@ func restoreTakes(t *testing.T, c profiletest.Copies) string {
 	case state.ComponentCookies:
 		fromDocument, onDisk = a.Cookies == FromDocument, c.Value(state.Document{Cookies: found.Cookies})
 	case state.ComponentLocalStorage:
-		fromDocument, onDisk = c.Of(a.Left) != "", c.OnDisk(t, folder)
+		fromDocument, onDisk = c.ValueIn(a.RemainingAreas) != "", c.OnDisk(t, folder)
 	case state.ComponentSessionStorage:
-		fromDocument = c.Left != state.DatadirClean || a.Broken.SessionStorage || slices.ContainsFunc(a.Unstored, func(u state.Unstored) bool { return u.Apply })
+		fromDocument = c.Datadir != state.DatadirClean || a.Broken.SessionStorage || slices.ContainsFunc(a.Unstored, func(u state.Unstored) bool { return u.Apply })
 		onDisk = c.OnDisk(t, folder)
 	case state.ComponentTabs:
 		fromDocument, onDisk = a.Tabs == FromDocument, profiletest.Disk
@@ -109,7 +109,7 @@ func restoreTakes(t *testing.T, c profiletest.Copies) string {
 	if fromDocument {
 		onDisk = profiletest.Read
 	}
-	return profiletest.Taken(onDisk, len(a.Unstored) > 0)
+	return profiletest.Outcome(onDisk, len(a.Unstored) > 0)
 }
 
 func mkdir(t *testing.T, dir, name string) string {

@@ -52,8 +52,8 @@ func (v *Verdict) sessionStorage(c Copies) {
 	case c.Crash != nil:
 		v.sessionAfterCrash(c)
 	case c.closed() && !c.Document.TabsByURL: // otherwise tabs get theirs from the document
-		if v.Unstored = found.Lost(c.Document.Tabs); found.Cut && len(v.Unstored) == 0 {
-			v.Cut = append(v.Cut, state.ComponentSessionStorage)
+		if v.Unstored = found.Unstored(c.Document.Tabs); found.Truncated && len(v.Unstored) == 0 {
+			v.Truncated = append(v.Truncated, state.ComponentSessionStorage)
 		}
 		there := found.Items()
 		for _, u := range v.Unstored {
@@ -61,8 +61,8 @@ func (v *Verdict) sessionStorage(c Copies) {
 				v.Forget[u.StorageKey] = true // a script applies an area only if the tab has none
 			}
 		}
-	case c.unread() && found.Cut:
-		v.Cut = append(v.Cut, state.ComponentSessionStorage)
+	case c.unread() && found.Truncated:
+		v.Truncated = append(v.Truncated, state.ComponentSessionStorage)
 	}
 	if c.closed() && c.Document.Complete {
 		_, v.Broken.SessionStorage = c.Found.Inventory.Damaged(state.ComponentSessionStorage)
@@ -96,7 +96,7 @@ func (v *Verdict) areaAfterCrash(c Copies, read state.Area, alone bool) (given s
 	var since [][]state.Item
 	known := true
 	if c.Crash.sessionWritten() {
-		since, known = on.Since(c.Crash.Was, read.StorageKey)
+		since, known = on.WrittenSince(c.Crash.SessionStorageAtReading, read.StorageKey)
 	}
 	switch {
 	case known && len(since) == 1 && alone: // the profile's is newer

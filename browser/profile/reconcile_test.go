@@ -62,7 +62,7 @@ func TestNewerCookies(t *testing.T) {
 		"written just then, and different": {of("a2"), soon, readAt.Add(-time.Hour), of("a2", "b1"), true},
 		"a cookie that Chrome cannot read": {append(of("a3"), foreign), later, later, of("a3"), false},
 	} {
-		found := inspect.Profile{Listed: test.disk, CookiesAt: test.newest, Foreign: map[string]string{foreign.Identity(): "sealed"}}
+		found := inspect.Profile{AllCookies: test.disk, CookiesAt: test.newest, UnreadableCookies: map[string]string{foreign.Identity(): "sealed"}}
 		doc, crash := state.Document{Cookies: of("a2", "b1")}, crashEvidence()
 		crash.Written.Cookies = test.written
 		got := Reconcile(Copies{doc, found, crash})
@@ -95,7 +95,7 @@ func TestNewerCookiesOfTheShell(t *testing.T) {
 	passing, lasting := state.Cookie{Name: "p", Domain: "a.example", Session: true}, state.Cookie{Name: "l", Domain: "a.example"}
 	doc, crash := state.Document{Chrome: state.Chrome{Engine: "shell"}, Cookies: []state.Cookie{passing, lasting}}, crashEvidence()
 	crash.Written.Cookies = readAt.Add(time.Hour)
-	got := Reconcile(Copies{doc, inspect.Profile{Listed: []state.Cookie{}, CookiesAt: crash.Written.Cookies}, crash})
+	got := Reconcile(Copies{doc, inspect.Profile{AllCookies: []state.Cookie{}, CookiesAt: crash.Written.Cookies}, crash})
 	if diff := cmp.Diff([]state.Cookie{passing}, got.taken(doc)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -232,7 +232,7 @@ func TestJarAfterTheClockWasSetBack(t *testing.T) {
 	} {
 		doc, crash := state.Document{Cookies: a}, setBackEvidence()
 		crash.Written.Cookies = test.written
-		got := Reconcile(Copies{doc, inspect.Profile{Listed: test.disk, CookiesAt: test.newest}, crash})
+		got := Reconcile(Copies{doc, inspect.Profile{AllCookies: test.disk, CookiesAt: test.newest}, crash})
 		if jar := got.taken(doc); len(jar) != 1 || jar[0].Value != test.want || (len(got.Doubts) > 0) != test.doubted {
 			t.Errorf("%s: %+v, doubts %q", name, jar, doubts(got))
 		}
@@ -281,7 +281,7 @@ func TestUnwritten(t *testing.T) {
 	area := func(key, value string) state.Area {
 		return state.Area{StorageKey: key, Items: []state.Item{{Key: "k", Value: value}}}
 	}
-	found := inspect.Profile{LocalStorage: localstorage.Contents{Cut: true, Commits: map[string]localstorage.Commit{},
+	found := inspect.Profile{LocalStorage: localstorage.Contents{Truncated: true, Commits: map[string]localstorage.Commit{},
 		Areas: []state.Area{area("https://a.example/", "on disk"), area("https://b.example/", "old"), area("https://c.example/", "on disk")}}}
 	doc := state.Document{Datadir: state.DatadirClean, Local: []state.Area{area("https://b.example/", "new")}}
 	got := surveyed(doc, found)

@@ -18,9 +18,9 @@ type Survey struct {
 	// closed, it also has the cookie jar and the localStorage of every origin as the
 	// sites last set them.
 	Document state.Document
-	// Counted has only the amounts that the profile holds. Noted has only what did not
-	// reach the disk. Callers use them if a larger document would be too large.
-	Counted, Noted state.Document
+	// WithLosses is the caller's document with what did not reach the disk. WithCounts also
+	// has the amounts that the profile holds. Callers use them if Document is too large.
+	WithCounts, WithLosses state.Document
 	// Damaged reports that a store of the profile is damaged.
 	Damaged bool
 }
@@ -39,10 +39,10 @@ func Inspect(ctx context.Context, userDataDir string, doc state.Document) (Surve
 		findTabs(ctx, doc.Missed, folder)
 		findLocal(doc.Missed, found.LocalStorage)
 	}
-	noted := v.withLosses(doc)
-	counted := noted
-	counted.Inventory = found.Inventory
-	return Survey{Document: v.withDisk(counted, found), Counted: counted, Noted: noted,
+	losses := v.withLosses(doc)
+	counts := losses
+	counts.Inventory = found.Inventory
+	return Survey{Document: v.withDisk(counts, found), WithCounts: counts, WithLosses: losses,
 		Damaged: slices.ContainsFunc(found.Inventory, func(h state.Holding) bool { return h.Damage != "" })}, nil
 }
 
@@ -64,7 +64,7 @@ func Compare(ctx context.Context, userDataDir string, doc state.Document) state.
 // withLosses returns a document with what did not reach the disk.
 func (v Verdict) withLosses(doc state.Document) state.Document {
 	doc.Unwritten, doc.Unstored = v.Unwritten, v.Unstored
-	for _, component := range v.Cut {
+	for _, component := range v.Truncated {
 		doc.Missed = append(slices.Clone(doc.Missed), state.Missed{Component: component,
 			Reason: "Chrome ended during its last write, which is lost; the origin of that write is unknown"})
 	}

@@ -39,8 +39,8 @@ func (h *Tabs) adopt(ctx context.Context, of *heldTab) {
 		return // it has been closed
 	}
 	t := &heldTab{session: at.SessionID, info: of.info}
-	script := t.prepare(of.script.left)
-	url, _ := json.Marshal(of.script.left.URL) // encoding a string cannot fail
+	script := t.prepare(of.script.remaining)
+	url, _ := json.Marshal(of.script.remaining.URL) // encoding a string cannot fail
 	h.tabs = append(h.tabs, t)
 	h.post(t.session, domstorage.Enable.Method, nil)
 	h.post(t.session, page.Enable.Method, nil)

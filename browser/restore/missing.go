@@ -17,11 +17,11 @@ func (e Environment) ApplyMissing(ctx context.Context, doc state.Document) (repo
 	s := e.Baseline
 	if doc.Datadir != state.DatadirClean && doc.Complete {
 		rest := doc
-		rest.Local = s.Left
+		rest.Local = s.RemainingAreas
 		if report, err = apply.All(ctx, e.Driver, rest, e.Now()); err != nil {
 			return nil, err
 		}
-		report = append(report, s.Placed...)
+		report = append(report, s.LocalLines...)
 		s.NoteLocal(e.UserDataDir, report)
 	}
 	if s.Broken.Cookies {
@@ -35,11 +35,11 @@ func (e Environment) ApplyMissing(ctx context.Context, doc state.Document) (repo
 		return nil, err
 	}
 	if doc.Datadir == state.DatadirClean {
-		lines, err := apply.LocalStorage(ctx, e.Driver, s.Left)
+		lines, err := apply.LocalStorage(ctx, e.Driver, s.RemainingAreas)
 		if err != nil {
 			return nil, err
 		}
-		if lines = append(lines, s.Placed...); len(lines) > 0 {
+		if lines = append(lines, s.LocalLines...); len(lines) > 0 {
 			s.NoteLocal(e.UserDataDir, lines)
 		}
 		report = append(report, fromDocument(lines)...)

@@ -31,9 +31,9 @@ func (h *Tabs) Release(ctx context.Context, doc state.Document, from Source) ([]
 	return nil, nil
 }
 
-// Leading lists the held tabs whose back/forward lists contain an address that a session
-// may not show: a page could go back to it.
-func (h *Tabs) Leading(ctx context.Context) []target.ID {
+// TabsWithForeignHistory lists the held tabs whose back/forward lists contain an address
+// that a session may not show: a page could go back to it.
+func (h *Tabs) TabsWithForeignHistory(ctx context.Context) []target.ID {
 	var ids []target.ID
 	for _, t := range h.tabs {
 		history, err := h.historyOf(ctx, t)

@@ -72,7 +72,7 @@ func (h *Tabs) load(ctx context.Context, t *heldTab, tab state.Tab) error {
 	if tab.URL == "about:blank" {
 		return nil
 	}
-	h.env.Unloaded.add(t.info.TargetID, tab)
+	h.env.PendingTabs.add(t.info.TargetID, tab)
 	if script := t.prepare(tab); script != "" {
 		h.post(t.session, domstorage.Enable.Method, nil)
 		h.post(t.session, page.Enable.Method, nil)

@@ -38,7 +38,7 @@ func (r *tabReport) add(i int, back bool, entries int) {
 	for _, area := range tab.Session {
 		line := state.Component{Name: state.ComponentSessionStorage, Origin: area.StorageKey}
 		if _, named := state.ParseStorageKey(area.StorageKey); back && r.byScript && !named {
-			count(&line, len(area.Items), false, report.Unnamed.With("the daemon cannot open its storage key by name"))
+			count(&line, len(area.Items), false, report.Unnamed.With("its storage key has a nonce or an opaque site, so no new page can have it"))
 		} else {
 			count(&line, len(area.Items), back, r.lost)
 		}

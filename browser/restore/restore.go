@@ -51,7 +51,7 @@ type Browser interface {
 // Targets sets up each target for the session; see [targetinit.Initialiser].
 type Targets interface {
 	InitialiseHeld(ctx context.Context, id target.ID)
-	Applied(ctx context.Context, id target.ID) error
+	WaitApplied(ctx context.Context, id target.ID) error
 	WhenReady(id target.ID, f func(*targetinit.Target))
 }
 
@@ -63,8 +63,8 @@ type Environment struct {
 	Life    context.Context // the browser's: its end cancels background work
 	// Baseline is what the profile held. The restore records there what it applies.
 	Baseline *baseline.Baseline
-	// Unloaded records the tabs whose page has not loaded yet.
-	Unloaded    *Unloaded
+	// PendingTabs records the tabs whose page has not loaded yet.
+	PendingTabs *PendingTabs
 	UserDataDir string
 	Shell       bool // the engine is the headless shell
 	Now         func() time.Time

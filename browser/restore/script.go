@@ -22,7 +22,7 @@ import (
 // tabScript is what a script still has to apply in one tab. An area is removed from it
 // when a frame of its storage key has its first document, window.name when the page has.
 type tabScript struct {
-	left state.Tab
+	remaining state.Tab
 	// sessions are the page's target and those of its out-of-process frames: a script
 	// runs only in the target that it was added to.
 	sessions []target.SessionID
@@ -32,10 +32,10 @@ type tabScript struct {
 	failed bool
 	// wanted is what is to be applied: values by storage key and item key. stored is the
 	// part of it that Chrome reported as stored.
-	wanted   map[string]map[string]string
-	stored   map[string]map[string]bool
-	name     string // window.name, "" for none
-	nameSeen baseline.NameSeen
+	wanted     map[string]map[string]string
+	stored     map[string]map[string]bool
+	name       string // window.name, "" for none
+	nameResult baseline.NameResult
 }
 
 // prepare records what a tab is to get and returns its script, "" if it gets nothing.
@@ -44,12 +44,12 @@ func (t *heldTab) prepare(tab state.Tab) string {
 	if script == "" {
 		return ""
 	}
-	l := &tabScript{left: tab, sessions: []target.SessionID{t.session},
+	l := &tabScript{remaining: tab, sessions: []target.SessionID{t.session},
 		wanted: map[string]map[string]string{}, stored: map[string]map[string]bool{}, name: tab.Name}
-	l.left.Session = nil
+	l.remaining.Session = nil
 	for _, area := range tab.Session {
 		if _, named := state.ParseStorageKey(area.StorageKey); named && len(area.Items) > 0 {
-			l.left.Session = append(l.left.Session, area)
+			l.remaining.Session = append(l.remaining.Session, area)
 			l.addWanted(area)
 		}
 	}
@@ -58,7 +58,7 @@ func (t *heldTab) prepare(tab state.Tab) string {
 }
 
 // done reports whether the script has applied everything.
-func (l *tabScript) done() bool { return l == nil || l.committed && len(l.left.Session) == 0 }
+func (l *tabScript) done() bool { return l == nil || l.committed && len(l.remaining.Session) == 0 }
 
 // addScript posts the script that applies a tab's own state. The tab's navigation is
 // held, so the script is in place before its document is created.
@@ -99,7 +99,7 @@ func (h *Tabs) watchFrames(s target.SessionID) {
 func (h *Tabs) startFrame(parent, s target.SessionID) {
 	if t := h.tabOf(parent); t != nil {
 		t.script.sessions = append(t.script.sessions, s)
-		if script := apply.TabScript(t.script.left); script != "" {
+		if script := apply.TabScript(t.script.remaining); script != "" {
 			h.postScript(s, script)
 		}
 		h.watchFrames(s)
@@ -141,15 +141,15 @@ func (h *Tabs) navigated(ctx context.Context, e mux.Event) {
 	h.makeContext(e.SessionID)
 	l := t.script
 	if nav.Frame.ParentID == "" {
-		h.env.Unloaded.remove(t.info.TargetID)
-		l.committed, l.left.Name = true, ""
+		h.env.PendingTabs.remove(t.info.TargetID)
+		l.committed, l.remaining.Name = true, ""
 	}
-	if slices.ContainsFunc(l.left.Session, func(a state.Area) bool { return originOf(a) == nav.Frame.SecurityOrigin }) {
+	if slices.ContainsFunc(l.remaining.Session, func(a state.Area) bool { return originOf(a) == nav.Frame.SecurityOrigin }) {
 		key := h.keyOf(ctx, e.SessionID, nav.Frame)
-		l.left.Session = slices.DeleteFunc(l.left.Session, func(a state.Area) bool { return a.StorageKey == key })
+		l.remaining.Session = slices.DeleteFunc(l.remaining.Session, func(a state.Area) bool { return a.StorageKey == key })
 	}
 	h.post(e.SessionID, page.Disable.Method, nil) // removes the script
-	if script := apply.TabScript(l.left); script != "" && !l.done() {
+	if script := apply.TabScript(l.remaining); script != "" && !l.done() {
 		h.postScript(e.SessionID, script)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // releaseSessionTabs releases the tabs that Chrome restored from the profile's session
 // files. Before that, it applies sessionStorage by script: all of it (all), or only what
 // the profile is known to lack. Chrome loads background tabs lazily, seconds later. So
-// each tab is brought to the front once and loads now, the active tab last.
+// each tab is activated once and loads now, the active tab last.
 func (h *Tabs) releaseSessionTabs(ctx context.Context, doc state.Document, all bool) []state.Component {
 	h.env.Baseline.NoteByScript(all)
 	saved := map[*heldTab]state.Tab{}
@@ -31,7 +31,7 @@ func (h *Tabs) releaseSessionTabs(ctx context.Context, doc state.Document, all b
 		r.add(i, true, h.entries(ctx, t))
 		tab := doc.Tabs[i]
 		if tab.URL != blankURL {
-			h.env.Unloaded.add(t.info.TargetID, tab)
+			h.env.PendingTabs.add(t.info.TargetID, tab)
 		}
 		if !all {
 			tab.Session = slices.DeleteFunc(slices.Clone(tab.Session), func(a state.Area) bool { return !h.env.Baseline.Applies(a) })

@@ -61,7 +61,7 @@ func (h *Tabs) scriptedTabs() []baseline.ScriptedTab {
 	var tabs []baseline.ScriptedTab
 	for _, t := range h.tabs {
 		if t.script != nil {
-			tabs = append(tabs, baseline.ScriptedTab{URL: t.script.left.URL, Stored: t.script.stored, Name: t.script.nameSeen})
+			tabs = append(tabs, baseline.ScriptedTab{URL: t.script.remaining.URL, Stored: t.script.stored, Name: t.script.nameResult})
 		}
 	}
 	return tabs
@@ -82,12 +82,12 @@ func (h *Tabs) checkName(ctx context.Context, t *heldTab) {
 	switch {
 	case err != nil:
 	case res.ExceptionDetails != nil: // the page has overridden what the script reads
-		t.script.nameSeen = baseline.NameTaken
+		t.script.nameResult = baseline.NameMaybeChanged
 	case json.Unmarshal(res.Result.Value, &seen) != nil:
 	case seen.Name == t.script.name:
-		t.script.nameSeen = baseline.NameThere
+		t.script.nameResult = baseline.NamePresent
 	case seen.Scripts:
-		t.script.nameSeen = baseline.NameTaken
+		t.script.nameResult = baseline.NameMaybeChanged
 	}
 }
 

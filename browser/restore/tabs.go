@@ -166,7 +166,7 @@ func (h *Tabs) run(t *heldTab) {
 // that it may navigate.
 func (h *Tabs) runBlank(ctx context.Context, t *heldTab) error {
 	h.run(t)
-	return h.env.Targets.Applied(ctx, t.info.TargetID)
+	return h.env.Targets.WaitApplied(ctx, t.info.TargetID)
 }
 
 // match finds for each saved tab the held tab that shows its URL and has its back/forward

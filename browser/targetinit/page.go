@@ -129,12 +129,12 @@ func (i *Initialiser) InitialiseHeld(ctx context.Context, id target.ID) {
 	}
 }
 
-// Applied returns once a running page has applied its setups. A page answers commands in
-// order, so the answer to one more command shows that the others are done. If a page
+// WaitApplied returns once a running page has applied its setups. A page answers commands
+// in order, so the answer to one more command shows that the others are done. If a page
 // navigates before that, it moves to another renderer without them (Chromium 156, seen
 // with a stopped renderer). An error means that the page did not answer within
 // appliedDeadline or has closed.
-func (i *Initialiser) Applied(ctx context.Context, id target.ID) error {
+func (i *Initialiser) WaitApplied(ctx context.Context, id target.ID) error {
 	if i == nil {
 		return nil
 	}

@@ -23,8 +23,8 @@ type Setup interface {
 	// Renew applies the setup again after the last client has disconnected: clients may
 	// have changed it, and some of it ends with their sessions.
 	Renew(ctx context.Context, t *Target)
-	// Gone is called for a target that has closed, with the remaining targets.
-	Gone(ctx context.Context, gone *Target, left []*Target)
+	// TargetClosed is called for a target that has closed, with the remaining targets.
+	TargetClosed(ctx context.Context, closed *Target, remaining []*Target)
 }
 
 // Target is one target, with the daemon's session for its setup.

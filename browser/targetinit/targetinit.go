@@ -201,22 +201,22 @@ func (i *Initialiser) initialise(ctx context.Context, t *Target, held bool) {
 
 func (i *Initialiser) detached(ctx context.Context, id target.SessionID) {
 	i.mu.Lock()
-	gone := i.targets[id]
+	closed := i.targets[id]
 	delete(i.targets, id)
-	if gone == nil {
+	if closed == nil {
 		i.mu.Unlock()
 		return
 	}
-	then := i.awaited[gone.info.TargetID]
-	delete(i.awaited, gone.info.TargetID)
-	i.markInitialised(gone.info.TargetID)
-	delete(i.initialised, gone.info.TargetID)
+	then := i.awaited[closed.info.TargetID]
+	delete(i.awaited, closed.info.TargetID)
+	i.markInitialised(closed.info.TargetID)
+	delete(i.initialised, closed.info.TargetID)
 	i.mu.Unlock()
 	for _, f := range then {
 		f(nil)
 	}
-	left := i.Targets()
+	remaining := i.Targets()
 	for _, s := range i.setups {
-		s.Gone(ctx, gone, left)
+		s.TargetClosed(ctx, closed, remaining)
 	}
 }

@@ -56,10 +56,10 @@ func silent(conn net.Conn, closed chan<- target.ID) {
 // nothing is a setup for pages that sets nothing.
 type nothing struct{}
 
-func (nothing) Wants(kind string) bool                   { return kind == "page" }
-func (nothing) Initialise(context.Context, *Target)      {}
-func (nothing) Renew(context.Context, *Target)           {}
-func (nothing) Gone(context.Context, *Target, []*Target) {}
+func (nothing) Wants(kind string) bool                           { return kind == "page" }
+func (nothing) Initialise(context.Context, *Target)              {}
+func (nothing) Renew(context.Context, *Target)                   {}
+func (nothing) TargetClosed(context.Context, *Target, []*Target) {}
 
 // A client's page that does not become ready, because it hangs or because Chrome does not
 // attach to it, is closed at the deadline. The client's command fails.

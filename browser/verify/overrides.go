@@ -15,27 +15,27 @@ import (
 // and time zone. Those that differ were not restored. The others are set on tabs or
 // requests; the report line says that they were set and not read back. It returns nothing
 // if no overrides were saved, or if the create replaces all of them.
-func (r Restored) overrides(ctx context.Context, asker *capture.Asker, doc state.Document, report []state.Component) ([]state.Component, []state.Difference, error) {
+func (e Environment) overrides(ctx context.Context, hidden *capture.HiddenReader, doc state.Document, report []state.Component) ([]state.Component, []state.Difference, error) {
 	i := slices.IndexFunc(report, func(c state.Component) bool { return c.Name == state.ComponentOverrides })
 	if i < 0 || report[i].Restored == 0 {
 		return nil, nil, nil
 	}
-	identity, err := asker.Told(ctx, doc.Overrides.Timezone)
+	identity, err := hidden.ReadIdentity(ctx, doc.Overrides.Timezone)
 	if err != nil {
 		return nil, nil, err
 	}
-	line, differs := checkOverrides(report[i], doc.Overrides, r.Given, identity)
+	line, differs := checkOverrides(report[i], doc.Overrides, e.Overrides, identity)
 	return []state.Component{line}, differs, nil
 }
 
 // checkOverrides corrects the report line of saved overrides by what Chrome reports to
-// pages. given are the overrides with which the browser was started.
-func checkOverrides(line state.Component, saved, given state.Overrides, identity capture.Told) (state.Component, []state.Difference) {
+// pages. overrides are the overrides with which the browser was started.
+func checkOverrides(line state.Component, saved, overrides state.Overrides, identity capture.Identity) (state.Component, []state.Difference) {
 	is := map[string]bool{
 		"user_agent": strings.TrimSpace(saved.UserAgent) == identity.UserAgent,
-		"timezone":   identity.Asked == identity.Timezone,
+		"timezone":   identity.CanonicalTimezone == identity.Timezone,
 	}
-	replaced := given.DifferingNames(saved)
+	replaced := overrides.DifferingNames(saved)
 	var lost, notReadBack []string
 	for _, name := range saved.Names() {
 		if slices.Contains(replaced, name) {

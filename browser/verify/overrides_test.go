@@ -14,7 +14,7 @@ var savedOverrides = state.Overrides{UserAgent: "Mozilla/5.0 (X11; Linux x86_64)
 
 func TestCheckOverrides(t *testing.T) {
 	whole := state.Component{Name: state.ComponentOverrides, Saved: 4, Restored: 4}
-	got, differs := checkOverrides(whole, savedOverrides, savedOverrides, capture.Told{UserAgent: "Chrome", Timezone: "UTC", Asked: "Asia/Kolkata"})
+	got, differs := checkOverrides(whole, savedOverrides, savedOverrides, capture.Identity{UserAgent: "Chrome", Timezone: "UTC", CanonicalTimezone: "Asia/Kolkata"})
 	if got.Restored != 2 || got.Dropped != 2 || got.Reason.Code != report.Differs || !strings.Contains(got.Reason.Text, ": user_agent, timezone") {
 		t.Errorf("%+v", got)
 	}
@@ -24,7 +24,7 @@ func TestCheckOverrides(t *testing.T) {
 	// Overrides that the create sets itself are not expected to be restored.
 	own := state.Overrides{UserAgent: "Chrome", Timezone: "UTC"}.WithDefaults(savedOverrides)
 	replaced := state.Component{Name: state.ComponentOverrides, Saved: 4, Restored: 2, Dropped: 2, Reason: report.Replaced.With("own")}
-	if got, differs := checkOverrides(replaced, savedOverrides, own, capture.Told{UserAgent: "Chrome", Timezone: "UTC", Asked: "Asia/Kolkata"}); len(differs) != 0 || got.Restored != 2 {
+	if got, differs := checkOverrides(replaced, savedOverrides, own, capture.Identity{UserAgent: "Chrome", Timezone: "UTC", CanonicalTimezone: "Asia/Kolkata"}); len(differs) != 0 || got.Restored != 2 {
 		t.Errorf("%+v, %+v", got, differs)
 	}
 }

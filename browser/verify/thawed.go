@@ -10,15 +10,15 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Thawed reads the environment of a parked Chrome back once it runs again, and compares
-// it with what was read before the freeze. It is the same Chrome that was saved, and
-// nothing was written to it. So every difference was made by its sites, whose timers run
-// from the thaw on. Two exceptions: cookies may have expired, and of a tab whose renderer
-// has died only the address is left.
+// CompareThawed reads the environment of a parked Chrome back once it runs again, and
+// compares it with what was read before the freeze. It is the same Chrome that was saved,
+// and nothing was written to it. So every difference was made by its sites, whose timers
+// run from the thaw on. Two exceptions: cookies may have expired, and of a tab whose
+// renderer has died only the address is left.
 //
 // reader reads pages; driver reads storage through a hidden tab. ready is called after
 // the check for dead renderers and before the reading.
-func Thawed(ctx context.Context, reader, driver Conn, doc state.Document, now func() time.Time, ready func()) (state.Verification, error) {
+func CompareThawed(ctx context.Context, reader, driver Conn, doc state.Document, now func() time.Time, ready func()) (state.Verification, error) {
 	var v state.Verification
 	dead, err := capture.Crashed(ctx, reader)
 	if err != nil {
@@ -29,14 +29,14 @@ func Thawed(ctx context.Context, reader, driver Conn, doc state.Document, now fu
 	if err != nil {
 		return v, err
 	}
-	asker, err := capture.Ask(ctx, driver)
+	hidden, err := capture.OpenHiddenReader(ctx, driver)
 	if err != nil {
 		return v, err
 	}
-	defer asker.Close(ctx)
+	defer hidden.Close(ctx)
 	v.Components = state.ExpiredSince(doc.Cookies, is.Cookies, now())
 	v.Differences = append(v.Differences, state.DifferingCookies(doc.Cookies, is.Cookies, now(), state.BySite)...)
-	v.Differences = append(v.Differences, localDifferences(ctx, asker, doc.Local, is.Local, bySite, bySite)...)
+	v.Differences = append(v.Differences, localDifferences(ctx, hidden, doc.Local, is.Local, bySite, bySite)...)
 	v.Differences = append(v.Differences, sameTabs(doc.Tabs, is.Tabs)...)
 	lines, differences := state.CompareTabs(doc.Tabs, is.Tabs, func(t state.Tab) bool { return dead[target.ID(t.TargetID)] })
 	v.Components = append(v.Components, lines...)

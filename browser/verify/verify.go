@@ -29,17 +29,17 @@ var countable = []string{state.ComponentIndexedDB, state.ComponentIndexedDBRecor
 // Conn is the daemon's CDP connection to the Chrome that is verified.
 type Conn = capture.Conn
 
-// Restored is a restored environment.
-type Restored struct {
+// Environment is a restored environment.
+type Environment struct {
 	// Reader is the connection that reads pages. Driver is the one that reads storage
 	// through a hidden tab.
 	Reader, Driver Conn
 	UserDataDir    string
 	Baseline       *baseline.Baseline
-	// Unloaded corrects the tabs of a reading whose page has not loaded yet.
-	Unloaded func(tabs []state.Tab)
-	Given    state.Overrides // the overrides with which the browser was started
-	Now      func() time.Time
+	// CorrectPending corrects the tabs of a reading whose page has not loaded yet.
+	CorrectPending func(tabs []state.Tab)
+	Overrides      state.Overrides // the overrides with which the browser was started
+	Now            func() time.Time
 }
 
 // Verify reads the environment back once the restored tabs have their documents, and
@@ -58,43 +58,43 @@ type Restored struct {
 //   - Of the overrides, Verify reads back those that Chrome reports to pages.
 //   - Of stores that were damaged or incomplete, Verify reads what Chrome has made of
 //     them.
-func (r Restored) Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error) {
+func (e Environment) Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error) {
 	var v state.Verification
-	now, err := capture.Read(ctx, r.Reader)
+	now, err := capture.Read(ctx, e.Reader)
 	if err != nil {
 		return v, err
 	}
-	r.Unloaded(now.Tabs)
-	base := r.Baseline
+	e.CorrectPending(now.Tabs)
+	base := e.Baseline
 	if doc.Complete {
-		v.Differences = append(v.Differences, state.DifferingCookies(namedCookies(doc.Cookies), base.Jar, r.Now(),
-			base.DiffersBy(doc, state.ComponentCookies, base.Broken.Cookies))...)
+		v.Differences = append(v.Differences, state.DifferingCookies(namedCookies(doc.Cookies), base.Jar, e.Now(),
+			base.DifferenceCause(doc, state.ComponentCookies, base.Broken.Cookies))...)
 	}
-	v.Differences = append(v.Differences, state.DifferingCookies(base.Jar, now.Cookies, r.Now(), state.BySite)...)
-	asker, err := capture.Ask(ctx, r.Driver)
+	v.Differences = append(v.Differences, state.DifferingCookies(base.Jar, now.Cookies, e.Now(), state.BySite)...)
+	hidden, err := capture.OpenHiddenReader(ctx, e.Driver)
 	if err != nil {
 		return v, err
 	}
-	defer asker.Close(ctx)
-	lines, differ, err := r.overrides(ctx, asker, doc, report)
+	defer hidden.Close(ctx)
+	lines, differ, err := e.overrides(ctx, hidden, doc, report)
 	if err != nil {
 		return v, err
 	}
 	v.Components, v.Differences = lines, append(v.Differences, differ...)
 	if doc.Complete {
-		open := base.LocalBy(r.UserDataDir)
-		v.Differences = append(v.Differences, localDifferences(ctx, asker, doc.Local, now.Local, open, func(a state.Area) string {
+		open := base.LocalCause(e.UserDataDir)
+		v.Differences = append(v.Differences, localDifferences(ctx, hidden, doc.Local, now.Local, open, func(a state.Area) string {
 			if open(a) == state.ByRestore {
 				return state.ByRestore
 			}
-			return base.DiffersBy(doc, state.ComponentLocalStorage, base.Broken.LocalStorage)
+			return base.DifferenceCause(doc, state.ComponentLocalStorage, base.Broken.LocalStorage)
 		})...)
-		lost := sessionDifferences(doc.Tabs, now.Tabs, base.HadSession(r.UserDataDir))
+		lost := sessionDifferences(doc.Tabs, now.Tabs, base.SessionBefore(e.UserDataDir))
 		v.Components = append(v.Components, correctSession(report, lost)...)
-		v.Differences = append(append(v.Differences, lost...), nameDifferences(doc.Tabs, now.Tabs, base.NameBy)...)
+		v.Differences = append(append(v.Differences, lost...), nameDifferences(doc.Tabs, now.Tabs, base.NameCause)...)
 	}
 	if doc.Datadir != state.DatadirNone {
-		v.Components = append(v.Components, recount(ctx, asker, report)...)
+		v.Components = append(v.Components, recount(ctx, hidden, report)...)
 		v.Differences = append(v.Differences, notRestored(report, v.Components, !doc.Complete)...)
 	}
 	return v, ctx.Err()
@@ -109,7 +109,7 @@ func namedCookies(cookies []state.Cookie) []state.Cookie {
 // localDifferences compares localStorage: of origins with an open page as the page has
 // it, of others as a hidden tab reads it. open and closed say who caused a difference in
 // either case.
-func localDifferences(ctx context.Context, asker *capture.Asker, saved, now []state.Area, open, closed func(state.Area) string) []state.Difference {
+func localDifferences(ctx context.Context, hidden *capture.HiddenReader, saved, now []state.Area, open, closed func(state.Area) string) []state.Difference {
 	var all []state.Difference
 	reads := 0
 	for _, area := range saved {
@@ -123,7 +123,7 @@ func localDifferences(ctx context.Context, asker *capture.Asker, saved, now []st
 			reads++
 			var err error
 			ctx, cancel := context.WithTimeout(ctx, originDeadline)
-			is, err = asker.Local(ctx, area.StorageKey)
+			is, err = hidden.Local(ctx, area.StorageKey)
 			if cancel(); err != nil {
 				continue
 			}
@@ -207,7 +207,7 @@ func correctSession(first []state.Component, differences []state.Difference) []s
 
 // recount asks Chrome for the current contents of the stores that the report calls
 // damaged or incomplete.
-func recount(ctx context.Context, asker *capture.Asker, report []state.Component) []state.Component {
+func recount(ctx context.Context, hidden *capture.HiddenReader, report []state.Component) []state.Component {
 	counts := map[string]map[string]int{}
 	var lines []state.Component
 	for _, line := range report {
@@ -218,7 +218,7 @@ func recount(ctx context.Context, asker *capture.Asker, report []state.Component
 		if !known && len(counts) < maxHiddenOrigins {
 			ctx, cancel := context.WithTimeout(ctx, originDeadline)
 			var err error
-			if n, err = asker.Count(ctx, line.Origin); err != nil {
+			if n, err = hidden.Count(ctx, line.Origin); err != nil {
 				n = nil
 			}
 			cancel()

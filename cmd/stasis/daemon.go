@@ -101,7 +101,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	}
 	db := d.catalogue
 	if database == sqldb.Memory {
-		log.Warn("the catalogue is in memory: when the daemon stops, sessions, keys and defaults are lost, and no record names its snapshots any more")
+		log.Warn("the catalogue is in memory (--database :memory:): when the daemon stops, all sessions, keys and defaults are lost, and its snapshots cannot be restored")
 	}
 	d.logStore(log)
 	d.logKeys(log)
@@ -116,7 +116,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if len(d.keys.IdentityRecipients()) == 0 {
 		limits.Standby.Size = 0 // nothing can be restored into a standby
 	}
-	log.Info("limits", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
+	log.Info("the limits of sessions and of Chromes without a session", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
 		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size, "standby", limits.Standby.Size)
 	sender, stop, err := c.sender(ctx, d.dir, db.Deliveries, log)
 	if err != nil {
@@ -181,10 +181,10 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 // identity to restore them with.
 func (d *daemon) logKeys(log *slog.Logger) {
 	if len(d.keys.IdentityRecipients()) == 0 {
-		log.Warn("no identity is configured: this node can save but not restore", "sealed_to", d.keys.Recipients())
+		log.Warn("no identity is configured: this daemon can save but not restore; to restore, give --identity-file, --identity-command or STASIS_IDENTITY", "sealed_to", d.keys.Recipients())
 		return
 	}
-	log.Info("snapshots are sealed", "to", d.keys.Recipients(), "opens", d.keys.IdentityRecipients())
+	log.Info("the public keys that new snapshots are sealed to, and those whose snapshots this daemon can restore", "to", d.keys.Recipients(), "opens", d.keys.IdentityRecipients())
 }
 
 // logStore logs where snapshots are stored. It warns if they are lost when the daemon
@@ -194,7 +194,7 @@ func (d *daemon) logStore(log *slog.Logger) {
 		log.Warn("snapshots are kept in memory: they are lost when the daemon stops")
 		return
 	}
-	log.Info("snapshots are kept", "in", d.at.String())
+	log.Info("the store of the snapshots", "in", d.at.String())
 }
 
 // logShell logs whether there is a headless shell. The daemon works without one unless the
@@ -228,7 +228,7 @@ func (d *daemon) firstKey(ctx context.Context) error {
 	secret := strings.TrimSpace(string(raw))
 	switch {
 	case err == nil && len(secret) < minKey:
-		return fault.New(fault.Config, op, "%s: contains no valid key; remove the file and a new key is made", file)
+		return fault.New(fault.Config, op, "%s: contains no valid key; remove the file, and the next start makes a new key", file)
 	case err == nil:
 		return d.apiKeys.SetFirst(ctx, secret)
 	case !errors.Is(err, fs.ErrNotExist):

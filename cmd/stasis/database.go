@@ -61,7 +61,7 @@ func (c storageFlags) database(s *storage) (string, error) {
 		return "", fault.Wrap(err, fault.Config, op, "--database: cannot create the lock file beside it")
 	}
 	if !ok {
-		return "", fault.New(fault.DataDirInUse, op, "--database: another stasis uses %s", c.Database)
+		return "", fault.New(fault.DataDirInUse, op, "--database: another stasis uses %s; stop it, or give another file", c.Database)
 	}
 	s.closers = append(s.closers, lock.Unlock)
 	return c.Database, nil

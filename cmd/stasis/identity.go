@@ -88,7 +88,7 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(dir, "archive-key")); errors.Is(err, fs.ErrNotExist) && c.ArchiveKeyFile == "" {
-		return fault.New(fault.Config, "identity.rotate", "--data-dir: no daemon has run on %s", dir)
+		return fault.New(fault.Config, "identity.rotate", "--data-dir: no daemon has run on %s; give the daemon's --data-dir", dir)
 	}
 	s, err := c.acquire()
 	if err != nil {
@@ -108,7 +108,7 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 			return err
 		}
 		if resumed {
-			fmt.Println("continuing the rotation that was begun earlier")
+			fmt.Println("continuing an earlier rotation that did not finish")
 		}
 	} else {
 		s.flags.prepended = to.String() + "\n"
@@ -118,24 +118,24 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 	}
 	left, opened, err := c.rewrap(ctx, s)
 	if err != nil {
-		return fault.Wrap(err, fault.CodeOf(err), "identity.rotate", "the rotation has not finished; nothing is lost, run it again:  "+fault.MessageOf(err))
+		return fault.Wrap(err, fault.CodeOf(err), "identity.rotate", "the rotation did not finish; nothing is lost; run the same command again: "+fault.MessageOf(err))
 	}
 	if len(left) > 0 && opened == 0 {
 		return exitError{exitFailed, fmt.Sprintf("none of %d objects could be opened, so the old identity is not retired; "+
-			"keep every identity that you have, and give the one that opens them", len(left))}
+			"keep every identity file; add the identity that opens the objects, and run the rotation again", len(left))}
 	}
 	if source == "" {
 		if err := snapshot.EndRotation(dir); err != nil {
 			return err
 		}
-		fmt.Printf("everything now opens with %s; the old identity is kept in %s, for older backups\n",
+		fmt.Printf("everything is now sealed to %s; the old identity is kept in %s, for older backups\n",
 			s.keys.IdentityRecipients()[0], filepath.Join(dir, snapshot.RetiredFile))
 	} else {
-		fmt.Printf("everything now opens with %s; let %s give the identity of %s, and keep the old one for older backups\n",
+		fmt.Printf("everything is now sealed to %s; make %s give the identity in %s before the daemon starts, and keep the old identity for older backups\n",
 			s.keys.IdentityRecipients()[0], source, c.To)
 	}
 	if len(left) > 0 {
-		return exitError{exitFailed, fmt.Sprintf("%d objects could not be opened and are unchanged", len(left))}
+		return exitError{exitFailed, fmt.Sprintf("%d objects could not be opened and are unchanged; they are listed above", len(left))}
 	}
 	return nil
 }

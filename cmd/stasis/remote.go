@@ -71,7 +71,7 @@ func (r remoteDaemon) do(ctx context.Context, method, path, media string, body i
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, exitError{exitFailed, err.Error()}
+		return nil, exitError{exitFailed, "the daemon does not answer: " + err.Error() + "; start it, or give its address with --url"}
 	}
 	if res.StatusCode < 300 {
 		return res, nil

@@ -38,7 +38,7 @@ type serveCmd struct {
 	UIDCount   int    `help:"As root: the number of uids for Chromes." default:"1000" name:"uid-count"`
 	MaxUpload  int64  `help:"Largest file of a session, in bytes." default:"104857600"`
 
-	MaxMessage   int `help:"Largest CDP message of a client, in bytes. Files do not need it: they have their own routes." default:"33554432"`
+	MaxMessage   int `help:"Largest CDP message of a client, in bytes. It does not limit uploads to /v1/sessions/ID/files." default:"33554432"`
 	MaxClients   int `help:"CDP clients of a session at once." default:"64"`
 	ClientMemory int `help:"Memory for CDP messages, bodies and answers that are arriving or waiting, of all clients together, in bytes." default:"268435456"`
 
@@ -47,8 +47,8 @@ type serveCmd struct {
 
 	MaxSessions  int           `help:"Sessions at once; 0 computes it from the machine's memory." default:"0"`
 	Spares       int           `help:"Empty Chromes kept ready for sessions with engine chrome; 0 for none, negative computes it from cores and memory." default:"-1"`
-	ShellSpares  int           `help:"The same for engine shell." default:"-1"`
-	Standby      int           `help:"Most Chromes kept ready with users' default environments loaded: of users who restore often or whose settings request it; 0 for none." default:"2"`
+	ShellSpares  int           `help:"Empty headless shells kept ready for sessions with engine shell; 0 for none, negative computes it from cores and memory." default:"-1"`
+	Standby      int           `help:"Largest number of Chromes kept ready with a user's default environment loaded, for users who restore often or whose settings request it; 0 for none." default:"2"`
 	SpareAge     time.Duration `help:"How long a spare or a standby is kept ready before a new one replaces it." default:"30m"`
 	Parked       int           `help:"Frozen Chromes kept for memory snapshots; negative computes it from --max-sessions." default:"-1"`
 	ParkedAge    time.Duration `help:"How long a frozen Chrome is kept." default:"1h"`

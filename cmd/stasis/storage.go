@@ -67,7 +67,7 @@ func (f storageFlags) lock() (*storage, error) {
 		return nil, fault.Wrap(err, fault.Config, op, "--data-dir: cannot be written")
 	}
 	if !ok {
-		return nil, fault.New(fault.DataDirInUse, op, "--data-dir: another stasis runs on %s", dir)
+		return nil, fault.New(fault.DataDirInUse, op, "--data-dir: another stasis runs on %s; stop it, or give another directory", dir)
 	}
 	return &storage{dir: dir, flags: f, closers: []func() error{lock.Unlock}}, nil
 }

@@ -48,14 +48,14 @@ func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
 	if s.catalogue != nil {
 		records = &audit.Records{Sessions: s.catalogue.Sessions, Snapshots: s.catalogue.Snapshots, Defaults: s.catalogue.Defaults}
 	}
-	tell, sum := printFinding, printSummary
+	show, sum := printFinding, printSummary
 	if c.JSON {
-		tell, sum = printFindingJSON, printSummaryJSON
+		show, sum = printFindingJSON, printSummaryJSON
 	}
 	lost := false
 	out, err := audit.Run(ctx, s.vault, records, time.Now, o, func(f audit.Finding) error {
 		lost = lost || f.Kind == audit.CatalogueLost
-		return tell(f)
+		return show(f)
 	})
 	if err != nil {
 		return err

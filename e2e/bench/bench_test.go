@@ -59,6 +59,15 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// The introduction counts the missed targets among those that were measured.
+func TestSummary(t *testing.T) {
+	q := func(median float64) quartiles { return quartiles{median, median, median} }
+	got := summary([]verdict{{measured: q(1), most: 2}, {measured: q(3), most: 2}, {measured: q(math.NaN()), most: 2}})
+	if want := "missed 1 of 2 targets"; !strings.Contains(got, want) {
+		t.Errorf("summary: %q, want %q", got, want)
+	}
+}
+
 // Every target names measures that exist.
 func TestTargetsNameMeasures(t *testing.T) {
 	known := map[string]bool{bareOnProfile: true, bareEmpty: true, "cycle/stasis": true, "cycle/puppeteer": true}

@@ -38,7 +38,7 @@ func (b *bench) report() error {
 		return nil
 	}
 	var note strings.Builder
-	note.WriteString(preface + "\n")
+	note.WriteString(preface + "\n" + summary(verdicts) + "\n\n")
 	note.WriteString(targetSection(verdicts, false).markdown())
 	fmt.Fprintf(&note, "![Times to a page that answers, and to the logged-in page](%s)\n\n", pictureFile)
 	for _, s := range b.sections() {
@@ -59,6 +59,21 @@ func (b *bench) report() error {
 	}
 	fmt.Print(targetSection(verdicts, false).markdown())
 	return nil
+}
+
+// summary is the sentence of the introduction that says how many targets were missed.
+func summary(verdicts []verdict) string {
+	missed, measured := 0, 0
+	for _, v := range verdicts {
+		if v.missing() {
+			continue
+		}
+		measured++
+		if !v.met() {
+			missed++
+		}
+	}
+	return fmt.Sprintf("In this run Stasis missed %d of %d targets; the first table shows which.", missed, measured)
 }
 
 // targetSection is the table of targets with the measured values.

@@ -64,7 +64,7 @@ export async function main(connect) {
 }
 
 /** sight describes the page in which a step failed, for the error message. */
-async function sight(run) {
+export async function sight(run) {
   const expression = `JSON.stringify({url: location.href, state: document.readyState, focus: document.activeElement?.id,
     filled: [...document.querySelectorAll('input')].map((i) => i.id + ':' + i.value.length).join(' '),
     text: document.body?.innerText.slice(0, 400)})`;

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { createInterface } from 'node:readline';
 import { isDeepStrictEqual } from 'node:util';
 import { connect } from './puppeteer-client.mjs';
-import { runner, until } from './steps.mjs';
+import { runner, sight, until } from './steps.mjs';
 
 const patience = 30_000;
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -58,7 +58,11 @@ async function follow(after, count = Infinity) {
 async function drive(client, steps) {
   const run = runner(client, patience);
   let result;
-  for (const step of steps) result = await run(step);
+  for (const step of steps) {
+    result = await run(step).catch(async (err) => {
+      throw new Error(`${JSON.stringify(step)}: ${err?.message ?? err}${await sight(run)}`);
+    });
+  }
   return result;
 }
 

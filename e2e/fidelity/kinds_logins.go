@@ -38,7 +38,7 @@ func applicationsToTry() []application {
 			ask: `return (await fetch("/doku.php?id=start&do=export_raw")).text()`,
 			has: "You are in."},
 		{name: "Node-RED", start: webapp.StartNodeRED, form: "/",
-			ready: `document.activeElement.id === "node-dialog-login-username"`, // the field exists before its dialog opens
+			ready: `document.querySelector("#node-dialog-login-username")?.checkVisibility()`, // the field exists, hidden, before its dialog opens
 			enter: `
 				document.querySelector("#node-dialog-login-username").value = user;
 				document.querySelector("#node-dialog-login-password").value = password;

@@ -28,7 +28,7 @@ func keepIn(tab string) step { return inTab(tab, `sessionStorage.setItem("kind",
 func readIn(tab string) step { return inTab(tab, `return sessionStorage.getItem("kind")`) }
 
 // inPlainFrame evaluates an expression in the frame of the plain tab, in an isolated
-// world. The frame has no script of its own that could be called.
+// world. The frame has no script that could be called.
 func inPlainFrame(expression string) step {
 	return func(ctx context.Context, at *visit) (value string, err error) {
 		t, err := at.find(ctx, plainTab)

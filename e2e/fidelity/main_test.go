@@ -163,3 +163,19 @@ func start(t *testing.T) *blank.Site {
 	})
 	return site
 }
+
+// A known detail becomes a sentence in its own kind only. Every explanation names a kind
+// of the table.
+func TestExplain(t *testing.T) {
+	if got := explain("IndexedDB: auto-increment continues", "3, was 6"); !strings.HasPrefix(got, "The next key is 3") {
+		t.Errorf("explained: %q", got)
+	}
+	if got := explain("history", "3, was 6"); got != "3, was 6" {
+		t.Errorf("another kind: %q, want the detail unchanged", got)
+	}
+	for _, e := range explanations {
+		if !slices.ContainsFunc(kinds(), func(k kind) bool { return strings.HasPrefix(k.name, e.kind) }) {
+			t.Errorf("no row begins with %q", e.kind)
+		}
+	}
+}

@@ -169,7 +169,7 @@ func (t *table) section(out *strings.Builder, n *notes, in func(name string) boo
 	for i, k := range t.rows {
 		fmt.Fprintf(out, "| %s%s |", k.name, n.mark(impossible[k.name]))
 		for _, c := range columns {
-			fmt.Fprintf(out, " %s%s |", c.cells[i].says, n.mark(c.cells[i].why))
+			fmt.Fprintf(out, " %s%s |", c.cells[i].says, n.mark(explain(k.name, c.cells[i].why)))
 		}
 		fmt.Fprintln(out)
 	}

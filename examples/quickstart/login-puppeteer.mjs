@@ -12,4 +12,4 @@ await page.type('[name=user]', 'ada');
 await page.type('[name=password]', 'a secret');
 await Promise.all([page.waitForNavigation(), page.click('button')]);
 console.log(await page.$eval('h1', (heading) => heading.textContent));
-await browser.disconnect(); // the session goes on
+await browser.disconnect(); // the session continues

@@ -12,4 +12,4 @@ await page.fill('[name=user]', 'ada');
 await page.fill('[name=password]', 'a secret');
 await page.click('button');
 console.log(await page.textContent('h1'));
-await browser.close(); // closes the connection; the session goes on
+await browser.close(); // closes the connection; the session continues

@@ -23,7 +23,7 @@ func failure(op string, err error) error {
 		return err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fault.Wrap(err, fault.Timeout, op, "the catalogue was too slow")
+		return fault.Wrap(err, fault.Timeout, op, "the catalogue did not answer in time; try again, and check the disk of stasis.db if it happens often")
 	}
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -33,11 +33,11 @@ func failure(op string, err error) error {
 	case e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE: // no space for the log's index
 		return fault.Wrap(err, fault.StoreFull, op, "")
 	case primary(e) == sqlite3.SQLITE_FULL:
-		return fault.Wrap(err, fault.StoreFull, op, "")
+		return fault.Wrap(err, fault.StoreFull, op, "the disk of the catalogue is full; free space on it")
 	case primary(e) == sqlite3.SQLITE_NOTADB:
-		return fault.Wrap(err, fault.StoreFailed, op, "the catalogue file is not a database")
+		return fault.Wrap(err, fault.StoreFailed, op, "the catalogue (--database, or stasis.db in the data directory) is not a database; restore it from a backup")
 	case primary(e) == sqlite3.SQLITE_CORRUPT:
-		return fault.Wrap(err, fault.StoreFailed, op, "the catalogue file is damaged")
+		return fault.Wrap(err, fault.StoreFailed, op, "the catalogue (--database, or stasis.db in the data directory) is damaged; restore it from a backup")
 	default:
 		return fault.Wrap(err, fault.StoreFailed, op, "")
 	}

@@ -76,7 +76,7 @@ func (st *Sessions) Sessions(ctx context.Context, f profiles.SessionFilter) ([]p
 	where, args := conditions(f)
 	if f.StartAfter != "" {
 		// The cursor must be one that this filter may have returned. Otherwise it would
-		// tell one user when another user's session was made.
+		// show one user when another user's session was made.
 		var at int64
 		query, args2 := "SELECT created_at FROM sessions WHERE session_id = ?", []any{f.StartAfter}
 		if f.UserID != "" {

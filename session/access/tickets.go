@@ -56,7 +56,7 @@ func (k *Keys) NewTicket(_ context.Context, c Caller) (string, time.Time, error)
 		}
 	}
 	if own >= maxTickets {
-		return "", time.Time{}, fault.New(fault.TooManySessions, "access.ticket", "the key has too many unspent tickets; at most %d are allowed, each for a minute", maxTickets)
+		return "", time.Time{}, fault.New(fault.TooManySessions, "access.ticket", "the key has %d unused tickets, which is the limit; use one, or wait: a ticket expires after a minute", maxTickets)
 	}
 	expires := now.Add(ticketLife).UTC()
 	t.once[sha256.Sum256([]byte(ticket))] = ticketHolder{keyID: c.KeyID, expires: expires}

@@ -183,7 +183,7 @@ func (s *Saver) Save(ctx context.Context) (wait, minWait time.Duration) {
 		s.session.Prune(ctx, s.status.Keep)
 	}
 	if err != nil {
-		s.log.Warn("an automatic checkpoint failed; it is tried again", "failures", s.status.Failures, "error", err)
+		s.log.Warn("an automatic checkpoint failed; trying again later", "failures", s.status.Failures, "error", err)
 		wait = retryIn(s.status.Interval, s.status.Failures)
 		minWait = wait
 	}

@@ -41,8 +41,8 @@ type Freezer interface {
 
 // Clients connects CDP clients to a Chrome.
 type Clients interface {
-	Door() mux.Door
-	Serve(ctx context.Context, conn mux.Conn, targetID string, door mux.Door) error
+	Admission() mux.Admission
+	Serve(ctx context.Context, conn mux.Conn, targetID string, admission mux.Admission) error
 	CloseClients(ctx context.Context, code int, reason string) error
 }
 
@@ -52,7 +52,7 @@ type Tabs interface {
 	Navigate(ctx context.Context, url string) (string, error)
 	Open(ctx context.Context, url string) error
 	Screenshot(ctx context.Context) (jpeg []byte, url, title string, err error)
-	Listen(notify func(browser.Happening), all bool) (stop func())
+	Listen(notify func(browser.PageEvent), all bool) (stop func())
 }
 
 // Reader reads the state of a Chrome over CDP.

@@ -38,7 +38,7 @@ func (c Chromes) EndOrphans(ctx context.Context) ([]*browser.Dir, error) {
 	}
 	dirs := make([]*browser.Dir, 0, len(names))
 	for _, name := range names {
-		dir, err := c.Starter.Launcher.OldDir(name)
+		dir, err := c.Starter.Launcher.LeftoverDir(name)
 		if err != nil {
 			return nil, err
 		}

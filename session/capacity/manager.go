@@ -55,7 +55,7 @@ type Catalogue interface {
 
 // Manager hands out slots and kept Chromes. P is a parked Chrome, S a spare, B a standby.
 // Its methods are safe for concurrent use. The caller must call Stop and then Close.
-type Manager[P pool.Weighed, S, B pool.Chrome] struct {
+type Manager[P pool.MeasuredChrome, S, B pool.Chrome] struct {
 	sessions Sessions[S, B]
 	log      *slog.Logger
 	slots    *slots
@@ -66,8 +66,8 @@ type Manager[P pool.Weighed, S, B pool.Chrome] struct {
 
 // New makes a Manager that keeps no Chrome yet. It starts spares at the first Replenish,
 // and standbys when the first user needs one.
-func New[P pool.Weighed, S, B pool.Chrome](cfg Config, sessions Sessions[S, B], catalogue Catalogue) *Manager[P, S, B] {
-	m := &Manager[P, S, B]{sessions: sessions, log: cfg.Log, slots: newSlots(cfg.Sessions), parked: pool.New[P](cfg.Parked)}
+func New[P pool.MeasuredChrome, S, B pool.Chrome](cfg Config, sessions Sessions[S, B], catalogue Catalogue) *Manager[P, S, B] {
+	m := &Manager[P, S, B]{sessions: sessions, log: cfg.Log, slots: newSlots(cfg.Sessions), parked: pool.NewParked[P](cfg.Parked)}
 	m.spares = newSpares(cfg.Spares, cmp.Or(cfg.Engine, browser.EngineChrome), m.spareLimit, sessions.StartSpare, cfg.Log)
 	m.standbys = newStandbys(cfg, m, sessions, catalogue)
 	return m
@@ -183,7 +183,7 @@ func (m *Manager[P, S, B]) FreeCapacity(ctx context.Context) {
 	for !m.sessions.MemoryAllows() {
 		evicted, err := m.parked.Evict(context.WithoutCancel(ctx))
 		if err != nil {
-			m.log.Error("cannot end a parked Chrome; memory stays in use", "error", err)
+			m.log.Error("cannot end a parked Chrome; it keeps its memory until the daemon restarts", "error", err)
 		}
 		if !evicted || err != nil {
 			return

@@ -147,7 +147,7 @@ func (k *standbys[S, B]) update() time.Duration {
 	plan, err := k.plan()
 	if err != nil {
 		if k.ctx.Err() == nil {
-			k.log.Warn("cannot plan standby Chromes; trying again", "error", err)
+			k.log.Warn("cannot read which default environments to keep on standby; trying again", "error", err)
 		}
 		return standbyPause
 	}
@@ -164,7 +164,7 @@ func (k *standbys[S, B]) update() time.Duration {
 		k.budget.refillSpares()
 	}
 	if k.starting != nil {
-		if wanted[k.starting.key] <= k.ready.Of(k.starting.key) {
+		if wanted[k.starting.key] <= k.ready.Count(k.starting.key) {
 			k.starting.stop()
 		}
 		return 0 // run updates again when that start has ended
@@ -187,7 +187,7 @@ func (k *standbys[S, B]) update() time.Duration {
 func (k *standbys[S, B]) missing(plan []want) (first *want, wait time.Duration) {
 	now := k.now()
 	for i, w := range plan {
-		if k.ready.Of(w.key) >= w.n {
+		if k.ready.Count(w.key) >= w.n {
 			continue
 		}
 		if left := k.failed[w.key].until.Sub(now); left > 0 {

@@ -245,7 +245,7 @@ func (w *Writer) put(ctx context.Context, pending []profiles.Event) []profiles.E
 	}
 	if err != nil {
 		if !w.failing {
-			w.j.log.Error("events could not be written to the catalogue; it is tried again", "session", w.sessionID, "error", err)
+			w.j.log.Error("cannot write events to the catalogue; trying again", "session", w.sessionID, "error", err)
 		}
 		w.failing = true
 		return pending

@@ -42,8 +42,8 @@ type Archives interface {
 type Datadirs interface {
 	// Select lists the files that belong into an archive, sorted by name.
 	Select(ctx context.Context, userDataDir string) ([]browser.File, error)
-	// LeftOut returns why a file of an archive may not be unpacked; "" if it may.
-	LeftOut(name string) string
+	// ExclusionReason returns why a file of an archive may not be unpacked; "" if it may.
+	ExclusionReason(name string) string
 	// FindDesktop finds a profile of an ordinary Chrome among the names of an archive.
 	// folder is the profile's folder; "" is the usual one. OriginOf reads where an
 	// unpacked profile comes from.

@@ -208,7 +208,7 @@ func (i *Importer) read(ctx context.Context, r Request, dir *browser.Dir, a *sav
 		return i.readDesktop(ctx, r.Profile, dir, a, upload)
 	}
 	if !r.Format.IsState() {
-		return state.Document{}, fault.New(fault.InvalidField, "session.import", "format: is unknown")
+		return state.Document{}, fault.New(fault.InvalidField, "session.import", "format: must be stasis, playwright, puppeteer, netscape or datadir")
 	}
 	raw, err := io.ReadAll(upload)
 	if err != nil {

@@ -36,7 +36,7 @@ func (i *Importer) readArchive(ctx context.Context, dir *browser.Dir, a *save.Im
 		}
 		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: i.limits(), Keep: []string{state.FileName}},
 			func(name string) string {
-				if why := i.cfg.Datadirs.LeftOut(name); name != state.FileName && why != "" {
+				if why := i.cfg.Datadirs.ExclusionReason(name); name != state.FileName && why != "" {
 					left.add(why)
 					return ""
 				}
@@ -109,9 +109,9 @@ func (i *Importer) readDesktop(ctx context.Context, folder string, dir *browser.
 		if err != nil {
 			return err
 		}
-		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: i.limits(), Keep: desktop.Keep()},
+		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: i.limits(), Keep: desktop.KeptFiles()},
 			func(name string) string {
-				to, why := desktop.Place(name)
+				to, why := desktop.TargetName(name)
 				if why != "" {
 					left.add(why)
 				}

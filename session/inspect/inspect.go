@@ -139,7 +139,7 @@ func (i *Inspector) List(ctx context.Context, c access.Caller, r request.List) (
 	return page, next, nil
 }
 
-// RestoreReport returns the whole report of what a restore brought back. It returns
+// RestoreReport returns the whole restore report. It returns
 // not_found for a session that was not restored.
 func (i *Inspector) RestoreReport(ctx context.Context, c access.Caller, id string) (restore.Report, error) {
 	info, err := i.Get(ctx, c, id)

@@ -71,7 +71,7 @@ func Record(ctx context.Context, s Session, log *slog.Logger) {
 			return
 		}
 		if err := s.take(ctx); err != nil {
-			log.Debug("a picture could not be taken", "session", s.ID, "error", err)
+			log.Debug("cannot take a screenshot; trying again after the next change of the page", "session", s.ID, "error", err)
 		}
 		if !wait(pause) {
 			return

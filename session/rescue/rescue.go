@@ -66,7 +66,7 @@ func (r *Rescues) rescue(ctx context.Context, rec profiles.Session, dir *browser
 	reason := profiles.ReasonKilled.With(Killed)
 	if why != nil {
 		reason = profiles.ReasonNotRescued.With(Killed + "; nothing could be rescued")
-		r.cfg.Log.Error("a session could not be rescued; its last stored snapshot stays", "session", rec.ID, "error", why)
+		r.cfg.Log.Error("a session could not be rescued: its unsaved data is lost; its last stored snapshot stays", "session", rec.ID, "error", why)
 	}
 	if err := r.cfg.Saver.EndSession(ctx, profiles.End{SessionID: rec.ID, Status: profiles.StatusTerminated,
 		Reason: reason, EndedAt: r.cfg.Now().UTC()}, false); err != nil {
@@ -87,7 +87,7 @@ func (r *Rescues) removeIncomplete(ctx context.Context, rec profiles.Session, di
 	}
 	err := r.cfg.Archives.RemoveUncommitted(ctx, library.LocationOf(rec.UserID, rec.ID), func(id string) (bool, error) { return r.committed(ctx, id) })
 	if err != nil {
-		r.cfg.Log.Warn("the remains of an interrupted save could not be removed; a check of the store finds them as orphans", "session", rec.ID, "error", err)
+		r.cfg.Log.Warn("the files of an interrupted save could not be removed from the store; stop the daemon and run `stasis store check --remove-orphans`", "session", rec.ID, "error", err)
 	}
 }
 

@@ -238,7 +238,7 @@ func TestAFailedRestoreLeavesNothing(t *testing.T) {
 	if archives.releases != 1 || len(b.all) != 1 || !b.all[0].killed {
 		t.Errorf("Release was called %d times; Chromes %+v", archives.releases, b.all)
 	}
-	if _, err := l.OldDir("a"); err == nil {
+	if _, err := l.LeftoverDir("a"); err == nil {
 		t.Error("the run directory is still there")
 	}
 }

@@ -67,7 +67,7 @@ func (r *Restorer) dropSpare(ctx context.Context, spare *Spare, why error) {
 // onlyAtStart names the overrides in o that a Chrome started with made cannot change any
 // more; "" for none.
 func onlyAtStart(engine string, o, made state.Overrides) string {
-	names := browser.AtStart(engine, o).DifferingNames(browser.AtStart(engine, made))
+	names := browser.StartOverrides(engine, o).DifferingNames(browser.StartOverrides(engine, made))
 	if len(names) == 0 {
 		return ""
 	}

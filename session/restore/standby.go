@@ -34,7 +34,7 @@ func (p *Standby) Kill(ctx context.Context) error {
 }
 
 // StartStandby starts a Chrome with a snapshot and holds its tabs. It serves a request
-// without overrides, tabs, origins or passkeys of its own.
+// that has no overrides, tabs, origins or passkeys.
 func (r *Restorer) StartStandby(ctx context.Context, row profiles.Snapshot, engine string) (_ *Standby, err error) {
 	ctx, cancel := context.WithTimeout(ctx, standbyDeadline)
 	defer cancel()

@@ -29,7 +29,7 @@ type startResult struct {
 
 // spareTarget returns a target with a spare that is ready.
 func spareTarget(r *Restorer, p *Spare, engine string) *target {
-	return &target{r: r, engine: engine, dir: p.Dir(), unpackDir: browser.Landing(p.Dir(), engine), warm: true, spare: p.Spare}
+	return &target{r: r, engine: engine, dir: p.Dir(), unpackDir: browser.UnpackDir(p.Dir(), engine), warm: true, spare: p.Spare}
 }
 
 // startingTarget returns a target whose Chrome starts in its own goroutine.
@@ -39,7 +39,7 @@ func startingTarget(ctx context.Context, r *Restorer, engine string, o state.Ove
 	if err != nil {
 		return nil, err
 	}
-	t := &target{r: r, engine: engine, dir: dir, unpackDir: browser.Landing(dir, engine), startedWith: o, starting: make(chan startResult, 1)}
+	t := &target{r: r, engine: engine, dir: dir, unpackDir: browser.UnpackDir(dir, engine), startedWith: o, starting: make(chan startResult, 1)}
 	go func() { // every path calls await, which waits for it
 		p, err := r.browsers.Spare(ctx, dir, startOptions(engine, o))
 		t.starting <- startResult{p, err}
@@ -55,7 +55,7 @@ func profileTarget(r *Restorer, engine string) (*target, error) {
 
 // startOptions returns the options of an empty Chrome that will need these overrides.
 func startOptions(engine string, o state.Overrides) browser.Options {
-	return browser.Options{Engine: engine, Overrides: browser.AtStart(engine, o)}
+	return browser.Options{Engine: engine, Overrides: browser.StartOverrides(engine, o)}
 }
 
 // await waits until the Chrome has started.

@@ -25,7 +25,7 @@ type Journal interface {
 type Chrome interface {
 	Engine() string
 	Version() string
-	Listen(notify func(browser.Happening), all bool) (stop func())
+	Listen(notify func(browser.PageEvent), all bool) (stop func())
 }
 
 // Runs holds the runs of one session. The last one may still be running. One goroutine at
@@ -58,13 +58,13 @@ func (r *Runs) Begin(chrome Chrome, report *restore.Report, console bool) {
 		r.writer.Record(events.Started, events.Fields{"engine": chrome.Engine(), "chrome": chrome.Version()})
 	}
 	writer := r.writer
-	r.stopListening = chrome.Listen(func(h browser.Happening) {
+	r.stopListening = chrome.Listen(func(h browser.PageEvent) {
 		if h.Lost > 0 {
 			writer.CountDropped(h.Kind, h.Lost)
 			return
 		}
 		writer.Observe(h.Kind, h.Data)
-		if h.Kind == browser.HappenedNavigation {
+		if h.Kind == browser.EventNavigation {
 			select {
 			case r.navigated <- struct{}{}:
 			default: // a screenshot is already due

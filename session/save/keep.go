@@ -74,7 +74,7 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 		// The archive was not committed, so it must not stay. If it cannot be removed
 		// now, it is an orphan that no record names.
 		if derr := s.cfg.Archives.Delete(context.WithoutCancel(ctx), loc, saved.ID, s.cfg.Records.ArchiveInUse); derr != nil {
-			s.cfg.Log.Error("the archive of a save that failed could not be removed; a check of the store finds it as an orphan", "snapshot", saved.ID, "error", derr)
+			s.cfg.Log.Error("the archive of a failed save could not be removed from the store; stop the daemon and run `stasis store check --remove-orphans`", "snapshot", saved.ID, "error", derr)
 		}
 		return EndAnswer{}, "", err
 	}

@@ -36,7 +36,7 @@ func (s *Saver) documentAfterCrash(ctx context.Context, j Job) (doc state.Docume
 	doc.Passkeys = s.passkeysAfterCrash(ctx, j)
 	r, err := s.lastRead(ctx, j)
 	if err != nil {
-		s.cfg.Log.Warn("a rescue could not load the last reading; it uses only the profile", "session", j.Session.ID, "error", err)
+		s.cfg.Log.Warn("a rescue could not read the state in the session's last snapshot; it saves only what Chrome had written to disk", "session", j.Session.ID, "error", err)
 		doc.Missed = append(doc.Missed, state.Missed{Component: state.ComponentDatadir,
 			Reason: "the state in snapshot " + r.row.ID + " could not be loaded, so what Chrome had not written is missing: " + fault.MessageOf(err)})
 		return doc, ""
@@ -47,7 +47,7 @@ func (s *Saver) documentAfterCrash(ctx context.Context, j Job) (doc state.Docume
 	merged, err := s.merge(ctx, j, r)
 	if err != nil {
 		// Nothing is known of the profile, so the whole reading is used.
-		s.cfg.Log.Warn("the profile of a dead Chrome could not be read; a rescue uses the whole last reading", "session", j.Session.ID, "error", err)
+		s.cfg.Log.Warn("a rescue could not read Chrome's files; it saves the whole state of the session's last snapshot over them", "session", j.Session.ID, "error", err)
 		merged = addDoubt(r.doc, state.ComponentDatadir, "", "the profile could not be read after the crash, so the whole last reading was applied over it: "+fault.MessageOf(err))
 	}
 	merged.Datadir, merged.Inventory, merged.FromDisk, merged.Unwritten, merged.Unstored = state.DatadirCrash, nil, nil, nil, nil
@@ -107,7 +107,7 @@ func (s *Saver) merge(ctx context.Context, j Job, r lastReading) (state.Document
 		Files: func(ctx context.Context, accept func(string) bool) (string, func(), error) {
 			dir, remove, err := s.unpackFiles(ctx, r.row, accept)
 			if err != nil {
-				s.cfg.Log.Warn("a rescue could not read the files of the last snapshot; it cannot compare them with the profile", "session", j.Session.ID, "error", err)
+				s.cfg.Log.Warn("a rescue could not unpack the session's last snapshot, so it cannot compare that snapshot's sessionStorage with Chrome's files", "session", j.Session.ID, "error", err)
 			}
 			return dir, remove, err
 		}})

@@ -122,7 +122,7 @@ func (s *Saver) saveMemory(ctx context.Context, j Job) EndResult {
 		return s.keepRunning(ctx, j, doc, err)
 	}
 	if err := s.cfg.Ready.Park(context.WithoutCancel(ctx), answer.Snapshot.ID, &restore.Parked{Chrome: j.Chrome, Clear: func(dir *browser.Dir) { browsers.Remove(dir, s.cfg.Log) }, Document: doc, Partial: j.Partial, Extensions: j.Options.Extensions, Notes: j.Notes}); err != nil {
-		s.cfg.Log.Error("a Chrome that was to make place for a parked one could not be ended", "error", err)
+		s.cfg.Log.Error("an evicted parked Chrome could not be ended; it keeps its memory until the daemon restarts", "error", err)
 	}
 	return EndResult{Answer: answer, SessionEnded: true}
 }

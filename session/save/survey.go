@@ -51,7 +51,7 @@ func (s *Saver) Survey(ctx context.Context, j Job, doc state.Document) (_ state.
 	if found.Damaged {
 		problem = DamagedCopy
 	}
-	return firstFitting(found.Document, found.Counted, found.Noted), problem
+	return firstFitting(found.Document, found.WithCounts, found.WithLosses), problem
 }
 
 // firstFitting returns the first of the documents that is small enough for a restore. The

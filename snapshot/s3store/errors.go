@@ -75,9 +75,9 @@ func (s *Store) failure(op string, err error) error {
 		return fault.Wrap(where, fault.StoreFailed, op, "the certificate of the store's endpoint is not trusted: correct it, or name "+
 			"its authority's file in SSL_CERT_FILE")
 	case errors.Is(err, http.ErrSchemeMismatch): // the client used TLS and the server does not
-		return fault.Wrap(where, fault.StoreFailed, op, "the store's endpoint has no TLS: say http:// in --store")
+		return fault.Wrap(where, fault.StoreFailed, op, "the store's endpoint has no TLS: change endpoint=https:// to endpoint=http:// in --store")
 	case errors.As(err, &name), errors.As(err, &network) && network.Op == "dial":
-		return fault.Wrap(where, fault.StoreFailed, op, "the store's endpoint cannot be reached: correct --store, or look at the network")
+		return fault.Wrap(where, fault.StoreFailed, op, "the store's endpoint cannot be reached: check endpoint= in --store, name resolution and the network")
 	}
 	return fault.Wrap(where, fault.StoreFailed, op, "")
 }

@@ -69,13 +69,13 @@ func (o Options) Check() error {
 	const op = "s3store.options"
 	switch {
 	case o.Endpoint == "" || strings.Contains(o.Endpoint, "/"):
-		return fault.New(fault.Config, op, "the endpoint must be host or host:port")
+		return fault.New(fault.Config, op, "--store: endpoint: must be a host or host:port")
 	case o.Bucket == "":
-		return fault.New(fault.Config, op, "the bucket has no name")
+		return fault.New(fault.Config, op, "--store: must name a bucket")
 	case o.Prefix != "" && !prefixForm.MatchString(o.Prefix):
-		return fault.New(fault.Config, op, "the prefix may have letters, digits, _, - and ., separated by single slashes")
+		return fault.New(fault.Config, op, "--store: the prefix must be made of letters, digits, _, - and ., with single slashes between its parts")
 	case (o.AccessKey == "") != (o.SecretKey == ""):
-		return fault.New(fault.Config, op, "the access key and the secret key must be given together")
+		return fault.New(fault.Config, op, "--s3-access-key, --s3-secret-key-file: give both or neither")
 	}
 	return nil
 }

@@ -29,9 +29,9 @@ const current = "CURRENT"
 // maxCurrent bounds the file CURRENT, which contains one file name, in bytes.
 const maxCurrent = 64
 
-// Lay creates an empty profile (…/Default) with gates, and replaces what is there. No
+// Create creates an empty profile (…/Default) with gates, and replaces what is there. No
 // Chrome may be running on it.
-func Lay(profile string) error {
+func Create(profile string) error {
 	err := os.RemoveAll(profile)
 	for _, db := range gated {
 		folder := filepath.Join(profile, filepath.FromSlash(db))

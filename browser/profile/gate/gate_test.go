@@ -37,7 +37,7 @@ func read(t *testing.T, elements ...string) string {
 func prepared(t *testing.T) (profile, waiting string) {
 	t.Helper()
 	profile, waiting = filepath.Join(t.TempDir(), "Default"), filepath.Join(t.TempDir(), "Default")
-	if err := Lay(profile); err != nil {
+	if err := Create(profile); err != nil {
 		t.Fatal(err)
 	}
 	write(t, profile, localStorageDB+"/LOCK", "")

@@ -27,14 +27,14 @@ const epoch = 11644473600
 
 // cookies reads the cookie jar. Its values are obfuscated with a key that
 // --password-store=basic fixes (components/os_crypt/sync/os_crypt_linux.cc). A cookie
-// whose value has another key is listed in foreign.
+// whose value has another key is listed in unreadable.
 func (s *survey) cookies() {
 	if !s.exists("Cookies") {
 		return
 	}
 	byDomain := map[string]int{}
 	jar := []state.Cookie{}
-	s.foreign = map[string]string{}
+	s.unreadable = map[string]string{}
 	damage, uncounted := s.sqlite("Cookies", "cookies", func(ctx context.Context, db *sql.DB) error {
 		key, err := pbkdf2.Key(sha1.New, "peanuts", []byte("saltysalt"), 1, 16)
 		if err != nil {
@@ -57,7 +57,7 @@ func (s *survey) cookies() {
 			byDomain[c.Origin()]++
 			if len(sealed) > 0 {
 				if c.Value, err = unseal(key, sealed, c.Domain); err != nil {
-					s.foreign[c.Identity()] = underAnotherKey
+					s.unreadable[c.Identity()] = underAnotherKey
 				}
 			}
 			jar = append(jar, c)

@@ -39,10 +39,10 @@ type Profile struct {
 	Cookies []state.Cookie
 	// CookiesAt is when the newest cookie was created or changed; zero if unknown.
 	CookiesAt time.Time
-	// Listed is the same jar, but also present if some values cannot be read. Foreign has
-	// the reasons, by the cookies' identities.
-	Listed  []state.Cookie
-	Foreign map[string]string
+	// AllCookies is the same jar, but also present if some values cannot be read.
+	// UnreadableCookies has the reasons, by the cookies' identities.
+	AllCookies        []state.Cookie
+	UnreadableCookies map[string]string
 }
 
 // Read reads the profile in a folder (…/Default). The files must not change meanwhile:
@@ -80,8 +80,8 @@ func Read(ctx context.Context, dir string) (Profile, error) {
 			p.SessionStorage = part.tabsStorage
 		}
 		if part.jar != nil {
-			p.Listed, p.Foreign, p.CookiesAt = part.jar, part.foreign, part.jarAt
-			if len(part.foreign) == 0 {
+			p.AllCookies, p.UnreadableCookies, p.CookiesAt = part.jar, part.unreadable, part.jarAt
+			if len(part.unreadable) == 0 {
 				p.Cookies = part.jar
 			}
 		}
@@ -134,8 +134,9 @@ type survey struct {
 	found []state.Holding
 	jar   []state.Cookie
 	jarAt time.Time
-	// foreign has the cookies whose value is encrypted with another key, with the reason.
-	foreign map[string]string
+	// unreadable has the cookies whose value is encrypted with another key, with the
+	// reason.
+	unreadable map[string]string
 
 	localStorage localstorage.Contents
 	tabsStorage  sessionstorage.Contents

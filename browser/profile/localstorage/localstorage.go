@@ -38,8 +38,8 @@ type Contents struct {
 	Commits map[string]Commit
 	// Damage says what could not be read; "" if everything was read.
 	Damage string
-	// Cut says that the last write is incomplete.
-	Cut bool
+	// Truncated says that the last write is incomplete.
+	Truncated bool
 }
 
 // Commit is Chrome's last write of a storage key's items.
@@ -71,11 +71,11 @@ func Read(ctx context.Context, profile fs.FS) (Contents, error) {
 		if serr != nil {
 			return Contents{}, serr
 		}
-		c := Contents{Damage: some.Damage, Cut: some.Cut}
+		c := Contents{Damage: some.Damage, Truncated: some.Truncated}
 		c.commits(some)
 		return c, err
 	}
-	c := Contents{Damage: db.Damage, Cut: db.Cut}
+	c := Contents{Damage: db.Damage, Truncated: db.Truncated}
 	c.commits(db)
 	areas := map[string][]state.Item{}
 	for k, v := range db.Entries {

@@ -34,7 +34,7 @@ func profile(t *testing.T) *os.Root {
 
 func writeAreas(t *testing.T, root *os.Root, at time.Time, areas ...state.Area) (lines []state.Component, rest []state.Area) {
 	t.Helper()
-	lines, rest, err := Lay(t.Context(), root, areas, at)
+	lines, rest, err := Write(t.Context(), root, areas, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func contents(t *testing.T, root *os.Root) Contents {
 	return c
 }
 
-// Lay replaces all items of its storage keys and does not change others, not even those
+// Write replaces all items of its storage keys and does not change others, not even those
 // that no document can express.
 func TestWrite(t *testing.T) {
 	root := profile(t)
@@ -89,7 +89,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// Lay repairs a database that is damaged, cut off or not a folder, and keeps what could
+// Write repairs a database that is damaged, cut off or not a folder, and keeps what could
 // be read of it.
 func TestWriteRepairs(t *testing.T) {
 	for name, damage := range map[string]func(file string, b []byte) error{
@@ -116,13 +116,13 @@ func TestWriteRepairs(t *testing.T) {
 		if lines, _ := writeAreas(t, root, noon, area("https://b.test/", "k", "v")); len(lines) != 1 {
 			t.Errorf("%s: %+v", name, lines)
 		}
-		if c := contents(t, root); c.Cut || c.Damage != "" || len(c.Areas) != 1 {
+		if c := contents(t, root); c.Truncated || c.Damage != "" || len(c.Areas) != 1 {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
 }
 
-// No page would find a key in another spelling than Chrome's. Lay leaves such keys to
+// No page would find a key in another spelling than Chrome's. Write leaves such keys to
 // Chrome, and those that are not http: or https: origins.
 func TestCanonical(t *testing.T) {
 	for key, want := range map[string]bool{

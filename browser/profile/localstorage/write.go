@@ -16,15 +16,15 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Lay writes localStorage into a profile that no Chrome has read yet. The storage keys of
+// Write writes localStorage into a profile that no Chrome has read yet. The storage keys of
 // the given areas then hold exactly the areas' items. All others hold what could be read
-// of them, so a damaged database is repaired. Lay writes a new database and then replaces
+// of them, so a damaged database is repaired. Write writes a new database and then replaces
 // the old one, so the result is either the old state or the new one.
 //
-// Lay returns a report line for each area that it has written, and the areas that must be
+// Write returns a report line for each area that it has written, and the areas that must be
 // written through Chrome instead: those whose storage key may not be in Chrome's
 // spelling, and all of them if the database is too large to read.
-func Lay(ctx context.Context, root *os.Root, areas []state.Area, now time.Time) (lines []state.Component, rest []state.Area, err error) {
+func Write(ctx context.Context, root *os.Root, areas []state.Area, now time.Time) (lines []state.Component, rest []state.Area, err error) {
 	const op = "localstorage.lay"
 	db, err := leveldb.Read(ctx, root.FS(), Folder, func([]byte) bool { return true }, true)
 	if ctx.Err() != nil {

@@ -33,7 +33,7 @@ var (
 
 // Copies describes two copies of one part of an environment, of which one is newer.
 type Copies struct {
-	Left    state.Datadir // how the files were left
+	Datadir state.Datadir // how the files were left
 	Part    string        // a component of reports
 	Profile string        // what the profile has: a key of profiles
 	Damage  string        // "", "damaged", "cut" or "unread"
@@ -67,7 +67,7 @@ const (
 
 // AllCopies returns every possible combination.
 func AllCopies() (all []Copies) {
-	for _, left := range []state.Datadir{state.DatadirClean, state.DatadirLive, state.DatadirCrash} {
+	for _, datadir := range []state.Datadir{state.DatadirClean, state.DatadirLive, state.DatadirCrash} {
 		for _, part := range []string{state.ComponentCookies, state.ComponentLocalStorage, state.ComponentSessionStorage, state.ComponentTabs} {
 			for _, has := range []string{"same", "older", "meanwhile", "just then", "newer", "absent", "lacking", "lost"} {
 				damages := []string{""}
@@ -76,7 +76,7 @@ func AllCopies() (all []Copies) {
 						state.ComponentSessionStorage: {"damaged", "cut"}}[part]...)
 				}
 				for _, damage := range damages {
-					all = append(all, Copies{Left: left, Part: part, Profile: has, Damage: damage})
+					all = append(all, Copies{Datadir: datadir, Part: part, Profile: has, Damage: damage})
 				}
 			}
 		}
@@ -90,12 +90,12 @@ func (c Copies) String() string {
 	if c.FromDisk {
 		from = "from disk"
 	}
-	return fmt.Sprintf("%-5s %-15s %-9s %-7s %-9s", c.Left, c.Part, c.Profile, c.Damage, from)
+	return fmt.Sprintf("%-5s %-15s %-9s %-7s %-9s", c.Datadir, c.Part, c.Profile, c.Damage, from)
 }
 
 // Document returns the reading. It is complete, and contains only the part.
 func (c Copies) Document() state.Document {
-	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: c.Left, CapturedAt: ReadAt, ReadUntil: ReadUntil,
+	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: c.Datadir, CapturedAt: ReadAt, ReadUntil: ReadUntil,
 		Chrome: state.Chrome{Version: "156.0.8078.79", Engine: "chrome"}, Cookies: []state.Cookie{}, Local: []state.Area{}, Tabs: []state.Tab{}}
 	switch c.Part {
 	case state.ComponentCookies:
@@ -145,14 +145,14 @@ func (c Copies) After(t testing.TB, folder string) {
 	case "damaged":
 		p.Damage(files[c.Part])
 	case "cut":
-		p.Cut(files[c.Part])
+		p.Truncate(files[c.Part])
 	case "unread":
 		if err := os.Remove(filepath.Join(folder, "Cookies")); err != nil {
 			t.Fatal(err)
 		}
 		p.StrangeCookies()
 	}
-	p.Touched(files[c.Part], at)
+	p.SetModTime(files[c.Part], at)
 }
 
 func (c Copies) write(p Profile, value string, at time.Time) {
@@ -179,7 +179,7 @@ func (c Copies) write(p Profile, value string, at time.Time) {
 	case state.ComponentTabs:
 		p.Tabs("https://" + value + ".example/")
 	}
-	p.Touched(files[c.Part], at)
+	p.SetModTime(files[c.Part], at)
 }
 
 func cookie(value string) state.Cookie {
@@ -196,15 +196,15 @@ func (c Copies) Value(doc state.Document) string {
 	case c.Part == state.ComponentCookies && len(doc.Cookies) > 0:
 		return doc.Cookies[0].Value
 	case c.Part == state.ComponentLocalStorage:
-		return c.Of(doc.Local)
+		return c.ValueIn(doc.Local)
 	case c.Part == state.ComponentSessionStorage && len(doc.Tabs) > 0:
-		return c.Of(doc.Tabs[0].Session)
+		return c.ValueIn(doc.Tabs[0].Session)
 	}
 	return ""
 }
 
-// Of returns the value in the areas; "" if they have none.
-func (c Copies) Of(areas []state.Area) string {
+// ValueIn returns the value in the areas; "" if they have none.
+func (c Copies) ValueIn(areas []state.Area) string {
 	i := slices.IndexFunc(areas, func(a state.Area) bool { return a.StorageKey == origin })
 	if i < 0 || len(areas[i].Items) == 0 {
 		return ""
@@ -222,7 +222,7 @@ func (c Copies) OnDisk(t testing.TB, folder string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c.Of(found.Areas)
+		return c.ValueIn(found.Areas)
 	case state.ComponentSessionStorage:
 		found, err := sessionstorage.Read(t.Context(), os.DirFS(folder))
 		if err != nil {
@@ -260,13 +260,13 @@ func Golden(t testing.TB, file string, rows []string) {
 	}
 }
 
-// Taken returns the value that is taken, with a mark if told, that is, if a doubt or a
+// Outcome returns the value that is taken, with a mark if a doubt or a
 // loss is reported.
-func Taken(value string, told bool) string {
+func Outcome(value string, reported bool) string {
 	if value == "" {
 		value = "none"
 	}
-	if told {
+	if reported {
 		value += ", told"
 	}
 	return value

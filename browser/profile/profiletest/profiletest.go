@@ -69,7 +69,7 @@ func (p Profile) database(name, statements string) *sql.DB {
 func (p Profile) LocalStorage(at time.Time, areas ...state.Area) {
 	p.T.Helper()
 	p.inRoot(func(root *os.Root) error {
-		_, _, err := localstorage.Lay(context.Background(), root, areas, at)
+		_, _, err := localstorage.Write(context.Background(), root, areas, at)
 		return err
 	})
 }
@@ -119,8 +119,8 @@ func (p Profile) Damage(name string) {
 	})
 }
 
-// Cut removes the end of a LevelDB's log, as if Chrome had ended during a write.
-func (p Profile) Cut(name string) {
+// Truncate removes the end of a LevelDB's log, as if Chrome had ended during a write.
+func (p Profile) Truncate(name string) {
 	p.T.Helper()
 	p.change(name, func(log []byte) []byte { return log[:len(log)-3] })
 }
@@ -133,8 +133,8 @@ func (p Profile) change(name string, to func([]byte) []byte) {
 	p.must(os.WriteFile(file, to(log), 0o600))
 }
 
-// Touched sets the time of the last write of a file, or of everything in a folder.
-func (p Profile) Touched(name string, at time.Time) {
+// SetModTime sets the time of the last write of a file, or of everything in a folder.
+func (p Profile) SetModTime(name string, at time.Time) {
 	p.T.Helper()
 	p.must(filepath.WalkDir(filepath.Join(p.Folder, name), func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Chtimes(path, at, at))

@@ -36,8 +36,8 @@ const (
 type Contents struct {
 	// Damage says what could not be read; "" if everything was read.
 	Damage string
-	// Cut says that the last write is incomplete.
-	Cut bool
+	// Truncated says that the last write is incomplete.
+	Truncated bool
 
 	// areas has the areas of each storage key, one for each tab that has some, including
 	// closed tabs; nil if they were not read.
@@ -83,7 +83,7 @@ func Read(ctx context.Context, profile fs.FS) (Contents, error) {
 			return Contents{}, err
 		}
 	}
-	c := Contents{Damage: items.Damage, Cut: items.Cut, areas: map[string][]diskArea{}, hasValues: hasValues}
+	c := Contents{Damage: items.Damage, Truncated: items.Truncated, areas: map[string][]diskArea{}, hasValues: hasValues}
 	maps := map[string]diskArea{}
 	of := func(key string) (a diskArea, item string) {
 		number, item, _ := strings.Cut(key[len(prefixItem):], "-")

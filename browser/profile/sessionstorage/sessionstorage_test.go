@@ -66,14 +66,14 @@ func tab(areas ...state.Area) state.Tab { return state.Tab{Session: areas} }
 // If a log is cut off, all items that differ from the reading are applied. Otherwise only
 // missing items count, and only a large area without any item on disk is applied. Tabs
 // with the same storage key are matched one by one.
-func TestLost(t *testing.T) {
+func TestUnstored(t *testing.T) {
 	large := strings.Repeat("v", minApplySize) // a value that Chrome takes long to write
 	on := []state.Area{area(a, "k", "é😀", "n", "1"), area(a, "k", "two")}
 	for name, test := range map[string]struct {
-		on   []state.Area
-		cut  bool
-		tabs []state.Tab
-		want []state.Unstored
+		on        []state.Area
+		truncated bool
+		tabs      []state.Tab
+		want      []state.Unstored
 	}{
 		"all there":               {on, false, []state.Tab{tab(area(a, "k", "two")), tab(area(a, "k", "é😀", "n", "1"))}, nil},
 		"all there, and cut":      {on, true, []state.Tab{tab(area(a, "k", "two")), tab(area(a, "k", "é😀", "n", "1"))}, nil},
@@ -91,15 +91,15 @@ func TestLost(t *testing.T) {
 		"nothing on disk":         {nil, false, []state.Tab{tab(area(a, "k", large), area(b))}, []state.Unstored{{StorageKey: a, Items: 1, Apply: true}}},
 	} {
 		c := read(t, written(t, test.on...))
-		c.Cut = test.cut
-		if diff := cmp.Diff(test.want, c.Lost(test.tabs)); diff != "" {
+		c.Truncated = test.truncated
+		if diff := cmp.Diff(test.want, c.Unstored(test.tabs)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if c, err := Read(t.Context(), os.DirFS(t.TempDir())); err != nil || len(c.Lost([]state.Tab{tab(area(a, "k", "v"))})) != 1 {
+	if c, err := Read(t.Context(), os.DirFS(t.TempDir())); err != nil || len(c.Unstored([]state.Tab{tab(area(a, "k", "v"))})) != 1 {
 		t.Errorf("profile without sessionStorage: %+v, %v", c, err)
 	}
-	if got := (Contents{}).Lost([]state.Tab{tab(area(a, "k", "v"))}); got != nil {
+	if got := (Contents{}).Unstored([]state.Tab{tab(area(a, "k", "v"))}); got != nil {
 		t.Errorf("profile that was not read: %v", got)
 	}
 }
@@ -119,12 +119,12 @@ func TestCutLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := read(t, root)
-		if diff := cmp.Diff([]state.Unstored{{StorageKey: a, Items: 2, Apply: true}}, c.Lost(tabs)); diff != "" || !c.Cut {
-			t.Errorf("log of %d bytes: cut %t (-want +got):\n%s", length, c.Cut, diff)
+		if diff := cmp.Diff([]state.Unstored{{StorageKey: a, Items: 2, Apply: true}}, c.Unstored(tabs)); diff != "" || !c.Truncated {
+			t.Errorf("log of %d bytes: truncated %t (-want +got):\n%s", length, c.Truncated, diff)
 		}
 	}
 	c := Contents{areas: map[string][]diskArea{a: {{items: map[string]string{}, removed: map[string]bool{"k": true, "n": true}}}}}
-	if got := c.Lost(tabs); got != nil {
+	if got := c.Unstored(tabs); got != nil {
 		t.Errorf("written removals count as lost: %v", got)
 	}
 }
@@ -161,8 +161,8 @@ func TestTooMuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := read(t, root)
-	c.Cut = true
-	if diff := cmp.Diff([]state.Unstored{{StorageKey: a, Items: 1, Apply: true}}, c.Lost([]state.Tab{tab(area(a, "k", "other", "l", "v"))})); diff != "" || c.hasValues {
+	c.Truncated = true
+	if diff := cmp.Diff([]state.Unstored{{StorageKey: a, Items: 1, Apply: true}}, c.Unstored([]state.Tab{tab(area(a, "k", "other", "l", "v"))})); diff != "" || c.hasValues {
 		t.Errorf("values read: %t (-want +got):\n%s", c.hasValues, diff)
 	}
 	if done, err := Forget(t.Context(), root, map[string]bool{a: true}); err != nil || done || len(read(t, root).Items()) != 1 {

@@ -8,12 +8,12 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Since returns the tabs' areas of a storage key that Chrome has written since an earlier
-// reading of the database: the items of each, sorted by key. An area that is now empty
-// counts only if the removals of its items are still in the files; otherwise Chrome has
-// created the database again. ok is false if this is unknown, because one of the two
+// WrittenSince returns the tabs' areas of a storage key that Chrome has written since an
+// earlier reading of the database: the items of each, sorted by key. An area that is now
+// empty counts only if the removals of its items are still in the files; otherwise Chrome
+// has created the database again. ok is false if this is unknown, because one of the two
 // readings is incomplete.
-func (c Contents) Since(earlier Contents, storageKey string) (written [][]state.Item, ok bool) {
+func (c Contents) WrittenSince(earlier Contents, storageKey string) (written [][]state.Item, ok bool) {
 	if !c.Known() || !earlier.Known() || !c.hasValues || !earlier.hasValues {
 		return nil, false
 	}

@@ -11,7 +11,7 @@ import (
 // applied even if no log is cut off: Chrome takes long to write that much.
 const minApplySize = 512 << 10
 
-// Lost lists what a reading of tabs, made before Chrome closed the profile, has and the
+// Unstored lists what a reading of tabs, made before Chrome closed the profile, has and the
 // profile lacks. It is empty if the profile's sessionStorage was not read.
 //
 // If a log is cut off, every item that differs from the reading counts, because the last
@@ -20,7 +20,7 @@ const minApplySize = 512 << 10
 // still have cleared such items when its page closed, before Chrome had written them
 // once. So they are applied only if the disk has no item of their area. The area must
 // also be large, or its tab's page had not loaded: no page can have cleared that.
-func (c Contents) Lost(tabs []state.Tab) []state.Unstored {
+func (c Contents) Unstored(tabs []state.Tab) []state.Unstored {
 	if !c.Known() {
 		return nil
 	}
@@ -94,13 +94,13 @@ func (c Contents) compare(on diskArea, read state.Area) (lacks, changed int) {
 	for _, item := range read.Items {
 		value, there := on.items[item.Key]
 		switch {
-		case !there && (c.Cut || !on.removed[item.Key]):
+		case !there && (c.Truncated || !on.removed[item.Key]):
 			lacks++
 		case there && c.hasValues && value != item.Value:
 			changed++
 		}
 	}
-	if c.Cut {
+	if c.Truncated {
 		return lacks + changed, 0
 	}
 	return lacks, changed
@@ -112,7 +112,7 @@ func (c Contents) shouldApply(read state.Area, unloaded bool) bool {
 	if _, named := state.ParseStorageKey(read.StorageKey); !named {
 		return false // no script can access it
 	}
-	if c.Cut {
+	if c.Truncated {
 		return true
 	}
 	size := 0

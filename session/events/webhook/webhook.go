@@ -152,7 +152,7 @@ func (s *Sender) dispatch(ctx context.Context) time.Duration {
 
 func (s *Sender) failed(ctx context.Context, err error) time.Duration {
 	if ctx.Err() == nil {
-		s.Log.Error("the queue of webhook deliveries cannot be read; it is tried again", "error", err)
+		s.Log.Error("cannot read the queue of webhook deliveries; trying again", "error", err)
 	}
 	return retryDelay
 }
@@ -178,7 +178,7 @@ func (s *Sender) finish(ctx context.Context, r result) {
 	}
 	// The lane stays taken. Otherwise the delivery would be sent in a loop while nothing
 	// can be recorded.
-	s.Log.Error("an attempt of a webhook delivery could not be recorded; it is tried again", "delivery", d.ID, "error", err)
+	s.Log.Error("cannot record an attempt of a webhook delivery; trying again", "delivery", d.ID, "error", err)
 	go func() {
 		select {
 		case <-time.After(retryDelay):

@@ -33,7 +33,7 @@ func (k *Renewals) renew(r *Renewal) {
 		return // a create needs the environment, or the daemon stops
 	}
 	if err != nil {
-		k.cfg.Log.Warn("a scheduled login check could not be made", "owner", profiles.OwnerOf(r.userID), "error", err)
+		k.cfg.Log.Warn("a scheduled login check failed; the default does not change; trying again later", "owner", profiles.OwnerOf(r.userID), "error", err)
 		outcome = login.NotChecked(k.cfg.Now(), err)
 	}
 	if outcome.Version == nil {
@@ -62,7 +62,7 @@ func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 		return login.Outcome{}, err
 	}
 	if err := k.checkStore(r); err != nil {
-		return k.notRenewed(r, "the default was not opened, because what the site renews could not be saved", err), nil
+		return k.notRenewed(r, "the check was skipped: the store cannot take a snapshot now, so a login that the site renews would be lost", err), nil
 	}
 	up, err := k.cfg.Restorer.FromFiles(r.ctx, restore.Request{Engine: engine, RestoreTabs: true}, r.snapshot)
 	if err != nil {
@@ -76,7 +76,7 @@ func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 		return login.Outcome{}, err
 	}
 	if why := missingParts(up); why != "" {
-		return k.notRenewed(r, "the site was not opened, because the default was not restored completely and so could not be saved", fault.New(fault.SaveFailed, "session.renewal", "%s", why)), nil
+		return k.notRenewed(r, "the check was skipped: the default could not be restored completely, so a renewed login could not be saved", fault.New(fault.SaveFailed, "session.renewal", "%s", why)), nil
 	}
 	outcome, err := k.cfg.Checker.Check(r.ctx, up.Chrome, r.check)
 	if err != nil || !outcome.LoggedIn {
@@ -85,7 +85,7 @@ func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 	moved, err := k.saveRenewal(k.workCtx, r, up.StartResult)
 	if err != nil {
 		k.cfg.Log.Warn("a scheduled check found the default logged in but could not save it; the default does not change", "owner", profiles.OwnerOf(r.userID), "error", err)
-		text := "logged in, but what the site renewed could not be saved: " + fault.MessageOf(err)
+		text := "logged in, but the renewed login could not be saved: " + fault.MessageOf(err)
 		outcome.Error = &text
 	}
 	if moved != nil {

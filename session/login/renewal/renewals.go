@@ -160,7 +160,7 @@ func (k *Renewals) checkUser(userID string) time.Time {
 	switch {
 	case err != nil:
 		if k.ctx.Err() == nil {
-			k.cfg.Log.Warn("a user's next login check could not be determined; it is tried again", "error", err)
+			k.cfg.Log.Warn("cannot read when a user's next login check is due; trying again", "error", err)
 		}
 		return now.Add(heldPause)
 	case at.After(now):

@@ -36,8 +36,8 @@ type Snapshots interface {
 // Datadirs is what unpacking needs to know of Chrome's user data directories;
 // browser/profile's Disk implements it.
 type Datadirs interface {
-	// LeftOut returns why a file of an archive may not be unpacked; "" if it may.
-	LeftOut(name string) string
+	// ExclusionReason returns why a file of an archive may not be unpacked; "" if it may.
+	ExclusionReason(name string) string
 }
 
 // Extensions keeps the files of uploaded extensions; see extension.Store.
@@ -141,7 +141,7 @@ func (a *Archives) unpack(ctx context.Context, saved snapshot.Snapshot, userData
 }
 
 // accepts reports whether a file of an archive may be unpacked.
-func (a *Archives) accepts(name string) bool { return a.cfg.Datadirs.LeftOut(name) == "" }
+func (a *Archives) accepts(name string) bool { return a.cfg.Datadirs.ExclusionReason(name) == "" }
 
 // Filter removes from a user data directory what the selection leaves out.
 func (a *Archives) Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error) {

@@ -45,9 +45,9 @@ type Database struct {
 	// Deleted has the picked keys that were deleted, as far as their deletions are still
 	// in the files.
 	Deleted []string
-	// Cut says that a log ends within a record. LevelDB treats such a record as never
+	// Truncated says that a log ends within a record. LevelDB treats such a record as never
 	// written, and so does Entries.
-	Cut bool
+	Truncated bool
 }
 
 // Read reads the database in a folder of a file system. pick selects keys; values
@@ -74,7 +74,7 @@ func Read(ctx context.Context, fsys fs.FS, dir string, pick func(key []byte) boo
 	if r.err != nil {
 		return Database{}, r.err
 	}
-	db := Database{Entries: map[string][]byte{}, Damage: r.damage, Cut: r.cut}
+	db := Database{Entries: map[string][]byte{}, Damage: r.damage, Truncated: r.truncated}
 	for key, v := range r.newest {
 		if v.live {
 			db.Entries[key] = v.value
@@ -93,12 +93,12 @@ type reader struct {
 	pick   func(key []byte) bool
 	values bool
 
-	newest   map[string]version
-	bytes    int    // bytes of newest
-	unpacked int    // bytes of all blocks so far
-	damage   string // the first damage found
-	cut      bool   // a log's end is cut off
-	err      error  // ErrTooMuch, or ctx's
+	newest    map[string]version
+	bytes     int    // bytes of newest
+	unpacked  int    // bytes of all blocks so far
+	damage    string // the first damage found
+	truncated bool   // a log's end is cut off
+	err       error  // ErrTooMuch, or ctx's
 }
 
 // version is an entry or a deletion, as of a sequence number.

@@ -189,7 +189,7 @@ func TestEveryFlippedByteIsFound(t *testing.T) {
 }
 
 // A log that does not end with a complete record was cut off while it was written.
-// LevelDB ignores that, but a caller that knows of a clean exit must be told. A log that
+// LevelDB ignores that, but a caller that knows of a clean exit must get an error. A log that
 // is only longer than its records is complete.
 func TestCut(t *testing.T) {
 	first := logOf(batch(4, put("a", "2"), del("b")))
@@ -202,12 +202,12 @@ func TestCut(t *testing.T) {
 	for _, n := range at {
 		fsys["db/000004.log"].Data = whole[:n]
 		ends := n == 0 || n == len(first) || n == len(whole)
-		if db := read(t, fsys); db.Cut == ends || db.Damage != "" {
-			t.Errorf("cut off after %d of %d bytes: cut %t, damage %q", n, len(whole), db.Cut, db.Damage)
+		if db := read(t, fsys); db.Truncated == ends || db.Damage != "" {
+			t.Errorf("cut off after %d of %d bytes: cut %t, damage %q", n, len(whole), db.Truncated, db.Damage)
 		}
 	}
 	fsys["db/000004.log"].Data = append(whole, make([]byte, 100)...)
-	if read(t, fsys).Cut {
+	if read(t, fsys).Truncated {
 		t.Error("zeros at the end count as a record")
 	}
 }
@@ -230,8 +230,8 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	db, err := leveldb.Read(t.Context(), root.FS(), "db", all, true)
-	if err != nil || db.Damage != "" || db.Cut {
-		t.Fatalf("%v, %q, %t", err, db.Damage, db.Cut)
+	if err != nil || db.Damage != "" || db.Truncated {
+		t.Fatalf("%v, %q, %t", err, db.Damage, db.Truncated)
 	}
 	if diff := cmp.Diff(want, values(db)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -313,8 +313,8 @@ func TestLongRecord(t *testing.T) {
 	for n, want := range map[int]int{len(log): 2, len(log) - 1: 0} {
 		fsys["db/000004.log"].Data = log[:n]
 		db, err := leveldb.Read(t.Context(), fsys, "db", meta, true)
-		if err != nil || db.Damage != "" || len(db.Entries) != want || len(db.Deleted) != want/2 || db.Cut != (want == 0) {
-			t.Errorf("%d of %d bytes: %q, deleted %q, cut %t, %q, %v", n, len(log), values(db), db.Deleted, db.Cut, db.Damage, err)
+		if err != nil || db.Damage != "" || len(db.Entries) != want || len(db.Deleted) != want/2 || db.Truncated != (want == 0) {
+			t.Errorf("%d of %d bytes: %q, deleted %q, cut %t, %q, %v", n, len(log), values(db), db.Deleted, db.Truncated, db.Damage, err)
 		}
 	}
 }

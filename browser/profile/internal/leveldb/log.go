@@ -41,8 +41,8 @@ func (r *reader) log(n uint64) error {
 		return err
 	}
 	defer func() { _ = f.Close() }() // only read from
-	cut, err := records(r.ctx, f, &batch{reader: r})
-	r.cut = r.cut || cut
+	truncated, err := records(r.ctx, f, &batch{reader: r})
+	r.truncated = r.truncated || truncated
 	return err
 }
 
@@ -55,9 +55,9 @@ type sink interface {
 }
 
 // records passes each record of a log to a sink, and calls end for complete ones. After a
-// damaged record it continues with the next block, and returns the damage at the end. cut
-// says that the log ends within a record.
-func records(ctx context.Context, f fs.File, to sink) (cut bool, err error) {
+// damaged record it continues with the next block, and returns the damage at the end.
+// truncated says that the log ends within a record.
+func records(ctx context.Context, f fs.File, to sink) (truncated bool, err error) {
 	in := bufio.NewReaderSize(f, logBlock)
 	block := make([]byte, logBlock)
 	var damage error

@@ -41,13 +41,14 @@ func Open(ctx context.Context, file string, write bool) (*sql.DB, error) {
 		return nil, ErrTooLarge
 	}
 	if write {
-		return Change(ctx, file)
+		return OpenWritable(ctx, file)
 	}
 	return open(ctx, file, "mode=ro&immutable=1&_pragma=trusted_schema(0)")
 }
 
-// Change opens a database of any size for writing: it is not read into memory as a whole.
-func Change(ctx context.Context, file string) (*sql.DB, error) {
+// OpenWritable opens a database of any size for writing: it is not read into memory as a
+// whole.
+func OpenWritable(ctx context.Context, file string) (*sql.DB, error) {
 	return open(ctx, file, "mode=rw&_pragma=trusted_schema(0)&_pragma=journal_mode(delete)")
 }
 

@@ -9,40 +9,40 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Unloaded holds the restored tabs whose page has not loaded yet, as they were saved:
+// PendingTabs holds the restored tabs whose page has not loaded yet, as they were saved:
 // their site is down or has not answered. Chrome does not have the saved state of such a
 // tab, so a reading takes it from here.
-type Unloaded struct {
+type PendingTabs struct {
 	mu   sync.Mutex
 	tabs map[target.ID]state.Tab
 }
 
-func (u *Unloaded) add(id target.ID, tab state.Tab) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.tabs == nil {
-		u.tabs = map[target.ID]state.Tab{}
+func (p *PendingTabs) add(id target.ID, tab state.Tab) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.tabs == nil {
+		p.tabs = map[target.ID]state.Tab{}
 	}
-	u.tabs[id] = tab
+	p.tabs[id] = tab
 }
 
-func (u *Unloaded) remove(id target.ID) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	delete(u.tabs, id)
+func (p *PendingTabs) remove(id target.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.tabs, id)
 }
 
 // Correct corrects a reading's tabs that have not loaded: it sets the address that each
 // is loading. It returns the saved state of each by its index. unwritten reports that one
 // of them has shown nothing yet, so that Chrome's session files lack its address. Correct
 // forgets the tabs that have loaded, and those that show another address.
-func (u *Unloaded) Correct(tabs []state.Tab) (saved map[int]state.Tab, unwritten bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
+func (p *PendingTabs) Correct(tabs []state.Tab) (saved map[int]state.Tab, unwritten bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	saved = map[int]state.Tab{}
 	for i := range tabs {
 		id := target.ID(tabs[i].TargetID)
-		was, waits := u.tabs[id]
+		was, waits := p.tabs[id]
 		switch {
 		case !waits:
 			tabs[i].Unloaded = false // it failed, or did not answer, after it had loaded
@@ -54,7 +54,7 @@ func (u *Unloaded) Correct(tabs []state.Tab) (saved map[int]state.Tab, unwritten
 			tabs[i].Title = was.Title
 			saved[i] = was
 		default:
-			delete(u.tabs, id)
+			delete(p.tabs, id)
 		}
 	}
 	return saved, unwritten
@@ -62,8 +62,8 @@ func (u *Unloaded) Correct(tabs []state.Tab) (saved map[int]state.Tab, unwritten
 
 // Complete corrects a reading's tabs, and adds the saved state of those that have not
 // loaded. unwritten is the result of Correct.
-func (u *Unloaded) Complete(tabs []state.Tab) (unwritten bool) {
-	all, unwritten := u.Correct(tabs)
+func (p *PendingTabs) Complete(tabs []state.Tab) (unwritten bool) {
+	all, unwritten := p.Correct(tabs)
 	for i, saved := range all {
 		tab := &tabs[i]
 		if tab.Name == "" {

@@ -24,10 +24,10 @@ func (l *Launcher) reserve() {
 	}
 }
 
-// OldDir returns a run directory that a dead daemon left, by its name from
+// LeftoverDir returns a run directory that a dead daemon left, by its name from
 // [Launcher.Sweep]. It can be read and removed, but no Chrome can be started on it. Its
 // UID becomes free once it is removed.
-func (l *Launcher) OldDir(name string) (*Dir, error) {
+func (l *Launcher) LeftoverDir(name string) (*Dir, error) {
 	const op = "launch.old_dir"
 	if !filepath.IsLocal(name) || name != filepath.Base(name) {
 		return nil, fault.New(fault.Internal, op, "a run directory's name must be one path element")
