@@ -50,7 +50,7 @@ func (t *tree) add(name string) error {
 // CheckNames checks the number and length of an archive's names. It refuses what
 // [Vault.Unpack] would refuse. The error is save_failed. Zero limits mean the defaults.
 func (l Limits) CheckNames(names iter.Seq[string]) error {
-	const op = "snapshot.lists"
+	const op = "snapshot.check_names"
 	all := tree{listing: listing{limits: l.orDefault()}, known: map[string]struct{}{".": {}}}
 	for name := range names {
 		if err := all.add(name); err != nil {

@@ -61,7 +61,7 @@ func checkSpace(ctx context.Context, s Store, reserve, need int64) error {
 		return err
 	}
 	if free != Unlimited && free-reserve < need {
-		return fault.New(fault.StoreFull, "snapshot.room",
+		return fault.New(fault.StoreFull, "snapshot.check_space",
 			"the snapshot may need %d bytes, but the store has %d bytes left, of which %d must stay free; delete snapshots or add space", need, free, reserve)
 	}
 	return nil

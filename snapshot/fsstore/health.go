@@ -13,16 +13,16 @@ import (
 // other than root, or 0 if there are no free inodes.
 func (s *Store) FreeSpace(ctx context.Context) (int64, error) {
 	if err := ctx.Err(); err != nil {
-		return 0, fault.Wrap(err, fault.StoreFailed, "fsstore.room", "")
+		return 0, fault.Wrap(err, fault.StoreFailed, "fsstore.free_space", "")
 	}
 	dir, err := s.root.Open(".")
 	if err != nil {
-		return 0, failure("room", err)
+		return 0, failure("free_space", err)
 	}
 	var st unix.Statfs_t
 	err = errors.Join(unix.Fstatfs(int(dir.Fd()), &st), dir.Close())
 	if err != nil {
-		return 0, failure("room", err)
+		return 0, failure("free_space", err)
 	}
 	if st.Files > 0 && st.Ffree == 0 {
 		return 0, nil

@@ -160,7 +160,7 @@ func (s *Store) List(ctx context.Context, folder snapshot.Key, limit int, after 
 // FreeSpace implements [snapshot.Store].
 func (s *Store) FreeSpace(ctx context.Context) (int64, error) {
 	if err := ctx.Err(); err != nil {
-		return 0, fault.Wrap(err, fault.StoreFailed, "memstore.room", "")
+		return 0, fault.Wrap(err, fault.StoreFailed, "memstore.free_space", "")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

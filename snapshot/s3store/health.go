@@ -27,11 +27,11 @@ const (
 // archive goes through the spool first. So FreeSpace returns the spool's free space.
 func (s *Store) FreeSpace(ctx context.Context) (int64, error) {
 	if err := ctx.Err(); err != nil {
-		return 0, fault.Wrap(err, fault.StoreFailed, "s3store.room", "")
+		return 0, fault.Wrap(err, fault.StoreFailed, "s3store.free_space", "")
 	}
 	var st unix.Statfs_t
 	if err := unix.Statfs(s.opts.Spool, &st); err != nil {
-		return 0, fault.Wrap(err, fault.StoreFailed, "s3store.room", "")
+		return 0, fault.Wrap(err, fault.StoreFailed, "s3store.free_space", "")
 	}
 	return int64(st.Bavail) * st.Bsize, nil
 }
