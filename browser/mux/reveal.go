@@ -31,11 +31,18 @@ func (m *Mux) announce(id target.ID) {
 		if e.err != nil {
 			return // the page has closed
 		}
+		var now struct {
+			TargetInfo targetInfo `json:"targetInfo"`
+		}
+		if json.Unmarshal(e.result, &now) != nil {
+			return
+		}
 		created := envelope{method: []byte("Target.targetCreated"), params: e.result}
 		var notify []func()
 		m.mu.Lock()
 		for _, s := range m.sessions.all {
-			if s.owner.trusted || !s.watch.discovers("page") {
+			// The page may have left again in the meantime.
+			if s.owner.trusted || !s.watch.discovers("page") || m.hiddenFrom(s.owner, now.TargetInfo) {
 				continue
 			}
 			e := created

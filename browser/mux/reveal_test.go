@@ -56,6 +56,30 @@ func TestRevealedPageIsAnnounced(t *testing.T) {
 	}
 }
 
+// A page that shows a foreign address again before it is announced is not announced.
+func TestForeignPageIsNotAnnounced(t *testing.T) {
+	m, f := start(t, Options{}, func(f *fake, q message) []byte {
+		if q.Method != "Target.getTargetInfo" {
+			return nil
+		}
+		f.answer(q, `{"targetInfo":{"targetId":"P","type":"page","url":"chrome://version/"}}`)
+		f.emit("S1", "Target.targetCreated", `{"targetInfo":{"targetId":"Q","type":"page","url":"http://a/"}}`) // the last
+		return []byte{}
+	})
+	m.Hooks.OnForeign(func(target.ID) {})
+	c := connect(t, m, ServeOptions{})
+	c.call(1, "", "Target.setDiscoverTargets", `{"discover":true}`)
+	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"chrome://version/"}}`)
+	f.emit("", "Target.targetInfoChanged", `{"targetInfo":{"targetId":"P","type":"page","url":"about:blank"}}`)
+	c.call(2, "", "Target.getBrowserContexts", `{}`) // the mux has read the events
+	if !m.RevealIfAllowed("P") {
+		t.Fatal("the page is not visible")
+	}
+	if e := c.recv(); !strings.Contains(string(e.Params), "http://a/") {
+		t.Errorf("the client got %s %s", e.Method, e.Params)
+	}
+}
+
 // What a session's client has requested follows its last commands.
 func TestWatch(t *testing.T) {
 	var w watch
