@@ -25,7 +25,7 @@ type backupCreateCmd struct {
 	Keys     bool   `help:"Include the keys. Anyone who has the keys and the archives has every login." env:"-"`
 	Archives bool   `help:"Include the archives and documents of the snapshots." env:"-"`
 	Replace  bool   `help:"Replace an existing backup." env:"-"`
-	Target   string `arg:"" help:"A folder, which is created, or one file, whose name ends with .tar.zst. Any other name needs a slash at the end and is a folder."`
+	Target   string `arg:"" help:"Where to write the backup: a new folder, or one file whose name ends with .tar.zst. For a folder with the name of another kind of archive, such as x.tar, add a slash at the end."`
 }
 
 // Run writes the backup and prints what it contains and what it lacks.

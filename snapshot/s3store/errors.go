@@ -25,8 +25,8 @@ var advice = map[string]string{
 	"InvalidToken": "the session token is not valid: correct AWS_SESSION_TOKEN or the shared credentials file",
 	"ExpiredToken": "the session token has expired: get a new one",
 	"AccessDenied": "the credentials lack a right: they must be able to list, read, write and delete below the store's prefix",
-	"RequestTimeTooSkewed": "the clocks of this machine and of the store's service differ too much: set this machine's " +
-		"(by NTP, say)",
+	"RequestTimeTooSkewed": "the clocks of this machine and of the store's service differ too much: set this machine's clock, " +
+		"for example by NTP",
 	"AuthorizationHeaderMalformed":       wrongRegion,
 	"InvalidRegion":                      wrongRegion,
 	"IllegalLocationConstraintException": wrongRegion,
@@ -44,7 +44,7 @@ const (
 		"or the shared credentials file"
 	wrongRegion  = "the store's bucket is in another region: give it as region= in --store"
 	full         = "the store's bucket or account is full: raise its quota, or delete snapshots"
-	noConditions = "the store's service does not honour conditional writes (If-None-Match, If-Match), without which two " +
+	noConditions = "the store's service does not support conditional writes (If-None-Match, If-Match). Without them, two " +
 		"writers would overwrite each other: use another service, or a newer version of it"
 )
 
