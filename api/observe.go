@@ -101,7 +101,7 @@ func (o *observer) fail(err error, c echo.Context) {
 func asFault(err error, r *http.Request) error {
 	var routing *echo.HTTPError
 	if errors.As(err, &routing) && (routing.Code == http.StatusNotFound || routing.Code == http.StatusMethodNotAllowed) {
-		return fault.New(fault.NotFound, "api.route", "no such route for %s; see /openapi.yaml", r.Method)
+		return fault.New(fault.NotFound, "api.route", "no route has this path and the method %s; see /openapi.yaml", r.Method)
 	}
 	return err
 }

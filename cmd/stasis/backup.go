@@ -133,7 +133,7 @@ func (c *backupRestoreCmd) Run(ctx context.Context) (err error) {
 	fmt.Printf("restored the backup of %s to %s: its catalogue lists %d snapshots\n", m.CreatedAt.Format(time.RFC3339), s.dir, m.Snapshots)
 	printMissing(m)
 	if !m.Keys {
-		fmt.Printf("copy the keys to %s and %s before a daemon starts: it would make new ones\n",
+		fmt.Printf("copy the keys to %s and %s before a daemon starts; otherwise the daemon makes new keys\n",
 			filepath.Join(s.dir, "identity"), filepath.Join(s.dir, "archive-key"))
 	}
 	return nil

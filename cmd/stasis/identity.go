@@ -131,7 +131,7 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 		fmt.Printf("everything is now sealed to %s; the old identity is kept in %s, for older backups\n",
 			s.keys.IdentityRecipients()[0], filepath.Join(dir, snapshot.RetiredFile))
 	} else {
-		fmt.Printf("everything is now sealed to %s; make %s give the identity in %s before the daemon starts, and keep the old identity for older backups\n",
+		fmt.Printf("everything is now sealed to %s; before the daemon starts, change %s so that it gives the identity in %s; keep the old identity for older backups\n",
 			s.keys.IdentityRecipients()[0], source, c.To)
 	}
 	if len(left) > 0 {

@@ -72,8 +72,8 @@ func (s *Store) failure(op string, err error) error {
 	case errors.As(err, new(*fs.PathError)):
 		return fault.Wrap(err, fault.StoreFailed, op, "an upload cannot be written to this machine's disk before it is sent")
 	case errors.As(err, &untrusted):
-		return fault.Wrap(where, fault.StoreFailed, op, "the certificate of the store's endpoint is not trusted: correct it, or name "+
-			"its authority's file in SSL_CERT_FILE")
+		return fault.Wrap(where, fault.StoreFailed, op, "the certificate of the store's endpoint is not trusted: correct the certificate, or name "+
+			"the file of its authority in SSL_CERT_FILE")
 	case errors.Is(err, http.ErrSchemeMismatch): // the client used TLS and the server does not
 		return fault.Wrap(where, fault.StoreFailed, op, "the store's endpoint has no TLS: change endpoint=https:// to endpoint=http:// in --store")
 	case errors.As(err, &name), errors.As(err, &network) && network.Op == "dial":
