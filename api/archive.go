@@ -75,7 +75,7 @@ func (h *exportHandler) stream(c *call, r io.ReadCloser, id, suffix, media strin
 		_, err = io.Copy(c.Response(), r)
 	}
 	if err != nil {
-		h.log.Error("sending a snapshot's file failed before its end; the client must request it again", "snapshot", id, "error", err)
+		h.log.Error("only a part of a snapshot's file was sent; the client must request the file again", "snapshot", id, "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil

@@ -60,7 +60,7 @@ func oneFile(r *http.Request) (name string, content io.Reader, err error) {
 		return "", nil, err
 	}
 	if part == nil {
-		return "", nil, fault.New(fault.InvalidRequest, "api.files", "the form holds no file")
+		return "", nil, fault.New(fault.InvalidRequest, "api.files", "the form contains no file")
 	}
 	return part.FileName(), &formFile{form, part}, nil
 }
@@ -78,7 +78,7 @@ func (f *formFile) Read(p []byte) (int, error) {
 	case err != nil:
 		return n, err
 	case more != nil:
-		return n, fault.New(fault.InvalidRequest, "api.files", "the form holds more than one file")
+		return n, fault.New(fault.InvalidRequest, "api.files", "the form contains more than one file")
 	}
 	return n, io.EOF
 }

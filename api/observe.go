@@ -67,7 +67,7 @@ func (o *observer) guard(next echo.HandlerFunc, c echo.Context) (err error) {
 		if p := recover(); p == http.ErrAbortHandler { //nolint:errorlint // it is the very value
 			panic(p) // a handler aborts its connection
 		} else if p != nil {
-			o.log.Error("panic", "request_id", c.Response().Header().Get(requestIDHeader), "value", fmt.Sprint(p), "stack", string(debug.Stack()))
+			o.log.Error("a request failed: panic in the daemon", "request_id", c.Response().Header().Get(requestIDHeader), "value", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = fault.New(fault.Internal, "api.panic", "")
 		}
 	}()
@@ -92,7 +92,7 @@ func (o *observer) fail(err error, c echo.Context) {
 	}
 	answer := errorAnswer{Code: code, Message: fault.MessageOf(err), RequestID: header.Get(requestIDHeader)}
 	if err := c.JSON(statusOf(code), answer); err != nil {
-		o.log.Debug("answer not written", "request_id", answer.RequestID, "error", err)
+		o.log.Debug("an answer could not be written; the client has probably disconnected", "request_id", answer.RequestID, "error", err)
 	}
 }
 
@@ -101,7 +101,7 @@ func (o *observer) fail(err error, c echo.Context) {
 func asFault(err error, r *http.Request) error {
 	var routing *echo.HTTPError
 	if errors.As(err, &routing) && (routing.Code == http.StatusNotFound || routing.Code == http.StatusMethodNotAllowed) {
-		return fault.New(fault.NotFound, "api.route", "no such route for %s; see /openapi.yaml", r.Method)
+		return fault.New(fault.NotFound, "api.route", "no route has this path and the method %s; see /openapi.yaml", r.Method)
 	}
 	return err
 }

@@ -23,7 +23,7 @@ func diskFault(op string, err error) error {
 	case errors.Is(err, context.Canceled):
 		return fault.Wrap(err, fault.Timeout, op, "the operation was cancelled; nothing was kept")
 	}
-	return fault.Wrap(err, fault.StoreFailed, op, "the disk reports an error; nothing was kept")
+	return fault.Wrap(err, fault.StoreFailed, op, "a file or folder cannot be read or written; nothing was kept")
 }
 
 // withContext returns a reader of r that fails when ctx has ended.

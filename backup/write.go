@@ -90,7 +90,7 @@ func (w *Writer) checkTarget() error {
 		return nil
 	}
 	if _, err := os.Lstat(filepath.Join(w.target, ManifestFile)); IsFile(w.target) || !info.IsDir() || err != nil {
-		return fault.New(fault.Config, op, "%s is not a backup and is not replaced", w.target)
+		return fault.New(fault.Config, op, "%s is not a backup, so --replace does not replace it", w.target)
 	}
 	return nil
 }

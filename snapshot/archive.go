@@ -76,7 +76,7 @@ func pack(ctx context.Context, dst io.Writer, list []*packEntry) (contents, erro
 	if readErr == nil && read != wrote {
 		readErr = errors.New("the tar that was read differs from the tar that was written")
 	}
-	return wrote, fault.Wrap(readErr, fault.SaveFailed, "snapshot.pack", "the archive differs from what was written when it is read back")
+	return wrote, fault.Wrap(readErr, fault.SaveFailed, "snapshot.pack", "the archive was written, but reading it back returned other bytes")
 }
 
 func writeTar(ctx context.Context, dst io.Writer, list []*packEntry) (contents, error) {

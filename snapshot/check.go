@@ -128,7 +128,7 @@ func (c *checker) locations(ctx context.Context) error {
 }
 
 func unknownObject(key Key) Finding {
-	return Finding{Kind: StrayObject, Key: key.path, What: "its name is unknown; Stasis writes no such object"}
+	return Finding{Kind: StrayObject, Key: key.path, What: "Stasis does not write objects with such a name"}
 }
 
 // suspect checks a location for the first time.
@@ -204,7 +204,7 @@ func (c *checker) archives(ctx context.Context) error {
 		if c.isNamed(digestOf(name)) || c.vault.opts.Now().Sub(st.Modified) < c.o.Grace {
 			continue
 		}
-		err = c.found(Finding{Kind: ArchiveOrphaned, Archive: name, Key: key.path, What: "no document names it"})
+		err = c.found(Finding{Kind: ArchiveOrphaned, Archive: name, Key: key.path, What: "no document names this archive"})
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func (l *locationCheck) latest(ctx context.Context) error {
 		if !l.hasDocuments {
 			return nil
 		}
-		f.Kind, f.What = LatestMissing, "there are snapshots but no latest"
+		f.Kind, f.What = LatestMissing, "there are snapshots, but snapshot_latest.json is missing"
 		return l.report(f)
 	}
 	l.hasDocuments = true

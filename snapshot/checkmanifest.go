@@ -20,7 +20,7 @@ func (l *locationCheck) manifest(ctx context.Context) error {
 		f.Repairable = false
 		return l.reportUnreadable(ctx, err, f, l.report)
 	case body == nil && ours && l.hasDocuments:
-		f.Kind, f.What = ManifestMissing, "there are snapshots but no manifest"
+		f.Kind, f.What = ManifestMissing, "there are snapshots, but manifest.json is missing"
 		return l.report(f)
 	case body == nil:
 		return nil

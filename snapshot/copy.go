@@ -173,6 +173,6 @@ func (c *copier) refuseDocument(f Finding, err error) error {
 // notAsWritten deletes an object that the destination did not store as it was written.
 func (c *copier) notAsWritten(ctx context.Context, key Key) error {
 	return errors.Join(
-		fault.New(fault.StoreFailed, "snapshot.copy", "%s differs from what was written when it is read back", key),
+		fault.New(fault.StoreFailed, "snapshot.copy", "%s was written, but reading it back returned other bytes", key),
 		c.to.Delete(context.WithoutCancel(ctx), key))
 }

@@ -141,5 +141,5 @@ func (c *copier) replaceObject(ctx context.Context, f Finding, key Key, body []b
 			return err
 		}
 	}
-	return fault.New(fault.StoreFailed, "snapshot.copy", "%s in the destination keeps changing after it is written", key)
+	return fault.New(fault.StoreFailed, "snapshot.copy", "another process keeps changing %s in the destination", key)
 }

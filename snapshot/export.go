@@ -73,7 +73,7 @@ func (k Keys) headerFor(head []byte, s Snapshot, others Keys) ([]byte, error) {
 		return nil, missing
 	}
 	if err != nil {
-		return nil, damaged(s.ID, "its header does not open", err)
+		return nil, damaged(s.ID, "its age header cannot be opened", err)
 	}
 	return newHeader(key, others.recipients)
 }

@@ -177,7 +177,7 @@ func (k Keys) rewrapHeader(head []byte, id string, sealedTo, retire []string) (n
 		return nil, nil, missing
 	}
 	if err != nil {
-		return nil, nil, damaged(id, "its header does not open", err)
+		return nil, nil, damaged(id, "its age header cannot be opened", err)
 	}
 	from := named
 	if from == nil {

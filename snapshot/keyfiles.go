@@ -113,8 +113,8 @@ func identityText(identities ...*age.X25519Identity) string {
 
 func lostKey(lost, why string) error {
 	return fault.New(fault.IdentityMissing, "snapshot.keys",
-		"%s, but %q is missing from the data directory; snapshots cannot be read without it: restore it from a backup, "+
-			"or give it with --%s-file, or start with an empty data directory and store", why, lost, lost)
+		"%s, but %q is missing from the data directory; snapshots cannot be read without this file: restore it from a backup, "+
+			"give it with --%s-file, or start with an empty data directory and store", why, lost, lost)
 }
 
 func badKey(name, what string) error {

@@ -93,7 +93,7 @@ func (f archiveFiles) readBack(ctx context.Context, key Key, to []string) (err e
 		_, named, err = f.keys.fileKey(head)
 	}
 	if err != nil || !sameNames(named, to) {
-		return &fault.Error{Code: fault.StoreFailed, Op: "snapshot.rewrap", Message: "an archive's new header differs from what was written when it is read back", Err: err}
+		return &fault.Error{Code: fault.StoreFailed, Op: "snapshot.rewrap", Message: "an archive's new header was written, but reading it back returned other bytes", Err: err}
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func localFault(id string, err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fault.Wrap(err, fault.StoreFull, "snapshot.unpack", "the disk is full; cannot unpack snapshot "+id)
 	case errors.Is(err, os.ErrExist):
-		return fault.Wrap(err, fault.Internal, "snapshot.unpack", "the folder to unpack snapshot "+id+" to already has one of its files")
+		return fault.Wrap(err, fault.Internal, "snapshot.unpack", "the folder for the files of snapshot "+id+" already has a file of the same name")
 	}
 	return fault.Wrap(err, fault.Internal, "snapshot.unpack", "snapshot "+id+" could not be written to disk")
 }

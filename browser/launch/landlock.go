@@ -56,7 +56,7 @@ func checkLandlock(abi int) error {
 			"or start with --no-landlock, but then pages can read every file that Chrome's user can read")
 	case abi < minLandlockABI:
 		return fault.New(fault.SandboxFailed, op, "this kernel's Landlock is too old (ABI %d; at least %d is needed, which Linux 5.19 has), "+
-			"and it keeps the machine's files from Chrome: use a newer kernel; "+
+			"and Stasis needs Landlock to keep the machine's files from Chrome: use a newer kernel; "+
 			"or start with --no-landlock, but then pages can read every file that Chrome's user can read", abi, minLandlockABI)
 	}
 	return nil

@@ -95,11 +95,11 @@ func TestPreflightImpassable(t *testing.T) {
 func TestRemedy(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	for want, host := range map[string]fstest.MapFS{
-		"run: sysctl -w kernel.unprivileged_userns_clone=1":                                                                     {"proc/sys/kernel/unprivileged_userns_clone": file("0\n")},
-		"run on the host: sysctl -w kernel.unprivileged_userns_clone=1":                                                         {"proc/sys/kernel/unprivileged_userns_clone": file("0\n"), ".dockerenv": file("")},
-		"run: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0":                                                         {"proc/sys/kernel/apparmor_restrict_unprivileged_userns": file("1\n")},
-		"run: sysctl -w user.max_user_namespaces=10000":                                                                         {"proc/sys/user/max_user_namespaces": file("0\n")},
-		"start the container with the seccomp profile that comes with Stasis: docker run --security-opt seccomp=seccomp.json …": {".dockerenv": file(""), "proc/sys/user/max_user_namespaces": file("7\n")},
+		"run: sysctl -w kernel.unprivileged_userns_clone=1":                                                                            {"proc/sys/kernel/unprivileged_userns_clone": file("0\n")},
+		"run on the host: sysctl -w kernel.unprivileged_userns_clone=1":                                                                {"proc/sys/kernel/unprivileged_userns_clone": file("0\n"), ".dockerenv": file("")},
+		"run: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0":                                                                {"proc/sys/kernel/apparmor_restrict_unprivileged_userns": file("1\n")},
+		"run: sysctl -w user.max_user_namespaces=10000":                                                                                {"proc/sys/user/max_user_namespaces": file("0\n")},
+		"start the container with the seccomp profile that comes with Stasis: docker run --security-opt seccomp=docker/seccomp.json …": {".dockerenv": file(""), "proc/sys/user/max_user_namespaces": file("7\n")},
 	} {
 		if got := remedy(host); got != want {
 			t.Errorf("got %q, want %q", got, want)

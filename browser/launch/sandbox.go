@@ -93,7 +93,7 @@ func remedy(host fs.FS) string {
 		return "run" + where + ": sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 	case inContainer:
 		return "start the container with the seccomp profile that comes with Stasis: " +
-			"docker run --security-opt seccomp=seccomp.json …"
+			"docker run --security-opt seccomp=docker/seccomp.json …"
 	}
 	return "user namespaces must be allowed for users other than root " +
 		"(user.max_user_namespaces above 0, no seccomp profile that forbids clone with CLONE_NEWUSER, no chroot)"

@@ -25,7 +25,7 @@ type backupCreateCmd struct {
 	Keys     bool   `help:"Include the keys. Anyone who has the keys and the archives has every login." env:"-"`
 	Archives bool   `help:"Include the archives and documents of the snapshots." env:"-"`
 	Replace  bool   `help:"Replace an existing backup." env:"-"`
-	Target   string `arg:"" help:"A folder, which is created, or one file, whose name ends with .tar.zst. Any other name needs a slash at the end and is a folder."`
+	Target   string `arg:"" help:"Where to write the backup: a new folder, or one file whose name ends with .tar.zst. For a folder with the name of another kind of archive, such as x.tar, add a slash at the end."`
 }
 
 // Run writes the backup and prints what it contains and what it lacks.
@@ -133,7 +133,7 @@ func (c *backupRestoreCmd) Run(ctx context.Context) (err error) {
 	fmt.Printf("restored the backup of %s to %s: its catalogue lists %d snapshots\n", m.CreatedAt.Format(time.RFC3339), s.dir, m.Snapshots)
 	printMissing(m)
 	if !m.Keys {
-		fmt.Printf("copy the keys to %s and %s before a daemon starts: it would make new ones\n",
+		fmt.Printf("copy the keys to %s and %s before a daemon starts; otherwise the daemon makes new keys\n",
 			filepath.Join(s.dir, "identity"), filepath.Join(s.dir, "archive-key"))
 	}
 	return nil

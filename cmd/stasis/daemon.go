@@ -116,7 +116,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if len(d.keys.IdentityRecipients()) == 0 {
 		limits.Standby.Size = 0 // nothing can be restored into a standby
 	}
-	log.Info("the limits of sessions and of Chromes without a session", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
+	log.Info("the limits in use", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
 		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size, "standby", limits.Standby.Size)
 	sender, stop, err := c.sender(ctx, d.dir, db.Deliveries, log)
 	if err != nil {
@@ -184,7 +184,7 @@ func (d *daemon) logKeys(log *slog.Logger) {
 		log.Warn("no identity is configured: this daemon can save but not restore; to restore, give --identity-file, --identity-command or STASIS_IDENTITY", "sealed_to", d.keys.Recipients())
 		return
 	}
-	log.Info("the public keys that new snapshots are sealed to, and those whose snapshots this daemon can restore", "to", d.keys.Recipients(), "opens", d.keys.IdentityRecipients())
+	log.Info("new snapshots are sealed to the keys in `to`; this daemon opens snapshots that are sealed to the keys in `opens`", "to", d.keys.Recipients(), "opens", d.keys.IdentityRecipients())
 }
 
 // logStore logs where snapshots are stored. It warns if they are lost when the daemon
@@ -194,7 +194,7 @@ func (d *daemon) logStore(log *slog.Logger) {
 		log.Warn("snapshots are kept in memory: they are lost when the daemon stops")
 		return
 	}
-	log.Info("the store of the snapshots", "in", d.at.String())
+	log.Info("the daemon stores snapshots in this place", "in", d.at.String())
 }
 
 // logShell logs whether there is a headless shell. The daemon works without one unless the

@@ -25,7 +25,7 @@ func (c storageFlags) checkDatabase() error {
 	info, err := os.Stat(c.Database)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
-		return fault.New(fault.Config, op, "--database: must be a regular file, and %s is not", c.Database)
+		return fault.New(fault.Config, op, "--database: %s is not a regular file", c.Database)
 	case errors.Is(err, fs.ErrNotExist):
 		if info, err := os.Stat(filepath.Dir(c.Database)); err != nil || !info.IsDir() {
 			return fault.New(fault.Config, op, "--database: the folder %s does not exist", filepath.Dir(c.Database))
@@ -61,7 +61,7 @@ func (c storageFlags) database(s *storage) (string, error) {
 		return "", fault.Wrap(err, fault.Config, op, "--database: cannot create the lock file beside it")
 	}
 	if !ok {
-		return "", fault.New(fault.DataDirInUse, op, "--database: another stasis uses %s; stop it, or give another file", c.Database)
+		return "", fault.New(fault.DataDirInUse, op, "--database: another stasis uses %s; stop that process, or give another file", c.Database)
 	}
 	s.closers = append(s.closers, lock.Unlock)
 	return c.Database, nil

@@ -64,7 +64,7 @@ func (d *demo) run(ctx context.Context, chrome string, noLandlock bool) (err err
 		return err
 	}
 	files := url.Values{"save_snapshot_mode": {"filesystem"}, "save_as_default": {"true"}}
-	if err := d.end(ctx, "save it as files, as the user's default", first, files); err != nil {
+	if err := d.end(ctx, "save it as files and as the default", first, files); err != nil {
 		return err
 	}
 	second, err := d.restore(ctx, "filesystem", "restore the user's default",
@@ -80,7 +80,7 @@ func (d *demo) run(ctx context.Context, chrome string, noLandlock bool) (err err
 	if err != nil {
 		return err
 	}
-	if err := d.end(ctx, "end it, saving nothing", third, nil); err != nil {
+	if err := d.end(ctx, "end it without a save", third, nil); err != nil {
 		return err
 	}
 	d.table()
@@ -106,7 +106,7 @@ func (d *demo) logIn(ctx context.Context) (s demoSession, err error) {
 	}); err != nil {
 		return s, err
 	}
-	return s, d.step("let the site keep a value in every place", func() (string, error) {
+	return s, d.step("let the site store a value in every place", func() (string, error) {
 		if err := show(tab, d.site.URL+"/set?v="+d.value, "set"); err != nil {
 			return "", err
 		}

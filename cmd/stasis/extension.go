@@ -114,7 +114,7 @@ func (c *extensionListCmd) Run(ctx context.Context) error {
 
 type extensionDeleteCmd struct {
 	remoteDaemon
-	Force bool   `help:"Delete it even if snapshots use it; they keep their own copy." env:"-"`
+	Force bool   `help:"Delete the extension even if snapshots use it. Snapshots keep their own files of it." env:"-"`
 	ID    string `arg:"" help:"The extension's ID."`
 }
 

@@ -11,7 +11,7 @@ import (
 
 // healthCmd requests a daemon's /readyz, for health checks of images without curl.
 type healthCmd struct {
-	URL string `help:"The daemon's address, or the URL of another page of the daemon to request." default:"http://127.0.0.1:8080"`
+	URL string `help:"The daemon's address. If it has a path, that path is requested instead of /readyz." default:"http://127.0.0.1:8080"`
 }
 
 // Run prints ready, or fails with exitNotReady.

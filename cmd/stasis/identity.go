@@ -20,8 +20,8 @@ import (
 
 // identityCmd holds the verbs for the keys that seal snapshots. They need no daemon.
 type identityCmd struct {
-	Show   identityShowCmd   `cmd:"" help:"Print the recipients that snapshots are sealed to, and those that can be opened here."`
-	Rotate identityRotateCmd `cmd:"" help:"Reseal everything that is stored to a new identity and retire the old one. No daemon may run on the data directory."`
+	Show   identityShowCmd   `cmd:"" help:"Print the public keys that snapshots are sealed to, and those whose snapshots can be opened with the identities here."`
+	Rotate identityRotateCmd `cmd:"" help:"Make a new identity, seal all stored data to it, and retire the old one. No daemon may run on the data directory."`
 }
 
 type identityShowCmd struct{ storageFlags }
@@ -66,7 +66,7 @@ func (c *identityShowCmd) Run(ctx context.Context) error {
 type identityRotateCmd struct {
 	storageFlags
 	To   string   `help:"File with the new identity; by default a new one is made. Required if the identity does not come from DIR/identity." placeholder:"FILE" env:"-"`
-	Drop []string `help:"Another recipient to drop: nothing stays sealed to it. May be repeated." placeholder:"age1…" env:"-"`
+	Drop []string `help:"A recipient that stored data is no longer sealed to. May be repeated." placeholder:"age1…" env:"-"`
 }
 
 // Run rotates the identity. It may be killed at any point: everything can still be opened,
@@ -131,7 +131,7 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 		fmt.Printf("everything is now sealed to %s; the old identity is kept in %s, for older backups\n",
 			s.keys.IdentityRecipients()[0], filepath.Join(dir, snapshot.RetiredFile))
 	} else {
-		fmt.Printf("everything is now sealed to %s; make %s give the identity in %s before the daemon starts, and keep the old identity for older backups\n",
+		fmt.Printf("everything is now sealed to %s; before the daemon starts, change %s so that it gives the identity in %s; keep the old identity for older backups\n",
 			s.keys.IdentityRecipients()[0], source, c.To)
 	}
 	if len(left) > 0 {

@@ -29,7 +29,7 @@ type keyFlags struct {
 	IdentityFile    string   `help:"age identity file that opens snapshots, instead of DIR/identity. STASIS_IDENTITY may contain its text instead." placeholder:"FILE"`
 	IdentityCommand string   `help:"Command that prints an age identity file; sh runs it." placeholder:"CMD"`
 	Recipient       []string `help:"age public key to seal snapshots to, in addition to the first identity; may be repeated. With no identity at all the daemon can save but not restore." placeholder:"age1…"`
-	ArchiveKeyFile  string   `help:"File with the secret that names of archives are made from, instead of DIR/archive-key. The daemon of a store and all commands on it need the same one." placeholder:"FILE"`
+	ArchiveKeyFile  string   `help:"File with the secret from which archives get their names, instead of DIR/archive-key. The daemon of a store and all commands on it need the same one." placeholder:"FILE"`
 
 	prepended string // identities before those of the source: the new one of a rotation
 }

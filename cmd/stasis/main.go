@@ -29,7 +29,7 @@ type cli struct {
 	Identity  identityCmd      `cmd:"" help:"Show and rotate the keys that snapshots are sealed with."`
 	Store     storeCmd         `cmd:"" help:"Check, repair and copy snapshot stores, without a daemon."`
 	Backup    backupCmd        `cmd:"" help:"Back up a data directory, also while its daemon runs, and restore a backup."`
-	Demo      demoCmd          `cmd:"" help:"Log in on a small site, save, restore; prints the time of each step."`
+	Demo      demoCmd          `cmd:"" help:"Log in on a small site, save, restore, and print the time of each step."`
 	Version   kong.VersionFlag `help:"Print the version." env:"-"`
 }
 
@@ -43,7 +43,7 @@ func main() {
 
 func newParser(c *cli) *kong.Kong {
 	return kong.Must(c, kong.Name("stasis"), kong.DefaultEnvars("STASIS"), kong.UsageOnError(),
-		kong.Description("Saves whole browser environments and restores them."),
+		kong.Description("Runs Chrome browsers, saves their whole environments and restores them."),
 		kong.Vars{"version": version})
 }
 

@@ -22,9 +22,9 @@ import (
 type serveCmd struct {
 	Listen         string         `help:"Address to listen on." default:"127.0.0.1:8080"`
 	InsecureListen bool           `help:"Allow listening beyond loopback without TLS, behind a proxy that has TLS."`
-	TLSCert        string         `help:"Certificate file (PEM)." name:"tls-cert"`
-	TLSKey         string         `help:"Key file (PEM)." name:"tls-key"`
-	PublicURL      *url.URL       `help:"Base of every URL in answers; by default the request's Host." name:"public-url"`
+	TLSCert        string         `help:"TLS certificate file (PEM)." name:"tls-cert"`
+	TLSKey         string         `help:"File with the private key of --tls-cert (PEM)." name:"tls-key"`
+	PublicURL      *url.URL       `help:"Base of every URL in answers; by default the host that the request names." name:"public-url"`
 	TrustedProxy   []netip.Prefix `help:"Networks of proxies whose X-Forwarded-* headers are trusted."`
 	UnknownFields  string         `help:"What to do with an unknown field in a body." enum:"error,warn" default:"error"`
 
@@ -36,23 +36,23 @@ type serveCmd struct {
 	NoLandlock bool   `help:"Start Chromes without Landlock, which protects the machine's files from them; for kernels without Landlock." name:"no-landlock"`
 	UIDBase    int    `help:"As root: the first uid that Chromes run as." default:"210000" name:"uid-base"`
 	UIDCount   int    `help:"As root: the number of uids for Chromes." default:"1000" name:"uid-count"`
-	MaxUpload  int64  `help:"Largest file of a session, in bytes." default:"104857600"`
+	MaxUpload  int64  `help:"Largest file of a session, and largest uploaded extension, in bytes." default:"104857600"`
 
 	MaxMessage   int `help:"Largest CDP message of a client, in bytes. It does not limit uploads to /v1/sessions/ID/files." default:"33554432"`
 	MaxClients   int `help:"CDP clients of a session at once." default:"64"`
-	ClientMemory int `help:"Memory for CDP messages, bodies and answers that are arriving or waiting, of all clients together, in bytes." default:"268435456"`
+	ClientMemory int `help:"Memory for the CDP messages, request bodies and answers in transit of all clients together, in bytes." default:"268435456"`
 
 	MaxConnections int           `help:"Connections at once; at most half of the files that the daemon may open." default:"4096"`
-	ClientPatience time.Duration `help:"How long a client may delay a body or an answer in all; sending or reading at 16 KiB/s costs none of it." default:"1m"`
+	ClientPatience time.Duration `help:"How long a client may delay a body or an answer in all. Time in which the client sends or reads at least 16 KiB/s does not count." default:"1m"`
 
 	MaxSessions  int           `help:"Sessions at once; 0 computes it from the machine's memory." default:"0"`
 	Spares       int           `help:"Empty Chromes kept ready for sessions with engine chrome; 0 for none, negative computes it from cores and memory." default:"-1"`
 	ShellSpares  int           `help:"Empty headless shells kept ready for sessions with engine shell; 0 for none, negative computes it from cores and memory." default:"-1"`
 	Standby      int           `help:"Largest number of Chromes kept ready with a user's default environment loaded, for users who restore often or whose settings request it; 0 for none." default:"2"`
 	SpareAge     time.Duration `help:"How long a spare or a standby is kept ready before a new one replaces it." default:"30m"`
-	Parked       int           `help:"Frozen Chromes kept for memory snapshots; negative computes it from --max-sessions." default:"-1"`
+	Parked       int           `help:"Frozen Chromes kept for memory snapshots; 0 for none, negative computes it from --max-sessions, or from the memory if that is 0." default:"-1"`
 	ParkedAge    time.Duration `help:"How long a frozen Chrome is kept." default:"1h"`
-	ParkedMemory memoryLimit   `help:"Memory of all frozen Chromes together, in bytes, or none for no limit; by default 400 MB for each of --parked." placeholder:"BYTES"`
+	ParkedMemory memoryLimit   `help:"Memory of all frozen Chromes together, in bytes, or none for no limit; by default 400 MiB for each of --parked." placeholder:"BYTES"`
 	RescueTTL    time.Duration `help:"How long a rescue snapshot is kept." default:"24h" name:"rescue-ttl"`
 	MaxUnpack    int64         `help:"Largest environment that is restored, in bytes." default:"2147483648"`
 

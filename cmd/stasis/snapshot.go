@@ -14,7 +14,7 @@ import (
 // snapshotCmd holds the verbs for the snapshots of a running daemon.
 type snapshotCmd struct {
 	List   snapshotListCmd   `cmd:"" help:"List snapshots, newest first."`
-	Prune  snapshotPruneCmd  `cmd:"" help:"Remove the snapshots that no retention policy keeps."`
+	Prune  snapshotPruneCmd  `cmd:"" help:"Remove the snapshots that the retention policies do not keep."`
 	Verify snapshotVerifyCmd `cmd:"" help:"Read snapshots completely and report which are damaged."`
 	Export snapshotExportCmd `cmd:"" help:"Write a snapshot to one sealed file."`
 	Import snapshotImportCmd `cmd:"" help:"Make a snapshot from an exported file or from another tool's file."`
@@ -58,7 +58,7 @@ func (r remoteDaemon) snapshots(ctx context.Context, user string, each func(page
 
 type snapshotListCmd struct {
 	remoteDaemon
-	User string `help:"Only this user's; by default those of all users that the key may act for." env:"-"`
+	User string `help:"List only this user's snapshots; by default those of all users that the key may act for." env:"-"`
 }
 
 // Run prints a line for each snapshot: its ID, when it was made, its mode, the bytes of its

@@ -16,9 +16,9 @@ import (
 
 type snapshotExportCmd struct {
 	remoteDaemon
-	Recipient []string `help:"Seal it only to this age public key; may be repeated. By default it is sealed as it is stored, to the daemon's recipients." placeholder:"age1…" env:"-" xor:"seal"`
-	Plain     bool     `help:"Do not seal it: anyone who has the file has every login in it." env:"-" xor:"seal"`
-	Out       string   `help:"File to write; by default ID.tar.zst.age in the current folder." placeholder:"FILE" env:"-"`
+	Recipient []string `help:"Seal the file only to this age public key; may be repeated. By default the file is sealed to the daemon's recipients, as in the store." placeholder:"age1…" env:"-" xor:"seal"`
+	Plain     bool     `help:"Do not seal the file: anyone who has it has every login in it." env:"-" xor:"seal"`
+	Out       string   `help:"File to write; by default ID.tar.zst.age in the current folder, or ID.tar.zst with --plain." placeholder:"FILE" env:"-"`
 	Force     bool     `help:"Overwrite FILE." env:"-"`
 	ID        string   `arg:"" help:"The snapshot's ID."`
 }

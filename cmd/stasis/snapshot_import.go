@@ -21,7 +21,7 @@ type snapshotImportCmd struct {
 	User            string `help:"User who gets the snapshot; by default the key's user." env:"-"`
 	Label           string `help:"Label of the snapshot." env:"-"`
 	Profile         string `help:"With --format=datadir: the folder of the profile to import." env:"-"`
-	SaveAsDefault   bool   `help:"Make it the user's default environment." env:"-"`
+	SaveAsDefault   bool   `help:"Make the snapshot the user's default environment." env:"-"`
 	DefaultConflict string `help:"What to do if the default has changed meanwhile: keep that one, or overwrite it." enum:"keep,overwrite" default:"keep" env:"-"`
 	Identity        string `help:"Open a sealed FILE on this machine with this age identity file; by default the daemon opens it." placeholder:"FILE" env:"-"`
 	File            string `arg:"" help:"The file to import."`

@@ -15,8 +15,8 @@ import (
 
 type snapshotPruneCmd struct {
 	remoteDaemon
-	User   string `help:"Prune this user's; by default those of the key's own user." xor:"whose" env:"-"`
-	All    bool   `help:"Prune all users'." xor:"whose" env:"-"`
+	User   string `help:"The user whose snapshots are pruned; by default the key's own user." xor:"whose" env:"-"`
+	All    bool   `help:"Prune the snapshots of all users; the key needs the right admin." xor:"whose" env:"-"`
 	DryRun bool   `help:"Remove nothing; print what would be removed, and why the rest is kept." env:"-"`
 }
 

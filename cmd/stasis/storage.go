@@ -45,7 +45,7 @@ func (f storageFlags) acquire() (*storage, error) {
 	s, err := f.lock()
 	if err == nil && backup.RestoreInterrupted(s.dir) {
 		return nil, errors.Join(fault.New(fault.Config, "storage.take",
-			"--data-dir: a restore into %s was cut short; run stasis backup restore again, or empty the directory", s.dir), s.close())
+			"--data-dir: a restore into %s was interrupted; run stasis backup restore again, or empty the directory", s.dir), s.close())
 	}
 	return s, err
 }
@@ -67,7 +67,7 @@ func (f storageFlags) lock() (*storage, error) {
 		return nil, fault.Wrap(err, fault.Config, op, "--data-dir: cannot be written")
 	}
 	if !ok {
-		return nil, fault.New(fault.DataDirInUse, op, "--data-dir: another stasis runs on %s; stop it, or give another directory", dir)
+		return nil, fault.New(fault.DataDirInUse, op, "--data-dir: another stasis runs on %s; stop that process, or give another directory", dir)
 	}
 	return &storage{dir: dir, flags: f, closers: []func() error{lock.Unlock}}, nil
 }

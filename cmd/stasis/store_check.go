@@ -22,8 +22,8 @@ const recheckDelay = 2 * time.Second
 type storeCheckCmd struct {
 	storageFlags
 	ReadData      bool          `help:"Read every archive down to its files; by default only sizes are compared." env:"-"`
-	Repair        bool          `help:"Rebuild the files that snapshots are found by (latest and manifests) from their history. No daemon may run." env:"-"`
-	RemoveOrphans bool          `help:"Remove orphans: archives that no document names, and documents that no record names. No daemon may run." env:"-"`
+	Repair        bool          `help:"Rebuild snapshot_latest.json and manifest.json from the stored documents. No daemon may run." env:"-"`
+	RemoveOrphans bool          `help:"Remove orphans: archives that no document names, and documents that the catalogue does not list. No daemon may run." env:"-"`
 	Grace         time.Duration `help:"How old an archive or a document must be to count as an orphan." default:"24h" env:"-"`
 	JSON          bool          `help:"Print one JSON object per line; the last one is the summary." name:"json" env:"-"`
 }
@@ -115,7 +115,7 @@ func printSummary(s audit.Summary, records bool) error {
 	if records {
 		fmt.Fprintf(&b, "; the catalogue lists %d snapshots\n", s.Recorded)
 	} else {
-		b.WriteString("\nthere is no catalogue to compare with: only the store was checked\n")
+		b.WriteString("\nthere is no catalogue to compare with; only the store was checked\n")
 	}
 	var found []string
 	for _, severity := range audit.Severities() {

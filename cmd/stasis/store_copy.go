@@ -49,7 +49,7 @@ func (c *storeCopyCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	if out == (snapshot.CopyResult{}) {
-		return fault.New(fault.Config, "store.copy", "FROM: contains nothing; name the folder or bucket of a store")
+		return fault.New(fault.Config, "store.copy", "FROM: the store is empty; name the folder or bucket of a store")
 	}
 	if !c.Quiet {
 		_, err := fmt.Printf("copied %d archives (%d bytes) and %d documents; %d archives and %d documents were already there\n%s\n",

@@ -20,7 +20,7 @@ import (
 
 // storeFlags say where snapshots are stored.
 type storeFlags struct {
-	Store string `help:"Store of the snapshots: file:///PATH, s3://BUCKET/PREFIX?endpoint=URL&region=REGION&style=path|host, or mem://; by default in the data directory." placeholder:"URL"`
+	Store string `help:"Where snapshots are stored: file:///PATH, s3://BUCKET/PREFIX?endpoint=URL&region=REGION&style=path|host, or mem://; by default in the data directory." placeholder:"URL"`
 	s3Flags
 }
 

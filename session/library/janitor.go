@@ -65,7 +65,7 @@ func (j *Janitor) Sweep(ctx context.Context) {
 		j.cfg.Log.Warn("old events could not be removed; the next sweep tries again", "error", err)
 	}
 	if err := j.cfg.Records.ExpireAnswers(ctx, now.Add(-j.cfg.Answers)); err != nil {
-		j.cfg.Log.Warn("old answers could not be removed; the next sweep tries again", "error", err)
+		j.cfg.Log.Warn("old answers to requests with an Idempotency-Key could not be removed; the next sweep tries again", "error", err)
 	}
 	if err := j.cfg.Records.ExpireDeliveries(ctx, now.Add(-j.cfg.Deliveries)); err != nil {
 		j.cfg.Log.Warn("old webhook deliveries could not be removed; the next sweep tries again", "error", err)

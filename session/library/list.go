@@ -76,7 +76,7 @@ func (l *Library) findSecret(ctx context.Context, c access.Caller, id string) (p
 	}
 	row, err := l.find(ctx, c, id, access.Look)
 	if err == nil {
-		l.log.Info("the secrets of a snapshot are read", "snapshot", id, "key", c.KeyID)
+		l.log.Info("a client reads the secrets of a snapshot", "snapshot", id, "key", c.KeyID)
 	}
 	return row, err
 }

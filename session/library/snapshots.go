@@ -147,7 +147,7 @@ func (s *Snapshots) remove(ctx context.Context, row profiles.Snapshot, forget fu
 		s.log.Error("a parked Chrome could not be ended; it keeps its memory until the daemon restarts", "snapshot", row.ID, "error", err)
 	}
 	if err := s.vault.Delete(ctx, LocationOf(row.UserID, row.SessionID), row.ID, s.records.ArchiveInUse); err != nil {
-		s.log.Error("the bytes of a deleted snapshot could not be removed; `stasis store check --remove-orphans` removes them", "snapshot", row.ID, "error", err)
+		s.log.Error("the files of a deleted snapshot could not be removed from the store; stop the daemon and run `stasis store check --remove-orphans`", "snapshot", row.ID, "error", err)
 		return 0, nil
 	}
 	if lastUse {

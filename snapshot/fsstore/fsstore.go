@@ -87,7 +87,7 @@ func (s *Store) check(ctx context.Context, op string, key snapshot.Key) error {
 		return fault.Wrap(err, fault.StoreFailed, "fsstore."+op, "")
 	}
 	if key == (snapshot.Key{}) {
-		return fault.New(fault.StoreFailed, "fsstore."+op, "an empty key names nothing")
+		return fault.New(fault.StoreFailed, "fsstore."+op, "the object's name is empty")
 	}
 	return failure(op, s.noLinks(key.String()))
 }

@@ -101,7 +101,7 @@ func (s *Store) own(dir string) error {
 	case err != nil:
 		return failure("open", err)
 	case !got:
-		return fault.New(fault.DataDirInUse, "fsstore.open", "another process uses the store in %s; stop that stasis first, or give another store", dir)
+		return fault.New(fault.DataDirInUse, "fsstore.open", "another process uses the store in %s; stop that process, or give another store", dir)
 	}
 	s.lock = lock
 	return nil

@@ -86,7 +86,7 @@ func (u *upload) sync() error {
 // matches checks that the written bytes match sum.
 func (u *upload) matches(sum snapshot.Sum) error {
 	if u.n != sum.Size || [sha256.Size]byte(u.sum.Sum(nil)) != sum.SHA256 {
-		return errors.New("the bytes written do not match the caller's sum")
+		return errors.New("the bytes written do not have the expected hash")
 	}
 	return nil
 }

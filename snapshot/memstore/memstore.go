@@ -43,7 +43,7 @@ func check(ctx context.Context, op string, key snapshot.Key) error {
 		return fault.Wrap(err, fault.StoreFailed, "memstore."+op, "")
 	}
 	if key == (snapshot.Key{}) {
-		return fault.New(fault.StoreFailed, "memstore."+op, "an empty key names nothing")
+		return fault.New(fault.StoreFailed, "memstore."+op, "the object's name is empty")
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (u *upload) check(ctx context.Context, op string, key snapshot.Key, sum sna
 		return err
 	}
 	if int64(len(u.body)) != sum.Size || sha256.Sum256(u.body) != sum.SHA256 {
-		return fault.New(fault.StoreFailed, "memstore."+op, "the bytes written do not match the caller's sum")
+		return fault.New(fault.StoreFailed, "memstore."+op, "the bytes written do not have the expected hash")
 	}
 	return nil
 }

@@ -25,8 +25,8 @@ var advice = map[string]string{
 	"InvalidToken": "the session token is not valid: correct AWS_SESSION_TOKEN or the shared credentials file",
 	"ExpiredToken": "the session token has expired: get a new one",
 	"AccessDenied": "the credentials lack a right: they must be able to list, read, write and delete below the store's prefix",
-	"RequestTimeTooSkewed": "the clocks of this machine and of the store's service differ too much: set this machine's " +
-		"(by NTP, say)",
+	"RequestTimeTooSkewed": "the clocks of this machine and of the store's service differ too much: set this machine's clock, " +
+		"for example by NTP",
 	"AuthorizationHeaderMalformed":       wrongRegion,
 	"InvalidRegion":                      wrongRegion,
 	"IllegalLocationConstraintException": wrongRegion,
@@ -44,7 +44,7 @@ const (
 		"or the shared credentials file"
 	wrongRegion  = "the store's bucket is in another region: give it as region= in --store"
 	full         = "the store's bucket or account is full: raise its quota, or delete snapshots"
-	noConditions = "the store's service does not honour conditional writes (If-None-Match, If-Match), without which two " +
+	noConditions = "the store's service does not support conditional writes (If-None-Match, If-Match). Without them, two " +
 		"writers would overwrite each other: use another service, or a newer version of it"
 )
 
@@ -72,8 +72,8 @@ func (s *Store) failure(op string, err error) error {
 	case errors.As(err, new(*fs.PathError)):
 		return fault.Wrap(err, fault.StoreFailed, op, "an upload cannot be written to this machine's disk before it is sent")
 	case errors.As(err, &untrusted):
-		return fault.Wrap(where, fault.StoreFailed, op, "the certificate of the store's endpoint is not trusted: correct it, or name "+
-			"its authority's file in SSL_CERT_FILE")
+		return fault.Wrap(where, fault.StoreFailed, op, "the certificate of the store's endpoint is not trusted: correct the certificate, or name "+
+			"the file of its authority in SSL_CERT_FILE")
 	case errors.Is(err, http.ErrSchemeMismatch): // the client used TLS and the server does not
 		return fault.Wrap(where, fault.StoreFailed, op, "the store's endpoint has no TLS: change endpoint=https:// to endpoint=http:// in --store")
 	case errors.As(err, &name), errors.As(err, &network) && network.Op == "dial":

@@ -181,7 +181,7 @@ func check(ctx context.Context, op string, key snapshot.Key) error {
 		return fault.Wrap(err, fault.StoreFailed, "s3store."+op, "")
 	}
 	if key == (snapshot.Key{}) {
-		return fault.New(fault.StoreFailed, "s3store."+op, "an empty key names nothing")
+		return fault.New(fault.StoreFailed, "s3store."+op, "the object's name is empty")
 	}
 	return nil
 }

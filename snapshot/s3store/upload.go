@@ -65,7 +65,7 @@ func (u *upload) commit(ctx context.Context, key snapshot.Key, sum snapshot.Sum,
 		return false, err
 	}
 	if u.n != sum.Size || [sha256.Size]byte(u.sum.Sum(nil)) != sum.SHA256 {
-		return false, fault.New(fault.StoreFailed, "s3store."+op, "the bytes written do not match the caller's sum")
+		return false, fault.New(fault.StoreFailed, "s3store."+op, "the bytes written do not have the expected hash")
 	}
 	done, err := s.put(ctx, s.name(key.String()), body{u.file, sum}, c)
 	if done {

@@ -208,7 +208,7 @@ func (a *audit) classify(ctx context.Context, f snapshot.Finding) (Finding, erro
 		return finding, nil // the catalogue itself may be incomplete
 	}
 	finding.Severity = Leftover
-	finding.What += "; no record names the snapshot"
+	finding.What += "; the catalogue does not list the snapshot"
 	return finding, err
 }
 

@@ -181,7 +181,7 @@ func (a *audit) removeUnrecorded(ctx context.Context) error {
 			return err
 		}
 		f := Finding{Finding: snapshot.Finding{Kind: DocumentUnrecorded, Location: s.Location, Snapshot: s.ID, Archive: s.Archive.ID,
-			Key: key.String(), What: "no record names this document"}}
+			Key: key.String(), What: "the catalogue does not list this document"}}
 		switch _, err := a.records.Sessions.Session(ctx, s.Location.Session); {
 		case fault.Is(err, fault.SessionNotFound):
 			f.What += ", and its session is unknown; the catalogue may be older than the store"
