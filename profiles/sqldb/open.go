@@ -155,7 +155,7 @@ func migrate(ctx context.Context, db *sql.DB, readOnly bool) error {
 	if readOnly {
 		if current < known {
 			return fault.New(fault.Config, op,
-				"the catalogue has schema version %d, but this binary needs %d: start the daemon of this version once, which brings the catalogue up to date", current, known)
+				"the catalogue has schema version %d, but this binary needs %d: start the daemon of this version once to update the catalogue", current, known)
 		}
 		return nil
 	}
