@@ -31,7 +31,7 @@ const importMemory = 512 << 20
 // limit. Without the readers' limits each takes gigabytes.
 func TestHostileImports(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	for name, files := range map[string]map[string]io.Reader{
 		"settings":  {"Preferences": strings.NewReader(`{"a":[` + strings.Repeat("{},", 20<<20) + `{}]}`)},
 		"bookmarks": {"Bookmarks": strings.NewReader(`{"roots":{"a":{"children":[` + strings.Repeat("{},", 20<<20) + `{}]}}}`)},

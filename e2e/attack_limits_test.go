@@ -84,28 +84,38 @@ func manyNames(size int) string {
 }
 
 // TestHostileNames sends archives whose names cost more than their bytes. Each is
-// refused in every archive format, and leaves nothing.
+// refused in every archive format, and leaves nothing. In make test each format of the
+// API gets each kind of names in one archive format, in turn.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true, Unraced: true})
-	long := strings.Repeat(strings.Repeat("n", 200)+"/", 18)
-	for name, files := range map[string]func(yield func(string) bool){
-		"deep folders":                 each(200, "Default/%d/"+strings.Repeat("a/", 2000)+"f"),
-		"implied folders":              each(16_000, "Default/%d/"+strings.Repeat("a/", 25)+"f"),
-		"long names":                   each(10_000, "Default/"+long+"%d"),
-		"long names that are left out": each(10_000, "Other/"+long+"%d"),
+	folders := strings.Repeat(strings.Repeat("n", 200)+"/", 18)
+	packers := []func(testing.TB, io.Writer, func(func(string) bool)){packZstd, packGzip, packZip}
+	for n, c := range []struct {
+		name  string
+		files func(yield func(string) bool)
+	}{
+		{"deep folders", each(200, "Default/%d/"+strings.Repeat("a/", 2000)+"f")},
+		{"implied folders", each(16_000, "Default/%d/"+strings.Repeat("a/", 25)+"f")},
+		{"long names", each(10_000, "Default/"+folders+"%d")},
+		{"long names that are left out", each(10_000, "Other/"+folders+"%d")},
 	} {
-		for _, pack := range []func(testing.TB, io.Writer, func(func(string) bool)){packZstd, packGzip, packZip} {
+		for p, pack := range packers {
 			var body bytes.Buffer
-			pack(t, &body, files)
-			for _, format := range []string{"datadir", "stasis"} {
+			for f, format := range []string{"datadir", "stasis"} {
+				if !long() && p != (n+f)%len(packers) {
+					continue
+				}
+				if body.Len() == 0 {
+					pack(t, &body, c.files)
+				}
 				forgetPeak(t, d)
 				a := within(t, d, "POST", "/v1/snapshots?format="+format, "application/octet-stream", bytes.NewReader(body.Bytes()))
 				if a.Status != http.StatusUnprocessableEntity {
-					t.Errorf("%s as %s: %d %.500s", name, format, a.Status, a.Body)
+					t.Errorf("%s as %s: %d %.500s", c.name, format, a.Status, a.Body)
 				}
 				if peak := peakMemory(t, d.PID()); peak > importMemory {
-					t.Errorf("%s as %s: of %d bytes the daemon took %d MB", name, format, body.Len(), peak>>20)
+					t.Errorf("%s as %s: of %d bytes the daemon took %d MB", c.name, format, body.Len(), peak>>20)
 				}
 			}
 		}

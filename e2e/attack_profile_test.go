@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/daemon"
@@ -23,11 +24,16 @@ import (
 
 // TestAttackProfiles imports profiles that are made to read files without an address
 // that shows it. Only what Stasis removes from a profile could stop them, so they are
-// tried without Landlock.
+// tried without Landlock. Those with a stored file handle share one profile, and differ
+// in its preferences.
 func TestAttackProfiles(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, byOrdinaryUser(t, daemon.Options{Tags: []string{noLandlock, noBlocklist}, Unraced: true}))
+	d := daemon.Start(t, byOrdinaryUser(t, daemon.Options{Tags: []string{noLandlock, noBlocklist}, NoSpares: true, Unraced: true}))
 	l := makeWantedFiles(t)
+	keeper := newFileAttacker(t, d, l)
+	keeper.storeHandle()
+	limit := make(chan struct{}, triesAtOnce)
+	var cases sync.WaitGroup
 	for _, c := range []struct {
 		name string
 		take func(*fileAttacker)
@@ -40,15 +46,20 @@ func TestAttackProfiles(t *testing.T) {
 		{"such a file and an extension's preference", byExtensionsPreference},
 		{"such a file and an extension's content setting", byExtensionsContentSetting},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			x := newFileAttacker(t, d, l)
-			x.engine = "chrome"
-			c.take(x)
-			x.watch()
-			x.count()
-			x.leave()
+		cases.Go(func() {
+			limit <- struct{}{}
+			defer func() { <-limit }()
+			t.Run(c.name, func(t *testing.T) {
+				x := newFileAttacker(t, d, l)
+				x.engine, x.keeper = "chrome", keeper
+				c.take(x)
+				x.watch()
+				x.count()
+				x.leave()
+			})
 		})
 	}
+	cases.Wait()
 }
 
 // newExtension returns a manifest with a key, and the ID that the key gives.
@@ -153,12 +164,13 @@ func byDelayedInstall(x *fileAttacker) {
 // byFileHandle imports a profile whose page has stored a handle of the file, with
 // settings that let the page read it.
 func byFileHandle(x *fileAttacker) {
-	allow := obj{x.site.URL + ",*": obj{"setting": 1}}
+	site := x.keeper.site.URL
+	allow := obj{site + ",*": obj{"setting": 1}}
 	chosen := obj{"chosen-objects": []obj{{"display-name": "x", "is-directory": false, "path": x.wanted[0].path, "path-type": 0, "readable": true, "writable": true}}}
 	x.readHandle("", obj{"profile": obj{
 		"default_content_setting_values": obj{"file_system_read_guard": 1, "file_system_write_guard": 1},
 		"content_settings": obj{"exceptions": obj{"file_system_read_guard": allow, "file_system_write_guard": allow,
-			"file_system_access_extended_permission": allow, "file_system_access_chooser_data": obj{x.site.URL + "," + x.site.URL: obj{"setting": chosen}}}}}})
+			"file_system_access_extended_permission": allow, "file_system_access_chooser_data": obj{site + "," + site: obj{"setting": chosen}}}}}})
 }
 
 // byManagedSetting imports a profile with such a handle, and with a content setting as
@@ -193,10 +205,10 @@ func (x *fileAttacker) uploaded() (id string, entry obj) {
 		"first_install_time": "13380000000000000"}
 }
 
-// readHandle imports a profile whose page has stored a handle of the file, with changed
-// preferences, and reads the file.
-func (x *fileAttacker) readHandle(extension string, change obj) {
-	dir := profileOf(x.t, func(w *wire, page string) {
+// storeHandle makes a profile in which a page of the attacker's site has stored a handle
+// of the file.
+func (x *fileAttacker) storeHandle() {
+	x.profile = profileOf(x.t, func(w *wire, page string) {
 		w.open(page, x.site.URL+"/")
 		w.eval(page, `document.ondragover = e => e.preventDefault();
 			document.ondrop = e => { e.preventDefault(); window.kept = (async () => {
@@ -209,6 +221,16 @@ func (x *fileAttacker) readHandle(extension string, change obj) {
 		}
 		daemon.Eventually(x.t, grace, "the page has stored the handle", func() bool { return w.eval(page, `window.kept`) == filepath.Base(x.wanted[0].path) })
 	})
+}
+
+// readHandle imports the keeper's profile with changed preferences and reads the file by
+// the stored handle.
+func (x *fileAttacker) readHandle(extension string, change obj) {
+	x.site = x.keeper.site
+	dir := filepath.Join(x.t.TempDir(), "profile")
+	if err := os.CopyFS(dir, os.DirFS(x.keeper.profile)); err != nil {
+		x.t.Fatal(err)
+	}
 	page := x.enterWith(dir, extension, change)
 	if got := x.eval(page, `(async () => {
 		const d = await new Promise((ok, no) => { const r = indexedDB.open("d", 1); r.onsuccess = () => ok(r.result); r.onerror = () => no(r.error) });

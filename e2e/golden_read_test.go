@@ -47,7 +47,7 @@ func opensGolden(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	g.site.hooks.trust(t, dir) // before the daemon sends its queue
-	g.Daemon = daemon.Start(t, daemon.Options{Dir: dir, UIDBase: uid,
+	g.Daemon = daemon.Start(t, daemon.Options{Dir: dir, UIDBase: uid, NoSpares: true,
 		Args: []string{"--webhook-allow-private", "--max-sessions", "8", "--rescue-ttl", forever.String()}})
 
 	g.webhooks(t)

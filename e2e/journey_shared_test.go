@@ -9,7 +9,7 @@ import (
 // TestOneDaemon runs tests that need no separate daemon on one daemon, two at a time.
 // Each has its own sessions and users.
 func TestOneDaemon(t *testing.T) {
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	// A group, so that the daemon runs until the parallel tests have ended.
 	t.Run("all", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T, *daemon.Daemon){

@@ -33,6 +33,9 @@ type fileAttacker struct {
 	engine string
 	open   bool // no protection is on, so the bytes must arrive
 
+	profile string        // a profile with a stored handle of a wanted file
+	keeper  *fileAttacker // has such a profile, of its own site
+
 	mu   sync.Mutex
 	sent []string // what pages have sent to the site
 }

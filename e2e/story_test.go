@@ -45,7 +45,8 @@ type storyteller interface {
 // A session survives the death of its Chrome or its daemon: it keeps its logins to real
 // applications, its tabs, its messages and notes, and a history of two runs. After the
 // kill, a client resumes the session, or it restarts automatically. The story runs in Go
-// and in Node.
+// and in Node. make test has each death, each continuation and each language once,
+// make test-long four combinations of them.
 func TestStory(t *testing.T) {
 	applications := []webApp{wiki(t), nodeRED(t)}
 	held := slowSite(t)
@@ -57,12 +58,16 @@ func TestStory(t *testing.T) {
 		restart  string
 		cause    string
 		language string
+		short    bool // make test has it too
 	}{
-		{"daemon-go", dying, "never", "the daemon was killed", "go"},
-		{"daemon-node", dying, "never", "the daemon was killed", "node"},
-		{"chrome-node", lasting, "never", "Chrome crashed", "node"},
-		{"restart-go", lasting, "on_crash", "Chrome crashed", "go"},
+		{"daemon-go", dying, "never", "the daemon was killed", "go", false},
+		{"daemon-node", dying, "never", "the daemon was killed", "node", true},
+		{"chrome-node", lasting, "never", "Chrome crashed", "node", false},
+		{"restart-go", lasting, "on_crash", "Chrome crashed", "go", true},
 	} {
+		if !e.short && !long() {
+			continue
+		}
 		x := tale{Key: daemon.Key, Session: e.name, User: "of " + e.name, Restart: e.restart, Cause: e.cause,
 			Calm: held.URL + "/calm", Held: held.URL + "/held/" + e.name, Asked: held.URL + "/asked/" + e.name}
 		for _, app := range applications {
