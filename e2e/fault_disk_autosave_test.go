@@ -10,12 +10,12 @@ import (
 
 // The disk is full when automatic checkpoints are due. The failure is reported, and the
 // last good checkpoint stays and is what a resume restores. Once there is space again,
-// the next checkpoint succeeds.
+// the next checkpoint succeeds. The session uses the shell, which starts faster.
 func TestFaultDiskFullAutosave(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{Dir: smallStore(t), NoSpares: true})
 	site := apps.StartProbe(t)
-	s := begin(t, d, obj{"auto_save": obj{"interval_seconds": 86400, "on": []string{"navigation"}}})
+	s := begin(t, d, obj{"engine": "shell", "auto_save": obj{"interval_seconds": 86400, "on": []string{"navigation"}}})
 	type autosaved struct {
 		ID       string `json:"last_snapshot_id"`
 		Failures int

@@ -60,14 +60,12 @@ func fillDisk(t *testing.T, dir string, but int64) (release func()) {
 	}
 }
 
-// heavy returns a session whose user has a default, and whose page has 24 MB that cannot
-// be compressed.
-func heavy(t *testing.T, d *daemon.Daemon, site *probe.Site) (s liveSession, w *wire, page string, before ending) {
+// heavy returns a session whose page has 24 MB that cannot be compressed.
+func heavy(t *testing.T, d *daemon.Daemon, site *probe.Site) liveSession {
 	t.Helper()
-	before = finish(t, d, begin(t, d, obj{}).ID, toFiles+andDefault)
-	s = begin(t, d, obj{})
-	w = dial(t, s.CDP)
-	page, _ = w.page()
+	s := begin(t, d, obj{})
+	w := dial(t, s.CDP)
+	page, _ := w.page()
 	w.open(page, site.URL+"/")
 	got := w.eval(page, `(async () => {
 		localStorage.setItem("kept", "yes"); sessionStorage.setItem("tab", "yes"); document.cookie = "login=yes";
@@ -82,12 +80,15 @@ func heavy(t *testing.T, d *daemon.Daemon, site *probe.Site) (s liveSession, w *
 	if got != "done" {
 		t.Fatalf("cannot store 24 MB in the page: %s", got)
 	}
-	return s, w, page, before
+	return s
 }
 
+// storedState reads what heavy stored besides the 24 MB.
+const storedState = `document.cookie + localStorage.getItem("kept") + sessionStorage.getItem("tab")`
+
 // nothingLost checks that a failed save left the session usable, the store clean and the
-// default unchanged. Then it saves the session.
-func nothingLost(t *testing.T, d *daemon.Daemon, site *probe.Site, s liveSession, before ending, stored []string, release func()) {
+// default unchanged. Then it frees the space and saves the session as the default.
+func nothingLost(t *testing.T, d *daemon.Daemon, site *probe.Site, s liveSession, before ending, stored []string, release func()) (saved ending) {
 	t.Helper()
 	if now := stores(t, d); strings.Join(now, "\n") != strings.Join(stored, "\n") {
 		t.Errorf("files in the store: %q, were %q", now, stored)
@@ -111,8 +112,7 @@ func nothingLost(t *testing.T, d *daemon.Daemon, site *probe.Site, s liveSession
 	if page == "" {
 		t.Fatalf("the page is no longer open: %+v", w.targets())
 	}
-	state := `document.cookie + localStorage.getItem("kept") + sessionStorage.getItem("tab")`
-	if got := w.eval(page, state); got != "login=yesyesyes" {
+	if got := w.eval(page, storedState); got != "login=yesyesyes" {
 		t.Errorf("the page's state: %q", got)
 	}
 	w.close()
@@ -122,11 +122,18 @@ func nothingLost(t *testing.T, d *daemon.Daemon, site *probe.Site, s liveSession
 	}
 	finish(t, d, back.ID, throwAway)
 	release()
-	finish(t, d, s.ID, toFiles+andDefault)
+	saved = finish(t, d, s.ID, toFiles+andDefault)
+	nothingLeft(t, d)
+	return saved
+}
+
+// restoresHeavy checks that the default restores what heavy stored.
+func restoresHeavy(t *testing.T, d *daemon.Daemon) {
+	t.Helper()
 	again := begin(t, d, obj{"restore_default_environment_from_user_id": "default"})
-	w = dial(t, again.CDP)
-	page, _ = w.page()
-	if got := w.eval(page, state); got != "login=yesyesyes" {
+	w := dial(t, again.CDP)
+	page, _ := w.page()
+	if got := w.eval(page, storedState); got != "login=yesyesyes" {
 		t.Errorf("after the restore, the page's state: %q", got)
 	}
 	finish(t, d, again.ID, throwAway)
@@ -148,9 +155,10 @@ func stores(t testing.TB, d *daemon.Daemon) []string {
 // The disk is found to be full before Chrome is closed. Nothing changes.
 func TestFaultDiskFullBeforeClose(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{Dir: smallStore(t)})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Dir: smallStore(t)})
 	site := apps.StartProbe(t)
-	s, _, _, before := heavy(t, d, site)
+	before := finish(t, d, begin(t, d, obj{}).ID, toFiles+andDefault)
+	s := heavy(t, d, site)
 	stored := stores(t, d)
 	release := fillDisk(t, d.Dir, 20<<20)
 	for _, mode := range []string{toFiles + andDefault, toMemory} {
@@ -161,17 +169,20 @@ func TestFaultDiskFullBeforeClose(t *testing.T) {
 		}
 	}
 	nothingLost(t, d, site, s, before, stored, release)
+	restoresHeavy(t, d)
 }
 
 // The disk fills up while the archive is written, after Chrome was closed. Chrome is
-// started again on its profile.
+// started again on its profile. A memory snapshot fails before anything is closed. In the
+// long form the later save of that session is restored too.
 func TestFaultDiskFullAfterClose(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{Dir: smallStore(t)})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Dir: smallStore(t)})
 	site := apps.StartProbe(t)
+	before := finish(t, d, begin(t, d, obj{}).ID, toFiles+andDefault)
 	for _, mode := range []string{toFiles, toMemory} {
 		t.Run(mode, func(t *testing.T) {
-			s, _, _, before := heavy(t, d, site)
+			s := heavy(t, d, site)
 			stored := stores(t, d)
 			// The save begins with enough space. The disk is filled when the first bytes
 			// of the archive are written.
@@ -184,7 +195,10 @@ func TestFaultDiskFullAfterClose(t *testing.T) {
 			if ended(now.Status) || now.Restarted != (mode == toFiles) {
 				t.Errorf("the session is %s, restarted %v: %s", now.Status, now.Restarted, now.Reason)
 			}
-			nothingLost(t, d, site, s, before, stored, release)
+			before = nothingLost(t, d, site, s, before, stored, release)
+			if mode == toFiles || long() {
+				restoresHeavy(t, d)
+			}
 		})
 	}
 }
@@ -245,7 +259,7 @@ func fillWhenWritten(t *testing.T, dir string) (release func()) {
 func TestFaultDiskReadOnly(t *testing.T) {
 	t.Parallel()
 	dir := smallStore(t)
-	d := daemon.Start(t, daemon.Options{Dir: dir})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Dir: dir})
 	s := begin(t, d, obj{})
 	store := filepath.Join(dir, "snapshots")
 	remount := func(flags uintptr) {

@@ -123,13 +123,23 @@ func inProfiles(t testing.TB, d *daemon.Daemon, name, text string) bool {
 }
 
 // The daemon is killed while it saves. The session was saved whole, or is rescued. A
-// second kill changes nothing.
+// second kill changes nothing. One kill comes soon after the save begins, one as soon as
+// the archive is in the store. The log says how many sessions were saved and how many were
+// rescued. The long form has three more kills.
 func TestFaultDaemonKilledDuringASave(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	first := finish(t, d, begin(t, d, obj{}).ID, toFiles+andDefault)
-	for _, after := range []time.Duration{10, 60, 150, 300} {
+	archives := filepath.Join(d.Dir, "snapshots", "archives")
+	const stored = -1 // not a time, but when the archive is in the store
+	points := []time.Duration{10, stored}
+	if long() {
+		points = []time.Duration{10, stored, 60, 150, 300}
+	}
+	saved, rescued := 0, 0
+	for _, after := range points {
 		s := begin(t, d, obj{"restore_default_environment_from_user_id": "default"})
+		had := len(files(t, archives))
 		go func() {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, d.URL+at(s.ID, "?", toFiles), nil)
 			if err != nil {
@@ -140,7 +150,11 @@ func TestFaultDaemonKilledDuringASave(t *testing.T) {
 				_ = res.Body.Close()
 			}
 		}()
-		<-time.After(after * time.Millisecond) // how far the save gets
+		if after == stored {
+			daemon.Eventually(t, grace, "the archive is in the store", func() bool { return len(files(t, archives)) > had })
+		} else {
+			<-time.After(after * time.Millisecond) // how far the save gets
+		}
 		d.Kill(t)
 		nothingRuns(t, d, afterKill)
 		d.Restart(t)
@@ -154,12 +168,18 @@ func TestFaultDaemonKilledDuringASave(t *testing.T) {
 			t.Errorf("killed after %d ms: nothing was saved: %+v", after, now)
 			continue
 		}
+		if now.Outcome.Snapshot.Rescue {
+			rescued++
+		} else {
+			saved++
+		}
 		if tmp := files(t, filepath.Join(d.Dir, "snapshots", "tmp")); len(tmp) > 0 {
 			t.Errorf("killed after %d ms: half-written files: %q", after, tmp)
 		}
 		nothingLeft(t, d)
 		finish(t, d, begin(t, d, obj{"restore_from_session_id": s.ID}).ID, throwAway)
 	}
+	t.Logf("%d sessions were saved, %d were rescued", saved, rescued)
 	if back := begin(t, d, obj{"restore_default_environment_from_user_id": "default"}); back.Restored.SnapshotID != first.Snapshot.ID {
 		t.Errorf("the default is %s, want %s", back.Restored.SnapshotID, first.Snapshot.ID)
 	}
@@ -169,7 +189,7 @@ func TestFaultDaemonKilledDuringASave(t *testing.T) {
 // and the next start can end Chrome.
 func TestFaultEverythingKilled(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	running := begin(t, d, obj{"session_id": "running"})
 	paused := begin(t, d, obj{"session_id": "paused"})
 	d.Must(t, http.StatusOK, http.MethodPost, at(paused.ID, "/pause"), nil)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
@@ -38,7 +39,7 @@ func serve(t *testing.T, prefix []string, args ...string) (code int, said string
 // its own exit code.
 func TestFaultStart(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	closed := daemon.DataDir(t)
 	inside := filepath.Join(closed, "below")
 	if err := errors.Join(os.Mkdir(inside, 0o711), os.Chmod(closed, 0o700)); err != nil {
@@ -80,13 +81,13 @@ func TestFaultStart(t *testing.T) {
 	finish(t, d, begin(t, d, obj{}).ID, throwAway)
 }
 
-// A daemon without root works the same way for its one user.
+// A daemon without root works the same way for its one user, with both engines.
 func TestFaultUnprivileged(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, byOrdinaryUser(t, daemon.Options{}))
+	d := daemon.Start(t, byOrdinaryUser(t, daemon.Options{NoSpares: true}))
 	site := apps.StartProbe(t)
-	for _, mode := range []string{toFiles, toMemory} {
-		s := begin(t, d, obj{})
+	for engine, mode := range map[string]string{browser.EngineChrome: toFiles, browser.EngineShell: toMemory} {
+		s := begin(t, d, obj{"engine": engine})
 		if got := uidOf(t, mains(d)[0]); got != unprivileged {
 			t.Errorf("Chrome runs as user %d", got)
 		}
@@ -110,7 +111,7 @@ func TestFaultUnprivileged(t *testing.T) {
 		}
 		finish(t, d, back.ID, throwAway)
 	}
-	running := begin(t, d, obj{})
+	running := begin(t, d, obj{"engine": browser.EngineShell})
 	d.Kill(t)
 	nothingRuns(t, d, afterKill)
 	d.Restart(t)

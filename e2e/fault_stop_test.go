@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -76,7 +77,7 @@ func stuck(w *wire, page, url string) {
 // was not saved.
 func TestFaultStopAtOnce(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	site := apps.StartProbe(t)
 	s := begin(t, d, obj{})
 	w := dial(t, s.CDP)
@@ -112,31 +113,45 @@ func TestFaultStopAtOnce(t *testing.T) {
 }
 
 // A page that blocks unloading does not delay the end for long, and its state is saved.
+// All sessions end at the same time, because each end waits for its page.
 func TestFaultPageThatBlocksUnloading(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	site := apps.StartProbe(t)
-	for _, c := range []struct{ name, script, mode string }{
+	cases := []struct{ name, script, mode string }{
 		{"asks back", `1`, toFiles},
 		{"endless script", `for (;;) {}`, toFiles},
 		{"endless script, memory", `for (;;) {}`, toMemory},
 		{"endless unload, an open dialog", `addEventListener("pagehide", () => { for (;;) {} }); alert("stay")`, throwAway},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := begin(t, d, obj{})
-			w := dial(t, s.CDP)
-			page, _ := w.page()
-			stuck(w, page, site.URL+"/")
-			w.call(page, "Page.enable", nil, nil)
-			w.post(page, "Runtime.evaluate", obj{"expression": c.script})
-			if strings.Contains(c.script, "alert") {
-				w.await(page, "Page.javascriptDialogOpening")
-			}
+	}
+	sessions := make([]liveSession, len(cases))
+	for i, c := range cases {
+		sessions[i] = begin(t, d, obj{})
+		w := dial(t, sessions[i].CDP)
+		page, _ := w.page()
+		stuck(w, page, site.URL+"/")
+		w.call(page, "Page.enable", nil, nil)
+		w.post(page, "Runtime.evaluate", obj{"expression": c.script})
+		if strings.Contains(c.script, "alert") {
+			w.await(page, "Page.javascriptDialogOpening")
+		}
+	}
+	answers := make([]daemon.Answer, len(cases))
+	var ends sync.WaitGroup
+	for i, c := range cases {
+		ends.Go(func() {
 			began := time.Now()
-			a := d.Call(t, http.MethodDelete, at(s.ID, "?", c.mode), nil)
+			a := d.Call(t, http.MethodDelete, at(sessions[i].ID, "?", c.mode), nil)
 			t.Logf("%s: %d in %s %s", c.name, a.Status, time.Since(began).Round(time.Millisecond), a.Body)
+			answers[i] = a
+		})
+	}
+	ends.Wait()
+	for i, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s, a := sessions[i], answers[i]
 			if a.Status != http.StatusOK {
-				t.Errorf("the delete failed")
+				t.Errorf("the delete failed: %d %s", a.Status, a.Body)
 				if a.Code() != "" {
 					finish(t, d, s.ID, throwAway)
 				}
@@ -146,8 +161,8 @@ func TestFaultPageThatBlocksUnloading(t *testing.T) {
 				return
 			}
 			back := begin(t, d, obj{"restore_from_session_id": s.ID, "enable_memory_snapshot": false})
-			w = dial(t, back.CDP)
-			page, _ = w.page()
+			w := dial(t, back.CDP)
+			page, _ := w.page()
 			w.open(page, site.URL+"/")
 			if got := w.eval(page, `document.cookie + localStorage.getItem("kept")`); got != "login=yesyes" {
 				t.Errorf("after the restore: %q", got)

@@ -56,7 +56,7 @@ func checkpoint(t testing.TB, d *daemon.Daemon, id string, b body) (a sessionsav
 // connected. Neither notices it, and the checkpoint is whole.
 func TestCheckpoint(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	site := apps.StartProbe(t)
 	s := create(t, d, body{"user_id": "ada", "auto_save": body{"interval_seconds": 86400, "on": []string{"login"}, "keep": 1}})
 	before := fillProbe(t, site, s.CDP)

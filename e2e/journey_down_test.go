@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 
 	"github.com/stasisd/stasis/browser"
@@ -13,18 +14,38 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
+// crossing is the way of an environment: one engine saves it, others restore and save it
+// while its site does not answer, and others restore it afterwards.
+type crossing struct {
+	saved         string
+	during, after []string
+}
+
+// crossings starts with each engine. In the short form each environment crosses to the
+// other engine and back. In the long form both engines take each part.
+func crossings() []crossing {
+	if both := []string{browser.EngineShell, browser.EngineChrome}; long() {
+		return []crossing{{browser.EngineShell, both, both}, {browser.EngineChrome, both, both}}
+	}
+	return []crossing{
+		{browser.EngineShell, []string{browser.EngineChrome}, []string{browser.EngineShell}},
+		{browser.EngineChrome, []string{browser.EngineShell}, []string{browser.EngineChrome}},
+	}
+}
+
 // TestPlainSiteDown: while a site is down, a restore reports the state that it could not
 // apply to the site's page, and the next save keeps that state, in both engines. When
-// the site is up again, a reload in the same session has it.
+// the site is up again, a reload in the same session has it. The long form also restores
+// the last save anew when the site is up.
 func TestPlainSiteDown(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
-	for _, engine := range []string{browser.EngineShell, browser.EngineChrome} {
-		site := plainSite(t)
+	for _, c := range crossings() {
+		engine, site := c.saved, plainSite(t)
 		url, address := site.URL+"/plain", site.Listener.Addr().String()
 		from := keepPlain(t, d, engine, url)
 		site.Close()
-		for _, down := range []string{browser.EngineShell, browser.EngineChrome} {
+		for _, down := range c.during {
 			r := create(t, d, body{"restore_from_session_id": from, "engine": down})
 			v := verified(t, d, r.ID)
 			if v.Verification != restore.VerificationMismatch {
@@ -48,7 +69,10 @@ func TestPlainSiteDown(t *testing.T) {
 			t.Errorf("%s: after a reload: %s", engine, is)
 		}
 		end(t, d, r.ID, "save_snapshot_mode=none")
-		for _, up := range []string{browser.EngineShell, browser.EngineChrome} {
+		if !long() {
+			continue
+		}
+		for _, up := range c.after {
 			r := create(t, d, body{"restore_from_session_id": from, "engine": up})
 			if is := firstEval(t, rawCDP, r.CDP, "/plain", readPlain); is != hasPlain {
 				t.Errorf("%s to %s: after saves while the site was down: %s", engine, up, is)
@@ -59,7 +83,8 @@ func TestPlainSiteDown(t *testing.T) {
 }
 
 // TestPlainSiteSlow: a save keeps state that a restore has not applied yet, because the
-// site has not answered.
+// site has not answered. All environments are saved at once, because each save waits for
+// the site.
 func TestPlainSiteSlow(t *testing.T) {
 	t.Parallel()
 	answer := make(chan struct{}, 1)
@@ -76,21 +101,44 @@ func TestPlainSiteSlow(t *testing.T) {
 	}))
 	t.Cleanup(site.Close)
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
-	for _, engine := range []string{browser.EngineShell, browser.EngineChrome} {
-		from := keepPlain(t, d, engine, site.URL+"/plain")
-		<-answer
-		for _, slow := range []string{browser.EngineShell, browser.EngineChrome} {
-			r := create(t, d, body{"restore_from_session_id": from, "engine": slow})
-			save(t, d, r.ID, "filesystem")
-			from = r.ID
+	all := crossings()
+	from := make([]string, len(all))
+	for i, c := range all {
+		from[i] = keepPlain(t, d, c.saved, site.URL+"/plain")
+	}
+	<-answer
+	for n := range all[0].during {
+		for i, c := range all {
+			from[i] = create(t, d, body{"restore_from_session_id": from[i], "engine": c.during[n]}).ID
 		}
-		answer <- struct{}{}
-		for _, quick := range []string{browser.EngineShell, browser.EngineChrome} {
-			r := create(t, d, body{"restore_from_session_id": from, "engine": quick})
+		saveAtOnce(t, d, from...)
+	}
+	answer <- struct{}{}
+	for i, c := range all {
+		for _, quick := range c.after {
+			r := create(t, d, body{"restore_from_session_id": from[i], "engine": quick})
 			if is := firstEval(t, rawCDP, r.CDP, "/plain", readPlain); is != hasPlain {
-				t.Errorf("%s to %s: after saves while the site was slow: %s", engine, quick, is)
+				t.Errorf("%s to %s: after saves while the site was slow: %s", c.saved, quick, is)
 			}
 			end(t, d, r.ID, "save_snapshot_mode=none")
+		}
+	}
+}
+
+// saveAtOnce ends sessions at the same time, each with a filesystem snapshot.
+func saveAtOnce(t testing.TB, d *daemon.Daemon, ids ...string) {
+	t.Helper()
+	answers := make([]daemon.Answer, len(ids))
+	var group sync.WaitGroup
+	for i, id := range ids {
+		group.Go(func() {
+			answers[i] = d.Call(t, http.MethodDelete, "/v1/sessions/"+id+"?save_snapshot_mode=filesystem", nil)
+		})
+	}
+	group.Wait()
+	for i, a := range answers {
+		if a.Status != http.StatusOK {
+			t.Fatalf("the save of %s: %d %s", ids[i], a.Status, a.Body)
 		}
 	}
 }

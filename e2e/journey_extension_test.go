@@ -45,7 +45,7 @@ func askNote(said string) step {
 // daemon that saved it are gone.
 func TestExtensionJourney(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = fmt.Fprint(w, `<title>site</title><script>window.first = document.documentElement.dataset.note</script>`)

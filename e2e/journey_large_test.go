@@ -39,7 +39,7 @@ const readLarge = `(async () => {
 // counts it, and the daemon's memory does not grow with it.
 func TestLargeProfile(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	site := apps.StartProbe(t)
 	s := create(t, d, body{"user_id": "ada"})
 	drive(t, puppeteer, s.CDP, visit(site.URL+"/set?v=one"), evaluate(keepLarge))

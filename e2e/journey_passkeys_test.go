@@ -26,15 +26,30 @@ const (
 // and after a session without passkeys. The site verifies every signature.
 func TestPasskeys(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{Args: []string{"--log-level", "debug"}})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--log-level", "debug"}})
 	site := relyingparty.Start(t)
-	says := func(t *testing.T, cdpURL, want string, steps ...step) {
+	// says runs steps in one client. The last step of each answer must give its text.
+	type answer struct {
+		want  string
+		steps []step
+	}
+	after := func(want string, steps ...step) answer { return answer{want, steps} }
+	says := func(t *testing.T, cdpURL string, answers ...answer) {
 		t.Helper()
+		var steps []step
+		for _, a := range answers {
+			steps = append(steps, a.steps...)
+		}
 		got := drive(t, puppeteer, cdpURL, steps...)
-		if is := text(t, got[len(got)-1]); is != want {
-			t.Fatalf("the site says %q, want %q", is, want)
+		last := -1
+		for i, a := range answers {
+			last += len(a.steps)
+			if is := text(t, got[last]); is != a.want {
+				t.Fatalf("answer %d of the site is %q, want %q", i+1, is, a.want)
+			}
 		}
 	}
+	front := step{"do": "usePage", "index": 0}
 	restored := func(id string, parked bool, more body) created {
 		t.Helper()
 		b := body{"restore_from_session_id": id}
@@ -49,13 +64,13 @@ func TestPasskeys(t *testing.T) {
 	}
 
 	one := create(t, d, body{"passkeys": true})
-	says(t, one.CDP, signedIn, visit(site.URL), evaluate(`register("ada")`))
-	says(t, one.CDP, "true", evaluate(signIn), evaluate(`blob("large")`))
-	says(t, one.CDP, signedIn, openTab(site.URL+"/?at-once"), evaluate(`window.atOnce`))
-	says(t, one.CDP, signedIn, evaluate(`open("/pop?at-once"), 1`), toTab("/pop"), await(`window.atOnce`), evaluate(`window.atOnce`))
-	drive(t, puppeteer, one.CDP, toTab("/pop"), evaluate(`setTimeout(close), 1`))
-	says(t, one.CDP, signedIn, openTab(strings.Replace(site.URL, relyingparty.ID, "127.0.0.1", 1)+"/framed"),
-		await(`window.answer`), evaluate(`window.answer`))
+	says(t, one.CDP,
+		after(signedIn, visit(site.URL), evaluate(`register("ada")`)),
+		after("true", evaluate(signIn), evaluate(`blob("large")`)),
+		after(signedIn, openTab(site.URL+"/?at-once"), evaluate(`window.atOnce`)),
+		after(signedIn, front, evaluate(`open("/pop?at-once"), 1`), toTab("/pop"), await(`window.atOnce`), evaluate(`window.atOnce`)),
+		after(signedIn, evaluate(`setTimeout(close), 1`), openTab(strings.Replace(site.URL, relyingparty.ID, "127.0.0.1", 1)+"/framed"),
+			await(`window.answer`), evaluate(`window.answer`)))
 	// This page would sign in again when it is restored. Two pages that sign in at the
 	// same time use the same counter, and the site refuses one.
 	drive(t, puppeteer, one.CDP, toTab("/framed"), step{"do": "closePage"})
@@ -70,12 +85,13 @@ func TestPasskeys(t *testing.T) {
 	if c := onlyPasskeys(two.Restored.Components); c.Origin != relyingparty.ID || c.Saved != 1 || c.Restored != 1 {
 		t.Errorf("the restore's report: %+v", c)
 	}
-	says(t, two.CDP, signedIn, toTab("at-once"), await(`window.atOnce`), evaluate(`window.atOnce`))
-	says(t, two.CDP, "large", openTab(site.URL), evaluate(signIn), evaluate(`blob()`))
+	says(t, two.CDP,
+		after(signedIn, toTab("at-once"), await(`window.atOnce`), evaluate(`window.atOnce`)),
+		after("large", openTab(site.URL), evaluate(signIn), evaluate(`blob()`)))
 	save(t, d, two.ID, "memory")
 
 	three := restored(two.ID, true, nil)
-	says(t, three.CDP, signedIn, toTab("at-once"), evaluate(signIn))
+	says(t, three.CDP, after(signedIn, toTab("at-once"), evaluate(signIn)))
 	save(t, d, three.ID, "memory")
 	restart(t, d)
 
@@ -83,7 +99,7 @@ func TestPasskeys(t *testing.T) {
 	if four.Restored.Datadir != state.DatadirLive {
 		t.Errorf("the restored datadir is %s", four.Restored.Datadir)
 	}
-	says(t, four.CDP, signedIn, toTab("at-once"), await(`window.atOnce`), openTab(site.URL), evaluate(signIn))
+	says(t, four.CDP, after(signedIn, toTab("at-once"), await(`window.atOnce`), openTab(site.URL), evaluate(signIn)))
 	save(t, d, four.ID, "memory")
 
 	// A session without passkeys keeps those of its environment.
@@ -91,18 +107,18 @@ func TestPasskeys(t *testing.T) {
 	if c := onlyPasskeys(without.Restored.Components); c.Dropped != 1 || c.Reason.Code == "" {
 		t.Errorf("the report of a restore without: %+v", c)
 	}
-	says(t, without.CDP, "false", visit(site.URL), evaluate(hasPasskey))
+	says(t, without.CDP, after("false", visit(site.URL), evaluate(hasPasskey)))
 	save(t, d, without.ID, "filesystem")
 
 	// A daemon that dies loses the passkeys in its memory. Those that the session
 	// started with are kept.
 	six := restored(without.ID, false, nil)
-	says(t, six.CDP, "true", visit(site.URL), evaluate(hasPasskey))
+	says(t, six.CDP, after("true", visit(site.URL), evaluate(hasPasskey)))
 	d.Kill(t)
 	d.Restart(t)
 	seven := restored(six.ID, false, nil)
 	before := site.Count("ada")
-	says(t, seven.CDP, signedIn, openTab(site.URL), evaluate(signIn))
+	says(t, seven.CDP, after(signedIn, openTab(site.URL), evaluate(signIn)))
 	if now := site.Count("ada"); now != before+1 {
 		t.Errorf("the counter went from %d to %d", before, now)
 	}

@@ -93,60 +93,98 @@ func (w *wire) tab(contains string) (id string) {
 func keepPlain(t testing.TB, d *daemon.Daemon, engine, url string) string {
 	t.Helper()
 	s := create(t, d, body{"engine": engine})
-	drive(t, puppeteer, s.CDP, visit(url), evaluate(putPlain))
+	visitPlain(t, s, url)
 	save(t, d, s.ID, "filesystem")
 	return s.ID
 }
 
-// restoredBy restores a session until the restore takes the wanted path. A spare may not
-// be ready at first.
-func restoredBy(t testing.TB, d *daemon.Daemon, from, engine, path string) (s created) {
+// visitPlain opens a plain page in a session's tab and puts state into the tab.
+func visitPlain(t testing.TB, s created, url string) *wire {
 	t.Helper()
-	daemon.Eventually(t, scriptDeadline, "a restore takes the path "+path, func() bool {
-		s = create(t, d, body{"restore_from_session_id": from, "engine": engine})
-		if s.Restored.Path != path {
-			end(t, d, s.ID, "save_snapshot_mode=none")
+	w := dial(t, s.CDP)
+	page, _ := w.page()
+	w.open(page, url)
+	w.eval(page, putPlain)
+	return w
+}
+
+// plainRestore is a restore of a plain page: its path, the engines that saved and restore
+// it, and the client that reads it.
+type plainRestore struct{ path, saved, running, client string }
+
+// plainRestores returns the restores of TestPlainPage. The short form has each client, and
+// each pair of a path and an engine, and of two engines.
+func plainRestores() (all []plainRestore) {
+	const chrome, shell = browser.EngineChrome, browser.EngineShell
+	if !long() {
+		return []plainRestore{
+			{restore.PathCold, chrome, shell, rawCDP}, {restore.PathCold, shell, chrome, rawCDP},
+			{restore.PathWarm, shell, shell, puppeteer}, {restore.PathWarm, chrome, chrome, rawCDP}, {restore.PathWarm, chrome, shell, playwright},
 		}
-		return s.Restored.Path == path
-	})
-	return s
+	}
+	for _, path := range []string{restore.PathCold, restore.PathWarm} {
+		for _, saved := range []string{chrome, shell} {
+			for _, client := range []string{rawCDP, puppeteer, playwright} {
+				all = append(all, plainRestore{path, saved, shell, client})
+			}
+			all = append(all, plainRestore{path, saved, chrome, rawCDP})
+		}
+	}
+	return all
 }
 
 // TestPlainPage: a page without scripts has its sessionStorage and window.name at a
-// client's first command, whatever engines saved and restored it.
+// client's first command, whatever engines saved and restored it, with and without a
+// spare. The long form tries all combinations.
 func TestPlainPage(t *testing.T) {
 	t.Parallel()
 	site := plainSite(t)
-	for _, path := range []string{restore.PathCold, restore.PathWarm} {
-		d := daemon.Start(t, daemon.Options{NoSpares: path == restore.PathCold, ShellSpare: path == restore.PathWarm})
-		for _, saved := range []string{browser.EngineChrome, browser.EngineShell} {
-			from := keepPlain(t, d, saved, site.URL+"/plain")
-			for running, clients := range map[string][]string{browser.EngineShell: {rawCDP, puppeteer, playwright}, browser.EngineChrome: {rawCDP}} {
-				for _, client := range clients {
-					r := restoredBy(t, d, from, running, path)
-					if is := firstEval(t, client, r.CDP, "/plain", readPlain); is != hasPlain {
-						t.Errorf("%s, %s to %s, %s: %s", path, saved, running, client, is)
-					}
-					if v := verified(t, d, r.ID); v.Verification != restore.VerificationOK || len(v.Differences) > 0 {
-						t.Errorf("%s, %s to %s, %s: %s: %+v", path, saved, running, client, v.Verification, v.Differences)
-					}
-					end(t, d, r.ID, "save_snapshot_mode=none")
-				}
-			}
+	dir := daemon.DataDir(t)
+	d := daemon.Start(t, daemon.Options{Dir: dir, NoSpares: true})
+	from := map[string]string{}
+	for _, saved := range []string{browser.EngineChrome, browser.EngineShell} {
+		from[saved] = keepPlain(t, d, saved, site.URL+"/plain")
+	}
+	path := restore.PathCold
+	for _, c := range plainRestores() {
+		if path != c.path {
+			path = c.path
+			d.Stop(t)
+			d = daemon.Start(t, daemon.Options{Dir: dir, ShellSpare: true})
+			// The daemon keeps a spare of the shell once a session has used the shell.
+			end(t, d, create(t, d, body{"engine": browser.EngineShell}).ID, "save_snapshot_mode=none")
 		}
-		d.Stop(t)
+		if path == restore.PathWarm {
+			sparesReady(t, d, 2)
+		}
+		r := create(t, d, body{"restore_from_session_id": from[c.saved], "engine": c.running})
+		if r.Restored.Path != path {
+			t.Errorf("%+v: the restore path was %s: %s", c, r.Restored.Path, r.Restored.FallbackReason)
+		}
+		if is := firstEval(t, c.client, r.CDP, "/plain", readPlain); is != hasPlain {
+			t.Errorf("%+v: %s", c, is)
+		}
+		if v := verified(t, d, r.ID); v.Verification != restore.VerificationOK || len(v.Differences) > 0 {
+			t.Errorf("%+v: %s: %+v", c, v.Verification, v.Differences)
+		}
+		end(t, d, r.ID, "save_snapshot_mode=none")
 	}
 }
 
 // TestPlainDocuments: every tab of an environment has its state, in front or behind, in
-// every kind of document, and in a frame of another site.
+// every kind of document, and in a frame of another site. It is restored from the files
+// of both kinds of snapshots. The long form tries each engine with each kind.
 func TestPlainDocuments(t *testing.T) {
 	t.Parallel()
 	site := plainSite(t)
 	paths := []string{"/plain", "/second", "/text", "/data.xml", "/pic.svg", "/missing", "/framed"}
 	origin := strings.Replace(site.URL, "127.0.0.1", "a.localhost", 1)
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
-	for _, engine := range []string{browser.EngineShell, browser.EngineChrome} {
+	modes := map[string][]string{browser.EngineShell: {"filesystem"}, browser.EngineChrome: {"memory"}}
+	if long() {
+		modes = map[string][]string{browser.EngineShell: {"memory", "filesystem"}, browser.EngineChrome: {"memory", "filesystem"}}
+	}
+	for engine, modes := range modes {
 		s := create(t, d, body{"engine": engine})
 		w := dial(t, s.CDP)
 		for i, path := range paths {
@@ -160,9 +198,9 @@ func TestPlainDocuments(t *testing.T) {
 			w.eval(page, fmt.Sprintf(`sessionStorage.ss = %q; window.name = %[1]q`, path))
 		}
 		w.inFrame("/plain", `sessionStorage.ss = "framed"`)
-		save(t, d, s.ID, "filesystem")
-		for _, mode := range []string{"filesystem", "memory"} {
-			r := create(t, d, body{"restore_from_session_id": s.ID, "engine": engine})
+		for _, mode := range modes {
+			save(t, d, s.ID, mode)
+			r := create(t, d, body{"restore_from_session_id": s.ID, "engine": engine, "enable_memory_snapshot": false})
 			w := dial(t, r.CDP)
 			got := map[string]string{}
 			for _, path := range paths {
@@ -174,14 +212,14 @@ func TestPlainDocuments(t *testing.T) {
 				want[path] = path + " " + path
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s (-put +restored):\n%s", engine, diff)
+				t.Errorf("%s, %s (-put +restored):\n%s", engine, mode, diff)
 			}
 			if v := verified(t, d, r.ID); v.Verification != restore.VerificationOK || len(v.Differences) > 0 {
-				t.Errorf("%s: %s: %+v", engine, v.Verification, v.Differences)
+				t.Errorf("%s, %s: %s: %+v", engine, mode, v.Verification, v.Differences)
 			}
 			s = r
-			save(t, d, s.ID, mode)
 		}
+		end(t, d, s.ID, "save_snapshot_mode=none")
 	}
 }
 
@@ -227,7 +265,7 @@ func TestLostByRestore(t *testing.T) {
 	site := plainSite(t)
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	s := create(t, d, body{"engine": browser.EngineShell})
-	drive(t, puppeteer, s.CDP, visit(site.URL+"/plain"), evaluate(putPlain))
+	visitPlain(t, s, site.URL+"/plain")
 	snap := save(t, d, s.ID, "filesystem")
 	archive := d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+snap.ID+"/archive", nil).Body
 	a := imports(t, d, "stasis", rewritten(t, archive, func(doc *state.Document) {
@@ -250,22 +288,27 @@ func TestLostByRestore(t *testing.T) {
 }
 
 // TestPlainPageIsKeptOn: state that no client has read since a restore is also in the
-// next save, three times in a row.
+// next save, twice in a row; in the long form three times.
 func TestPlainPageIsKeptOn(t *testing.T) {
 	t.Parallel()
 	site := plainSite(t)
+	saves := 2
+	if long() {
+		saves = 3
+	}
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	for _, engine := range []string{browser.EngineShell, browser.EngineChrome} {
 		from := keepPlain(t, d, engine, site.URL+"/plain")
-		for range 3 {
+		for range saves {
 			r := create(t, d, body{"restore_from_session_id": from, "engine": engine})
 			save(t, d, r.ID, "filesystem")
 			from = r.ID
 		}
 		r := create(t, d, body{"restore_from_session_id": from, "engine": engine})
 		if is := firstEval(t, rawCDP, r.CDP, "/plain", readPlain); is != hasPlain {
-			t.Errorf("%s: after three saves: %s", engine, is)
+			t.Errorf("%s: after %d saves: %s", engine, saves, is)
 		}
+		end(t, d, r.ID, "save_snapshot_mode=none")
 	}
 }
 
@@ -278,7 +321,7 @@ func TestPlainPageBesideABlankOne(t *testing.T) {
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	for _, engine := range []string{browser.EngineShell, browser.EngineChrome} {
 		s := create(t, d, body{"engine": engine})
-		drive(t, puppeteer, s.CDP, visit(site.URL+"/plain"), evaluate(putPlain), openTab("about:blank"))
+		visitPlain(t, s, site.URL+"/plain").call("", "Target.createTarget", obj{"url": "about:blank"}, nil)
 		save(t, d, s.ID, "filesystem")
 		r := create(t, d, body{"restore_from_session_id": s.ID, "engine": engine})
 		w := dial(t, r.CDP)
@@ -293,29 +336,34 @@ func TestPlainPageBesideABlankOne(t *testing.T) {
 }
 
 // TestPlainPageGoesOn: the state of a plain tab is there in the next page of the same
-// site, whatever a client first does with the tab.
+// site, whatever a client first does with the tab: a reload in one tab, a navigation in
+// another.
 func TestPlainPageGoesOn(t *testing.T) {
 	t.Parallel()
 	site := plainSite(t)
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	for _, engine := range []string{browser.EngineShell, browser.EngineChrome} {
-		from := keepPlain(t, d, engine, site.URL+"/plain")
-		for name, touch := range map[string]func(w *wire, page string){
-			"reload": func(w *wire, page string) {
-				w.call(page, "Page.enable", nil, nil)
-				w.call(page, "Page.reload", nil, nil)
-				w.await(page, "Page.loadEventFired")
-			},
-			"next page": func(w *wire, page string) { w.open(page, site.URL+"/second") },
-		} {
-			r := create(t, d, body{"restore_from_session_id": from, "engine": engine})
-			w := dial(t, r.CDP)
-			page := w.attach(w.tab("/plain"))
-			touch(w, page)
+		s := create(t, d, body{"engine": engine})
+		w := visitPlain(t, s, site.URL+"/plain")
+		var made struct{ TargetID string }
+		w.call("", "Target.createTarget", obj{"url": "about:blank"}, &made)
+		text := w.attach(made.TargetID)
+		w.open(text, site.URL+"/text")
+		w.eval(text, putPlain)
+		save(t, d, s.ID, "filesystem")
+		r := create(t, d, body{"restore_from_session_id": s.ID, "engine": engine})
+		w = dial(t, r.CDP)
+		reloaded := w.attach(w.tab("/plain"))
+		w.call(reloaded, "Page.enable", nil, nil)
+		w.call(reloaded, "Page.reload", nil, nil)
+		w.await(reloaded, "Page.loadEventFired")
+		next := w.attach(w.tab("/text"))
+		w.open(next, site.URL+"/second")
+		for name, page := range map[string]string{"reload": reloaded, "next page": next} {
 			if is := w.eval(page, readPlain); is != hasPlain {
 				t.Errorf("%s: %s: %s", engine, name, is)
 			}
-			end(t, d, r.ID, "save_snapshot_mode=none")
 		}
+		end(t, d, r.ID, "save_snapshot_mode=none")
 	}
 }

@@ -18,7 +18,7 @@ import (
 // format cannot hold is named.
 func TestPortable(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	s := club(t)
 
 	// Playwright logs in. A session that starts from its storageState is logged in.
@@ -46,7 +46,7 @@ func TestPortable(t *testing.T) {
 			t.Errorf("%d %s restored, want %d: %+v", got, name, want, first.Restored.Components)
 		}
 	}
-	results := drive(t, puppeteer, first.CDP, visit(s.URL+"/"), await("window.told"))
+	results := drive(t, chromeDP, first.CDP, visit(s.URL+"/"), await("window.told"))
 	if got := text(t, results[1]); got != told {
 		t.Errorf("a session from Playwright's state: %q", got)
 	}
@@ -98,7 +98,7 @@ func TestPortable(t *testing.T) {
 // so.
 func TestArchiveElsewhere(t *testing.T) {
 	t.Parallel()
-	d, other := daemon.Start(t, daemon.Options{}), daemon.Start(t, daemon.Options{})
+	d, other := daemon.Start(t, daemon.Options{NoSpares: true}), daemon.Start(t, daemon.Options{NoSpares: true})
 	s := club(t)
 	c := create(t, d, body{})
 	// Leave the page that makes the record: a restored tab would make it anew.
@@ -136,7 +136,7 @@ func TestArchiveElsewhere(t *testing.T) {
 // The whole profile of a Chrome that Stasis did not start.
 func TestDesktopProfile(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	s := club(t)
 	dir := t.TempDir()
 	clientTool{Tool: "playwright", URL: s.URL + "/join", Dir: dir}.run(t)
@@ -171,7 +171,7 @@ func TestDesktopProfile(t *testing.T) {
 // What cannot be imported is refused with the name of the field, and leaves nothing.
 func TestBadImports(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{Args: []string{"--max-unpack", "4096"}})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--max-unpack", "4096"}})
 	for _, x := range []struct {
 		name, query, body string
 		status            int

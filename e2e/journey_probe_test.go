@@ -66,27 +66,43 @@ func unmarshalText(t testing.TB, raw json.RawMessage, v any) {
 }
 
 // TestEverythingComesBack: everything that the site stored, in every tab and in a frame
-// of another site, is there before the first script. It is restored from a filesystem
-// snapshot, and from the files of a memory snapshot whose Chrome is gone.
+// of another site, is there before the first script. It is restored into a spare, from a
+// filesystem snapshot and from the files of a memory snapshot whose Chrome is gone. Other
+// tests restore it without a spare.
 func TestEverythingComesBack(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"filesystem", "memory"} {
+	dir := daemon.DataDir(t)
+	d := daemon.Start(t, daemon.Options{Dir: dir, NoSpares: true})
+	type saved struct {
+		site    *probe.Site
+		session string
+		before  map[string]any
+	}
+	kept := map[string]saved{}
+	for mode, wantDatadir := range map[string]string{"filesystem": "clean", "memory": "live"} {
+		site := apps.StartProbe(t)
+		s := create(t, d, body{"user_id": "ada"})
+		before := fillProbe(t, site, s.CDP)
+		snap := save(t, d, s.ID, mode)
+		if snap.Datadir != wantDatadir {
+			t.Errorf("the snapshot's datadir is %q, want %q", snap.Datadir, wantDatadir)
+		}
+		kept[mode] = saved{site, s.ID, before}
+	}
+	d.Stop(t)
+	d = daemon.Start(t, daemon.Options{Dir: dir})
+	for mode, s := range kept {
 		t.Run(mode, func(t *testing.T) {
-			d := daemon.Start(t, daemon.Options{})
-			site := apps.StartProbe(t)
-			s := create(t, d, body{"user_id": "ada"})
-			before := fillProbe(t, site, s.CDP)
-			snap := save(t, d, s.ID, mode)
-			wantDatadir := map[string]string{"filesystem": "clean", "memory": "live"}[mode]
-			if snap.Datadir != wantDatadir {
-				t.Errorf("the snapshot's datadir is %q, want %q", snap.Datadir, wantDatadir)
+			sparesReady(t, d, 1)
+			since := s.site.Log.Len()
+			r := create(t, d, body{"restore_from_session_id": s.session})
+			if r.Restored.Path != restore.PathWarm {
+				t.Errorf("the restore path was %s: %s", r.Restored.Path, r.Restored.FallbackReason)
 			}
-			restart(t, d)
-			since := site.Log.Len()
-			r := create(t, d, body{"restore_from_session_id": s.ID})
-			checkTabs(t, site, r, before)
-			checkRequests(t, site, since)
-			checkReport(t, d, site, r)
+			checkTabs(t, s.site, r, s.before)
+			checkRequests(t, s.site, since)
+			checkReport(t, d, s.site, r)
+			end(t, d, r.ID, "")
 		})
 	}
 }

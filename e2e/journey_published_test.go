@@ -25,7 +25,7 @@ const consentPage = `<!doctype html><title>asked</title><body>
 // it accepts in the restored session, although its upload is gone.
 func TestPublishedExtension(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = fmt.Fprint(w, consentPage)

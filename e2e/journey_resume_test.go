@@ -34,7 +34,7 @@ func runsOf(t *testing.T, d *daemon.Daemon, id string) (runs []string) {
 // killed while a page loads. The same session is resumed, logged in, with its tabs.
 func TestResumeAfterKill(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	site := apps.StartProbe(t)
 	s := begin(t, d, obj{"session_id": "worker", "auto_save": true, "timezone": "Asia/Tokyo"})
 	w := dial(t, s.CDP)

@@ -125,17 +125,22 @@ var savings = []struct {
 // for the tabs' own documents.
 func TestStateBeforeTheFirstScript(t *testing.T) {
 	t.Parallel()
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	sites, ids := map[string]*rotor{}, map[string]string{}
+	for _, s := range savings {
+		site := startRotor(t)
+		one := create(t, d, body{})
+		drive(t, puppeteer, one.CDP, visit(site.url+"/order"), await(`window.__frame === "||||"`),
+			evaluate(keepOne), evaluate(`frames[0].postMessage("inner", "*")`), await(`window.__frame === "set"`))
+		save(t, d, one.ID, s.mode)
+		sites[s.mode], ids[s.mode] = site, one.ID
+	}
+	restart(t, d)
 	for _, s := range savings {
 		t.Run(s.mode, func(t *testing.T) {
-			d := daemon.Start(t, daemon.Options{})
-			site := startRotor(t)
-			one := create(t, d, body{})
-			drive(t, puppeteer, one.CDP, visit(site.url+"/order"), await(`window.__frame === "||||"`),
-				evaluate(keepOne), evaluate(`frames[0].postMessage("inner", "*")`), await(`window.__frame === "set"`))
-			save(t, d, one.ID, s.mode)
-			restart(t, d)
+			site := sites[s.mode]
 			since := site.log.Len()
-			two := create(t, d, body{"restore_from_session_id": one.ID})
+			two := create(t, d, body{"restore_from_session_id": ids[s.mode]})
 			if two.Restored.Datadir != s.datadir {
 				t.Fatalf("the restored datadir is %s", two.Restored.Datadir)
 			}
@@ -157,6 +162,7 @@ func TestStateBeforeTheFirstScript(t *testing.T) {
 			if diff := cmp.Diff(want, asked); diff != "" {
 				t.Errorf("requests to the site (-want +got):\n%s", diff)
 			}
+			end(t, d, two.ID, "")
 		})
 	}
 }
@@ -173,7 +179,7 @@ func explained(lines []state.Component, key string) bool {
 // reading.
 func TestRotationWhileChromeCloses(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	site := startRotor(t)
 	one := create(t, d, body{})
 	drive(t, puppeteer, one.CDP, visit(site.url+"/leaving"), evaluate(keepOne), evaluate(`window.armed = true`))
@@ -198,17 +204,22 @@ func TestRotationWhileChromeCloses(t *testing.T) {
 // report does not count that as a loss.
 func TestRotationAfterTheRestore(t *testing.T) {
 	t.Parallel()
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	sites, ids := map[string]*rotor{}, map[string]string{}
+	for _, s := range savings {
+		site := startRotor(t)
+		one := create(t, d, body{})
+		drive(t, puppeteer, one.CDP, visit(site.url+"/turning"), await(`document.title === "turned"`),
+			evaluate(`window.name = "one"`))
+		save(t, d, one.ID, s.mode)
+		sites[s.mode], ids[s.mode] = site, one.ID
+	}
+	restart(t, d)
 	for _, s := range savings {
 		t.Run(s.mode, func(t *testing.T) {
-			d := daemon.Start(t, daemon.Options{})
-			site := startRotor(t)
-			one := create(t, d, body{})
-			drive(t, puppeteer, one.CDP, visit(site.url+"/turning"), await(`document.title === "turned"`),
-				evaluate(`window.name = "one"`))
+			site := sites[s.mode]
 			before := site.token.Load()
-			save(t, d, one.ID, s.mode)
-			restart(t, d)
-			two := create(t, d, body{"restore_from_session_id": one.ID})
+			two := create(t, d, body{"restore_from_session_id": ids[s.mode]})
 			report := verified(t, d, two.ID)
 			got := drive(t, puppeteer, two.CDP, toTab("/turning"), await(`document.title === "turned"`),
 				evaluate(`window.__seen`), evaluate(firstAgain), evaluate(`Object.keys(localStorage).sort().join()`))
@@ -239,6 +250,7 @@ func TestRotationAfterTheRestore(t *testing.T) {
 					t.Errorf("the report counts the site's change as a loss: %+v", c)
 				}
 			}
+			end(t, d, two.ID, "")
 		})
 	}
 }

@@ -17,7 +17,7 @@ import (
 func TestJourneyS3(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t)
-	d := daemon.Start(t, daemon.Options{
+	d := daemon.Start(t, daemon.Options{NoSpares: true,
 		Args: []string{"--store", server.URL("stasis")},
 		Env:  []string{"AWS_ACCESS_KEY_ID=" + s3test.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3test.SecretKey},
 	})

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,6 +72,15 @@ func save(t testing.TB, d *daemon.Daemon, id, mode string, more ...string) *libr
 		t.Fatalf("session %s was not saved in mode %s: %+v", id, mode, a)
 	}
 	return a.Snapshot
+}
+
+// sparesReady waits until a number of spares is ready.
+func sparesReady(t testing.TB, d *daemon.Daemon, n int) {
+	t.Helper()
+	ready := fmt.Sprintf("\nstasis_chromes_kept{kind=\"spare\"} %d\n", n)
+	daemon.Eventually(t, scriptDeadline, fmt.Sprint(n, " spares are ready"), func() bool {
+		return strings.Contains(string(d.CallAs(t, "", http.MethodGet, "/metrics", nil).Body), ready)
+	})
 }
 
 // restart stops the daemon with SIGTERM and starts it again.

@@ -14,11 +14,12 @@ import (
 
 // TestWebhooksAndLoginsKeptAlive: a receiver gets the webhooks of sessions, despite its
 // own failures and a kill of the daemon. An unused default is kept logged in on a site
-// that changes its token at each visit. The end of that login is reported.
+// that changes its token at each visit. The end of that login is reported. The daemon uses
+// the shell, which starts faster.
 func TestWebhooksAndLoginsKeptAlive(t *testing.T) {
 	t.Parallel()
 	const user, secretUser = "/v1/users/ada%20lovelace", "ada lovelace"
-	d := daemon.Start(t, daemon.Options{Args: []string{"--webhook-allow-private", "--max-sessions", "4"}, NoSpares: true})
+	d := daemon.Start(t, daemon.Options{Args: []string{"--webhook-allow-private", "--max-sessions", "4", "--engine", "shell"}, NoSpares: true})
 	site, hooks := newRotating(t), newReceiver(t)
 	hooks.trust(t, d.Dir)
 	mine := obj{"webhook_url": hooks.URL, "user_id": secretUser}

@@ -13,7 +13,7 @@ import (
 // work, on one daemon.
 func TestShown(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	l := makeWantedFiles(t)
 	for _, c := range []struct {
 		name   string
