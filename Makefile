@@ -78,8 +78,9 @@ test: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install wha
 test-long: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## run all tests with the race detector, those with a short form in their long form
 	@build/need $(TESTED_WITH)
 	@$(RACE); failed=0; \
-	go test -race -timeout 20m $$(build/packages unit) || failed=1; \
-	STASIS_LONG=1 go test -race -count 1 -p 1 -timeout 90m $$(build/packages chrome) || failed=1; \
+	export STASIS_LONG=1; \
+	go test -race -timeout 40m $$(build/packages unit) || failed=1; \
+	go test -race -count 1 -p 1 -timeout 90m $$(build/packages chrome) || failed=1; \
 	exit $$failed
 
 .PHONY: fidelity

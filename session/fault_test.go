@@ -169,15 +169,20 @@ func TestReadStateIsAppliedAgain(t *testing.T) {
 	}
 }
 
-// The store fails at each of its calls in turn, in each mode. Either the end succeeds and
-// the snapshot is complete, or it returns an error and nothing has changed.
+// The store fails at every third of its calls in turn, in the long form at each, in each
+// mode. Either the end succeeds and the snapshot is complete, or it returns an error and
+// nothing has changed. The three modes of failure begin at different calls.
 func TestStoreFailsAnywhere(t *testing.T) {
+	every := 3
+	if long() {
+		every = 1
+	}
 	for _, asked := range []request.End{asDefault, {Mode: save.Memory, SaveAsDefault: true, Conflict: save.Keep}} {
 		for mode, as := range map[faultstore.Mode]string{faultstore.Refuse: "refused", faultstore.Lose: "lost", faultstore.Dead: "dead"} {
 			t.Run(string(asked.Mode)+" "+as, func(t *testing.T) {
 				r := newRig(t, nil)
 				_, current := r.saved(alice, asDefault)
-				for n, failed := 1, true; failed; n++ {
+				for n, failed := 1+int(mode)%every, true; failed; n += every {
 					id := r.create(alice, func(c *request.Create) { fromAlice(c); c.AllowMemory = false }).ID
 					r.store.FailAt(n, mode, fault.New(fault.StoreFailed, "fake", "call %d", n))
 					a, err := r.End(t.Context(), alice, id, asked)

@@ -50,8 +50,8 @@ async function front(browser) {
   return page ?? (await browser.waitForTarget((target) => target.type() === 'page')).page();
 }
 
-/** prove opens the page and throws if it is not logged in. It works with both libraries. */
-async function prove(page, url) {
+/** checkLogin opens the page and throws if it is not logged in. It works with both libraries. */
+async function checkLogin(page, url) {
   await page.goto(url);
   const text = await page.evaluate(() => document.querySelector('#me')?.textContent);
   if (!text?.startsWith('Logged in as ')) throw new Error(`not logged in: ${text}`);
@@ -70,7 +70,7 @@ const operations = {
     const page = await front(browser);
     mark('page');
     await (body.restore_from_session_id || body.restore_from_environment_id || body.restore_default_environment_from_user_id
-      ? prove(page, url) : page.goto(url));
+      ? checkLogin(page, url) : page.goto(url));
     mark('done');
     await browser.disconnect();
     return { times, made };
@@ -100,7 +100,7 @@ const operations = {
     const { times, mark } = clock();
     const context = await browser.newContext({ storageState: state });
     const page = await context.newPage();
-    await prove(page, url);
+    await checkLogin(page, url);
     mark('done');
     await context.close();
     return { times };
@@ -109,7 +109,7 @@ const operations = {
     const { times, mark } = clock();
     const context = await chromium.launchPersistentContext(dir, { ...playwright, executablePath });
     const page = context.pages()[0] ?? (await context.newPage());
-    await prove(page, url);
+    await checkLogin(page, url);
     mark('done');
     await context.close();
     return { times };
@@ -118,7 +118,7 @@ const operations = {
     const { times, mark } = clock();
     const browser = await puppeteer.launch({ ...own, executablePath, userDataDir: dir });
     const [page] = await browser.pages();
-    await prove(page, url);
+    await checkLogin(page, url);
     mark('done');
     await browser.close();
     return { times };

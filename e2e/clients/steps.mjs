@@ -56,15 +56,15 @@ export async function main(connect) {
     delete output.step;
     await (input.end === 'close' ? client.close() : client.disconnect());
   } catch (err) {
-    output.error = String(err?.message ?? err) + (run ? await sight(run) : '');
+    output.error = String(err?.message ?? err) + (run ? await pageState(run) : '');
   }
-  // Node ends by itself only when the client has let go of its socket; after an
-  // error that is not certain.
+  // Node exits only after the client has closed its socket. After an error the client may
+  // keep it open.
   process.stdout.write(JSON.stringify(output), () => process.exit(output.error === undefined ? 0 : 1));
 }
 
-/** sight describes the page in which a step failed, for the error message. */
-export async function sight(run) {
+/** pageState describes the page in which a step failed, for the error message. */
+export async function pageState(run) {
   const expression = `JSON.stringify({url: location.href, state: document.readyState, focus: document.activeElement?.id,
     filled: [...document.querySelectorAll('input')].map((i) => i.id + ':' + i.value.length).join(' '),
     text: document.body?.innerText.slice(0, 400)})`;

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { createInterface } from 'node:readline';
 import { isDeepStrictEqual } from 'node:util';
 import { connect } from './puppeteer-client.mjs';
-import { runner, sight, until } from './steps.mjs';
+import { pageState, runner, until } from './steps.mjs';
 
 const patience = 30_000;
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -60,7 +60,7 @@ async function drive(client, steps) {
   let result;
   for (const step of steps) {
     result = await run(step).catch(async (err) => {
-      throw new Error(`${JSON.stringify(step)}: ${err?.message ?? err}${await sight(run)}`);
+      throw new Error(`${JSON.stringify(step)}: ${err?.message ?? err}${await pageState(run)}`);
     });
   }
   return result;

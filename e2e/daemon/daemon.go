@@ -1,6 +1,6 @@
 // Package daemon runs the real stasis binary for tests. It builds the binary once, with
-// the race detector if the test has it, starts it on a free port with its own data
-// directory, drives it over HTTP, and checks that it leaves nothing behind.
+// the race detector if the test has it. It starts the binary on a free port with its own
+// data directory, calls it over HTTP, and checks how it stops.
 package daemon
 
 import (
@@ -23,19 +23,19 @@ import (
 	"github.com/stasisd/stasis/api/apitest"
 )
 
-// Key is the API key of every daemon under test: admin, for all users.
+// Key is the API key of every daemon under test. It has all rights, for all users.
 const Key = "stasis_test_key_0123456789"
 
-// raceExit lets a binary with the race detector end without its second of
-// waiting for late reports, which would be a second of every session's end.
+// raceExit makes a binary with the race detector exit at once. By default it first waits
+// a second for late reports, and every end of a session would take a second longer.
 const raceExit = "GORACE=atexit_sleep_ms=0"
 
-// uidCount is how many user IDs a daemon has for its Chromes.
+// uidCount is the number of user IDs that a daemon has for its Chromes.
 const uidCount = 50
 
-// UIDBase gives the first of a range of user IDs that no other daemon of this
-// machine has, as far as can be seen to: on its next start a daemon that was
-// killed ends whatever runs under the user of a run directory that was left.
+// UIDBase returns the first of a range of user IDs. Other daemons on this machine are
+// unlikely to have the same range. After a kill, the next daemon ends all processes of
+// the users whose run directories are left.
 func UIDBase() int {
 	return 1_000_000 + (os.Getpid()%10_000)*10_000 + int(started.Add(1))%200*uidCount
 }
@@ -43,64 +43,62 @@ func UIDBase() int {
 // started counts the daemons of this test binary.
 var started atomic.Int64
 
-// addressForm finds the daemon's URL in what it prints, whatever the words around
-// it are.
+// addressForm finds the daemon's URL in its output.
 var addressForm = regexp.MustCompile(`https?://\S+`)
 
 // Daemon is one running stasis.
 type Daemon struct {
-	URL  string // http://127.0.0.1:port
-	Dir  string // its data directory
-	args []string
-	env  []string
-	kept int          // spares
-	http *http.Client // holds every exchange against openapi.yaml
+	URL    string // http://127.0.0.1:port
+	Dir    string // its data directory
+	args   []string
+	env    []string
+	spares int          // of full Chrome
+	http   *http.Client // checks every exchange against openapi.yaml
 
 	cmd  *exec.Cmd
 	log  *buffer
 	done chan struct{}
-	err  error // of the process, once done
+	err  error // of the process, once done is closed
 }
 
-// Options start a daemon in another way than the default.
+// Options change how [Start] runs a daemon. The zero value is the default.
 type Options struct {
-	Dir  string   // data directory; made and removed by the test when empty
+	Dir  string   // data directory; if empty, Start makes one and the test removes it
 	Args []string // further flags of serve
-	Env  []string // further environment
+	Env  []string // further environment variables
 	// Prefix is a command that runs the binary, such as setpriv and its flags.
 	Prefix []string
-	// NoSpares keeps no Chrome ahead of need: for a test that must find the
-	// Chrome of a session among the daemon's processes or folders.
+	// NoSpares keeps no spare Chrome, which saves time. A test also needs it to find a
+	// session's Chrome among the daemon's processes or folders.
 	NoSpares bool
-	// Standby is how many Chromes it keeps at most with users' defaults brought in.
+	// Standby is the largest number of Chromes that wait with users' defaults loaded.
 	Standby int
-	// ShellSpare keeps one of the shell engine too, once a session has asked for it.
+	// ShellSpare keeps a spare of the shell engine too, after a session has asked for it.
 	ShellSpare bool
-	// Tags are build tags of the binary, such as those that leave a protection out.
-	// Each set is built once.
+	// Tags are build tags of the binary, such as those that remove a protection. Each
+	// set is built once.
 	Tags []string
-	// Unraced runs a binary without the race detector: for a test of memory, of
-	// which the detector takes several times what the daemon does.
+	// Unraced runs a binary without the race detector. Tests of memory need it, because
+	// the detector uses several times the memory of the daemon.
 	Unraced bool
-	// Binary is run in the place of one that is built: one of another version.
+	// Binary is the path of another binary to run, such as one of an older version.
 	Binary string
-	// UIDBase is a range of user IDs from [UIDBase], for a data directory with files
-	// that belong to one of them; 0: the daemon gets a range of its own.
+	// UIDBase is the result of an earlier call of [UIDBase], for a data directory with
+	// files of these users. If it is 0, Start calls [UIDBase].
 	UIDBase int
 }
 
-// spares is how many Chromes a daemon keeps ahead of need, whatever machine the
-// tests run on.
-const spares = 1
+// defaultSpares is the number of spare Chromes of a daemon, on any machine.
+const defaultSpares = 1
 
-// builds are the binaries that were built, by their flags.
+// builds has the binaries that were built, by their flags.
 var builds struct {
 	sync.Mutex
 	done map[string]func() (string, error)
 }
 
-// build gives a binary that go build makes with these flags. Those who ask for the
-// same one wait for one build.
+// build returns the path of a binary that go build makes with these flags. Concurrent
+// calls with the same flags wait for one build.
 func build(flags ...string) (string, error) {
 	key := strings.Join(flags, " ")
 	builds.Lock()
@@ -121,8 +119,7 @@ func buildOne(flags []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Other users run it too: Chrome's wardens do not, but a daemon that a test
-	// starts without root does.
+	// Some tests run the daemon as an ordinary user, who must be able to enter the folder.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return "", err
 	}
@@ -135,7 +132,7 @@ func buildOne(flags []string) (string, error) {
 	return bin, nil
 }
 
-// Binary is the path of the binary, built with these build tags.
+// Binary returns the path of the binary, built with these build tags.
 func Binary(t testing.TB, tags ...string) string {
 	t.Helper()
 	return built(t, raceFlag, "-tags", strings.Join(tags, ","))
@@ -150,7 +147,7 @@ func built(t testing.TB, flags ...string) string {
 	return bin
 }
 
-// binary is what a daemon with these options runs.
+// binary returns the path of the binary that a daemon with these options runs.
 func (o Options) binary(t testing.TB) string {
 	t.Helper()
 	if o.Binary != "" {
@@ -162,7 +159,7 @@ func (o Options) binary(t testing.TB) string {
 	return Binary(t, o.Tags...)
 }
 
-// CleanUp removes the binaries that were built; a TestMain calls it last.
+// CleanUp removes the binaries that were built. A TestMain calls it after all tests.
 func CleanUp() {
 	builds.Lock()
 	defer builds.Unlock()
@@ -173,8 +170,8 @@ func CleanUp() {
 	}
 }
 
-// DataDir makes a data directory that Chrome's users can pass to; it goes with
-// the test.
+// DataDir makes a data directory that the users of Chromes can enter. It is removed at
+// the end of the test.
 func DataDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sd-")
@@ -185,27 +182,26 @@ func DataDir(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// That no process is left was seen before; what one had begun to write when it
-		// was killed may still come.
+		// A write that was in progress when a process was killed may still create a file.
 		Eventually(t, time.Minute, "the data directory can be removed", func() bool { return os.RemoveAll(dir) == nil })
 	})
 	return dir
 }
 
-// Start runs a daemon until the test ends, and fails the test if it does not
-// come up, or leaves a process behind.
+// Start runs a daemon until the test ends. The test fails if the daemon does not start,
+// if an exchange differs from openapi.yaml, or if the daemon does not stop cleanly.
 func Start(t testing.TB, o Options) *Daemon {
 	t.Helper()
 	if o.Dir == "" {
 		o.Dir = DataDir(t)
 	}
-	described, err := apitest.New(nil, func(err error) { t.Errorf("not as openapi.yaml says: %v", err) })
+	checked, err := apitest.New(nil, func(err error) { t.Errorf("the exchange differs from openapi.yaml: %v", err) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := spares
+	spares := defaultSpares
 	if o.NoSpares {
-		kept = 0
+		spares = 0
 	}
 	shells := 0
 	if o.ShellSpare {
@@ -214,21 +210,21 @@ func Start(t testing.TB, o Options) *Daemon {
 	if o.UIDBase == 0 {
 		o.UIDBase = UIDBase()
 	}
-	d := &Daemon{Dir: o.Dir, kept: kept, env: append([]string{fmt.Sprint("STASIS_UID_BASE=", o.UIDBase), fmt.Sprint("STASIS_UID_COUNT=", uidCount),
-		fmt.Sprint("STASIS_SPARES=", kept), fmt.Sprint("STASIS_SHELL_SPARES=", shells), fmt.Sprint("STASIS_STANDBY=", o.Standby)}, o.Env...), log: &buffer{}, http: &http.Client{Transport: described}}
+	d := &Daemon{Dir: o.Dir, spares: spares, env: append([]string{fmt.Sprint("STASIS_UID_BASE=", o.UIDBase), fmt.Sprint("STASIS_UID_COUNT=", uidCount),
+		fmt.Sprint("STASIS_SPARES=", spares), fmt.Sprint("STASIS_SHELL_SPARES=", shells), fmt.Sprint("STASIS_STANDBY=", o.Standby)}, o.Env...), log: &buffer{}, http: &http.Client{Transport: checked}}
 	d.args = append(append(append([]string{}, o.Prefix...), o.binary(t), "serve", "--listen", "127.0.0.1:0", "--data-dir", o.Dir), o.Args...)
 	t.Cleanup(func() {
 		d.Stop(t)
 		if t.Failed() {
-			t.Logf("of the daemon's log:\n%s", excerpt(d.Log()))
+			t.Logf("excerpt of the daemon's log:\n%s", excerpt(d.Log()))
 		}
 	})
 	d.Restart(t)
 	return d
 }
 
-// Restart starts the daemon again on the same data directory, after Stop or
-// Kill, and waits until it has rescued what the one before left. Its URL changes.
+// Restart starts the daemon again on the same data directory, after Stop or Kill. It
+// waits until the daemon has rescued the sessions of the last one. The URL changes.
 func (d *Daemon) Restart(t testing.TB) {
 	t.Helper()
 	d.Relaunch(t)
@@ -242,13 +238,13 @@ func (d *Daemon) Relaunch(t testing.TB) {
 	select {
 	case d.URL = <-listens:
 	case <-d.done:
-		t.Fatalf("the daemon did not come up: %v\n%s", d.err, d.Log())
+		t.Fatalf("the daemon ended before it listened: %v\n%s", d.err, d.Log())
 	case <-time.After(60 * time.Second):
-		t.Fatalf("the daemon did not come up in time\n%s", d.Log())
+		t.Fatalf("the daemon did not listen in time\n%s", d.Log())
 	}
 }
 
-// launch starts the process, and gives the address once it listens.
+// launch starts the process. The channel receives the URL when the daemon listens.
 func (d *Daemon) launch(t testing.TB) <-chan string {
 	t.Helper()
 	d.cmd = exec.Command(d.args[0], d.args[1:]...)
@@ -270,7 +266,7 @@ func (d *Daemon) launch(t testing.TB) <-chan string {
 			if at := addressForm.FindString(lines.Text()); at != "" {
 				select {
 				case addr <- at:
-				default: // it is known
+				default: // the URL is already known
 				}
 			}
 		}
@@ -280,7 +276,8 @@ func (d *Daemon) launch(t testing.TB) <-chan string {
 	return addr
 }
 
-// Stop ends the daemon with SIGTERM and waits; it is idempotent.
+// Stop ends the daemon with SIGTERM and waits. It may be called more than once. The test
+// fails if the daemon returns an error, does not stop in time or had a data race.
 func (d *Daemon) Stop(t testing.TB) {
 	t.Helper()
 	if !d.running() {
@@ -290,7 +287,7 @@ func (d *Daemon) Stop(t testing.TB) {
 	select {
 	case <-d.done:
 	case <-time.After(90 * time.Second):
-		_ = d.cmd.Process.Signal(syscall.SIGQUIT) // for the goroutines in the log
+		_ = d.cmd.Process.Signal(syscall.SIGQUIT) // writes the goroutines to the log
 		<-d.done
 		t.Errorf("the daemon did not stop in time")
 	}
@@ -303,7 +300,7 @@ func (d *Daemon) Stop(t testing.TB) {
 	}
 }
 
-// Kill ends the daemon with SIGKILL and waits for the daemon alone.
+// Kill ends the daemon with SIGKILL and waits for the daemon, but not for its Chromes.
 func (d *Daemon) Kill(t testing.TB) {
 	t.Helper()
 	if err := d.cmd.Process.Kill(); err != nil {
@@ -312,15 +309,15 @@ func (d *Daemon) Kill(t testing.TB) {
 	<-d.done
 }
 
-// KillStarting starts the daemon and ends it with SIGKILL a while later, whether
-// it has come up by then or not.
+// KillStarting starts the daemon and ends it with SIGKILL after the given time, even if
+// it does not listen yet.
 func (d *Daemon) KillStarting(t testing.TB, after time.Duration) {
 	t.Helper()
 	d.launch(t)
 	select {
-	case <-time.After(after): // how far the start has come
+	case <-time.After(after):
 	case <-d.done:
-		t.Fatalf("the daemon did not come up: %v\n%s", d.err, d.Log())
+		t.Fatalf("the daemon ended before it was killed: %v\n%s", d.err, d.Log())
 	}
 	d.Kill(t)
 }

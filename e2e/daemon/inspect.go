@@ -17,7 +17,7 @@ func (d *Daemon) Spares() int {
 	if !d.running() {
 		return 0
 	}
-	return d.kept
+	return d.spares
 }
 
 // Goroutines ends the daemon with SIGQUIT and counts its goroutines. Go's runtime writes
@@ -60,7 +60,7 @@ func (d *Daemon) Rescuing(t testing.TB) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = res.Body.Close() }() // the body was read to its end
+	defer func() { _ = res.Body.Close() }() // only reads the metrics
 	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
 		var n int
 		if _, err := fmt.Sscanf(lines.Text(), "stasis_sessions_rescuing %d", &n); err == nil {
@@ -71,7 +71,7 @@ func (d *Daemon) Rescuing(t testing.TB) int {
 	return 0
 }
 
-// PID is the daemon's process ID.
+// PID returns the daemon's process ID.
 func (d *Daemon) PID() int { return d.cmd.Process.Pid }
 
 // Log returns the daemon's standard error, over all its starts.

@@ -29,8 +29,8 @@ const pageStateDelay = 6 * time.Second
 
 // cell is the result of one kind under one method.
 type cell struct {
-	says string
-	why  string // detail, if there is any
+	outcome string
+	why     string // detail, if there is any
 }
 
 // column is the results of all kinds under one method, in the order of the rows.
@@ -80,7 +80,7 @@ func try(ctx context.Context, w method, e environment, site *blank.Site, desktop
 	fields, why := w.excluded()
 	for i, k := range rows {
 		c.cells[i] = compare(before[i], after[i])
-		if c.cells[i].says == absent && slices.Contains(fields, fieldOf[k.name]) {
+		if c.cells[i].outcome == absent && slices.Contains(fields, fieldOf[k.name]) {
 			c.cells[i] = cell{otherPath, why}
 		}
 	}
@@ -156,15 +156,15 @@ func compare(before, after reading) cell {
 	case before.err != nil:
 		return cell{absent, before.err.Error()}
 	case before.text == "":
-		return cell{says: absent}
+		return cell{outcome: absent}
 	case after.err != nil:
 		return cell{lost, after.err.Error()}
 	case after.text == "":
-		return cell{says: lost}
+		return cell{outcome: lost}
 	case after.text != before.text:
 		return cell{changed, difference(before.text, after.text)}
 	}
-	return cell{says: kept}
+	return cell{outcome: kept}
 }
 
 // difference names the fields that differ if both readings are JSON objects. Otherwise

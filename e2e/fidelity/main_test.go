@@ -14,7 +14,7 @@ const chrome = "/usr/lib/chromium/chromium"
 
 // A fresh browser has no kind, and a browser in which they were made has all. So no
 // reading is a constant, and each would show a loss.
-func TestReadingsTell(t *testing.T) {
+func TestReadingsDiffer(t *testing.T) {
 	t.Parallel()
 	site := start(t)
 	apps, stop, err := startApplications(t.TempDir())
@@ -89,7 +89,7 @@ func TestCompare(t *testing.T) {
 		lost:    compare(there, reading{}),
 		absent:  compare(reading{}, reading{}),
 	} {
-		if c.says != want {
+		if c.outcome != want {
 			t.Errorf("compare gave %+v, want %s", c, want)
 		}
 		if want == changed && c.why != "b, c differ" {
@@ -102,10 +102,10 @@ func TestCompare(t *testing.T) {
 func TestVerdict(t *testing.T) {
 	excused := "sessionStorage: a lone surrogate in a key"
 	rows := []kind{{name: "one"}, {name: excused}}
-	fared := func(name string, says ...string) column {
+	results := func(name string, outcomes ...string) column {
 		c := column{name: name}
-		for _, s := range says {
-			c.cells = append(c.cells, cell{says: s})
+		for _, s := range outcomes {
+			c.cells = append(c.cells, cell{outcome: s})
 		}
 		return c
 	}
@@ -113,17 +113,17 @@ func TestVerdict(t *testing.T) {
 		columns []column
 		wrong   int
 	}{
-		"whole":                      {[]column{fared(cold, kept, kept), fared("other", kept, kept)}, 0},
-		"portable need not be whole": {[]column{fared(cold, kept, kept), fared(portable, lost, lost)}, 0},
-		"lost":                       {[]column{fared(cold, lost, kept), fared("other", lost, kept)}, 1},
-		"lost by one":                {[]column{fared(cold, kept, kept), fared(otherDirectory, changed, kept)}, 1},
-		"excused":                    {[]column{fared(cold, kept, lost), fared("other", lost, lost)}, 0},
-		"excused, in parked":         {[]column{fared(cold, kept, lost), fared(parked, kept, kept)}, 0},
-		"excused, another has it":    {[]column{fared(cold, kept, lost), fared("other", lost, kept)}, 1},
-		"lost, another has it":       {[]column{fared(cold, absent, kept), fared("other", kept, lost)}, 2},
-		"takes another path":         {[]column{fared(cold, kept, kept), fared(warm, otherPath, kept), fared("other", kept, kept)}, 0},
-		"the shell loses it":         {[]column{fared(shellCold, lost, lost), fared(shellWarm, lost, lost)}, 0},
-		"a warm shell loses it":      {[]column{fared(shellCold, kept, lost), fared(shellWarm, changed, kept)}, 1},
+		"whole":                      {[]column{results(cold, kept, kept), results("other", kept, kept)}, 0},
+		"portable need not be whole": {[]column{results(cold, kept, kept), results(portable, lost, lost)}, 0},
+		"lost":                       {[]column{results(cold, lost, kept), results("other", lost, kept)}, 1},
+		"lost by one":                {[]column{results(cold, kept, kept), results(otherDirectory, changed, kept)}, 1},
+		"excused":                    {[]column{results(cold, kept, lost), results("other", lost, lost)}, 0},
+		"excused, in parked":         {[]column{results(cold, kept, lost), results(parked, kept, kept)}, 0},
+		"excused, another has it":    {[]column{results(cold, kept, lost), results("other", lost, kept)}, 1},
+		"lost, another has it":       {[]column{results(cold, absent, kept), results("other", kept, lost)}, 2},
+		"takes another path":         {[]column{results(cold, kept, kept), results(warm, otherPath, kept), results("other", kept, kept)}, 0},
+		"the shell loses it":         {[]column{results(shellCold, lost, lost), results(shellWarm, lost, lost)}, 0},
+		"a warm shell loses it":      {[]column{results(shellCold, kept, lost), results(shellWarm, changed, kept)}, 1},
 	} {
 		err := (&table{rows: rows, columns: test.columns}).verdict()
 		wrong := 0
@@ -134,7 +134,7 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("%s: %d errors, want %d: %v", name, wrong, test.wrong, err)
 		}
 	}
-	noScripts := table{rows: plain()[:1], columns: []column{fared(shellCold, lost)}}
+	noScripts := table{rows: plain()[:1], columns: []column{results(shellCold, lost)}}
 	if noScripts.verdict() == nil {
 		t.Error("verdict accepts that the shell loses what is in a page without scripts")
 	}

@@ -169,7 +169,7 @@ func (t *table) section(out *strings.Builder, n *notes, in func(name string) boo
 	for i, k := range t.rows {
 		fmt.Fprintf(out, "| %s%s |", k.name, n.mark(impossible[k.name]))
 		for _, c := range columns {
-			fmt.Fprintf(out, " %s%s |", c.cells[i].says, n.mark(explain(k.name, c.cells[i].why)))
+			fmt.Fprintf(out, " %s%s |", c.cells[i].outcome, n.mark(explain(k.name, c.cells[i].why)))
 		}
 		fmt.Fprintln(out)
 	}
@@ -205,22 +205,22 @@ func (t *table) verdict() error {
 	for i, k := range t.rows {
 		_, excused := impossible[k.name]
 		better := slices.IndexFunc(t.columns, func(c column) bool {
-			return !strings.HasPrefix(c.name, ours) && c.cells[i].says == kept
+			return !strings.HasPrefix(c.name, ours) && c.cells[i].outcome == kept
 		})
 		for _, c := range t.columns {
 			is := c.cells[i]
-			if is.says == kept || is.says == otherPath {
+			if is.outcome == kept || is.outcome == otherPath {
 				continue
 			}
 			must := slices.Contains(lossless, c.name) || inShell[k.name] && slices.Contains(shells, c.name)
 			if must && !excused {
-				why = append(why, fmt.Errorf("%s: %s: %s %s; want kept", c.name, k.name, is.says, is.why))
+				why = append(why, fmt.Errorf("%s: %s: %s %s; want kept", c.name, k.name, is.outcome, is.why))
 			}
 			if must && better >= 0 {
-				why = append(why, fmt.Errorf("%s: %s: %s, but %s keeps it", c.name, k.name, is.says, t.columns[better].name))
+				why = append(why, fmt.Errorf("%s: %s: %s, but %s keeps it", c.name, k.name, is.outcome, t.columns[better].name))
 			}
-			if like, named := at[atLeast[c.name]]; named && like.cells[i].says == kept {
-				why = append(why, fmt.Errorf("%s: %s: %s %s, but %s keeps it", c.name, k.name, is.says, is.why, like.name))
+			if like, named := at[atLeast[c.name]]; named && like.cells[i].outcome == kept {
+				why = append(why, fmt.Errorf("%s: %s: %s %s, but %s keeps it", c.name, k.name, is.outcome, is.why, like.name))
 			}
 		}
 	}

@@ -3,8 +3,8 @@
 //
 //   node reader.mjs DIR OWNER SESSION SCOPE SCOPE_ID SNAPSHOT_ID|latest
 //
-// DIR has identity, archive-key and snapshots/. It prints as JSON what it
-// found. It fails with a message if something is wrong.
+// DIR has identity, archive-key and snapshots/. It prints the snapshot as
+// JSON. It fails with a message if something is wrong.
 
 import { execFileSync } from "node:child_process";
 import { createHash, createHmac } from "node:crypto";

@@ -158,9 +158,9 @@ func (d *Daemon) Call(ctx context.Context, method, path string, body, out any) e
 	}
 	if res.StatusCode >= http.StatusBadRequest {
 		refused := &Refused{Request: method + " " + path, Status: res.StatusCode, Body: string(answer)}
-		var told struct{ Code string }
-		if json.Unmarshal(answer, &told) == nil {
-			refused.Code = told.Code
+		var failure struct{ Code string }
+		if json.Unmarshal(answer, &failure) == nil {
+			refused.Code = failure.Code
 		}
 		return refused
 	}

@@ -40,7 +40,8 @@ type event struct {
 	Version int64  `json:",omitempty"` // of the user's default, if the save moved it
 }
 
-func say(e event) error { return json.NewEncoder(os.Stdout).Encode(e) }
+// report writes an event to standard output.
+func report(e event) error { return json.NewEncoder(os.Stdout).Encode(e) }
 
 // writeForever saves and deletes until the process is killed.
 func writeForever(ctx context.Context, raw string) error {
@@ -143,7 +144,7 @@ func (w *writer) save(ctx context.Context, rec profiles.Session, last bool) erro
 	if moved.Moved {
 		e.Version = moved.Version
 	}
-	return say(e)
+	return report(e)
 }
 
 // entries returns the files of an environment. Some environments are equal, so that they
@@ -165,7 +166,7 @@ func (w *writer) remove(ctx context.Context) error {
 	n := w.random.IntN(len(w.own))
 	row := w.own[n]
 	w.own = append(w.own[:n:n], w.own[n+1:]...)
-	if err := say(event{Did: "deleting", ID: row.ID}); err != nil {
+	if err := report(event{Did: "deleting", ID: row.ID}); err != nil {
 		return err
 	}
 	_, err := w.catalogue.Snapshots.DeleteSnapshot(ctx, row.ID)

@@ -23,8 +23,8 @@ const (
 // and pause is the time between two checks. A spare or standby must start first, and the
 // busy machine slows it down.
 const (
-	opening = 300
-	pause   = time.Second
+	opening = 3000
+	pause   = 100 * time.Millisecond
 )
 
 // sessions opens sessions of a daemon, by engine.

@@ -128,7 +128,7 @@ func TestReadOnly(t *testing.T) {
 	}
 	check("without one")
 	raw(t, path, "DELETE FROM goose_db_version WHERE version_id > 1")
-	if _, err := sqldb.Open(t.Context(), readOnly); !fault.Is(err, fault.Config) || !strings.Contains(fault.MessageOf(err), "up to date") {
+	if _, err := sqldb.Open(t.Context(), readOnly); !fault.Is(err, fault.Config) || !strings.Contains(fault.MessageOf(err), "to update the catalogue") {
 		t.Errorf("written by an older Stasis: %v", err)
 	}
 }

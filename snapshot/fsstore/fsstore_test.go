@@ -36,11 +36,11 @@ func TestBehindFaultstore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) snapshot.Store { return faultstore.New(open(t)) })
 }
 
-func TestVaultWithFaults(t *testing.T) { storetest.RunVault(t, open) }
+func TestVaultWithFaults(t *testing.T) { storetest.RunVault(t, open, 5) }
 
 func TestDamage(t *testing.T) { storetest.RunDamage(t, open, 211, 8) }
 
-func TestDocuments(t *testing.T) { storetest.RunDocuments(t, open) }
+func TestDocuments(t *testing.T) { storetest.RunDocuments(t, open, 3) }
 
 var place = snapshot.Location{
 	Owner: "0123456789abcdef0123456789abcdef", Session: "s-1", Scope: "agent", ScopeID: "browser",
@@ -216,7 +216,7 @@ func TestOneOwner(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) { storetest.RunCheck(t, open) }
+func TestCheck(t *testing.T) { storetest.RunCheck(t, open, 5) }
 
 func TestCopy(t *testing.T) { storetest.RunCopy(t, open, open, 23) }
 

@@ -19,9 +19,9 @@ func TestBehindFaultstore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) snapshot.Store { return faultstore.New(open(t)) })
 }
 
-func TestVaultWithFaults(t *testing.T) { storetest.RunVault(t, open) }
+func TestVaultWithFaults(t *testing.T) { storetest.RunVault(t, open, 1) }
 
-func TestDocuments(t *testing.T) { storetest.RunDocuments(t, open) }
+func TestDocuments(t *testing.T) { storetest.RunDocuments(t, open, 1) }
 
 // A full store refuses writes, and dropped uploads free their space.
 func TestCapacity(t *testing.T) {
@@ -46,7 +46,7 @@ func TestCapacity(t *testing.T) {
 
 func TestDamage(t *testing.T) { storetest.RunDamage(t, open, 61, 8) }
 
-func TestCheck(t *testing.T) { storetest.RunCheck(t, open) }
+func TestCheck(t *testing.T) { storetest.RunCheck(t, open, 1) }
 
 func TestCopy(t *testing.T) { storetest.RunCopy(t, open, open, 3) }
 

@@ -15,8 +15,12 @@ import (
 )
 
 // RunCheck damages stores in every way that a check distinguishes. It compares the
-// findings of the check and the result of a repair.
-func RunCheck(t *testing.T, open Open) {
+// findings of the check and the result of a repair. It also makes every nth call of a
+// check fail, in the long form each one.
+func RunCheck(t *testing.T, open Open, every int) {
+	if everyCall() {
+		every = 1
+	}
 	keys := testKeys(t)
 	for _, test := range []struct {
 		name   string
@@ -90,22 +94,22 @@ func RunCheck(t *testing.T, open Open) {
 			}
 		})
 	}
-	t.Run("faults", func(t *testing.T) { checkFaults(t, open, keys) })
+	t.Run("faults", func(t *testing.T) { checkFaults(t, open, keys, every) })
 	t.Run("without an identity", func(t *testing.T) { checkSealed(t, open) })
 	t.Run("sealed to others", func(t *testing.T) { checkRewrapped(t, open) })
 	t.Run("a save under way", func(t *testing.T) { checkDuringSave(t, open, keys) })
 }
 
-// checkFaults makes each call of a check fail in turn. Then the check fails, or reports
+// checkFaults makes every nth call of a check fail in turn. Then the check fails, or reports
 // one unreadable object of a valid store. It must not report anything as damaged or
 // missing. Nor may it report an archive as certainly unused: a caller that removes such
 // archives must not remove one whose document was not seen.
-func checkFaults(t *testing.T, open Open, keys snapshot.Keys) {
+func checkFaults(t *testing.T, open Open, keys snapshot.Keys, every int) {
 	for _, mode := range []faultstore.Mode{faultstore.Refuse, faultstore.Dead} {
 		c := newCheckFixture(t, open(t), keys)
 		store := faultstore.New(c.store)
 		c.vault = snapshot.NewVault(store, keys, snapshot.Options{Now: time.Now})
-		for n := 1; ; n++ {
+		for n := 1 + int(mode)%every; ; n += every {
 			boom := fault.New(fault.StoreFailed, "test", "planned")
 			store.FailAt(n, mode, boom)
 			var found []snapshot.Finding

@@ -18,6 +18,13 @@ import (
 // seconds (make test).
 func Torture() bool { return os.Getenv("STASIS_TORTURE") != "" }
 
+// Long reports whether tests run in their long form (make test-long).
+func Long() bool { return os.Getenv("STASIS_LONG") != "" }
+
+// everyCall reports whether [RunVault], [RunCheck] and [RunDocuments] make each call of a
+// store fail, and not only every nth.
+func everyCall() bool { return Long() || Torture() }
+
 // RunDamage flips a bit of, and cuts, each object of a snapshot at every nth byte. Under
 // [Torture] it does so at each byte, with several bits. Each read must then fail with the
 // right code, or return exactly what was saved. Other objects are read as before.

@@ -9,18 +9,18 @@ import (
 	"github.com/stasisd/stasis/snapshot/faultstore"
 )
 
-// documentFaults makes each call of a save fail, once with a free ID and once with an
-// existing document.
-func documentFaults(t *testing.T, open Open, mode faultstore.Mode) {
+// documentFaults makes every nth call of a save fail, once with a free ID and once with
+// an existing document.
+func documentFaults(t *testing.T, open Open, mode faultstore.Mode, every int) {
 	for _, repeated := range []bool{false, true} {
 		failed := 0
-		for n := 1; ; n++ {
+		for n := 1 + int(mode)%every; ; n += every {
 			if n > documentWithFault(t, open(t), n, mode, repeated) {
 				break
 			}
 			failed++
 		}
-		if failed < 6 {
+		if failed < 6/every {
 			t.Errorf("only %d calls were made to fail", failed)
 		}
 	}

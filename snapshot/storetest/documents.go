@@ -14,8 +14,11 @@ import (
 )
 
 // RunDocuments checks the behaviour of agent documents over stores that open creates, and
-// what remains when any single call of the store fails.
-func RunDocuments(t *testing.T, open Open) {
+// what remains when a single call of the store fails: every nth, in the long form each.
+func RunDocuments(t *testing.T, open Open, every int) {
+	if everyCall() {
+		every = 1
+	}
 	tests := []struct {
 		name string
 		run  func(*testing.T, snapshot.Store, *snapshot.Documents)
@@ -33,7 +36,7 @@ func RunDocuments(t *testing.T, open Open) {
 		})
 	}
 	for _, mode := range []faultstore.Mode{faultstore.Refuse, faultstore.Lose, faultstore.Dead} {
-		t.Run(fmt.Sprintf("faults %d", mode), func(t *testing.T) { documentFaults(t, open, mode) })
+		t.Run(fmt.Sprintf("faults %d", mode), func(t *testing.T) { documentFaults(t, open, mode, every) })
 	}
 }
 

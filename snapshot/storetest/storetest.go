@@ -1,6 +1,6 @@
 // Package storetest is the conformance suite of [snapshot.Store]. [Run] checks the
-// store's contract. [RunVault] checks a vault while any single call of the store fails.
-// [RunDocuments] checks agents' documents.
+// store's contract. [RunVault] checks a vault while a single call of the store fails.
+// [RunDocuments] checks agents' documents. [Long] selects the long form of all of them.
 package storetest
 
 import (

@@ -17,22 +17,25 @@ import (
 	"github.com/stasisd/stasis/snapshot/faultstore"
 )
 
-// RunVault saves over stores in which one call fails, any call and in any mode. An older
-// snapshot must remain and open, latest must name it, and nothing of the failed save may
-// remain. A repeated save must then succeed.
-func RunVault(t *testing.T, open Open) {
+// RunVault saves over stores in which one call fails: every nth call, in the long form
+// each one, in every mode. An older snapshot must remain and open, latest must name it,
+// and nothing of the failed save may remain. A repeated save must then succeed.
+func RunVault(t *testing.T, open Open, every int) {
+	if everyCall() {
+		every = 1
+	}
 	keys := testKeys(t)
 	for _, mode := range []faultstore.Mode{faultstore.Refuse, faultstore.Lose, faultstore.Dead} {
 		t.Run(fmt.Sprintf("mode %d", mode), func(t *testing.T) {
 			failed := 0
-			for n := 1; ; n++ {
+			for n := 1 + int(mode)%every; ; n += every {
 				calls := saveWithFault(t, open(t), keys, n, mode)
 				if n > calls {
 					break
 				}
 				failed++
 			}
-			if failed < 10 {
+			if failed < 10/every {
 				t.Errorf("only %d calls were made to fail", failed)
 			}
 		})
