@@ -90,7 +90,7 @@ func TestDatabasesRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const reason = "a record holds a value that JSON cannot express: a Blob, a file or a CryptoKey"
+	const reason = "a record contains a value that JSON cannot express: a Blob, a file or a CryptoKey"
 	lost := state.Missed{Component: state.ComponentIndexedDBRecords, Origin: s.url + "/", Reason: reason}
 	if diff := cmp.Diff([]state.Missed{lost, lost}, got.Missed); diff != "" {
 		t.Errorf("missed:\n%s", diff)

@@ -44,7 +44,7 @@ func (e ending) useError() error {
 	case e.restart:
 		return fault.New(fault.BrowserFailed, op, "Chrome crashed during the call and is being started again; try again")
 	case e.cause == causeCrash:
-		return fault.New(fault.SessionEnding, op, "Chrome crashed during the call")
+		return fault.New(fault.SessionEnding, op, "Chrome crashed during the call, so the session ends")
 	default:
 		return save.SessionEndedError(op)
 	}

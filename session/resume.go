@@ -128,7 +128,7 @@ func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, b
 		if fault.Is(err, fault.ShuttingDown) {
 			return nil, err
 		}
-		return nil, fault.New(fault.RequestInProgress, "session.resume", "session %s is being created or resumed by another request", id)
+		return nil, fault.New(fault.RequestInProgress, "session.resume", "session %s is being created or resumed by another request; try again", id)
 	}
 	defer s.capacity.Replenish()
 	defer s.capacity.Pause()

@@ -24,15 +24,15 @@ func (c Cookie) Unsettable() string {
 	case c.Name == "" && c.Value == "":
 		return "it has neither a name nor a value"
 	case strings.Contains(c.Name, "="), c.Name == "" && strings.Contains(c.Value, "="):
-		return "its name holds an equals sign"
+		return "its name contains an equals sign"
 	case !cookieText(c.Name), !cookieText(c.Value):
-		return "its name or value holds a semicolon or a control character, or begins or ends with a space"
+		return "its name or value contains a semicolon or a control character, or begins or ends with a space"
 	case len(c.Name)+len(c.Value) > maxCookieText:
 		return "its name and value have more than 4096 bytes"
 	case len(c.Path) > maxCookiePath:
 		return "its path has more than 1024 bytes"
 	case strings.Contains(c.Path, ";"):
-		return "its path holds a semicolon"
+		return "its path contains a semicolon"
 	case c.SameSite == "None" && !c.Secure && (c.SourceScheme != "Secure" || strings.HasPrefix(c.Domain, ".")):
 		return "SameSite=None without Secure"
 	case c.Partition != nil && !c.Secure:

@@ -15,7 +15,7 @@ import (
 func LocalStorage(ctx context.Context, conn hiddentab.Conn, areas []state.Area) ([]state.Component, error) {
 	outcome, err := each(ctx, conn, len(areas), func(ctx context.Context, t *hiddentab.Tab, i int) error { return t.WriteLocal(ctx, areas[i]) })
 	if err != nil {
-		return nil, fault.Wrap(err, fault.BrowserFailed, "apply.local_storage", "the local storage could not be written")
+		return nil, fault.Wrap(err, fault.BrowserFailed, "apply.local_storage", "localStorage could not be written")
 	}
 	var lines []state.Component
 	for i, area := range areas {

@@ -50,7 +50,7 @@ func ReadStorage(ctx context.Context, conn hiddentab.Conn, origins []string) (St
 		}
 		for range got.Lost {
 			out.Missed = append(out.Missed, state.Missed{Component: state.ComponentIndexedDBRecords, Origin: origin + "/",
-				Reason: "a record holds a value that JSON cannot express: a Blob, a file or a CryptoKey"})
+				Reason: "a record contains a value that JSON cannot express: a Blob, a file or a CryptoKey"})
 		}
 	}
 	return out, nil

@@ -44,7 +44,7 @@ func (c *client) prepareCreate(method string, params []byte) ([]byte, func(e env
 		return params, nil, nil // Chrome reports what is wrong with it
 	}
 	if forTab {
-		return nil, nil, refusal(method, errors.New("forTab must be false where the session sets something on its pages"))
+		return nil, nil, refusal(method, errors.New("forTab must be false in a session that sets up new pages, for example with overrides or passkeys"))
 	}
 	if url == "about:blank" {
 		url = ""

@@ -84,7 +84,7 @@ func (v Verdict) merged(ctx context.Context, folder string, read state.Document)
 	}
 	if !done {
 		doc.Doubts = append(doc.Doubts, state.Missed{Component: state.ComponentSessionStorage,
-			Reason: "Chrome's sessionStorage files cannot be changed, so the last reading is restored only in tabs that Chrome had not written yet"})
+			Reason: "Chrome's sessionStorage files cannot be changed, so what Stasis last read over CDP is restored only in tabs that Chrome had not written yet"})
 	}
 	return doc, nil
 }

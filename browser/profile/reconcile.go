@@ -119,7 +119,7 @@ func (v *Verdict) doubt(component, origin, reason string) {
 }
 
 // clockSetBack is the reason of a doubt if the clock was set back.
-const clockSetBack = "the clock was set back after the last reading, so it is unknown which copy is newer; Stasis kept Chrome's files"
+const clockSetBack = "the clock was set back after Stasis last read the state over CDP, so it is unknown which copy is newer; Stasis kept Chrome's files"
 
 // unproven reports whether the time at which Chrome wrote something proves nothing. That
 // is so if the reading is in the future, so the clock was set back, and the write is not:

@@ -43,7 +43,7 @@ func (v *Verdict) cookiesAfterCrash(c Copies) {
 		return // nothing was written since the reading
 	}
 	if c.Found.AllCookies == nil {
-		v.doubt(state.ComponentCookies, "", "Chrome's cookie file cannot be read, so the cookies are those of the last reading")
+		v.doubt(state.ComponentCookies, "", "Chrome's cookie file cannot be read, so the cookies are those that Stasis last read over CDP")
 		return
 	}
 	jar := slices.DeleteFunc(slices.Clone(c.Found.AllCookies), func(k state.Cookie) bool { return c.Found.UnreadableCookies[k.Identity()] != "" })
@@ -54,7 +54,7 @@ func (v *Verdict) cookiesAfterCrash(c Copies) {
 	case unproven && len(jar) > 0:
 		v.doubt(state.ComponentCookies, "", clockSetBack)
 	default:
-		v.doubt(state.ComponentCookies, "", "Chrome wrote its cookie file during the last reading, so the cookies are those of that reading; a cookie deleted at that time may be back")
+		v.doubt(state.ComponentCookies, "", "Chrome wrote its cookie file while Stasis read the cookies over CDP, so those cookies are restored; a cookie deleted at that time may be back")
 		return
 	}
 	v.Cookies, v.Jar = FromProfile, append(jar, inMemory(c.Document)...)

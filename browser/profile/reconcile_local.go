@@ -54,7 +54,7 @@ func (v *Verdict) localAfterCrash(c Copies, area state.Area) Source {
 	switch {
 	case found.Commits == nil && !written.After(c.Crash.From) && !c.Crash.unproven(written): // nothing was written since the reading
 	case found.Commits == nil:
-		doubt("Chrome's files of it cannot be read, so it is restored from the last reading")
+		doubt("Chrome's localStorage files cannot be read, so the items are those that Stasis last read over CDP")
 	case found.Has(area):
 		return FromProfile
 	case noted && !last.Emptied && c.Crash.unproven(last.At), last.Emptied && had.Items == 0 && c.Crash.unproven(written):
@@ -63,13 +63,13 @@ func (v *Verdict) localAfterCrash(c Copies, area state.Area) Source {
 	case noted && !last.Emptied && last.At.After(c.Crash.Until):
 		return FromProfile
 	case noted && !last.Emptied && last.At.After(c.Crash.From):
-		doubt("Chrome wrote it during the last reading, so it is restored from that reading")
+		doubt("Chrome wrote this storage while Stasis read it over CDP, so the items are those that Stasis read")
 	case last.Emptied && had.Items > 0:
 		return FromProfile // it was on disk when it was saved, and was emptied since
 	case !noted && had.Items > 0:
-		doubt("it is missing on disk without a record of its removal, as if Chrome had created the database again, so it is restored from the last reading")
+		doubt("this storage is missing on disk without a record of its removal, as if Chrome had created the database again, so the items are those that Stasis last read over CDP")
 	case last.Emptied && written.After(c.Crash.Until):
-		doubt("it is unknown whether it was emptied before or after the last reading, so it is restored from that reading")
+		doubt("it is unknown whether this storage was emptied before or after Stasis last read it over CDP, so the items are those that Stasis read")
 	}
 	return FromDocument
 }

@@ -106,7 +106,7 @@ func (v *Verdict) areaAfterCrash(c Copies, read state.Area, alone bool) (given s
 	case known && len(since) == 0, on.Has(read):
 	default:
 		v.doubt(state.ComponentSessionStorage, read.StorageKey,
-			"it is unknown whether Chrome wrote this tab's data after the last reading, so it is restored from that reading")
+			"it is unknown whether Chrome wrote this tab's data after Stasis last read it over CDP, so the data is that which Stasis read")
 	}
 	if v.Tabs == FromProfile {
 		v.Forget[read.StorageKey] = true

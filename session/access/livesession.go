@@ -61,7 +61,7 @@ func NewTicketHolders(keys Callers, sessions LiveSessions) *TicketHolders {
 // purpose or session, the session has ended, or the key was deleted. A ticket to view
 // gives no other right.
 func (t *TicketHolders) AuthorizeTicket(ctx context.Context, ticket, sessionID string, p Purpose) (Caller, error) {
-	refused := fault.New(fault.Unauthorized, "session.ticket", "the ticket is for something else, its session has ended, or its key was deleted")
+	refused := fault.New(fault.Unauthorized, "session.ticket", "the ticket is not valid for this call, its session has ended, or its key was deleted")
 	l := t.sessions.Rights(sessionID)
 	if l == nil {
 		return Caller{}, refused

@@ -95,7 +95,7 @@ func (f *Feed) check(ctx context.Context) error {
 		if f.at.Sequence < page.LatestExclusive {
 			return nil
 		}
-		return fault.New(fault.InvalidField, op, "Last-Event-ID: run %d has events up to %d-%d", r.Number, r.Number, page.LatestExclusive-1)
+		return fault.New(fault.InvalidField, op, "Last-Event-ID: must not be after the last event of run %d, which is %d-%d", r.Number, r.Number, page.LatestExclusive-1)
 	}
 	return fault.New(fault.InvalidField, op, "Last-Event-ID: the session has no run %d", f.at.Run)
 }

@@ -44,7 +44,7 @@ func (r *readers) remove(ctx context.Context, id string) (done func(), err error
 	}
 	defer r.mu.Unlock()
 	if held := r.held[id]; len(held) > 0 {
-		return nil, fault.New(fault.SnapshotInUse, "library.remove", "the snapshot is being %s", held[0].what)
+		return nil, fault.New(fault.SnapshotInUse, "library.remove", "the snapshot is being %s; try again later", held[0].what)
 	}
 	removed := make(chan struct{})
 	r.removals[id] = removed

@@ -104,7 +104,7 @@ func (s *Snapshots) stored(ctx context.Context, row profiles.Snapshot) error {
 	saved, err := s.open(ctx, row)
 	switch {
 	case fault.Is(err, fault.SnapshotNotFound):
-		return fault.Wrap(err, fault.SnapshotNotFound, op, "snapshot "+row.ID+": its document is missing in the store")
+		return fault.Wrap(err, fault.SnapshotNotFound, op, "snapshot "+row.ID+": its document is missing from the store")
 	case err != nil:
 		return err
 	case saved.Archive.ID != row.ArchiveID:

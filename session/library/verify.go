@@ -65,7 +65,7 @@ func (l *Library) VerifySnapshot(ctx context.Context, c access.Caller, id string
 	case "":
 		found.OK = true
 	case fault.SnapshotNotFound: // the catalogue names it, so its document is missing
-		found.Problems = append(found.Problems, Problem{fault.ArchiveDamaged, "its document is missing"})
+		found.Problems = append(found.Problems, Problem{fault.ArchiveDamaged, "the snapshot's document is missing"})
 	case fault.ArchiveDamaged, fault.Unsupported:
 		found.Problems = append(found.Problems, Problem{code, fault.MessageOf(err)})
 	default:

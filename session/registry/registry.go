@@ -60,7 +60,7 @@ func (r *Registry[S]) Claim(keyID, id string) (release func(), err error) {
 	case other != nil && other.keyID != keyID:
 		return nil, IDTakenError()
 	case other != nil:
-		return nil, fault.New(fault.RequestInProgress, "session.create", "session_id: a create of this session is under way")
+		return nil, fault.New(fault.RequestInProgress, "session.create", "session_id: another request is creating this session; try again")
 	}
 	c := &claim{keyID: keyID, done: make(chan struct{})}
 	r.claims[id] = c
@@ -75,7 +75,7 @@ func (r *Registry[S]) Claim(keyID, id string) (release func(), err error) {
 // IDTakenError returns the error for an ID of another session, whatever key that session
 // belongs to.
 func IDTakenError() error {
-	return fault.New(fault.SessionExists, "session.create", "session_id: the ID is taken")
+	return fault.New(fault.SessionExists, "session.create", "session_id: another session has this ID; choose another ID")
 }
 
 func shuttingDown(op string) error {

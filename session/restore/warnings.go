@@ -39,7 +39,7 @@ func (r *Restorer) skippedCheckpoint(ctx context.Context, e Environment) []strin
 	if err != nil || newest.ID == e.Snapshot.ID || !r.archives.SaveReport(newest).Damaged {
 		return nil
 	}
-	return []string{fmt.Sprintf("the session's newest checkpoint, %s, is damaged, so an earlier one was restored; to get what is readable of it, restore it by its ID", newest.ID)}
+	return []string{fmt.Sprintf("the session's newest checkpoint, %s, is damaged, so an earlier one was restored; to get the readable part of the damaged one, restore it by its ID", newest.ID)}
 }
 
 // timedOut warns, for each kind of state, of how many origins a restore had no time for.
@@ -63,7 +63,7 @@ func otherEngine(saved, running string) []string {
 	if saved == "" || saved == running {
 		return nil
 	}
-	return []string{"the " + saved + " engine saved this environment, but it runs in the " + running +
+	return []string{"the " + saved + " engine saved this environment, but the session runs in the " + running +
 		" engine: tabs were reopened by URL, without their back/forward lists"}
 }
 
@@ -76,8 +76,8 @@ func unreadCrash(doc state.Document) string {
 	case doc.Complete && doc.ReadUntil.IsZero():
 		return ""
 	case doc.Complete:
-		return "Chrome died before it had written everything; the last reading was at " + doc.CapturedAt.Format(time.RFC3339) +
-			"; what pages changed after that is missing if Chrome had not written it"
+		return "Chrome died before it wrote everything to disk; Stasis last read its state at " + doc.CapturedAt.Format(time.RFC3339) +
+			"; later changes are missing if Chrome had not written them"
 	}
 	if doc.Chrome.Engine == browser.EngineShell {
 		return "the shell engine died before its state could be read: its session cookies and tabs are lost, and cookies of its last " +

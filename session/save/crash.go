@@ -53,7 +53,7 @@ func rescueLabel(snapshot string) string {
 	if snapshot == "" {
 		return ""
 	}
-	return "with the last reading in snapshot " + snapshot
+	return "completed from snapshot " + snapshot
 }
 
 // crashedDocument returns the document of a profile whose Chrome died, before anything of its

@@ -48,7 +48,7 @@ func (s *Saver) documentAfterCrash(ctx context.Context, j Job) (doc state.Docume
 	if err != nil {
 		// Nothing is known of the profile, so the whole reading is used.
 		s.cfg.Log.Warn("a rescue could not read Chrome's files; it saves the whole state of the session's last snapshot over them", "session", j.Session.ID, "error", err)
-		merged = addDoubt(r.doc, state.ComponentDatadir, "", "the profile could not be read after the crash, so the whole last reading was applied over it: "+fault.MessageOf(err))
+		merged = addDoubt(r.doc, state.ComponentDatadir, "", "the profile could not be read after the crash, so the whole state that Stasis last read over CDP was applied over it: "+fault.MessageOf(err))
 	}
 	merged.Datadir, merged.Inventory, merged.FromDisk, merged.Unwritten, merged.Unstored = state.DatadirCrash, nil, nil, nil, nil
 	merged.Missed = append(merged.Missed, j.Missed...)

@@ -15,7 +15,7 @@ import (
 
 // The reasons why Chrome is started again.
 const (
-	AfterFailedSave = "a save that failed"
+	AfterFailedSave = "a failed save"
 	AfterCrash      = "a crash"
 )
 

@@ -52,7 +52,7 @@ func notForNetscape(c state.Cookie) string {
 	case c.Name == "":
 		return "the format has no cookies without a name"
 	case strings.ContainsAny(c.Domain+c.Path+c.Name+c.Value, "\t\r\n\x00"):
-		return "it holds a character that would end its field"
+		return "it contains a tab, a line break or a null character"
 	}
 	return ""
 }

@@ -132,7 +132,7 @@ func TestLosses(t *testing.T) {
 		{Component: "cookie_priority", Count: 1, Reason: "the format has no priority"},
 		{Component: "cookie_source", Count: 1, Reason: "the format does not say that the cookie came over https"},
 		{Component: "cookies", Origin: "a.example", Count: 1, Reason: "the format has no partitioned cookies"},
-		{Component: "cookies", Origin: "a.example", Count: 1, Reason: "it holds a character that would end its field"},
+		{Component: "cookies", Origin: "a.example", Count: 1, Reason: "it contains a tab, a line break or a null character"},
 		{Component: "cookies", Origin: "a.example", Count: 1, Reason: "the format has no cookies without a name"},
 		{Component: "local_storage", Origin: "https://f.example/^0https://a.example", Count: 1, Reason: "the format has cookies only"},
 	}, tabs...), lost)
