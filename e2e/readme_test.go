@@ -59,7 +59,7 @@ func TestQuickStart(t *testing.T) {
 		if cmd.Process != nil {
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // none is left of a run that succeeded
 		}
-		if err != nil || strings.Count(string(out), "Hello, Ada, you are logged in\n") != 2 || strings.Count(string(out), "logs in\n") != 1 {
+		if err != nil || strings.Count(string(out), "Hello, Ada, you are logged in\n") != 2 || strings.Count(string(out), "site: a user logged in\n") != 1 {
 			t.Fatalf("%v\n%s\n%s", err, run, out)
 		}
 		if !strings.Contains(string(out), `"default":{"moved":true`) {
