@@ -15,7 +15,7 @@ import (
 
 // How the table marks a place, and a figure that a report does not have.
 const (
-	wordRestored = "back"
+	wordRestored = "restored"
 	wordLost     = "LOST"
 	noFigure     = "-"
 )

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
@@ -35,10 +36,29 @@ func (d *demoDaemon) endSession(ctx context.Context, id string, how url.Values) 
 	return a, d.call(ctx, http.MethodDelete, "/v1/sessions/"+id+"?"+how.Encode(), nil, &a)
 }
 
-// report returns a session's current restore report. The result of the verification is
-// known only shortly after the create.
+// verifyPatience bounds how long the demo waits for a verification.
+const verifyPatience = 10 * time.Second
+
+// report returns a session's restore report. It waits for the result of the verification,
+// which is known only shortly after the create, for verifyPatience.
 func (d *demoDaemon) report(ctx context.Context, id string) (r restore.Report, err error) {
-	return r, d.call(ctx, http.MethodGet, "/v1/sessions/"+id+"/restore-report", nil, &r)
+	deadline := time.NewTimer(verifyPatience)
+	defer deadline.Stop()
+	again := time.NewTicker(verifyPatience / 100)
+	defer again.Stop()
+	for {
+		err := d.call(ctx, http.MethodGet, "/v1/sessions/"+id+"/restore-report", nil, &r)
+		if err != nil || r.Verification != restore.VerificationPending {
+			return r, err
+		}
+		select {
+		case <-again.C:
+		case <-deadline.C:
+			return r, nil
+		case <-ctx.Done():
+			return r, ctx.Err()
+		}
+	}
 }
 
 // call makes one request and decodes its answer into answer.
