@@ -252,12 +252,8 @@ func restoreWithoutTabs(t *testing.T, d *daemon.Daemon) {
 			save(t, d, s.ID, mode)
 			since := site.Log.Len()
 			r := create(t, d, body{"restore_from_session_id": s.ID, "restore_tabs": false})
-			var tabs []struct{ URL string }
-			if err := json.Unmarshal(drive(t, playwright, r.CDP, step{"do": "pages"})[0], &tabs); err != nil {
-				t.Fatal(err)
-			}
-			if len(tabs) != 1 || tabs[0].URL != "about:blank" {
-				t.Errorf("%s: tabs: %+v", mode, tabs)
+			if tabs := tabsOf(t, d, r.ID); !slices.Equal(tabs, []string{"about:blank"}) {
+				t.Errorf("%s: tabs: %q", mode, tabs)
 			}
 			if asked := site.Log.Since(since); len(asked) > 0 {
 				t.Errorf("%s: the site received: %+v", mode, asked)

@@ -3,37 +3,46 @@ package e2e
 import (
 	"testing"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
 // TestOneDaemon runs tests that need no separate daemon on one daemon, two at a time.
-// Each has its own sessions and users.
+// Each has its own sessions and users. In make test, those whose subject is not the
+// browser run on another daemon, whose engine is the shell.
 func TestOneDaemon(t *testing.T) {
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
-	// A group, so that the daemon runs until the parallel tests have ended.
+	shell := d
+	if !long() {
+		shell = daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--engine", browser.EngineShell}})
+	}
+	// A group, so that the daemons run until the parallel tests have ended.
 	t.Run("all", func(t *testing.T) {
-		for name, test := range map[string]func(*testing.T, *daemon.Daemon){
-			"a client closes":        closingClientLeavesTheSession,
-			"two clients":            twoClientsAtOnce,
-			"discovery":              discovery,
-			"connect":                connect,
-			"the end closes sockets": endClosesTheSockets,
-			"idle":                   idleSessionIsRescued,
-			"discard":                timeoutMayDiscard,
-			"lifetime":               lifetime,
-			"states":                 states,
-			"on live":                onLive,
-			"on live at once":        onLiveAtOnce,
-			"without tabs":           restoreWithoutTabs,
-			"a stranger":             aStrangerIsNotLoggedIn,
-			"a login check":          loginCheck,
-			"overrides":              overridesComeBack,
-			"a download":             downloadArrives,
-			"an upload":              uploadedFileIsGiven,
+		for name, test := range map[string]struct {
+			d   *daemon.Daemon
+			run func(*testing.T, *daemon.Daemon)
+		}{
+			"a client closes":        {d, closingClientLeavesTheSession},
+			"two clients":            {d, twoClientsAtOnce},
+			"discovery":              {d, discovery},
+			"connect":                {shell, connect},
+			"the end closes sockets": {shell, endClosesTheSockets},
+			"idle":                   {shell, idleSessionIsRescued},
+			"discard":                {shell, timeoutMayDiscard},
+			"lifetime":               {shell, lifetime},
+			"states":                 {shell, states},
+			"on live":                {shell, onLive},
+			"on live at once":        {shell, onLiveAtOnce},
+			"without tabs":           {d, restoreWithoutTabs},
+			"a stranger":             {d, aStrangerIsNotLoggedIn},
+			"a login check":          {shell, loginCheck},
+			"overrides":              {d, overridesComeBack},
+			"a download":             {d, downloadArrives},
+			"an upload":              {d, uploadedFileIsGiven},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				test(t, d)
+				test.run(t, test.d)
 			})
 		}
 	})

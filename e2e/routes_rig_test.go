@@ -222,8 +222,8 @@ func (x *fileAttacker) find(prefix string) string {
 	return ""
 }
 
-// hear waits for an event, for the time of a step.
-func (x *fileAttacker) hear(method string) (event, bool) {
+// awaitEvent waits for an event, for the time of a step.
+func (x *fileAttacker) awaitEvent(method string) (event, bool) {
 	for end := time.Now().Add(x.within(stepTime)); time.Now().Before(end); {
 		if e, ok := x.w.find("", method); ok {
 			return e, true

@@ -105,7 +105,7 @@ func byBackList(x *fileAttacker) {
 	page, _ := x.w.page()
 	x.spy(page)
 	x.eval(page, `history.go(-1)`)
-	x.hear("Page.loadEventFired")
+	x.awaitEvent("Page.loadEventFired")
 	var list struct {
 		Entries []struct {
 			ID  int64
@@ -115,7 +115,7 @@ func byBackList(x *fileAttacker) {
 	_ = json.Unmarshal(x.step(page, "Page.getNavigationHistory", nil).Result, &list) // an empty answer has none
 	for _, e := range list.Entries {
 		if strings.HasPrefix(e.URL, "file:") && x.step(page, "Page.navigateToHistoryEntry", obj{"entryId": e.ID}).Error == nil {
-			x.hear("Page.loadEventFired")
+			x.awaitEvent("Page.loadEventFired")
 		}
 	}
 }

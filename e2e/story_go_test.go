@@ -17,22 +17,22 @@ import (
 
 // inGo runs the story with chromedp.
 type inGo struct {
-	tale
-	stage *testing.T // of the whole story
+	storyInput
+	whole *testing.T // of the whole story
 	d     *daemon.Daemon
 
 	cdp    string
 	tabs   []string
-	ear    *follower
+	stream *follower
 	client *wire
 }
 
-func (g *inGo) setOut(t *testing.T) {
+func (g *inGo) beforeKill(t *testing.T) {
 	d := g.d
 	g.URL = d.URL
 	s := begin(t, d, obj{"session_id": g.Session, "user_id": g.User, "auto_save": obj{"interval_seconds": 5}, "restart": g.Restart})
 	g.cdp = s.CDP
-	g.ear = listen(d, g.Session)
+	g.stream = listen(d, g.Session)
 	daemon.Eventually(t, grace, "the session has an agent", func() bool {
 		var now struct {
 			HasAgent bool `json:"has_agent"`
@@ -56,7 +56,7 @@ func (g *inGo) setOut(t *testing.T) {
 	daemon.Eventually(t, grace, "a checkpoint with both logins", func() bool { return g.savedLogins(t) == 2 })
 	g.tabs = tabsOf(t, d, g.Session)
 
-	g.client = dial(g.stage, s.CDP)
+	g.client = dial(g.whole, s.CDP)
 	page := ""
 	for _, info := range g.client.targets() {
 		if info.Type == "page" && info.URL == g.Calm {
@@ -67,11 +67,11 @@ func (g *inGo) setOut(t *testing.T) {
 		t.Fatalf("no tab is at %s: %+v", g.Calm, g.client.targets())
 	}
 	g.client.post(page, "Page.navigate", obj{"url": g.Held}) // the answer comes only with the page
-	g.onItsWay(t)
+	g.awaitNavigation(t)
 }
 
-// onItsWay waits until the site has received the last tab's request.
-func (g *inGo) onItsWay(t *testing.T) {
+// awaitNavigation waits until the site has received the last tab's request.
+func (g *inGo) awaitNavigation(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), grace)
 	defer cancel()
@@ -124,14 +124,14 @@ func (g *inGo) savedLogins(t testing.TB) (n int) {
 	return n
 }
 
-func (g *inGo) goOn(t *testing.T) {
+func (g *inGo) afterKill(t *testing.T) {
 	d := g.d
 	if code := g.client.ended(); g.Cause == "Chrome crashed" && code != 1011 {
 		t.Errorf("the client's socket was closed with %d", code)
 	}
 	g.resume(t)
 	g.proveTabs(t)
-	g.proveTalk(t)
+	g.proveMessages(t)
 	g.proveNotes(t)
 	g.proveHistory(t)
 	finish(t, d, g.Session, throwAway)
@@ -186,20 +186,20 @@ func tabsOf(t testing.TB, d *daemon.Daemon, id string) (urls []string) {
 	return urls
 }
 
-// proveTalk checks that the messages are there in order, and the status of the task.
-func (g *inGo) proveTalk(t *testing.T) {
+// proveMessages checks that the messages are there in order, and the status of the task.
+func (g *inGo) proveMessages(t *testing.T) {
 	t.Helper()
 	for after, want := range [][]string{{"1 USER Book the second one.", "2 THOUGHT Two rooms.", "3 QUESTION For how many?"},
 		{"2 THOUGHT Two rooms.", "3 QUESTION For how many?"}, {"3 QUESTION For how many?"}, nil} {
-		var talk struct {
+		var listed struct {
 			Messages []struct {
 				ID            int64
 				Type, Content string
 			}
 		}
-		g.d.Must(t, http.StatusOK, http.MethodGet, at(g.Session, fmt.Sprint("/messages?after_id=", after)), nil).Into(t, &talk)
+		g.d.Must(t, http.StatusOK, http.MethodGet, at(g.Session, fmt.Sprint("/messages?after_id=", after)), nil).Into(t, &listed)
 		var got []string
-		for _, m := range talk.Messages {
+		for _, m := range listed.Messages {
 			got = append(got, fmt.Sprint(m.ID, " ", m.Type, " ", m.Content))
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -251,7 +251,7 @@ func (g *inGo) proveNotes(t *testing.T) {
 func (g *inGo) proveHistory(t *testing.T) {
 	t.Helper()
 	var events []string
-	told := func(run history, number int, types ...string) {
+	record := func(run history, number int, types ...string) {
 		for _, kind := range types {
 			if !slices.Contains(run.types(), kind) {
 				t.Errorf("run %d has no event %q: %q", number, kind, run.types())
@@ -274,12 +274,12 @@ func (g *inGo) proveHistory(t *testing.T) {
 	if len(runs) != 2 || runs[0].Status != "failed" || runs[0].Cause != g.Cause || runs[1].Status != "running" || runs[1].Cause != "" {
 		t.Fatalf("runs: %+v", runs)
 	}
-	told(runs[0], 1, "started", "client_connected", "message", "note", "navigated", "client_disconnected", "saved", "ended")
+	record(runs[0], 1, "started", "client_connected", "message", "note", "navigated", "client_disconnected", "saved", "ended")
 	if end := runs[0].events[len(runs[0].events)-1]; end.Type != "ended" || end.Data["cause"] != g.Cause {
 		t.Errorf("the first run ends with %+v", end)
 	}
-	told(runs[1], 2, "restored", "navigated", "client_connected")
-	got := g.ear.rest(t)
+	record(runs[1], 2, "restored", "navigated", "client_connected")
+	got := g.stream.rest(t)
 	if len(got) == 0 || len(got) > len(events) || !slices.Equal(got, events[:len(got)]) {
 		t.Fatalf("the stream had\n %q\nof\n %q", got, events)
 	}

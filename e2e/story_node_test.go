@@ -14,20 +14,20 @@ import (
 
 // inNode runs the story in a script that uses only fetch for the API.
 type inNode struct {
-	tale
+	storyInput
 	d      *daemon.Daemon
 	script *scriptProcess
 }
 
-func (n *inNode) setOut(t *testing.T) {
+func (n *inNode) beforeKill(t *testing.T) {
 	n.URL = n.d.URL
-	n.script.tell(t, n.tale)
-	n.script.hear(t, "on its way")
+	n.script.send(t, n.storyInput)
+	n.script.receive(t, "navigating")
 }
 
-func (n *inNode) goOn(t *testing.T) {
-	n.script.tell(t, obj{"url": n.d.URL})
-	n.script.hear(t, "the end")
+func (n *inNode) afterKill(t *testing.T) {
+	n.script.send(t, obj{"url": n.d.URL})
+	n.script.receive(t, "done")
 }
 
 // scriptProcess is a Node script that reads and writes lines.
@@ -61,8 +61,8 @@ func startScript(t testing.TB, path string) *scriptProcess {
 	return &scriptProcess{in, bufio.NewScanner(out)}
 }
 
-// tell sends the script one line of JSON.
-func (s *scriptProcess) tell(t testing.TB, v any) {
+// send sends the script one line of JSON.
+func (s *scriptProcess) send(t testing.TB, v any) {
 	t.Helper()
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -73,15 +73,15 @@ func (s *scriptProcess) tell(t testing.TB, v any) {
 	}
 }
 
-// hear waits for a line from the script. Other output explains a failure.
-func (s *scriptProcess) hear(t testing.TB, line string) {
+// receive waits for a line from the script. Other output explains a failure.
+func (s *scriptProcess) receive(t testing.TB, line string) {
 	t.Helper()
-	said := ""
+	other := ""
 	for s.out.Scan() {
 		if s.out.Text() == line {
 			return
 		}
-		said += s.out.Text() + "\n"
+		other += s.out.Text() + "\n"
 	}
-	t.Fatalf("the script ended before %q:\n%s", line, said)
+	t.Fatalf("the script ended before %q:\n%s", line, other)
 }

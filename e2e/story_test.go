@@ -11,35 +11,35 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// tale is the input of a storyteller in any language. A session logs in to real
+// storyInput is the input of the story in any language. A session logs in to real
 // applications, its user and agent exchange messages, and the agent takes notes. A tab
 // is loading when the session's daemon or Chrome dies. Then the session continues
 // unchanged.
-type tale struct {
-	URL     string  `json:"url"` // of the daemon
-	Key     string  `json:"key"`
-	Session string  `json:"session"`
-	User    string  `json:"user"`
-	Restart string  `json:"restart"` // restart in the create
-	Cause   string  `json:"cause"`   // of the first run's end
-	Apps    []scene `json:"apps"`
-	Calm    string  `json:"calm"`  // the address of the last tab
-	Held    string  `json:"held"`  // address that the tab is loading, and that never answers
-	Asked   string  `json:"asked"` // answers when a request for Held has been received
+type storyInput struct {
+	URL     string     `json:"url"` // of the daemon
+	Key     string     `json:"key"`
+	Session string     `json:"session"`
+	User    string     `json:"user"`
+	Restart string     `json:"restart"` // restart in the create
+	Cause   string     `json:"cause"`   // of the first run's end
+	Apps    []storyApp `json:"apps"`
+	Calm    string     `json:"calm"`  // the address of the last tab
+	Held    string     `json:"held"`  // address that the tab is loading, and that never answers
+	Asked   string     `json:"asked"` // answers when a request for Held has been received
 }
 
-// scene is an application with the steps that log in and those that prove the login.
-type scene struct {
+// storyApp is an application with the steps that log in and those that prove the login.
+type storyApp struct {
 	URL    string `json:"url"`
 	Login  []step `json:"login"`
 	Proof  []step `json:"proof"`
 	Secret string `json:"secret"`
 }
 
-// storyteller runs the story in two parts. Between them the daemon or Chrome is killed.
-type storyteller interface {
-	setOut(t *testing.T)
-	goOn(t *testing.T)
+// storyRunner runs the story in two parts. Between them the daemon or Chrome is killed.
+type storyRunner interface {
+	beforeKill(t *testing.T)
+	afterKill(t *testing.T)
 }
 
 // A session survives the death of its Chrome or its daemon: it keeps its logins to real
@@ -51,7 +51,7 @@ func TestStory(t *testing.T) {
 	applications := []webApp{wiki(t), nodeRED(t)}
 	held := slowSite(t)
 	dying, lasting := daemon.Start(t, daemon.Options{NoSpares: true}), daemon.Start(t, daemon.Options{NoSpares: true})
-	tellers := map[string]storyteller{}
+	runners := map[string]storyRunner{}
 	for _, e := range []struct {
 		name     string
 		d        *daemon.Daemon
@@ -68,29 +68,29 @@ func TestStory(t *testing.T) {
 		if !e.short && !long() {
 			continue
 		}
-		x := tale{Key: daemon.Key, Session: e.name, User: "of " + e.name, Restart: e.restart, Cause: e.cause,
+		x := storyInput{Key: daemon.Key, Session: e.name, User: "of " + e.name, Restart: e.restart, Cause: e.cause,
 			Calm: held.URL + "/calm", Held: held.URL + "/held/" + e.name, Asked: held.URL + "/asked/" + e.name}
 		for _, app := range applications {
-			x.Apps = append(x.Apps, scene{app.url, app.login, app.proof, app.secret})
+			x.Apps = append(x.Apps, storyApp{app.url, app.login, app.proof, app.secret})
 		}
 		if e.language == "go" {
-			tellers[e.name] = &inGo{tale: x, stage: t, d: e.d}
+			runners[e.name] = &inGo{storyInput: x, whole: t, d: e.d}
 		} else {
-			tellers[e.name] = &inNode{tale: x, d: e.d, script: startScript(t, "clients/story.mjs")}
+			runners[e.name] = &inNode{storyInput: x, d: e.d, script: startScript(t, "clients/story.mjs")}
 		}
 	}
-	each := func(part string, tell func(storyteller, *testing.T)) {
+	each := func(part string, run func(storyRunner, *testing.T)) {
 		t.Run(part, func(t *testing.T) {
-			for name, teller := range tellers {
+			for name, runner := range runners {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					tell(teller, t)
+					run(runner, t)
 				})
 			}
 		})
 	}
 
-	each("set out", storyteller.setOut)
+	each("before the kill", storyRunner.beforeKill)
 	if t.Failed() {
 		return
 	}
@@ -100,7 +100,7 @@ func TestStory(t *testing.T) {
 	}
 	dying.Kill(t)
 	dying.Restart(t)
-	each("go on", storyteller.goOn)
+	each("after the kill", storyRunner.afterKill)
 
 	for i, app := range applications {
 		for _, r := range app.log.Since(logs[i]) {

@@ -1,7 +1,7 @@
 // Runs a session that survives the death of its Chrome or its daemon, with fetch for the API and Puppeteer for the browser.
 //
-// Input, lines of JSON on stdin: a tale of e2e/story_test.go; then {url} of the daemon, once Chrome or the daemon was killed.
-// Output: "on its way" while the browser is in the middle of a navigation, and "the end".
+// Input, lines of JSON on stdin: the storyInput of e2e/story_test.go; then {url} of the daemon, once Chrome or the daemon was killed.
+// Output: "navigating" while the browser is in the middle of a navigation, and "done".
 // A failed check is written to stderr, with exit status 1.
 import assert from 'node:assert/strict';
 import { createInterface } from 'node:readline';
@@ -11,15 +11,15 @@ import { pageState, runner, until } from './steps.mjs';
 
 const patience = 30_000;
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-const tale = JSON.parse((await lines.next()).value);
-const session = `/v1/sessions/${tale.session}`;
+const story = JSON.parse((await lines.next()).value);
+const session = `/v1/sessions/${story.session}`;
 const memory = '/api/v1/public/memory/v2/session';
 
 /** stasis makes an API call and returns its JSON. */
 async function stasis(method, path, body) {
-  const answer = await fetch(tale.url + path, {
+  const answer = await fetch(story.url + path, {
     method,
-    headers: { Authorization: `Bearer ${tale.key}`, 'Content-Type': 'application/json' },
+    headers: { Authorization: `Bearer ${story.key}`, 'Content-Type': 'application/json' },
     body: body && JSON.stringify(body),
   });
   const data = await answer.json();
@@ -30,8 +30,8 @@ async function stasis(method, path, body) {
 /** follow reads the stream of events after an ID, until it has count events or the stream ends. It returns "id type" of each. */
 async function follow(after, count = Infinity) {
   const gone = new AbortController();
-  const answer = await fetch(`${tale.url}${session}/events`, {
-    headers: { Authorization: `Bearer ${tale.key}`, ...(after && { 'Last-Event-ID': after }) },
+  const answer = await fetch(`${story.url}${session}/events`, {
+    headers: { Authorization: `Bearer ${story.key}`, ...(after && { 'Last-Event-ID': after }) },
     signal: gone.signal,
   });
   assert.equal(answer.status, 200);
@@ -72,7 +72,7 @@ const browser = (cdp) => connect(cdp, { timeout: patience });
 
 // Create the session and log in.
 const { cdp_url: cdp } = await stasis('POST', '/v1/sessions', {
-  session_id: tale.session, user_id: tale.user, auto_save: { interval_seconds: 5 }, restart: tale.restart,
+  session_id: story.session, user_id: story.user, auto_save: { interval_seconds: 5 }, restart: story.restart,
 });
 const stream = follow();
 await until('an agent', patience, async () => (await stasis('GET', session)).has_agent);
@@ -80,13 +80,13 @@ const messages = [['USER', 'Book the second one.'], ['THOUGHT', 'Two rooms.'], [
 await stasis('POST', `${session}/message`, { message: messages[0][1] });
 for (const [type, message] of messages.slice(1)) await stasis('POST', `${session}/message`, { type, message });
 await stasis('POST', memory, {
-  session_id: tale.session, project_path: '/home/ada/trip', key_decisions: ['the second one'], open_tasks: ['ask'],
+  session_id: story.session, project_path: '/home/ada/trip', key_decisions: ['the second one'], open_tasks: ['ask'],
 });
-await stasis('POST', memory, { session_id: tale.session, key_decisions: ['by train'], open_tasks: ['book'], event: 'checkpoint' });
+await stasis('POST', memory, { session_id: story.session, key_decisions: ['by train'], open_tasks: ['book'], event: 'checkpoint' });
 
 let client = await browser(cdp);
-for (const [i, app] of tale.apps.entries()) await drive(client, [...(i ? [{ do: 'newPage' }] : []), ...app.login]);
-await drive(client, [{ do: 'newPage', url: tale.calm }]);
+for (const [i, app] of story.apps.entries()) await drive(client, [...(i ? [{ do: 'newPage' }] : []), ...app.login]);
+await drive(client, [{ do: 'newPage', url: story.calm }]);
 await until('a checkpoint with both logins', patience, async () => {
   const { last_snapshot_id: id } = (await stasis('GET', session)).auto_save;
   const { logins, components } = id ? await stasis('GET', `/v1/snapshots/${id}`) : { logins: [], components: [] };
@@ -96,23 +96,23 @@ await until('a checkpoint with both logins', patience, async () => {
 });
 const before = await tabs();
 const disconnected = new Promise((resolve) => client.onDisconnected(resolve));
-const calm = (await client.pages()).find((page) => page.url() === tale.calm);
-calm.goto(tale.held).catch(() => {}); // it fails when the browser is killed
-await fetch(tale.asked);
-console.log('on its way');
+const calm = (await client.pages()).find((page) => page.url() === story.calm);
+calm.goto(story.held).catch(() => {}); // it fails when the browser is killed
+await fetch(story.asked);
+console.log('navigating');
 
 // Chrome or the daemon has died, and the session continues.
-tale.url = JSON.parse((await lines.next()).value).url;
+story.url = JSON.parse((await lines.next()).value).url;
 await disconnected;
 let now = cdp;
-if (tale.restart === 'on_crash') {
+if (story.restart === 'on_crash') {
   const { status, cdp_url } = await stasis('POST', `${session}/resume`);
   assert.deepEqual([status, cdp_url], ['already_running', cdp]);
   assert.ok((await stasis('GET', session)).browser_restarted);
 } else {
   await until('its end', patience, async () => (await stasis('GET', session)).ended_at);
   const { status, session_id, cdp_url } = await stasis('POST', `${session}/resume`);
-  assert.deepEqual([status, session_id], ['resumed', tale.session]);
+  assert.deepEqual([status, session_id], ['resumed', story.session]);
   assert.notEqual(cdp_url, cdp);
   now = cdp_url;
 }
@@ -120,7 +120,7 @@ if (tale.restart === 'on_crash') {
 // A tab that loads shows its address when the site has answered.
 await until('the same tabs', patience, async () => isDeepStrictEqual(await tabs(), before)).catch(async () => assert.deepEqual(await tabs(), before));
 client = await browser(now);
-for (const app of tale.apps) {
+for (const app of story.apps) {
   const answer = await drive(client, [{ do: 'usePage', contains: app.url }, ...app.proof]);
   assert.ok(answer.includes(app.secret), `${app.url} answers ${answer.slice(0, 200)}`);
 }
@@ -132,9 +132,9 @@ for (const after of messages.keys()) {
 assert.equal((await stasis('GET', `${session}/status`)).execution_status, 'waiting_for_input');
 
 const { notes } = await stasis('GET', `${session}/restore-report`);
-assert.equal(notes?.session_id, tale.session);
+assert.equal(notes?.session_id, story.session);
 const noted = [notes.data];
-for (const path of [`${memory}/latest?user_id=${encodeURIComponent(tale.user)}`, `${memory}/${tale.session}`, `${session}/notes`]) {
+for (const path of [`${memory}/latest?user_id=${encodeURIComponent(story.user)}`, `${memory}/${story.session}`, `${session}/notes`]) {
   noted.push((await stasis('GET', path)).session_data);
 }
 for (const { project_path, key_decisions, open_tasks } of noted) {
@@ -142,7 +142,7 @@ for (const { project_path, key_decisions, open_tasks } of noted) {
 }
 
 const { runs } = await stasis('GET', `${session}/runs`);
-assert.deepEqual(runs.map((run) => [run.status, run.cause]), [['failed', tale.cause], ['running', null]]);
+assert.deepEqual(runs.map((run) => [run.status, run.cause]), [['failed', story.cause], ['running', null]]);
 const history = async () => {
   const all = [];
   for (const [i, { run_id }] of runs.entries()) {
@@ -169,5 +169,5 @@ assert.deepEqual(received.slice(0, all.length), all);
 
 await client.disconnect();
 await stasis('DELETE', session);
-console.log('the end');
+console.log('done');
 process.exit(0);
