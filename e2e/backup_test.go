@@ -156,7 +156,7 @@ func checkRestores(t *testing.T, d *daemon.Daemon, site string) {
 // of each succeeds.
 func TestBackupKilled(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--engine", "shell"}})
 	for range 2 {
 		finish(t, d, begin(t, d, obj{}).ID, toFiles+andDefault)
 	}
@@ -186,7 +186,7 @@ func TestBackupKilled(t *testing.T) {
 	if code, said := stasis(t, nil, "backup", "restore", target, "--data-dir", other); code != 0 {
 		t.Fatalf("the second restore ended with %d: %s", code, said)
 	}
-	again := daemon.Start(t, daemon.Options{Dir: other, NoSpares: true})
+	again := daemon.Start(t, daemon.Options{Dir: other, NoSpares: true, Args: []string{"--engine", "shell"}})
 	finish(t, again, begin(t, again, obj{"restore_default_environment_from_user_id": "default"}).ID, throwAway)
 }
 
@@ -227,7 +227,7 @@ func saysFull(said string) bool {
 // restore, after which no daemon starts on half a data directory.
 func TestBackupFullDisk(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--engine", "shell"}})
 	finish(t, d, begin(t, d, obj{}).ID, toFiles+andDefault)
 	place := daemon.DataDir(t)
 	target := filepath.Join(place, "backup.tar.zst")

@@ -259,7 +259,7 @@ func fillWhenWritten(t *testing.T, dir string) (release func()) {
 func TestFaultDiskReadOnly(t *testing.T) {
 	t.Parallel()
 	dir := smallStore(t)
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Dir: dir})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Dir: dir, Args: []string{"--engine", "shell"}})
 	s := begin(t, d, obj{})
 	store := filepath.Join(dir, "snapshots")
 	remount := func(flags uintptr) {

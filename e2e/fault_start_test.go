@@ -39,7 +39,7 @@ func serve(t *testing.T, prefix []string, args ...string) (code int, said string
 // its own exit code.
 func TestFaultStart(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--engine", "shell"}})
 	closed := daemon.DataDir(t)
 	inside := filepath.Join(closed, "below")
 	if err := errors.Join(os.Mkdir(inside, 0o711), os.Chmod(closed, 0o700)); err != nil {

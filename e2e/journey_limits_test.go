@@ -82,7 +82,7 @@ func lifetime(t *testing.T, d *daemon.Daemon) {
 // A persistent session is saved and moves the default, however it ends.
 func TestPersist(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--engine", "shell"}})
 	version := int64(0)
 	for name, ends := range map[string]func(created){
 		"by a delete that saves nothing": func(s created) { end(t, d, s.ID, "") },

@@ -86,7 +86,7 @@ func onLiveAtOnce(t *testing.T, d *daemon.Daemon) {
 // A create that is sent twice makes one session.
 func TestCreateIsSentAgain(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--engine", "shell"}})
 	send := func(key, b string) (daemon.Answer, created) {
 		t.Helper()
 		var s created

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/apps/relyingparty"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session/restore"
@@ -23,7 +24,8 @@ const (
 
 // TestPasskeys: a passkey that was registered in one session signs in in the next, in
 // every tab and in frames, and its counter continues. This holds for every restore path,
-// and after a session without passkeys. The site verifies every signature.
+// and after a session without passkeys. The site verifies every signature. The last
+// sessions use the shell.
 func TestPasskeys(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--log-level", "debug"}})
@@ -112,11 +114,11 @@ func TestPasskeys(t *testing.T) {
 
 	// A daemon that dies loses the passkeys in its memory. Those that the session
 	// started with are kept.
-	six := restored(without.ID, false, nil)
+	six := restored(without.ID, false, body{"engine": browser.EngineShell})
 	says(t, six.CDP, after("true", visit(site.URL), evaluate(hasPasskey)))
 	d.Kill(t)
 	d.Restart(t)
-	seven := restored(six.ID, false, nil)
+	seven := restored(six.ID, false, body{"engine": browser.EngineShell})
 	before := site.Count("ada")
 	says(t, seven.CDP, after(signedIn, openTab(site.URL), evaluate(signIn)))
 	if now := site.Count("ada"); now != before+1 {
@@ -132,7 +134,7 @@ func TestPasskeys(t *testing.T) {
 // again when the client has disconnected.
 func ownAuthenticator(t *testing.T, d *daemon.Daemon, site *relyingparty.Site, with created) {
 	t.Helper()
-	plain := create(t, d, body{})
+	plain := create(t, d, body{"engine": browser.EngineShell})
 	w := dial(t, plain.CDP)
 	page, _ := w.page()
 	w.call(page, "WebAuthn.enable", obj{}, nil)

@@ -50,7 +50,7 @@ func waits(t testing.TB, d *daemon.Daemon, id any) {
 // turn, unless its client disconnects.
 func TestQueue(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--max-sessions", "1"}})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--max-sessions", "1", "--engine", "shell"}})
 	s := create(t, d, body{})
 	a := d.Call(t, http.MethodPost, "/v1/sessions", body{})
 	if a.Status != http.StatusTooManyRequests || a.Code() != "too_many_sessions" || a.Header.Get("Retry-After") == "" {
