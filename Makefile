@@ -60,17 +60,17 @@ check: $(LINT)-$(LINT_VER) $(DEAD)-$(DEAD_VER) $(S3)-$(S3_VER) ## format, vet, l
 	@dead=$$(GOGC=400 $(DEAD)-$(DEAD_VER) -filter '$(SHIPPED)' ./cmd/stasis | grep -v '^$(REFLECTED)' || true); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
 	@go test $$(build/packages unit)
 
-# -count 1, because Go's test cache does not notice another Chrome. -p 1, because two cores
-# suffice for the Chromes of one package at a time. The race detector is on where goroutines
-# meet (build/packages).
+# -count 1, because Go's test cache does not notice another Chrome. -p 2, because the tests
+# of one package leave a part of two cores idle while they wait. The race detector is on
+# where goroutines meet (build/packages).
 .PHONY: test
 test: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install what tests need and run all of them
 	@build/need $(TESTED_WITH)
 	@failed=0; \
 	( $(RACE); go test -race -timeout 10m $$(build/packages unit race) ) || failed=1; \
 	go test -timeout 10m $$(build/packages unit plain) || failed=1; \
-	( $(RACE); go test -race -count 1 -p 1 -timeout 20m $$(build/packages chrome race) ) || failed=1; \
-	go test -count 1 -p 1 -timeout 40m $$(build/packages chrome plain) || failed=1; \
+	( $(RACE); go test -race -count 1 -p 2 -timeout 20m $$(build/packages chrome race) ) || failed=1; \
+	go test -count 1 -p 2 -timeout 40m $$(build/packages chrome plain) || failed=1; \
 	exit $$failed
 
 # Some tests have a short form in make test: STASIS_LONG selects the long one.

@@ -86,8 +86,8 @@ const write = (page, who) => page.evaluate(async (name) => {
   db.close();
 }, who);
 
-/** opened opens a page at an address in a context. */
-async function opened(context, url = site) {
+/** openPage opens a page at an address in a context. */
+async function openPage(context, url = site) {
   const page = await context.page();
   await page.goto(url, { timeout });
   return page;
@@ -95,12 +95,12 @@ async function opened(context, url = site) {
 
 async function use(client) {
   const values = {};
-  const standard = await opened(client);
+  const standard = await openPage(client);
   values.before = await read(standard);
 
   // Two contexts show the site at once, with two pages each.
   const [a, b] = await Promise.all([client.context(), client.context()]);
-  const pages = await Promise.all([opened(a), opened(a), opened(b), opened(b)]);
+  const pages = await Promise.all([openPage(a), openPage(a), openPage(b), openPage(b)]);
   values.made = await Promise.all(pages.map(read));
   await write(pages[0], 'a');
   await write(pages[2], 'b');
@@ -109,23 +109,23 @@ async function use(client) {
   // After one is closed, the other still has its data, and a new one has none.
   await a.close();
   const c = await client.context();
-  const [third, again] = await Promise.all([opened(c), opened(b)]);
+  const [third, again] = await Promise.all([openPage(c), openPage(b)]);
   values.closed = [await read(third), await read(again)];
   await Promise.all([b.close(), c.close()]);
 
   const mobile = await client.mobile();
-  const phone = await opened(mobile);
+  const phone = await openPage(mobile);
   values.mobile = await phone.evaluate(() => `${innerWidth < 600} ${navigator.maxTouchPoints > 0} ${/Android/.test(navigator.userAgent)}`);
   await mobile.close();
 
   const proxied = await client.proxied();
-  const beyond = await opened(proxied, behind);
+  const beyond = await openPage(proxied, behind);
   values.proxied = await beyond.evaluate(() => document.body.textContent);
   await proxied.close();
 
   if (client.recorded) {
     const recorded = await client.recorded();
-    await opened(recorded);
+    await openPage(recorded);
     await recorded.close();
     const { log } = JSON.parse(await readFile(har, 'utf8'));
     values.har = log.entries.filter((e) => e.request.url === site).map((e) => `${e.response.status} ${e.response.content.size > 0}`);

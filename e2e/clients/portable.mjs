@@ -24,9 +24,9 @@ const tools = {
     const page = await context.newPage();
     await page.goto(url);
     const value = await (await page.waitForFunction(expression)).jsonValue();
-    const kept = await context.storageState({ indexedDB: true });
+    const saved = await context.storageState({ indexedDB: true });
     await (dir ? context : context.browser()).close();
-    return { value, state: kept };
+    return { value, state: saved };
   },
   puppeteer: async () => {
     const browser = await puppeteer.launch({ executablePath, headless: true, args: ['--no-sandbox'] });
@@ -34,9 +34,9 @@ const tools = {
     const page = await browser.newPage();
     await page.goto(url);
     const value = await (await page.waitForFunction(expression)).jsonValue();
-    const kept = await browser.cookies();
+    const saved = await browser.cookies();
     await browser.close();
-    return { value, state: kept };
+    return { value, state: saved };
   },
 };
 

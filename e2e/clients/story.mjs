@@ -1,6 +1,6 @@
 // Runs a session that survives the death of its Chrome or its daemon, with fetch for the API and Puppeteer for the browser.
 //
-// Input, lines of JSON on stdin: the storyInput of e2e/story_test.go; then {url} of the daemon, once Chrome or the daemon was killed.
+// Input, lines of JSON on stdin: the storyInput of e2e/story_test.go; then {url} of the daemon, after Chrome or the daemon was killed.
 // Output: "navigating" while the browser is in the middle of a navigation, and "done".
 // A failed check is written to stderr, with exit status 1.
 import assert from 'node:assert/strict';
@@ -66,7 +66,7 @@ async function drive(client, steps) {
   return result;
 }
 
-// Node-RED makes a new flow, with another fragment (#), on each load if none was stored. So addresses are compared without it.
+// If no flow is stored, Node-RED makes a new one on each load, with another fragment (#). So addresses are compared without it.
 const tabs = async () => (await stasis('GET', `${session}/json/list`)).map((tab) => tab.url.split('#')[0]);
 const browser = (cdp) => connect(cdp, { timeout: patience });
 
@@ -117,7 +117,7 @@ if (story.restart === 'on_crash') {
   now = cdp_url;
 }
 
-// A tab that loads shows its address when the site has answered.
+// A loading tab shows its address only after the site has answered.
 await until('the same tabs', patience, async () => isDeepStrictEqual(await tabs(), before)).catch(async () => assert.deepEqual(await tabs(), before));
 client = await browser(now);
 for (const app of story.apps) {

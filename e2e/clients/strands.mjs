@@ -36,7 +36,7 @@ await agent.initialize(); // restores the session
 
 const location = { sessionId: session, scope: 'agent', scopeId: agent.id };
 const browser = { ...location, scopeId: 'browser' };
-const does = {
+const operations = {
   hear: async (words) => `${await agent.invoke(words)}`,
   said: async () => agent.messages.flatMap((message) => message.content.map((block) => block.text)),
   list: (page) => manager.listSnapshotIds({ target: agent, ...page }),
@@ -52,6 +52,6 @@ const does = {
 
 const results = [];
 for (const [name, argument] of steps) {
-  results.push((await does[name](argument).catch((error) => ({ error: error.message }))) ?? null);
+  results.push((await operations[name](argument).catch((error) => ({ error: error.message }))) ?? null);
 }
 console.log(JSON.stringify({ results }));

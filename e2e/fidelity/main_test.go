@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 const chrome = "/usr/lib/chromium/chromium"
 
 // A fresh browser has no kind, and a browser in which they were made has all. So no
-// reading is a constant, and each would show a loss.
+// reading is a constant, and each shows a loss.
 func TestReadingsDiffer(t *testing.T) {
 	t.Parallel()
 	site := start(t)
@@ -27,29 +28,32 @@ func TestReadingsDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	flags := []string{"--load-extension=" + extension}
-	for _, e := range environments(apps) {
-		rows := slices.DeleteFunc(e.kinds, func(k kind) bool { return k.where == inFiles })
-		if err := inPlainChrome(t.Context(), chrome, filepath.Join(t.TempDir(), "d"), flags, func(endpoint string) error {
-			fresh, err := survey(t.Context(), &visit{site: site}, endpoint, rows, false)
-			if err != nil {
-				return err
-			}
-			made, err := survey(t.Context(), &visit{site: site}, endpoint, rows, true)
-			if err != nil {
-				return err
-			}
-			for i, k := range rows {
-				if fresh[i].text != "" {
-					t.Errorf("%s: a fresh browser has it: %s; want none", k.name, fresh[i].text)
+	for n, e := range environments(apps) {
+		t.Run(fmt.Sprint("environment ", n), func(t *testing.T) {
+			t.Parallel()
+			rows := slices.DeleteFunc(e.kinds, func(k kind) bool { return k.where == inFiles })
+			if err := inPlainChrome(t.Context(), chrome, filepath.Join(t.TempDir(), "d"), flags, func(endpoint string) error {
+				fresh, err := survey(t.Context(), &visit{site: site}, endpoint, rows, false)
+				if err != nil {
+					return err
 				}
-				if k.seed != nil && (made[i].text == "" || made[i].err != nil) {
-					t.Errorf("%s: not there after it was made: %v", k.name, made[i].err)
+				made, err := survey(t.Context(), &visit{site: site}, endpoint, rows, true)
+				if err != nil {
+					return err
 				}
+				for i, k := range rows {
+					if fresh[i].text != "" {
+						t.Errorf("%s: a fresh browser has it: %s; want none", k.name, fresh[i].text)
+					}
+					if k.seed != nil && (made[i].text == "" || made[i].err != nil) {
+						t.Errorf("%s: not there after it was made: %v", k.name, made[i].err)
+					}
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
 			}
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		})
 	}
 }
 

@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// library is a client library's method. kind is the method's name in rivals.mjs.
+// library is a client library's method. kind is the method's name in libraries.mjs.
 type library struct {
 	title, kind string
-	clients     string // folder of rivals.mjs
+	clients     string // folder of libraries.mjs
 	chrome      string
 	scratch     string // folder for its user data directory
 	extension   string // folder of the extension that its browsers load
@@ -44,7 +44,7 @@ func (r *library) open(ctx context.Context, desktop string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r.cmd = exec.CommandContext(ctx, "node", "rivals.mjs", r.kind, r.chrome, dir, r.extension, string(fields))
+	r.cmd = exec.CommandContext(ctx, "node", "libraries.mjs", r.kind, r.chrome, dir, r.extension, string(fields))
 	r.cmd.Dir = r.clients
 	r.cmd.Stderr = &r.errors
 	orders, err := r.cmd.StdinPipe()

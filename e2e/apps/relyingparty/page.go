@@ -29,8 +29,8 @@ async function blob(write) {
 	const c = await navigator.credentials.get({publicKey: {rpId: "localhost", challenge: await challenge(), userVerification: "required",
 		allowCredentials: [{type: "public-key", id: window.used}],
 		extensions: {largeBlob: write ? {write: new TextEncoder().encode(write)} : {read: true}}}});
-	const told = c.getClientExtensionResults().largeBlob;
-	return write ? String(told.written) : new TextDecoder().decode(told.blob);
+	const result = c.getClientExtensionResults().largeBlob;
+	return write ? String(result.written) : new TextDecoder().decode(result.blob);
 }
 
 // This signs in from the first script of the page.

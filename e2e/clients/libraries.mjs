@@ -1,6 +1,6 @@
 // Saves a browser's state with a method of a client library and restores it, for e2e/fidelity.
 //
-//   node rivals.mjs METHOD CHROME DIR EXTENSION OVERRIDES
+//   node libraries.mjs METHOD CHROME DIR EXTENSION OVERRIDES
 //
 //   METHOD     storageState, persistentContext or userDataDir
 //   DIR        the first user data directory
@@ -8,9 +8,9 @@
 //   OVERRIDES  of the first browser's pages, as JSON: {user_agent, viewport, timezone, locale,
 //              geolocation, extra_headers, proxy}; null for none
 //
-// It starts a browser and writes a line with its DevTools port. After the next line on stdin it
-// saves, ends the browser, restores in a new one and writes the new port. After the line after
-// that it closes the browser, writes the path of the last user data directory and exits.
+// It starts a browser and writes a line with its DevTools port. After a line on stdin it saves,
+// ends the browser, restores in a new one and writes the new port. After a second line it closes
+// the browser, writes the path of the last user data directory and exits.
 import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { cp, mkdtemp } from 'node:fs/promises';
@@ -46,7 +46,7 @@ const playwrightOverrides = {
 /** proxyFlags are the flags with which Puppeteer sets a proxy. */
 const proxyFlags = overrides.proxy ? [`--proxy-server=${overrides.proxy.server}`, `--proxy-bypass-list=${overrides.proxy.bypass}`] : [];
 
-/** override sets the overrides on one page with Puppeteer, which has none for a whole browser. */
+/** override sets the overrides on one page with Puppeteer, which cannot set them for a whole browser. */
 async function override(page) {
   await page.authenticate(overrides.proxy);
   await page.setUserAgent({ userAgent: overrides.user_agent });
@@ -65,16 +65,16 @@ const methods = {
       await context.credentials.install();
       return {
         leave: async () => {
-          const kept = await context.storageState({ indexedDB: true, opfs: true, credentials: true });
+          const saved = await context.storageState({ indexedDB: true, opfs: true, credentials: true });
           await context.close();
-          return { state: kept };
+          return { state: saved };
         },
       };
     }
     const browser = await chromium.launch(playwright);
     const context = await browser.newContext({ storageState: state });
     await context.newPage();
-    return { leave: async () => ({ dir: await closing(browser) }) };
+    return { leave: async () => ({ dir: await copyAndClose(browser) }) };
   },
   persistentContext: async (first) => {
     const context = await chromium.launchPersistentContext(dir, { ...playwright, ...(first && playwrightOverrides) });
@@ -85,14 +85,14 @@ const methods = {
       executablePath, userDataDir: dir, headless: true, args: [...args, '--no-sandbox', ...(first ? proxyFlags : [])], defaultViewport: null,
       ignoreDefaultArgs: ['--disable-extensions'],
     });
-    // The catch is for pages that close before they are overridden.
+    // A page may close before its overrides are set.
     if (first && overrides.proxy) browser.on('targetcreated', async (target) => { const page = await target.page(); if (page) await override(page).catch(() => {}); });
     return { leave: async () => { await browser.close(); return { dir }; } };
   },
 };
 
-/** closing copies the temporary user data directory of a browser, which is removed on close, and closes it. */
-async function closing(browser) {
+/** copyAndClose closes a browser and returns a copy of its temporary user data directory, which the close removes. */
+async function copyAndClose(browser) {
   const session = await browser.newBrowserCDPSession();
   const { commandLine } = await session.send('SystemInfo.getInfo');
   const [, at] = /--user-data-dir=(\S+)/.exec(commandLine);
@@ -103,14 +103,14 @@ async function closing(browser) {
 }
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-const say = (line) => process.stdout.write(`${line}\n`);
+const write = (line) => process.stdout.write(`${line}\n`);
 
 let browser = await methods[method](true);
-say(port);
+write(port);
 await lines.next();
-const kept = await browser.leave();
-browser = await methods[method](false, kept);
-say(port);
+const saved = await browser.leave();
+browser = await methods[method](false, saved);
+write(port);
 await lines.next();
-say((await browser.leave()).dir);
+write((await browser.leave()).dir);
 process.exit(0);
