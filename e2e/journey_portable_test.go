@@ -23,7 +23,7 @@ func TestPortable(t *testing.T) {
 
 	// Playwright logs in. A session that starts from its storageState is logged in.
 	there := clientTool{Tool: "playwright", URL: s.URL + "/join"}.run(t)
-	if there.Value != told {
+	if there.Value != memberText {
 		t.Fatalf("in Playwright: %q", there.Value)
 	}
 	since := s.Log.Len()
@@ -46,15 +46,15 @@ func TestPortable(t *testing.T) {
 			t.Errorf("%d %s restored, want %d: %+v", got, name, want, first.Restored.Components)
 		}
 	}
-	results := drive(t, chromeDP, first.CDP, visit(s.URL+"/"), await("window.told"))
-	if got := text(t, results[1]); got != told {
+	results := drive(t, chromeDP, first.CDP, visit(s.URL+"/"), await("window.member"))
+	if got := text(t, results[1]); got != memberText {
 		t.Errorf("a session from Playwright's state: %q", got)
 	}
 	snap := save(t, d, first.ID, "filesystem", "save_as_default=true")
 
 	// From there to Playwright and Puppeteer, each with its own Chrome.
 	out, lost := exports(t, d, snap.ID, "format=playwright&indexed_db=true")
-	if got := (clientTool{Tool: "playwright", URL: s.URL + "/", State: out}).run(t); got.Value != told {
+	if got := (clientTool{Tool: "playwright", URL: s.URL + "/", State: out}).run(t); got.Value != memberText {
 		t.Errorf("Playwright with Stasis's export: %q, not carried %+v", got.Value, lost)
 	}
 	if lostOf(lost, "indexed_db") != 0 || lostOf(lost, "tabs") != 1 {
@@ -102,25 +102,25 @@ func TestArchiveElsewhere(t *testing.T) {
 	s := club(t)
 	c := create(t, d, body{})
 	// Leave the page that makes the record: a restored tab would make it anew.
-	drive(t, chromeDP, c.CDP, visit(s.URL+"/join"), await("window.told"), visit(s.URL+"/"), await("window.told"))
+	drive(t, chromeDP, c.CDP, visit(s.URL+"/join"), await("window.member"), visit(s.URL+"/"), await("window.member"))
 	snap := save(t, d, c.ID, "filesystem")
 	archive := d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+snap.ID+"/archive", nil).Body
 
 	a := imports(t, other, "stasis", archive)
 	got, restored := member(t, other, s, a.Snapshot.ID)
-	if got != told || restored.Datadir != "clean" || restored.Chrome.Saved != snap.Chrome {
+	if got != memberText || restored.Datadir != "clean" || restored.Chrome.Saved != snap.Chrome {
 		t.Errorf("elsewhere: %q, %+v", got, restored)
 	}
 
 	a = imports(t, other, "stasis", restamped(t, archive, "120.0.6099.1"))
 	got, restored = member(t, other, s, a.Snapshot.ID)
-	if got != told || restored.Datadir != "clean" || withoutSpareReason(restored.FallbackReason) != "" || restored.Chrome.Saved != "120.0.6099.1" {
+	if got != memberText || restored.Datadir != "clean" || withoutSpareReason(restored.FallbackReason) != "" || restored.Chrome.Saved != "120.0.6099.1" {
 		t.Errorf("of an older Chrome: %q, %+v", got, restored)
 	}
 
 	a = imports(t, other, "stasis", restamped(t, archive, "999.0.1.2"))
 	got, restored = member(t, other, s, a.Snapshot.ID)
-	if got != toldWithout || restored.Datadir != "none" || !strings.Contains(restored.FallbackReason, "newer") || len(restored.Warnings) == 0 {
+	if got != memberWithoutDatabases || restored.Datadir != "none" || !strings.Contains(restored.FallbackReason, "newer") || len(restored.Warnings) == 0 {
 		t.Errorf("of a newer Chrome: %q, %+v", got, restored)
 	}
 	for _, line := range []struct{ name, origin string }{{"datadir", ""}, {"indexed_db", s.URL + "/"}} {
@@ -158,12 +158,12 @@ func TestDesktopProfile(t *testing.T) {
 			t.Errorf("left out, %s is missing in:\n%s", want, reasons)
 		}
 	}
-	if got, report := member(t, d, s, a.Snapshot.ID); got != told {
+	if got, report := member(t, d, s, a.Snapshot.ID); got != memberText {
 		t.Errorf("a session from it: %q, %+v", got, report)
 	}
 	// The profile was never read over CDP. For an export, a Chrome reads it.
 	out, lost := exports(t, d, a.Snapshot.ID, "format=playwright&indexed_db=true")
-	if got := (clientTool{Tool: "playwright", URL: s.URL + "/", State: out}).run(t); got.Value != told {
+	if got := (clientTool{Tool: "playwright", URL: s.URL + "/", State: out}).run(t); got.Value != memberText {
 		t.Errorf("exported: %q, not carried %+v", got.Value, lost)
 	}
 }

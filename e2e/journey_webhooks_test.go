@@ -100,7 +100,7 @@ func TestWebhooksAndLoginsKeptAlive(t *testing.T) {
 	d.Restart(t)
 	over := hooks.waits(t, "user.login_expired", "", 1)[0]
 	if check = lastCheck(t, d, user, 2); check.LoggedIn || check.LoggedOutSince == nil || over.Session.UserID != secretUser {
-		t.Errorf("%+v, told %+v", check, over)
+		t.Errorf("%+v, webhook %+v", check, over)
 	}
 	if at, version := defaultOf(t, d, secretUser); at != now || version != 2 {
 		t.Errorf("the default is %s, version %d", at, version)
@@ -151,12 +151,12 @@ func older(t *testing.T, d *daemon.Daemon) {
 // lastCheck waits for the result of a check of a version.
 func lastCheck(t *testing.T, d *daemon.Daemon, user string, version int64) login.Outcome {
 	t.Helper()
-	var told struct {
+	var answer struct {
 		Last *login.Outcome `json:"last_check"`
 	}
 	daemon.Eventually(t, grace, "a check", func() bool {
-		d.Must(t, http.StatusOK, http.MethodGet, user+"/default", nil).Into(t, &told)
-		return told.Last != nil && *told.Last.Version == version
+		d.Must(t, http.StatusOK, http.MethodGet, user+"/default", nil).Into(t, &answer)
+		return answer.Last != nil && *answer.Last.Version == version
 	})
-	return *told.Last
+	return *answer.Last
 }

@@ -43,12 +43,12 @@ const opened = new Promise((done, failed) => {
   r.onsuccess = () => done(r.result);
   r.onerror = () => failed(r.error);
 });
-async function tell() {
+async function show() {
   const db = await opened;
   const got = await new Promise(done => { const r = db.transaction("members").objectStore("members").index("by name").get("ada"); r.onsuccess = () => done(r.result); });
   const who = await (await fetch("/who")).text();
   const record = got ? got.since.getUTCFullYear() + " " + got.tags.get("role") : "none";
-  window.told = [who, localStorage.getItem("token") ?? "none", record, db.version].join(", ");
+  window.member = [who, localStorage.getItem("token") ?? "none", record, db.version].join(", ");
 }
 async function join() {
   localStorage.setItem("token", "t-1");
@@ -56,11 +56,12 @@ async function join() {
   t.objectStore("members").put({id: 1, name: "ada", since: new Date(Date.UTC(1843, 0)), tags: new Map([["role", "first"]])});
   await new Promise(done => { t.oncomplete = done; });
 }
-(location.pathname === "/join" ? join().then(tell) : tell());
+(location.pathname === "/join" ? join().then(show) : show());
 </script>`
-	// told is what the page shows to a member, and to one whose databases are lost.
-	told        = "ada, t-1, 1843 first, 3"
-	toldWithout = "ada, t-1, none, 3"
+	// memberText is what the page shows to a member; memberWithoutDatabases, to one whose
+	// databases are lost.
+	memberText             = "ada, t-1, 1843 first, 3"
+	memberWithoutDatabases = "ada, t-1, none, 3"
 )
 
 func club(t testing.TB) *clubSite {
@@ -113,7 +114,7 @@ func (l clientTool) run(t testing.TB) kept {
 	if l.Chrome, err = launch.Find(""); err != nil {
 		t.Fatal(err)
 	}
-	l.Expression = "window.told"
+	l.Expression = "window.member"
 	in, err := json.Marshal(l)
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +190,7 @@ func lostOf(lost []library.NotExported, component string) int {
 func member(t testing.TB, d *daemon.Daemon, s *clubSite, id string) (string, restore.Report) {
 	t.Helper()
 	c := create(t, d, body{"restore_from_environment_id": id})
-	results := drive(t, chromeDP, c.CDP, visit(s.URL+"/"), await("window.told"))
+	results := drive(t, chromeDP, c.CDP, visit(s.URL+"/"), await("window.member"))
 	end(t, d, c.ID, "")
 	return text(t, results[1]), *c.Restored
 }
