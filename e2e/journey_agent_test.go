@@ -32,9 +32,9 @@ func TestAgentKeepsItsSession(t *testing.T) {
 	inFiles := func(session string) agent { return agent{Files: folder, Session: session} }
 
 	// Two turns, and what is stored of them.
-	first := overHTTP("default-session").does(t, turn{"said"}, turn{"manifest"}, turn{"hear", "hello"}, turn{"hear", "again"}, turn{"list"})
+	first := overHTTP("default-session").does(t, turn{"said"}, turn{"manifest"}, turn{"invoke", "hello"}, turn{"invoke", "again"}, turn{"list"})
 	want(t, first[0], []string{})
-	want(t, first[3], "heard 2")
+	want(t, first[3], "received 2")
 	ids := into[[]string](t, first[4])
 	if len(ids) != 2 || !slices.IsSorted(ids) {
 		t.Fatalf("IDs %v", ids)
@@ -46,13 +46,13 @@ func TestAgentKeepsItsSession(t *testing.T) {
 	// The session is restored, also to an earlier snapshot, and continues from there.
 	updated := map[string]string{"schemaVersion": "1.0", "updatedAt": "2026-11-22T04:34:40.908Z"}
 	second := overHTTP("default-session").does(t, turn{"said"}, turn{"list", page{Limit: 1}}, turn{"list", page{StartAfter: ids[0]}},
-		turn{"restore", ids[0]}, turn{"said"}, turn{"saveManifest", updated}, turn{"manifest"}, turn{"hear", "from the first"}, turn{"list"},
+		turn{"restore", ids[0]}, turn{"said"}, turn{"saveManifest", updated}, turn{"manifest"}, turn{"invoke", "from the first"}, turn{"list"},
 		turn{"save", ids[0]}, turn{"restore", "01900000-0000-7000-8000-000000000001"}, turn{"list", page{StartAfter: "x"}})
-	want(t, second[0], []string{"hello", "heard 1", "again", "heard 2"})
+	want(t, second[0], []string{"hello", "received 1", "again", "received 2"})
 	want(t, second[1], ids[:1])
 	want(t, second[2], ids[1:])
 	want(t, second[3], true)
-	want(t, second[4], []string{"hello", "heard 1"})
+	want(t, second[4], []string{"hello", "received 1"})
 	want(t, second[6], updated)
 	ids = into[[]string](t, second[8])
 	if len(ids) != 3 {
@@ -64,14 +64,14 @@ func TestAgentKeepsItsSession(t *testing.T) {
 
 	// The SDK's file storage has the same session, and Stasis has what the file storage
 	// writes. Files with names that Stasis does not use are ignored.
-	third := inFiles("default-session").does(t, turn{"said"}, turn{"list"}, turn{"manifest"}, turn{"hear", "from files"},
+	third := inFiles("default-session").does(t, turn{"said"}, turn{"list"}, turn{"manifest"}, turn{"invoke", "from files"},
 		turn{"save", "by-hand"}, turn{"list", page{StartAfter: ids[2]}})
-	want(t, third[0], []string{"hello", "heard 1", "from the first", "heard 2"})
+	want(t, third[0], []string{"hello", "received 1", "from the first", "received 2"})
 	want(t, third[1], ids)
 	want(t, third[2], updated)
 	written := slices.DeleteFunc(into[[]string](t, third[5]), func(id string) bool { return id == "by-hand" })
 	fourth := overHTTP("default-session").does(t, turn{"said"}, turn{"list"}, turn{"restore", written[0]}, turn{"said"})
-	said := []string{"hello", "heard 1", "from the first", "heard 2", "from files", "heard 3"}
+	said := []string{"hello", "received 1", "from the first", "received 2", "from files", "received 3"}
 	want(t, fourth[0], said)
 	want(t, fourth[1], append(ids, written...))
 	want(t, fourth[3], said)
@@ -84,8 +84,8 @@ func TestAgentKeepsItsSession(t *testing.T) {
 	for _, loaded := range files[1:] {
 		wantBrowser(t, loaded, saved.ID)
 	}
-	fifth := overHTTP(saved.SessionID).does(t, turn{"hear", "I have a browser"}, turn{"loadBrowser"}, turn{"listBrowsers"}, turn{"forget"}, turn{"list"})
-	want(t, fifth[0], "heard 1")
+	fifth := overHTTP(saved.SessionID).does(t, turn{"invoke", "I have a browser"}, turn{"loadBrowser"}, turn{"listBrowsers"}, turn{"forget"}, turn{"list"})
+	want(t, fifth[0], "received 1")
 	wantThrown(t, fifth[1], "scope_reserved")
 	wantThrown(t, fifth[2], "scope_reserved")
 	want[any](t, fifth[3], nil)

@@ -111,12 +111,12 @@ func loginCheck(t *testing.T, d *daemon.Daemon) {
 	if o.LoggedIn || *o.Status != 401 || o.Conditions[0].Held || !o.Conditions[2].Held {
 		t.Errorf("the check after the site forgot it: %+v", o)
 	}
-	var told struct {
+	var answer struct {
 		Last *login.Outcome `json:"last_check"`
 	}
-	d.Must(t, http.StatusOK, http.MethodGet, user+"/default", nil).Into(t, &told)
-	if told.Last == nil || told.Last.LoggedIn || !told.Last.CheckedAt.Equal(o.CheckedAt) {
-		t.Errorf("last_check: %+v", told.Last)
+	d.Must(t, http.StatusOK, http.MethodGet, user+"/default", nil).Into(t, &answer)
+	if answer.Last == nil || answer.Last.LoggedIn || !answer.Last.CheckedAt.Equal(o.CheckedAt) {
+		t.Errorf("last_check: %+v", answer.Last)
 	}
 	d.Must(t, http.StatusOK, http.MethodPatch, user, body{"login_check": nil})
 	if a := d.Call(t, http.MethodPost, user+"/default/check", nil); a.Code() != "no_login_check" {

@@ -45,11 +45,11 @@ func twoClientsAtOnce(t *testing.T, d *daemon.Daemon) {
 	other := make(chan error, 1)
 	go func() {
 		_, err := script{Endpoint: s.CDP, Steps: []step{
-			toTab("shared"), evaluate(`window.heard = true`), await(`window.answered === true`)}}.by(ctx, playwright)
+			toTab("shared"), evaluate(`window.received = true`), await(`window.answered === true`)}}.by(ctx, playwright)
 		other <- err
 	}()
 	drive(t, puppeteer, s.CDP,
-		openTab("data:text/html,<title>shared</title>"), await(`window.heard === true`), evaluate(`window.answered = true`))
+		openTab("data:text/html,<title>shared</title>"), await(`window.received === true`), evaluate(`window.answered = true`))
 	if err := <-other; err != nil {
 		t.Error(err)
 	}

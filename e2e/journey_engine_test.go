@@ -68,14 +68,14 @@ func checkEngines(t *testing.T, d *daemon.Daemon, s created, saved, running stri
 	if r.Verification != restore.VerificationOK {
 		t.Errorf("%s to %s: %s: %+v", saved, running, r.Verification, r.Differences)
 	}
-	told := false
+	warned := false
 	for _, w := range r.Warnings {
 		if !strings.Contains(w, "the "+saved+" engine saved this environment") {
 			t.Errorf("%s to %s: warning: %s", saved, running, w)
 		}
-		told = true
+		warned = true
 	}
-	if told != (saved != running) {
+	if warned != (saved != running) {
 		t.Errorf("%s to %s: warnings: %q", saved, running, r.Warnings)
 	}
 	for _, c := range r.Components {

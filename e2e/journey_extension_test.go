@@ -22,7 +22,7 @@ var noteExtension = map[string]string{
 		"content_scripts": [{"matches": ["<all_urls>"], "js": ["content.js"], "run_at": "document_start"}]}`,
 	"note/content.js": `document.documentElement.dataset.note = chrome.runtime.id;
 		document.addEventListener("ask", async (e) =>
-			document.dispatchEvent(new CustomEvent("told", {detail: await chrome.runtime.sendMessage(e.detail)})));`,
+			document.dispatchEvent(new CustomEvent("answered", {detail: await chrome.runtime.sendMessage(e.detail)})));`,
 	"note/worker.js": `chrome.runtime.onInstalled.addListener(() => chrome.tabs.create({url: "chrome://version", active: false}));
 		chrome.runtime.onMessage.addListener((text, from, answer) => { (async () => {
 		const areas = [chrome.storage.local, chrome.storage.sync, chrome.storage.session];
@@ -35,7 +35,7 @@ var noteExtension = map[string]string{
 // text it only reads.
 func askNote(said string) step {
 	return evaluate(fmt.Sprintf(`new Promise((ok) => {
-		document.addEventListener("told", (e) => ok(document.documentElement.dataset.note + " " + window.first + " " + e.detail), {once: true});
+		document.addEventListener("answered", (e) => ok(document.documentElement.dataset.note + " " + window.first + " " + e.detail), {once: true});
 		document.dispatchEvent(new CustomEvent("ask", {detail: %q}));
 	})`, said))
 }

@@ -30,8 +30,8 @@ func TestKeys(t *testing.T) {
 	id := archiveIn(t, dir)
 	stock(t, dir, "identity", id)
 
-	if told := tool(t, daemon.Binary(t), "identity", "rotate", "--data-dir", dir, "--recipient", public); !strings.Contains(told, "1 archives, 2 documents") {
-		t.Errorf("rotate: %s", told)
+	if output := tool(t, daemon.Binary(t), "identity", "rotate", "--data-dir", dir, "--recipient", public); !strings.Contains(output, "1 archives, 2 documents") {
+		t.Errorf("rotate: %s", output)
 	}
 	if archiveIn(t, dir) != id {
 		t.Error("the archive has another name")

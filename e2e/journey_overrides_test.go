@@ -47,11 +47,11 @@ func overridesComeBack(t *testing.T, d *daemon.Daemon) {
 	}))
 	t.Cleanup(proxy.Close)
 
-	const told = "mine/1|fr-FR|9|fr-FR"
+	const shown = "mine/1|fr-FR|9|fr-FR"
 	check := func(cdp, client, path string) {
 		t.Helper()
 		got := drive(t, client, cdp, openTab(site.URL+path), evaluate("document.title"))
-		if title := text(t, got[len(got)-1]); title != told {
+		if title := text(t, got[len(got)-1]); title != shown {
 			t.Errorf("%s in %s: the page has %s", path, client, title)
 		}
 		mu.Lock()
@@ -91,9 +91,9 @@ func overridesComeBack(t *testing.T, d *daemon.Daemon) {
 	if !strings.Contains(string(state.Body), `"mine/1"`) {
 		t.Errorf("the state lacks the overrides: %.300s", state.Body)
 	}
-	for what, told := range map[string]string{"the state": string(state.Body), "a create": string(made.Body), "a restore": string(back.Body), "the log": d.Log(),
+	for what, shown := range map[string]string{"the state": string(state.Body), "a create": string(made.Body), "a restore": string(back.Body), "the log": d.Log(),
 		"the session": string(d.Call(t, http.MethodGet, at(s.ID), nil).Body), "the snapshot": string(d.Call(t, http.MethodGet, "/v1/snapshots/"+snapshot.ID, nil).Body)} {
-		if strings.Contains(told, password) {
+		if strings.Contains(shown, password) {
 			t.Errorf("%s contains the proxy's password", what)
 		}
 	}

@@ -163,7 +163,7 @@ func (l *life) conversation(k *known, order []place) {
 // that the newest can be read.
 func (l *life) snapshots(k *known, order []place) {
 	l.Helper()
-	listed, told := map[string]int{}, map[string]int{}
+	listed, reported := map[string]int{}, map[string]int{}
 	for path := at(k.id, "/snapshots?limit=1000"); path != ""; {
 		var page struct {
 			Snapshots []struct{ ID string }
@@ -188,12 +188,12 @@ func (l *life) snapshots(k *known, order []place) {
 			}
 		}
 		if json.Unmarshal([]byte(k.listed[p]), &e) == nil && e.Type == "saved" {
-			told[e.Data.ID]++
+			reported[e.Data.ID]++
 		}
 	}
 	for _, id := range k.saved {
-		if listed[id] != 1 || told[id] != 1 {
-			l.Errorf("snapshot %s of %s is listed %d times and has %d events, want 1 and 1", id, k.id, listed[id], told[id])
+		if listed[id] != 1 || reported[id] != 1 {
+			l.Errorf("snapshot %s of %s is listed %d times and has %d events, want 1 and 1", id, k.id, listed[id], reported[id])
 		}
 	}
 	if n := len(k.saved); n > 0 {

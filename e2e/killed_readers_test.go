@@ -54,7 +54,7 @@ func (l *life) follow(k *known) (status int) {
 			data = value
 		case "": // the end of an event; an event that was cut off does not count
 			if id != "" {
-				k.hear(l, id, data)
+				k.receive(l, id, data)
 			}
 			id = ""
 		}
@@ -62,8 +62,8 @@ func (l *life) follow(k *known) (status int) {
 	return res.StatusCode
 }
 
-// hear records an event of a stream. It must be the one that comes next.
-func (k *known) hear(l *life, id, data string) {
+// receive records an event of a stream. It must be the one that comes next.
+func (k *known) receive(l *life, id, data string) {
 	run, sequence, _ := strings.Cut(id, "-")
 	var p place
 	p.run, _ = strconv.ParseInt(run, 10, 64)

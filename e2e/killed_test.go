@@ -28,7 +28,7 @@ func TestFaultKilledUnderLoad(t *testing.T) {
 		w.starting()
 		w.used(60)
 		w.examineOnce(func(*life) {})
-		w.tell()
+		w.logTotals()
 		return
 	}
 	const kills, each = 100, 25
@@ -52,7 +52,7 @@ func TestFaultKilledUnderLoad(t *testing.T) {
 				l.startOrResume(k)
 			}
 		})
-		w.tell()
+		w.logTotals()
 	}
 }
 
@@ -178,8 +178,8 @@ func (w *lives) resumeAll(l *life) {
 	}
 }
 
-// tell logs the totals, after the last Chrome has ended.
-func (w *lives) tell() {
+// logTotals logs the totals, after the last Chrome has ended.
+func (w *lives) logTotals() {
 	nothingRuns(w, w.d, grace)
 	w.Logf("%d kills", w.kills)
 	for _, k := range w.all {

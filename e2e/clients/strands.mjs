@@ -17,10 +17,10 @@ class Counting extends Model {
     return { modelId: 'counting' };
   }
   async *stream(messages) {
-    const heard = messages.filter((message) => message.role === 'user').length;
+    const received = messages.filter((message) => message.role === 'user').length;
     yield { type: 'modelMessageStartEvent', role: 'assistant' };
     yield { type: 'modelContentBlockStartEvent' };
-    yield { type: 'modelContentBlockDeltaEvent', delta: { type: 'textDelta', text: `heard ${heard}` } };
+    yield { type: 'modelContentBlockDeltaEvent', delta: { type: 'textDelta', text: `received ${received}` } };
     yield { type: 'modelContentBlockStopEvent' };
     yield { type: 'modelMessageStopEvent', stopReason: 'endTurn' };
   }
@@ -37,7 +37,7 @@ await agent.initialize(); // restores the session
 const location = { sessionId: session, scope: 'agent', scopeId: agent.id };
 const browser = { ...location, scopeId: 'browser' };
 const operations = {
-  hear: async (words) => `${await agent.invoke(words)}`,
+  invoke: async (words) => `${await agent.invoke(words)}`,
   said: async () => agent.messages.flatMap((message) => message.content.map((block) => block.text)),
   list: (page) => manager.listSnapshotIds({ target: agent, ...page }),
   restore: (snapshotId) => manager.restoreSnapshot({ target: agent, snapshotId }),

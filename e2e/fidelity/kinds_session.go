@@ -13,7 +13,7 @@ import (
 // restore does not name them again.
 func overrides(site *blank.Site) obj {
 	return obj{
-		"user_agent":    "Mozilla/5.0 (X11; Linux x86_64) Told/1.0",
+		"user_agent":    "Mozilla/5.0 (X11; Linux x86_64) Own/1.0",
 		"viewport":      obj{"width": 801, "height": 602},
 		"timezone":      "Asia/Tokyo",
 		"locale":        "de-CH",
@@ -40,7 +40,7 @@ func session() []kind {
 	return []kind{
 		{"override: user agent", inPage, nil, script(`
 			const { user_agent } = await (await fetch("/agent")).json();
-			return navigator.userAgent.includes("Told") && user_agent === navigator.userAgent ? user_agent : ""`)},
+			return navigator.userAgent.includes("Own") && user_agent === navigator.userAgent ? user_agent : ""`)},
 		{"override: viewport", inPage, nil, script(`
 			return innerWidth === 801 ? innerWidth + " " + innerHeight : ""`)},
 		{"override: time zone", inPage, nil, script(`
