@@ -180,7 +180,7 @@ func TestBackupKilled(t *testing.T) {
 	}
 
 	killWhen(t, filepath.Join(other, backup.WorkFolder, backup.Extensions), "backup", "restore", target, "--data-dir", other)
-	if code, said := serve(t, nil, "--data-dir", other); code != 2 || !strings.Contains(said, "cut short") {
+	if code, said := serve(t, nil, "--data-dir", other); code != 2 || !strings.Contains(said, "was interrupted") {
 		t.Errorf("a daemon on half a restore ended with %d: %s", code, said)
 	}
 	if code, said := stasis(t, nil, "backup", "restore", target, "--data-dir", other); code != 0 {
