@@ -97,7 +97,7 @@ The same steps read the state before and after. The pages belong to two sites, o
 | ` + changed + ` | is there, but differs |
 | ` + lost + ` | is gone |
 | ` + absent + ` | was not there before the save either |
-| ` + otherPath + ` | was not tried: the restore of an environment that has it takes another restore path; the note says why |
+| ` + otherPath + ` | was not tried: an environment with this state takes another restore path. The note says why |
 
 | column of Stasis | what is saved, and how it is restored |
 |---|---|
@@ -110,14 +110,14 @@ The same steps read the state before and after. The pages belong to two sites, o
 
 Each run checks in the restore's report that the restore took this path.
 
-The last rows have separate environments without overrides, passkeys or extension: a single tab without scripts, such a
+The last rows of each table have separate environments without overrides, passkeys or extension: a single tab without scripts, such a
 tab beside a blank one, and three real applications. Each application is logged in to through its form. Its login counts
 as kept if the page can read what only the account can read, without a new login. DokuWiki keeps the login in session
 cookies, Node-RED in localStorage, phpLiteAdmin ("Remember me") in persistent cookies.
 
 The libraries are used as their documentation shows. ` + "`storageState`" + ` is called with all its options (indexedDB, opfs,
 credentials). Overrides, and the proxy with its password, are set at the first start and not again. Only Stasis gets a
-permission policy, because the libraries have none. The libraries get the extension at both starts.
+permission policy, because the libraries have no option for it. The libraries get the extension at both starts.
 
 Scroll positions and form data reach Chrome's session files late: up to a second after a change in the tab in front, and
 up to five in others. A filesystem save makes Chrome write them at once. The files that are copied from a frozen Chrome
