@@ -19,6 +19,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 const (
@@ -103,7 +104,7 @@ func TestHostileNames(t *testing.T) {
 		for p, pack := range packers {
 			var body bytes.Buffer
 			for f, format := range []string{"datadir", "stasis"} {
-				if !long() && p != (n+f)%len(packers) {
+				if !storetest.Long() && p != (n+f)%len(packers) {
 					continue
 				}
 				if body.Len() == 0 {

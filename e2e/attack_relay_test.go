@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // TestAttackRelay checks that a session cannot use another session's proxy. The daemon's
@@ -29,7 +30,7 @@ func TestAttackRelay(t *testing.T) {
 		user, engine string
 		short        bool // make test has it too
 	}{{"root", "shell", true}, {"ordinary user", "chrome", true}, {"root", "chrome", false}, {"ordinary user", "shell", false}} {
-		if !c.short && !long() {
+		if !c.short && !storetest.Long() {
 			continue
 		}
 		t.Run(c.user+", "+c.engine, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // socketMemory is the limit of a daemon's memory, in bytes, with any CDP clients. It is
@@ -31,7 +32,7 @@ func TestHostileClients(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{Args: []string{"--max-clients", "8"}, NoSpares: true, Unraced: true})
 	for engine, beside := range map[string]string{"shell": "chrome", "chrome": "shell"} {
-		if engine == "chrome" && !long() {
+		if engine == "chrome" && !storetest.Long() {
 			continue
 		}
 		t.Run(engine, func(t *testing.T) {

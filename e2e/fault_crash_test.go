@@ -13,6 +13,7 @@ import (
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // ended reports whether a session with this status has ended.
@@ -136,7 +137,7 @@ func TestFaultChromeKilledDuringASave(t *testing.T) {
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	finish(t, d, begin(t, d, obj{}).ID, toFiles+andDefault)
 	kills := map[string][]time.Duration{toFiles: {0, 100}, toMemory: {20}}
-	if long() {
+	if storetest.Long() {
 		kills = map[string][]time.Duration{toFiles: {0, 20, 100}, toMemory: {0, 20, 100}}
 	}
 	whole, failed := 0, 0

@@ -14,6 +14,7 @@ import (
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/apps/probe"
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // smallStore returns a data directory whose snapshots are on a file system of 128 MiB in
@@ -196,7 +197,7 @@ func TestFaultDiskFullAfterClose(t *testing.T) {
 				t.Errorf("the session is %s, restarted %v: %s", now.Status, now.Restarted, now.Reason)
 			}
 			before = nothingLost(t, d, site, s, before, stored, release)
-			if mode == toFiles || long() {
+			if mode == toFiles || storetest.Long() {
 				restoresHeavy(t, d)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // afterKill is how long processes may run after their daemon was killed.
@@ -133,7 +134,7 @@ func TestFaultDaemonKilledDuringASave(t *testing.T) {
 	archives := filepath.Join(d.Dir, "snapshots", "archives")
 	const stored = -1 // not a time, but when the archive is in the store
 	points := []time.Duration{10, stored}
-	if long() {
+	if storetest.Long() {
 		points = []time.Duration{10, stored, 60, 150, 300}
 	}
 	saved, rescued := 0, 0

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // A client that connects at once finds the session's tabs, and no tab that is about to
@@ -16,7 +17,7 @@ func TestFaultNoDyingTabs(t *testing.T) {
 	site := apps.StartProbe(t)
 	kept := finish(t, d, begin(t, d, obj{}).ID, toFiles)
 	times := 3
-	if long() {
+	if storetest.Long() {
 		times = 6
 	}
 	for i := range times {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // sets stores a value in every kind of storage that Chrome writes late, and in
@@ -103,7 +104,7 @@ func TestFaultAcknowledged(t *testing.T) {
 	page, _ := w.page()
 	w.open(page, site.URL+"/check?tab=front")
 	values := []string{"first", "", "third"}
-	if long() {
+	if storetest.Long() {
 		values = []string{"first", "second", "", "third"}
 	}
 	for n, value := range values {

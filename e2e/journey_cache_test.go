@@ -11,6 +11,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // TestCacheStaysInItsSession: a session has an HTTP cache, and no archive contains any
@@ -19,7 +20,7 @@ import (
 // of the shell too.
 func TestCacheStaysInItsSession(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{ShellSpare: long()})
+	d := daemon.Start(t, daemon.Options{ShellSpare: storetest.Long()})
 	for _, engine := range []string{browser.EngineChrome, browser.EngineShell} {
 		var asked atomic.Int64
 		const cached = "kept in the HTTP cache alone"
@@ -49,7 +50,7 @@ func TestCacheStaysInItsSession(t *testing.T) {
 			}
 		}
 		modes := map[string][]string{browser.EngineChrome: {"filesystem"}, browser.EngineShell: {"memory"}}[engine]
-		if long() {
+		if storetest.Long() {
 			modes = []string{"filesystem", "memory"}
 		}
 		for _, mode := range modes {

@@ -17,6 +17,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // contextsSeen is the output of e2e/clients/contexts.mjs. A page is read as
@@ -44,10 +45,10 @@ func contexts(t *testing.T, engine string) {
 	t.Helper()
 	both := []string{puppeteer, playwright}
 	first, second := both, both // the clients of restored sessions, in turn
-	if !long() {
+	if !storetest.Long() {
 		first, second = both[:1], both[1:]
 	}
-	everyPath := long() || engine == browser.EngineChrome
+	everyPath := storetest.Long() || engine == browser.EngineChrome
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		w.Header().Set("Cache-Control", "max-age=3600")

@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/snapshot/storetest"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -24,7 +25,7 @@ type crossing struct {
 // crossings starts with each engine. In the short form each environment crosses to the
 // other engine and back. In the long form both engines take each part.
 func crossings() []crossing {
-	if both := []string{browser.EngineShell, browser.EngineChrome}; long() {
+	if both := []string{browser.EngineShell, browser.EngineChrome}; storetest.Long() {
 		return []crossing{{browser.EngineShell, both, both}, {browser.EngineChrome, both, both}}
 	}
 	return []crossing{
@@ -69,7 +70,7 @@ func TestPlainSiteDown(t *testing.T) {
 			t.Errorf("%s: after a reload: %s", engine, is)
 		}
 		end(t, d, r.ID, "save_snapshot_mode=none")
-		if !long() {
+		if !storetest.Long() {
 			continue
 		}
 		for _, up := range c.after {

@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/e2e/apps/weblog"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // webApp is a real application, with the steps that log in and prove a login.
@@ -103,7 +104,7 @@ func TestStillLoggedInAfterRestart(t *testing.T) {
 	var all []*saved
 	for i, app := range []webApp{wiki(t), nodeRED(t)} {
 		for j, client := range []string{puppeteer, playwright, chromeDP} {
-			if !long() && (i == 1) != (j == 2) {
+			if !storetest.Long() && (i == 1) != (j == 2) {
 				continue // DokuWiki with Puppeteer and Playwright, Node-RED with chromedp
 			}
 			mode := []string{"filesystem", "memory"}[(i+j)%2] // each client and each application gets both modes
@@ -132,10 +133,10 @@ func TestStillLoggedInAfterRestart(t *testing.T) {
 		since[x.app.name] = x.app.log.Len()
 	}
 	each("restore", func(t *testing.T, x *saved) {
-		if long() || x.client != playwright {
+		if storetest.Long() || x.client != playwright {
 			x.restore(t, d, body{"restore_from_session_id": x.session}, since[x.app.name])
 		}
-		if long() || x.client == playwright {
+		if storetest.Long() || x.client == playwright {
 			x.restore(t, d, body{"restore_default_environment_from_user_id": x.user}, since[x.app.name])
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/snapshot/storetest"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -116,7 +117,7 @@ type plainRestore struct{ path, saved, running, client string }
 // each pair of a path and an engine, and of two engines.
 func plainRestores() (all []plainRestore) {
 	const chrome, shell = browser.EngineChrome, browser.EngineShell
-	if !long() {
+	if !storetest.Long() {
 		return []plainRestore{
 			{restore.PathCold, chrome, shell, rawCDP}, {restore.PathCold, shell, chrome, rawCDP},
 			{restore.PathWarm, shell, shell, puppeteer}, {restore.PathWarm, chrome, chrome, rawCDP}, {restore.PathWarm, chrome, shell, playwright},
@@ -181,7 +182,7 @@ func TestPlainDocuments(t *testing.T) {
 	origin := strings.Replace(site.URL, "127.0.0.1", "a.localhost", 1)
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	modes := map[string][]string{browser.EngineShell: {"filesystem"}, browser.EngineChrome: {"memory"}}
-	if long() {
+	if storetest.Long() {
 		modes = map[string][]string{browser.EngineShell: {"memory", "filesystem"}, browser.EngineChrome: {"memory", "filesystem"}}
 	}
 	for engine, modes := range modes {
@@ -293,7 +294,7 @@ func TestPlainPageIsKeptOn(t *testing.T) {
 	t.Parallel()
 	site := plainSite(t)
 	saves := 2
-	if long() {
+	if storetest.Long() {
 		saves = 3
 	}
 	d := daemon.Start(t, daemon.Options{NoSpares: true})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // TestOneDaemon runs tests that need no separate daemon on one daemon, two at a time.
@@ -13,7 +14,7 @@ import (
 func TestOneDaemon(t *testing.T) {
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	shell := d
-	if !long() {
+	if !storetest.Long() {
 		shell = daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--engine", browser.EngineShell}})
 	}
 	// A group, so that the daemons run until the parallel tests have ended.

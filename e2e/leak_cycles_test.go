@@ -11,6 +11,7 @@ import (
 
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // holds counts the resources of a daemon.
@@ -101,7 +102,7 @@ func TestLeakCycles(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	before, stored := holding(t, d.PID()), len(files(t, filepath.Join(d.Dir, "snapshots")))
 	rounds := 5
-	if long() {
+	if storetest.Long() {
 		rounds = 20
 	}
 	lanes("after", rounds)

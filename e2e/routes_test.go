@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // routes are the ways in which a CDP client once reached the machine's files. Those that
@@ -70,7 +71,7 @@ func TestRoutes(t *testing.T) {
 	var daemons sync.WaitGroup
 	for _, user := range []string{"root", "user"} {
 		for _, w := range protections {
-			if w.short == user || long() {
+			if w.short == user || storetest.Long() {
 				daemons.Go(func() {
 					t.Run(user+"/"+w.name, func(t *testing.T) { tryRoutes(t, user, w, limit) })
 				})
@@ -98,7 +99,7 @@ func tryRoutes(t *testing.T, user string, w protection, limit chan struct{}) {
 	for _, route := range routes {
 		for _, engine := range []string{"chrome", "shell"} {
 			name := route.name + "/" + engine
-			if engine == "shell" && !route.shell || !long() && len(w.sample) > 0 && !slices.Contains(w.sample, name) {
+			if engine == "shell" && !route.shell || !storetest.Long() && len(w.sample) > 0 && !slices.Contains(w.sample, name) {
 				continue
 			}
 			tries.Go(func() {

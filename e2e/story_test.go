@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // storyInput is the input of the story in any language. A session logs in to real
@@ -65,7 +66,7 @@ func TestStory(t *testing.T) {
 		{"chrome-node", lasting, "never", "Chrome crashed", "node", false},
 		{"restart-go", lasting, "on_crash", "Chrome crashed", "go", true},
 	} {
-		if !e.short && !long() {
+		if !e.short && !storetest.Long() {
 			continue
 		}
 		x := storyInput{Key: daemon.Key, Session: e.name, User: "of " + e.name, Restart: e.restart, Cause: e.cause,

@@ -15,6 +15,7 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/snapshot/faultstore"
+	"github.com/stasisd/stasis/snapshot/storetest"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -174,7 +175,7 @@ func TestReadStateIsAppliedAgain(t *testing.T) {
 // nothing has changed. The three modes of failure begin at different calls.
 func TestStoreFailsAnywhere(t *testing.T) {
 	every := 3
-	if long() {
+	if storetest.Long() {
 		every = 1
 	}
 	for _, asked := range []request.End{asDefault, {Mode: save.Memory, SaveAsDefault: true, Conflict: save.Keep}} {

@@ -48,9 +48,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// long reports whether tests run in their long form: make test-long.
-func long() bool { return os.Getenv("STASIS_LONG") != "" }
-
 // patience is how long a test waits for a condition before it fails.
 const patience = 20 * time.Second
 

@@ -37,21 +37,19 @@ func (m *Mux) announce(id target.ID) {
 		if json.Unmarshal(e.result, &now) != nil {
 			return
 		}
-		created := envelope{method: []byte("Target.targetCreated"), params: e.result}
 		var notify []func()
 		m.mu.Lock()
 		for _, s := range m.sessions.all {
-			// The page may have left again in the meantime.
-			if s.owner.trusted || !s.watch.discovers("page") || m.hiddenFrom(s.owner, now.TargetInfo) {
-				continue
+			if s.owner.trusted || m.hiddenFrom(s.owner, now.TargetInfo) {
+				continue // for a client, the page may show a foreign address again
 			}
-			e := created
-			e.session = []byte(s.id)
-			notify = append(notify, func() { s.owner.event(event(e, s.id), e) })
-		}
-		for _, s := range m.sessions.all {
-			if holdsPages := s.target == "" || m.targets.all[s.target].Type == "tab"; !s.owner.trusted && holdsPages && s.watch.attach != nil {
-				notify = append(notify, func() { m.repeatAttach(s) })
+			if s.watch.discovers("page") {
+				e := envelope{method: []byte("Target.targetCreated"), params: e.result, session: []byte(s.id)}
+				notify = append(notify, func() { s.owner.event(event(e, s.id), e) })
+			}
+			attachesPages := s.target == "" || m.targets.all[s.target].Type == "tab"
+			if params := s.watch.attach; params != nil && attachesPages {
+				notify = append(notify, func() { m.repeatAttach(s, params) })
 			}
 		}
 		m.mu.Unlock()
@@ -61,13 +59,13 @@ func (m *Mux) announce(id target.ID) {
 	}, nil)
 }
 
-// repeatAttach sends a session's last Target.setAutoAttach again. Chrome then attaches it to
-// those of its targets that it is not attached to (Chrome 156).
-func (m *Mux) repeatAttach(s *session) {
+// repeatAttach sends a session's last Target.setAutoAttach again, with the same parameters.
+// Chrome then attaches the session to those targets that it is not attached to (Chrome 156).
+func (m *Mux) repeatAttach(s *session, params []byte) {
 	n, err := m.requests.register(&pending{session: s.id, method: "Target.setAutoAttach", answer: func(envelope) {}})
 	if err == nil {
-		// In the peer's lane it cannot overtake or undo a later command of the peer.
-		s.owner.lane.post(request(n, s.id, []byte("Target.setAutoAttach"), s.watch.attach))
+		// In the peer's lane it does not overtake the peer's earlier commands.
+		s.owner.lane.post(request(n, s.id, []byte("Target.setAutoAttach"), params))
 	}
 }
 
@@ -87,8 +85,8 @@ type filterEntry struct {
 // defaultFilter is the filter that Chrome applies if a command has none.
 var defaultFilter = []filterEntry{{"browser", true}, {"tab", true}, {"", false}}
 
-// watchLimit is the largest command that a watch keeps, in bytes. Those of client libraries
-// have some 100.
+// watchLimit is the largest command that a watch keeps, in bytes. A larger one counts as off.
+// The commands of client libraries have some 100 bytes.
 const watchLimit = 4 << 10
 
 // record updates w from a command that its client sends.
@@ -98,16 +96,17 @@ func (w *watch) record(method string, params []byte) {
 		Discover   bool          `json:"discover"`
 		Filter     []filterEntry `json:"filter"`
 	}
-	if len(params) > watchLimit || json.Unmarshal(params, &p) != nil {
+	if json.Unmarshal(params, &p) != nil {
 		return // Chrome reports what is wrong with it
 	}
+	small := len(params) <= watchLimit
 	switch method {
 	case "Target.setAutoAttach":
-		if w.attach = nil; p.AutoAttach {
+		if w.attach = nil; p.AutoAttach && small {
 			w.attach = bytes.Clone(params)
 		}
 	case "Target.setDiscoverTargets":
-		if w.discover = nil; p.Discover {
+		if w.discover = nil; p.Discover && small {
 			if w.discover = p.Filter; p.Filter == nil {
 				w.discover = defaultFilter
 			}

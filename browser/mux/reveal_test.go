@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/cdproto/target"
@@ -110,8 +111,38 @@ func TestWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.record("Target.setAutoAttach", []byte(`{"autoAttach":true}`))
+	if w.attach == nil {
+		t.Error("a command is not kept")
+	}
+	// To repeat the earlier command would undo this one.
 	w.record("Target.setAutoAttach", fmt.Appendf(nil, `{"autoAttach":true,"filter":[{"type":%s}]}`, large))
 	if w.attach != nil {
 		t.Errorf("a command of %d bytes is kept", len(w.attach))
 	}
+}
+
+// A client may change what it watches while a page is announced.
+func TestWatchChangesDuringReveal(t *testing.T) {
+	const commands = 100
+	m, f := start(t, Options{}, func(f *fake, q message) []byte {
+		if q.Method != "Target.getTargetInfo" {
+			return nil
+		}
+		f.answer(q, `{"targetInfo":{"targetId":"P","type":"page","url":"about:blank"}}`)
+		return []byte{}
+	})
+	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"about:blank"}}`)
+	c := connect(t, m, ServeOptions{})
+	var reveals sync.WaitGroup
+	reveals.Go(func() {
+		for range commands {
+			m.RevealIfAllowed("P")
+		}
+	})
+	for n := range int64(commands) {
+		c.call(n, "", "Target.setAutoAttach", `{"autoAttach":true,"waitForDebuggerOnStart":false,"flatten":true}`)
+	}
+	reveals.Wait()
+	f.wait(commands, method("Target.setAutoAttach"))
 }

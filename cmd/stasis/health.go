@@ -31,7 +31,7 @@ func (c *healthCmd) Run(ctx context.Context) error {
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return exitError{exitNotReady, "the daemon does not answer: " + err.Error() + "; start it, or give its address with --url"}
+		return noAnswer(exitNotReady, err)
 	}
 	defer func() { _ = res.Body.Close() }() // the body is not read
 	if res.StatusCode != http.StatusOK {

@@ -25,6 +25,11 @@ type refusal struct{ Code, Message string }
 
 func (r refusal) Error() string { return r.Code + ": " + r.Message }
 
+// noAnswer is the error for a daemon that cannot be reached.
+func noAnswer(exit int, err error) error {
+	return exitError{exit, "the daemon does not answer: " + err.Error() + "; start it, or give its address with --url"}
+}
+
 // call makes a request and decodes its answer into out, unless out is nil.
 func (r remoteDaemon) call(ctx context.Context, method, path string, body io.Reader, out any) error {
 	return r.send(ctx, method, path, "application/octet-stream", body, out)
@@ -71,7 +76,7 @@ func (r remoteDaemon) do(ctx context.Context, method, path, media string, body i
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, exitError{exitFailed, "the daemon does not answer: " + err.Error() + "; start it, or give its address with --url"}
+		return nil, noAnswer(exitFailed, err)
 	}
 	if res.StatusCode < 300 {
 		return res, nil

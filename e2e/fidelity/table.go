@@ -110,10 +110,10 @@ The same steps read the state before and after. The pages belong to two sites, o
 
 Each run checks in the restore's report that the restore took this path.
 
-The last rows of each table have separate environments without overrides, passkeys or extension: a single tab without scripts, such a
-tab beside a blank one, and three real applications. Each application is logged in to through its form. Its login counts
-as kept if the page can read what only the account can read, without a new login. DokuWiki keeps the login in session
-cookies, Node-RED in localStorage, phpLiteAdmin ("Remember me") in persistent cookies.
+The last rows of each table have separate environments without overrides, passkeys or extension: a single tab without
+scripts, such a tab beside a blank one, and three real applications. Each application is logged in to through its form.
+Its login counts as kept if the page can read what only the account can read, without a new login. DokuWiki keeps the
+login in session cookies, Node-RED in localStorage, phpLiteAdmin ("Remember me") in persistent cookies.
 
 The libraries are used as their documentation shows. ` + "`storageState`" + ` is called with all its options (indexedDB, opfs,
 credentials). Overrides, and the proxy with its password, are set at the first start and not again. Only Stasis gets a

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 func TestMain(m *testing.M) {
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) {
 // two sessions at once, beside two busy processes. `make typing` does so more often.
 func TestNoneIsLost(t *testing.T) {
 	flags, all := []string{"-half", "-count", "30", "-load", "0", "-lanes", "1"}, "| all | | | 30 | 0 |"
-	if long() {
+	if storetest.Long() {
 		flags, all = []string{"-count", "60", "-load", "2"}, "| all | | | 60 | 0 |"
 	}
 	flags = append(flags, "-stasis", daemon.Binary(t), "-clients", "../clients", "-control", "0")
@@ -35,9 +36,6 @@ func TestNoneIsLost(t *testing.T) {
 		}
 	}
 }
-
-// long reports whether tests run in their long form: make test-long.
-func long() bool { return os.Getenv("STASIS_LONG") != "" }
 
 // Half of the rows have each pair of a path, an engine and a client.
 func TestHalfHasAllPairs(t *testing.T) {

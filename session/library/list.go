@@ -53,7 +53,7 @@ func (l *Library) Snapshot(ctx context.Context, c access.Caller, id string) (Sna
 // errNoSnapshot is the error for another user's snapshot. Its text is that of an unknown ID,
 // so that callers cannot find out which IDs exist.
 func errNoSnapshot(op string) error {
-	return fault.New(fault.SnapshotNotFound, op, "%s", fault.SnapshotNotFound.Text())
+	return fault.New(fault.SnapshotNotFound, op, "")
 }
 
 // find returns the record of a snapshot, if the caller may act for its user.
