@@ -14,7 +14,7 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// wantedFile returns the paths of the files that attackers want to read.
+// wantedFiles returns the paths of the files that attackers want to read.
 func (p *attackSetup) wantedFiles() []string {
 	return []string{"/etc/passwd", p.secret, filepath.Join(p.d.Dir, "stasis.db"), filepath.Join(p.d.Dir, "identity"),
 		filepath.Join(p.ownDir, "profile", "Local State"), "/proc/self/environ"}

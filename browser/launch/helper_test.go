@@ -57,7 +57,7 @@ func helperMain(verb, root string) int {
 	return 0
 }
 
-// beDaemon starts one running and one frozen Chrome.
+// daemon starts one running and one frozen Chrome.
 func daemon(root string) (o outcome, err error) {
 	ctx := context.Background()
 	l, err := New(Config{Root: root, UIDs: testUIDs})

@@ -28,7 +28,7 @@ const (
 // listingDeadline bounds the wait for a folder's page to load.
 const listingDeadline = 5 * time.Second
 
-// beReader is a daemon with two sessions. The first has one Chrome of each engine, which
+// fileReader is a daemon with two sessions. The first has one Chrome of each engine, which
 // get commands over their pipes, without the CDP policy, to open files. It returns the
 // result for each engine and file.
 func fileReader(root string) (o outcome, err error) {
