@@ -13,7 +13,7 @@
 //   {do: "press", key}                       → null
 //   {do: "waitForSelector", selector}        → null
 //   {do: "waitForURL", contains}             → the URL
-//   {do: "waitForFunction", expression}      → its value, once true
+//   {do: "waitForFunction", expression}      → its value, once true; false while it throws
 //   {do: "evaluate", expression}             → its value
 //   {do: "screenshot", full?}                → {size, sha256}
 //   {do: "pages"}                            → [{url, title}], in the client's order
@@ -102,7 +102,9 @@ export function runner(client, timeout) {
       const p = await page();
       return until(`a URL with ${s.contains}`, timeout, () => p.url().includes(s.contains) && p.url());
     },
-    waitForFunction: async (s) => client.waitForFunction(await page(), s.expression, timeout),
+    // A page that still loads may have no body yet. Puppeteer never evaluates an expression again that throws.
+    waitForFunction: async (s) =>
+      client.waitForFunction(await page(), `(() => { try { return ${s.expression}; } catch { return false; } })()`, timeout),
     evaluate: async (s) => (await page()).evaluate(s.expression),
     screenshot: async (s) => {
       const bytes = await client.screenshot(await page(), { fullPage: Boolean(s.full) });
