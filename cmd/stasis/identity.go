@@ -90,7 +90,7 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 	if _, err := os.Stat(filepath.Join(dir, "archive-key")); errors.Is(err, fs.ErrNotExist) && c.ArchiveKeyFile == "" {
 		return fault.New(fault.Config, "identity.rotate", "--data-dir: no daemon has run on %s; give the daemon's --data-dir", dir)
 	}
-	s, err := c.acquire()
+	s, err := c.acquireOffline()
 	if err != nil {
 		return err
 	}

@@ -81,6 +81,10 @@ func (c *serveCmd) Run(ctx context.Context) error {
 		return err
 	}
 	d, err := start(ctx, c, log)
+	if err != nil && ctx.Err() != nil {
+		log.Info("stopped by a signal before the daemon was ready", "stage", fault.MessageOf(err))
+		return listener.Close()
+	}
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}

@@ -50,7 +50,36 @@ func (f storageFlags) acquire() (*storage, error) {
 	return s, err
 }
 
-// lock is take for the restore of a backup.
+// acquireOffline is acquire for a verb that writes while no daemon runs. It refuses what
+// checkOwner refuses.
+func (f storageFlags) acquireOffline() (*storage, error) {
+	dir, err := f.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkOwner(dir, os.Geteuid()); err != nil {
+		return nil, err
+	}
+	return f.acquire()
+}
+
+// checkOwner returns config if the user with the ID uid is root, and another user's daemon
+// made the data directory's lock. That daemon could not read what root writes.
+func checkOwner(dir string, uid int) error {
+	info, err := os.Lstat(filepath.Join(dir, "lock"))
+	if err != nil {
+		return nil // no daemon has run here
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || uid != 0 || owner.Uid == 0 {
+		return nil
+	}
+	return fault.New(fault.Config, "storage.owner",
+		"--data-dir: the daemon of %s runs as the user with ID %d and could not read what root writes; run this command as that user: setpriv --reuid %d --regid %d --clear-groups stasis …",
+		dir, owner.Uid, owner.Uid, owner.Gid)
+}
+
+// lock is acquire for the restore of a backup.
 func (f storageFlags) lock() (*storage, error) {
 	const op = "storage.take"
 	dir, err := f.dataDir()

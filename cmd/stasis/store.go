@@ -42,7 +42,7 @@ func (f storageFlags) openExisting(ctx context.Context, write bool) (_ *storage,
 	}
 	s := &storage{dir: dir, flags: f}
 	if write {
-		if s, err = f.acquire(); err != nil {
+		if s, err = f.acquireOffline(); err != nil {
 			return nil, err
 		}
 	}
