@@ -41,6 +41,7 @@ func TestBadInput(t *testing.T) {
 		create(strings.Repeat(`{"labels":`, 40)+`1`+strings.Repeat(`}`, 40), "invalid_request", "nested"),
 		create(`{"goal":"`+strings.Repeat("x", maxBody)+`"}`, "too_large", "1048576"),
 		create(`{"viewprt":{}}`, "unknown_field", `unknown field "viewprt": did you mean viewport?`),
+		create(`{"restore_from":"a"}`, "unknown_field", "did you mean restore_from_environment_id or restore_from_session_id?"),
 		create(`{"startUrl":"https://a.example/"}`, "unknown_field", "did you mean start_url?"),
 		create(`{"viewport":{"width":100,"height":10,"heigth":1}}`, "unknown_field", `"viewport.heigth": did you mean height?`),
 		create(`{"viewport":{"zoom_factor":2}}`, "unknown_field", "allowed are device_scale_factor, height, mobile, width"),
@@ -280,7 +281,7 @@ func TestBadInput(t *testing.T) {
 		{"GET", "/v1/sessions/any/scopes/agent/desk/snapshots?start_after=..%2fx", "", "invalid_field", "start_after: must be a snapshot ID"},
 		{"GET", "/v1/sessions/any/scopes/agent/desk", "", "not_found", "route"},
 		{"GET", "/v2/sessions", "", "not_found", "route"},
-		{"PATCH", "/v1/sessions", "", "not_found", "PATCH"},
+		{"PATCH", "/v1/sessions", "", "method_not_allowed", "PATCH"},
 	} {
 		answer, body := r.do(t, x.method, x.path, x.body)
 		var got errorAnswer
@@ -290,6 +291,9 @@ func TestBadInput(t *testing.T) {
 		}
 		if string(got.Code) != x.code || answer.StatusCode != statusOf(got.Code) || !strings.Contains(got.Message, x.names) {
 			t.Errorf("%s %.40s %.60s: got %d %s, want %s with %q", x.method, x.path, x.body, answer.StatusCode, body, x.code, x.names)
+		}
+		if allow := answer.Header.Get("Allow"); (allow != "") != (x.code == "method_not_allowed") {
+			t.Errorf("%s %s: Allow is %q", x.method, x.path, allow)
 		}
 		if got.RequestID == "" || got.RequestID != answer.Header.Get("X-Request-Id") {
 			t.Errorf("%s %s: request_id %q, header %q", x.method, x.path, got.RequestID, answer.Header.Get("X-Request-Id"))

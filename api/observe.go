@@ -96,14 +96,21 @@ func (o *observer) fail(err error, c echo.Context) {
 	}
 }
 
-// asFault translates the router's own errors. A wrong method is answered like an unknown
-// route.
+// asFault translates the router's own errors. For a wrong method the router has set the
+// header Allow.
 func asFault(err error, r *http.Request) error {
 	var routing *echo.HTTPError
-	if errors.As(err, &routing) && (routing.Code == http.StatusNotFound || routing.Code == http.StatusMethodNotAllowed) {
-		return fault.New(fault.NotFound, "api.route", "no route has this path and the method %s; see /openapi.yaml", r.Method)
+	if !errors.As(err, &routing) {
+		return err
 	}
-	return err
+	switch routing.Code {
+	case http.StatusNotFound:
+		return fault.New(fault.NotFound, "api.route", "no route has this path; see /openapi.yaml")
+	case http.StatusMethodNotAllowed:
+		return fault.New(fault.MethodNotAllowed, "api.route", "this path does not have the method %s; the header Allow lists its methods", r.Method)
+	default:
+		return err
+	}
 }
 
 func (o *observer) logRequest(c echo.Context, id string, err error, milliseconds int64) {

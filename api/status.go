@@ -19,6 +19,8 @@ func statusOf(code fault.Code) int {
 	case fault.NotFound, fault.SessionNotFound, fault.SnapshotNotFound, fault.UserNotFound,
 		fault.DefaultNotFound, fault.KeyNotFound, fault.FileNotFound, fault.ExtensionNotFound, fault.RunNotFound, fault.NoteNotFound:
 		return http.StatusNotFound
+	case fault.MethodNotAllowed:
+		return http.StatusMethodNotAllowed
 	case fault.NoSnapshot, fault.SessionExists, fault.SessionEnding, fault.SessionNotRunning,
 		fault.EnvironmentInUse, fault.VersionConflict, fault.SnapshotInUse, fault.SnapshotExists, fault.ExtensionInUse, fault.NoLoginCheck, fault.NoAgentAttached, fault.RequestInProgress:
 		return http.StatusConflict

@@ -32,8 +32,8 @@ func unknownFields(kind string, all []unknownField) error {
 	return fault.New(fault.UnknownField, "api.bind", "unknown %s %s", kind, strings.Join(shown, ", "))
 }
 
-// hint says what is allowed: the one name that the client most likely meant, else all of
-// them.
+// hint says what is allowed: the name that the client most likely meant, else the names that
+// begin with the client's, else all of them.
 func (u unknownField) hint() string {
 	if len(u.known) == 0 {
 		return ": none is allowed"
@@ -47,6 +47,15 @@ func (u unknownField) hint() string {
 	}
 	if nearest != "" {
 		return fmt.Sprintf(": did you mean %s?", nearest)
+	}
+	var longer []string // the client left out the end of a name
+	for _, known := range u.known {
+		if len(name) >= 4 && strings.HasPrefix(plainName(known), name) {
+			longer = append(longer, known)
+		}
+	}
+	if len(longer) > 0 {
+		return fmt.Sprintf(": did you mean %s?", strings.Join(longer, " or "))
 	}
 	return ": allowed are " + strings.Join(u.known, ", ")
 }

@@ -22,6 +22,8 @@ const (
 	RunNotFound       Code = "run_not_found"       // 404: the session has no such run
 	NoteNotFound      Code = "note_not_found"      // 404: there are no notes under that session ID
 
+	MethodNotAllowed Code = "method_not_allowed" // 405, with Allow: the route has other methods
+
 	NoSnapshot        Code = "no_snapshot"         // 409: the source was never saved
 	SessionExists     Code = "session_exists"      // 409: the chosen ID is taken
 	SessionEnding     Code = "session_ending"      // 409: another end of the session is running
@@ -76,6 +78,7 @@ var texts = map[Code]string{
 	KeyNotFound: "no such key", FileNotFound: "no such file",
 	RunNotFound:       "no such run",
 	NoteNotFound:      "there are no notes",
+	MethodNotAllowed:  "the route has other methods",
 	ExtensionNotFound: "no such extension", ExtensionInUse: "a snapshot contains the extension",
 	InvalidExtension: "the extension is not valid",
 	NoSnapshot:       "nothing was saved yet", SessionExists: "the session ID is taken",

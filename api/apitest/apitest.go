@@ -130,8 +130,12 @@ func isEventStream(answer *http.Response) bool {
 
 func checkUnlisted(answer *http.Response, got []byte) error {
 	var e struct{ Code string }
-	if answer.StatusCode == http.StatusNotFound && json.Unmarshal(got, &e) == nil && e.Code == "not_found" {
-		return nil
+	if json.Unmarshal(got, &e) == nil {
+		switch {
+		case answer.StatusCode == http.StatusNotFound && e.Code == "not_found",
+			answer.StatusCode == http.StatusMethodNotAllowed && e.Code == "method_not_allowed" && answer.Header.Get("Allow") != "":
+			return nil
+		}
 	}
 	return fmt.Errorf("the route is not described")
 }

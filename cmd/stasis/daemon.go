@@ -58,6 +58,7 @@ type daemon struct {
 	service  *session.Service
 	server   *api.Server
 	printKey string // a key that was made now, to be printed once
+	hasFile  bool   // the key in keyFile is valid
 	closers  []func() error
 }
 
@@ -219,13 +220,15 @@ func (d *daemon) firstKey(ctx context.Context) error {
 	if given := os.Getenv(keyVariable); given != "" {
 		return d.apiKeys.SetFirst(ctx, given)
 	}
-	// A first key that was deleted is not made again.
-	if has, err := d.apiKeys.Any(ctx); has || err != nil {
-		return err
-	}
 	file := filepath.Join(d.dir, keyFile)
 	raw, err := os.ReadFile(file)
 	secret := strings.TrimSpace(string(raw))
+	// A first key that was deleted is not made again.
+	if has, err := d.apiKeys.Any(ctx); has || err != nil {
+		_, unknown := d.apiKeys.Authenticate(ctx, secret)
+		d.hasFile = unknown == nil
+		return err
+	}
 	switch {
 	case err == nil && len(secret) < minKey:
 		return fault.New(fault.Config, op, "%s: contains no valid key; remove the file, and the next start makes a new key", file)

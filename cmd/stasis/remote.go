@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -27,7 +29,11 @@ func (r refusal) Error() string { return r.Code + ": " + r.Message }
 
 // noAnswer is the error for a daemon that cannot be reached.
 func noAnswer(exit int, err error) error {
-	return exitError{exit, "the daemon does not answer: " + err.Error() + "; start it, or give its address with --url"}
+	advice := "give its address with --url"
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		advice = "is stasis serve running? If it listens elsewhere, " + advice
+	}
+	return exitError{exit, "the daemon does not answer: " + err.Error() + "; " + advice}
 }
 
 // call makes a request and decodes its answer into out, unless out is nil.

@@ -91,6 +91,8 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	fmt.Printf("stasis %s listens on %s\n", version, c.address(listener))
 	if d.printKey != "" {
 		fmt.Printf("API key (kept in %s): %s\n", filepath.Join(d.dir, keyFile), d.printKey)
+	} else if d.hasFile {
+		fmt.Printf("API key: in %s\n", filepath.Join(d.dir, keyFile))
 	}
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
@@ -172,6 +174,9 @@ func (c *serveCmd) check() error {
 func (c *serveCmd) listen(ctx context.Context) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", c.Listen)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fault.Wrap(err, fault.Config, "serve", "--listen: another process listens on "+c.Listen+"; stop it, or choose another port, such as --listen 127.0.0.1:8081")
+	}
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Config, "serve", "--listen: cannot listen on "+c.Listen)
 	}

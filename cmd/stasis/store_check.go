@@ -21,11 +21,11 @@ const recheckDelay = 2 * time.Second
 
 type storeCheckCmd struct {
 	storageFlags
-	ReadData      bool          `help:"Read every archive down to its files; by default only sizes are compared." env:"-"`
-	Repair        bool          `help:"Rebuild snapshot_latest.json and manifest.json from the stored documents. No daemon may run." env:"-"`
-	RemoveOrphans bool          `help:"Remove orphans: archives that no document names, and documents that the catalogue does not list. No daemon may run." env:"-"`
-	Grace         time.Duration `help:"How old an archive or a document must be to count as an orphan." default:"24h" env:"-"`
-	JSON          bool          `help:"Print one JSON object per line; the last one is the summary." name:"json" env:"-"`
+	ReadData      bool   `help:"Read every archive down to its files; by default only sizes are compared." env:"-"`
+	Repair        bool   `help:"Rebuild snapshot_latest.json and manifest.json from the stored documents. No daemon may run." env:"-"`
+	RemoveOrphans bool   `help:"Remove orphans: archives that no document names, and documents that the catalogue does not list. No daemon may run." env:"-"`
+	Grace         period `help:"How old an archive or a document must be to count as an orphan." default:"24h" env:"-"`
+	JSON          bool   `help:"Print one JSON object per line; the last one is the summary." name:"json" env:"-"`
 }
 
 // Run prints a line for each finding as soon as it is made, and a summary.
@@ -40,7 +40,7 @@ func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	o := audit.Options{ReadData: c.ReadData, Grace: c.Grace, Repair: c.Repair, Remove: c.RemoveOrphans}
+	o := audit.Options{ReadData: c.ReadData, Grace: c.Grace.Duration(), Repair: c.Repair, Remove: c.RemoveOrphans}
 	if !write {
 		o.RecheckDelay = recheckDelay
 	}
