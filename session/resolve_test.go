@@ -1,6 +1,7 @@
 package session
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,19 +71,30 @@ func TestIfMissing(t *testing.T) {
 	for name, test := range map[string]struct {
 		ask  func(*request.Create)
 		code fault.Code
+		says string // the message names the field and the ID, and what can be done
 	}{
-		"session never saved":    {func(c *request.Create) { c.FromSession = unsaved }, fault.NoSnapshot},
-		"session running":        {func(c *request.Create) { c.FromSession = running }, fault.NoSnapshot},
-		"unknown session":        {func(c *request.Create) { c.FromSession = "no-such" }, fault.SnapshotNotFound},
-		"unknown environment":    {func(c *request.Create) { c.FromEnvironment = "no-such" }, fault.SnapshotNotFound},
-		"environment not saved":  {func(c *request.Create) { c.FromEnvironment = unsaved }, fault.NoSnapshot},
-		"no default":             {func(c *request.Create) { c.FromDefaultOf = "alice" }, fault.NoSnapshot},
-		"snapshot that is no ID": {func(c *request.Create) { c.FromEnvironment = "../../etc/passwd" }, fault.SnapshotNotFound},
+		"session never saved": {func(c *request.Create) { c.FromSession = unsaved }, fault.NoSnapshot,
+			"restore_from_session_id: session " + unsaved + " was never saved; it has ended"},
+		"session running": {func(c *request.Create) { c.FromSession = running }, fault.NoSnapshot,
+			"session " + running + " was never saved; end it with save_snapshot_mode=filesystem"},
+		"unknown session": {func(c *request.Create) { c.FromSession = "no-such" }, fault.SnapshotNotFound,
+			`restore_from_session_id: there is no session "no-such"`},
+		"unknown environment": {func(c *request.Create) { c.FromEnvironment = "no-such" }, fault.SnapshotNotFound,
+			`restore_from_environment_id: there is no snapshot or session "no-such"`},
+		"environment not saved": {func(c *request.Create) { c.FromEnvironment = unsaved }, fault.NoSnapshot,
+			"restore_from_environment_id: session " + unsaved},
+		"no default": {func(c *request.Create) { c.FromDefaultOf = "alice" }, fault.NoSnapshot,
+			`restore_default_environment_from_user_id: user "alice" has no default environment`},
+		"snapshot that is no ID": {func(c *request.Create) { c.FromEnvironment = "../../etc/passwd" }, fault.SnapshotNotFound,
+			`"../../etc/passwd"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := len(r.browsers.all())
 			_, err := r.Create(t.Context(), alice, newCreate(test.ask))
 			wantCode(t, err, test.code)
+			if got := fault.MessageOf(err); !strings.Contains(got, test.says) {
+				t.Errorf("got %q, want %q", got, test.says)
+			}
 			if len(r.browsers.all()) != before {
 				t.Error("a Chrome was started")
 			}

@@ -92,7 +92,11 @@ func isMissing(err error) bool {
 func (r *Restorer) lookUp(ctx context.Context, c access.Caller, q SourceRequest) (source *Source, snap *profiles.Snapshot, version int64, err error) {
 	switch {
 	case q.FromSession != "":
-		snap, err = r.newestOf(ctx, c, q.FromSession)
+		field := "restore_from_session_id"
+		if q.FromSession == q.SessionID { // it is a resume
+			field = "session_id"
+		}
+		snap, err = r.newestOf(ctx, c, field, q.FromSession)
 		if err == nil && q.FromSession == q.SessionID { // it is a resume
 			*snap, err = r.latestRenewal(ctx, *snap)
 		}
@@ -114,24 +118,34 @@ func (r *Restorer) environment(ctx context.Context, c access.Caller, id string) 
 	snap, err := r.catalogue.Snapshot(ctx, id)
 	switch {
 	case fault.Is(err, fault.SnapshotNotFound):
-		return r.newestOf(ctx, c, id)
+		return r.newestOf(ctx, c, environmentField, id)
 	case err != nil:
 		return nil, err
 	case !c.MayActFor(snap.UserID):
-		return nil, noSuchEnvironment()
+		return nil, noSuchSource(environmentField, id)
 	}
 	return &snap, nil
 }
 
-func noSuchEnvironment() error {
-	return fault.New(fault.SnapshotNotFound, "restore.resolve", "no such session or snapshot to restore from")
+// environmentField is the field of a create that names a snapshot or a session.
+const environmentField = "restore_from_environment_id"
+
+// noSuchSource is the error for a source that does not exist or belongs to another user. It
+// is the same for both.
+func noSuchSource(field, id string) error {
+	what := "session"
+	if field == environmentField {
+		what = "snapshot or session"
+	}
+	return fault.New(fault.SnapshotNotFound, "restore.resolve", "%s: there is no %s %q for this key", field, what, id)
 }
 
-// newestOf returns the snapshot that a create from this session restores.
-func (r *Restorer) newestOf(ctx context.Context, c access.Caller, id string) (*profiles.Snapshot, error) {
+// newestOf returns the snapshot that a create from this session restores. field is the
+// field that names the session.
+func (r *Restorer) newestOf(ctx context.Context, c access.Caller, field, id string) (*profiles.Snapshot, error) {
 	rec, err := r.catalogue.Session(ctx, id)
 	if fault.Is(err, fault.SessionNotFound) || err == nil && !c.MayActFor(rec.UserID) {
-		return nil, noSuchEnvironment()
+		return nil, noSuchSource(field, id)
 	}
 	if err != nil {
 		return nil, err
@@ -141,20 +155,24 @@ func (r *Restorer) newestOf(ctx context.Context, c access.Caller, id string) (*p
 	}
 	snap, err := r.newestUndamaged(ctx, id)
 	if fault.Is(err, fault.NoSnapshot) {
-		return nil, fault.New(fault.NoSnapshot, "restore.resolve",
-			"session %s was never saved; end it with save_snapshot_mode, or create with if_missing=fresh", id)
+		advice := "end it with save_snapshot_mode=filesystem, or create with if_missing=fresh"
+		if !rec.EndedAt.IsZero() {
+			advice = "it has ended, so nothing of it can be restored; create with if_missing=fresh for an empty browser"
+		}
+		return nil, fault.New(fault.NoSnapshot, "restore.resolve", "%s: session %s was never saved; %s", field, id, advice)
 	}
 	return &snap, err
 }
 
 func (r *Restorer) defaultOf(ctx context.Context, c access.Caller, userID string) (*profiles.Snapshot, int64, error) {
+	const field = "restore_default_environment_from_user_id"
 	if !c.MayActFor(userID) {
-		return nil, 0, noSuchEnvironment()
+		return nil, 0, fault.New(fault.SnapshotNotFound, "restore.resolve", "%s: there is no user %q for this key", field, userID)
 	}
 	d, err := r.catalogue.Default(ctx, userID)
 	if fault.Is(err, fault.DefaultNotFound) {
 		return nil, 0, fault.New(fault.NoSnapshot, "restore.resolve",
-			"the user has no default environment; save one with save_as_default=true, or create with if_missing=fresh")
+			"%s: user %q has no default environment; save one with save_as_default=true, or create with if_missing=fresh", field, userID)
 	}
 	if err != nil {
 		return nil, 0, err
