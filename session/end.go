@@ -35,7 +35,8 @@ type ending struct {
 }
 
 // End ends a session. For a session that does not exist or has ended, it answers deleted:
-// false, with what was saved of the session.
+// false, with what was saved of the session. A save of an ended session of which nothing was
+// saved is no_snapshot.
 func (s *Service) End(ctx context.Context, c access.Caller, id string, r request.End) (save.EndAnswer, error) {
 	if err := c.RequireForAny(access.Drive); err != nil {
 		return save.EndAnswer{}, err
@@ -49,14 +50,14 @@ func (s *Service) End(ctx context.Context, c access.Caller, id string, r request
 	l, err := s.running(ctx, c, id, access.Drive)
 	switch {
 	case fault.Is(err, fault.SessionNotRunning), fault.Is(err, fault.SessionNotFound), s.rescues.Has(id):
-		return s.endedBefore(ctx, c, id)
+		return s.endedBefore(ctx, c, id, r.Mode)
 	case err != nil:
 		return save.EndAnswer{}, err
 	}
 	l.awaitCrashRestart(ctx)
 	e, err := l.end(ctx, ending{cause: causeRequested, request: r})
 	if fault.Is(err, fault.SessionNotRunning) {
-		return s.endedBefore(ctx, c, id)
+		return s.endedBefore(ctx, c, id, r.Mode)
 	}
 	if err != nil {
 		return save.EndAnswer{}, err
@@ -65,7 +66,7 @@ func (s *Service) End(ctx context.Context, c access.Caller, id string, r request
 }
 
 // endedBefore answers an end of a session that is not live.
-func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string) (save.EndAnswer, error) {
+func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string, mode save.Mode) (save.EndAnswer, error) {
 	answer := save.EndAnswer{Success: true, Message: "the session is not running"}
 	_, err := s.inspector.Record(ctx, c, id, access.Look)
 	if fault.Is(err, fault.SessionNotFound) {
@@ -79,6 +80,10 @@ func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string) (
 	}
 	answer.Message = "the session had already ended"
 	snap, err := s.deps.Catalogue.NewestSnapshot(ctx, id)
+	if fault.Is(err, fault.NoSnapshot) && mode != save.None {
+		return save.EndAnswer{}, fault.New(fault.NoSnapshot, "session.end",
+			"session %s has already ended without a save, so save_snapshot_mode cannot save it any more; give save_snapshot_mode with the first DELETE", id)
+	}
 	if fault.Is(err, fault.NoSnapshot) {
 		return answer, nil
 	}

@@ -194,6 +194,23 @@ func TestEndWithoutSession(t *testing.T) {
 	wantCode(t, err, fault.InvalidField)
 }
 
+// A session that ended without a save cannot be saved afterwards, and the answer says so.
+func TestEndAgainWithASave(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	r.end(alice, id, none)
+	for _, later := range []request.End{filesystem, memory} {
+		a, err := r.End(t.Context(), alice, id, later)
+		wantCode(t, err, fault.NoSnapshot)
+		if a.Success || !strings.Contains(fault.MessageOf(err), "session "+id+" has already ended without a save") {
+			t.Errorf("%s: %+v, %v", later.Mode, a, err)
+		}
+	}
+	if a, err := r.End(t.Context(), alice, id, none); err != nil || !a.Success || a.Deleted {
+		t.Errorf("the same end again: %+v, %v", a, err)
+	}
+}
+
 // A save continues after its client has disconnected.
 func TestSaveOutlivesItsRequest(t *testing.T) {
 	r := newRig(t, nil)
