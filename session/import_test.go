@@ -74,6 +74,25 @@ func (r *rig) importFile(c access.Caller, x importer.Request, body string) impor
 	return a
 }
 
+// The report of an import warns of parts that the file lacks, and of misspelt ones.
+func TestImportWarnings(t *testing.T) {
+	r := newRig(t, nil)
+	for name, test := range map[string]struct {
+		body string
+		want []string
+	}{
+		"everything":     {storageStateFile, nil},
+		"no cookies":     {`{"cokies":[],"origins":[{"origin":"https://a.example","localStorage":[{"name":"k","value":"v"}]}]}`, []string{`unknown field: the format has no field "cokies"`, "the file has no cookies"}},
+		"no storage":     {`{"cookies":[{"name":"n","value":"v","domain":"a.example","path":"/"}]}`, []string{"the file has no localStorage and no IndexedDB"}},
+		"a cookie's own": {`{"cookies":[{"name":"n","value":"v","domain":"a.example","path":"/","samesite":"Lax"}],"origins":[{"origin":"https://a.example","localStorage":[{"name":"k","value":"v"}]}]}`, []string{`unknown field: the format has no field "samesite"`}},
+	} {
+		a := r.importFile(alice, importer.Request{Format: library.FormatPlaywright}, test.body)
+		if diff := cmp.Diff(test.want, a.Snapshot.Warnings, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 // An import is the snapshot of a separate, ended session. It can become the default, and it
 // restores without a profile. Its report lists what was left out.
 func TestImportState(t *testing.T) {
@@ -177,7 +196,9 @@ func TestImportRefused(t *testing.T) {
 		"no archive":        {alice, importer.Request{Format: library.FormatDatadir}, "hello", fault.InvalidImport, "the file is not an archive"},
 		"no profile":        {alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "a/b", "c"), fault.InvalidImport, `no profile "Default" in the archive: no folder`},
 		"nothing":           {alice, importer.Request{Format: library.FormatNetscape}, "\n", fault.InvalidImport, "the body is empty"},
-		"nothing for all":   {alice, importer.Request{Format: library.FormatPuppeteer, SaveAsDefault: true}, "[]", fault.InvalidImport, "save_as_default"},
+		"an empty list":     {alice, importer.Request{Format: library.FormatPuppeteer}, "[]", fault.InvalidImport, "the file has no cookies; nothing would be imported"},
+		"a misspelt part":   {alice, importer.Request{Format: library.FormatPlaywright}, `{"cokies":[{"name":"a"}],"origins":[]}`, fault.InvalidImport, `that can be imported: the format has no field "cokies"`},
+		"only bad cookies":  {alice, importer.Request{Format: library.FormatNetscape}, "a.example\tFALSE\t/\tFALSE\t0\t__Host-n\tv\n", fault.InvalidImport, "no cookies that can be imported: "},
 		"another profile":   {alice, importer.Request{Format: library.FormatDatadir, Profile: "Profile 9"}, tarOf(t, "Default/Preferences", "{}"), fault.InvalidImport, "it has Default"},
 		"bad preferences":   {alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", "[]"), fault.InvalidImport, "preferences are not JSON"},
 		"path traversal":    {alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", "{}", "../evil", "x"), fault.InvalidImport, "clean relative path"},

@@ -218,8 +218,12 @@ func (i *Importer) read(ctx context.Context, r Request, dir *browser.Dir, a *sav
 		return state.Document{}, fault.New(fault.InvalidImport, "session.import", "the body is empty; with curl, send a file with --data-binary @FILE")
 	}
 	doc, lost, err := r.Format.ReadState(raw)
+	if err != nil {
+		return doc, err
+	}
 	doc.Chrome.Engine = browser.EngineChrome
 	a.Lines = lost
+	a.Warnings, err = checkContents(r.Format, doc, lost)
 	return doc, err
 }
 

@@ -95,7 +95,7 @@ func (o object) drop(l *losses, known ...string) {
 		if len(l.order) < maxNamed && len(name) <= 40 {
 			reason = fmt.Sprintf("the format has no field %q", name)
 		}
-		l.add(unknown, "", 1, reason)
+		l.add(UnknownField, "", 1, reason)
 	}
 }
 

@@ -27,7 +27,8 @@ const (
 	sameSite = "cookie_same_site"
 	priority = "cookie_priority"
 	source   = "cookie_source" // scheme and port
-	unknown  = "unknown_field"
+	// UnknownField is a field that the format does not have.
+	UnknownField = "unknown_field"
 )
 
 // losses counts what was not converted, in the order of first occurrence.
