@@ -39,7 +39,7 @@ func byResumedDownload(x *fileAttacker) {
 		x.t.Fatalf("%d downloads, %v", n, err)
 	}
 	id, entry := x.uploaded()
-	page := x.enterWith(dir, id, obj{"extensions": obj{"ui": obj{"developer_mode": true}, "settings": obj{id: entry}}})
+	page := x.enterWith(dir, []string{id}, obj{"extensions": obj{"ui": obj{"developer_mode": true}, "settings": obj{id: entry}}})
 	x.step(page, "Page.navigate", obj{"url": "chrome-extension://" + id + "/page.html"})
 	got := x.eval(page, `(async () => { const [d] = await chrome.downloads.search({}); return d.filename + " " + await chrome.downloads.resume(d.id).then(() => "resumed", String) })()`)
 	if want := "/nonexistent/x.bin Error: DownloadItem.canResume must be true"; got != want {

@@ -37,7 +37,7 @@ func TestManyAtOnce(t *testing.T) {
 		{"documents", use, "PUT", "/v1/sessions/s/scopes/agent/a/snapshots/latest", "application/json", document, 4, http.StatusNoContent},
 		{"read documents", view, "GET", "/v1/sessions/s/scopes/agent/a/snapshots/latest", "", "", 4, http.StatusOK},
 		{"a zip with another list of files", use, "POST", "/v1/extensions", "application/zip", zip64Extension(2_200_000), 1, http.StatusUnprocessableEntity},
-		{"extensions with many texts", use, "POST", "/v1/extensions", "application/zip", texts, 10, 0},
+		{"extensions with many texts", use, "POST", "/v1/extensions", "application/zip", texts, 5, 0},
 		{"an extension with many folders", use, "POST", "/v1/extensions", "application/zip", manyFolders(t), 1, http.StatusRequestEntityTooLarge},
 	} {
 		forgetPeak(t, d)

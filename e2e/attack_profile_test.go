@@ -20,15 +20,18 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // TestAttackProfiles imports profiles that are made to read files without an address
 // that shows it. Only what Stasis removes from a profile could stop them, so they are
 // tried without Landlock. Those with a stored file handle share one profile, and differ
-// in its preferences.
+// in its preferences; in make test one import has all of them, because each alone would
+// let the page read the file.
 func TestAttackProfiles(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, byOrdinaryUser(t, daemon.Options{Tags: []string{noLandlock, noBlocklist}, NoSpares: true, Unraced: true}))
+	// As with the tag stasis_no_landlock, but the routes to files use this binary too.
+	d := daemon.Start(t, byOrdinaryUser(t, daemon.Options{Tags: []string{noBlocklist}, Args: []string{"--no-landlock"}, NoSpares: true, Unraced: true}))
 	l := makeWantedFiles(t)
 	keeper := newFileAttacker(t, d, l)
 	keeper.storeHandle()
@@ -37,15 +40,20 @@ func TestAttackProfiles(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		take func(*fileAttacker)
+		long int // whether only make test (-1) or make test-long (1) has it
 	}{
-		{"an extension whose folder has no name", byNamelessFolder},
-		{"an installation that was put off", byDelayedInstall},
-		{"a file that a page kept in IndexedDB", byFileHandle},
-		{"a download that was interrupted", byResumedDownload},
-		{"such a file and an administrator's setting", byManagedSetting},
-		{"such a file and an extension's preference", byExtensionsPreference},
-		{"such a file and an extension's content setting", byExtensionsContentSetting},
+		{"an extension whose folder has no name", byNamelessFolder, 0},
+		{"an installation that was put off", byDelayedInstall, 0},
+		{"a file that a page kept in IndexedDB", byFileHandle, 1},
+		{"a download that was interrupted", byResumedDownload, 0},
+		{"such a file and an administrator's setting", byManagedSetting, 1},
+		{"such a file and an extension's preference", byExtensionsPreference, 1},
+		{"such a file and an extension's content setting", byExtensionsContentSetting, 1},
+		{"such a file and all these settings", byAllSettings, -1},
 	} {
+		if storetest.Long() && c.long < 0 || !storetest.Long() && c.long > 0 {
+			continue
+		}
 		cases.Go(func() {
 			limit <- struct{}{}
 			defer func() { <-limit }()
@@ -163,36 +171,67 @@ func byDelayedInstall(x *fileAttacker) {
 
 // byFileHandle imports a profile whose page has stored a handle of the file, with
 // settings that let the page read it.
-func byFileHandle(x *fileAttacker) {
+func byFileHandle(x *fileAttacker) { x.readHandle(nil, obj{"profile": x.pageSettings()}) }
+
+// pageSettings returns preferences that let the page of a stored handle read its file.
+func (x *fileAttacker) pageSettings() obj {
 	site := x.keeper.site.URL
 	allow := obj{site + ",*": obj{"setting": 1}}
 	chosen := obj{"chosen-objects": []obj{{"display-name": "x", "is-directory": false, "path": x.wanted[0].path, "path-type": 0, "readable": true, "writable": true}}}
-	x.readHandle("", obj{"profile": obj{
+	return obj{
 		"default_content_setting_values": obj{"file_system_read_guard": 1, "file_system_write_guard": 1},
 		"content_settings": obj{"exceptions": obj{"file_system_read_guard": allow, "file_system_write_guard": allow,
-			"file_system_access_extended_permission": allow, "file_system_access_chooser_data": obj{site + "," + site: obj{"setting": chosen}}}}}})
+			"file_system_access_extended_permission": allow, "file_system_access_chooser_data": obj{site + "," + site: obj{"setting": chosen}}}}}
 }
 
 // byManagedSetting imports a profile with such a handle, and with a content setting as
 // an administrator's policy sets it.
 func byManagedSetting(x *fileAttacker) {
-	x.readHandle("", obj{"profile": obj{"managed_default_content_settings": obj{"file_system_read_guard": 1, "file_system_write_guard": 1}}})
+	x.readHandle(nil, obj{"profile": obj{"managed_default_content_settings": managedSettings}})
 }
+
+// managedSettings are content settings as an administrator's policy sets them.
+var managedSettings = obj{"file_system_read_guard": 1, "file_system_write_guard": 1}
 
 // byExtensionsPreference imports a profile with such a handle, and with an uploaded
 // extension that has set a forbidden preference.
 func byExtensionsPreference(x *fileAttacker) {
-	id, entry := x.uploaded()
-	entry["preferences"] = obj{"profile.default_content_setting_values.file_system_read_guard": 1}
-	x.readHandle(id, obj{"extensions": obj{"ui": obj{"developer_mode": true}, "settings": obj{id: entry}}})
+	id, entry := x.withPreference()
+	x.readHandle([]string{id}, obj{"extensions": obj{"ui": obj{"developer_mode": true}, "settings": obj{id: entry}}})
 }
 
 // byExtensionsContentSetting imports a profile with such a handle, and with an uploaded
 // extension that has set a forbidden content setting.
 func byExtensionsContentSetting(x *fileAttacker) {
-	id, entry := x.uploaded()
+	id, entry := x.withContentSetting()
+	x.readHandle([]string{id}, obj{"extensions": obj{"ui": obj{"developer_mode": true}, "settings": obj{id: entry}}})
+}
+
+// withPreference is uploaded for an extension that has set a forbidden preference.
+func (x *fileAttacker) withPreference() (id string, entry obj) {
+	x.t.Helper()
+	id, entry = x.uploaded()
+	entry["preferences"] = obj{"profile.default_content_setting_values.file_system_read_guard": 1}
+	return id, entry
+}
+
+// withContentSetting is uploaded for an extension that has set a forbidden content setting.
+func (x *fileAttacker) withContentSetting() (id string, entry obj) {
+	x.t.Helper()
+	id, entry = x.uploaded()
 	entry["content_settings"] = []obj{{"primaryPattern": "*", "secondaryPattern": "*", "type": "file-system-read-guard", "setting": "allow"}}
-	x.readHandle(id, obj{"extensions": obj{"ui": obj{"developer_mode": true}, "settings": obj{id: entry}}})
+	return id, entry
+}
+
+// byAllSettings imports a profile with such a handle, with the page's settings, an
+// administrator's, and those of two uploaded extensions.
+func byAllSettings(x *fileAttacker) {
+	profile := x.pageSettings()
+	profile["managed_default_content_settings"] = managedSettings
+	one, first := x.withPreference()
+	two, second := x.withContentSetting()
+	x.readHandle([]string{one, two}, obj{"profile": profile,
+		"extensions": obj{"ui": obj{"developer_mode": true}, "settings": obj{one: first, two: second}}})
 }
 
 // uploaded uploads an extension and returns its entry in a profile's preferences.
@@ -225,13 +264,13 @@ func (x *fileAttacker) storeHandle() {
 
 // readHandle imports the keeper's profile with changed preferences and reads the file by
 // the stored handle.
-func (x *fileAttacker) readHandle(extension string, change obj) {
+func (x *fileAttacker) readHandle(extensions []string, change obj) {
 	x.site = x.keeper.site
 	dir := filepath.Join(x.t.TempDir(), "profile")
 	if err := os.CopyFS(dir, os.DirFS(x.keeper.profile)); err != nil {
 		x.t.Fatal(err)
 	}
-	page := x.enterWith(dir, extension, change)
+	page := x.enterWith(dir, extensions, change)
 	if got := x.eval(page, `(async () => {
 		const d = await new Promise((ok, no) => { const r = indexedDB.open("d", 1); r.onsuccess = () => ok(r.result); r.onerror = () => no(r.error) });
 		window.handle = await new Promise((ok, no) => { const r = d.transaction("s").objectStore("s").get("h"); r.onsuccess = () => ok(r.result); r.onerror = () => no(r.error) });
@@ -243,8 +282,8 @@ func (x *fileAttacker) readHandle(extension string, change obj) {
 }
 
 // enterWith imports a profile with changed preferences and creates a session from it,
-// with an extension or ("") none. It returns a page of the attacker's site.
-func (x *fileAttacker) enterWith(dir, extension string, change obj) (page string) {
+// with extensions. It returns a page of the attacker's site.
+func (x *fileAttacker) enterWith(dir string, extensions []string, change obj) (page string) {
 	x.t.Helper()
 	file := filepath.Join(dir, "Default", "Preferences")
 	raw, err := os.ReadFile(file)
@@ -268,8 +307,8 @@ func (x *fileAttacker) enterWith(dir, extension string, change obj) (page string
 	}
 	a := imports(x.t, x.d, "datadir", zipOf(x.t, dir, "profile"))
 	body := obj{"restore_from_environment_id": a.Snapshot.ID}
-	if extension != "" {
-		body["extensions"] = []string{extension}
+	if len(extensions) > 0 {
+		body["extensions"] = extensions
 	}
 	x.enter(body)
 	page, _ = x.newPage("/")

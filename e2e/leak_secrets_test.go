@@ -42,7 +42,7 @@ func TestLeakSecrets(t *testing.T) {
 	ticketOf(back)
 	finish(t, d, back.ID, throwAway)
 	// Error messages must not contain secrets either.
-	lost := beginAs(t, d, key, obj{})
+	lost := beginAs(t, d, key, obj{"engine": "shell"})
 	ticketOf(lost)
 	dial(t, strings.Replace(lost.CDP, "/cdp?", "/cdp/page/NOSUCHPAGE?", 1)).ended()
 	d.CallAs(t, "stasis_wrong_"+typed, http.MethodGet, "/v1/sessions", nil)

@@ -33,6 +33,9 @@ type fileAttacker struct {
 	engine string
 	open   bool // no protection is on, so the bytes must arrive
 
+	shared     bool     // s is a session that several routes use, one after the other
+	extensions []string // uploaded extensions of a shared session, for one route each
+
 	profile string        // a profile with a stored handle of a wanted file
 	keeper  *fileAttacker // has such a profile, of its own site
 
@@ -71,10 +74,12 @@ func (x *fileAttacker) serve(w http.ResponseWriter, r *http.Request) {
 const onePage = "%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n" +
 	"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>endobj\ntrailer<</Root 1 0 R>>\n"
 
-// enter creates a session and connects with its ticket only.
+// enter creates a session, or continues a shared one, and connects with its ticket only.
 func (x *fileAttacker) enter(body obj) {
 	x.t.Helper()
-	x.s = begin(x.t, x.d, body)
+	if !x.shared {
+		x.s = begin(x.t, x.d, body)
+	}
 	x.w = dial(x.t, x.s.CDP)
 	x.w.keepRaw()
 }
@@ -83,6 +88,41 @@ func (x *fileAttacker) enter(body obj) {
 func (x *fileAttacker) leave() {
 	x.w.close()
 	finish(x.t, x.d, x.s.ID, throwAway)
+}
+
+// share creates a session for several routes, with an extension for each that needs one.
+func (x *fileAttacker) share(routes []route) {
+	x.t.Helper()
+	body := obj{"engine": x.engine}
+	x.extensions = nil
+	for _, r := range routes {
+		if r.extension {
+			x.extensions = append(x.extensions, x.upload(r.name))
+		}
+	}
+	if len(x.extensions) > 0 {
+		body["extensions"] = x.extensions
+	}
+	x.s, x.shared = begin(x.t, x.d, body), true
+}
+
+// clear ends a route in a shared session: it closes all pages but a new one, and forgets
+// what has arrived. The test fails if the session no longer works.
+func (x *fileAttacker) clear() {
+	x.t.Helper()
+	x.w.close()
+	w := dial(x.t, x.s.CDP)
+	defer w.close()
+	var fresh struct{ TargetID string }
+	w.call("", "Target.createTarget", obj{"url": "about:blank"}, &fresh)
+	for _, info := range w.targets() {
+		if info.Type == "page" && info.ID != fresh.TargetID {
+			w.try("", "Target.closeTarget", obj{"targetId": info.ID})
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.sent = nil
 }
 
 // step sends a command and returns its answer; the zero reply if there is none.

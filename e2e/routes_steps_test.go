@@ -41,7 +41,8 @@ func (x *fileAttacker) ready(session string) {
 
 // byViewerFrame drives the PDF viewer in a frame that shows a PDF.
 func byViewerFrame(x *fileAttacker) {
-	x.enter(obj{"engine": x.engine, "start_url": x.site.URL + "/paper.pdf"})
+	x.enter(obj{"engine": x.engine})
+	x.newPage("/paper.pdf")
 	found := x.find(viewer[:40])
 	if found == "" {
 		return // a protection hides it
@@ -126,16 +127,15 @@ var opener = map[string]string{
 	"page.html":     `<title>opener</title>`,
 }
 
-// install uploads the extension and creates a session with it. It returns the
-// extension's ID and the CDP session of one of its pages.
-func (x *fileAttacker) install() (id, own string) {
+// upload uploads the extension, with a name, and returns its ID.
+func (x *fileAttacker) upload(name string) string {
 	x.t.Helper()
 	var packed bytes.Buffer
 	z := zip.NewWriter(&packed)
-	for name, content := range opener {
-		f, err := z.Create(name)
+	for file, content := range opener {
+		f, err := z.Create(file)
 		if err == nil {
-			_, err = f.Write([]byte(content))
+			_, err = f.Write([]byte(strings.ReplaceAll(content, "Opener", name)))
 		}
 		if err != nil {
 			x.t.Fatal(err)
@@ -146,10 +146,23 @@ func (x *fileAttacker) install() (id, own string) {
 	}
 	var e struct{ ID string }
 	x.d.Send(x.t, daemon.Key, http.MethodPost, "/v1/extensions", &packed, http.Header{"Content-Type": {"application/zip"}}).Into(x.t, &e)
-	x.enter(obj{"engine": x.engine, "extensions": []string{e.ID}})
+	return e.ID
+}
+
+// install uploads the extension and creates a session with it. In a shared session it
+// takes one of those that the session has. It returns the extension's ID and the CDP
+// session of one of its pages.
+func (x *fileAttacker) install() (id, own string) {
+	x.t.Helper()
+	if x.shared {
+		id, x.extensions = x.extensions[0], x.extensions[1:]
+	} else {
+		id = x.upload("Opener")
+	}
+	x.enter(obj{"engine": x.engine, "extensions": []string{id}})
 	own, _ = x.w.page()
-	x.w.open(own, "chrome-extension://"+e.ID+"/page.html")
-	return e.ID, own
+	x.w.open(own, "chrome-extension://"+id+"/page.html")
+	return id, own
 }
 
 // bySettings makes an extension open chrome://extensions, where an added script lets it

@@ -1,23 +1,24 @@
 // Uses browser contexts of a session as the users of Playwright and Puppeteer do.
 //
-// Input, as JSON on stdin: {tool, endpoint, site, behind, proxy, har, timeout_ms}
+// Input, as JSON on stdin: {tool, endpoint, site, behind, proxy, har, brief, timeout_ms}
 //   tool    "playwright" or "puppeteer"
 //   site    a page of a site; it is read but not written in the default context
 //   behind  a URL that only the HTTP proxy can reach
 //   proxy   the proxy's URL
 //   har     the file that Playwright records a context to
+//   brief   only two contexts with one page each, which are written to
 // Output, as JSON on stdout: {values} or {error}
 //   values: what was read, by name; see e2e/journey_contexts_test.go
-import { chromium, devices } from 'playwright-core';
-import puppeteer, { KnownDevices } from 'puppeteer-core';
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 
-const { tool, endpoint, site, behind, proxy, har, timeout_ms: timeout } = JSON.parse(await text(process.stdin));
+const { tool, endpoint, site, behind, proxy, har, brief, timeout_ms: timeout } = JSON.parse(await text(process.stdin));
 
-// Each tool returns functions: pages in the default context, and new contexts of several kinds.
+// Each tool loads only its own library, which takes most of the time of a short script.
+// It returns functions: pages in the default context, and new contexts of several kinds.
 const tools = {
   playwright: async () => {
+    const { chromium, devices } = await import('playwright-core');
     const browser = await chromium.connectOverCDP(endpoint, { timeout });
     const [standard] = browser.contexts();
     const made = async (options) => {
@@ -35,6 +36,7 @@ const tools = {
     };
   },
   puppeteer: async () => {
+    const { default: puppeteer, KnownDevices } = await import('puppeteer-core');
     const browser = await puppeteer.connect({ browserWSEndpoint: endpoint, defaultViewport: null, protocolTimeout: timeout });
     const made = async (options, prepare = async () => {}) => {
       const context = await browser.createBrowserContext(options);
@@ -100,12 +102,24 @@ async function use(client) {
 
   // Two contexts show the site at once, with two pages each.
   const [a, b] = await Promise.all([client.context(), client.context()]);
-  const pages = await Promise.all([openPage(a), openPage(a), openPage(b), openPage(b)]);
+  const pages = await Promise.all((brief ? [a, b] : [a, a, b, b]).map((context) => openPage(context)));
   values.made = await Promise.all(pages.map(read));
   await write(pages[0], 'a');
-  await write(pages[2], 'b');
+  await write(pages.at(-1), 'b');
   values.written = await Promise.all(pages.map(read));
+  if (!brief) {
+    await more(client, a, b, values);
+  }
 
+  await standard.reload({ timeout });
+  values.after = await read(standard);
+  await standard.close();
+  await client.leave();
+  return values;
+}
+
+/** more uses further contexts, of several kinds, and adds what it reads to values. */
+async function more(client, a, b, values) {
   // After one is closed, the other still has its data, and a new one has none.
   await a.close();
   const c = await client.context();
@@ -130,12 +144,6 @@ async function use(client) {
     const { log } = JSON.parse(await readFile(har, 'utf8'));
     values.har = log.entries.filter((e) => e.request.url === site).map((e) => `${e.response.status} ${e.response.content.size > 0}`);
   }
-
-  await standard.reload({ timeout });
-  values.after = await read(standard);
-  await standard.close();
-  await client.leave();
-  return values;
 }
 
 let output;

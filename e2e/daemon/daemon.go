@@ -155,7 +155,7 @@ func (o Options) binary(t testing.TB) string {
 		return o.Binary
 	}
 	if o.Unraced {
-		return built(t, "-tags", strings.Join(o.Tags, ","))
+		return built(t, "-race=false", "-tags", strings.Join(o.Tags, ","))
 	}
 	return Binary(t, o.Tags...)
 }
