@@ -183,7 +183,7 @@ func TestFaultPlantedLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Restart(t)
-	s = begin(t, d, obj{})
+	s = begin(t, d, obj{"engine": browser.EngineShell})
 	if a := d.Call(t, http.MethodDelete, at(s.ID, "?", toFiles), nil); a.Status < http.StatusInternalServerError {
 		t.Errorf("a save over a link = %d %s", a.Status, a.Body)
 	}
