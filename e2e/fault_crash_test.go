@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/profiles"
@@ -63,13 +64,17 @@ func crashed(t testing.TB, d *daemon.Daemon, id string) {
 }
 
 // A Chrome that dies is an error of its session within seconds, and what it had on disk
-// is saved.
+// is saved. The paused one is the shell.
 func TestFaultChromeCrash(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	site := apps.StartProbe(t)
 	for _, paused := range []bool{false, true} {
-		s := begin(t, d, obj{})
+		engine := browser.EngineChrome
+		if paused {
+			engine = browser.EngineShell
+		}
+		s := begin(t, d, obj{"engine": engine})
 		w := dial(t, s.CDP)
 		page, _ := w.page()
 		w.open(page, site.URL+"/")
@@ -130,20 +135,23 @@ func TestFaultRendererCrash(t *testing.T) {
 }
 
 // Chrome is killed at several points of a save. The save succeeds or fails as a whole,
-// and nothing is lost. The log says how many saves succeeded. The long form kills it at
-// three points for each kind of snapshot.
+// and nothing is lost: not the session, not the user's default. The log says how many
+// saves succeeded. make test kills it at one point for each kind of snapshot, and the
+// shell at another. The long form kills it at three points for each.
 func TestFaultChromeKilledDuringASave(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
-	finish(t, d, begin(t, d, obj{}).ID, toFiles+andDefault)
-	kills := map[string][]time.Duration{toFiles: {0, 100}, toMemory: {20}}
+	before := finish(t, d, begin(t, d, obj{"engine": browser.EngineShell}).ID, toFiles+andDefault)
+	type kill struct{ engine, mode string }
+	kills := map[kill][]time.Duration{{browser.EngineChrome, toFiles}: {100}, {browser.EngineShell, toFiles}: {0}, {browser.EngineChrome, toMemory}: {20}}
 	if storetest.Long() {
-		kills = map[string][]time.Duration{toFiles: {0, 20, 100}, toMemory: {0, 20, 100}}
+		kills = map[kill][]time.Duration{{browser.EngineChrome, toFiles}: {0, 20, 100}, {browser.EngineShell, toFiles}: {0}, {browser.EngineChrome, toMemory}: {0, 20, 100}}
 	}
 	whole, failed := 0, 0
-	for mode, points := range kills {
+	for k, points := range kills {
+		mode := k.mode
 		for _, after := range points {
-			s := begin(t, d, obj{})
+			s := begin(t, d, obj{"engine": k.engine})
 			answers := make(chan daemon.Answer, 1)
 			pid := mains(d)[0]
 			go func() { answers <- d.Call(t, http.MethodDelete, at(s.ID, "?", mode), nil) }()
@@ -153,7 +161,7 @@ func TestFaultChromeKilledDuringASave(t *testing.T) {
 			}
 			a := <-answers
 			now := look(t, d, s.ID)
-			t.Logf("%s, killed after %d ms: %d %s, status %s %s", mode, after, a.Status, a.Code(), now.Status, now.Reason)
+			t.Logf("%s, %s, killed after %d ms: %d %s, status %s %s", k.engine, mode, after, a.Status, a.Code(), now.Status, now.Reason)
 			switch {
 			case a.Status == http.StatusOK:
 				whole++
@@ -176,5 +184,9 @@ func TestFaultChromeKilledDuringASave(t *testing.T) {
 		}
 	}
 	t.Logf("%d saves succeeded, %d failed", whole, failed)
-	finish(t, d, begin(t, d, obj{"restore_default_environment_from_user_id": "default"}).ID, throwAway)
+	back := begin(t, d, obj{"engine": browser.EngineShell, "restore_default_environment_from_user_id": "default"})
+	if back.Restored == nil || back.Restored.SnapshotID != before.Snapshot.ID {
+		t.Errorf("the default restores %+v, want %s", back.Restored, before.Snapshot.ID)
+	}
+	finish(t, d, back.ID, throwAway)
 }

@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/apps/probe"
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // smallStore returns a data directory whose snapshots are on a file system of 128 MiB in
@@ -88,8 +88,8 @@ func heavy(t *testing.T, d *daemon.Daemon, site *probe.Site) liveSession {
 const storedState = `document.cookie + localStorage.getItem("kept") + sessionStorage.getItem("tab")`
 
 // nothingLost checks that a failed save left the session usable, the store clean and the
-// default unchanged. Then it frees the space and saves the session as the default.
-func nothingLost(t *testing.T, d *daemon.Daemon, site *probe.Site, s liveSession, before ending, stored []string, release func()) (saved ending) {
+// default unchanged.
+func nothingLost(t *testing.T, d *daemon.Daemon, site *probe.Site, s liveSession, before ending, stored []string) {
 	t.Helper()
 	if now := stores(t, d); strings.Join(now, "\n") != strings.Join(stored, "\n") {
 		t.Errorf("files in the store: %q, were %q", now, stored)
@@ -117,15 +117,11 @@ func nothingLost(t *testing.T, d *daemon.Daemon, site *probe.Site, s liveSession
 		t.Errorf("the page's state: %q", got)
 	}
 	w.close()
-	back := begin(t, d, obj{"restore_default_environment_from_user_id": "default"})
+	back := begin(t, d, obj{"engine": browser.EngineShell, "restore_default_environment_from_user_id": "default"})
 	if back.Restored == nil || back.Restored.SnapshotID != before.Snapshot.ID {
 		t.Errorf("the default restores %+v, want %s", back.Restored, before.Snapshot.ID)
 	}
 	finish(t, d, back.ID, throwAway)
-	release()
-	saved = finish(t, d, s.ID, toFiles+andDefault)
-	nothingLeft(t, d)
-	return saved
 }
 
 // restoresHeavy checks that the default restores what heavy stored.
@@ -153,55 +149,46 @@ func stores(t testing.TB, d *daemon.Daemon) []string {
 	return found
 }
 
-// The disk is found to be full before Chrome is closed. Nothing changes.
-func TestFaultDiskFullBeforeClose(t *testing.T) {
+// The disk is full when a session is saved: before Chrome is closed, while a memory
+// snapshot is written, and after Chrome was closed. Each time the save fails, and nothing
+// is lost. After the last, Chrome is started again on its profile. With enough space, the
+// same session is saved, and its default restores everything.
+func TestFaultDiskFull(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true, Dir: smallStore(t)})
 	site := apps.StartProbe(t)
-	before := finish(t, d, begin(t, d, obj{}).ID, toFiles+andDefault)
+	before := finish(t, d, begin(t, d, obj{"engine": browser.EngineShell}).ID, toFiles+andDefault)
 	s := heavy(t, d, site)
 	stored := stores(t, d)
-	release := fillDisk(t, d.Dir, 20<<20)
-	for _, mode := range []string{toFiles + andDefault, toMemory} {
-		a := d.Call(t, http.MethodDelete, at(s.ID, "?", mode), nil)
-		wants(t, a, 507, "store_full")
-		if now := look(t, d, s.ID); ended(now.Status) || now.Restarted {
-			t.Errorf("%s: the session is %s, restarted %v", mode, now.Status, now.Restarted)
+	fails := func(t *testing.T, mode string, restarted bool) {
+		t.Helper()
+		wants(t, d.Call(t, http.MethodDelete, at(s.ID, "?", mode), nil), 507, "store_full")
+		if now := look(t, d, s.ID); ended(now.Status) || now.Restarted != restarted {
+			t.Errorf("%s: the session is %s, restarted %v: %s", mode, now.Status, now.Restarted, now.Reason)
 		}
 	}
-	nothingLost(t, d, site, s, before, stored, release)
-	restoresHeavy(t, d)
-}
-
-// The disk fills up while the archive is written, after Chrome was closed. Chrome is
-// started again on its profile. A memory snapshot fails before anything is closed. In the
-// long form the later save of that session is restored too.
-func TestFaultDiskFullAfterClose(t *testing.T) {
-	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Dir: smallStore(t)})
-	site := apps.StartProbe(t)
-	before := finish(t, d, begin(t, d, obj{}).ID, toFiles+andDefault)
-	for _, mode := range []string{toFiles, toMemory} {
-		t.Run(mode, func(t *testing.T) {
-			s := heavy(t, d, site)
-			stored := stores(t, d)
+	t.Run("before the save", func(t *testing.T) {
+		release := fillDisk(t, d.Dir, 20<<20)
+		fails(t, toFiles+andDefault, false)
+		fails(t, toMemory, false)
+		nothingLost(t, d, site, s, before, stored)
+		release()
+	})
+	for _, mode := range []string{toMemory, toFiles} {
+		t.Run("during the save, "+mode, func(t *testing.T) {
 			// The save begins with enough space. The disk is filled when the first bytes
 			// of the archive are written.
 			released := make(chan func(), 1)
 			go func() { released <- fillWhenWritten(t, d.Dir) }()
-			a := d.Call(t, http.MethodDelete, at(s.ID, "?", mode), nil)
+			fails(t, mode, mode == toFiles)
 			release := <-released
-			wants(t, a, 507, "store_full")
-			now := look(t, d, s.ID)
-			if ended(now.Status) || now.Restarted != (mode == toFiles) {
-				t.Errorf("the session is %s, restarted %v: %s", now.Status, now.Restarted, now.Reason)
-			}
-			before = nothingLost(t, d, site, s, before, stored, release)
-			if mode == toFiles || storetest.Long() {
-				restoresHeavy(t, d)
-			}
+			nothingLost(t, d, site, s, before, stored)
+			release()
 		})
 	}
+	finish(t, d, s.ID, toFiles+andDefault)
+	nothingLeft(t, d)
+	restoresHeavy(t, d)
 }
 
 // fillWhenWritten waits for the first bytes of an upload and fills the store.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/profiles"
@@ -25,10 +26,10 @@ func TestFaultStop(t *testing.T) {
 	page, _ := w.page()
 	w.open(page, site.URL+"/")
 	w.eval(page, `document.cookie = "login=yes"; sessionStorage.setItem("tab", "yes")`)
-	paused := begin(t, d, obj{"session_id": "paused"})
+	paused := begin(t, d, obj{"session_id": "paused", "engine": browser.EngineShell})
 	d.Must(t, http.StatusOK, http.MethodPost, at(paused.ID, "/pause"), nil)
-	begin(t, d, obj{"session_id": "discarded", "on_timeout": "discard"})
-	finish(t, d, begin(t, d, obj{"session_id": "parked"}).ID, toMemory)
+	begin(t, d, obj{"session_id": "discarded", "engine": browser.EngineShell, "on_timeout": "discard"})
+	finish(t, d, begin(t, d, obj{"session_id": "parked", "engine": browser.EngineShell}).ID, toMemory)
 
 	d.Stop(t)
 	if code := w.ended(); code != 4001 {
@@ -113,15 +114,17 @@ func TestFaultStopAtOnce(t *testing.T) {
 }
 
 // A page that blocks unloading does not delay the end for long, and its state is saved.
-// All sessions end at the same time, because each end waits for its page.
+// All sessions end at the same time, because each end waits for its page. A script that
+// never ends uses a whole core, so one page waits for a synchronous request instead.
 func TestFaultPageThatBlocksUnloading(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	site := apps.StartProbe(t)
+	held := slowSite(t).URL + "/held/page"
 	cases := []struct{ name, script, mode string }{
 		{"asks back", `1`, toFiles},
-		{"endless script", `for (;;) {}`, toFiles},
 		{"endless script, memory", `for (;;) {}`, toMemory},
+		{"endless request", `const r = new XMLHttpRequest(); r.open("GET", "` + held + `", false); r.send()`, toFiles},
 		{"endless unload, an open dialog", `addEventListener("pagehide", () => { for (;;) {} }); alert("stay")`, throwAway},
 	}
 	sessions := make([]liveSession, len(cases))

@@ -93,8 +93,8 @@ func committed(t testing.TB, d *daemon.Daemon, name, text string) bool {
 }
 
 // Everything in an answered checkpoint survives a crash right after it, of Chrome or of
-// the daemon, although Chrome had written little of it. The long form has one more crash
-// of Chrome, after a changed value.
+// the daemon, although Chrome had written little of it. The long form has two more crashes
+// of Chrome, after changed values.
 func TestFaultAcknowledged(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -103,7 +103,7 @@ func TestFaultAcknowledged(t *testing.T) {
 	w := dial(t, s.CDP)
 	page, _ := w.page()
 	w.open(page, site.URL+"/check?tab=front")
-	values := []string{"first", "", "third"}
+	values := []string{"first", ""} // a crash of Chrome, and a kill of the daemon
 	if storetest.Long() {
 		values = []string{"first", "second", "", "third"}
 	}
@@ -132,6 +132,7 @@ func TestFaultAcknowledged(t *testing.T) {
 	}
 	// What Chrome has written since the checkpoint is newer: the tab's new address, and
 	// the deletions. What it had not written is restored too.
+	w.eval(page, fmt.Sprintf(sets, "third"))
 	checkpoint(t, d, s.ID, body{})
 	w.eval(page, `document.cookie = "lasting=; max-age=0"; for (let i = 0; i < 600; i++) document.cookie = "churn=" + i + "; max-age=100000"`)
 	w.open(page, site.URL+"/check?tab=later")

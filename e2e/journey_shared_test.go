@@ -23,9 +23,9 @@ func TestOneDaemon(t *testing.T) {
 			d   *daemon.Daemon
 			run func(*testing.T, *daemon.Daemon)
 		}{
-			"a client closes":        {d, closingClientLeavesTheSession},
-			"two clients":            {d, twoClientsAtOnce},
-			"discovery":              {d, discovery},
+			"a client closes":        {shell, closingClientLeavesTheSession},
+			"two clients":            {shell, twoClientsAtOnce},
+			"discovery":              {shell, discovery},
 			"connect":                {shell, connect},
 			"the end closes sockets": {shell, endClosesTheSockets},
 			"idle":                   {shell, idleSessionIsRescued},
@@ -35,11 +35,11 @@ func TestOneDaemon(t *testing.T) {
 			"on live":                {shell, onLive},
 			"on live at once":        {shell, onLiveAtOnce},
 			"without tabs":           {d, restoreWithoutTabs},
-			"a stranger":             {d, aStrangerIsNotLoggedIn},
+			"a stranger":             {shell, aStrangerIsNotLoggedIn},
 			"a login check":          {shell, loginCheck},
 			"overrides":              {d, overridesComeBack},
 			"a download":             {d, downloadArrives},
-			"an upload":              {d, uploadedFileIsGiven},
+			"an upload":              {shell, uploadedFileIsGiven},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

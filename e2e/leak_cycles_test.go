@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/snapshot/storetest"
@@ -51,75 +52,87 @@ const atRest = 40
 const cycleUIDs = 260000
 
 // Sessions, made, used and ended in every way, leave the daemon and the machine
-// unchanged: twenty sessions in make test, fifty in make test-long.
+// unchanged. One lane has Chrome, one the shell, at the same time. make test has three
+// sessions of each before and after, make test-long five before and twenty after.
 func TestLeakCycles(t *testing.T) {
 	// Only one Chrome is parked at a time. The user IDs belong to this test alone, so
 	// that leftovers are known to be its own.
 	d := daemon.Start(t, daemon.Options{Args: []string{"--parked", "1",
 		"--uid-base", strconv.Itoa(cycleUIDs), "--uid-count", "200"}})
 	site := apps.StartProbe(t)
-	kept := finish(t, d, begin(t, d, obj{}).ID, toFiles+andDefault)
-	modes := []string{throwAway, throwAway, toFiles, throwAway, toMemory}
-	cycle := func(t *testing.T, i int) {
-		body := obj{}
-		switch i % 5 {
-		case 1:
-			body["restore_from_environment_id"] = kept.Snapshot.ID
-		case 3:
-			body["restore_default_environment_from_user_id"] = "default"
-		case 4:
+	engines := []string{browser.EngineChrome, browser.EngineShell}
+	kept := map[string]string{} // snapshots, by engine and user
+	for _, engine := range engines {
+		kept[engine] = finish(t, d, begin(t, d, obj{"user_id": engine, "engine": engine}).ID, toFiles+andDefault).Snapshot.ID
+	}
+	// A cycle is one session: what it begins with, whether a client connects and closes or
+	// stays connected until the end, and how the session ends.
+	type cycle struct {
+		from    string
+		client  string
+		endMode string
+	}
+	cycles := []cycle{{"start_url", "", throwAway}, {"environment", "stays", toFiles}, {"default", "closes", toMemory}}
+	after := 3
+	if storetest.Long() {
+		cycles = []cycle{{"", "closes", throwAway}, {"environment", "", throwAway}, {"", "stays", toFiles}, {"default", "", throwAway}, {"start_url", "", toMemory}}
+		after = 20
+	}
+	run := func(t *testing.T, engine string, c cycle) {
+		body := obj{"engine": engine, "user_id": engine}
+		switch c.from {
+		case "environment":
+			body["restore_from_environment_id"] = kept[engine]
+		case "default":
+			body["restore_default_environment_from_user_id"] = engine
+		case "start_url":
 			body["start_url"] = site.URL + "/"
 		}
 		s := begin(t, d, body)
-		if i%2 == 0 {
+		if c.client != "" {
 			w := dial(t, s.CDP)
 			page, _ := w.page()
 			w.open(page, site.URL+"/")
-			if i%4 == 0 {
-				w.close() // the other clients are connected when the session ends
+			if c.client == "closes" {
+				w.close()
 			}
 		}
-		e := finish(t, d, s.ID, modes[i%5])
+		e := finish(t, d, s.ID, c.endMode)
 		if e.Snapshot != nil {
 			d.Must(t, http.StatusNoContent, http.MethodDelete, "/v1/snapshots/"+e.Snapshot.ID, nil)
 		}
 	}
-	// Two sessions at a time, each lane with every variant.
 	lanes := func(name string, rounds int) {
 		t.Run(name, func(t *testing.T) {
-			for lane := range 2 {
-				t.Run(strconv.Itoa(lane), func(t *testing.T) {
+			for _, engine := range engines {
+				t.Run(engine, func(t *testing.T) {
 					t.Parallel()
 					for i := range rounds {
-						cycle(t, 5*lane+i)
+						run(t, engine, cycles[i%len(cycles)])
 					}
 				})
 			}
 		})
 	}
-	lanes("before", 5) // first make everything that is made once
+	lanes("before", len(cycles)) // first make everything that is made once
 	nothingLeft(t, d)
 	http.DefaultClient.CloseIdleConnections()
 	before, stored := holding(t, d.PID()), len(files(t, filepath.Join(d.Dir, "snapshots")))
-	rounds := 5
-	if storetest.Long() {
-		rounds = 20
-	}
-	lanes("after", rounds)
+	lanes("after", after)
 	nothingLeft(t, d)
 	http.DefaultClient.CloseIdleConnections()
-	var after holds
+	var now holds
 	defer func() {
 		if t.Failed() {
-			t.Logf("before %+v, after %+v", before, after)
+			t.Logf("before %+v, after %+v", before, now)
 		}
 	}()
 	daemon.Eventually(t, grace, "the daemon has no more open files and sockets than before", func() bool {
-		after = holding(t, d.PID())
-		return after.files <= before.files && after.sockets <= before.sockets
+		now = holding(t, d.PID())
+		return now.files <= before.files && now.sockets <= before.sockets
 	})
-	if now := len(files(t, filepath.Join(d.Dir, "snapshots"))); now != stored {
-		t.Errorf("files in the store: %d, were %d", now, stored)
+	if n := len(files(t, filepath.Join(d.Dir, "snapshots"))); n != stored {
+		t.Errorf("files in the store: %d, were %d", n, stored)
 	}
 	for _, dir := range []string{os.TempDir(), "/dev/shm"} {
 		entries, err := os.ReadDir(dir)
