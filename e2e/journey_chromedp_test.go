@@ -33,6 +33,9 @@ func runChromedp(ctx context.Context, s script) ([]json.RawMessage, error) {
 			continue
 		}
 		result, err := stepChromedp(tab, step)
+		if step["do"] == "pages" {
+			result, err = pagesChromedp(browser)
+		}
 		if err != nil {
 			return results, fmt.Errorf("%v: %w", step, err)
 		}
@@ -56,6 +59,21 @@ func tabChromedp(browser context.Context, contains string) (tab context.Context,
 	return nil, func() {}, fmt.Errorf("no tab has %q in its address", contains)
 }
 
+// pagesChromedp returns the addresses of the tabs.
+func pagesChromedp(browser context.Context) (json.RawMessage, error) {
+	targets, err := chromedp.Targets(browser)
+	if err != nil {
+		return nil, err
+	}
+	pages := []map[string]string{}
+	for _, t := range targets {
+		if t.Type == "page" {
+			pages = append(pages, map[string]string{"url": t.URL})
+		}
+	}
+	return json.Marshal(pages)
+}
+
 func stepChromedp(ctx context.Context, s step) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, stepDeadline)
 	defer cancel()
@@ -74,6 +92,8 @@ func stepChromedp(ctx context.Context, s step) (json.RawMessage, error) {
 	case "newPage":
 		_, err := chromedp.CallBrowser(ctx, target.CreateTarget, target.CreateTargetParams{URL: arg("url")})
 		return nil, err
+	case "pages":
+		return nil, nil // runChromedp does this step, in the browser
 	default:
 		return nil, fmt.Errorf("runChromedp does not have this step")
 	}
