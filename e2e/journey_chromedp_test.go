@@ -44,19 +44,28 @@ func runChromedp(ctx context.Context, s script) ([]json.RawMessage, error) {
 	return results, err
 }
 
-// tabChromedp attaches to the first tab whose address contains a text.
+// tabChromedp attaches to the first tab whose address contains a text. It waits until
+// there is one.
 func tabChromedp(browser context.Context, contains string) (tab context.Context, leave context.CancelFunc, err error) {
-	targets, err := chromedp.Targets(browser)
-	if err != nil {
-		return nil, func() {}, err
-	}
-	for _, t := range targets {
-		if t.Type == "page" && strings.Contains(t.URL, contains) {
-			tab, leave = chromedp.NewContext(browser, chromedp.WithTargetID(t.TargetID), chromedp.WithDetachOnCancel())
-			return tab, leave, chromedp.Do(tab) // binds the tab to this context instead of to its first step
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(stepDeadline); ; {
+		targets, err := chromedp.Targets(browser)
+		if err != nil {
+			return nil, func() {}, err
+		}
+		for _, t := range targets {
+			if t.Type == "page" && strings.Contains(t.URL, contains) {
+				tab, leave = chromedp.NewContext(browser, chromedp.WithTargetID(t.TargetID), chromedp.WithDetachOnCancel())
+				return tab, leave, chromedp.Do(tab) // binds the tab to this context instead of to its first step
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			return nil, func() {}, fmt.Errorf("no tab has %q in its address", contains)
 		}
 	}
-	return nil, func() {}, fmt.Errorf("no tab has %q in its address", contains)
 }
 
 // pagesChromedp returns the addresses of the tabs.

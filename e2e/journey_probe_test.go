@@ -93,7 +93,7 @@ func TestEverythingComesBack(t *testing.T) {
 		if s.Restored.Path != restore.PathWarm {
 			t.Errorf("%s: the restore path was %s: %s", mode, s.Restored.Path, s.Restored.FallbackReason)
 		}
-		checkTabs(t, site, s, before)
+		checkTabsBy(t, map[string]string{"memory": puppeteer, "filesystem": chromeDP}[mode], site, s, before)
 		checkRequests(t, site, since)
 		checkReport(t, d, site, s)
 	}
