@@ -93,7 +93,7 @@ func TestPasskeys(t *testing.T) {
 	}
 	says(two.CDP,
 		after(signedIn, toTab("at-once"), await(`window.atOnce`), evaluate(`window.atOnce`)),
-		after("large", openTab(site.URL+"/?new"), toTab("?new"), evaluate(signIn), evaluate(`blob()`)))
+		after("large", openTab("about:blank"), toTab("about:blank"), visit(site.URL), evaluate(signIn), evaluate(`blob()`)))
 	save(t, d, two.ID, "memory")
 
 	three := restored(two.ID, true, nil)
@@ -104,7 +104,7 @@ func TestPasskeys(t *testing.T) {
 	if four.Restored.Datadir != state.DatadirLive {
 		t.Errorf("the restored datadir is %s", four.Restored.Datadir)
 	}
-	says(four.CDP, after(signedIn, toTab("at-once"), await(`window.atOnce`), openTab(site.URL+"/?four"), toTab("?four"), evaluate(signIn)))
+	says(four.CDP, after(signedIn, toTab("at-once"), await(`window.atOnce`), openTab("about:blank"), toTab("about:blank"), visit(site.URL), evaluate(signIn)))
 	save(t, d, four.ID, "memory")
 
 	// A session without passkeys keeps those of its environment.
