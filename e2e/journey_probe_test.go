@@ -257,7 +257,7 @@ func restoreWithoutTabs(t *testing.T, d *daemon.Daemon) {
 				t.Errorf("%s: the site received: %+v", mode, asked)
 			}
 			var is map[string]any
-			unmarshalText(t, drive(t, playwright, r.CDP, visit(site.URL+"/check"), await(checked), evaluate(kinds))[2], &is)
+			unmarshalText(t, drive(t, chromeDP, r.CDP, visit(site.URL+"/check"), await(checked), evaluate(kinds))[2], &is)
 			want := whole()
 			want["session_storage"], want["window_name"] = nil, nil // they live in a tab
 			if diff := cmp.Diff(want, is); diff != "" {
