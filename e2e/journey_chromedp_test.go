@@ -33,6 +33,9 @@ func runChromedp(ctx context.Context, s script) ([]json.RawMessage, error) {
 			continue
 		}
 		result, err := stepChromedp(tab, step)
+		if step["do"] == "pages" {
+			result, err = pagesChromedp(browser)
+		}
 		if err != nil {
 			return results, fmt.Errorf("%v: %w", step, err)
 		}
@@ -41,19 +44,43 @@ func runChromedp(ctx context.Context, s script) ([]json.RawMessage, error) {
 	return results, err
 }
 
-// tabChromedp attaches to the first tab whose address contains a text.
+// tabChromedp attaches to the first tab whose address contains a text. It waits until
+// there is one.
 func tabChromedp(browser context.Context, contains string) (tab context.Context, leave context.CancelFunc, err error) {
-	targets, err := chromedp.Targets(browser)
-	if err != nil {
-		return nil, func() {}, err
-	}
-	for _, t := range targets {
-		if t.Type == "page" && strings.Contains(t.URL, contains) {
-			tab, leave = chromedp.NewContext(browser, chromedp.WithTargetID(t.TargetID), chromedp.WithDetachOnCancel())
-			return tab, leave, chromedp.Do(tab) // binds the tab to this context instead of to its first step
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(stepDeadline); ; {
+		targets, err := chromedp.Targets(browser)
+		if err != nil {
+			return nil, func() {}, err
+		}
+		for _, t := range targets {
+			if t.Type == "page" && strings.Contains(t.URL, contains) {
+				tab, leave = chromedp.NewContext(browser, chromedp.WithTargetID(t.TargetID), chromedp.WithDetachOnCancel())
+				return tab, leave, chromedp.Do(tab) // binds the tab to this context instead of to its first step
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			return nil, func() {}, fmt.Errorf("no tab has %q in its address", contains)
 		}
 	}
-	return nil, func() {}, fmt.Errorf("no tab has %q in its address", contains)
+}
+
+// pagesChromedp returns the addresses of the tabs.
+func pagesChromedp(browser context.Context) (json.RawMessage, error) {
+	targets, err := chromedp.Targets(browser)
+	if err != nil {
+		return nil, err
+	}
+	pages := []map[string]string{}
+	for _, t := range targets {
+		if t.Type == "page" {
+			pages = append(pages, map[string]string{"url": t.URL})
+		}
+	}
+	return json.Marshal(pages)
 }
 
 func stepChromedp(ctx context.Context, s step) (json.RawMessage, error) {
@@ -74,6 +101,8 @@ func stepChromedp(ctx context.Context, s step) (json.RawMessage, error) {
 	case "newPage":
 		_, err := chromedp.CallBrowser(ctx, target.CreateTarget, target.CreateTargetParams{URL: arg("url")})
 		return nil, err
+	case "pages":
+		return nil, nil // runChromedp does this step, in the browser
 	default:
 		return nil, fmt.Errorf("runChromedp does not have this step")
 	}

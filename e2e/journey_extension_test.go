@@ -40,9 +40,10 @@ func askNote(said string) step {
 	})`, said))
 }
 
-// An uploaded extension runs in the session before the first page. It is restored from
-// the snapshot with its stored data and under the same ID, although its upload and the
-// daemon that saved it are gone.
+// TestExtensionJourney: an uploaded extension runs in the session before the first page. It
+// is restored from the snapshot with its stored data and under the same ID, although its
+// upload and the daemon that saved it are gone. So is a published extension in the same
+// session, with its settings.
 func TestExtensionJourney(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -82,24 +83,29 @@ func TestExtensionJourney(t *testing.T) {
 		t.Errorf("an unknown one: %d %s", a.Status, a.Body)
 	}
 
-	s := create(t, d, body{"extensions": []string{e.ID}, "start_url": site.URL})
-	got := drive(t, puppeteer, s.CDP, visit(site.URL), askNote("kept"))
+	published := addPublished(t, d)
+	s := create(t, d, body{"extensions": []string{e.ID, published.id}, "start_url": site.URL})
+	got := drive(t, chromeDP, s.CDP, visit(site.URL), askNote("kept"))
 	if now := text(t, got[len(got)-1]); now != e.ID+" "+e.ID+" kept kept kept" {
 		t.Fatalf("it says %q", now)
 	}
+	published.declines(t, s.CDP)
 	saved := save(t, d, s.ID, "filesystem")
 	if a := d.Call(t, http.MethodDelete, "/v1/extensions/"+e.ID, nil); a.Code() != "extension_in_use" {
 		t.Errorf("deleted while in use: %d %s", a.Status, a.Body)
 	}
-	d.Must(t, http.StatusNoContent, http.MethodDelete, "/v1/extensions/"+e.ID+"?force=true", nil)
+	for _, id := range []string{e.ID, published.id} {
+		d.Must(t, http.StatusNoContent, http.MethodDelete, "/v1/extensions/"+id+"?force=true", nil)
+	}
 	d.Stop(t)
 	d.Restart(t)
 
 	back := create(t, d, body{"restore_from_environment_id": saved.ID})
-	got = drive(t, puppeteer, back.CDP, visit(site.URL), askNote(""))
+	got = drive(t, chromeDP, back.CDP, visit(site.URL), askNote(""))
 	if now := text(t, got[len(got)-1]); now != e.ID+" "+e.ID+" kept kept kept" {
 		t.Errorf("after the restore it says %q", now)
 	}
+	published.accepts(t, back.CDP)
 	lines := 0
 	for _, c := range back.Restored.Components {
 		if c.Origin == "chrome-extension://"+e.ID && (c.Name == state.ComponentExtensions || c.Name == state.ComponentExtensionStorage) {
@@ -107,6 +113,9 @@ func TestExtensionJourney(t *testing.T) {
 			if c.Saved != 1 || c.Restored != 1 || c.Dropped != 0 {
 				t.Errorf("%+v", c)
 			}
+		}
+		if c.Name == state.ComponentExtensions && c.Origin == "chrome-extension://"+published.id && (c.Saved != 1 || c.Restored != 1) {
+			t.Errorf("%+v", c)
 		}
 	}
 	if lines != 2 {

@@ -96,18 +96,22 @@ type saved struct {
 }
 
 // TestStillLoggedInAfterRestart is the main use case: log in once through the real form,
-// save, restart the daemon, restore, still logged in. The short form has each client, each
-// application, both modes, by session ID and by default. The long form tries each client
-// with each application, and restores each environment both ways.
+// save, restart the daemon, restore, still logged in. The short form has both JavaScript
+// clients, each application, both modes, by session ID and by default; TestParkedThenCold and
+// TestStory do it with chromedp. The long form tries each client with each application, and
+// restores each environment both ways.
 func TestStillLoggedInAfterRestart(t *testing.T) {
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	var all []*saved
 	for i, app := range []webApp{wiki(t), nodeRED(t)} {
 		for j, client := range []string{puppeteer, playwright, chromeDP} {
-			if !storetest.Long() && (i == 1) != (j == 2) {
-				continue // DokuWiki with Puppeteer and Playwright, Node-RED with chromedp
+			if !storetest.Long() && i != j {
+				continue // DokuWiki with Puppeteer, Node-RED with Playwright
 			}
 			mode := []string{"filesystem", "memory"}[(i+j)%2] // each client and each application gets both modes
+			if !storetest.Long() {
+				mode = []string{"filesystem", "memory"}[i]
+			}
 			all = append(all, &saved{app: app, client: client, mode: mode, user: app.name + "/" + client})
 		}
 	}
@@ -179,25 +183,25 @@ func TestParkedThenCold(t *testing.T) {
 	}
 	byDefault := body{"restore_default_environment_from_user_id": "ada"}
 
-	files := again(chromeDP, body{"restore_from_session_id": s.ID, "enable_memory_snapshot": false})
-	if !fromFiles(files.Path) || files.RequestedMode != "filesystem" || withoutSpareReason(files.FallbackReason) != "" {
+	fromFilesOnly := create(t, d, body{"restore_from_session_id": s.ID, "enable_memory_snapshot": false})
+	app.prove(t, chromeDP, fromFilesOnly.CDP, since)
+	if files := fromFilesOnly.Restored; !fromFiles(files.Path) || files.RequestedMode != "filesystem" || withoutSpareReason(files.FallbackReason) != "" {
 		t.Errorf("restored from files as requested: %+v", files)
 	}
 	parked := again(puppeteer, byDefault)
 	if parked.Path != "parked" || parked.Mode != "memory" || parked.FallbackReason != "" || parked.SnapshotID != snap.ID {
 		t.Errorf("from the parked Chrome: %+v", parked)
 	}
-	cold := again(chromeDP, byDefault)
-	if !fromFiles(cold.Path) || cold.Mode != "filesystem" || !strings.Contains(cold.FallbackReason, "served a restore") {
+	later := create(t, d, byDefault)
+	app.prove(t, chromeDP, later.CDP, since)
+	if cold := later.Restored; !fromFiles(cold.Path) || cold.Mode != "filesystem" || !strings.Contains(cold.FallbackReason, "served a restore") {
 		t.Errorf("after the parked Chrome was used: %+v", cold)
 	}
 
 	// Only one Chrome can be parked, so a later one replaces the first.
-	ids := []string{}
-	for range 2 {
-		r := create(t, d, byDefault)
-		save(t, d, r.ID, "memory")
-		ids = append(ids, r.ID)
+	ids := []string{fromFilesOnly.ID, later.ID}
+	for _, id := range ids {
+		save(t, d, id, "memory")
 	}
 	evicted := again(chromeDP, body{"restore_from_session_id": ids[0]})
 	if !fromFiles(evicted.Path) || !strings.Contains(evicted.FallbackReason, "evicted") {

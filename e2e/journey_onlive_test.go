@@ -42,7 +42,7 @@ func onLive(t *testing.T, d *daemon.Daemon) {
 
 	// A create that waits gets the environment as the other session saved it.
 	waiting := createLater(t, d, with(body{"on_live": "wait", "wait_seconds": 60, "persist": true, "session_id": "patient"}))
-	drive(t, puppeteer, holder.CDP, visit(site.URL+"/set?v=one"), await(`document.title === "set"`))
+	drive(t, chromeDP, holder.CDP, visit(site.URL+"/set?v=one"), await(`document.title === "set"`))
 	end(t, d, holder.ID, "")
 	a := <-waiting
 	if a.Status != http.StatusCreated {
@@ -50,7 +50,7 @@ func onLive(t *testing.T, d *daemon.Daemon) {
 	}
 	var patient created
 	a.Into(t, &patient)
-	drive(t, puppeteer, patient.CDP, visit(site.URL+"/check"), await(checked), await(`window.__state.idb_value === "one"`))
+	drive(t, chromeDP, patient.CDP, visit(site.URL+"/check"), await(checked), await(`window.__state.idb_value === "one"`))
 	_, before := defaultOf(t, d, "many")
 	end(t, d, patient.ID, "")
 	if _, after := defaultOf(t, d, "many"); after != before+1 {

@@ -25,24 +25,24 @@ const (
 // TestPasskeys: a passkey that was registered in one session signs in in the next, in
 // every tab and in frames, and its counter continues. This holds for every restore path,
 // and after a session without passkeys. The site verifies every signature. The last
-// sessions use the shell.
+// three sessions use the shell.
 func TestPasskeys(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--log-level", "debug"}})
 	site := relyingparty.Start(t)
-	// says runs steps in one client. The last step of each answer must give its text.
+	// says runs steps in a client. The last step of each answer must give its text.
 	type answer struct {
 		want  string
 		steps []step
 	}
 	after := func(want string, steps ...step) answer { return answer{want, steps} }
-	says := func(t *testing.T, cdpURL string, answers ...answer) {
+	saysTo := func(client, cdpURL string, answers ...answer) {
 		t.Helper()
 		var steps []step
 		for _, a := range answers {
 			steps = append(steps, a.steps...)
 		}
-		got := drive(t, puppeteer, cdpURL, steps...)
+		got := drive(t, client, cdpURL, steps...)
 		last := -1
 		for i, a := range answers {
 			last += len(a.steps)
@@ -50,6 +50,10 @@ func TestPasskeys(t *testing.T) {
 				t.Fatalf("answer %d of the site is %q, want %q", i+1, is, a.want)
 			}
 		}
+	}
+	says := func(cdpURL string, answers ...answer) {
+		t.Helper()
+		saysTo(chromeDP, cdpURL, answers...)
 	}
 	front := step{"do": "usePage", "index": 0}
 	restored := func(id string, parked bool, more body) created {
@@ -66,16 +70,16 @@ func TestPasskeys(t *testing.T) {
 	}
 
 	one := create(t, d, body{"passkeys": true})
-	says(t, one.CDP,
+	saysTo(puppeteer, one.CDP,
 		after(signedIn, visit(site.URL), evaluate(`register("ada")`)),
 		after("true", evaluate(signIn), evaluate(`blob("large")`)),
 		after(signedIn, openTab(site.URL+"/?at-once"), evaluate(`window.atOnce`)),
 		after(signedIn, front, evaluate(`open("/pop?at-once"), 1`), toTab("/pop"), await(`window.atOnce`), evaluate(`window.atOnce`)),
 		after(signedIn, evaluate(`setTimeout(close), 1`), openTab(strings.Replace(site.URL, relyingparty.ID, "127.0.0.1", 1)+"/framed"),
-			await(`window.answer`), evaluate(`window.answer`)))
-	// This page would sign in again when it is restored. Two pages that sign in at the
-	// same time use the same counter, and the site refuses one.
-	drive(t, puppeteer, one.CDP, toTab("/framed"), step{"do": "closePage"})
+			await(`window.answer`), evaluate(`window.answer`)),
+		// This page would sign in again when it is restored. Two pages that sign in at the
+		// same time use the same counter, and the site refuses one.
+		after("true", step{"do": "closePage"}, toTab("at-once"), evaluate(`"true"`)))
 	snap := save(t, d, one.ID, "filesystem")
 	if c := onlyPasskeys(snap.Components); c.Origin != relyingparty.ID || c.Saved != 1 {
 		t.Errorf("the capture's report: %+v", c)
@@ -87,55 +91,53 @@ func TestPasskeys(t *testing.T) {
 	if c := onlyPasskeys(two.Restored.Components); c.Origin != relyingparty.ID || c.Saved != 1 || c.Restored != 1 {
 		t.Errorf("the restore's report: %+v", c)
 	}
-	says(t, two.CDP,
+	says(two.CDP,
 		after(signedIn, toTab("at-once"), await(`window.atOnce`), evaluate(`window.atOnce`)),
-		after("large", openTab(site.URL), evaluate(signIn), evaluate(`blob()`)))
+		after("large", openTab("about:blank"), toTab("about:blank"), visit(site.URL), evaluate(signIn), evaluate(`blob()`)))
 	save(t, d, two.ID, "memory")
 
 	three := restored(two.ID, true, nil)
-	says(t, three.CDP, after(signedIn, toTab("at-once"), evaluate(signIn)))
+	says(three.CDP, after(signedIn, toTab("at-once"), evaluate(signIn)))
 	save(t, d, three.ID, "memory")
-	restart(t, d)
 
-	four := restored(three.ID, false, nil)
+	four := restored(three.ID, false, body{"enable_memory_snapshot": false})
 	if four.Restored.Datadir != state.DatadirLive {
 		t.Errorf("the restored datadir is %s", four.Restored.Datadir)
 	}
-	says(t, four.CDP, after(signedIn, toTab("at-once"), await(`window.atOnce`), openTab(site.URL), evaluate(signIn)))
+	says(four.CDP, after(signedIn, toTab("at-once"), await(`window.atOnce`), openTab("about:blank"), toTab("about:blank"), visit(site.URL), evaluate(signIn)))
 	save(t, d, four.ID, "memory")
 
 	// A session without passkeys keeps those of its environment.
-	without := restored(four.ID, false, body{"passkeys": false, "restore_tabs": false})
+	without := restored(four.ID, false, body{"passkeys": false, "restore_tabs": false, "engine": browser.EngineShell})
 	if c := onlyPasskeys(without.Restored.Components); c.Dropped != 1 || c.Reason.Code == "" {
 		t.Errorf("the report of a restore without: %+v", c)
 	}
-	says(t, without.CDP, after("false", visit(site.URL), evaluate(hasPasskey)))
+	says(without.CDP, after("false", visit(site.URL), evaluate(hasPasskey)))
+	ownAuthenticator(t, site, without)
 	save(t, d, without.ID, "filesystem")
 
 	// A daemon that dies loses the passkeys in its memory. Those that the session
 	// started with are kept.
 	six := restored(without.ID, false, body{"engine": browser.EngineShell})
-	says(t, six.CDP, after("true", visit(site.URL), evaluate(hasPasskey)))
+	says(six.CDP, after("true", visit(site.URL), evaluate(hasPasskey)))
 	d.Kill(t)
 	d.Restart(t)
 	seven := restored(six.ID, false, body{"engine": browser.EngineShell})
 	before := site.Count("ada")
-	says(t, seven.CDP, after(signedIn, openTab(site.URL), evaluate(signIn)))
+	says(seven.CDP, after(signedIn, visit(site.URL), evaluate(signIn)))
 	if now := site.Count("ada"); now != before+1 {
 		t.Errorf("the counter went from %d to %d", before, now)
 	}
-	ownAuthenticator(t, d, site, seven)
+	disabledByClient(t, site, seven)
 	d.Stop(t)
 	notWritten(t, d, privateKey)
 }
 
-// ownAuthenticator checks a client that uses the WebAuthn domain itself. Without
-// passkeys in the session it works as in any Chrome. With passkeys, they are available
-// again when the client has disconnected.
-func ownAuthenticator(t *testing.T, d *daemon.Daemon, site *relyingparty.Site, with created) {
+// ownAuthenticator checks a client that uses the WebAuthn domain itself. In a session
+// without passkeys it works as in any Chrome.
+func ownAuthenticator(t *testing.T, site *relyingparty.Site, without created) {
 	t.Helper()
-	plain := create(t, d, body{"engine": browser.EngineShell})
-	w := dial(t, plain.CDP)
+	w := dial(t, without.CDP)
 	page, _ := w.page()
 	w.call(page, "WebAuthn.enable", obj{}, nil)
 	w.call(page, "WebAuthn.addVirtualAuthenticator", obj{"options": obj{"protocol": "ctap2", "transport": "internal",
@@ -145,16 +147,22 @@ func ownAuthenticator(t *testing.T, d *daemon.Daemon, site *relyingparty.Site, w
 		t.Errorf("with an authenticator of the client's own the site says %s", said)
 	}
 	w.close()
-	w = dial(t, with.CDP)
-	page, _ = w.page()
+}
+
+// disabledByClient checks that a session's passkeys are available again when a client that
+// disabled them has disconnected.
+func disabledByClient(t *testing.T, site *relyingparty.Site, with created) {
+	t.Helper()
+	w := dial(t, with.CDP)
+	page, _ := w.page()
 	w.call(page, "WebAuthn.enable", obj{}, nil)
 	w.call(page, "WebAuthn.disable", nil, nil)
 	w.close()
 	daemon.Eventually(t, stepDeadline, "the session's passkeys are available again", func() bool {
-		got := drive(t, puppeteer, with.CDP, visit(site.URL), evaluate(hasPasskey))
+		got := drive(t, chromeDP, with.CDP, visit(site.URL), evaluate(hasPasskey))
 		return text(t, got[1]) == "true"
 	})
-	got := drive(t, puppeteer, with.CDP, visit(site.URL), evaluate(signIn))
+	got := drive(t, chromeDP, with.CDP, visit(site.URL), evaluate(signIn))
 	if said := text(t, got[1]); said != signedIn {
 		t.Errorf("after a client's own WebAuthn the site says %s", said)
 	}

@@ -66,51 +66,50 @@ func unmarshalText(t testing.TB, raw json.RawMessage, v any) {
 }
 
 // TestEverythingComesBack: everything that the site stored, in every tab and in a frame
-// of another site, is there before the first script. It is restored into a spare, from a
-// filesystem snapshot and from the files of a memory snapshot whose Chrome is gone. Other
-// tests restore it without a spare.
+// of another site, is there before the first script. One environment is restored from a
+// standby, from the files of a memory snapshot whose Chrome is gone, and from a filesystem
+// snapshot, the last two into a spare. Other tests restore everything without a spare.
 func TestEverythingComesBack(t *testing.T) {
 	t.Parallel()
 	dir := daemon.DataDir(t)
-	d := daemon.Start(t, daemon.Options{Dir: dir, NoSpares: true})
-	type saved struct {
-		site    *probe.Site
-		session string
-		before  map[string]any
-	}
-	kept := map[string]saved{}
-	for mode, wantDatadir := range map[string]string{"filesystem": "clean", "memory": "live"} {
-		site := apps.StartProbe(t)
-		s := create(t, d, body{"user_id": "ada"})
-		before := fillProbe(t, site, s.CDP)
+	d := daemon.Start(t, daemon.Options{Dir: dir, NoSpares: true, Standby: 1})
+	site := apps.StartProbe(t)
+	s := create(t, d, body{"user_id": "ada"})
+	before := fillProbe(t, site, s.CDP)
+	save(t, d, s.ID, "filesystem", "save_as_default=true")
+	s = everythingStandsBy(t, d, site, before)
+	for _, mode := range []string{"memory", "filesystem"} {
 		snap := save(t, d, s.ID, mode)
-		if snap.Datadir != wantDatadir {
-			t.Errorf("the snapshot's datadir is %q, want %q", snap.Datadir, wantDatadir)
+		if want := map[string]string{"filesystem": "clean", "memory": "live"}[mode]; snap.Datadir != want {
+			t.Errorf("%s: the snapshot's datadir is %q, want %q", mode, snap.Datadir, want)
 		}
-		kept[mode] = saved{site, s.ID, before}
+		if mode == "memory" {
+			d.Stop(t)
+			d = daemon.Start(t, daemon.Options{Dir: dir})
+		}
+		sparesReady(t, d, 1)
+		since := site.Log.Len()
+		s = create(t, d, body{"restore_from_session_id": s.ID})
+		if s.Restored.Path != restore.PathWarm {
+			t.Errorf("%s: the restore path was %s: %s", mode, s.Restored.Path, s.Restored.FallbackReason)
+		}
+		checkTabsBy(t, map[string]string{"memory": puppeteer, "filesystem": chromeDP}[mode], site, s, before)
+		checkRequests(t, site, since)
+		checkReport(t, d, site, s)
 	}
-	d.Stop(t)
-	d = daemon.Start(t, daemon.Options{Dir: dir})
-	for mode, s := range kept {
-		t.Run(mode, func(t *testing.T) {
-			sparesReady(t, d, 1)
-			since := s.site.Log.Len()
-			r := create(t, d, body{"restore_from_session_id": s.session})
-			if r.Restored.Path != restore.PathWarm {
-				t.Errorf("the restore path was %s: %s", r.Restored.Path, r.Restored.FallbackReason)
-			}
-			checkTabs(t, s.site, r, s.before)
-			checkRequests(t, s.site, since)
-			checkReport(t, d, s.site, r)
-			end(t, d, r.ID, "")
-		})
-	}
+	end(t, d, s.ID, "")
 }
 
-// checkTabs checks what every tab shows after a restore.
+// checkTabs checks with Puppeteer what every tab shows after a restore.
 func checkTabs(t *testing.T, site *probe.Site, r created, before map[string]any) {
 	t.Helper()
-	got := drive(t, puppeteer, r.CDP,
+	checkTabsBy(t, puppeteer, site, r, before)
+}
+
+// checkTabsBy checks with a client what every tab shows after a restore.
+func checkTabsBy(t *testing.T, client string, site *probe.Site, r created, before map[string]any) {
+	t.Helper()
+	got := drive(t, client, r.CDP,
 		step{"do": "pages"},
 		toTab("/check?tab=front"), await(checked), evaluate(first), evaluate(`document.visibilityState`),
 		toTab("/check?frame=1"), await(checked), evaluate(first), evaluate(kinds),
@@ -196,22 +195,21 @@ func checkReport(t *testing.T, d *daemon.Daemon, site *probe.Site, r created) {
 	if mismatch := report.Verification == restore.VerificationMismatch; mismatch != (len(report.Warnings) > 0) {
 		t.Errorf("verification %s, warnings %q", report.Verification, report.Warnings)
 	}
-	got := drive(t, puppeteer, r.CDP,
-		step{"do": "cdp", "browser": true, "method": "Storage.getCookies"},
+	got := drive(t, chromeDP, r.CDP,
 		toTab("/check?tab=front"), evaluate(`String(localStorage.length)`), evaluate(`String(sessionStorage.length)`),
 		toTab("/check?frame=1"), evaluate(`String(sessionStorage.length)`),
 		toTab("/me"), evaluate(`String(sessionStorage.length)`),
 	)
+	w := dial(t, r.CDP)
 	var jar struct{ Cookies []struct{ Domain string } }
-	if err := json.Unmarshal(got[0], &jar); err != nil {
-		t.Fatal(err)
-	}
+	w.call("", "Storage.getCookies", nil, &jar)
+	w.close()
 	type key struct{ name, origin string }
 	want := map[key]int{
 		{state.ComponentTabs, ""}:                       3,
 		{state.ComponentWindowName, ""}:                 2,
-		{state.ComponentLocalStorage, site.URL + "/"}:   number(t, got[2]),
-		{state.ComponentSessionStorage, site.URL + "/"}: number(t, got[3]) + number(t, got[5]) + number(t, got[7]),
+		{state.ComponentLocalStorage, site.URL + "/"}:   number(t, got[1]),
+		{state.ComponentSessionStorage, site.URL + "/"}: number(t, got[2]) + number(t, got[4]) + number(t, got[6]),
 	}
 	for _, c := range jar.Cookies {
 		want[key{state.ComponentCookies, strings.TrimPrefix(c.Domain, ".")}]++
@@ -259,7 +257,7 @@ func restoreWithoutTabs(t *testing.T, d *daemon.Daemon) {
 				t.Errorf("%s: the site received: %+v", mode, asked)
 			}
 			var is map[string]any
-			unmarshalText(t, drive(t, playwright, r.CDP, visit(site.URL+"/check"), await(checked), evaluate(kinds))[2], &is)
+			unmarshalText(t, drive(t, chromeDP, r.CDP, visit(site.URL+"/check"), await(checked), evaluate(kinds))[2], &is)
 			want := whole()
 			want["session_storage"], want["window_name"] = nil, nil // they live in a tab
 			if diff := cmp.Diff(want, is); diff != "" {

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/state"
 )
 
 // consentPage asks for consent like HubSpot's banner, which Autoconsent knows. Its title
@@ -20,12 +19,15 @@ const consentPage = `<!doctype html><title>asked</title><body>
 	<script>for (const [button, title] of [["confirmation", "accepted"], ["decline", "declined"]])
 		document.querySelector("#hs-eu-" + button + "-button").onclick = () => { document.title = title }</script>`
 
-// This uses a published extension, DuckDuckGo's Autoconsent. It declines on a page, by
-// rules that its worker has stored. After it is set to accept in its own settings page,
-// it accepts in the restored session, although its upload is gone.
-func TestPublishedExtension(t *testing.T) {
-	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+// publishedExtension is a published extension, DuckDuckGo's Autoconsent, in a daemon.
+type publishedExtension struct {
+	id, settings string // settings is the address of its settings page
+	site         string // whose page asks for consent
+}
+
+// addPublished adds the extension with the command line.
+func addPublished(t *testing.T, d *daemon.Daemon) publishedExtension {
+	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = fmt.Fprint(w, consentPage)
@@ -38,30 +40,31 @@ func TestPublishedExtension(t *testing.T) {
 	if err != nil || len(id) != 32 {
 		t.Fatalf("%s: %v", out, err)
 	}
-	settings := "chrome-extension://" + id + "/popup.html"
-	clicked := await(`document.title !== "asked" && document.title`)
+	return publishedExtension{id, "chrome-extension://" + id + "/popup.html", site.URL}
+}
 
-	s := create(t, d, body{"extensions": []string{id}})
-	got := drive(t, puppeteer, s.CDP, visit(settings), await(`chrome.storage.local.get().then((kept) => !!kept.fullRules && !!kept.config)`),
-		visit(site.URL), clicked,
-		visit(settings), await(`document.querySelector("#optout").checked`), click("#optin"),
+// clicked waits until the extension has clicked. Its value is the page's title.
+var clicked = await(`document.title !== "asked" && document.title`)
+
+// declines checks that the extension declines on a page, by rules that its worker has
+// stored. Then it sets the extension to accept in its own settings page. It opens a tab,
+// because the first one may be another extension's, behind.
+func (e publishedExtension) declines(t *testing.T, cdpURL string) {
+	t.Helper()
+	got := drive(t, puppeteer, cdpURL, openTab(e.settings), await(`chrome.storage.local.get().then((kept) => !!kept.fullRules && !!kept.config)`),
+		visit(e.site), clicked,
+		visit(e.settings), await(`document.querySelector("#optout").checked`), click("#optin"),
 		await(`chrome.storage.local.get("config").then(({config}) => config.autoAction === "optIn")`))
 	if title := text(t, got[3]); title != "declined" {
 		t.Errorf("the extension %s", title)
 	}
-	saved := save(t, d, s.ID, "filesystem")
-	d.Must(t, http.StatusNoContent, http.MethodDelete, "/v1/extensions/"+id+"?force=true", nil)
-	restart(t, d)
+}
 
-	back := create(t, d, body{"restore_from_environment_id": saved.ID})
-	got = drive(t, puppeteer, back.CDP, visit(site.URL), clicked, visit(settings), await(`document.querySelector("#optin").checked`))
+// accepts checks that the extension is still set to accept.
+func (e publishedExtension) accepts(t *testing.T, cdpURL string) {
+	t.Helper()
+	got := drive(t, puppeteer, cdpURL, openTab(e.site), clicked, visit(e.settings), await(`document.querySelector("#optin").checked`))
 	if title := text(t, got[1]); title != "accepted" {
 		t.Errorf("after the restore the extension %s", title)
 	}
-	for _, c := range back.Restored.Components {
-		if c.Name == state.ComponentExtensions && (c.Origin != "chrome-extension://"+id || c.Saved != 1 || c.Restored != 1) {
-			t.Errorf("%+v", c)
-		}
-	}
-	end(t, d, back.ID, "")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
 )
@@ -31,12 +32,13 @@ func runsOf(t *testing.T, d *daemon.Daemon, id string) (runs []string) {
 }
 
 // TestResumeAfterKill: a session with automatic checkpoints logs in, and the daemon is
-// killed while a page loads. The same session is resumed, logged in, with its tabs.
+// killed while a page loads. The same session is resumed, logged in, with its tabs. Its
+// engine is the shell; TestStory does it with full Chrome.
 func TestResumeAfterKill(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	site := apps.StartProbe(t)
-	s := begin(t, d, obj{"session_id": "worker", "auto_save": true, "timezone": "Asia/Tokyo"})
+	s := begin(t, d, obj{"session_id": "worker", "engine": browser.EngineShell, "auto_save": true, "timezone": "Asia/Tokyo"})
 	w := dial(t, s.CDP)
 	page, _ := w.page()
 	w.open(page, site.URL+"/check?tab=front")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/snapshot/s3store/s3test"
@@ -22,7 +23,7 @@ func TestJourneyS3(t *testing.T) {
 		Env:  []string{"AWS_ACCESS_KEY_ID=" + s3test.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3test.SecretKey},
 	})
 	site := apps.StartProbe(t)
-	s := begin(t, d, obj{})
+	s := begin(t, d, obj{"engine": browser.EngineShell})
 	w := dial(t, s.CDP)
 	page, _ := w.page()
 	w.open(page, site.URL+"/")
@@ -31,7 +32,7 @@ func TestJourneyS3(t *testing.T) {
 
 	d.Stop(t)
 	d.Restart(t)
-	back := begin(t, d, obj{"restore_from_environment_id": saved.Snapshot.ID})
+	back := begin(t, d, obj{"restore_from_environment_id": saved.Snapshot.ID, "engine": browser.EngineShell})
 	w = dial(t, back.CDP)
 	page, _ = w.page()
 	if got := w.eval(page, `document.cookie + localStorage.getItem("kept")`); got != "login=yesyes" {

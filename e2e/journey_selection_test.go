@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session/library"
 	sessionsave "github.com/stasisd/stasis/session/save"
@@ -28,7 +29,7 @@ func TestSelection(t *testing.T) {
 	s := create(t, d, body{"user_id": "ada"})
 	const login = `document.cookie = "login=" + location.hostname; localStorage.setItem("token", location.hostname); "1"`
 	const who = `[document.cookie, localStorage.getItem("token")].join("|")`
-	drive(t, puppeteer, s.CDP, visit(site.URL+"/"), evaluate(login), openTab(other+"/"), evaluate(login))
+	drive(t, chromeDP, s.CDP, visit(site.URL+"/"), evaluate(login), openTab("about:blank"), toTab("about:blank"), visit(other+"/"), evaluate(login))
 	snap := save(t, d, s.ID, "memory")
 
 	r := create(t, d, body{"restore_from_session_id": s.ID, "origins": body{"include": []string{site.URL}}})
@@ -44,7 +45,7 @@ func TestSelection(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"cookies localhost": 1, "local_storage other/": 1, "tabs other": 1, "tab_history site": 1}, left); diff != "" {
 		t.Errorf("left out (-want +got):\n%s", diff)
 	}
-	got := drive(t, puppeteer, r.CDP, visit(site.URL+"/"), evaluate(who), visit(other+"/"), evaluate(who))
+	got := drive(t, chromeDP, r.CDP, visit(site.URL+"/"), evaluate(who), visit(other+"/"), evaluate(who))
 	if in, out := text(t, got[1]), text(t, got[3]); in != "login=127.0.0.1|127.0.0.1" || out != "|" {
 		t.Errorf("the selected site finds %q, the other %q", in, out)
 	}
@@ -67,13 +68,13 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// saveOnly saves a session that has visited two sites without the first one, and returns
+// saveOnly saves a session of the shell that has visited two sites without the first one, and returns
 // the snapshot's ID.
 func saveOnly(t *testing.T, d *daemon.Daemon, without, with string) string {
 	t.Helper()
-	s := create(t, d, body{"user_id": "ada"})
+	s := create(t, d, body{"user_id": "ada", "engine": browser.EngineShell})
 	const login = `document.cookie = "login=" + location.hostname; localStorage.setItem("token", location.hostname); "1"`
-	drive(t, puppeteer, s.CDP, visit(with+"/"), evaluate(login), openTab(without+"/"), evaluate(login))
+	drive(t, chromeDP, s.CDP, visit(with+"/"), evaluate(login), openTab("about:blank"), toTab("about:blank"), visit(without+"/"), evaluate(login))
 	var e sessionsave.EndAnswer
 	d.Must(t, http.StatusOK, http.MethodDelete, "/v1/sessions/"+s.ID+"?save_snapshot_mode=filesystem&origins_exclude=localhost", nil).Into(t, &e)
 	if len(e.LeftOut) == 0 || e.Snapshot == nil {

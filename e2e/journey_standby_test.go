@@ -5,21 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/apps/probe"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// TestEverythingStandsBy: a standby makes no request to the site, and a restore from it
-// has everything, as with any other restore path. When the default is removed, the
-// standby ends, with its processes and its folder.
-func TestEverythingStandsBy(t *testing.T) {
-	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Standby: 1})
-	site := apps.StartProbe(t)
-	s := create(t, d, body{"user_id": "ada"})
-	before := fillProbe(t, site, s.CDP)
-	save(t, d, s.ID, "filesystem", "save_as_default=true")
+// everythingStandsBy: a standby makes no request to the site, and a restore of ada's
+// default from it has everything, as with any other restore path. When the default is
+// removed, the standby ends, with its processes and its folder. No other session may run.
+// The returned session does.
+func everythingStandsBy(t *testing.T, d *daemon.Daemon, site *probe.Site, before map[string]any) created {
+	t.Helper()
 	stands := func(n int) {
 		t.Helper()
 		daemon.Eventually(t, grace, "a standby Chrome is ready", func() bool { return strings.Count(d.Log(), "a standby Chrome is ready") == n })
@@ -34,10 +30,11 @@ func TestEverythingStandsBy(t *testing.T) {
 	if r.Restored.Path != restore.PathStandby {
 		t.Errorf("%s: %s", r.Restored.Path, r.Restored.FallbackReason)
 	}
-	checkTabs(t, site, r, before)
+	checkTabsBy(t, chromeDP, site, r, before)
 	checkRequests(t, site, since)
 	checkReport(t, d, site, r)
 	stands(2)
 	d.Must(t, http.StatusNoContent, http.MethodDelete, "/v1/users/ada/default", nil)
 	daemon.Eventually(t, grace, "only the session's Chrome and folder are left", func() bool { return len(mains(d)) == 1 && len(runDirs(t, d)) == 1 })
+	return r
 }

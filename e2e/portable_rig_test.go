@@ -114,6 +114,9 @@ func (l clientTool) run(t testing.TB) kept {
 	if l.Chrome, err = launch.Find(""); err != nil {
 		t.Fatal(err)
 	}
+	if l.Dir == "" {
+		l.Chrome = "/usr/lib/chromium/chromium-headless-shell" // what both tools use by default, and faster
+	}
 	l.Expression = "window.member"
 	in, err := json.Marshal(l)
 	if err != nil {
@@ -186,10 +189,10 @@ func lostOf(lost []library.NotExported, component string) int {
 	return n
 }
 
-// member restores a snapshot and returns what the site's page shows there.
-func member(t testing.TB, d *daemon.Daemon, s *clubSite, id string) (string, restore.Report) {
+// member restores a snapshot in an engine and returns what the site's page shows there.
+func member(t testing.TB, d *daemon.Daemon, s *clubSite, id, engine string) (string, restore.Report) {
 	t.Helper()
-	c := create(t, d, body{"restore_from_environment_id": id})
+	c := create(t, d, body{"restore_from_environment_id": id, "engine": engine})
 	results := drive(t, chromeDP, c.CDP, visit(s.URL+"/"), await("window.member"))
 	end(t, d, c.ID, "")
 	return text(t, results[1]), *c.Restored

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
@@ -21,11 +23,11 @@ const quickStartDeadline = 2 * time.Minute
 
 // The commands of the README's quick start run as they are written. Only the
 // daemon's address and the site's port differ; npm gives the packages that are
-// installed for these tests. The second run uses Puppeteer in place of Playwright
-// and finds the default of the first one.
+// installed for these tests. The second run uses Puppeteer in place of Playwright,
+// the shell in place of full Chrome, and finds the default of the first one.
 func TestQuickStart(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "examples", "quickstart"), os.DirFS("../examples/quickstart")); err != nil {
 		t.Fatal(err)
@@ -47,7 +49,10 @@ func TestQuickStart(t *testing.T) {
 	}
 	commands := strings.ReplaceAll(quickStartCommands(t), "http://127.0.0.1:8080", d.URL)
 	withPuppeteer := strings.NewReplacer("login.mjs", "login-puppeteer.mjs", "visit.mjs", "visit-puppeteer.mjs").Replace(commands)
-	for _, run := range []string{commands, withPuppeteer} {
+	for i, run := range []string{commands, withPuppeteer} {
+		if i == 1 {
+			d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/default", body{"engine": browser.EngineShell})
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), quickStartDeadline)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", run)
