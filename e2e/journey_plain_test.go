@@ -97,6 +97,14 @@ func (w *wire) tab(contains string) (id string) {
 	return id
 }
 
+// newTab opens a blank tab and attaches to it.
+func (w *wire) newTab() string {
+	w.t.Helper()
+	var made struct{ TargetID string }
+	w.call("", "Target.createTarget", obj{"url": "about:blank"}, &made)
+	return w.attach(made.TargetID)
+}
+
 // keepPlain creates a session with one plain tab, puts state into the tab over CDP, and
 // saves the session.
 func keepPlain(t testing.TB, d *daemon.Daemon, engine, url string) string {
@@ -228,17 +236,12 @@ func TestPlainDocuments(t *testing.T) {
 		s := create(t, d, body{"engine": engine})
 		w := dial(t, s.CDP)
 		page, _ := w.page()
-		newTab := func() string {
-			var made struct{ TargetID string }
-			w.call("", "Target.createTarget", obj{"url": "about:blank"}, &made)
-			return w.attach(made.TargetID)
-		}
 		if engine == browser.EngineChrome { // the headless shell has no viewer
-			w.openPDF(newTab(), origin+paperPath)
+			w.openPDF(w.newTab(), origin+paperPath)
 		}
 		for i, path := range []string{"/third", "/fourth", "/plain", "/second", "/text", "/data.xml", "/pic.svg", "/missing", "/framed"} {
 			if i > 0 {
-				page = newTab()
+				page = w.newTab()
 			}
 			w.open(page, origin+path)
 			w.eval(page, fmt.Sprintf(`sessionStorage.ss = %q; window.name = %[1]q`, path))
