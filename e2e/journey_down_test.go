@@ -36,15 +36,15 @@ func crossings() []crossing {
 	}
 }
 
-// moodySite is a plain site that can be slow.
-type moodySite struct {
+// pausableSite is a plain site that can be slow.
+type pausableSite struct {
 	*httptest.Server
 	answer chan struct{} // has a value unless the site is slow
 }
 
-func startMoody(t testing.TB) *moodySite {
+func startPausable(t testing.TB) *pausableSite {
 	t.Helper()
-	s := &moodySite{answer: make(chan struct{}, 1)}
+	s := &pausableSite{answer: make(chan struct{}, 1)}
 	s.answer <- struct{}{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -69,9 +69,9 @@ func TestPlainSiteDown(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	all := crossings()
-	from, sites := make([]string, len(all)), make([]*moodySite, len(all))
+	from, sites := make([]string, len(all)), make([]*pausableSite, len(all))
 	for i, c := range all {
-		sites[i] = startMoody(t)
+		sites[i] = startPausable(t)
 		from[i] = keepPlain(t, d, c.saved, sites[i].URL+"/plain")
 		<-sites[i].answer
 	}
