@@ -15,118 +15,115 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// crossing is the way of an environment: one engine saves it, others restore and save it
-// while its site does not answer, and others restore it afterwards.
+// crossing is the path of an environment between engines: one saves it, others restore and
+// save it while its site is slow, then others while the site is down. The last restores
+// begin while the site is down.
 type crossing struct {
-	saved         string
-	during, after []string
+	saved            string
+	slow, down, last []string
 }
 
-// crossings starts with each engine. In the short form each environment crosses to the
-// other engine and back. In the long form both engines take each part.
+// crossings starts with each engine. In the short form each engine takes each part once,
+// and no engine restores its own save. In the long form both engines take each part.
 func crossings() []crossing {
-	if both := []string{browser.EngineShell, browser.EngineChrome}; storetest.Long() {
-		return []crossing{{browser.EngineShell, both, both}, {browser.EngineChrome, both, both}}
+	const chrome, shell = browser.EngineChrome, browser.EngineShell
+	if both := []string{shell, chrome}; storetest.Long() {
+		return []crossing{{shell, both, both, both}, {chrome, both, both, both}}
 	}
 	return []crossing{
-		{browser.EngineShell, []string{browser.EngineChrome}, []string{browser.EngineShell}},
-		{browser.EngineChrome, []string{browser.EngineShell}, []string{browser.EngineChrome}},
+		{shell, []string{chrome}, []string{shell}, []string{chrome}},
+		{chrome, []string{shell}, []string{chrome}, []string{shell}},
 	}
 }
 
-// TestPlainSiteDown: while a site is down, a restore reports the state that it could not
-// apply to the site's page, and the next save keeps that state, in both engines. When
-// the site is up again, a reload in the same session has it. The long form also restores
-// the last save anew when the site is up.
-func TestPlainSiteDown(t *testing.T) {
-	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
-	for _, c := range crossings() {
-		engine, site := c.saved, plainSite(t)
-		url, address := site.URL+"/plain", site.Listener.Addr().String()
-		from := keepPlain(t, d, engine, url)
-		site.Close()
-		for _, down := range c.during {
-			r := create(t, d, body{"restore_from_session_id": from, "engine": down})
-			v := verified(t, d, r.ID)
-			if v.Verification != restore.VerificationMismatch {
-				t.Errorf("%s to %s: the report of a site that is down: %s", engine, down, v.Verification)
-			}
-			for _, difference := range v.Differences {
-				if difference.By != state.ByRestore {
-					t.Errorf("%s to %s: %+v", engine, down, difference)
-				}
-			}
-			save(t, d, r.ID, "filesystem")
-			from = r.ID
-		}
-		r := create(t, d, body{"restore_from_session_id": from, "engine": engine})
-		verified(t, d, r.ID)
-		serveAgain(t, site.Config.Handler, address)
-		w := dial(t, r.CDP)
-		page := w.attach(w.tab("/plain"))
-		w.open(page, url)
-		if is := w.eval(page, readPlain); is != hasPlain {
-			t.Errorf("%s: after a reload: %s", engine, is)
-		}
-		end(t, d, r.ID, "save_snapshot_mode=none")
-		if !storetest.Long() {
-			continue
-		}
-		for _, up := range c.after {
-			r := create(t, d, body{"restore_from_session_id": from, "engine": up})
-			if is := firstEval(t, rawCDP, r.CDP, "/plain", readPlain); is != hasPlain {
-				t.Errorf("%s to %s: after saves while the site was down: %s", engine, up, is)
-			}
-			end(t, d, r.ID, "save_snapshot_mode=none")
-		}
-	}
+// pausableSite is a plain site that can be slow.
+type pausableSite struct {
+	*httptest.Server
+	answer chan struct{} // has a value unless the site is slow
 }
 
-// TestPlainSiteSlow: a save keeps state that a restore has not applied yet, because the
-// site has not answered. All environments are saved at once, because each save waits for
-// the site.
-func TestPlainSiteSlow(t *testing.T) {
-	t.Parallel()
-	answer := make(chan struct{}, 1)
-	answer <- struct{}{}
-	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func startPausable(t testing.TB) *pausableSite {
+	t.Helper()
+	s := &pausableSite{answer: make(chan struct{}, 1)}
+	s.answer <- struct{}{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case <-answer:
+		case <-s.answer:
 		case <-r.Context().Done():
 			return
 		}
-		answer <- struct{}{}
+		s.answer <- struct{}{}
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = io.WriteString(w, "<title>x</title>plain") // fails only if the browser has disconnected
 	}))
-	t.Cleanup(site.Close)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestPlainSiteDown: a save keeps state that a restore has not applied yet, because the
+// site has not answered. While a site is down, a restore reports the state that it could
+// not apply to the site's page, and the next save keeps that state, in both engines. When
+// the site is up again, a reload in the same session has it. In the long form a new
+// restore of the last save has it too.
+func TestPlainSiteDown(t *testing.T) {
+	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	all := crossings()
-	from := make([]string, len(all))
+	from, sites := make([]string, len(all)), make([]*pausableSite, len(all))
 	for i, c := range all {
-		from[i] = keepPlain(t, d, c.saved, site.URL+"/plain")
+		sites[i] = startPausable(t)
+		from[i] = keepPlain(t, d, c.saved, sites[i].URL+"/plain")
+		<-sites[i].answer
 	}
-	<-answer
-	for n := range all[0].during {
+	for n := range all[0].slow {
 		for i, c := range all {
-			from[i] = create(t, d, body{"restore_from_session_id": from[i], "engine": c.during[n]}).ID
+			from[i] = create(t, d, body{"restore_from_session_id": from[i], "engine": c.slow[n]}).ID
 		}
 		saveAtOnce(t, d, from...)
 	}
-	answer <- struct{}{}
 	for i, c := range all {
-		for _, quick := range c.after {
-			r := create(t, d, body{"restore_from_session_id": from[i], "engine": quick})
-			if is := firstEval(t, rawCDP, r.CDP, "/plain", readPlain); is != hasPlain {
-				t.Errorf("%s to %s: after saves while the site was slow: %s", c.saved, quick, is)
+		url, address := sites[i].URL+"/plain", sites[i].Listener.Addr().String()
+		sites[i].Close()
+		for _, engine := range c.down {
+			r := create(t, d, body{"restore_from_session_id": from[i], "engine": engine})
+			v := verified(t, d, r.ID)
+			if v.Verification != restore.VerificationMismatch {
+				t.Errorf("from %s, in %s: the report of a site that is down: %s", c.saved, engine, v.Verification)
+			}
+			for _, difference := range v.Differences {
+				if difference.By != state.ByRestore {
+					t.Errorf("from %s, in %s: %+v", c.saved, engine, difference)
+				}
+			}
+			save(t, d, r.ID, "filesystem")
+			from[i] = r.ID
+		}
+		sites[i].answer <- struct{}{}
+		for _, engine := range c.last {
+			r := create(t, d, body{"restore_from_session_id": from[i], "engine": engine})
+			verified(t, d, r.ID)
+			up := serveAgain(t, sites[i].Config.Handler, address)
+			w := dial(t, r.CDP)
+			page := w.attach(w.tab("/plain"))
+			w.open(page, url)
+			if is := w.eval(page, readPlain); is != hasPlain {
+				t.Errorf("from %s, in %s: after a reload: %s", c.saved, engine, is)
 			}
 			end(t, d, r.ID, "save_snapshot_mode=none")
+			if storetest.Long() {
+				r := create(t, d, body{"restore_from_session_id": from[i], "engine": engine})
+				if is := firstEval(t, rawCDP, r.CDP, "/plain", readPlain); is != hasPlain {
+					t.Errorf("from %s, in %s: after saves while the site did not answer: %s", c.saved, engine, is)
+				}
+				end(t, d, r.ID, "save_snapshot_mode=none")
+			}
+			up.Close()
 		}
 	}
 }
 
-// saveAtOnce ends sessions at the same time, each with a filesystem snapshot.
+// saveAtOnce ends sessions at the same time, each with a filesystem snapshot. Each save
+// waits for a site that does not answer.
 func saveAtOnce(t testing.TB, d *daemon.Daemon, ids ...string) {
 	t.Helper()
 	answers := make([]daemon.Answer, len(ids))
@@ -144,8 +141,8 @@ func saveAtOnce(t testing.TB, d *daemon.Daemon, ids ...string) {
 	}
 }
 
-// serveAgain serves a handler at an address that was in use before.
-func serveAgain(t testing.TB, handler http.Handler, address string) {
+// serveAgain serves a handler at an address that was in use before, until the test ends.
+func serveAgain(t testing.TB, handler http.Handler, address string) *httptest.Server {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -154,4 +151,5 @@ func serveAgain(t testing.TB, handler http.Handler, address string) {
 	site := &httptest.Server{Listener: listener, Config: &http.Server{Handler: handler}}
 	site.Start()
 	t.Cleanup(site.Close)
+	return site
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
@@ -174,7 +175,7 @@ func TestHistory(t *testing.T) {
 
 	// A restored session has its own events. The daemon is killed while its pages cause
 	// events without end.
-	again := begin(t, d, obj{"restore_from_session_id": s.ID})
+	again := begin(t, d, obj{"restore_from_session_id": s.ID, "engine": browser.EngineShell})
 	w = dial(t, again.CDP)
 	page, _ = w.page()
 	w.call(page, "Runtime.enable", nil, nil)

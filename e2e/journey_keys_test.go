@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
@@ -24,6 +25,7 @@ func TestKeys(t *testing.T) {
 	dir := daemon.DataDir(t)
 	const cookies = "127.0.0.1\tFALSE\t/\tFALSE\t0\tsid\tc-42\n"
 
+	shell := []string{"--engine", browser.EngineShell} // the subject is not the browser
 	d := daemon.Start(t, daemon.Options{Dir: dir, NoSpares: true})
 	a := imports(t, d, "netscape", []byte(cookies), "user_id", "ada", "save_as_default", "true")
 	d.Stop(t)
@@ -48,7 +50,7 @@ func TestKeys(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "identity"), identity); err != nil {
 		t.Fatal(err)
 	}
-	d = daemon.Start(t, daemon.Options{Dir: dir, Args: []string{"--recipient", public}, NoSpares: true, Standby: 1})
+	d = daemon.Start(t, daemon.Options{Dir: dir, Args: append([]string{"--recipient", public}, shell...), NoSpares: true, Standby: 1})
 	refused := d.Call(t, http.MethodPost, "/v1/sessions", body{"restore_default_environment_from_user_id": "ada"})
 	if wants(t, refused, http.StatusInternalServerError, "identity_missing"); !strings.Contains(string(refused.Body), public) {
 		t.Errorf("the refusal names no recipient: %s", refused.Body)
@@ -66,7 +68,7 @@ func TestKeys(t *testing.T) {
 	// With the identity in the environment, where child processes cannot see it, every
 	// save can be restored.
 	given := textOf(t, identity) + textOf(t, escrow)
-	d = daemon.Start(t, daemon.Options{Dir: dir, Env: []string{"STASIS_IDENTITY=" + given}, NoSpares: true})
+	d = daemon.Start(t, daemon.Options{Dir: dir, Args: shell, Env: []string{"STASIS_IDENTITY=" + given}, NoSpares: true})
 	for user, want := range map[string]string{"ada": a.Snapshot.ID, "eve": saved.ID} {
 		s := create(t, d, body{"restore_default_environment_from_user_id": user})
 		if s.Restored == nil || s.Restored.SnapshotID != want {

@@ -75,12 +75,15 @@ addEventListener("pagehide", () => {
 </script>`,
 }
 
-func startRotor(t testing.TB) *rotor {
+// startRotor starts a rotor under two names, so that rotors in one session have their own
+// cookies.
+func startRotor(t testing.TB, name string) *rotor {
 	t.Helper()
 	r := &rotor{log: weblog.New(time.Now)}
 	server := httptest.NewServer(r.log.Wrap(http.HandlerFunc(r.answer)))
 	t.Cleanup(server.Close)
-	r.url, r.other = server.URL, strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
+	r.url = strings.Replace(server.URL, "127.0.0.1", name+".localhost", 1)
+	r.other = strings.Replace(server.URL, "127.0.0.1", name+"-other.localhost", 1)
 	return r
 }
 
@@ -120,76 +123,113 @@ var savings = []struct {
 	datadir state.Datadir
 }{{"filesystem", state.DatadirClean}, {"memory", state.DatadirLive}}
 
-// TestStateBeforeTheFirstScript: the first script of a restored page reads its cookies,
-// both storages and window.name, also in a frame of another site. The site is asked only
-// for the tabs' own documents.
-func TestStateBeforeTheFirstScript(t *testing.T) {
+// TestRotation: a session has a tab of each rotor, and is restored from both kinds of
+// snapshots by the next daemon.
+//
+//   - The first script of a restored page reads its cookies, both storages and window.name,
+//     also in a frame of another site. The site is asked only for the tab's own documents.
+//   - What a site writes when its page is left, and what it sets with its last response, is
+//     restored. Chrome's files are newer than the last reading.
+//   - A site changes its token with the first request and then again and again. Its newest
+//     value is everywhere, also after the verification, and the report does not count that
+//     as a loss.
+func TestRotation(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
-	sites, ids := map[string]*rotor{}, map[string]string{}
+	all := map[string]rotors{}
 	for _, s := range savings {
-		site := startRotor(t)
-		one := create(t, d, body{})
-		drive(t, puppeteer, one.CDP, visit(site.url+"/order"), await(`window.__frame === "||||"`),
-			evaluate(keepOne), evaluate(`frames[0].postMessage("inner", "*")`), await(`window.__frame === "set"`))
+		r := rotors{startRotor(t, "order"), startRotor(t, "leaving"), startRotor(t, "turning")}
+		one := create(t, d, body{"session_id": s.mode})
+		r.open(dial(t, one.CDP))
 		save(t, d, one.ID, s.mode)
-		sites[s.mode], ids[s.mode] = site, one.ID
+		all[s.mode] = r
+	}
+	if last := all["filesystem"].leaving.token.Load(); last != 2 {
+		t.Fatalf("the page sent %d of its two last requests", last)
 	}
 	restart(t, d)
 	for _, s := range savings {
 		t.Run(s.mode, func(t *testing.T) {
-			site := sites[s.mode]
-			since := site.log.Len()
-			two := create(t, d, body{"restore_from_session_id": ids[s.mode]})
+			site := all[s.mode]
+			since, before := site.order.log.Len(), site.turning.token.Load()
+			two := create(t, d, body{"restore_from_session_id": s.mode})
 			if two.Restored.Datadir != s.datadir {
 				t.Fatalf("the restored datadir is %s", two.Restored.Datadir)
 			}
-			got := drive(t, puppeteer, two.CDP, toTab("/order"), await(`window.__frame`), evaluate(`window.__seen`))
-			if saw := text(t, got[2]); saw != "one|one|one|one|one" {
-				t.Errorf("the page's first script saw %s", saw)
+			report := verified(t, d, two.ID)
+			if report.Verification != restore.VerificationOK {
+				t.Errorf("the verification says %s: %+v", report.Verification, report.Differences)
 			}
-			if saw := text(t, got[1]); saw != "||inner|inner|" && !explained(two.Restored.Components, "^") {
-				t.Errorf("the frame's first script saw %s, and the report gives no reason", saw)
+			w := dial(t, two.CDP)
+			checkOrder(t, w, site.order, since, two.Restored.Components)
+			if s.mode == "filesystem" {
+				checkLeaving(t, w)
 			}
-			asked := []string{}
-			for _, r := range site.log.Since(since) {
-				if r.Path != "/favicon.ico" {
-					asked = append(asked, r.Method+" http://"+r.Host+r.Path)
-				}
-			}
-			slices.Sort(asked)
-			want := []string{"GET " + site.url + "/order", "GET " + site.other + "/inner"}
-			if diff := cmp.Diff(want, asked); diff != "" {
-				t.Errorf("requests to the site (-want +got):\n%s", diff)
-			}
+			checkTurning(t, w, site.turning, before, report)
 			end(t, d, two.ID, "")
 		})
 	}
 }
 
-// explained reports whether a report gives a reason for storage with such a key.
-func explained(lines []state.Component, key string) bool {
-	return slices.ContainsFunc(lines, func(c state.Component) bool {
-		return strings.Contains(c.Origin, key) && c.Reason.Code != ""
-	})
+// rotors are the sites of a session of TestRotation, by the page that is open.
+type rotors struct{ order, leaving, turning *rotor }
+
+// open opens the pages and stores their state. The last tab is in front, because Chrome
+// slows down the timers of the others.
+func (r rotors) open(w *wire) {
+	order, _ := w.page()
+	w.open(order, r.order.url+"/order")
+	w.until(order, `window.__frame === "||||"`)
+	w.eval(order, keepOne)
+	w.eval(order, `frames[0].postMessage("inner", "*")`)
+	w.until(order, `window.__frame === "set"`)
+	leaving := w.newTab()
+	w.open(leaving, r.leaving.url+"/leaving")
+	w.eval(leaving, keepOne)
+	w.eval(leaving, `window.armed = true`)
+	turning := w.newTab()
+	w.open(turning, r.turning.url+"/turning")
+	w.until(turning, `document.title === "turned"`)
+	w.eval(turning, `window.name = "one"`)
 }
 
-// TestRotationWhileChromeCloses: what a site writes when its page is left, and what it
-// sets with its last response, is restored. Chrome's files are newer than the last
-// reading.
-func TestRotationWhileChromeCloses(t *testing.T) {
-	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
-	site := startRotor(t)
-	one := create(t, d, body{})
-	drive(t, puppeteer, one.CDP, visit(site.url+"/leaving"), evaluate(keepOne), evaluate(`window.armed = true`))
-	save(t, d, one.ID, "filesystem")
-	last := site.token.Load()
-	if last != 2 {
-		t.Fatalf("the page sent %d of its two last requests", last)
+// until waits until an expression is true in a page.
+func (w *wire) until(page, expression string) {
+	w.t.Helper()
+	daemon.Eventually(w.t, stepDeadline, expression, func() bool { return w.eval(page, "String(!!("+expression+"))") == "true" })
+}
+
+// checkOrder checks what the first scripts of /order and its frame read, and the site's
+// log after a position.
+func checkOrder(t *testing.T, w *wire, site *rotor, since int, lines []state.Component) {
+	t.Helper()
+	page := w.attach(w.tab("/order"))
+	w.until(page, `window.__frame`)
+	if saw := w.eval(page, `window.__seen`); saw != "one|one|one|one|one" {
+		t.Errorf("the page's first script saw %s", saw)
 	}
-	two := create(t, d, body{"restore_from_session_id": one.ID})
-	saw := text(t, drive(t, puppeteer, two.CDP, toTab("/leaving"), await(`window.__seen`))[1])
+	if saw := w.eval(page, `window.__frame`); saw != "||inner|inner|" && !explained(lines, "^") {
+		t.Errorf("the frame's first script saw %s, and the report gives no reason", saw)
+	}
+	asked := []string{}
+	for _, r := range site.log.Since(since) {
+		if r.Path != "/favicon.ico" {
+			asked = append(asked, r.Method+" http://"+r.Host+r.Path)
+		}
+	}
+	slices.Sort(asked)
+	want := []string{"GET " + site.other + "/inner", "GET " + site.url + "/order"}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("requests to the site (-want +got):\n%s", diff)
+	}
+}
+
+// checkLeaving checks what the first script of /leaving reads after Chrome was closed.
+func checkLeaving(t *testing.T, w *wire) {
+	t.Helper()
+	page := w.attach(w.tab("/leaving"))
+	w.until(page, `window.__seen`)
+	saw := w.eval(page, `window.__seen`)
 	// Its two last requests run at the same time, so either may be answered last.
 	places := strings.Split(saw, "|")
 	for i, want := range []string{"", "", "left", "left", "one"} {
@@ -199,60 +239,44 @@ func TestRotationWhileChromeCloses(t *testing.T) {
 	}
 }
 
-// TestRotationAfterTheRestore: a site changes its token with the first request and then
-// again and again. Its newest value is everywhere, also after the verification, and the
-// report does not count that as a loss.
-func TestRotationAfterTheRestore(t *testing.T) {
-	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
-	sites, ids := map[string]*rotor{}, map[string]string{}
-	for _, s := range savings {
-		site := startRotor(t)
-		one := create(t, d, body{})
-		drive(t, puppeteer, one.CDP, visit(site.url+"/turning"), await(`document.title === "turned"`),
-			evaluate(`window.name = "one"`))
-		save(t, d, one.ID, s.mode)
-		sites[s.mode], ids[s.mode] = site, one.ID
+// checkTurning checks /turning, whose token was before when it was saved, and what the
+// restore report says about it.
+func checkTurning(t *testing.T, w *wire, site *rotor, before int64, report restore.Report) {
+	t.Helper()
+	page := w.attach(w.tab("/turning"))
+	w.until(page, `document.title === "turned"`)
+	// The request for the document issued a token before the first script.
+	first := strconv.FormatInt(before+1, 10)
+	old := strconv.FormatInt(before, 10)
+	if saw, want := w.eval(page, `window.__seen`), strings.Join([]string{first, first, old, old, "one"}, "|"); saw != want {
+		t.Errorf("the first script saw %s, want %s", saw, want)
 	}
-	restart(t, d)
-	for _, s := range savings {
-		t.Run(s.mode, func(t *testing.T) {
-			site := sites[s.mode]
-			before := site.token.Load()
-			two := create(t, d, body{"restore_from_session_id": ids[s.mode]})
-			report := verified(t, d, two.ID)
-			got := drive(t, puppeteer, two.CDP, toTab("/turning"), await(`document.title === "turned"`),
-				evaluate(`window.__seen`), evaluate(firstAgain), evaluate(`Object.keys(localStorage).sort().join()`))
-			// The request for the document issued a token before the first script.
-			first := strconv.FormatInt(before+1, 10)
-			old := strconv.FormatInt(before, 10)
-			if saw, want := text(t, got[2]), strings.Join([]string{first, first, old, old, "one"}, "|"); saw != want {
-				t.Errorf("the first script saw %s, want %s", saw, want)
-			}
-			last := strconv.FormatInt(site.token.Load(), 10)
-			if is, want := text(t, got[3]), strings.Join([]string{last, last, last, last, "one"}, "|"); is != want {
-				t.Errorf("at the end there is %s, want %s", is, want)
-			}
-			if keys, want := text(t, got[4]), "token,token_"+last; keys != want {
-				t.Errorf("localStorage has the keys %s, want %s", keys, want)
-			}
-			if report.Verification != restore.VerificationOK {
-				t.Errorf("the verification says %s: %+v", report.Verification, report.Differences)
-			}
-			bySite := slices.ContainsFunc(report.Differences, func(d state.Difference) bool {
-				return d.Component == state.ComponentCookies && d.By == state.BySite && slices.Contains(d.Names, "kept")
-			})
-			if !bySite {
-				t.Errorf("the report does not attribute the changed cookie to the site: %+v", report.Differences)
-			}
-			for _, c := range report.Components {
-				if c.Dropped > 0 && (c.Name == state.ComponentCookies || c.Name == state.ComponentLocalStorage) {
-					t.Errorf("the report counts the site's change as a loss: %+v", c)
-				}
-			}
-			end(t, d, two.ID, "")
-		})
+	last := strconv.FormatInt(site.token.Load(), 10)
+	if is, want := w.eval(page, firstAgain), strings.Join([]string{last, last, last, last, "one"}, "|"); is != want {
+		t.Errorf("at the end there is %s, want %s", is, want)
 	}
+	if keys, want := w.eval(page, `Object.keys(localStorage).sort().join()`), "token,token_"+last; keys != want {
+		t.Errorf("localStorage has the keys %s, want %s", keys, want)
+	}
+	host, _, _ := strings.Cut(strings.TrimPrefix(site.url, "http://"), ":")
+	bySite := slices.ContainsFunc(report.Differences, func(d state.Difference) bool {
+		return d.Component == state.ComponentCookies && d.By == state.BySite && slices.Contains(d.Names, "kept") && strings.Contains(d.Origin, host)
+	})
+	if !bySite {
+		t.Errorf("the report does not attribute the changed cookie to the site: %+v", report.Differences)
+	}
+	for _, c := range report.Components {
+		if c.Dropped > 0 && (c.Name == state.ComponentCookies || c.Name == state.ComponentLocalStorage && c.Origin == site.url+"/") {
+			t.Errorf("the report counts the site's change as a loss: %+v", c)
+		}
+	}
+}
+
+// explained reports whether a report gives a reason for storage with such a key.
+func explained(lines []state.Component, key string) bool {
+	return slices.ContainsFunc(lines, func(c state.Component) bool {
+		return strings.Contains(c.Origin, key) && c.Reason.Code != ""
+	})
 }
 
 // firstAgain reads the same as the first script again.

@@ -34,7 +34,7 @@ type settings struct {
 	chrome, shell         string
 	count, control, lanes int
 	load                  int
-	half                  bool
+	few                   bool
 }
 
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.IntVar(&s.count, "count", 2000, "how many fields to try in sessions, at least")
 	flags.IntVar(&s.control, "control", 100, "how many bare Chromes to start with and without the flag, for each engine")
 	flags.IntVar(&s.lanes, "lanes", 2, "how many sessions run at once")
-	flags.BoolVar(&s.half, "half", false, "try half of the combinations of restore path, engine and client: all pairs of two of them")
+	flags.BoolVar(&s.few, "few", false, "try each restore path once, with the engines and clients in turn")
 	flags.IntVar(&s.load, "load", runtime.NumCPU(), "how many processes keep the processors busy")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/stasisd/stasis/e2e/rig"
@@ -45,8 +46,8 @@ type session struct {
 }
 
 // prepare saves an environment of each engine as the default of a user, and turns on a
-// standby for it.
-func (s *sessions) prepare(ctx context.Context, site *site, c *client, engines []string) error {
+// standby for it if a row needs one. Otherwise a warm restore would take the standby.
+func (s *sessions) prepare(ctx context.Context, site *site, c *client, rows []row) error {
 	s.saved = map[string]string{}
 	for _, engine := range engines {
 		one, err := s.create(ctx, object{"user_id": engine, "engine": engine})
@@ -58,6 +59,9 @@ func (s *sessions) prepare(ctx context.Context, site *site, c *client, engines [
 		}
 		if s.saved[engine], err = s.end(ctx, one, "filesystem&save_as_default=true"); err != nil {
 			return err
+		}
+		if !slices.ContainsFunc(rows, func(r row) bool { return r.path == standby && r.engine == engine }) {
+			continue
 		}
 		if err := s.Call(ctx, http.MethodPatch, "/v1/users/"+engine, object{"engine": engine, "standby": 1}, nil); err != nil {
 			return err
