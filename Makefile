@@ -52,13 +52,17 @@ demo: build ## log in, save, restore, still logged in; prints the time of each s
 	@build/need chromium
 	@bin/stasis demo
 
-# The linters include gofmt and vet.
+# The linters include gofmt and vet. The search for dead code uses one core, so the tests run
+# beside it.
 .PHONY: check
 check: $(LINT)-$(LINT_VER) $(DEAD)-$(DEAD_VER) $(S3)-$(S3_VER) ## format, vet, lint, dead code and the tests that need no Chrome
 	@go mod tidy -diff
 	@$(LINT)-$(LINT_VER) run ./...
-	@dead=$$(GOGC=400 $(DEAD)-$(DEAD_VER) -filter '$(SHIPPED)' ./cmd/stasis | grep -v '^$(REFLECTED)' || true); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
-	@go test $$(build/packages unit)
+	@failed=0; \
+	( dead=$$(GOGC=400 $(DEAD)-$(DEAD_VER) -filter '$(SHIPPED)' ./cmd/stasis | grep -v '^$(REFLECTED)' || true); [ -z "$$dead" ] || { echo "$$dead"; exit 1; } ) & \
+	go test $$(build/packages unit) || failed=1; \
+	wait $$! || failed=1; \
+	exit $$failed
 
 # -count 1, because Go's test cache does not notice another Chrome. -p 2, because the tests
 # of one package leave a part of two cores idle while they wait. The race detector is on

@@ -115,8 +115,8 @@ func TestCookiesReplaceTheJar(t *testing.T) {
 	}
 }
 
-// localStorage of every frame is read, and written without a request, exactly as it was
-// read, whatever the strings contain.
+// localStorage of every frame is read from full Chrome, and written into the shell without
+// a request, exactly as it was read, whatever the strings contain.
 func TestLocalStorageRoundTrip(t *testing.T) {
 	r := newRig(t)
 	third := newSite(t, nil)
@@ -146,7 +146,7 @@ func TestLocalStorageRoundTrip(t *testing.T) {
 	}
 	before := len(s.requests()) + len(third.requests())
 
-	second := r.fresh()
+	second := r.shell()
 	report, err := apply.All(within(t), second.driver, doc, time.Now())
 	if err != nil {
 		t.Fatal(err)

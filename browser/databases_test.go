@@ -104,7 +104,7 @@ func TestDatabasesRoundTrip(t *testing.T) {
 		t.Fatalf("our own storageState: %+v, %v", refused, err)
 	}
 
-	again, report := r.restored(r.dir(), doc, Options{})
+	again, report := r.restored(r.dir(), doc, Options{Engine: EngineShell})
 	want := []state.Component{
 		{Name: state.ComponentIndexedDB, Origin: s.url + "/", Saved: 2, Restored: 2},
 		{Name: state.ComponentIndexedDBRecords, Origin: s.url + "/", Saved: 20, Restored: 20},

@@ -105,27 +105,35 @@ const keptAll = `["local","sync",{"kept":"session","list":[1,{"a":null}]},"datab
 func TestExtensionIsRestored(t *testing.T) {
 	t.Parallel()
 	r, s := newRig(t), keeperSite(t)
-	for name, end := range map[string]func(*Browser) (state.Datadir, error){
-		"closed": func(b *Browser) (state.Datadir, error) { return b.Close(within(t)) },
-		"frozen": func(b *Browser) (state.Datadir, error) { return state.DatadirLive, b.Freeze(within(t)) },
+	dir := r.dir()
+	e := r.installKeeper(dir, "1.0")
+	b, err := r.Fresh(within(t), dir, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ends(b)
+	url := s.url + "/page"
+	r.open(b, url)
+	if got := r.eval(b, url, "window.first"); got != e.ID {
+		t.Errorf("the page saw %q first, not the extension's mark", got)
+	}
+	if got := r.askKeeper(b, url, "keep"); got != keptAll+`"install ",false]` {
+		t.Errorf("its data is %s", got)
+	}
+	if got := r.eval(b, url, "window.request"); got != "blocked" {
+		t.Errorf("its rules: %s", got)
+	}
+	// The same Chrome is copied while it is frozen, and later after it has closed.
+	for _, end := range []struct {
+		name string
+		do   func() (state.Datadir, error)
+	}{
+		{"frozen", func() (state.Datadir, error) { return state.DatadirLive, b.Freeze(within(t)) }},
+		{"closed", func() (state.Datadir, error) { return b.Close(within(t)) }},
 	} {
-		dir := r.dir()
-		e := r.installKeeper(dir, "1.0")
-		b, err := r.Fresh(within(t), dir, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
-		if err != nil {
+		name := end.name
+		if err := b.Thaw(within(t)); err != nil {
 			t.Fatal(err)
-		}
-		r.ends(b)
-		url := s.url + "/page"
-		r.open(b, url)
-		if got := r.eval(b, url, "window.first"); got != e.ID {
-			t.Errorf("%s: the page saw %q first, not the extension's mark", name, got)
-		}
-		if got := r.askKeeper(b, url, "keep"); got != keptAll+`"install ",false]` {
-			t.Errorf("%s: its data is %s", name, got)
-		}
-		if got := r.eval(b, url, "window.request"); got != "blocked" {
-			t.Errorf("%s: its rules: %s", name, got)
 		}
 		doc, err := b.Capture(within(t))
 		if err != nil {
@@ -135,7 +143,7 @@ func TestExtensionIsRestored(t *testing.T) {
 		if got := doc.Extensions; len(got) != 1 || !got[0].Enabled || got[0].ID != e.ID || fmt.Sprint(got[0].Session) != fmt.Sprint(want) {
 			t.Fatalf("%s: captured %+v", name, doc.Extensions)
 		}
-		if doc.Datadir, err = end(b); err != nil {
+		if doc.Datadir, err = end.do(); err != nil {
 			t.Fatal(err)
 		}
 		to := r.copied(b)
@@ -158,6 +166,9 @@ func TestExtensionIsRestored(t *testing.T) {
 			if l := line(report, component, e.Origin()); l.Saved != saved || l.Restored != saved || l.Dropped != 0 || l.Reason.Code != "" {
 				t.Errorf("%s: %+v", name, l)
 			}
+		}
+		if err := back.Kill(within(t)); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

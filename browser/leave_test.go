@@ -28,48 +28,50 @@ if (!localStorage.token) {
 </script>`
 
 // What a site writes while Chrome closes is restored, not what was captured before: from
-// an unload handler, and from the answer to its last request.
+// an unload handler, and from the answer to its last request. One of two tabs asks for
+// confirmation before.
 func TestCloseRunsUnloadHandlers(t *testing.T) {
-	for _, query := range []string{"", "?ask"} {
-		t.Run("leave"+query, func(t *testing.T) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				switch req.URL.Path {
-				case "/sent":
-					w.Header().Add("Set-Cookie", "sent_session=last; Path=/")
-					w.Header().Add("Set-Cookie", "sent_kept=last; Path=/; Max-Age=3600")
-				case "/":
-					w.Header().Set("Content-Type", "text/html")
-					_, _ = fmt.Fprint(w, leaving)
-				default:
-					http.NotFound(w, req)
-				}
-			}))
-			defer server.Close()
-			r := newRig(t)
-			b := r.fresh()
-			url := server.URL + "/" + query
-			r.open(b, url)
-			r.touch(b, url)
-			doc, err := b.Capture(within(t))
-			if err != nil {
-				t.Fatal(err)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		switch req.URL.Path {
+		case "/sent":
+			w.Header().Add("Set-Cookie", "sent_session=last; Path=/")
+			w.Header().Add("Set-Cookie", "sent_kept=last; Path=/; Max-Age=3600")
+		case "/":
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = fmt.Fprint(w, leaving)
+		default:
+			http.NotFound(w, req)
+		}
+	}))
+	defer server.Close()
+	r := newRig(t)
+	b := r.fresh()
+	tabs := []string{server.URL + "/", strings.Replace(server.URL, "127.0.0.1", "localhost", 1) + "/?ask"}
+	for _, url := range tabs {
+		r.open(b, url)
+		r.touch(b, url)
+	}
+	doc := r.closed(b)
+	before := 0
+	for _, c := range doc.Cookies {
+		if strings.HasPrefix(c.Name, "js_") {
+			before++
+			if c.Value != "one" {
+				t.Fatalf("%s was %q before the page was left", c.Name, c.Value)
 			}
-			if doc.Datadir, err = b.Close(within(t)); err != nil || doc.Datadir != state.DatadirClean {
-				t.Fatalf("%s, %v", doc.Datadir, err)
-			}
-			for _, c := range doc.Cookies {
-				if strings.HasPrefix(c.Name, "js_") && c.Value != "one" {
-					t.Fatalf("%s was %q before the page was left", c.Name, c.Value)
-				}
-			}
-			back, _ := r.restored(b.dir, doc, Options{RestoreTabs: true})
-			if got, want := r.eval(back, url, "window.seen"), "last,last|last,last|last|last"; got != want {
-				t.Errorf("the first script saw %s, want %s", got, want)
-			}
-			if pages, err := back.Pages(within(t)); err != nil || len(pages) != 1 {
-				t.Errorf("tabs: %+v, %v", pages, err)
-			}
-		})
+		}
+	}
+	if before != 4 {
+		t.Fatalf("%d cookies were captured, want two of each tab", before)
+	}
+	back, _ := r.restored(b.dir, doc, Options{RestoreTabs: true})
+	for _, url := range tabs {
+		if got, want := r.eval(back, url, "window.seen"), "last,last|last,last|last|last"; got != want {
+			t.Errorf("the first script of %s saw %s, want %s", url, got, want)
+		}
+	}
+	if pages, err := back.Pages(within(t)); err != nil || len(pages) != 2 {
+		t.Errorf("tabs: %+v, %v", pages, err)
 	}
 }
 

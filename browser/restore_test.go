@@ -211,22 +211,17 @@ func TestRestoreCrash(t *testing.T) {
 
 // Without tabs there is one blank tab, and the rest of the environment.
 func TestRestoreWithoutTabs(t *testing.T) {
+	r := newRig(t)
+	s := newSite(t, nil)
+	saved := r.fresh()
+	r.fillTabs(saved, s)
+	doc := r.closed(saved)
 	for _, as := range []state.Datadir{state.DatadirClean, state.DatadirLive} {
 		t.Run(string(as), func(t *testing.T) {
-			r := newRig(t)
-			s := newSite(t, nil)
-			b := r.fresh()
-			r.fillTabs(b, s)
-			doc, err := b.Capture(within(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := b.Close(within(t)); err != nil {
-				t.Fatal(err)
-			}
+			r := &rig{Starter: r.Starter, t: t, dirs: r.dirs + len(as)*10}
 			doc.Datadir = as
 			before := len(s.requests())
-			b, report := r.restored(b.dir, doc, Options{})
+			b, report := r.restored(r.copied(saved), doc, Options{})
 			pages, err := b.Pages(within(t))
 			if err != nil || len(pages) != 1 || pages[0].URL != "about:blank" {
 				t.Errorf("%+v, %v", pages, err)

@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 // waitTimeout is how long a test waits for a condition before it fails.
 const waitTimeout = 30 * time.Second
 
+// long reports whether tests run in their long form (make test-long).
+func long() bool { return os.Getenv("STASIS_LONG") != "" }
+
 // testUIDs is outside the ranges of daemons and other tests.
 var testUIDs = launch.UIDRange{Base: 330000, Count: 100}
 
@@ -88,6 +91,15 @@ func (r *rig) ends(b *Browser) *Browser {
 func (r *rig) fresh() *Browser {
 	r.t.Helper()
 	b, err := r.Fresh(within(r.t), r.dir(), Options{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return r.ends(b)
+}
+
+func (r *rig) shell() *Browser {
+	r.t.Helper()
+	b, err := r.Fresh(within(r.t), r.dir(), Options{Engine: EngineShell})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -182,7 +194,8 @@ func await(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// site is a web site without behaviour that records its requests.
+// site is a web site without behaviour that records its requests. It does not answer
+// requests for /never.
 type site struct {
 	url   string
 	pages map[string]string // by path; set before Chrome's first request
@@ -200,6 +213,10 @@ func newSite(t *testing.T, pages map[string]string) *site {
 		s.mu.Lock()
 		s.log = append(s.log, req.URL.Path+" "+req.Header.Get("Cookie"))
 		s.mu.Unlock()
+		if req.URL.Path == "/never" {
+			<-req.Context().Done()
+			return
+		}
 		w.Header().Set("Content-Type", "text/html")
 		w.Header().Set("Cache-Control", "no-store")
 		if strings.HasSuffix(req.URL.Path, ".js") {

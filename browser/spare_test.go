@@ -221,21 +221,24 @@ func TestSpareForOtherProfiles(t *testing.T) {
 // A spare that hangs is given up within its deadline, and leaves nothing behind.
 func TestHungSpare(t *testing.T) {
 	r := newRig(t)
-	for name, take := range map[string]func(context.Context, *Spare) error{
-		"fresh": func(ctx context.Context, p *Spare) error {
+	for name, test := range map[string]struct {
+		engine string
+		take   func(context.Context, *Spare) error
+	}{
+		"fresh": {EngineChrome, func(ctx context.Context, p *Spare) error {
 			_, err := p.Fresh(ctx, Options{})
 			return err
-		},
-		"restored": func(ctx context.Context, p *Spare) error {
-			_, _, err := p.Restored(ctx, state.Document{Complete: true, Datadir: state.DatadirNone}, Options{})
+		}},
+		"restored": {EngineShell, func(ctx context.Context, p *Spare) error {
+			_, _, err := p.Restored(ctx, state.Document{Complete: true, Datadir: state.DatadirNone}, Options{Engine: EngineShell})
 			return err
-		},
+		}},
 	} {
-		p := r.spare()
+		p := r.spareOf(test.engine)
 		if err := p.b.process.Freeze(within(t)); err != nil {
 			t.Fatal(err)
 		}
-		if err := take(within(t), p); !fault.Is(err, fault.BrowserFailed) {
+		if err := test.take(within(t), p); !fault.Is(err, fault.BrowserFailed) {
 			t.Errorf("%s: %v", name, err)
 		}
 		select {

@@ -48,7 +48,7 @@ func TestStandby(t *testing.T) {
 		r.checkComplete(b, doc, report, 2)
 	}
 	// A standby that is not used leaves nothing behind.
-	p, err := r.Standby(within(t), r.copied(b), doc, Options{RestoreTabs: true})
+	p, err := r.Standby(within(t), r.copied(b), doc, Options{Engine: EngineShell, RestoreTabs: true})
 	if err != nil {
 		t.Fatal(err)
 	}

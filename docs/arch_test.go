@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -205,23 +207,31 @@ func inModule(imported string) bool {
 // listPackages includes packages that do not build (-e): other tests report those.
 func listPackages(t *testing.T) []goPackage {
 	t.Helper()
+	packages, err := goList()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	return packages
+}
+
+// goList runs once for all tests, because it takes as long as they do.
+var goList = sync.OnceValues(func() (packages []goPackage, err error) {
 	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
 	cmd.Dir = ".."
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go list: %v", err)
+		return nil, err
 	}
-	var packages []goPackage
-	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p goPackage
 		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			return packages
+			return packages, nil
 		} else if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		packages = append(packages, p)
 	}
-}
+})
 
 // pathInModule returns the path of a package below the module, "." for its root.
 func pathInModule(importPath string) string {

@@ -170,14 +170,11 @@ func TestReadStateIsAppliedAgain(t *testing.T) {
 	}
 }
 
-// The store fails at every third of its calls in turn, in the long form at each, in each
+// The store fails at every fifth of its calls in turn, in the long form at each, in each
 // mode. Either the end succeeds and the snapshot is complete, or it returns an error and
 // nothing has changed. The three modes of failure begin at different calls.
 func TestStoreFailsAnywhere(t *testing.T) {
-	every := 3
-	if storetest.Long() {
-		every = 1
-	}
+	every := storetest.Every(5, 1)
 	for _, asked := range []request.End{asDefault, {Mode: save.Memory, SaveAsDefault: true, Conflict: save.Keep}} {
 		for mode, as := range map[faultstore.Mode]string{faultstore.Refuse: "refused", faultstore.Lose: "lost", faultstore.Dead: "dead"} {
 			t.Run(string(asked.Mode)+" "+as, func(t *testing.T) {

@@ -218,9 +218,9 @@ func TestOneOwner(t *testing.T) {
 
 func TestCheck(t *testing.T) { storetest.RunCheck(t, open, 5) }
 
-func TestCopy(t *testing.T) { storetest.RunCopy(t, open, open, 23) }
+func TestCopy(t *testing.T) { storetest.RunCopy(t, open, open, storetest.Every(61, 23)) }
 
-func TestRewrapWithFaults(t *testing.T) { storetest.RunRewrap(t, open, 7) }
+func TestRewrapWithFaults(t *testing.T) { storetest.RunRewrap(t, open, storetest.Every(19, 7)) }
 
 // Foreign objects in the folder are reported and do not disturb the rest of the check.
 func TestCheckReportsUnknownObjects(t *testing.T) {

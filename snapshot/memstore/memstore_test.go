@@ -48,6 +48,6 @@ func TestDamage(t *testing.T) { storetest.RunDamage(t, open, 61, 8) }
 
 func TestCheck(t *testing.T) { storetest.RunCheck(t, open, 1) }
 
-func TestCopy(t *testing.T) { storetest.RunCopy(t, open, open, 3) }
+func TestCopy(t *testing.T) { storetest.RunCopy(t, open, open, storetest.Every(7, 3)) }
 
-func TestRewrapWithFaults(t *testing.T) { storetest.RunRewrap(t, open, 3) }
+func TestRewrapWithFaults(t *testing.T) { storetest.RunRewrap(t, open, storetest.Every(11, 3)) }

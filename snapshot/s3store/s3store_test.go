@@ -46,9 +46,9 @@ func TestStore(t *testing.T) {
 		})
 	}
 	t.Run("vault with faults", func(t *testing.T) { storetest.RunVault(t, fresh, 7) })
-	t.Run("check", func(t *testing.T) { storetest.RunCheck(t, fresh, 7) })
-	t.Run("copy", func(t *testing.T) { storetest.RunCopy(t, fresh, fresh, 23) })
-	t.Run("rewrap with faults", func(t *testing.T) { storetest.RunRewrap(t, fresh, 11) })
+	t.Run("check", func(t *testing.T) { storetest.RunCheck(t, fresh, 13) })
+	t.Run("copy", func(t *testing.T) { storetest.RunCopy(t, fresh, fresh, storetest.Every(61, 23)) })
+	t.Run("rewrap with faults", func(t *testing.T) { storetest.RunRewrap(t, fresh, storetest.Every(23, 11)) })
 	t.Run("agents' documents", func(t *testing.T) { storetest.RunDocuments(t, fresh, 5) })
 }
 

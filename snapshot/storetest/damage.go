@@ -21,6 +21,15 @@ func Torture() bool { return os.Getenv("STASIS_TORTURE") != "" }
 // Long reports whether tests run in their long form (make test-long).
 func Long() bool { return os.Getenv("STASIS_LONG") != "" }
 
+// Every returns n for the short form of a test that makes every nth call fail, and long for
+// its long form.
+func Every(n, long int) int {
+	if Long() {
+		return long
+	}
+	return n
+}
+
 // everyCall reports whether [RunVault], [RunCheck] and [RunDocuments] make each call of a
 // store fail, and not only every nth.
 func everyCall() bool { return Long() || Torture() }
