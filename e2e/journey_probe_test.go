@@ -93,7 +93,7 @@ func TestEverythingComesBack(t *testing.T) {
 		if s.Restored.Path != restore.PathWarm {
 			t.Errorf("%s: the restore path was %s: %s", mode, s.Restored.Path, s.Restored.FallbackReason)
 		}
-		checkTabsBy(t, map[string]string{"memory": puppeteer, "filesystem": chromeDP}[mode], site, s, before)
+		checkTabs(t, site, s, before)
 		checkRequests(t, site, since)
 		checkReport(t, d, site, s)
 	}

@@ -30,7 +30,7 @@ func everythingStandsBy(t *testing.T, d *daemon.Daemon, site *probe.Site, before
 	if r.Restored.Path != restore.PathStandby {
 		t.Errorf("%s: %s", r.Restored.Path, r.Restored.FallbackReason)
 	}
-	checkTabsBy(t, chromeDP, site, r, before)
+	checkTabs(t, site, r, before)
 	checkRequests(t, site, since)
 	checkReport(t, d, site, r)
 	stands(2)
