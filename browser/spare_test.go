@@ -85,7 +85,7 @@ func TestSpares(t *testing.T) {
 		}
 		found, err := b.Verify(within(t), doc, report)
 		if err != nil || len(found.Differences) != 0 {
-			t.Errorf("verification: %+v, %v", found, err)
+			t.Errorf("verification: %+v, %v; the document has %+v", found, err, doc)
 		}
 	}
 }
