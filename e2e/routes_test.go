@@ -133,14 +133,16 @@ func unprotected(t *testing.T, user string, w protection) (*daemon.Daemon, []wan
 	return d, makeWantedFiles(t)
 }
 
-// sessionsOf returns the routes to try with an engine, those of one session together.
+// sessionsOf returns the routes to try with an engine, those of one session together. A
+// route with an extension or a restored environment has a session for itself, because it
+// changes the browser for the routes after it.
 func sessionsOf(w protection, engine string) (sessions [][]route) {
 	var shared []route
 	for _, r := range routes {
 		switch {
 		case engine == "shell" && !r.shell:
 		case !storetest.Long() && len(w.sample) > 0 && !slices.Contains(w.sample, r.name+"/"+engine):
-		case storetest.Long() || r.restored:
+		case storetest.Long() || r.restored || r.extension:
 			sessions = append(sessions, []route{r})
 		default:
 			shared = append(shared, r)
