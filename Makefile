@@ -71,10 +71,10 @@ check: $(LINT)-$(LINT_VER) $(DEAD)-$(DEAD_VER) $(S3)-$(S3_VER) ## format, vet, l
 test: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install what tests need and run all of them
 	@build/need $(TESTED_WITH)
 	@failed=0; \
-	( $(RACE); go test -race -timeout 10m $$(build/packages unit race) ) || failed=1; \
-	go test -timeout 10m $$(build/packages unit plain) || failed=1; \
-	( $(RACE); go test -race -count 1 -p 2 -timeout 20m $$(build/packages chrome race) ) || failed=1; \
-	go test -count 1 -p 2 -timeout 40m $$(build/packages chrome plain) || failed=1; \
+	( $(RACE); build/in-memory go test -race -timeout 10m $$(build/packages unit race) ) || failed=1; \
+	build/in-memory go test -timeout 10m $$(build/packages unit plain) || failed=1; \
+	( $(RACE); build/in-memory go test -race -count 1 -p 2 -timeout 20m $$(build/packages chrome race) ) || failed=1; \
+	build/in-memory go test -count 1 -p 2 -timeout 40m $$(build/packages chrome plain) || failed=1; \
 	exit $$failed
 
 # Some tests have a short form in make test: STASIS_LONG selects the long one.
@@ -83,8 +83,8 @@ test-long: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## run al
 	@build/need $(TESTED_WITH)
 	@$(RACE); failed=0; \
 	export STASIS_LONG=1; \
-	go test -race -timeout 40m $$(build/packages unit) || failed=1; \
-	go test -race -count 1 -p 1 -timeout 90m $$(build/packages chrome) || failed=1; \
+	build/in-memory go test -race -timeout 40m $$(build/packages unit) || failed=1; \
+	build/in-memory go test -race -count 1 -p 1 -timeout 90m $$(build/packages chrome) || failed=1; \
 	exit $$failed
 
 .PHONY: fidelity

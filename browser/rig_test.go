@@ -50,7 +50,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	// Not t.TempDir: other users cannot enter its parents, and its path is long.
-	root, err := os.MkdirTemp("/tmp", "b")
+	root, err := os.MkdirTemp("", "b")
 	if err != nil {
 		t.Fatal(err)
 	}

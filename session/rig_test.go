@@ -100,7 +100,7 @@ type rig struct {
 
 func newRig(t *testing.T, change func(*Config)) *rig {
 	t.Helper()
-	root, err := os.MkdirTemp("/tmp", "u")
+	root, err := os.MkdirTemp("", "u")
 	if err != nil {
 		t.Fatal(err)
 	}

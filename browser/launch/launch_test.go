@@ -56,7 +56,7 @@ func await(t *testing.T, what string, condition func() bool) {
 // Chrome's users can enter it.
 func shortTemp(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "l")
+	dir, err := os.MkdirTemp("", "l")
 	if err != nil {
 		t.Fatal(err)
 	}
