@@ -40,11 +40,6 @@ func Read(ctx context.Context, conn Conn) (state.Document, error) {
 	const op = "capture.read"
 	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true,
 		Cookies: []state.Cookie{}, Local: []state.Area{}, Tabs: []state.Tab{}}
-	jar, err := Cookies(ctx, conn)
-	if err != nil {
-		return doc, fault.Wrap(err, fault.BrowserFailed, op, "the cookies could not be read")
-	}
-	doc.Cookies = jar
 	targets, foreign, err := split(ctx, conn)
 	if err != nil {
 		return doc, fault.Wrap(err, fault.BrowserFailed, op, "the tabs could not be listed")
@@ -56,6 +51,12 @@ func Read(ctx context.Context, conn Conn) (state.Document, error) {
 		}
 	}
 	readings := readTabs(ctx, conn, targets)
+	for range rereads {
+		if agree(readings) || slices.ContainsFunc(readings, func(r reading) bool { return len(r.missed) > 0 }) {
+			break // a tab that does not answer would take its deadline each time
+		}
+		readings = readTabs(ctx, conn, targets)
+	}
 	local := map[string]state.Area{}
 	for _, r := range readings {
 		doc.Tabs = append(doc.Tabs, r.tab)
@@ -68,7 +69,31 @@ func Read(ctx context.Context, conn Conn) (state.Document, error) {
 		doc.Local = append(doc.Local, area)
 	}
 	slices.SortFunc(doc.Local, func(a, b state.Area) int { return strings.Compare(a.StorageKey, b.StorageKey) })
+	// Last, because a cookie that a script sets arrives at Chrome's network process later.
+	if doc.Cookies, err = Cookies(ctx, conn); err != nil {
+		return doc, fault.Wrap(err, fault.BrowserFailed, op, "the cookies could not be read")
+	}
 	return doc, ctx.Err()
+}
+
+// rereads is how often tabs are read again whose processes have different localStorage for
+// one origin. Each process has a copy, which Chrome updates a moment after another process
+// has written. A site that keeps writing may differ each time.
+const rereads = 5
+
+// agree reports whether all tabs of an origin have the same localStorage.
+func agree(readings []reading) bool {
+	first := map[string][]state.Item{}
+	for _, r := range readings {
+		for _, area := range r.local {
+			items := slices.SortedFunc(slices.Values(area.Items), func(a, b state.Item) int { return strings.Compare(a.Key, b.Key) })
+			if earlier, ok := first[area.StorageKey]; ok && !slices.Equal(earlier, items) {
+				return false
+			}
+			first[area.StorageKey] = items
+		}
+	}
+	return true
 }
 
 // Cookies reads the whole jar of the profile, sorted by domain, path and name.
