@@ -61,9 +61,9 @@ func (a *authenticator) byKey(c *call) (err error) {
 // addressOf returns the address whose attempts a client's failures cost.
 func (a *authenticator) addressOf(c *call) netip.Prefix { return a.urls.client(c.Request()) }
 
-// bySessionTicket authenticates with the ticket of a session's URL, for the purpose p.
+// bySessionTicket authenticates with the ticket of a session's URL, for one of the purposes.
 // Without a ticket it authenticates with a key.
-func (a *authenticator) bySessionTicket(p access.Purpose) authorizer {
+func (a *authenticator) bySessionTicket(purposes ...access.Purpose) authorizer {
 	return func(c *call) error {
 		ticket := c.QueryParam("ticket")
 		if ticket == "" {
@@ -73,7 +73,11 @@ func (a *authenticator) bySessionTicket(p access.Purpose) authorizer {
 		if err != nil {
 			return err
 		}
-		c.caller, err = a.tickets.AuthorizeTicket(c.Request().Context(), ticket, id, p)
+		for _, p := range purposes {
+			if c.caller, err = a.tickets.AuthorizeTicket(c.Request().Context(), ticket, id, p); !fault.Is(err, fault.Unauthorized) {
+				break
+			}
+		}
 		return a.countTicketFailure(c, ticket, err)
 	}
 }

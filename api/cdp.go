@@ -21,6 +21,9 @@ type CDP interface {
 	// Connect serves one CDP client until it disconnects, the session ends or the caller's
 	// key is deleted. targetID "" means the browser.
 	Connect(ctx context.Context, c access.Caller, id, targetID string, conn session.Conn) error
+	// View serves one viewer of the live view, with control if the caller may drive the
+	// session, until it disconnects, the session ends or the caller's key is deleted.
+	View(ctx context.Context, c access.Caller, id string, conn session.ViewConn) error
 }
 
 var _ CDP = (*session.Service)(nil)
@@ -56,6 +59,18 @@ func (h *cdpHandler) serve(c *call) error {
 		return fault.New(fault.NotFound, "api.cdp", "target_id: the session has no such page")
 	}
 	return h.sockets.serve(c, info.ID, target)
+}
+
+// live serves the WebSocket of the live view.
+func (h *cdpHandler) live(c *call) error {
+	if err := h.urls.checkUpgrade(c); err != nil {
+		return err
+	}
+	info, err := h.liveSession(c)
+	if err != nil {
+		return err
+	}
+	return h.sockets.view(c, info.ID)
 }
 
 // liveSession returns the session of the path, or an error if it has ended. Without this check a

@@ -139,7 +139,7 @@ func (h *controlHandler) screenshot(c *call) error {
 	})
 }
 
-// livePage serves the live view; livePicture serves the picture in it.
+// livePage serves the page of the live view; cdpHandler.live serves its WebSocket.
 func (h *controlHandler) livePage(c *call) error {
 	id, err := c.sessionID()
 	if err != nil {
@@ -149,16 +149,4 @@ func (h *controlHandler) livePage(c *call) error {
 		return err
 	}
 	return h.page.Write(c.Response())
-}
-
-func (h *controlHandler) livePicture(c *call) error {
-	id, err := c.sessionID()
-	if err != nil {
-		return err
-	}
-	shot, err := h.driver.Screenshot(c.Request().Context(), c.caller, id)
-	if err != nil {
-		return err
-	}
-	return c.Blob(http.StatusOK, "image/jpeg", shot.JPEG)
 }

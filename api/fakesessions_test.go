@@ -151,6 +151,10 @@ func (f *fakeSessions) BrowserVersion(context.Context, access.Caller, string) (s
 
 func (f *fakeSessions) MayDrive(context.Context, access.Caller, string) error { return nil }
 
+func (f *fakeSessions) View(ctx context.Context, _ access.Caller, _ string, conn session.ViewConn) error {
+	return conn.WriteBinary(ctx, []byte("picture"))
+}
+
 func (f *fakeSessions) Connect(ctx context.Context, _ access.Caller, id, target string, conn session.Conn) error {
 	if f.serve != nil {
 		return f.serve(ctx, conn)

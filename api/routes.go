@@ -31,7 +31,7 @@ type handler func(c *call) error
 // routes registers all routes of the daemon.
 func (s *Server) routes(h handlers, a *authenticator) {
 	const one = "/v1/sessions/:session_id"
-	key, view, drive := a.byKey, a.bySessionTicket(access.PurposeView), a.bySessionTicket(access.PurposeCDP)
+	key, view, drive := a.byKey, a.bySessionTicket(access.PurposeView, access.PurposeControl), a.bySessionTicket(access.PurposeCDP)
 
 	s.route(http.MethodPost, "/v1/sessions", key, noQuery(h.sessions.create))
 	s.route(http.MethodGet, "/v1/sessions", key, h.sessions.list)
@@ -55,7 +55,7 @@ func (s *Server) routes(h handlers, a *authenticator) {
 	s.route(http.MethodGet, "/v1/models", key, models)
 
 	s.route(http.MethodGet, one+"/live", view, ticketQuery(h.controls.livePage))
-	s.route(http.MethodGet, one+"/live.jpg", view, ticketQuery(h.controls.livePicture))
+	s.route(http.MethodGet, one+"/live/socket", view, ticketQuery(h.cdp.live))
 	s.route(http.MethodGet, one+"/cdp", drive, ticketQuery(h.cdp.serve))
 	s.route(http.MethodGet, one+"/cdp/page/:target_id", drive, ticketQuery(h.cdp.serve))
 	for _, slash := range []string{"", "/"} {

@@ -59,6 +59,29 @@ func (k *cdpSockets) serve(c *call, id, targetID string) error {
 		return err
 	}
 	defer release()
+	return k.upgrade(c, k.maxMessage, func(conn *socket) error {
+		return k.cdp.Connect(c.Request().Context(), c.caller, id, targetID, conn)
+	})
+}
+
+// view is serve for a viewer of the live view.
+func (k *cdpSockets) view(c *call, id string) error {
+	release, err := k.cdp.Attach(id)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return k.upgrade(c, maxViewMessage, func(conn *socket) error {
+		return k.cdp.View(c.Request().Context(), c.caller, id, conn)
+	})
+}
+
+// maxViewMessage bounds a message of a viewer, in bytes: a paste of 1 MiB, with escapes.
+const maxViewMessage = 8 << 20
+
+// upgrade makes the request a WebSocket whose messages have at most maxMessage bytes, and
+// calls use with it. It closes the socket with the error of use.
+func (k *cdpSockets) upgrade(c *call, maxMessage int64, use func(*socket) error) error {
 	taken := &hijackWriter{ResponseWriter: c.Response()}
 	ws, err := websocket.Accept(taken, c.Request(), &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // checkUpgrade has checked the Origin
@@ -67,14 +90,14 @@ func (k *cdpSockets) serve(c *call, id, targetID string) error {
 	if err != nil {
 		return fault.Wrap(err, fault.InvalidRequest, "api.websocket", "the WebSocket upgrade is malformed")
 	}
-	ws.SetReadLimit(k.maxMessage)
+	ws.SetReadLimit(maxMessage)
 	conn := &socket{ws: ws, conn: taken.conn, now: k.now, patience: k.patience}
 	defer conn.wait()
 	defer ws.CloseNow() //nolint:errcheck // closes what the closing handshake has left open
 	stop := context.AfterFunc(k.closing, func() { conn.start(websocket.StatusGoingAway, "the daemon stops") })
 	defer stop()
 
-	err = k.cdp.Connect(c.Request().Context(), c.caller, id, targetID, conn)
+	err = use(conn)
 	if err != nil && k.closing.Err() == nil {
 		conn.start(websocket.StatusInternalError, string(fault.CodeOf(err)))
 	} else {
@@ -101,7 +124,8 @@ var (
 	_ session.Conn            = (*socket)(nil)
 	_ session.NonblockingConn = (*socket)(nil)
 
-	_ session.Metered = (*socket)(nil)
+	_ session.Metered  = (*socket)(nil)
+	_ session.ViewConn = (*socket)(nil)
 )
 
 func (k *socket) Read(ctx context.Context) ([]byte, error) {
@@ -172,6 +196,13 @@ func (k *socket) Write(ctx context.Context, msg []byte) error {
 		return err
 	}
 	return k.ws.Write(ctx, websocket.MessageText, msg)
+}
+
+// WriteBinary sends a binary message.
+func (k *socket) WriteBinary(ctx context.Context, data []byte) error {
+	ctx, stop := k.graceContext(ctx)
+	defer stop()
+	return k.ws.Write(ctx, websocket.MessageBinary, data)
 }
 
 // TryWrite sends a message if that does not block.

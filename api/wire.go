@@ -17,7 +17,9 @@ func (o origins) sessionAnswer(r *http.Request, info answer.Info) answer.Session
 	}
 	if ticket := info.Tickets[access.PurposeView]; ticket != "" {
 		a.VNCURL = answer.OrNull(urls.live(info.ID, ticket))
-		a.AgentURL = a.VNCURL
+	}
+	if ticket := info.Tickets[access.PurposeControl]; ticket != "" {
+		a.AgentURL = answer.OrNull(urls.live(info.ID, ticket))
 	}
 	return a
 }

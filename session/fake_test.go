@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/browser/view"
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/browsers"
@@ -333,6 +335,19 @@ func (c *fakeChrome) Navigate(_ context.Context, url string) (string, error) {
 func (c *fakeChrome) Open(_ context.Context, url string) error {
 	c.opened = append(c.opened, url)
 	return c.gone()
+}
+
+func (c *fakeChrome) View(ctx context.Context, conn view.Conn, v view.Viewer) error {
+	for {
+		if err := conn.Write(ctx, fmt.Appendf(nil, "control %v, viewers %d", v.Control, v.Viewers())); err != nil {
+			return nil //nolint:nilerr // the viewer disconnected
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-v.ViewersChanged:
+		}
+	}
 }
 
 func (c *fakeChrome) Listen(notify func(browser.PageEvent), _ bool) func() {

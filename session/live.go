@@ -32,6 +32,7 @@ type liveSession struct {
 	rights     *access.LiveSession
 	restoredAt time.Time         // when the snapshot it began with was restored; zero: it began empty
 	installed  []state.Extension // its extensions, restored and named ones
+	viewers    viewers
 	// partial reports that the session has only some origins of its environment, so it
 	// differs from the default.
 	partial bool

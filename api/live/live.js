@@ -1,27 +1,190 @@
-
 "use strict";
-const picture = document.getElementById("picture");
-const note = document.getElementById("note");
-const over = new Set([401, 403, 404, 409]); // the ticket is not valid any more
+const $ = (id) => document.getElementById(id);
+const [picture, keys, note, role, who, address, tabs, bar] = ["picture", "keys", "note", "role", "who", "address", "tabs", "bar"].map($);
+const paper = picture.getContext("2d");
+const headerSize = 20; // of a picture's message: see package browser/view
+const ended = new Map([[4001, "The session has ended."], [4003, "The API key of this link was deleted."]]);
 
-async function refresh() {
-  let pause = 1000;
-  try {
-    const answer = await fetch("live.jpg" + location.search, { cache: "no-store", referrerPolicy: "no-referrer" });
-    if (over.has(answer.status)) {
-      note.textContent = "The session has ended, or this link is no longer valid.";
+let socket;
+let state = { control: false, tabs: [] };
+let shown = { width: 1, height: 1, top: 0 }; // what the picture shows, in CSS pixels of the tab
+
+function connect() {
+  socket = new WebSocket(location.href.replace(/^http/, "ws").replace(/\/live(\?|$)/, "/live/socket$1"));
+  socket.binaryType = "arraybuffer";
+  socket.onmessage = ({ data }) => (typeof data === "string" ? told(JSON.parse(data)) : draw(data));
+  socket.onclose = ({ code }) => {
+    picture.classList.add("off");
+    if (ended.has(code)) {
+      note.textContent = ended.get(code);
+      role.textContent = "Ended";
       return;
     }
-    if (!answer.ok) throw new Error("status " + answer.status);
-    const last = picture.src;
-    picture.src = URL.createObjectURL(await answer.blob());
-    picture.hidden = false;
-    if (last) URL.revokeObjectURL(last);
-    note.textContent = "";
-  } catch {
-    note.textContent = "No picture at the moment; trying again.";
-    pause = 3000;
-  }
-  setTimeout(refresh, pause);
+    note.textContent = "The connection was lost. Connecting again…";
+    setTimeout(connect, 2000);
+  };
 }
-refresh();
+
+function send(type, fields) {
+  if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type, ...fields }));
+}
+
+// control sends input, which only a viewer with control may give.
+function control(type, fields) {
+  if (state.control) send(type, fields);
+}
+
+let drawing = Promise.resolve();
+function draw(data) {
+  drawing = drawing.then(async () => {
+    const header = new DataView(data, 0, headerSize);
+    const frame = Number(header.getBigInt64(0));
+    try {
+      const image = await createImageBitmap(new Blob([new Uint8Array(data, headerSize)], { type: "image/jpeg" }));
+      shown = { width: header.getFloat32(8), height: header.getFloat32(12), top: header.getFloat32(16) };
+      if (picture.width !== image.width || picture.height !== image.height) {
+        picture.width = image.width;
+        picture.height = image.height;
+      }
+      paper.drawImage(image, 0, 0);
+      image.close();
+      picture.classList.remove("off");
+      note.textContent = "";
+    } finally {
+      send("drawn", { frame });
+    }
+  });
+}
+
+function told(message) {
+  if (message.type === "notice") {
+    note.textContent = message.text;
+    return;
+  }
+  state = message;
+  const front = state.tabs.find((t) => t.shown);
+  document.title = `${front?.title || "Live view"} – ${state.user}`;
+  role.textContent = state.control ? "You have control" : "View only";
+  role.toggleAttribute("data-control", state.control);
+  who.textContent = `${state.user}, ${state.viewers === 1 ? "1 viewer" : `${state.viewers} viewers`}`;
+  if (document.activeElement !== address) address.value = front?.url ?? "";
+  for (const field of bar.elements) field.disabled = !state.control;
+  tabs.replaceChildren(...state.tabs.map(tab));
+  if (state.control) tabs.append(button("+", "New tab", () => control("new_tab")));
+  if (!front) note.textContent = "No tab is open.";
+}
+
+function tab({ id, title, url, shown: isShown }) {
+  const box = document.createElement("div");
+  box.toggleAttribute("data-shown", isShown);
+  const name = button(title || url, url, () => control("tab", { id }));
+  name.className = "title";
+  box.append(name);
+  if (state.control) box.append(button("×", `Close ${title || url}`, () => control("close_tab", { id })));
+  return box;
+}
+
+function button(text, label, onclick) {
+  const b = document.createElement("button");
+  b.type = "button";
+  b.textContent = text;
+  b.title = label;
+  b.setAttribute("aria-label", label);
+  b.disabled = !state.control;
+  b.onclick = onclick;
+  return b;
+}
+
+for (const type of ["back", "forward", "reload"]) $(type).onclick = () => control(type);
+bar.onsubmit = (e) => {
+  e.preventDefault();
+  const typed = address.value.trim();
+  control("navigate", { url: /^[a-z][a-z0-9+.-]*:/i.test(typed) && !/^[^/:]+:\d/.test(typed) ? typed : `https://${typed}` });
+  keys.focus();
+};
+
+const modifiers = (e) => (e.altKey ? 1 : 0) | (e.ctrlKey ? 2 : 0) | (e.metaKey ? 4 : 0) | (e.shiftKey ? 8 : 0);
+const names = ["left", "middle", "right", "back", "forward"];
+
+// place returns where an event is in the tab.
+function place(e) {
+  const box = picture.getBoundingClientRect();
+  return {
+    x: ((e.clientX - box.left) / box.width) * shown.width,
+    y: ((e.clientY - box.top) / box.height) * (shown.height + shown.top) - shown.top,
+  };
+}
+
+// A move waits for the next picture of this page, so that only the newest is sent.
+let moved;
+function flush() {
+  if (moved) control("mouse", moved);
+  moved = undefined;
+}
+picture.onpointermove = (e) => {
+  if (e.pointerType === "touch") return;
+  if (!moved) requestAnimationFrame(flush);
+  moved = { event: "move", ...place(e), button: "", buttons: e.buttons, modifiers: modifiers(e) };
+};
+let last = { at: 0, count: 0 };
+picture.onpointerdown = (e) => {
+  if (e.pointerType === "touch") return;
+  e.preventDefault();
+  keys.focus({ preventScroll: true });
+  picture.setPointerCapture(e.pointerId);
+  flush();
+  const again = e.timeStamp - last.at < 500 && e.button === last.button && Math.hypot(e.clientX - last.x, e.clientY - last.y) < 5;
+  last = { at: e.timeStamp, x: e.clientX, y: e.clientY, button: e.button, count: again ? last.count + 1 : 1 };
+  control("mouse", { event: "down", ...place(e), button: names[e.button], buttons: e.buttons, clicks: last.count, modifiers: modifiers(e) });
+};
+picture.onpointerup = (e) => {
+  if (e.pointerType === "touch") return;
+  flush();
+  control("mouse", { event: "up", ...place(e), button: names[e.button], buttons: e.buttons, clicks: last.count, modifiers: modifiers(e) });
+};
+picture.oncontextmenu = (e) => e.preventDefault();
+picture.addEventListener("wheel", (e) => {
+  e.preventDefault();
+  const unit = [1, 40, shown.height][e.deltaMode];
+  control("wheel", { ...place(e), dx: e.deltaX * unit, dy: e.deltaY * unit, modifiers: modifiers(e) });
+}, { passive: false });
+for (const event of ["start", "move", "end", "cancel"]) {
+  picture.addEventListener(`touch${event}`, (e) => {
+    if (event === "start") keys.focus({ preventScroll: true });
+    e.preventDefault();
+    control("touch", { event, points: [...e.touches].map((t) => ({ id: t.identifier, ...place(t) })), modifiers: modifiers(e) });
+  }, { passive: false });
+}
+
+// Keys go to a text field, so that compositions, emoji pickers and on-screen keyboards
+// work. Keys that a composition takes have no event of their own: its text is sent.
+function key(e, event) {
+  if (e.isComposing || e.keyCode === 229) return;
+  if ((e.ctrlKey || e.metaKey) && e.code === "KeyV") return; // the paste event has the text
+  e.preventDefault();
+  const types = e.key.length === 1 || [...e.key].length === 1;
+  const text = e.key === "Enter" ? "\r" : types && !(e.ctrlKey && !e.getModifierState("AltGraph")) && !e.metaKey ? e.key : "";
+  control("key", { event, key: e.key, code: e.code, key_code: e.keyCode, location: e.location, repeat: e.repeat, text: event === "down" ? text : "", modifiers: modifiers(e) });
+}
+keys.onkeydown = (e) => key(e, "down");
+keys.onkeyup = (e) => key(e, "up");
+keys.oninput = (e) => {
+  if (e.isComposing) return;
+  if (e.inputType === "deleteContentBackward") {
+    for (const event of ["down", "up"]) control("key", { event, key: "Backspace", code: "Backspace", key_code: 8 });
+  } else if (keys.value) {
+    control("text", { text: keys.value });
+  }
+  keys.value = "";
+};
+keys.oncompositionend = () => {
+  if (keys.value) control("text", { text: keys.value });
+  keys.value = "";
+};
+keys.onpaste = (e) => {
+  e.preventDefault();
+  const text = e.clipboardData.getData("text/plain");
+  if (text) control("text", { text });
+};
+
+connect();

@@ -16,11 +16,13 @@ type Purpose string
 const (
 	PurposeCDP  Purpose = "cdp"  // drive the browser: cdp_url and what goes with it
 	PurposeView Purpose = "view" // look at it: the live view
+	// PurposeControl is to look at it and to give it input: the live view with control.
+	PurposeControl Purpose = "control"
 )
 
 // purposes maps each purpose to the permission that the ticket's key needs.
 func purposes() map[Purpose]Permission {
-	return map[Purpose]Permission{PurposeCDP: Drive, PurposeView: Look}
+	return map[Purpose]Permission{PurposeCDP: Drive, PurposeView: Look, PurposeControl: Drive}
 }
 
 // SessionTickets makes and recognises the tickets of one live session. Tickets are not

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/browser/view"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -55,6 +56,11 @@ type Tabs interface {
 	Listen(notify func(browser.PageEvent), all bool) (stop func())
 }
 
+// Viewed shows the tabs of a Chrome to viewers.
+type Viewed interface {
+	View(ctx context.Context, conn view.Conn, v view.Viewer) error
+}
+
 // Reader reads the state of a Chrome over CDP.
 type Reader interface {
 	Capture(ctx context.Context) (state.Document, error)
@@ -86,6 +92,7 @@ type Chrome interface {
 	Freezer
 	Clients
 	Tabs
+	Viewed
 	Reader
 	Verifier
 	Files

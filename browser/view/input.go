@@ -1,0 +1,140 @@
+package view
+
+import (
+	"context"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+)
+
+// obey carries out a command. Commands of a viewer without control are ignored, except
+// that a picture was drawn. What Chrome refuses is ignored too: the picture shows it.
+func (s *server) obey(ctx context.Context, c Command) error {
+	if c.Type == "drawn" {
+		return s.shown.drawn(ctx, c.Frame, time.Now())
+	}
+	if !s.viewer.Control {
+		return nil
+	}
+	switch c.Type {
+	case "tab", "new_tab", "close_tab":
+		return s.changeTabs(ctx, c)
+	}
+	if s.shown == nil || !s.browser.MayShow(s.shown.tab) {
+		return nil
+	}
+	post := func(method string, params any) error { return s.browser.Post(ctx, s.shown.id, method, params) }
+	switch c.Type {
+	case "mouse":
+		return post(input.DispatchMouseEvent.Method, mouse(c))
+	case "wheel":
+		return post(input.DispatchMouseEvent.Method, input.DispatchMouseEventParams{
+			Type: input.DispatchMouseEventTypeMouseWheel, X: c.X, Y: c.Y, DeltaX: c.DX, DeltaY: c.DY, Modifiers: c.Modifiers})
+	case "touch":
+		return post(input.DispatchTouchEvent.Method, touch(c))
+	case "key":
+		return post(input.DispatchKeyEvent.Method, key(c))
+	case "text":
+		return post(input.InsertText.Method, input.InsertTextParams{Text: c.Text})
+	case "reload":
+		return post(page.Reload.Method, page.ReloadParams{})
+	case "back", "forward":
+		return s.inHistory(ctx, c.Type == "forward")
+	case "navigate":
+		if s.browser.AllowedURL(c.URL) {
+			return post(page.Navigate.Method, page.NavigateParams{URL: c.URL})
+		}
+		return s.sendNotice(ctx, "This address cannot be opened in a session. Use http or https.")
+	}
+	return nil
+}
+
+func mouse(c Command) input.DispatchMouseEventParams {
+	p := input.DispatchMouseEventParams{X: c.X, Y: c.Y, Button: input.MouseButton(c.Button), Buttons: c.Buttons, ClickCount: c.Clicks,
+		Modifiers: c.Modifiers, PointerType: input.DispatchMouseEventPointerTypeMouse}
+	switch c.Event {
+	case "down":
+		p.Type = input.DispatchMouseEventTypeMousePressed
+	case "up":
+		p.Type = input.DispatchMouseEventTypeMouseReleased
+	default:
+		p.Type = input.DispatchMouseEventTypeMouseMoved
+	}
+	return p
+}
+
+func touch(c Command) input.DispatchTouchEventParams {
+	p := input.DispatchTouchEventParams{Modifiers: c.Modifiers, TouchPoints: []*input.TouchPoint{}}
+	switch c.Event {
+	case "start":
+		p.Type = input.DispatchTouchEventTypeTouchStart
+	case "move":
+		p.Type = input.DispatchTouchEventTypeTouchMove
+	case "end":
+		p.Type = input.DispatchTouchEventTypeTouchEnd
+	default:
+		p.Type = input.DispatchTouchEventTypeTouchCancel
+	}
+	for _, point := range c.Points {
+		p.TouchPoints = append(p.TouchPoints, &input.TouchPoint{ID: &point.ID, X: point.X, Y: point.Y})
+	}
+	return p
+}
+
+// key returns a key event. A key that types nothing is a rawKeyDown, as in Chrome's own
+// DevTools.
+func key(c Command) input.DispatchKeyEventParams {
+	p := input.DispatchKeyEventParams{Modifiers: c.Modifiers, Key: c.Key, Code: c.Code, WindowsVirtualKeyCode: c.KeyCode,
+		NativeVirtualKeyCode: c.KeyCode, Location: c.Location, AutoRepeat: &c.Repeat}
+	switch {
+	case c.Event == "up":
+		p.Type = input.DispatchKeyEventTypeKeyUp
+	case c.Text == "":
+		p.Type = input.DispatchKeyEventTypeRawKeyDown
+	default:
+		p.Type, p.Text, p.UnmodifiedText = input.DispatchKeyEventTypeKeyDown, c.Text, c.Text
+	}
+	return p
+}
+
+// inHistory goes one entry forward or back in the tab's history, if there is one.
+func (s *server) inHistory(ctx context.Context, forward bool) error {
+	tab := s.browser.Session(s.shown.id)
+	history, err := cdp.Call(ctx, tab, page.GetNavigationHistory, cdp.Empty{})
+	if err != nil {
+		return nil // the tab has just been closed
+	}
+	at := history.CurrentIndex - 1
+	if forward {
+		at += 2
+	}
+	if at < 0 || at >= int64(len(history.Entries)) || !s.browser.AllowedURL(history.Entries[at].URL) {
+		return nil
+	}
+	return s.browser.Post(ctx, s.shown.id, page.NavigateToHistoryEntry.Method, page.NavigateToHistoryEntryParams{EntryID: history.Entries[at].ID})
+}
+
+// changeTabs shows, opens or closes a tab.
+func (s *server) changeTabs(ctx context.Context, c Command) error {
+	id := target.ID(c.ID)
+	if c.Type != "new_tab" && !contains(s.tabs, id) {
+		return nil
+	}
+	switch c.Type {
+	case "new_tab":
+		return s.browser.OpenTab(ctx)
+	case "close_tab":
+		// Not awaited: the page may ask the person whether to leave it.
+		return s.browser.Post(ctx, "", target.CloseTarget.Method, target.CloseTargetParams{TargetID: id})
+	}
+	if _, err := cdp.Call(ctx, s.browser, target.ActivateTarget, target.ActivateTargetParams{TargetID: id}); err != nil {
+		return nil // it was closed
+	}
+	if err := s.show(ctx, id); err != nil {
+		return err
+	}
+	return s.sendState(ctx)
+}

@@ -1,0 +1,77 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"time"
+)
+
+// State is what the page shows beside the picture. It is sent as JSON whenever it changes.
+type State struct {
+	Type    string `json:"type"` // state
+	Control bool   `json:"control"`
+	Session string `json:"session"`
+	User    string `json:"user"`
+	Viewers int    `json:"viewers"`
+	Tabs    []Tab  `json:"tabs"`
+}
+
+// Tab is one open tab. One of them is shown.
+type Tab struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	URL   string `json:"url"`
+	Shown bool   `json:"shown"`
+}
+
+// Notice is a message for the person, in English.
+type Notice struct {
+	Type string `json:"type"` // notice
+	Text string `json:"text"`
+}
+
+// frameHeader precedes the JPEG in a binary message, in network byte order.
+type frameHeader struct {
+	Number int64
+	// Width and Height are the size of what the picture shows, in CSS pixels, and Top is the
+	// part of the height above the page.
+	Width, Height, Top float32
+}
+
+func (s *server) sendState(ctx context.Context) error {
+	now := State{Type: "state", Control: s.viewer.Control, Session: s.viewer.Session, User: s.viewer.User, Viewers: s.viewer.Viewers(), Tabs: []Tab{}}
+	for _, t := range s.tabs {
+		now.Tabs = append(now.Tabs, Tab{ID: string(t.TargetID), Title: t.Title, URL: t.URL, Shown: s.shown != nil && s.shown.tab == t.TargetID})
+	}
+	text, err := json.Marshal(now)
+	if err != nil || bytes.Equal(text, s.last) {
+		return err
+	}
+	s.last = text
+	return s.send(ctx, message{data: text})
+}
+
+func (s *server) sendNotice(ctx context.Context, text string) error {
+	msg, err := json.Marshal(Notice{Type: "notice", Text: text})
+	if err != nil {
+		return err
+	}
+	return s.send(ctx, message{data: msg})
+}
+
+// sendPicture sends a picture, unless its tab is at an address that a session may not
+// show.
+func (s *server) sendPicture(ctx context.Context, e event) error {
+	s.shown.sent[e.frame.SessionID] = time.Now()
+	if !s.browser.MayShow(s.shown.tab) {
+		return s.shown.drawn(ctx, e.frame.SessionID, time.Now())
+	}
+	m := e.frame.Metadata
+	msg, err := binary.Append(nil, binary.BigEndian, frameHeader{e.frame.SessionID, float32(m.DeviceWidth), float32(m.DeviceHeight), float32(m.OffsetTop)})
+	if err != nil {
+		return err
+	}
+	return s.send(ctx, message{data: append(msg, e.frame.Data...), binary: true})
+}

@@ -1,0 +1,47 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/browser/view"
+	"github.com/stasisd/stasis/session/access"
+)
+
+// ViewConn is the connection of one viewer of the live view.
+type ViewConn interface {
+	view.Conn
+	// Close closes the connection with a WebSocket close code.
+	Close(code int, reason string) error
+}
+
+// View serves one viewer of a session's live view until it disconnects, the session ends
+// or the caller's key is deleted. The viewer has control if the caller may drive the
+// session. While somebody views a session, it is not paused or idle.
+func (s *Service) View(ctx context.Context, c access.Caller, id string, conn ViewConn) error {
+	l, err := s.running(ctx, c, id, access.Look)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	end := func(code int, reason string) {
+		_ = conn.Close(code, reason) // the viewer may have disconnected already
+		cancel()
+	}
+	leave, err := s.deps.Keys.RegisterConnection(ctx, c, func() { end(mux.CloseKeyDeleted, "key_deleted") })
+	if err != nil {
+		return err
+	}
+	defer leave()
+	chrome, useCtx, giveBack, err := l.borrow(ctx)
+	if err != nil {
+		return err
+	}
+	defer giveBack()
+	defer context.AfterFunc(useCtx, func() { end(mux.CloseSessionEnded, "session_ended") })()
+	changed, left := l.viewers.join()
+	defer left()
+	return chrome.View(ctx, conn, view.Viewer{Control: l.rights.Allow(c, access.Drive) == nil,
+		Session: l.id, User: l.rights.UserID, Viewers: l.viewers.count, ViewersChanged: changed})
+}
