@@ -65,7 +65,6 @@ var validRequests = []struct {
 	{"POST", "/v1/sessions/live-1/navigate", `{"url":"https://a.example/"}`, 200},
 	{"GET", "/v1/sessions/live-1/screenshot", "", 200},
 	{"GET", "/v1/sessions/live-1/live?ticket=view-ticket", "", 200},
-	{"GET", "/v1/sessions/live-1/live.jpg?ticket=view-ticket", "", 200},
 	{"GET", "/v1/sessions/live-1/json/version", "", 200},
 	{"GET", "/v1/sessions/live-1/json/version/?ticket=session-ticket", "", 200},
 	{"GET", "/v1/sessions/live-1/json/list", "", 200},

@@ -30,7 +30,7 @@ func (b *Browser) View(ctx context.Context, conn view.Conn, v view.Viewer) error
 	return view.Serve(ctx, conn, viewed{b, driver}, v)
 }
 
-// viewed implements [view.Browser] for one viewer, with a CDP connection of its own.
+// viewed implements [view.Browser] for one viewer, who alone has the driver.
 type viewed struct {
 	b *Browser
 	*mux.Driver

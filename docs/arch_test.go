@@ -30,7 +30,7 @@ var mayImport = []struct{ pkg, imports string }{
 	// layer, the root imports its adapters or they import the root. In browser, imports
 	// between adapters go down too: restore and verify use apply, baseline and capture;
 	// those use hiddentab and profile. Only pool imports the root.
-	{"browser", "fault state state/report budget browser/launch browser/mux browser/hiddentab browser/capture browser/apply browser/baseline browser/restore browser/verify browser/logincheck browser/pageevent browser/targetinit browser/passkey browser/profile browser/profile/* browser/relay"},
+	{"browser", "fault state state/report budget browser/launch browser/mux browser/hiddentab browser/capture browser/apply browser/baseline browser/restore browser/verify browser/logincheck browser/pageevent browser/targetinit browser/passkey browser/profile browser/profile/* browser/relay browser/view"},
 	{"browser/hiddentab", "state"},
 	{"browser/capture", "fault state browser/hiddentab"},
 	{"browser/apply", "fault state state/report browser/hiddentab browser/capture"},
@@ -61,13 +61,13 @@ var mayImport = []struct{ pkg, imports string }{
 
 	// A session does not know Chrome's files: it uses browser, or one of its
 	// interfaces.
-	{"session", "fault state state/* browser browser/extension browser/mux browser/pool snapshot profiles session/* session/login/renewal session/library/audit session/restore/archives"},
+	{"session", "fault state state/* browser browser/extension browser/mux browser/pool browser/view snapshot profiles session/* session/login/renewal session/library/audit session/restore/archives"},
 	{"session/events", "fault profiles session/access"}, // it does not know what its events mean
 	{"session/events/webhook", "fault profiles"},        // nor does the sender of webhooks
 	{"session/access", "fault profiles"},
 	{"session/capacity", "fault browser browser/pool profiles"}, // it does not know what the Chromes contain that it keeps
 	{"session/agent", "fault profiles snapshot session/access session/events session/restore"},
-	{"session/browsers", "state browser browser/mux"},
+	{"session/browsers", "state browser browser/mux browser/view"},
 	{"session/settings", "fault browser profiles session/access session/library"},
 	{"session/login", "fault browser profiles session/access session/browsers session/events session/restore session/settings"},
 	{"session/save", "fault state state/report browser browser/extension browser/mux snapshot profiles session/agent session/browsers session/events session/library session/login session/restore session/settings"},

@@ -39,7 +39,8 @@ func TestAttackRights(t *testing.T) {
 // looks are the links in a session's answer.
 type looks struct {
 	liveSession
-	Live string `json:"vnc_url"`
+	Live    string `json:"vnc_url"`
+	Control string `json:"agent_url"`
 }
 
 func linksOf(t *testing.T, d *daemon.Daemon, key, id string) (s looks) {
@@ -63,12 +64,15 @@ func ticketToLook(t *testing.T, d *daemon.Daemon) {
 	id := begin(t, d, obj{}).ID
 	s := linksOf(t, d, daemon.Key, id)
 	base, _, _ := strings.Cut(s.CDP, "?")
-	view, drive := ticketIn(s.Live), ticketIn(s.CDP)
-	for _, path := range []string{"/live", "/live.jpg"} {
+	view, control, drive := ticketIn(s.Live), ticketIn(s.Control), ticketIn(s.CDP)
+	for _, path := range []string{"/live"} {
 		if a := d.CallAs(t, "", http.MethodGet, at(id, path+"?ticket="+view), nil); a.Status != http.StatusOK {
 			t.Errorf("GET %s with the view ticket = %d %s", path, a.Status, a.Body)
 		}
 		wants(t, d.CallAs(t, "", http.MethodGet, at(id, path+"?ticket="+drive), nil), 401, "unauthorized")
+	}
+	if got := refusedUpgrade(t, base+"?ticket="+control, nil); got != 401 {
+		t.Errorf("CDP with the control ticket = %d", got)
 	}
 	if got := refusedUpgrade(t, base+"?ticket="+view, nil); got != 401 {
 		t.Errorf("CDP with the view ticket = %d", got)
@@ -79,7 +83,7 @@ func ticketToLook(t *testing.T, d *daemon.Daemon) {
 		t.Errorf("a page's CDP with the view ticket = %d", got)
 	}
 	connect := "ws" + strings.TrimPrefix(d.URL, "http") + "/v1/connect?ticket="
-	for _, ticket := range []string{view, drive} {
+	for _, ticket := range []string{view, control, drive} {
 		if got := refusedUpgrade(t, connect+ticket, nil); got != 401 {
 			t.Errorf("connect with a session's ticket = %d", got)
 		}
@@ -160,7 +164,7 @@ func deletedKey(t *testing.T, d *daemon.Daemon) {
 			t.Errorf("dial %s = %d", url, got)
 		}
 	}
-	wants(t, d.CallAs(t, "", http.MethodGet, at(s.ID, "/live.jpg?ticket="+ticketIn(links.Live)), nil), 401, "unauthorized")
+	wants(t, d.CallAs(t, "", http.MethodGet, at(s.ID, "/live?ticket="+ticketIn(links.Live)), nil), 401, "unauthorized")
 	wants(t, d.CallAs(t, gone, http.MethodGet, at(s.ID, ""), nil), 401, "unauthorized")
 
 	others.call("", "Browser.getVersion", nil, nil)
@@ -257,7 +261,7 @@ func idOfAnothersSession(t *testing.T, d *daemon.Daemon) {
 // keys from the same address still work.
 func guessedKeys(t *testing.T, d *daemon.Daemon) {
 	old := begin(t, d, obj{}).ID
-	link := at(old, "/live.jpg?ticket="+ticketIn(linksOf(t, d, daemon.Key, old).Live))
+	link := at(old, "/live?ticket="+ticketIn(linksOf(t, d, daemon.Key, old).Live))
 	finish(t, d, old, throwAway)
 	for i := range 100 { // an open live view with an old link is not a guess
 		if a := d.CallAs(t, "", http.MethodGet, link, nil); a.Status != http.StatusUnauthorized {

@@ -70,7 +70,7 @@ func (r tableRow) call(t *testing.T, d *daemon.Daemon, key, session, snapshot st
 	header := http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}}
 	body := ""
 	switch at := r.method + " " + r.path; {
-	case strings.HasSuffix(at, "/cdp"), strings.HasSuffix(at, "{target_id}"), strings.HasSuffix(at, "/connect"):
+	case strings.HasSuffix(at, "/cdp"), strings.HasSuffix(at, "/live/socket"), strings.HasSuffix(at, "{target_id}"), strings.HasSuffix(at, "/connect"):
 		header.Set("Connection", "Upgrade")
 		header.Set("Upgrade", "websocket")
 		header.Set("Sec-WebSocket-Version", "13")
@@ -212,7 +212,7 @@ func keysOfOneRight(t *testing.T, d *daemon.Daemon) {
 	wants(t, d.CallAs(t, second, http.MethodPost, "/v1/sessions", obj{"restore_from_session_id": own.ID, "on_live": "share"}), 409, "environment_in_use")
 
 	seen := linksOf(t, d, views, other.ID)
-	if seen.CDP != "" || seen.Live == "" {
+	if seen.CDP != "" || seen.Control != "" || seen.Live == "" {
 		t.Errorf("the session with a view key: %+v", seen)
 	}
 	var list []looks
@@ -220,7 +220,7 @@ func keysOfOneRight(t *testing.T, d *daemon.Daemon) {
 	if a.Into(t, &list); len(list) != 3 || strings.Contains(string(a.Body), "/cdp?") {
 		t.Errorf("the list with a view key: %s", a.Body)
 	}
-	for _, path := range []string{"/screenshot", "/status", "/live.jpg?ticket=" + ticketIn(seen.Live)} {
+	for _, path := range []string{"/screenshot", "/status", "/live?ticket=" + ticketIn(seen.Live)} {
 		if a := d.CallAs(t, views, http.MethodGet, at(other.ID, path), nil); a.Status != http.StatusOK {
 			t.Errorf("GET %s with a view key = %d %s", path, a.Status, a.Body)
 		}

@@ -34,6 +34,7 @@ function control(type, fields) {
   if (state.control) send(type, fields);
 }
 
+let noticed; // while a notice is shown
 let drawing = Promise.resolve();
 function draw(data) {
   drawing = drawing.then(async () => {
@@ -49,7 +50,7 @@ function draw(data) {
       paper.drawImage(image, 0, 0);
       image.close();
       picture.classList.remove("off");
-      note.textContent = "";
+      if (!noticed) note.textContent = "";
     } finally {
       send("drawn", { frame });
     }
@@ -59,6 +60,8 @@ function draw(data) {
 function told(message) {
   if (message.type === "notice") {
     note.textContent = message.text;
+    clearTimeout(noticed);
+    noticed = setTimeout(() => { noticed = undefined; note.textContent = ""; }, 8000);
     return;
   }
   state = message;
@@ -115,47 +118,68 @@ function place(e) {
   };
 }
 
-// A move waits for the next picture of this page, so that only the newest is sent.
-let moved;
+// Moves and turns of the wheel wait for the next frame of this page, so that they are sent
+// at most that often.
+let moved, turned;
 function flush() {
   if (moved) control("mouse", moved);
-  moved = undefined;
+  if (turned) control("wheel", turned);
+  moved = turned = undefined;
 }
-picture.onpointermove = (e) => {
-  if (e.pointerType === "touch") return;
-  if (!moved) requestAnimationFrame(flush);
-  moved = { event: "move", ...place(e), button: "", buttons: e.buttons, modifiers: modifiers(e) };
-};
+function move(e, fields) {
+  if (!moved && !turned) requestAnimationFrame(flush);
+  moved = { event: "move", ...place(e), button: "", buttons: e.buttons, modifiers: modifiers(e), ...fields };
+}
+function turn(e, dx, dy) {
+  if (!moved && !turned) requestAnimationFrame(flush);
+  turned = { ...place(e), dx: dx + (turned?.dx ?? 0), dy: dy + (turned?.dy ?? 0), modifiers: modifiers(e) };
+}
+function press(e, event, button, buttons, clicks) {
+  flush();
+  control("mouse", { event, ...place(e), button, buttons, clicks, modifiers: modifiers(e) });
+}
+
 let last = { at: 0, count: 0 };
+let finger; // a finger taps, or drags the page like a wheel; the session has a mouse
 picture.onpointerdown = (e) => {
-  if (e.pointerType === "touch") return;
+  if (!e.isPrimary) return;
+  if (e.pointerType === "touch") {
+    finger = { x: e.clientX, y: e.clientY, drags: false };
+    return;
+  }
   e.preventDefault();
   keys.focus({ preventScroll: true });
   picture.setPointerCapture(e.pointerId);
-  flush();
   const again = e.timeStamp - last.at < 500 && e.button === last.button && Math.hypot(e.clientX - last.x, e.clientY - last.y) < 5;
   last = { at: e.timeStamp, x: e.clientX, y: e.clientY, button: e.button, count: again ? last.count + 1 : 1 };
-  control("mouse", { event: "down", ...place(e), button: names[e.button], buttons: e.buttons, clicks: last.count, modifiers: modifiers(e) });
+  press(e, "down", names[e.button], e.buttons, last.count);
+};
+picture.onpointermove = (e) => {
+  if (e.pointerType !== "touch") return move(e);
+  if (!finger || !e.isPrimary) return;
+  const [dx, dy] = [finger.x - e.clientX, finger.y - e.clientY];
+  if (!finger.drags && Math.hypot(dx, dy) < 10) return;
+  const zoom = shown.width / picture.getBoundingClientRect().width;
+  turn(e, dx * zoom, dy * zoom);
+  finger = { x: e.clientX, y: e.clientY, drags: true };
 };
 picture.onpointerup = (e) => {
-  if (e.pointerType === "touch") return;
-  flush();
-  control("mouse", { event: "up", ...place(e), button: names[e.button], buttons: e.buttons, clicks: last.count, modifiers: modifiers(e) });
+  if (e.pointerType !== "touch") return press(e, "up", names[e.button], e.buttons, last.count);
+  if (finger && !finger.drags && e.isPrimary) {
+    keys.focus({ preventScroll: true });
+    move(e, { buttons: 0 });
+    press(e, "down", "left", 1, 1);
+    press(e, "up", "left", 0, 1);
+  }
+  finger = undefined;
 };
+picture.onpointercancel = () => { finger = undefined; };
 picture.oncontextmenu = (e) => e.preventDefault();
 picture.addEventListener("wheel", (e) => {
   e.preventDefault();
   const unit = [1, 40, shown.height][e.deltaMode];
-  control("wheel", { ...place(e), dx: e.deltaX * unit, dy: e.deltaY * unit, modifiers: modifiers(e) });
+  turn(e, e.deltaX * unit, e.deltaY * unit);
 }, { passive: false });
-for (const event of ["start", "move", "end", "cancel"]) {
-  picture.addEventListener(`touch${event}`, (e) => {
-    if (event === "start") keys.focus({ preventScroll: true });
-    e.preventDefault();
-    control("touch", { event, points: [...e.touches].map((t) => ({ id: t.identifier, ...place(t) })), modifiers: modifiers(e) });
-  }, { passive: false });
-}
-
 // Keys go to a text field, so that compositions, emoji pickers and on-screen keyboards
 // work. Keys that a composition takes have no event of their own: its text is sent.
 function key(e, event) {

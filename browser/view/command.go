@@ -14,7 +14,6 @@ import (
 //     left, middle or right, Buttons the pressed ones as in MouseEvent.buttons, Clicks as in
 //     MouseEvent.detail.
 //   - wheel: the wheel turned by DX and DY pixels at X and Y.
-//   - touch: Event is start, move, end or cancel; Points are the fingers that still touch.
 //   - key: Event is down or up; Key, Code, KeyCode, Location and Repeat as in
 //     KeyboardEvent; Text is what the key types, if anything.
 //   - text: Text was typed by a composition, an emoji picker or a paste.
@@ -34,7 +33,6 @@ type Command struct {
 	Buttons   int64   `json:"buttons"`
 	Clicks    int64   `json:"clicks"`
 	Modifiers int64   `json:"modifiers"`
-	Points    []Point `json:"points"`
 	Key       string  `json:"key"`
 	Code      string  `json:"code"`
 	KeyCode   int64   `json:"key_code"`
@@ -45,16 +43,8 @@ type Command struct {
 	ID        string  `json:"id"`
 }
 
-// Point is one finger on a touch screen.
-type Point struct {
-	ID float64 `json:"id"`
-	X  float64 `json:"x"`
-	Y  float64 `json:"y"`
-}
-
 const (
 	maxText   = 1 << 20 // bytes of one paste
-	maxPoints = 10
 	maxPixels = 1 << 16
 )
 
@@ -62,23 +52,18 @@ var errCommand = errors.New("not a command of a viewer")
 
 // check returns an error for a command that the page never sends.
 func (c Command) check() error {
-	numbers := []float64{c.X, c.Y, c.DX, c.DY}
-	for _, p := range c.Points {
-		numbers = append(numbers, p.ID, p.X, p.Y)
-	}
-	for _, n := range numbers {
+	for _, n := range []float64{c.X, c.Y, c.DX, c.DY} {
 		if math.IsNaN(n) || math.Abs(n) > maxPixels {
 			return errCommand
 		}
 	}
 	switch {
-	case len(c.Text) > maxText, !utf8.ValidString(c.Text), len(c.Points) > maxPoints, len(c.Key) > maxName, len(c.Code) > maxName:
+	case len(c.Text) > maxText, !utf8.ValidString(c.Text), len(c.Key) > maxName, len(c.Code) > maxName:
 		return errCommand
 	case c.Type == "mouse" && (!slices.Contains([]string{"down", "up", "move"}, c.Event) || !slices.Contains([]string{"", "left", "middle", "right", "back", "forward"}, c.Button)),
-		c.Type == "key" && !slices.Contains([]string{"down", "up"}, c.Event),
-		c.Type == "touch" && !slices.Contains([]string{"start", "move", "end", "cancel"}, c.Event):
+		c.Type == "key" && !slices.Contains([]string{"down", "up"}, c.Event):
 		return errCommand
-	case !slices.Contains([]string{"drawn", "mouse", "wheel", "touch", "key", "text", "navigate", "back", "forward", "reload", "tab", "new_tab", "close_tab"}, c.Type):
+	case !slices.Contains([]string{"drawn", "mouse", "wheel", "key", "text", "navigate", "back", "forward", "reload", "tab", "new_tab", "close_tab"}, c.Type):
 		return errCommand
 	}
 	return nil

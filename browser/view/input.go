@@ -31,10 +31,7 @@ func (s *server) obey(ctx context.Context, c Command) error {
 	case "mouse":
 		return post(input.DispatchMouseEvent.Method, mouse(c))
 	case "wheel":
-		return post(input.DispatchMouseEvent.Method, input.DispatchMouseEventParams{
-			Type: input.DispatchMouseEventTypeMouseWheel, X: c.X, Y: c.Y, DeltaX: c.DX, DeltaY: c.DY, Modifiers: c.Modifiers})
-	case "touch":
-		return post(input.DispatchTouchEvent.Method, touch(c))
+		return post(input.DispatchMouseEvent.Method, wheel{input.DispatchMouseEventTypeMouseWheel, c.X, c.Y, c.DX, c.DY, c.Modifiers})
 	case "key":
 		return post(input.DispatchKeyEvent.Method, key(c))
 	case "text":
@@ -66,22 +63,15 @@ func mouse(c Command) input.DispatchMouseEventParams {
 	return p
 }
 
-func touch(c Command) input.DispatchTouchEventParams {
-	p := input.DispatchTouchEventParams{Modifiers: c.Modifiers, TouchPoints: []*input.TouchPoint{}}
-	switch c.Event {
-	case "start":
-		p.Type = input.DispatchTouchEventTypeTouchStart
-	case "move":
-		p.Type = input.DispatchTouchEventTypeTouchMove
-	case "end":
-		p.Type = input.DispatchTouchEventTypeTouchEnd
-	default:
-		p.Type = input.DispatchTouchEventTypeTouchCancel
-	}
-	for _, point := range c.Points {
-		p.TouchPoints = append(p.TouchPoints, &input.TouchPoint{ID: &point.ID, X: point.X, Y: point.Y})
-	}
-	return p
+// wheel has the parameters of Input.dispatchMouseEvent for a wheel. Chrome requires both
+// deltas, and cdproto omits one that is 0.
+type wheel struct {
+	Type      input.DispatchMouseEventType `json:"type"`
+	X         float64                      `json:"x"`
+	Y         float64                      `json:"y"`
+	DeltaX    float64                      `json:"deltaX"`
+	DeltaY    float64                      `json:"deltaY"`
+	Modifiers int64                        `json:"modifiers"`
 }
 
 // key returns a key event. A key that types nothing is a rawKeyDown, as in Chrome's own

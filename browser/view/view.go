@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
@@ -88,6 +89,10 @@ const queuedCommands = 64
 // under way, and some states. Commands are carried out meanwhile.
 const queuedMessages = maxInFlight + 8
 
+// rereadTabs is the time between two readings of the tabs while the shown one paints: the
+// shell reports no changes of titles.
+const rereadTabs = 500 * time.Millisecond
+
 // message is one message for the viewer.
 type message struct {
 	data   []byte
@@ -106,6 +111,7 @@ type server struct {
 	shown *screencast // nil while no tab is shown
 	front bool        // the next update looks for the tab in front
 	last  []byte      // the state that was sent last
+	drawn bool        // the tab painted since the tabs were read
 }
 
 // read passes the viewer's commands to run. A message that is no command ends the
@@ -164,11 +170,17 @@ func (s *server) run(ctx context.Context) error {
 	if err := s.update(ctx); err != nil {
 		return err
 	}
+	again := time.NewTicker(rereadTabs)
+	defer again.Stop()
 	for {
 		var err error
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-again.C:
+			if s.drawn {
+				err = s.update(ctx)
+			}
 		case _, ok := <-changed:
 			if !ok {
 				return nil // Chrome has ended
@@ -187,6 +199,7 @@ func (s *server) run(ctx context.Context) error {
 				s.front = true
 				err = s.update(ctx)
 			default:
+				s.drawn = true
 				err = s.sendPicture(ctx, e)
 			}
 		}
@@ -199,6 +212,7 @@ func (s *server) run(ctx context.Context) error {
 // update reads the tabs, chooses the one to show and sends the state.
 func (s *server) update(ctx context.Context) error {
 	before := s.tabs
+	s.drawn = false
 	tabs, err := s.browser.Tabs(ctx)
 	if err != nil {
 		return err

@@ -1,0 +1,127 @@
+// Uses the live view as a person does, in a plain Chrome.
+//
+// Input, as JSON on stdin: {control, view, cdp, api, key, site, timeout_ms}
+//   control, view  agent_url and vnc_url of a session that shows site + "/"
+//   cdp            the session's cdp_url, to read what the input did
+//   api, key       the session's URL and the API key, to end it
+// Output, as JSON on stdout: {error?}
+// Exit status: 0 only if all was as expected.
+import { text } from 'node:stream/consumers';
+import assert from 'node:assert/strict';
+import puppeteer from 'puppeteer-core';
+import { until } from './steps.mjs';
+
+const input = JSON.parse(await text(process.stdin));
+const wait = (what, probe) => until(what, input.timeout_ms, probe);
+
+/** open opens a live view and waits for its first picture. */
+async function open(browser, url, viewport) {
+  const page = await browser.newPage();
+  await page.setViewport(viewport);
+  await page.goto(url);
+  await wait('the first picture', () => page.evaluate(() => document.getElementById('picture').width > 1 && note.textContent === ''));
+  return page;
+}
+
+/** at returns where a point of the session's tab is in a live view. */
+const at = (page, x, y) => page.evaluate((x, y) => {
+  const box = picture.getBoundingClientRect();
+  return [box.left + (x / shown.width) * box.width, box.top + (y / shown.height) * box.height];
+}, x, y);
+
+/** said returns what the page of the live view says beside the picture. */
+const said = (page) => page.evaluate(() => ({
+  role: role.textContent, who: who.textContent, note: note.textContent, address: address.value,
+  tabs: [...tabs.querySelectorAll('.title')].map((t) => t.textContent), shown: tabs.querySelector('[data-shown] .title')?.textContent,
+}));
+
+async function main(browser, session) {
+  const [tab] = await session.pages();
+  const inTab = (expression) => tab.evaluate(expression);
+  const page = await open(browser, input.control, { width: 1280, height: 900 });
+  assert.equal((await said(page)).role, 'You have control');
+  assert.deepEqual((await said(page)).tabs, ['<img src=x onerror=alert(1)>'], 'a hostile title is text');
+
+  await page.mouse.click(...await at(page, 60, 60)); // the field
+  await page.keyboard.type('héllo wörld ');
+  const ime = await page.createCDPSession();
+  await ime.send('Input.imeSetComposition', { text: 'にほ', selectionStart: 2, selectionEnd: 2 });
+  await ime.send('Input.insertText', { text: '日本' });
+  await page.keyboard.sendCharacter('😀');
+  await page.keyboard.press('Backspace');
+  await page.keyboard.type('!');
+  await wait('the text in the field', async () => await inTab('document.querySelector("input").value') === 'héllo wörld 日本!');
+
+  await page.mouse.move(...await at(page, 300, 300));
+  await page.mouse.wheel({ deltaY: 200 });
+  await wait('the scrolled page', () => inTab('scrollY === 200'));
+  await page.mouse.wheel({ deltaY: -200 });
+  await wait('the page scrolled back', () => inTab('scrollY === 0'));
+
+  await page.mouse.click(...await at(page, 60, 160)); // the link to a new tab
+  await wait('the new tab', async () => (await said(page)).shown === 'two');
+  await page.evaluate(() => tabs.querySelector('[data-shown] button:not(.title)').click());
+  await wait('the first tab', async () => (await said(page)).tabs.length === 1 && (await said(page)).address === `${input.site}/`);
+
+  await page.mouse.click(...await at(page, 60, 60)); // the picture is new again
+  await page.click('#address', { count: 3 });
+  await page.keyboard.type(`${input.site.replace('http://', '')}/two`);
+  await page.keyboard.press('Home');
+  await page.keyboard.type('http://');
+  await page.keyboard.press('Enter');
+  await wait('the typed address', async () => (await said(page)).shown === 'two');
+  await page.click('#back');
+  await wait('the page before', async () => (await said(page)).address === `${input.site}/`);
+  await page.evaluate(() => control('navigate', { url: 'file:///etc/passwd' }));
+  await wait('the refusal', async () => /cannot be opened/.test((await said(page)).note));
+
+  // A viewer without control sees the same and changes nothing, whatever its page sends.
+  const looker = await open(browser, input.view, { width: 1280, height: 900 });
+  assert.deepEqual({ ...(await said(looker)), note: '' }, { role: 'View only', who: 'default, 2 viewers', note: '', address: `${input.site}/`, tabs: ['<img src=x onerror=alert(1)>'], shown: '<img src=x onerror=alert(1)>' });
+  await looker.evaluate((url) => {
+    send('navigate', { url });
+    send('new_tab', {});
+    send('mouse', { event: 'down', x: 60, y: 160, button: 'left', buttons: 1, clicks: 1 });
+    send('mouse', { event: 'up', x: 60, y: 160, button: 'left', buttons: 0, clicks: 1 });
+  }, `${input.site}/two`);
+  await looker.mouse.click(...await at(looker, 60, 160));
+
+  // A phone: a finger taps and drags.
+  const phone = await open(browser, input.control, { width: 390, height: 844, hasTouch: true, isMobile: true, deviceScaleFactor: 2 });
+  await inTab('document.activeElement.blur()');
+  await phone.touchscreen.tap(...await at(phone, 60, 60));
+  await wait('the tap', () => inTab('document.activeElement.tagName === "INPUT"'));
+  const finger = await phone.touchscreen.touchStart(...await at(phone, 400, 500));
+  await finger.move(...await at(phone, 400, 200));
+  await finger.end();
+  await wait('the drag', () => inTab('scrollY > 0'));
+  assert.equal((await session.pages()).length, 1, 'the viewer without control opened no tab');
+  assert.equal(await inTab('location.pathname'), '/', 'nor an address');
+
+  const answer = await fetch(input.api, { method: 'DELETE', headers: { authorization: `Bearer ${input.key}` } });
+  assert.equal(answer.status, 200);
+  for (const p of [page, looker, phone]) {
+    await wait('the end', async () => (await said(p)).role === 'Ended');
+  }
+}
+
+/** seen describes the live views and the session's tabs, for an error. */
+async function seen() {
+  const views = (await browser?.pages() ?? []).filter((p) => p.url().includes('/live?'));
+  const shown = await Promise.all(views.map((p) => said(p).catch(String)));
+  return JSON.stringify({ views: shown, tabs: (await session?.pages() ?? []).map((p) => p.url()) });
+}
+
+let browser, session;
+try {
+  browser = await puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+  session = await puppeteer.connect({ browserWSEndpoint: input.cdp, defaultViewport: null });
+  await main(browser, session);
+  process.stdout.write(JSON.stringify({}));
+} catch (err) {
+  process.stdout.write(JSON.stringify({ error: String(err?.stack ?? err) + (await seen()) }));
+  process.exitCode = 1;
+} finally {
+  await browser?.close();
+}
+process.exit();
