@@ -58,6 +58,10 @@ function draw(data) {
 }
 
 function told(message) {
+  if (message.type === "dialog") {
+    ask(message);
+    return;
+  }
   if (message.type === "notice") {
     note.textContent = message.text;
     clearTimeout(noticed);
@@ -76,6 +80,25 @@ function told(message) {
   if (state.control) tabs.append(button("+", "New tab", () => control("new_tab")));
   if (!front) note.textContent = "No tab is open.";
 }
+
+// ask shows a dialog of the tab, until the person or another client has answered it.
+let asking = false;
+function ask({ open, kind, message, default: suggested }) {
+  asking = open;
+  if (!open) return dialog.close();
+  $("message").textContent = kind === "beforeunload" ? "Changes that you made may not be saved. Leave the page?" : message;
+  $("answer").hidden = kind !== "prompt";
+  $("answer").value = suggested;
+  $("cancel").hidden = kind === "alert";
+  dialog.returnValue = "";
+  if (!dialog.open) dialog.showModal();
+}
+const dialog = $("dialog");
+dialog.onclose = () => {
+  if (asking) control("dialog", { accept: dialog.returnValue === "ok", text: $("answer").value });
+  asking = false;
+  keys.focus();
+};
 
 function tab({ id, title, url, shown: isShown }) {
   const box = document.createElement("div");

@@ -17,6 +17,7 @@ import (
 //   - key: Event is down or up; Key, Code, KeyCode, Location and Repeat as in
 //     KeyboardEvent; Text is what the key types, if anything.
 //   - text: Text was typed by a composition, an emoji picker or a paste.
+//   - dialog answers the open dialog: Accept, and Text for a prompt.
 //   - navigate to URL; back, forward, reload.
 //   - tab shows the tab with ID; new_tab opens one; close_tab closes that with ID.
 //
@@ -39,6 +40,7 @@ type Command struct {
 	Location  int64   `json:"location"`
 	Repeat    bool    `json:"repeat"`
 	Text      string  `json:"text"`
+	Accept    bool    `json:"accept"`
 	URL       string  `json:"url"`
 	ID        string  `json:"id"`
 }
@@ -63,7 +65,7 @@ func (c Command) check() error {
 	case c.Type == "mouse" && (!slices.Contains([]string{"down", "up", "move"}, c.Event) || !slices.Contains([]string{"", "left", "middle", "right", "back", "forward"}, c.Button)),
 		c.Type == "key" && !slices.Contains([]string{"down", "up"}, c.Event):
 		return errCommand
-	case !slices.Contains([]string{"drawn", "mouse", "wheel", "key", "text", "navigate", "back", "forward", "reload", "tab", "new_tab", "close_tab"}, c.Type):
+	case !slices.Contains([]string{"drawn", "mouse", "wheel", "key", "text", "dialog", "navigate", "back", "forward", "reload", "tab", "new_tab", "close_tab"}, c.Type):
 		return errCommand
 	}
 	return nil

@@ -36,6 +36,8 @@ func (s *server) obey(ctx context.Context, c Command) error {
 		return post(input.DispatchKeyEvent.Method, key(c))
 	case "text":
 		return post(input.InsertText.Method, input.InsertTextParams{Text: c.Text})
+	case "dialog":
+		return post(page.HandleJavaScriptDialog.Method, page.HandleJavaScriptDialogParams{Accept: c.Accept, PromptText: c.Text})
 	case "reload":
 		return post(page.Reload.Method, page.ReloadParams{})
 	case "back", "forward":
@@ -44,7 +46,7 @@ func (s *server) obey(ctx context.Context, c Command) error {
 		if s.browser.AllowedURL(c.URL) {
 			return post(page.Navigate.Method, page.NavigateParams{URL: c.URL})
 		}
-		return s.sendNotice(ctx, "This address cannot be opened in a session. Use http or https.")
+		return s.sendJSON(ctx, Notice{Type: "notice", Text: "This address cannot be opened in a session. Use http or https."})
 	}
 	return nil
 }

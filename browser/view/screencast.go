@@ -28,10 +28,11 @@ type screencast struct {
 	quality quality
 }
 
-// event is a picture, or the news that the tab is not in front any more.
+// event is a picture, or else what happened to the tab.
 type event struct {
-	hidden bool
 	frame  page.EventScreencastFrame
+	hidden bool    // it is not in front any more
+	dialog *Dialog // it opened a dialog, or closed one
 }
 
 // maxInFlight is how many pictures may be on the way to the viewer: one is drawn while the
@@ -39,7 +40,10 @@ type event struct {
 const maxInFlight = 2
 
 // startScreencast attaches to a tab and starts its pictures. The caller stops it.
-func startScreencast(ctx context.Context, b Browser, tab target.ID) (*screencast, error) {
+//
+// With dialogs, the viewer answers the dialogs of the tab. Without, and if no client
+// answers them, Chrome dismisses each at once.
+func startScreencast(ctx context.Context, b Browser, tab target.ID, dialogs bool) (*screencast, error) {
 	yes := true
 	at, err := cdp.Call(ctx, b, target.AttachToTarget, target.AttachToTargetParams{TargetID: tab, Flatten: &yes})
 	if err != nil {
@@ -48,6 +52,8 @@ func startScreencast(ctx context.Context, b Browser, tab target.ID) (*screencast
 	session := b.Session(at.SessionID)
 	frames, stopFrames := session.Subscribe(page.ScreencastFrame.Method)
 	visible, stopVisible := session.Subscribe(page.ScreencastVisibilityChanged.Method)
+	opened, stopOpened := session.Subscribe(page.JavascriptDialogOpening.Method)
+	closed, stopClosed := session.Subscribe(page.JavascriptDialogClosed.Method)
 	run, cancel := context.WithCancel(ctx)
 	c := &screencast{tab: tab, id: at.SessionID, browser: b, events: make(chan event), cancel: cancel, done: make(chan struct{}),
 		sent: map[int64]time.Time{}}
@@ -56,8 +62,18 @@ func startScreencast(ctx context.Context, b Browser, tab target.ID) (*screencast
 		defer close(c.events)
 		defer stopVisible()
 		defer stopFrames()
-		c.receive(run, frames, visible)
+		defer stopOpened()
+		defer stopClosed()
+		c.receive(run, sources{frames, visible, opened, closed})
 	}()
+	if dialogs {
+		// Not awaited: a page whose dialog is open does not answer.
+		err = b.Post(ctx, c.id, page.Enable.Method, page.EnableParams{})
+	}
+	if err != nil {
+		c.stop(ctx)
+		return nil, err
+	}
 	if err := c.start(ctx); err != nil {
 		c.stop(ctx)
 		return nil, err
@@ -112,20 +128,37 @@ func (c *screencast) pictures() <-chan event {
 	return c.events
 }
 
-func (c *screencast) receive(ctx context.Context, frames, visible <-chan jsonv2.Value) {
+// sources are the events of the tab that become an [event].
+type sources struct{ frames, visible, opened, closed <-chan jsonv2.Value }
+
+func (c *screencast) receive(ctx context.Context, from sources) {
 	for {
 		var e event
 		select {
 		case <-ctx.Done():
 			return
-		case raw, ok := <-frames:
+		case raw, ok := <-from.opened:
+			var d page.EventJavascriptDialogOpening
+			if !ok {
+				return
+			}
+			if jsonv2.Unmarshal(raw, &d, jsonv2.AllowInvalidUTF8(true)) != nil {
+				continue
+			}
+			e.dialog = &Dialog{Type: "dialog", Open: true, Kind: string(d.Type), Message: d.Message, Default: d.DefaultPrompt}
+		case _, ok := <-from.closed:
+			if !ok {
+				return
+			}
+			e.dialog = &Dialog{Type: "dialog"}
+		case raw, ok := <-from.frames:
 			if !ok {
 				return
 			}
 			if jsonv2.Unmarshal(raw, &e.frame, jsonv2.AllowInvalidUTF8(true)) != nil || e.frame.Metadata == nil {
 				continue
 			}
-		case raw, ok := <-visible:
+		case raw, ok := <-from.visible:
 			if !ok {
 				return
 			}

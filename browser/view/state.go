@@ -32,6 +32,15 @@ type Notice struct {
 	Text string `json:"text"`
 }
 
+// Dialog is a dialog that the shown tab has opened, or has closed.
+type Dialog struct {
+	Type    string `json:"type"` // dialog
+	Open    bool   `json:"open"`
+	Kind    string `json:"kind"` // alert, confirm, prompt or beforeunload
+	Message string `json:"message"`
+	Default string `json:"default"` // what a prompt suggests
+}
+
 // frameHeader precedes the JPEG in a binary message, in network byte order.
 type frameHeader struct {
 	Number int64
@@ -53,12 +62,13 @@ func (s *server) sendState(ctx context.Context) error {
 	return s.send(ctx, message{data: text})
 }
 
-func (s *server) sendNotice(ctx context.Context, text string) error {
-	msg, err := json.Marshal(Notice{Type: "notice", Text: text})
+// sendJSON sends a [Notice] or a [Dialog].
+func (s *server) sendJSON(ctx context.Context, v any) error {
+	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return s.send(ctx, message{data: msg})
+	return s.send(ctx, message{data: text})
 }
 
 // sendPicture sends a picture, unless its tab is at an address that a session may not

@@ -195,6 +195,8 @@ func (s *server) run(ctx context.Context) error {
 			case !ok: // the tab was closed, or Chrome dropped the session
 				s.shown, s.front = nil, true
 				err = s.update(ctx)
+			case e.dialog != nil:
+				err = s.sendJSON(ctx, e.dialog)
 			case e.hidden:
 				s.front = true
 				err = s.update(ctx)
@@ -264,7 +266,7 @@ func (s *server) show(ctx context.Context, id target.ID) error {
 	if id == "" || !contains(s.tabs, id) {
 		return nil
 	}
-	cast, err := startScreencast(ctx, s.browser, id)
+	cast, err := startScreencast(ctx, s.browser, id, s.viewer.Control)
 	if err != nil {
 		return nil // the tab has just been closed, which the next change tells
 	}

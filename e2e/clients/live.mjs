@@ -75,6 +75,18 @@ async function main(browser, session) {
   await page.evaluate(() => control('navigate', { url: 'file:///etc/passwd' }));
   await wait('the refusal', async () => /cannot be opened/.test((await said(page)).note));
 
+  // Dialogs of the page wait for the person.
+  const asked = inTab('Promise.resolve().then(() => prompt("Your <b>name</b>?", "nobody"))');
+  await wait('the dialog', () => page.evaluate(() => dialog.open && document.getElementById('message').textContent === 'Your <b>name</b>?' && document.getElementById('answer').value === 'nobody'));
+  await page.click('#answer', { count: 3 });
+  await page.keyboard.type('Zoë');
+  await page.keyboard.press('Enter');
+  assert.equal(await asked, 'Zoë');
+  const confirmed = inTab('Promise.resolve().then(() => confirm("Sure?"))');
+  await wait('the second dialog', () => page.evaluate(() => dialog.open && document.getElementById('answer').hidden));
+  await page.click('#cancel');
+  assert.equal(await confirmed, false);
+
   // A viewer without control sees the same and changes nothing, whatever its page sends.
   const looker = await open(browser, input.view, { width: 1280, height: 900 });
   assert.deepEqual({ ...(await said(looker)), note: '' }, { role: 'View only', who: 'default, 2 viewers', note: '', address: `${input.site}/`, tabs: ['<img src=x onerror=alert(1)>'], shown: '<img src=x onerror=alert(1)>' });
