@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
@@ -64,6 +65,8 @@ func (w viewed) OpenTab(ctx context.Context) error {
 	_, err := cdp.Call(ctx, w.Driver, target.CreateTarget, target.CreateTargetParams{URL: blankURL})
 	return asBrowserFault(ctx, err, "browser.view", "the tab could not be opened")
 }
+
+func (w viewed) Now() time.Time { return w.b.now() }
 
 func (w viewed) TabsChanged() (<-chan mux.Event, func()) {
 	return w.Events(target.TargetCreated.Method, target.TargetInfoChanged.Method, target.TargetDestroyed.Method)

@@ -25,6 +25,7 @@ func TestLiveView(t *testing.T) {
 		}
 		_, _ = fmt.Fprint(w, `<title>&lt;img src=x onerror=alert(1)></title><body style="margin:0;height:3000px">
 			<input style="position:absolute;left:50px;top:50px;width:400px;height:20px">
+			<select style="position:absolute;left:50px;top:100px"><option>red<option>green</select>
 			<a href="/two" target="_blank" style="position:absolute;left:50px;top:150px">a new tab</a>`)
 	}))
 	t.Cleanup(site.Close)

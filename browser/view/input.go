@@ -2,7 +2,6 @@ package view
 
 import (
 	"context"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
@@ -14,7 +13,7 @@ import (
 // that a picture was drawn. What Chrome refuses is ignored too: the picture shows it.
 func (s *server) obey(ctx context.Context, c Command) error {
 	if c.Type == "drawn" {
-		return s.shown.drawn(ctx, c.Frame, time.Now())
+		return s.shown.drawn(ctx, c.Frame, s.browser.Now())
 	}
 	if !s.viewer.Control {
 		return nil

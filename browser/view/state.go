@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"time"
 )
 
 // State is what the page shows beside the picture. It is sent as JSON whenever it changes.
@@ -74,9 +73,9 @@ func (s *server) sendJSON(ctx context.Context, v any) error {
 // sendPicture sends a picture, unless its tab is at an address that a session may not
 // show.
 func (s *server) sendPicture(ctx context.Context, e event) error {
-	s.shown.sent[e.frame.SessionID] = time.Now()
+	s.shown.sent[e.frame.SessionID] = s.browser.Now()
 	if !s.browser.MayShow(s.shown.tab) {
-		return s.shown.drawn(ctx, e.frame.SessionID, time.Now())
+		return s.shown.drawn(ctx, e.frame.SessionID, s.browser.Now())
 	}
 	m := e.frame.Metadata
 	msg, err := binary.Append(nil, binary.BigEndian, frameHeader{e.frame.SessionID, float32(m.DeviceWidth), float32(m.DeviceHeight), float32(m.OffsetTop)})

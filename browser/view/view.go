@@ -47,6 +47,8 @@ type Browser interface {
 	AllowedURL(url string) bool
 	// OpenTab opens a blank tab in front.
 	OpenTab(ctx context.Context) error
+	// Now returns the current time.
+	Now() time.Time
 	// TabsChanged returns a channel with an event for each tab that opened, closed or
 	// navigated. stop releases it.
 	TabsChanged() (changed <-chan mux.Event, stop func())

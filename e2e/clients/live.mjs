@@ -52,6 +52,10 @@ async function main(browser, session) {
   await page.keyboard.type('!');
   await wait('the text in the field', async () => await inTab('document.querySelector("input").value') === 'héllo wörld 日本!');
 
+  await page.keyboard.press('Tab'); // to the list, whose options Chrome would draw outside the page
+  await page.keyboard.press('ArrowDown');
+  await wait('the chosen option', async () => await inTab('document.querySelector("select").value') === 'green');
+
   await page.mouse.move(...await at(page, 300, 300));
   await page.mouse.wheel({ deltaY: 200 });
   await wait('the scrolled page', () => inTab('scrollY === 200'));
