@@ -23,6 +23,11 @@ const screenshotQuality = 80
 // screenshotPause is the time between two attempts at a screenshot.
 const screenshotPause = 50 * time.Millisecond
 
+// screenshotAttempt bounds the first attempt; each later one may take twice as long. Chrome
+// never answers Page.captureScreenshot if the tab commits a navigation meanwhile (measured
+// in the shell, Chromium 156).
+const screenshotAttempt = time.Second
+
 // downloadsDeadline bounds the commands that renew the session's settings after a client
 // has disconnected, such as the download folder.
 const downloadsDeadline = 10 * time.Second
@@ -195,10 +200,13 @@ func (b *Browser) Open(ctx context.Context, url string) error {
 func (b *Browser) Screenshot(ctx context.Context) (jpeg []byte, url, title string, err error) {
 	again := time.NewTicker(screenshotPause)
 	defer again.Stop()
-	for {
-		jpeg, url, title, err = b.screenshot(ctx)
+	for most := screenshotAttempt; ; most *= 2 {
+		attempt, cancel := context.WithTimeout(ctx, most)
+		jpeg, url, title, err = b.screenshot(attempt)
+		unanswered := attempt.Err() != nil && ctx.Err() == nil
+		cancel()
 		var refused *cdproto.Error
-		if !errors.As(err, &refused) {
+		if !unanswered && !errors.As(err, &refused) {
 			return jpeg, url, title, asBrowserFault(ctx, err, "browser.screenshot", "the screenshot could not be taken")
 		}
 		select {

@@ -104,3 +104,23 @@ func TestEnginesShareAnEnvironment(t *testing.T) {
 		}
 	}
 }
+
+// A screenshot during a navigation is taken again: Chrome does not answer the first.
+func TestScreenshotDuringNavigation(t *testing.T) {
+	r := newRig(t)
+	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
+	b := r.shell()
+	for _, path := range []string{"/one", "/two", "/one", "/two"} {
+		went := make(chan error, 1)
+		go func() {
+			_, err := b.Navigate(within(t), s.url+path)
+			went <- err
+		}()
+		if _, _, _, err := b.Screenshot(within(t)); err != nil {
+			t.Error(err)
+		}
+		if err := <-went; err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -19,6 +21,13 @@ func TestLiveView(t *testing.T) {
 	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		if r.URL.Path == "/login" {
+			http.SetCookie(w, &http.Cookie{Name: "session", Value: "6d8c1f0a9b3e47d2", MaxAge: 3600, HttpOnly: true})
+		}
+		if c, err := r.Cookie("session"); err == nil {
+			_, _ = fmt.Fprintf(w, "<title>welcome back %s</title>", c.Value)
+			return
+		}
 		if r.URL.Path == "/two" {
 			_, _ = fmt.Fprint(w, "<title>two</title>two")
 			return
@@ -30,6 +39,7 @@ func TestLiveView(t *testing.T) {
 	}))
 	t.Cleanup(site.Close)
 	d := daemon.Start(t, daemon.Options{Args: []string{"--spares", "0"}})
+	t.Run("stasis login", func(t *testing.T) { loginByHand(t, d, site.URL) })
 	for _, engine := range []string{"chrome", "shell"} {
 		t.Run(engine, func(t *testing.T) {
 			s := begin(t, d, obj{"engine": engine, "start_url": site.URL + "/", "viewport": obj{"width": 1024, "height": 768}})
@@ -55,7 +65,7 @@ func TestLiveView(t *testing.T) {
 // page of another origin gets none.
 func hostileViewers(t *testing.T, d *daemon.Daemon, links looks) {
 	t.Helper()
-	url := strings.Replace(strings.Replace(links.Control, "http://", "ws://", 1), "/live?", "/live/socket?", 1)
+	url := socketOf(links.Control)
 	for _, command := range []string{`{`, `[]`, `{"type":"Page.navigate"}`, `{"type":"mouse","event":"drag"}`, `{"type":"mouse","event":"move","x":1e300}`,
 		`{"type":"key","event":"down","key":"` + strings.Repeat("k", 100) + `"}`} {
 		w := dial(t, url)
@@ -68,4 +78,65 @@ func hostileViewers(t *testing.T, d *daemon.Daemon, links looks) {
 	w := dial(t, url)
 	w.send([]byte(`{"type":"drawn","frame":-1}`)) // a picture that was never sent is ignored
 	w.close()
+}
+
+// loginByHand runs stasis login: a person opens the address that it prints, logs in and
+// presses Enter. A session from the default is then logged in. Nothing is saved if the
+// input ends first.
+func loginByHand(t *testing.T, d *daemon.Daemon, site string) {
+	login := func() (in io.WriteCloser, lines *bufio.Scanner, cmd *exec.Cmd) {
+		cmd = exec.CommandContext(t.Context(), daemon.Binary(t), "login", "--url", d.URL, "--key", daemon.Key, "--user", "hand", site+"/")
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			in, err = cmd.StdinPipe()
+		}
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in, bufio.NewScanner(out), cmd
+	}
+	in, _, cmd := login()
+	_ = in.Close()
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("the input ended: %v", err)
+	}
+	d.Must(t, http.StatusNotFound, http.MethodGet, "/v1/users/hand/default", nil)
+
+	in, lines, cmd := login()
+	for lines.Scan() && !strings.Contains(lines.Text(), "/live?") {
+	}
+	page := strings.TrimSpace(lines.Text())
+	_, id, _ := strings.Cut(strings.TrimSuffix(page, "/live?ticket="+ticketIn(page)), "/v1/sessions/")
+	w := dial(t, socketOf(page))
+	w.send([]byte(`{"type":"navigate","url":"` + site + `/login"}`))
+	daemon.Eventually(t, grace, "the login", func() bool {
+		var shot struct{ URL string }
+		d.Must(t, http.StatusOK, http.MethodGet, at(id, "/screenshot"), nil).Into(t, &shot)
+		return shot.URL == site+"/login"
+	})
+	if _, err := io.WriteString(in, "\n"); err != nil {
+		t.Fatal(err)
+	}
+	said := ""
+	for lines.Scan() {
+		said += lines.Text() + "\n"
+	}
+	if err := cmd.Wait(); err != nil || !strings.Contains(said, "Saved as version 1 of the default of hand.") || !strings.Contains(said, "127.0.0.1: until about") {
+		t.Errorf("%v\n%s", err, said)
+	}
+	s := begin(t, d, obj{"restore_default_environment_from_user_id": "hand", "start_url": site + "/two"})
+	daemon.Eventually(t, grace, "the restored login", func() bool {
+		var shot struct{ URL, Title string }
+		d.Must(t, http.StatusOK, http.MethodGet, at(s.ID, "/screenshot"), nil).Into(t, &shot)
+		return shot.URL == site+"/two" && shot.Title == "welcome back 6d8c1f0a9b3e47d2"
+	})
+	finish(t, d, s.ID, throwAway)
+}
+
+// socketOf returns the address of the WebSocket of a live view.
+func socketOf(page string) string {
+	return strings.Replace(strings.Replace(page, "http://", "ws://", 1), "/live?", "/live/socket?", 1)
 }

@@ -13,7 +13,11 @@ import (
 // that a picture was drawn. What Chrome refuses is ignored too: the picture shows it.
 func (s *server) obey(ctx context.Context, c Command) error {
 	if c.Type == "drawn" {
-		return s.shown.drawn(ctx, c.Frame, s.browser.Now())
+		next, err := s.shown.drawn(ctx, c.Frame)
+		if err != nil || next == nil {
+			return err
+		}
+		return s.sendPicture(ctx, next)
 	}
 	if !s.viewer.Control {
 		return nil

@@ -12,20 +12,33 @@ import (
 
 // screencast receives the pictures of one tab.
 //
-// Chrome sends a picture when the tab has painted, and stops when maxInFlight are not
-// acknowledged. It then keeps the newest picture and sends it after the next
-// acknowledgement. A picture is acknowledged when the viewer has drawn it, so a slow
+// Chrome sends a picture when the tab has painted. At most maxUndrawn are on the way to the
+// viewer. Then the newest picture is held until the viewer has drawn one, so a slow
 // connection gets fewer pictures, and none of them is old.
+//
+// Chrome must get an acknowledgement of each picture, soon. If some are missing, it answers
+// no Page.captureScreenshot of the tab, of any client (measured, Chromium 156). So a held
+// picture is acknowledged too, at the next tick.
 type screencast struct {
 	tab     target.ID
+	url     string // of the tab when the pictures were last started
 	id      target.SessionID
 	browser Browser
 	events  chan event
 	cancel  context.CancelFunc
 	done    chan struct{}
 
-	sent    map[int64]time.Time // the pictures that the viewer has not drawn
+	last    int64               // the number of the newest picture; Chrome gives them no numbers
+	sent    map[int64]time.Time // by number, the pictures that the viewer has not drawn
+	held    *picture
+	unacked bool // held is not acknowledged
 	quality quality
+}
+
+// picture is one picture with its number.
+type picture struct {
+	page.EventScreencastFrame
+	number int64
 }
 
 // event is a picture, or else what happened to the tab.
@@ -35,9 +48,9 @@ type event struct {
 	dialog *Dialog // it opened a dialog, or closed one
 }
 
-// maxInFlight is how many pictures may be on the way to the viewer: one is drawn while the
+// maxUndrawn is how many pictures may be on the way to the viewer: one is drawn while the
 // next arrives.
-const maxInFlight = 2
+const maxUndrawn = 2
 
 // startScreencast attaches to a tab and starts its pictures. The caller stops it.
 //
@@ -86,26 +99,63 @@ func (c *screencast) start(ctx context.Context) error {
 	level, yes := c.quality.level(), true
 	return c.browser.Post(ctx, c.id, page.StartScreencast.Method, page.StartScreencastParams{
 		Format: page.StartScreencastFormatJpeg, Quality: &level.percent, MaxWidth: level.size, MaxHeight: level.size,
-		MaxFramesInFlight: maxInFlight, SendLastFrame: &yes})
+		SendLastFrame: &yes})
 }
 
-// drawn acknowledges a picture that the viewer has drawn. A number that was not sent is
-// ignored.
-func (c *screencast) drawn(ctx context.Context, frame int64, now time.Time) error {
-	if c == nil {
-		return nil // the tab of the picture is not shown any more
+// next returns the picture to send now, if any: the new one, unless too many are on the
+// way.
+func (c *screencast) next(ctx context.Context, frame page.EventScreencastFrame) (*picture, error) {
+	c.last++
+	p := &picture{frame, c.last}
+	if len(c.sent) < maxUndrawn {
+		c.sent[p.number] = c.browser.Now()
+		return p, c.ack(ctx, p)
 	}
-	at, ok := c.sent[frame]
-	if !ok {
+	if err := c.ackHeld(ctx); err != nil {
+		return nil, err
+	}
+	c.held, c.unacked = p, true
+	return nil, nil
+}
+
+func (c *screencast) ack(ctx context.Context, p *picture) error {
+	return c.browser.Post(ctx, c.id, page.ScreencastFrameAck.Method, page.ScreencastFrameAckParams{SessionID: p.SessionID})
+}
+
+// ackHeld acknowledges the held picture, once. It accepts nil.
+func (c *screencast) ackHeld(ctx context.Context) error {
+	if c == nil || !c.unacked {
 		return nil
 	}
-	delete(c.sent, frame)
-	if c.quality.measured(now.Sub(at)) {
+	c.unacked = false
+	return c.ack(ctx, c.held)
+}
+
+// drawn takes the news that the viewer has drawn a picture, and returns the held one, if it
+// can be sent now. It accepts nil, and a number that was not sent.
+func (c *screencast) drawn(ctx context.Context, number int64) (*picture, error) {
+	if c == nil {
+		return nil, nil // the tab of the picture is not shown any more
+	}
+	at, ok := c.sent[number]
+	if !ok {
+		return nil, nil
+	}
+	delete(c.sent, number)
+	if c.quality.measured(c.browser.Now().Sub(at)) {
 		if err := c.start(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return c.browser.Post(ctx, c.id, page.ScreencastFrameAck.Method, page.ScreencastFrameAckParams{SessionID: frame})
+	if c.held == nil {
+		return nil, nil
+	}
+	if err := c.ackHeld(ctx); err != nil {
+		return nil, err
+	}
+	p := c.held
+	c.held, c.sent[p.number] = nil, c.browser.Now()
+	return p, nil
 }
 
 // stop ends the pictures. It accepts nil.

@@ -70,17 +70,17 @@ func (s *server) sendJSON(ctx context.Context, v any) error {
 	return s.send(ctx, message{data: text})
 }
 
-// sendPicture sends a picture, unless its tab is at an address that a session may not
-// show.
-func (s *server) sendPicture(ctx context.Context, e event) error {
-	s.shown.sent[e.frame.SessionID] = s.browser.Now()
+// sendPicture sends a picture, without its pixels if the tab is at an address that a
+// session may not show.
+func (s *server) sendPicture(ctx context.Context, p *picture) error {
+	data := p.Data
 	if !s.browser.MayShow(s.shown.tab) {
-		return s.shown.drawn(ctx, e.frame.SessionID, s.browser.Now())
+		data = nil
 	}
-	m := e.frame.Metadata
-	msg, err := binary.Append(nil, binary.BigEndian, frameHeader{e.frame.SessionID, float32(m.DeviceWidth), float32(m.DeviceHeight), float32(m.OffsetTop)})
+	m := p.Metadata
+	msg, err := binary.Append(nil, binary.BigEndian, frameHeader{p.number, float32(m.DeviceWidth), float32(m.DeviceHeight), float32(m.OffsetTop)})
 	if err != nil {
 		return err
 	}
-	return s.send(ctx, message{data: append(msg, e.frame.Data...), binary: true})
+	return s.send(ctx, message{data: append(msg, data...), binary: true})
 }

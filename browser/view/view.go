@@ -89,11 +89,11 @@ const queuedCommands = 64
 
 // queuedMessages is how many messages may wait for the viewer's connection: the pictures
 // under way, and some states. Commands are carried out meanwhile.
-const queuedMessages = maxInFlight + 8
+const queuedMessages = maxUndrawn + 8
 
-// rereadTabs is the time between two readings of the tabs while the shown one paints: the
-// shell reports no changes of titles.
-const rereadTabs = 500 * time.Millisecond
+// tick is the time after which a held picture is acknowledged, and between two readings of
+// the tabs while the shown one paints: the shell reports no changes of titles.
+const tick = 300 * time.Millisecond
 
 // message is one message for the viewer.
 type message struct {
@@ -109,11 +109,11 @@ type server struct {
 	commands chan Command
 	unsent   chan message
 
-	tabs  []*target.Info
-	shown *screencast // nil while no tab is shown
-	front bool        // the next update looks for the tab in front
-	last  []byte      // the state that was sent last
-	drawn bool        // the tab painted since the tabs were read
+	tabs    []*target.Info
+	shown   *screencast // nil while no tab is shown
+	front   bool        // the next update looks for the tab in front
+	last    []byte      // the state that was sent last
+	painted bool        // the tab painted since the tabs were read
 }
 
 // read passes the viewer's commands to run. A message that is no command ends the
@@ -172,7 +172,7 @@ func (s *server) run(ctx context.Context) error {
 	if err := s.update(ctx); err != nil {
 		return err
 	}
-	again := time.NewTicker(rereadTabs)
+	again := time.NewTicker(tick)
 	defer again.Stop()
 	for {
 		var err error
@@ -180,7 +180,7 @@ func (s *server) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-again.C:
-			if s.drawn {
+			if err = s.shown.ackHeld(ctx); s.painted && err == nil {
 				err = s.update(ctx)
 			}
 		case _, ok := <-changed:
@@ -203,8 +203,11 @@ func (s *server) run(ctx context.Context) error {
 				s.front = true
 				err = s.update(ctx)
 			default:
-				s.drawn = true
-				err = s.sendPicture(ctx, e)
+				s.painted = true
+				var p *picture
+				if p, err = s.shown.next(ctx, e.frame); p != nil && err == nil {
+					err = s.sendPicture(ctx, p)
+				}
 			}
 		}
 		if err != nil {
@@ -216,7 +219,7 @@ func (s *server) run(ctx context.Context) error {
 // update reads the tabs, chooses the one to show and sends the state.
 func (s *server) update(ctx context.Context) error {
 	before := s.tabs
-	s.drawn = false
+	s.painted = false
 	tabs, err := s.browser.Tabs(ctx)
 	if err != nil {
 		return err
@@ -261,6 +264,10 @@ func contains(tabs []*target.Info, id target.ID) bool {
 // show makes a tab the one that is shown.
 func (s *server) show(ctx context.Context, id target.ID) error {
 	if s.shown != nil && s.shown.tab == id {
+		if url := s.url(id); url != s.shown.url {
+			s.shown.url = url
+			return s.shown.start(ctx) // a page in another process may send no pictures otherwise
+		}
 		return nil
 	}
 	s.shown.stop(ctx)
@@ -272,6 +279,17 @@ func (s *server) show(ctx context.Context, id target.ID) error {
 	if err != nil {
 		return nil // the tab has just been closed, which the next change tells
 	}
+	cast.url = s.url(id)
 	s.shown = cast
 	return nil
+}
+
+// url returns the address of an open tab.
+func (s *server) url(id target.ID) string {
+	for _, t := range s.tabs {
+		if t.TargetID == id {
+			return t.URL
+		}
+	}
+	return ""
 }
