@@ -21,7 +21,7 @@ S3_VER   := 1.8.0
 TESTED_WITH := chromium chromium-headless-shell curl php python3 dokuwiki phpliteadmin age zstd
 
 # The packages that are linked into the binary.
-SHIPPED := ^github.com/stasisd/stasis/(api|backup|browser|budget|cmd|fault|profiles|session|snapshot|state)(/|$$)
+SHIPPED := ^github.com/stasisd/stasis/(api|backup|browser|budget|cmd|fault|profiles|session|snapshot|state|wire)(/|$$)
 
 # Functions that only encoding/json calls, by reflection, which deadcode does not see.
 REFLECTED := state/report/wire.go:

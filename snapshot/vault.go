@@ -2,12 +2,12 @@ package snapshot
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"filippo.io/age"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/wire"
 )
 
 // Options adjust a [Vault] or [Documents].
@@ -115,5 +115,5 @@ type manifest struct {
 }
 
 func newManifest(now time.Time) ([]byte, error) {
-	return json.Marshal(manifest{SchemaVersion: SchemaVersion, UpdatedAt: now.UTC().Truncate(time.Millisecond)})
+	return wire.Marshal(manifest{SchemaVersion: SchemaVersion, UpdatedAt: now})
 }

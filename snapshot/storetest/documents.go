@@ -121,7 +121,7 @@ func manifest(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
 			t.Errorf("manifest %s, want %s", got, manifest)
 		}
 	}
-	want(`{"schemaVersion":"1.0","updatedAt":"2027-01-15T08:00:00Z"}`)
+	want(`{"schemaVersion":"1.0","updatedAt":"2027-01-15T08:00:00.000Z"}`)
 	for _, day := range []string{"01", "02"} {
 		saved := `{"updatedAt":"2026-11-` + day + `T00:00:00.000Z","schemaVersion":"1.0"}`
 		if err := d.SaveManifest(t.Context(), desk, []byte(saved)); err != nil {
