@@ -36,6 +36,26 @@ type member struct {
 	value any
 }
 
+// MarshalJSON encodes the object with its members in their order.
+func (o object) MarshalJSON() ([]byte, error) {
+	text := []byte{'{'}
+	for i, m := range o {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		name, err := json.Marshal(m.name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, err
+		}
+		text = append(append(append(text, name...), ':'), value...)
+	}
+	return append(text, '}'), nil
+}
+
 // parseJSON reads exactly one JSON value. Unlike encoding/json it keeps the order of names.
 // It refuses duplicate names, long names, too many values, invalid UTF-8, and anything
 // after the value. Errors are invalid_request and name the field or the byte. Time and

@@ -92,7 +92,7 @@ func (s *Server) routes(h handlers, a *authenticator) {
 	s.route(http.MethodDelete, one+"/scopes", key, noQuery(h.documents.deleteAll))
 
 	s.route(http.MethodGet, one+"/notes", key, noQuery(h.notes.ofSession))
-	for _, memory := range []string{"/api/v1/public/memory/v2/session", "/v1/memory/v2/session"} {
+	for _, memory := range []string{"/api/v1/public/memory/v2/session", "/v1/memory/v2/session", "/memory/v2/session"} {
 		s.route(http.MethodPost, memory, key, noQuery(h.notes.put))
 		s.route(http.MethodGet, memory+"/latest", key, h.notes.latest)
 		s.route(http.MethodGet, memory+"/:note_id", key, noQuery(h.notes.get))

@@ -37,10 +37,3 @@ func (o origins) sessionAnswer(r *http.Request, info answer.Info) answer.Session
 	}
 	return a
 }
-
-func nonNil(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}
