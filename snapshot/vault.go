@@ -101,7 +101,8 @@ func (v *Vault) Readable(s Snapshot) error {
 	return v.keys.identityMissing(&age.NoIdentityMatchError{}, s.ID, nil, s.Recipients)
 }
 
-// List returns up to limit snapshot IDs of a location, oldest first (UUIDv7 order).
+// List returns up to limit snapshot IDs of a location in ascending order, which is oldest
+// first for UUIDv7.
 // startAfter is an exclusive cursor; "" starts at the oldest. next is the cursor of the
 // next page, or "" at the end. A limit outside 1–1000 becomes 100.
 func (v *Vault) List(ctx context.Context, loc Location, limit int, startAfter string) (ids []string, next string, err error) {
