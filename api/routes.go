@@ -28,6 +28,9 @@ func (c *call) cutOff() {
 // handler answers a call. Its error becomes the answer.
 type handler func(c *call) error
 
+// livePath is the route of the live view, whose errors are pages for people.
+const livePath = "/v1/sessions/:session_id/live"
+
 // routes registers all routes of the daemon.
 func (s *Server) routes(h handlers, a *authenticator) {
 	const one = "/v1/sessions/:session_id"
@@ -54,7 +57,7 @@ func (s *Server) routes(h handlers, a *authenticator) {
 	s.route(http.MethodGet, one+"/screenshot", key, noQuery(h.controls.screenshot))
 	s.route(http.MethodGet, "/v1/models", key, models)
 
-	s.route(http.MethodGet, one+"/live", view, ticketQuery(h.controls.livePage))
+	s.route(http.MethodGet, livePath, view, ticketQuery(h.controls.livePage))
 	s.route(http.MethodGet, one+"/live.jpg", view, ticketQuery(h.controls.livePicture))
 	s.route(http.MethodGet, one+"/cdp", drive, ticketQuery(h.cdp.serve))
 	s.route(http.MethodGet, one+"/cdp/page/:target_id", drive, ticketQuery(h.cdp.serve))

@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"html"
 	"net/http"
 	"strings"
 )
@@ -51,6 +52,20 @@ func (p *Page) Write(w http.ResponseWriter) error {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	_, err := bytes.NewReader(p.body).WriteTo(w)
+	return err
+}
+
+// waiting is what the page says before its first picture.
+const waiting = "Waiting for the first picture…"
+
+// WriteError answers a request for the page with a page that says why there is no live view.
+// It has no script.
+func WriteError(w http.ResponseWriter, status int, why string) error {
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; style-src "+hashOf(style))
+	w.WriteHeader(status)
+	_, err := strings.NewReplacer("/*style*/", style, "<script>/*script*/</script>\n", "", waiting, html.EscapeString(why)).WriteString(w, page)
 	return err
 }
 
