@@ -44,8 +44,8 @@ run: build ## start the daemon on 127.0.0.1:8080
 
 .PHONY: build
 build: ## build bin/stasis
-	@echo "building bin/stasis"
-	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/stasis ./cmd/stasis
+	@echo "building bin/stasis; the first time this also downloads its Go modules"
+	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/stasis ./cmd/stasis 2>&1 | build/without-downloads
 
 .PHONY: demo
 demo: build ## log in, save, restore, still logged in; prints the time of each step
