@@ -1,5 +1,5 @@
-# Needs Go, git, gcc, make and Node 20. Targets install everything else when they first need
-# it: from Debian, or from source into bin/tools.
+# Needs Go, git and make; make test also needs gcc and Node 20. Targets install everything
+# else when they first need it: from Debian, or from source into bin/tools.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
