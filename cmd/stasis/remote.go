@@ -50,7 +50,7 @@ func (r *remoteDaemon) AfterApply() error {
 		return nil
 	case local == nil:
 		return fault.New(fault.Config, "remote.key", "--key: missing; give it, or set STASIS_API_KEY. "+
-			"Its default is the key of the daemon that runs on the data directory %s, and no such daemon runs here", dir)
+			"Its default is the key of the daemon on the data directory %s; this user has no such daemon running here", dir)
 	case r.URL != local.at.URL:
 		return fault.New(fault.Config, "remote.key", "--key: missing; give it, or set STASIS_API_KEY. "+
 			"The key in %s is used only for %s, where its daemon listens, not for %s", dir, local.at.URL, r.URL)
