@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -61,13 +60,13 @@ func TestKeyStaysAtHome(t *testing.T) {
 	if err := r.AfterApply(); err != nil || r.URL != other.URL || r.Key != "secret-secret-secret" {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if _, err := r.do(t.Context(), http.MethodGet, "/", "", nil); err != nil || <-received != "Bearer secret-secret-secret" {
+	if err := r.call(t.Context(), http.MethodGet, "/", nil, nil); err != nil || <-received != "Bearer secret-secret-secret" {
 		t.Fatal(err)
 	}
 	if err := record.withdraw(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.do(t.Context(), http.MethodGet, "/", "", io.MultiReader()); err == nil || !strings.Contains(err.Error(), "the daemon has stopped") {
+	if err := r.call(t.Context(), http.MethodGet, "/", nil, nil); err == nil || !strings.Contains(err.Error(), "the daemon has stopped") {
 		t.Errorf("a call to a daemon that has stopped: %v", err)
 	}
 	select {
