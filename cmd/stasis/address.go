@@ -40,7 +40,7 @@ func recordAddress(ctx context.Context, dir, scheme string, at net.Addr) (_ *add
 	r := &addressRecord{path: filepath.Join(dir, addressFile)}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fault.Wrap(err, fault.Config, "serve.address", "the daemon's address cannot be recorded in "+r.path), r.withdraw())
+			err = errors.Join(err, r.withdraw())
 		}
 	}()
 	body, err := json.Marshal(recordedAddress{URL: scheme + "://" + reachable(at), Network: networkNamespace()})

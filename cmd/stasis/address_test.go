@@ -32,6 +32,9 @@ func TestAddressRecord(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, addressFile)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the record is left: %v", err)
 	}
+	if _, err := recordAddress(t.Context(), filepath.Join(dir, "absent"), "http", at); err == nil {
+		t.Error("an address was recorded in a folder that does not exist")
+	}
 	for addr, want := range map[string]string{"[::]:1": "[::1]:1", "127.0.0.1:2": "127.0.0.1:2", "10.0.0.1:3": "10.0.0.1:3"} {
 		tcp, err := net.ResolveTCPAddr("tcp", addr)
 		if err != nil {

@@ -88,9 +88,9 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	recorded, err := recordAddress(ctx, d.dir, c.scheme(), listener.Addr())
-	if err != nil {
-		return errors.Join(err, d.close(), listener.Close())
+	recorded, unrecorded := recordAddress(ctx, d.dir, c.scheme(), listener.Addr())
+	if unrecorded != nil { // on a full disk, for example, where sessions can still be ended
+		log.Warn("the daemon's address cannot be recorded: commands on this machine need --url and --key", "error", unrecorded)
 	}
 	fmt.Printf("stasis %s listens on %s\n", version, c.address(listener))
 	if d.printKey != "" {
