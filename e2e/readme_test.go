@@ -73,6 +73,14 @@ func TestQuickStart(t *testing.T) {
 		}
 	}
 	documentedFixture(t, d, modules)
+
+	// A command on the same machine needs neither the address nor the key.
+	if err := os.WriteFile(filepath.Join(d.Dir, "api-key"), []byte(daemon.Key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := stasis(t, nil, "snapshot", "list", "--data-dir", d.Dir); code != 0 || strings.Count(said, "filesystem") != 2 {
+		t.Errorf("the command ended with %d:\n%s", code, said)
+	}
 }
 
 // documentedFixture runs Playwright Test with the fixture of docs/restore.md. Several tests
