@@ -1,5 +1,5 @@
-# Needs Go, git, gcc, make and Node 20. Targets install everything else when they first need
-# it: from Debian, or from source into bin/tools.
+# Needs Go, git and make; make test also needs gcc and Node 20. Targets install everything
+# else when they first need it: from Debian, or from source into bin/tools.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -21,7 +21,7 @@ S3_VER   := 1.8.0
 TESTED_WITH := chromium chromium-headless-shell curl php python3 dokuwiki phpliteadmin age zstd
 
 # The packages that are linked into the binary.
-SHIPPED := ^github.com/stasisd/stasis/(api|backup|browser|budget|cmd|fault|profiles|session|snapshot|state)(/|$$)
+SHIPPED := ^github.com/stasisd/stasis/(api|backup|browser|budget|cmd|fault|profiles|session|snapshot|state|wire)(/|$$)
 
 # Functions that only encoding/json calls, by reflection, which deadcode does not see.
 REFLECTED := state/report/wire.go:
@@ -44,8 +44,8 @@ run: build ## start the daemon on 127.0.0.1:8080
 
 .PHONY: build
 build: ## build bin/stasis
-	@echo "building bin/stasis"
-	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/stasis ./cmd/stasis
+	@echo "building bin/stasis; the first time this also downloads its Go modules"
+	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/stasis ./cmd/stasis 2>&1 | build/without-downloads
 
 .PHONY: demo
 demo: build ## log in, save, restore, still logged in; prints the time of each step

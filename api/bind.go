@@ -16,12 +16,17 @@ type unsupportedField struct{}
 // boolOrObject is an object in whose place JSON may have true or false.
 type boolOrObject interface{ setBool(on bool) }
 
+// unknownKeeper is an object that keeps the members that it has no field for.
+type unknownKeeper interface {
+	keepUnknown(name string, value json.RawMessage)
+}
+
 // binder decodes parsed JSON into wire structs by their json tags.
 //
 // Null leaves a field unchanged. So null means the same as absence, and defaults can be set
 // beforehand. A string must not be empty unless its field is tagged `empty:"ok"`: an ID
 // that a client lost must not be taken for one that it left out. Names without a field are
-// collected in unknown, by path.
+// collected in unknown, by path, unless the struct is an unknownKeeper.
 type binder struct {
 	unknown []unknownField
 	known   map[reflect.Type]map[string]reflect.StructField // by json name
@@ -38,6 +43,11 @@ func (b *binder) set(path *fieldPath, value any, dst reflect.Value, emptyOK bool
 	}
 	if dst.Type() == reflect.TypeFor[unsupportedField]() {
 		return fault.New(fault.Unsupported, "api.bind", "%s: not supported yet; leave it out or set it to null", path)
+	}
+	if dst.Type() == reflect.TypeFor[json.RawMessage]() { // any value
+		raw, err := json.Marshal(value)
+		dst.SetBytes(raw)
+		return err
 	}
 	switch dst.Kind() {
 	case reflect.Pointer:
@@ -95,6 +105,16 @@ func (b *binder) set(path *fieldPath, value any, dst reflect.Value, emptyOK bool
 func (b *binder) setStruct(path *fieldPath, fields object, dst reflect.Value) error {
 	for _, m := range fields {
 		field, ok := b.field(dst.Type(), m.name)
+		if keeper, keeps := dst.Addr().Interface().(unknownKeeper); !ok && keeps {
+			if m.value != nil { // null means absence
+				raw, err := json.Marshal(m.value)
+				if err != nil {
+					return err
+				}
+				keeper.keepUnknown(m.name, raw)
+			}
+			continue
+		}
 		if !ok {
 			b.unknownIn(dst.Type(), path.member(m.name))
 			continue
@@ -108,7 +128,9 @@ func (b *binder) setStruct(path *fieldPath, fields object, dst reflect.Value) er
 }
 
 func (b *binder) setMap(path *fieldPath, fields object, dst reflect.Value) error {
-	dst.Set(reflect.MakeMap(dst.Type()))
+	if dst.IsNil() {
+		dst.Set(reflect.MakeMap(dst.Type()))
+	}
 	for _, m := range fields {
 		if m.value == nil { // a null entry means absence
 			continue

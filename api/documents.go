@@ -126,8 +126,8 @@ func (h *documentHandler) list(c *call) error {
 	if err := c.query(&q); err != nil {
 		return err
 	}
-	if q.StartAfter != "" && snapshot.CheckID(q.StartAfter) != nil {
-		return invalid("start_after", "must be a snapshot ID, a UUIDv7 in lower case")
+	if q.StartAfter != "" && snapshot.CheckDocumentID(q.StartAfter) != nil {
+		return invalid("start_after", "must be a snapshot ID, a UUID in lower case")
 	}
 	if err := q.check(); err != nil {
 		return err

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/stasisd/stasis/session/access"
@@ -34,7 +35,9 @@ func (f *fakeAgents) Messages(_ context.Context, _ access.Caller, _ string, afte
 }
 
 func note(id string) agent.Note {
-	return agent.Note{SessionID: id, Event: "checkpoint", Data: agent.NoteData{OpenTasks: []string{"sleep"}}, CreatedAt: born, UpdatedAt: born}
+	return agent.Note{SessionID: id, Event: "checkpoint", CreatedAt: born, UpdatedAt: born, Data: agent.NoteData{
+		FilesModified: []string{}, CommandsRun: []string{}, KeyDecisions: []string{}, OpenTasks: []string{"sleep"},
+		Extra: map[string]json.RawMessage{"mood": json.RawMessage(`"calm"`)}}}
 }
 
 func (f *fakeAgents) PutNote(_ context.Context, _ access.Caller, n agent.NoteChange) (agent.Note, error) {

@@ -36,15 +36,38 @@ type member struct {
 	value any
 }
 
+// MarshalJSON encodes the object with its members in their order.
+func (o object) MarshalJSON() ([]byte, error) {
+	text := []byte{'{'}
+	for i, m := range o {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		name, err := json.Marshal(m.name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, err
+		}
+		text = append(append(append(text, name...), ':'), value...)
+	}
+	return append(text, '}'), nil
+}
+
 // parseJSON reads exactly one JSON value. Unlike encoding/json it keeps the order of names.
 // It refuses duplicate names, long names, too many values, invalid UTF-8, and anything
 // after the value. Errors are invalid_request and name the field or the byte. Time and
 // memory grow only with the length of data. It stops when ctx ends.
 func parseJSON(ctx context.Context, data []byte) (any, error) {
-	if !utf8.Valid(data) {
-		return nil, fault.New(fault.InvalidRequest, "api.json", "the body is not UTF-8")
+	if at := invalidUTF8(data); at >= 0 {
+		if !utf8.FullRune(data[at:]) {
+			return nil, cutOff(len(data))
+		}
+		return nil, fault.New(fault.InvalidRequest, "api.json", "the body is not UTF-8, at byte %d", at)
 	}
-	p := jsonReader{ctx: ctx, dec: jsontext.NewDecoder(bytes.NewBuffer(data))}
+	p := jsonReader{ctx: ctx, size: len(data), dec: jsontext.NewDecoder(bytes.NewBuffer(data))}
 	value, err := p.value(nil)
 	if err != nil {
 		return nil, err
@@ -58,6 +81,7 @@ func parseJSON(ctx context.Context, data []byte) (any, error) {
 // jsonReader reads the values of one body.
 type jsonReader struct {
 	ctx  context.Context // of the request; the reader ends with it
+	size int             // of the body, in bytes
 	dec  *jsontext.Decoder
 	read int // values so far
 }
@@ -135,12 +159,29 @@ func (p *jsonReader) malformed(at *fieldPath, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case !errors.As(err, &syntax):
-		return fault.New(fault.InvalidRequest, "api.json", "not JSON: it ends too soon, at byte %d", p.dec.InputOffset())
+	case !errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
+		return cutOff(p.size)
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		return fault.New(fault.InvalidRequest, "api.json", "%s: given twice, at byte %d", quoted(at.member(syntax.JSONPointer.LastToken()).String()), syntax.ByteOffset)
 	}
 	return fault.New(fault.InvalidRequest, "api.json", "not JSON: %s, at byte %d", shortened(syntax.Err.Error()), syntax.ByteOffset)
+}
+
+// cutOff returns the error for a body of size bytes whose end is missing.
+func cutOff(size int) error {
+	return fault.New(fault.InvalidRequest, "api.json", "not JSON: it ends too soon, at byte %d", size)
+}
+
+// invalidUTF8 returns the offset of the first byte that is not UTF-8; -1 if there is none.
+func invalidUTF8(data []byte) int {
+	for at := 0; at < len(data); {
+		r, n := utf8.DecodeRune(data[at:])
+		if r == utf8.RuneError && n == 1 {
+			return at
+		}
+		at += n
+	}
+	return -1
 }
 
 // quoted quotes and shortens a client's name for a message.

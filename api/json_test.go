@@ -53,6 +53,23 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
+// The error for a body whose end is missing names the byte at which it ends, wherever that
+// is.
+func TestTruncatedJSON(t *testing.T) {
+	const body = "{\"a\": [1, {\"b\u00e9\": \"\u00fc\\u00e9\\n\"}, -1.5e3, true ], \"c\" : null , \"d\":{}}"
+	for n := range len(body) {
+		_, err := parseJSON(t.Context(), []byte(body[:n]))
+		if want := fmt.Sprintf("not JSON: it ends too soon, at byte %d", n); err == nil || fault.MessageOf(err) != want {
+			t.Errorf("%q: %v, want %s", body[:n], err, want)
+		}
+	}
+	for body, want := range map[string]string{"{\"a\":\"\xff\"}": "the body is not UTF-8, at byte 6", `{"a":1]`: "at byte 6", `{"a":tru}`: "at byte 8"} {
+		if _, err := parseJSON(t.Context(), []byte(body)); err == nil || !strings.HasSuffix(fault.MessageOf(err), want) {
+			t.Errorf("%q: %v, want %s", body, err, want)
+		}
+	}
+}
+
 // plain returns a parsed value as encoding/json has it.
 func plain(value any) any {
 	switch v := value.(type) {

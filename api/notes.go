@@ -34,13 +34,24 @@ type noteHandler struct {
 
 // noteBody is a note, with the field names of the session-memory API.
 type noteBody struct {
-	SessionID     string   `json:"session_id"`
-	ProjectPath   string   `json:"project_path"`
-	FilesModified []string `json:"files_modified"`
-	CommandsRun   []string `json:"commands_run"`
-	KeyDecisions  []string `json:"key_decisions"`
-	OpenTasks     []string `json:"open_tasks"`
-	Event         string   `json:"event"`
+	SessionID     string                     `json:"session_id"`
+	ProjectPath   *string                    `json:"project_path"`
+	FilesModified []string                   `json:"files_modified"`
+	CommandsRun   []string                   `json:"commands_run"`
+	KeyDecisions  []string                   `json:"key_decisions"`
+	OpenTasks     []string                   `json:"open_tasks"`
+	Event         string                     `json:"event"`
+	Replace       bool                       `json:"replace"`
+	Extra         map[string]json.RawMessage `json:"extra"`
+}
+
+// keepUnknown implements unknownKeeper: an agent's memory is not refused for a name that
+// Stasis does not know.
+func (b *noteBody) keepUnknown(name string, value json.RawMessage) {
+	if b.Extra == nil {
+		b.Extra = map[string]json.RawMessage{}
+	}
+	b.Extra[name] = value
 }
 
 // reservedNote cannot be a session ID, because its path is a route.
@@ -57,8 +68,8 @@ func (b noteBody) check() error {
 }
 
 func (b noteBody) change() agent.NoteChange {
-	return agent.NoteChange{SessionID: b.SessionID, Event: b.Event, NoteData: agent.NoteData{ProjectPath: b.ProjectPath,
-		FilesModified: b.FilesModified, CommandsRun: b.CommandsRun, KeyDecisions: b.KeyDecisions, OpenTasks: b.OpenTasks}}
+	return agent.NoteChange{SessionID: b.SessionID, Event: b.Event, Replace: b.Replace, NoteData: agent.NoteData{ProjectPath: b.ProjectPath,
+		FilesModified: b.FilesModified, CommandsRun: b.CommandsRun, KeyDecisions: b.KeyDecisions, OpenTasks: b.OpenTasks, Extra: b.Extra}}
 }
 
 // noteAnswer is a note on the wire.
@@ -67,29 +78,20 @@ type noteAnswer struct {
 	Data      noteData  `json:"session_data"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
-	Ignored   []string  `json:"ignored_fields,omitempty"`
 }
 
 type noteData struct {
-	ProjectPath   *string  `json:"project_path"`
-	FilesModified []string `json:"files_modified"`
-	CommandsRun   []string `json:"commands_run"`
-	KeyDecisions  []string `json:"key_decisions"`
-	OpenTasks     []string `json:"open_tasks"`
-	Event         *string  `json:"event"`
+	agent.NoteData
+	Event *string `json:"event"`
 }
 
 func noteAnswerOf(n agent.Note) noteAnswer {
-	d := n.Data
-	return noteAnswer{SessionID: n.SessionID, CreatedAt: n.CreatedAt.UTC(), UpdatedAt: n.UpdatedAt.UTC(), Data: noteData{
-		ProjectPath: answer.OrNull(d.ProjectPath), FilesModified: nonNil(d.FilesModified), CommandsRun: nonNil(d.CommandsRun),
-		KeyDecisions: nonNil(d.KeyDecisions), OpenTasks: nonNil(d.OpenTasks), Event: answer.OrNull(n.Event)}}
+	return noteAnswer{SessionID: n.SessionID, CreatedAt: n.CreatedAt, UpdatedAt: n.UpdatedAt, Data: noteData{n.Data, answer.OrNull(n.Event)}}
 }
 
 func (h *noteHandler) put(c *call) error {
 	var body noteBody
-	ignored, err := h.bodies.decode(c, &body)
-	if err != nil {
+	if _, err := h.bodies.decode(c, &body); err != nil {
 		return err
 	}
 	if err := body.check(); err != nil {
@@ -102,7 +104,6 @@ func (h *noteHandler) put(c *call) error {
 				return nil, nil, err
 			}
 			answer := noteAnswerOf(n)
-			answer.Ignored = ignored
 			return answer, func() error { return c.JSON(http.StatusOK, answer) }, nil
 		},
 		replay: func(data []byte) error {

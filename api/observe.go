@@ -9,11 +9,13 @@ import (
 	"os"
 	"regexp"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
+	"github.com/stasisd/stasis/api/live"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -91,9 +93,25 @@ func (o *observer) fail(err error, c echo.Context) {
 		header.Set("Retry-After", attemptsRetryAfter)
 	}
 	answer := errorAnswer{Code: code, Message: fault.MessageOf(err), RequestID: header.Get(requestIDHeader)}
-	if err := c.JSON(statusOf(code), answer); err != nil {
+	write := func() error { return c.JSON(statusOf(code), answer) }
+	if c.Path() == livePath && acceptsPage(c.Request()) {
+		write = func() error { return live.WriteError(c.Response(), statusOf(code), noLiveView(answer)) }
+	}
+	if err := write(); err != nil {
 		o.log.Debug("an answer could not be written; the client has probably disconnected", "request_id", answer.RequestID, "error", err)
 	}
+}
+
+// acceptsPage reports whether a request comes from a browser's tab.
+func acceptsPage(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
+
+// noLiveView says for people why there is no live view.
+func noLiveView(a errorAnswer) string {
+	switch a.Code {
+	case fault.Unauthorized, fault.SessionNotFound, fault.SessionNotRunning:
+		return "The session has ended, or this link is no longer valid."
+	}
+	return "There is no live view: " + a.Message
 }
 
 // asFault translates the router's own errors. For a wrong method the router has set the

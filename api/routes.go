@@ -28,6 +28,9 @@ func (c *call) cutOff() {
 // handler answers a call. Its error becomes the answer.
 type handler func(c *call) error
 
+// livePath is the route of the live view, whose errors are pages for people.
+const livePath = "/v1/sessions/:session_id/live"
+
 // routes registers all routes of the daemon.
 func (s *Server) routes(h handlers, a *authenticator) {
 	const one = "/v1/sessions/:session_id"
@@ -54,7 +57,7 @@ func (s *Server) routes(h handlers, a *authenticator) {
 	s.route(http.MethodGet, one+"/screenshot", key, noQuery(h.controls.screenshot))
 	s.route(http.MethodGet, "/v1/models", key, models)
 
-	s.route(http.MethodGet, one+"/live", view, ticketQuery(h.controls.livePage))
+	s.route(http.MethodGet, livePath, view, ticketQuery(h.controls.livePage))
 	s.route(http.MethodGet, one+"/live/socket", view, ticketQuery(h.cdp.live))
 	s.route(http.MethodGet, one+"/cdp", drive, ticketQuery(h.cdp.serve))
 	s.route(http.MethodGet, one+"/cdp/page/:target_id", drive, ticketQuery(h.cdp.serve))
@@ -92,7 +95,7 @@ func (s *Server) routes(h handlers, a *authenticator) {
 	s.route(http.MethodDelete, one+"/scopes", key, noQuery(h.documents.deleteAll))
 
 	s.route(http.MethodGet, one+"/notes", key, noQuery(h.notes.ofSession))
-	for _, memory := range []string{"/api/v1/public/memory/v2/session", "/v1/memory/v2/session"} {
+	for _, memory := range []string{"/api/v1/public/memory/v2/session", "/v1/memory/v2/session", "/memory/v2/session"} {
 		s.route(http.MethodPost, memory, key, noQuery(h.notes.put))
 		s.route(http.MethodGet, memory+"/latest", key, h.notes.latest)
 		s.route(http.MethodGet, memory+"/:note_id", key, noQuery(h.notes.get))

@@ -102,6 +102,7 @@ func New(o Options) *Server {
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.IPExtractor = echo.ExtractIPDirect()
 	s.echo.HTTPErrorHandler = observe.fail
+	s.echo.JSONSerializer = serializer{}
 	s.echo.Use(observe.observe)
 	urls := origins{public: o.PublicURL, proxies: o.TrustedProxies}
 	s.routes(newHandlers(closing, o, urls), &authenticator{keys: o.Keys, tickets: o.SessionTickets, urls: urls, attempts: newAttempts(o.Now)})

@@ -59,7 +59,7 @@ func TestStream(t *testing.T) {
 	if diff := cmp.Diff(want, lines(t, strings.NewReader(body), -1)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if whole := `data: {"run_id":"run-2","sequence":5,"type":"navigated","timestamp":"2026-11-20T18:00:00Z","data":{"url":"https://a.example/"}}`; !strings.Contains(body, whole) {
+	if whole := `data: {"run_id":"run-2","sequence":5,"type":"navigated","timestamp":"2026-11-20T18:00:00.000Z","data":{"url":"https://a.example/"}}`; !strings.Contains(body, whole) {
 		t.Errorf("%s\nis not in\n%s", whole, body)
 	}
 	if !strings.Contains(body, `{"first_available_sequence":4,"run_id":"run-2","type":"retention_gap"}`) {

@@ -2,12 +2,12 @@ package api
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/wire"
 )
 
 // streamWriter writes server-sent events.
@@ -74,7 +74,7 @@ func (w *streamWriter) send(name, id string, data any) error {
 	if err := w.open(); err != nil {
 		return err
 	}
-	text, err := json.Marshal(data)
+	text, err := wire.Marshal(data)
 	if err != nil {
 		return err
 	}

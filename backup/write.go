@@ -78,6 +78,9 @@ func checkName(target string) error {
 // checkTarget refuses a target that the backup must not replace.
 func (w *Writer) checkTarget() error {
 	const op = "backup.begin"
+	if parent, err := os.Stat(filepath.Dir(w.target)); errors.Is(err, fs.ErrNotExist) || err == nil && !parent.IsDir() {
+		return fault.New(fault.Config, op, "%s: the folder %s does not exist; create it, or give another name", w.target, filepath.Dir(w.target))
+	}
 	info, err := os.Lstat(w.target)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -22,6 +22,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{".", ""}, // the OpenAPI document, embedded from the root
 	{"fault", ""},
 	{"budget", ""}, // memory for slow clients, of CDP and of HTTP
+	{"wire", ""},   // the JSON that callers get
 	{"state", "fault state/report"},
 	{"state/report", ""},
 	{"state/*", "fault state"},
@@ -51,7 +52,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"browser/mux", "fault state budget"},
 	{"browser/*", "fault state state/report"},
 	{"backup", "fault"}, // files and their hashes; it does not know what they mean
-	{"snapshot", "fault state"},
+	{"snapshot", "fault state wire"},
 	{"snapshot/storetest", "fault state snapshot snapshot/faultstore"}, // the suite also makes a store fail
 	{"snapshot/s3store/s3test", "snapshot/s3store"},                    // the S3 server of the tests
 	{"snapshot/*", "fault state snapshot"},
@@ -62,8 +63,8 @@ var mayImport = []struct{ pkg, imports string }{
 	// A session does not know Chrome's files: it uses browser, or one of its
 	// interfaces.
 	{"session", "fault state state/* browser browser/extension browser/mux browser/pool browser/view snapshot profiles session/* session/login/renewal session/library/audit session/restore/archives"},
-	{"session/events", "fault profiles session/access"}, // it does not know what its events mean
-	{"session/events/webhook", "fault profiles"},        // nor does the sender of webhooks
+	{"session/events", "fault profiles session/access wire"}, // it does not know what its events mean
+	{"session/events/webhook", "fault profiles"},             // nor does the sender of webhooks
 	{"session/access", "fault profiles"},
 	{"session/capacity", "fault browser browser/pool profiles"}, // it does not know what the Chromes contain that it keeps
 	{"session/agent", "fault profiles snapshot session/access session/events session/restore"},
@@ -74,7 +75,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/login/renewal", "fault state state/report browser snapshot profiles session/browsers session/library session/login session/restore session/save session/settings"},
 	{"session/importer", "fault state state/report browser snapshot profiles session/access session/browsers session/library session/login session/save session/settings"},
 	{"session/rescue", "fault state browser snapshot profiles session/browsers session/events session/library session/save"},
-	{"session/answer", "profiles session/access session/autosave session/restore session/save"}, // values and their JSON
+	{"session/answer", "wire profiles session/access session/autosave session/restore session/save"}, // values and their JSON
 	{"session/drive", "browser session/access"},
 	{"session/files", "fault browser session/access"},
 	{"session/inspect", "session/request fault profiles session/access session/agent session/answer session/restore"},
@@ -91,7 +92,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/answer session/autosave session/drive session/events session/files session/importer session/inspect session/library session/login session/request session/restore session/save session/settings api/live"}, // session tells it what can be recorded
+	{"api", ". fault budget wire state browser browser/extension snapshot session session/access session/agent session/answer session/autosave session/drive session/events session/files session/importer session/inspect session/library session/login session/request session/restore session/save session/settings api/live"}, // session tells it what can be recorded
 	{"api/apitest", "."},
 	{"api/live", ""},
 	{"api/metrics", "session session/login session/save"},

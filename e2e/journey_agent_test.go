@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -30,6 +31,10 @@ func TestAgentKeepsItsSession(t *testing.T) {
 		return agent{Adapter: adapter, URL: d.URL, Key: daemon.Key, Session: session}
 	}
 	inFiles := func(session string) agent { return agent{Files: folder, Session: session} }
+	owner := filepath.Dir(folder)
+	inLocal := func(session, root, namespace string) agent {
+		return agent{Local: &local{root, namespace}, Session: session}
+	}
 
 	// Two turns, and what is stored of them.
 	first := overHTTP("default-session").does(t, turn{"said"}, turn{"manifest"}, turn{"invoke", "hello"}, turn{"invoke", "again"}, turn{"list"})
@@ -76,6 +81,12 @@ func TestAgentKeepsItsSession(t *testing.T) {
 	want(t, fourth[1], append(ids, written...))
 	want(t, fourth[3], said)
 
+	// So does the SDK's storage of today, with the root and the namespace that the docs name.
+	today := inLocal("default-session", owner, "sessions").does(t, turn{"said"}, turn{"list"}, turn{"invoke", "from today"})
+	want(t, today[0], said)
+	want(t, today[1], slices.Concat(ids, written, []string{"by-hand"}))
+	wantMisplaced(t, d, inLocal("lost-1", folder, ""))
+
 	// A browser's snapshots can be read, with the file storage only, and stay when the
 	// agent deletes its session.
 	saved := imports(t, d, "netscape", []byte("a.example\tFALSE\t/\tFALSE\t0\tsid\t42\n"), "user_id", "default").Snapshot
@@ -92,9 +103,12 @@ func TestAgentKeepsItsSession(t *testing.T) {
 	want(t, fifth[4], []string{})
 	d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+saved.ID+"/state", nil)
 
-	sixth := overHTTP("default-session").does(t, turn{"forget"}, turn{"forget"}, turn{"list"}, turn{"restore"})
-	want(t, sixth[2], []string{})
-	want(t, sixth[3], false)
+	sixth := overHTTP("default-session").does(t, turn{"said"}, turn{"save", random}, turn{"restore", random},
+		turn{"forget"}, turn{"forget"}, turn{"list"}, turn{"restore"})
+	want(t, sixth[0], append(said, "from today", "received 4"))
+	want(t, sixth[2], true) // the SDK takes any ID; Stasis takes a UUID of any version
+	want(t, sixth[5], []string{})
+	want(t, sixth[6], false)
 
 	for _, path := range []string{"..%2f..", "Upper", strings.Repeat("x", 300)} {
 		a := d.Call(t, http.MethodGet, "/v1/sessions/"+path+"/scopes/agent/agent/manifest", nil)
@@ -102,6 +116,49 @@ func TestAgentKeepsItsSession(t *testing.T) {
 			t.Errorf("session %.20s: %d %s", path, a.Status, a.Body)
 		}
 	}
+}
+
+// wantMisplaced has an agent store its session with a wrong root: the sessions folder itself,
+// without a namespace. Stasis does not have the session. A check says where it is and what
+// to do, there and at other wrong places. Done, Stasis has the session.
+func wantMisplaced(t *testing.T, d *daemon.Daemon, lost agent) {
+	t.Helper()
+	const advice = "an agent's storage has another root than Stasis, which does not serve, copy or back up these documents; give it the root "
+	lost.does(t, turn{"invoke", "without a namespace"})
+	root := "users/" + profiles.OwnerOf("default")
+	in := func(place string) string { return filepath.Join(d.Dir, "snapshots", filepath.FromSlash(root), place) }
+	at := "sessions/session/lost-1"
+	for _, x := range []struct{ folder, named, todo string }{
+		{at, at, "move this folder to " + root + "/sessions/lost-1"},
+		{"session/lost-1", "session", "move the folders in it to " + root + "/sessions"},
+		{"lost-1", "lost-1", "move this folder to " + root + "/sessions/lost-1"},
+	} {
+		move(t, in(at), in(x.folder))
+		at = x.folder
+		code, said := stasis(t, nil, "store", "check", "--data-dir", d.Dir)
+		if finding := root + "/" + x.named + ": " + advice + root + " and the namespace sessions, and " + x.todo + "\n"; code != 8 || !strings.Contains(said, finding) {
+			t.Errorf("the check ended with %d, without %q:\n%s", code, finding, said)
+		}
+	}
+	const latest = "/v1/sessions/lost-1/scopes/agent/agent/snapshots/latest"
+	d.Must(t, http.StatusNotFound, http.MethodGet, latest, nil)
+	move(t, in(at), in("sessions/lost-1"))
+	if code, said := stasis(t, nil, "store", "check", "--data-dir", d.Dir); code != 0 || strings.Contains(said, "misplaced") {
+		t.Errorf("the check ended with %d:\n%s", code, said)
+	}
+	d.Must(t, http.StatusOK, http.MethodGet, latest, nil)
+}
+
+// move moves a folder and removes the folder that it was in, if that is empty now.
+func move(t *testing.T, from, to string) {
+	t.Helper()
+	if from == to {
+		return
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.Rename(from, to)); err != nil {
+		t.Fatal(err)
+	}
+	_ = os.Remove(filepath.Dir(from)) // the sessions folder is not empty
 }
 
 // The SDK's file storage lists and loads snapshots of the format's first version.
@@ -125,9 +182,19 @@ type agent struct {
 	URL     string `json:"url,omitempty"`
 	Key     string `json:"key,omitempty"`
 	Files   string `json:"files,omitempty"`
+	Local   *local `json:"local,omitempty"`
 	Session string `json:"session"`
 	Steps   []turn `json:"steps"`
 }
+
+// local says where the SDK's LocalFileStorage stores.
+type local struct {
+	Root      string `json:"root"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// random is a UUID that is not a UUIDv7.
+const random = "3f2c1b0a-1111-4222-8333-444455556666"
 
 // turn is a step's name and its argument, if any.
 type turn []any
@@ -153,7 +220,7 @@ func (a agent) does(t testing.TB, steps ...turn) []json.RawMessage {
 	return answer.Results
 }
 
-// compiled compiles the adapter and its example in the docs strictly, with the SDK's own
+// compiled compiles the adapter and the examples in the docs strictly, with the SDK's own
 // types. It returns the path of the adapter's module.
 func compiled(t testing.TB) string {
 	t.Helper()
@@ -170,14 +237,19 @@ func compiled(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, use, _ := strings.Cut(string(page), "```ts\n")
-	use, _, found := strings.Cut(use, "```\n")
-	if !found {
-		t.Fatal("docs/strands.md has no example of the adapter")
+	var uses []string // the page's two examples
+	for _, block := range strings.Split(string(page), "```ts\n")[1:] {
+		use, _, _ := strings.Cut(block, "```\n")
+		uses = append(uses, use)
+	}
+	if len(uses) != 2 {
+		t.Fatalf("docs/strands.md has %d examples, want that of the adapter and that of the file storage", len(uses))
 	}
 	for name, body := range map[string]string{
 		"strands.ts": string(adapter), "package.json": `{"type":"module"}`,
-		"use.ts": "declare const session: { session_id: string }, process: { env: Record<string, string> };\n" + use,
+		"use.ts": "declare const session: { session_id: string }, process: { env: Record<string, string> };\n" + uses[0],
+		"same.ts": "declare const dataDir: string, userId: string;\n" +
+			strings.Replace(uses[1], "import { createHash } from 'node:crypto';\n", "declare const createHash: any;\n", 1), // there are no types of Node
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(body), 0o600); err != nil {
 			t.Fatal(err)
@@ -187,7 +259,7 @@ func compiled(t testing.TB) string {
 		t.Fatal(err)
 	}
 	node(t, nil, "clients/node_modules/typescript/bin/tsc", "--module", "nodenext", "--target", "es2022", "--strict",
-		"--exactOptionalPropertyTypes", "--erasableSyntaxOnly", "--skipLibCheck", filepath.Join(dir, "use.ts"))
+		"--exactOptionalPropertyTypes", "--erasableSyntaxOnly", "--skipLibCheck", filepath.Join(dir, "use.ts"), filepath.Join(dir, "same.ts"))
 	return filepath.Join(dir, "strands.js")
 }
 

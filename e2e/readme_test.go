@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,6 +70,72 @@ func TestQuickStart(t *testing.T) {
 		}
 		if !strings.Contains(string(out), `"default":{"moved":true`) {
 			t.Errorf("the default did not move:\n%s", out)
+		}
+	}
+	documentedFixture(t, d, modules)
+
+	// A command on the same machine needs neither the address nor the key.
+	if err := os.WriteFile(filepath.Join(d.Dir, "api-key"), []byte(daemon.Key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := stasis(t, nil, "snapshot", "list", "--data-dir", d.Dir); code != 0 || strings.Count(said, "filesystem") != 2 {
+		t.Errorf("the command ended with %d:\n%s", code, said)
+	}
+}
+
+// documentedFixture runs Playwright Test with the fixture of docs/restore.md. Several tests
+// at once, one of which fails, start logged in with the default that the quick start saved.
+// No session is left.
+func documentedFixture(t *testing.T, d *daemon.Daemon, modules string) {
+	t.Helper()
+	page, err := os.ReadFile("../docs/restore.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, fixture, found := strings.Cut(string(page), "```js\nimport { test as base")
+	fixture, _, ended := strings.Cut(fixture, "```\n")
+	if !found || !ended {
+		t.Fatal("docs/restore.md has no fixture")
+	}
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("cookies: " + r.Header.Get("Cookie")))
+	}))
+	defer site.Close()
+	const spec = `
+import { expect } from '@playwright/test';
+import { test } from './fixture.mjs';
+for (const name of ['one', 'two', 'three']) {
+  test(name, async ({ page }) => {
+    await page.goto(process.env.SITE);
+    await expect(page.locator('body')).toHaveText(name === 'three' ? 'this test fails' : 'cookies: sid=42', { timeout: 1000 });
+  });
+}`
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"fixture.mjs": "import { test as base" + fixture, "login.spec.mjs": spec,
+		"playwright.config.mjs": "export default { workers: 2, fullyParallel: true, reporter: 'line' };",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), quickStartDeadline)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "node_modules/@playwright/test/cli.js", "test")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "STASIS_URL="+d.URL, "STASIS_API_KEY="+daemon.Key, "SITE="+site.URL)
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "2 passed") || !strings.Contains(string(out), "1 failed") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	var live []struct{ Status string }
+	d.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions", nil).Into(t, &live)
+	for _, s := range live {
+		if s.Status != "completed" {
+			t.Errorf("a session is %s", s.Status)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -17,6 +18,12 @@ import (
 const hookURL = "https://hooks.example/"
 
 func withWebhook(c *request.Create) { c.WebhookURL = hookURL }
+
+// The times in a webhook's body, from their "T", and the end that each must have.
+var (
+	timeOfDay    = regexp.MustCompile(`[0-9]T[0-9]{2}:[0-9]{2}:[0-9]{2}([^"]*)"`)
+	milliseconds = regexp.MustCompile(`^\.[0-9]{3}Z$`)
+)
 
 // sentTo returns the events sent to a URL, oldest first, each with the session's status.
 func (r *rig) sentTo(url string) []string {
@@ -38,6 +45,11 @@ func (r *rig) sentTo(url string) []string {
 		}
 		if err := json.Unmarshal(d.Body, &body); err != nil || body.Event != d.Event || body.Session.ID != d.SessionID || body.Session.CDPURL != "" {
 			r.t.Errorf("%s: %s, %v", d.Event, d.Body, err)
+		}
+		for _, at := range timeOfDay.FindAllStringSubmatch(string(d.Body), -1) {
+			if !milliseconds.MatchString(at[1]) {
+				r.t.Errorf("%s is not a time with milliseconds: %s", at[0], d.Body)
+			}
 		}
 		if d.URL == hookURL && !body.Session.Agent {
 			r.t.Errorf("%s: the session of a webhook has no agent", d.Event)

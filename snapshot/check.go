@@ -115,7 +115,7 @@ func (c *checker) locations(ctx context.Context) error {
 			c.out.Unclear++
 			err = c.reportUnreadable(ctx, p.err, Finding{Key: p.key.path}, c.found)
 		case p.unknown:
-			err = c.found(unknownObject(p.key))
+			err = c.unknown(ctx, p.key)
 		default:
 			c.out.Locations++
 			err = c.suspect(ctx, p.location)
@@ -129,6 +129,14 @@ func (c *checker) locations(ctx context.Context) error {
 
 func unknownObject(key Key) Finding {
 	return Finding{Kind: StrayObject, Key: key.path, What: "Stasis does not write objects with such a name"}
+}
+
+// unknown reports an object or a folder that is in no location.
+func (c *checker) unknown(ctx context.Context, key Key) error {
+	if advice := c.misplaced(ctx, key); advice != "" {
+		return c.found(Finding{Kind: Misplaced, Key: key.path, What: advice})
+	}
+	return c.found(unknownObject(key))
 }
 
 // suspect checks a location for the first time.

@@ -75,7 +75,7 @@ func (l *locationCheck) history(ctx context.Context) error {
 			l.countUnclear()
 			return l.reportUnreadable(ctx, err, Finding{Location: l.loc, Key: folder.path}, l.report)
 		}
-		id, ok := documentID(name)
+		id, ok := l.loc.documentID(name)
 		if !ok {
 			if err := l.reportUnknown(folder, name); err != nil {
 				return err

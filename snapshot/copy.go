@@ -96,7 +96,7 @@ func (c *copier) location(ctx context.Context, loc Location) error {
 		if err != nil {
 			return err
 		}
-		id, ok := documentID(name)
+		id, ok := loc.documentID(name)
 		if !ok {
 			continue
 		}

@@ -16,6 +16,9 @@ const (
 	ManifestMissing Kind = "manifest_missing"
 	ManifestDamaged Kind = "manifest_damaged"
 
+	// Documents of agents that their storage has put where Stasis does not look.
+	Misplaced Kind = "documents_misplaced"
+
 	// Objects that could not be checked.
 	VersionUnknown  Kind = "version_unknown"  // a later Stasis wrote it
 	IdentityMissing Kind = "identity_missing" // no identity here opens it

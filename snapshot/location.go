@@ -12,6 +12,7 @@ var (
 	ownerForm    = regexp.MustCompile(`^[0-9a-f]{32}$`)
 	elementForm  = regexp.MustCompile(`^[a-z0-9_-]{1,128}$`)
 	snapshotForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	documentForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	digestForm   = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
@@ -58,6 +59,23 @@ func CheckID(id string) error {
 	return nil
 }
 
+// CheckDocumentID checks that id can be the ID of an agent's document: a UUID of any version
+// in lower case.
+func CheckDocumentID(id string) error {
+	if !documentForm.MatchString(id) {
+		return fault.New(fault.InvalidField, "snapshot.id", "snapshot_id: must be a UUID in lower case")
+	}
+	return nil
+}
+
+// checkID checks that id can be the ID of a document in the location.
+func (l Location) checkID(id string) error {
+	if reserved(l.ScopeID) {
+		return CheckID(id)
+	}
+	return CheckDocumentID(id)
+}
+
 func (l Location) folder() string {
 	return l.scopesFolder().path + "/" + l.Scope + "/" + l.ScopeID + "/snapshots"
 }
@@ -85,17 +103,17 @@ func (l Location) HistoryFolder() (Key, error) { return l.key(historyName) }
 
 // DocumentKey names the immutable document of one snapshot.
 func (l Location) DocumentKey(id string) (Key, error) {
-	if err := CheckID(id); err != nil {
+	if err := l.checkID(id); err != nil {
 		return Key{}, err
 	}
 	return l.key(historyName + "/" + documentPrefix + id + documentSuffix)
 }
 
-// documentID returns the snapshot ID in a document's file name; ok is false for other
-// names.
-func documentID(name string) (id string, ok bool) {
+// documentID returns the snapshot ID in the file name of one of the location's documents; ok
+// is false for other names.
+func (l Location) documentID(name string) (id string, ok bool) {
 	id = strings.TrimSuffix(strings.TrimPrefix(name, documentPrefix), documentSuffix)
-	return id, documentPrefix+id+documentSuffix == name && CheckID(id) == nil
+	return id, documentPrefix+id+documentSuffix == name && l.checkID(id) == nil
 }
 
 // ArchiveKey names an archive by its ID, 64 hex digits.

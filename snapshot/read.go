@@ -31,7 +31,7 @@ func listIDs(ctx context.Context, s Store, loc Location, limit int, startAfter s
 	}
 	after := ""
 	if startAfter != "" {
-		if err := CheckID(startAfter); err != nil {
+		if err := loc.checkID(startAfter); err != nil {
 			return nil, "", err
 		}
 		after = documentPrefix + startAfter + documentSuffix
@@ -46,7 +46,7 @@ func listIDs(ctx context.Context, s Store, loc Location, limit int, startAfter s
 		}
 		for _, name := range names {
 			after = name
-			id, ok := documentID(name)
+			id, ok := loc.documentID(name)
 			if !ok {
 				continue
 			}

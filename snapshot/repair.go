@@ -92,7 +92,7 @@ func (v *Vault) newestRestorable(ctx context.Context, loc Location, named string
 		if err != nil {
 			return nil, err
 		}
-		if id, ok := documentID(name); ok {
+		if id, ok := loc.documentID(name); ok {
 			ids = append(ids, id)
 		}
 	}

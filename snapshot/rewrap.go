@@ -100,7 +100,7 @@ func (r *rewrapping) location(ctx context.Context, loc Location) error {
 		if err != nil {
 			return err
 		}
-		id, ok := documentID(name)
+		id, ok := loc.documentID(name)
 		if !ok {
 			continue
 		}

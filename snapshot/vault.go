@@ -2,12 +2,12 @@ package snapshot
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"filippo.io/age"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/wire"
 )
 
 // Options adjust a [Vault] or [Documents].
@@ -101,7 +101,8 @@ func (v *Vault) Readable(s Snapshot) error {
 	return v.keys.identityMissing(&age.NoIdentityMatchError{}, s.ID, nil, s.Recipients)
 }
 
-// List returns up to limit snapshot IDs of a location, oldest first (UUIDv7 order).
+// List returns up to limit snapshot IDs of a location in ascending order, which is oldest
+// first for UUIDv7.
 // startAfter is an exclusive cursor; "" starts at the oldest. next is the cursor of the
 // next page, or "" at the end. A limit outside 1–1000 becomes 100.
 func (v *Vault) List(ctx context.Context, loc Location, limit int, startAfter string) (ids []string, next string, err error) {
@@ -115,5 +116,5 @@ type manifest struct {
 }
 
 func newManifest(now time.Time) ([]byte, error) {
-	return json.Marshal(manifest{SchemaVersion: SchemaVersion, UpdatedAt: now.UTC().Truncate(time.Millisecond)})
+	return wire.Marshal(manifest{SchemaVersion: SchemaVersion, UpdatedAt: now})
 }

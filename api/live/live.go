@@ -1,9 +1,9 @@
-// Package live serves the live view: a small read-only page that shows a picture of a
-// session's front tab and refreshes it about every second.
+// Package live serves the page of the live view: it shows the tabs of a session, and passes
+// a person's input on if the address gives control.
 //
-// The page loads its pictures from live.jpg beside it, with the ticket in its own address.
-// It loads nothing else, and its Content-Security-Policy allows nothing else. The ticket is
-// never sent in a Referer.
+// The page opens the WebSocket live/socket beside it, with the ticket in its address; see
+// package browser/view for its messages. It loads nothing else, and its
+// Content-Security-Policy allows nothing else. The ticket is never sent in a Referer.
 package live
 
 import (
@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"html"
 	"net/http"
 	"strings"
 )
@@ -51,6 +52,20 @@ func (p *Page) Write(w http.ResponseWriter) error {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	_, err := bytes.NewReader(p.body).WriteTo(w)
+	return err
+}
+
+// waiting is what the page says before its first picture.
+const waiting = "Waiting for the first picture…"
+
+// WriteError answers a request for the page with a page that says why there is no live view.
+// It has no script.
+func WriteError(w http.ResponseWriter, status int, why string) error {
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; style-src "+hashOf(style))
+	w.WriteHeader(status)
+	_, err := strings.NewReplacer("/*style*/", style, "<script>/*script*/</script>\n", "", waiting, html.EscapeString(why)).WriteString(w, page)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
@@ -30,5 +31,20 @@ func TestPolicyAllowsThePageAndNothingElse(t *testing.T) {
 		if strings.Contains(body, foreign) {
 			t.Errorf("the page holds %q", foreign)
 		}
+	}
+}
+
+// The page for an error says why, and has no script. The text cannot break out of it.
+func TestErrorPage(t *testing.T) {
+	w := httptest.NewRecorder()
+	if err := WriteError(w, http.StatusUnauthorized, "ended <b>"); err != nil {
+		t.Fatal(err)
+	}
+	body, header := w.Body.String(), w.Header()
+	if w.Code != http.StatusUnauthorized || !strings.HasPrefix(header.Get("Content-Type"), "text/html") || !strings.HasPrefix(header.Get("Content-Security-Policy"), "default-src 'none';") {
+		t.Errorf("%d %v", w.Code, header)
+	}
+	if !strings.Contains(body, ">ended &lt;b&gt;</p>") || strings.Contains(body, "script") || strings.Contains(body, "/*style*/") {
+		t.Errorf("%s", body)
 	}
 }

@@ -25,12 +25,13 @@ const (
 )
 
 var exitCodes = map[fault.Code]int{
-	fault.Config:        exitUsage,
-	fault.ChromeMissing: exitChromeMissing,
-	fault.SandboxFailed: exitSandbox,
-	fault.DataDirInUse:  exitInUse,
-	fault.StoreFailed:   exitStore,
-	fault.StoreFull:     exitStore,
+	fault.Config:          exitUsage,
+	fault.IdentityMissing: exitUsage,
+	fault.ChromeMissing:   exitChromeMissing,
+	fault.SandboxFailed:   exitSandbox,
+	fault.DataDirInUse:    exitInUse,
+	fault.StoreFailed:     exitStore,
+	fault.StoreFull:       exitStore,
 }
 
 // report prints why a verb failed and returns its exit code.

@@ -19,6 +19,7 @@ func TestExitCodes(t *testing.T) {
 		{"an error without a code", errors.New("on purpose"), 1},
 		{"a fault without its own exit code", failed(fault.Internal), 1},
 		{"settings", failed(fault.Config), 2},
+		{"no identity", failed(fault.IdentityMissing), 2},
 		{"no Chrome", failed(fault.ChromeMissing), 3},
 		{"no sandbox", failed(fault.SandboxFailed), 4},
 		{"data directory in use", failed(fault.DataDirInUse), 5},

@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/stasisd/stasis/browser/launch"
+	"github.com/stasisd/stasis/fault"
 )
 
 // version is set by the build.
@@ -52,6 +54,10 @@ func run(args []string) int {
 	var c cli
 	parser := newParser(&c)
 	ctx, err := parser.Parse(args)
+	var known *fault.Error
+	if errors.As(err, &known) { // of an AfterApply
+		return report(known)
+	}
 	if err != nil {
 		parser.Errorf("%s", err)
 		return exitUsage

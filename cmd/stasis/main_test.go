@@ -52,6 +52,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DAEMON", daemons.URL)
 			env.Setenv("TAKEN", daemons.Listener.Addr().String())
+			env.Setenv("NETWORK", networkNamespace())
 			// The path of a data directory must be short because of Chrome's socket.
 			short, err := os.MkdirTemp("", "st-")
 			env.Setenv("SHORT", short)
@@ -105,6 +106,7 @@ func extensionsOf(w http.ResponseWriter, r *http.Request) {
 func snapshotsOf(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") != "Bearer the-key-of-the-script" {
 		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = fmt.Fprint(w, `{"code":"unauthorized","message":"unknown key"}`)
 		return
 	}
 	if id, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/v1/snapshots/"), "/verify"); ok && r.Method == http.MethodPost {

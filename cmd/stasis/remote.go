@@ -2,25 +2,88 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/stasisd/stasis/fault"
 )
 
 // remoteDaemon is the address of a running daemon and a key for it.
 type remoteDaemon struct {
-	URL string `help:"The daemon's address." default:"http://127.0.0.1:8080"`
-	Key string `help:"API key." env:"STASIS_API_KEY" required:""`
+	URL     string `help:"The daemon's address; by default that of the daemon of --data-dir on this machine, else http://127.0.0.1:8080."`
+	Key     string `help:"API key; by default the one in the api-key file of the daemon of --data-dir on this machine." env:"STASIS_API_KEY"`
+	DataDir string `help:"Data directory of a daemon on this machine; by default ~/.local/share/stasis, as root /var/lib/stasis." placeholder:"DIR"`
+
+	local *localDaemon // whose api-key is Key; nil: the user gave the key
 }
 
-// remoteDeadline limits one call; an upload may take long.
-const remoteDeadline = 10 * time.Minute
+// defaultURL is where a daemon listens without flags.
+const defaultURL = "http://127.0.0.1:8080"
+
+// AfterApply completes the address and the key with those of the daemon on this machine. The
+// key of that daemon is used for its own address only, and only while it runs: on this
+// machine, other users can listen on any port.
+func (r *remoteDaemon) AfterApply() error {
+	if r.URL != "" && r.Key != "" {
+		return nil
+	}
+	dir, err := storageFlags{DataDir: r.DataDir}.dataDir()
+	if err != nil && r.Key == "" {
+		return err
+	}
+	local := findLocal(dir)
+	if r.URL == "" && local != nil {
+		r.URL = local.at.URL
+	}
+	r.URL = strings.TrimSuffix(cmp.Or(r.URL, defaultURL), "/")
+	switch {
+	case r.Key != "":
+		return nil
+	case local == nil:
+		return fault.New(fault.Config, "remote.key", "--key: missing; give it, or set STASIS_API_KEY. "+
+			"Its default is the key of the daemon on the data directory %s; this user has no such daemon running here", dir)
+	case r.URL != local.at.URL:
+		return fault.New(fault.Config, "remote.key", "--key: missing; give it, or set STASIS_API_KEY. "+
+			"The key in %s is used only for %s, where its daemon listens, not for %s", dir, local.at.URL, r.URL)
+	}
+	r.local = local
+	r.Key, err = local.key()
+	return err
+}
+
+// client returns the client for calls to the daemon. With the key of the daemon on this
+// machine, it checks after each connect that this daemon still runs, and goes nowhere else.
+func (r *remoteDaemon) client() *http.Client {
+	if r.local == nil {
+		return http.DefaultClient
+	}
+	dialer := &net.Dialer{Timeout: remoteDial}
+	return &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, network, address)
+			if err == nil && !r.local.runs() {
+				return nil, errors.Join(errors.New("the daemon has stopped"), conn.Close())
+			}
+			return conn, err
+		}},
+	}
+}
+
+// remoteDeadline limits one call; an upload may take long. remoteDial limits a connect.
+const (
+	remoteDeadline = 10 * time.Minute
+	remoteDial     = 30 * time.Second
+)
 
 // refusal is an error answer of the daemon.
 type refusal struct{ Code, Message string }
@@ -37,12 +100,12 @@ func noAnswer(exit int, err error) error {
 }
 
 // call makes a request and decodes its answer into out, unless out is nil.
-func (r remoteDaemon) call(ctx context.Context, method, path string, body io.Reader, out any) error {
+func (r *remoteDaemon) call(ctx context.Context, method, path string, body io.Reader, out any) error {
 	return r.send(ctx, method, path, "application/octet-stream", body, out)
 }
 
 // callJSON is call with a JSON body.
-func (r remoteDaemon) callJSON(ctx context.Context, method, path string, in, out any) error {
+func (r *remoteDaemon) callJSON(ctx context.Context, method, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err
@@ -50,7 +113,7 @@ func (r remoteDaemon) callJSON(ctx context.Context, method, path string, in, out
 	return r.send(ctx, method, path, "application/json", bytes.NewReader(body), out)
 }
 
-func (r remoteDaemon) send(ctx context.Context, method, path, media string, body io.Reader, out any) error {
+func (r *remoteDaemon) send(ctx context.Context, method, path, media string, body io.Reader, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, remoteDeadline)
 	defer cancel()
 	res, err := r.do(ctx, method, path, media, body)
@@ -66,8 +129,8 @@ func (r remoteDaemon) send(ctx context.Context, method, path, media string, body
 
 // do makes a request and returns an error if the daemon refuses it. The caller closes the
 // body of the answer.
-func (r remoteDaemon) do(ctx context.Context, method, path, media string, body io.Reader) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(r.URL, "/")+path, body)
+func (r *remoteDaemon) do(ctx context.Context, method, path, media string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, r.URL+path, body)
 	if err != nil {
 		return nil, exitError{exitUsage, err.Error()}
 	}
@@ -80,7 +143,7 @@ func (r remoteDaemon) do(ctx context.Context, method, path, media string, body i
 			req.ContentLength = info.Size()
 		}
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := r.client().Do(req)
 	if err != nil {
 		return nil, noAnswer(exitFailed, err)
 	}
@@ -91,6 +154,9 @@ func (r remoteDaemon) do(ctx context.Context, method, path, media string, body i
 	var refused refusal
 	if json.NewDecoder(res.Body).Decode(&refused) != nil || refused.Code == "" {
 		return nil, exitError{exitFailed, "the daemon answered " + res.Status}
+	}
+	if r.local != nil && res.StatusCode == http.StatusUnauthorized {
+		refused.Message += "; the key in " + r.local.dir + " has been replaced or deleted: give --key, or set STASIS_API_KEY"
 	}
 	return nil, refused
 }

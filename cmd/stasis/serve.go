@@ -88,6 +88,10 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	recorded, unrecorded := recordAddress(ctx, d.dir, c.scheme(), listener.Addr())
+	if unrecorded != nil { // on a full disk, for example, where sessions can still be ended
+		log.Warn("the daemon's address cannot be recorded: commands on this machine need --url and --key", "error", unrecorded)
+	}
 	fmt.Printf("stasis %s listens on %s\n", version, c.address(listener))
 	if d.printKey != "" {
 		fmt.Printf("API key (kept in %s): %s\n", filepath.Join(d.dir, keyFile), d.printKey)
@@ -109,7 +113,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	defer cancel()
 	// Sessions close first, so that clients are notified and waiting calls get their
 	// answers. Then the HTTP server, then what both use.
-	err = errors.Join(err, d.service.Close(grace))
+	err = errors.Join(err, d.service.Close(grace), recorded.withdraw())
 	stopServing()
 	select {
 	case e := <-served:
@@ -195,11 +199,14 @@ func (c *serveCmd) address(l net.Listener) string {
 	if c.PublicURL != nil {
 		return c.PublicURL.String()
 	}
-	scheme := "http"
+	return c.scheme() + "://" + l.Addr().String()
+}
+
+func (c *serveCmd) scheme() string {
 	if c.TLSCert != "" {
-		scheme = "https"
+		return "https"
 	}
-	return scheme + "://" + l.Addr().String()
+	return "http"
 }
 
 func (c *serveCmd) logger() (*slog.Logger, error) {

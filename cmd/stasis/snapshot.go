@@ -33,7 +33,7 @@ type remoteSnapshot struct {
 
 // snapshots calls each for every page of a user's snapshots, newest first. user "" means
 // all users that the key may act for.
-func (r remoteDaemon) snapshots(ctx context.Context, user string, each func(page []remoteSnapshot) error) error {
+func (r *remoteDaemon) snapshots(ctx context.Context, user string, each func(page []remoteSnapshot) error) error {
 	query := url.Values{"limit": {"1000"}}
 	if user != "" {
 		query.Set("user_id", user)

@@ -3,13 +3,15 @@
 // Input, as JSON on stdin: {adapter, url, key, files, session, steps}
 //   adapter     the compiled docs/strands.ts, which stores the session at url
 //   files       instead of adapter: the folder of the SDK's FileStorage
+//   local       instead of adapter: {root, namespace?} of the SDK's LocalFileStorage
 //   session     the session's ID
 //   steps       of one agent, each [name, argument?]
 // Output, as JSON on stdout: {results}, one for each step; {error} for a step that threw
 import { Agent, FileStorage, Model, SessionManager } from '@strands-agents/sdk';
+import { LocalFileStorage } from '@strands-agents/sdk/storage';
 import { text } from 'node:stream/consumers';
 
-const { adapter, url, key, files, session, steps } = JSON.parse(await text(process.stdin));
+const { adapter, url, key, files, local, session, steps } = JSON.parse(await text(process.stdin));
 
 class Counting extends Model {
   updateConfig() {}
@@ -26,11 +28,16 @@ class Counting extends Model {
   }
 }
 
-const snapshot = files
-  ? new FileStorage(files)
-  : new (await import(adapter)).StasisStorage({ url, apiKey: key });
+let storage, snapshot;
+if (local) {
+  storage = new LocalFileStorage(local.root);
+  if (local.namespace) storage = storage.namespace(local.namespace);
+} else {
+  snapshot = files ? new FileStorage(files) : new (await import(adapter)).StasisStorage({ url, apiKey: key });
+  storage = { snapshot };
+}
 // Every invocation saves an immutable snapshot besides the latest one.
-const manager = new SessionManager({ sessionId: session, storage: { snapshot }, snapshotTrigger: () => true });
+const manager = new SessionManager({ sessionId: session, storage, snapshotTrigger: () => true });
 const agent = new Agent({ model: new Counting(), sessionManager: manager, printer: false });
 await agent.initialize(); // restores the session
 
@@ -46,7 +53,7 @@ const operations = {
   manifest: () => snapshot.loadManifest({ location }),
   saveManifest: (manifest) => snapshot.saveManifest({ location, manifest }),
   forget: () => manager.deleteSession(),
-  listBrowsers: () => snapshot.listSnapshotIds({ location: browser }),
+  listBrowsers: () => manager.listSnapshotIds({ target: { id: 'browser' } }),
   loadBrowser: (snapshotId) => snapshot.loadSnapshot({ location: browser, snapshotId }),
 };
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,20 +20,23 @@ var NoteEvents = []string{"pre_compact", "session_end", "checkpoint"}
 // MaxNote is the most bytes of a note as JSON; it fits into a snapshot's document.
 const MaxNote = 256 << 10
 
-// NoteData is an agent's working state.
+// NoteData is an agent's working state. It is the wire format, and what a snapshot keeps.
+// What [PutNote] and the readers return has no nil list and no nil map.
 type NoteData struct {
-	ProjectPath   string   `json:"project_path"`
-	FilesModified []string `json:"files_modified"`
-	CommandsRun   []string `json:"commands_run"`
-	KeyDecisions  []string `json:"key_decisions"`
-	OpenTasks     []string `json:"open_tasks"`
+	ProjectPath   *string                    `json:"project_path"` // nil: unknown
+	FilesModified []string                   `json:"files_modified"`
+	CommandsRun   []string                   `json:"commands_run"`
+	KeyDecisions  []string                   `json:"key_decisions"`
+	OpenTasks     []string                   `json:"open_tasks"`
+	Extra         map[string]json.RawMessage `json:"extra"` // fields that Stasis does not know
 }
 
-// NoteChange is a change of the note under a session ID. Nil lists and an empty path
-// leave the stored values.
+// NoteChange is a change of the note under a session ID. What is nil leaves the stored
+// value, unless Replace is set: then the change is the whole note.
 type NoteChange struct {
 	SessionID string
 	Event     string // one of [NoteEvents]; "": not given
+	Replace   bool
 	NoteData
 }
 
@@ -46,10 +50,10 @@ type Note struct {
 }
 
 // merge adds a change to the data. Files, commands and decisions are added to the
-// stored ones, in the order in which they were first named. Open tasks and the path
-// replace the stored ones.
+// stored ones, in the order in which they were first named. Open tasks, the path and each
+// extra field replace the stored ones.
 func (d NoteData) merge(c NoteData) NoteData {
-	if c.ProjectPath != "" {
+	if c.ProjectPath != nil {
 		d.ProjectPath = c.ProjectPath
 	}
 	if c.OpenTasks != nil {
@@ -58,8 +62,26 @@ func (d NoteData) merge(c NoteData) NoteData {
 	d.FilesModified = union(d.FilesModified, c.FilesModified)
 	d.CommandsRun = union(d.CommandsRun, c.CommandsRun)
 	d.KeyDecisions = union(d.KeyDecisions, c.KeyDecisions)
-	d.OpenTasks = append([]string{}, d.OpenTasks...) // never null
+	d.OpenTasks = append([]string{}, d.OpenTasks...)
+	extra := map[string]json.RawMessage{}
+	maps.Copy(extra, d.Extra)
+	maps.Copy(extra, c.Extra)
+	d.Extra = extra
 	return d
+}
+
+// noteData decodes stored data. Earlier versions stored an unknown path as "".
+func noteData(raw json.RawMessage) (NoteData, error) {
+	var d NoteData
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &d); err != nil {
+			return d, unreadableNote(err)
+		}
+	}
+	if d.ProjectPath != nil && *d.ProjectPath == "" {
+		d.ProjectPath = nil
+	}
+	return d.merge(NoteData{}), nil
 }
 
 func union(lists ...[]string) []string {
@@ -97,8 +119,8 @@ func NewNotes(sessions Sessions, store NoteStore, now func() time.Time) *Notes {
 	return &Notes{sessions, store, now}
 }
 
-// PutNote stores a note as a new version of the note with its session ID. The first note
-// of a restored session continues the notes that were restored with it. A note that
+// PutNote stores a note as a new version of the note with its session ID. Without Replace,
+// the first note of a restored session continues the notes that were restored with it. A note that
 // becomes larger than [MaxNote] is too_large.
 func (n *Notes) PutNote(ctx context.Context, c access.Caller, change NoteChange) (Note, error) {
 	rec, err := n.owner(ctx, c, change.SessionID, access.Drive)
@@ -111,16 +133,15 @@ func (n *Notes) PutNote(ctx context.Context, c access.Caller, change NoteChange)
 	}
 	stored, err := n.store.PutNote(ctx, profiles.Note{UserID: rec.UserID, SessionID: change.SessionID, Event: change.Event, UpdatedAt: n.now().UTC()},
 		func(was json.RawMessage) (json.RawMessage, error) {
-			var data NoteData
-			switch {
-			case was != nil:
-				if err := json.Unmarshal(was, &data); err != nil {
-					return nil, unreadableNote(err)
-				}
-			case restored != nil:
-				if err := json.Unmarshal(restored.Data, &data); err != nil {
-					return nil, unreadableNote(err)
-				}
+			if was == nil && restored != nil {
+				was = restored.Data
+			}
+			if change.Replace {
+				was = nil
+			}
+			data, err := noteData(was)
+			if err != nil {
+				return nil, err
 			}
 			whole := profiles.JSON(data.merge(change.NoteData))
 			if len(whole) > MaxNote {
@@ -185,8 +206,8 @@ func (n *Notes) SessionNotes(ctx context.Context, c access.Caller, id string) (N
 	if rerr != nil || restored == nil {
 		return Note{}, cmp.Or(rerr, err)
 	}
-	note := Note{SessionID: restored.SessionID, CreatedAt: restored.StoredAt, UpdatedAt: restored.StoredAt}
-	return note, unreadableNote(json.Unmarshal(restored.Data, &note.Data))
+	data, err := noteData(restored.Data)
+	return Note{SessionID: restored.SessionID, Data: data, CreatedAt: restored.StoredAt, UpdatedAt: restored.StoredAt}, err
 }
 
 // owner returns the record whose UserID owns a note under a session ID.
@@ -201,8 +222,8 @@ func (n *Notes) owner(ctx context.Context, c access.Caller, sessionID string, p 
 }
 
 func noteOf(n profiles.Note) (Note, error) {
-	note := Note{SessionID: n.SessionID, Event: n.Event, CreatedAt: n.CreatedAt, UpdatedAt: n.UpdatedAt}
-	return note, unreadableNote(json.Unmarshal(n.Data, &note.Data))
+	data, err := noteData(n.Data)
+	return Note{SessionID: n.SessionID, Event: n.Event, Data: data, CreatedAt: n.CreatedAt, UpdatedAt: n.UpdatedAt}, err
 }
 
 func unreadableNote(err error) error {

@@ -44,14 +44,9 @@ func checkNotes(n *restore.Notes) error {
 	if n == nil {
 		return nil
 	}
-	var data NoteData
-	if len(n.Data) > 0 {
-		if err := json.Unmarshal(n.Data, &data); err != nil {
-			return err
-		}
-	}
+	data, err := noteData(n.Data)
 	n.Data = profiles.JSON(data)
-	return nil
+	return err
 }
 
 // appData is what a snapshot stores of agents' notes.

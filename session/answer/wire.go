@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
+	"github.com/stasisd/stasis/wire"
 )
 
 // These are the same for every session of the session API: its browser is a Chrome driven
@@ -82,7 +83,11 @@ func HookSession(rec profiles.Session) json.RawMessage {
 	if answer.Restored != nil {
 		answer.Restored.Notes = nil // Answer has made a copy
 	}
-	return profiles.JSON(answer)
+	body, err := wire.Marshal(answer)
+	if err != nil {
+		panic(err) // an answer always encodes
+	}
+	return body
 }
 
 // recorded decodes a recorded value. It returns nil for one that cannot be decoded, so

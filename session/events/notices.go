@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/wire"
 )
 
 // The events that webhooks are sent. docs/sessions.md lists them.
@@ -64,7 +65,7 @@ func (n *Notices) Of(rec profiles.Session, events ...string) []profiles.Notice {
 	var all []profiles.Notice
 	now := n.cfg.Now().UTC()
 	for _, event := range events {
-		body, err := json.Marshal(hookBody{event, now, n.cfg.Session(rec)})
+		body, err := wire.Marshal(hookBody{event, now, n.cfg.Session(rec)})
 		if err != nil {
 			panic(err) // Session returned invalid JSON
 		}

@@ -98,6 +98,10 @@ func pages(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
 	for _, n := range []int{3, 1, 5, 2, 4} {
 		save(t, d, id(n), "x", n == 5)
 	}
+	const random, named = "3f2c1b0a-0000-4000-8000-000000000001", "90000000-0000-5000-f000-000000000001" // of other versions
+	save(t, d, random, "random", false)
+	save(t, d, named, "named", false)
+	wantDocument(t, d, random, "random")
 	var got [][]string
 	for after := ""; ; {
 		ids, next, err := d.List(t.Context(), desk, 2, after)
@@ -109,7 +113,7 @@ func pages(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
 			break
 		}
 	}
-	if diff := cmp.Diff([][]string{{id(1), id(2)}, {id(3), id(4)}, {id(5)}}, got); diff != "" {
+	if diff := cmp.Diff([][]string{{id(1), id(2)}, {id(3), id(4)}, {id(5), random}, {named}}, got); diff != "" {
 		t.Errorf("pages (-want +got):\n%s", diff)
 	}
 }
@@ -121,7 +125,7 @@ func manifest(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
 			t.Errorf("manifest %s, want %s", got, manifest)
 		}
 	}
-	want(`{"schemaVersion":"1.0","updatedAt":"2027-01-15T08:00:00Z"}`)
+	want(`{"schemaVersion":"1.0","updatedAt":"2027-01-15T08:00:00.000Z"}`)
 	for _, day := range []string{"01", "02"} {
 		saved := `{"updatedAt":"2026-11-` + day + `T00:00:00.000Z","schemaVersion":"1.0"}`
 		if err := d.SaveManifest(t.Context(), desk, []byte(saved)); err != nil {
@@ -196,7 +200,7 @@ func refusesReserved(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
 		{with(func(l *snapshot.Location) { l.ScopeID = "Desk" }), id(1), fault.InvalidField, "scope_id"},
 		{desk, "../snapshot_latest", fault.InvalidField, "snapshot_id"},
 		{desk, strings.ToUpper(id(0xa)), fault.InvalidField, "snapshot_id"},
-		{desk, "00000000-0000-4000-8000-000000000001", fault.InvalidField, "snapshot_id"}, // not a UUIDv7
+		{desk, "00000000-0000-4000-8000-00000000001", fault.InvalidField, "snapshot_id"}, // too short
 		{desk, long, fault.InvalidField, "snapshot_id"},
 	} {
 		body := []byte(strings.Replace(string(agentDocument("x")), `"agent"`, fmt.Sprintf("%q", test.at.Scope), 1))

@@ -3,8 +3,8 @@ package portable
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"net/url"
@@ -29,16 +29,22 @@ func root(data []byte) (node, error) {
 	if err := state.CheckObjectCount(data); err != nil {
 		return node{}, invalid("%s", err)
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
 	n := node{path: "$"}
-	if err := dec.Decode(&n.raw); err != nil {
-		return node{}, invalid("the file is not JSON, at byte %d", dec.InputOffset())
+	err := json.Unmarshal(data, &n.raw)
+	var syntax *json.SyntaxError
+	switch {
+	case err == nil:
+		return n, nil
+	case !errors.As(err, &syntax):
+		return node{}, invalid("the file is not JSON")
+	case syntax.Error() == cutOff:
+		return node{}, invalid("the file is not JSON: it ends too soon, at byte %d", len(data))
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		return node{}, invalid("something follows the JSON, at byte %d", dec.InputOffset())
-	}
-	return n, nil
+	return node{}, invalid("the file is not JSON, at byte %d", syntax.Offset-1)
 }
+
+// cutOff is the text of encoding/json's error for JSON whose end is missing.
+const cutOff = "unexpected end of JSON input"
 
 func (n node) wrong(wanted string) error { return invalid("%s: must be %s", n.path, wanted) }
 

@@ -221,8 +221,9 @@ func TestRefused(t *testing.T) {
 		in   string
 		want string
 	}{
-		{portable.ReadPlaywright, `{"cookies":[`, "not JSON"},
-		{portable.ReadPlaywright, `{"cookies":[]} {}`, "something follows"},
+		{portable.ReadPlaywright, `{"cookies":[ {"name":"secret"`, "not JSON: it ends too soon, at byte 29"},
+		{portable.ReadPlaywright, `{"cookies":[{]`, "not JSON, at byte 13"},
+		{portable.ReadPlaywright, `{"cookies":[]} {}`, "not JSON, at byte 15"},
 		{portable.ReadPlaywright, "\xff", "not UTF-8"},
 		{portable.ReadPlaywright, `[]`, "$: must be an object"},
 		{portable.ReadPlaywright, `{}`, "$: must have cookies or origins"},

@@ -42,7 +42,7 @@ var severities = map[snapshot.Kind]Severity{
 	snapshot.DocumentDamaged: Lost, snapshot.ArchiveMissing: Lost, snapshot.ArchiveDamaged: Lost,
 	DocumentMissing: Lost, DefaultBroken: Lost,
 	snapshot.LatestMissing: Damaged, snapshot.LatestDamaged: Damaged,
-	snapshot.ManifestMissing: Damaged, snapshot.ManifestDamaged: Damaged, RecordDiffers: Damaged, CatalogueLost: Damaged,
+	snapshot.ManifestMissing: Damaged, snapshot.ManifestDamaged: Damaged, snapshot.Misplaced: Damaged, RecordDiffers: Damaged, CatalogueLost: Damaged,
 	snapshot.VersionUnknown: Unchecked, snapshot.IdentityMissing: Unchecked, snapshot.Unreadable: Unchecked,
 	snapshot.ArchiveOrphaned: Leftover, snapshot.StrayObject: Leftover, DocumentUnrecorded: Leftover,
 }
