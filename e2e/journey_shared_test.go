@@ -39,6 +39,7 @@ func TestOneDaemon(t *testing.T) {
 			"a login check":          {shell, loginCheck},
 			"overrides":              {d, overridesComeBack},
 			"a download":             {d, downloadArrives},
+			"a download, shell":      {shell, downloadArrives},
 			"an upload":              {shell, uploadedFileIsGiven},
 		} {
 			t.Run(name, func(t *testing.T) {
