@@ -41,6 +41,7 @@ func TestOneDaemon(t *testing.T) {
 			"a download":             {d, downloadArrives},
 			"a download, shell":      {shell, downloadArrives},
 			"an upload":              {shell, uploadedFileIsGiven},
+			"attach":                 {shell, attach},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
