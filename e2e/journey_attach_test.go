@@ -40,7 +40,7 @@ func attach(t *testing.T, d *daemon.Daemon) {
 
 	const form = `data:text/html,<input id=name><button onclick="document.title=document.getElementById('name').value">go</button>`
 	selenium, err := exec.CommandContext(ctx, "/usr/bin/python3", "clients/selenium-client.py", strings.TrimPrefix(address, "http://"), form).CombinedOutput() //nolint:gosec // the test's own client
-	if err != nil || strings.TrimSpace(string(selenium)) != "ada" {
+	if err != nil || string(selenium) != "ada\n2\n" {
 		t.Errorf("Selenium: %s, %v", selenium, err)
 	}
 	for _, client := range []string{playwright, puppeteer} {

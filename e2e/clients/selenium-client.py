@@ -1,4 +1,5 @@
-# Drives the browser at a DevTools port with Selenium, and prints the page's title.
+# Drives the browser at a DevTools port with Selenium, and prints the page's title and the number
+# of tabs.
 #
 #   selenium-client.py HOST:PORT URL
 import sys
@@ -15,5 +16,8 @@ try:
     driver.find_element(By.ID, "name").send_keys("ada")
     driver.find_element(By.TAG_NAME, "button").click()
     print(driver.title)
+    driver.switch_to.new_window("tab")
+    print(len(driver.window_handles))
+    driver.close()
 finally:
     driver.quit()  # ends chromedriver; the browser is the session's and stays
