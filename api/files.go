@@ -34,6 +34,7 @@ type fileHandler struct {
 
 type fileAnswer struct {
 	Name       string    `json:"name"`
+	GUID       string    `json:"guid,omitempty"`
 	SizeBytes  int64     `json:"size_bytes"`
 	ModifiedAt time.Time `json:"modified_at"`
 }
@@ -49,7 +50,7 @@ func (h *fileHandler) list(c *call) error {
 	}
 	answers := make([]fileAnswer, 0, len(list))
 	for _, f := range list {
-		answers = append(answers, fileAnswer{f.Name, f.Size, f.ModTime.UTC()})
+		answers = append(answers, fileAnswer{f.Name, f.GUID, f.Size, f.ModTime.UTC()})
 	}
 	return c.JSON(http.StatusOK, map[string]any{"files": answers})
 }

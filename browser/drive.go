@@ -71,13 +71,13 @@ func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, adm
 	return err
 }
 
-// keepDownloads makes Chrome save downloads in the session's own folder. Otherwise Chrome
-// drops every download unless a client has allowed it. The events come on the browser's
-// session, so pages cannot notice.
+// keepDownloads makes Chrome save downloads in the session's own folder, by their GUIDs.
+// The mux gives finished ones their names. Otherwise Chrome drops every download unless a
+// client has allowed it. The events come on the browser's session, so pages cannot notice.
 func keepDownloads(ctx context.Context, driver *mux.Driver, dir *Dir) error {
 	events := true
 	_, err := cdp.Call(ctx, driver, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
-		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir.Files(), EventsEnabled: &events})
+		Behavior: browser.SetDownloadBehaviorBehaviorAllowAndName, DownloadPath: dir.Incoming(), EventsEnabled: &events})
 	return fault.Wrap(err, fault.BrowserFailed, "browser.downloads", "Chrome did not accept the download folder")
 }
 

@@ -83,7 +83,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options)
 	}
 	b := &Browser{dir: dir, process: process, now: s.Now, relay: relay, appearance: appearance, guard: new(guard)}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files()}, Budget: s.Budget, KeepPage: true, NoHiddenTargets: o.Engine == EngineShell})
+	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files(), IncomingDir: dir.Incoming()}, Downloads: dir.Downloads(), Budget: s.Budget, KeepPage: true, NoHiddenTargets: o.Engine == EngineShell})
 	if b.driver, err = b.mux.Driver(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}

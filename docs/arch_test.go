@@ -50,6 +50,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"browser/profile/internal/*", ""},
 	{"browser/pool", "fault state browser"},
 	{"browser/mux", "fault state budget"},
+	{"browser/launch", "fault state state/report browser/downloads"},
 	{"browser/*", "fault state state/report"},
 	{"backup", "fault"}, // files and their hashes; it does not know what they mean
 	{"snapshot", "fault state wire"},
@@ -77,7 +78,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/rescue", "fault state browser snapshot profiles session/browsers session/events session/library session/save"},
 	{"session/answer", "wire profiles session/access session/autosave session/restore session/save"}, // values and their JSON
 	{"session/drive", "browser session/access"},
-	{"session/files", "fault browser session/access"},
+	{"session/files", "fault browser browser/downloads session/access"},
 	{"session/inspect", "session/request fault profiles session/access session/agent session/answer session/restore"},
 	{"session/autosave", "fault browser state"},
 	{"session/pictures", "session/events"},

@@ -39,7 +39,9 @@ func TestOneDaemon(t *testing.T) {
 			"a login check":          {shell, loginCheck},
 			"overrides":              {d, overridesComeBack},
 			"a download":             {d, downloadArrives},
+			"a download, shell":      {shell, downloadArrives},
 			"an upload":              {shell, uploadedFileIsGiven},
+			"attach":                 {shell, attach},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

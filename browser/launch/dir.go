@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/stasisd/stasis/browser/downloads"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -21,7 +22,7 @@ type Dir struct {
 }
 
 // subdirs are the folders of a run directory.
-var subdirs = []string{"profile", "home", "tmp", "files", "waiting", "waiting/profile"}
+var subdirs = []string{"profile", "home", "tmp", "files", "downloads", "waiting", "waiting/profile"}
 
 // socketRoom is the length of what Chrome appends to TMPDIR for its singleton socket.
 // maxSocketPath is the longest path of a Unix socket (unix(7)).
@@ -80,6 +81,14 @@ func (d *Dir) Profile() string { return filepath.Join(d.Path, "profile") }
 
 // Files returns the path of the folder for downloads and uploads.
 func (d *Dir) Files() string { return filepath.Join(d.Path, "files") }
+
+// Incoming returns the path of the folder that Chrome writes downloads to, by their GUIDs.
+func (d *Dir) Incoming() string { return filepath.Join(d.Path, "downloads") }
+
+// Downloads returns the downloads of the directory's Chrome.
+func (d *Dir) Downloads() *downloads.Folder {
+	return downloads.In(d.Path, filepath.Base(d.Incoming()), filepath.Base(d.Files()))
+}
 
 // Waiting returns the folder in the run directory where an environment is unpacked for a
 // Chrome that already runs in this directory. It has its own user data directory, which

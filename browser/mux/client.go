@@ -29,7 +29,10 @@ func (c *client) handle(ctx context.Context, msg []byte) error {
 		c.end(CloseNormal, "closed by the client", nil, true)
 		return nil
 	}
-	params, bad := c.checkPolicy(s, method, e.params)
+	method, params, bad := c.checkPolicy(s, method, e.params)
+	if method != string(e.method) {
+		e.method = []byte(method)
+	}
 	if bad == nil {
 		bad = c.checkEntry(ctx, s, method, params)
 	}
@@ -97,16 +100,21 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 	return c.lane.send(ctx, msg)
 }
 
-// checkPolicy checks a client's command against the policy. It returns the parameters to
-// send, or the error to answer with.
-func (c *client) checkPolicy(s *session, method string, params []byte) ([]byte, *cdpError) {
+// checkPolicy checks a client's command against the policy. It returns the method and the
+// parameters to send, or the error to answer with.
+func (c *client) checkPolicy(s *session, method string, params []byte) (string, []byte, *cdpError) {
 	m := c.m
 	m.mu.Lock()
+	info := m.targets.all[s.target]
 	_, redirecting := m.targets.redirecting[s.target]
-	redirecting = redirecting || m.Addresses.foreign(m.targets.all[s.target].URL)
+	redirecting = redirecting || m.Addresses.foreign(info.URL)
+	context := info.BrowserContextID
+	if _, made := m.targets.contexts[context]; !made {
+		context = ""
+	}
 	m.mu.Unlock()
 	if redirecting && !allowedOnForeign(method) {
-		return nil, refusal(method, errors.New("the page is one that clients may not open"))
+		return "", nil, refusal(method, errors.New("the page is one that clients may not open"))
 	}
 	visible := func(target string) bool {
 		m.mu.Lock()
@@ -115,5 +123,7 @@ func (c *client) checkPolicy(s *session, method string, params []byte) ([]byte, 
 		info.TargetID = target
 		return !m.hiddenFrom(s.owner, info)
 	}
-	return m.opts.Policy.apply(visible, m.Addresses, method, params)
+	checked := &call{method: method, context: context, visible: visible, extensions: m.Addresses}
+	params, bad := m.opts.Policy.apply(checked, params)
+	return checked.method, params, bad
 }

@@ -1,7 +1,6 @@
 package mux
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/chromedp/cdproto/target"
@@ -28,8 +27,9 @@ func (c *client) resumeHook(s *session, method string) ResumeHook {
 
 // prepareCreate prepares a client's Target.createTarget. It returns the parameters to
 // send and a function for Chrome's answer. If the function is nil, the command is
-// forwarded like any other. forTab is refused: Chrome would answer with the tab's ID
-// instead of the page's, so the mux could not know when the page is set up.
+// forwarded like any other. With forTab, Chrome would answer with the tab's ID instead of
+// the page's, so the mux could not know when the page is set up. The mux removes forTab
+// and puts the tab's ID into the answer. chromedriver needs it.
 func (c *client) prepareCreate(method string, params []byte) ([]byte, func(e envelope, answer func(envelope)), *cdpError) {
 	opened := c.m.Hooks.create()
 	if opened == nil || method != "Target.createTarget" {
@@ -43,9 +43,7 @@ func (c *client) prepareCreate(method string, params []byte) ([]byte, func(e env
 	if all.read(params) != nil || all.get("url", &url) != nil || all.get("forTab", &forTab) != nil {
 		return params, nil, nil // Chrome reports what is wrong with it
 	}
-	if forTab {
-		return nil, nil, refusal(method, errors.New("forTab must be false in a session that sets up new pages, for example with overrides or passkeys"))
-	}
+	delete(all, "forTab")
 	if url == "about:blank" {
 		url = ""
 	}
@@ -59,7 +57,11 @@ func (c *client) prepareCreate(method string, params []byte) ([]byte, func(e env
 			return
 		}
 		opened(created.TargetID, url, func(ready bool) {
-			if !ready {
+			shown := string(created.TargetID)
+			if forTab {
+				shown = c.m.tabOf(shown)
+			}
+			if e.result = fmt.Appendf(nil, `{"targetId":%q}`, shown); !ready || shown == "" {
 				e.result, e.err = nil, notReady
 			}
 			answer(e)

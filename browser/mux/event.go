@@ -21,6 +21,7 @@ var targetDomain = []byte("Target.")
 // the Target domain also change who owns which session. Events about targets that clients
 // must not see are dropped.
 func (m *Mux) routeEvent(msg []byte, e envelope) {
+	msg, e = m.trackDownload(msg, e)
 	var t targetEvent
 	ofTarget := bytes.HasPrefix(e.method, targetDomain)
 	if ofTarget && json.Unmarshal(e.params, &t) != nil {

@@ -93,13 +93,23 @@ func TestCreatedPagesAreOpenedBlank(t *testing.T) {
 	if got := c.recv(); got.Error == nil || !strings.Contains(got.Error.Message, "in time") || got.Result != nil {
 		t.Errorf("for a page that was not ready in time the client got %+v", got)
 	}
-	// A tab's ID is not a page's, and the tab's page would send its first request before
-	// its setup.
-	got := c.call(2, "", "Target.createTarget", `{"url":"http://b.example/","forTab":true}`)
-	if got.Error == nil || !strings.Contains(got.Error.Message, "forTab") {
-		t.Errorf("the client got %+v", got)
+	// The client wants the tab's ID. The page in the tab is set up all the same.
+	for _, wanted := range []string{"TAB", ""} {
+		if wanted != "" {
+			f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"OTHER","type":"tab"}}`)
+			f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"TAB","type":"tab"}}`)
+			f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"T","type":"page","url":"about:blank"}}`)
+		} else {
+			f.emit("", "Target.targetDestroyed", `{"targetId":"TAB"}`)
+		}
+		c.send(`{"id":2,"method":"Target.createTarget","params":{"url":"http://b.example/","forTab":true}}`)
+		(<-pages).answered(true)
+		switch got := c.recv(); {
+		case wanted != "" && string(got.Result) != `{"targetId":"TAB"}`, wanted == "" && got.Error == nil:
+			t.Errorf("the client got %+v, want %q", got, wanted)
+		}
 	}
-	if got := last(f, "Target.createTarget"); got.param("url") != "about:blank" {
+	if got := last(f, "Target.createTarget"); got.param("url") != "about:blank" || got.param("forTab") != "<nil>" {
 		t.Errorf("Chrome got %s", got.Params)
 	}
 }

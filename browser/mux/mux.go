@@ -25,6 +25,8 @@ const (
 type Options struct {
 	// Policy holds what the policy table needs to know about the session.
 	Policy Policy
+	// Downloads gives complete downloads their names; nil: they stay as Chrome wrote them.
+	Downloads DownloadFolder
 	// QueueBytes bounds the bytes that wait for a slow client. A client that exceeds it is
 	// closed with CloseTooSlow. It also bounds what waits for a subscription of a [Driver].
 	// One message alone may be larger. 0 means 128 MiB.
@@ -60,6 +62,7 @@ type Mux struct {
 	wg   sync.WaitGroup
 
 	requests *requests
+	begun    begun
 
 	listening listening // written under the lock, so that a new listener gets the existing pages first
 

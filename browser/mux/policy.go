@@ -8,9 +8,11 @@ import (
 // Policy holds what the policy table needs to know about the session.
 type Policy struct {
 	// FilesDir is the absolute path of the folder with the session's files. Its pages may
-	// read files from it, and downloads are saved there. If it is empty, commands that name
-	// files are refused.
+	// read files from it. If it is empty, commands that name files are refused.
 	FilesDir string
+	// IncomingDir is the absolute path of the folder that Chrome writes downloads to. If it
+	// is empty, commands that choose such a folder are refused.
+	IncomingDir string
 }
 
 // rule says how a client's command is treated, and why.
@@ -23,6 +25,8 @@ type rule struct {
 // call is one client's command while it is checked.
 type call struct {
 	*Policy
+	method  string // a rule may replace it
+	context string // browser context of the target; "" if no client created it
 	params  fields
 	visible func(target string) bool
 	extensions
@@ -45,7 +49,7 @@ var table = []entry{
 	{"Page.reload", rule{act: scriptIn("scriptToEvaluateOnLoad"), why: "runs a script in the reloaded page"}},
 	{"Debugger.setBreakpoint Debugger.setBreakpointByUrl Debugger.setBreakpointOnFunctionCall", rule{act: scriptIn("condition"), why: "runs the condition in every later page"}},
 
-	// Files: only those in the session's folder. Downloads always go there.
+	// Files: only those in the session's folders. Downloads always go there.
 	{"DOM.setFileInputFiles", rule{act: filesIn("files"), why: "gives files to a page"}},
 	{"Input.dispatchDragEvent", rule{act: drag, why: "drops files and addresses on a page"}},
 	{"Browser.setDownloadBehavior Page.setDownloadBehavior", rule{act: downloadHere, why: "chooses where Chrome writes"}},
@@ -122,19 +126,20 @@ func ruleFor(method string) (rule, bool) {
 	return r, ok
 }
 
-// apply checks one command. It returns the parameters to send, or the refusal.
-func (p *Policy) apply(visible func(string) bool, x extensions, method string, params []byte) ([]byte, *cdpError) {
-	r, known := ruleFor(method)
+// apply checks one command. It returns the parameters to send, or the refusal. c.method is
+// the method to send.
+func (p *Policy) apply(c *call, params []byte) ([]byte, *cdpError) {
+	r, known := ruleFor(c.method)
 	if !known {
-		return nil, &cdpError{codeNoMethod, "'" + method + "' is not known to Stasis"}
+		return nil, &cdpError{codeNoMethod, "'" + c.method + "' is not known to Stasis"}
 	}
 	if r.refused {
-		return nil, refusal(method, errors.New(r.why))
+		return nil, refusal(c.method, errors.New(r.why))
 	}
 	if r.act == nil {
 		return params, nil
 	}
-	c := &call{Policy: p, visible: visible, extensions: x}
+	c.Policy = p
 	if err := c.params.read(params); err != nil {
 		return nil, &cdpError{codeParams, "Invalid parameters: " + err.Error()}
 	}
@@ -143,7 +148,7 @@ func (p *Policy) apply(visible func(string) bool, x extensions, method string, p
 	case errNoTarget:
 		return nil, &cdpError{codeParams, err.Error()}
 	default:
-		return nil, refusal(method, err)
+		return nil, refusal(c.method, err)
 	}
 	if !c.changed {
 		return params, nil

@@ -52,7 +52,7 @@ func TestTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := &Policy{FilesDir: dir}
+	p := &Policy{FilesDir: dir, IncomingDir: "/in"}
 	const no = "refused"
 	for _, c := range []struct{ method, params, want string }{
 		{"Page.navigate", `{"url":"http://a/"}`, `{"url":"http://a/"}`},
@@ -88,8 +88,11 @@ func TestTable(t *testing.T) {
 		{"Input.dispatchDragEvent", `{"data":{"items":[{"mimeType":"text/uri-list","data":"http://a/"}]}}`, `{"data":{"items":[{"mimeType":"text/uri-list","data":"http://a/"}]}}`},
 		{"Page.addScriptToEvaluateOnNewDocument", `{"source":1}`, no},
 		{"Page.reload", `{"ignoreCache":true}`, `{"ignoreCache":true}`},
-		{"Browser.setDownloadBehavior", `{"behavior":"allow","downloadPath":"/etc"}`, `{"behavior":"allow","downloadPath":"` + dir + `"}`},
-		{"Page.setDownloadBehavior", `{"behavior":"deny"}`, `{"behavior":"deny","downloadPath":"` + dir + `"}`},
+		{"Browser.setDownloadBehavior", `{"behavior":"allow","downloadPath":"/etc"}`, `{"behavior":"allowAndName","downloadPath":"/in"}`},
+		{"Browser.setDownloadBehavior", `{"behavior":"default","eventsEnabled":true}`, `{"behavior":"allowAndName","downloadPath":"/in","eventsEnabled":true}`},
+		{"Browser.setDownloadBehavior", `{"behavior":"deny","downloadPath":"/etc"}`, `{"behavior":"deny","downloadPath":"/in"}`},
+		{"Page.setDownloadBehavior", `{"behavior":"deny"}`, `{"behavior":"deny","downloadPath":"/in"}`},
+		{"Page.setDownloadBehavior", `{"behavior":"allow","downloadPath":"/etc","browserContextId":"other","eventsEnabled":true}`, `{"behavior":"allowAndName","downloadPath":"/in"}`},
 		{"Tracing.start", `{"categories":"x"}`, `{"categories":"x","tracingBackend":"chrome"}`},
 		{"Tracing.start", `{"tracingBackend":"system"}`, no},
 		{"Tracing.start", `{"perfettoConfig":"AA=="}`, no},
@@ -115,7 +118,7 @@ func TestTable(t *testing.T) {
 		if c.params != "" {
 			params = []byte(c.params)
 		}
-		got, bad := p.apply(func(id string) bool { return id != "hidden" }, oneExtension{}, c.method, params)
+		got, bad := p.apply(&call{method: c.method, visible: func(id string) bool { return id != "hidden" }, extensions: oneExtension{}}, params)
 		switch {
 		case c.want == no && bad == nil:
 			t.Errorf("%s %s was allowed as %s", c.method, c.params, got)
@@ -127,7 +130,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("the error of %s contains a path of the machine: %s", c.method, bad.message)
 		}
 	}
-	if _, bad := new(Policy).apply(nil, oneExtension{}, "DOM.setFileInputFiles", []byte(`{"files":["a"]}`)); bad == nil {
+	if _, bad := new(Policy).apply(&call{method: "DOM.setFileInputFiles"}, []byte(`{"files":["a"]}`)); bad == nil {
 		t.Error("a session without a folder accepts files")
 	}
 	for _, e := range table {

@@ -123,13 +123,3 @@ func pageKeys(c *call) error {
 	}
 	return nil
 }
-
-// downloadHere replaces the named folder by the session's folder. Clients such as
-// Puppeteer always name a folder on the client's machine.
-func downloadHere(c *call) error {
-	if c.FilesDir == "" {
-		return errNoFiles
-	}
-	c.changed = true
-	return c.params.set("downloadPath", c.FilesDir)
-}

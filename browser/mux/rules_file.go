@@ -3,6 +3,7 @@ package mux
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 )
@@ -71,7 +72,7 @@ func (p *Policy) file(path string) (string, error) {
 	defer func() { _ = root.Close() }() // it was only read
 	info, err := root.Stat(rel)
 	if err != nil || !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%q: no such file among the session's files", filepath.Base(rel))
+		return "", fmt.Errorf("%q: no such file among the session's files; upload it first with POST /v1/sessions/{id}/files?name=%s", filepath.Base(rel), url.QueryEscape(filepath.Base(rel)))
 	}
 	return filepath.Join(p.FilesDir, rel), nil
 }

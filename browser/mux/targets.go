@@ -174,6 +174,21 @@ func (t *targets) lastPageClosed() bool {
 	return true
 }
 
+// tabOf returns the ID of the tab that contains a page; "" if it is unknown. Chrome reports
+// a tab directly before its page, and names neither in the other (Chrome 156, both
+// engines).
+func (m *Mux) tabOf(page string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	order := m.targets.all[page].order
+	for id, info := range m.targets.all {
+		if info.Type == "tab" && order > 0 && info.order == order-1 {
+			return id
+		}
+	}
+	return ""
+}
+
 // hiddenFrom reports whether a client must not see a target, because it is hidden or
 // foreign. The Mux's lock is held.
 func (m *Mux) hiddenFrom(p *peer, info targetInfo) bool {

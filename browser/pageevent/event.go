@@ -249,6 +249,7 @@ func (l *Listener) download(h mux.PageEvent) {
 		GUID     string  `json:"guid"`
 		URL      string  `json:"url"`
 		Name     string  `json:"suggestedFilename"`
+		File     string  `json:"filePath"` // name among the session's files; see mux
 		State    string  `json:"state"`
 		Received float64 `json:"receivedBytes"`
 	}
@@ -257,7 +258,7 @@ func (l *Listener) download(h mux.PageEvent) {
 	}
 	if h.Method == browser.DownloadWillBegin.Method {
 		l.downloads[d.GUID] = d.Name
-		l.add(Download, map[string]any{"state": "started", "name": d.Name, "url": d.URL})
+		l.add(Download, map[string]any{"state": "started", "guid": d.GUID, "name": d.Name, "url": d.URL})
 		return
 	}
 	name, under := l.downloads[d.GUID]
@@ -265,5 +266,9 @@ func (l *Listener) download(h mux.PageEvent) {
 		return
 	}
 	delete(l.downloads, d.GUID)
-	l.add(Download, map[string]any{"state": d.State, "name": name, "bytes": int64(d.Received)})
+	data := map[string]any{"state": d.State, "guid": d.GUID, "name": name, "bytes": int64(d.Received)}
+	if d.File != "" {
+		data["file"] = d.File
+	}
+	l.add(Download, data)
 }

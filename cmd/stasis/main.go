@@ -27,6 +27,7 @@ type cli struct {
 	Serve     serveCmd         `cmd:"" help:"Run the daemon."`
 	Health    healthCmd        `cmd:"" help:"Check whether a running daemon takes sessions."`
 	Login     loginCmd         `cmd:"" help:"Log in at a site by hand, in a browser, and save the login."`
+	Attach    attachCmd        `cmd:"" help:"Serve a session at a DevTools port of this machine, for Selenium, Lighthouse, chrome://inspect and others."`
 	Extension extensionCmd     `cmd:"" help:"Upload, list and delete the extensions of a running daemon."`
 	Snapshot  snapshotCmd      `cmd:"" help:"List, verify, prune, export and import the snapshots of a running daemon."`
 	Identity  identityCmd      `cmd:"" help:"Show and rotate the keys that snapshots are sealed with."`

@@ -1,4 +1,5 @@
 // Drives a browser with Playwright; see steps.mjs for the input and output.
+import { basename } from 'node:path';
 import { chromium } from 'playwright-core';
 import { main } from './steps.mjs';
 
@@ -22,7 +23,8 @@ await main(async (endpoint, { headers, timeout }) => {
     download: async (page, click, ms) => {
       const [download] = await Promise.all([page.waitForEvent('download', { timeout: ms }), click()]);
       const failure = await download.failure();
-      return { name: download.suggestedFilename(), state: failure ?? 'completed' };
+      // path() is where the file would be on this machine. Its last element is the GUID.
+      return { name: download.suggestedFilename(), state: failure ?? 'completed', guid: basename(await download.path()) };
     },
   };
 });

@@ -31,11 +31,12 @@ export async function connect(endpoint, { headers, timeout }) {
         session.on('Browser.downloadProgress', (e) => {
           if (e.state === 'inProgress') return;
           clearTimeout(timer);
-          resolve(e.state);
+          resolve({ state: e.state, guid: e.guid, file: e.filePath });
         });
       });
       await click();
-      return { name, state: await ended };
+      const last = await ended;
+      return { name, ...last };
     },
   };
 }

@@ -20,7 +20,7 @@
 //   {do: "usePage", index | contains}        → its URL; waits until it exists
 //   {do: "newPage", url?} {do: "closePage"}  → null
 //   {do: "setFiles", selector, files}        → null; paths as the browser sees them
-//   {do: "download", selector}               → {name, state}, after a click
+//   {do: "download", selector}               → {name, state, guid}, after a click
 //   {do: "cdp", method, params?, browser?}   → the raw answer, from page or browser
 // With {fails: true} a step must fail, and its result is the error's message.
 import { createHash } from 'node:crypto';

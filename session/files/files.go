@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/downloads"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
 )
@@ -38,7 +39,8 @@ type Keys interface {
 // Info describes one file of a session.
 type Info struct {
 	Name    string
-	Size    int64 // bytes
+	GUID    string // that CDP gave to the download; "" if the file is no download
+	Size    int64  // bytes
 	ModTime time.Time
 }
 
@@ -59,36 +61,55 @@ const partPrefix = ".stasis-part-"
 // open opens the files folder of a live session and calls do. Chrome can write to the
 // folder, so nothing in it is trusted: every name is resolved inside the folder, links do
 // not lead out of it, and only regular files count.
-func (f *Files) open(ctx context.Context, c access.Caller, id string, do func(_ context.Context, folder *os.Root, uid int) error) error {
+func (f *Files) open(ctx context.Context, c access.Caller, id string, do func(_ context.Context, in folder) error) error {
 	return f.sessions.WithDir(ctx, c, id, func(ctx context.Context, dir *browser.Dir) error {
 		run, err := os.OpenRoot(dir.Path)
 		if err != nil {
 			return fault.Wrap(err, fault.StoreFailed, "session.files", "the session's files cannot be opened")
 		}
 		defer func() { _ = run.Close() }() // only a handle
-		folder, err := run.OpenRoot(filepath.Base(dir.Files()))
+		root, err := run.OpenRoot(filepath.Base(dir.Files()))
 		if err != nil {
 			return fault.Wrap(err, fault.StoreFailed, "session.files", "the session's files cannot be opened")
 		}
-		defer func() { _ = folder.Close() }()
-		return do(ctx, folder, dir.UID)
+		defer func() { _ = root.Close() }() // only a handle
+		return do(ctx, folder{root, dir.Downloads(), dir.UID})
 	})
+}
+
+// folder is the files folder of one session.
+type folder struct {
+	*os.Root
+	downloads *downloads.Folder
+	uid       int // owner of the files; less than 0: the daemon's user
+}
+
+// named returns the name of the file that a caller means: a name, or the GUID of a
+// download.
+func (f folder) named(name string) string {
+	if _, err := f.Lstat(name); err != nil {
+		if file := f.downloads.Find(name); file != "" {
+			return file
+		}
+	}
+	return name
 }
 
 // ListFiles lists a session's files by name.
 func (f *Files) ListFiles(ctx context.Context, c access.Caller, id string) ([]Info, error) {
 	list := []Info{}
-	err := f.open(ctx, c, id, func(_ context.Context, folder *os.Root, _ int) error {
-		entries, err := fs.ReadDir(folder.FS(), ".")
+	err := f.open(ctx, c, id, func(_ context.Context, in folder) error {
+		entries, err := fs.ReadDir(in.FS(), ".")
 		if err != nil {
 			return fault.Wrap(err, fault.StoreFailed, "session.files", "the session's files cannot be listed")
 		}
+		guids := in.downloads.GUIDs()
 		for _, e := range entries {
 			info, err := e.Info()
 			if err != nil || !info.Mode().IsRegular() || strings.HasPrefix(e.Name(), partPrefix) {
 				continue // removed meanwhile, or not a regular file
 			}
-			list = append(list, Info{Name: e.Name(), Size: info.Size(), ModTime: info.ModTime().UTC()})
+			list = append(list, Info{Name: e.Name(), GUID: guids[e.Name()], Size: info.Size(), ModTime: info.ModTime().UTC()})
 		}
 		return nil
 	})
@@ -96,11 +117,12 @@ func (f *Files) ListFiles(ctx context.Context, c access.Caller, id string) ([]In
 	return list, err
 }
 
-// OpenFile opens one file for reading. The caller closes it.
+// OpenFile opens one file for reading, by its name or by the GUID of its download. The
+// caller closes it.
 func (f *Files) OpenFile(ctx context.Context, c access.Caller, id, name string) (file *os.File, err error) {
-	err = f.open(ctx, c, id, func(_ context.Context, folder *os.Root, _ int) error {
+	err = f.open(ctx, c, id, func(_ context.Context, in folder) error {
 		// O_NONBLOCK: a pipe in the folder must not block the daemon.
-		file, err = folder.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+		file, err = in.OpenFile(in.named(name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			return noSuchFile(name)
 		}
@@ -124,20 +146,20 @@ func (f *Files) PutFile(ctx context.Context, c access.Caller, id, name string, r
 		return err
 	}
 	defer leave()
-	return f.open(ctx, c, id, func(ctx context.Context, folder *os.Root, uid int) (err error) {
+	return f.open(ctx, c, id, func(ctx context.Context, in folder) (err error) {
 		part := partPrefix + rand.Text()
-		file, err := folder.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		file, err := in.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
 			return putFailed(err)
 		}
 		defer func() {
 			if err != nil {
-				_ = folder.Remove(part) // only the first error is returned
+				_ = in.Remove(part) // only the first error is returned
 			}
 		}()
 		_, err = io.Copy(file, access.Reader(ctx, r))
-		if uid >= 0 && err == nil && os.Geteuid() == 0 {
-			err = file.Chown(uid, uid)
+		if in.uid >= 0 && err == nil && os.Geteuid() == 0 {
+			err = file.Chown(in.uid, in.uid)
 		}
 		if cerr := file.Close(); err == nil {
 			err = cerr
@@ -146,7 +168,10 @@ func (f *Files) PutFile(ctx context.Context, c access.Caller, id, name string, r
 			err = context.Cause(ctx)
 		}
 		if err == nil {
-			err = folder.Rename(part, name)
+			err = in.Rename(part, name)
+		}
+		if err == nil {
+			err = in.downloads.Forget(name)
 		}
 		return putFailed(err)
 	})
@@ -165,13 +190,15 @@ func putFailed(err error) error {
 	}
 }
 
-// DeleteFile removes one file.
+// DeleteFile removes one file, by its name or by the GUID of its download.
 func (f *Files) DeleteFile(ctx context.Context, c access.Caller, id, name string) error {
-	return f.open(ctx, c, id, func(_ context.Context, folder *os.Root, _ int) error {
-		if info, err := folder.Lstat(name); err != nil || !info.Mode().IsRegular() {
+	return f.open(ctx, c, id, func(_ context.Context, in folder) error {
+		file := in.named(name)
+		if info, err := in.Lstat(file); err != nil || !info.Mode().IsRegular() {
 			return noSuchFile(name)
 		}
-		return fault.Wrap(folder.Remove(name), fault.StoreFailed, "session.files", "the file could not be removed")
+		err := errors.Join(in.Remove(file), in.downloads.Forget(file))
+		return fault.Wrap(err, fault.StoreFailed, "session.files", "the file could not be removed")
 	})
 }
 

@@ -77,3 +77,43 @@ func TestOnlyPlainFiles(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A download is found by its name and by its GUID, until its file is removed or replaced.
+func TestDownloadByGUID(t *testing.T) {
+	ctx, c := t.Context(), access.Caller{}
+	dir := &browser.Dir{Path: t.TempDir(), UID: -1}
+	files := New(oneSession{dir}, permanentKeys{})
+	const first, second = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
+	err := errors.Join(os.Mkdir(dir.Files(), 0o700), os.Mkdir(dir.Incoming(), 0o700))
+	for _, guid := range []string{first, second} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir.Incoming(), guid), []byte(guid), 0o600))
+		_, failed := dir.Downloads().Finish(guid, "report.txt")
+		err = errors.Join(err, failed)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := files.ListFiles(ctx, c, "s")
+	if err != nil || len(list) != 2 || list[0].Name != "report (1).txt" || list[0].GUID != second || list[1].GUID != first {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	file, err := files.OpenFile(ctx, c, "s", second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(file)
+	if err = errors.Join(err, file.Close()); err != nil || string(text) != second {
+		t.Errorf("%q, %v", text, err)
+	}
+	if err := files.DeleteFile(ctx, c, "s", second); err != nil {
+		t.Error(err)
+	}
+	if err := files.PutFile(ctx, c, "s", "report.txt", strings.NewReader("mine")); err != nil {
+		t.Error(err)
+	}
+	for _, guid := range []string{first, second} {
+		if _, err := files.OpenFile(ctx, c, "s", guid); !fault.Is(err, fault.FileNotFound) {
+			t.Errorf("%s: %v", guid, err)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package downloads
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func guid(n string) string { return "00000000-0000-4000-8000-00000000000" + n }
+
+// run makes a run directory with some unfinished downloads.
+func run(t *testing.T, guids ...string) (*Folder, string) {
+	t.Helper()
+	dir := t.TempDir()
+	err := errors.Join(os.Mkdir(filepath.Join(dir, "downloads"), 0o700), os.Mkdir(filepath.Join(dir, "files"), 0o700))
+	for _, g := range guids {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "downloads", g), []byte(g), 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return In(dir, "downloads", "files"), dir
+}
+
+// Downloads of one name get numbers, also beside an upload of that name. Each is found by
+// its GUID until its file is removed.
+func TestSameName(t *testing.T) {
+	f, dir := run(t, guid("1"), guid("2"), guid("3"))
+	if err := os.WriteFile(filepath.Join(dir, "files", "report.txt"), []byte("an upload"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for _, c := range [][2]string{{guid("1"), "report (1).txt"}, {guid("2"), "report (2).txt"}, {guid("1"), "report (1).txt"}, {guid("3"), "report (3).txt"}} {
+		got, err := f.Finish(c[0], "report.txt")
+		if err != nil || got != c[1] {
+			t.Fatalf("%q, %v, want %q", got, err, c[1])
+		}
+		want[got] = c[0]
+		text, err := os.ReadFile(filepath.Join(dir, "files", got))
+		if err != nil || string(text) != c[0] || f.Find(c[0]) != got {
+			t.Errorf("%s contains %q, %v; its GUID finds %q", got, text, err, f.Find(c[0]))
+		}
+	}
+	if upload, err := os.ReadFile(filepath.Join(dir, "files", "report.txt")); err != nil || string(upload) != "an upload" {
+		t.Errorf("the upload is %q, %v", upload, err)
+	}
+	if got := f.GUIDs(); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if err := errors.Join(f.Forget("report (2).txt"), f.Forget("report (2).txt"), f.Forget("none")); err != nil {
+		t.Error(err)
+	}
+	if f.Find(guid("2")) != "" || f.Find(guid("3")) == "" {
+		t.Error("Forget removed another GUID, or none")
+	}
+}
+
+// Names that a site suggests become names that can be listed and read.
+func TestSuggestedNames(t *testing.T) {
+	long := strings.Repeat("ä", 200)
+	for suggested, want := range map[string]string{
+		"a b.tar.gz": "a b.tar.gz", "../../etc/passwd": "_._.._etc_passwd", "": "download", "  ": "download", ".": "_", "..": "_.", ".bashrc": "_bashrc",
+		"a\x00b\nc": "a_b_c", "\xff.txt": "_.txt", `c:\x`: "c:_x", long + ".pdf": strings.Repeat("ä", 125) + ".pdf", "x." + long: strings.ToValidUTF8(("x." + long)[:maxName], ""),
+	} {
+		f, _ := run(t, guid("1"))
+		got, err := f.Finish(guid("1"), suggested)
+		if err != nil || got != want || len(got) > maxName || !utf8.ValidString(got) {
+			t.Errorf("%q became %q, %v, want %q", suggested, got, err, want)
+		}
+	}
+	if stem, extension := split("a b.tar.gz"); numbered(stem, extension, 12) != "a b (12).tar.gz" {
+		t.Error(numbered(stem, extension, 12))
+	}
+}
+
+// Nothing outside the two folders is read or moved, whatever Chrome put into them.
+func TestHostileFolders(t *testing.T) {
+	f, dir := run(t, guid("1"))
+	secret := filepath.Join(t.TempDir(), "secret")
+	err := errors.Join(os.WriteFile(secret, []byte("s"), 0o600), os.Symlink("../secret", filepath.Join(dir, "downloads", guid("2"))),
+		os.Remove(filepath.Join(dir, "files")), os.Symlink(filepath.Dir(secret), filepath.Join(dir, "files")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, err := f.Finish(guid("1"), "a"); err == nil {
+		t.Errorf("a download was moved to %q, outside the run directory", name)
+	}
+	for _, g := range []string{guid("2"), guid("9"), "", "../secret", "..", "a"} {
+		if name := f.Find(g); name != "" {
+			t.Errorf("%q finds %q", g, name)
+		}
+	}
+	for _, g := range []string{"", "../x", guid("9")} {
+		if _, err := f.Finish(g, "a"); err == nil {
+			t.Errorf("%q was finished", g)
+		}
+	}
+}
