@@ -64,6 +64,8 @@ const output = { results: [] };
 try {
   // Each tool loads only its own library, which takes most of the time of a short script.
   const { connect, features } = await import(`./${input.tool}/client.mjs`);
+  const unknown = (input.also ?? []).filter((name) => !features[name]);
+  if (unknown.length) throw new Error(`there is no feature ${unknown.join('; ')}`);
   const site = await startSite();
   const client = await within(longer, connect(input.endpoint, timeout));
   for (const [i, [name, feature]] of Object.entries(features).entries()) {
