@@ -5,9 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -184,8 +184,17 @@ func startPlainChrome(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	free, err := net.Listen("tcp4", "127.0.0.1:0") // with port 0 Chrome says that it is automated
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := strings.Cut(address, ":")
 	ctx, cancel := context.WithCancel(t.Context())
-	cmd := exec.CommandContext(ctx, binary, "--headless=new", "--no-sandbox", "--remote-debugging-port=0", "--user-data-dir="+dir, "about:blank")
+	cmd := exec.CommandContext(ctx, binary, "--headless=new", "--no-sandbox", "--remote-debugging-port="+port, "--user-data-dir="+dir, "about:blank")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -193,12 +202,9 @@ func startPlainChrome(t *testing.T) string {
 		cancel()
 		_ = cmd.Wait() // it was killed
 	})
-	address := ""
-	daemon.Eventually(t, stepDeadline, "Chrome has written its port", func() bool {
-		raw, err := os.ReadFile(filepath.Join(dir, "DevToolsActivePort"))
-		port, _, found := strings.Cut(string(raw), "\n")
-		address = fmt.Sprint("http://127.0.0.1:", port)
-		return err == nil && found
+	daemon.Eventually(t, stepDeadline, "Chrome listens", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "DevToolsActivePort"))
+		return err == nil
 	})
-	return address
+	return "http://" + address
 }
