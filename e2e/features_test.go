@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -179,7 +178,6 @@ func (f featureTables) check(t *testing.T, client, in string, results []featureR
 // startPlainChrome starts Chrome as its users do, and returns its DevTools address.
 func startPlainChrome(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
 	binary, err := launch.Find("")
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +192,7 @@ func startPlainChrome(t *testing.T) string {
 	}
 	_, port, _ := strings.Cut(address, ":")
 	ctx, cancel := context.WithCancel(t.Context())
-	cmd := exec.CommandContext(ctx, binary, "--headless=new", "--no-sandbox", "--remote-debugging-port="+port, "--user-data-dir="+dir, "about:blank")
+	cmd := exec.CommandContext(ctx, binary, "--headless=new", "--no-sandbox", "--remote-debugging-port="+port, "--user-data-dir="+daemon.DataDir(t), "about:blank")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +201,10 @@ func startPlainChrome(t *testing.T) string {
 		_ = cmd.Wait() // it was killed
 	})
 	daemon.Eventually(t, stepDeadline, "Chrome listens", func() bool {
-		_, err := os.Stat(filepath.Join(dir, "DevToolsActivePort"))
+		c, err := net.Dial("tcp4", address)
+		if err == nil {
+			_ = c.Close()
+		}
 		return err == nil
 	})
 	return "http://" + address
