@@ -187,13 +187,37 @@ func (b *Browser) Open(ctx context.Context, url string) error {
 		return asBrowserFault(ctx, err, op, "the tab could not be opened")
 	}
 	if b.targets != nil {
-		b.targets.Open(b.ctx, created.TargetID, url, func(bool) {})
+		if err := b.openReady(ctx, created.TargetID, url); err != nil {
+			return asBrowserFault(ctx, err, op, "the tab could not be opened")
+		}
 	}
 	if len(pages) == 1 && pages[0].URL == "about:blank" {
 		err = b.tabs.close(ctx, pages[0].TargetID)
 	}
 	return asBrowserFault(ctx, err, op, "the blank tab could not be closed")
 }
+
+// openReady navigates a new blank tab once it has its setups. It returns when Chrome has
+// the command: a client's navigation that follows must come after it, or this one would
+// abort it.
+func (b *Browser) openReady(ctx context.Context, id target.ID, url string) error {
+	opened := make(chan bool, 1)
+	b.targets.Open(b.ctx, id, url, func(ready bool) { opened <- ready })
+	select {
+	case ready := <-opened:
+		if !ready {
+			return errNotReady
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-b.ctx.Done():
+		return b.ctx.Err()
+	}
+}
+
+// errNotReady is the error for a tab that did not get its setups in time.
+var errNotReady = errors.New("the tab did not become ready in time")
 
 // Screenshot returns a JPEG of the tab in front, with its URL and title. A tab that has
 // not painted yet has no image, so the call is repeated until ctx ends.

@@ -60,6 +60,9 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 	if created != nil {
 		p.answer = func(r envelope) { created(r, answer) }
 	}
+	if p.method == "Runtime.runIfWaitingForDebugger" {
+		p.answer = c.onResumed(s, answer)
+	}
 	if p.method == "Target.setAutoAttach" || p.method == "Target.setDiscoverTargets" {
 		c.m.mu.Lock()
 		s.watch.record(p.method, params)

@@ -13,6 +13,7 @@ type targetEvent struct {
 	SessionID  string     `json:"sessionId"`
 	TargetID   string     `json:"targetId"`
 	TargetInfo targetInfo `json:"targetInfo"`
+	Waiting    bool       `json:"waitingForDebugger"`
 }
 
 var targetDomain = []byte("Target.")
@@ -47,7 +48,7 @@ func (m *Mux) routeEvent(msg []byte, e envelope) {
 		return // its peer has disconnected
 	}
 	if !s.owner.trusted && m.Addresses.showsForeign(e) {
-		notify := m.revoke(s)
+		notify := append(m.revoke(s), m.release)
 		m.mu.Unlock()
 		for _, f := range notify {
 			f()
@@ -60,6 +61,9 @@ func (m *Mux) routeEvent(msg []byte, e envelope) {
 	pass, notify := true, []func(){}
 	if ofTarget {
 		pass, notify = m.ownerEvent(s, string(e.method), t)
+	}
+	if string(e.method) == "Target.detachedFromTarget" {
+		notify = append(notify, m.release)
 	}
 	owner := s.owner
 	m.mu.Unlock()
@@ -110,6 +114,7 @@ func (m *Mux) ownerEvent(s *session, method string, t targetEvent) (pass bool, n
 			return false, []func(){func() { m.detach(s.id, t.SessionID) }}
 		}
 		m.sessions.adopt(s, t.SessionID, id)
+		m.sessions.all[t.SessionID].paused = t.Waiting && !s.owner.trusted
 		return true, nil
 	case "Target.detachedFromTarget":
 		child := m.sessions.all[t.SessionID]

@@ -71,6 +71,7 @@ type Mux struct {
 	sessions sessions
 	targets  targets
 	users    map[*Driver]struct{}
+	waiters  []pausedWaiter
 }
 
 // New takes over the pipe of a running Chrome. The pipe may also implement [NonblockingWriter]. The

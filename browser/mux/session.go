@@ -27,6 +27,7 @@ type session struct {
 	parent   *session
 	children map[*session]struct{}
 	watch    watch
+	paused   bool // a client attached to a target that waits for it
 }
 
 // attach gives p its root session: of the browser, or of one page if target is not empty.
@@ -95,6 +96,7 @@ func (m *Mux) leave(p *peer) {
 	m.sessions.leave(p)
 	m.requests.take(func(w *pending) bool { return w.peer == p })
 	m.mu.Unlock()
+	m.release()
 	if root != "" {
 		m.detach("", root)
 	}

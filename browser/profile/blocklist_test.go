@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 )
 
-// Prepare removes Chrome's policies in an imported profile from both settings files, and
-// writes the daemon's own list of refused addresses.
+// Prepare removes Chrome's policies in an imported profile from both settings files. It
+// writes the daemon's own list of refused addresses, and that nothing is printed.
 func TestPreparePolicies(t *testing.T) {
 	root := t.TempDir()
 	imported := `{"policy":{"url_allowlist":["file://*"],"url_blocklist":[],"extra":1},"kept":true}`
@@ -22,16 +22,17 @@ func TestPreparePolicies(t *testing.T) {
 	}
 	want(t, prefs(t, root, "Preferences"), `{"url_blocklist":["file://*","chrome://*","devtools://*"]}`, "policy")
 	want(t, prefs(t, root, "Preferences"), "true", "kept")
+	want(t, prefs(t, root, "Preferences"), "false", "printing", "enabled")
 	want(t, prefs(t, root, "Secure Preferences"), "", "policy")
 	want(t, prefs(t, root, "Secure Preferences"), "true", "kept")
 }
 
-// An archive contains neither the list nor any other policy. Other files, and settings
-// without policies, are unchanged.
+// An archive contains neither the list nor any other policy, nor that nothing is printed.
+// Other files, and settings without these, are unchanged.
 func TestUnpreparePolicies(t *testing.T) {
 	root := t.TempDir()
 	for name, body := range map[string]string{
-		"Default/Preferences":        `{"policy":{"url_blocklist":["file://*"]},"kept":9007199254740993}`,
+		"Default/Preferences":        `{"policy":{"url_blocklist":["file://*"]},"kept":9007199254740993,"printing":{"enabled":false,"kept":1}}`,
 		"Default/Secure Preferences": `{"kept":true}`,
 		"Default/Other":              `{"policy":1}`,
 	} {
@@ -49,7 +50,7 @@ func TestUnpreparePolicies(t *testing.T) {
 	for _, f := range got {
 		archived = append(archived, string(f.Data))
 	}
-	if diff := cmp.Diff([]string{`{"kept":9007199254740993}`, "", ""}, archived); diff != "" {
+	if diff := cmp.Diff([]string{`{"kept":9007199254740993,"printing":{"kept":1}}`, "", ""}, archived); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got[0].Size != int64(len(got[0].Data)) {

@@ -54,6 +54,7 @@ type Proxy struct{ Server, Bypass string }
 //   - a decision on every permission for which Chrome would prompt a person;
 //   - a normal exit, so that Chrome does not ask whether to restore tabs after a crash;
 //   - the list of addresses that Chrome refuses;
+//   - that nothing is printed;
 //   - the paths of the profile's own extensions.
 //
 // It removes:
@@ -137,6 +138,9 @@ func (p Prepare) prepare(prefs map[string]any) {
 	profile["exit_type"] = "Normal"
 	profile["exited_cleanly"] = true
 	writePolicy(profile, p.Policy, p.Before)
+	// window.print() would open a dialog, and the page would wait for it for ever. The
+	// preference does not affect Page.printToPDF (Chrome 156).
+	object(prefs, printingPreferences)[printingEnabled] = false
 	for _, folder := range []string{"download", "savefile"} {
 		delete(object(prefs, folder), "default_directory")
 	}
@@ -157,6 +161,10 @@ func (p Prepare) prepare(prefs map[string]any) {
 // policyPreferences is the key of the preferences that Chrome's policies set. With it a
 // profile could allow what Stasis refuses, such as addresses.
 const policyPreferences = "policy"
+
+// printingPreferences and printingEnabled are the keys of the preference that lets pages
+// and people print. Chrome's settings cannot change it.
+const printingPreferences, printingEnabled = "printing", "enabled"
 
 // object returns the JSON object at a key, and creates it if it is missing.
 func object(parent map[string]any, key string) map[string]any {

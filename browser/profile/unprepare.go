@@ -12,8 +12,8 @@ import (
 )
 
 // Unprepare removes from an environment's settings files what [Prepare] writes for Stasis
-// itself and no environment may contain: Chrome's policies. The files on disk do not
-// change; a changed file has its new content in [File.Data]. A settings file that is not
+// itself and no environment may contain: Chrome's policies, and that nothing is printed.
+// The files on disk do not change; a changed file has its new content in [File.Data]. A settings file that is not
 // valid JSON stays unchanged. Chrome must be closed or frozen.
 func Unprepare(files []File) ([]File, error) {
 	out := append([]File{}, files...)
@@ -21,7 +21,7 @@ func Unprepare(files []File) ([]File, error) {
 		if f.Name != path.Join(Default, "Preferences") && f.Name != path.Join(Default, "Secure Preferences") {
 			continue
 		}
-		data, err := withoutPolicies(f.Path)
+		data, err := withoutOurs(f.Path)
 		if err != nil {
 			return nil, fault.Wrap(err, fault.SaveFailed, "profile.unprepare", "the profile's settings could not be read")
 		}
@@ -32,9 +32,9 @@ func Unprepare(files []File) ([]File, error) {
 	return out, nil
 }
 
-// withoutPolicies returns a settings file's content without Chrome's policies; nil if it
-// has none, or is not a settings file.
-func withoutPolicies(file string) ([]byte, error) {
+// withoutOurs returns a settings file's content without what Stasis wrote into it; nil if
+// it has nothing of it, or is not a settings file.
+func withoutOurs(file string) ([]byte, error) {
 	root, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
 		return nil, err
@@ -51,9 +51,13 @@ func withoutPolicies(file string) ([]byte, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr // a damaged file is archived unchanged
 	}
-	if _, there := prefs[policyPreferences]; !there {
+	_, policies := prefs[policyPreferences]
+	printing, _ := prefs[printingPreferences].(map[string]any)
+	_, prints := printing[printingEnabled]
+	if !policies && !prints {
 		return nil, nil
 	}
 	delete(prefs, policyPreferences)
+	delete(printing, printingEnabled)
 	return json.Marshal(prefs)
 }

@@ -28,6 +28,8 @@ type Driver interface {
 	Post(ctx context.Context, session target.SessionID, method string, params any) error
 	// Events returns events of all sessions, in order, until cancel.
 	Events(methods ...string) (events <-chan mux.Event, cancel func())
+	// WhenResumed calls then once no client keeps a page paused at its start.
+	WhenResumed(id target.ID, then func())
 	// EndOnOverflow makes Chrome end if an event would be lost.
 	EndOnOverflow()
 }
@@ -186,6 +188,9 @@ func (i *Initialiser) initialise(ctx context.Context, t *Target, held bool) {
 		// reason.
 		_, _ = cdp.Call(ctx, t, target.GetTargetInfo, target.GetTargetInfoParams{})
 	} else {
+		if t.info.CanAccessOpener {
+			i.awaitClients(ctx, t.info.TargetID)
+		}
 		// A page that navigates before it has answered would lose some setups.
 		_, _ = cdp.Call(ctx, t, runtime.RunIfWaitingForDebugger, cdp.Empty{})
 	}
@@ -196,6 +201,19 @@ func (i *Initialiser) initialise(ctx context.Context, t *Target, held bool) {
 	i.mu.Unlock()
 	for _, f := range then {
 		f(t)
+	}
+}
+
+// awaitClients returns when clients have prepared a page that another page opened and has
+// access to. Chrome 156 lets such a page run at the first command to do so, even if another
+// session of it still waits. Then its first request would miss a client's interception and
+// scripts. Any other page runs only after a command of each session.
+func (i *Initialiser) awaitClients(ctx context.Context, id target.ID) {
+	resumed := make(chan struct{})
+	i.driver.WhenResumed(id, func() { close(resumed) })
+	select {
+	case <-resumed:
+	case <-ctx.Done():
 	}
 }
 
