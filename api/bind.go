@@ -39,6 +39,10 @@ func (b *binder) set(path *fieldPath, value any, dst reflect.Value, emptyOK bool
 	if dst.Type() == reflect.TypeFor[unsupportedField]() {
 		return fault.New(fault.Unsupported, "api.bind", "%s: not supported yet; leave it out or set it to null", path)
 	}
+	if dst.Type() == reflect.TypeFor[anyValue]() {
+		dst.Set(reflect.ValueOf(anyValue{value}))
+		return nil
+	}
 	switch dst.Kind() {
 	case reflect.Pointer:
 		dst.Set(reflect.New(dst.Type().Elem()))

@@ -11,10 +11,11 @@ type Execution string
 
 // The execution statuses of the session API.
 const (
-	ExecutionRunning  Execution = "running"
-	ExecutionWaiting  Execution = "waiting_for_input" // the agent has asked a question
-	ExecutionFinished Execution = "finished"
-	ExecutionError    Execution = "error"
+	ExecutionRunning         Execution = "running"
+	ExecutionWaiting         Execution = "waiting_for_input" // the agent has asked a question
+	ExecutionWaitingForAgent Execution = "waiting_for_agent" // a message came before an agent; ours
+	ExecutionFinished        Execution = "finished"
+	ExecutionError           Execution = "error"
 )
 
 // Message is one entry of the conversation between a user and the agent that drives a

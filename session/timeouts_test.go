@@ -320,9 +320,9 @@ func TestStatus(t *testing.T) {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 	}
-	want(agent.Status{Status: "ready", SessionStatus: "ready", ExecutionStatus: "running"})
+	want(agent.Status{Status: "ready", SessionStatus: "ready", ExecutionStatus: "ready"})
 	r.attach(id)()
-	want(agent.Status{Status: "running", SessionStatus: "running", ExecutionStatus: "running"})
+	want(agent.Status{Status: "running", SessionStatus: "running", ExecutionStatus: "ready"})
 	r.end(alice, id, none)
 	want(agent.Status{Status: "finished", SessionStatus: "completed", ExecutionStatus: "finished"})
 }
