@@ -40,6 +40,7 @@ var validRequests = []struct {
 	{"GET", "/v1/sessions/live-1", "", 200},
 	{"GET", "/v1/sessions/ended-1", "", 200},
 	{"DELETE", "/v1/sessions/live-1?save_snapshot_mode=filesystem&save_as_default=true", "", 200},
+	{"DELETE", "/v1/sessions/ended-1?save_snapshot_mode=filesystem&save_as_default=true", "", 409},
 	{"GET", "/v1/sessions/live-1/restore-report", "", 200},
 	{"GET", "/v1/sessions/live-1/status", "", 200},
 	{"GET", "/v1/sessions/ended-1/runs", "", 200},

@@ -109,6 +109,7 @@ type Session struct {
 	// the default only from that version. BaseVersion 0 means no default.
 	BaseSnapshotID string
 	BaseVersion    int64
+	FromDefault    bool   // it started from its user's default, or continues a session that did
 	WebhookURL     string // receives the session's events; "" means none
 	// Notices are queued in the same write, and never read back.
 	Notices []Notice

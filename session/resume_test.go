@@ -12,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/request"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -260,18 +261,69 @@ func TestResumeIsRefused(t *testing.T) {
 	})
 }
 
-// A resumed session moves the default from its own version, but not over what others have
-// saved since it began.
+// A session that started from the default moves it from its own version, but not over
+// what others have saved since, also after a resume.
 func TestResumeAndTheDefault(t *testing.T) {
 	r := newRig(t, nil)
-	id, _ := r.saved(alice, asDefault)
-	r.resumed(alice, id)
-	if a := r.end(alice, id, asDefault); !a.Default.Moved {
-		t.Errorf("its own default did not move on: %+v", a.Default)
+	fresh, _ := r.saved(alice, asDefault)
+	id := r.create(alice, fromAlice).ID
+	for range 2 {
+		if a := r.end(alice, id, asDefault); !a.Default.Moved {
+			t.Errorf("its own default did not move on: %+v", a.Default)
+		}
+		r.resumed(alice, id)
 	}
 	r.saved(alice, asDefault)
-	r.resumed(alice, id)
-	if a := r.end(alice, id, asDefault); a.Default.Moved {
-		t.Error("the default of another session was replaced")
+	if a, err := r.End(t.Context(), alice, id, asDefault); err != nil || a.Default.Moved || a.Success || a.Code != fault.VersionConflict {
+		t.Errorf("the default of another session was replaced: %+v, %v", a, err)
 	}
+	r.resumed(alice, fresh)
+	if a := r.end(alice, fresh, asDefault); !a.Default.Moved {
+		t.Errorf("a session that did not start from the default: %+v", a.Default)
+	}
+}
+
+// A repeated end moves the default to what the first one saved, if it insists or if the
+// first did not ask for it. A repeat of an end that has moved the default does not move it
+// again.
+func TestDefaultAfterTheEnd(t *testing.T) {
+	r := newRig(t, nil)
+	again := func(id string, end request.End) (moved bool, version int64) {
+		t.Helper()
+		a, err := r.End(t.Context(), alice, id, end)
+		if err != nil || a.Deleted || a.Snapshot == nil || a.Default == nil || a.Success != (a.Code == "") {
+			t.Fatalf("%+v, %v", a, err)
+		}
+		if info, err := r.Get(t.Context(), alice, id); err != nil || a.Default.Moved && !strings.Contains(string(info.Outcome), `"moved":true`) {
+			t.Errorf("the recorded outcome is %s, %v", info.Outcome, err)
+		}
+		return a.Default.Moved, a.Default.Version
+	}
+	is := func(what string, id string, end request.End, moved bool, version int64) {
+		t.Helper()
+		if gotMoved, gotVersion := again(id, end); gotMoved != moved || gotVersion != version {
+			t.Errorf("%s: moved %v to %d, want %v and %d", what, gotMoved, gotVersion, moved, version)
+		}
+	}
+	insist := asDefault
+	insist.Conflict = save.Overwrite
+	later, _ := r.saved(alice, filesystem)
+	is("asked for later", later, asDefault, true, 1)
+	is("asked for again", later, asDefault, false, 1)
+	from := r.create(alice, fromAlice).ID
+	r.saved(alice, asDefault)
+	if a := r.end(alice, from, asDefault); a.Default.Moved || a.Code != fault.VersionConflict {
+		t.Errorf("%+v", a)
+	}
+	is("not insisting", from, asDefault, false, 2)
+	is("insisting", from, insist, true, 3)
+	is("insisting again", from, insist, false, 3)
+	r.saved(alice, asDefault)
+	is("repeated after another moved it", from, asDefault, false, 3)
+	if d, err := r.catalogue.Default(t.Context(), "alice"); err != nil || d.Version != 4 {
+		t.Errorf("the default is %+v, %v", d, err)
+	}
+	viewer := access.Caller{KeyID: "key-v", UserID: "alice", Rights: []access.Right{access.RightView}}
+	_, err := r.End(t.Context(), viewer, from, insist)
+	wantCode(t, err, fault.Forbidden)
 }

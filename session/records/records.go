@@ -64,7 +64,7 @@ func (r *Records) Resume(ctx context.Context, rec, was profiles.Session) (profil
 			return fault.New(fault.SessionEnding, "session.resume", "session %s has not ended", now.ID)
 		}
 		rec.CreatedAt, rec.KeyID, rec.Execution, rec.BaseVersion = now.CreatedAt, now.KeyID, now.Execution, base
-		rec.WebhookURL = now.WebhookURL
+		rec.WebhookURL, rec.FromDefault = now.WebhookURL, now.FromDefault
 		*now = rec
 		now.Notices = r.notices.Of(rec, events.HookStatus)
 		return nil

@@ -63,8 +63,9 @@ type Job struct {
 	Status          profiles.Status // the session's status after the end
 	Reason          profiles.Reason
 
-	Move     *profiles.Move // nil: the default does not move
-	NotMoved string         // why the default does not move although the caller asked for it
+	Move         *profiles.Move // nil: the default does not move
+	DefaultAsked bool           // a caller asked for Move
+	NotMoved     string         // why the default does not move although the caller asked for it
 	// checked is the result of the login check that the user's settings require before
 	// the default moves. If the check failed, Move is nil.
 	checked  *login.Outcome
