@@ -51,6 +51,8 @@ var validRequests = []struct {
 	{"POST", "/v1/sessions", `{"record":["screenshot","console"]}`, 201},
 	{"POST", "/v1/sessions/live-1/pause", "", 200},
 	{"POST", "/v1/sessions/live-1/resume", "", 200},
+	{"POST", "/v1/sessions/live-1/resume", `{"snapshot_id":"snap-1"}`, 200},
+	{"POST", "/v1/sessions", `{"auto_save":{"on":["message"]}}`, 201},
 	{"POST", "/v1/sessions/live-1/cancel", "", 200},
 	{"POST", "/v1/sessions/live-1/message", `{"message":"Go on","config_updates":{},"start_url":"https://a.example/"}`, 200},
 	{"POST", "/v1/sessions/live-1/message", `{"message":"Which one?","type":"QUESTION"}`, 200},

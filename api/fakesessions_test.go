@@ -133,7 +133,7 @@ func (f *fakeSessions) Pause(context.Context, access.Caller, string) (answer.Ack
 	return answer.Acknowledgement{Success: true, Status: "paused"}, f.failure()
 }
 
-func (f *fakeSessions) Resume(context.Context, access.Caller, string) (answer.Acknowledgement, error) {
+func (f *fakeSessions) Resume(context.Context, access.Caller, string, string) (answer.Acknowledgement, error) {
 	return answer.Acknowledgement{Success: true, Status: "resumed"}, f.failure()
 }
 

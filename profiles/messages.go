@@ -42,8 +42,9 @@ type MessageStore interface {
 	// execution is "", it becomes the session's execution status in the same transaction.
 	// An unknown session is session_not_found.
 	AddMessage(ctx context.Context, m Message, execution Execution) (Message, error)
-	// Messages lists a session's messages after an ID, in order, up to limit and
-	// [MaxMessagePage]. more reports that others follow. If after is beyond the last
+	// Messages lists the messages of a session's conversation after an ID, in order, up to
+	// limit and [MaxMessagePage]. Messages that a resume took back are left out; see
+	// [Session.Continues]. more reports that others follow. If after is beyond the last
 	// message, or the session is unknown, the list is empty.
 	Messages(ctx context.Context, sessionID string, after int64, limit int) (page []Message, more bool, err error)
 }

@@ -431,7 +431,7 @@ func TestKilledRightAfterRestore(t *testing.T) {
 		if doc, err := r.snapshots.Document(t.Context(), row, "read"); err != nil || !doc.Complete || len(doc.Cookies) != 1 || row.Label == "" {
 			t.Errorf("after %d kills: %+v, %q, %v", n+1, doc, row.Label, err)
 		}
-		if _, err := r.Resume(t.Context(), alice, id); err != nil {
+		if _, err := r.Resume(t.Context(), alice, id, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

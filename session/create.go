@@ -202,7 +202,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	case was == nil:
 		err = s.records.Create(ctx, rec)
 	default:
-		rec, err = s.records.Resume(ctx, rec, *was)
+		rec, err = s.resumeRecord(ctx, rec, *was, r, up.Notes)
 	}
 	if err != nil {
 		browsers.Discard(ctx, up.Chrome, s.deps.Log)

@@ -81,7 +81,7 @@ func TestMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	is("paused", "waiting_for_input")
-	if _, err := r.Resume(t.Context(), alice, id); err != nil {
+	if _, err := r.Resume(t.Context(), alice, id, ""); err != nil {
 		t.Fatal(err)
 	}
 	say(agent.MessageRequest{Type: "ERROR", Content: "no"}, "")

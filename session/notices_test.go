@@ -70,7 +70,7 @@ func TestWebhooksOfASession(t *testing.T) {
 	if _, err := r.Pause(ctx, alice, info.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Resume(ctx, alice, info.ID); err != nil {
+	if _, err := r.Resume(ctx, alice, info.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Checkpoint(ctx, alice, info.ID, request.Checkpoint{}); err != nil {
@@ -125,7 +125,7 @@ func TestWebhooksOfAResumedSession(t *testing.T) {
 	id := r.create(alice, withWebhook).ID
 	r.end(alice, id, filesystem)
 	before := len(r.sentTo(hookURL))
-	if _, err := r.Resume(t.Context(), alice, id); err != nil {
+	if _, err := r.Resume(t.Context(), alice, id, ""); err != nil {
 		t.Fatal(err)
 	}
 	r.end(alice, id, none)

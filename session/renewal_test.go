@@ -147,7 +147,7 @@ func TestResumeFromRenewal(t *testing.T) {
 	id := d.SessionID
 	resume := func(want string) {
 		t.Helper()
-		if _, err := a.Resume(t.Context(), alice, id); err != nil {
+		if _, err := a.Resume(t.Context(), alice, id, ""); err != nil {
 			t.Fatal(err)
 		}
 		if info, err := a.Get(t.Context(), alice, id); err != nil || info.BaseSnapshotID != want {

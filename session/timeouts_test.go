@@ -209,7 +209,7 @@ func TestWhatStopsIdleLimit(t *testing.T) {
 		if r.status(id) != profiles.StatusPaused {
 			t.Errorf("status %s", r.status(id))
 		}
-		if _, err := r.Resume(t.Context(), alice, id); err != nil {
+		if _, err := r.Resume(t.Context(), alice, id, ""); err != nil {
 			t.Fatal(err)
 		}
 		r.ended(id)
@@ -276,7 +276,7 @@ func TestPause(t *testing.T) {
 	}
 	await(t, "Chrome is frozen when the client has disconnected", chrome.Frozen)
 	for _, want := range []string{"resumed", "already_running"} {
-		a, err := r.Resume(t.Context(), alice, id)
+		a, err := r.Resume(t.Context(), alice, id, "")
 		if err != nil || a.Status != want || chrome.Frozen() {
 			t.Errorf("%+v, %v, frozen %t", a, err, chrome.Frozen())
 		}

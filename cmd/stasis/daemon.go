@@ -288,7 +288,7 @@ func (d *daemon) close() error {
 func sessionCatalogue(db *sqldb.DB) session.Catalogue {
 	return session.Catalogue{
 		SessionStore: db.Sessions, SnapshotStore: db.Snapshots, RetentionStore: db.Snapshots, DefaultStore: db.Defaults,
-		UserStore: db.Users, NoteReader: db.Notes, UploadedExtensions: db.Extensions, RunRecords: db.Runs, AnswerRecords: db.Answers,
+		UserStore: db.Users, NoteWriter: db.Notes, UploadedExtensions: db.Extensions, RunRecords: db.Runs, AnswerRecords: db.Answers,
 		DeliveryRecords: db.Deliveries, Database: db,
 	}
 }

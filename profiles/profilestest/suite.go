@@ -93,6 +93,7 @@ func Run(t *testing.T, open func(t *testing.T) Catalogue) {
 		{"event race", testEventRace},
 		{"sealed events", testSealedEvents},
 		{"messages", testMessages},
+		{"going back", testGoingBack},
 		{"message race", testMessageRace},
 		{"notes", testNotes},
 		{"note race", testNoteRace},

@@ -153,8 +153,13 @@ func (st *Sessions) UpdateSession(ctx context.Context, id string, change func(*p
 		if err != nil {
 			return err
 		}
+		if s.Continues != "" {
+			if err := continueTalk(ctx, tx, &s, op); err != nil {
+				return err
+			}
+		}
 		err = addNotices(ctx, tx, s, s.Notices)
-		s.Notices = nil
+		s.Notices, s.Continues, s.GoesBack = nil, "", false
 		return err
 	})
 	if err != nil {

@@ -164,7 +164,18 @@ func (m MessageRequest) effect(stored profiles.Message, now profiles.Execution) 
 			data["result"] = t.Result
 		}
 	}
-	return Effect{Execution: now, Event: events.Message, Data: data}
+	return Effect{Execution: now, Event: events.Message, Data: data, TurnEnded: endsTurn(stored.Type)}
+}
+
+// endsTurn reports whether a message of a type ends a turn of the conversation: the user
+// has spoken, or the agent has answered. The others are steps of a turn.
+func endsTurn(messageType string) bool {
+	switch messageType {
+	case TypeUser, "QUESTION", TypeDone, "ERROR":
+		return true
+	default:
+		return false
+	}
 }
 
 // MessageStore stores messages; see [profiles.MessageStore].

@@ -96,7 +96,7 @@ func checkpointFailed(err error) error {
 // storeCheckpoint stores a capture, unless the last checkpoint holds the same content.
 // problem is what is wrong with it; see [DamagedCopy].
 func (s *Saver) storeCheckpoint(ctx context.Context, j Job, r *Replica, m checkpointState) (_ CheckpointAnswer, problem string, err error) {
-	fingerprint := r.fingerprint(m.doc, j.Notes)
+	fingerprint := r.fingerprint(m.doc, j)
 	if r.matchesLast(j, fingerprint) && s.problemPersists(ctx, j, r, m.doc) {
 		answer, err := s.unchanged(ctx, j.withProblem(r.last.problem), r.last.snapshot)
 		if !fault.Is(err, fault.SnapshotNotFound) {

@@ -59,6 +59,7 @@ type Job struct {
 	Restart   bool // start Chrome again; save only if that fails
 	// CrashUnreported: webhooks have not been notified of the crash yet.
 	CrashUnreported bool
+	Turns           int             // of a checkpoint: how many turns of the conversation have ended
 	Used            bool            // something may have changed since the last save
 	Status          profiles.Status // the session's status after the end
 	Reason          profiles.Reason
