@@ -35,6 +35,11 @@ func agentSessions(t *testing.T, d *daemon.Daemon) {
 		})
 		return now
 	}
+	shows := func(url string) {
+		t.Helper()
+		daemon.Eventually(t, grace, "the tab at "+url, func() bool { return slices.Equal(tabsOf(t, d, id), []string{url}) })
+	}
+	shows(page(1))
 	say(obj{"message": "first task"})
 	first := savedAfter("")
 	w := dial(t, s.CDP)
@@ -58,10 +63,7 @@ func agentSessions(t *testing.T, d *daemon.Daemon) {
 	if a := d.Call(t, http.MethodPost, path+"/resume", obj{"snapshot_id": first}); a.Code() != "environment_in_use" {
 		t.Errorf("going back while it is live: %d %s", a.Status, a.Body)
 	}
-	urls := tabsOf(t, d, id)
-	if !slices.Equal(urls, []string{page(1)}) {
-		t.Errorf("the tabs are %q", urls)
-	}
+	shows(page(1))
 	type listed struct {
 		Messages []struct {
 			Type, Role, Name  string

@@ -170,7 +170,7 @@ func sessionAPI(t *testing.T, d *daemon.Daemon) {
 	d.Must(t, http.StatusOK, http.MethodGet, "/v1/models?filter=cdp", nil)
 
 	// Saved as default, the stream of the ended session answers and ends. Only a client
-	// that reconnects is told to stop.
+	// that reconnects gets 204.
 	const asDefault = "?save_snapshot_mode=filesystem&save_as_default=true"
 	d.Must(t, http.StatusOK, http.MethodDelete, path+asDefault, nil)
 	if code, err := sdkStream(d, s.ID, "", func(e sdkEvent) bool { last = e; return true }); err != nil || code != http.StatusOK || last.Event != "done" {
