@@ -16,6 +16,7 @@ func (l *liveSession) job(e ending) save.Job {
 	switch e.cause {
 	case causeRequested:
 		j.Mode, j.Status, j.Origins = e.request.Mode, profiles.StatusCompleted, e.request.Origins
+		j.Undoable = !l.request.ReadOnly
 		if e.request.SaveAsDefault {
 			j.Move, j.DefaultAsked = l.moveAsked(e.request.Conflict), true
 		}

@@ -164,6 +164,11 @@ func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, b
 	if err != nil || s.sessions.Find(id) != nil {
 		return nil, err
 	}
+	if !rec.EndedAt.IsZero() {
+		if _, _, err := s.undoDiscard(context.WithoutCancel(ctx), rec, request.End{}, func() {}); err != nil {
+			return nil, err
+		}
+	}
 	if rec.EndedAt.IsZero() {
 		return nil, fault.New(fault.SessionEnding, "session.resume", "session %s is being ended", id)
 	}

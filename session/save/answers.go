@@ -1,6 +1,8 @@
 package save
 
 import (
+	"time"
+
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/library"
@@ -34,6 +36,8 @@ type EndAnswer struct {
 	Snapshot       *library.SnapshotInfo `json:"snapshot"`
 	Default        *DefaultOutcome       `json:"default"`
 	UnsavedChanges bool                  `json:"unsaved_changes"`
+	// UndoUntil is until when a second end can save what this one discarded; nil: it cannot.
+	UndoUntil *time.Time `json:"undo_until,omitempty"`
 	// LeftOut is what a selection of origins left out of the snapshot.
 	LeftOut []state.Component `json:"left_out,omitempty"`
 }
@@ -68,7 +72,10 @@ func endAnswer(row profiles.Snapshot, j Job, m profiles.MoveResult) EndAnswer {
 	if j.Continues {
 		done = "environment saved, the session continues"
 	}
-	answer := EndAnswer{Success: true, Deleted: !j.Continues, Message: done, Snapshot: &info, LeftOut: report.Bounded(j.excluded)}
+	if j.AfterEnd {
+		done = "the session had already ended; its environment was kept and is saved now"
+	}
+	answer := EndAnswer{Success: true, Deleted: !j.Continues && !j.AfterEnd, Message: done, Snapshot: &info, LeftOut: report.Bounded(j.excluded)}
 	if j.Move == nil && j.NotMoved == "" {
 		return answer
 	}

@@ -53,6 +53,8 @@ type Job struct {
 	Origins   state.Selection // the origins whose state is saved
 	Label     string          // of the snapshot
 	Continues bool            // a checkpoint: the session continues
+	Undoable  bool            // with None: the profile may be kept for a while
+	AfterEnd  bool            // the save of a profile that was kept after the session's end
 	Auto      bool            // the daemon makes this save, not a caller
 	Rescue    bool
 	Dead      bool // Chrome has crashed: only its user data directory is left
