@@ -36,7 +36,7 @@ func (b *autoSaveBody) check() error {
 	}
 	for i, reason := range *b.On {
 		field := fmt.Sprintf("auto_save.on[%d]", i)
-		if err := oneOf(field, reason, autosave.OnNavigation, autosave.OnLogin, autosave.OnDisconnect); err != nil {
+		if err := oneOf(field, reason, autosave.OnNavigation, autosave.OnLogin, autosave.OnDisconnect, autosave.OnMessage); err != nil {
 			return err
 		}
 		if slices.Contains((*b.On)[:i], reason) {
@@ -55,5 +55,5 @@ func (b *autoSaveBody) request() *autosave.Settings {
 	}
 	on := func(reason string) bool { return slices.Contains(*b.On, reason) }
 	return &autosave.Settings{Interval: seconds(*b.Interval), Keep: int(*b.Keep),
-		Navigation: on(autosave.OnNavigation), Login: on(autosave.OnLogin), Disconnect: on(autosave.OnDisconnect)}
+		Navigation: on(autosave.OnNavigation), Login: on(autosave.OnLogin), Disconnect: on(autosave.OnDisconnect), Message: on(autosave.OnMessage)}
 }

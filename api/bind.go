@@ -21,6 +21,16 @@ type unknownKeeper interface {
 	keepUnknown(name string, value json.RawMessage)
 }
 
+// givenRecorder is a struct that records which of its fields a client gave.
+type givenRecorder interface{ setGiven(name string) }
+
+// recordGiven records a name in a struct that records names.
+func recordGiven(dst reflect.Value, name string, value any) {
+	if to, ok := dst.Addr().Interface().(givenRecorder); ok && value != nil {
+		to.setGiven(name)
+	}
+}
+
 // binder decodes parsed JSON into wire structs by their json tags.
 //
 // Null leaves a field unchanged. So null means the same as absence, and defaults can be set
@@ -48,6 +58,10 @@ func (b *binder) set(path *fieldPath, value any, dst reflect.Value, emptyOK bool
 		raw, err := json.Marshal(value)
 		dst.SetBytes(raw)
 		return err
+	}
+	if dst.Type() == reflect.TypeFor[anyValue]() {
+		dst.Set(reflect.ValueOf(anyValue{value}))
+		return nil
 	}
 	switch dst.Kind() {
 	case reflect.Pointer:
@@ -119,6 +133,7 @@ func (b *binder) setStruct(path *fieldPath, fields object, dst reflect.Value) er
 			b.unknownIn(dst.Type(), path.member(m.name))
 			continue
 		}
+		recordGiven(dst, m.name, m.value)
 		emptyOK := field.Tag.Get("empty") == "ok"
 		if err := b.set(path.member(m.name), m.value, dst.FieldByIndex(field.Index), emptyOK); err != nil {
 			return err

@@ -15,7 +15,8 @@ import (
 // Controls pauses and resumes live sessions.
 type Controls interface {
 	Pause(ctx context.Context, c access.Caller, id string) (answer.Acknowledgement, error)
-	Resume(ctx context.Context, c access.Caller, id string) (answer.Acknowledgement, error)
+	// Resume continues a session, from an older snapshot of it unless snapshotID is "".
+	Resume(ctx context.Context, c access.Caller, id, snapshotID string) (answer.Acknowledgement, error)
 }
 
 // Driver drives the browsers of live sessions without a CDP client.
@@ -81,14 +82,20 @@ type resumedAnswer struct {
 }
 
 func (h *controlHandler) resume(c *call) error {
-	if _, err := h.bodies.decode(c, &none{}); err != nil {
+	var body struct {
+		SnapshotID string `json:"snapshot_id"`
+	}
+	if _, err := h.bodies.decode(c, &body); err != nil {
+		return err
+	}
+	if err := isID("snapshot_id", body.SnapshotID); err != nil {
 		return err
 	}
 	id, err := c.sessionID()
 	if err != nil {
 		return err
 	}
-	done, err := h.controls.Resume(c.Request().Context(), c.caller, id)
+	done, err := h.controls.Resume(c.Request().Context(), c.caller, id, body.SnapshotID)
 	if err != nil {
 		return err
 	}

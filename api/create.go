@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -49,6 +48,8 @@ type createBody struct {
 	overridesBody
 
 	WebhookURL string `json:"webhook_url"`
+
+	given []string // the names of the options that the client gave
 }
 
 // newCreate returns a body that holds the documented defaults.
@@ -111,10 +112,10 @@ func (b *createBody) request() request.Create {
 		SessionID: b.SessionID, UserID: b.UserID, AgentName: b.AgentName, Goal: b.Goal, StartURL: b.StartURL, Engine: b.Engine,
 		FromSession: b.FromSession, FromEnvironment: b.FromEnvironment, FromDefaultOf: b.FromDefaultOf,
 		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,
-		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: request.OnLive(b.OnLive), Resume: b.Resume, Options: b.hasOptions(), Restart: b.Restart == "on_crash",
+		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: request.OnLive(b.OnLive), Resume: b.Resume, Restart: b.Restart == "on_crash",
 		Idle: seconds(b.Idle), Lifetime: seconds(b.Lifetime), Wait: seconds(b.Wait),
 		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Record: b.Record, Overrides: b.overrides(), Passkeys: b.Passkeys,
-	}
+	}.Given(b.given)
 }
 
 // checkResume checks the fields of a create that resumes a session.
@@ -128,12 +129,11 @@ func (b *createBody) checkResume() error {
 	return nil
 }
 
-// hasOptions reports whether the body sets fields that a resume does not use.
-func (b *createBody) hasOptions() bool {
-	rest, plain := *b, newCreate()
-	rest.SessionID, rest.UserID, rest.Resume, rest.IfMissing, rest.Wait = "", "", false, plain.IfMissing, 0
-	plain.OnLive = string(request.OnLiveFork)
-	return !reflect.DeepEqual(rest, plain)
+// setGiven records a name that the client gave.
+func (b *createBody) setGiven(name string) {
+	if request.IsOption(name) {
+		b.given = append(b.given, name)
+	}
 }
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }

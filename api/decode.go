@@ -133,6 +133,7 @@ func (c *call) query(dst any) error {
 		if err != nil {
 			return err
 		}
+		recordGiven(into, name, value)
 		if err := b.set((*fieldPath)(nil).member(name), value, into.FieldByIndex(field.Index), field.Tag.Get("empty") == "ok"); err != nil {
 			return err
 		}

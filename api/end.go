@@ -66,7 +66,19 @@ func (h *sessionHandler) delete(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, answer.Normalized())
+	return answerEnd(c, answer)
+}
+
+// answerEnd answers an end. If the default was kept although the caller asked for it to
+// move, the answer is an error too.
+func answerEnd(c *call, answer save.EndAnswer) error {
+	if answer.Code == "" {
+		return c.JSON(http.StatusOK, answer.Normalized())
+	}
+	return c.JSON(statusOf(answer.Code), struct {
+		save.EndAnswer
+		RequestID string `json:"request_id"`
+	}{answer.Normalized(), c.Response().Header().Get(requestIDHeader)})
 }
 
 func (h *sessionHandler) deleteAll(c *call) error {
@@ -90,5 +102,5 @@ func (h *sessionHandler) deleteAll(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, answer.Normalized())
+	return answerEnd(c, answer)
 }

@@ -20,17 +20,18 @@ func (f *fakeAgents) Cancel(context.Context, access.Caller, string) (bool, error
 	return true, f.failure()
 }
 
-func (f *fakeAgents) Send(_ context.Context, _ access.Caller, _ string, m agent.MessageRequest) (agent.Message, error) {
+func (f *fakeAgents) Send(_ context.Context, _ access.Caller, _ string, m agent.MessageRequest) (agent.Sent, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.said = append(f.said, m)
-	return agent.Message{ID: 7}, f.err
+	return agent.Sent{Message: agent.Message{ID: 7}, HasAgent: m.Type != ""}, f.err
 }
 
 func (f *fakeAgents) Messages(_ context.Context, _ access.Caller, _ string, after int64, secrets bool) (agent.Conversation, error) {
 	return agent.Conversation{Messages: []agent.Message{
-		{ID: after + 1, Type: "QUESTION", Content: fmt.Sprint("whole: ", secrets), At: born.UTC(), Metadata: []byte(`{"start_url":"https://a.example/"}`)},
-		{ID: after + 2, Type: "USER", Content: "Yes", At: born.UTC(), Metadata: []byte(`{}`)}},
+		{ID: after + 1, Type: "QUESTION", Role: "assistant", Content: fmt.Sprint("whole: ", secrets), At: born.UTC(), Metadata: []byte(`{"start_url":"https://a.example/"}`)},
+		{ID: after + 2, Type: "TOOL", Role: "tool", Content: "", Name: "click", Arguments: []byte(`{"x":1}`), Result: []byte(`[true]`), At: born.UTC(), Metadata: []byte(`{}`)},
+		{ID: after + 3, Type: "DONE", Role: "assistant", Content: json.RawMessage(`{"price":3}`), At: born.UTC(), Metadata: []byte(`{}`)}},
 		More: true, HasAgent: true, Status: agent.Status{Status: "waiting_for_input"}}, f.failure()
 }
 

@@ -99,7 +99,11 @@ func (f *fakeSessions) End(ctx context.Context, _ access.Caller, id string, r re
 	f.mu.Lock()
 	f.ends, f.ended = append(f.ends, r), append(f.ended, id)
 	f.mu.Unlock()
-	return endAnswer(), f.failure()
+	answer := endAnswer()
+	if id == endedID && r.SaveAsDefault {
+		answer.Success, answer.Code, answer.Default = false, fault.VersionConflict, &save.DefaultOutcome{Version: 3, Reason: "version 3 is current"}
+	}
+	return answer, f.failure()
 }
 
 func (f *fakeSessions) EndAll(_ context.Context, _ access.Caller, r request.EndAll) (save.EndAnswer, error) {
@@ -129,7 +133,7 @@ func (f *fakeSessions) Pause(context.Context, access.Caller, string) (answer.Ack
 	return answer.Acknowledgement{Success: true, Status: "paused"}, f.failure()
 }
 
-func (f *fakeSessions) Resume(context.Context, access.Caller, string) (answer.Acknowledgement, error) {
+func (f *fakeSessions) Resume(context.Context, access.Caller, string, string) (answer.Acknowledgement, error) {
 	return answer.Acknowledgement{Success: true, Status: "resumed"}, f.failure()
 }
 

@@ -32,6 +32,7 @@ type historyHandler struct {
 
 // runAnswer is a run on the wire.
 type runAnswer struct {
+	ID        string     `json:"id"` // the same as run_id
 	RunID     string     `json:"run_id"`
 	Number    int64      `json:"number"`
 	Status    string     `json:"status"`
@@ -51,7 +52,7 @@ func (h *historyHandler) listRuns(c *call) error {
 	}
 	answers := make([]runAnswer, 0, len(runs))
 	for _, r := range runs {
-		answers = append(answers, runAnswer{r.ID, r.Number, r.Status, answer.OrNull(r.Cause), r.StartedAt.UTC(), answer.TimeOrNull(r.EndedAt)})
+		answers = append(answers, runAnswer{r.ID, r.ID, r.Number, r.Status, answer.OrNull(r.Cause), r.StartedAt.UTC(), answer.TimeOrNull(r.EndedAt)})
 	}
 	return c.JSON(http.StatusOK, map[string]any{"runs": answers})
 }

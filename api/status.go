@@ -22,7 +22,7 @@ func statusOf(code fault.Code) int {
 	case fault.MethodNotAllowed:
 		return http.StatusMethodNotAllowed
 	case fault.NoSnapshot, fault.SessionExists, fault.SessionEnding, fault.SessionNotRunning,
-		fault.EnvironmentInUse, fault.VersionConflict, fault.SnapshotInUse, fault.SnapshotExists, fault.ExtensionInUse, fault.NoLoginCheck, fault.NoAgentAttached, fault.RequestInProgress:
+		fault.EnvironmentInUse, fault.VersionConflict, fault.SnapshotInUse, fault.SnapshotExists, fault.ExtensionInUse, fault.NoLoginCheck, fault.RequestInProgress:
 		return http.StatusConflict
 	case fault.TooLarge:
 		return http.StatusRequestEntityTooLarge

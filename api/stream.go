@@ -18,9 +18,9 @@ import (
 // defaultHeartbeat is the default time between two heartbeats of a stream.
 const defaultHeartbeat = 30 * time.Second
 
-// streamNames are the names of events in a stream, as in the session API. Clients of that
-// API also know user.
-var streamNames = []string{"step", "thought", "question", "user", "done", "error", "log", "paused", "resumed", "heartbeat"}
+// streamNames are the names of events in a stream: those of the session API, and tool for
+// calls of tools. Clients of that API also know user.
+var streamNames = []string{"step", "thought", "question", "user", "done", "error", "log", "tool", "paused", "resumed", "heartbeat"}
 
 // streamName returns an event's name in a stream. A message has the name of its type. The
 // end of a run says how the run ended. Other events are steps, or log if they are only
@@ -88,7 +88,7 @@ func (h *historyHandler) events(c *call) error {
 		return err
 	}
 	defer feed.Close()
-	return h.follow(ctx, c, feed, wanted)
+	return h.follow(ctx, c, feed, wanted, after != nil)
 }
 
 // streamTypes returns the names that a client wants; nil means all.
@@ -130,8 +130,9 @@ type feedResult struct {
 	err error
 }
 
-// follow sends the events of the feed, and heartbeats in between.
-func (h *historyHandler) follow(ctx context.Context, c *call, feed events.Stream, wanted []string) error {
+// follow sends the events of the feed, and heartbeats in between. reconnected reports that
+// the client continues an earlier stream.
+func (h *historyHandler) follow(ctx context.Context, c *call, feed events.Stream, wanted []string, reconnected bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	given := make(chan feedResult)
 	over := make(chan struct{})
@@ -150,7 +151,7 @@ func (h *historyHandler) follow(ctx context.Context, c *call, feed events.Stream
 		}
 	}()
 	defer func() { cancel(); <-over }()
-	out := &streamWriter{c: c, wanted: wanted, control: http.NewResponseController(c.Response())}
+	out := &streamWriter{c: c, wanted: wanted, reconnected: reconnected, control: http.NewResponseController(c.Response())}
 	beat := time.NewTicker(h.heartbeat)
 	defer beat.Stop()
 	quiet := time.NewTimer(headerDelay)

@@ -25,7 +25,7 @@ func entries() []events.StreamEvent {
 	all := []events.StreamEvent{
 		entry(1, 1, "started", `{}`), entry(1, 2, "ended", `{"status":"completed"}`),
 		entry(2, 4, "restored", `{}`), entry(2, 5, "navigated", `{"url":"https://a.example/"}`), entry(2, 6, "console", `{}`),
-		entry(2, 7, "message", `{"type":"THOUGHT"}`), entry(2, 8, "message", `{"type":"USER"}`), entry(2, 9, "message", `{"type":"?"}`),
+		entry(2, 7, "message", `{"type":"THOUGHT"}`), entry(2, 8, "message", `{"type":"USER"}`), entry(2, 9, "message", `{"type":"TOOL"}`),
 		entry(2, 10, "paused", `{}`), entry(2, 11, "resumed", `{}`), entry(2, 12, "ended", `{"status":"failed"}`), entry(2, 13, "never", `{}`),
 	}
 	all[0].Old, all[1].Old = true, true
@@ -54,7 +54,7 @@ func TestStream(t *testing.T) {
 		t.Errorf("got %d %s", answer.StatusCode, answer.Header)
 	}
 	want := []string{"id: 1-1", "event: step", "id: 1-2", "event: done", "event: log", "id: 2-4", "event: step", "id: 2-5", "event: step",
-		"id: 2-6", "event: log", "id: 2-7", "event: thought", "id: 2-8", "event: user", "id: 2-9", "event: log", "id: 2-10", "event: paused",
+		"id: 2-6", "event: log", "id: 2-7", "event: thought", "id: 2-8", "event: user", "id: 2-9", "event: tool", "id: 2-10", "event: paused",
 		"id: 2-11", "event: resumed", "id: 2-12", "event: error"}
 	if diff := cmp.Diff(want, lines(t, strings.NewReader(body), -1)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -98,23 +98,28 @@ func TestStreamFilters(t *testing.T) {
 	}
 }
 
-// A feed that ends without a wanted event is answered like one without events. A client
-// that did not want the last event gets its ID, so that it does not end there again each
-// time it reconnects.
+// A feed that ends without a wanted event is answered like one without events: 204 to a
+// client that reconnects, else 200. A client that did not want the last event gets its ID,
+// so that it does not end there again each time it reconnects.
 func TestStreamWithoutWantedEvents(t *testing.T) {
 	r := newRig(t, nil)
 	whole := r.entries
 	for _, test := range []struct {
 		entries []events.StreamEvent
+		last    string // Last-Event-ID
 		status  int
 		want    []string
 	}{
-		{whole[:2], 204, nil},                    // older than the stream
-		{whole[3:7], 204, nil},                   // the session ends without an event
-		{whole[8:12], 200, []string{"id: 2-12"}}, // error
+		{nil, "", 200, nil},
+		{nil, "1-1", 204, nil},
+		{whole[:2], "", 200, []string{"id: 1-2"}}, // older than the stream
+		{whole[:2], "1-1", 204, nil},
+		{whole[3:7], "", 200, []string{"id: 2-8"}}, // the session ends without an event
+		{whole[3:7], "2-4", 204, nil},
+		{whole[8:12], "", 200, []string{"id: 2-12"}}, // error
 	} {
 		r.entries = test.entries
-		status, body := r.with(t, "", "", "/v1/sessions/live-1/events?event_types=question")
+		status, body := r.with(t, "Last-Event-ID", test.last, "/v1/sessions/live-1/events?event_types=question")
 		if diff := cmp.Diff(test.want, lines(t, strings.NewReader(body), -1)); status != test.status || diff != "" {
 			t.Errorf("got %d, -want +got:\n%s", status, diff)
 		}

@@ -15,7 +15,10 @@ type streamWriter struct {
 	c       *call
 	control *http.ResponseController
 	wanted  []string
-	begun   bool
+	// reconnected: the client continues an earlier stream.
+	reconnected bool
+	begun       bool
+	skipped     string // the ID of the last event, if the client did not ask for it
 }
 
 func (w *streamWriter) open() error {
@@ -30,13 +33,16 @@ func (w *streamWriter) open() error {
 	return w.control.Flush()
 }
 
-// end ends a stream that has no more events. A stream that had none is answered with 204,
-// which makes clients stop reconnecting.
+// end ends a stream that has no more events. If a client reconnects and there are none, the
+// answer is 204, which makes it stop reconnecting.
 func (w *streamWriter) end() error {
-	if !w.begun {
+	if w.reconnected && !w.begun {
 		return w.c.NoContent(http.StatusNoContent)
 	}
-	return nil
+	if w.skipped != "" { // else a client that reconnects would begin again
+		return w.sendID(w.skipped)
+	}
+	return w.open()
 }
 
 // event sends one event. last reports whether the stream ends with it: done or error,
@@ -48,6 +54,9 @@ func (w *streamWriter) event(e events.StreamEvent) (last bool, err error) {
 		}
 	}
 	name, id := streamName(e), fmt.Sprintf("%d-%d", e.At.Run, e.At.Sequence)
+	if w.skipped = id; w.wants(name) {
+		w.skipped = ""
+	}
 	last = !e.Old && (name == "done" || name == "error")
 	if last && !w.wants(name) { // else a client that reconnects would end here every time
 		return last, w.sendID(id)

@@ -73,6 +73,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/settings", "fault browser profiles session/access session/library"},
 	{"session/login", "fault browser profiles session/access session/browsers session/events session/restore session/settings"},
 	{"session/save", "fault state state/report browser browser/extension browser/mux snapshot profiles session/agent session/browsers session/events session/library session/login session/restore session/settings"},
+	{"session/undo", "browser browser/launch session/browsers session/save"},
 	{"session/login/renewal", "fault state state/report browser snapshot profiles session/browsers session/library session/login session/restore session/save session/settings"},
 	{"session/importer", "fault state state/report browser snapshot profiles session/access session/browsers session/library session/login session/save session/settings"},
 	{"session/rescue", "fault state browser snapshot profiles session/browsers session/events session/library session/save"},

@@ -32,6 +32,8 @@ func TestOneDaemon(t *testing.T) {
 			"discard":                {shell, timeoutMayDiscard},
 			"lifetime":               {shell, lifetime},
 			"states":                 {shell, states},
+			"the session API":        {shell, sessionAPI},
+			"sessions of agents":     {shell, agentSessions},
 			"on live":                {shell, onLive},
 			"on live at once":        {shell, onLiveAtOnce},
 			"without tabs":           {d, restoreWithoutTabs},

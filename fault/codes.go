@@ -32,7 +32,6 @@ const (
 	VersionConflict   Code = "version_conflict"    // 409: if_version is not the current version
 	SnapshotInUse     Code = "snapshot_in_use"     // 409: a user's default names it, or it is being read
 	SnapshotExists    Code = "snapshot_exists"     // 409: another document has the ID
-	NoAgentAttached   Code = "no_agent_attached"   // 409: a message for an agent, and no agent is attached
 	NoLoginCheck      Code = "no_login_check"      // 409: the user's settings have no login check
 	ExtensionInUse    Code = "extension_in_use"    // 409: a snapshot contains it
 	RequestInProgress Code = "request_in_progress" // 409: the first request with the Idempotency-Key is still running
@@ -87,7 +86,6 @@ var texts = map[Code]string{
 	VersionConflict:  "another version is current", SnapshotInUse: "the snapshot is in use",
 	SnapshotExists:    "the snapshot ID is taken",
 	NoLoginCheck:      "no login check is set",
-	NoAgentAttached:   "no agent is attached",
 	RequestInProgress: "the first request with this Idempotency-Key is still running",
 	IdempotencyReused: "the Idempotency-Key was used with another request",
 	TooLarge:          "the request is too large", UnknownField: "unknown field",

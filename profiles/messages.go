@@ -11,10 +11,11 @@ type Execution string
 
 // The execution statuses of the session API.
 const (
-	ExecutionRunning  Execution = "running"
-	ExecutionWaiting  Execution = "waiting_for_input" // the agent has asked a question
-	ExecutionFinished Execution = "finished"
-	ExecutionError    Execution = "error"
+	ExecutionRunning         Execution = "running"
+	ExecutionWaiting         Execution = "waiting_for_input" // the agent has asked a question
+	ExecutionWaitingForAgent Execution = "waiting_for_agent" // a message came before an agent; ours
+	ExecutionFinished        Execution = "finished"
+	ExecutionError           Execution = "error"
 )
 
 // Message is one entry of the conversation between a user and the agent that drives a
@@ -41,8 +42,9 @@ type MessageStore interface {
 	// execution is "", it becomes the session's execution status in the same transaction.
 	// An unknown session is session_not_found.
 	AddMessage(ctx context.Context, m Message, execution Execution) (Message, error)
-	// Messages lists a session's messages after an ID, in order, up to limit and
-	// [MaxMessagePage]. more reports that others follow. If after is beyond the last
+	// Messages lists the messages of a session's conversation after an ID, in order, up to
+	// limit and [MaxMessagePage]. Messages that a resume took back are left out; see
+	// [Session.Continues]. more reports that others follow. If after is beyond the last
 	// message, or the session is unknown, the list is empty.
 	Messages(ctx context.Context, sessionID string, after int64, limit int) (page []Message, more bool, err error)
 }

@@ -109,9 +109,16 @@ type Session struct {
 	// the default only from that version. BaseVersion 0 means no default.
 	BaseSnapshotID string
 	BaseVersion    int64
+	FromDefault    bool   // it started from its user's default, or continues a session that did
 	WebhookURL     string // receives the session's events; "" means none
 	// Notices are queued in the same write, and never read back.
 	Notices []Notice
+	// Continues is the snapshot that a resumed session starts from; "": none. The same write
+	// takes the session's conversation and task back to those of the snapshot if GoesBack is
+	// set, or if the conversation no longer has all messages of the snapshot. Both are never
+	// read back.
+	Continues string
+	GoesBack  bool
 }
 
 // Snapshot is the record of a committed snapshot. Package snapshot stores its bytes; the

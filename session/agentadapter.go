@@ -90,4 +90,12 @@ func (l *liveSession) apply(e agent.Effect) {
 	l.rec.Execution = e.Execution
 	l.runs.Record(e.Event, e.Data)
 	l.touch()
+	if !e.TurnEnded {
+		return
+	}
+	l.turns++
+	select {
+	case l.turnEnded <- struct{}{}:
+	default: // a checkpoint is already due
+	}
 }

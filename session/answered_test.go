@@ -30,7 +30,7 @@ func TestEventIsOnDiskBeforeAnswer(t *testing.T) {
 		}},
 		{"saved", func() error { _, err := r.Checkpoint(ctx, alice, id, request.Checkpoint{}); return err }},
 		{"paused", func() error { _, err := r.Pause(ctx, alice, id); return err }},
-		{"resumed", func() error { _, err := r.Resume(ctx, alice, id); return err }},
+		{"resumed", func() error { _, err := r.Resume(ctx, alice, id, ""); return err }},
 		{"cancelled", func() error { _, err := r.Cancel(ctx, alice, id); return err }},
 	} {
 		if err := call.do(); err != nil {

@@ -25,6 +25,9 @@ func (l *liveSession) autosave(set autosave.Settings, persist bool) *autosave.Sa
 // AllDisconnected receives a value when the last client has disconnected.
 func (s autosaveAdapter) AllDisconnected() <-chan struct{} { return s.l.disconnected }
 
+// TurnEnded receives a value after a message that ends a turn of the conversation.
+func (s autosaveAdapter) TurnEnded() <-chan struct{} { return s.l.turnEnded }
+
 // Done is closed when the session is no longer live.
 func (s autosaveAdapter) Done() <-chan struct{} { return s.l.done }
 

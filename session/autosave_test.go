@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/state"
@@ -50,6 +51,29 @@ func (r *rig) awaitNewer(id, than string) string {
 		return now != "" && now != than
 	})
 	return now
+}
+
+// With message, a turn of the conversation is a reason for a checkpoint, although nothing
+// else has changed. A step of a turn is no change.
+func TestAutoSaveOnMessage(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, func(c *request.Create) {
+		c.AutoSave = &autosave.Settings{Interval: time.Hour, Keep: 9, Message: true}
+	}).ID
+	say := func(kind string) {
+		t.Helper()
+		if _, err := r.Send(t.Context(), alice, id, agent.MessageRequest{Type: kind, Content: "x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("")
+	r.awaitNewer(id, "")
+	r.checkpoint(id, plain)
+	for kind, changed := range map[string]bool{"THOUGHT": false, "TOOL": false, "DONE": true} {
+		if say(kind); r.checkpoint(id, plain).Unchanged == changed {
+			t.Errorf("after %s: changed is not %v", kind, changed)
+		}
+	}
 }
 
 // Automatic checkpoints are made if something has changed. Only the newest are kept, and

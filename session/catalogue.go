@@ -18,7 +18,7 @@ type Catalogue struct {
 	profiles.DefaultStore
 	profiles.UserStore
 	request.UploadedExtensions
-	agent.NoteReader
+	agent.NoteWriter
 	RunRecords
 	AnswerRecords
 	DeliveryRecords

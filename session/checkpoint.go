@@ -79,9 +79,13 @@ func (l *liveSession) save(ctx context.Context, r request.Checkpoint) save.Check
 // checkpointJob decides what a checkpoint does with the environment.
 func (l *liveSession) checkpointJob(r request.Checkpoint) save.Job {
 	j := save.Job{Session: l.rec, Chrome: l.chrome, Options: l.options(), Partial: l.partial,
-		Mode: save.Filesystem, Continues: true, Label: r.Label, Auto: r.Auto}
+		Mode: save.Filesystem, Continues: true, Label: r.Label, Auto: r.Auto, Turns: l.turns}
 	if r.SaveAsDefault {
-		j.Move = l.moveFrom(r.Conflict)
+		if j.DefaultAsked = !r.Auto; r.Auto { // persist moves the default, nobody asked
+			j.Move = l.moveFromBase()
+		} else {
+			j.Move = l.moveAsked(r.Conflict)
+		}
 	}
 	if j.Move != nil && j.Partial {
 		j.Move, j.NotMoved = nil, partialEnvironment

@@ -95,24 +95,26 @@ func TestCheckpoint(t *testing.T) {
 	r.wantSnapshots(first.Snapshot.ID, second.Snapshot.ID, last.Snapshot.ID)
 }
 
-// A default that another session moved meanwhile stays, unless the request overwrites it.
+// A session that started from a default keeps one that another session moved meanwhile,
+// unless the request overwrites it.
 func TestCheckpointLosesDefault(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, nil).ID
+	r.saved(alice, asDefault)
+	id := r.create(alice, fromAlice).ID
 	_, winner := r.saved(alice, asDefault)
 	a := r.checkpoint(id, toDefault)
-	if a.Default.Moved || a.Default.Version != 1 || !strings.Contains(a.Default.Reason, winner) && a.Default.Reason == "" {
+	if a.Success || a.Code != fault.VersionConflict || a.Default.Moved || a.Default.Version != 2 || !strings.Contains(a.Default.Reason, winner) && a.Default.Reason == "" {
 		t.Errorf("%+v", a.Default)
 	}
 	// The state is unchanged, but the request differs.
 	b := r.checkpoint(id, request.Checkpoint{SaveAsDefault: true, Conflict: save.Overwrite})
-	if !b.Unchanged || b.Snapshot.ID != a.Snapshot.ID || !b.Default.Moved || b.Default.Version != 2 {
+	if !b.Unchanged || b.Snapshot.ID != a.Snapshot.ID || !b.Default.Moved || b.Default.Version != 3 || !b.Success {
 		t.Errorf("%+v %+v", b, b.Default)
 	}
-	if c := r.checkpoint(id, toDefault); !c.Unchanged || c.Default.Moved || c.Default.Version != 2 {
+	if c := r.checkpoint(id, toDefault); !c.Unchanged || c.Default.Moved || c.Default.Version != 3 || !c.Success {
 		t.Errorf("%+v %+v", c, c.Default)
 	}
-	if e := r.end(alice, id, asDefault); !e.Default.Moved || e.Default.Version != 3 {
+	if e := r.end(alice, id, asDefault); !e.Default.Moved || e.Default.Version != 4 {
 		t.Errorf("%+v", e.Default)
 	}
 }
@@ -429,7 +431,7 @@ func TestKilledRightAfterRestore(t *testing.T) {
 		if doc, err := r.snapshots.Document(t.Context(), row, "read"); err != nil || !doc.Complete || len(doc.Cookies) != 1 || row.Label == "" {
 			t.Errorf("after %d kills: %+v, %q, %v", n+1, doc, row.Label, err)
 		}
-		if _, err := r.Resume(t.Context(), alice, id); err != nil {
+		if _, err := r.Resume(t.Context(), alice, id, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -181,7 +181,7 @@ func TestChromeCrashUnrecorded(t *testing.T) {
 				t.Errorf("%d directories", r.dirs())
 			}
 			r.catalogue.works()
-			if _, err := r.Resume(t.Context(), alice, id); err != nil {
+			if _, err := r.Resume(t.Context(), alice, id, ""); err != nil {
 				t.Fatal(err)
 			}
 			r.wantSnapshots(r.end(alice, id, filesystem).Snapshot.ID)

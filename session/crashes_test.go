@@ -173,7 +173,7 @@ func TestResumeDuringARescue(t *testing.T) {
 	r.browsers.last().die()
 	<-began
 	resumed := make(chan error, 1)
-	go func() { _, err := r.Resume(t.Context(), alice, id); resumed <- err }()
+	go func() { _, err := r.Resume(t.Context(), alice, id, ""); resumed <- err }()
 	await(t, "a call waits", func() bool {
 		waits := false
 		err := l.ask(t.Context(), func() error { waits = l.ending != nil && len(l.ending.waiters) > 0; return nil })

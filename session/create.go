@@ -194,6 +194,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	}
 	if up.Report != nil {
 		rec.Restored, rec.BaseSnapshotID = profiles.JSON(up.Report), o.Snapshot.ID
+		rec.FromDefault = up.Report.Source.Type == restore.SourceUserDefault
 	}
 	rec.Sealed, err = rescue.SealedState{Overrides: up.Overrides, Partial: up.Partial, Origins: r.Origins, Passkeys: r.Passkeys, RestoredAt: up.At}.Seal(s.deps.Vault)
 	switch {
@@ -201,7 +202,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	case was == nil:
 		err = s.records.Create(ctx, rec)
 	default:
-		rec, err = s.records.Resume(ctx, rec, *was)
+		rec, err = s.resumeRecord(ctx, rec, *was, r, up.Notes)
 	}
 	if err != nil {
 		browsers.Discard(ctx, up.Chrome, s.deps.Log)

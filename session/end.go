@@ -8,7 +8,6 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
-	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 )
@@ -50,46 +49,19 @@ func (s *Service) End(ctx context.Context, c access.Caller, id string, r request
 	l, err := s.running(ctx, c, id, access.Drive)
 	switch {
 	case fault.Is(err, fault.SessionNotRunning), fault.Is(err, fault.SessionNotFound), s.rescues.Has(id):
-		return s.endedBefore(ctx, c, id, r.Mode)
+		return s.endedBefore(ctx, c, id, r)
 	case err != nil:
 		return save.EndAnswer{}, err
 	}
 	l.awaitCrashRestart(ctx)
 	e, err := l.end(ctx, ending{cause: causeRequested, request: r})
 	if fault.Is(err, fault.SessionNotRunning) {
-		return s.endedBefore(ctx, c, id, r.Mode)
+		return s.endedBefore(ctx, c, id, r)
 	}
 	if err != nil {
 		return save.EndAnswer{}, err
 	}
 	return e.Answer, e.Err
-}
-
-// endedBefore answers an end of a session that is not live.
-func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string, mode save.Mode) (save.EndAnswer, error) {
-	answer := save.EndAnswer{Success: true, Message: "the session is not running"}
-	_, err := s.inspector.Record(ctx, c, id, access.Look)
-	if fault.Is(err, fault.SessionNotFound) {
-		return answer, nil
-	}
-	if err != nil {
-		return save.EndAnswer{}, err
-	}
-	if err := s.rescues.Await(ctx, id); err != nil {
-		return save.EndAnswer{}, err
-	}
-	answer.Message = "the session had already ended"
-	snap, err := s.deps.Catalogue.NewestSnapshot(ctx, id)
-	if fault.Is(err, fault.NoSnapshot) && mode != save.None {
-		return save.EndAnswer{}, fault.New(fault.NoSnapshot, "session.end",
-			"session %s has already ended without a save, so save_snapshot_mode cannot save it any more; give save_snapshot_mode with the first DELETE", id)
-	}
-	if fault.Is(err, fault.NoSnapshot) {
-		return answer, nil
-	}
-	info := library.InfoOf(snap, s.deps.Now())
-	answer.Snapshot = &info
-	return answer, err
 }
 
 // EndAll ends the live sessions of a user, or of all users.

@@ -250,13 +250,13 @@ func TestReopenFails(t *testing.T) {
 		wantCode(t, err, fault.SessionNotRunning)
 		_, err = r.Pause(t.Context(), alice, id)
 		wantCode(t, err, fault.SessionNotRunning)
-		_, err = r.Resume(t.Context(), alice, id)
+		_, err = r.Resume(t.Context(), alice, id, "")
 		wantCode(t, err, fault.BrowserFailed)
 		if r.status(id) != profiles.StatusError || r.dirs() != 1 {
 			t.Errorf("status %s, %d directories", r.status(id), r.dirs())
 		}
 		r.browsers.works()
-		a, err := r.Resume(t.Context(), alice, id)
+		a, err := r.Resume(t.Context(), alice, id, "")
 		if err != nil || a.Status != "resumed" {
 			t.Fatalf("%+v, %v", a, err)
 		}
@@ -329,7 +329,7 @@ func TestCloseFails(t *testing.T) {
 	r.browsers.works()
 	r.browsers.last().die()
 	r.wantSnapshots(old)
-	if _, err := r.Resume(t.Context(), alice, id); err != nil {
+	if _, err := r.Resume(t.Context(), alice, id, ""); err != nil {
 		t.Fatal(err)
 	}
 	r.wantSnapshots(old, r.end(alice, id, filesystem).Snapshot.ID)

@@ -16,8 +16,9 @@ func (l *liveSession) job(e ending) save.Job {
 	switch e.cause {
 	case causeRequested:
 		j.Mode, j.Status, j.Origins = e.request.Mode, profiles.StatusCompleted, e.request.Origins
+		j.Undoable = !l.request.ReadOnly
 		if e.request.SaveAsDefault {
-			j.Move = l.moveFrom(e.request.Conflict)
+			j.Move, j.DefaultAsked = l.moveAsked(e.request.Conflict), true
 		}
 	case causeIdle:
 		j.Reason, j.Rescue = profiles.ReasonIdle.With("idle_timeout"), true
@@ -39,7 +40,7 @@ func (l *liveSession) job(e ending) save.Job {
 			j.Mode = save.Filesystem
 		}
 		if j.Move == nil {
-			j.Move = l.moveFrom(save.Keep)
+			j.Move = l.moveFromBase()
 		}
 	}
 	// The default would lose the origins that the session was not given. A caller that
@@ -50,8 +51,16 @@ func (l *liveSession) job(e ending) save.Job {
 	return j
 }
 
-// moveFrom returns the move of the default from the version the session began with, or
+// moveFromBase returns the move of the default from the version the session began with, or
 // has moved it to.
-func (l *liveSession) moveFrom(c save.Conflict) *profiles.Move {
-	return &profiles.Move{From: l.rec.BaseVersion, Overwrite: c == save.Overwrite, Fresh: l.rec.BaseSnapshotID == ""}
+func (l *liveSession) moveFromBase() *profiles.Move {
+	return &profiles.Move{From: l.rec.BaseVersion, Fresh: l.rec.BaseSnapshotID == ""}
+}
+
+// moveAsked returns the move that a caller asked for. Only a session that started from the
+// default can conflict with a later version of it.
+func (l *liveSession) moveAsked(c save.Conflict) *profiles.Move {
+	m := l.moveFromBase()
+	m.Overwrite = c == save.Overwrite || !l.rec.FromDefault
+	return m
 }

@@ -42,6 +42,7 @@ type liveSession struct {
 	checkpointed chan save.CheckpointResult
 	reopened     chan reopened
 	disconnected chan struct{} // holds a token after the last client has disconnected; for autosave
+	turnEnded    chan struct{} // holds a token after a turn of the conversation; for autosave
 	turn         chan struct{} // full while a checkpoint is under way or requested
 	done         chan struct{} // closed when the session is no longer live
 
@@ -62,6 +63,7 @@ type liveSession struct {
 	crashes         []time.Time // recent crashes after which Chrome was started again
 	crashUnreported bool        // webhooks were not notified of a crash
 	used            bool        // the browser was used since the last save
+	turns           int         // how many turns of the conversation have ended
 	runs            *run.Runs
 	ending          *ending
 	ended           bool // the session has ended; run only finishes the queues
@@ -80,7 +82,7 @@ func newLiveSession(s *Service, rec profiles.Session, r request.Create, up resto
 	l := &liveSession{svc: s, id: rec.ID, rights: access.NewLiveSession(rec.ID, rec.UserID, rec.KeyID),
 		calls: make(chan func()), finished: make(chan save.EndResult), done: make(chan struct{}), runs: run.New(rec.ID, s.deps.Journal),
 		// Buffered, because run may have ended when the daemon stops.
-		checkpointed: make(chan save.CheckpointResult, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), disconnected: make(chan struct{}, 1),
+		checkpointed: make(chan save.CheckpointResult, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), disconnected: make(chan struct{}, 1), turnEnded: make(chan struct{}, 1),
 		thawed: true, freezeQueue: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), recordQueue: queue.New(s.ctx, recordDeadline, s.work.Go),
 		rec: rec, request: r, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}

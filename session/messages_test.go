@@ -1,8 +1,10 @@
 package session
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,7 +22,7 @@ func (r *rig) conversation(id string, after int64, whole bool) (all []string, ta
 		r.t.Fatal(err)
 	}
 	for _, m := range talk.Messages {
-		all = append(all, m.Type+" "+m.Content)
+		all = append(all, fmt.Sprintf("%s %s", m.Type, m.Content))
 	}
 	return all, talk
 }
@@ -35,9 +37,9 @@ func (r *rig) follow(id string) (leave func()) {
 	return feed.Close
 }
 
-// A message for an agent needs an agent. A message with a type is always recorded,
-// changes the task's state, and is an event of the run. All of it is kept after the
-// session's end.
+// A message for an agent waits for one that comes later. A message with a type is always
+// recorded, changes the task's state, and is an event of the run. All of it is kept after
+// the session's end.
 func TestMessages(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -55,16 +57,16 @@ func TestMessages(t *testing.T) {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 	}
-	say(agent.MessageRequest{Content: "Go", StartURL: "https://a.example/"}, fault.NoAgentAttached)
-	if went := r.browsers.last().went; len(went) > 0 {
-		t.Errorf("the tab navigated to %s without an agent", went)
+	is("ready", "ready")
+	say(agent.MessageRequest{Content: "Go, with token=hunter2", StartURL: "https://a.example/?code=abc"}, "")
+	if _, talk := r.conversation(id, 0, false); talk.HasAgent {
+		t.Error("a session that nobody follows has an agent")
 	}
+	is("running", "waiting_for_agent")
 	leave := r.follow(id)
 	if _, talk := r.conversation(id, 0, false); !talk.HasAgent {
 		t.Error("a follower does not count as an agent")
 	}
-	is("ready", "running")
-	say(agent.MessageRequest{Content: "Go, with token=hunter2", StartURL: "https://a.example/?code=abc"}, "")
 	if diff := cmp.Diff([]string{"https://a.example/?code=abc"}, r.browsers.last().went); diff != "" {
 		t.Errorf("start_url (-want +got):\n%s", diff)
 	}
@@ -79,7 +81,7 @@ func TestMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	is("paused", "waiting_for_input")
-	if _, err := r.Resume(t.Context(), alice, id); err != nil {
+	if _, err := r.Resume(t.Context(), alice, id, ""); err != nil {
 		t.Fatal(err)
 	}
 	say(agent.MessageRequest{Type: "ERROR", Content: "no"}, "")
@@ -125,6 +127,60 @@ func TestMessages(t *testing.T) {
 	page, err := r.RunEvents(t.Context(), alice, id, runs[0].ID, 6, 1, false)
 	if err != nil || len(page.Events) != 1 || len(page.Events[0].Data) < 20<<10 {
 		t.Errorf("a long message is truncated in the events: %v", err)
+	}
+}
+
+// A call of a tool has its name, arguments and result in the conversation and in the
+// events, and a DONE may have an object. Secrets in both are masked by their names too.
+func TestMessagesOfTools(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	for _, m := range []agent.MessageRequest{
+		{Type: "TOOL", Tool: &agent.ToolCall{Name: "fill", Arguments: []byte(`{"selector":"#user","password":"hunter2"}`), Result: []byte(`[true,1]`)}},
+		{Type: "DONE", Content: `{"price":3,"token":"hunter2"}`, Object: true},
+	} {
+		if _, err := r.Send(t.Context(), alice, id, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asJSON := func(talk agent.Conversation) string {
+		for i := range talk.Messages {
+			talk.Messages[i].At = time.Time{}
+		}
+		return string(profiles.JSON(talk.Messages))
+	}
+	const masked = `[{"id":1,"type":"TOOL","role":"tool","content":"","name":"fill","arguments":{"password":"***","selector":"#user"},"result":[true,1],"timestamp":"0001-01-01T00:00:00Z","metadata":{}},` +
+		`{"id":2,"type":"DONE","role":"assistant","content":{"price":3,"token":"***"},"timestamp":"0001-01-01T00:00:00Z","metadata":{}}]`
+	_, talk := r.conversation(id, 0, false)
+	if got := asJSON(talk); got != masked {
+		t.Errorf("got  %s\nwant %s", got, masked)
+	}
+	_, talk = r.conversation(id, 0, true)
+	whole := strings.NewReplacer(`{"password":"***","selector":"#user"}`, `{"selector":"#user","password":"hunter2"}`, `"token":"***"`, `"token":"hunter2"`).Replace(masked)
+	if got := asJSON(talk); got != whole {
+		t.Errorf("got  %s\nwant %s", got, whole)
+	}
+	runs, _ := r.Runs(t.Context(), alice, id)
+	for secrets, want := range map[bool][]string{
+		false: {`{"arguments":{"password":"***","selector":"#user"},"content":"","id":1,"name":"fill","result":[true,1],"role":"tool","type":"TOOL"}`, "",
+			`{"content":{"price":3,"token":"***"},"id":2,"role":"assistant","type":"DONE"}`, `{"price":3,"token":"***"}`},
+		true: {`{"arguments":{"selector":"#user","password":"hunter2"},"content":"","id":1,"name":"fill","result":[true,1],"role":"tool","type":"TOOL"}`, "",
+			`{"content":{"price":3,"token":"hunter2"},"id":2,"role":"assistant","type":"DONE"}`, `{"price":3,"token":"hunter2"}`},
+	} {
+		page, err := r.RunEvents(t.Context(), admin, id, runs[0].ID, 1, 9, secrets)
+		if err != nil || len(page.Events) != 2 {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		var got []string
+		for i, e := range page.Events {
+			if e.Text == nil || e.MessageID != int64(i+1) {
+				t.Fatalf("event %d has no text or another message_id: %+v", i, e)
+			}
+			got = append(got, string(e.Data), *e.Text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("secrets: %v (-want +got):\n%s", secrets, diff)
+		}
 	}
 }
 

@@ -82,7 +82,7 @@ func TestWebhooksOfASession(t *testing.T) {
 	if _, err := r.Pause(ctx, alice, info.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Resume(ctx, alice, info.ID); err != nil {
+	if _, err := r.Resume(ctx, alice, info.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Checkpoint(ctx, alice, info.ID, request.Checkpoint{}); err != nil {
@@ -137,7 +137,7 @@ func TestWebhooksOfAResumedSession(t *testing.T) {
 	id := r.create(alice, withWebhook).ID
 	r.end(alice, id, filesystem)
 	before := len(r.sentTo(hookURL))
-	if _, err := r.Resume(t.Context(), alice, id); err != nil {
+	if _, err := r.Resume(t.Context(), alice, id, ""); err != nil {
 		t.Fatal(err)
 	}
 	r.end(alice, id, none)
@@ -167,10 +167,10 @@ func TestWebhooksOfATask(t *testing.T) {
 func TestWebhookIsAnAgent(t *testing.T) {
 	r := newRig(t, nil)
 	plain, notified := r.create(alice, nil).ID, r.create(alice, withWebhook).ID
-	_, err := r.Send(t.Context(), alice, plain, agent.MessageRequest{Content: "go on"})
-	wantCode(t, err, fault.NoAgentAttached)
-	if _, err := r.Send(t.Context(), alice, notified, agent.MessageRequest{Content: "go on"}); err != nil {
-		t.Fatal(err)
+	for id, want := range map[string]bool{plain: false, notified: true} {
+		if sent, err := r.Send(t.Context(), alice, id, agent.MessageRequest{Content: "go on"}); err != nil || sent.HasAgent != want {
+			t.Errorf("has_agent %v, %v, want %v", sent.HasAgent, err, want)
+		}
 	}
 	r.wantSent(hookURL, "session.created ready", "task.started ready", "task.message ready")
 }

@@ -40,7 +40,7 @@ func TestAutoSaveDamaged(t *testing.T) {
 		t.Errorf("got %v, before %v", now, is)
 	}
 	r.end(alice, id, none)
-	if _, err := r.Resume(t.Context(), alice, id); err != nil {
+	if _, err := r.Resume(t.Context(), alice, id, ""); err != nil {
 		t.Fatal(err)
 	}
 	info, err := r.Get(t.Context(), alice, id)

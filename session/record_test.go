@@ -62,7 +62,7 @@ func TestRunsOfASession(t *testing.T) {
 	id := r.create(alice, nil).ID
 	r.browsers.last().emit(browser.EventNavigation, map[string]any{"url": "https://a.example/?token=abc"})
 	leave := r.attach(id)
-	for _, do := range []func(context.Context, access.Caller, string) (answer.Acknowledgement, error){r.Pause, r.Pause, r.Resume, r.Resume} {
+	for _, do := range []func(context.Context, access.Caller, string) (answer.Acknowledgement, error){r.Pause, r.Pause, r.resumes, r.resumes} {
 		if _, err := do(t.Context(), alice, id); err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestRunsThatFail(t *testing.T) {
 	r.wantHistory(id, first, second)
 	r.browsers.works()
 	r.catalogue.works()
-	if _, err := r.Resume(t.Context(), alice, id); err != nil {
+	if _, err := r.Resume(t.Context(), alice, id, ""); err != nil {
 		t.Fatal(err)
 	}
 	r.wantHistory(id, first, second, "3 running (): restored")
@@ -257,7 +257,7 @@ func TestFollowBetweenRuns(t *testing.T) {
 		t.Fatalf("the follower did not wait: %+v, %v", n.StreamEvent, n.err)
 	case <-time.After(20 * time.Millisecond): // it waits
 	}
-	if _, err := r.Resume(t.Context(), alice, id); err != nil {
+	if _, err := r.Resume(t.Context(), alice, id, ""); err != nil {
 		t.Fatal(err)
 	}
 	if n := <-next; n.err != nil || n.Type != events.Restored || n.At != (events.Position{Run: 2, Sequence: 1}) {

@@ -41,7 +41,7 @@ func (r *rig) reopening() (id string, goOn func(), resumed <-chan error) {
 		}
 	})
 	go func() {
-		_, err := r.Resume(context.WithoutCancel(r.t.Context()), alice, id)
+		_, err := r.Resume(context.WithoutCancel(r.t.Context()), alice, id, "")
 		done <- err
 	}()
 	select {
@@ -94,7 +94,7 @@ func TestWaitForAReopeningEnds(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	waiters := map[string]func(context.Context) error{
-		"resume": func(ctx context.Context) error { _, err := r.Resume(ctx, alice, id); return err },
+		"resume": func(ctx context.Context) error { _, err := r.Resume(ctx, alice, id, ""); return err },
 		"navigate": func(ctx context.Context) error {
 			_, err := r.Navigate(ctx, alice, id, "https://a.example/")
 			return err

@@ -38,7 +38,7 @@ func TestCallsWaitForRescue(t *testing.T) {
 
 	waits := make(chan error, 2)
 	go func() {
-		_, err := r.Resume(t.Context(), alice, id)
+		_, err := r.Resume(t.Context(), alice, id, "")
 		waits <- err
 	}()
 	go func() {

@@ -169,7 +169,7 @@ func TestOwnership(t *testing.T) {
 		"screenshot": func(c access.Caller) error { _, err := r.Screenshot(ctx, c, live); return err },
 		"pages":      func(c access.Caller) error { _, err := r.Pages(ctx, c, live); return err },
 		"pause":      func(c access.Caller) error { _, err := r.Pause(ctx, c, live); return err },
-		"resume":     func(c access.Caller) error { _, err := r.Resume(ctx, c, live); return err },
+		"resume":     func(c access.Caller) error { _, err := r.Resume(ctx, c, live, ""); return err },
 		"cancel":     func(c access.Caller) error { _, err := r.Cancel(ctx, c, live); return err },
 		"files":      func(c access.Caller) error { _, err := r.ListFiles(ctx, c, live); return err },
 		"snapshots":  func(c access.Caller) error { _, _, err := r.library.Snapshots(ctx, c, ended, 10, ""); return err },

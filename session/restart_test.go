@@ -105,7 +105,7 @@ func TestCallsWaitForRestart(t *testing.T) {
 	for what, ask := range map[string]func(id string) error{
 		"navigate":   func(id string) error { _, err := r.Navigate(ctx, alice, id, "https://a.example/"); return err },
 		"checkpoint": func(id string) error { _, err := r.Checkpoint(ctx, alice, id, plain); return err },
-		"resume":     func(id string) error { _, err := r.Resume(ctx, alice, id); return err },
+		"resume":     func(id string) error { _, err := r.Resume(ctx, alice, id, ""); return err },
 		"create": func(id string) error {
 			_, err := r.Create(ctx, alice, request.Create{SessionID: id, Resume: true})
 			return err

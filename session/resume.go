@@ -6,16 +6,20 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/request"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // Resume continues a session. A paused session is thawed. If Chrome could not be reopened
 // after a failed save, that is tried again. An ended session becomes live again with the
-// same ID, from its newest snapshot or from what a scheduled login check renewed of it.
-func (s *Service) Resume(ctx context.Context, c access.Caller, id string) (answer.Acknowledgement, error) {
-	a, _, err := s.resume(ctx, c, request.Create{SessionID: id})
+// same ID, from its newest snapshot or from what a scheduled login check renewed of it. With
+// a snapshotID it goes back to that older snapshot of the session, and to the conversation
+// and the notes of that time.
+func (s *Service) Resume(ctx context.Context, c access.Caller, id, snapshotID string) (answer.Acknowledgement, error) {
+	a, _, err := s.resume(ctx, c, request.Create{SessionID: id}.GoingBackTo(snapshotID))
 	return a, err
 }
 
@@ -27,7 +31,8 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r request.Create)
 		if err != nil {
 			return answer.Acknowledgement{}, nil, err
 		}
-		if err := request.CheckSame(s.deps.Vault, rec, r); err != nil {
+		changed, err := request.Changes(s.deps.Vault, rec, r)
+		if err != nil {
 			return answer.Acknowledgement{}, nil, err
 		}
 		if err := s.rescues.Await(ctx, rec.ID); err != nil {
@@ -36,11 +41,14 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r request.Create)
 		l := s.sessions.Find(rec.ID)
 		if l == nil {
 			if l, err = s.resumeEnded(ctx, c, rec.ID, r); l != nil || err != nil {
-				return answer.Acknowledgement{Success: true, Status: "resumed", Message: "the session was restored from its last snapshot"}, l, err
+				return answer.Acknowledgement{Success: true, Status: "resumed", Message: resumedFrom(r)}, l, err
 			}
 			continue // another request has resumed it meanwhile
 		}
 		if err := l.rights.Allow(c, access.Drive); err != nil {
+			return answer.Acknowledgement{}, nil, err
+		}
+		if err := mayContinue(rec.ID, changed, r); err != nil {
 			return answer.Acknowledgement{}, nil, err
 		}
 		a, err := l.resume(ctx)
@@ -49,6 +57,25 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r request.Create)
 		}
 		return a, l, err
 	}
+}
+
+// mayContinue returns an error for a resume of a live session that asks for what only an
+// ended one can get: other options, or an older snapshot.
+func mayContinue(id string, changed []string, r request.Create) error {
+	switch {
+	case r.GoesBack():
+		return fault.New(fault.EnvironmentInUse, "session.resume", "snapshot_id: session %s is live; end it first", id)
+	case len(changed) > 0:
+		return fault.New(fault.InvalidField, "session.resume", "%s: cannot change while the session is live; end it first, or leave it out", changed[0])
+	}
+	return nil
+}
+
+func resumedFrom(r request.Create) string {
+	if r.GoesBack() {
+		return "the session was taken back to an older snapshot, with its conversation"
+	}
+	return "the session was restored from its last snapshot"
 }
 
 // resumable returns the record of a session that the caller may look at, or may restore.
@@ -137,14 +164,18 @@ func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, b
 	if err != nil || s.sessions.Find(id) != nil {
 		return nil, err
 	}
+	if !rec.EndedAt.IsZero() {
+		if _, _, err := s.undoDiscard(context.WithoutCancel(ctx), rec, request.End{}, func() {}); err != nil {
+			return nil, err
+		}
+	}
 	if rec.EndedAt.IsZero() {
 		return nil, fault.New(fault.SessionEnding, "session.resume", "session %s is being ended", id)
 	}
-	options, err := request.FromRecord(s.deps.Vault, rec)
+	options, err := request.Resumed(s.deps.Vault, rec, by)
 	if err != nil {
 		return nil, err
 	}
-	options.FreshIfNone, options.Wait = by.FreshIfNone, by.Wait
 	if options.OnLive == request.OnLiveShare { // this session itself is requested
 		options.OnLive = request.OnLiveFail
 	}
@@ -154,6 +185,17 @@ func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, b
 			"session %s was never saved; to start it empty with the same ID, create it with this session_id, resume: true and if_missing: fresh", id)
 	}
 	return l, err
+}
+
+// resumeRecord records that an ended session is live again. If it goes back to an older
+// snapshot, its notes are those of the snapshot; nil: none.
+func (s *Service) resumeRecord(ctx context.Context, rec, was profiles.Session, r request.Create, notes *restore.Notes) (profiles.Session, error) {
+	if r.GoesBack() { // first, because a live session needs its goroutine
+		if err := agent.TakeBack(ctx, s.deps.Catalogue, rec, notes, s.deps.Now()); err != nil {
+			return rec, err
+		}
+	}
+	return s.records.Resume(ctx, rec, was, r.GoesBack())
 }
 
 // resumed answers a create with resume. found is false if there is nothing to resume and

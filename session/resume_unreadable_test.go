@@ -24,7 +24,7 @@ func TestUnreadableOptions(t *testing.T) {
 		if _, err := r.catalogue.UpdateSession(t.Context(), id, func(rec *profiles.Session) error { rec.SealedRequest = sealed; return nil }); err != nil {
 			t.Fatal(err)
 		}
-		_, err = r.Resume(t.Context(), alice, id)
+		_, err = r.Resume(t.Context(), alice, id, "")
 		if wantCode(t, err, code); code == fault.Unsupported && !strings.Contains(fault.MessageOf(err), "this Stasis reads version 1") {
 			t.Errorf("%s: the message is %q", raw, fault.MessageOf(err))
 		}

@@ -281,17 +281,22 @@ type brokenCatalogue struct {
 func (b *brokenCatalogue) use(db *sqldb.DB) {
 	b.Catalogue = Catalogue{
 		SessionStore: db.Sessions, SnapshotStore: db.Snapshots, RetentionStore: db.Snapshots, DefaultStore: db.Defaults,
-		UserStore: db.Users, UploadedExtensions: db.Extensions, NoteReader: db.Notes, RunRecords: db.Runs,
+		UserStore: db.Users, UploadedExtensions: db.Extensions, NoteWriter: db.Notes, RunRecords: db.Runs,
 		AnswerRecords: db.Answers, DeliveryRecords: db.Deliveries, Database: db,
 	}
 	b.KeyStore, b.ExtensionStore, b.RunStore, b.EventStore = db.Keys, db.Extensions, db.Runs, db.Runs
 	b.MessageStore, b.NoteStore, b.DeliveryStore = db.Messages, db.Notes, db.Deliveries
 }
 
+// resumes resumes a session.
+func (r *rig) resumes(ctx context.Context, c access.Caller, id string) (answer.Acknowledgement, error) {
+	return r.Resume(ctx, c, id, "")
+}
+
 // forService returns the part of the catalogue that a Service uses.
 func (b *brokenCatalogue) forService() Catalogue {
 	return Catalogue{
-		SessionStore: b, SnapshotStore: b, RetentionStore: b, DefaultStore: b, UserStore: b, NoteReader: b, UploadedExtensions: b,
+		SessionStore: b, SnapshotStore: b, RetentionStore: b, DefaultStore: b, UserStore: b, NoteWriter: b, UploadedExtensions: b,
 		RunRecords: b, AnswerRecords: b, DeliveryRecords: b, Database: b,
 	}
 }

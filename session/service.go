@@ -33,6 +33,7 @@ import (
 	"github.com/stasisd/stasis/session/restore/archives"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/session/settings"
+	"github.com/stasisd/stasis/session/undo"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -48,6 +49,7 @@ type Config struct {
 	// StandbyDelay is how long no standby is started after a create.
 	StandbyDelay time.Duration
 	RescueTTL    time.Duration // how long a rescue snapshot is kept
+	Undo         undo.Limits   // of the profiles of discarded sessions; its Window is 0: none are kept
 	// Retention is the policy of users without their own; nil keeps all snapshots.
 	Retention *library.Retention
 	// PruneGrace is the age below which no policy removes a snapshot, so that a caller
@@ -127,6 +129,7 @@ type Service struct {
 	resolver  *request.Resolver
 	checker   *login.Checker
 	saver     *save.Saver
+	undo      *undo.Keeper
 	importer  *importer.Importer
 	renewals  *renewal.Renewals
 	rescues   *rescue.Rescues
@@ -177,8 +180,12 @@ func New(cfg Config, deps Deps) *Service {
 	s.resolver = request.NewResolver(cfg.Engine, s.users, deps.Browsers, deps.Catalogue)
 	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: loginAdapter{s.sessions, s}, Slots: s.capacity, Snapshots: s.snapshots,
 		Restorer: s.restorer, Notices: deps.Notices, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
+	s.undo = undo.New(cfg.Undo, deps.Now, deps.Log)
+	if s.undo.On() {
+		s.work.Go(func() { s.undo.Run(s.ctx) })
+	}
 	s.saver = save.New(save.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Snapshots: s.snapshots, Dirs: deps.Browsers,
-		Restorer: s.restorer, Ready: s.capacity, Users: s.users, Login: s.checker, Notices: deps.Notices, Meter: s.deps.Meter,
+		Restorer: s.restorer, Ready: s.capacity, Users: s.users, Login: s.checker, Undo: s.undo, Notices: deps.Notices, Meter: s.deps.Meter,
 		Unpack: cfg.Unpack, RescueTTL: cfg.RescueTTL, Now: deps.Now, Log: deps.Log})
 	s.importer = importer.New(importer.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Dirs: deps.Browsers, Keys: deps.Keys,
 		Turns: capacity.NewTurns(importer.MaxImports), Saver: s.saver, Users: s.users, Login: s.checker, Unpack: cfg.Unpack, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})

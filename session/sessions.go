@@ -36,6 +36,7 @@ func (s *Service) endEach(ctx context.Context, c access.Caller, ids []string, r 
 		group sync.WaitGroup
 		first error
 		n     int
+		kept  int // defaults that were not moved although r asks for it
 	)
 	for _, id := range ids {
 		group.Go(func() {
@@ -50,6 +51,10 @@ func (s *Service) endEach(ctx context.Context, c access.Caller, ids []string, r 
 			if err == nil && a.Deleted {
 				n++
 				total.UnsavedChanges = total.UnsavedChanges || a.UnsavedChanges
+				if a.Code != "" {
+					kept++
+					total.Success, total.Code = false, a.Code
+				}
 			}
 		})
 	}
@@ -57,6 +62,9 @@ func (s *Service) endEach(ctx context.Context, c access.Caller, ids []string, r 
 	if n > 0 {
 		total.Deleted = true
 		total.Message = plural(n) + " ended"
+		if kept > 0 {
+			total.Message += "; the default was not moved for " + plural(kept) + ", because it had moved since they started from it"
+		}
 	}
 	return total, first
 }

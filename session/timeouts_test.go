@@ -209,7 +209,7 @@ func TestWhatStopsIdleLimit(t *testing.T) {
 		if r.status(id) != profiles.StatusPaused {
 			t.Errorf("status %s", r.status(id))
 		}
-		if _, err := r.Resume(t.Context(), alice, id); err != nil {
+		if _, err := r.Resume(t.Context(), alice, id, ""); err != nil {
 			t.Fatal(err)
 		}
 		r.ended(id)
@@ -276,7 +276,7 @@ func TestPause(t *testing.T) {
 	}
 	await(t, "Chrome is frozen when the client has disconnected", chrome.Frozen)
 	for _, want := range []string{"resumed", "already_running"} {
-		a, err := r.Resume(t.Context(), alice, id)
+		a, err := r.Resume(t.Context(), alice, id, "")
 		if err != nil || a.Status != want || chrome.Frozen() {
 			t.Errorf("%+v, %v, frozen %t", a, err, chrome.Frozen())
 		}
@@ -320,9 +320,9 @@ func TestStatus(t *testing.T) {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 	}
-	want(agent.Status{Status: "ready", SessionStatus: "ready", ExecutionStatus: "running"})
+	want(agent.Status{Status: "ready", SessionStatus: "ready", ExecutionStatus: "ready"})
 	r.attach(id)()
-	want(agent.Status{Status: "running", SessionStatus: "running", ExecutionStatus: "running"})
+	want(agent.Status{Status: "running", SessionStatus: "running", ExecutionStatus: "ready"})
 	r.end(alice, id, none)
 	want(agent.Status{Status: "finished", SessionStatus: "completed", ExecutionStatus: "finished"})
 }

@@ -32,8 +32,8 @@ func TestEventsThatCannotBeUnsealed(t *testing.T) {
 	const (
 		started = `started {"chrome":"156.0.8078.79","engine":"chrome"}`
 		ended   = `ended {"cause":"asked","status":"completed"}`
-		masked  = `message {"content":"password=***","id":1,"type":"LOG"}`
-		closed  = `message {"content":"password=***","id":1,"sealed":true,"type":"LOG"}`
+		masked  = `message {"content":"password=***","id":1,"role":"assistant","type":"LOG"}`
+		closed  = `message {"content":"password=***","id":1,"role":"assistant","sealed":true,"type":"LOG"}`
 		sealed  = `navigated {"sealed":true}`
 	)
 	reads := func(t *testing.T, whole bool, want ...string) {
@@ -79,7 +79,7 @@ func TestEventsThatCannotBeUnsealed(t *testing.T) {
 			t.Fatal(n, err)
 		}
 		reads(t, false, started, sealed, masked, ended)
-		reads(t, true, started, sealed, `message {"content":"password=hunter2","id":1,"type":"LOG"}`, ended)
+		reads(t, true, started, sealed, `message {"content":"password=hunter2","id":1,"role":"assistant","type":"LOG"}`, ended)
 		e.Sealed, e.Replacement = e.Replacement, e.Sealed
 		if n, err := r.catalogue.ResealEvents(t.Context(), []profiles.SealedEvent{e}); n != 1 || err != nil {
 			t.Fatal(n, err)

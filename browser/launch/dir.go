@@ -123,6 +123,11 @@ func (d *Dir) chown(root string) error {
 	if d.UID == os.Geteuid() {
 		return nil
 	}
+	return d.own(root)
+}
+
+// own makes the directory's user the owner of everything below root.
+func (d *Dir) own(root string) error {
 	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -138,6 +143,29 @@ func (d *Dir) chown(root string) error {
 func (d *Dir) Remove() error {
 	if err := os.RemoveAll(d.Path); err != nil {
 		return fault.Wrap(err, fault.Internal, "launch.remove", "")
+	}
+	d.release()
+	return nil
+}
+
+// Reclaim leaves only the user data directory, makes the daemon its owner and returns the
+// UID to the pool. No Chrome may run on the directory, and none can be started on it
+// afterwards. After an error, remove the directory.
+func (d *Dir) Reclaim() error {
+	for _, sub := range subdirs {
+		if sub == "profile" {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(d.Path, sub)); err != nil {
+			return fault.Wrap(err, fault.Internal, "launch.reclaim", "")
+		}
+	}
+	if d.UID != os.Geteuid() {
+		own := &Dir{Path: d.Path, UID: os.Geteuid()}
+		if err := own.own(own.Path); err != nil {
+			return err
+		}
+		d.UID = own.UID
 	}
 	d.release()
 	return nil

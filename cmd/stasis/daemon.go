@@ -34,6 +34,7 @@ import (
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/files"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/undo"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -43,8 +44,13 @@ const keyFile = "api-key"
 // keyVariable is the environment variable with the operator's own first key. minKey is its
 // minimum length.
 const (
-	keyVariable = "STASIS_API_KEY"
-	minKey      = 16
+	// undoCount and undoBytes bound the profiles that --undo-window keeps.
+	undoCount = 16
+	undoBytes = 1 << 30
+	// maxUndoWindow bounds --undo-window: a kept profile is a credential.
+	maxUndoWindow = 24 * time.Hour
+	keyVariable   = "STASIS_API_KEY"
+	minKey        = 16
 )
 
 // standbyDelay is how long after a create no Chrome is started to be a standby. In that time the
@@ -271,6 +277,7 @@ func (c *serveCmd) limits() (session.Config, error) {
 	return session.Config{Engine: c.Engine, MaxSessions: n, MaxClients: c.MaxClients, Parked: pool.Limits{Size: parked, Age: c.ParkedAge, Memory: c.ParkedMemory.of(parked)},
 		Spares: spares(c.Spares), ShellSpares: spares(c.ShellSpares),
 		Standby: pool.Limits{Size: c.Standby, Age: c.SpareAge}, StandbyDelay: standbyDelay,
+		Undo:      undo.Limits{Window: c.UndoWindow, Count: undoCount, Bytes: undoBytes},
 		RescueTTL: c.RescueTTL, Retention: c.retention(), PruneGrace: c.PruneGrace, Unpack: snapshot.Limits{Entries: 1 << 20, Bytes: c.MaxUnpack, Names: 128 << 20}, Savers: 4}, nil
 }
 
@@ -288,7 +295,7 @@ func (d *daemon) close() error {
 func sessionCatalogue(db *sqldb.DB) session.Catalogue {
 	return session.Catalogue{
 		SessionStore: db.Sessions, SnapshotStore: db.Snapshots, RetentionStore: db.Snapshots, DefaultStore: db.Defaults,
-		UserStore: db.Users, NoteReader: db.Notes, UploadedExtensions: db.Extensions, RunRecords: db.Runs, AnswerRecords: db.Answers,
+		UserStore: db.Users, NoteWriter: db.Notes, UploadedExtensions: db.Extensions, RunRecords: db.Runs, AnswerRecords: db.Answers,
 		DeliveryRecords: db.Deliveries, Database: db,
 	}
 }

@@ -53,6 +53,7 @@ type serveCmd struct {
 	Parked       int           `help:"Frozen Chromes kept for memory snapshots; 0 for none, negative computes it from --max-sessions, or from the memory if that is 0." default:"-1"`
 	ParkedAge    time.Duration `help:"How long a frozen Chrome is kept." default:"1h"`
 	ParkedMemory memoryLimit   `help:"Memory of all frozen Chromes together, in bytes, or none for no limit; by default 400 MiB for each of --parked." placeholder:"BYTES"`
+	UndoWindow   time.Duration `help:"How long the profile of a session that was ended without a save is kept, so that a second DELETE or a resume saves it; 0: not at all." default:"0" name:"undo-window"`
 	RescueTTL    time.Duration `help:"How long a rescue snapshot is kept." default:"24h" name:"rescue-ttl"`
 	MaxUnpack    int64         `help:"Largest environment that is restored, in bytes." default:"2147483648"`
 
@@ -148,6 +149,9 @@ func (c *serveCmd) check() error {
 	}
 	if c.Standby < 0 {
 		return fault.New(fault.Config, "serve", "--standby: must be 0 or more")
+	}
+	if c.UndoWindow < 0 || c.UndoWindow > maxUndoWindow {
+		return fault.New(fault.Config, "serve", "--undo-window: must be 0 to %s", maxUndoWindow)
 	}
 	if c.RescueTTL < 0 {
 		return fault.New(fault.Config, "serve", "--rescue-ttl: must be 0 or more")

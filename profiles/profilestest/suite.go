@@ -93,6 +93,7 @@ func Run(t *testing.T, open func(t *testing.T) Catalogue) {
 		{"event race", testEventRace},
 		{"sealed events", testSealedEvents},
 		{"messages", testMessages},
+		{"going back", testGoingBack},
 		{"message race", testMessageRace},
 		{"notes", testNotes},
 		{"note race", testNoteRace},
@@ -136,7 +137,7 @@ func (f *fixture) session(id, user string) profiles.Session {
 		Status: profiles.StatusReady, Reason: profiles.ReasonCrashed.With("reason"),
 		CreatedAt: start.Add(time.Duration(f.n) * time.Second), ExpiresAt: start.Add(time.Hour),
 		Labels: map[string]string{"": "empty", "ключ": "значение\n\"'", "n": "\x00"}, RequestHash: "hash", RunDir: "abcdefgh", Discard: true,
-		Restored: []byte(`{"mode": "filesystem"}`), BaseSnapshotID: "base", BaseVersion: 7, SealedRequest: []byte("asked"), WebhookURL: "https://hooks.example/a",
+		Restored: []byte(`{"mode": "filesystem"}`), BaseSnapshotID: "base", BaseVersion: 7, SealedRequest: []byte("asked"), WebhookURL: "https://hooks.example/a", FromDefault: true,
 	}
 	f.must(f.c.Sessions.CreateSession(f.ctx, s))
 	return s

@@ -66,6 +66,57 @@ func testMessages(f *fixture) {
 	}
 }
 
+// A session that goes back to a snapshot has the messages and the task of that time. IDs of
+// messages are never used again. A session that only continues goes back if its
+// conversation lacks messages of the snapshot.
+func testGoingBack(f *fixture) {
+	f.session("s", "ada")
+	say := func(want int64, execution profiles.Execution) {
+		f.Helper()
+		m, err := f.c.Messages.AddMessage(f.ctx, profiles.Message{SessionID: "s", Type: "LOG", At: start}, execution)
+		f.must(err)
+		f.same(m.ID, want)
+	}
+	commit := func(id string) {
+		f.Helper()
+		_, err := f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: profiles.Snapshot{ID: id, SessionID: "s", UserID: "ada", Mode: "filesystem", CreatedAt: start, ArchiveID: "archive"}})
+		f.must(err)
+	}
+	resume := func(from string, back bool, task profiles.Execution, ids ...int64) {
+		f.Helper()
+		s, err := f.c.Sessions.UpdateSession(f.ctx, "s", func(s *profiles.Session) error {
+			s.Continues, s.GoesBack = from, back
+			return nil
+		})
+		f.must(err)
+		f.same([]any{s.Execution, s.Continues, s.GoesBack}, []any{task, "", false})
+		page, more, err := f.c.Messages.Messages(f.ctx, "s", 0, len(ids))
+		f.must(err)
+		var got []int64
+		for _, m := range page {
+			got = append(got, m.ID)
+		}
+		f.same(got, ids)
+		f.same(more, false)
+	}
+	commit("none")
+	say(1, profiles.ExecutionRunning)
+	say(2, profiles.ExecutionWaiting)
+	commit("two")
+	say(3, profiles.ExecutionFinished)
+	resume("two", false, profiles.ExecutionFinished, 1, 2, 3)
+	resume("two", true, profiles.ExecutionWaiting, 1, 2)
+	say(4, profiles.ExecutionError)
+	commit("four")
+	resume("four", false, profiles.ExecutionError, 1, 2, 4)
+	resume("none", true, "")
+	resume("none", false, "")
+	resume("two", false, profiles.ExecutionWaiting, 1, 2)
+	resume("four", true, profiles.ExecutionError, 1, 2, 4)
+	say(5, profiles.ExecutionRunning)
+	resume("four", false, profiles.ExecutionRunning, 1, 2, 4, 5)
+}
+
 // Of many concurrent messages each gets its own ID, without a gap.
 func testMessageRace(f *fixture) {
 	const speakers, each = 8, 5

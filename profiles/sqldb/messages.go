@@ -56,6 +56,13 @@ func (st *Messages) AddMessage(ctx context.Context, m profiles.Message, executio
 // Messages implements [profiles.MessageStore].
 func (st *Messages) Messages(ctx context.Context, sessionID string, after int64, limit int) (page []profiles.Message, more bool, err error) {
 	const op = "profiles.messages"
+	talk, err := sessionTalk(ctx, st.db.reader, sessionID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, failure(op, err)
+	}
 	rows, err := st.db.reader.QueryContext(ctx, "SELECT "+messageColumns+
 		" FROM messages WHERE session_id = ? AND message_id > ? ORDER BY message_id", sessionID, after)
 	if err != nil {
@@ -63,12 +70,15 @@ func (st *Messages) Messages(ctx context.Context, sessionID string, after int64,
 	}
 	defer func() { err = failure(op, errors.Join(err, rows.Close())) }()
 	for size := 0; rows.Next(); {
-		if len(page) > 0 && (int64(len(page)) >= limited(limit) || size >= profiles.MaxMessagePage) {
-			return page, true, nil
-		}
 		m, err := scanMessage(rows)
 		if err != nil {
 			return nil, false, err
+		}
+		if !talk.has(m.ID) { // a resume went back to before it
+			continue
+		}
+		if len(page) > 0 && (int64(len(page)) >= limited(limit) || size >= profiles.MaxMessagePage) {
+			return page, true, nil
 		}
 		page, size = append(page, m), size+len(m.Content)+len(m.Metadata)
 	}

@@ -64,6 +64,9 @@ func addSnapshot(ctx context.Context, tx *sql.Tx, s profiles.Snapshot) error {
 	if err != nil {
 		return err
 	}
+	if err := recordTalk(ctx, tx, s); err != nil {
+		return err
+	}
 	return addExtensions(ctx, tx, s)
 }
 

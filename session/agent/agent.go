@@ -76,6 +76,7 @@ type Effect struct {
 	Execution profiles.Execution
 	Event     string // its type
 	Data      events.Fields
+	TurnEnded bool // a turn of the conversation has ended
 }
 
 // owner returns the record whose UserID owns the documents and notes under a session ID.

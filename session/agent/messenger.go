@@ -3,7 +3,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
@@ -45,24 +44,29 @@ func NewMessenger(c MessengerConfig) *Messenger {
 
 // Send records a message. When it returns, the message and its event are on disk.
 // Followers therefore see every confirmed message, even after a crash of the daemon. If
-// no agent is attached, a message for the agent is the error no_agent_attached, and
-// nothing is recorded. A message with a type is recorded even after the session's end,
-// but without an event, because there is no current run.
-func (m *Messenger) Send(ctx context.Context, c access.Caller, id string, r MessageRequest) (Message, error) {
-	stored, err := m.send(ctx, c, id, r)
-	return messageOf(stored), err
+// no agent is attached, a message for the agent waits for one that comes later. A message
+// with a type is recorded even after the session's end, but without an event, because
+// there is no current run.
+func (m *Messenger) Send(ctx context.Context, c access.Caller, id string, r MessageRequest) (Sent, error) {
+	stored, hasAgent, err := m.send(ctx, c, id, r)
+	if err != nil {
+		return Sent{}, err
+	}
+	answer, err := messageOf(stored)
+	return Sent{answer, hasAgent}, err
 }
 
-func (m *Messenger) send(ctx context.Context, c access.Caller, id string, r MessageRequest) (profiles.Message, error) {
+func (m *Messenger) send(ctx context.Context, c access.Caller, id string, r MessageRequest) (stored profiles.Message, hasAgent bool, err error) {
 	l, err := m.sessions.Running(ctx, c, id)
 	ended := fault.Is(err, fault.SessionNotRunning)
 	switch {
 	case ended && r.Type == "":
-		return profiles.Message{}, fault.New(fault.SessionNotRunning, "agent.message", "session %s has ended; resume it first", id)
+		return stored, false, fault.New(fault.SessionNotRunning, "agent.message", "session %s has ended; resume it first", id)
 	case ended && r.StartURL == "":
-		return m.sendAfterEnd(ctx, id, r)
+		stored, err = m.sendAfterEnd(ctx, id, r)
+		return stored, false, err
 	case err != nil:
-		return profiles.Message{}, err
+		return stored, false, err
 	}
 	if r.Type == "" { // the agent needs the browser
 		l.AwaitRestart(ctx)
@@ -70,19 +74,19 @@ func (m *Messenger) send(ctx context.Context, c access.Caller, id string, r Mess
 	if r.StartURL != "" {
 		now, err := l.State(ctx)
 		if err == nil {
-			err = r.checkAgent(now)
+			err = r.checkBrowser(now)
 		}
 		if err != nil {
-			return profiles.Message{}, err
+			return stored, false, err
 		}
 		if _, err := m.driver.Navigate(ctx, c, id, r.StartURL); err != nil {
-			return profiles.Message{}, err
+			return stored, false, err
 		}
 	}
-	var stored profiles.Message
 	err = l.Update(ctx, Update{
 		Begin: func(now State) (bool, error) {
-			err := r.checkAgent(now)
+			hasAgent = now.HasAgent
+			err := r.checkBrowser(now)
 			return err == nil, err
 		},
 		Write: func(within context.Context) (Effect, error) {
@@ -90,52 +94,49 @@ func (m *Messenger) send(ctx context.Context, c access.Caller, id string, r Mess
 			within, cancel := context.WithCancel(within)
 			defer cancel()
 			defer context.AfterFunc(ctx, cancel)()
+			task := execution(r.Type)
+			if r.Type == "" && !hasAgent {
+				task = profiles.ExecutionWaitingForAgent
+			}
 			var err error
-			stored, err = m.add(within, id, r)
-			return r.effect(stored), err
+			stored, err = m.add(within, id, r, task)
+			return r.effect(stored, task), err
 		},
 	})
 	if fault.Is(err, fault.SessionNotRunning) && r.Type != "" { // it ended after Running returned it
-		return m.sendAfterEnd(ctx, id, r)
+		stored, err = m.sendAfterEnd(ctx, id, r)
+		return stored, false, err
 	}
-	if err != nil {
-		return profiles.Message{}, err
-	}
-	return stored, nil
+	return stored, hasAgent, err
 }
 
 // sendAfterEnd records a message after its session's end. If the session was resumed
 // meanwhile, the message takes effect there.
 func (m *Messenger) sendAfterEnd(ctx context.Context, id string, r MessageRequest) (profiles.Message, error) {
-	stored, err := m.add(ctx, id, r)
+	task := execution(r.Type)
+	stored, err := m.add(ctx, id, r, task)
 	if err != nil {
 		return stored, err
 	}
 	if l := m.sessions.Live(id); l != nil {
-		l.Apply(ctx, r.effect(stored))
+		l.Apply(ctx, r.effect(stored, task))
 	}
 	return stored, nil
 }
 
-// checkAgent returns an error for a message to an agent that is not attached.
-func (m MessageRequest) checkAgent(now State) error {
-	switch {
-	case m.Type != "":
+// checkBrowser returns an error for a message to an agent that could not use the browser.
+func (m MessageRequest) checkBrowser(now State) error {
+	if m.Type != "" {
 		return nil
-	case now.Unusable != nil:
-		return now.Unusable
-	case !now.HasAgent:
-		return fault.New(fault.NoAgentAttached, "agent.message",
-			"no client follows the session's events and the session has no webhook_url; attach an agent, or set type to record the message only")
 	}
-	return nil
+	return now.Unusable
 }
 
-func (m *Messenger) add(ctx context.Context, id string, r MessageRequest) (profiles.Message, error) {
-	kind := cmp.Or(r.Type, "USER")
+func (m *Messenger) add(ctx context.Context, id string, r MessageRequest, task profiles.Execution) (profiles.Message, error) {
+	kind := cmp.Or(r.Type, TypeUser)
 	defer m.notices.Wake()
 	return m.store.AddMessage(ctx, profiles.Message{SessionID: id, Notices: m.notices.Message(kind), Type: kind, Content: r.Content,
-		Metadata: profiles.JSON(messageMetadata{r.StartURL}), At: m.now().UTC()}, execution(kind))
+		Metadata: profiles.JSON(messageMetadata{publicMetadata{r.StartURL}, r.Object, r.Tool}), At: m.now().UTC()}, task)
 }
 
 // Messages returns a session's conversation after a message, also for an ended session.
@@ -170,23 +171,15 @@ func (m *Messenger) Messages(ctx context.Context, c access.Caller, id string, af
 			}
 		}
 	}
-	conversation := Conversation{Messages: make([]Message, 0, len(page)), More: more, Status: StatusOf(rec), HasAgent: hasAgent}
+	conversation := Conversation{Messages: make([]Message, 0, len(page)), More: more, Status: StatusOf(rec, hasAgent), HasAgent: hasAgent}
 	for _, one := range page {
-		conversation.Messages = append(conversation.Messages, messageOf(one))
+		answer, err := messageOf(one)
+		if err != nil {
+			return Conversation{}, err
+		}
+		conversation.Messages = append(conversation.Messages, answer)
 	}
 	return conversation, nil
-}
-
-func maskMessage(m *profiles.Message) error {
-	var meta messageMetadata
-	if len(m.Metadata) > 0 {
-		if err := json.Unmarshal(m.Metadata, &meta); err != nil {
-			return fault.Wrap(err, fault.StoreFailed, "agent.messages", "a stored message cannot be read")
-		}
-	}
-	meta.StartURL = events.Mask(meta.StartURL)
-	m.Content, m.Metadata = events.Mask(m.Content), profiles.JSON(meta)
-	return nil
 }
 
 // Cancel stops the task of the agent that drives the session, and reports whether one was
@@ -200,8 +193,12 @@ func (m *Messenger) Cancel(ctx context.Context, c access.Caller, id string) (can
 	var running bool
 	err = l.Update(ctx, Update{
 		Begin: func(now State) (bool, error) {
-			running = now.Execution == profiles.ExecutionRunning || now.Execution == profiles.ExecutionWaiting ||
-				now.Execution == "" && now.Followed
+			switch now.Execution {
+			case profiles.ExecutionRunning, profiles.ExecutionWaiting, profiles.ExecutionWaitingForAgent:
+				running = true
+			case "":
+				running = now.Followed
+			}
 			return running, nil
 		},
 		Write: func(ctx context.Context) (Effect, error) {

@@ -17,10 +17,16 @@ type Status struct {
 	ExecutionStatus string `json:"execution_status"`
 }
 
-// StatusOf returns the status of a session and of its task. Without a message, the task
-// has the session's status.
-func StatusOf(rec profiles.Session) Status {
-	task := cmp.Or(rec.Execution, profiles.ExecutionRunning)
+// taskReady is the execution status of a session without a task.
+const taskReady profiles.Execution = "ready"
+
+// StatusOf returns the status of a session and of its task. hasAgent reports whether an
+// agent is attached: a task that waited for one is then running.
+func StatusOf(rec profiles.Session, hasAgent bool) Status {
+	task := cmp.Or(rec.Execution, taskReady)
+	if task == profiles.ExecutionWaitingForAgent && hasAgent {
+		task = profiles.ExecutionRunning
+	}
 	if rec.Status.Ended() && task != profiles.ExecutionFinished && task != profiles.ExecutionError {
 		task = profiles.ExecutionFinished // no agent continues it
 		if rec.Status == profiles.StatusError {
@@ -30,6 +36,8 @@ func StatusOf(rec profiles.Session) Status {
 	a := Status{Status: string(rec.Status), SessionStatus: string(rec.Status), ExecutionStatus: string(task)}
 	switch {
 	case rec.Status == profiles.StatusError, rec.Status == profiles.StatusPaused:
+	case task == profiles.ExecutionWaitingForAgent: // clients of the session API do not know it
+		a.Status = string(profiles.ExecutionRunning)
 	case rec.Status.Ended(), rec.Execution != "":
 		a.Status = string(task)
 	case rec.Status == profiles.StatusInitializing:

@@ -30,6 +30,8 @@ var ErrFrozen = errors.New("the session's Chrome is frozen")
 type Session interface {
 	// AllDisconnected receives a value when the last client has disconnected.
 	AllDisconnected() <-chan struct{}
+	// TurnEnded receives a value after a message that ends a turn of the conversation.
+	TurnEnded() <-chan struct{}
 	// Done is closed when the session is no longer live.
 	Done() <-chan struct{}
 	// Browser returns the browser, to read it without counting as use of the session; nil
@@ -87,6 +89,10 @@ func (s *Saver) Run(ctx context.Context) {
 			}
 		case <-s.session.AllDisconnected():
 			if set.Disconnect {
+				want(0)
+			}
+		case <-s.session.TurnEnded():
+			if set.Message {
 				want(0)
 			}
 		case <-poll.C:

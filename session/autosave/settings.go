@@ -1,5 +1,6 @@
 // Package autosave makes the automatic checkpoints of a live session: at an interval, and
-// earlier after a navigation, after a login, or when the last client disconnects.
+// earlier after a navigation, after a login, when the last client disconnects, or after a turn
+// of the conversation.
 package autosave
 
 import "time"
@@ -8,8 +9,8 @@ import "time"
 type Settings struct {
 	Interval time.Duration
 	// Each of these is a reason for a checkpoint before the interval ends.
-	Navigation, Login, Disconnect bool
-	Keep                          int // how many checkpoints of a session are kept
+	Navigation, Login, Disconnect, Message bool
+	Keep                                   int // how many checkpoints of a session are kept
 }
 
 // Status is the state of a session's automatic checkpoints.
@@ -26,6 +27,7 @@ const (
 	OnNavigation = "navigation"
 	OnLogin      = "login"
 	OnDisconnect = "disconnect"
+	OnMessage    = "message"
 )
 
 // Answer is the wire format of a [Status].
@@ -58,7 +60,7 @@ func (s *Status) Answer() *Answer {
 	for _, reason := range []struct {
 		name string
 		on   bool
-	}{{OnNavigation, s.Navigation}, {OnLogin, s.Login}, {OnDisconnect, s.Disconnect}} {
+	}{{OnNavigation, s.Navigation}, {OnLogin, s.Login}, {OnDisconnect, s.Disconnect}, {OnMessage, s.Message}} {
 		if reason.on {
 			answer.On = append(answer.On, reason.name)
 		}

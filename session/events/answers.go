@@ -29,6 +29,10 @@ type Event struct {
 	Type     string          `json:"type"`
 	At       time.Time       `json:"timestamp"`
 	Data     json.RawMessage `json:"data"`
+	// Of a message only, for clients of the session API: its text, and its ID in the
+	// conversation.
+	Text      *string `json:"text,omitempty"`
+	MessageID int64   `json:"message_id,omitempty"`
 }
 
 func eventOf(e profiles.Event) Event {
@@ -36,7 +40,22 @@ func eventOf(e profiles.Event) Event {
 	if len(data) == 0 {
 		data = json.RawMessage("{}")
 	}
-	return Event{e.RunID, e.Sequence, e.Type, e.At.UTC(), data}
+	answer := Event{RunID: e.RunID, Sequence: e.Sequence, Type: e.Type, At: e.At.UTC(), Data: data}
+	if e.Type != Message {
+		return answer
+	}
+	var m struct {
+		ID      int64           `json:"id"`
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(data, &m) == nil && m.ID > 0 { // a message that was too large has neither
+		var text string
+		if json.Unmarshal(m.Content, &text) != nil {
+			text = string(m.Content)
+		}
+		answer.Text, answer.MessageID = &text, m.ID
+	}
+	return answer
 }
 
 // EventPage is a part of a run's events, in order. It is the wire format; its names are

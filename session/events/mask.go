@@ -1,6 +1,8 @@
 package events
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/url"
 	"regexp"
 	"strings"
@@ -41,13 +43,77 @@ var (
 func maskFields(data Fields) (Fields, bool) {
 	out, found := make(Fields, len(data)), false
 	for name, value := range data {
-		if text, ok := value.(string); ok && name != imageField {
-			masked := Mask(text)
-			value, found = masked, found || masked != text
+		switch v := value.(type) {
+		case string:
+			if name != imageField {
+				masked := Mask(v)
+				value, found = masked, found || masked != v
+			}
+		case json.RawMessage:
+			masked := MaskJSON(v)
+			value, found = masked, found || !bytes.Equal(masked, v)
+		case map[string]any, []any:
+			masked, changed := maskValue(name, v)
+			value, found = masked, found || changed
 		}
 		out[name] = value
 	}
 	return out, found
+}
+
+// MaskJSON masks the strings of a JSON value, and values with the names of secrets. It does
+// not change JSON without secrets. It masks all of what is not JSON.
+func MaskJSON(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return raw
+	}
+	var value any
+	read := json.NewDecoder(bytes.NewReader(raw))
+	read.UseNumber()
+	if err := read.Decode(&value); err != nil {
+		return json.RawMessage(`"` + mask + `"`)
+	}
+	masked, changed := maskValue("", value)
+	if !changed {
+		return raw
+	}
+	out, err := json.Marshal(masked)
+	if err != nil {
+		return json.RawMessage(`"` + mask + `"`)
+	}
+	return out
+}
+
+// maskValue masks a parsed JSON value that has a name in its object; "": none. It reports
+// whether it masked anything.
+func maskValue(name string, value any) (any, bool) {
+	switch v := value.(type) {
+	case string:
+		if v != "" && secretName(name) {
+			return mask, true
+		}
+		masked := Mask(v)
+		return masked, masked != v
+	case json.Number, float64:
+		if secretName(name) {
+			return mask, true
+		}
+	case []any:
+		out, found := make([]any, len(v)), false
+		for i, item := range v {
+			masked, changed := maskValue(name, item)
+			out[i], found = masked, found || changed
+		}
+		return out, found
+	case map[string]any:
+		out, found := make(map[string]any, len(v)), false
+		for key, item := range v {
+			masked, changed := maskValue(key, item)
+			out[key], found = masked, found || changed
+		}
+		return out, found
+	}
+	return value, false
 }
 
 // Mask masks the secrets in a text, as far as they can be recognised. It takes time in

@@ -85,9 +85,12 @@ func (n *Notices) For(events ...string) func(profiles.Session) []profiles.Notice
 }
 
 // Task returns the notices of a change of a task's state. A task that continues after an
-// answered question has not started again, so there is none.
+// answered question has not started again, and one that waits for an agent has not
+// started yet, so there is none.
 func (n *Notices) Task(was, now profiles.Session) []profiles.Notice {
-	if was.Execution == now.Execution || was.Execution == profiles.ExecutionWaiting && now.Execution == profiles.ExecutionRunning {
+	switch {
+	case was.Execution == now.Execution, now.Execution == profiles.ExecutionWaitingForAgent,
+		was.Execution == profiles.ExecutionWaiting && now.Execution == profiles.ExecutionRunning:
 		return nil
 	}
 	return n.Of(now, taskEvents[now.Execution])

@@ -195,7 +195,10 @@ func (s *stream) Next(ctx context.Context) (StreamEvent, error) {
 	if err == nil {
 		e.Data, err = s.journal.Read(e.Event, s.secrets)
 	}
-	return StreamEvent{eventOf(e.Event), e.At, e.Old, e.Gaps}, err
+	if err != nil {
+		return StreamEvent{}, err
+	}
+	return StreamEvent{eventOf(e.Event), e.At, e.Old, e.Gaps}, nil
 }
 
 // Close ends the stream.

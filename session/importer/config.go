@@ -76,7 +76,7 @@ type Saver interface {
 
 // Checker makes login checks in separate Chromes; see [login.Checker].
 type Checker interface {
-	CheckSnapshot(ctx context.Context, snap profiles.Snapshot, check settings.LoginCheck) (login.Outcome, error)
+	BeforeDefault(ctx context.Context, snap profiles.Snapshot, check settings.LoginCheck) login.Outcome
 }
 
 // Config is what an Importer needs.

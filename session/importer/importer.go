@@ -14,7 +14,6 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/library"
-	"github.com/stasisd/stasis/session/login"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/session/settings"
 	"github.com/stasisd/stasis/snapshot"
@@ -244,11 +243,7 @@ func (i *Importer) checkLogin(ctx context.Context, id string, check settings.Log
 	if err != nil {
 		return nil, err
 	}
-	outcome, err := i.cfg.Login.CheckSnapshot(ctx, snap, check)
-	if err != nil {
-		outcome = login.NotChecked(i.cfg.Now(), err)
-		i.cfg.Log.Warn("a login check of an import could not be made; the default does not move", "snapshot", id, "error", err)
-	}
+	outcome := i.cfg.Login.BeforeDefault(ctx, snap, check)
 	if !outcome.LoggedIn {
 		return &save.DefaultOutcome{Version: m.From, Reason: save.LoginCheckFailed, LoginCheck: &outcome}, nil
 	}

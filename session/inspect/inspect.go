@@ -158,5 +158,5 @@ func (i *Inspector) Status(ctx context.Context, c access.Caller, id string) (age
 	if err != nil {
 		return agent.Status{}, err
 	}
-	return agent.StatusOf(info.Session), nil
+	return agent.StatusOf(info.Session, info.HasAgent), nil
 }

@@ -169,6 +169,17 @@ func (k *Checker) CheckSnapshot(ctx context.Context, snap profiles.Snapshot, che
 	return k.Check(ctx, up.Chrome, check)
 }
 
+// BeforeDefault makes a check of a snapshot, as [Checker.CheckSnapshot], before the default
+// moves to it. If the check cannot be made, the outcome says so.
+func (k *Checker) BeforeDefault(ctx context.Context, snap profiles.Snapshot, check settings.LoginCheck) Outcome {
+	outcome, err := k.CheckSnapshot(ctx, snap, check)
+	if err != nil {
+		outcome = NotChecked(k.cfg.Now(), err)
+		k.cfg.Log.Warn("a login check before the default moves could not be made; the default does not move", "snapshot", snap.ID, "error", err)
+	}
+	return outcome
+}
+
 // Chrome is what a check needs of a browser.
 type Chrome interface {
 	CheckLogin(ctx context.Context, check browser.LoginCheck) (browser.LoginOutcome, error)

@@ -44,10 +44,11 @@ func (r *Records) Create(ctx context.Context, rec profiles.Session) error {
 }
 
 // Resume records that an ended session is live again, as rec, and returns its record. was
-// is the record before. Its creation time, key, task and webhook stay. If the daemon dies
+// is the record before. Its creation time, key and webhook stay, and so do its task and its
+// conversation, unless the session goes back to those of an older snapshot. If the daemon dies
 // before the write, the session stays ended. A session that has not ended is
 // session_ending.
-func (r *Records) Resume(ctx context.Context, rec, was profiles.Session) (profiles.Session, error) {
+func (r *Records) Resume(ctx context.Context, rec, was profiles.Session, goesBack bool) (profiles.Session, error) {
 	defer r.notices.Wake()
 	// The default may move from a version that this session saved, or from the version
 	// that the session starts from. Otherwise it may move only from the version the
@@ -64,7 +65,8 @@ func (r *Records) Resume(ctx context.Context, rec, was profiles.Session) (profil
 			return fault.New(fault.SessionEnding, "session.resume", "session %s has not ended", now.ID)
 		}
 		rec.CreatedAt, rec.KeyID, rec.Execution, rec.BaseVersion = now.CreatedAt, now.KeyID, now.Execution, base
-		rec.WebhookURL = now.WebhookURL
+		rec.Continues, rec.GoesBack = rec.BaseSnapshotID, goesBack
+		rec.WebhookURL, rec.FromDefault = now.WebhookURL, now.FromDefault
 		*now = rec
 		now.Notices = r.notices.Of(rec, events.HookStatus)
 		return nil

@@ -47,7 +47,6 @@ type Create struct {
 	Restart      bool               // restart: on_crash
 	OnLive       OnLive
 	Resume       bool          // SessionID may name an ended session, which is then resumed
-	Options      bool          // with Resume: the request has options besides those of a resume
 	Idle         time.Duration // the session ends after this time without a client or a call
 	Lifetime     time.Duration
 	WebhookURL   string        // receives the session's events; "": none
@@ -62,6 +61,9 @@ type Create struct {
 	Extensions []string
 	// RequestHash is the hash of the body. It identifies a repeated session_id.
 	RequestHash string
+
+	given  []string // with Resume: the options that the request has; see [Create.Given]
+	goBack string   // a resume's snapshot; see [Create.GoingBackTo]
 }
 
 // Restore returns what a create needs of the environment that its session starts with.
@@ -74,7 +76,7 @@ func (r Create) Restore(named []profiles.Extension) restore.Request {
 // SourceRequest returns which environment a create names.
 func (r Create) SourceRequest() restore.SourceRequest {
 	return restore.SourceRequest{FromSession: r.FromSession, FromEnvironment: r.FromEnvironment, FromDefaultOf: r.FromDefaultOf,
-		SessionID: r.SessionID, UserID: r.UserID, FreshIfNone: r.FreshIfNone}
+		SessionID: r.SessionID, UserID: r.UserID, FreshIfNone: r.FreshIfNone, SnapshotID: r.goBack}
 }
 
 // OnLiveOrDefault returns OnLive, or its default.

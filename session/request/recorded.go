@@ -37,7 +37,6 @@ type storedCreate struct {
 	Restart         bool              `json:"restart,omitempty"`
 	OnLive          OnLive            `json:"on_live,omitempty"`
 	Resume          bool              `json:"resume,omitempty"`
-	Options         bool              `json:"options,omitempty"`
 	Idle            time.Duration     `json:"idle_ns,omitempty"`
 	Lifetime        time.Duration     `json:"lifetime_ns,omitempty"`
 	WebhookURL      string            `json:"webhook_url,omitempty"`
@@ -58,6 +57,7 @@ type storedAutoSave struct {
 	Navigation bool          `json:"navigation,omitempty"`
 	Login      bool          `json:"login,omitempty"`
 	Disconnect bool          `json:"disconnect,omitempty"`
+	Message    bool          `json:"message,omitempty"`
 	Keep       int           `json:"keep"`
 }
 
@@ -68,7 +68,7 @@ var goNames = map[string]string{
 	"FromSession": "from_session", "FromEnvironment": "from_environment", "FromDefaultOf": "from_default_of",
 	"AllowMemory": "allow_memory", "FreshIfNone": "fresh_if_none", "RestoreTabs": "restore_tabs", "ReadOnly": "read_only", "Persist": "persist",
 	"AutoSave": "auto_save", "Interval": "interval_ns", "Navigation": "navigation", "Login": "login", "Disconnect": "disconnect", "Keep": "keep",
-	"Restart": "restart", "OnLive": "on_live", "Resume": "resume", "Options": "options", "Idle": "idle_ns", "Lifetime": "lifetime_ns",
+	"Restart": "restart", "OnLive": "on_live", "Resume": "resume", "Idle": "idle_ns", "Lifetime": "lifetime_ns",
 	"WebhookURL": "webhook_url", "DiscardOnEnd": "discard_on_end", "Wait": "wait_ns", "Labels": "labels", "Record": "record",
 	"Overrides": "overrides", "Passkeys": "passkeys", "Origins": "origins", "Extensions": "extensions", "RequestHash": "request_hash",
 }
@@ -79,7 +79,7 @@ func Encode(r Create) []byte {
 		SessionID: r.SessionID, UserID: r.UserID, AgentName: r.AgentName, Goal: r.Goal, StartURL: r.StartURL, Engine: r.Engine,
 		FromSession: r.FromSession, FromEnvironment: r.FromEnvironment, FromDefaultOf: r.FromDefaultOf,
 		AllowMemory: r.AllowMemory, FreshIfNone: r.FreshIfNone, RestoreTabs: r.RestoreTabs, ReadOnly: r.ReadOnly, Persist: r.Persist,
-		AutoSave: (*storedAutoSave)(r.AutoSave), Restart: r.Restart, OnLive: r.OnLive, Resume: r.Resume, Options: r.Options,
+		AutoSave: (*storedAutoSave)(r.AutoSave), Restart: r.Restart, OnLive: r.OnLive, Resume: r.Resume,
 		Idle: r.Idle, Lifetime: r.Lifetime, WebhookURL: r.WebhookURL, DiscardOnEnd: r.DiscardOnEnd, Wait: r.Wait,
 		Labels: r.Labels, Record: r.Record, Overrides: r.Overrides, Passkeys: r.Passkeys, Origins: r.Origins,
 		Extensions: r.Extensions, RequestHash: r.RequestHash})
@@ -113,7 +113,7 @@ func Decode(raw []byte) (Create, error) {
 		SessionID: a.SessionID, UserID: a.UserID, AgentName: a.AgentName, Goal: a.Goal, StartURL: a.StartURL, Engine: a.Engine,
 		FromSession: a.FromSession, FromEnvironment: a.FromEnvironment, FromDefaultOf: a.FromDefaultOf,
 		AllowMemory: a.AllowMemory, FreshIfNone: a.FreshIfNone, RestoreTabs: a.RestoreTabs, ReadOnly: a.ReadOnly, Persist: a.Persist,
-		AutoSave: (*autosave.Settings)(a.AutoSave), Restart: a.Restart, OnLive: a.OnLive, Resume: a.Resume, Options: a.Options,
+		AutoSave: (*autosave.Settings)(a.AutoSave), Restart: a.Restart, OnLive: a.OnLive, Resume: a.Resume,
 		Idle: a.Idle, Lifetime: a.Lifetime, WebhookURL: a.WebhookURL, DiscardOnEnd: a.DiscardOnEnd, Wait: a.Wait,
 		Labels: a.Labels, Record: a.Record, Overrides: a.Overrides, Passkeys: a.Passkeys, Origins: a.Origins,
 		Extensions: a.Extensions, RequestHash: a.RequestHash}, nil

@@ -26,7 +26,7 @@ func everyOption() Create {
 		FromSession: "s-0", FromEnvironment: "e-0", FromDefaultOf: "bob",
 		AllowMemory: true, FreshIfNone: true, RestoreTabs: true, ReadOnly: true, Persist: true,
 		AutoSave: &autosave.Settings{Interval: 90 * time.Second, Navigation: true, Login: true, Disconnect: true, Keep: 3},
-		Restart:  true, OnLive: OnLiveWait, Resume: true, Options: true, Idle: 7 * time.Minute, Lifetime: 3 * time.Hour,
+		Restart:  true, OnLive: OnLiveWait, Resume: true, Idle: 7 * time.Minute, Lifetime: 3 * time.Hour,
 		WebhookURL: "https://hooks.example/a", DiscardOnEnd: true, Wait: 1500 * time.Millisecond,
 		Labels: map[string]string{"team": "blue"}, Record: []string{"screenshot", "console"},
 		Overrides: state.Overrides{

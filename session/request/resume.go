@@ -1,7 +1,6 @@
 package request
 
 import (
-	"reflect"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
@@ -44,44 +43,4 @@ func FromRecord(keys Keys, rec profiles.Session) (Create, error) {
 	r.SessionID, r.UserID, r.Engine, r.RequestHash = rec.ID, rec.UserID, rec.Engine, rec.RequestHash
 	r.FromSession, r.FromEnvironment, r.FromDefaultOf, r.StartURL = rec.ID, "", "", ""
 	return r, nil
-}
-
-// CheckSame returns an error if a create that resumes a session has other options than the
-// session was created with. A caller that names a proxy must not use another network
-// path.
-func CheckSame(keys Keys, rec profiles.Session, r Create) error {
-	const op = "session.resume"
-	if r.UserID != "" && r.UserID != rec.UserID {
-		return fault.New(fault.UserMismatch, op, "user_id: the session to resume belongs to another user")
-	}
-	if !r.Options {
-		return nil
-	}
-	was, err := FromRecord(keys, rec)
-	if err != nil {
-		return err
-	}
-	if r.Engine == "" {
-		r.Engine = was.Engine
-	}
-	if !reflect.DeepEqual(bare(r), bare(was)) {
-		return fault.New(fault.InvalidField, op, "resume: a resumed session keeps the options it was created with; leave other options out, or repeat the same")
-	}
-	return nil
-}
-
-// bare returns a create without what names its source and its caller, as it is after
-// encoding and decoding.
-func bare(r Create) Create {
-	r.SessionID, r.UserID, r.RequestHash, r.StartURL, r.Wait = "", "", "", "", 0
-	r.FromSession, r.FromEnvironment, r.FromDefaultOf = "", "", ""
-	r.FreshIfNone, r.Resume, r.Options = false, false, false
-	if r.OnLive == OnLiveShare {
-		r.OnLive = OnLiveFail
-	}
-	same, err := Decode(Encode(r))
-	if err != nil {
-		return r
-	}
-	return same
 }

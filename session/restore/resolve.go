@@ -20,6 +20,7 @@ type SourceRequest struct {
 	SessionID   string // the new session's; equals FromSession on a resume
 	UserID      string // "" for the source's user, else the caller's
 	FreshIfNone bool   // start fresh if the source has no snapshot
+	SnapshotID  string // of FromSession: this snapshot; "": the newest
 }
 
 // Resolve finds what a session starts from. A source of a user that the caller may not
@@ -92,6 +93,10 @@ func isMissing(err error) bool {
 func (r *Restorer) lookUp(ctx context.Context, c access.Caller, q SourceRequest) (source *Source, snap *profiles.Snapshot, version int64, err error) {
 	switch {
 	case q.FromSession != "":
+		if q.SnapshotID != "" {
+			snap, err = r.olderOf(ctx, c, q.FromSession, q.SnapshotID)
+			return &Source{Type: SourceSession, ID: q.FromSession}, snap, 0, err
+		}
 		field := "restore_from_session_id"
 		if q.FromSession == q.SessionID { // it is a resume
 			field = "session_id"
@@ -123,6 +128,22 @@ func (r *Restorer) environment(ctx context.Context, c access.Caller, id string) 
 		return nil, err
 	case !c.MayActFor(snap.UserID):
 		return nil, noSuchSource(environmentField, id)
+	}
+	return &snap, nil
+}
+
+// olderOf returns a snapshot of a session, for a resume from that snapshot.
+func (r *Restorer) olderOf(ctx context.Context, c access.Caller, sessionID, id string) (*profiles.Snapshot, error) {
+	const field = "snapshot_id"
+	snap, err := r.catalogue.Snapshot(ctx, id)
+	switch {
+	case fault.Is(err, fault.SnapshotNotFound), err == nil && !c.MayActFor(snap.UserID):
+		return nil, fault.New(fault.SnapshotNotFound, "restore.resolve", "%s: there is no snapshot %q for this key", field, id)
+	case err != nil:
+		return nil, err
+	case snap.SessionID != sessionID:
+		return nil, fault.New(fault.InvalidField, "restore.resolve",
+			"%s: belongs to session %s; a session resumes only from its own snapshots; to start another session from it, create one with restore_from_environment_id", field, snap.SessionID)
 	}
 	return &snap, nil
 }

@@ -1,6 +1,9 @@
 package save
 
 import (
+	"time"
+
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/login"
@@ -14,6 +17,8 @@ type DefaultOutcome struct {
 	Moved   bool   `json:"moved"`
 	Version int64  `json:"version"`
 	Reason  string `json:"reason,omitempty"`
+	// Conflict: it did not move because it had moved meanwhile.
+	Conflict bool `json:"-"`
 	// LoginCheck is the login check that was made before the move; nil: none was
 	// requested.
 	LoginCheck *login.Outcome `json:"login_check,omitempty"`
@@ -22,12 +27,17 @@ type DefaultOutcome struct {
 // EndAnswer is the answer of a session's DELETE. It is the wire format, and is stored
 // with the session.
 type EndAnswer struct {
-	Success        bool                  `json:"success"`
-	Deleted        bool                  `json:"deleted"`
+	Success bool `json:"success"`
+	Deleted bool `json:"deleted"`
+	// Code is version_conflict if the caller asked for the default to move, and it did not,
+	// because it had moved since the session started from it. "" otherwise.
+	Code           fault.Code            `json:"code,omitempty"`
 	Message        string                `json:"message"`
 	Snapshot       *library.SnapshotInfo `json:"snapshot"`
 	Default        *DefaultOutcome       `json:"default"`
 	UnsavedChanges bool                  `json:"unsaved_changes"`
+	// UndoUntil is until when a second end can save what this one discarded; nil: it cannot.
+	UndoUntil *time.Time `json:"undo_until,omitempty"`
 	// LeftOut is what a selection of origins left out of the snapshot.
 	LeftOut []state.Component `json:"left_out,omitempty"`
 }
@@ -44,6 +54,7 @@ func (e EndAnswer) Normalized() EndAnswer {
 // CheckpointAnswer is the answer of a checkpoint. It is the wire format.
 type CheckpointAnswer struct {
 	Success  bool                 `json:"success"`
+	Code     fault.Code           `json:"code,omitempty"` // as in [EndAnswer]
 	Message  string               `json:"message"`
 	Snapshot library.SnapshotInfo `json:"snapshot"`
 	Default  *DefaultOutcome      `json:"default"`
@@ -61,7 +72,10 @@ func endAnswer(row profiles.Snapshot, j Job, m profiles.MoveResult) EndAnswer {
 	if j.Continues {
 		done = "environment saved, the session continues"
 	}
-	answer := EndAnswer{Success: true, Deleted: !j.Continues, Message: done, Snapshot: &info, LeftOut: report.Bounded(j.excluded)}
+	if j.AfterEnd {
+		done = "the session had already ended; its environment was kept and is saved now"
+	}
+	answer := EndAnswer{Success: true, Deleted: !j.Continues && !j.AfterEnd, Message: done, Snapshot: &info, LeftOut: report.Bounded(j.excluded)}
 	if j.Move == nil && j.NotMoved == "" {
 		return answer
 	}
@@ -69,8 +83,33 @@ func endAnswer(row profiles.Snapshot, j Job, m profiles.MoveResult) EndAnswer {
 	if j.NotMoved != "" {
 		answer.Default.Reason = j.NotMoved
 	}
-	if !m.Moved {
+	switch {
+	case m.Moved:
+	case j.DefaultAsked && j.Move != nil:
+		answer.Success, answer.Code = false, fault.VersionConflict
+		answer.Message = done + answer.Default.kept()
+	default:
 		answer.Message = done + "; the default was not moved: " + answer.Default.Reason
 	}
 	return answer
+}
+
+// kept says why a default was kept that a caller asked to move, and how to insist.
+func (d DefaultOutcome) kept() string {
+	return "; the default was not moved: " + d.Reason + "; repeat the call with default_conflict=overwrite to move it"
+}
+
+// AfterEnd adds to the answer to a repeated end whether the default moved.
+func (e EndAnswer) AfterEnd(d *DefaultOutcome) EndAnswer {
+	e.Default = d
+	switch {
+	case d.Moved:
+		e.Message += "; the default was moved"
+	case d.Conflict:
+		e.Success, e.Code = false, fault.VersionConflict
+		e.Message += d.kept()
+	default:
+		e.Message += "; the default was not moved: " + d.Reason
+	}
+	return e
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -39,7 +40,11 @@ func (s *Saver) checkSpace(ctx context.Context, j Job) ([]browser.File, error) {
 	if !j.Origins.All() || j.Continues {
 		need *= 2 // they are copied first, perhaps to the store's disk
 	}
-	if err := s.cfg.Archives.CheckSpace(ctx, need); err != nil {
+	err = s.cfg.Archives.CheckSpace(ctx, need)
+	if fault.Is(err, fault.StoreFull) && s.cfg.Undo.Clear() { // what was discarded gives way
+		err = s.cfg.Archives.CheckSpace(ctx, need)
+	}
+	if err != nil {
 		return nil, err
 	}
 	// A store that is read-only or missing must be found before Chrome is closed.

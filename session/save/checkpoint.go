@@ -96,7 +96,7 @@ func checkpointFailed(err error) error {
 // storeCheckpoint stores a capture, unless the last checkpoint holds the same content.
 // problem is what is wrong with it; see [DamagedCopy].
 func (s *Saver) storeCheckpoint(ctx context.Context, j Job, r *Replica, m checkpointState) (_ CheckpointAnswer, problem string, err error) {
-	fingerprint := r.fingerprint(m.doc, j.Notes)
+	fingerprint := r.fingerprint(m.doc, j)
 	if r.matchesLast(j, fingerprint) && s.problemPersists(ctx, j, r, m.doc) {
 		answer, err := s.unchanged(ctx, j.withProblem(r.last.problem), r.last.snapshot)
 		if !fault.Is(err, fault.SnapshotNotFound) {
@@ -115,7 +115,7 @@ func (s *Saver) storeCheckpoint(ctx context.Context, j Job, r *Replica, m checkp
 	// not help.
 	r.damaged, r.recopied = problem == DamagedCopy && (r.last == nil || r.last.problem != DamagedCopy), false
 	r.last = &lastCheckpoint{fingerprint: fingerprint, snapshot: kept.Snapshot.ID, label: j.Label, auto: j.Auto, problem: problem}
-	return CheckpointAnswer{Success: true, Message: kept.Message, Snapshot: *kept.Snapshot, Default: kept.Default}, problem, nil
+	return CheckpointAnswer{Success: kept.Success, Code: kept.Code, Message: kept.Message, Snapshot: *kept.Snapshot, Default: kept.Default}, problem, nil
 }
 
 // problemPersists reports whether the problem of the last checkpoint still holds for the same
@@ -156,6 +156,10 @@ func (s *Saver) unchanged(ctx context.Context, j Job, id string) (CheckpointAnsw
 		answer.Default = &DefaultOutcome{Version: d.Version, Reason: j.NotMoved, LoginCheck: j.checked}
 	case j.Move != nil:
 		if answer.Default, err = s.MoveDefault(ctx, row, *j.Move, j.checked); err != nil || !answer.Default.Moved {
+			if j.DefaultAsked && answer.Default != nil && answer.Default.Conflict {
+				answer.Success, answer.Code = false, fault.VersionConflict
+				answer.Message += answer.Default.kept()
+			}
 			return answer, err
 		}
 		_, err = s.cfg.Records.UpdateSession(ctx, j.Session.ID, func(rec *profiles.Session) error {

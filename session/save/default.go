@@ -32,7 +32,7 @@ func (s *Saver) MoveDefault(ctx context.Context, snap profiles.Snapshot, m profi
 	d, err := s.cfg.Records.SetDefault(ctx, snap.UserID, snap.ID, from, s.cfg.Now().UTC())
 	switch {
 	case fault.Is(err, fault.VersionConflict):
-		outcome.Version, outcome.Reason = now.Version, fault.MessageOf(err)
+		outcome.Version, outcome.Reason, outcome.Conflict = now.Version, fault.MessageOf(err), true
 	case err != nil:
 		return nil, err
 	default:

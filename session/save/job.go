@@ -53,18 +53,22 @@ type Job struct {
 	Origins   state.Selection // the origins whose state is saved
 	Label     string          // of the snapshot
 	Continues bool            // a checkpoint: the session continues
+	Undoable  bool            // with None: the profile may be kept for a while
+	AfterEnd  bool            // the save of a profile that was kept after the session's end
 	Auto      bool            // the daemon makes this save, not a caller
 	Rescue    bool
 	Dead      bool // Chrome has crashed: only its user data directory is left
 	Restart   bool // start Chrome again; save only if that fails
 	// CrashUnreported: webhooks have not been notified of the crash yet.
 	CrashUnreported bool
+	Turns           int             // of a checkpoint: how many turns of the conversation have ended
 	Used            bool            // something may have changed since the last save
 	Status          profiles.Status // the session's status after the end
 	Reason          profiles.Reason
 
-	Move     *profiles.Move // nil: the default does not move
-	NotMoved string         // why the default does not move although the caller asked for it
+	Move         *profiles.Move // nil: the default does not move
+	DefaultAsked bool           // a caller asked for Move
+	NotMoved     string         // why the default does not move although the caller asked for it
 	// checked is the result of the login check that the user's settings require before
 	// the default moves. If the check failed, Move is nil.
 	checked  *login.Outcome

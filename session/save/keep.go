@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"time"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/profiles"
@@ -63,10 +64,11 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 	switch {
 	case j.Import != nil:
 		commit.Session = &j.Session
+	case j.AfterEnd: // webhooks know of the end
+		commit.End = j.end(row, j.Session.EndedAt)
 	case !j.Continues:
 		commit.Notices = s.cfg.Notices.For(append([]string{events.HookSaved}, events.EndEvents(j.CrashUnreported)...)...)
-		commit.End = &profiles.End{SessionID: j.Session.ID, Status: j.Status, Reason: j.Reason, EndedAt: s.cfg.Now().UTC(),
-			Outcome: func(m profiles.MoveResult) (json.RawMessage, error) { return profiles.JSON(endAnswer(row, j, m)), nil }}
+		commit.End = j.end(row, s.cfg.Now().UTC())
 	}
 	moved, err := s.cfg.Records.Commit(ctx, commit)
 	s.cfg.Notices.Wake()
@@ -83,6 +85,12 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 		s.cfg.Ready.DefaultChanged()
 	}
 	return endAnswer(row, j, moved), problem, nil
+}
+
+// end returns the end of the job's session with a snapshot.
+func (j Job) end(row profiles.Snapshot, at time.Time) *profiles.End {
+	return &profiles.End{SessionID: j.Session.ID, Status: j.Status, Reason: j.Reason, EndedAt: at,
+		Outcome: func(m profiles.MoveResult) (json.RawMessage, error) { return profiles.JSON(endAnswer(row, j, m)), nil }}
 }
 
 // EndSession ends a session without a snapshot and notifies webhooks of the end. If crash

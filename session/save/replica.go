@@ -10,7 +10,6 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/browsers"
-	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -55,16 +54,16 @@ func (s *Saver) newReplica(damaged *Replica) (*Replica, error) {
 	return r, nil
 }
 
-// fingerprint hashes a state document, its notes and the copied files. It leaves out what
-// differs between two readings of the same state.
-func (r *Replica) fingerprint(doc state.Document, notes *restore.Notes) [sha256.Size]byte {
+// fingerprint hashes a state document, its notes, the turns of the conversation and the
+// copied files. It leaves out what differs between two readings of the same state.
+func (r *Replica) fingerprint(doc state.Document, j Job) [sha256.Size]byte {
 	doc.CapturedAt, doc.ReadUntil = time.Time{}, time.Time{}
 	doc.Tabs = slices.Clone(doc.Tabs)
 	for i := range doc.Tabs {
 		doc.Tabs[i].TargetID = ""
 	}
 	files := r.files.Sum()
-	return sha256.Sum256(slices.Concat(profiles.JSON(doc), profiles.JSON(notes), files[:]))
+	return sha256.Sum256(slices.Concat(profiles.JSON(doc), profiles.JSON(j.Notes), profiles.JSON(j.Turns), files[:]))
 }
 
 // matchesLast reports whether the last checkpoint has the same content and can serve as this
@@ -103,7 +102,7 @@ func (s *Saver) captureReplica(ctx context.Context, j *Job, r *Replica) (m check
 	if m.doc, err = s.read(ctx, *j, files); err != nil {
 		return m, err
 	}
-	if !behind && r.matchesLast(*j, r.fingerprint(m.doc, j.Notes)) {
+	if !behind && r.matchesLast(*j, r.fingerprint(m.doc, *j)) {
 		if behind, err = r.files.Behind(ctx, live); err != nil || !behind {
 			return m, err
 		}

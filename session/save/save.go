@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/mux"
@@ -52,19 +53,51 @@ func (s *Saver) end(ctx context.Context, j Job) EndResult {
 	}
 }
 
-// discard ends the browser and saves nothing.
+// discard ends the browser and saves nothing. The profile of an undoable job is kept for a
+// while, if Chrome can be read and closed.
 func (s *Saver) discard(ctx context.Context, j Job) EndResult {
 	answer := EndAnswer{Success: true, Deleted: true, Message: "session ended, nothing was saved", UnsavedChanges: j.Used}
+	readable := j.Undoable && s.cfg.Undo.On() && j.Chrome != nil && !j.Dead
+	if readable {
+		doc, err := s.Capture(ctx, j)
+		if readable = err == nil; readable {
+			j.Document = doc
+		} else {
+			s.cfg.Log.Warn("a discarded session is not kept for --undo-window, because it could not be read", "session", j.Session.ID, "error", err)
+		}
+	}
+	ended := s.cfg.Now().UTC()
 	err := s.EndSession(ctx, profiles.End{SessionID: j.Session.ID, Status: j.Status, Reason: j.Reason,
-		EndedAt: s.cfg.Now().UTC(), Outcome: func(profiles.MoveResult) (json.RawMessage, error) { return profiles.JSON(answer), nil }}, j.CrashUnreported)
+		EndedAt: ended, Outcome: func(profiles.MoveResult) (json.RawMessage, error) { return profiles.JSON(answer), nil }}, j.CrashUnreported)
 	switch {
 	case err != nil && j.Dead: // there is no Chrome that could continue
 		return EndResult{Err: err, Document: crashedDocument(j, s.cfg.Now())}
 	case err != nil:
 		return EndResult{Err: err, Chrome: j.Chrome, Document: j.Document}
 	}
-	s.discardChrome(ctx, j)
+	j.Session.EndedAt = ended
+	if until, kept := s.keepDiscarded(ctx, j, readable); kept {
+		answer.UndoUntil = &until
+		answer.Message += "; until undo_until a second DELETE with save_snapshot_mode can save it"
+	}
 	return EndResult{Answer: answer, SessionEnded: true}
+}
+
+// keepDiscarded ends the Chrome of a discarded session and keeps its profile for a while if
+// its state was read; otherwise it removes the profile.
+func (s *Saver) keepDiscarded(ctx context.Context, j Job, readable bool) (until time.Time, kept bool) {
+	if !readable {
+		s.discardChrome(ctx, j)
+		return until, false
+	}
+	var err error
+	if j.Document.Datadir, err = j.Chrome.Close(ctx); err != nil {
+		s.cfg.Log.Warn("a discarded session is not kept for --undo-window, because its Chrome could not be closed", "session", j.Session.ID, "error", err)
+		s.discardChrome(ctx, j)
+		return until, false
+	}
+	until, kept = s.cfg.Undo.Keep(j)
+	return until.UTC().Truncate(time.Millisecond), kept
 }
 
 // discardChrome ends the browser and removes the run directory.

@@ -94,6 +94,16 @@ type Checker interface {
 	Check(ctx context.Context, chrome login.Chrome, check settings.LoginCheck) (login.Outcome, error)
 }
 
+// Undo keeps the profiles of discarded sessions for a while; see undo.Keeper.
+type Undo interface {
+	On() bool
+	// Keep keeps the profile of a job whose Chrome has ended, or removes it; then ok is
+	// false.
+	Keep(j Job) (until time.Time, ok bool)
+	// Clear removes all profiles, to free space. It reports whether there were any.
+	Clear() bool
+}
+
 // Notices makes the deliveries of webhooks; see events.Notices.
 type Notices interface {
 	For(events ...string) func(profiles.Session) []profiles.Notice
@@ -111,6 +121,7 @@ type Config struct {
 	Ready     ReadyChromes
 	Users     *settings.Users
 	Login     Checker
+	Undo      Undo
 	Notices   Notices
 	Meter     Meter
 	Unpack    snapshot.Limits // what an archive may unpack to

@@ -1,0 +1,174 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/login"
+	"github.com/stasisd/stasis/session/request"
+	"github.com/stasisd/stasis/session/save"
+)
+
+// endedBefore answers an end of a session that is not live. The answer has what was saved
+// of the session. If the caller asks for the default, it moves to that snapshot. If nothing
+// was saved and the profile is kept (--undo-window), it is saved now.
+func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string, r request.End) (save.EndAnswer, error) {
+	answer := save.EndAnswer{Success: true, Message: "the session is not running"}
+	rec, err := s.inspector.Record(ctx, c, id, access.Look)
+	if fault.Is(err, fault.SessionNotFound) {
+		return answer, nil
+	}
+	if err != nil {
+		return save.EndAnswer{}, err
+	}
+	if err := s.rescues.Await(ctx, id); err != nil {
+		return save.EndAnswer{}, err
+	}
+	if r.Mode != save.None {
+		saved, found, err := s.saveDiscarded(ctx, c, id, r)
+		if found || err != nil {
+			return saved, err
+		}
+	}
+	answer.Message = "the session had already ended"
+	snap, err := s.deps.Catalogue.NewestSnapshot(ctx, id)
+	if r.Mode != save.None && (fault.Is(err, fault.NoSnapshot) || err == nil && endedUnsaved(rec)) {
+		return save.EndAnswer{}, s.notUndone(id, snap.ID)
+	}
+	if fault.Is(err, fault.NoSnapshot) {
+		return answer, nil
+	}
+	if err != nil {
+		return save.EndAnswer{}, err
+	}
+	info := library.InfoOf(snap, s.deps.Now())
+	answer.Snapshot = &info
+	if !r.SaveAsDefault {
+		return answer, nil
+	}
+	moved, err := s.moveAfterEnd(ctx, c, snap, r.Conflict == save.Overwrite)
+	if err != nil {
+		return save.EndAnswer{}, err
+	}
+	return answer.AfterEnd(moved), nil
+}
+
+// moveAfterEnd moves the default to the snapshot of an ended session, by the rules of its
+// end. A repeat of an end that has moved the default does not move it again, unless it
+// insists: others may have moved it since.
+func (s *Service) moveAfterEnd(ctx context.Context, c access.Caller, snap profiles.Snapshot, insist bool) (*save.DefaultOutcome, error) {
+	rec, err := s.inspector.Record(ctx, c, snap.SessionID, access.Drive)
+	if err != nil {
+		return nil, err
+	}
+	var was save.EndAnswer
+	if rec.Outcome != nil {
+		if err := json.Unmarshal(rec.Outcome, &was); err != nil {
+			return nil, fault.Wrap(err, fault.StoreFailed, "session.end", "the recorded answer to the first end cannot be read")
+		}
+	}
+	if d := was.Default; d != nil && was.Code == "" && (d.Moved && !insist || !d.Moved) {
+		d.Moved = false
+		if d.Reason == "" {
+			d.Reason = "the first call has moved it already"
+		}
+		return d, nil
+	}
+	set, err := s.users.For(ctx, snap.UserID)
+	if err != nil && !fault.Is(err, fault.UserNotFound) {
+		return nil, err
+	}
+	var checked *login.Outcome
+	if check := set.LoginCheck; check != nil && check.BeforeDefault {
+		outcome := s.checker.BeforeDefault(ctx, snap, *check)
+		if checked = &outcome; !outcome.LoggedIn {
+			return &save.DefaultOutcome{Version: rec.BaseVersion, Reason: save.LoginCheckFailed, LoginCheck: checked}, nil
+		}
+	}
+	moved, err := s.saver.MoveDefault(ctx, snap, profiles.Move{From: rec.BaseVersion, Overwrite: insist || !rec.FromDefault}, checked)
+	if err != nil || !moved.Moved {
+		return moved, err
+	}
+	was.Success, was.Code, was.Default = true, "", moved
+	_, err = s.deps.Catalogue.UpdateSession(ctx, rec.ID, func(now *profiles.Session) error {
+		if !now.EndedAt.IsZero() && now.Outcome != nil { // else it was resumed meanwhile
+			now.Outcome = profiles.JSON(was)
+		}
+		return nil
+	})
+	return moved, err
+}
+
+// endedUnsaved reports whether a session has ended, and its end saved nothing.
+func endedUnsaved(rec profiles.Session) bool {
+	var was save.EndAnswer
+	return !rec.EndedAt.IsZero() && rec.Outcome != nil && json.Unmarshal(rec.Outcome, &was) == nil && was.Snapshot == nil
+}
+
+// notUndone returns the error for a save that comes too late. checkpoint is the session's
+// newest snapshot; "": none.
+func (s *Service) notUndone(id, checkpoint string) error {
+	why := "give save_snapshot_mode with the first DELETE"
+	if s.undo.On() {
+		why = "its profile is no longer kept (--undo-window); " + why
+	}
+	if checkpoint != "" {
+		why += "; its newest checkpoint is " + checkpoint
+	}
+	return fault.New(fault.NoSnapshot, "session.end",
+		"session %s has already ended without a save, so save_snapshot_mode cannot save it any more; %s", id, why)
+}
+
+// saveDiscarded saves the profile of a session that was discarded at its end; found is false
+// if it is not kept. After an error it is still kept.
+func (s *Service) saveDiscarded(ctx context.Context, c access.Caller, id string, r request.End) (_ save.EndAnswer, found bool, err error) {
+	if !s.undo.On() {
+		return save.EndAnswer{}, false, nil
+	}
+	rec, err := s.inspector.Record(ctx, c, id, access.Drive)
+	if err != nil {
+		return save.EndAnswer{}, false, err
+	}
+	release, err := s.sessions.Claim(c.KeyID, id) // a resume would take it too
+	if err != nil {
+		return save.EndAnswer{}, false, fault.New(fault.RequestInProgress, "session.end", "session %s is being saved or resumed by another request; try again", id)
+	}
+	return s.undoDiscard(ctx, rec, r, release)
+}
+
+// undoDiscard is saveDiscarded for a session whose ID the caller has claimed. It calls
+// release when the profile is saved, or is not kept.
+func (s *Service) undoDiscard(ctx context.Context, rec profiles.Session, r request.End, release func()) (_ save.EndAnswer, found bool, err error) {
+	kept, found := s.undo.Take(rec.ID)
+	if !found {
+		release()
+		return save.EndAnswer{}, false, nil
+	}
+	j := kept.Job
+	j.Session, j.AfterEnd, j.Mode, j.Origins = rec, true, save.Filesystem, r.Origins // its Chrome cannot be parked any more
+	if r.SaveAsDefault {
+		j.Move, j.DefaultAsked = &profiles.Move{From: rec.BaseVersion, Overwrite: r.Conflict == save.Overwrite || !rec.FromDefault}, true
+		if j.Partial && j.Origins.All() {
+			j.Move, j.NotMoved = nil, partialEnvironment
+		}
+	}
+	result := make(chan save.EndResult, 1)
+	s.work.Go(func() { // the save continues if the caller disconnects
+		defer release()
+		e := s.saver.End(s.ctx, j)
+		if e.Err != nil {
+			s.undo.Add(kept)
+		}
+		result <- e
+	})
+	select {
+	case e := <-result:
+		return e.Answer, true, e.Err
+	case <-ctx.Done():
+		return save.EndAnswer{}, true, fault.Wrap(ctx.Err(), fault.Timeout, "session.end", "the session is still being saved; GET the session for its outcome")
+	}
+}

@@ -1,0 +1,177 @@
+// Package undo keeps the profiles of sessions that were discarded at their end, so that a
+// second end, or a resume, can still save them. A profile is kept for a while only: it
+// holds logins, as the profile of a live session does. Nothing is kept across a stop or a
+// kill of the daemon.
+package undo
+
+import (
+	"context"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/save"
+)
+
+// Limits bound what is kept. The oldest profiles go first.
+type Limits struct {
+	Window time.Duration // how long a profile is kept; 0: none is kept
+	Count  int
+	Bytes  int64 // on disk, of all profiles together
+}
+
+// Profile is a kept profile: the save that has not been made.
+type Profile struct {
+	Job   save.Job // without a Chrome; its Document is complete
+	Until time.Time
+	bytes int64
+}
+
+// Keeper keeps profiles. Its methods are safe for concurrent use.
+type Keeper struct {
+	limits Limits
+	now    func() time.Time
+	log    *slog.Logger
+
+	mu     sync.Mutex
+	kept   []Profile // oldest first
+	closed bool
+	wake   chan struct{} // holds a value after a change of kept
+}
+
+var _ save.Undo = (*Keeper)(nil)
+
+// New makes a Keeper. If Limits.Window is not 0, [Keeper.Run] must run.
+func New(l Limits, now func() time.Time, log *slog.Logger) *Keeper {
+	return &Keeper{limits: l, now: now, log: log, wake: make(chan struct{}, 1)}
+}
+
+// On reports whether profiles are kept at all.
+func (k *Keeper) On() bool { return k.limits.Window > 0 }
+
+// Keep keeps the profile of a job whose Chrome has ended, and gives the profile's user ID
+// back. If it cannot be kept, it is removed, and ok is false.
+func (k *Keeper) Keep(j save.Job) (until time.Time, ok bool) {
+	j.Chrome = nil
+	if err := j.Dir.Reclaim(); err != nil {
+		k.log.Error("the profile of a discarded session cannot be kept for --undo-window", "session", j.Session.ID, "error", err)
+		browsers.Remove(j.Dir, k.log)
+		return time.Time{}, false
+	}
+	p := Profile{Job: j, Until: k.now().Add(k.limits.Window), bytes: size(j.Dir.Path)}
+	return p.Until, k.Add(p)
+}
+
+// Add keeps a profile that [Keeper.Take] returned. It removes the oldest ones that exceed
+// the limits, perhaps this one; then ok is false.
+func (k *Keeper) Add(p Profile) (ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at, _ := slices.BinarySearchFunc(k.kept, p, func(a, b Profile) int { return a.Until.Compare(b.Until) })
+	k.kept = slices.Insert(k.kept, at, p)
+	bytes := int64(0)
+	for _, one := range k.kept {
+		bytes += one.bytes
+	}
+	for len(k.kept) > 0 && (k.closed || len(k.kept) > k.limits.Count || bytes > k.limits.Bytes) {
+		bytes -= k.kept[0].bytes
+		k.removeOldest()
+	}
+	k.changed()
+	return slices.ContainsFunc(k.kept, func(one Profile) bool { return one.Job.Dir == p.Job.Dir })
+}
+
+// Take takes the profile of a session, to save it; ok is false if none is kept. The caller
+// removes it, or gives it back with [Keeper.Add].
+func (k *Keeper) Take(sessionID string) (_ Profile, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.expire()
+	at := slices.IndexFunc(k.kept, func(p Profile) bool { return p.Job.Session.ID == sessionID })
+	if at < 0 {
+		return Profile{}, false
+	}
+	p := k.kept[at]
+	k.kept = slices.Delete(k.kept, at, at+1)
+	return p, true
+}
+
+// Clear removes all profiles, to free space on the disk. It reports whether there were any.
+func (k *Keeper) Clear() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	any := len(k.kept) > 0
+	for len(k.kept) > 0 {
+		k.removeOldest()
+	}
+	return any
+}
+
+// Run removes profiles when their time is over, and all of them when ctx ends.
+func (k *Keeper) Run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-k.wake:
+		case <-ctx.Done():
+			k.mu.Lock()
+			k.closed = true
+			k.mu.Unlock()
+			k.Clear()
+			return
+		}
+		if next, some := k.next(); some {
+			timer.Reset(next)
+		}
+	}
+}
+
+// next removes what is over, and returns the time until the next profile is.
+func (k *Keeper) next() (in time.Duration, some bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.expire()
+	if len(k.kept) == 0 {
+		return 0, false
+	}
+	return max(k.kept[0].Until.Sub(k.now()), time.Millisecond), true
+}
+
+func (k *Keeper) expire() {
+	for len(k.kept) > 0 && !k.now().Before(k.kept[0].Until) {
+		k.removeOldest()
+	}
+}
+
+func (k *Keeper) removeOldest() {
+	browsers.Remove(k.kept[0].Job.Dir, k.log)
+	k.kept = slices.Delete(k.kept, 0, 1)
+}
+
+func (k *Keeper) changed() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// size returns the bytes of the files below a folder. What cannot be read counts as empty:
+// the profile is about to be removed.
+func size(folder string) (bytes int64) {
+	_ = filepath.WalkDir(folder, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return nil
+		}
+		if info, err := e.Info(); err == nil {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return bytes
+}
