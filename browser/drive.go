@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/chromedp/cdproto"
@@ -47,6 +48,17 @@ func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, adm
 	if pages := b.passkeys.authenticators; pages != nil {
 		pages.ClientJoining(ctx)
 		options.Leaving = func() { parted = pages.ClientLeaving(context.WithoutCancel(ctx)) }
+	}
+	if !b.shell() { // all tabs of the shell are in front
+		b.foreground.enter()
+		leave, before := sync.OnceFunc(b.foreground.leave), options.Leaving
+		defer leave() // if the client was not admitted
+		options.Leaving = func() {
+			leave()
+			if before != nil {
+				before()
+			}
+		}
 	}
 	err := b.mux.Serve(ctx, conn, options)
 	parted()
