@@ -38,8 +38,8 @@ type Sessions[S, B pool.Chrome] interface {
 	StartSpare(ctx context.Context, engine string) (S, error)
 	// StartStandby starts a Chrome that holds a snapshot's environment.
 	StartStandby(ctx context.Context, snap profiles.Snapshot, engine string) (B, error)
-	// StandbySettings returns a user's settings of standbys.
-	StandbySettings(ctx context.Context, userID string) (StandbySettings, error)
+	// StandbySettings returns a user's settings of standbys of a default.
+	StandbySettings(ctx context.Context, userID string, current profiles.Snapshot) (StandbySettings, error)
 	// Creating reports whether a create is under way.
 	Creating() bool
 	// MemoryAllows reports whether memory allows one more Chrome.

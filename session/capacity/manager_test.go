@@ -40,7 +40,7 @@ func (f *fakeSessions) StartStandby(_ context.Context, snap profiles.Snapshot, _
 	return newChrome(snap.ID), f.fails
 }
 
-func (f *fakeSessions) StandbySettings(context.Context, string) (StandbySettings, error) {
+func (f *fakeSessions) StandbySettings(context.Context, string, profiles.Snapshot) (StandbySettings, error) {
 	return f.settings, nil
 }
 
