@@ -85,4 +85,11 @@ func TestTrimAndFreeze(t *testing.T) {
 	if got := r.eval(b, s.url+"/back", "held"); got != "still" {
 		t.Errorf("the tab in the background has %s", got)
 	}
+	// Chrome keeps no page that is left: going back loads it again, with the events that
+	// clients wait for.
+	r.eval(b, s.url+"/back", `held = "kept", setTimeout(() => { location = "/on"; }), 1`)
+	r.eval(b, s.url+"/on", `setTimeout(() => history.back()), 1`)
+	if got := r.eval(b, s.url+"/back", "held"); got != "still" {
+		t.Errorf("after going back, the page has %s", got)
+	}
 }
