@@ -23,7 +23,7 @@ func (h *Tabs) releaseSessionTabs(ctx context.Context, doc state.Document, all b
 	if !all {
 		r.unstored = slices.Clone(h.env.Baseline.Unstored)
 	}
-	for i, t := range h.matchNavigated(doc.Tabs) {
+	for i, t := range addNavigated(h.match(doc.Tabs), h.tabs, doc.Tabs) {
 		if t == nil || !h.env.Browser.AllowedURL(t.info.URL) {
 			r.add(i, false, 0)
 			continue

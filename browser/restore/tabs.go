@@ -187,11 +187,10 @@ func (h *Tabs) match(tabs []state.Tab) []*heldTab {
 	return matched
 }
 
-// matchNavigated matches as match does, and also the tabs that navigated after they were
-// read and before Chrome closed: first within their origin, then anywhere. Without this
-// they would be reported as lost, although Chrome restored them.
-func (h *Tabs) matchNavigated(tabs []state.Tab) []*heldTab {
-	matched := h.match(tabs)
+// addNavigated completes a match by the tabs that navigated after they were read and before
+// Chrome closed: first within their origin, then anywhere. Without this they would be
+// reported as lost, although Chrome restored them.
+func addNavigated(matched, held []*heldTab, tabs []state.Tab) []*heldTab {
 	for _, fits := range []func(tab state.Tab, url string) bool{
 		state.Tab.SameOrigin, func(state.Tab, string) bool { return true },
 	} {
@@ -199,11 +198,11 @@ func (h *Tabs) matchNavigated(tabs []state.Tab) []*heldTab {
 			if matched[i] != nil {
 				continue
 			}
-			at := slices.IndexFunc(h.tabs, func(t *heldTab) bool {
+			at := slices.IndexFunc(held, func(t *heldTab) bool {
 				return !slices.Contains(matched, t) && !t.blank() && fits(tab, t.info.URL)
 			})
 			if at >= 0 {
-				matched[i] = h.tabs[at]
+				matched[i] = held[at]
 			}
 		}
 	}
