@@ -142,7 +142,7 @@ func (m *Manager[P, S, B]) TakeSpare(engine string) (S, bool) { return m.spares.
 
 // TakeStandby hands out a standby that holds a snapshot, if one is ready and fits. fits
 // returns "" if it does, else the reason. If ok is false, why is the reason, or "" if no
-// standby was planned.
+// settings request one.
 func (m *Manager[P, S, B]) TakeStandby(snapshotID, engine string, fits func(B) (why string)) (chrome B, ok bool, why string) {
 	return m.standbys.take(pool.Key{Snapshot: snapshotID, Engine: engine}, fits)
 }

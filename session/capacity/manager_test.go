@@ -115,6 +115,17 @@ func TestChromesAreKeptReady(t *testing.T) {
 	if !ok || taken.name != "alice" || why != "" {
 		t.Errorf("alice's standby: %t, %q", ok, why)
 	}
+	// Without one a report says so only if the settings request it.
+	for requested, want := range map[bool]string{true: "no standby Chrome was ready", false: ""} {
+		k := m.standbys
+		k.mu.Lock()
+		key := pool.Key{Snapshot: "missing", Engine: browser.EngineChrome}
+		k.wanted, k.requested = map[pool.Key]int{key: 1}, map[pool.Key]bool{key: requested}
+		k.mu.Unlock()
+		if _, ok, why := m.TakeStandby("missing", browser.EngineChrome, func(*chrome) string { return "" }); ok || why != want {
+			t.Errorf("requested %t: %t, %q", requested, ok, why)
+		}
+	}
 	m.Replenish()
 	await(t, "another standby", counts(2, 1))
 }

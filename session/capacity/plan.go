@@ -26,9 +26,10 @@ type StandbySettings struct {
 
 // want is how many standbys of a snapshot there should be.
 type want struct {
-	key      pool.Key
-	snapshot profiles.Snapshot
-	n        int
+	key       pool.Key
+	snapshot  profiles.Snapshot
+	n         int
+	requested bool // by settings
 }
 
 // plan returns which standbys there should be, within the budget. Standbys that settings
@@ -110,6 +111,6 @@ func (k *standbys[S, B]) wants(ctx context.Context, userID string, d userDemand)
 			return w, err
 		}
 	}
-	w.key, w.n = pool.Key{Snapshot: w.snapshot.ID, Engine: engine}, n
+	w.key, w.n, w.requested = pool.Key{Snapshot: w.snapshot.ID, Engine: engine}, n, set.Set
 	return w, nil
 }
