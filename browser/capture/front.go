@@ -32,17 +32,12 @@ func WithFrontTab(ctx context.Context, conn Conn, do func(cdp.Session, *target.I
 			front = at
 		}
 	}
-	return WithTab(ctx, conn, front, do)
-}
-
-// WithTab attaches to a tab, calls do and detaches.
-func WithTab(ctx context.Context, conn Conn, tab *target.Info, do func(cdp.Session, *target.Info) error) error {
-	s, detach, err := hiddentab.Attach(ctx, conn, tab.TargetID)
+	s, detach, err := hiddentab.Attach(ctx, conn, front.TargetID)
 	if err != nil {
 		return err
 	}
 	defer detach()
-	return do(s, tab)
+	return do(s, front)
 }
 
 // queryVisibility asks all pages at the same time whether they are visible, and returns

@@ -37,11 +37,22 @@ func (m *Mux) learnFront(p *pending, e *envelope) {
 		}
 		id = s.target
 	}
-	if info, known := m.targets.all[id]; known {
-		m.targets.activations++
-		info.shown = m.targets.activations
-		m.targets.all[id] = info
+	m.targets.noteFront(id)
+}
+
+func (t *targets) noteFront(id string) {
+	if info, known := t.all[id]; known {
+		t.activations++
+		info.shown = t.activations
+		t.all[id] = info
 	}
+}
+
+// NoteFront records that a page is in front, where no command activated it.
+func (d *Driver) NoteFront(id target.ID) {
+	d.m.mu.Lock()
+	defer d.m.mu.Unlock()
+	d.m.targets.noteFront(string(id))
 }
 
 // LastShown orders pages by when they came to the front. It is 0 for an unknown page and
