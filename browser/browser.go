@@ -64,7 +64,7 @@ type Browser struct {
 	// unflushed: pages may have more localStorage than Chrome writes while it quits.
 	unflushed  atomic.Bool
 	appearance appearance // which browser the shell's pages see
-	frontTab   shellFront // which tab of the shell is in front
+	foreground *foreground
 }
 
 // setOptions sets the browser's options and the IDs of its extensions.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/chromedp/cdproto"
@@ -53,6 +55,17 @@ func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, adm
 		pages.ClientJoining(ctx)
 		options.Leaving = func() { parted = pages.ClientLeaving(context.WithoutCancel(ctx)) }
 	}
+	if !b.shell() { // all tabs of the shell are in front
+		b.foreground.enter()
+		leave, before := sync.OnceFunc(b.foreground.leave), options.Leaving
+		defer leave() // if the client was not admitted
+		options.Leaving = func() {
+			leave()
+			if before != nil {
+				before()
+			}
+		}
+	}
 	err := b.mux.Serve(ctx, conn, options)
 	parted()
 	// When a client disconnects, Chrome drops what it set for downloads, permissions and
@@ -87,7 +100,8 @@ func (b *Browser) CloseClients(ctx context.Context, code int, reason string) err
 	return b.mux.Clients.Close(ctx, code, reason)
 }
 
-// Pages lists the open tabs, except those at addresses that a session may not show.
+// Pages lists the open tabs, except those at addresses that a session may not show. The
+// one in front comes first, then the one that was there before, as in Chrome's own list.
 func (b *Browser) Pages(ctx context.Context) ([]Page, error) {
 	if err := b.tabs.closeLeftover(ctx); err != nil {
 		return nil, err
@@ -96,6 +110,7 @@ func (b *Browser) Pages(ctx context.Context) ([]Page, error) {
 	if err != nil {
 		return nil, fault.Wrap(err, fault.BrowserFailed, "browser.pages", "the tabs could not be listed")
 	}
+	slices.SortStableFunc(infos, func(x, y *target.Info) int { return b.driver.LastShown(y.TargetID) - b.driver.LastShown(x.TargetID) })
 	pages := make([]Page, 0, len(infos))
 	for _, t := range infos {
 		if !b.mux.Allowed(t.TargetID) {
@@ -265,15 +280,6 @@ func (b *Browser) screenshot(ctx context.Context) (jpeg []byte, url, title strin
 func (b *Browser) front(ctx context.Context, do func(cdp.Session, *target.Info) error) error {
 	if err := b.tabs.closeLeftover(ctx); err != nil {
 		return err
-	}
-	if b.shell() {
-		pages, err := capture.Pages(ctx, b.driver)
-		if err != nil {
-			return err
-		}
-		if tab := b.frontTab.of(pages); tab != nil {
-			return capture.WithTab(ctx, b.reader(), tab, do)
-		}
 	}
 	return capture.WithFrontTab(ctx, b.reader(), do)
 }

@@ -83,6 +83,7 @@ func (b *Browser) Kill(ctx context.Context) error {
 	}
 	b.background.Wait()
 	b.guard.sending.Wait()
+	b.foreground.wait()
 	b.listeners.Wait()
 	b.targets.Wait()
 	b.passkeys.wait()

@@ -33,7 +33,6 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	doc.TabsByURL = byURL
 	if b.shell() {
 		doc.TabsByURL = true // the profile's session files, if any, are older
-		b.frontTab.mark(doc.Tabs)
 	}
 	doc.Overrides, doc.Permissions = b.options.Overrides, b.mux.Permissions.Granted()
 	b.passkeys.read(ctx)

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,16 +55,22 @@ var restoredTabs = map[string]string{
 }
 
 // A clean user data directory restores everything. Each tab has its state before its
-// first script, and the site gets one request for each tab, with cookies.
+// first script, and the site gets one request for each tab, with cookies. A tab that its
+// application navigated after it was read is there too.
 func TestRestoreClean(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
 	b := r.fresh()
 	r.fillTabs(b, s)
+	r.open(b, s.url+"/app")
+	r.eval(b, s.url+"/app", `location.hash = "/list"; window.name = "third"; 1`)
+	r.front(b, s.url+"/one")
 	doc, err := b.Capture(within(t))
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.eval(b, s.url+"/app#/list", `history.replaceState(null, "", "/app?list"); 1`)
+	r.page(b, s.url+"/app?list")
 	if doc.Datadir, err = b.Close(within(t)); err != nil || doc.Datadir != state.DatadirClean {
 		t.Fatalf("%s, %v", doc.Datadir, err)
 	}
@@ -81,10 +88,13 @@ func TestRestoreClean(t *testing.T) {
 	}
 	asked := s.requests()[before:]
 	slices.Sort(asked)
-	if diff := cmp.Diff([]string{"/one session=s1; kept=k1", "/two session=s1; kept=k1"}, sortCookies(asked)); diff != "" {
+	if got := r.eval(b, s.url+"/app?list", "window.name"); got != "third" {
+		t.Errorf("the tab that navigated has the name %q", got)
+	}
+	if diff := cmp.Diff([]string{"/app session=s1; kept=k1", "/one session=s1; kept=k1", "/two session=s1; kept=k1"}, sortCookies(asked)); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	r.checkComplete(b, doc, report, 2)
+	r.checkComplete(b, doc, report, 3)
 	if line(report, state.ComponentHistory, "").Dropped != 0 {
 		t.Errorf("history: %+v", line(report, state.ComponentHistory, ""))
 	}
@@ -265,8 +275,10 @@ func TestRestoreRefusesTabs(t *testing.T) {
 // the site. What was not restored is not blamed on it.
 func TestVerifyBlames(t *testing.T) {
 	r := newRig(t)
-	s := newSite(t, nil)
+	s, id := newSite(t, nil), newSite(t, nil)
 	b := r.fresh()
+	r.open(b, id.url+"/renew")
+	r.eval(b, id.url+"/renew", `localStorage.setItem("token", "old"); 1`)
 	r.fillTabs(b, s)
 	r.eval(b, s.url+"/one", `document.cookie = "third=t"; localStorage.setItem("other", "o"); 1`)
 	doc, err := b.Capture(within(t))
@@ -276,11 +288,14 @@ func TestVerifyBlames(t *testing.T) {
 	if doc.Datadir, err = b.Close(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	doc.Inventory = r.inventory(b.dir).Inventory
+	doc.Inventory, doc.FromDisk = r.inventory(b.dir).Inventory, []string{state.ComponentLocalStorage} // as after a save
 	doc.Cookies = append(doc.Cookies, state.Cookie{Name: "lost", Domain: "lost.example", Path: "/", Session: true, Opaque: true})
 	b, report := r.restored(b.dir, doc, Options{RestoreTabs: true})
 	r.eval(b, s.url+"/one", `document.cookie = "kept=; max-age=0"; document.cookie = "session=rotated"; document.cookie = "new=n";
 		localStorage.removeItem("token"); localStorage.setItem("added", "a"); sessionStorage.setItem("step", "other"); 1`)
+	// A page that renews a token and goes elsewhere leaves no page of its origin.
+	r.eval(b, id.url+"/renew", fmt.Sprintf(`localStorage.setItem("token", "new"); setTimeout(() => { location = %q }); 1`, s.url+"/three"))
+	r.eval(b, s.url+"/three", "1")
 	found, err := b.Verify(within(t), doc, report)
 	if err != nil {
 		t.Fatal(err)
@@ -288,8 +303,10 @@ func TestVerifyBlames(t *testing.T) {
 	want := []state.Difference{
 		{Component: "cookies", Origin: "127.0.0.1", By: "site", Missing: 1, Changed: 1, Added: 1, Names: []string{"kept", "new", "session"}},
 		{Component: "local_storage", Origin: s.url + "/", By: "site", Missing: 1, Added: 1, Names: []string{"added", "token"}},
+		{Component: "local_storage", Origin: id.url + "/", By: "site", Changed: 1, Names: []string{"token"}},
 		{Component: "session_storage", Origin: s.url + "/", By: "site", Changed: 1, Names: []string{"step"}},
 	}
+	slices.SortFunc(want[1:3], func(a, b state.Difference) int { return strings.Compare(a.Origin, b.Origin) })
 	if diff := cmp.Diff(want, found.Differences); diff != "" || !found.OK() {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

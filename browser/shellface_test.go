@@ -26,6 +26,7 @@ const self = `({agent: navigator.userAgent, languages: navigator.languages, plat
 const selves = `(async () => {
 	const received = (on, at = on) => new Promise(done => { at.onmessage = e => done(e.data); });
 	const reported = {page: ` + self + `, screen: [screen.width, screen.height, innerWidth, innerHeight, devicePixelRatio],
+		mouse: matchMedia("(hover: hover) and (pointer: fine)").matches,
 		hints: await navigator.userAgentData.getHighEntropyValues(["architecture", "bitness", "model", "platformVersion", "fullVersionList", "formFactors", "wow64"])};
 	await fetch("/sub");
 	reported.worker = await received(new Worker("/worker.js"));
@@ -92,6 +93,9 @@ func TestEnginesLookTheSame(t *testing.T) {
 		if err := b.Kill(within(t)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if reported[EngineChrome].(map[string]any)["mouse"] != true {
+		t.Error("sites see a browser without a mouse")
 	}
 	if diff := cmp.Diff(reported[EngineChrome], reported[EngineShell]); diff != "" {
 		t.Errorf("what pages and workers see (-chrome +shell):\n%s", diff)

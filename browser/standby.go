@@ -101,7 +101,9 @@ func (s *Standby) openTabs(ctx context.Context) error {
 	b := s.b
 	lines, ids, err := b.environment().OpenTabs(ctx, s.doc, b.options.RestoreTabs, b.background.Go)
 	for i, id := range ids {
-		b.frontTab.restored(id, s.doc.Tabs[i].Active)
+		if s.doc.Tabs[i].Active {
+			b.driver.NoteFront(id) // the shell shows all tabs
+		}
 	}
 	s.report = append(s.report, lines...)
 	return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the tabs could not be opened")

@@ -81,13 +81,14 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options)
 	if o.Background {
 		process.Background(true)
 	}
-	b := &Browser{dir: dir, process: process, now: s.Now, relay: relay, appearance: appearance, guard: new(guard)}
+	b := &Browser{dir: dir, process: process, now: s.Now, relay: relay, appearance: appearance, guard: new(guard), foreground: new(foreground)}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files(), IncomingDir: dir.Incoming()}, Downloads: dir.Downloads(), Budget: s.Budget, KeepPage: true, NoHiddenTargets: o.Engine == EngineShell})
 	if b.driver, err = b.mux.Driver(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
 	b.tabs = &tabs{driver: b.driver, mux: b.mux, life: b.ctx}
+	b.foreground.mux, b.foreground.life = b.mux, b.ctx
 	b.guard = &guard{tabs: b.tabs}
 	b.guard.start()
 	b.mux.Hooks.OnDrop(dropHandler{b.tabs}.ready)

@@ -38,7 +38,7 @@ const asked = n => new Promise(done => { worker.onmessage = e => done(e.data); w
 // the tabs in the background.
 func TestTrimAndFreeze(t *testing.T) {
 	r := newRig(t)
-	s := newSite(t, map[string]string{"/": hoard, "/back": `<script>var held = "still"</script>`, "/on": "further on",
+	s := newSite(t, map[string]string{"/": hoard, "/back": `<script>var held = "still"</script>`,
 		"/sw.js": `onactivate = e => e.waitUntil(clients.claim());
 			onfetch = e => { if (e.request.url.endsWith("/asked")) e.respondWith(new Response("by the worker")); }`})
 	b := r.fresh()
@@ -85,10 +85,11 @@ func TestTrimAndFreeze(t *testing.T) {
 	if got := r.eval(b, s.url+"/back", "held"); got != "still" {
 		t.Errorf("the tab in the background has %s", got)
 	}
-	// The memory pressure ends: a page that is left enters the back/forward cache again.
+	// Chrome keeps no page that is left: going back loads it again, with the events that
+	// clients wait for.
 	r.eval(b, s.url+"/back", `held = "kept", setTimeout(() => { location = "/on"; }), 1`)
 	r.eval(b, s.url+"/on", `setTimeout(() => history.back()), 1`)
-	if got := r.eval(b, s.url+"/back", "held"); got != "kept" {
+	if got := r.eval(b, s.url+"/back", "held"); got != "still" {
 		t.Errorf("after going back, the page has %s", got)
 	}
 }

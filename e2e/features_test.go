@@ -103,10 +103,6 @@ func tryFeatures(t *testing.T, in obj) []featureResult {
 	return out.Results
 }
 
-// notYet are features whose rows describe what the switches of Chrome do not give yet. Remove
-// each with the change that makes its row true.
-var notYet = []string{"page.goBack, page.goForward", "pages behind others run at full speed"}
-
 // featureTables are the rows of the tables of docs/clients.md: what a client sees, by
 // client, feature and browser. Empty text means that the feature works.
 type featureTables map[string]map[string]map[string]string
@@ -166,7 +162,6 @@ func (f featureTables) check(t *testing.T, client, in string, results []featureR
 	for _, r := range results {
 		want := f[client][r.Name][in]
 		switch {
-		case slices.Contains(notYet, r.Name) && in != plainChrome:
 		case r.Failure == "" && want != "":
 			t.Errorf("%s works, and docs/clients.md says that it fails with %q", r.Name, want)
 		case r.Failure != "" && (want == "" || !strings.Contains(r.Failure, want)):

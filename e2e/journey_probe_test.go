@@ -100,6 +100,23 @@ func TestEverythingComesBack(t *testing.T) {
 	end(t, d, s.ID, "")
 }
 
+// frontTab returns the URL of the tab in front of a session: Chrome's list of pages begins
+// with it.
+func frontTab(t *testing.T, cdpURL string) string {
+	t.Helper()
+	list := strings.Replace(strings.Replace(cdpURL, "ws://", "http://", 1), "/cdp?", "/json/list?", 1)
+	answer, err := http.Get(list) //nolint:noctx // the test's deadline bounds it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }() // only read from
+	var pages []struct{ URL string }
+	if err := json.NewDecoder(answer.Body).Decode(&pages); err != nil || len(pages) == 0 {
+		t.Fatalf("%s: %s, %v", list, answer.Status, err)
+	}
+	return pages[0].URL
+}
+
 // checkTabs checks with Puppeteer what every tab shows after a restore.
 func checkTabs(t *testing.T, site *probe.Site, r created, before map[string]any) {
 	t.Helper()
@@ -109,6 +126,9 @@ func checkTabs(t *testing.T, site *probe.Site, r created, before map[string]any)
 // checkTabsBy checks with a client what every tab shows after a restore.
 func checkTabsBy(t *testing.T, client string, site *probe.Site, r created, before map[string]any) {
 	t.Helper()
+	if front := frontTab(t, r.CDP); front != site.URL+"/check?tab=front" {
+		t.Errorf("the tab in front is at %s", front)
+	}
 	got := drive(t, client, r.CDP,
 		step{"do": "pages"},
 		toTab("/check?tab=front"), await(checked), evaluate(first), evaluate(`document.visibilityState`),
@@ -129,7 +149,7 @@ func checkTabsBy(t *testing.T, client string, site *probe.Site, r created, befor
 		t.Errorf("tabs (-saved +restored):\n%s", diff)
 	}
 	if v := text(t, got[4]); v != "visible" {
-		t.Errorf("the tab that was in front is %s", v)
+		t.Errorf("while a client is connected, a tab is %s", v)
 	}
 	type sight struct {
 		Cookie  string `json:"cookie"`

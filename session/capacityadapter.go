@@ -24,13 +24,13 @@ func (f capacityAdapter) StartStandby(ctx context.Context, snap profiles.Snapsho
 	return f.svc.restorer.StartStandby(ctx, snap, engine)
 }
 
-// StandbySettings returns a user's settings of standbys.
-func (f capacityAdapter) StandbySettings(ctx context.Context, userID string) (capacity.StandbySettings, error) {
+// StandbySettings returns a user's settings of standbys of a default.
+func (f capacityAdapter) StandbySettings(ctx context.Context, userID string, current profiles.Snapshot) (capacity.StandbySettings, error) {
 	set, err := f.svc.users.For(ctx, userID)
 	if err != nil || set.Standby == nil {
 		return capacity.StandbySettings{}, err
 	}
-	engine, err := f.svc.resolver.Engine(ctx, request.Create{}, userID)
+	engine, err := f.svc.resolver.Engine(ctx, request.Create{}, userID, restore.Environment{Snapshot: &current}.Engine())
 	if err != nil {
 		engine = "" // a create reports that the engine is missing
 	}

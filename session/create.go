@@ -167,7 +167,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	if err != nil {
 		return nil, err
 	}
-	if r.Engine, err = s.resolver.Engine(ctx, r, o.UserID); err != nil {
+	if r.Engine, err = s.resolver.Engine(ctx, r, o.UserID, o.Engine()); err != nil {
 		return nil, err
 	}
 	s.capacity.UseEngine(r.Engine)

@@ -78,9 +78,33 @@ func TestEnginesRestoreEachOther(t *testing.T) {
 		t.Errorf("saved by %s", a.Snapshot.Engine)
 	}
 	r.wantSnapshots(snap, a.Snapshot.ID)
-	back := r.create(alice, fromAlice)
+	back := r.create(alice, func(c *request.Create) { fromAlice(c); c.Engine = browser.EngineChrome })
 	if p := back.Restored; back.Engine != browser.EngineChrome || len(p.Warnings) != 1 {
 		t.Errorf("%s: %+v", back.Engine, p)
+	}
+	r.end(alice, back.ID, none)
+
+	// Without a word about the engine, the environment stays in the one that saved it.
+	// The user's setting, and what only full Chrome can do, take it out of it.
+	if again := r.create(alice, fromAlice); again.Engine != browser.EngineShell || len(again.Restored.Warnings) != 0 {
+		t.Errorf("%s: %+v", again.Engine, again.Restored)
+	} else if a := r.end(alice, again.ID, memoryDefault); a.Snapshot.Engine != browser.EngineShell {
+		t.Errorf("saved by %s", a.Snapshot.Engine)
+	}
+	if thawed := r.create(alice, fromAlice); thawed.Restored.Path != restore.PathParked || thawed.Restored.FallbackReason != "" {
+		t.Errorf("a memory snapshot of the shell: %+v", thawed.Restored)
+	} else {
+		r.end(alice, thawed.ID, none)
+	}
+	chrome := browser.EngineChrome
+	if _, err := r.ChangeSettings(t.Context(), alice, "alice", func(s settings.Settings) (settings.Settings, error) {
+		s.Engine = &chrome
+		return s, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if set := r.create(alice, fromAlice); set.Engine != browser.EngineChrome {
+		t.Errorf("against the user's setting: %s", set.Engine)
 	}
 }
 

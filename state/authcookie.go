@@ -20,6 +20,8 @@ var (
 		"lastlogin", "loginhint", "attempt", "redirect", "anon", "guest", "consent", "hjsession", "amplitude", "optimizely", "stripe", "analytics"}
 	// Known names without such a word: DokuWiki, LinkedIn, Facebook.
 	ownName = regexp.MustCompile(`^(dw[0-9a-f]{32}|liat|cuser|xs)$`)
+	// Syncthing: the short ID of its device. Scripts can read this cookie.
+	deviceSession = regexp.MustCompile(`^sessionid-[A-Z2-7]{5,7}$`)
 	// Values that mean that no user is logged in.
 	noValues = []string{"", "no", "false", "0", "null", "deleted"}
 )
@@ -56,7 +58,7 @@ func isAuthName(c Cookie) bool {
 	has := func(words []string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
 	}
-	return !has(otherWords) && (has(clearWords) || ownName.MatchString(name) || c.HTTPOnly && (has(faintWords) || strings.HasSuffix(name, "sid")))
+	return !has(otherWords) && (has(clearWords) || ownName.MatchString(name) || deviceSession.MatchString(c.Name) || c.HTTPOnly && (has(faintWords) || strings.HasSuffix(name, "sid")))
 }
 
 func isOther(name string) bool {

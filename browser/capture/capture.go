@@ -22,6 +22,8 @@ type Conn interface {
 	Hidden(id target.ID) bool
 	// CreationOrder orders targets by their time of creation.
 	CreationOrder(id target.ID) int
+	// LastShown orders targets by when they came to the front.
+	LastShown(id target.ID) int
 }
 
 // Pages lists the page targets of the browser's own profile, the newest last (Chrome

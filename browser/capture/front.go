@@ -10,8 +10,10 @@ import (
 )
 
 // WithFrontTab attaches to the tab in front and calls do with it. The pages themselves
-// report which tab that is (document.visibilityState). If none does, WithFrontTab takes
-// the first tab. If no tab is open, it opens a blank one.
+// report which tab that is (document.visibilityState). While clients are connected all
+// tabs are visible, and the one that came to the front last counts. If no page reports
+// that it is visible, WithFrontTab takes the first tab. If no tab is open, it opens a
+// blank one.
 func WithFrontTab(ctx context.Context, conn Conn, do func(cdp.Session, *target.Info) error) error {
 	pages, err := Pages(ctx, conn)
 	if err != nil {
@@ -26,55 +28,55 @@ func WithFrontTab(ctx context.Context, conn Conn, do func(cdp.Session, *target.I
 	}
 	front := pages[0]
 	if len(pages) > 1 {
-		for _, r := range queryVisibility(ctx, conn, pages) {
-			if r.visible {
-				front = r.info
-				break
-			}
+		if at := lastShown(conn, queryVisibility(ctx, conn, pages)); at != nil {
+			front = at
 		}
 	}
-	return WithTab(ctx, conn, front, do)
-}
-
-// WithTab attaches to a tab, calls do and detaches.
-func WithTab(ctx context.Context, conn Conn, tab *target.Info, do func(cdp.Session, *target.Info) error) error {
-	s, detach, err := hiddentab.Attach(ctx, conn, tab.TargetID)
+	s, detach, err := hiddentab.Attach(ctx, conn, front.TargetID)
 	if err != nil {
 		return err
 	}
 	defer detach()
-	return do(s, tab)
+	return do(s, front)
 }
 
-type frontAnswer struct {
-	info    *target.Info
-	visible bool
-}
-
-// queryVisibility asks all pages at the same time whether they are visible. A page that
-// does not answer counts as not visible.
-func queryVisibility(ctx context.Context, conn Conn, pages []*target.Info) []frontAnswer {
+// queryVisibility asks all pages at the same time whether they are visible, and returns
+// those that are. A page that does not answer counts as not visible. Once the page that
+// came to the front last is known to be visible, the others are not waited for.
+func queryVisibility(ctx context.Context, conn Conn, pages []*target.Info) (visible []*target.Info) {
 	ctx, cancel := context.WithTimeout(ctx, TabDeadline)
 	defer cancel()
-	answers := make(chan frontAnswer, len(pages))
+	first := lastShown(conn, pages)
+	answers := make(chan *target.Info, len(pages))
 	for _, p := range pages {
 		go func() {
-			answer := frontAnswer{info: p}
+			var answer *target.Info
 			if s, detach, err := hiddentab.Attach(ctx, conn, p.TargetID); err == nil {
-				seen, err := readView(ctx, s, cdp.FrameID(p.TargetID))
-				answer.visible = err == nil && seen.Visible
+				if seen, err := readView(ctx, s, cdp.FrameID(p.TargetID)); err == nil && seen.Visible {
+					answer = p
+				}
 				detach()
 			}
 			answers <- answer
 		}()
 	}
-	var all []frontAnswer
 	for range pages {
-		a := <-answers
-		all = append(all, a)
-		if a.visible {
-			cancel() // the other answers are not needed any more
+		if p := <-answers; p != nil {
+			visible = append(visible, p)
+			if p == first {
+				cancel() // the other answers are not needed any more
+			}
 		}
 	}
-	return all
+	return visible
+}
+
+// lastShown returns the page that came to the front last; nil if there are none.
+func lastShown(conn Conn, pages []*target.Info) (last *target.Info) {
+	for _, p := range pages {
+		if last == nil || conn.LastShown(p.TargetID) > conn.LastShown(last.TargetID) {
+			last = p
+		}
+	}
+	return last
 }

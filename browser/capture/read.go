@@ -153,7 +153,23 @@ func readTabs(ctx context.Context, conn Conn, targets []*target.Info) []reading 
 		})
 	}
 	_ = group.Wait() // no function of the group fails: what is missing is in each reading
+	keepOneActive(conn, pages, readings)
 	return readings
+}
+
+// keepOneActive leaves one of the visible tabs active: the one that came to the front
+// last. While clients are connected all tabs are visible.
+func keepOneActive(conn Conn, pages []*target.Info, readings []reading) {
+	var visible []*target.Info
+	for i, p := range pages {
+		if readings[i].tab.Active {
+			visible = append(visible, p)
+		}
+	}
+	front := lastShown(conn, visible)
+	for i, p := range pages {
+		readings[i].tab.Active = p == front
+	}
 }
 
 func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.Info) reading {

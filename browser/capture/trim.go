@@ -17,13 +17,13 @@ import (
 const suppressDeadline = 2 * time.Second
 
 // Trim makes Chrome free the memory that its pages can do without: decoded images and
-// other caches, pages in the back/forward cache, and garbage. The pages keep their state,
+// other caches, and garbage. The pages keep their state,
 // so Memory.forciblyPurgeJavaScriptMemory, which ends their scripts, is not used. Trim
 // returns when it is done or ctx ends. A target that does not answer keeps its memory.
 func Trim(ctx context.Context, conn Conn) {
 	// The simulated pressure lasts while notifications are suppressed; afterwards Chrome
 	// measures again. Without the suppression the pressure would stay for good, and
-	// Chrome would cache no more pages for going back, and no shaders.
+	// Chrome would keep its caches small.
 	suppress(ctx, conn, true)
 	defer suppress(context.WithoutCancel(ctx), conn, false)
 	// This comes first because Chrome does not report its end: the processes empty their

@@ -30,16 +30,35 @@ const smallSharedMemory = 512 << 20
 // Chrome with it.
 const preCommitInput = "--allow-pre-commit-input"
 
+// clientFlags returns the flags that CDP client libraries give a Chrome that they start, as
+// far as a client or a page would miss them. docs/decisions/chrome-switches.md has the
+// others.
+func clientFlags() []string {
+	return []string{
+		preCommitInput,
+		// A page that a client goes back to is loaded again. From the cache it would come
+		// back without the events that clients wait for.
+		"--disable-back-forward-cache",
+		// Pages open windows without a click, because nobody could click Chrome's notice of
+		// a blocked one.
+		"--disable-popup-blocking",
+		// A page may change its address more often than 200 times in 10 s.
+		"--disable-ipc-flooding-protection",
+		// Without an input device Chrome reports no pointer, and sites drop menus that
+		// open on hover. 2 is hover, 4 is a fine pointer (ui/base/pointer).
+		"--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
+	}
+}
+
 // chromeFlags returns the flags of every full Chrome. The sandbox stays on and there is
 // no debugging port; no flag here may change either.
 func chromeFlags() []string {
-	return []string{
+	return append(clientFlags(),
 		"--remote-debugging-pipe",
 		// Full Chrome without a display server. It can open another profile while it runs,
 		// which --headless=new refuses.
 		"--ozone-platform=headless",
 		fmt.Sprintf("--ozone-override-screen-size=%d,%d", screenWidth, screenHeight),
-		preCommitInput,
 		// Without this, screenshots of tabs in the background hang.
 		"--enable-features=CDPScreenshotNewSurface",
 		// No network traffic of Chrome itself, and no multicast from MediaRouter. Some
@@ -48,15 +67,15 @@ func chromeFlags() []string {
 		// port. Pages can still reach Google.
 		"--disable-background-networking",
 		"--disable-component-update",
-		"--component-updater=url-source=" + blockedURL + ",disable-pings",
-		"--gaia-url=" + blockedURL,
+		"--component-updater=url-source="+blockedURL+",disable-pings",
+		"--gaia-url="+blockedURL,
 		"--disable-sync",
 		"--disable-quic",
 		// These features query the time, send the forms of pages to Google, or start
 		// renderers for a suggestion list that is never used. UrgentPageDiscarding would
 		// discard tabs when memory is reported as low, which happens before Chrome is
 		// parked.
-		"--disable-features=OptimizationHints,MediaRouter,DialMediaRouteProvider,Translate," +
+		"--disable-features=OptimizationHints,MediaRouter,DialMediaRouteProvider,Translate,"+
 			"NetworkTimeServiceQuerying,AutofillServerCommunication,WebUIOmniboxPopup,WebUIOmniboxAimPopup,UrgentPageDiscarding",
 		"--metrics-recording-only",
 		"--disable-breakpad",
@@ -73,7 +92,7 @@ func chromeFlags() []string {
 		// The cookie file must be readable on another machine. Archives are encrypted
 		// instead.
 		"--password-store=basic",
-	}
+	)
 }
 
 // refused are the flags that callers may not add: they disable the sandbox, open a port,
@@ -82,7 +101,7 @@ var refused = []string{
 	"no-sandbox", "disable-setuid-sandbox", "disable-namespace-sandbox", "disable-seccomp-filter-sandbox",
 	"disable-gpu-sandbox", "no-zygote", "no-zygote-sandbox", "single-process", "remote-debugging-port",
 	"remote-debugging-address", "remote-debugging-pipe", "remote-debugging-targets", "remote-allow-origins",
-	"user-data-dir", "profile-directory", "disk-cache-dir", "enable-features", "disable-features",
+	"user-data-dir", "profile-directory", "disk-cache-dir", "enable-features", "disable-features", "blink-settings",
 	"renderer-cmd-prefix", "utility-cmd-prefix", "gpu-launcher",
 }
 

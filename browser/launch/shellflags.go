@@ -11,20 +11,18 @@ const interfaceHeight = 87
 // and no extensions, so it needs few flags. The flags that it shares with [chromeFlags]
 // have the same reasons.
 func shellFlags() []string {
-	return []string{
+	return append(clientFlags(),
 		"--remote-debugging-pipe",
-		preCommitInput,
 		fmt.Sprintf("--screen-info={%dx%d}", screenWidth, screenHeight),
 		"--disable-background-networking",
 		"--disable-quic",
 		"--disable-breakpad",
 		"--disable-field-trial-config",
 		"--password-store=basic",
-		// Like full Chrome without a display server, it draws no 3D. So a site sees the
-		// same browser, and no GPU process is needed.
+		// No GPU process is needed. 3D is drawn by SwiftShader.
 		"--disable-gpu",
 		// Its bounce tracking records would start with the first blank tab, before those of
 		// the environment are in place. Those are full Chrome's and stay unchanged.
 		"--disable-features=DIPS",
-	}
+	)
 }

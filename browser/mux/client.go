@@ -68,7 +68,7 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		s.watch.record(p.method, params)
 		c.m.mu.Unlock()
 	}
-	if grants(p.method) || p.method == "Target.attachToTarget" {
+	if keepsParams(p.method) {
 		p.params = params
 	}
 	send := func() (int64, []byte, error) {

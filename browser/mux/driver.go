@@ -132,11 +132,15 @@ func (d *Driver) call(ctx context.Context, session, method string, params, resul
 	got := make(chan envelope, 1)
 	lost := make(chan struct{})
 	var once sync.Once
-	id, err := d.m.requests.register(&pending{
+	p := &pending{
 		peer: &d.peer, session: s.id, method: method,
 		answer: func(e envelope) { got <- e },
 		lost:   func() { once.Do(func() { close(lost) }) },
-	})
+	}
+	if keepsParams(method) {
+		p.params = raw
+	}
+	id, err := d.m.requests.register(p)
 	if err != nil {
 		return err
 	}

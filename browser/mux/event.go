@@ -157,6 +157,8 @@ func (m *Mux) learn(p *pending, e *envelope) {
 		if !p.peer.trusted {
 			m.filterTargets(p.peer, e)
 		}
+	case "Target.activateTarget", "Page.bringToFront", "Target.createTarget":
+		m.learnFront(p, e)
 	}
 }
 

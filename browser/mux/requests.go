@@ -11,9 +11,18 @@ type pending struct {
 	peer    *peer
 	session string
 	method  string
-	params  []byte // only of a command that sets permissions or attaches
+	params  []byte // nil unless keepsParams
 	answer  func(envelope)
 	lost    func() // called when the session or the pipe has ended; may be nil
+}
+
+// keepsParams reports whether the mux needs a command's parameters when Chrome answers it.
+func keepsParams(method string) bool {
+	switch method {
+	case "Target.attachToTarget", "Target.activateTarget", "Target.createTarget":
+		return true
+	}
+	return grants(method)
 }
 
 // requests holds the requests that Chrome has not answered, by the ID that Chrome sees.

@@ -17,12 +17,14 @@ type targetInfo struct {
 	BrowserContextID string `json:"browserContextId"`
 
 	order int // position in the order of creation, from 1
+	shown int // when it last came to the front, as a count; 0: it opened in the background
 }
 
 // targets holds every target of Chrome. The Mux's lock guards it.
 type targets struct {
 	all         map[string]targetInfo
 	created     int                      // number of targets that ever existed
+	activations int                      // how often a target came to the front
 	hide        map[string]struct{}      // set by OpenHidden; includes those in departed
 	departed    []string                 // hidden targets that have ended, oldest first; at most departedKept
 	hideURL     map[string]string        // set by OpenHidden: address to target ID, "" before the ID is known
@@ -46,9 +48,11 @@ func newTargets(foreign func(url string) bool) targets {
 }
 
 func (t *targets) put(info targetInfo) {
-	if info.order = t.all[info.TargetID].order; info.order == 0 {
+	known := t.all[info.TargetID]
+	if info.order, info.shown = known.order, known.shown; info.order == 0 {
 		t.created++
-		info.order = t.created
+		t.activations++
+		info.order, info.shown = t.created, t.activations // a new page opens in front
 	}
 	t.all[info.TargetID] = info
 	if _, ok := t.hideURL[info.URL]; ok && info.URL != "" {

@@ -22,10 +22,11 @@ type Driver interface {
 	Post(ctx context.Context, session target.SessionID, method string, params any) error
 	// EndSubscriptions ends the subscriptions of a session that stays attached.
 	EndSubscriptions(session target.SessionID)
-	// OpenHidden, Hidden and CreationOrder are as in [capture.Conn].
+	// OpenHidden, Hidden, CreationOrder and LastShown are as in [capture.Conn].
 	OpenHidden(ctx context.Context) (target.ID, error)
 	Hidden(id target.ID) bool
 	CreationOrder(id target.ID) int
+	LastShown(id target.ID) int
 }
 
 // Reader is a connection for reading pages that have an authenticator. When its caller
@@ -66,6 +67,9 @@ func (r *Reader) Hidden(id target.ID) bool { return r.driver.Hidden(id) }
 
 // CreationOrder orders targets by their time of creation.
 func (r *Reader) CreationOrder(id target.ID) int { return r.driver.CreationOrder(id) }
+
+// LastShown orders targets by when they came to the front.
+func (r *Reader) LastShown(id target.ID) int { return r.driver.LastShown(id) }
 
 // Call runs a command on the browser as the driver does. Attaching to a page with an
 // authenticator, and detaching from it, reuse sessions.

@@ -23,13 +23,13 @@ func (h *Tabs) releaseSessionTabs(ctx context.Context, doc state.Document, all b
 	if !all {
 		r.unstored = slices.Clone(h.env.Baseline.Unstored)
 	}
-	for i, t := range h.match(doc.Tabs) {
+	for i, t := range addNavigated(h.match(doc.Tabs), h.tabs, doc.Tabs) {
 		if t == nil || !h.env.Browser.AllowedURL(t.info.URL) {
 			r.add(i, false, 0)
 			continue
 		}
 		r.add(i, true, h.entries(ctx, t))
-		tab := doc.Tabs[i]
+		tab := doc.Tabs[i].At(t.info.URL)
 		if tab.URL != blankURL {
 			h.env.PendingTabs.add(t.info.TargetID, tab)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -180,6 +181,28 @@ func (h *Tabs) match(tabs []state.Tab) []*heldTab {
 			if !used[t] && t.info.URL == tab.URL && t.historyMatches(tab) {
 				matched[i], used[t] = t, true
 				break
+			}
+		}
+	}
+	return matched
+}
+
+// addNavigated completes a match by the tabs that navigated after they were read and before
+// Chrome closed: first within their origin, then anywhere. Without this they would be
+// reported as lost, although Chrome restored them.
+func addNavigated(matched, held []*heldTab, tabs []state.Tab) []*heldTab {
+	for _, fits := range []func(tab state.Tab, url string) bool{
+		state.Tab.SameOrigin, func(state.Tab, string) bool { return true },
+	} {
+		for i, tab := range tabs {
+			if matched[i] != nil {
+				continue
+			}
+			at := slices.IndexFunc(held, func(t *heldTab) bool {
+				return !slices.Contains(matched, t) && !t.blank() && fits(tab, t.info.URL)
+			})
+			if at >= 0 {
+				matched[i] = held[at]
 			}
 		}
 	}

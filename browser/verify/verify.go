@@ -52,7 +52,8 @@ type Environment struct {
 //     uses the database that held them. The same holds if Chrome reported that it stored
 //     what was applied (see package baseline). Then the page, from its first script on,
 //     caused the difference; otherwise the restore did. An origin without a page is
-//     compared exactly.
+//     compared exactly, unless a tab has shown its site since: that page may have gone
+//     elsewhere, or had a frame of the origin.
 //   - window.name: the site caused a difference if the first look found the name, or if a
 //     script of the page may have run before. Otherwise the restore did.
 //   - Of the overrides, Verify reads back those that Chrome reports to pages.
@@ -82,12 +83,16 @@ func (e Environment) Verify(ctx context.Context, doc state.Document, report []st
 	}
 	v.Components, v.Differences = lines, append(v.Differences, differ...)
 	if doc.Complete {
-		open := base.LocalCause(e.UserDataDir)
+		open, shown := base.LocalCause(e.UserDataDir), sitesShown(doc.Tabs, now.Tabs)
 		v.Differences = append(v.Differences, localDifferences(ctx, hidden, doc.Local, now.Local, open, func(a state.Area) string {
-			if open(a) == state.ByRestore {
+			switch {
+			case open(a) == state.ByRestore:
 				return state.ByRestore
+			case shown.mayChange(a):
+				return state.BySite
+			default:
+				return base.DifferenceCause(doc, state.ComponentLocalStorage, base.Broken.LocalStorage)
 			}
-			return base.DifferenceCause(doc, state.ComponentLocalStorage, base.Broken.LocalStorage)
 		})...)
 		lost := sessionDifferences(doc.Tabs, now.Tabs, base.SessionBefore(e.UserDataDir))
 		v.Components = append(v.Components, correctSession(report, lost)...)
@@ -98,6 +103,36 @@ func (e Environment) Verify(ctx context.Context, doc state.Document, report []st
 		v.Differences = append(v.Differences, notRestored(report, v.Components, !doc.Complete)...)
 	}
 	return v, ctx.Err()
+}
+
+// sites are the sites that tabs have shown since the restore (see [state.Site]).
+type sites map[string]bool
+
+// sitesShown returns the sites of the saved tabs, of the open ones, and of the entries that
+// their back/forward lists have got since.
+func sitesShown(saved, open []state.Tab) sites {
+	s, earlier := sites{}, map[string]bool{}
+	for _, tab := range saved {
+		s[state.Site(tab.URL)] = true
+		for _, e := range tab.History {
+			earlier[e.URL] = true
+		}
+	}
+	for _, tab := range open {
+		s[state.Site(tab.URL)] = true
+		for _, e := range tab.History {
+			s[state.Site(e.URL)] = s[state.Site(e.URL)] || !earlier[e.URL]
+		}
+	}
+	s[""] = false
+	return s
+}
+
+// mayChange reports whether a page of these sites can have changed an area of localStorage:
+// one of its own site, or one that embeds a frame of it.
+func (s sites) mayChange(a state.Area) bool {
+	key, named := state.ParseStorageKey(a.StorageKey)
+	return named && (s[state.Site(key.Origin)] || s[key.TopLevelSite])
 }
 
 // namedCookies returns the cookies that can be restored. Those of partitions without a

@@ -36,15 +36,19 @@ func (d *demoDaemon) endSession(ctx context.Context, id string, how url.Values) 
 	return a, d.call(ctx, http.MethodDelete, "/v1/sessions/"+id+"?"+how.Encode(), nil, &a)
 }
 
-// verifyPatience bounds how long the demo waits for a verification.
-const verifyPatience = 10 * time.Second
+// verifyPatience bounds how long the demo waits for a verification. Usually it takes a
+// second. It waits for pages that load slowly, and on a busy machine.
+const verifyPatience = time.Minute
+
+// verifyPause is the time between two queries for it.
+const verifyPause = 100 * time.Millisecond
 
 // report returns a session's restore report. It waits for the result of the verification,
 // which is known only shortly after the create, for verifyPatience.
 func (d *demoDaemon) report(ctx context.Context, id string) (r restore.Report, err error) {
 	deadline := time.NewTimer(verifyPatience)
 	defer deadline.Stop()
-	again := time.NewTicker(verifyPatience / 100)
+	again := time.NewTicker(verifyPause)
 	defer again.Stop()
 	for {
 		err := d.call(ctx, http.MethodGet, "/v1/sessions/"+id+"/restore-report", nil, &r)

@@ -38,8 +38,8 @@ type Sessions[S, B pool.Chrome] interface {
 	StartSpare(ctx context.Context, engine string) (S, error)
 	// StartStandby starts a Chrome that holds a snapshot's environment.
 	StartStandby(ctx context.Context, snap profiles.Snapshot, engine string) (B, error)
-	// StandbySettings returns a user's settings of standbys.
-	StandbySettings(ctx context.Context, userID string) (StandbySettings, error)
+	// StandbySettings returns a user's settings of standbys of a default.
+	StandbySettings(ctx context.Context, userID string, current profiles.Snapshot) (StandbySettings, error)
 	// Creating reports whether a create is under way.
 	Creating() bool
 	// MemoryAllows reports whether memory allows one more Chrome.
@@ -142,7 +142,7 @@ func (m *Manager[P, S, B]) TakeSpare(engine string) (S, bool) { return m.spares.
 
 // TakeStandby hands out a standby that holds a snapshot, if one is ready and fits. fits
 // returns "" if it does, else the reason. If ok is false, why is the reason, or "" if no
-// standby was planned.
+// settings request one.
 func (m *Manager[P, S, B]) TakeStandby(snapshotID, engine string, fits func(B) (why string)) (chrome B, ok bool, why string) {
 	return m.standbys.take(pool.Key{Snapshot: snapshotID, Engine: engine}, fits)
 }

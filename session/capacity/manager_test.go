@@ -40,7 +40,7 @@ func (f *fakeSessions) StartStandby(_ context.Context, snap profiles.Snapshot, _
 	return newChrome(snap.ID), f.fails
 }
 
-func (f *fakeSessions) StandbySettings(context.Context, string) (StandbySettings, error) {
+func (f *fakeSessions) StandbySettings(context.Context, string, profiles.Snapshot) (StandbySettings, error) {
 	return f.settings, nil
 }
 
@@ -114,6 +114,17 @@ func TestChromesAreKeptReady(t *testing.T) {
 	taken, ok, why := m.TakeStandby("alice", browser.EngineChrome, func(*chrome) string { return "" })
 	if !ok || taken.name != "alice" || why != "" {
 		t.Errorf("alice's standby: %t, %q", ok, why)
+	}
+	// Without one a report says so only if the settings request it.
+	for requested, want := range map[bool]string{true: "no standby Chrome was ready", false: ""} {
+		k := m.standbys
+		k.mu.Lock()
+		key := pool.Key{Snapshot: "missing", Engine: browser.EngineChrome}
+		k.wanted, k.requested = map[pool.Key]int{key: 1}, map[pool.Key]bool{key: requested}
+		k.mu.Unlock()
+		if _, ok, why := m.TakeStandby("missing", browser.EngineChrome, func(*chrome) string { return "" }); ok || why != want {
+			t.Errorf("requested %t: %t, %q", requested, ok, why)
+		}
 	}
 	m.Replenish()
 	await(t, "another standby", counts(2, 1))

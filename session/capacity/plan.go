@@ -19,16 +19,17 @@ type StandbySettings struct {
 	// often gets one standby.
 	Set   bool
 	Count int
-	// Engine is the engine of the user's creates. It is "" if that engine is not
-	// installed; then no standby is kept.
+	// Engine is the engine of creates that restore the default. It is "" if that engine is
+	// not installed; then no standby is kept.
 	Engine string
 }
 
 // want is how many standbys of a snapshot there should be.
 type want struct {
-	key      pool.Key
-	snapshot profiles.Snapshot
-	n        int
+	key       pool.Key
+	snapshot  profiles.Snapshot
+	n         int
+	requested bool // by settings
 }
 
 // plan returns which standbys there should be, within the budget. Standbys that settings
@@ -79,17 +80,6 @@ func (k *standbys[S, B]) uses(userID string, d userDemand, now time.Time) bool {
 
 // wants returns a user's default and how many standbys of it there should be.
 func (k *standbys[S, B]) wants(ctx context.Context, userID string, d userDemand) (w want, err error) {
-	set, err := k.sessions.StandbySettings(ctx, userID)
-	if err != nil {
-		return w, err
-	}
-	n, engine := 1, d.engine // the default of a user without settings, because it is restored often
-	if set.Set {
-		n, engine = set.Count, set.Engine
-	}
-	if n == 0 || engine == "" {
-		return w, nil
-	}
 	current, err := k.catalogue.Default(ctx, userID)
 	if fault.Is(err, fault.DefaultNotFound) {
 		return w, nil
@@ -103,6 +93,17 @@ func (k *standbys[S, B]) wants(ctx context.Context, userID string, d userDemand)
 	if err != nil {
 		return w, err
 	}
+	set, err := k.sessions.StandbySettings(ctx, userID, w.snapshot)
+	if err != nil {
+		return w, err
+	}
+	n, engine := 1, d.engine // the default of a user without settings, because it is restored often
+	if set.Set {
+		n, engine = set.Count, set.Engine
+	}
+	if n == 0 || engine == "" {
+		return w, nil
+	}
 	if engine == browser.EngineChrome {
 		// Chrome would run the extensions' workers when it opens the profile, before any
 		// tab opens.
@@ -110,6 +111,6 @@ func (k *standbys[S, B]) wants(ctx context.Context, userID string, d userDemand)
 			return w, err
 		}
 	}
-	w.key, w.n = pool.Key{Snapshot: w.snapshot.ID, Engine: engine}, n
+	w.key, w.n, w.requested = pool.Key{Snapshot: w.snapshot.ID, Engine: engine}, n, set.Set
 	return w, nil
 }

@@ -30,8 +30,9 @@ type standbys[S, B pool.Chrome] struct {
 	wg     sync.WaitGroup
 
 	mu          sync.Mutex
-	wanted      map[pool.Key]int // the last plan
-	pausedUntil time.Time        // no standby is started before this time
+	wanted      map[pool.Key]int  // the last plan
+	requested   map[pool.Key]bool // those of it that users' settings request
+	pausedUntil time.Time         // no standby is started before this time
 
 	// Only run uses the fields below.
 	holders  map[string]bool // users with standbys in the last plan
@@ -92,8 +93,9 @@ func (k *standbys[S, B]) pause() {
 	k.mu.Unlock()
 }
 
-// take hands out a standby. If ok is false, why is the reason, or "" if no standby was
-// planned.
+// take hands out a standby. If ok is false, why is the reason. It is "" if no settings
+// request a standby: then a restore without one is in order, although a default that is
+// restored often gets one.
 func (k *standbys[S, B]) take(key pool.Key, fits func(B) string) (chrome B, ok bool, why string) {
 	chrome, ok, why = k.ready.Take(key, fits)
 	if ok {
@@ -101,7 +103,7 @@ func (k *standbys[S, B]) take(key pool.Key, fits func(B) string) (chrome B, ok b
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if why == "" && k.wanted[key] > 0 {
+	if why == "" && k.requested[key] {
 		why = "no standby Chrome was ready"
 	}
 	return chrome, false, why
@@ -151,13 +153,13 @@ func (k *standbys[S, B]) update() time.Duration {
 		}
 		return standbyPause
 	}
-	wanted := map[pool.Key]int{}
+	wanted, requested := map[pool.Key]int{}, map[pool.Key]bool{}
 	for _, w := range plan {
-		wanted[w.key] = w.n
+		wanted[w.key], requested[w.key] = w.n, w.requested
 	}
 	maps.DeleteFunc(k.failed, func(key pool.Key, f failure) bool { return wanted[key] == 0 && !k.now().Before(f.until) })
 	k.mu.Lock()
-	k.wanted = wanted
+	k.wanted, k.requested = wanted, requested
 	pause := k.pausedUntil.Sub(k.now())
 	k.mu.Unlock()
 	if k.ready.Retain(wanted) {

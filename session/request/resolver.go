@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/stasisd/stasis/browser"
@@ -42,10 +43,11 @@ func NewResolver(engine string, users Users, engines Engines, extensions Uploade
 	return &Resolver{engine: engine, users: users, engines: engines, extensions: extensions}
 }
 
-// Engine returns the engine of a create: the one it names, else the user's, else the
-// daemon's. The error is unsupported if that engine is not installed, or cannot do what
-// the create requests.
-func (v *Resolver) Engine(ctx context.Context, r Create, userID string) (string, error) {
+// Engine returns the engine of a create: the one it names, else the user's, else the one
+// that saved the environment (saved; "" for none), else the daemon's. The environment's is
+// passed over if it is not installed, or cannot do what the create requests. For the
+// others that is an error with the code unsupported.
+func (v *Resolver) Engine(ctx context.Context, r Create, userID, saved string) (string, error) {
 	engine := r.Engine
 	if engine == "" {
 		set, err := v.users.For(ctx, userID)
@@ -54,17 +56,20 @@ func (v *Resolver) Engine(ctx context.Context, r Create, userID string) (string,
 		}
 		engine = settings.ValueOrZero(set.Engine)
 	}
-	if engine == "" {
-		engine = v.engine
+	if engine == "" && saved != "" && v.can(saved, r) == nil {
+		return saved, nil
 	}
-	if engine == "" {
-		engine = browser.EngineChrome
-	}
+	engine = cmp.Or(engine, v.engine, browser.EngineChrome)
+	return engine, v.can(engine, r)
+}
+
+// can returns an error if an engine is not installed, or cannot do what a create requests.
+func (v *Resolver) can(engine string, r Create) error {
 	if engine == browser.EngineShell && len(r.Extensions) > 0 {
-		return "", fault.New(fault.Unsupported, "session.create",
+		return fault.New(fault.Unsupported, "session.create",
 			"extensions: the shell engine does not support extensions; leave them out, or use engine chrome")
 	}
-	return engine, v.engines.Has(engine)
+	return v.engines.Has(engine)
 }
 
 // Extensions looks up the extensions that a create names by ID: first those of the

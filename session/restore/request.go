@@ -36,6 +36,15 @@ type Environment struct {
 	Version int64
 }
 
+// Engine returns the engine that saved the environment; "" for an empty one, and for one
+// that was imported as state without a profile.
+func (e Environment) Engine() string {
+	if e.Snapshot == nil || state.Datadir(e.Snapshot.Datadir) == state.DatadirNone {
+		return ""
+	}
+	return e.Snapshot.Engine
+}
+
 // Same reports whether another session starts from the same environment.
 func (e Environment) Same(userID string, source Source, snapshotID string) bool {
 	return e.UserID == userID && (*e.Source == source || e.Snapshot.ID == snapshotID)
