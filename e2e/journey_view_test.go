@@ -106,9 +106,12 @@ func loginByHand(t *testing.T, d *daemon.Daemon, site string) {
 	d.Must(t, http.StatusNotFound, http.MethodGet, "/v1/users/hand/default", nil)
 
 	in, lines, cmd := login()
-	for lines.Scan() && !strings.Contains(lines.Text(), "/live?") {
+	page := ""
+	for page == "" && lines.Scan() {
+		if strings.Contains(lines.Text(), "/live?") {
+			page = strings.TrimSpace(lines.Text())
+		}
 	}
-	page := strings.TrimSpace(lines.Text())
 	_, id, _ := strings.Cut(strings.TrimSuffix(page, "/live?ticket="+ticketIn(page)), "/v1/sessions/")
 	w := dial(t, socketOf(page))
 	w.send([]byte(`{"type":"navigate","url":"` + site + `/login"}`))

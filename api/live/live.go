@@ -19,6 +19,9 @@ import (
 //go:embed live.html
 var page string
 
+//go:embed error.html
+var errorPage string
+
 //go:embed live.js
 var script string
 
@@ -38,7 +41,7 @@ func New() *Page {
 		body: []byte(body),
 		policy: strings.Join([]string{
 			"default-src 'none'", "script-src " + hashOf(script), "style-src " + hashOf(style),
-			"connect-src 'self'", "img-src blob:", "base-uri 'none'", "form-action 'none'",
+			"connect-src 'self'", "img-src blob:", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", // a page that frames this one could steal clicks
 		}, "; "),
 	}
 }
@@ -55,17 +58,14 @@ func (p *Page) Write(w http.ResponseWriter) error {
 	return err
 }
 
-// waiting is what the page says before its first picture.
-const waiting = "Waiting for the first picture…"
-
 // WriteError answers a request for the page with a page that says why there is no live view.
 // It has no script.
 func WriteError(w http.ResponseWriter, status int, why string) error {
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")
-	header.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; style-src "+hashOf(style))
+	header.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src "+hashOf(style))
 	w.WriteHeader(status)
-	_, err := strings.NewReplacer("/*style*/", style, "<script>/*script*/</script>\n", "", waiting, html.EscapeString(why)).WriteString(w, page)
+	_, err := strings.NewReplacer("/*style*/", style, "/*why*/", html.EscapeString(why)).WriteString(w, errorPage)
 	return err
 }
 

@@ -24,7 +24,7 @@ func TestPolicyAllowsThePageAndNothingElse(t *testing.T) {
 			t.Errorf("policy %q lacks %q", policy, want)
 		}
 	}
-	if !strings.HasPrefix(policy, "default-src 'none';") {
+	if !strings.HasPrefix(policy, "default-src 'none';") || !strings.Contains(policy, "frame-ancestors 'none'") {
 		t.Errorf("policy %q", policy)
 	}
 	for _, foreign := range []string{"src=", "href=", "url(", "@import", "import(", "innerHTML", "/*script*/", "/*style*/"} {
