@@ -115,12 +115,13 @@ func sessionIDIsAPath(t *testing.T, d *daemon.Daemon) {
 	nothingLeft(t, d)
 }
 
-// secondDelete checks that a second delete returns what the first one saved, and that
-// deleting an unknown session is no error.
+// secondDelete checks that a second delete returns what the first one saved and makes it
+// the default if it asks for that, and that deleting an unknown session is no error.
 func secondDelete(t *testing.T, d *daemon.Daemon) {
 	s := begin(t, d, obj{})
 	first := finish(t, d, s.ID, toFiles)
 	for _, query := range []string{toFiles, throwAway, toMemory + andDefault} {
+		wants(t, d.Call(t, http.MethodGet, "/v1/users/default/default", nil), 404, "default_not_found")
 		var second ending
 		d.Must(t, http.StatusOK, http.MethodDelete, at(s.ID, "?", query), nil).Into(t, &second)
 		if second.Deleted || second.Snapshot == nil || second.Snapshot.ID != first.Snapshot.ID {
@@ -133,7 +134,14 @@ func secondDelete(t *testing.T, d *daemon.Daemon) {
 		t.Errorf("delete of a session that never was: %+v", none)
 	}
 	wants(t, d.Call(t, http.MethodPost, at(s.ID, "/navigate"), obj{"url": "about:blank"}), 409, "session_not_running")
-	wants(t, d.Call(t, http.MethodGet, "/v1/users/default/default", nil), 404, "default_not_found")
+	var now struct {
+		Snapshot string `json:"snapshot_id"`
+	}
+	d.Must(t, http.StatusOK, http.MethodGet, "/v1/users/default/default", nil).Into(t, &now)
+	if now.Snapshot != first.Snapshot.ID {
+		t.Errorf("the default is %q, want %s", now.Snapshot, first.Snapshot.ID)
+	}
+	d.Must(t, http.StatusNoContent, http.MethodDelete, "/v1/users/default/default", nil)
 }
 
 // deletesAtOnce makes deletes at the same time. Those with the same parameters share one
