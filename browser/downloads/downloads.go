@@ -60,7 +60,7 @@ func (f *Folder) Finish(guid, suggested string) (name string, err error) {
 	}
 	defer func() { _ = root.Close() }() // only a handle
 	from := path.Join(f.byGUID, guid)
-	if name, err := root.Readlink(from); err == nil {
+	if name, err := root.Readlink(from); err == nil && path.Base(name) == name {
 		return name, nil
 	}
 	stem, extension := split(clean(suggested))

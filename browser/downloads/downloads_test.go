@@ -94,9 +94,9 @@ func TestHostileFolders(t *testing.T) {
 			t.Errorf("%q finds %q", g, name)
 		}
 	}
-	for _, g := range []string{"", "../x", guid("9")} {
-		if _, err := f.Finish(g, "a"); err == nil {
-			t.Errorf("%q was finished", g)
+	for _, g := range []string{"", "../x", guid("9"), guid("2")} {
+		if name, err := f.Finish(g, "a"); err == nil {
+			t.Errorf("%q was finished as %q", g, name)
 		}
 	}
 }
