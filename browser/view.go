@@ -39,6 +39,8 @@ type viewed struct {
 
 var _ view.Browser = viewed{}
 
+// The methods of viewed implement [view.Browser].
+
 func (w viewed) Tabs(ctx context.Context) ([]*target.Info, error) {
 	infos, err := capture.Pages(ctx, w.Driver)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -165,6 +166,14 @@ func (f featureTables) check(t *testing.T, client, in string, results []featureR
 			t.Errorf("%s works, and docs/clients.md says that it fails with %q", r.Name, want)
 		case r.Failure != "" && (want == "" || !strings.Contains(r.Failure, want)):
 			t.Errorf("%s: want %q, after %d ms got: %s", r.Name, cmp.Or(want, "it works"), r.MS, r.Failure)
+		}
+	}
+	if !storetest.Long() {
+		return
+	}
+	for name := range f[client] {
+		if !slices.ContainsFunc(results, func(r featureResult) bool { return r.Name == name }) {
+			t.Errorf("docs/clients.md has a row for %s, which the script does not try", name)
 		}
 	}
 }

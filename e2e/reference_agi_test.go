@@ -115,7 +115,12 @@ func sessionAPI(t *testing.T, d *daemon.Daemon) {
 		})
 		agentDone <- err
 	}()
-	got := <-task
+	var got sdkEvent
+	select {
+	case got = <-task:
+	case err := <-agentDone:
+		t.Fatalf("the agent's stream ended: %v", err)
+	}
 	if got.Data.Text == nil || *got.Data.Text != "Find the cheapest phone" || got.Data.MessageID != 1 {
 		t.Errorf("the agent got %+v", got)
 	}
@@ -181,7 +186,7 @@ func sessionAPI(t *testing.T, d *daemon.Daemon) {
 	}
 
 	// A session from anywhere else moves the default. One that started from the default
-	// keeps a newer one, says so plainly, and can insist.
+	// keeps a newer one, says so plainly, and can be overwritten.
 	restored := create(t, d, body{"agent_name": "agi-0", "max_steps": 100, "restore_from_environment_id": s.Environment})
 	from := create(t, d, body{"restore_default_environment_from_user_id": user})
 	if a := end(t, d, restored.ID, asDefault[1:]); !a.Success || !a.Default.Moved || a.Default.Version != 2 {
@@ -202,10 +207,10 @@ func sessionAPI(t *testing.T, d *daemon.Daemon) {
 		!strings.Contains(kept.Message, "default_conflict=overwrite") {
 		t.Errorf("a default that moved: %+v", kept)
 	}
-	var insisted endAnswer
-	d.Must(t, http.StatusOK, http.MethodDelete, "/v1/sessions/"+from.ID+asDefault+"&default_conflict=overwrite", nil).Into(t, &insisted)
-	if !insisted.Success || insisted.Deleted || !insisted.Default.Moved || insisted.Default.Version != 3 {
-		t.Errorf("insisting: %+v", insisted)
+	var overwritten endAnswer
+	d.Must(t, http.StatusOK, http.MethodDelete, "/v1/sessions/"+from.ID+asDefault+"&default_conflict=overwrite", nil).Into(t, &overwritten)
+	if !overwritten.Success || overwritten.Deleted || !overwritten.Default.Moved || overwritten.Default.Version != 3 {
+		t.Errorf("with overwrite: %+v", overwritten)
 	}
 	if snapshot, version := defaultOf(t, d, user); snapshot != kept.Snapshot.ID || version != 3 {
 		t.Errorf("the default is %s, version %d", snapshot, version)

@@ -59,8 +59,8 @@ func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string, r
 
 // moveAfterEnd moves the default to the snapshot of an ended session, by the rules of its
 // end. A repeat of an end that has moved the default does not move it again, unless it
-// insists: others may have moved it since.
-func (s *Service) moveAfterEnd(ctx context.Context, c access.Caller, snap profiles.Snapshot, insist bool) (*save.DefaultOutcome, error) {
+// asks to overwrite: others may have moved it since.
+func (s *Service) moveAfterEnd(ctx context.Context, c access.Caller, snap profiles.Snapshot, overwrite bool) (*save.DefaultOutcome, error) {
 	rec, err := s.inspector.Record(ctx, c, snap.SessionID, access.Drive)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (s *Service) moveAfterEnd(ctx context.Context, c access.Caller, snap profil
 			return nil, fault.Wrap(err, fault.StoreFailed, "session.end", "the recorded answer to the first end cannot be read")
 		}
 	}
-	if d := was.Default; d != nil && was.Code == "" && (d.Moved && !insist || !d.Moved) {
+	if d := was.Default; d != nil && was.Code == "" && (d.Moved && !overwrite || !d.Moved) {
 		d.Moved = false
 		if d.Reason == "" {
 			d.Reason = "the first call has moved it already"
@@ -89,7 +89,7 @@ func (s *Service) moveAfterEnd(ctx context.Context, c access.Caller, snap profil
 			return &save.DefaultOutcome{Version: rec.BaseVersion, Reason: save.LoginCheckFailed, LoginCheck: checked}, nil
 		}
 	}
-	moved, err := s.saver.MoveDefault(ctx, snap, profiles.Move{From: rec.BaseVersion, Overwrite: insist || !rec.FromDefault}, checked)
+	moved, err := s.saver.MoveDefault(ctx, snap, profiles.Move{From: rec.BaseVersion, Overwrite: overwrite || !rec.FromDefault}, checked)
 	if err != nil || !moved.Moved {
 		return moved, err
 	}
@@ -134,8 +134,11 @@ func (s *Service) saveDiscarded(ctx context.Context, c access.Caller, id string,
 		return save.EndAnswer{}, false, err
 	}
 	release, err := s.sessions.Claim(c.KeyID, id) // a resume would take it too
+	if fault.Is(err, fault.ShuttingDown) {
+		return save.EndAnswer{}, false, err
+	}
 	if err != nil {
-		return save.EndAnswer{}, false, fault.New(fault.RequestInProgress, "session.end", "session %s is being saved or resumed by another request; try again", id)
+		return save.EndAnswer{}, false, fault.New(fault.SessionEnding, "session.end", "session %s is being saved or resumed by another request; repeat the call for its answer", id)
 	}
 	return s.undoDiscard(ctx, rec, r, release)
 }
@@ -158,11 +161,11 @@ func (s *Service) undoDiscard(ctx context.Context, rec profiles.Session, r reque
 	}
 	result := make(chan save.EndResult, 1)
 	s.work.Go(func() { // the save continues if the caller disconnects
-		defer release()
 		e := s.saver.End(s.ctx, j)
 		if e.Err != nil {
 			s.undo.Add(kept)
 		}
+		release() // before the answer: the caller may resume at once
 		result <- e
 	})
 	select {

@@ -18,10 +18,10 @@ func TestPartialDefault(t *testing.T) {
 	r := newRig(t, nil)
 	_, old := r.saved(alice, asDefault)
 	part := func(c *request.Create) { fromAlice(c); c.Origins = someOrigins }
-	insists := asDefault
-	insists.Conflict = save.Overwrite
+	overwrite := asDefault
+	overwrite.Conflict = save.Overwrite
 	var snap string
-	for _, asked := range []request.End{asDefault, insists} {
+	for _, asked := range []request.End{asDefault, overwrite} {
 		a := r.end(alice, r.create(alice, part).ID, asked)
 		if a.Default == nil || a.Default.Moved || a.Default.Version != 1 || a.Default.Reason != "partial_environment" {
 			t.Errorf("%+v: %+v", asked, a.Default)
@@ -38,7 +38,7 @@ func TestPartialDefault(t *testing.T) {
 		}
 	})
 	t.Run("its snapshot is partial too", func(t *testing.T) {
-		a := r.end(alice, r.create(alice, func(c *request.Create) { c.FromEnvironment = snap }).ID, insists)
+		a := r.end(alice, r.create(alice, func(c *request.Create) { c.FromEnvironment = snap }).ID, overwrite)
 		if a.Default == nil || a.Default.Moved {
 			t.Errorf("%+v", a.Default)
 		}
@@ -50,7 +50,7 @@ func TestPartialDefault(t *testing.T) {
 		if err := recovered(t.Context(), r.Service); err != nil {
 			t.Fatal(err)
 		}
-		a := r.end(alice, r.create(alice, func(c *request.Create) { c.FromSession = id }).ID, insists)
+		a := r.end(alice, r.create(alice, func(c *request.Create) { c.FromSession = id }).ID, overwrite)
 		if a.Default == nil || a.Default.Moved {
 			t.Errorf("%+v", a.Default)
 		}

@@ -404,7 +404,7 @@ func TestResumeAndTheDefault(t *testing.T) {
 	}
 }
 
-// A repeated end moves the default to what the first one saved, if it insists or if the
+// A repeated end moves the default to what the first one saved, if it asks to overwrite, or if the
 // first did not ask for it. A repeat of an end that has moved the default does not move it
 // again.
 func TestDefaultAfterTheEnd(t *testing.T) {
@@ -426,8 +426,8 @@ func TestDefaultAfterTheEnd(t *testing.T) {
 			t.Errorf("%s: moved %v to %d, want %v and %d", what, gotMoved, gotVersion, moved, version)
 		}
 	}
-	insist := asDefault
-	insist.Conflict = save.Overwrite
+	overwrite := asDefault
+	overwrite.Conflict = save.Overwrite
 	later, _ := r.saved(alice, filesystem)
 	is("asked for later", later, asDefault, true, 1)
 	is("asked for again", later, asDefault, false, 1)
@@ -436,15 +436,15 @@ func TestDefaultAfterTheEnd(t *testing.T) {
 	if a := r.end(alice, from, asDefault); a.Default.Moved || a.Code != fault.VersionConflict {
 		t.Errorf("%+v", a)
 	}
-	is("not insisting", from, asDefault, false, 2)
-	is("insisting", from, insist, true, 3)
-	is("insisting again", from, insist, false, 3)
+	is("without overwrite", from, asDefault, false, 2)
+	is("with overwrite", from, overwrite, true, 3)
+	is("with overwrite again", from, overwrite, false, 3)
 	r.saved(alice, asDefault)
 	is("repeated after another moved it", from, asDefault, false, 3)
 	if d, err := r.catalogue.Default(t.Context(), "alice"); err != nil || d.Version != 4 {
 		t.Errorf("the default is %+v, %v", d, err)
 	}
 	viewer := access.Caller{KeyID: "key-v", UserID: "alice", Rights: []access.Right{access.RightView}}
-	_, err := r.End(t.Context(), viewer, from, insist)
+	_, err := r.End(t.Context(), viewer, from, overwrite)
 	wantCode(t, err, fault.Forbidden)
 }

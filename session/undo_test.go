@@ -154,7 +154,7 @@ func TestUndoNeedsSpace(t *testing.T) {
 	}
 }
 
-// What a Chrome cannot be read or closed for is not kept, and the session ends all the same. A
+// If Chrome cannot be read or closed, its profile is not kept, and the session still ends. A
 // killed daemon's next start removes what was kept.
 func TestUndoWithoutAProfile(t *testing.T) {
 	r := newUndoRig(t)

@@ -34,7 +34,7 @@ func (v *viewers) count() int {
 	return len(v.changed)
 }
 
-// notify tells every viewer. The lock is held.
+// notify sends a value to every viewer's channel. The caller holds the lock.
 func (v *viewers) notify() {
 	for c := range v.changed {
 		select {

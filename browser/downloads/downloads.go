@@ -72,7 +72,9 @@ func (f *Folder) Finish(guid, suggested string) (name string, err error) {
 		}
 	}
 	if err == nil {
-		err = errors.Join(root.Remove(from), root.Symlink(name, from))
+		if err = errors.Join(root.Remove(from), root.Symlink(name, from)); err != nil {
+			err = errors.Join(err, root.Remove(path.Join(f.byNames, name))) // otherwise a repeat would store it twice
+		}
 	}
 	if err != nil {
 		return "", fault.Wrap(err, fault.StoreFailed, op, "the download could not be moved to the session's files")

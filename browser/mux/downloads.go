@@ -65,15 +65,21 @@ func (b *begun) add(guid, name string) {
 	b.names[guid] = name
 }
 
-// take removes a download that has ended and returns its suggested name, or its GUID.
-func (b *begun) take(guid string) string {
+// name returns the suggested name of a download, or its GUID.
+func (b *begun) name(guid string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	name, known := b.names[guid]
-	if delete(b.names, guid); known {
+	if name, known := b.names[guid]; known {
 		return name
 	}
 	return guid
+}
+
+// forget removes a download that has ended.
+func (b *begun) forget(guid string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.names, guid)
 }
 
 // trackDownload processes an event of a download before any peer gets it. It moves a
@@ -98,13 +104,16 @@ func (m *Mux) trackDownload(msg []byte, e envelope) ([]byte, envelope) {
 		m.begun.add(d.GUID, d.Name)
 		return msg, e
 	case d.State == "canceled":
-		m.begun.take(d.GUID)
+		m.begun.forget(d.GUID)
 		return msg, e
 	case d.State != "completed":
 		return msg, e
 	}
 	var all fields
-	name, err := m.opts.Downloads.Finish(d.GUID, m.begun.take(d.GUID))
+	name, err := m.opts.Downloads.Finish(d.GUID, m.begun.name(d.GUID))
+	if err == nil {
+		m.begun.forget(d.GUID) // after an error, the event of another session tries again
+	}
 	if all.read(e.params) != nil {
 		return msg, e
 	}

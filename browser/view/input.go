@@ -9,9 +9,9 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// obey carries out a command. Commands of a viewer without control are ignored, except
+// handle carries out a command. Commands of a viewer without control are ignored, except
 // that a picture was drawn. What Chrome refuses is ignored too: the picture shows it.
-func (s *server) obey(ctx context.Context, c Command) error {
+func (s *server) handle(ctx context.Context, c Command) error {
 	if c.Type == "drawn" {
 		next, err := s.shown.drawn(ctx, c.Frame)
 		if err != nil || next == nil {

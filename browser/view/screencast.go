@@ -131,7 +131,7 @@ func (c *screencast) ackHeld(ctx context.Context) error {
 	return c.ack(ctx, c.held)
 }
 
-// drawn takes the news that the viewer has drawn a picture, and returns the held one, if it
+// drawn records that the viewer has drawn a picture. It returns the held picture if that
 // can be sent now. It accepts nil, and a number that was not sent.
 func (c *screencast) drawn(ctx context.Context, number int64) (*picture, error) {
 	if c == nil {

@@ -54,7 +54,7 @@ type Browser interface {
 	TabsChanged() (changed <-chan mux.Event, stop func())
 }
 
-// Viewer is what a session says of a viewer.
+// Viewer describes one viewer of a session.
 type Viewer struct {
 	// Control says that the viewer's input is passed on. Other input is ignored.
 	Control bool
@@ -191,7 +191,7 @@ func (s *server) run(ctx context.Context) error {
 		case <-s.viewer.ViewersChanged:
 			err = s.sendState(ctx)
 		case c := <-s.commands:
-			err = s.obey(ctx, c)
+			err = s.handle(ctx, c)
 		case e, ok := <-s.shown.pictures():
 			switch {
 			case !ok: // the tab was closed, or Chrome dropped the session
@@ -277,7 +277,7 @@ func (s *server) show(ctx context.Context, id target.ID) error {
 	}
 	cast, err := startScreencast(ctx, s.browser, id, s.viewer.Control)
 	if err != nil {
-		return nil // the tab has just been closed, which the next change tells
+		return nil // the tab was closed; the next event of TabsChanged updates the state
 	}
 	cast.url = s.url(id)
 	s.shown = cast

@@ -29,16 +29,13 @@ type attachCmd struct {
 }
 
 const (
-	// attachPeriod is the time between two questions to the daemon whether the session lives.
+	// attachPeriod is the time between two checks that the session is live.
 	attachPeriod = 2 * time.Second
 	// attachPatience is how long the daemon may be unreachable.
 	attachPatience = time.Minute
 	// attachStop is how long requests may take when the command ends.
 	attachStop = 2 * time.Second
 )
-
-// errSessionOver ends the command because its session has ended.
-var errSessionOver = errors.New("the session has ended")
 
 // Run serves the port until the session ends or a signal arrives.
 func (c *attachCmd) Run(ctx context.Context) error {
@@ -110,14 +107,14 @@ func (c *attachCmd) serve(ctx context.Context, listener net.Listener, port *devT
 // sessionOver is why the command ends: the session has this final status.
 type sessionOver string
 
-func (s sessionOver) Error() string { return errSessionOver.Error() + ": it is " + string(s) }
+func (s sessionOver) Error() string { return "the session has ended: it is " + string(s) }
 
 // watch returns a sessionOver when the session has ended, or why the daemon no longer
 // answers.
 func (c *attachCmd) watch(ctx context.Context) error {
 	beat := time.NewTicker(cmp.Or(c.period, attachPeriod))
 	defer beat.Stop()
-	failures := 0
+	var since time.Time // when the daemon failed to answer first; zero: it answers
 	for {
 		select {
 		case <-beat.C:
@@ -132,16 +129,19 @@ func (c *attachCmd) watch(ctx context.Context) error {
 		case errors.As(err, &refused) && (refused.Code == "session_not_found" || refused.Code == "unauthorized"):
 			return err
 		case err != nil:
-			if failures++; failures*int(attachPeriod) >= int(attachPatience) {
+			if since.IsZero() {
+				since = time.Now()
+			}
+			if time.Since(since) >= attachPatience {
 				return err
 			}
 		default:
-			failures = 0
+			since = time.Time{}
 		}
 	}
 }
 
-// over returns the final status of the session; "" while it lives. The question does not
+// over returns the final status of the session; "" while it lives. The request does not
 // count as use of the session.
 func (c *attachCmd) over(ctx context.Context) (string, error) {
 	var info struct {

@@ -23,7 +23,7 @@ type loginCmd struct {
 // loginIdle is how long the session waits for a person before it ends, in seconds.
 const loginIdle = 3600
 
-// endedPoll is the time between two looks whether the session still lives.
+// endedPoll is the time between two checks that the session is live.
 const endedPoll = 2 * time.Second
 
 // Run opens a session, prints the address of its live view and waits. Enter saves the
@@ -34,7 +34,7 @@ func (c *loginCmd) Run(ctx context.Context) error {
 		return err
 	}
 	site := c.Site
-	if !strings.Contains(site, ":") {
+	if !strings.Contains(site, "://") {
 		site = "https://" + site
 	}
 	create := map[string]any{"user_id": user, "start_url": site, "idle_timeout_seconds": loginIdle}
@@ -123,18 +123,15 @@ func (c *loginCmd) save(ctx context.Context, id, user string) error {
 		Default *struct {
 			Moved   bool
 			Version int
-			Reason  string
 		}
 	}
-	if err := c.end(ctx, id, url.Values{"save_snapshot_mode": {"filesystem"}, "save_as_default": {"true"}}, &ended); err != nil {
+	// The person has just logged in, so this environment is the newest.
+	query := url.Values{"save_snapshot_mode": {"filesystem"}, "save_as_default": {"true"}, "default_conflict": {"overwrite"}}
+	if err := c.end(ctx, id, query, &ended); err != nil {
 		return err
 	}
 	if d := ended.Default; d == nil || !d.Moved {
-		why := "."
-		if d != nil {
-			why = ": " + d.Reason
-		}
-		return exitError{exitFailed, "the session was saved as snapshot " + ended.Snapshot.ID + ", but it is not the default of " + user + why}
+		return exitError{exitFailed, "the session was saved as snapshot " + ended.Snapshot.ID + ", but it did not become the default of " + user}
 	}
 	fmt.Printf("Saved as version %d of the default of %s.\n", ended.Default.Version, user)
 	if len(ended.Snapshot.Logins) == 0 {

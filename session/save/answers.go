@@ -94,7 +94,7 @@ func endAnswer(row profiles.Snapshot, j Job, m profiles.MoveResult) EndAnswer {
 	return answer
 }
 
-// kept says why a default was kept that a caller asked to move, and how to insist.
+// kept says why a default was kept that a caller asked to move, and how to move it anyway.
 func (d DefaultOutcome) kept() string {
 	return "; the default was not moved: " + d.Reason + "; repeat the call with default_conflict=overwrite to move it"
 }

@@ -70,45 +70,48 @@ func (k *Keeper) Keep(j save.Job) (until time.Time, ok bool) {
 // the limits, perhaps this one; then ok is false.
 func (k *Keeper) Add(p Profile) (ok bool) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
 	at, _ := slices.BinarySearchFunc(k.kept, p, func(a, b Profile) int { return a.Until.Compare(b.Until) })
 	k.kept = slices.Insert(k.kept, at, p)
 	bytes := int64(0)
 	for _, one := range k.kept {
 		bytes += one.bytes
 	}
-	for len(k.kept) > 0 && (k.closed || len(k.kept) > k.limits.Count || bytes > k.limits.Bytes) {
-		bytes -= k.kept[0].bytes
-		k.removeOldest()
+	n := 0 // how many of the oldest go
+	for n < len(k.kept) && (k.closed || len(k.kept)-n > k.limits.Count || bytes > k.limits.Bytes) {
+		bytes -= k.kept[n].bytes
+		n++
 	}
+	gone := k.cut(n)
+	ok = slices.ContainsFunc(k.kept, func(one Profile) bool { return one.Job.Dir == p.Job.Dir })
 	k.changed()
-	return slices.ContainsFunc(k.kept, func(one Profile) bool { return one.Job.Dir == p.Job.Dir })
+	k.mu.Unlock()
+	k.remove(gone)
+	return ok
 }
 
 // Take takes the profile of a session, to save it; ok is false if none is kept. The caller
 // removes it, or gives it back with [Keeper.Add].
 func (k *Keeper) Take(sessionID string) (_ Profile, ok bool) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.expire()
+	gone := k.cut(k.over())
+	var taken Profile
 	at := slices.IndexFunc(k.kept, func(p Profile) bool { return p.Job.Session.ID == sessionID })
-	if at < 0 {
-		return Profile{}, false
+	if at >= 0 {
+		taken = k.kept[at]
+		k.kept = slices.Delete(k.kept, at, at+1)
 	}
-	p := k.kept[at]
-	k.kept = slices.Delete(k.kept, at, at+1)
-	return p, true
+	k.mu.Unlock()
+	k.remove(gone)
+	return taken, at >= 0
 }
 
 // Clear removes all profiles, to free space on the disk. It reports whether there were any.
 func (k *Keeper) Clear() bool {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	any := len(k.kept) > 0
-	for len(k.kept) > 0 {
-		k.removeOldest()
-	}
-	return any
+	gone := k.cut(len(k.kept))
+	k.mu.Unlock()
+	k.remove(gone)
+	return len(gone) > 0
 }
 
 // Run removes profiles when their time is over, and all of them when ctx ends.
@@ -132,26 +135,39 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// next removes what is over, and returns the time until the next profile is.
+// next removes the profiles whose time is over, and returns the time until the next one's
+// is.
 func (k *Keeper) next() (in time.Duration, some bool) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.expire()
-	if len(k.kept) == 0 {
-		return 0, false
+	gone := k.cut(k.over())
+	if some = len(k.kept) > 0; some {
+		in = max(k.kept[0].Until.Sub(k.now()), time.Millisecond)
 	}
-	return max(k.kept[0].Until.Sub(k.now()), time.Millisecond), true
+	k.mu.Unlock()
+	k.remove(gone)
+	return in, some
 }
 
-func (k *Keeper) expire() {
-	for len(k.kept) > 0 && !k.now().Before(k.kept[0].Until) {
-		k.removeOldest()
+// over returns how many profiles' time is over. The caller holds the lock.
+func (k *Keeper) over() (n int) {
+	for n < len(k.kept) && !k.now().Before(k.kept[n].Until) {
+		n++
 	}
+	return n
 }
 
-func (k *Keeper) removeOldest() {
-	browsers.Remove(k.kept[0].Job.Dir, k.log)
-	k.kept = slices.Delete(k.kept, 0, 1)
+// cut takes the n oldest profiles out of the list. The caller holds the lock.
+func (k *Keeper) cut(n int) []Profile {
+	gone := slices.Clone(k.kept[:n])
+	k.kept = slices.Delete(k.kept, 0, n)
+	return gone
+}
+
+// remove deletes profiles. It takes long, so the caller does not hold the lock.
+func (k *Keeper) remove(gone []Profile) {
+	for _, p := range gone {
+		browsers.Remove(p.Job.Dir, k.log)
+	}
 }
 
 func (k *Keeper) changed() {
@@ -161,8 +177,8 @@ func (k *Keeper) changed() {
 	}
 }
 
-// size returns the bytes of the files below a folder. What cannot be read counts as empty:
-// the profile is about to be removed.
+// size returns the bytes of the files below a folder. A file that cannot be read counts as
+// empty: the limit is approximate.
 func size(folder string) (bytes int64) {
 	_ = filepath.WalkDir(folder, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
