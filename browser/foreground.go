@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -100,6 +101,25 @@ func (f *foreground) attach() {
 	}
 }
 
+// settle is how long a blank tab is left alone. It has just opened, so it is in front, and a
+// client navigates it next. If the emulation begins at that moment, Chromium 156 shows a PDF
+// in one of five such navigations never: the tab stays blank (measured).
+const settle = time.Second
+
+// settled brings a new tab to full speed after a while.
+func (f *foreground) settled(s target.SessionID) {
+	select {
+	case <-time.After(settle):
+	case <-f.life.Done():
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, open := f.sessions[s]; open && f.clients > 0 {
+		f.post(s, true)
+	}
+}
+
 // handle handles a tab that exists, or has opened or closed.
 func (f *foreground) handle(e mux.Event) {
 	switch e.Method {
@@ -116,7 +136,10 @@ func (f *foreground) handle(e mux.Event) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.sessions[at.SessionID] = struct{}{}
-		if f.clients > 0 {
+		switch {
+		case made.TargetInfo.URL == "" || made.TargetInfo.URL == blankURL:
+			f.work.Go(func() { f.settled(at.SessionID) })
+		case f.clients > 0:
 			f.post(at.SessionID, true)
 		}
 	case target.DetachedFromTarget.Method:
