@@ -32,6 +32,7 @@ type foreground struct {
 	clients  int
 	driver   *mux.Driver // nil before the first client
 	sessions map[target.SessionID]struct{}
+	fresh    map[target.SessionID]struct{} // those of new tabs, which are in front; see settle
 }
 
 // enter counts a client. The first one brings all tabs to full speed. It does not wait.
@@ -42,7 +43,7 @@ func (f *foreground) enter() {
 	switch {
 	case f.clients > 1, f.ended:
 	case f.sessions == nil:
-		f.sessions = map[target.SessionID]struct{}{}
+		f.sessions, f.fresh = map[target.SessionID]struct{}{}, map[target.SessionID]struct{}{}
 		f.work.Go(f.attach)
 	default:
 		f.set(true)
@@ -115,9 +116,16 @@ func (f *foreground) settled(s target.SessionID) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, open := f.sessions[s]; open && f.clients > 0 {
+	f.speedUp(s)
+}
+
+// speedUp brings a new tab to full speed, unless that was done or the tab has closed. The
+// caller holds mu.
+func (f *foreground) speedUp(s target.SessionID) {
+	if _, fresh := f.fresh[s]; fresh && f.clients > 0 {
 		f.post(s, true)
 	}
+	delete(f.fresh, s)
 }
 
 // handle handles a tab that exists, or has opened or closed.
@@ -135,9 +143,13 @@ func (f *foreground) handle(e mux.Event) {
 		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
+		for s := range f.fresh { // this tab is in front of them
+			f.speedUp(s)
+		}
 		f.sessions[at.SessionID] = struct{}{}
 		switch {
 		case made.TargetInfo.URL == "" || made.TargetInfo.URL == blankURL:
+			f.fresh[at.SessionID] = struct{}{}
 			f.work.Go(func() { f.settled(at.SessionID) })
 		case f.clients > 0:
 			f.post(at.SessionID, true)
@@ -148,6 +160,7 @@ func (f *foreground) handle(e mux.Event) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			delete(f.sessions, gone.SessionID)
+			delete(f.fresh, gone.SessionID)
 		}
 	}
 }
