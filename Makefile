@@ -52,11 +52,19 @@ demo: build ## log in, save, restore, still logged in; prints the time of each s
 	@build/need chromium
 	@bin/stasis demo
 
-# The linters include gofmt and vet.
+# The linters and the tests each leave a part of two cores idle, so they run beside each other.
 .PHONY: check
-check: $(LINT)-$(LINT_VER) $(S3)-$(S3_VER) ## format, vet, lint and the tests that need no Chrome
+check: ## format, vet, lint and the tests that need no Chrome
 	@go mod tidy -diff
+	@$(MAKE) -j2 -Otarget lint unit
+
+# The linters include gofmt and vet.
+.PHONY: lint
+lint: $(LINT)-$(LINT_VER)
 	@$(LINT)-$(LINT_VER) run ./...
+
+.PHONY: unit
+unit: $(S3)-$(S3_VER)
 	@build/in-memory go test $$(build/packages unit)
 
 .PHONY: deadcode
@@ -64,9 +72,9 @@ deadcode: $(DEAD)-$(DEAD_VER) ## find functions that nothing calls, or only test
 	@dead=$$(GOGC=400 $(DEAD)-$(DEAD_VER) -filter '$(SHIPPED)' ./cmd/stasis | grep -v '^$(REFLECTED)' || true); \
 	[ -z "$$dead" ] || { echo "$$dead"; exit 1; }
 
-# -count 1, because Go's test cache does not notice another Chrome. -p 2, because the tests
-# of one package leave a part of two cores idle while they wait. The race detector is on
-# where goroutines meet (build/packages).
+# -count 1, because Go's test cache does not notice another Chrome. -p 2 and -parallel 3,
+# because tests with Chrome leave a part of two cores idle while they wait. The race detector
+# is on where goroutines meet (build/packages).
 .PHONY: test
 test: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install what tests need and run all of them
 	@build/need $(TESTED_WITH)
@@ -74,7 +82,7 @@ test: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install wha
 	( $(RACE); build/in-memory go test -race -timeout 10m $$(build/packages unit race) ) || failed=1; \
 	build/in-memory go test -timeout 10m $$(build/packages unit plain) || failed=1; \
 	( $(RACE); build/in-memory go test -race -count 1 -p 2 -timeout 20m $$(build/packages chrome race) ) || failed=1; \
-	build/in-memory go test -count 1 -p 2 -timeout 40m $$(build/packages chrome plain) || failed=1; \
+	build/in-memory go test -count 1 -p 2 -parallel 3 -timeout 40m $$(build/packages chrome plain) || failed=1; \
 	exit $$failed
 
 # Some tests have a short form in make test: STASIS_LONG selects the long one.
