@@ -132,7 +132,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	d.closers = append(d.closers, stop)
 	counted := metrics.New(version)
 	starter := browser.NewStarter(launcher, time.Now)
-	starter.Budget = budget.New(c.ClientMemory)
+	starter.Budget, starter.MaxDownloads = budget.New(c.ClientMemory), c.MaxDownloads
 	d.apiKeys = access.NewKeys(db.Keys, time.Now)
 	journal := events.NewJournal(db.Runs, d.vault, time.Now, log)
 	notices := events.NewNotices(events.NoticesConfig{URL: c.hookURL(), Session: answer.HookSession, Wake: sender.Wake, Now: time.Now})
