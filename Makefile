@@ -18,7 +18,7 @@ S3       := bin/tools/versitygw
 S3_VER   := 1.8.0
 
 # What the tests need from Debian.
-TESTED_WITH := chromium chromium-headless-shell chromium-driver python3-selenium curl php python3 dokuwiki phpliteadmin age zstd
+TESTED_WITH := chromium chromium-headless-shell chromium-driver python3-selenium curl php python3 dokuwiki phpliteadmin age zstd xvfb
 
 # The packages that are linked into the binary.
 SHIPPED := ^github.com/stasisd/stasis/(api|backup|browser|budget|cmd|fault|profiles|session|snapshot|state|wire)(/|$$)

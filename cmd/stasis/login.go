@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// loginCmd lets a person log in by hand, in the live view of a session, and saves the login.
+// loginCmd lets a person log in by hand and saves the login: in the live view of a session,
+// or in this machine's own Chrome.
 type loginCmd struct {
 	remoteDaemon
 	User       string        `help:"User whose default environment gets the login; by default the key's user." env:"-"`
@@ -17,6 +18,8 @@ type loginCmd struct {
 	NoOpen     bool          `help:"Print the address of the live view, and do not open it in this machine's browser." env:"-"`
 	SaveAnyway bool          `help:"Make the session the default even if no login is recognised in it." env:"-"`
 	Timeout    time.Duration `help:"The daemon ends the session after this time, such as 30m; by default after 6 hours." env:"-"`
+	Local      bool          `help:"Log in with a fresh profile of this machine's own Chrome, for sites that refuse headless browsers." env:"-"`
+	Chrome     string        `help:"With --local: the Chrome to run; by default it is searched under the usual names." placeholder:"PATH" env:"-"`
 	Site       string        `arg:"" help:"The address to log in at, such as example.com/login. Without http:// it gets https://."`
 }
 
@@ -36,7 +39,7 @@ type handLogin struct {
 	period   time.Duration // between two checks that the session is live; 0: watchPeriod
 }
 
-// Run opens a session and waits. Then it saves the session as
+// Run opens a session, or the person's own Chrome, and waits. Then it saves the session as
 // the user's default. An interruption discards it, once the person has confirmed that.
 func (c *loginCmd) Run(ctx context.Context) error {
 	l, err := c.prepare(ctx)
@@ -59,6 +62,11 @@ func (c *loginCmd) prepare(ctx context.Context) (l *handLogin, err error) {
 	if c.Timeout < 0 {
 		return nil, exitError{exitUsage, "--timeout: must not be negative"}
 	}
+	if c.Local {
+		if err := c.canRunChrome(); err != nil {
+			return nil, err
+		}
+	}
 	if l.user, err = c.user(ctx); err != nil {
 		return nil, err
 	}
@@ -68,7 +76,11 @@ func (c *loginCmd) prepare(ctx context.Context) (l *handLogin, err error) {
 
 // run waits for the person and saves the login.
 func (l *handLogin) run(ctx context.Context) error {
-	err := l.inLiveView(ctx)
+	login := l.inLiveView
+	if l.Local {
+		login = l.inOwnChrome
+	}
+	err := login(ctx)
 	switch {
 	case err == nil:
 		return l.save(ctx)
