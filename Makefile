@@ -22,7 +22,7 @@ TOXI     := bin/tools/toxiproxy
 TOXI_VER := 2.12.0
 
 # What the tests need from Debian.
-TESTED_WITH := chromium chromium-headless-shell chromium-driver python3-selenium curl php python3 dokuwiki phpliteadmin age zstd
+TESTED_WITH := chromium chromium-headless-shell chromium-driver python3-selenium curl php python3 dokuwiki phpliteadmin age zstd xvfb
 
 # The packages that are linked into the binary.
 SHIPPED := ^github.com/stasisd/stasis/(api|backup|browser|budget|cmd|fault|profiles|session|snapshot|state|wire)(/|$$)
@@ -62,10 +62,11 @@ check: ## format, vet, lint and the tests that need no Chrome
 	@go mod tidy -diff
 	@$(MAKE) -j2 -Otarget lint unit
 
-# The linters include gofmt and vet.
+# The linters include gofmt and vet. The verbs that ask a daemon also build for macOS.
 .PHONY: lint
 lint: $(LINT)-$(LINT_VER)
 	@$(LINT)-$(LINT_VER) run ./...
+	@GOOS=darwin go vet ./cmd/stasis
 
 .PHONY: unit
 unit: $(S3)-$(S3_VER)

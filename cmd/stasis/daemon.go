@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -38,19 +40,14 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// keyFile contains the API key that the first start makes.
-const keyFile = "api-key"
-
-// keyVariable is the environment variable with the operator's own first key. minKey is its
-// minimum length.
 const (
 	// undoCount and undoBytes bound the profiles that --undo-window keeps.
 	undoCount = 16
 	undoBytes = 1 << 30
 	// maxUndoWindow bounds --undo-window: a kept profile is a credential.
 	maxUndoWindow = 24 * time.Hour
-	keyVariable   = "STASIS_API_KEY"
-	minKey        = 16
+	// minKey is the minimum length of the operator's own first key.
+	minKey = 16
 )
 
 // standbyDelay is how long after a create no Chrome is started to be a standby. In that time the

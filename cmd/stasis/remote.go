@@ -37,7 +37,7 @@ func (r *remoteDaemon) AfterApply() error {
 	if r.URL != "" && r.Key != "" {
 		return nil
 	}
-	dir, err := storageFlags{DataDir: r.DataDir}.dataDir()
+	dir, err := dataDirOf(r.DataDir)
 	if err != nil && r.Key == "" {
 		return err
 	}
