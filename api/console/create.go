@@ -70,7 +70,7 @@ func createBody(form url.Values) (map[string]any, error) {
 			body[name] = text
 		}
 	}
-	if start, ok := body["start_url"].(string); ok && !strings.Contains(start, ":") {
+	if start, ok := body["start_url"].(string); ok && !hasScheme(start) {
 		body["start_url"] = "https://" + start
 	}
 	source := strings.TrimSpace(form.Get("source"))
@@ -106,4 +106,9 @@ func createBody(form url.Values) (map[string]any, error) {
 		body["record"] = []string{"screenshot"}
 	}
 	return body, nil
+}
+
+// hasScheme reports whether an address is complete: people type addresses without https.
+func hasScheme(address string) bool {
+	return strings.Contains(address, "://") || strings.HasPrefix(address, "about:") || strings.HasPrefix(address, "data:")
 }

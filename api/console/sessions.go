@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -31,6 +32,7 @@ func listSessions(v *visit) error {
 			}
 			data.Live = append(data.Live, some...)
 		}
+		slices.SortFunc(data.Live, newestFirst)
 	} else {
 		user += "&start_after=" + url.QueryEscape(data.After)
 	}
@@ -46,6 +48,14 @@ func listSessions(v *visit) error {
 		}
 	}
 	return v.render("sessions", page{Title: "Sessions", Section: "sessions", Data: data})
+}
+
+// newestFirst orders sessions by their start.
+func newestFirst(a, b sessionAnswer) int {
+	if a.CreatedAt == nil || b.CreatedAt == nil {
+		return 0
+	}
+	return b.CreatedAt.Compare(*a.CreatedAt)
 }
 
 // sessionPicture is a picture of the session's front tab.
