@@ -98,6 +98,7 @@ func parseMetrics(text string) []metric {
 			}
 		}
 		list = append(list, metric{Name: name, Value: value, Help: help[plain]})
+		help[plain] = "" // once is enough
 	}
 	return list
 }

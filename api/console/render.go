@@ -53,9 +53,10 @@ type namedList struct {
 // parseTemplates parses all pages. It panics if one is wrong, which a test would find.
 func parseTemplates(at func(...string) string, now func() time.Time) templates {
 	funcs := template.FuncMap{
-		"at":   at,
-		"ago":  func(t *time.Time) string { return relative(t, now()) },
-		"when": exact, "size": size, "milliseconds": milliseconds, "isWeb": isWeb, "show": show, "picture": picture,
+		"at":    at,
+		"ago":   func(t *time.Time) string { return relative(t, now()) },
+		"plain": func(name string) string { return strings.ReplaceAll(name, "_", " ") },
+		"when":  exact, "size": size, "milliseconds": milliseconds, "isWeb": isWeb, "show": show, "picture": picture,
 		"tab": func(current, section, label, href string) navTab {
 			return navTab{Label: label, Href: href, Current: current == section}
 		},

@@ -20,8 +20,12 @@ func (e eventAnswer) Fields() []field {
 	var fields []field
 	for name, value := range e.Data {
 		switch name {
-		case "url", "title", "jpeg", "content", "page":
+		case "url", "title", "jpeg", "content", "page", "snapshot_id":
 			continue
+		case "id", "role", "type":
+			if e.Type == "message" {
+				continue
+			}
 		case "text":
 			if e.Text != "" {
 				continue
@@ -43,8 +47,16 @@ func (e eventAnswer) Fields() []field {
 // URL and Title are those of the page that the event is about, or "".
 func (e eventAnswer) URL() string { return e.textOf("url") }
 
-// Title returns the title of the page.
-func (e eventAnswer) Title() string { return e.textOf("title") }
+// Title returns the title of the page, or the type of a message.
+func (e eventAnswer) Title() string {
+	if e.Type == "message" {
+		return e.textOf("type")
+	}
+	return e.textOf("title")
+}
+
+// SnapshotID returns the snapshot that was saved or restored, or "".
+func (e eventAnswer) SnapshotID() string { return e.textOf("snapshot_id") }
 
 func (e eventAnswer) textOf(name string) string {
 	text, _ := e.Data[name].(string)
