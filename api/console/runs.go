@@ -15,7 +15,7 @@ type eventAnswer struct {
 }
 
 // Fields returns the data that the timeline shows as name and value, sorted by name. The rest
-// has a place of its own.
+// is shown elsewhere in the line.
 func (e eventAnswer) Fields() []field {
 	var fields []field
 	for name, value := range e.Data {
