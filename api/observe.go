@@ -153,6 +153,9 @@ func (o *observer) logRequest(c echo.Context, id string, err error, milliseconds
 // routeOf returns the pattern of the route, or "none": an unknown path may contain
 // anything.
 func routeOf(c echo.Context) string {
+	if c.Path() == consoleRoute {
+		return consoleRoute
+	}
 	for _, r := range c.Echo().Routes() {
 		if r.Path == c.Path() {
 			return r.Path

@@ -105,6 +105,7 @@ func New(o Options) *Server {
 	s.echo.JSONSerializer = serializer{}
 	s.echo.Use(observe.observe)
 	urls := origins{public: o.PublicURL, proxies: o.TrustedProxies}
+	s.echo.Use(withConsole(s.newConsole(o, urls)))
 	s.routes(newHandlers(closing, o, urls), &authenticator{keys: o.Keys, tickets: o.SessionTickets, urls: urls, attempts: newAttempts(o.Now)})
 	return s
 }
@@ -130,14 +131,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// For what the server has not sent yet. It may read the rest of the body first.
 		to.arm(s.now().Add(2 * s.patience))
 	}()
+	limited := *r
+	s.limitBody(w, &limited)
+	s.dispatch(to, &limited)
+}
+
+// dispatch passes a request to its route.
+func (s *Server) dispatch(w http.ResponseWriter, r *http.Request) {
 	// Echo matches on RawPath only if it is set, and gives parameters escaped or not
 	// accordingly. With RawPath set, parameters are always escaped, and an encoded slash
 	// stays within its parameter.
 	u, routed := *r.URL, *r
 	u.RawPath = r.URL.EscapedPath()
 	routed.URL = &u
-	s.limitBody(w, &routed)
-	s.echo.ServeHTTP(to, &routed)
+	s.echo.ServeHTTP(w, &routed)
 }
 
 // Serve answers requests from l until ctx ends. Then it accepts no more, closes WebSockets

@@ -94,8 +94,9 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget wire state browser browser/extension snapshot session session/access session/agent session/answer session/autosave session/drive session/events session/files session/importer session/inspect session/library session/login session/request session/restore session/save session/settings api/live"}, // session tells it what can be recorded
+	{"api", ". fault budget wire state browser browser/extension snapshot session session/access session/agent session/answer session/autosave session/drive session/events session/files session/importer session/inspect session/library session/login session/request session/restore session/save session/settings api/console api/live"}, // session tells it what can be recorded
 	{"api/apitest", "."},
+	{"api/console", ""}, // it calls the API as a client does
 	{"api/live", ""},
 	{"api/metrics", "session session/login session/save"},
 	{"cmd/*", ". fault backup budget state browser browser/* snapshot snapshot/* profiles profiles/* session session/* session/*/* api api/* cmd/stasis/demosite"},

@@ -1,0 +1,134 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The cookie never has the key, and only this site's own pages send it.
+func TestSignIn(t *testing.T) {
+	r := newRig(t)
+	r.answers["GET /v1/sessions"] = "[]"
+	if answer := r.do(t, "GET", "/console/users?user_id=a%26b", ""); answer.StatusCode != 401 || !strings.Contains(answer.body, `name="next" value="/console/users?user_id=a%26b"`) {
+		t.Errorf("without a login: %d %s", answer.StatusCode, answer.body)
+	}
+	if answer := r.do(t, "POST", "/console/sign-in", "key=wrong"); answer.StatusCode != 401 || !strings.Contains(answer.body, "This is no API key") || answer.Header.Get("Set-Cookie") != "" {
+		t.Errorf("wrong key: %d %s", answer.StatusCode, answer.body)
+	}
+	answer := r.do(t, "POST", "/console/sign-in", "key="+goodKey+"&next=/console/users%3Fuser_id%3Da")
+	cookies := answer.Cookies()
+	if answer.StatusCode != 303 || answer.Header.Get("Location") != "/console/users?user_id=a" || len(cookies) != 1 {
+		t.Fatalf("sign in: %d %v", answer.StatusCode, answer.Header)
+	}
+	c := cookies[0]
+	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure || c.Path != "/console" || strings.Contains(c.Value, goodKey) || len(c.Value) < 26 || c.MaxAge != 12*3600 {
+		t.Errorf("cookie: %+v", c)
+	}
+	page := r.get(t, "/console/")
+	if strings.Contains(page, goodKey) || !strings.Contains(page, "$STASIS_API_KEY") {
+		t.Errorf("the page has the key, or no curl: %s", page)
+	}
+
+	if answer := r.do(t, "POST", "/console/sign-in", "key="+goodKey, "X-Forwarded-Proto: https"); !answer.Cookies()[0].Secure {
+		t.Errorf("under TLS: %+v", answer.Cookies()[0])
+	}
+	answer = r.do(t, "POST", "/console/sign-out", "")
+	if answer.StatusCode != 303 || answer.Cookies()[0].MaxAge != -1 {
+		t.Errorf("sign out: %d %v", answer.StatusCode, answer.Header)
+	}
+	answer = r.do(t, "GET", "/console/", "", "Cookie: "+cookieName+"="+c.Value)
+	if answer.StatusCode != 401 && len(r.console.logins.open) != 0 {
+		t.Errorf("after signing out: %d", answer.StatusCode)
+	}
+}
+
+// Redirects after signing in stay in the console.
+func TestSignInRedirects(t *testing.T) {
+	r := newRig(t)
+	for _, next := range []string{"https://evil.example/console/", "//evil.example/console/", `/\evil.example`, "/v1/sessions", "javascript:alert(1)", "", "/consoles/"} {
+		answer := r.do(t, "POST", "/console/sign-in", url.Values{"key": {goodKey}, "next": {next}}.Encode())
+		if answer.StatusCode != 303 || answer.Header.Get("Location") != "/console/" {
+			t.Errorf("%s: %d %s", next, answer.StatusCode, answer.Header.Get("Location"))
+		}
+	}
+}
+
+// A login ends with its key, and after 12 hours. The oldest makes room.
+func TestLoginsEnd(t *testing.T) {
+	r := newRig(t)
+	r.answers["GET /v1/sessions"] = "[]"
+	r.signIn(t)
+	r.key = "another"
+	answer := r.do(t, "GET", "/console/", "")
+	if answer.StatusCode != 401 || !strings.Contains(answer.body, "You are signed out") || len(answer.Cookies()) != 1 || answer.Cookies()[0].MaxAge != -1 || len(r.console.logins.open) != 0 {
+		t.Errorf("deleted key: %d %v %s", answer.StatusCode, answer.Header, answer.body)
+	}
+	r.key = goodKey
+	r.signIn(t)
+	r.now = r.now.Add(12*time.Hour - 1)
+	r.get(t, "/console/")
+	r.now = r.now.Add(1)
+	if answer := r.do(t, "GET", "/console/", ""); answer.StatusCode != 401 {
+		t.Errorf("after 12 h: %d", answer.StatusCode)
+	}
+
+	first := r.console.logins.add("k", "u")
+	for range maxLogins {
+		r.now = r.now.Add(time.Millisecond)
+		r.console.logins.add("k", "u")
+	}
+	if len(r.console.logins.open) != maxLogins || r.console.logins.open[first] != nil {
+		t.Errorf("%d logins", len(r.console.logins.open))
+	}
+}
+
+// Nothing changes because of another site's page, another port of this host included.
+func TestOtherSitesChangeNothing(t *testing.T) {
+	r := newRig(t)
+	r.answers["DELETE /v1/sessions/s-1"] = `{"success":true,"deleted":true}`
+	r.signIn(t)
+	for _, header := range []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site"} {
+		for _, path := range []string{"/console/sessions/s-1/end", "/console/sign-in", "/console/sign-out"} {
+			if answer := r.do(t, "POST", path, "save=", header); answer.StatusCode != 403 || answer.Header.Get("Set-Cookie") != "" {
+				t.Errorf("%s %s: %d", path, header, answer.StatusCode)
+			}
+		}
+	}
+	if answer := r.do(t, "POST", "/console/sessions/s-1/end", "save=", "Sec-Fetch-Site: ", "Origin: https://evil.example"); answer.StatusCode != 403 {
+		t.Errorf("another Origin: %d", answer.StatusCode)
+	}
+	if answer := r.do(t, "GET", "/console/sessions/s-1/end", ""); answer.StatusCode != 404 {
+		t.Errorf("a GET: %d", answer.StatusCode)
+	}
+	if len(r.calls) != 0 {
+		t.Errorf("calls: %q", r.calls)
+	}
+	if answer := r.do(t, "POST", "/console/sessions/s-1/end", "save=default"); answer.StatusCode != 303 || !slices.Equal(r.calls, []string{"DELETE /v1/sessions/s-1?save_snapshot_mode=filesystem&save_as_default=true"}) {
+		t.Errorf("from the console: %d %q", answer.StatusCode, r.calls)
+	}
+}
+
+// Every answer forbids scripts and frames. The daemon's other routes are not the console's.
+func TestHeaders(t *testing.T) {
+	r := newRig(t)
+	for _, path := range []string{"/", "/console", "/console/", "/console/sign-in", "/console/nothing", "/console/style.css"} {
+		answer := r.do(t, "GET", path, "")
+		policy := answer.Header.Get("Content-Security-Policy")
+		if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "script-src") || strings.Contains(policy, "unsafe") || !strings.Contains(policy, "frame-ancestors 'none'") {
+			t.Errorf("%s: %s", path, policy)
+		}
+	}
+	for path, want := range map[string]bool{"/": true, "/console": true, "/console/x": true, "/consoles": false, "/v1/sessions": false, "/metrics": false} {
+		req := &http.Request{Method: "GET", URL: &url.URL{Path: path}, Header: http.Header{"Accept": {"text/html,*/*"}}}
+		if got := Serves(req); got != want {
+			t.Errorf("Serves(%s) = %v", path, got)
+		}
+	}
+	if Serves(&http.Request{Method: "GET", URL: &url.URL{Path: "/"}, Header: http.Header{"Accept": {"*/*"}}}) {
+		t.Error("/ for a program")
+	}
+}
