@@ -19,7 +19,7 @@ import (
 func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string, r request.End) (save.EndAnswer, error) {
 	answer := save.EndAnswer{Success: true, Message: "the session is not running"}
 	rec, err := s.inspector.Record(ctx, c, id, access.Look)
-	if fault.Is(err, fault.SessionNotFound) {
+	if fault.Is(err, fault.SessionNotFound) && r.Mode == save.None {
 		return answer, nil
 	}
 	if err != nil {
