@@ -41,8 +41,8 @@ const (
 	tooSlow = 400 * time.Millisecond
 	// fastEnough is how long a small picture may take to count for a better quality.
 	fastEnough = 100 * time.Millisecond
-	// smallPicture is a size in bytes. The time of a smaller picture does not tell the rate,
-	// because most of it is the connection's delay.
+	// smallPicture is a size in bytes. The time of a smaller picture does not give the
+	// rate, because most of it is the connection's delay.
 	smallPicture = 24 << 10
 	// fastInARow is how many pictures in a row make the quality better by one step, so that
 	// it does not swing.

@@ -13,7 +13,7 @@ import (
 // wants to save it. If the login is discarded, so is the session. The error is a sessionOver
 // if the session has ended elsewhere.
 func (l *handLogin) inLiveView(ctx context.Context) error {
-	// The first page is opened by a call of its own, whose answer says whether it loaded.
+	// A separate call opens the first page, because its answer says whether the page loaded.
 	create := map[string]any{"user_id": l.user, "start_url": "about:blank", "idle_timeout_seconds": loginIdle}
 	if !l.Fresh {
 		create["restore_default_environment_from_user_id"], create["if_missing"] = l.user, "fresh"

@@ -21,8 +21,16 @@ import (
 
 // Config are the settings of a Restorer.
 type Config struct {
-	Now func() time.Time
-	Log *slog.Logger
+	Discarded Discarded
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+// Discarded knows the sessions that ended without a save and can still be saved; see
+// undo.Keeper.
+type Discarded interface {
+	// Until returns until when a session can be saved; ok is false if it cannot.
+	Until(sessionID string) (_ time.Time, ok bool)
 }
 
 // Browsers starts Chromes, each in its own run directory; see browsers.Launcher.

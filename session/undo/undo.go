@@ -63,7 +63,7 @@ func (k *Keeper) Keep(j save.Job) (until time.Time, ok bool) {
 		browsers.Remove(j.Dir, k.log)
 		return time.Time{}, false
 	}
-	p := Profile{Job: j, Until: k.now().Add(k.limits.Window), bytes: size(j.Dir.Path)}
+	p := Profile{Job: j, Until: k.now().Add(k.limits.Window).UTC().Truncate(time.Millisecond), bytes: size(j.Dir.Path)}
 	return p.Until, k.Add(p)
 }
 
@@ -141,6 +141,18 @@ func (k *Keeper) Take(sessionID string) (_ Profile, ok bool) {
 	k.mu.Unlock()
 	k.remove(gone)
 	return taken, at >= 0
+}
+
+// Until returns until when the profile of a session can be taken; ok is false if none is
+// kept.
+func (k *Keeper) Until(sessionID string) (_ time.Time, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at := slices.IndexFunc(k.kept, func(p Profile) bool { return p.Job.Session.ID == sessionID && k.now().Before(p.Until) })
+	if at < 0 {
+		return time.Time{}, false
+	}
+	return k.kept[at].Until, true
 }
 
 // Clear removes all profiles, to free space on the disk. It reports whether there were any.
