@@ -53,7 +53,7 @@ func (s *Service) End(ctx context.Context, c access.Caller, id string, r request
 	case err != nil:
 		return save.EndAnswer{}, err
 	}
-	l.awaitCrashRestart(ctx)
+	l.awaitCrash(ctx) // the session then runs again, or has ended with what was left
 	e, err := l.end(ctx, ending{cause: causeRequested, request: r})
 	if fault.Is(err, fault.SessionNotRunning) {
 		return s.endedBefore(ctx, c, id, r)

@@ -70,7 +70,7 @@ type Archives interface {
 	// SaveReport returns what the save of a snapshot reported.
 	SaveReport(row profiles.Snapshot) SaveReport
 	// AwaitRescue waits until the rescue of a session has ended: the save of what it left
-	// when its daemon died.
+	// when its Chrome or its daemon died.
 	AwaitRescue(ctx context.Context, sessionID string) error
 }
 
