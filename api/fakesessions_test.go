@@ -30,6 +30,7 @@ type fakeSessions struct {
 	block       chan struct{} // Create waits for it
 	existed     bool
 	serve       func(ctx context.Context, conn session.Conn) error
+	view        func(ctx context.Context, conn session.ViewConn) error
 }
 
 func (f *fakeSessions) Attach(string) (func(), error) { return func() {}, nil }
@@ -156,6 +157,9 @@ func (f *fakeSessions) BrowserVersion(context.Context, access.Caller, string) (s
 func (f *fakeSessions) MayDrive(context.Context, access.Caller, string) error { return nil }
 
 func (f *fakeSessions) View(ctx context.Context, _ access.Caller, _ string, conn session.ViewConn) error {
+	if f.view != nil {
+		return f.view(ctx, conn)
+	}
 	return conn.WriteBinary(ctx, []byte("picture"))
 }
 

@@ -64,21 +64,6 @@ func (k *cdpSockets) serve(c *call, id, targetID string) error {
 	})
 }
 
-// view is serve for a viewer of the live view.
-func (k *cdpSockets) view(c *call, id string) error {
-	release, err := k.cdp.Attach(id)
-	if err != nil {
-		return err
-	}
-	defer release()
-	return k.upgrade(c, maxViewMessage, func(conn *socket) error {
-		return k.cdp.View(c.Request().Context(), c.caller, id, conn)
-	})
-}
-
-// maxViewMessage bounds a message of a viewer, in bytes: a paste of 1 MiB, with escapes.
-const maxViewMessage = 8 << 20
-
 // upgrade makes the request a WebSocket whose messages have at most maxMessage bytes, and
 // calls use with it. It closes the socket with the error of use.
 func (k *cdpSockets) upgrade(c *call, maxMessage int64, use func(*socket) error) error {
@@ -124,8 +109,7 @@ var (
 	_ session.Conn            = (*socket)(nil)
 	_ session.NonblockingConn = (*socket)(nil)
 
-	_ session.Metered  = (*socket)(nil)
-	_ session.ViewConn = (*socket)(nil)
+	_ session.Metered = (*socket)(nil)
 )
 
 func (k *socket) Read(ctx context.Context) ([]byte, error) {
@@ -196,13 +180,6 @@ func (k *socket) Write(ctx context.Context, msg []byte) error {
 		return err
 	}
 	return k.ws.Write(ctx, websocket.MessageText, msg)
-}
-
-// WriteBinary sends a binary message.
-func (k *socket) WriteBinary(ctx context.Context, data []byte) error {
-	ctx, stop := k.graceContext(ctx)
-	defer stop()
-	return k.ws.Write(ctx, websocket.MessageBinary, data)
 }
 
 // TryWrite sends a message if that does not block.

@@ -40,7 +40,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"browser/restore", "fault state state/report browser/mux browser/capture browser/apply browser/baseline browser/targetinit"},
 	{"browser/logincheck", "browser/mux browser/targetinit"},
 	{"browser/pageevent", "browser/mux"},
-	{"browser/view", "fault browser/mux"},
+	{"browser/view", "fault budget browser/mux"},
 	{"browser/targetinit", "fault browser/mux"},
 	{"browser/passkey", "fault state browser/capture browser/mux browser/targetinit"},
 	{"browser/profile", "fault state state/report browser/profile/* browser/profile/internal/*"},

@@ -8,12 +8,8 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// ViewConn is the connection of one viewer of the live view.
-type ViewConn interface {
-	view.Conn
-	// Close closes the connection with a WebSocket close code.
-	Close(code int, reason string) error
-}
+// ViewConn is the connection of one viewer of the live view; see view.Conn.
+type ViewConn = view.Conn
 
 // View serves one viewer of a session's live view until it disconnects, the session ends
 // or the caller's key is deleted. The viewer has control if the caller may drive the

@@ -27,6 +27,8 @@ func (v *fakeViewer) Write(_ context.Context, text []byte) error {
 	return nil
 }
 
+func (v *fakeViewer) Meter(func(int) bool) {}
+
 func (v *fakeViewer) WriteBinary(context.Context, []byte) error { return nil }
 
 func (v *fakeViewer) Close(code int, _ string) error {

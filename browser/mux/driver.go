@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/target"
 
+	"github.com/stasisd/stasis/budget"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -49,6 +50,17 @@ func (m *Mux) Driver(ctx context.Context) (*Driver, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// Account opens an account of the daemon's memory for the client that the driver serves; see
+// [budget.Budget.Open]. It also counts the driver's messages that wait for Chrome. The
+// caller closes the account.
+func (d *Driver) Account(evict func()) *budget.Account {
+	a := d.m.opts.Budget.Open(d.m, evict)
+	d.m.out.mu.Lock()
+	defer d.m.out.mu.Unlock()
+	d.lane.held = a
+	return a
 }
 
 // Close detaches the driver and every session that it attached, and ends its

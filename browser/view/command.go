@@ -1,6 +1,7 @@
 package view
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"slices"
@@ -45,12 +46,28 @@ type Command struct {
 	ID        string  `json:"id"`
 }
 
+// The limits of a command. Those of strings are in bytes.
 const (
-	maxText   = 1 << 20 // bytes of one paste
+	maxText   = 1 << 20 // a paste, or the answer to a prompt
+	maxURL    = 32 << 10
+	maxName   = 64 // the name of a key, the text that it types, the ID of a tab
 	maxPixels = 1 << 16
 )
 
 var errCommand = errors.New("not a command of a viewer")
+
+// decode returns the command of a message. The error is errCommand for a message that the
+// page never sends.
+func decode(msg []byte) (Command, error) {
+	var c Command
+	if json.Unmarshal(msg, &c) != nil || c.check() != nil {
+		return Command{}, errCommand
+	}
+	return c, nil
+}
+
+// needsControl reports whether only a viewer with control may give the command.
+func (c Command) needsControl() bool { return c.Type != "drawn" }
 
 // check returns an error for a command that the page never sends.
 func (c Command) check() error {
@@ -59,8 +76,17 @@ func (c Command) check() error {
 			return errCommand
 		}
 	}
+	longest := maxName
+	if c.Type == "text" || c.Type == "dialog" {
+		longest = maxText
+	}
+	for _, s := range []string{c.Type, c.Event, c.Button, c.Key, c.Code, c.ID} {
+		if len(s) > maxName {
+			return errCommand
+		}
+	}
 	switch {
-	case len(c.Text) > maxText, !utf8.ValidString(c.Text), len(c.Key) > maxName, len(c.Code) > maxName:
+	case len(c.Text) > longest, !utf8.ValidString(c.Text), len(c.URL) > maxURL:
 		return errCommand
 	case c.Type == "mouse" && (!slices.Contains([]string{"down", "up", "move"}, c.Event) || !slices.Contains([]string{"", "left", "middle", "right", "back", "forward"}, c.Button)),
 		c.Type == "key" && !slices.Contains([]string{"down", "up"}, c.Event):
@@ -83,5 +109,10 @@ func (c Command) givesInput() bool {
 	return false
 }
 
-// maxName bounds the name of a key, in bytes.
-const maxName = 64
+// commandOverhead is the memory of a Command without its strings, in bytes, rounded up.
+const commandOverhead = 512
+
+// size returns the memory of the command, in bytes.
+func (c Command) size() int {
+	return commandOverhead + len(c.Type) + len(c.Event) + len(c.Button) + len(c.Key) + len(c.Code) + len(c.Text) + len(c.URL) + len(c.ID)
+}

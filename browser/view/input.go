@@ -9,18 +9,14 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// handle carries out a command. Commands of a viewer without control are ignored, except
-// that a picture was drawn. What Chrome refuses is ignored too: the picture shows it.
+// handle carries out a command. What Chrome refuses is ignored: the picture shows it.
 func (s *server) handle(ctx context.Context, c Command) error {
 	if c.Type == "drawn" {
 		next, err := s.shown.drawn(ctx, c.Frame)
 		if err != nil || next == nil {
 			return err
 		}
-		return s.sendPicture(ctx, next)
-	}
-	if !s.viewer.Control {
-		return nil
+		return s.sendPicture(next)
 	}
 	switch c.Type {
 	case "tab", "new_tab", "close_tab":
@@ -54,7 +50,7 @@ func (s *server) handle(ctx context.Context, c Command) error {
 		if s.browser.AllowedURL(c.URL) {
 			return post(page.Navigate.Method, page.NavigateParams{URL: c.URL})
 		}
-		return s.sendJSON(ctx, Notice{Type: "notice", Text: "This address cannot be opened in a session. Use http or https."})
+		return s.sendJSON(noticeMessage, Notice{Type: "notice", Text: "This address cannot be opened in a session. Use http or https."})
 	}
 	return nil
 }
@@ -136,5 +132,5 @@ func (s *server) changeTabs(ctx context.Context, c Command) error {
 	if err := s.show(ctx, id); err != nil {
 		return err
 	}
-	return s.sendState(ctx)
+	return s.sendState()
 }

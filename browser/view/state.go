@@ -2,7 +2,6 @@ package view
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 )
@@ -48,7 +47,7 @@ type frameHeader struct {
 	Width, Height, Top float32
 }
 
-func (s *server) sendState(ctx context.Context) error {
+func (s *server) sendState() error {
 	now := State{Type: "state", Control: s.viewer.Control, Session: s.viewer.Session, User: s.viewer.User, Viewers: s.viewer.Viewers(), Tabs: []Tab{}}
 	for _, t := range s.tabs {
 		now.Tabs = append(now.Tabs, Tab{ID: string(t.TargetID), Title: t.Title, URL: t.URL, Shown: s.shown != nil && s.shown.tab == t.TargetID})
@@ -58,21 +57,23 @@ func (s *server) sendState(ctx context.Context) error {
 		return err
 	}
 	s.last = text
-	return s.send(ctx, message{data: text})
+	s.unsent.put(message{stateMessage, text})
+	return nil
 }
 
 // sendJSON sends a [Notice] or a [Dialog].
-func (s *server) sendJSON(ctx context.Context, v any) error {
+func (s *server) sendJSON(kind messageKind, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return s.send(ctx, message{data: text})
+	s.unsent.put(message{kind, text})
+	return nil
 }
 
 // sendPicture sends a picture, without its pixels if the tab is at an address that a
 // session may not show.
-func (s *server) sendPicture(ctx context.Context, p *picture) error {
+func (s *server) sendPicture(p *picture) error {
 	data := p.Data
 	if !s.browser.MayShow(s.shown.tab) {
 		data = nil
@@ -82,5 +83,6 @@ func (s *server) sendPicture(ctx context.Context, p *picture) error {
 	if err != nil {
 		return err
 	}
-	return s.send(ctx, message{data: append(msg, data...), binary: true})
+	s.unsent.put(message{pictureMessage, append(msg, data...)})
+	return nil
 }

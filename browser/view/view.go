@@ -9,7 +9,6 @@ package view
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -18,14 +17,16 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/budget"
 	"github.com/stasisd/stasis/fault"
 )
 
 // Conn is one viewer's connection, message by message. Its methods may be called at the
-// same time, each by one goroutine.
+// same time. Of Read, and of Write and WriteBinary together, one call runs at a time. A write
+// fails if the viewer does not read. Only the first Close has an effect.
 type Conn interface {
-	Read(ctx context.Context) ([]byte, error)
-	Write(ctx context.Context, text []byte) error
+	mux.Conn
+	mux.Metered
 	WriteBinary(ctx context.Context, data []byte) error
 }
 
@@ -52,6 +53,8 @@ type Browser interface {
 	// TabsChanged returns a channel with an event for each tab that opened, closed or
 	// navigated. stop releases it.
 	TabsChanged() (changed <-chan mux.Event, stop func())
+	// Account opens an account of the daemon's memory for clients; see [mux.Driver.Account].
+	Account(evict func()) *budget.Account
 }
 
 // Viewer describes one viewer of a session.
@@ -70,7 +73,13 @@ type Viewer struct {
 // returns the error of the browser, if that is why it ended.
 func Serve(ctx context.Context, conn Conn, b Browser, v Viewer) error {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &server{conn: conn, browser: b, viewer: v, commands: make(chan Command, queuedCommands), unsent: make(chan message, queuedMessages)}
+	account := b.Account(func() {
+		_ = conn.Close(mux.CloseTooSlow, tooMuchHeld) // the viewer may have disconnected already
+		cancel()
+	})
+	defer account.Close()
+	conn.Meter(account.Take)
+	s := &server{conn: conn, browser: b, viewer: v, account: account, commands: newCommandQueue(account), unsent: newOutbox(account)}
 	var both sync.WaitGroup
 	both.Go(func() { defer cancel(); s.read(ctx) })
 	both.Go(func() { defer cancel(); s.write(ctx) })
@@ -83,31 +92,21 @@ func Serve(ctx context.Context, conn Conn, b Browser, v Viewer) error {
 	return fault.Wrap(err, fault.BrowserFailed, "view.serve", "the tab could not be shown")
 }
 
-// queuedCommands is how many commands of a viewer may wait for Chrome. The reader then
-// waits, so that the viewer's connection slows down.
-const queuedCommands = 64
-
-// queuedMessages is how many messages may wait for the viewer's connection: the pictures
-// under way, and some states. Commands are carried out meanwhile.
-const queuedMessages = maxUndrawn + 8
+// tooMuchHeld is the reason of CloseTooSlow.
+const tooMuchHeld = "the daemon's memory for clients is full, and this viewer holds the most"
 
 // tick is the time after which a held picture is acknowledged, and between two readings of
 // the tabs while the shown one paints: the shell reports no changes of titles.
 const tick = 300 * time.Millisecond
-
-// message is one message for the viewer.
-type message struct {
-	data   []byte
-	binary bool
-}
 
 // server serves one viewer. Only run uses its fields, except for the channels.
 type server struct {
 	conn     Conn
 	browser  Browser
 	viewer   Viewer
-	commands chan Command
-	unsent   chan message
+	account  *budget.Account
+	commands *commandQueue
+	unsent   *outbox
 
 	tabs    []*target.Info
 	shown   *screencast // nil while no tab is shown
@@ -117,21 +116,24 @@ type server struct {
 	quality quality     // of the pictures, for this viewer's connection
 }
 
-// read passes the viewer's commands to run. A message that is no command ends the
-// connection: the page never sends one.
+// read passes the viewer's commands to run. It drops commands that need control if the
+// viewer has none. A message that is no command ends the connection: the page never sends
+// one.
 func (s *server) read(ctx context.Context) {
 	for {
 		msg, err := s.conn.Read(ctx)
 		if err != nil {
 			return
 		}
-		var c Command
-		if json.Unmarshal(msg, &c) != nil || c.check() != nil {
+		c, err := decode(msg)
+		s.account.Release(cap(msg))
+		if err != nil {
 			return
 		}
-		select {
-		case s.commands <- c:
-		case <-ctx.Done():
+		if c.needsControl() && !s.viewer.Control {
+			continue
+		}
+		if s.commands.put(ctx, c) != nil {
 			return
 		}
 	}
@@ -140,28 +142,19 @@ func (s *server) read(ctx context.Context) {
 // write sends the messages, until the connection fails.
 func (s *server) write(ctx context.Context) {
 	for {
-		select {
-		case m := <-s.unsent:
-			send := s.conn.Write
-			if m.binary {
-				send = s.conn.WriteBinary
-			}
-			if send(ctx, m.data) != nil {
-				return
-			}
-		case <-ctx.Done():
+		m, ok := s.unsent.take(ctx)
+		if !ok {
 			return
 		}
-	}
-}
-
-// send queues a message for the viewer.
-func (s *server) send(ctx context.Context, m message) error {
-	select {
-	case s.unsent <- m:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+		send := s.conn.Write
+		if m.kind == pictureMessage {
+			send = s.conn.WriteBinary
+		}
+		err := send(ctx, m.data)
+		s.unsent.wrote(m)
+		if err != nil {
+			return
+		}
 	}
 }
 
@@ -190,8 +183,9 @@ func (s *server) run(ctx context.Context) error {
 			}
 			err = s.update(ctx)
 		case <-s.viewer.ViewersChanged:
-			err = s.sendState(ctx)
-		case c := <-s.commands:
+			err = s.sendState()
+		case c := <-s.commands.queue:
+			s.commands.taken(c)
 			err = s.handle(ctx, c)
 		case e, ok := <-s.shown.pictures():
 			switch {
@@ -199,7 +193,7 @@ func (s *server) run(ctx context.Context) error {
 				s.shown, s.front = nil, true
 				err = s.update(ctx)
 			case e.dialog != nil:
-				err = s.sendJSON(ctx, e.dialog)
+				err = s.sendJSON(dialogMessage, e.dialog)
 			case e.hidden:
 				s.front = true
 				err = s.update(ctx)
@@ -207,7 +201,7 @@ func (s *server) run(ctx context.Context) error {
 				s.painted = true
 				var p *picture
 				if p, err = s.shown.next(ctx, e.frame); p != nil && err == nil {
-					err = s.sendPicture(ctx, p)
+					err = s.sendPicture(p)
 				}
 			}
 		}
@@ -242,7 +236,7 @@ func (s *server) update(ctx context.Context) error {
 	if err := s.show(ctx, show); err != nil {
 		return err
 	}
-	return s.sendState(ctx)
+	return s.sendState()
 }
 
 // openedSince returns the newest tab that was not there before, or "".
@@ -273,6 +267,7 @@ func (s *server) show(ctx context.Context, id target.ID) error {
 	}
 	s.shown.stop(ctx)
 	s.shown = nil
+	s.unsent.dropPictures()
 	if id == "" || !contains(s.tabs, id) {
 		return nil
 	}

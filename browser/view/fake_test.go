@@ -1,0 +1,229 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/budget"
+)
+
+// fakeBrowser is a Browser whose tabs the test opens. It has one session for each
+// attachment, "<tab>-<number>".
+type fakeBrowser struct {
+	memory  *budget.Budget
+	changed chan mux.Event
+	hang    chan struct{} // if set, Tabs waits for it
+
+	mu       sync.Mutex
+	tabs     []*target.Info
+	front    target.ID
+	attached int
+	sessions map[target.SessionID]*fakeSession
+	posts    []string // "<session> <method>", and the parameters of answers to dialogs
+}
+
+func newBrowser(tabs ...target.ID) *fakeBrowser {
+	b := &fakeBrowser{memory: budget.New(0), changed: make(chan mux.Event), sessions: map[target.SessionID]*fakeSession{}, front: tabs[0]}
+	for _, id := range tabs {
+		b.tabs = append(b.tabs, &target.Info{TargetID: id, Title: string(id), URL: "https://" + string(id) + ".example/"})
+	}
+	return b
+}
+
+func (b *fakeBrowser) Call(_ context.Context, method string, params, result any) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p, ok := params.(target.AttachToTargetParams)
+	if method != target.AttachToTarget.Method || !ok {
+		return nil
+	}
+	b.attached++
+	id := target.SessionID(fmt.Sprintf("%s-%d", p.TargetID, b.attached))
+	b.sessions[id] = &fakeSession{events: map[string]chan jsonv2.Value{}}
+	return json.Unmarshal(fmt.Appendf(nil, `{"sessionId":%q}`, id), result)
+}
+
+func (b *fakeBrowser) Subscribe(string) (<-chan jsonv2.Value, func()) { return nil, func() {} }
+
+func (b *fakeBrowser) Session(id target.SessionID) cdp.Session {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.sessions[id]
+}
+
+func (b *fakeBrowser) Post(_ context.Context, id target.SessionID, method string, params any) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	post := fmt.Sprintf("%s %s", id, method)
+	switch p := params.(type) {
+	case page.HandleJavaScriptDialogParams:
+		post += fmt.Sprintf(" %v %s", p.Accept, p.PromptText)
+	case target.DetachFromTargetParams:
+		post += " " + string(p.SessionID)
+	}
+	b.posts = append(b.posts, post)
+	return nil
+}
+
+func (b *fakeBrowser) Tabs(ctx context.Context) ([]*target.Info, error) {
+	if b.hang != nil {
+		select {
+		case <-b.hang:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.tabs), nil
+}
+
+func (b *fakeBrowser) Front(context.Context) (target.ID, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.front, nil
+}
+
+func (b *fakeBrowser) MayShow(target.ID) bool                  { return true }
+func (b *fakeBrowser) AllowedURL(string) bool                  { return true }
+func (b *fakeBrowser) OpenTab(context.Context) error           { return nil }
+func (b *fakeBrowser) Now() time.Time                          { return time.Now() }
+func (b *fakeBrowser) TabsChanged() (<-chan mux.Event, func()) { return b.changed, func() {} }
+func (b *fakeBrowser) Account(evict func()) *budget.Account    { return b.memory.Open(b, evict) }
+func (b *fakeBrowser) emit(id target.SessionID, method, event string) {
+	b.events(id, method) <- []byte(event)
+}
+
+// events returns the channel of a session's event.
+func (b *fakeBrowser) events(id target.SessionID, method string) chan jsonv2.Value {
+	b.mu.Lock()
+	s := b.sessions[id]
+	b.mu.Unlock()
+	return s.channel(method)
+}
+
+// posted reports whether the browser got a command.
+func (b *fakeBrowser) posted(post string) bool { return b.count(post) > 0 }
+
+func (b *fakeBrowser) count(post string) (n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range b.posts {
+		if p == post {
+			n++
+		}
+	}
+	return n
+}
+
+// fakeSession is a session of one tab.
+type fakeSession struct {
+	mu     sync.Mutex
+	events map[string]chan jsonv2.Value
+}
+
+func (s *fakeSession) Call(context.Context, string, any, any) error { return nil }
+
+func (s *fakeSession) Subscribe(method string) (<-chan jsonv2.Value, func()) {
+	return s.channel(method), func() {}
+}
+
+func (s *fakeSession) channel(method string) chan jsonv2.Value {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.events[method] == nil {
+		s.events[method] = make(chan jsonv2.Value)
+	}
+	return s.events[method]
+}
+
+// fakeConn is the connection of a viewer. It counts the memory of commands as a socket does.
+type fakeConn struct {
+	commands chan string
+	unread   chan struct{} // if set, writes wait for it, as for a viewer that does not read
+	take     func(int) bool
+
+	mu     sync.Mutex
+	texts  []string // what the viewer got
+	bytes  int      // of pictures
+	closed []int
+}
+
+func newConn() *fakeConn { return &fakeConn{commands: make(chan string)} }
+
+func (c *fakeConn) Meter(take func(int) bool) { c.take = take }
+
+func (c *fakeConn) Read(ctx context.Context) ([]byte, error) {
+	select {
+	case text, ok := <-c.commands:
+		msg := make([]byte, len(text))
+		if !ok || !c.take(cap(msg)) {
+			return nil, io.EOF
+		}
+		copy(msg, text)
+		return msg, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (c *fakeConn) Write(ctx context.Context, text []byte) error {
+	return c.write(ctx, func() { c.texts = append(c.texts, string(text)) })
+}
+
+func (c *fakeConn) WriteBinary(ctx context.Context, data []byte) error {
+	return c.write(ctx, func() { c.bytes += len(data) })
+}
+
+func (c *fakeConn) write(ctx context.Context, done func()) error {
+	if c.unread != nil {
+		select {
+		case <-c.unread:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	done()
+	return nil
+}
+
+func (c *fakeConn) Close(code int, _ string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = append(c.closed, code)
+	return nil
+}
+
+// serve serves a viewer in a bubble of synctest, and waits until it has all that is there.
+// The viewer leaves at the end of the test.
+func serve(t *testing.T, b *fakeBrowser, c *fakeConn, control bool) {
+	t.Helper()
+	served := make(chan error)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { served <- Serve(ctx, c, b, Viewer{Control: control, Viewers: func() int { return 1 }}) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if held, _ := b.memory.Use(); held != 0 {
+			t.Errorf("%d bytes are held after the viewer has left", held)
+		}
+	})
+	synctest.Wait()
+}
