@@ -114,12 +114,16 @@ func loginByHand(t *testing.T, d *daemon.Daemon, site string) {
 	}
 	_, id, _ := strings.Cut(strings.TrimSuffix(page, "/live?ticket="+ticketIn(page)), "/v1/sessions/")
 	w := dial(t, socketOf(page))
+	shows := func(url string) {
+		daemon.Eventually(t, grace, "the page "+url, func() bool {
+			var shot struct{ URL string }
+			d.Must(t, http.StatusOK, http.MethodGet, at(id, "/screenshot"), nil).Into(t, &shot)
+			return shot.URL == url
+		})
+	}
+	shows(site + "/") // a navigation before it would be aborted by it
 	w.send([]byte(`{"type":"navigate","url":"` + site + `/login"}`))
-	daemon.Eventually(t, grace, "the login", func() bool {
-		var shot struct{ URL string }
-		d.Must(t, http.StatusOK, http.MethodGet, at(id, "/screenshot"), nil).Into(t, &shot)
-		return shot.URL == site+"/login"
-	})
+	shows(site + "/login")
 	if _, err := io.WriteString(in, "\n"); err != nil {
 		t.Fatal(err)
 	}
