@@ -17,8 +17,12 @@ DEAD_VER := 0.52.0
 S3       := bin/tools/versitygw
 S3_VER   := 1.8.0
 
+# The proxy of `make bench` that makes connections slow, under the path in e2e/bench/slow.go.
+TOXI     := bin/tools/toxiproxy
+TOXI_VER := 2.12.0
+
 # What the tests need from Debian.
-TESTED_WITH := chromium chromium-headless-shell chromium-driver python3-selenium curl php python3 dokuwiki phpliteadmin age zstd
+TESTED_WITH := chromium chromium-headless-shell chromium-driver python3-selenium curl php python3 dokuwiki phpliteadmin age zstd xvfb
 
 # The packages that are linked into the binary.
 SHIPPED := ^github.com/stasisd/stasis/(api|backup|browser|budget|cmd|fault|profiles|session|snapshot|state|wire)(/|$$)
@@ -58,10 +62,11 @@ check: ## format, vet, lint and the tests that need no Chrome
 	@go mod tidy -diff
 	@$(MAKE) -j2 -Otarget lint unit
 
-# The linters include gofmt and vet.
+# The linters include gofmt and vet. The verbs that ask a daemon also build for macOS.
 .PHONY: lint
 lint: $(LINT)-$(LINT_VER)
 	@$(LINT)-$(LINT_VER) run ./...
+	@GOOS=darwin go vet ./cmd/stasis
 
 .PHONY: unit
 unit: $(S3)-$(S3_VER)
@@ -102,7 +107,7 @@ fidelity: build e2e/clients/node_modules/.package-lock.json ## test what survive
 
 # Measurements need the whole machine: run nothing else meanwhile.
 .PHONY: bench
-bench: build e2e/clients/node_modules/.package-lock.json ## measure speed, size and growth, of Stasis and of other tools, and write docs/benchmarks.md
+bench: build e2e/clients/node_modules/.package-lock.json $(TOXI)-$(TOXI_VER) ## measure speed, size and growth, of Stasis and of other tools, and write docs/benchmarks.md
 	@build/need chromium chromium-headless-shell
 	@go run ./e2e/bench
 
@@ -176,3 +181,8 @@ $(S3)-$(S3_VER):
 	@echo "building versitygw $(S3_VER)"
 	@GOBIN=$(CURDIR)/bin/tools go install github.com/versity/versitygw/cmd/versitygw@v$(S3_VER)
 	@mv $(S3) $@
+
+$(TOXI)-$(TOXI_VER):
+	@echo "building toxiproxy $(TOXI_VER)"
+	@GOBIN=$(CURDIR)/bin/tools go install github.com/Shopify/toxiproxy/v2/cmd/server@v$(TOXI_VER)
+	@mv bin/tools/server $@

@@ -166,6 +166,7 @@ func TestBadInput(t *testing.T) {
 		{"GET", "/v1/sessions/nobody", "", "session_not_found", "nobody"},
 		{"GET", "/v1/sessions/%ff", "", "invalid_request", "session_id"},
 		{"DELETE", "/v1/sessions/", "", "not_found", ""},
+		{"DELETE", "/v1/sessions/NOBODY?save_snapshot_mode=filesystem", "", "session_not_found", ""},
 		{"DELETE", "/v1/sessions/live-1?save_snapshot_mode=memory&origins_include=a.example", "", "invalid_field", "filesystem"},
 		{"DELETE", "/v1/sessions/live-1?save_snapshot_mode=filesystem&origins_exclude=a.example,,b.example", "", "invalid_field", "origins_exclude[1]"},
 		{"DELETE", "/v1/sessions/live-1?save_snapshot_mode=disk", "", "invalid_field", "none, filesystem, memory"},

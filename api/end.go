@@ -60,6 +60,9 @@ func (h *sessionHandler) delete(c *call) error {
 		return err
 	}
 	if !idPattern.MatchString(id) { // answered like any session that does not exist
+		if q.Mode != string(save.None) {
+			return fault.New(fault.SessionNotFound, "api.path", "")
+		}
 		return c.JSON(http.StatusOK, save.EndAnswer{Success: true, Message: fault.SessionNotFound.Text()})
 	}
 	answer, err := h.sessions.End(c.Request().Context(), c.caller, id, q.request())

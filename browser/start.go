@@ -26,6 +26,8 @@ type Starter struct {
 	Now      func() time.Time
 	// Budget counts the CDP messages of all Chromes; nil: each Chrome has its own.
 	Budget *budget.Budget
+	// MaxDownloads bounds the bytes of a session's downloads together; 0: no limit.
+	MaxDownloads int64
 
 	inspections chan struct{} // one value for each profile that is being inspected
 }
@@ -83,7 +85,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options)
 	}
 	b := &Browser{dir: dir, process: process, now: s.Now, relay: relay, appearance: appearance, guard: new(guard), foreground: new(foreground)}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files(), IncomingDir: dir.Incoming()}, Downloads: dir.Downloads(), Budget: s.Budget, KeepPage: true, NoHiddenTargets: o.Engine == EngineShell})
+	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files(), IncomingDir: dir.Incoming()}, Downloads: dir.Downloads(), MaxDownloads: s.MaxDownloads, Budget: s.Budget, KeepPage: true, NoHiddenTargets: o.Engine == EngineShell})
 	if b.driver, err = b.mux.Driver(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}

@@ -137,6 +137,7 @@ var testsMayImport = []struct{ pkg, imports string }{
 	{"session/importer", "fault state state/report browser snapshot profiles session/access session/browsers session/library session/login session/save session/settings"},
 	{"session/rescue", "fault state browser snapshot profiles session/browsers session/events session/library session/save"},
 	{"session/restore", "browser/launch"},
+	{"session/undo", "profiles"},
 	{"session/request", "snapshot snapshot/memstore"}, // records sealed as the daemon seals them
 	{"session/*", "snapshot/* profiles/*"},
 	{"session/library/*", "snapshot/* profiles/*"},

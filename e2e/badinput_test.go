@@ -116,7 +116,8 @@ func sessionIDIsAPath(t *testing.T, d *daemon.Daemon) {
 }
 
 // secondDelete checks that a second delete returns what the first one saved and makes it
-// the default if it asks for that, and that deleting an unknown session is no error.
+// the default if it asks for that, and that deleting an unknown session is an error only with
+// a save.
 func secondDelete(t *testing.T, d *daemon.Daemon) {
 	s := begin(t, d, obj{})
 	first := finish(t, d, s.ID, toFiles)
@@ -133,6 +134,7 @@ func secondDelete(t *testing.T, d *daemon.Daemon) {
 	if none.Deleted || none.Snapshot != nil {
 		t.Errorf("delete of a session that never was: %+v", none)
 	}
+	wants(t, d.Call(t, http.MethodDelete, at("nobody", "?", toFiles), nil), 404, "session_not_found")
 	wants(t, d.Call(t, http.MethodPost, at(s.ID, "/navigate"), obj{"url": "about:blank"}), 409, "session_not_running")
 	var now struct {
 		Snapshot string `json:"snapshot_id"`

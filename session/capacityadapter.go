@@ -54,8 +54,11 @@ func (f archivesAdapter) Filter(ctx context.Context, userDataDir string, selecti
 	return f.svc.saver.Filter(ctx, userDataDir, selection)
 }
 
-// AwaitRescue waits until a session's data is saved after its daemon has died.
+// AwaitRescue waits until a session's data is saved after its Chrome or its daemon has died.
 func (f archivesAdapter) AwaitRescue(ctx context.Context, sessionID string) error {
+	if l := f.svc.sessions.Find(sessionID); l != nil {
+		l.awaitCrash(ctx)
+	}
 	return f.svc.rescues.Await(ctx, sessionID)
 }
 

@@ -194,3 +194,52 @@ func doubts(doc state.Document) (of []string) {
 	}
 	return of
 }
+
+// While a crash without a restart is handled, an end waits for it, and so does a restore of
+// the session: it is not "never saved".
+func TestEndAndRestoreDuringACrash(t *testing.T) {
+	for name, call := range map[string]func(r *rig, id string) (snap string, err error){
+		"end": func(r *rig, id string) (string, error) {
+			a, err := r.End(r.t.Context(), alice, id, filesystem)
+			if err != nil || a.Snapshot == nil {
+				return "", err
+			}
+			return a.Snapshot.ID, nil
+		},
+		"restore": func(r *rig, id string) (string, error) {
+			info, err := r.Create(r.t.Context(), alice, request.Create{FromSession: id})
+			if err != nil || info.Restored == nil {
+				return "", err
+			}
+			return info.Restored.SnapshotID, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			id := r.create(alice, nil).ID
+			saving, goOn, called := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			r.catalogue.once("Commit", func() { close(saving); <-goOn })
+			r.browsers.last().die()
+			<-saving
+			var snap string
+			go func() {
+				var err error
+				snap, err = call(r, id)
+				called <- err
+			}()
+			l := r.sessions.Find(id)
+			await(t, "the call waits for the crash", func() bool {
+				waiters := 0
+				return l.ask(t.Context(), func() error { waiters = len(l.ending.waiters); return nil }) == nil && waiters > 0
+			})
+			close(goOn)
+			if err := <-called; err != nil {
+				t.Fatal(err)
+			}
+			row, err := r.catalogue.NewestSnapshot(t.Context(), id)
+			if err != nil || snap != row.ID {
+				t.Errorf("the answer has snapshot %q, saved is %q, %v", snap, row.ID, err)
+			}
+		})
+	}
+}

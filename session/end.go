@@ -34,8 +34,8 @@ type ending struct {
 }
 
 // End ends a session. For a session that does not exist or has ended, it answers deleted:
-// false, with what was saved of the session. A save of an ended session of which nothing was
-// saved is no_snapshot.
+// false, with what was saved of the session. A save of a session that does not exist is
+// session_not_found, and of an ended session of which nothing was saved no_snapshot.
 func (s *Service) End(ctx context.Context, c access.Caller, id string, r request.End) (save.EndAnswer, error) {
 	if err := c.RequireForAny(access.Drive); err != nil {
 		return save.EndAnswer{}, err
@@ -53,7 +53,7 @@ func (s *Service) End(ctx context.Context, c access.Caller, id string, r request
 	case err != nil:
 		return save.EndAnswer{}, err
 	}
-	l.awaitCrashRestart(ctx)
+	l.awaitCrash(ctx) // the session then runs again, or has ended with what was left
 	e, err := l.end(ctx, ending{cause: causeRequested, request: r})
 	if fault.Is(err, fault.SessionNotRunning) {
 		return s.endedBefore(ctx, c, id, r)

@@ -182,12 +182,19 @@ func TestConcurrentEnds(t *testing.T) {
 	r.wantSnapshots(first.Snapshot.ID)
 }
 
+// Without a save, an end of a session that does not exist succeeds. A save of it is an error,
+// because nothing was saved.
 func TestEndWithoutSession(t *testing.T) {
 	r := newRig(t, nil)
-	for _, id := range []string{"no-such", "../../etc", ""} {
-		a, err := r.End(t.Context(), alice, id, filesystem)
+	foreign := r.create(bob, nil).ID
+	for _, id := range []string{"no-such", "../../etc", "", foreign} {
+		a, err := r.End(t.Context(), alice, id, none)
 		if err != nil || a.Deleted || !a.Success || a.Snapshot != nil {
 			t.Errorf("%q: %+v, %v", id, a, err)
+		}
+		for _, save := range []request.End{filesystem, memory, asDefault} {
+			_, err := r.End(t.Context(), alice, id, save)
+			wantCode(t, err, fault.SessionNotFound)
 		}
 	}
 	_, err := r.End(t.Context(), alice, "no-such", request.End{Mode: save.None, SaveAsDefault: true})

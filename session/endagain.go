@@ -19,7 +19,7 @@ import (
 func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string, r request.End) (save.EndAnswer, error) {
 	answer := save.EndAnswer{Success: true, Message: "the session is not running"}
 	rec, err := s.inspector.Record(ctx, c, id, access.Look)
-	if fault.Is(err, fault.SessionNotFound) {
+	if fault.Is(err, fault.SessionNotFound) && r.Mode == save.None {
 		return answer, nil
 	}
 	if err != nil {
@@ -35,8 +35,14 @@ func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string, r
 		}
 	}
 	answer.Message = "the session had already ended"
+	was, ended := endOf(rec)
+	answer.UnsavedChanges = was.UnsavedChanges
+	if until, kept := s.undo.Until(id); kept {
+		answer.Message = was.Message
+		answer = answer.Undoable(until)
+	}
 	snap, err := s.deps.Catalogue.NewestSnapshot(ctx, id)
-	if r.Mode != save.None && (fault.Is(err, fault.NoSnapshot) || err == nil && endedUnsaved(rec)) {
+	if r.Mode != save.None && (fault.Is(err, fault.NoSnapshot) || err == nil && ended && was.Snapshot == nil) {
 		return save.EndAnswer{}, s.notUndone(id, snap.ID)
 	}
 	if fault.Is(err, fault.NoSnapshot) {
@@ -103,10 +109,10 @@ func (s *Service) moveAfterEnd(ctx context.Context, c access.Caller, snap profil
 	return moved, err
 }
 
-// endedUnsaved reports whether a session has ended, and its end saved nothing.
-func endedUnsaved(rec profiles.Session) bool {
-	var was save.EndAnswer
-	return !rec.EndedAt.IsZero() && rec.Outcome != nil && json.Unmarshal(rec.Outcome, &was) == nil && was.Snapshot == nil
+// endOf returns the recorded answer to the end of a session; ended is false if there is none.
+func endOf(rec profiles.Session) (was save.EndAnswer, ended bool) {
+	ended = !rec.EndedAt.IsZero() && rec.Outcome != nil && json.Unmarshal(rec.Outcome, &was) == nil
+	return was, ended
 }
 
 // notUndone returns the error for a save that comes too late. checkpoint is the session's
@@ -132,6 +138,10 @@ func (s *Service) saveDiscarded(ctx context.Context, c access.Caller, id string,
 	rec, err := s.inspector.Record(ctx, c, id, access.Drive)
 	if err != nil {
 		return save.EndAnswer{}, false, err
+	}
+	if _, kept := s.undo.Until(id); kept && r.Mode == save.Memory {
+		return save.EndAnswer{}, false, fault.New(fault.InvalidField, "session.end",
+			"save_snapshot_mode: must be filesystem; session %s has ended, and only its files are kept", id)
 	}
 	release, err := s.sessions.Claim(c.KeyID, id) // a resume would take it too
 	if fault.Is(err, fault.ShuttingDown) {

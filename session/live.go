@@ -80,7 +80,7 @@ type liveSession struct {
 
 func newLiveSession(s *Service, rec profiles.Session, r request.Create, up restore.StartResult) *liveSession {
 	l := &liveSession{svc: s, id: rec.ID, rights: access.NewLiveSession(rec.ID, rec.UserID, rec.KeyID),
-		calls: make(chan func()), finished: make(chan save.EndResult), done: make(chan struct{}), runs: run.New(rec.ID, s.deps.Journal),
+		calls: make(chan func()), finished: make(chan save.EndResult), done: make(chan struct{}), runs: run.New(rec.ID, s.deps.Journal, s.deps.Log),
 		// Buffered, because run may have ended when the daemon stops.
 		checkpointed: make(chan save.CheckpointResult, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), disconnected: make(chan struct{}, 1), turnEnded: make(chan struct{}, 1),
 		thawed: true, freezeQueue: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), recordQueue: queue.New(s.ctx, recordDeadline, s.work.Go),

@@ -117,5 +117,9 @@ func (l Lookup) Find(id string) inspect.Live {
 // saved.
 func (l Lookup) Rescuing(id string) bool { return l.s.rescues.Has(id) }
 
+// UndoUntil returns until when a session that ended without a save can still be saved; ok
+// is false if it cannot.
+func (l Lookup) UndoUntil(id string) (_ time.Time, ok bool) { return l.s.undo.Until(id) }
+
 // AwaitRescue waits while the data that a killed daemon left of a session is being saved.
 func (l Lookup) AwaitRescue(ctx context.Context, id string) error { return l.s.rescues.Await(ctx, id) }

@@ -175,12 +175,12 @@ func New(cfg Config, deps Deps) *Service {
 		Events: events.KeepFor, Answers: repeatWindow, Deliveries: events.KeepDeliveries, Now: deps.Now, Log: deps.Log})
 	s.archives = archives.New(archives.Config{Vault: deps.Vault, Snapshots: s.snapshots, Datadirs: deps.Datadirs, Extensions: deps.Extensions,
 		Sessions: archivesAdapter{s}, Large: s.deps.Large, Unpack: cfg.Unpack})
-	s.restorer = restore.New(restore.Config{Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, s.archives, deps.Catalogue)
+	s.undo = undo.New(cfg.Undo, deps.Now, deps.Log)
+	s.restorer = restore.New(restore.Config{Discarded: s.undo, Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, s.archives, deps.Catalogue)
 	s.users = settings.NewUsers(deps.Catalogue, deps.Now, s.settingsChanged)
 	s.resolver = request.NewResolver(cfg.Engine, s.users, deps.Browsers, deps.Catalogue)
 	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: loginAdapter{s.sessions, s}, Slots: s.capacity, Snapshots: s.snapshots,
 		Restorer: s.restorer, Notices: deps.Notices, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
-	s.undo = undo.New(cfg.Undo, deps.Now, deps.Log)
 	if s.undo.On() {
 		s.work.Go(func() { s.undo.Run(s.ctx) })
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/request"
@@ -37,9 +39,6 @@ func TestUndoByASecondEnd(t *testing.T) {
 	if r.dirs() != 1 || r.status(id) != profiles.StatusCompleted || r.Counts().Live != 0 {
 		t.Errorf("%d directories, the session is %s", r.dirs(), r.status(id))
 	}
-	if a, err := r.End(t.Context(), alice, id, none); err != nil || a.Snapshot != nil || r.dirs() != 1 {
-		t.Errorf("another end without a save: %+v, %v", a, err)
-	}
 	a, err := r.End(t.Context(), alice, id, asDefault)
 	if err != nil || a.Deleted || a.Snapshot == nil || a.Snapshot.Rescue || !a.Default.Moved || a.Default.Version != 2 || r.dirs() != 0 {
 		t.Fatalf("%+v, %v, %d directories", a, err, r.dirs())
@@ -55,6 +54,51 @@ func TestUndoByASecondEnd(t *testing.T) {
 	if restored := r.create(alice, func(c *request.Create) { c.FromSession = id }); restored.Restored.SnapshotID != a.Snapshot.ID {
 		t.Errorf("%+v", restored.Restored)
 	}
+}
+
+// While a discarded session can still be saved, every answer about it says until when.
+func TestUndoIsShown(t *testing.T) {
+	r := newUndoRig(t)
+	id := r.create(alice, nil).ID
+	if _, err := r.Navigate(t.Context(), alice, id, "https://a.example/"); err != nil {
+		t.Fatal(err)
+	}
+	first := r.end(alice, id, none)
+	if first.UndoUntil == nil || !first.UnsavedChanges {
+		t.Fatalf("%+v", first)
+	}
+	again, err := r.End(t.Context(), alice, id, none)
+	first.Deleted = false
+	if diff := cmp.Diff(first, again); err != nil || diff != "" {
+		t.Errorf("another end without a save: %v\n%s", err, diff)
+	}
+	if info, err := r.Get(t.Context(), alice, id); err != nil || info.UndoUntil == nil || !info.UndoUntil.Equal(*first.UndoUntil) {
+		t.Errorf("GET: %v, %v", info.UndoUntil, err)
+	}
+	wantSays := func(err error, code fault.Code, says string) {
+		t.Helper()
+		wantCode(t, err, code)
+		if err == nil || !strings.Contains(fault.MessageOf(err), says) {
+			t.Errorf("got %v, want %q", err, says)
+		}
+	}
+	fromIt := func(c *request.Create) { c.FromSession = id }
+	_, err = r.Create(t.Context(), alice, newCreate(fromIt))
+	wantSays(err, fault.NoSnapshot, "until "+first.UndoUntil.Format(time.RFC3339)+" a DELETE")
+	_, err = r.End(t.Context(), alice, id, memory)
+	wantSays(err, fault.InvalidField, "save_snapshot_mode: must be filesystem")
+
+	r.clock.add(time.Hour)
+	if info, err := r.Get(t.Context(), alice, id); err != nil || info.UndoUntil != nil {
+		t.Errorf("GET after the window: %v, %v", info.UndoUntil, err)
+	}
+	if a, err := r.End(t.Context(), alice, id, none); err != nil || a.UndoUntil != nil || !a.UnsavedChanges {
+		t.Errorf("another end after the window: %+v, %v", a, err)
+	}
+	_, err = r.Create(t.Context(), alice, newCreate(fromIt))
+	wantSays(err, fault.NoSnapshot, "nothing of it can be restored")
+	_, err = r.End(t.Context(), alice, id, memory)
+	wantSays(err, fault.NoSnapshot, "no longer kept")
 }
 
 // A resume saves a discarded session first, and continues from there.

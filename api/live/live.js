@@ -47,6 +47,9 @@ function draw(data) {
         picture.width = image.width;
         picture.height = image.height;
       }
+      // Over a slow connection the picture has fewer pixels than the tab.
+      picture.style.setProperty("--width", `${shown.width}px`);
+      picture.style.setProperty("--ratio", image.width / image.height);
       paper.drawImage(image, 0, 0);
       image.close();
       picture.classList.remove("off");

@@ -122,6 +122,22 @@ func (f *Folder) GUIDs() map[string]string {
 	return guids
 }
 
+// Size returns the bytes of the finished downloads whose files are still there. A file that
+// cannot be read counts as empty.
+func (f *Folder) Size() (bytes int64) {
+	root, err := os.OpenRoot(f.run)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = root.Close() }() // only a handle
+	for name := range f.GUIDs() {
+		if info, err := root.Lstat(path.Join(f.byNames, name)); err == nil && info.Mode().IsRegular() {
+			bytes += info.Size()
+		}
+	}
+	return bytes
+}
+
 // Forget is called when the file with this name is removed or replaced. No GUID leads to
 // it any more.
 func (f *Folder) Forget(name string) error {

@@ -51,8 +51,14 @@ func TestSameName(t *testing.T) {
 	if got := f.GUIDs(); !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
+	if got, want := f.Size(), int64(3*len(guid("1"))); got != want {
+		t.Errorf("the downloads have %d bytes, want %d", got, want)
+	}
 	if err := errors.Join(f.Forget("report (2).txt"), f.Forget("report (2).txt"), f.Forget("none")); err != nil {
 		t.Error(err)
+	}
+	if got, want := f.Size(), int64(2*len(guid("1"))); got != want {
+		t.Errorf("after a delete the downloads have %d bytes, want %d", got, want)
 	}
 	if f.Find(guid("2")) != "" || f.Find(guid("3")) == "" {
 		t.Error("Forget removed another GUID, or none")

@@ -2,7 +2,6 @@ package mux
 
 import (
 	"strings"
-	"sync"
 
 	"github.com/go-json-experiment/json"
 )
@@ -12,6 +11,8 @@ type DownloadFolder interface {
 	// Finish moves the download with this GUID, for which the site suggested a name. It
 	// returns the name of the file. A repeated call returns the same name.
 	Finish(guid, suggested string) (name string, err error)
+	// Size returns the bytes of the complete downloads.
+	Size() int64
 }
 
 // downloadHere is the rule for the folder and the names of downloads. Chrome writes each
@@ -45,43 +46,6 @@ func downloadHere(c *call) error {
 	return c.params.set("downloadPath", c.IncomingDir)
 }
 
-// begunKept is how many running downloads are remembered. Chrome names a download only when
-// it begins. A forgotten one gets its GUID as its name.
-const begunKept = 1024
-
-// begun holds the suggested names of running downloads, by GUID. Its methods are safe for
-// concurrent use.
-type begun struct {
-	mu    sync.Mutex
-	names map[string]string
-}
-
-func (b *begun) add(guid, name string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.names == nil || len(b.names) >= begunKept {
-		b.names = map[string]string{}
-	}
-	b.names[guid] = name
-}
-
-// name returns the suggested name of a download, or its GUID.
-func (b *begun) name(guid string) string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if name, known := b.names[guid]; known {
-		return name
-	}
-	return guid
-}
-
-// forget removes a download that has ended.
-func (b *begun) forget(guid string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.names, guid)
-}
-
 // trackDownload processes an event of a download before any peer gets it. It moves a
 // complete download to the session's files, so that a client which got the event finds it
 // there. The event's filePath then is the name among the session's files. Several sessions
@@ -92,27 +56,35 @@ func (m *Mux) trackDownload(msg []byte, e envelope) ([]byte, envelope) {
 		return msg, e
 	}
 	var d struct {
-		GUID  string `json:"guid"`
-		Name  string `json:"suggestedFilename"`
-		State string `json:"state"`
+		GUID     string  `json:"guid"`
+		Name     string  `json:"suggestedFilename"`
+		State    string  `json:"state"`
+		Received float64 `json:"receivedBytes"`
 	}
 	if json.Unmarshal(e.params, &d) != nil {
 		return msg, e
 	}
 	switch {
 	case strings.HasSuffix(method, ".downloadWillBegin"):
-		m.begun.add(d.GUID, d.Name)
+		m.running.begin(d.GUID, d.Name, m.opts.Downloads)
 		return msg, e
 	case d.State == "canceled":
-		m.begun.forget(d.GUID)
+		// Also if the server cut the connection too often. Chrome then keeps the incomplete
+		// file, until this command (Chromium 156).
+		if ended := m.running.end(d.GUID); ended != nil && !ended.canceled {
+			m.cancelDownload(d.GUID)
+		}
 		return msg, e
 	case d.State != "completed":
+		m.running.progress(d.GUID, int64(d.Received))
+		m.limitDownloads()
 		return msg, e
 	}
 	var all fields
-	name, err := m.opts.Downloads.Finish(d.GUID, m.begun.name(d.GUID))
-	if err == nil {
-		m.begun.forget(d.GUID) // after an error, the event of another session tries again
+	name, err := m.opts.Downloads.Finish(d.GUID, m.running.name(d.GUID))
+	if err == nil { // after an error, the event of another session tries again
+		m.running.finish(d.GUID, int64(d.Received))
+		m.limitDownloads()
 	}
 	if all.read(e.params) != nil {
 		return msg, e

@@ -27,6 +27,9 @@ type Options struct {
 	Policy Policy
 	// Downloads gives complete downloads their names; nil: they stay as Chrome wrote them.
 	Downloads DownloadFolder
+	// MaxDownloads bounds the bytes of all downloads in that folder, complete and running.
+	// Above it the mux cancels running ones. 0 means no limit.
+	MaxDownloads int64
 	// QueueBytes bounds the bytes that wait for a slow client. A client that exceeds it is
 	// closed with CloseTooSlow. It also bounds what waits for a subscription of a [Driver].
 	// One message alone may be larger. 0 means 128 MiB.
@@ -62,7 +65,7 @@ type Mux struct {
 	wg   sync.WaitGroup
 
 	requests *requests
-	begun    begun
+	running  running
 
 	listening listening // written under the lock, so that a new listener gets the existing pages first
 

@@ -53,7 +53,7 @@ func kindOf(method string) string {
 	switch method {
 	case page.JavascriptDialogOpening.Method, page.JavascriptDialogClosed.Method:
 		return Dialog
-	case browser.DownloadWillBegin.Method, browser.DownloadProgress.Method:
+	case browser.DownloadWillBegin.Method, browser.DownloadProgress.Method, mux.DownloadsExceeded:
 		return Download
 	case runtime.ConsoleAPICalled.Method, runtime.ExceptionThrown.Method, log.EntryAdded.Method:
 		return Console
@@ -100,7 +100,7 @@ func (l *Listener) handle(h mux.PageEvent) {
 		l.console(h)
 	case log.EntryAdded.Method:
 		l.entry(h)
-	case browser.DownloadWillBegin.Method, browser.DownloadProgress.Method:
+	case browser.DownloadWillBegin.Method, browser.DownloadProgress.Method, mux.DownloadsExceeded:
 		l.download(h)
 	}
 }
@@ -243,6 +243,12 @@ func (l *Listener) entry(h mux.PageEvent) {
 	l.add(Console, data)
 }
 
+// download is a running download.
+type download struct {
+	name   string
+	reason string // why the daemon cancels it; "" if it does not
+}
+
 // download reports the start and the end of a download.
 func (l *Listener) download(h mux.PageEvent) {
 	var d struct {
@@ -257,18 +263,27 @@ func (l *Listener) download(h mux.PageEvent) {
 		return
 	}
 	if h.Method == browser.DownloadWillBegin.Method {
-		l.downloads[d.GUID] = d.Name
+		l.downloads[d.GUID] = &download{name: d.Name}
 		l.add(Download, map[string]any{"state": "started", "guid": d.GUID, "name": d.Name, "url": d.URL})
 		return
 	}
-	name, under := l.downloads[d.GUID]
-	if !under || d.State != "completed" && d.State != "canceled" {
+	running := l.downloads[d.GUID]
+	switch {
+	case running == nil:
+		return
+	case h.Method == mux.DownloadsExceeded:
+		running.reason = "the session's downloads exceed --max-downloads"
+		return
+	case d.State != "completed" && d.State != "canceled":
 		return
 	}
 	delete(l.downloads, d.GUID)
-	data := map[string]any{"state": d.State, "guid": d.GUID, "name": name, "bytes": int64(d.Received)}
+	data := map[string]any{"state": d.State, "guid": d.GUID, "name": running.name, "bytes": int64(d.Received)}
 	if d.File != "" {
 		data["file"] = d.File
+	}
+	if d.State == "canceled" && running.reason != "" {
+		data["reason"] = running.reason
 	}
 	l.add(Download, data)
 }

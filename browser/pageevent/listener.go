@@ -38,7 +38,7 @@ type Listener struct {
 
 	// ---
 	pages     map[string]*pageState
-	downloads map[string]string // names of running downloads, by GUID
+	downloads map[string]*download // running downloads, by GUID
 	ready     []*pending
 }
 
@@ -46,7 +46,7 @@ type Listener struct {
 // block for long. browser is a CDP session of the browser. Run reports the events.
 func New(notify func(Event), browser cdp.Session, now func() time.Time) *Listener {
 	return &Listener{notify: notify, browser: browser, now: now, wake: make(chan struct{}, 1), lost: map[string]int{},
-		pages: map[string]*pageState{}, downloads: map[string]string{}}
+		pages: map[string]*pageState{}, downloads: map[string]*download{}}
 }
 
 // pending is an event that has not been reported yet.

@@ -2,6 +2,7 @@ package pageevent
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -23,5 +24,39 @@ func TestPagesWithLostEndAreRemoved(t *testing.T) {
 	}
 	if len(l.pages) > maxReceived || len(l.downloads) > maxReceived {
 		t.Errorf("%d pages and %d downloads are still recorded", len(l.pages), len(l.downloads))
+	}
+}
+
+// The end of a download says why the daemon cancelled it. A download that is complete all
+// the same, or that a client cancelled, has no reason.
+func TestReasonOfACancelledDownload(t *testing.T) {
+	var got []map[string]any
+	l := New(func(e Event) { got = append(got, e.Data) }, nil, time.Now)
+	event := func(method, params string) {
+		l.Receive(mux.PageEvent{Method: method, Params: []byte(params)})
+	}
+	for _, guid := range []string{"a", "b", "c"} {
+		event(browser.DownloadWillBegin.Method, `{"guid":"`+guid+`","suggestedFilename":"f"}`)
+	}
+	for _, guid := range []string{"a", "b", "unknown"} {
+		event(mux.DownloadsExceeded, `{"guid":"`+guid+`"}`)
+	}
+	event(browser.DownloadProgress.Method, `{"guid":"a","state":"canceled"}`)
+	event(browser.DownloadProgress.Method, `{"guid":"b","state":"completed","receivedBytes":1}`)
+	event(browser.DownloadProgress.Method, `{"guid":"c","state":"canceled"}`)
+	l.take()
+	l.report(t.Context(), true)
+	want := []map[string]any{
+		{"state": "canceled", "guid": "a", "name": "f", "bytes": int64(0), "reason": "the session's downloads exceed --max-downloads"},
+		{"state": "completed", "guid": "b", "name": "f", "bytes": int64(1)},
+		{"state": "canceled", "guid": "c", "name": "f", "bytes": int64(0)},
+	}
+	if len(got) != 3+len(want) {
+		t.Fatalf("%v", got)
+	}
+	for i, w := range want {
+		if !maps.Equal(got[3+i], w) {
+			t.Errorf("got %v, want %v", got[3+i], w)
+		}
 	}
 }

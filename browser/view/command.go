@@ -71,5 +71,17 @@ func (c Command) check() error {
 	return nil
 }
 
+// givesInput reports whether the person waits for the page's reaction. Moving the mouse does
+// not count, so that it leaves the pictures sharp.
+func (c Command) givesInput() bool {
+	switch c.Type {
+	case "mouse":
+		return c.Event != "move" || c.Buttons != 0
+	case "wheel", "key", "text":
+		return true
+	}
+	return false
+}
+
 // maxName bounds the name of a key, in bytes.
 const maxName = 64

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestCommands(t *testing.T) {
@@ -31,30 +30,5 @@ func TestCommands(t *testing.T) {
 		if err := c.check(); (err == nil) != ok {
 			t.Errorf("%.100s: %v", command, err)
 		}
-	}
-}
-
-// Pictures that take long make the quality worse, soon, and fast ones better, slowly.
-func TestQuality(t *testing.T) {
-	var q quality
-	times := func(n int, took int) (changes int) {
-		for range n {
-			if q.measured(tooSlow / 100 * time.Duration(took)) {
-				changes++
-			}
-		}
-		return changes
-	}
-	if n := times(slowInARow, 101); n != 1 || q.level() == (levels()[0]) {
-		t.Errorf("%d changes to %+v", n, q.level())
-	}
-	if n := times(100, 101); n != len(levels())-2 || q.level() != levels()[len(levels())-1] {
-		t.Errorf("%d changes to %+v", n, q.level())
-	}
-	if n := times(10, 1); n != 0 {
-		t.Errorf("%d changes after a few fast pictures", n)
-	}
-	if n := times(10*fastInARow, 1); n != len(levels())-1 || q.level() != levels()[0] {
-		t.Errorf("%d changes to %+v", n, q.level())
 	}
 }

@@ -29,6 +29,11 @@ func (s *server) handle(ctx context.Context, c Command) error {
 	if s.shown == nil || !s.browser.MayShow(s.shown.tab) {
 		return nil
 	}
+	if c.givesInput() {
+		if err := s.shown.useInput(ctx); err != nil {
+			return err
+		}
+	}
 	post := func(method string, params any) error { return s.browser.Post(ctx, s.shown.id, method, params) }
 	switch c.Type {
 	case "mouse":

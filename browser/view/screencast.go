@@ -28,11 +28,23 @@ type screencast struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 
-	last    int64               // the number of the newest picture; Chrome gives them no numbers
-	sent    map[int64]time.Time // by number, the pictures that the viewer has not drawn
+	last    int64          // the number of the newest picture; Chrome gives them no numbers
+	sent    map[int64]sent // by number, the pictures that the viewer has not drawn
 	held    *picture
-	unacked bool // held is not acknowledged
-	quality quality
+	unacked bool     // held is not acknowledged
+	quality *quality // of the viewer's connection
+
+	input bool      // the pictures are small, because the person gives input
+	used  time.Time // when the person gave input last
+	stale int       // how many pictures may still come in the better quality of before
+	size  int       // of the last picture that was sent, in bytes
+}
+
+// sent describes a picture that is on the way to the viewer.
+type sent struct {
+	at   time.Time
+	size int // in bytes
+	with int // the bytes on the way when it was sent, its own included
 }
 
 // picture is one picture with its number.
@@ -49,14 +61,21 @@ type event struct {
 }
 
 // maxUndrawn is how many pictures may be on the way to the viewer: one is drawn while the
-// next arrives.
+// next arrives. Until the first is measured, it is one.
 const maxUndrawn = 2
+
+// stalePictures is how many pictures Chrome may send in the old quality after a start
+// (measured, Chromium 156).
+const stalePictures = 4
+
+// inputFor is how long after an input the pictures stay small.
+const inputFor = time.Second
 
 // startScreencast attaches to a tab and starts its pictures. The caller stops it.
 //
 // With dialogs, the viewer answers the dialogs of the tab. Without, and if no client
 // answers them, Chrome dismisses each at once.
-func startScreencast(ctx context.Context, b Browser, tab target.ID, dialogs bool) (*screencast, error) {
+func startScreencast(ctx context.Context, b Browser, tab target.ID, dialogs bool, q *quality) (*screencast, error) {
 	yes := true
 	at, err := cdp.Call(ctx, b, target.AttachToTarget, target.AttachToTargetParams{TargetID: tab, Flatten: &yes})
 	if err != nil {
@@ -69,7 +88,7 @@ func startScreencast(ctx context.Context, b Browser, tab target.ID, dialogs bool
 	closed, stopClosed := session.Subscribe(page.JavascriptDialogClosed.Method)
 	run, cancel := context.WithCancel(ctx)
 	c := &screencast{tab: tab, id: at.SessionID, browser: b, events: make(chan event), cancel: cancel, done: make(chan struct{}),
-		sent: map[int64]time.Time{}}
+		sent: map[int64]sent{}, quality: q}
 	go func() {
 		defer close(c.done)
 		defer close(c.events)
@@ -94,12 +113,48 @@ func startScreencast(ctx context.Context, b Browser, tab target.ID, dialogs bool
 	return c, nil
 }
 
-// start starts the pictures, or starts them anew with another quality.
+// start starts the pictures, or starts them anew with another quality. Chrome refuses to
+// start what it has started.
 func (c *screencast) start(ctx context.Context) error {
-	level, yes := c.quality.level(), true
+	level, yes := c.quality.level(c.input), true
+	if err := c.browser.Post(ctx, c.id, page.StopScreencast.Method, nil); err != nil {
+		return err
+	}
 	return c.browser.Post(ctx, c.id, page.StartScreencast.Method, page.StartScreencastParams{
 		Format: page.StartScreencastFormatJpeg, Quality: &level.percent, MaxWidth: level.size, MaxHeight: level.size,
 		SendLastFrame: &yes})
+}
+
+// setInput chooses small pictures, which arrive sooner, or sharp ones. It accepts nil.
+func (c *screencast) setInput(ctx context.Context, input bool) error {
+	if c == nil || c.input == input {
+		return nil
+	}
+	c.input = input
+	if input && c.quality.at > 0 {
+		if err := c.dropHeld(ctx); err != nil {
+			return err
+		}
+	}
+	return c.start(ctx)
+}
+
+// used is called before each input.
+func (c *screencast) useInput(ctx context.Context) error {
+	if c != nil {
+		c.used = c.browser.Now()
+	}
+	return c.setInput(ctx, true)
+}
+
+// tick is called every now and then. It accepts nil.
+func (c *screencast) tick(ctx context.Context) error {
+	if c != nil && c.input && c.browser.Now().Sub(c.used) > inputFor {
+		if err := c.setInput(ctx, false); err != nil {
+			return err
+		}
+	}
+	return c.ackHeld(ctx)
 }
 
 // next returns the picture to send now, if any: the new one, unless too many are on the
@@ -107,8 +162,13 @@ func (c *screencast) start(ctx context.Context) error {
 func (c *screencast) next(ctx context.Context, frame page.EventScreencastFrame) (*picture, error) {
 	c.last++
 	p := &picture{frame, c.last}
-	if len(c.sent) < maxUndrawn {
-		c.sent[p.number] = c.browser.Now()
+	if c.stale > 0 {
+		if c.stale--; len(p.Data) > c.size*3/4 { // too large for this connection
+			return nil, c.ack(ctx, p)
+		}
+	}
+	if len(c.sent) == 0 || c.quality.known && len(c.sent) < maxUndrawn {
+		c.send(p)
 		return p, c.ack(ctx, p)
 	}
 	if err := c.ackHeld(ctx); err != nil {
@@ -116,6 +176,15 @@ func (c *screencast) next(ctx context.Context, frame page.EventScreencastFrame) 
 	}
 	c.held, c.unacked = p, true
 	return nil, nil
+}
+
+// send records that a picture is sent to the viewer now.
+func (c *screencast) send(p *picture) {
+	on := sent{at: c.browser.Now(), size: len(p.Data), with: len(p.Data)}
+	for _, before := range c.sent {
+		on.with += before.size
+	}
+	c.sent[p.number], c.size = on, on.size
 }
 
 func (c *screencast) ack(ctx context.Context, p *picture) error {
@@ -137,12 +206,18 @@ func (c *screencast) drawn(ctx context.Context, number int64) (*picture, error) 
 	if c == nil {
 		return nil, nil // the tab of the picture is not shown any more
 	}
-	at, ok := c.sent[number]
+	was, ok := c.sent[number]
 	if !ok {
 		return nil, nil
 	}
 	delete(c.sent, number)
-	if c.quality.measured(c.browser.Now().Sub(at)) {
+	level := c.quality.at
+	if c.quality.measured(was.with, c.browser.Now().Sub(was.at)) {
+		if c.quality.at > level {
+			if err := c.dropHeld(ctx); err != nil {
+				return nil, err
+			}
+		}
 		if err := c.start(ctx); err != nil {
 			return nil, err
 		}
@@ -154,8 +229,18 @@ func (c *screencast) drawn(ctx context.Context, number int64) (*picture, error) 
 		return nil, err
 	}
 	p := c.held
-	c.held, c.sent[p.number] = nil, c.browser.Now()
+	c.held = nil
+	c.send(p)
 	return p, nil
+}
+
+// dropHeld drops the held picture before a start with smaller ones, and lets next drop large
+// ones that Chrome has on the way.
+func (c *screencast) dropHeld(ctx context.Context) error {
+	c.stale = stalePictures
+	err := c.ackHeld(ctx)
+	c.held = nil
+	return err
 }
 
 // stop ends the pictures. It accepts nil.

@@ -114,6 +114,7 @@ type server struct {
 	front   bool        // the next update looks for the tab in front
 	last    []byte      // the state that was sent last
 	painted bool        // the tab painted since the tabs were read
+	quality quality     // of the pictures, for this viewer's connection
 }
 
 // read passes the viewer's commands to run. A message that is no command ends the
@@ -180,7 +181,7 @@ func (s *server) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-again.C:
-			if err = s.shown.ackHeld(ctx); s.painted && err == nil {
+			if err = s.shown.tick(ctx); s.painted && err == nil {
 				err = s.update(ctx)
 			}
 		case _, ok := <-changed:
@@ -275,7 +276,7 @@ func (s *server) show(ctx context.Context, id target.ID) error {
 	if id == "" || !contains(s.tabs, id) {
 		return nil
 	}
-	cast, err := startScreencast(ctx, s.browser, id, s.viewer.Control)
+	cast, err := startScreencast(ctx, s.browser, id, s.viewer.Control, &s.quality)
 	if err != nil {
 		return nil // the tab was closed; the next event of TabsChanged updates the state
 	}

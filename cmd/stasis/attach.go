@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
 	"strconv"
 	"syscall"
@@ -25,17 +23,11 @@ type attachCmd struct {
 	InsecureListen bool   `help:"Allow an address that other machines can reach. Everyone who reaches the port can drive the session." env:"-"`
 	Session        string `arg:"" help:"The session's ID."`
 
-	period time.Duration // overrides attachPeriod in tests
+	period time.Duration // overrides watchPeriod in tests
 }
 
-const (
-	// attachPeriod is the time between two checks that the session is live.
-	attachPeriod = 2 * time.Second
-	// attachPatience is how long the daemon may be unreachable.
-	attachPatience = time.Minute
-	// attachStop is how long requests may take when the command ends.
-	attachStop = 2 * time.Second
-)
+// attachStop is how long requests may take when the command ends.
+const attachStop = 2 * time.Second
 
 // Run serves the port until the session ends or a signal arrives.
 func (c *attachCmd) Run(ctx context.Context) error {
@@ -49,7 +41,7 @@ func (c *attachCmd) Run(ctx context.Context) error {
 	if c.Port < 0 || c.Port > 65535 {
 		return exitError{exitUsage, "--port: must be 0 to 65535"}
 	}
-	if over, err := c.over(ctx); err != nil {
+	if over, err := c.watched().over(ctx); err != nil {
 		return err
 	} else if over != "" {
 		return exitError{exitFailed, "the session is " + over + "; resume it, or create another"}
@@ -71,6 +63,11 @@ func (c *attachCmd) Run(ctx context.Context) error {
 	return c.serve(ctx, listener, port)
 }
 
+// watched returns the watch over the session.
+func (c *attachCmd) watched() sessionWatch {
+	return sessionWatch{&c.remoteDaemon, c.Session, c.period}
+}
+
 // serve answers requests until the session ends or ctx does.
 func (c *attachCmd) serve(ctx context.Context, listener net.Listener, port *devToolsPort) error {
 	sockets, cancel := context.WithCancelCause(ctx)
@@ -80,7 +77,7 @@ func (c *attachCmd) serve(ctx context.Context, listener net.Listener, port *devT
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	watched := make(chan error, 1)
-	go func() { watched <- c.watch(sockets) }()
+	go func() { watched <- c.watched().wait(sockets) }()
 
 	var err error
 	select {
@@ -102,59 +99,6 @@ func (c *attachCmd) serve(ctx context.Context, listener net.Listener, port *devT
 	default:
 		return err
 	}
-}
-
-// sessionOver is why the command ends: the session has this final status.
-type sessionOver string
-
-func (s sessionOver) Error() string { return "the session has ended: it is " + string(s) }
-
-// watch returns a sessionOver when the session has ended, or why the daemon no longer
-// answers.
-func (c *attachCmd) watch(ctx context.Context) error {
-	beat := time.NewTicker(cmp.Or(c.period, attachPeriod))
-	defer beat.Stop()
-	var since time.Time // when the daemon failed to answer first; zero: it answers
-	for {
-		select {
-		case <-beat.C:
-		case <-ctx.Done():
-			return nil
-		}
-		over, err := c.over(ctx)
-		var refused refusal
-		switch {
-		case err == nil && over != "":
-			return sessionOver(over)
-		case errors.As(err, &refused) && (refused.Code == "session_not_found" || refused.Code == "unauthorized"):
-			return err
-		case err != nil:
-			if since.IsZero() {
-				since = time.Now()
-			}
-			if time.Since(since) >= attachPatience {
-				return err
-			}
-		default:
-			since = time.Time{}
-		}
-	}
-}
-
-// over returns the final status of the session; "" while it lives. The request does not
-// count as use of the session.
-func (c *attachCmd) over(ctx context.Context) (string, error) {
-	var info struct {
-		Status  string  `json:"status"`
-		EndedAt *string `json:"ended_at"`
-	}
-	if err := c.call(ctx, http.MethodGet, "/v1/sessions/"+url.PathEscape(c.Session), nil, &info); err != nil {
-		return "", err
-	}
-	if info.EndedAt == nil {
-		return "", nil
-	}
-	return info.Status, nil
 }
 
 // page is a tab as the daemon's json/list describes it.

@@ -77,6 +77,7 @@ func copyMessages(ctx context.Context, to, from *websocket.Conn) {
 func (p *devToolsPort) dial(ctx context.Context, path string) (*websocket.Conn, error) {
 	address := strings.Replace(strings.TrimSuffix(p.daemon.URL, "/"), "http", "ws", 1) + path
 	conn, res, err := websocket.Dial(ctx, address, &websocket.DialOptions{ //nolint:bodyclose // the library closes it
+		HTTPClient:      p.daemon.client(),
 		HTTPHeader:      http.Header{"Authorization": {"Bearer " + p.daemon.Key}},
 		CompressionMode: websocket.CompressionDisabled,
 	})
@@ -88,7 +89,7 @@ func (p *devToolsPort) dial(ctx context.Context, path string) (*websocket.Conn, 
 		if res.Body != nil && json.NewDecoder(res.Body).Decode(&refused) == nil && refused.Code != "" {
 			return nil, refused
 		}
-		return nil, exitError{exitFailed, "the daemon answered " + res.Status}
+		return nil, unexpected(res)
 	}
 	conn.SetReadLimit(maxBridged)
 	return conn, nil

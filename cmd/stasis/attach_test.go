@@ -169,6 +169,30 @@ func TestDevToolsPortBridge(t *testing.T) {
 	}
 }
 
+// The key stays with the daemon: neither calls nor sockets follow a redirect. Go's client
+// would send the key on to another port of the host.
+func TestKeyDoesNotFollowRedirects(t *testing.T) {
+	var asked atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	t.Cleanup(other.Close)
+	redirecting := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(redirecting.Close)
+	daemon := remoteDaemon{URL: redirecting.URL, Key: "the-key"}
+	port := &devToolsPort{daemon: daemon, session: "s", closing: t.Context()}
+	_, err := port.dial(t.Context(), port.path("cdp"))
+	for name, err := range map[string]error{"socket": err, "call": daemon.call(t.Context(), "GET", "/v1/sessions/s", nil, nil)} {
+		if err == nil || !strings.Contains(err.Error(), other.URL) || !strings.Contains(err.Error(), "--url") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("the server of the redirect got %d requests", n)
+	}
+}
+
 // Every failure names what is wrong, and the end of the session ends the command.
 func TestAttach(t *testing.T) {
 	d := startAttachedDaemon(t)

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -38,19 +40,14 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// keyFile contains the API key that the first start makes.
-const keyFile = "api-key"
-
-// keyVariable is the environment variable with the operator's own first key. minKey is its
-// minimum length.
 const (
 	// undoCount and undoBytes bound the profiles that --undo-window keeps.
 	undoCount = 16
 	undoBytes = 1 << 30
 	// maxUndoWindow bounds --undo-window: a kept profile is a credential.
 	maxUndoWindow = 24 * time.Hour
-	keyVariable   = "STASIS_API_KEY"
-	minKey        = 16
+	// minKey is the minimum length of the operator's own first key.
+	minKey = 16
 )
 
 // standbyDelay is how long after a create no Chrome is started to be a standby. In that time the
@@ -132,7 +129,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	d.closers = append(d.closers, stop)
 	counted := metrics.New(version)
 	starter := browser.NewStarter(launcher, time.Now)
-	starter.Budget = budget.New(c.ClientMemory)
+	starter.Budget, starter.MaxDownloads = budget.New(c.ClientMemory), c.MaxDownloads
 	d.apiKeys = access.NewKeys(db.Keys, time.Now)
 	journal := events.NewJournal(db.Runs, d.vault, time.Now, log)
 	notices := events.NewNotices(events.NoticesConfig{URL: c.hookURL(), Session: answer.HookSession, Wake: sender.Wake, Now: time.Now})

@@ -1,12 +1,11 @@
+//go:build linux
+
 package main
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
@@ -16,9 +15,6 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/snapshot"
 )
-
-// identityVariable is the environment variable with the text of an age identity file.
-const identityVariable = "STASIS_IDENTITY"
 
 // commandDeadline limits how long an --identity-command may run: it may query a vault over
 // the network.
@@ -80,33 +76,6 @@ func (f keyFlags) source() (string, error) {
 	return "", fault.New(fault.Config, "keys", "give only one of --identity-file, --identity-command and %s", identityVariable)
 }
 
-// readKeyFile reads a file with a secret. It refuses a file that every user can read,
-// because Chrome runs on this machine too.
-func readKeyFile(flag, path string) (text string, err error) {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fault.New(fault.Config, "keys", "%s: the file %s does not exist", flag, path)
-	}
-	if err != nil {
-		return "", fault.Wrap(err, fault.Config, "keys", flag+": cannot be read")
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	info, err := file.Stat()
-	switch {
-	case err != nil:
-		return "", fault.Wrap(err, fault.Config, "keys", flag+": cannot be read")
-	case info.IsDir():
-		return "", fault.New(fault.Config, "keys", "%s: %s is a folder, not a file", flag, path)
-	case info.Mode().Perm()&0o007 != 0:
-		return "", fault.New(fault.Config, "keys", "%s: every user can read %s; set its mode to 0600", flag, path)
-	}
-	raw, err := io.ReadAll(io.LimitReader(file, snapshot.MaxKeyFile+1))
-	if err == nil && len(raw) > snapshot.MaxKeyFile {
-		err = fmt.Errorf("larger than %d bytes", snapshot.MaxKeyFile)
-	}
-	return string(raw), fault.Wrap(err, fault.Config, "keys", flag+": cannot be read")
-}
-
 // runIdentityCommand runs a command with sh and returns its output. Its standard error is
 // this process's, and its input is empty. Processes that it starts end with it.
 func runIdentityCommand(ctx context.Context, command string) (string, error) {
@@ -132,17 +101,6 @@ func runIdentityCommand(ctx context.Context, command string) (string, error) {
 		return "", fault.New(fault.Config, op, "--identity-command: printed nothing")
 	}
 	return printed.text.String(), nil
-}
-
-// withoutSecrets returns an environment without the secrets of this program.
-func withoutSecrets(environ []string) []string {
-	var kept []string
-	for _, one := range environ {
-		if name, _, _ := strings.Cut(one, "="); name != keyVariable && name != identityVariable {
-			kept = append(kept, one)
-		}
-	}
-	return kept
 }
 
 // boundedBuffer fails when more is written than is left. It does not embed the

@@ -1,70 +1,110 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"io"
+	"errors"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 )
 
-// loginCmd lets a person log in by hand, in the live view, and saves the login.
+// loginCmd lets a person log in by hand and saves the login: in the live view of a session,
+// or in this machine's own Chrome.
 type loginCmd struct {
 	remoteDaemon
-	User  string `help:"User whose default environment gets the login; by default the key's user." env:"-"`
-	Fresh bool   `help:"Start with an empty environment instead of the user's default." env:"-"`
-	Site  string `arg:"" help:"The address to log in at, such as https://example.com/login."`
+	User       string        `help:"User whose default environment gets the login; by default the key's user." env:"-"`
+	Fresh      bool          `help:"Start with an empty environment instead of the user's default." env:"-"`
+	NoOpen     bool          `help:"Print the address of the live view, and do not open it in this machine's browser." env:"-"`
+	SaveAnyway bool          `help:"Make the session the default even if no login is recognised in it." env:"-"`
+	Timeout    time.Duration `help:"The daemon ends the session after this time, such as 30m; by default after 6 hours." env:"-"`
+	Local      bool          `help:"Log in with a fresh profile of this machine's own Chrome, for sites that refuse headless browsers." env:"-"`
+	Chrome     string        `help:"With --local: the Chrome to run; by default it is searched under the usual names." placeholder:"PATH" env:"-"`
+	Site       string        `arg:"" help:"The address to log in at, such as example.com/login. Without http:// it gets https://."`
 }
 
 // loginIdle is how long the session waits for a person before it ends, in seconds.
 const loginIdle = 3600
 
-// endedPoll is the time between two checks that the session is live.
-const endedPoll = 2 * time.Second
+// handLogin is one run of the command.
+type handLogin struct {
+	*loginCmd
+	*person
+	user    string
+	site    *url.URL
+	before  remoteDefault // the user's default before the login
+	session string        // the ID of the session to save
+	// unopened is why the first page could not be opened; "" if it was.
+	unopened string
+	period   time.Duration // between two checks that the session is live; 0: watchPeriod
+}
 
-// Run opens a session, prints the address of its live view and waits. Enter saves the
-// session as the user's default. An interruption discards it.
+// Run opens a session, or the person's own Chrome, and waits. Then it saves the session as
+// the user's default. An interruption discards it, once the person has confirmed that.
 func (c *loginCmd) Run(ctx context.Context) error {
-	user, err := c.user(ctx)
+	l, err := c.prepare(ctx)
 	if err != nil {
 		return err
 	}
-	site := c.Site
+	var stop func()
+	l.person, stop = newPerson()
+	defer stop()
+	// From here on Ctrl-C is a question to the person, not the end of ctx.
+	return l.run(context.WithoutCancel(ctx))
+}
+
+// prepare checks the arguments and reads what the user has now.
+func (c *loginCmd) prepare(ctx context.Context) (l *handLogin, err error) {
+	l = &handLogin{loginCmd: c}
+	if l.site, err = siteAddress(c.Site); err != nil {
+		return nil, err
+	}
+	if c.Timeout < 0 {
+		return nil, exitError{exitUsage, "--timeout: must not be negative"}
+	}
+	if c.Local {
+		if err := c.canRunChrome(); err != nil {
+			return nil, err
+		}
+	}
+	if l.user, err = c.user(ctx); err != nil {
+		return nil, err
+	}
+	l.before, err = c.currentDefault(ctx, l.user)
+	return l, err
+}
+
+// run waits for the person and saves the login.
+func (l *handLogin) run(ctx context.Context) error {
+	login := l.inLiveView
+	if l.Local {
+		login = l.inOwnChrome
+	}
+	err := login(ctx)
+	switch {
+	case err == nil:
+		return l.save(ctx)
+	case errors.As(err, new(sessionOver)):
+		return l.endedElsewhere(ctx)
+	case errors.Is(err, errDiscard):
+		return exitError{exitInterrupted, "the login was discarded; nothing was saved"}
+	case errors.Is(err, errInputEnded):
+		return exitError{exitFailed, "the input ended before Enter; the session was discarded, nothing was saved"}
+	default:
+		return err
+	}
+}
+
+// siteAddress reads the argument SITE.
+func siteAddress(site string) (*url.URL, error) {
 	if !strings.Contains(site, "://") {
 		site = "https://" + site
 	}
-	create := map[string]any{"user_id": user, "start_url": site, "idle_timeout_seconds": loginIdle}
-	if !c.Fresh {
-		create["restore_default_environment_from_user_id"], create["if_missing"] = user, "fresh"
+	at, err := url.Parse(site)
+	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return nil, exitError{exitUsage, "SITE: must be the address of a page, such as example.com/login or http://127.0.0.1:8000/"}
 	}
-	var s loginSession
-	if err := c.callJSON(ctx, http.MethodPost, "/v1/sessions", create, &s); err != nil {
-		return err
-	}
-	if s.AgentURL == "" {
-		_ = c.end(ctx, s.ID, nil, nil) // the error below is what counts
-		return exitError{exitUsage, "--key: the key may not drive sessions of " + user}
-	}
-	fmt.Printf("Open this address in a browser and log in:\n\n  %s\n\nPress Enter to save the session as the default of %s. Press Ctrl-C to discard it.\n", s.AgentURL, user)
-	if err := c.await(ctx, s.ID); err != nil {
-		late := context.WithoutCancel(ctx)
-		if failed := c.end(late, s.ID, nil, nil); failed != nil && ctx.Err() != nil {
-			return failed
-		}
-		return interrupted(ctx, err, "the session was discarded; nothing was saved")
-	}
-	return c.save(ctx, s.ID, user)
-}
-
-// loginSession is the part of a session's answer that this verb uses.
-type loginSession struct {
-	ID       string  `json:"session_id"`
-	AgentURL string  `json:"agent_url"`
-	EndedAt  *string `json:"ended_at"`
+	return at, nil
 }
 
 // user returns --user, or the user of the key.
@@ -78,80 +118,34 @@ func (c *loginCmd) user(ctx context.Context) (string, error) {
 	return me.UserID, c.call(ctx, http.MethodGet, "/v1/me", nil, &me)
 }
 
-// await returns when the person has pressed Enter. It fails when standard input ends or is
-// no terminal's, when the session ends, and when ctx ends.
-func (c *loginCmd) await(ctx context.Context, id string) error {
-	line := make(chan error, 1)
-	go func() { // outlives await only if the process ends
-		_, err := bufio.NewReader(os.Stdin).ReadString('\n')
-		line <- err
-	}()
-	again := time.NewTicker(endedPoll)
-	defer again.Stop()
-	for {
-		select {
-		case err := <-line:
-			if err == io.EOF {
-				return exitError{exitFailed, "the input ended before Enter; the session was discarded, nothing was saved"}
-			}
-			return err
-		case <-again.C:
-			var s loginSession
-			if err := c.call(ctx, http.MethodGet, "/v1/sessions/"+url.PathEscape(id), nil, &s); err != nil {
-				return err
-			}
-			if s.EndedAt != nil {
-				return exitError{exitFailed, "the session has ended before it was saved"}
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+// remoteDefault is the part of a user's default that the command uses. Version 0: none.
+type remoteDefault struct {
+	Version    int
+	SnapshotID string `json:"snapshot_id"`
 }
 
-// save ends the session, makes it the user's default and prints what was saved.
-func (c *loginCmd) save(ctx context.Context, id, user string) error {
-	var ended struct {
-		Snapshot struct {
-			ID     string
-			Logins []struct {
-				Site        string
-				ExpectedEnd *time.Time `json:"expected_end"`
-				Expired     bool
-			}
-		}
-		Default *struct {
-			Moved   bool
-			Version int
-		}
+func (c *loginCmd) currentDefault(ctx context.Context, user string) (d remoteDefault, err error) {
+	err = c.call(ctx, http.MethodGet, defaultPath(user), nil, &d)
+	var refused refusal
+	if errors.As(err, &refused) && (refused.Code == "default_not_found" || refused.Code == "user_not_found") {
+		return remoteDefault{}, nil
 	}
-	// The person has just logged in, so this environment is the newest.
-	query := url.Values{"save_snapshot_mode": {"filesystem"}, "save_as_default": {"true"}, "default_conflict": {"overwrite"}}
-	if err := c.end(ctx, id, query, &ended); err != nil {
+	return d, err
+}
+
+func defaultPath(user string) string { return "/v1/users/" + url.PathEscape(user) + "/default" }
+
+// namesArgument makes the error of a refused create name the arguments of the command, not
+// the fields of the call.
+func namesArgument(err error) error {
+	var refused refusal
+	if !errors.As(err, &refused) {
 		return err
 	}
-	if d := ended.Default; d == nil || !d.Moved {
-		return exitError{exitFailed, "the session was saved as snapshot " + ended.Snapshot.ID + ", but it did not become the default of " + user}
-	}
-	fmt.Printf("Saved as version %d of the default of %s.\n", ended.Default.Version, user)
-	if len(ended.Snapshot.Logins) == 0 {
-		fmt.Println("No login was recognised in it. If you did log in, restore the default and look.")
-	}
-	for _, l := range ended.Snapshot.Logins {
-		until := "end unknown"
-		switch {
-		case l.Expired:
-			until = "has expired"
-		case l.ExpectedEnd != nil:
-			until = "until about " + l.ExpectedEnd.Local().Format(time.DateTime)
+	for field, argument := range map[string]string{"start_url": "SITE", "url": "SITE", "user_id": "--user", "max_lifetime_seconds": "--timeout"} {
+		if why, ok := strings.CutPrefix(refused.Message, field+":"); ok {
+			return exitError{exitUsage, argument + ":" + why}
 		}
-		fmt.Printf("  %s: %s\n", l.Site, until)
 	}
-	return nil
-}
-
-// end ends the session. The query says how it is saved; without one it is discarded.
-func (c *loginCmd) end(ctx context.Context, id string, query url.Values, out any) error {
-	path := "/v1/sessions/" + url.PathEscape(id) + "?" + query.Encode()
-	return c.call(ctx, http.MethodDelete, strings.TrimSuffix(path, "?"), nil, out)
+	return err
 }

@@ -1,4 +1,5 @@
-// Command stasis is the daemon and its tools: one binary, one file per verb.
+// Command stasis is the daemon and its tools: one binary, one file per verb. On systems other
+// than Linux it has only the verbs that ask a running daemon.
 //
 // It reads flags, connects the packages and runs them. The flags of serve, and those that
 // say where data is and which key to use, can also be set as STASIS_… in the environment.
@@ -15,7 +16,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -24,23 +24,23 @@ var version = "devel"
 
 // cli is the command line.
 type cli struct {
-	Serve     serveCmd         `cmd:"" help:"Run the daemon."`
-	Health    healthCmd        `cmd:"" help:"Check whether a running daemon takes sessions."`
-	Login     loginCmd         `cmd:"" help:"Log in at a site by hand, in a browser, and save the login."`
-	Attach    attachCmd        `cmd:"" help:"Serve a session at a DevTools port of this machine, for Selenium, Lighthouse, chrome://inspect and others."`
-	Extension extensionCmd     `cmd:"" help:"Upload, list and delete the extensions of a running daemon."`
-	Snapshot  snapshotCmd      `cmd:"" help:"List, verify, prune, export and import the snapshots of a running daemon."`
-	Identity  identityCmd      `cmd:"" help:"Show and rotate the keys that snapshots are sealed with."`
-	Store     storeCmd         `cmd:"" help:"Check, repair and copy snapshot stores, without a daemon."`
-	Backup    backupCmd        `cmd:"" help:"Back up a data directory, also while its daemon runs, and restore a backup."`
-	Demo      demoCmd          `cmd:"" help:"Log in on a small site, save, restore, and print the time of each step."`
-	Version   kong.VersionFlag `help:"Print the version." env:"-"`
+	daemonVerbs
+	clientVerbs
+	Version kong.VersionFlag `help:"Print the version." env:"-"`
+}
+
+// clientVerbs are the verbs that ask a running daemon. They work on any system.
+type clientVerbs struct {
+	Health    healthCmd    `cmd:"" help:"Check whether a running daemon takes sessions."`
+	Login     loginCmd     `cmd:"" help:"Log in at a site by hand, in a browser, and save the login."`
+	Attach    attachCmd    `cmd:"" help:"Serve a session at a DevTools port of this machine, for Selenium, Lighthouse, chrome://inspect and others."`
+	Extension extensionCmd `cmd:"" help:"Upload, list and delete the extensions of a running daemon."`
+	Snapshot  snapshotCmd  `cmd:"" help:"List, verify, prune, export and import the snapshots of a running daemon."`
 }
 
 func main() {
-	// The warden of a Chrome is this binary too, and must start quickly.
-	if len(os.Args) > 1 && os.Args[1] == launch.WardenArg {
-		os.Exit(launch.WardenMain(os.Args[2:]))
+	if code, done := wardenMain(os.Args[1:]); done {
+		os.Exit(code)
 	}
 	os.Exit(run(os.Args[1:]))
 }

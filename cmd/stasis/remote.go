@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -36,7 +37,7 @@ func (r *remoteDaemon) AfterApply() error {
 	if r.URL != "" && r.Key != "" {
 		return nil
 	}
-	dir, err := storageFlags{DataDir: r.DataDir}.dataDir()
+	dir, err := dataDirOf(r.DataDir)
 	if err != nil && r.Key == "" {
 		return err
 	}
@@ -60,23 +61,24 @@ func (r *remoteDaemon) AfterApply() error {
 	return err
 }
 
-// client returns the client for calls to the daemon. With the key of the daemon on this
-// machine, it checks after each connect that this daemon still runs, and goes nowhere else.
+// client returns the client for calls and sockets of the daemon. It follows no redirects:
+// net/http sends the key on to other ports and subdomains of the host, and without TLS too.
+// With the key of the daemon on this machine, it checks after each connect that this daemon
+// still runs.
 func (r *remoteDaemon) client() *http.Client {
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if r.local == nil {
-		return http.DefaultClient
+		return client
 	}
 	dialer := &net.Dialer{Timeout: remoteDial}
-	return &http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := dialer.DialContext(ctx, network, address)
-			if err == nil && !r.local.runs() {
-				return nil, errors.Join(errors.New("the daemon has stopped"), conn.Close())
-			}
-			return conn, err
-		}},
-	}
+	client.Transport = &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err == nil && !r.local.runs() {
+			return nil, errors.Join(errors.New("the daemon has stopped"), conn.Close())
+		}
+		return conn, err
+	}}
+	return client
 }
 
 // remoteDeadline limits one call; an upload may take long. remoteDial limits a connect.
@@ -97,6 +99,15 @@ func noAnswer(exit int, err error) error {
 		advice = "is stasis serve running? If it listens elsewhere, " + advice
 	}
 	return exitError{exit, "the daemon does not answer: " + err.Error() + "; " + advice}
+}
+
+// unexpected is the error for an answer that is not of the daemon's API.
+func unexpected(res *http.Response) error {
+	message := "the daemon answered " + res.Status
+	if to := res.Header.Get("Location"); to != "" {
+		message += fmt.Sprintf(" to %q; redirects are not followed: give the daemon's own address with --url", to)
+	}
+	return exitError{exitFailed, message}
 }
 
 // call makes a request and decodes its answer into out, unless out is nil.
@@ -153,7 +164,7 @@ func (r *remoteDaemon) do(ctx context.Context, method, path, media string, body 
 	defer func() { _ = res.Body.Close() }() // it was only read
 	var refused refusal
 	if json.NewDecoder(res.Body).Decode(&refused) != nil || refused.Code == "" {
-		return nil, exitError{exitFailed, "the daemon answered " + res.Status}
+		return nil, unexpected(res)
 	}
 	if r.local != nil && res.StatusCode == http.StatusUnauthorized {
 		refused.Message += "; the key in " + r.local.dir + " has been replaced or deleted: give --key, or set STASIS_API_KEY"

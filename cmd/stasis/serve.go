@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -36,11 +38,12 @@ type serveCmd struct {
 	NoLandlock bool   `help:"Start Chromes without Landlock, which protects the machine's files from them; for kernels without Landlock." name:"no-landlock"`
 	UIDBase    int    `help:"As root: the first uid that Chromes run as." default:"210000" name:"uid-base"`
 	UIDCount   int    `help:"As root: the number of uids for Chromes." default:"1000" name:"uid-count"`
-	MaxUpload  int64  `help:"Largest file of a session, and largest uploaded extension, in bytes." default:"104857600"`
+	MaxUpload  int64  `help:"Largest uploaded file of a session, and largest uploaded extension, in bytes." default:"104857600"`
 
-	MaxMessage   int `help:"Largest CDP message of a client, in bytes. It does not limit uploads to /v1/sessions/ID/files." default:"33554432"`
-	MaxClients   int `help:"CDP clients of a session at once." default:"64"`
-	ClientMemory int `help:"Memory for the CDP messages, request bodies and answers in transit of all clients together, in bytes." default:"268435456"`
+	MaxDownloads int64 `help:"Largest size of all downloads of a session together, in bytes. Above it, running ones are cancelled." default:"2147483648"`
+	MaxMessage   int   `help:"Largest CDP message of a client, in bytes. It does not limit uploads to /v1/sessions/ID/files." default:"33554432"`
+	MaxClients   int   `help:"CDP clients of a session at once." default:"64"`
+	ClientMemory int   `help:"Memory for the CDP messages, request bodies and answers in transit of all clients together, in bytes." default:"268435456"`
 
 	MaxConnections int           `help:"Connections at once; at most half of the files that the daemon may open." default:"4096"`
 	ClientPatience time.Duration `help:"How long a client may delay a body or an answer in all. Time in which the client sends or reads at least 16 KiB/s does not count." default:"1m"`
@@ -140,6 +143,9 @@ func (c *serveCmd) check() error {
 	}
 	if c.MaxConnections < 1 {
 		return fault.New(fault.Config, "serve", "--max-connections: must be 1 or more")
+	}
+	if c.MaxDownloads < 1 {
+		return fault.New(fault.Config, "serve", "--max-downloads: must be 1 or more")
 	}
 	if c.ClientMemory < 0 {
 		return fault.New(fault.Config, "serve", "--client-memory: must be 0 or more")

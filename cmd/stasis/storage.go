@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -102,31 +104,7 @@ func (f storageFlags) lock() (*storage, error) {
 }
 
 // dataDir returns the absolute path of the data directory.
-func (f storageFlags) dataDir() (string, error) {
-	const op = "storage.data_dir"
-	dir := f.DataDir
-	if dir == "" {
-		var err error
-		if dir, err = defaultDataDir(); err != nil {
-			return "", fault.Wrap(err, fault.Config, op, "--data-dir: there is no home directory for the default; give a directory")
-		}
-	}
-	dir, err := filepath.Abs(dir)
-	return dir, fault.Wrap(err, fault.Config, op, "--data-dir: cannot be used")
-}
-
-// defaultDataDir returns the data directory if no flag names one. For root it is a place
-// that Chrome's users can reach, which /root is not.
-func defaultDataDir() (string, error) {
-	if os.Geteuid() == 0 {
-		return "/var/lib/stasis", nil
-	}
-	if data := os.Getenv("XDG_DATA_HOME"); data != "" {
-		return filepath.Join(data, "stasis"), nil
-	}
-	home, err := os.UserHomeDir()
-	return filepath.Join(home, ".local", "share", "stasis"), err
-}
+func (f storageFlags) dataDir() (string, error) { return dataDirOf(f.DataDir) }
 
 // open opens the catalogue, the store and the keys, and creates them at the first start.
 // database is the path of the catalogue; "" means its default place in the data directory.

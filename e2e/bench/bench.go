@@ -37,6 +37,7 @@ type bench struct {
 	surveyed []section            // sections of the surveys
 	copies   int                  // how many copies of the profile were made
 	hosts    int                  // number of the last host that was started
+	siblings int                  // how many Chromes with their own ports were started
 }
 
 // newBench starts everything that the whole run needs, and logs in once.

@@ -60,15 +60,13 @@ func cdpSurvey(ctx context.Context, b *bench) (err error) {
 			return err
 		}
 	}
-	command := func(t *tab) error {
-		return t.Call(ctx, t.session, "Runtime.evaluate", obj{"expression": "1"}, nil)
-	}
+	command := func(t *tab) error { return oneCommand(ctx, t) }
 	screenshot := func(t *tab) error { return t.Call(ctx, t.session, "Page.captureScreenshot", nil, nil) }
-	commands, err := alternate(ctx, cdpBlocks, cdpCommands, sides, command)
+	commands, err := alternate(ctx, cdpBlocks, cdpCommands, sides[:], command)
 	if err != nil {
 		return err
 	}
-	shots, err := alternate(ctx, cdpShotBlocks, cdpScreenshots, sides, screenshot)
+	shots, err := alternate(ctx, cdpShotBlocks, cdpScreenshots, sides[:], screenshot)
 	if err != nil {
 		return err
 	}
@@ -87,12 +85,17 @@ script in the page and its answer, so the multiplexer handles two messages. The 
 	return nil
 }
 
+// oneCommand sends a command and waits for its answer.
+func oneCommand(ctx context.Context, t *tab) error {
+	return t.Call(ctx, t.session, "Runtime.evaluate", obj{"expression": "1"}, nil)
+}
+
 // starter starts a Chrome with flags. It returns the CDP address and a function that
 // ends the Chrome.
 type starter func(ctx context.Context, flags []string) (endpoint string, end func() error, err error)
 
 // blockTimes has the duration of one command in each block, in milliseconds, by side.
-type blockTimes [3][]float64
+type blockTimes [][]float64
 
 // The sides of turns.
 const (
@@ -102,8 +105,8 @@ const (
 )
 
 // alternate runs a command the same number of times in each block, on each side.
-func alternate(ctx context.Context, blocks, times int, sides [3]*tab, do func(*tab) error) (blockTimes, error) {
-	var all blockTimes
+func alternate(ctx context.Context, blocks, times int, sides []*tab, do func(*tab) error) (blockTimes, error) {
+	all := make(blockTimes, len(sides))
 	// The first block is a warm-up and is dropped.
 	for block := range blocks + 1 {
 		if err := ctx.Err(); err != nil {

@@ -121,6 +121,7 @@ func parts() []part {
 		{name: "cycle", measures: cycleMeasures},
 		{name: "landlock", measures: landlockMeasures},
 		{name: "cdp", survey: cdpSurvey},
+		{name: "view", survey: viewSurvey},
 		{name: "size", survey: sizeSurvey},
 		{name: "autosave", survey: autosaveSurvey},
 		{name: "interval", survey: intervalSurvey},

@@ -20,6 +20,7 @@ type session struct {
 	snapshot string // its snapshot, if it is parked
 	ID       string `json:"session_id"`
 	CDP      string `json:"cdp_url"`
+	Control  string `json:"agent_url"` // the live view, with control
 	Engine   string
 	Restored *struct {
 		Path     string

@@ -54,7 +54,8 @@ func (b *bench) startSibling(ctx context.Context, dir, transport string, flags [
 // direct starts a Chrome with flags and its own port. It returns the CDP address and a
 // function that ends it.
 func (b *bench) direct(ctx context.Context, flags []string) (endpoint string, end func() error, err error) {
-	dir := filepath.Join(b.scratch, "direct")
+	b.siblings++
+	dir := filepath.Join(b.scratch, fmt.Sprint("direct", b.siblings))
 	cmd, err := b.startSibling(ctx, dir, "--remote-debugging-port=0", flags)
 	if err != nil {
 		return "", nil, err

@@ -1,9 +1,8 @@
 // Logs in through the form of the site, with Playwright.
-import { readFileSync } from 'node:fs';
 import { chromium } from 'playwright-core';
+import { session } from './session.mjs';
 
 const site = `http://127.0.0.1:${process.env.PORT ?? 8090}/`;
-const session = JSON.parse(readFileSync('session.json', 'utf8'));
 
 const browser = await chromium.connectOverCDP(session.cdp_url);
 const page = browser.contexts()[0].pages()[0];

@@ -1,9 +1,8 @@
 // Opens the site and prints its text, with Puppeteer: the same as visit.mjs.
-import { readFileSync } from 'node:fs';
 import puppeteer from 'puppeteer-core';
+import { session } from './session.mjs';
 
 const site = `http://127.0.0.1:${process.env.PORT ?? 8090}/`;
-const session = JSON.parse(readFileSync('session.json', 'utf8'));
 
 const browser = await puppeteer.connect({ browserWSEndpoint: session.cdp_url, defaultViewport: null });
 const [page] = await browser.pages();

@@ -3,6 +3,8 @@
 package answer
 
 import (
+	"time"
+
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/autosave"
@@ -26,6 +28,9 @@ type Info struct {
 	// Rescuing reports that the daemon of a session in error was killed, and that the
 	// session's data is being saved.
 	Rescuing bool
+	// UndoUntil is until when the session, which ended without a save, can still be saved;
+	// nil: it cannot. See [save.EndAnswer].
+	UndoUntil *time.Time
 	// HasAgent reports that a client follows the session's events, or that it has a
 	// webhook.
 	HasAgent bool

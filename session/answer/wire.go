@@ -44,6 +44,7 @@ type Session struct {
 	Rescuing         bool              `json:"rescuing"`
 	Restored         *restore.Report   `json:"restored"`
 	Outcome          *save.EndAnswer   `json:"outcome"`
+	UndoUntil        *time.Time        `json:"undo_until,omitempty"`
 	AutoSave         *autosave.Answer  `json:"auto_save"`
 	IgnoredFields    []string          `json:"ignored_fields,omitempty"`
 }
@@ -57,7 +58,7 @@ func (i Info) Answer() Session {
 		EndedAt: TimeOrNull(i.EndedAt), Reason: OrNull(i.Reason.Text), ReasonCode: string(i.Reason.Code), EnvironmentID: i.ID,
 		Labels: i.Labels, BrowserRestarted: i.BrowserRestarted, Rescuing: i.Rescuing,
 		HasAgent: i.HasAgent, Restored: i.Restored, Outcome: recorded[save.EndAnswer](i.Outcome),
-		AutoSave: i.AutoSaved.Answer(),
+		AutoSave: i.AutoSaved.Answer(), UndoUntil: i.UndoUntil,
 	}
 	if a.Labels == nil {
 		a.Labels = map[string]string{}

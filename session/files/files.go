@@ -139,8 +139,12 @@ func (f *Files) OpenFile(ctx context.Context, c access.Caller, id, name string) 
 }
 
 // PutFile stores the data of r under a name and replaces a file of that name. After an
-// error nothing is stored.
+// error nothing is stored. The prefix of incomplete uploads is invalid_field: lists would
+// not show such a file.
 func (f *Files) PutFile(ctx context.Context, c access.Caller, id, name string, r io.Reader) error {
+	if strings.HasPrefix(name, partPrefix) {
+		return fault.New(fault.InvalidField, "session.files", "name: must not begin with %s, the prefix of incomplete uploads; any other file name is allowed", partPrefix)
+	}
 	ctx, leave, err := f.keys.CallContext(ctx, c)
 	if err != nil {
 		return err

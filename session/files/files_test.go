@@ -50,6 +50,10 @@ func TestOnlyPlainFiles(t *testing.T) {
 	if err := files.PutFile(ctx, c, "s", "broken", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))); err == nil {
 		t.Error("an upload that was cut off is stored")
 	}
+	err = files.PutFile(ctx, c, "s", partPrefix+"x", strings.NewReader("hidden"))
+	if !fault.Is(err, fault.InvalidField) || !strings.HasPrefix(fault.MessageOf(err), "name: must not begin with .stasis-part-") {
+		t.Errorf("an upload with the name of an incomplete one: %v", err)
+	}
 	list, err := files.ListFiles(ctx, c, "s")
 	if err != nil || len(list) != 1 || list[0].Name != "a.txt" || list[0].Size != 6 {
 		t.Errorf("%+v, %v", list, err)

@@ -5,6 +5,7 @@ package inspect
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -36,6 +37,9 @@ type Sessions interface {
 	// Rescuing reports whether the data that a killed daemon left of a session is being
 	// saved.
 	Rescuing(id string) bool
+	// UndoUntil returns until when a session that ended without a save can still be saved;
+	// ok is false if it cannot.
+	UndoUntil(id string) (_ time.Time, ok bool)
 }
 
 // Inspector describes sessions. Its methods are safe for concurrent use. They return
@@ -102,6 +106,9 @@ func (i *Inspector) infoOf(ctx context.Context, rec profiles.Session) (answer.In
 		}
 	}
 	info := answer.Info{Session: rec, Rescuing: rescuing && rec.EndedAt.IsZero()}
+	if until, ok := i.sessions.UndoUntil(rec.ID); ok {
+		info.UndoUntil = &until
+	}
 	if rec.Restored != nil {
 		info.Restored = new(restore.Report)
 		if err := json.Unmarshal(rec.Restored, info.Restored); err != nil {

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -44,6 +45,8 @@ func (o *fakeSession) Find(id string) Live {
 }
 
 func (o *fakeSession) Rescuing(string) bool { return o.rescuing }
+
+func (o *fakeSession) UndoUntil(string) (time.Time, bool) { return time.Time{}, false }
 
 func (o *fakeSession) Rights() *access.LiveSession { return o.rights }
 

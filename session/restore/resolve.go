@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -177,7 +178,9 @@ func (r *Restorer) newestOf(ctx context.Context, c access.Caller, field, id stri
 	snap, err := r.newestUndamaged(ctx, id)
 	if fault.Is(err, fault.NoSnapshot) {
 		advice := "end it with save_snapshot_mode=filesystem, or create with if_missing=fresh"
-		if !rec.EndedAt.IsZero() {
+		if until, ok := r.cfg.Discarded.Until(id); ok {
+			advice = "it has ended, and until " + until.Format(time.RFC3339) + " a DELETE with save_snapshot_mode=filesystem, or a resume, can still save it"
+		} else if !rec.EndedAt.IsZero() {
 			advice = "it has ended, so nothing of it can be restored; create with if_missing=fresh for an empty browser"
 		}
 		return nil, fault.New(fault.NoSnapshot, "restore.resolve", "%s: session %s was never saved; %s", field, id, advice)

@@ -21,8 +21,16 @@ import (
 
 // Config are the settings of a Restorer.
 type Config struct {
-	Now func() time.Time
-	Log *slog.Logger
+	Discarded Discarded
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+// Discarded knows the sessions that ended without a save and can still be saved; see
+// undo.Keeper.
+type Discarded interface {
+	// Until returns until when a session can be saved; ok is false if it cannot.
+	Until(sessionID string) (_ time.Time, ok bool)
 }
 
 // Browsers starts Chromes, each in its own run directory; see browsers.Launcher.
@@ -62,7 +70,7 @@ type Archives interface {
 	// SaveReport returns what the save of a snapshot reported.
 	SaveReport(row profiles.Snapshot) SaveReport
 	// AwaitRescue waits until the rescue of a session has ended: the save of what it left
-	// when its daemon died.
+	// when its Chrome or its daemon died.
 	AwaitRescue(ctx context.Context, sessionID string) error
 }
 

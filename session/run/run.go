@@ -5,6 +5,7 @@ package run
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
@@ -35,6 +36,7 @@ type Chrome interface {
 type Runs struct {
 	sessionID     string
 	journal       Journal
+	log           *slog.Logger
 	writer        *events.Writer // of the last run
 	ended         bool           // the end of that run is recorded, or about to be
 	stopListening func()         // stops listening to Chrome's events
@@ -42,8 +44,8 @@ type Runs struct {
 }
 
 // New makes the Runs of a session without runs. Begin must be called first.
-func New(sessionID string, journal Journal) *Runs {
-	return &Runs{sessionID: sessionID, journal: journal, navigated: make(chan struct{}, 1)}
+func New(sessionID string, journal Journal, log *slog.Logger) *Runs {
+	return &Runs{sessionID: sessionID, journal: journal, log: log, navigated: make(chan struct{}, 1)}
 }
 
 // Begin begins a run with a Chrome. It records the start: restored, as report says, or
@@ -64,6 +66,9 @@ func (r *Runs) Begin(chrome Chrome, report *restore.Report, console bool) {
 			return
 		}
 		writer.Observe(h.Kind, h.Data)
+		if reason, given := h.Data["reason"]; given && h.Kind == browser.EventDownload {
+			r.log.Warn("the daemon cancelled a download", "session", r.sessionID, "reason", reason)
+		}
 		if h.Kind == browser.EventNavigation {
 			select {
 			case r.navigated <- struct{}{}:

@@ -99,6 +99,14 @@ func (d DefaultOutcome) kept() string {
 	return "; the default was not moved: " + d.Reason + "; repeat the call with default_conflict=overwrite to move it"
 }
 
+// Undoable adds to the answer of an end that saved nothing until when the session can still
+// be saved.
+func (e EndAnswer) Undoable(until time.Time) EndAnswer {
+	e.UndoUntil = &until
+	e.Message += "; until undo_until a second DELETE with save_snapshot_mode=filesystem, or a resume, can save it"
+	return e
+}
+
 // AfterEnd adds to the answer to a repeated end whether the default moved.
 func (e EndAnswer) AfterEnd(d *DefaultOutcome) EndAnswer {
 	e.Default = d

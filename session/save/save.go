@@ -77,8 +77,7 @@ func (s *Saver) discard(ctx context.Context, j Job) EndResult {
 	}
 	j.Session.EndedAt = ended
 	if until, kept := s.keepDiscarded(ctx, j, readable); kept {
-		answer.UndoUntil = &until
-		answer.Message += "; until undo_until a second DELETE with save_snapshot_mode can save it"
+		answer = answer.Undoable(until)
 	}
 	return EndResult{Answer: answer, SessionEnded: true}
 }
@@ -96,8 +95,7 @@ func (s *Saver) keepDiscarded(ctx context.Context, j Job, readable bool) (until 
 		s.discardChrome(ctx, j)
 		return until, false
 	}
-	until, kept = s.cfg.Undo.Keep(j)
-	return until.UTC().Truncate(time.Millisecond), kept
+	return s.cfg.Undo.Keep(j)
 }
 
 // discardChrome ends the browser and removes the run directory.

@@ -17,7 +17,8 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// Limits bound what is kept. The oldest profiles go first.
+// Limits bound what is kept. Beyond them, the user who holds most loses that user's oldest
+// profile.
 type Limits struct {
 	Window time.Duration // how long a profile is kept; 0: none is kept
 	Count  int
@@ -62,31 +63,68 @@ func (k *Keeper) Keep(j save.Job) (until time.Time, ok bool) {
 		browsers.Remove(j.Dir, k.log)
 		return time.Time{}, false
 	}
-	p := Profile{Job: j, Until: k.now().Add(k.limits.Window), bytes: size(j.Dir.Path)}
+	p := Profile{Job: j, Until: k.now().Add(k.limits.Window).UTC().Truncate(time.Millisecond), bytes: size(j.Dir.Path)}
 	return p.Until, k.Add(p)
 }
 
-// Add keeps a profile that [Keeper.Take] returned. It removes the oldest ones that exceed
-// the limits, perhaps this one; then ok is false.
+// Add keeps a profile that [Keeper.Take] returned. It removes profiles until the rest is
+// within the limits, perhaps this one; then ok is false.
 func (k *Keeper) Add(p Profile) (ok bool) {
 	k.mu.Lock()
 	at, _ := slices.BinarySearchFunc(k.kept, p, func(a, b Profile) int { return a.Until.Compare(b.Until) })
 	k.kept = slices.Insert(k.kept, at, p)
-	bytes := int64(0)
-	for _, one := range k.kept {
-		bytes += one.bytes
-	}
-	n := 0 // how many of the oldest go
-	for n < len(k.kept) && (k.closed || len(k.kept)-n > k.limits.Count || bytes > k.limits.Bytes) {
-		bytes -= k.kept[n].bytes
-		n++
-	}
-	gone := k.cut(n)
+	gone := k.evict()
 	ok = slices.ContainsFunc(k.kept, func(one Profile) bool { return one.Job.Dir == p.Job.Dir })
 	k.changed()
 	k.mu.Unlock()
 	k.remove(gone)
 	return ok
+}
+
+// evict takes the profiles that exceed the limits out of the list. The caller holds the
+// lock.
+func (k *Keeper) evict() (gone []Profile) {
+	if k.closed {
+		return k.cut(len(k.kept))
+	}
+	count := func(Profile) int64 { return 1 }
+	bytes := func(p Profile) int64 { return p.bytes }
+	for {
+		var at int
+		switch {
+		case k.total(count) > int64(k.limits.Count):
+			at = k.oldestOfLargest(count)
+		case k.total(bytes) > k.limits.Bytes:
+			at = k.oldestOfLargest(bytes)
+		default:
+			return gone
+		}
+		gone = append(gone, k.kept[at])
+		k.kept = slices.Delete(k.kept, at, at+1)
+	}
+}
+
+// total returns the size of all profiles. The caller holds the lock.
+func (k *Keeper) total(size func(Profile) int64) (sum int64) {
+	for _, p := range k.kept {
+		sum += size(p)
+	}
+	return sum
+}
+
+// oldestOfLargest returns the index of the oldest profile of the user who holds most. If
+// several users hold as much, it is the oldest of them all. The caller holds the lock.
+func (k *Keeper) oldestOfLargest(size func(Profile) int64) (at int) {
+	held := map[string]int64{}
+	for _, p := range k.kept {
+		held[p.Job.Session.UserID] += size(p)
+	}
+	for i, p := range k.kept {
+		if held[p.Job.Session.UserID] > held[k.kept[at].Job.Session.UserID] {
+			at = i
+		}
+	}
+	return at
 }
 
 // Take takes the profile of a session, to save it; ok is false if none is kept. The caller
@@ -103,6 +141,18 @@ func (k *Keeper) Take(sessionID string) (_ Profile, ok bool) {
 	k.mu.Unlock()
 	k.remove(gone)
 	return taken, at >= 0
+}
+
+// Until returns until when the profile of a session can be taken; ok is false if none is
+// kept.
+func (k *Keeper) Until(sessionID string) (_ time.Time, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at := slices.IndexFunc(k.kept, func(p Profile) bool { return p.Job.Session.ID == sessionID && k.now().Before(p.Until) })
+	if at < 0 {
+		return time.Time{}, false
+	}
+	return k.kept[at].Until, true
 }
 
 // Clear removes all profiles, to free space on the disk. It reports whether there were any.

@@ -15,6 +15,10 @@ import (
 // line for a comment; curl and Chrome's exporters know it.
 const httpOnly = "#HttpOnly_"
 
+// maxCookies is the largest number of cookies in an imported cookies.txt. A line of a few
+// bytes becomes a struct of some hundred. Chrome itself keeps a few thousand cookies.
+const maxCookies = 100_000
+
 // Netscape writes a document's cookies as a cookies.txt in curl's dialect. The
 // tab-separated fields are domain, whether subdomains get it (tail match), path, secure,
 // expiry in seconds (0 for a session cookie), name and value.
@@ -67,12 +71,16 @@ func ReadNetscape(data []byte) (state.Document, []Loss, error) {
 		return doc, nil, invalid("the file is not UTF-8")
 	}
 	number := 0
-	for line := range strings.Lines(string(data)) {
+	for raw := range bytes.Lines(data) {
 		number++
+		line := string(raw)
 		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 		rest, hidden := strings.CutPrefix(line, httpOnly)
 		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") && !hidden {
 			continue
+		}
+		if len(doc.Cookies) == maxCookies {
+			return doc, nil, invalid("cookies: line %d is beyond the limit; a file can have at most %d cookies", number, maxCookies)
 		}
 		c, err := fromLine(rest)
 		if err != nil {
@@ -86,12 +94,12 @@ func ReadNetscape(data []byte) (state.Document, []Loss, error) {
 }
 
 func fromLine(line string) (c state.Cookie, err error) {
-	fields := strings.Split(line, "\t")
+	fields := strings.SplitN(line, "\t", 8)
 	if len(fields) == 6 { // curl omits the last tab if there is no value
 		fields = append(fields, "")
 	}
 	if len(fields) != 7 {
-		return c, fmt.Errorf("must have 7 tab-separated fields (6 if the value is empty), not %d", len(fields))
+		return c, fmt.Errorf("must have 7 tab-separated fields (6 if the value is empty), not %d", 1+strings.Count(line, "\t"))
 	}
 	tail, err := truth("field 2 (subdomains)", fields[1])
 	if err != nil {
