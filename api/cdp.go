@@ -21,6 +21,9 @@ type CDP interface {
 	// Connect serves one CDP client until it disconnects, the session ends or the caller's
 	// key is deleted. targetID "" means the browser.
 	Connect(ctx context.Context, c access.Caller, id, targetID string, conn session.Conn) error
+	// AttachViewer takes one of the session's places for viewers until release is called;
+	// too_many_viewers if none is free. It is called before View.
+	AttachViewer(id string) (release func(), err error)
 	// View serves one viewer of the live view, with control if the caller may drive the
 	// session, until it disconnects, the session ends or the caller's key is deleted.
 	View(ctx context.Context, c access.Caller, id string, conn session.ViewConn) error

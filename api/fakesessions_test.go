@@ -30,10 +30,14 @@ type fakeSessions struct {
 	block       chan struct{} // Create waits for it
 	existed     bool
 	serve       func(ctx context.Context, conn session.Conn) error
-	view        func(ctx context.Context, conn session.ViewConn) error
+	// The errors of Attach and AttachViewer.
+	fullOfClients, fullOfViewers error
+	view                         func(ctx context.Context, conn session.ViewConn) error
 }
 
-func (f *fakeSessions) Attach(string) (func(), error) { return func() {}, nil }
+func (f *fakeSessions) Attach(string) (func(), error) { return func() {}, f.fullOfClients }
+
+func (f *fakeSessions) AttachViewer(string) (func(), error) { return func() {}, f.fullOfViewers }
 
 func (f *fakeSessions) AuthorizeTicket(_ context.Context, ticket, id string, p access.Purpose) (access.Caller, error) {
 	if (ticket != goodTicket || p != access.PurposeCDP) && (ticket != viewTicket || p != access.PurposeView) || id != liveID {

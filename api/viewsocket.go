@@ -19,7 +19,7 @@ const (
 
 // view is serve for a viewer of the live view.
 func (k *cdpSockets) view(c *call, id string) error {
-	release, err := k.cdp.Attach(id)
+	release, err := k.cdp.AttachViewer(id)
 	if err != nil {
 		return err
 	}

@@ -3,11 +3,14 @@ package api
 import (
 	"bytes"
 	"context"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
 
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
 )
 
@@ -58,5 +61,23 @@ func TestViewerThatDoesNotRead(t *testing.T) {
 		if err != nil || !whole {
 			t.Fatalf("message %d: %v, %d bytes, %v", n, kind, len(msg), err)
 		}
+	}
+}
+
+// Viewers and CDP clients have separate limits. Neither takes the places of the other.
+func TestViewersHaveTheirOwnLimit(t *testing.T) {
+	r := newRig(t, nil)
+	const viewer, client = "/v1/sessions/live-1/live/socket?ticket=" + viewTicket, "/v1/sessions/live-1/cdp?ticket=" + goodTicket
+	r.fullOfClients = fault.New(fault.TooManyClients, "test", "")
+	if _, _, _, err := dial(t, r.url+viewer, nil); err != nil {
+		t.Errorf("a viewer beside too many clients: %v", err)
+	}
+	r.fullOfClients, r.fullOfViewers = nil, fault.New(fault.TooManyViewers, "test", "")
+	if _, _, _, err := dial(t, r.url+client, nil); err != nil {
+		t.Errorf("a client beside too many viewers: %v", err)
+	}
+	_, got, body, err := dial(t, r.url+viewer, nil)
+	if err == nil || got.StatusCode != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" || !strings.Contains(body, `"too_many_viewers"`) {
+		t.Errorf("one viewer too many: %v %s %v", got, body, err)
 	}
 }

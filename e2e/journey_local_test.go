@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/daemon"
@@ -91,8 +92,8 @@ func display(t *testing.T, home string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	number, err := io.ReadAll(io.LimitReader(r, 16)) // until the server closes it
+	t.Cleanup(func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() }) // so it removes its lock
+	number, err := io.ReadAll(io.LimitReader(r, 16))                              // until the server closes it
 	if err != nil || len(number) == 0 {
 		t.Fatalf("Xvfb: %q %v", number, err)
 	}

@@ -49,6 +49,7 @@ const (
 	TooManySessions Code = "too_many_sessions" // 429, with Retry-After
 	TooManyImports  Code = "too_many_imports"  // 429, with Retry-After
 	TooManyClients  Code = "too_many_clients"  // 429, with Retry-After: the session's limit of CDP clients is reached
+	TooManyViewers  Code = "too_many_viewers"  // 429, with Retry-After: the session's limit of viewers is reached
 	TooManyAttempts Code = "too_many_attempts" // 429, with Retry-After: wrong keys or tickets from one address
 
 	TooManyRequests Code = "too_many_requests" // 429, with Retry-After: too many event streams or large bodies at once
@@ -93,6 +94,7 @@ var texts = map[Code]string{
 	UserMismatch:    "the source belongs to another user",
 	InvalidImport:   "the file to import does not have the named format",
 	TooManySessions: "no slot is free for another session", TooManyImports: "too many imports", TooManyClients: "the session has reached its limit of CDP clients",
+	TooManyViewers:  "the session has reached its limit of viewers",
 	TooManyRequests: "too many such requests are running; try again later",
 	TooManyAttempts: "too many wrong keys or tickets came from this address; try again later",
 	SaveFailed:      "the save failed; nothing was committed",

@@ -136,7 +136,8 @@ type Service struct {
 	records   *records.Records
 	inspector *inspect.Inspector
 	archives  *archives.Archives
-	clients   *capacity.Clients
+	clients   *capacity.Clients // of CDP
+	viewers   *capacity.Clients // of the live view
 
 	// ctx is the context of the daemon's own work (saves, sessions). It ends after that
 	// work has had time to end on its own.
@@ -149,7 +150,7 @@ type Service struct {
 
 // New makes a Service. [Service.Recover] must run before the first request.
 func New(cfg Config, deps Deps) *Service {
-	s := &Service{cfg: cfg, deps: deps, clients: capacity.NewClients(cfg.MaxClients)}
+	s := &Service{cfg: cfg, deps: deps, clients: capacity.NewClients(cfg.MaxClients), viewers: capacity.NewViewers()}
 	if s.deps.Meter == nil {
 		s.deps.Meter = unmetered{}
 	}

@@ -11,6 +11,10 @@ import (
 // ViewConn is the connection of one viewer of the live view; see view.Conn.
 type ViewConn = view.Conn
 
+// AttachViewer reserves a connection for one viewer of a session, before it is upgraded and
+// served by [Service.View]; see [capacity.Clients.Take].
+func (s *Service) AttachViewer(id string) (release func(), err error) { return s.viewers.Take(id) }
+
 // View serves one viewer of a session's live view until it disconnects, the session ends
 // or the caller's key is deleted. The viewer has control if the caller may drive the
 // session. While somebody views a session, it is not paused or idle.

@@ -35,3 +35,16 @@ func TestClientsOfASession(t *testing.T) {
 		t.Errorf("NewClients(0) allows %d clients", n)
 	}
 }
+
+// A session has 16 viewers, and the error says which limit was reached.
+func TestViewersOfASession(t *testing.T) {
+	v := NewViewers()
+	for range 16 {
+		if _, err := v.Take("a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := v.Take("a"); !fault.Is(err, fault.TooManyViewers) {
+		t.Errorf("a 17th viewer: %v", err)
+	}
+}
