@@ -69,7 +69,3 @@ func (w viewed) OpenTab(ctx context.Context) error {
 }
 
 func (w viewed) Now() time.Time { return w.b.now() }
-
-func (w viewed) TabsChanged() (<-chan mux.Event, func()) {
-	return w.Events(target.TargetCreated.Method, target.TargetInfoChanged.Method, target.TargetDestroyed.Method)
-}

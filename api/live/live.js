@@ -84,10 +84,11 @@ function told(message) {
   if (!front) note.textContent = "No tab is open.";
 }
 
-// ask shows a dialog of the tab, until the person or another client has answered it.
-let asking = false;
-function ask({ open, kind, message, default: suggested }) {
-  asking = open;
+// ask shows a dialog of the tab, until the person or another client has answered it, or
+// another tab is shown.
+let asked = 0; // its number; 0 without a dialog
+function ask({ open, number, kind, message, default: suggested }) {
+  asked = open ? number : 0;
   if (!open) return dialog.close();
   $("message").textContent = kind === "beforeunload" ? "Changes that you made may not be saved. Leave the page?" : message;
   $("answer").hidden = kind !== "prompt";
@@ -98,8 +99,9 @@ function ask({ open, kind, message, default: suggested }) {
 }
 const dialog = $("dialog");
 dialog.onclose = () => {
-  if (asking) control("dialog", { accept: dialog.returnValue === "ok", text: $("answer").value });
-  asking = false;
+  if (dialog.open) return; // the event is late: the next dialog is shown already
+  if (asked) control("dialog", { number: asked, accept: dialog.returnValue === "ok", text: $("answer").value });
+  asked = 0;
   keys.focus();
 };
 

@@ -18,7 +18,7 @@ import (
 //   - key: Event is down or up; Key, Code, KeyCode, Location and Repeat as in
 //     KeyboardEvent; Text is what the key types, if anything.
 //   - text: Text was typed by a composition, an emoji picker or a paste.
-//   - dialog answers the open dialog: Accept, and Text for a prompt.
+//   - dialog answers the dialog with Number: Accept, and Text for a prompt.
 //   - navigate to URL; back, forward, reload.
 //   - tab shows the tab with ID; new_tab opens one; close_tab closes that with ID.
 //
@@ -41,6 +41,7 @@ type Command struct {
 	Location  int64   `json:"location"`
 	Repeat    bool    `json:"repeat"`
 	Text      string  `json:"text"`
+	Number    int64   `json:"number"`
 	Accept    bool    `json:"accept"`
 	URL       string  `json:"url"`
 	ID        string  `json:"id"`

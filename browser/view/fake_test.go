@@ -23,20 +23,19 @@ import (
 // fakeBrowser is a Browser whose tabs the test opens. It has one session for each
 // attachment, "<tab>-<number>".
 type fakeBrowser struct {
-	memory  *budget.Budget
-	changed chan mux.Event
-	hang    chan struct{} // if set, Tabs waits for it
+	memory *budget.Budget
+	events chan mux.Event
+	hang   chan struct{} // if set, Tabs waits for it
 
 	mu       sync.Mutex
 	tabs     []*target.Info
 	front    target.ID
 	attached int
-	sessions map[target.SessionID]*fakeSession
 	posts    []string // "<session> <method>", and the parameters of answers to dialogs
 }
 
 func newBrowser(tabs ...target.ID) *fakeBrowser {
-	b := &fakeBrowser{memory: budget.New(0), changed: make(chan mux.Event), sessions: map[target.SessionID]*fakeSession{}, front: tabs[0]}
+	b := &fakeBrowser{memory: budget.New(0), events: make(chan mux.Event), front: tabs[0]}
 	for _, id := range tabs {
 		b.tabs = append(b.tabs, &target.Info{TargetID: id, Title: string(id), URL: "https://" + string(id) + ".example/"})
 	}
@@ -52,17 +51,12 @@ func (b *fakeBrowser) Call(_ context.Context, method string, params, result any)
 	}
 	b.attached++
 	id := target.SessionID(fmt.Sprintf("%s-%d", p.TargetID, b.attached))
-	b.sessions[id] = &fakeSession{events: map[string]chan jsonv2.Value{}}
 	return json.Unmarshal(fmt.Appendf(nil, `{"sessionId":%q}`, id), result)
 }
 
 func (b *fakeBrowser) Subscribe(string) (<-chan jsonv2.Value, func()) { return nil, func() {} }
 
-func (b *fakeBrowser) Session(id target.SessionID) cdp.Session {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.sessions[id]
-}
+func (b *fakeBrowser) Session(target.SessionID) cdp.Session { return b }
 
 func (b *fakeBrowser) Post(_ context.Context, id target.SessionID, method string, params any) error {
 	b.mu.Lock()
@@ -97,22 +91,17 @@ func (b *fakeBrowser) Front(context.Context) (target.ID, error) {
 	return b.front, nil
 }
 
-func (b *fakeBrowser) MayShow(target.ID) bool                  { return true }
-func (b *fakeBrowser) AllowedURL(string) bool                  { return true }
-func (b *fakeBrowser) OpenTab(context.Context) error           { return nil }
-func (b *fakeBrowser) Now() time.Time                          { return time.Now() }
-func (b *fakeBrowser) TabsChanged() (<-chan mux.Event, func()) { return b.changed, func() {} }
-func (b *fakeBrowser) Account(evict func()) *budget.Account    { return b.memory.Open(b, evict) }
-func (b *fakeBrowser) emit(id target.SessionID, method, event string) {
-	b.events(id, method) <- []byte(event)
-}
+func (b *fakeBrowser) MayShow(target.ID) bool                      { return true }
+func (b *fakeBrowser) AllowedURL(string) bool                      { return true }
+func (b *fakeBrowser) OpenTab(context.Context) error               { return nil }
+func (b *fakeBrowser) Now() time.Time                              { return time.Now() }
+func (b *fakeBrowser) Events(...string) (<-chan mux.Event, func()) { return b.events, func() {} }
+func (b *fakeBrowser) Account(evict func()) *budget.Account        { return b.memory.Open(b, evict) }
 
-// events returns the channel of a session's event.
-func (b *fakeBrowser) events(id target.SessionID, method string) chan jsonv2.Value {
-	b.mu.Lock()
-	s := b.sessions[id]
-	b.mu.Unlock()
-	return s.channel(method)
+// emit sends an event, and waits until it was processed.
+func (b *fakeBrowser) emit(id target.SessionID, method, params string) {
+	b.events <- mux.Event{SessionID: id, Method: method, Params: []byte(params)}
+	synctest.Wait()
 }
 
 // posted reports whether the browser got a command.
@@ -127,27 +116,6 @@ func (b *fakeBrowser) count(post string) (n int) {
 		}
 	}
 	return n
-}
-
-// fakeSession is a session of one tab.
-type fakeSession struct {
-	mu     sync.Mutex
-	events map[string]chan jsonv2.Value
-}
-
-func (s *fakeSession) Call(context.Context, string, any, any) error { return nil }
-
-func (s *fakeSession) Subscribe(method string) (<-chan jsonv2.Value, func()) {
-	return s.channel(method), func() {}
-}
-
-func (s *fakeSession) channel(method string) chan jsonv2.Value {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.events[method] == nil {
-		s.events[method] = make(chan jsonv2.Value)
-	}
-	return s.events[method]
 }
 
 // fakeConn is the connection of a viewer. It counts the memory of commands as a socket does.
@@ -226,4 +194,11 @@ func serve(t *testing.T, b *fakeBrowser, c *fakeConn, control bool) {
 		}
 	})
 	synctest.Wait()
+}
+
+func unmarshal(t *testing.T, text string, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
 }

@@ -41,7 +41,7 @@ func (s *server) handle(ctx context.Context, c Command) error {
 	case "text":
 		return post(input.InsertText.Method, input.InsertTextParams{Text: c.Text})
 	case "dialog":
-		return post(page.HandleJavaScriptDialog.Method, page.HandleJavaScriptDialogParams{Accept: c.Accept, PromptText: c.Text})
+		return s.answer(ctx, c)
 	case "reload":
 		return post(page.Reload.Method, page.ReloadParams{})
 	case "back", "forward":

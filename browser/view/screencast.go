@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 )
@@ -24,9 +23,7 @@ type screencast struct {
 	url     string // of the tab when the pictures were last started
 	id      target.SessionID
 	browser Browser
-	events  chan event
-	cancel  context.CancelFunc
-	done    chan struct{}
+	dialog  *Dialog // that the tab has opened, and that nobody has answered
 
 	last    int64          // the number of the newest picture; Chrome gives them no numbers
 	sent    map[int64]sent // by number, the pictures that the viewer has not drawn
@@ -53,13 +50,6 @@ type picture struct {
 	number int64
 }
 
-// event is a picture, or else what happened to the tab.
-type event struct {
-	frame  page.EventScreencastFrame
-	hidden bool    // it is not in front any more
-	dialog *Dialog // it opened a dialog, or closed one
-}
-
 // maxUndrawn is how many pictures may be on the way to the viewer: one is drawn while the
 // next arrives. Until the first is measured, it is one.
 const maxUndrawn = 2
@@ -81,23 +71,7 @@ func startScreencast(ctx context.Context, b Browser, tab target.ID, dialogs bool
 	if err != nil {
 		return nil, err
 	}
-	session := b.Session(at.SessionID)
-	frames, stopFrames := session.Subscribe(page.ScreencastFrame.Method)
-	visible, stopVisible := session.Subscribe(page.ScreencastVisibilityChanged.Method)
-	opened, stopOpened := session.Subscribe(page.JavascriptDialogOpening.Method)
-	closed, stopClosed := session.Subscribe(page.JavascriptDialogClosed.Method)
-	run, cancel := context.WithCancel(ctx)
-	c := &screencast{tab: tab, id: at.SessionID, browser: b, events: make(chan event), cancel: cancel, done: make(chan struct{}),
-		sent: map[int64]sent{}, quality: q}
-	go func() {
-		defer close(c.done)
-		defer close(c.events)
-		defer stopVisible()
-		defer stopFrames()
-		defer stopOpened()
-		defer stopClosed()
-		c.receive(run, sources{frames, visible, opened, closed})
-	}()
+	c := &screencast{tab: tab, id: at.SessionID, browser: b, sent: map[int64]sent{}, quality: q}
 	if dialogs {
 		// Not awaited: a page whose dialog is open does not answer.
 		err = b.Post(ctx, c.id, page.Enable.Method, page.EnableParams{})
@@ -243,70 +217,19 @@ func (c *screencast) dropHeld(ctx context.Context) error {
 	return err
 }
 
-// stop ends the pictures. It accepts nil.
+// pause ends the pictures and keeps the session, because Chrome dismisses the dialog of a tab
+// if a session that may answer it ends. start resumes.
+func (c *screencast) pause(ctx context.Context) error {
+	clear(c.sent)
+	c.held, c.unacked = nil, false
+	return c.browser.Post(ctx, c.id, page.StopScreencast.Method, nil)
+}
+
+// stop ends the pictures and the session. It accepts nil.
 func (c *screencast) stop(ctx context.Context) {
 	if c == nil {
 		return
 	}
-	c.cancel()
-	<-c.done
 	// The tab may have been closed, and then there is nothing to detach from.
 	_ = c.browser.Post(context.WithoutCancel(ctx), "", target.DetachFromTarget.Method, target.DetachFromTargetParams{SessionID: c.id})
-}
-
-// pictures returns the channel of events. It accepts nil, whose channel never has one. The
-// channel is closed when Chrome has dropped the session, because the tab was closed.
-func (c *screencast) pictures() <-chan event {
-	if c == nil {
-		return nil
-	}
-	return c.events
-}
-
-// sources are the events of the tab that become an [event].
-type sources struct{ frames, visible, opened, closed <-chan jsonv2.Value }
-
-func (c *screencast) receive(ctx context.Context, from sources) {
-	for {
-		var e event
-		select {
-		case <-ctx.Done():
-			return
-		case raw, ok := <-from.opened:
-			var d page.EventJavascriptDialogOpening
-			if !ok {
-				return
-			}
-			if jsonv2.Unmarshal(raw, &d, jsonv2.AllowInvalidUTF8(true)) != nil {
-				continue
-			}
-			e.dialog = &Dialog{Type: "dialog", Open: true, Kind: string(d.Type), Message: d.Message, Default: d.DefaultPrompt}
-		case _, ok := <-from.closed:
-			if !ok {
-				return
-			}
-			e.dialog = &Dialog{Type: "dialog"}
-		case raw, ok := <-from.frames:
-			if !ok {
-				return
-			}
-			if jsonv2.Unmarshal(raw, &e.frame, jsonv2.AllowInvalidUTF8(true)) != nil || e.frame.Metadata == nil {
-				continue
-			}
-		case raw, ok := <-from.visible:
-			if !ok {
-				return
-			}
-			var v page.EventScreencastVisibilityChanged
-			if jsonv2.Unmarshal(raw, &v) != nil || v.Visible {
-				continue
-			}
-			e.hidden = true
-		}
-		select {
-		case c.events <- e:
-		case <-ctx.Done():
-			return
-		}
-	}
 }

@@ -30,15 +30,6 @@ type Notice struct {
 	Text string `json:"text"`
 }
 
-// Dialog is a dialog that the shown tab has opened, or has closed.
-type Dialog struct {
-	Type    string `json:"type"` // dialog
-	Open    bool   `json:"open"`
-	Kind    string `json:"kind"` // alert, confirm, prompt or beforeunload
-	Message string `json:"message"`
-	Default string `json:"default"` // what a prompt suggests
-}
-
 // frameHeader precedes the JPEG in a binary message, in network byte order.
 type frameHeader struct {
 	Number int64

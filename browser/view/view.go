@@ -50,9 +50,9 @@ type Browser interface {
 	OpenTab(ctx context.Context) error
 	// Now returns the current time.
 	Now() time.Time
-	// TabsChanged returns a channel with an event for each tab that opened, closed or
-	// navigated. stop releases it.
-	TabsChanged() (changed <-chan mux.Event, stop func())
+	// Events returns the events with these methods of all sessions of the connection; see
+	// [mux.Driver.Events].
+	Events(methods ...string) (events <-chan mux.Event, stop func())
 	// Account opens an account of the daemon's memory for clients; see [mux.Driver.Account].
 	Account(evict func()) *budget.Account
 }
@@ -79,7 +79,7 @@ func Serve(ctx context.Context, conn Conn, b Browser, v Viewer) error {
 	})
 	defer account.Close()
 	conn.Meter(account.Take)
-	s := &server{conn: conn, browser: b, viewer: v, account: account, commands: newCommandQueue(account), unsent: newOutbox(account)}
+	s := &server{conn: conn, browser: b, viewer: v, account: account, kept: map[target.ID]*screencast{}, commands: newCommandQueue(account), unsent: newOutbox(account)}
 	var both sync.WaitGroup
 	both.Go(func() { defer cancel(); s.read(ctx) })
 	both.Go(func() { defer cancel(); s.write(ctx) })
@@ -109,11 +109,14 @@ type server struct {
 	unsent   *outbox
 
 	tabs    []*target.Info
-	shown   *screencast // nil while no tab is shown
-	front   bool        // the next update looks for the tab in front
-	last    []byte      // the state that was sent last
-	painted bool        // the tab painted since the tabs were read
-	quality quality     // of the pictures, for this viewer's connection
+	shown   *screencast               // nil while no tab is shown
+	kept    map[target.ID]*screencast // of tabs with an open dialog that are not shown
+	dialogs int64                     // the number of the newest dialog
+	asked   int64                     // the number of the dialog that the viewer's page shows; 0: none
+	front   bool                      // the next update looks for the tab in front
+	last    []byte                    // the state that was sent last
+	painted bool                      // the tab painted since the tabs were read
+	quality quality                   // of the pictures, for this viewer's connection
 }
 
 // read passes the viewer's commands to run. It drops commands that need control if the
@@ -159,9 +162,8 @@ func (s *server) write(ctx context.Context) {
 }
 
 func (s *server) run(ctx context.Context) error {
-	changed, stop := s.browser.TabsChanged()
+	events, stop := s.browser.Events(methods()...)
 	defer stop()
-	defer func() { s.shown.stop(ctx) }()
 	s.front = true
 	if err := s.update(ctx); err != nil {
 		return err
@@ -177,115 +179,19 @@ func (s *server) run(ctx context.Context) error {
 			if err = s.shown.tick(ctx); s.painted && err == nil {
 				err = s.update(ctx)
 			}
-		case _, ok := <-changed:
+		case e, ok := <-events:
 			if !ok {
 				return nil // Chrome has ended
 			}
-			err = s.update(ctx)
+			err = s.receive(ctx, e)
 		case <-s.viewer.ViewersChanged:
 			err = s.sendState()
 		case c := <-s.commands.queue:
 			s.commands.taken(c)
 			err = s.handle(ctx, c)
-		case e, ok := <-s.shown.pictures():
-			switch {
-			case !ok: // the tab was closed, or Chrome dropped the session
-				s.shown, s.front = nil, true
-				err = s.update(ctx)
-			case e.dialog != nil:
-				err = s.sendJSON(dialogMessage, e.dialog)
-			case e.hidden:
-				s.front = true
-				err = s.update(ctx)
-			default:
-				s.painted = true
-				var p *picture
-				if p, err = s.shown.next(ctx, e.frame); p != nil && err == nil {
-					err = s.sendPicture(p)
-				}
-			}
 		}
 		if err != nil {
 			return err
 		}
 	}
-}
-
-// update reads the tabs, chooses the one to show and sends the state.
-func (s *server) update(ctx context.Context) error {
-	before := s.tabs
-	s.painted = false
-	tabs, err := s.browser.Tabs(ctx)
-	if err != nil {
-		return err
-	}
-	s.tabs = tabs
-	show := target.ID("")
-	if s.shown != nil {
-		show = s.shown.tab
-	}
-	switch opened := openedSince(before, tabs); {
-	case before != nil && opened != "": // Chrome brings a new tab to the front
-		show = opened
-	case len(tabs) > 0 && (s.front || !contains(tabs, show)):
-		if show, err = s.browser.Front(ctx); err != nil {
-			return err
-		}
-	}
-	s.front = false
-	if err := s.show(ctx, show); err != nil {
-		return err
-	}
-	return s.sendState()
-}
-
-// openedSince returns the newest tab that was not there before, or "".
-func openedSince(before, now []*target.Info) target.ID {
-	if len(now) == 0 || contains(before, now[len(now)-1].TargetID) {
-		return ""
-	}
-	return now[len(now)-1].TargetID
-}
-
-func contains(tabs []*target.Info, id target.ID) bool {
-	for _, t := range tabs {
-		if t.TargetID == id {
-			return true
-		}
-	}
-	return false
-}
-
-// show makes a tab the one that is shown.
-func (s *server) show(ctx context.Context, id target.ID) error {
-	if s.shown != nil && s.shown.tab == id {
-		if url := s.url(id); url != s.shown.url {
-			s.shown.url = url
-			return s.shown.start(ctx) // a page in another process may send no pictures otherwise
-		}
-		return nil
-	}
-	s.shown.stop(ctx)
-	s.shown = nil
-	s.unsent.dropPictures()
-	if id == "" || !contains(s.tabs, id) {
-		return nil
-	}
-	cast, err := startScreencast(ctx, s.browser, id, s.viewer.Control, &s.quality)
-	if err != nil {
-		return nil // the tab was closed; the next event of TabsChanged updates the state
-	}
-	cast.url = s.url(id)
-	s.shown = cast
-	return nil
-}
-
-// url returns the address of an open tab.
-func (s *server) url(id target.ID) string {
-	for _, t := range s.tabs {
-		if t.TargetID == id {
-			return t.URL
-		}
-	}
-	return ""
 }

@@ -91,6 +91,18 @@ async function main(browser, session) {
   await page.click('#cancel');
   assert.equal(await confirmed, false);
 
+  // A dialog waits while another tab is shown, and the answer to an earlier one does not reach it.
+  const later = inTab('Promise.resolve().then(() => confirm("Still here?"))');
+  await wait('the third dialog', () => page.evaluate(() => dialog.open));
+  const other = await session.newPage();
+  await wait('no dialog in the other tab', async () => (await said(page)).tabs.length === 2 && !await page.evaluate(() => dialog.open));
+  await page.evaluate(() => control('dialog', { number: 3, accept: false }));
+  await other.close();
+  await wait('the third dialog again', () => page.evaluate(() => dialog.open && document.getElementById('message').textContent === 'Still here?'));
+  await page.evaluate(() => control('dialog', { number: 2, accept: false }));
+  await page.click('#dialog button[value=ok]');
+  assert.equal(await later, true);
+
   // A viewer without control sees the same and changes nothing, whatever its page sends.
   const looker = await open(browser, input.view, { width: 1280, height: 900 });
   assert.deepEqual({ ...(await said(looker)), note: '' }, { role: 'View only', who: 'default, 2 viewers', note: '', address: `${input.site}/`, tabs: ['<img src=x onerror=alert(1)>'], shown: '<img src=x onerror=alert(1)>' });

@@ -1,0 +1,57 @@
+package view
+
+import (
+	"context"
+
+	"github.com/chromedp/cdproto/page"
+)
+
+// Dialog is the open dialog of the shown tab. Without Open, the shown tab has none.
+type Dialog struct {
+	Type    string `json:"type"` // dialog
+	Open    bool   `json:"open"`
+	Number  int64  `json:"number"` // of this dialog alone; an answer repeats it
+	Kind    string `json:"kind"`   // alert, confirm, prompt or beforeunload
+	Message string `json:"message"`
+	Default string `json:"default"` // what a prompt suggests
+}
+
+func (s *server) dialogOpened(c *screencast, d page.EventJavascriptDialogOpening) error {
+	s.dialogs++
+	c.dialog = &Dialog{Type: "dialog", Open: true, Number: s.dialogs, Kind: string(d.Type), Message: d.Message, Default: d.DefaultPrompt}
+	return s.showDialog()
+}
+
+// dialogClosed records that the dialog of a tab was closed, by this viewer or by a client.
+func (s *server) dialogClosed(ctx context.Context, c *screencast) error {
+	c.dialog = nil
+	if c != s.shown {
+		delete(s.kept, c.tab)
+		c.stop(ctx)
+		return nil
+	}
+	return s.showDialog()
+}
+
+// showDialog has the viewer's page show the open dialog of the shown tab, or none.
+func (s *server) showDialog() error {
+	now := Dialog{Type: "dialog"}
+	if s.shown != nil && s.shown.dialog != nil {
+		now = *s.shown.dialog
+	}
+	if now.Number == s.asked {
+		return nil
+	}
+	s.asked = now.Number
+	return s.sendJSON(dialogMessage, now)
+}
+
+// answer passes the viewer's answer to a dialog on. An answer to another dialog than the
+// open one is ignored: the person saw another question.
+func (s *server) answer(ctx context.Context, c Command) error {
+	if s.shown.dialog == nil || s.shown.dialog.Number != c.Number {
+		return nil
+	}
+	s.shown.dialog, s.asked = nil, 0 // a second answer could reach the next dialog
+	return s.browser.Post(ctx, s.shown.id, page.HandleJavaScriptDialog.Method, page.HandleJavaScriptDialogParams{Accept: c.Accept, PromptText: c.Text})
+}
