@@ -3,13 +3,16 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
@@ -78,4 +81,78 @@ func uploadedFileIsGiven(t *testing.T, d *daemon.Daemon) {
 		t.Errorf("the page has %s files, then %q", n, content)
 	}
 	end(t, d, s.ID, "")
+}
+
+// A download without an end, in a frame and a browser context of the client, is cancelled
+// at the limit, and one that the server keeps interrupting leaves no file. The session
+// continues: a small download arrives. The run's event and the log say why.
+func TestDownloadsAreLimited(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = fmt.Fprint(w, "<title>shop</title><p>hello</p>")
+			return
+		}
+		w.Header().Set("Content-Disposition", "attachment; filename="+r.URL.Path[1:])
+		switch r.URL.Path {
+		case "/small":
+			_, _ = fmt.Fprint(w, "small")
+		case "/endless":
+			_, _ = w.Write(make([]byte, 2_000_000))
+			<-r.Context().Done() // the browser has closed the connection
+		case "/interrupted": // Chrome asks again for the rest, a few times
+			w.Header().Set("ETag", `"1"`)
+			from, status := 0, http.StatusOK
+			if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from); err == nil {
+				w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-99999/100000", from))
+				status = http.StatusPartialContent
+			}
+			w.Header().Set("Content-Length", fmt.Sprint(100000-from))
+			w.WriteHeader(status)
+			_, _ = w.Write(make([]byte, 1000)) // too few, so the server cuts the connection
+		}
+	}))
+	t.Cleanup(site.Close)
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--engine", browser.EngineShell, "--max-downloads", "1000000"}})
+	s := create(t, d, body{})
+	w := dial(t, s.CDP)
+	var made struct{ BrowserContextID, TargetID string }
+	w.call("", "Target.createBrowserContext", nil, &made)
+	w.call("", "Browser.setDownloadBehavior", obj{"behavior": "allow", "downloadPath": "/", "browserContextId": made.BrowserContextID, "eventsEnabled": true}, nil)
+	w.call("", "Target.createTarget", obj{"url": "about:blank", "browserContextId": made.BrowserContextID}, &made)
+	page := w.attach(made.TargetID)
+	w.open(page, site.URL+"/")
+	for _, one := range []struct{ name, state string }{{"endless", "canceled"}, {"interrupted", "canceled"}, {"small", "completed"}} {
+		w.eval(page, `document.body.append(Object.assign(document.createElement("iframe"), {src: "/`+one.name+`"}))`)
+		var got struct{ State string }
+		for got.State == "" || got.State == "inProgress" {
+			if err := json.Unmarshal(w.await("", "Browser.downloadProgress"), &got); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got.State != one.state {
+			t.Errorf("%s is %s", one.name, got.State)
+		}
+		daemon.Eventually(t, grace, "no incomplete file is left of "+one.name, func() bool {
+			left, err := filepath.Glob(filepath.Join(d.Dir, "run", "*", "downloads", "*.crdownload"))
+			return err == nil && len(left) == 0
+		})
+	}
+	if status, text := plain(t, d, http.MethodGet, at(s.ID, "/files/small"), nil); status != http.StatusOK || text != "small" {
+		t.Errorf("the small download: %d %q", status, text)
+	}
+	end(t, d, s.ID, "")
+	reasons := map[string]string{}
+	for _, e := range historyOf(t, d, s.ID)[0].events {
+		if state := e.Data["state"]; e.Type == "download" && state != "started" {
+			reasons[fmt.Sprint(e.Data["name"])] = fmt.Sprint(state, " ", e.Data["reason"])
+		}
+	}
+	want := map[string]string{"endless": "canceled the session's downloads exceed --max-downloads", "interrupted": "canceled <nil>", "small": "completed <nil>"}
+	if !maps.Equal(reasons, want) {
+		t.Errorf("the events say %q, want %q", reasons, want)
+	}
+	if log := d.Log(); strings.Count(log, "the daemon cancelled a download") != 1 || strings.Contains(log, "endless") {
+		t.Errorf("the log:\n%s", log)
+	}
 }

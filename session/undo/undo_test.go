@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser/launch"
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/session/undo"
 )
@@ -37,7 +36,9 @@ func TestFullFromOneUser(t *testing.T) {
 					t.Fatal(err)
 				}
 				now = now.Add(time.Second)
-				if _, ok := k.Keep(save.Job{Session: profiles.Session{ID: session, UserID: user}, Dir: dir}); !ok {
+				job := save.Job{Dir: dir}
+				job.Session.ID, job.Session.UserID = session, user
+				if _, ok := k.Keep(job); !ok {
 					t.Errorf("%s is not kept", session)
 				}
 			}
