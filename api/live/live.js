@@ -4,6 +4,7 @@ const [picture, keys, note, role, who, address, tabs, bar] = ["picture", "keys",
 const paper = picture.getContext("2d");
 const headerSize = 20; // of a picture's message: see package browser/view
 const ended = new Map([[4001, "The session has ended."], [4003, "The API key of this link was deleted."]]);
+const unreachable = "Stasis cannot be reached, or the session has too many viewers. Connecting again…";
 
 let socket;
 let state = { control: false, tabs: [] };
@@ -13,15 +14,17 @@ function connect() {
   socket = new WebSocket(location.href.replace(/^http/, "ws").replace(/\/live(\?|$)/, "/live/socket$1"));
   socket.binaryType = "arraybuffer";
   socket.onmessage = ({ data }) => (typeof data === "string" ? told(JSON.parse(data)) : draw(data));
+  let opened = false;
+  socket.onopen = () => { opened = true; };
   socket.onclose = ({ code }) => {
     picture.classList.add("off");
-    if (ended.has(code)) {
-      note.textContent = ended.get(code);
-      role.textContent = "Ended";
-      return;
-    }
-    note.textContent = "The connection was lost. Connecting again…";
-    setTimeout(connect, 2000);
+    ask({ open: false });
+    clearNotice();
+    state = { ...state, control: false };
+    if (state.type) render();
+    role.textContent = ended.has(code) ? "Ended" : "Connecting…";
+    note.textContent = ended.get(code) ?? (opened ? "The connection was lost. Connecting again…" : unreachable);
+    if (!ended.has(code)) setTimeout(connect, 2000);
   };
 }
 
@@ -34,7 +37,20 @@ function control(type, fields) {
   if (state.control) send(type, fields);
 }
 
-let noticed; // while a notice is shown
+// A notice is shown for a while, or until the tab is at another address.
+let noticed; // its timer; undefined without a notice
+function notice(text) {
+  clearNotice();
+  note.textContent = text;
+  noticed = setTimeout(clearNotice, 8000);
+}
+function clearNotice() {
+  if (!noticed) return;
+  clearTimeout(noticed);
+  noticed = undefined;
+  note.textContent = "";
+}
+
 let drawing = Promise.resolve();
 function draw(data) {
   drawing = drawing.then(async () => {
@@ -42,6 +58,7 @@ function draw(data) {
     const frame = Number(header.getBigInt64(0));
     try {
       const image = await createImageBitmap(new Blob([new Uint8Array(data, headerSize)], { type: "image/jpeg" }));
+      if (socket.readyState !== WebSocket.OPEN) return; // the page says so, and must not look alive
       shown = { width: header.getFloat32(8), height: header.getFloat32(12), top: header.getFloat32(16) };
       if (picture.width !== image.width || picture.height !== image.height) {
         picture.width = image.width;
@@ -66,13 +83,20 @@ function told(message) {
     return;
   }
   if (message.type === "notice") {
-    note.textContent = message.text;
-    clearTimeout(noticed);
-    noticed = setTimeout(() => { noticed = undefined; note.textContent = ""; }, 8000);
+    notice(message.text);
     return;
   }
+  const before = shownTab();
   state = message;
-  const front = state.tabs.find((t) => t.shown);
+  if (before?.id !== shownTab()?.id || before?.url !== shownTab()?.url) clearNotice();
+  render();
+}
+
+const shownTab = () => state.tabs.find((t) => t.shown);
+
+// render shows the state beside the picture.
+function render() {
+  const front = shownTab();
   document.title = `${front?.title || "Live view"} – ${state.user}`;
   role.textContent = state.control ? "You have control" : "View only";
   role.toggleAttribute("data-control", state.control);
@@ -129,6 +153,7 @@ function button(text, label, onclick) {
 for (const type of ["back", "forward", "reload"]) $(type).onclick = () => control(type);
 bar.onsubmit = (e) => {
   e.preventDefault();
+  clearNotice();
   const typed = address.value.trim();
   control("navigate", { url: /^[a-z][a-z0-9+.-]*:/i.test(typed) && !/^[^/:]+:\d/.test(typed) ? typed : `https://${typed}` });
   keys.focus();

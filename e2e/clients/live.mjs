@@ -78,6 +78,14 @@ async function main(browser, session) {
   await wait('the page before', async () => (await said(page)).address === `${input.site}/`);
   await page.evaluate(() => control('navigate', { url: 'file:///etc/passwd' }));
   await wait('the refusal', async () => /cannot be opened/.test((await said(page)).note));
+  const refused = Date.now();
+  await page.click('#address', { count: 3 });
+  await page.keyboard.type(`${input.site}/two`);
+  await page.keyboard.press('Enter');
+  await wait('the good address', async () => (await said(page)).shown === 'two');
+  assert.ok((await said(page)).note === '' || Date.now() - refused > 8000, 'the refusal is not shown beside a page that was opened');
+  await page.click('#back');
+  await wait('the page before again', async () => (await said(page)).address === `${input.site}/`);
 
   // Dialogs of the page wait for the person.
   const asked = inTab('Promise.resolve().then(() => prompt("Your <b>name</b>?", "nobody"))');
@@ -130,6 +138,8 @@ async function main(browser, session) {
   assert.equal(answer.status, 200);
   for (const p of [page, looker, phone]) {
     await wait('the end', async () => (await said(p)).role === 'Ended');
+    const active = await p.evaluate(() => role.hasAttribute('data-control') || [...document.querySelectorAll('header button, header input')].some((b) => !b.disabled));
+    assert.ok(!active, 'nothing looks active after the end');
   }
 }
 
