@@ -1,13 +1,13 @@
 package api
 
 import (
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state/spelling"
 )
 
 // unknownField is a field or a parameter that a call does not accept.
@@ -38,54 +38,10 @@ func (u unknownField) hint() string {
 	if len(u.known) == 0 {
 		return ": none is allowed"
 	}
-	name := plainName(u.path[strings.LastIndexByte(u.path, '.')+1:])
-	nearest, distance := "", 1+len(name)/4 // one wrong letter in four, and one more
-	for _, known := range u.known {
-		if d := editDistance(name, plainName(known)); d <= distance && (nearest == "" || d < distance) {
-			nearest, distance = known, d
-		}
-	}
-	if nearest != "" {
-		return fmt.Sprintf(": did you mean %s?", nearest)
-	}
-	var longer []string // the client left out the end of a name
-	for _, known := range u.known {
-		if len(name) >= 4 && strings.HasPrefix(plainName(known), name) {
-			longer = append(longer, known)
-		}
-	}
-	if len(longer) > 0 {
-		return fmt.Sprintf(": did you mean %s?", strings.Join(longer, " or "))
+	if question := spelling.DidYouMean(u.path[strings.LastIndexByte(u.path, '.')+1:], u.known); question != "" {
+		return ": " + question
 	}
 	return ": allowed are " + strings.Join(u.known, ", ")
-}
-
-// plainName drops what languages spell differently: saveAsDefault becomes the same as
-// save_as_default.
-func plainName(name string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(shortened(name)))
-}
-
-// editDistance returns the least number of bytes to insert, remove or replace to turn a
-// into b (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1) // from the bytes of a so far to each prefix of b
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := before
-			if a[i] != b[j] {
-				replaced++
-			}
-			before = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // paths returns the names as answers list them.

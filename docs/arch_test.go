@@ -25,6 +25,8 @@ var mayImport = []struct{ pkg, imports string }{
 	{"wire", ""},   // the JSON that callers get
 	{"state", "fault state/report"},
 	{"state/report", ""},
+	{"state/spelling", ""},
+	{"state/portable", "fault state state/spelling"},
 	{"state/*", "fault state"},
 
 	// The three layers below session import state and fault, never each other. Within a
@@ -94,7 +96,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget wire state browser browser/extension snapshot session session/access session/agent session/answer session/autosave session/drive session/events session/files session/importer session/inspect session/library session/login session/request session/restore session/save session/settings api/console api/live"}, // session tells it what can be recorded
+	{"api", ". fault budget wire state state/spelling browser browser/extension snapshot session session/access session/agent session/answer session/autosave session/drive session/events session/files session/importer session/inspect session/library session/login session/request session/restore session/save session/settings api/console api/live"}, // session tells it what can be recorded
 	{"api/apitest", "."},
 	{"api/console", ""}, // it calls the API as a client does
 	{"api/live", ""},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
@@ -89,7 +90,11 @@ func agentSessions(t *testing.T, d *daemon.Daemon) {
 	end(t, d, id, "save_snapshot_mode=none")
 	again := obj{"session_id": id, "resume": true, "labels": obj{"team": "dev"}, "max_lifetime_seconds": 600,
 		"permission_policy": obj{"default_decision": "deny", "rules": []obj{}}}
-	wrong := obj{"session_id": id, "resume": true, "engine": "chrome"}
+	other := browser.EngineChrome // than the session's, which is the daemon's
+	if s.Engine == other {
+		other = browser.EngineShell
+	}
+	wrong := obj{"session_id": id, "resume": true, "engine": other}
 	if a := d.Call(t, http.MethodPost, "/v1/sessions", wrong); a.Code() != "invalid_field" {
 		t.Errorf("another engine: %d %s", a.Status, a.Body)
 	}

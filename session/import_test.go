@@ -82,9 +82,9 @@ func TestImportWarnings(t *testing.T) {
 		want []string
 	}{
 		"everything":     {storageStateFile, nil},
-		"no cookies":     {`{"cokies":[],"origins":[{"origin":"https://a.example","localStorage":[{"name":"k","value":"v"}]}]}`, []string{`unknown field: the format has no field "cokies"`, "the file has no cookies"}},
+		"no cookies":     {`{"cokies":[],"origins":[{"origin":"https://a.example","localStorage":[{"name":"k","value":"v"}]}]}`, []string{`unknown field: the format has no field "$.cokies": did you mean cookies?`, "the file has no cookies"}},
 		"no storage":     {`{"cookies":[{"name":"n","value":"v","domain":"a.example","path":"/"}]}`, []string{"the file has no localStorage and no IndexedDB"}},
-		"a cookie's own": {`{"cookies":[{"name":"n","value":"v","domain":"a.example","path":"/","samesite":"Lax"}],"origins":[{"origin":"https://a.example","localStorage":[{"name":"k","value":"v"}]}]}`, []string{`unknown field: the format has no field "samesite"`}},
+		"a cookie's own": {`{"cookies":[{"name":"n","value":"v","domain":"a.example","path":"/","samesite":"Lax"}],"origins":[{"origin":"https://a.example","localStorage":[{"name":"k","value":"v"}]}]}`, []string{`unknown field: the format has no field "$.cookies[].samesite": did you mean sameSite?`}},
 	} {
 		a := r.importFile(alice, importer.Request{Format: library.FormatPlaywright}, test.body)
 		if diff := cmp.Diff(test.want, a.Snapshot.Warnings, cmpopts.EquateEmpty()); diff != "" {
@@ -197,7 +197,8 @@ func TestImportRefused(t *testing.T) {
 		"no profile":        {alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "a/b", "c"), fault.InvalidImport, `no profile "Default" in the archive: no folder`},
 		"nothing":           {alice, importer.Request{Format: library.FormatNetscape}, "\n", fault.InvalidImport, "the body is empty"},
 		"an empty list":     {alice, importer.Request{Format: library.FormatPuppeteer}, "[]", fault.InvalidImport, "the file has no cookies; nothing would be imported"},
-		"a misspelt part":   {alice, importer.Request{Format: library.FormatPlaywright}, `{"cokies":[{"name":"a"}],"origins":[]}`, fault.InvalidImport, `that can be imported: the format has no field "cokies"`},
+		"a misspelt part":   {alice, importer.Request{Format: library.FormatPlaywright}, `{"cokies":[{"name":"a"}],"origins":[]}`, fault.InvalidImport, `that can be imported: the format has no field "$.cokies"`},
+		"a default without": {alice, importer.Request{Format: library.FormatPlaywright, SaveAsDefault: true}, strings.Replace(storageStateFile, `"cookies"`, `"cokies"`, 1), fault.InvalidImport, `save_as_default: the format has no field "$.cokies": did you mean cookies?`},
 		"only bad cookies":  {alice, importer.Request{Format: library.FormatNetscape}, "a.example\tFALSE\t/\tFALSE\t0\t__Host-n\tv\n", fault.InvalidImport, "no cookies that can be imported: "},
 		"another profile":   {alice, importer.Request{Format: library.FormatDatadir, Profile: "Profile 9"}, tarOf(t, "Default/Preferences", "{}"), fault.InvalidImport, "it has Default"},
 		"bad preferences":   {alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", "[]"), fault.InvalidImport, "preferences are not JSON"},

@@ -13,14 +13,18 @@ const maxReasons = 3
 
 // checkContents returns the warnings of a state document that was read from a file: the
 // fields that the format does not have, and the parts that the file lacks. lost has what the
-// document could not hold. If nothing would be imported, the error is invalid_import.
-func checkContents(format library.Format, doc state.Document, lost []state.Component) (warnings []string, err error) {
+// document could not hold. If nothing would be imported, or a default would silently lack a
+// part, the error is invalid_import.
+func checkContents(format library.Format, doc state.Document, lost []state.Component, asDefault bool) (warnings []string, err error) {
 	stored := len(doc.Local)+len(doc.IndexedDB) > 0
 	if len(doc.Cookies) == 0 && !stored {
 		return nil, nothingToImport(format, lost)
 	}
 	for _, line := range lost {
-		if line.Name == library.UnknownField {
+		switch {
+		case line.Name == library.MisspeltPart && asDefault:
+			return nil, fault.New(fault.InvalidImport, "session.import", "save_as_default: %s; the default would lack this part, so correct its name or leave it out", line.Reason.Text)
+		case line.Name == library.MisspeltPart, line.Name == library.UnknownField:
 			warnings = append(warnings, "unknown field: "+line.Reason.Text)
 		}
 	}

@@ -222,7 +222,7 @@ func (i *Importer) read(ctx context.Context, r Request, dir *browser.Dir, a *sav
 	}
 	doc.Chrome.Engine = browser.EngineChrome
 	a.Lines = lost
-	a.Warnings, err = checkContents(r.Format, doc, lost)
+	a.Warnings, err = checkContents(r.Format, doc, lost, r.SaveAsDefault)
 	return doc, err
 }
 

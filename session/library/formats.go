@@ -31,8 +31,11 @@ var formats = map[Format]struct {
 // NotExported is a part of an environment that a format cannot hold.
 type NotExported = portable.Loss
 
-// UnknownField is the component of report lines for fields that a format does not have.
-const UnknownField = portable.UnknownField
+// These are the components of report lines for fields that a format does not have.
+const (
+	UnknownField = portable.UnknownField
+	MisspeltPart = portable.MisspeltPart // a whole part, because of its name
+)
 
 // ReadState reads a file in a format that holds only state (see [Format.IsState]). lost
 // are report lines for what the file has and a document cannot hold. Errors have the code

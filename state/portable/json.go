@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/spelling"
 )
 
 // node is a JSON value and its path, for errors.
@@ -20,6 +21,9 @@ type node struct {
 	path string
 	raw  json.RawMessage
 }
+
+// top is the path of the whole file.
+const top = "$"
 
 // root checks that data is exactly one JSON value.
 func root(data []byte) (node, error) {
@@ -29,7 +33,7 @@ func root(data []byte) (node, error) {
 	if err := state.CheckObjectCount(data); err != nil {
 		return node{}, invalid("%s", err)
 	}
-	n := node{path: "$"}
+	n := node{path: top}
 	err := json.Unmarshal(data, &n.raw)
 	var syntax *json.SyntaxError
 	switch {
@@ -94,15 +98,38 @@ func (o object) others(known ...string) []string {
 // maxNamed limits how many unknown fields are named, because a file may have any number.
 const maxNamed = 100
 
-// drop counts the members that no reader uses.
+// drop counts the members that no reader uses. The reason names the path, and the field
+// that the object lacks and a similar name stands for.
 func (o object) drop(l *losses, known ...string) {
+	lacks := slices.DeleteFunc(slices.Clone(known), o.has)
 	for _, name := range o.others(known...) {
-		reason := "fields that the format does not have"
-		if len(l.order) < maxNamed && len(name) <= 40 {
-			reason = fmt.Sprintf("the format has no field %q", name)
+		component, reason := UnknownField, "fields that the format does not have"
+		question := spelling.DidYouMean(name, lacks)
+		if question != "" && o.path == top {
+			component = MisspeltPart
 		}
-		l.add(UnknownField, "", 1, reason)
+		if len(l.order) < maxNamed && len(name) <= 40 {
+			reason = fmt.Sprintf("the format has no field %q", withoutIndexes(o.path)+"."+name)
+			if question != "" {
+				reason += ": " + question
+			}
+		}
+		l.add(component, "", 1, reason)
 	}
+}
+
+// withoutIndexes turns $.cookies[17] into $.cookies[], so that equal losses are counted
+// together.
+func withoutIndexes(path string) string {
+	var b strings.Builder
+	inside := false
+	for _, c := range path {
+		if inside = inside && c != ']'; !inside {
+			b.WriteRune(c)
+		}
+		inside = inside || c == '['
+	}
+	return b.String()
 }
 
 // typed reads a value of one JSON type; null has none.

@@ -29,6 +29,9 @@ const (
 	source   = "cookie_source" // scheme and port
 	// UnknownField is a field that the format does not have.
 	UnknownField = "unknown_field"
+	// MisspeltPart is an unknown field at the top of a file whose name is similar to that of
+	// a part that the file lacks.
+	MisspeltPart = "misspelt_part"
 )
 
 // losses counts what was not converted, in the order of first occurrence.

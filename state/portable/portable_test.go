@@ -138,6 +138,27 @@ func TestLosses(t *testing.T) {
 	}, tabs...), lost)
 }
 
+// A misspelt field is reported with its path and, if the object lacks it, with the field that
+// was meant. A misspelt part of the file has its own component.
+func TestMisspeltFields(t *testing.T) {
+	_, lost, err := portable.ReadPlaywright([]byte(`{"cokies":[],"origins":[{"origin":"https://a.example","localstorage":[]},{"origin":"https://b.example",
+		"localStorage":[{"name":"k","value":"v","names":1}],"localstorage":[]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, []portable.Loss{
+		{Component: "unknown_field", Count: 1, Reason: `the format has no field "$.origins[].localstorage": did you mean localStorage?`},
+		{Component: "unknown_field", Count: 1, Reason: `the format has no field "$.origins[].localStorage[].names"`},
+		{Component: "unknown_field", Count: 1, Reason: `the format has no field "$.origins[].localstorage"`},
+		{Component: "misspelt_part", Count: 1, Reason: `the format has no field "$.cokies": did you mean cookies?`},
+	}, lost)
+	_, lost, err = portable.ReadPuppeteer([]byte(`[{"name":"a","value":"v","domain":"a.example","httponly":true},{"name":"b","value":"v","domain":"a.example","httponly":true}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, []portable.Loss{{Component: "unknown_field", Count: 2, Reason: `the format has no field "$[].httponly": did you mean httpOnly?`}}, lost)
+}
+
 // Dialects: fields that real tools omit or add.
 func TestDialects(t *testing.T) {
 	doc, lost, err := portable.ReadPlaywright([]byte(`{"cookies":[{"name":"n","value":"v","url":"https://a.example/x","more":1}],
@@ -149,10 +170,10 @@ func TestDialects(t *testing.T) {
 	equal(t, []state.Cookie{{Name: "n", Value: "v", Domain: "a.example", Path: "/", Expires: -1, Session: true, Secure: true}}, doc.Cookies)
 	equal(t, "https://a.example:8443/", doc.Local[0].StorageKey)
 	equal(t, []portable.Loss{
-		{Component: "unknown_field", Count: 1, Reason: `the format has no field "more"`},
+		{Component: "unknown_field", Count: 1, Reason: `the format has no field "$.cookies[].more"`},
 		{Component: "opfs", Origin: "https://a.example:8443", Count: 1, Reason: "files of the origin's private file system are not imported"},
 		{Component: "passkeys", Count: 1, Reason: "credentials are not imported"},
-		{Component: "unknown_field", Count: 1, Reason: `the format has no field "extra"`},
+		{Component: "unknown_field", Count: 1, Reason: `the format has no field "$.extra"`},
 	}, lost)
 
 	doc, lost, err = portable.ReadPuppeteer([]byte(`[{"name":"n","value":"v","domain":"a.example","sameSite":"Default","secure":true,"partitionKey":"https://www.t.example:8443",
