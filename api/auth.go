@@ -33,17 +33,17 @@ type authenticator struct {
 }
 
 // byKey authenticates with the API key in "Authorization: Bearer KEY" or "x-api-key".
-func (a *authenticator) byKey(c *call) (err error) {
-	secret := c.Request().Header.Get("x-api-key")
+func (a *authenticator) byKey(c *call) error {
+	in, secret := "x-api-key", c.Request().Header.Get("x-api-key")
 	if header := c.Request().Header.Get("Authorization"); header != "" {
 		scheme, token, _ := strings.Cut(header, " ")
 		if !strings.EqualFold(scheme, "bearer") {
-			return fault.New(fault.Unauthorized, "api.auth", "Authorization: must be Bearer and an API key")
+			return fault.New(fault.Unauthorized, "api.auth", "Authorization: must be Bearer KEY, where KEY is an API key")
 		}
-		secret = strings.TrimSpace(token)
+		in, secret = "Authorization", strings.TrimSpace(token)
 	}
 	if secret == "" {
-		return fault.New(fault.Unauthorized, "api.auth", "")
+		return fault.New(fault.Unauthorized, "api.auth", "no API key; send one in the header Authorization: Bearer KEY, or x-api-key: KEY")
 	}
 	from := a.addressOf(c)
 	leave, err := a.attempts.begin(from, secret)
@@ -52,8 +52,11 @@ func (a *authenticator) byKey(c *call) (err error) {
 	}
 	defer leave()
 	c.caller, err = a.keys.Authenticate(c.Request().Context(), secret)
-	if err == nil {
+	switch {
+	case err == nil:
 		a.attempts.recordSuccess(from, secret)
+	case fault.Is(err, fault.Unauthorized):
+		err = fault.New(fault.Unauthorized, "api.auth", "%s: %s", in, fault.MessageOf(err))
 	}
 	return a.attempts.countFailure(from, err)
 }

@@ -44,7 +44,7 @@ func (b *autoSaveBody) check() error {
 		}
 	}
 	return firstOf(
-		within("auto_save.interval_seconds", *b.Interval, 5, 86400),
+		withinSeconds("auto_save.interval_seconds", *b.Interval, 5, 86400),
 		within("auto_save.keep", *b.Keep, 1, 100),
 	)
 }

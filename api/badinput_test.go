@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,7 +49,8 @@ func TestBadInput(t *testing.T) {
 		{"POST", "/v1/prune?dry_run=true", `{}`, "unknown_field", `unknown parameter "dry_run": none is allowed`},
 		{"POST", "/v1/prune", `{"dryrun":true}`, "unknown_field", "did you mean dry_run?"},
 		create(`{"Goal":"x"}`, "unknown_field", "Goal"),
-		create(`{"viewport":{}}`, "invalid_field", "viewport.width"),
+		create(`{"viewport":{}}`, "invalid_field", "viewport.width: is required"),
+		create(`{"viewport":{"width":100}}`, "invalid_field", "viewport.height: is required"),
 		create(`{"viewport":{"width":100,"height":0}}`, "invalid_field", "viewport.height: must be from 1 to 10000"),
 		create(`{"viewport":{"width":100,"height":10,"device_scale_factor":99}}`, "invalid_field", "device_scale_factor"),
 		create(`{"viewport":{"width":"100","height":10}}`, "invalid_request", "viewport.width: must be an integer"),
@@ -66,7 +68,7 @@ func TestBadInput(t *testing.T) {
 		create(`{"timezone":"Europe/Atlantis"}`, "invalid_field", "timezone"),
 		create(`{"timezone":"../../etc/passwd"}`, "invalid_field", "timezone"),
 		create(`{"timezone":"Local"}`, "invalid_field", "timezone"),
-		create(`{"geolocation":{"latitude":1}}`, "invalid_field", "longitude"),
+		create(`{"geolocation":{"latitude":1}}`, "invalid_field", "geolocation.longitude: is required"),
 		create(`{"geolocation":{"latitude":91,"longitude":0}}`, "invalid_field", "geolocation.latitude: must be from -90 to 90"),
 		create(`{"geolocation":{"latitude":"1","longitude":0}}`, "invalid_request", "geolocation.latitude: must be a number"),
 		create(`{"geolocation":{"latitude":1,"longitude":0,"accuracy":-1}}`, "invalid_field", "geolocation.accuracy"),
@@ -77,7 +79,7 @@ func TestBadInput(t *testing.T) {
 		create(`{"extra_headers":{"X-A":"1","x-a":"2"}}`, "invalid_field", "extra_headers.x-a: occurs twice"),
 		create(`{"extra_headers":{"Set-Cookie":"a=b"}}`, "invalid_field", "extra_headers.Set-Cookie"),
 		create(`{"extra_headers":{"X-A":1}}`, "invalid_request", "extra_headers.X-A"),
-		create(`{"proxy":{}}`, "invalid_field", "proxy.server"),
+		create(`{"proxy":{}}`, "invalid_field", "proxy.server: is required"),
 		create(`{"proxy":{"server":"http://a.example"}}`, "invalid_field", "proxy.server"),
 		create(`{"proxy":{"server":"http://a.example:0"}}`, "invalid_field", "1 to 65535"),
 		create(`{"proxy":{"server":"http://a.example:99999"}}`, "invalid_field", "proxy.server"),
@@ -88,7 +90,7 @@ func TestBadInput(t *testing.T) {
 		create(`{"proxy":{"server":"direct://","username":"u"}}`, "invalid_field", "proxy"),
 		create(`{"permission_policy":{"default_decision":"ask"}}`, "invalid_field", "default_decision"),
 		create(`{"permission_policy":{"rules":[{"permission":"telepathy","decision":"allow"}]}}`, "invalid_field", "must be one of background-sync"),
-		create(`{"permission_policy":{"rules":[{"permission":"camera"}]}}`, "invalid_field", "permission_policy.rules[0]: must have"),
+		create(`{"permission_policy":{"rules":[{"permission":"camera"}]}}`, "invalid_field", "permission_policy.rules[0].decision: is required"),
 		create(`{"permission_policy":{"rules":[{"permission":"camera","decision":"allow","origin":"a.example"}]}}`, "invalid_field", "rules[0].origin"),
 		create(`{"permission_policy":{"rules":[{"permission":"camera","decision":"allow"},{"permission":"camera","decision":"allow","origin":"https://a.example/x"}]}}`, "invalid_field", "permission_policy.rules[1].origin: must be"),
 		create(`{"origins":{"include":["https://a.example/path"]}}`, "invalid_field", `must be an origin (https://a.example)`),
@@ -108,7 +110,7 @@ func TestBadInput(t *testing.T) {
 		{"GET", "/v1/webhooks/deliveries?limit=0", "", "invalid_field", "limit"},
 		{"GET", "/v1/webhooks/deliveries?start_after=A", "", "invalid_field", "start_after"},
 		{"POST", "/v1/webhooks/deliveries/A..B/resend", "", "not_found", ""},
-		create(`{"auto_save":{"interval_seconds":0}}`, "invalid_field", "auto_save.interval_seconds: must be from 5 to 86400"),
+		create(`{"auto_save":{"interval_seconds":0}}`, "invalid_field", "auto_save.interval_seconds: must be from 5 to 86400 (5s to 24h)"),
 		create(`{"auto_save":{"keep":0}}`, "invalid_field", "auto_save.keep: must be from 1 to 100"),
 		create(`{"auto_save":{"on":["login","sometimes"]}}`, "invalid_field", "auto_save.on[1]: must be one of navigation, login, disconnect"),
 		create(`{"auto_save":{"on":["login","login"]}}`, "invalid_field", "auto_save.on[1]: login is given twice"),
@@ -164,6 +166,7 @@ func TestBadInput(t *testing.T) {
 		{"GET", "/v1/sessions?user_id=%ff", "", "invalid_request", "UTF-8"},
 		{"GET", "/v1/sessions/..%2f..%2fetc%2fpasswd", "", "session_not_found", "session"},
 		{"GET", "/v1/sessions/nobody", "", "session_not_found", "nobody"},
+		{"GET", "/v1/sessions/NOBODY", "", "session_not_found", `there is no session "NOBODY" for this key`},
 		{"GET", "/v1/sessions/%ff", "", "invalid_request", "session_id"},
 		{"DELETE", "/v1/sessions/", "", "not_found", ""},
 		{"DELETE", "/v1/sessions/NOBODY?save_snapshot_mode=filesystem", "", "session_not_found", ""},
@@ -265,7 +268,7 @@ func TestBadInput(t *testing.T) {
 		check(`"cookie":"sid","timeout_seconds":0`, "invalid_field", "login_check.timeout_seconds: must be from 1 to 60"),
 		check(`"cookie":"sid","timeout_seconds":61`, "invalid_field", "from 1 to 60"),
 		check(`"cookie":"sid","before_default":"yes"`, "invalid_request", "login_check.before_default"),
-		check(`"cookie":"sid","check_every_seconds":0`, "invalid_field", "login_check.check_every_seconds: must be from 60 to 2592000"),
+		check(`"cookie":"sid","check_every_seconds":0`, "invalid_field", "login_check.check_every_seconds: must be from 60 to 2592000 (1m to 30d)"),
 		check(`"cookie":"sid","check_every_seconds":2592001`, "invalid_field", "login_check.check_every_seconds: must be from 60 to 2592000"),
 		check(`"cookie":"sid","check_every_seconds":"1h"`, "invalid_request", "login_check.check_every_seconds: must be an integer"),
 		check(`"cookie":"sid","retries":null`, "unknown_field", "login_check.retries"),
@@ -370,6 +373,16 @@ func TestAuthentication(t *testing.T) {
 		answer, body := r.do(t, "GET", x.path, "", x.headers...)
 		if answer.StatusCode != x.status {
 			t.Errorf("%s: got %d %s, want %d", x.name, answer.StatusCode, body, x.status)
+		}
+	}
+	for headers, says := range map[[2]string]string{
+		{"Authorization: "}:                    "send one in the header Authorization: Bearer KEY, or x-api-key: KEY",
+		{"Authorization: Bearer nope"}:         "Authorization: ",
+		{"Authorization: Basic eA=="}:          "Authorization: must be Bearer KEY",
+		{"Authorization: ", "X-Api-Key: nope"}: "x-api-key: ",
+	} {
+		if _, body := r.do(t, "GET", "/v1/me", "", slices.DeleteFunc(headers[:], func(h string) bool { return h == "" })...); !strings.Contains(body, says) {
+			t.Errorf("%q: got %s, want %q", headers, body, says)
 		}
 	}
 	for _, secret := range []string{goodKey, goodTicket, oneTicket, "nope"} {

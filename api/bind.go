@@ -88,7 +88,7 @@ func (b *binder) set(path *fieldPath, value any, dst reflect.Value, emptyOK bool
 	case reflect.String:
 		if text, ok := value.(string); ok {
 			if text == "" && !emptyOK {
-				return invalid(path.String(), "must not be empty; leave it out or set it to null")
+				return invalid(path.String(), "must not be empty; if it is optional, leave it out or set it to null")
 			}
 			dst.SetString(text)
 			return nil

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -64,6 +65,29 @@ func within(field string, value, low, high int64) error {
 		return nil
 	}
 	return invalid(field, "must be from %d to %d", low, high)
+}
+
+// withinSeconds is within for a duration in seconds. The error has the limits as people
+// write them too.
+func withinSeconds(field string, value, low, high int64) error {
+	if value >= low && value <= high {
+		return nil
+	}
+	return invalid(field, "must be from %d to %d (%s to %s)", low, high, span(low), span(high))
+}
+
+// span returns a duration in its largest whole unit: 90s, 24h, 7d.
+func span(seconds int64) string {
+	const minute, hour, day = 60, 60 * 60, 24 * 60 * 60
+	switch {
+	case seconds > day && seconds%day == 0:
+		return fmt.Sprintf("%dd", seconds/day)
+	case seconds >= hour && seconds%hour == 0:
+		return fmt.Sprintf("%dh", seconds/hour)
+	case seconds >= minute && seconds%minute == 0:
+		return fmt.Sprintf("%dm", seconds/minute)
+	}
+	return fmt.Sprintf("%ds", seconds)
 }
 
 // isUserID refuses what cannot be a user ID. Any text that can be shown on one line is

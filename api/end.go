@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 )
@@ -61,7 +62,7 @@ func (h *sessionHandler) delete(c *call) error {
 	}
 	if !idPattern.MatchString(id) { // answered like any session that does not exist
 		if q.Mode != string(save.None) {
-			return fault.New(fault.SessionNotFound, "api.path", "")
+			return access.NoSession(shortened(id))
 		}
 		return c.JSON(http.StatusOK, save.EndAnswer{Success: true, Message: fault.SessionNotFound.Text()})
 	}

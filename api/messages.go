@@ -192,9 +192,9 @@ func (h *messageHandler) cancel(c *call) error { return acknowledge(c, h.bodies,
 // cancelTask stops the task of a session's agent.
 func (h *messageHandler) cancelTask(ctx context.Context, c access.Caller, id string) (answer.Acknowledgement, error) {
 	cancelled, err := h.messenger.Cancel(ctx, c, id)
-	answer := answer.Acknowledgement{Success: true, Status: "cancelled", Message: "no task is running; the browser keeps running"}
+	answer := answer.Acknowledgement{Success: true, Status: "cancelled", Message: "no task was running, so nothing was cancelled; the browser keeps running"}
 	if cancelled {
-		answer.Message = "the task is cancelled; the browser keeps running"
+		answer.Message = "the agent's task was cancelled; the browser keeps running"
 	}
 	return answer, err
 }

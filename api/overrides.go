@@ -1,6 +1,10 @@
 package api
 
-import "github.com/stasisd/stasis/state"
+import (
+	"fmt"
+
+	"github.com/stasisd/stasis/state"
+)
 
 // overridesBody is the part of a create that overrides what pages see.
 type overridesBody struct {
@@ -15,8 +19,8 @@ type overridesBody struct {
 }
 
 type viewportBody struct {
-	Width             int64    `json:"width"`
-	Height            int64    `json:"height"`
+	Width             *int64   `json:"width"`
+	Height            *int64   `json:"height"`
 	DeviceScaleFactor *float64 `json:"device_scale_factor"`
 	Mobile            bool     `json:"mobile"`
 }
@@ -48,20 +52,48 @@ type ruleBody struct {
 // check checks what only the JSON shows, such as absent fields. [state.Overrides.Check]
 // checks the rest, as for the overrides of a document.
 func (o *overridesBody) check() error {
+	if err := o.complete(); err != nil {
+		return err
+	}
 	if v := o.Viewport; v != nil && v.DeviceScaleFactor != nil && *v.DeviceScaleFactor == 0 {
 		return invalid("viewport.device_scale_factor", "must be from 0.1 to 10")
 	}
-	if g := o.Geolocation; g != nil && (g.Latitude == nil || g.Longitude == nil) {
-		return invalid("geolocation", "latitude and longitude are required")
-	}
 	return o.overrides().Check()
+}
+
+// complete returns an error for the first required field that is absent.
+func (o *overridesBody) complete() error {
+	var missing []error
+	need := func(field string, given bool) {
+		if !given {
+			missing = append(missing, invalid(field, "is required"))
+		}
+	}
+	if v := o.Viewport; v != nil {
+		need("viewport.width", v.Width != nil)
+		need("viewport.height", v.Height != nil)
+	}
+	if g := o.Geolocation; g != nil {
+		need("geolocation.latitude", g.Latitude != nil)
+		need("geolocation.longitude", g.Longitude != nil)
+	}
+	if p := o.Proxy; p != nil {
+		need("proxy.server", p.Server != "")
+	}
+	if p := o.PermissionPolicy; p != nil {
+		for i, r := range p.Rules {
+			need(fmt.Sprintf("permission_policy.rules[%d].permission", i), r.Permission != "")
+			need(fmt.Sprintf("permission_policy.rules[%d].decision", i), r.Decision != "")
+		}
+	}
+	return firstOf(missing...)
 }
 
 // overrides converts the checked body for package session.
 func (o *overridesBody) overrides() state.Overrides {
 	s := state.Overrides{UserAgent: o.UserAgent, Locale: o.Locale, Timezone: o.Timezone, ExtraHeaders: o.ExtraHeaders}
 	if v := o.Viewport; v != nil {
-		s.Viewport = &state.Viewport{Width: v.Width, Height: v.Height, DeviceScaleFactor: valueOr(v.DeviceScaleFactor, 0), Mobile: v.Mobile}
+		s.Viewport = &state.Viewport{Width: *v.Width, Height: *v.Height, DeviceScaleFactor: valueOr(v.DeviceScaleFactor, 0), Mobile: v.Mobile}
 	}
 	if g := o.Geolocation; g != nil {
 		s.Geolocation = &state.Geolocation{Latitude: *g.Latitude, Longitude: *g.Longitude, Accuracy: valueOr(g.Accuracy, 1)}

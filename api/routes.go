@@ -195,4 +195,10 @@ func (c *call) id(name string, missing fault.Code) (string, error) {
 	return value, nil
 }
 
-func (c *call) sessionID() (string, error) { return c.id("session_id", fault.SessionNotFound) }
+func (c *call) sessionID() (string, error) {
+	id, err := c.param("session_id")
+	if err == nil && !idPattern.MatchString(id) {
+		err = access.NoSession(shortened(id))
+	}
+	return id, err
+}

@@ -91,7 +91,7 @@ func checkRetention(r library.Retention) error {
 		}
 	}
 	if r.KeepWithinSeconds != nil {
-		if err := within(in+"keep_within_seconds", *r.KeepWithinSeconds, 1, largestKeepWithin); err != nil {
+		if err := withinSeconds(in+"keep_within_seconds", *r.KeepWithinSeconds, 1, largestKeepWithin); err != nil {
 			return err
 		}
 	}
@@ -126,7 +126,7 @@ func checkLoginCheck(c settings.LoginCheck) error {
 		}
 	}
 	if c.CheckEverySeconds != nil {
-		if err := within(in+"check_every_seconds", *c.CheckEverySeconds, settings.MinCheckEvery, settings.MaxCheckEvery); err != nil {
+		if err := withinSeconds(in+"check_every_seconds", *c.CheckEverySeconds, settings.MinCheckEvery, settings.MaxCheckEvery); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ func checkLoginCheck(c settings.LoginCheck) error {
 	}
 	return firstOf(
 		isSelector(in+"selector", c.Selector), isSelector(in+"absent_selector", c.AbsentSelector),
-		isSiteURL(in+"url", c.URL), within(in+"timeout_seconds", *c.TimeoutSeconds, 1, largestCheckTimeout))
+		isSiteURL(in+"url", c.URL), withinSeconds(in+"timeout_seconds", *c.TimeoutSeconds, 1, largestCheckTimeout))
 }
 
 func (h *settingsHandler) get(c *call) error {

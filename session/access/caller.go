@@ -85,5 +85,5 @@ func (c Caller) OnSession(id, userID string, by []string, p Permission) error {
 // NoSession returns session_not_found, for an unknown ID and for a session that the
 // caller may not look at.
 func NoSession(id string) error {
-	return fault.New(fault.SessionNotFound, "session.find", "there is no session %s", id)
+	return fault.New(fault.SessionNotFound, "session.find", "there is no session %q for this key", id)
 }
