@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/request"
+	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -163,29 +165,117 @@ func TestAutoSaveDuringEnding(t *testing.T) {
 	}
 }
 
-// A resume waits while the data of the session's dead Chrome is being saved.
-func TestResumeDuringARescue(t *testing.T) {
+// A resume, a create from the session and an end wait while the data of the session's dead
+// Chrome is being saved. They then get the rescue
+// snapshot.
+func TestCallsWaitForCrash(t *testing.T) {
+	resume := func(r *rig, id string) (string, error) {
+		_, err := r.Resume(r.t.Context(), alice, id, "")
+		return r.restoredFrom(id), err
+	}
+	create := func(r *rig, id string) (string, error) {
+		info, err := r.Create(r.t.Context(), alice, newCreate(func(c *request.Create) { c.FromSession = id }))
+		return r.restoredFrom(info.ID), err
+	}
+	end := func(r *rig, id string, by request.End) (string, error) {
+		a, err := r.End(r.t.Context(), alice, id, by)
+		if a.Deleted || a.Snapshot == nil {
+			return "", err
+		}
+		return a.Snapshot.ID, err
+	}
+	for what, call := range map[string]func(r *rig, id string) (snapshotID string, err error){
+		"resume": resume, "create": create,
+		"end with a save":    func(r *rig, id string) (string, error) { return end(r, id, filesystem) },
+		"end without a save": func(r *rig, id string) (string, error) { return end(r, id, none) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := newRig(t, nil)
+			id := r.create(alice, nil).ID
+			used, err := r.duringRescue(id, func() (string, error) { return call(r, id) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if snap, err := r.catalogue.NewestSnapshot(t.Context(), id); err != nil || !snap.Rescue || snap.ID != used {
+				t.Errorf("got snapshot %q, want %q, %v", used, snap.ID, err)
+			}
+		})
+	}
+}
+
+// If the data of a crashed session cannot be saved, an end that has waited tries it again.
+func TestEndAfterUnsavedCrash(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	l := r.sessions.Find(id)
+	r.store.FailAt(1, faultstore.Refuse, errBroken)
+	r.browsers.last().die()
+	await(t, "the save of the crashed session has failed", func() bool {
+		info, err := r.Get(t.Context(), alice, id)
+		return err == nil && info.Reason.Code == profiles.ReasonCrashKept
+	})
+	r.store.FailAt(0, faultstore.Refuse, nil)
+	r.end(alice, id, filesystem)
+}
+
+// A create that has waited for a crashed session of which nothing is saved is told that it
+// has ended.
+func TestCreateFromDiscardedCrash(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, func(c *request.Create) { c.DiscardOnEnd = true }).ID
+	began, goOn := make(chan struct{}), make(chan struct{})
+	r.browsers.on("kill", func(*fakeChrome) error { close(began); <-goOn; return nil })
+	_, err := r.duringCrash(id, began, goOn, func() (string, error) {
+		_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromSession = id }))
+		return "", err
+	})
+	wantCode(t, err, fault.NoSnapshot)
+	if err == nil || !strings.Contains(fault.MessageOf(err), "it has ended") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// duringRescue kills a session's Chrome and makes a call while its data is being saved. It
+// fails the test if the call does not wait.
+func (r *rig) duringRescue(id string, call func() (string, error)) (snapshotID string, err error) {
+	r.t.Helper()
 	began, goOn := make(chan struct{}), make(chan struct{})
 	r.catalogue.once("Commit", func() { close(began); <-goOn })
+	return r.duringCrash(id, began, goOn, call)
+}
+
+// duringCrash is duringRescue for a crash whose handling closes began, and then waits for
+// goOn.
+func (r *rig) duringCrash(id string, began <-chan struct{}, goOn chan<- struct{}, call func() (string, error)) (snapshotID string, err error) {
+	r.t.Helper()
+	l := r.sessions.Find(id)
 	r.browsers.last().die()
 	<-began
-	resumed := make(chan error, 1)
-	go func() { _, err := r.Resume(t.Context(), alice, id, ""); resumed <- err }()
-	await(t, "a call waits", func() bool {
+	called := make(chan struct{})
+	go func() { defer close(called); snapshotID, err = call() }()
+	await(r.t, "a call waits", func() bool {
+		select {
+		case <-called:
+			r.t.Errorf("the call did not wait: %v", err)
+			return true
+		default:
+		}
 		waits := false
-		err := l.ask(t.Context(), func() error { waits = l.ending != nil && len(l.ending.waiters) > 0; return nil })
-		return err != nil || waits || len(resumed) > 0
+		err := l.ask(r.t.Context(), func() error { waits = l.ending != nil && len(l.ending.waiters) > 0; return nil })
+		return err != nil || waits
 	})
 	close(goOn)
-	if err := <-resumed; err != nil {
-		t.Fatal(err)
+	<-called
+	return snapshotID, err
+}
+
+// restoredFrom returns the ID of the snapshot that a session was restored from; "" if none.
+func (r *rig) restoredFrom(id string) string {
+	r.t.Helper()
+	info, err := r.Get(r.t.Context(), alice, id)
+	if err != nil || info.Restored == nil {
+		return ""
 	}
-	if s := r.status(id); s != profiles.StatusReady {
-		t.Errorf("the session is %s", s)
-	}
+	return info.Restored.SnapshotID
 }
 
 func doubts(doc state.Document) (of []string) {
@@ -193,53 +283,4 @@ func doubts(doc state.Document) (of []string) {
 		of = append(of, d.Component+d.Origin)
 	}
 	return of
-}
-
-// While a crash without a restart is handled, an end waits for it, and so does a restore of
-// the session: it is not "never saved".
-func TestEndAndRestoreDuringACrash(t *testing.T) {
-	for name, call := range map[string]func(r *rig, id string) (snap string, err error){
-		"end": func(r *rig, id string) (string, error) {
-			a, err := r.End(r.t.Context(), alice, id, filesystem)
-			if err != nil || a.Snapshot == nil {
-				return "", err
-			}
-			return a.Snapshot.ID, nil
-		},
-		"restore": func(r *rig, id string) (string, error) {
-			info, err := r.Create(r.t.Context(), alice, request.Create{FromSession: id})
-			if err != nil || info.Restored == nil {
-				return "", err
-			}
-			return info.Restored.SnapshotID, nil
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, nil)
-			id := r.create(alice, nil).ID
-			saving, goOn, called := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-			r.catalogue.once("Commit", func() { close(saving); <-goOn })
-			r.browsers.last().die()
-			<-saving
-			var snap string
-			go func() {
-				var err error
-				snap, err = call(r, id)
-				called <- err
-			}()
-			l := r.sessions.Find(id)
-			await(t, "the call waits for the crash", func() bool {
-				waiters := 0
-				return l.ask(t.Context(), func() error { waiters = len(l.ending.waiters); return nil }) == nil && waiters > 0
-			})
-			close(goOn)
-			if err := <-called; err != nil {
-				t.Fatal(err)
-			}
-			row, err := r.catalogue.NewestSnapshot(t.Context(), id)
-			if err != nil || snap != row.ID {
-				t.Errorf("the answer has snapshot %q, saved is %q, %v", snap, row.ID, err)
-			}
-		})
-	}
 }

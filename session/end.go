@@ -53,7 +53,6 @@ func (s *Service) End(ctx context.Context, c access.Caller, id string, r request
 	case err != nil:
 		return save.EndAnswer{}, err
 	}
-	l.awaitCrash(ctx) // the session then runs again, or has ended with what was left
 	e, err := l.end(ctx, ending{cause: causeRequested, request: r})
 	if fault.Is(err, fault.SessionNotRunning) {
 		return s.endedBefore(ctx, c, id, r)
@@ -90,31 +89,38 @@ func (s *Service) EndAll(ctx context.Context, c access.Caller, r request.EndAll)
 }
 
 // end begins an ending, or joins one with the same parameters, and waits for it. The
-// ending continues when ctx ends: a save must not stop because the client disconnected.
+// ending continues when ctx ends: a save must not stop because the client disconnected. A
+// requested end waits while a crash is handled. If the crash has ended the session, the error
+// is session_not_running.
 func (l *liveSession) end(ctx context.Context, e ending) (save.EndResult, error) {
-	result := make(chan save.EndResult, 1)
-	e.waiters = []chan<- save.EndResult{result}
-	if err := l.ask(ctx, func() error {
-		switch {
-		case l.ending == nil:
-			if err := l.mayEnd(e); err != nil {
-				return err
+	for {
+		result := make(chan save.EndResult, 1)
+		crashed := false
+		if err := l.ask(ctx, func() error {
+			switch {
+			case l.ending == nil:
+				if err := l.mayEnd(e); err != nil {
+					return err
+				}
+				l.begin(e)
+			case l.ending.cause == causeCrash && e.cause == causeRequested:
+				crashed = true
+			case l.ending.cause != e.cause || !reflect.DeepEqual(l.ending.request, e.request):
+				return fault.New(fault.SessionEnding, "session.end", "session %s is already being ended with other parameters", l.id)
 			}
-			l.begin(e)
+			l.ending.waiters = append(l.ending.waiters, result)
 			return nil
-		case l.ending.cause != e.cause || !reflect.DeepEqual(l.ending.request, e.request):
-			return fault.New(fault.SessionEnding, "session.end", "session %s is already being ended with other parameters", l.id)
+		}); err != nil {
+			return save.EndResult{}, err
 		}
-		l.ending.waiters = append(l.ending.waiters, result)
-		return nil
-	}); err != nil {
-		return save.EndResult{}, err
-	}
-	select {
-	case r := <-result:
-		return r, nil
-	case <-ctx.Done():
-		return save.EndResult{}, fault.Wrap(ctx.Err(), fault.Timeout, "session.end", "the session is still being ended; GET the session for its outcome")
+		select {
+		case r := <-result:
+			if !crashed {
+				return r, nil
+			}
+		case <-ctx.Done():
+			return save.EndResult{}, fault.Wrap(ctx.Err(), fault.Timeout, "session.end", "the session is still being ended; GET the session for its outcome")
+		}
 	}
 }
 

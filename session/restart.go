@@ -54,16 +54,11 @@ func (e ending) useError() error {
 // resume. Without it, a caller that retries at once would get session_ending.
 func (l *liveSession) awaitRestart(ctx context.Context) {
 	l.awaitReopening(ctx)
-	l.awaitCrashRestart(ctx)
-}
-
-// awaitCrashRestart waits while Chrome is started again after a crash.
-func (l *liveSession) awaitCrashRestart(ctx context.Context) {
 	l.awaitEnding(ctx, func(e *ending) bool { return e.restart })
 }
 
 // awaitCrash waits until a crash is handled, by a restart or by saving what is left, so
-// that a resume right after a crash succeeds.
+// that a resume of the session, or a create from it, right after a crash succeeds.
 func (l *liveSession) awaitCrash(ctx context.Context) {
 	l.awaitEnding(ctx, func(e *ending) bool { return e.cause == causeCrash })
 }

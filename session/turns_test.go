@@ -55,7 +55,7 @@ func TestCostlyCallsWait(t *testing.T) {
 	counted := &countedTurns{turns: r.large}
 	r.large = counted
 	restore := func(ctx context.Context, snapshot string) error {
-		_, err := r.Create(ctx, keeper, request.Create{FromEnvironment: snapshot})
+		_, err := r.Create(ctx, keeper, newCreate(func(c *request.Create) { c.FromEnvironment = snapshot }))
 		return err
 	}
 	for name, call := range map[string]struct {

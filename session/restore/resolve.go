@@ -178,6 +178,9 @@ func (r *Restorer) newestOf(ctx context.Context, c access.Caller, field, id stri
 	snap, err := r.newestUndamaged(ctx, id)
 	if fault.Is(err, fault.NoSnapshot) {
 		advice := "end it with save_snapshot_mode=filesystem, or create with if_missing=fresh"
+		if rec, err = r.catalogue.Session(ctx, id); err != nil { // it may have ended during the wait
+			return nil, err
+		}
 		if until, ok := r.cfg.Discarded.Until(id); ok {
 			advice = "it has ended, and until " + until.Format(time.RFC3339) + " a DELETE with save_snapshot_mode=filesystem, or a resume, can still save it"
 		} else if !rec.EndedAt.IsZero() {
