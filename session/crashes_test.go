@@ -217,7 +217,7 @@ func TestEndAfterUnsavedCrash(t *testing.T) {
 	r.end(alice, id, filesystem)
 }
 
-// A create that has waited for a crashed session of which nothing is saved is told that it
+// A create that has waited for a crashed session of which nothing is saved is notified that it
 // has ended.
 func TestCreateFromDiscardedCrash(t *testing.T) {
 	r := newRig(t, nil)
