@@ -40,8 +40,9 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r request.Create)
 		}
 		l := s.sessions.Find(rec.ID)
 		if l == nil {
-			if l, err = s.resumeEnded(ctx, c, rec.ID, r); l != nil || err != nil {
-				return answer.Acknowledgement{Success: true, Status: "resumed", Message: resumedFrom(r)}, l, err
+			l, undone, err := s.resumeEnded(ctx, c, rec.ID, r)
+			if l != nil || err != nil {
+				return answer.Acknowledgement{Success: true, Status: "resumed", Message: resumedFrom(r, undone)}, l, err
 			}
 			continue // another request has resumed it meanwhile
 		}
@@ -71,9 +72,12 @@ func mayContinue(id string, changed []string, r request.Create) error {
 	return nil
 }
 
-func resumedFrom(r request.Create) string {
-	if r.GoesBack() {
+func resumedFrom(r request.Create, undone bool) string {
+	switch {
+	case r.GoesBack():
 		return "the session was taken back to an older snapshot, with its conversation"
+	case undone:
+		return "the session had ended without a save; it was saved now and continues"
 	}
 	return "the session was restored from its last snapshot"
 }
@@ -145,36 +149,38 @@ func (l *liveSession) unpause(end func(error)) {
 }
 
 // resumeEnded makes an ended session live again, with the options it was created with. It
-// returns nil if the session is live again already.
-func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, by request.Create) (*liveSession, error) {
+// returns nil if the session is live again already. undone reports that the session was
+// discarded at its end, and has been saved now.
+func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, by request.Create) (_ *liveSession, undone bool, err error) {
 	if err := c.Require(access.Restore); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	release, err := s.sessions.Claim(c.KeyID, id)
 	if err != nil {
 		if fault.Is(err, fault.ShuttingDown) {
-			return nil, err
+			return nil, false, err
 		}
-		return nil, fault.New(fault.RequestInProgress, "session.resume", "session %s is being created or resumed by another request; try again", id)
+		return nil, false, fault.New(fault.RequestInProgress, "session.resume", "session %s is being created, saved or resumed by another request; try again", id)
 	}
 	defer s.capacity.Replenish()
 	defer s.capacity.Pause()
 	defer release()
 	rec, err := s.resumable(ctx, c, id)
 	if err != nil || s.sessions.Find(id) != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if !rec.EndedAt.IsZero() {
-		if _, _, err := s.undoDiscard(context.WithoutCancel(ctx), rec, request.End{}, func() {}); err != nil {
-			return nil, err
+		if _, undone, err = s.undoDiscard(context.WithoutCancel(ctx), rec, request.End{}, func() {}); err != nil {
+			return nil, false, fault.Wrap(err, fault.CodeOf(err), "session.resume",
+				"the session had ended without a save, and saving it now failed; it is still kept, so try again: "+fault.MessageOf(err))
 		}
 	}
 	if rec.EndedAt.IsZero() {
-		return nil, fault.New(fault.SessionEnding, "session.resume", "session %s is being ended", id)
+		return nil, false, fault.New(fault.SessionEnding, "session.resume", "session %s is being ended", id)
 	}
 	options, err := request.Resumed(s.deps.Vault, rec, by)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if options.OnLive == request.OnLiveShare { // this session itself is requested
 		options.OnLive = request.OnLiveFail
@@ -184,7 +190,7 @@ func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, b
 		err = fault.New(fault.NoSnapshot, "session.resume",
 			"session %s was never saved; to start it empty with the same ID, create it with this session_id, resume: true and if_missing: fresh", id)
 	}
-	return l, err
+	return l, undone, err
 }
 
 // resumeRecord records that an ended session is live again. If it goes back to an older

@@ -106,7 +106,14 @@ func TestUndoByAResume(t *testing.T) {
 	r := newUndoRig(t)
 	id := r.create(alice, nil).ID
 	r.discarded(id)
-	info := r.resumed(alice, id)
+	a, err := r.Resume(t.Context(), alice, id, "")
+	if err != nil || !strings.Contains(a.Message, "saved now") {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	info, err := r.Get(t.Context(), alice, id)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if snap, err := r.catalogue.NewestSnapshot(t.Context(), id); err != nil || info.Restored.SnapshotID != snap.ID {
 		t.Errorf("%+v, %v", info.Restored, err)
 	}
@@ -125,6 +132,9 @@ func TestUndoAfterAFailedSave(t *testing.T) {
 	wantCode(t, err, fault.SaveFailed)
 	_, err = r.Resume(t.Context(), alice, id, "")
 	wantCode(t, err, fault.SaveFailed)
+	if err == nil || !strings.Contains(fault.MessageOf(err), "it is still kept, so try again") {
+		t.Errorf("a resume that cannot save: %v", err)
+	}
 	r.catalogue.works()
 	if a, err := r.End(t.Context(), alice, id, filesystem); err != nil || a.Snapshot == nil {
 		t.Errorf("%+v, %v", a, err)

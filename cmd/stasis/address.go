@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -156,11 +155,10 @@ func (l *localDaemon) runs() bool {
 // key reads the daemon's api-key. It follows no link, and takes no file of another user than
 // the daemon's: root may work in a directory of an ordinary user.
 func (l *localDaemon) key() (key string, err error) {
-	const op = "remote.key"
 	path := filepath.Join(l.dir, keyFile)
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return "", fault.Wrap(err, fault.Config, op, "--key: missing, and the key of the daemon cannot be read; give --key, or set STASIS_API_KEY")
+		return "", noKey(err, "the key of the daemon on this machine cannot be read")
 	}
 	defer func() { _ = file.Close() }() // it is only read
 	info, err := file.Stat()
@@ -172,12 +170,12 @@ func (l *localDaemon) key() (key string, err error) {
 		return "", err
 	}
 	if !info.Mode().IsRegular() || ownerOf(info) != ownerOf(daemon) {
-		return "", fault.New(fault.Config, op, "--key: missing, and %s is not a file of the user who runs the daemon; give --key, or set STASIS_API_KEY", path)
+		return "", noKey(nil, path+" is not a file of the user who runs the daemon")
 	}
 	body := make([]byte, snapshot.MaxKeyFile)
 	n, err := file.Read(body)
 	if key = strings.TrimSpace(string(body[:n])); key == "" {
-		return "", fault.Wrap(err, fault.Config, op, "--key: missing, and "+path+" is empty; give --key, or set STASIS_API_KEY")
+		return "", noKey(err, path+" is empty")
 	}
 	return key, nil
 }

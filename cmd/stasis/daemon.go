@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -57,12 +58,11 @@ const standbyDelay = 500 * time.Millisecond
 // daemon is everything that runs, connected.
 type daemon struct {
 	*storage
-	apiKeys  *access.Keys
-	service  *session.Service
-	server   *api.Server
-	printKey string // a key that was made now, to be printed once
-	hasFile  bool   // the key in keyFile is valid
-	closers  []func() error
+	apiKeys *access.Keys
+	service *session.Service
+	server  *api.Server
+	keyLine string // the line at the start that says where the first API key is, or shows a new one
+	closers []func() error
 }
 
 // start connects the packages. It takes the data directory, opens catalogue and store,
@@ -221,6 +221,7 @@ func (c *serveCmd) logShell(launcher *launch.Launcher, log *slog.Logger) error {
 func (d *daemon) firstKey(ctx context.Context) error {
 	const op = "serve.key"
 	if given := os.Getenv(keyVariable); given != "" {
+		d.keyLine = "API key: the one in " + keyVariable
 		return d.apiKeys.SetFirst(ctx, given)
 	}
 	file := filepath.Join(d.dir, keyFile)
@@ -228,8 +229,9 @@ func (d *daemon) firstKey(ctx context.Context) error {
 	secret := strings.TrimSpace(string(raw))
 	// A first key that was deleted is not made again.
 	if has, err := d.apiKeys.Any(ctx); has || err != nil {
-		_, unknown := d.apiKeys.Authenticate(ctx, secret)
-		d.hasFile = unknown == nil
+		if _, unknown := d.apiKeys.Authenticate(ctx, secret); unknown == nil {
+			d.keyLine = "API key: in " + file
+		}
 		return err
 	}
 	switch {
@@ -240,12 +242,13 @@ func (d *daemon) firstKey(ctx context.Context) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fault.Wrap(err, fault.Config, op, "the file of the API key cannot be read")
 	}
-	d.printKey = access.NewSecret()
+	made := access.NewSecret()
 	// The write is atomic: an empty file would lock everyone out.
-	if err := renameio.WriteFile(file, []byte(d.printKey+"\n"), 0o600); err != nil {
+	if err := renameio.WriteFile(file, []byte(made+"\n"), 0o600); err != nil {
 		return fault.Wrap(err, fault.Config, op, "the file of the API key cannot be written")
 	}
-	return d.apiKeys.SetFirst(ctx, d.printKey)
+	d.keyLine = fmt.Sprintf("API key (kept in %s): %s", file, made)
+	return d.apiKeys.SetFirst(ctx, made)
 }
 
 // limits returns the service's settings and computes those that no flag sets.

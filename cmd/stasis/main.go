@@ -10,6 +10,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -46,7 +47,7 @@ func main() {
 }
 
 func newParser(c *cli) *kong.Kong {
-	return kong.Must(c, kong.Name("stasis"), kong.DefaultEnvars("STASIS"), kong.UsageOnError(),
+	return kong.Must(c, kong.Name("stasis"), kong.DefaultEnvars("STASIS"),
 		kong.Description("Runs Chrome browsers, saves their whole environments and restores them."),
 		kong.Vars{"version": version})
 }
@@ -60,6 +61,7 @@ func run(args []string) int {
 		return report(known)
 	}
 	if err != nil {
+		printUsage(parser, err)
 		parser.Errorf("%s", err)
 		return exitUsage
 	}
@@ -67,4 +69,21 @@ func run(args []string) int {
 	defer cancel()
 	ctx.BindTo(stop, (*context.Context)(nil))
 	return report(ctx.Run())
+}
+
+// printUsage prints the verbs to choose from if the command line has none, and else how to
+// get the help of its verb.
+func printUsage(parser *kong.Kong, err error) {
+	var wrong *kong.ParseError
+	if !errors.As(err, &wrong) {
+		return
+	}
+	verb := wrong.Context.Selected()
+	if verb != nil && len(verb.Children) == 0 {
+		_, _ = fmt.Fprintf(parser.Stderr, "Run \"%s --help\" for its arguments and flags.\n", verb.FullPath())
+		return
+	}
+	parser.Stdout = parser.Stderr // standard output is for answers
+	_ = wrong.Context.PrintUsage(false)
+	_, _ = fmt.Fprintln(parser.Stderr)
 }

@@ -13,6 +13,21 @@ type period time.Duration
 // Duration returns the period for calculations.
 func (p period) Duration() time.Duration { return time.Duration(p) }
 
+// String returns the period as people write it: 24h, 1h30m, 30d.
+func (p period) String() string {
+	const day = 24 * time.Hour
+	if d := p.Duration(); d > day && d%day == 0 {
+		return fmt.Sprintf("%dd", d/day)
+	}
+	text := p.Duration().String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
 // UnmarshalText reads a whole number of days, or what time.ParseDuration reads.
 func (p *period) UnmarshalText(text []byte) error {
 	if days, ok := strings.CutSuffix(string(text), "d"); ok {

@@ -16,6 +16,11 @@ func TestPeriod(t *testing.T) {
 			t.Errorf("%s: got %v, %v; want %v", text, p.Duration(), err, want)
 		}
 	}
+	for want, d := range map[string]time.Duration{"24h": 24 * time.Hour, "30d": 720 * time.Hour, "1h30m": 90 * time.Minute, "10m": 10 * time.Minute, "5s": 5 * time.Second, "0s": 0, "25h": 25 * time.Hour} {
+		if got := period(d).String(); got != want {
+			t.Errorf("%v: got %s, want %s", d, got, want)
+		}
+	}
 	for _, text := range []string{"", "d", "1.5d", "106752d", "99999999999999999999d", "1w", "30"} {
 		var p period
 		if err := p.UnmarshalText([]byte(text)); err == nil {

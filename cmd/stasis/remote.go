@@ -50,15 +50,20 @@ func (r *remoteDaemon) AfterApply() error {
 	case r.Key != "":
 		return nil
 	case local == nil:
-		return fault.New(fault.Config, "remote.key", "--key: missing; give it, or set STASIS_API_KEY. "+
-			"Its default is the key of the daemon on the data directory %s; this user has no such daemon running here", dir)
+		return noKey(nil, "on this machine, no daemon of this user runs on the data directory "+dir+", so its key is not used")
 	case r.URL != local.at.URL:
-		return fault.New(fault.Config, "remote.key", "--key: missing; give it, or set STASIS_API_KEY. "+
-			"The key in %s is used only for %s, where its daemon listens, not for %s", dir, local.at.URL, r.URL)
+		return noKey(nil, fmt.Sprintf("the key in %s is used only for %s, where its daemon listens, not for %s", dir, local.at.URL, r.URL))
 	}
 	r.local = local
 	r.Key, err = local.key()
 	return err
+}
+
+// noKey is the error for a call without an API key. why says why the key of the daemon on
+// this machine is not used.
+func noKey(cause error, why string) error {
+	return &fault.Error{Code: fault.Config, Op: "remote.key", Err: cause,
+		Message: "--key: is missing; give --key KEY, or set " + keyVariable + "=KEY; " + why}
 }
 
 // client returns the client for calls and sockets of the daemon. It follows no redirects:
@@ -166,8 +171,19 @@ func (r *remoteDaemon) do(ctx context.Context, method, path, media string, body 
 	if json.NewDecoder(res.Body).Decode(&refused) != nil || refused.Code == "" {
 		return nil, unexpected(res)
 	}
-	if r.local != nil && res.StatusCode == http.StatusUnauthorized {
-		refused.Message += "; the key in " + r.local.dir + " has been replaced or deleted: give --key, or set STASIS_API_KEY"
+	if res.StatusCode == http.StatusUnauthorized {
+		refused.Message += r.keyAdvice()
 	}
 	return nil, refused
+}
+
+// keyAdvice says where a key that the daemon refused is from, and how to give another.
+func (r *remoteDaemon) keyAdvice() string {
+	switch {
+	case r.local != nil:
+		return "; the key in " + r.local.dir + " has been replaced or deleted: give --key KEY, or set " + keyVariable + "=KEY"
+	case os.Getenv(keyVariable) == r.Key:
+		return "; the key is that of " + keyVariable
+	}
+	return "; the key is that of --key"
 }

@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -97,10 +96,8 @@ func (c *serveCmd) Run(ctx context.Context) error {
 		log.Warn("the daemon's address cannot be recorded: commands on this machine need --url and --key", "error", unrecorded)
 	}
 	fmt.Printf("stasis %s listens on %s\n", version, c.address(listener))
-	if d.printKey != "" {
-		fmt.Printf("API key (kept in %s): %s\n", filepath.Join(d.dir, keyFile), d.printKey)
-	} else if d.hasFile {
-		fmt.Printf("API key: in %s\n", filepath.Join(d.dir, keyFile))
+	if d.keyLine != "" {
+		fmt.Println(d.keyLine)
 	}
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
@@ -157,7 +154,7 @@ func (c *serveCmd) check() error {
 		return fault.New(fault.Config, "serve", "--standby: must be 0 or more")
 	}
 	if c.UndoWindow < 0 || c.UndoWindow > maxUndoWindow {
-		return fault.New(fault.Config, "serve", "--undo-window: must be 0 to %s", maxUndoWindow)
+		return fault.New(fault.Config, "serve", "--undo-window: must be 0 to %s", period(maxUndoWindow))
 	}
 	if c.RescueTTL < 0 {
 		return fault.New(fault.Config, "serve", "--rescue-ttl: must be 0 or more")

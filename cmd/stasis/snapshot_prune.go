@@ -42,9 +42,9 @@ func (c *snapshotPruneCmd) Run(ctx context.Context) error {
 	if err := c.callJSON(ctx, http.MethodPost, "/v1/prune", ask, &answer); err != nil {
 		return err
 	}
-	went := "removed"
+	went, which := "removed", "removed"
 	if c.DryRun {
-		went = "would be removed"
+		went, which = "would be removed", "that would be removed"
 	}
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	for _, s := range append(answer.Removed, answer.Kept...) {
@@ -63,7 +63,10 @@ func (c *snapshotPruneCmd) Run(ctx context.Context) error {
 	for _, reason := range slices.Sorted(maps.Keys(answer.KeptBy)) {
 		reasons = append(reasons, fmt.Sprintf("%s %d", reason, answer.KeptBy[reason]))
 	}
-	_, err := fmt.Fprintf(os.Stderr, "%d %s (%d bytes of archives), %d kept (%s)\n",
-		answer.RemovedCount, went, answer.FreedBytes, answer.KeptCount, strings.Join(reasons, ", "))
+	summary := fmt.Sprintf("snapshots %s: %d, with archives of %d bytes; kept: %d", which, answer.RemovedCount, answer.FreedBytes, answer.KeptCount)
+	if len(reasons) > 0 {
+		summary += ", by reason: " + strings.Join(reasons, ", ")
+	}
+	_, err := fmt.Fprintln(os.Stderr, summary)
 	return err
 }
