@@ -40,6 +40,8 @@ func TestViewerThatDoesNotRead(t *testing.T) {
 		t.Fatal("the viewer was not cut off")
 	}
 
+	r = newRig(t, func(o *Options) { o.Patience = time.Minute })
+	url = r.url + "/v1/sessions/live-1/live/socket?ticket=" + viewTicket
 	r.view = func(ctx context.Context, conn session.ViewConn) error {
 		for range 200 {
 			if err := conn.WriteBinary(ctx, picture); err != nil {

@@ -49,6 +49,7 @@ func TestWhenResumed(t *testing.T) {
 	blocked("a client prepares it again")
 	f.emit(root, "Target.detachedFromTarget", `{"sessionId":"AGAIN"}`)
 	<-released
+	c.recv() // the client's event of it, so that the next one that it gets is of LAST
 
 	attached("LAST", "P", "page")
 	when()
