@@ -200,6 +200,10 @@ func (v *visit) doneAt(text, path string) error {
 	return nil
 }
 
+// query returns a parameter of the address, or "". FormValue would also read the body of a
+// GET, and store the files in it on the daemon's disk.
+func (v *visit) query(name string) string { return v.r.URL.Query().Get(name) }
+
 // form reads the form of a POST. The body is limited.
 func (v *visit) form() (url.Values, error) {
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)

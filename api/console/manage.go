@@ -130,8 +130,8 @@ type deliveriesPage struct {
 }
 
 func listDeliveries(v *visit) error {
-	data := deliveriesPage{State: v.r.FormValue("state")}
-	header, err := v.api.get("/v1/webhooks/deliveries"+queryOf("limit", "50", "state", data.State, "start_after", v.r.FormValue("after")), &data.Deliveries)
+	data := deliveriesPage{State: v.query("state")}
+	header, err := v.api.get("/v1/webhooks/deliveries"+queryOf("limit", "50", "state", data.State, "start_after", v.query("after")), &data.Deliveries)
 	if err != nil {
 		return err
 	}

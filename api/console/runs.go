@@ -99,7 +99,7 @@ func showRun(v *visit) error {
 		}
 	}
 	query := "?limit=200"
-	if after := v.r.FormValue("after"); after != "" {
+	if after := v.query("after"); after != "" {
 		query += "&after=" + url.QueryEscape(after)
 	}
 	if _, err := v.api.get(path+joinPath(run)+"/events"+query, &data); err != nil {

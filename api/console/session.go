@@ -21,7 +21,7 @@ type sessionPage struct {
 // showSession shows one session, live or ended.
 func showSession(v *visit) error {
 	path := "/v1/sessions" + joinPath(v.r.PathValue("id"))
-	data := sessionPage{ByHand: v.r.FormValue("login") != ""}
+	data := sessionPage{ByHand: v.query("login") != ""}
 	if _, err := v.api.get(path, &data.Session); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type sessionsPage struct {
 
 // listSessions shows the live sessions, and a page of those that have ended.
 func listSessions(v *visit) error {
-	data := sessionsPage{UserID: v.r.FormValue("user_id"), After: v.r.FormValue("after")}
+	data := sessionsPage{UserID: v.query("user_id"), After: v.query("after")}
 	user := ""
 	if data.UserID != "" {
 		user = "&" + url.Values{"user_id": {data.UserID}}.Encode()

@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -130,5 +131,27 @@ func TestHeaders(t *testing.T) {
 	}
 	if Serves(&http.Request{Method: "GET", URL: &url.URL{Path: "/"}, Header: http.Header{"Accept": {"*/*"}}}) {
 		t.Error("/ for a program")
+	}
+}
+
+// A page reads no body: neither its parameters nor files, which would fill the daemon's disk.
+func TestPagesReadNoBody(t *testing.T) {
+	r := newRig(t)
+	r.answers = hostileAnswers(t)
+	r.signIn(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	get := func(path, file string) string {
+		form := "--x\r\nContent-Disposition: form-data; name=user_id\r\n\r\nof-the-body\r\n" +
+			"--x\r\nContent-Disposition: form-data; name=f; filename=f\r\n\r\n" + file + "\r\n--x--\r\n"
+		return r.do(t, "GET", path, form, "Content-Type: multipart/form-data; boundary=x").body
+	}
+	for _, path := range pages() {
+		if strings.Contains(get(path, "small"), "of-the-body") {
+			t.Errorf("%s has a parameter of the body", path)
+		}
+	}
+	get("/console/", strings.Repeat("f", 33<<20))
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); len(left) > 0 || err != nil {
+		t.Errorf("on the disk: %v, %v", left, err)
 	}
 }

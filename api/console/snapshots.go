@@ -15,9 +15,9 @@ type snapshotsPage struct {
 }
 
 func listSnapshots(v *visit) error {
-	data := snapshotsPage{UserID: v.r.FormValue("user_id")}
+	data := snapshotsPage{UserID: v.query("user_id")}
 	var answer snapshotPage
-	if _, err := v.api.get("/v1/snapshots"+queryOf("limit", "50", "user_id", data.UserID, "start_after", v.r.FormValue("after")), &answer); err != nil {
+	if _, err := v.api.get("/v1/snapshots"+queryOf("limit", "50", "user_id", data.UserID, "start_after", v.query("after")), &answer); err != nil {
 		return err
 	}
 	data.Snapshots, data.Next = answer.Snapshots, answer.NextToken
@@ -96,7 +96,7 @@ type diffView struct {
 }
 
 func diffSnapshots(v *visit) error {
-	from, to := v.r.PathValue("id"), v.r.FormValue("with")
+	from, to := v.r.PathValue("id"), v.query("with")
 	var data diffView
 	if _, err := v.api.get("/v1/snapshots"+joinPath(from, "diff", to), &data); err != nil {
 		return err
@@ -111,7 +111,7 @@ func downloadArchive(v *visit) error {
 }
 
 func downloadState(v *visit) error {
-	id, format := v.r.PathValue("id"), v.r.FormValue("format")
+	id, format := v.r.PathValue("id"), v.query("format")
 	name := id + "-" + format + ".json"
 	if format == "netscape" {
 		name = id + "-cookies.txt"

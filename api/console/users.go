@@ -21,7 +21,7 @@ type knownUser struct {
 // listUsers lists the users that the newest sessions and snapshots name. The API has no list
 // of all users.
 func listUsers(v *visit) error {
-	if id := v.r.FormValue("user_id"); id != "" {
+	if id := v.query("user_id"); id != "" {
 		http.Redirect(v.w, v.r, v.console.at("user")+queryOf("user_id", id), http.StatusSeeOther)
 		return nil
 	}
@@ -120,7 +120,7 @@ type userPage struct {
 
 // showUser shows a user's default environment, its history and the settings.
 func showUser(v *visit) error {
-	id := v.r.FormValue("user_id")
+	id := v.query("user_id")
 	path := "/v1/users" + joinPath(id)
 	data := userPage{ID: id}
 	if _, err := v.api.get(path, &data.Settings); err != nil {
