@@ -155,3 +155,21 @@ func TestPagesReadNoBody(t *testing.T) {
 		t.Errorf("on the disk: %v, %v", left, err)
 	}
 }
+
+// Anybody can send the form to sign in, so the daemon reads little of it.
+func TestSignInFormIsSmall(t *testing.T) {
+	r := newRig(t)
+	if answer := r.do(t, "POST", "/console/sign-in", "key="+goodKey+"&x="+strings.Repeat("x", maxSignIn)); answer.StatusCode != 400 || len(r.calls) != 0 {
+		t.Errorf("a large form: %d", answer.StatusCode)
+	}
+	next := "/console/?user_id=" + strings.Repeat("%26", maxNext/3-10)
+	if page := r.do(t, "GET", next, "").body; !strings.Contains(page, next) {
+		t.Error("a long address is not in the form")
+	}
+	if page := r.do(t, "GET", next+strings.Repeat("x", 100), "").body; strings.Contains(page, "%26%26") {
+		t.Error("an address that the form cannot have is in it")
+	}
+	if answer := r.do(t, "POST", "/console/sign-in", url.Values{"key": {goodKey}, "next": {next}}.Encode()); answer.Header.Get("Location") != next {
+		t.Errorf("a long address: %d", answer.StatusCode)
+	}
+}
