@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -78,9 +79,9 @@ func TestLoginsEnd(t *testing.T) {
 	}
 
 	first := r.console.logins.add("k", "u")
-	for range maxLogins {
+	for i := range maxLogins {
 		r.now = r.now.Add(time.Millisecond)
-		r.console.logins.add("k", "u")
+		r.console.logins.add(strconv.Itoa(i), "u")
 	}
 	if len(r.console.logins.open) != maxLogins || r.console.logins.open[first] != nil {
 		t.Errorf("%d logins", len(r.console.logins.open))
@@ -153,6 +154,19 @@ func TestPagesReadNoBody(t *testing.T) {
 	get("/console/", strings.Repeat("f", 33<<20))
 	if left, err := os.ReadDir(os.Getenv("TMPDIR")); len(left) > 0 || err != nil {
 		t.Errorf("on the disk: %v, %v", left, err)
+	}
+}
+
+// A key that signs in again and again signs out its own people only.
+func TestLoginsOfOneKey(t *testing.T) {
+	r := newRig(t)
+	other, first := r.console.logins.add("other", "u"), r.console.logins.add("k", "u")
+	for range maxLogins {
+		r.now = r.now.Add(time.Millisecond)
+		r.console.logins.add("k", "u")
+	}
+	if r.console.logins.open[other] == nil || r.console.logins.open[first] != nil || len(r.console.logins.open) != maxLoginsOfKey+1 {
+		t.Errorf("%d logins", len(r.console.logins.open))
 	}
 }
 
