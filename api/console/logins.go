@@ -10,8 +10,10 @@ import (
 const (
 	cookieName = "stasis_console"
 	// loginPeriod is how long a person stays signed in. maxLogins bounds the memory.
-	loginPeriod = 12 * time.Hour
-	maxLogins   = 1000
+	// maxLoginsOfKey keeps one key from signing out the people of all others.
+	loginPeriod    = 12 * time.Hour
+	maxLogins      = 1000
+	maxLoginsOfKey = 20
 )
 
 // login is a person who is signed in. The cookie has its ID; the key stays in the daemon.
@@ -41,7 +43,8 @@ func newLogins(now func() time.Time) *logins {
 	return &logins{now: now, open: map[string]*login{}}
 }
 
-// add signs a person in and returns the ID for the cookie.
+// add signs a person in and returns the ID for the cookie. If there are too many, it signs out
+// the oldest login: of this key, or of any.
 func (l *logins) add(secret, user string) (id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,18 +54,28 @@ func (l *logins) add(secret, user string) (id string) {
 			delete(l.open, id)
 		}
 	}
-	if len(l.open) >= maxLogins {
-		var oldest string
-		for id, one := range l.open {
-			if oldest == "" || one.expires.Before(l.open[oldest].expires) {
-				oldest = id
-			}
-		}
+	if oldest, n := l.oldest(func(one *login) bool { return one.secret == secret }); n >= maxLoginsOfKey {
+		delete(l.open, oldest)
+	} else if oldest, n := l.oldest(func(*login) bool { return true }); n >= maxLogins {
 		delete(l.open, oldest)
 	}
 	id = rand.Text()
 	l.open[id] = &login{secret: secret, user: user, expires: now.Add(loginPeriod)}
 	return id
+}
+
+// oldest returns the login among some that ends first, and how many these are. The caller
+// holds the lock.
+func (l *logins) oldest(among func(*login) bool) (oldest string, n int) {
+	for id, one := range l.open {
+		if !among(one) {
+			continue
+		}
+		if n++; n == 1 || one.expires.Before(l.open[oldest].expires) {
+			oldest = id
+		}
+	}
+	return oldest, n
 }
 
 // of returns who sent a request, or nil.

@@ -7,6 +7,13 @@ import (
 	"strings"
 )
 
+// maxSignIn is the limit of the form to sign in, in bytes. Anybody can send one, so it is
+// small. maxNext is the limit of the address in it, which may grow threefold by escapes.
+const (
+	maxSignIn = 32 << 10
+	maxNext   = 8 << 10
+)
+
 // signInForm is what the page to sign in shows.
 type signInForm struct {
 	Error string
@@ -21,6 +28,9 @@ func (v *visit) signIn(status int, problem string) {
 		next = asked
 	} else if v.r.Method == http.MethodGet && !strings.HasPrefix(v.r.URL.Path, Root+"/sign-in") {
 		next = v.console.base + v.r.URL.RequestURI()
+	}
+	if len(next) > maxNext {
+		next = v.console.at()
 	}
 	v.login, v.api = nil, nil
 	v.write(status, "signin", page{Title: "Sign in", Data: signInForm{problem, next}})
@@ -41,6 +51,7 @@ func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request) {
 // guessed, and sets the cookie.
 func (c *Console) doSignIn(w http.ResponseWriter, r *http.Request) {
 	v := &visit{console: c, w: w, r: r}
+	r.Body = http.MaxBytesReader(w, r.Body, maxSignIn)
 	form, err := v.form()
 	if err != nil {
 		v.fail(err)

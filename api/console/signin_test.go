@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -78,9 +79,9 @@ func TestLoginsEnd(t *testing.T) {
 	}
 
 	first := r.console.logins.add("k", "u")
-	for range maxLogins {
+	for i := range maxLogins {
 		r.now = r.now.Add(time.Millisecond)
-		r.console.logins.add("k", "u")
+		r.console.logins.add(strconv.Itoa(i), "u")
 	}
 	if len(r.console.logins.open) != maxLogins || r.console.logins.open[first] != nil {
 		t.Errorf("%d logins", len(r.console.logins.open))
@@ -140,15 +141,49 @@ func TestPagesReadNoBody(t *testing.T) {
 	r.answers = hostileAnswers(t)
 	r.signIn(t)
 	t.Setenv("TMPDIR", t.TempDir())
-	form := "--x\r\nContent-Disposition: form-data; name=user_id\r\n\r\nof-the-body\r\n" +
-		"--x\r\nContent-Disposition: form-data; name=f; filename=f\r\n\r\n" + strings.Repeat("f", 33<<20) + "\r\n--x--\r\n"
+	get := func(path, file string) string {
+		form := "--x\r\nContent-Disposition: form-data; name=user_id\r\n\r\nof-the-body\r\n" +
+			"--x\r\nContent-Disposition: form-data; name=f; filename=f\r\n\r\n" + file + "\r\n--x--\r\n"
+		return r.do(t, "GET", path, form, "Content-Type: multipart/form-data; boundary=x").body
+	}
 	for _, path := range pages() {
-		answer := r.do(t, "GET", path, form, "Content-Type: multipart/form-data; boundary=x")
-		if strings.Contains(answer.body, "of-the-body") {
+		if strings.Contains(get(path, "small"), "of-the-body") {
 			t.Errorf("%s has a parameter of the body", path)
 		}
 	}
+	get("/console/", strings.Repeat("f", 33<<20))
 	if left, err := os.ReadDir(os.Getenv("TMPDIR")); len(left) > 0 || err != nil {
 		t.Errorf("on the disk: %v, %v", left, err)
+	}
+}
+
+// A key that signs in again and again signs out its own people only.
+func TestLoginsOfOneKey(t *testing.T) {
+	r := newRig(t)
+	other, first := r.console.logins.add("other", "u"), r.console.logins.add("k", "u")
+	for range maxLogins {
+		r.now = r.now.Add(time.Millisecond)
+		r.console.logins.add("k", "u")
+	}
+	if r.console.logins.open[other] == nil || r.console.logins.open[first] != nil || len(r.console.logins.open) != maxLoginsOfKey+1 {
+		t.Errorf("%d logins", len(r.console.logins.open))
+	}
+}
+
+// Anybody can send the form to sign in, so the daemon reads little of it.
+func TestSignInFormIsSmall(t *testing.T) {
+	r := newRig(t)
+	if answer := r.do(t, "POST", "/console/sign-in", "key="+goodKey+"&x="+strings.Repeat("x", maxSignIn)); answer.StatusCode != 400 || len(r.calls) != 0 {
+		t.Errorf("a large form: %d", answer.StatusCode)
+	}
+	next := "/console/?user_id=" + strings.Repeat("%26", maxNext/3-10)
+	if page := r.do(t, "GET", next, "").body; !strings.Contains(page, next) {
+		t.Error("a long address is not in the form")
+	}
+	if page := r.do(t, "GET", next+strings.Repeat("x", 100), "").body; strings.Contains(page, "%26%26") {
+		t.Error("an address that the form cannot have is in it")
+	}
+	if answer := r.do(t, "POST", "/console/sign-in", url.Values{"key": {goodKey}, "next": {next}}.Encode()); answer.Header.Get("Location") != next {
+		t.Errorf("a long address: %d", answer.StatusCode)
 	}
 }

@@ -46,7 +46,7 @@ func (l *handLogin) inOwnChrome(ctx context.Context) error {
 	if err := l.runChrome(ctx, chrome, dir); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	return interrupted(ctx, l.importProfile(ctx, dir), "interrupted; the default of "+l.user+" stays as it was")
 }

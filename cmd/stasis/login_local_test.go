@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -88,5 +89,20 @@ func TestOwnChrome(t *testing.T) {
 	}
 	if report(func() error { _, err := findDesktopChrome("/absent/chrome"); return err }()) != exitChromeMissing {
 		t.Error("a Chrome that is not there was found")
+	}
+}
+
+// When the terminal is closed, a login is discarded as after SIGTERM: otherwise its profile,
+// or the file with its link, would stay on the disk.
+func TestClosedTerminal(t *testing.T) {
+	p, stop := newPerson()
+	defer stop()
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for d := range p.did { // the input of the test may have ended
+		if d.kind == termination {
+			return
+		}
 	}
 }

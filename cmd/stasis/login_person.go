@@ -32,7 +32,7 @@ const (
 	typed       deedKind = iota // a line
 	inputEnded                  // Ctrl-D, or the end of a file or pipe
 	interrupt                   // Ctrl-C
-	termination                 // SIGTERM
+	termination                 // SIGTERM, or SIGHUP: the terminal was closed
 )
 
 // Errors of a login that ends without a save.
@@ -45,7 +45,7 @@ var (
 func newPerson() (p *person, stop func()) {
 	p = &person{did: make(chan deed), terminal: term.IsTerminal(int(os.Stdin.Fd())), out: os.Stdout}
 	signals, done := make(chan os.Signal, 2), make(chan struct{})
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	does := func(d deed) bool {
 		select {
 		case p.did <- d:
@@ -73,9 +73,9 @@ func newPerson() (p *person, stop func()) {
 		for {
 			select {
 			case s := <-signals:
-				d := deed{kind: interrupt}
-				if s == syscall.SIGTERM {
-					d.kind = termination
+				d := deed{kind: termination}
+				if s == os.Interrupt {
+					d.kind = interrupt
 				}
 				does(d)
 			case <-done:

@@ -53,7 +53,7 @@ type loginCheck struct {
 // save ends the session with a save, and then makes the snapshot the user's default, unless
 // there is reason to doubt the login and the person does not want that.
 func (l *handLogin) save(ctx context.Context) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	var saved endAnswer
 	query := url.Values{"save_snapshot_mode": {"filesystem"}}
