@@ -22,11 +22,11 @@ func TestViewerThatDoesNotRead(t *testing.T) {
 	picture := bytes.Repeat([]byte("p"), 10*viewChunk+1)
 	url := r.url + "/v1/sessions/live-1/live/socket?ticket=" + viewTicket
 
-	cut := make(chan error, 1)
+	cut := make(chan struct{}, 1)
 	r.view = func(ctx context.Context, conn session.ViewConn) error {
 		for {
 			if err := conn.WriteBinary(ctx, picture); err != nil {
-				cut <- err
+				cut <- struct{}{}
 				return nil
 			}
 		}
