@@ -24,6 +24,8 @@ type Conn interface {
 	CreationOrder(id target.ID) int
 	// LastShown orders targets by when they came to the front.
 	LastShown(id target.ID) int
+	// Paused reports whether a client keeps a page paused at its start.
+	Paused(id target.ID) bool
 }
 
 // Pages lists the page targets of the browser's own profile, the newest last (Chrome

@@ -13,7 +13,8 @@ import (
 // report which tab that is (document.visibilityState). While clients are connected all
 // tabs are visible, and the one that came to the front last counts. If no page reports
 // that it is visible, WithFrontTab takes the first tab. If no tab is open, it opens a
-// blank one.
+// blank one. A tab that a client keeps paused at its start answers nothing, so it is taken
+// only if there is no other.
 func WithFrontTab(ctx context.Context, conn Conn, do func(cdp.Session, *target.Info) error) error {
 	pages, err := Pages(ctx, conn)
 	if err != nil {
@@ -26,6 +27,7 @@ func WithFrontTab(ctx context.Context, conn Conn, do func(cdp.Session, *target.I
 		}
 		pages = []*target.Info{{TargetID: made.TargetID, URL: "about:blank"}}
 	}
+	pages = running(conn, pages)
 	front := pages[0]
 	if len(pages) > 1 {
 		if at := lastShown(conn, queryVisibility(ctx, conn, pages)); at != nil {
@@ -38,6 +40,20 @@ func WithFrontTab(ctx context.Context, conn Conn, do func(cdp.Session, *target.I
 	}
 	defer detach()
 	return do(s, front)
+}
+
+// running returns the pages that no client keeps paused, or all if there are none.
+func running(conn Conn, pages []*target.Info) []*target.Info {
+	var rest []*target.Info
+	for _, p := range pages {
+		if !conn.Paused(p.TargetID) {
+			rest = append(rest, p)
+		}
+	}
+	if rest == nil {
+		return pages
+	}
+	return rest
 }
 
 // queryVisibility asks all pages at the same time whether they are visible, and returns

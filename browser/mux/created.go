@@ -59,7 +59,9 @@ func (c *client) prepareCreate(method string, params []byte) ([]byte, func(e env
 		opened(created.TargetID, url, func(ready bool) {
 			shown := string(created.TargetID)
 			if forTab {
-				shown = c.m.tabOf(shown)
+				c.m.mu.Lock()
+				shown = c.m.targets.tabOf(shown)
+				c.m.mu.Unlock()
 			}
 			if e.result = fmt.Appendf(nil, `{"targetId":%q}`, shown); !ready || shown == "" {
 				e.result, e.err = nil, notReady

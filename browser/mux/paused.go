@@ -24,6 +24,21 @@ func (d *Driver) WhenResumed(id target.ID, then func()) {
 	d.m.release()
 }
 
+// Paused reports whether a client keeps a page, or the tab that contains it, paused at its
+// start. Such a page answers nothing.
+func (d *Driver) Paused(id target.ID) bool {
+	d.m.mu.Lock()
+	defer d.m.mu.Unlock()
+	page := string(id)
+	tab := d.m.targets.tabOf(page)
+	for _, s := range d.m.sessions.all {
+		if s.paused && (s.target == page || tab != "" && s.target == tab) {
+			return true
+		}
+	}
+	return false
+}
+
 // release calls the functions of WhenResumed whose page no client keeps paused.
 func (m *Mux) release() {
 	var released []pausedWaiter

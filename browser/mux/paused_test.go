@@ -33,14 +33,26 @@ func TestWhenResumed(t *testing.T) {
 		f.emit(root, "Target.attachedToTarget", fmt.Sprintf(`{"sessionId":%q,"targetInfo":{"targetId":%q,"type":%q,"url":""},"waitingForDebugger":true}`, session, id, kind))
 		c.recv()
 	}
+	paused := func(want bool) {
+		t.Helper()
+		if d.Paused("P") != want {
+			t.Errorf("paused: %t, want %t", !want, want)
+		}
+	}
+	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"FIRST","type":"page","url":""}}`)
 	attached("TAB", "T", "tab")
 	when()
 	blocked("a client has paused its tab")
 	attached("PAGE", "P", "page")
 	c.call(1, "TAB", "Runtime.runIfWaitingForDebugger", `{}`)
 	blocked("a client prepares it")
+	paused(true)
+	if d.Paused("FIRST") {
+		t.Error("another page counts as paused")
+	}
 	c.call(2, "PAGE", "Runtime.runIfWaitingForDebugger", `{}`)
 	<-released
+	paused(false)
 	when()
 	<-released // nobody keeps it paused any more
 

@@ -181,11 +181,9 @@ func (t *targets) lastPageClosed() bool {
 // tabOf returns the ID of the tab that contains a page; "" if it is unknown. Chrome reports
 // a tab directly before its page, and names neither in the other (Chrome 156, both
 // engines).
-func (m *Mux) tabOf(page string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	order := m.targets.all[page].order
-	for id, info := range m.targets.all {
+func (t *targets) tabOf(page string) string {
+	order := t.all[page].order
+	for id, info := range t.all {
 		if info.Type == "tab" && order > 0 && info.order == order-1 {
 			return id
 		}

@@ -22,11 +22,12 @@ type Driver interface {
 	Post(ctx context.Context, session target.SessionID, method string, params any) error
 	// EndSubscriptions ends the subscriptions of a session that stays attached.
 	EndSubscriptions(session target.SessionID)
-	// OpenHidden, Hidden, CreationOrder and LastShown are as in [capture.Conn].
+	// OpenHidden, Hidden, CreationOrder, LastShown and Paused are as in [capture.Conn].
 	OpenHidden(ctx context.Context) (target.ID, error)
 	Hidden(id target.ID) bool
 	CreationOrder(id target.ID) int
 	LastShown(id target.ID) int
+	Paused(id target.ID) bool
 }
 
 // Reader is a connection for reading pages that have an authenticator. When its caller
@@ -70,6 +71,9 @@ func (r *Reader) CreationOrder(id target.ID) int { return r.driver.CreationOrder
 
 // LastShown orders targets by when they came to the front.
 func (r *Reader) LastShown(id target.ID) int { return r.driver.LastShown(id) }
+
+// Paused reports whether a client keeps a page paused at its start.
+func (r *Reader) Paused(id target.ID) bool { return r.driver.Paused(id) }
 
 // Call runs a command on the browser as the driver does. Attaching to a page with an
 // authenticator, and detaching from it, reuse sessions.
