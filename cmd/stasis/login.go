@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,7 +17,7 @@ type loginCmd struct {
 	User       string        `help:"User whose default environment gets the login; by default the key's user." env:"-"`
 	Fresh      bool          `help:"Start with an empty environment instead of the user's default." env:"-"`
 	NoOpen     bool          `help:"Print the address of the live view, and do not open it in this machine's browser." env:"-"`
-	SaveAnyway bool          `help:"Make the session the default even if no login is recognised in it." env:"-"`
+	SaveAnyway bool          `help:"Make the session the default even if no login is recognised in it, or the first page could not be opened." env:"-"`
 	Timeout    time.Duration `help:"The daemon ends the session after this time, such as 30m; by default after 6 hours." env:"-"`
 	Local      bool          `help:"Log in with a fresh profile of this machine's own Chrome, for sites that refuse headless browsers." env:"-"`
 	Chrome     string        `help:"With --local: the Chrome to run; by default it is searched under the usual names." placeholder:"PATH" env:"-"`
@@ -25,6 +26,9 @@ type loginCmd struct {
 
 // loginIdle is how long the session waits for a person before it ends, in seconds.
 const loginIdle = 3600
+
+// longestLogin is the longest lifetime that the daemon accepts for a session.
+const longestLogin = 168 * time.Hour
 
 // handLogin is one run of the command.
 type handLogin struct {
@@ -61,6 +65,9 @@ func (c *loginCmd) prepare(ctx context.Context) (l *handLogin, err error) {
 	}
 	if c.Timeout < 0 {
 		return nil, exitError{exitUsage, "--timeout: must not be negative"}
+	}
+	if c.Timeout > longestLogin {
+		return nil, exitError{exitUsage, fmt.Sprintf("--timeout: must be at most %dh", int(longestLogin.Hours()))}
 	}
 	if c.Local {
 		if err := c.canRunChrome(); err != nil {

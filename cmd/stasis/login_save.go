@@ -84,10 +84,13 @@ func (l *handLogin) doubt(s savedSnapshot) string {
 	case l.unopened != "":
 		return l.unopened
 	case len(s.Logins) == 0:
-		return "No login was recognised in the session"
+		return "no login was recognised in the session"
 	}
 	return ""
 }
+
+// sentence returns a text with a capital first letter.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // confirm asks whether the snapshot should become the default in spite of a doubt. Without a
 // terminal, and if the answer is no, it returns an error.
@@ -97,7 +100,7 @@ func (l *handLogin) confirm(doubt, snapshot string) error {
 		kept.message += ", or repeat the command with --save-anyway"
 		return kept
 	}
-	a, err := l.ask(doubt+". Make it the default of "+l.user+" anyway?", nil)
+	a, err := l.ask(sentence(doubt)+". Make it the default of "+l.user+" anyway?", nil)
 	if err != nil || a == answeredYes {
 		return err
 	}

@@ -132,6 +132,7 @@ const (
 	moved     = discarded + "?default_conflict=overwrite&save_as_default=true&save_snapshot_mode=filesystem"
 	noLogins  = `[]`
 	notFound  = `{"code":"browser_failed","message":"the page could not be opened: net::ERR_NAME_NOT_RESOLVED"}`
+	noHTTPS   = `{"code":"browser_failed","message":"the page could not be opened: net::ERR_SSL_PROTOCOL_ERROR"}`
 	loggedOut = `{"logged_in":false,"url":"https://example.com/account","conditions":[{"kind":"selector","held":false},{"kind":"status","held":true}]}`
 )
 
@@ -146,6 +147,7 @@ func TestLoginByHand(t *testing.T) {
 		code                int
 		calls               string // the last of them
 		says                []string
+		never               string
 	}{
 		"saved": {deeds: []deed{enter}, calls: saved + "\n" + moved,
 			says: []string{"/v1/sessions/s/live?ticket=secret", "Saved as version 2 of the default of alice.", "example.com: end unknown; saved cookies 2, local_storage 4"}},
@@ -160,12 +162,14 @@ func TestLoginByHand(t *testing.T) {
 		"a signal":               {deeds: []deed{sigterm}, code: exitInterrupted, calls: discarded},
 		"Ctrl-C, no terminal":    {piped: true, deeds: []deed{ctrlC}, code: exitInterrupted, calls: discarded},
 		"the input ended":        {piped: true, deeds: []deed{ctrlD}, code: exitFailed, calls: discarded, says: []string{"the input ended"}},
-		"nothing, no":            {logins: noLogins, deeds: []deed{enter, enter}, code: exitFailed, calls: saved, says: []string{"No login was recognised", "anyway? [y/N]", `PUT /v1/users/alice/default with {"snapshot_id": "snap-2"}`}},
+		"nothing, no":            {logins: noLogins, deeds: []deed{enter, enter}, code: exitFailed, calls: saved, says: []string{"No login was recognised", "anyway? [y/N]", "no login was recognised", `PUT /v1/users/alice/default with {"snapshot_id": "snap-2"}`}},
 		"nothing, yes":           {logins: noLogins, deeds: []deed{enter, yes}, calls: saved + "\n" + moved, says: []string{"Saved as version 2"}},
 		"nothing, no terminal":   {logins: noLogins, piped: true, deeds: []deed{enter}, code: exitFailed, calls: saved, says: []string{"--save-anyway", "PUT /v1/users/alice/default"}},
 		"nothing, anyway":        {logins: noLogins, piped: true, cmd: loginCmd{SaveAnyway: true}, deeds: []deed{enter}, calls: saved + "\n" + moved},
-		"no page, no":            {page: notFound, deeds: []deed{enter, ctrlC}, code: exitFailed, calls: saved, says: []string{"https://example.com/login could not be opened: net::ERR_NAME_NOT_RESOLVED"}},
+		"no page, no":            {page: notFound, deeds: []deed{enter, ctrlC}, code: exitFailed, calls: saved, says: []string{"The page https://example.com/login could not be opened: net::ERR_NAME_NOT_RESOLVED"}},
 		"no page, no terminal":   {page: notFound, piped: true, deeds: []deed{enter}, code: exitFailed, calls: saved, says: []string{"ERR_NAME_NOT_RESOLVED; the session was saved", "--save-anyway"}},
+		"no https":               {page: noHTTPS, deeds: []deed{enter, yes}, calls: saved + "\n" + moved, says: []string{"Then open http://example.com/login there."}},
+		"https as given":         {page: noHTTPS, cmd: loginCmd{Site: "https://example.com/"}, deeds: []deed{enter, yes}, calls: saved + "\n" + moved, never: "Then open"},
 		"a slow page":            {page: `{"code":"timeout","message":"x"}`, deeds: []deed{enter}, calls: saved + "\n" + moved, says: []string{"example.com has not answered yet."}},
 		"a page that is refused": {page: `{"code":"unsupported","message":"url: sessions may not open this address"}`, code: exitUsage, calls: discarded, says: []string{"SITE: sessions may not open this address"}},
 	} {
@@ -186,6 +190,9 @@ func TestLoginByHand(t *testing.T) {
 				if !strings.Contains(out, part) {
 					t.Errorf("%q is not in:\n%s", part, out)
 				}
+			}
+			if x.never != "" && strings.Contains(out, x.never) {
+				t.Errorf("%q is in:\n%s", x.never, out)
 			}
 		})
 	}
@@ -237,6 +244,9 @@ func TestLoginArguments(t *testing.T) {
 	}
 	d := startLoginDaemon(t)
 	if _, err := d.login(t, true, loginCmd{Timeout: -time.Second}); report(err) != exitUsage || d.did() != "" {
+		t.Error(err, d.did())
+	}
+	if _, err := d.login(t, true, loginCmd{Timeout: 200 * time.Hour}); report(err) != exitUsage || err.Error() != "--timeout: must be at most 168h" || d.did() != "" {
 		t.Error(err, d.did())
 	}
 }

@@ -139,11 +139,14 @@ func (l *handLogin) firstPage(ctx context.Context, err error) error {
 		l.say("%s has not answered yet.\n", l.site.Host)
 	case refused.Code == "browser_failed":
 		_, why, _ := strings.Cut(refused.Message, "the page could not be opened: ")
-		l.unopened = l.site.String() + " could not be opened"
+		l.unopened = "the page " + l.site.String() + " could not be opened"
 		if why != "" {
 			l.unopened += ": " + why
 		}
-		l.say("%s. Check the address, or open another one in the live view.\n", l.unopened)
+		l.say("%s. Check the address, or open another one in the live view.\n", sentence(l.unopened))
+		if strings.Contains(why, "ERR_SSL_PROTOCOL_ERROR") && !strings.Contains(l.Site, "://") {
+			l.say("The site may have no https. Then open http://%s%s there.\n", l.site.Host, l.site.RequestURI())
+		}
 	case refused.Code == "unsupported" || refused.Code == "invalid_field":
 		return errors.Join(namesArgument(err), l.end(ctx, nil, nil))
 	}
