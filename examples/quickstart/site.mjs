@@ -2,8 +2,11 @@
 import { createServer } from 'node:http';
 
 const port = process.env.PORT ?? 8090;
-const form = `<form method="post">
-  <input name="user"> <input name="password" type="password"> <button>Log in</button>
+const form = `<title>Log in</title>
+<form method="post">
+  <label>User <input name="user"></label>
+  <label>Password <input name="password" type="password"></label>
+  <button>Log in</button>
 </form>`;
 
 createServer((request, response) => {
@@ -13,5 +16,5 @@ createServer((request, response) => {
     return;
   }
   const known = request.headers.cookie?.includes('sid=42');
-  response.setHeader('Content-Type', 'text/html').end(known ? '<h1>Hello, Ada, you are logged in</h1>' : form);
+  response.setHeader('Content-Type', 'text/html').end(known ? '<title>Welcome</title><h1>Hello, Ada, you are logged in</h1>' : form);
 }).listen(port, '127.0.0.1', () => console.log(`site: http://127.0.0.1:${port}/`));
