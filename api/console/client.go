@@ -25,17 +25,21 @@ type call struct {
 	method string
 	path   string // with the query
 	body   string // JSON; "" is none
+	file   bool   // the body is a form with a file
 }
 
 // curl returns the call as a command for a shell. The key is a variable in it.
 func (c call) curl(origin url.URL) string {
 	var b strings.Builder
 	b.WriteString(`curl -H "Authorization: Bearer $STASIS_API_KEY"`)
-	if c.method != http.MethodGet && (c.method != http.MethodPost || c.body == "") {
+	if c.method != http.MethodGet && (c.method != http.MethodPost || c.body == "" && !c.file) {
 		b.WriteString(" -X " + c.method)
 	}
 	if c.body != "" {
 		b.WriteString(" --json " + quote(c.body))
+	}
+	if c.file {
+		b.WriteString(" -F file=@FILE")
 	}
 	base := url.URL{Scheme: origin.Scheme, Host: origin.Host}
 	b.WriteString(" " + quote(base.String()+strings.TrimSuffix(origin.EscapedPath(), "/")+c.path))
@@ -113,7 +117,7 @@ func (c *client) text(path string) (string, error) {
 
 // upload passes the body of the person's request on: a form with one file.
 func (c *client) upload(path string) error {
-	c.calls = append(c.calls, call{method: http.MethodPost, path: path})
+	c.calls = append(c.calls, call{method: http.MethodPost, path: path, file: true})
 	req, err := c.request(http.MethodPost, path, c.of.Body, "Content-Type", c.of.Header.Get("Content-Type"))
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // hostileAnswers are answers of the API in which every text that somebody else chose is
@@ -200,6 +201,44 @@ func TestSecretsAndFiles(t *testing.T) {
 	}
 }
 
+// A comparison goes from the older snapshot to the newer one, and the history does not offer
+// the snapshot that is the default.
+func TestVersionsOfOneUser(t *testing.T) {
+	r := newRig(t)
+	snapshot := func(id, at string) string {
+		return `{"id":"` + id + `","session_id":"s-1","user_id":"a","created_at":"2026-11-25T` + at + `:00.000Z"}`
+	}
+	r.answers["GET /v1/snapshots/snap-2"] = snapshot("snap-2", "11:02")
+	r.answers["GET /v1/snapshots"] = `{"snapshots":[` + snapshot("snap-3", "11:03") + `,` + snapshot("snap-2", "11:02") + `,` + snapshot("snap-1", "11:01") + `]}`
+	r.answers["GET /v1/users/a/default"] = `{"version":3,"snapshot_id":"snap-1","moved_at":"2026-11-25T11:05:00.000Z"}`
+	r.answers["GET /v1/users/a/default/history"] = `{"history":[{"version":3,"snapshot_id":"snap-1","available":true},{"version":2,"snapshot_id":"snap-2","available":true},{"version":1,"snapshot_id":"snap-1","available":true}]}`
+	r.answers["GET /v1/users/a"] = "{}"
+	r.signIn(t)
+	page := r.get(t, "/console/snapshots/snap-2")
+	for _, want := range []string{`/snap-2/diff?with=snap-3">changes until then`, `/snap-1/diff?with=snap-2">changes since then`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is not in %s", want, page)
+		}
+	}
+	if page := r.get(t, "/console/user?user_id=a"); strings.Count(page, "Make it the default") != 1 || !strings.Contains(page, "same as the current one") {
+		t.Error(page)
+	}
+}
+
+// A time in the future is rounded, one in the past is not.
+func TestRelativeTime(t *testing.T) {
+	now := time.Now()
+	for d, want := range map[time.Duration]string{
+		6*time.Hour - time.Second: "in 6 h", 90 * 24 * time.Hour: "in 90 days", time.Hour - time.Millisecond: "in 60 min",
+		-119 * time.Second: "119 s ago", -(6*time.Hour - time.Second): "5 h ago", time.Second: "now",
+	} {
+		at := now.Add(d)
+		if got := relative(&at, now); got != want {
+			t.Errorf("%s: %q, want %q", d, got, want)
+		}
+	}
+}
+
 // A shell runs the shown command as it was meant, whatever a user's ID contains.
 func TestCurlIsQuoted(t *testing.T) {
 	c := restoreCall(`'; touch x; "$(id)` + "`\\")
@@ -211,5 +250,9 @@ func TestCurlIsQuoted(t *testing.T) {
 	want := "-H\nAuthorization: Bearer k\n--json\n" + c.body + "\nhttps://a.example/base/v1/sessions\n"
 	if string(out) != want {
 		t.Errorf("got %s want %s", out, want)
+	}
+	upload := call{method: http.MethodPost, path: "/v1/extensions", file: true}.curl(url.URL{Scheme: "http", Host: "a"})
+	if upload != `curl -H "Authorization: Bearer $STASIS_API_KEY" -F file=@FILE 'http://a/v1/extensions'` {
+		t.Error(upload)
 	}
 }

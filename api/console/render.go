@@ -83,20 +83,23 @@ func relative(t *time.Time, now time.Time) string {
 	}
 	d := now.Sub(*t)
 	form := "%s ago"
+	in := func(unit time.Duration) int { return int(d / unit) }
 	if d < 0 {
 		form, d = "in %s", -d
+		// A limit of 6 hours is "in 6 h", also a moment later.
+		in = func(unit time.Duration) int { return int((d + unit/2) / unit) }
 	}
 	switch {
 	case d < 2*time.Second:
 		return "now"
 	case d < 2*time.Minute:
-		return fmt.Sprintf(form, fmt.Sprintf("%d s", int(d.Seconds())))
+		return fmt.Sprintf(form, fmt.Sprintf("%d s", in(time.Second)))
 	case d < 2*time.Hour:
-		return fmt.Sprintf(form, fmt.Sprintf("%d min", int(d.Minutes())))
+		return fmt.Sprintf(form, fmt.Sprintf("%d min", in(time.Minute)))
 	case d < 48*time.Hour:
-		return fmt.Sprintf(form, fmt.Sprintf("%d h", int(d.Hours())))
+		return fmt.Sprintf(form, fmt.Sprintf("%d h", in(time.Hour)))
 	default:
-		return fmt.Sprintf(form, fmt.Sprintf("%d days", int(d.Hours()/24)))
+		return fmt.Sprintf(form, fmt.Sprintf("%d days", in(24*time.Hour)))
 	}
 }
 

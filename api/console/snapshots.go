@@ -27,8 +27,14 @@ func listSnapshots(v *visit) error {
 // snapshotView is what the page of one snapshot shows.
 type snapshotView struct {
 	Snapshot snapshotAnswer
-	Default  defaultAnswer    // the user's, perhaps of another snapshot
-	Others   []snapshotAnswer // of the same user, newest first
+	Default  defaultAnswer   // the user's, perhaps of another snapshot
+	Others   []otherSnapshot // of the same user, newest first
+}
+
+// otherSnapshot is a snapshot beside the one that a page shows.
+type otherSnapshot struct {
+	snapshotAnswer
+	Newer bool // than the one that the page shows
 }
 
 func showSnapshot(v *visit) error {
@@ -48,7 +54,8 @@ func showSnapshot(v *visit) error {
 	}
 	for _, s := range others.Snapshots {
 		if s.ID != id {
-			data.Others = append(data.Others, s)
+			made := data.Snapshot.CreatedAt
+			data.Others = append(data.Others, otherSnapshot{s, made != nil && s.CreatedAt != nil && s.CreatedAt.After(*made)})
 		}
 	}
 	return v.render("snapshot", page{Title: "Snapshot " + id, Section: "snapshots", Data: data, Actions: []action{
