@@ -48,7 +48,7 @@ func (s sessionAnswer) LiveView() string {
 // Path returns the restore path for people.
 func (s sessionAnswer) Path() string {
 	if s.Restored == nil {
-		return "fresh"
+		return "started empty"
 	}
 	return s.Restored.Path
 }

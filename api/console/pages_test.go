@@ -225,6 +225,22 @@ func TestVersionsOfOneUser(t *testing.T) {
 	}
 }
 
+// The list of sessions names what an ended session started from, and an import is not "nothing".
+func TestStartedFrom(t *testing.T) {
+	r := newRig(t)
+	ended := func(id, more string) string {
+		return `{"session_id":"` + id + `","status":"completed","user_id":"a","ended_at":"2026-11-25T11:00:00.000Z"` + more + `}`
+	}
+	r.answers["GET /v1/sessions"] = "[" + ended("s-1", "") + "," + ended("s-2", `,"reason":"imported"`) + "," + ended("s-3", `,"restored":{"path":"warm"}`) + "]"
+	r.signIn(t)
+	page := r.get(t, "/console/")
+	for _, want := range []string{">an empty browser<", ">an import<", ">the import<", ">a snapshot, warm<"} {
+		if strings.Count(page, want) != 1 {
+			t.Errorf("%q is not once in %s", want, page)
+		}
+	}
+}
+
 // A time in the future is rounded, one in the past is not.
 func TestRelativeTime(t *testing.T) {
 	now := time.Now()

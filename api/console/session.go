@@ -159,7 +159,7 @@ func uploadFile(v *visit) error {
 	if err := v.api.upload("/v1/sessions" + joinPath(id) + "/files"); err != nil {
 		return err
 	}
-	return v.done("The file is stored. Pages of the session can be given it.", "sessions", id)
+	return v.done("The file is stored. A program can give it to a page by its name.", "sessions", id)
 }
 
 // queryOf returns a query with the parameters that are not empty.
