@@ -3,7 +3,7 @@ package view
 import "time"
 
 // quality chooses the size and the compression of pictures by the rate at which they reach
-// the viewer. Its zero value starts with the best pictures.
+// the viewer. Until the first one is measured, pictures are small.
 type quality struct {
 	at    int  // index in steps
 	fast  int  // pictures in a row that allow a better step
@@ -51,7 +51,7 @@ const (
 
 // level returns the quality of the next pictures. input says that the person gives input.
 func (q *quality) level(input bool) level {
-	if input {
+	if input || !q.known {
 		return steps()[q.at].input
 	}
 	return steps()[q.at].still
@@ -60,6 +60,7 @@ func (q *quality) level(input bool) level {
 // measured takes the time of one picture. size is in bytes, with the pictures that were on the
 // way before it. It reports whether the quality changed.
 func (q *quality) measured(size int, took time.Duration) (changed bool) {
+	first := !q.known
 	q.known = true
 	rate := float64(size) / max(took, time.Millisecond).Seconds()
 	best := len(steps()) - 1 // the best step that the rate allows
@@ -72,11 +73,11 @@ func (q *quality) measured(size int, took time.Duration) (changed bool) {
 		return true
 	case q.at > 0 && (best < q.at || size < smallPicture) && (size >= smallPicture || took < fastEnough):
 		if q.fast++; q.fast < fastInARow {
-			return false
+			return first
 		}
 		q.at, q.fast = q.at-1, 0
 		return true
 	}
 	q.fast = 0
-	return false
+	return first
 }

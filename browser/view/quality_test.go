@@ -11,6 +11,12 @@ func TestQuality(t *testing.T) {
 	const text = 300 << 10 // bytes of a picture of a page full of text
 	over := func(rate int, size int) time.Duration { return time.Duration(size) * time.Second / time.Duration(rate) }
 	var q quality
+	if q.level(false) != q.level(true) {
+		t.Error("the first picture is not small")
+	}
+	if !q.measured(30<<10, time.Millisecond) || q.at != 0 || q.level(false) == q.level(true) {
+		t.Errorf("after the first picture: %d", q.at)
+	}
 	if q.measured(text, over(2e6, text)) || q.at != 0 {
 		t.Errorf("16 Mbit/s: %d", q.at)
 	}

@@ -1,7 +1,9 @@
 package view
 
 import (
+	"bytes"
 	"context"
+	"image/jpeg"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -33,8 +35,6 @@ type screencast struct {
 
 	input bool      // the pictures are small, because the person gives input
 	used  time.Time // when the person gave input last
-	stale int       // how many pictures may still come in the better quality of before
-	size  int       // of the last picture that was sent, in bytes
 }
 
 // sent describes a picture that is on the way to the viewer.
@@ -53,10 +53,6 @@ type picture struct {
 // maxUndrawn is how many pictures may be on the way to the viewer: one is drawn while the
 // next arrives. Until the first is measured, it is one.
 const maxUndrawn = 2
-
-// stalePictures is how many pictures Chrome may send in the old quality after a start
-// (measured, Chromium 156).
-const stalePictures = 4
 
 // inputFor is how long after an input the pictures stay small.
 const inputFor = time.Second
@@ -105,7 +101,7 @@ func (c *screencast) setInput(ctx context.Context, input bool) error {
 		return nil
 	}
 	c.input = input
-	if input && c.quality.at > 0 {
+	if input {
 		if err := c.dropHeld(ctx); err != nil {
 			return err
 		}
@@ -113,7 +109,7 @@ func (c *screencast) setInput(ctx context.Context, input bool) error {
 	return c.start(ctx)
 }
 
-// used is called before each input.
+// useInput is called before each input.
 func (c *screencast) useInput(ctx context.Context) error {
 	if c != nil {
 		c.used = c.browser.Now()
@@ -136,10 +132,8 @@ func (c *screencast) tick(ctx context.Context) error {
 func (c *screencast) next(ctx context.Context, frame page.EventScreencastFrame) (*picture, error) {
 	c.last++
 	p := &picture{frame, c.last}
-	if c.stale > 0 {
-		if c.stale--; len(p.Data) > c.size*3/4 { // too large for this connection
-			return nil, c.ack(ctx, p)
-		}
+	if c.tooLarge(p) {
+		return nil, c.ack(ctx, p)
 	}
 	if len(c.sent) == 0 || c.quality.known && len(c.sent) < maxUndrawn {
 		c.send(p)
@@ -152,13 +146,21 @@ func (c *screencast) next(ctx context.Context, frame page.EventScreencastFrame) 
 	return nil, nil
 }
 
+// tooLarge reports whether a picture has more pixels than the present quality has. Chrome
+// took it before the pictures were last started, and another one follows. Up to four come
+// (measured, Chromium 156).
+func (c *screencast) tooLarge(p *picture) bool {
+	is, err := jpeg.DecodeConfig(bytes.NewReader(p.Data))
+	return err == nil && int64(max(is.Width, is.Height)) > c.quality.level(c.input).size
+}
+
 // send records that a picture is sent to the viewer now.
 func (c *screencast) send(p *picture) {
 	on := sent{at: c.browser.Now(), size: len(p.Data), with: len(p.Data)}
 	for _, before := range c.sent {
 		on.with += before.size
 	}
-	c.sent[p.number], c.size = on, on.size
+	c.sent[p.number] = on
 }
 
 func (c *screencast) ack(ctx context.Context, p *picture) error {
@@ -208,10 +210,8 @@ func (c *screencast) drawn(ctx context.Context, number int64) (*picture, error) 
 	return p, nil
 }
 
-// dropHeld drops the held picture before a start with smaller ones, and lets next drop large
-// ones that Chrome has on the way.
+// dropHeld drops the held picture before a start with smaller ones.
 func (c *screencast) dropHeld(ctx context.Context) error {
-	c.stale = stalePictures
 	err := c.ackHeld(ctx)
 	c.held = nil
 	return err

@@ -99,7 +99,8 @@ const tooMuchHeld = "the daemon's memory for clients is full, and this viewer ho
 // the tabs while the shown one paints: the shell reports no changes of titles.
 const tick = 300 * time.Millisecond
 
-// server serves one viewer. Only run uses its fields, except for the channels.
+// server serves one viewer. Only run uses its fields, except for commands, unsent
+// and account.
 type server struct {
 	conn     Conn
 	browser  Browser
