@@ -67,6 +67,7 @@ func (m *Mux) trackDownload(msg []byte, e envelope) ([]byte, envelope) {
 	switch {
 	case strings.HasSuffix(method, ".downloadWillBegin"):
 		m.running.begin(d.GUID, d.Name, m.opts.Downloads)
+		m.limitDownloads() // a small one may end before Chrome reports its progress
 		return msg, e
 	case d.State == "canceled":
 		// Also if the server cut the connection too often. Chrome then keeps the incomplete

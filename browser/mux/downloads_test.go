@@ -102,6 +102,20 @@ func TestDownloadsExceedLimit(t *testing.T) {
 	}
 }
 
+// Small downloads may be complete before Chrome reports any progress. One that begins above
+// the limit is cancelled too.
+func TestDownloadBeginsAboveLimit(t *testing.T) {
+	moved := finished{"old": "f"}
+	m, f := start(t, Options{Downloads: moved, MaxDownloads: 9}, nil)
+	c := connect(t, m, ServeOptions{})
+	c.call(1, "", "Browser.getVersion", "{}") // it is attached
+	f.emit("S1", "Browser.downloadWillBegin", `{"guid":"a","suggestedFilename":"f"}`)
+	c.recv()
+	if got := f.cancels(1); !slices.Equal(got, []string{`{"guid":"a"}`}) {
+		t.Errorf("%s", got)
+	}
+}
+
 // A download that the server interrupted for good is cancelled, because Chrome would keep
 // its file.
 func TestInterruptedDownload(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 const DownloadsExceeded = "Stasis.downloadsExceeded"
 
 // limitDownloads cancels running downloads, the largest first, while the session's
-// downloads exceed the limit. Chrome reports the progress of a download twice a second, so
-// the folder holds somewhat more for a moment.
+// downloads exceed the limit. It is called when a download begins, grows or ends. Chrome
+// reports the progress twice a second, so the folder holds somewhat more for a moment.
 func (m *Mux) limitDownloads() {
 	limit := m.opts.MaxDownloads
 	if limit == 0 || !m.running.exceed(limit) {
