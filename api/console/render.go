@@ -2,6 +2,7 @@ package console
 
 import (
 	"embed"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -9,6 +10,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize"
 )
 
 //go:embed templates
@@ -112,17 +115,7 @@ func exact(t *time.Time) string {
 }
 
 // size returns a number of bytes for people.
-func size(bytes int64) string {
-	units, value := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}, float64(bytes)
-	i := 0
-	for ; value >= 1024 && i < len(units)-1; i++ {
-		value /= 1024
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d bytes", bytes)
-	}
-	return fmt.Sprintf("%.1f %s", value, units[i])
-}
+func size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) } //nolint:gosec // it is not negative
 
 func milliseconds(ms int64) string {
 	if ms < 10_000 {
@@ -150,12 +143,12 @@ func show(v any) string {
 }
 
 // picture returns base64 of a JPEG as an address for an img. Anything else is "".
-func picture(base64 any) template.URL {
-	text, ok := base64.(string)
-	if !ok || text == "" || strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") != "" {
+func picture(jpeg any) template.URL {
+	text, _ := jpeg.(string)
+	if _, err := base64.StdEncoding.DecodeString(text); err != nil || text == "" {
 		return ""
 	}
-	return template.URL("data:image/jpeg;base64," + text) //nolint:gosec // it was checked to be base64
+	return template.URL("data:image/jpeg;base64," + text) //nolint:gosec // it is base64
 }
 
 // raw is JSON that a page shows as text.

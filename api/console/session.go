@@ -150,7 +150,7 @@ func sendMessage(v *visit) error {
 
 // downloadFile passes one of the session's files on, as an attachment.
 func downloadFile(v *visit) error {
-	return v.api.download(v.w, "/v1/sessions"+joinPath(v.r.PathValue("id"), "files", v.r.URL.Query().Get("name")))
+	return v.api.download(v.w, "/v1/sessions"+joinPath(v.r.PathValue("id"), "files", v.query("name")))
 }
 
 // uploadFile adds a file to the session's files.

@@ -160,7 +160,7 @@ func restoreCall(userID string) call {
 
 // userPath returns the path of the API for the user of the request, and the path of the page.
 func (v *visit) userPath() (api, back string) {
-	id := v.r.URL.Query().Get("user_id")
+	id := v.query("user_id")
 	return "/v1/users" + joinPath(id), v.console.at("user") + queryOf("user_id", id)
 }
 
@@ -194,7 +194,7 @@ func setDefault(v *visit) error {
 
 // askRemoveDefault asks before a default is removed.
 func askRemoveDefault(v *visit) error {
-	id := v.r.URL.Query().Get("user_id")
+	id := v.query("user_id")
 	_, back := v.userPath()
 	return v.render("confirm", page{Title: "Remove the default", Section: "users", Data: confirmation{
 		Question: "Remove the default environment of " + id + "?",
@@ -259,7 +259,7 @@ func logInByHand(v *visit) error {
 	if err != nil {
 		return err
 	}
-	id := v.r.URL.Query().Get("user_id")
+	id := v.query("user_id")
 	create := url.Values{"user_id": {id}, "start_url": {form.Get("start_url")}, "idle_timeout_seconds": {"3600"}}
 	if form.Get("fresh") == "" {
 		create.Set("restore", "default")
