@@ -93,9 +93,10 @@ while a person gives input; after a pause of 1.5 s they are sharp, and an input 
 			connection := "loopback"
 			if slow {
 				connection = "slow"
-				b.figures["view/slow"] = worse(b.figures["view/slow"], spread(keys))
+				b.worst("view/slow", keys)
 			} else {
-				b.figures["view/"+engine] = worse(spread(clicks), spread(keys))
+				b.worst("view/"+engine, clicks)
+				b.worst("view/"+engine, keys)
 			}
 			for _, row := range []struct {
 				input string
@@ -122,12 +123,12 @@ as in "CDP through the multiplexer", in blocks that alternate between the two se
 	return nil
 }
 
-// worse returns the quartiles with the higher median.
-func worse(a, b quartiles) quartiles {
-	if a.median > b.median {
-		return a
+// worst sets a figure, unless an earlier measurement of it had a higher median.
+func (b *bench) worst(figure string, measured []float64) {
+	q := spread(measured)
+	if before, found := b.figures[figure]; !found || q.median > before.median {
+		b.figures[figure] = q
 	}
-	return b
 }
 
 // viewedSession creates a session of an engine whose page flips its colour.
@@ -286,8 +287,8 @@ func (b *bench) viewCost(ctx context.Context, flags []string, engine string) (ro
 	for i := range extra {
 		extra[i] = (watched[i] - unwatched[i]) * 1000
 	}
-	b.figures["view/still"] = worse(b.figures["view/still"], spread([]float64{share - unwatchedShare}))
-	b.figures["view/extra"] = worse(b.figures["view/extra"], spread(extra))
+	b.worst("view/still", []float64{share - unwatchedShare})
+	b.worst("view/extra", extra)
 	return []string{engine, number(share), number(unwatchedShare), spread(unwatched).String(), spread(watched).String(), spread(extra).String()}, nil
 }
 
