@@ -9,7 +9,7 @@ package live
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/base64"
 	"html"
 	"net/http"
@@ -22,8 +22,14 @@ var page string
 //go:embed error.html
 var errorPage string
 
-//go:embed live.js
-var script string
+//go:embed script/*.js
+var scripts embed.FS
+
+// order lists the scripts. They are one script in the page: the first one declares what all
+// use, and the last one connects.
+func order() []string {
+	return []string{"page", "notice", "picture", "state", "bar", "dialog", "mouse", "keyboard", "connection"}
+}
 
 //go:embed live.css
 var style string
@@ -36,6 +42,14 @@ type Page struct {
 
 // New assembles the page.
 func New() *Page {
+	script := ""
+	for _, name := range order() {
+		text, err := scripts.ReadFile("script/" + name + ".js")
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		script += string(text)
+	}
 	body := strings.NewReplacer("/*style*/", style, "/*script*/", script).Replace(page)
 	return &Page{
 		body: []byte(body),

@@ -1,0 +1,29 @@
+function tab({ id, title, url, shown: isShown }) {
+  const box = document.createElement("div");
+  box.toggleAttribute("data-shown", isShown);
+  const name = button(title || url, url, () => control("tab", { id }));
+  name.className = "title";
+  box.append(name);
+  if (state.control) box.append(button("×", `Close ${title || url}`, () => control("close_tab", { id })));
+  return box;
+}
+
+function button(text, label, onclick) {
+  const b = document.createElement("button");
+  b.type = "button";
+  b.textContent = text;
+  b.title = label;
+  b.setAttribute("aria-label", label);
+  b.disabled = !state.control;
+  b.onclick = onclick;
+  return b;
+}
+
+for (const type of ["back", "forward", "reload"]) $(type).onclick = () => control(type);
+bar.onsubmit = (e) => {
+  e.preventDefault();
+  clearNotice();
+  const typed = address.value.trim();
+  control("navigate", { url: /^[a-z][a-z0-9+.-]*:/i.test(typed) && !/^[^/:]+:\d/.test(typed) ? typed : `https://${typed}` });
+  keys.focus();
+};
