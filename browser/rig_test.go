@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 // waitTimeout is how long a test waits for a condition before it fails.
-const waitTimeout = 30 * time.Second
+const waitTimeout = 2 * time.Minute
 
 // long reports whether tests run in their long form (make test-long).
 func long() bool { return os.Getenv("STASIS_LONG") != "" }

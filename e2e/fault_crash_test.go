@@ -51,7 +51,7 @@ func wardens(t testing.TB, d *daemon.Daemon) []int {
 // the rescue.
 func crashed(t testing.TB, d *daemon.Daemon, id string) {
 	t.Helper()
-	daemon.Eventually(t, 5*time.Second, "the session's status is error", func() bool { return look(t, d, id).Status == "error" })
+	daemon.Eventually(t, grace, "the session's status is error", func() bool { return look(t, d, id).Status == "error" })
 	daemon.Eventually(t, grace, "the rescue of the session has an outcome", func() bool { return look(t, d, id).Outcome != nil })
 	s := look(t, d, id)
 	if s.Why != profiles.ReasonCrashed || s.CDP != "" {

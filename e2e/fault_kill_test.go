@@ -16,7 +16,7 @@ import (
 )
 
 // afterKill is how long processes may run after their daemon was killed.
-const afterKill = 5 * time.Second
+const afterKill = 30 * time.Second
 
 // A killed daemon leaves no process, whatever its sessions were doing. The next daemon
 // rescues them and reports it.

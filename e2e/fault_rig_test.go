@@ -21,7 +21,7 @@ import (
 
 // grace is how long tests wait for an expected event. It is long because the machine may
 // be busy.
-const grace = 30 * time.Second
+const grace = 2 * time.Minute
 
 // obj is the body of a request.
 type obj = map[string]any

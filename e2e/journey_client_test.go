@@ -41,8 +41,8 @@ type script struct {
 // stepDeadline bounds one step, scriptDeadline a whole script. Both are far longer than
 // they take on a loaded machine.
 const (
-	stepDeadline   = 30 * time.Second
-	scriptDeadline = 90 * time.Second
+	stepDeadline   = 2 * time.Minute
+	scriptDeadline = 5 * time.Minute
 )
 
 // drive runs steps in a session with a client, and returns their results.

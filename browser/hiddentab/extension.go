@@ -11,8 +11,10 @@ import (
 	"github.com/chromedp/cdproto/page"
 )
 
-// extensionDeadline bounds the reading and writing of one extension's storage.
-const extensionDeadline = 5 * time.Second
+// extensionDeadline bounds the reading and writing of one extension's storage, which takes
+// 0.1 s. It is long, because on a busy machine a hidden page may need seconds to open, and
+// what is not written is lost.
+const extensionDeadline = 20 * time.Second
 
 // These scripts read and write an extension's chrome.storage.session, which Chrome keeps
 // in memory. A page of the extension's own origin can access it without waking the

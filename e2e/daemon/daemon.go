@@ -240,7 +240,7 @@ func (d *Daemon) Relaunch(t testing.TB) {
 	case d.URL = <-listens:
 	case <-d.done:
 		t.Fatalf("the daemon ended before it listened: %v\n%s", d.err, d.Log())
-	case <-time.After(60 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("the daemon did not listen in time\n%s", d.Log())
 	}
 }
@@ -287,7 +287,7 @@ func (d *Daemon) Stop(t testing.TB) {
 	_ = d.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-d.done:
-	case <-time.After(90 * time.Second):
+	case <-time.After(3 * time.Minute):
 		_ = d.cmd.Process.Signal(syscall.SIGQUIT) // writes the goroutines to the log
 		<-d.done
 		t.Errorf("the daemon did not stop in time")
