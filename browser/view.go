@@ -63,6 +63,10 @@ func (w viewed) Front(ctx context.Context) (id target.ID, err error) {
 func (w viewed) MayShow(id target.ID) bool  { return w.b.mux.Allowed(id) }
 func (w viewed) AllowedURL(url string) bool { return w.b.mux.Addresses.Allowed(url) }
 
+func (w viewed) ClientAnswers(id target.ID) (dialogs, files bool) { return w.b.mux.ClientAnswers(id) }
+
+func (w viewed) FilePath(name string) (string, error) { return w.b.mux.FilePath(name) }
+
 func (w viewed) OpenTab(ctx context.Context) error {
 	_, err := cdp.Call(ctx, w.Driver, target.CreateTarget, target.CreateTargetParams{URL: blankURL})
 	return asBrowserFault(ctx, err, "browser.view", "the tab could not be opened")

@@ -15,7 +15,7 @@ import (
 )
 
 // A person uses the live view in a real browser: types accents, a composition and an emoji,
-// scrolls, opens and closes tabs, navigates, taps on a phone. A second viewer looks on and
+// chooses from lists, copies, scrolls, opens and closes tabs, navigates, taps on a phone. A second viewer looks on and
 // cannot do anything. See clients/live.mjs.
 func TestLiveView(t *testing.T) {
 	t.Parallel()
@@ -28,6 +28,10 @@ func TestLiveView(t *testing.T) {
 			_, _ = fmt.Fprintf(w, "<title>welcome back %s</title>", c.Value)
 			return
 		}
+		if r.URL.Path == "/list" {
+			_, _ = fmt.Fprint(w, `<select style="position:absolute;left:5px;top:5px"><option>one<option selected>two</select>`)
+			return
+		}
 		if r.URL.Path == "/two" {
 			_, _ = fmt.Fprint(w, "<title>two</title>two")
 			return
@@ -35,7 +39,8 @@ func TestLiveView(t *testing.T) {
 		_, _ = fmt.Fprint(w, `<title>&lt;img src=x onerror=alert(1)></title><body style="margin:0;height:3000px">
 			<input style="position:absolute;left:50px;top:50px;width:400px;height:20px">
 			<select style="position:absolute;left:50px;top:100px"><option>red<option>green</select>
-			<a href="/two" target="_blank" style="position:absolute;left:50px;top:150px">a new tab</a>`)
+			<a href="/two" target="_blank" style="position:absolute;left:50px;top:150px">a new tab</a>
+			<iframe src="http://localhost:`+r.Host[strings.LastIndexByte(r.Host, ':')+1:]+`/list" style="position:absolute;left:50px;top:195px;width:200px;height:60px;border:0"></iframe>`)
 	}))
 	t.Cleanup(site.Close)
 	d := daemon.Start(t, daemon.Options{Args: []string{"--spares", "0"}})

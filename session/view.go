@@ -43,5 +43,5 @@ func (s *Service) View(ctx context.Context, c access.Caller, id string, conn Vie
 	changed, left := l.viewers.join()
 	defer left()
 	return chrome.View(ctx, conn, view.Viewer{Control: l.rights.Allow(c, access.Drive) == nil,
-		Session: l.id, User: l.rights.UserID, Viewers: l.viewers.count, ViewersChanged: changed})
+		Session: l.id, User: l.rights.UserID, Clients: func() int { return s.clients.Count(l.id) }, Viewers: l.viewers.count, ViewersChanged: changed})
 }

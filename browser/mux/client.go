@@ -68,6 +68,9 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		s.watch.record(p.method, params)
 		c.m.mu.Unlock()
 	}
+	c.m.mu.Lock()
+	s.answers.record(p.method, params)
+	c.m.mu.Unlock()
 	if keepsParams(p.method) {
 		p.params = params
 	}

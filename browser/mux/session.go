@@ -27,6 +27,7 @@ type session struct {
 	parent   *session
 	children map[*session]struct{}
 	watch    watch
+	answers  answers
 	paused   bool // a client attached to a target that waits for it
 }
 

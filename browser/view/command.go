@@ -19,6 +19,10 @@ import (
 //     KeyboardEvent; Text is what the key types, if anything.
 //   - text: Text was typed by a composition, an emoji picker or a paste.
 //   - dialog answers the dialog with Number: Accept, and Text for a prompt.
+//   - pick answers the picker with Number: Accept, and Text is the value or the index of the
+//     option.
+//   - files answers the file chooser with Number: Accept, and Names of the session's files.
+//   - edit: Event is copy, cut or select_all.
 //   - navigate to URL; back, forward, reload.
 //   - tab shows the tab with ID; new_tab opens one; close_tab closes that with ID.
 //
@@ -45,6 +49,8 @@ type Command struct {
 	Accept    bool    `json:"accept"`
 	URL       string  `json:"url"`
 	ID        string  `json:"id"`
+
+	Names []string `json:"names"`
 }
 
 // The limits of a command. Those of strings are in bytes.
@@ -53,6 +59,7 @@ const (
 	maxURL    = 32 << 10
 	maxName   = 64 // the name of a key, the text that it types, the ID of a tab
 	maxPixels = 1 << 16
+	maxFile   = 255 // the name of a file
 )
 
 var errCommand = errors.New("not a command of a viewer")
@@ -77,6 +84,9 @@ func (c Command) check() error {
 			return errCommand
 		}
 	}
+	if len(c.Names) > maxFiles || slices.ContainsFunc(c.Names, func(n string) bool { return len(n) > maxFile }) {
+		return errCommand
+	}
 	longest := maxName
 	if c.Type == "text" || c.Type == "dialog" {
 		longest = maxText
@@ -89,10 +99,11 @@ func (c Command) check() error {
 	switch {
 	case len(c.Text) > longest, !utf8.ValidString(c.Text), len(c.URL) > maxURL:
 		return errCommand
-	case c.Type == "mouse" && (!slices.Contains([]string{"down", "up", "move"}, c.Event) || !slices.Contains([]string{"", "left", "middle", "right", "back", "forward"}, c.Button)),
+	case c.Type == "edit" && editing(c.Event) == "",
+		c.Type == "mouse" && (!slices.Contains([]string{"down", "up", "move"}, c.Event) || !slices.Contains([]string{"", "left", "middle", "right", "back", "forward"}, c.Button)),
 		c.Type == "key" && !slices.Contains([]string{"down", "up"}, c.Event):
 		return errCommand
-	case !slices.Contains([]string{"drawn", "mouse", "wheel", "key", "text", "dialog", "navigate", "back", "forward", "reload", "tab", "new_tab", "close_tab"}, c.Type):
+	case !slices.Contains([]string{"drawn", "mouse", "wheel", "key", "text", "dialog", "pick", "files", "edit", "navigate", "back", "forward", "reload", "tab", "new_tab", "close_tab"}, c.Type):
 		return errCommand
 	}
 	return nil
@@ -104,7 +115,7 @@ func (c Command) givesInput() bool {
 	switch c.Type {
 	case "mouse":
 		return c.Event != "move" || c.Buttons != 0
-	case "wheel", "key", "text":
+	case "wheel", "key", "text", "pick", "edit":
 		return true
 	}
 	return false
@@ -115,5 +126,9 @@ const commandOverhead = 512
 
 // size returns the memory of the command, in bytes.
 func (c Command) size() int {
-	return commandOverhead + len(c.Type) + len(c.Event) + len(c.Button) + len(c.Key) + len(c.Code) + len(c.Text) + len(c.URL) + len(c.ID)
+	names := 0
+	for _, n := range c.Names {
+		names += len(n) + 16 // its header
+	}
+	return commandOverhead + names + len(c.Type) + len(c.Event) + len(c.Button) + len(c.Key) + len(c.Code) + len(c.Text) + len(c.URL) + len(c.ID)
 }

@@ -14,6 +14,7 @@ import (
 // channel, so that they stay in order: a dialog may open right after another has closed.
 func methods() []string {
 	return []string{target.TargetCreated.Method, target.TargetInfoChanged.Method, target.TargetDestroyed.Method, target.DetachedFromTarget.Method,
+		target.AttachedToTarget.Method, page.FileChooserOpened.Method,
 		page.ScreencastFrame.Method, page.ScreencastVisibilityChanged.Method, page.JavascriptDialogOpening.Method, page.JavascriptDialogClosed.Method}
 }
 
@@ -33,6 +34,19 @@ func (s *server) receive(ctx context.Context, e mux.Event) error {
 	switch {
 	case c == nil: // its tab is not shown any more
 		return nil
+	case e.Method == target.AttachedToTarget.Method:
+		var a target.EventAttachedToTarget
+		if decodeEvent(e, &a) != nil {
+			return nil
+		}
+		c.frames[a.SessionID] = struct{}{}
+		return c.prepare(ctx, a.SessionID)
+	case e.Method == page.FileChooserOpened.Method:
+		var f page.EventFileChooserOpened
+		if decodeEvent(e, &f) != nil {
+			return nil
+		}
+		return s.chooserOpened(c, e.SessionID, f)
 	case e.Method == page.JavascriptDialogOpening.Method:
 		var d page.EventJavascriptDialogOpening
 		if decodeEvent(e, &d) != nil {
@@ -68,14 +82,14 @@ func decodeEvent(e mux.Event, into any) error {
 	return jsonv2.Unmarshal(e.Params, into, jsonv2.AllowInvalidUTF8(true))
 }
 
-// castOf returns the screencast with a session, of the shown tab or a kept one; nil if there
-// is none.
+// castOf returns the screencast with a session, of the shown tab or a kept one, or with a
+// session of one of its frames; nil if there is none.
 func (s *server) castOf(id target.SessionID) *screencast {
-	if s.shown != nil && s.shown.id == id {
+	if s.shown.has(id) {
 		return s.shown
 	}
 	for _, c := range s.kept {
-		if c.id == id {
+		if c.has(id) {
 			return c
 		}
 	}
@@ -86,6 +100,10 @@ func (s *server) castOf(id target.SessionID) *screencast {
 func (s *server) detached(ctx context.Context, id target.SessionID) error {
 	c := s.castOf(id)
 	if c == nil {
+		return nil
+	}
+	if id != c.id {
+		delete(c.frames, id)
 		return nil
 	}
 	delete(s.kept, c.tab)

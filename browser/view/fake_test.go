@@ -1,11 +1,13 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,7 +15,10 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/stasisd/stasis/browser/mux"
@@ -23,9 +28,11 @@ import (
 // fakeBrowser is a Browser whose tabs the test opens. It has one session for each
 // attachment, "<tab>-<number>".
 type fakeBrowser struct {
-	memory *budget.Budget
-	events chan mux.Event
-	hang   chan struct{} // if set, Tabs waits for it
+	memory  *budget.Budget
+	events  chan mux.Event
+	hang    chan struct{}     // if set, Tabs waits for it
+	client  bool              // a CDP client answers dialogs and file choosers
+	answers map[string]string // of the frames to calls of worldScript
 
 	mu       sync.Mutex
 	tabs     []*target.Info
@@ -45,6 +52,16 @@ func newBrowser(tabs ...target.ID) *fakeBrowser {
 func (b *fakeBrowser) Call(_ context.Context, method string, params, result any) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	switch p := params.(type) {
+	case runtime.EvaluateParams:
+		answer := b.answers[strings.TrimPrefix(p.Expression, worldScript)]
+		return json.Unmarshal(fmt.Appendf(nil, `{"result":{"type":"object","value":%s}}`, cmp.Or(answer, "null")), result)
+	case page.CreateIsolatedWorldParams:
+		return json.Unmarshal([]byte(`{"executionContextId":7}`), result)
+	}
+	if method == page.GetFrameTree.Method {
+		return json.Unmarshal([]byte(`{"frameTree":{"frame":{"id":"F"},"childFrames":[{"frame":{"id":"G"}}]}}`), result)
+	}
 	p, ok := params.(target.AttachToTargetParams)
 	if method != target.AttachToTarget.Method || !ok {
 		return nil
@@ -65,6 +82,12 @@ func (b *fakeBrowser) Post(_ context.Context, id target.SessionID, method string
 	switch p := params.(type) {
 	case page.HandleJavaScriptDialogParams:
 		post += fmt.Sprintf(" %v %s", p.Accept, p.PromptText)
+	case runtime.EvaluateParams:
+		post += " " + p.Expression
+	case dom.SetFileInputFilesParams:
+		post += fmt.Sprintf(" %d %s", p.BackendNodeID, strings.Join(p.Files, " "))
+	case input.DispatchKeyEventParams:
+		post += " " + p.Key
 	case target.DetachFromTargetParams:
 		post += " " + string(p.SessionID)
 	}
@@ -91,8 +114,15 @@ func (b *fakeBrowser) Front(context.Context) (target.ID, error) {
 	return b.front, nil
 }
 
-func (b *fakeBrowser) MayShow(target.ID) bool                      { return true }
-func (b *fakeBrowser) AllowedURL(string) bool                      { return true }
+func (b *fakeBrowser) MayShow(target.ID) bool                        { return true }
+func (b *fakeBrowser) AllowedURL(string) bool                        { return true }
+func (b *fakeBrowser) ClientAnswers(target.ID) (dialogs, files bool) { return b.client, b.client }
+func (b *fakeBrowser) FilePath(name string) (string, error) {
+	if name == "gone" {
+		return "", io.EOF
+	}
+	return "/files/" + name, nil
+}
 func (b *fakeBrowser) OpenTab(context.Context) error               { return nil }
 func (b *fakeBrowser) Now() time.Time                              { return time.Now() }
 func (b *fakeBrowser) Events(...string) (<-chan mux.Event, func()) { return b.events, func() {} }
@@ -106,6 +136,28 @@ func (b *fakeBrowser) emit(id target.SessionID, method, params string) {
 
 // posted reports whether the browser got a command.
 func (b *fakeBrowser) posted(post string) bool { return b.count(post) > 0 }
+
+// answer sets what the frames answer to a call of worldScript.
+func (b *fakeBrowser) answer(call, json string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.answers == nil {
+		b.answers = map[string]string{}
+	}
+	b.answers[call] = json
+}
+
+// given returns the commands that gave files to a page.
+func (b *fakeBrowser) given() (posts []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range b.posts {
+		if strings.Contains(p, dom.SetFileInputFiles.Method) {
+			posts = append(posts, p)
+		}
+	}
+	return posts
+}
 
 func (b *fakeBrowser) count(post string) (n int) {
 	b.mu.Lock()
@@ -183,7 +235,9 @@ func serve(t *testing.T, b *fakeBrowser, c *fakeConn, control bool) {
 	t.Helper()
 	served := make(chan error)
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { served <- Serve(ctx, c, b, Viewer{Control: control, Viewers: func() int { return 1 }}) }()
+	go func() {
+		served <- Serve(ctx, c, b, Viewer{Control: control, Clients: func() int { return 0 }, Viewers: func() int { return 1 }})
+	}()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-served; err != nil {

@@ -29,10 +29,14 @@ func (s *server) handle(ctx context.Context, c Command) error {
 		if err := s.shown.useInput(ctx); err != nil {
 			return err
 		}
+		s.soon.Reset(lookSoon)
 	}
 	post := func(method string, params any) error { return s.browser.Post(ctx, s.shown.id, method, params) }
 	switch c.Type {
 	case "mouse":
+		if c.Event == "down" {
+			s.shown.x, s.shown.y = c.X, c.Y
+		}
 		return post(input.DispatchMouseEvent.Method, mouse(c))
 	case "wheel":
 		return post(input.DispatchMouseEvent.Method, wheel{input.DispatchMouseEventTypeMouseWheel, c.X, c.Y, c.DX, c.DY, c.Modifiers})
@@ -40,8 +44,14 @@ func (s *server) handle(ctx context.Context, c Command) error {
 		return post(input.DispatchKeyEvent.Method, key(c))
 	case "text":
 		return post(input.InsertText.Method, input.InsertTextParams{Text: c.Text})
+	case "edit":
+		return s.edit(ctx, c.Event)
 	case "dialog":
 		return s.answer(ctx, c)
+	case "pick":
+		return s.pick(ctx, c)
+	case "files":
+		return s.giveFiles(ctx, c)
 	case "reload":
 		return post(page.Reload.Method, page.ReloadParams{})
 	case "back", "forward":

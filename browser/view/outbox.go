@@ -14,6 +14,9 @@ type messageKind int
 const (
 	stateMessage   messageKind = iota // a [State]
 	dialogMessage                     // a [Dialog]
+	pickerMessage                     // a [Picker]
+	chooserMessage                    // a [Chooser]
+	copiedMessage                     // a [Copied]
 	noticeMessage                     // a [Notice]
 	pictureMessage                    // a picture, the only binary message
 )

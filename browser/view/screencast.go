@@ -26,6 +26,9 @@ type screencast struct {
 	id      target.SessionID
 	browser Browser
 	dialog  *Dialog // that the tab has opened, and that nobody has answered
+	picker  *picker // that Chrome shows for the tab
+	chooser *chooser
+	frames  map[target.SessionID]struct{} // sessions of frames in other processes
 
 	last    int64          // the number of the newest picture; Chrome gives them no numbers
 	sent    map[int64]sent // by number, the pictures that the viewer has not drawn
@@ -33,6 +36,7 @@ type screencast struct {
 	unacked bool     // held is not acknowledged
 	quality *quality // of the viewer's connection
 
+	x, y  float64   // where the person clicked last, in CSS pixels of the tab
 	input bool      // the pictures are small, because the person gives input
 	used  time.Time // when the person gave input last
 }
@@ -59,18 +63,17 @@ const inputFor = time.Second
 
 // startScreencast attaches to a tab and starts its pictures. The caller stops it.
 //
-// With dialogs, the viewer answers the dialogs of the tab. Without, and if no client
-// answers them, Chrome dismisses each at once.
-func startScreencast(ctx context.Context, b Browser, tab target.ID, dialogs bool, q *quality) (*screencast, error) {
+// With control, the viewer answers the dialogs of the tab. Without, and if no client answers
+// them, Chrome dismisses each at once.
+func startScreencast(ctx context.Context, b Browser, tab target.ID, control bool, q *quality) (*screencast, error) {
 	yes := true
 	at, err := cdp.Call(ctx, b, target.AttachToTarget, target.AttachToTargetParams{TargetID: tab, Flatten: &yes})
 	if err != nil {
 		return nil, err
 	}
-	c := &screencast{tab: tab, id: at.SessionID, browser: b, sent: map[int64]sent{}, quality: q}
-	if dialogs {
-		// Not awaited: a page whose dialog is open does not answer.
-		err = b.Post(ctx, c.id, page.Enable.Method, page.EnableParams{})
+	c := &screencast{tab: tab, id: at.SessionID, browser: b, sent: map[int64]sent{}, frames: map[target.SessionID]struct{}{}, quality: q}
+	if control {
+		err = c.prepare(ctx, c.id)
 	}
 	if err != nil {
 		c.stop(ctx)
@@ -81,6 +84,15 @@ func startScreencast(ctx context.Context, b Browser, tab target.ID, dialogs bool
 		return nil, err
 	}
 	return c, nil
+}
+
+// has reports whether a session is that of the tab or of one of its frames. It accepts nil.
+func (c *screencast) has(id target.SessionID) bool {
+	if c == nil {
+		return false
+	}
+	_, frame := c.frames[id]
+	return frame || c.id == id
 }
 
 // start starts the pictures, or starts them anew with another quality. Chrome refuses to
@@ -115,6 +127,12 @@ func (c *screencast) useInput(ctx context.Context) error {
 		c.used = c.browser.Now()
 	}
 	return c.setInput(ctx, true)
+}
+
+// usedSince reports whether the person gave input within the last while, or has a picker
+// open. It accepts nil.
+func (c *screencast) usedSince(while time.Duration) bool {
+	return c != nil && (c.picker != nil || c.browser.Now().Sub(c.used) <= while)
 }
 
 // tick is called every now and then. It accepts nil.

@@ -13,7 +13,12 @@ type State struct {
 	Session string `json:"session"`
 	User    string `json:"user"`
 	Viewers int    `json:"viewers"`
-	Tabs    []Tab  `json:"tabs"`
+	Clients int    `json:"clients"` // CDP clients
+	// ClientDialogs and ClientFiles say that a client may answer the dialogs of the shown
+	// tab, and answers its file choosers.
+	ClientDialogs bool  `json:"client_dialogs"`
+	ClientFiles   bool  `json:"client_files"`
+	Tabs          []Tab `json:"tabs"`
 }
 
 // Tab is one open tab. One of them is shown.
@@ -39,7 +44,10 @@ type frameHeader struct {
 }
 
 func (s *server) sendState() error {
-	now := State{Type: "state", Control: s.viewer.Control, Session: s.viewer.Session, User: s.viewer.User, Viewers: s.viewer.Viewers(), Tabs: []Tab{}}
+	now := State{Type: "state", Control: s.viewer.Control, Session: s.viewer.Session, User: s.viewer.User, Viewers: s.viewer.Viewers(), Clients: s.viewer.Clients(), Tabs: []Tab{}}
+	if s.shown != nil {
+		now.ClientDialogs, now.ClientFiles = s.browser.ClientAnswers(s.shown.tab)
+	}
 	for _, t := range s.tabs {
 		now.Tabs = append(now.Tabs, Tab{ID: string(t.TargetID), Title: t.Title, URL: t.URL, Shown: s.shown != nil && s.shown.tab == t.TargetID})
 	}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"errors"
 
 	"github.com/chromedp/cdproto/target"
 )
@@ -56,6 +57,10 @@ func (s *server) show(ctx context.Context, id target.ID) error {
 	if s.shown != nil && s.shown.tab == id {
 		if url := s.url(id); url != s.shown.url {
 			s.shown.url = url
+			s.shown.picker, s.shown.chooser = nil, nil // the new document has none
+			if err := errors.Join(s.showPicker(), s.showChooser()); err != nil {
+				return err
+			}
 			return s.shown.start(ctx) // a page in another process may send no pictures otherwise
 		}
 		return nil
@@ -68,7 +73,7 @@ func (s *server) show(ctx context.Context, id target.ID) error {
 			s.shown = cast
 		}
 	}
-	return s.showDialog()
+	return errors.Join(s.showDialog(), s.showPicker(), s.showChooser())
 }
 
 // hide shows no tab. It keeps the session of a tab whose dialog is open.

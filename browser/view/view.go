@@ -46,6 +46,11 @@ type Browser interface {
 	MayShow(id target.ID) bool
 	// AllowedURL reports whether a session may open an address.
 	AllowedURL(url string) bool
+	// ClientAnswers reports whether a CDP client may answer the dialogs of a tab, and whether
+	// one answers its file choosers.
+	ClientAnswers(id target.ID) (dialogs, files bool)
+	// FilePath returns the path of one of the session's files.
+	FilePath(name string) (string, error)
 	// OpenTab opens a blank tab in front.
 	OpenTab(ctx context.Context) error
 	// Now returns the current time.
@@ -63,6 +68,8 @@ type Viewer struct {
 	Control bool
 	// Session and User are shown beside the picture.
 	Session, User string
+	// Clients returns how many CDP clients the session has.
+	Clients func() int
 	// Viewers returns how many viewers the session has, and ViewersChanged receives a value
 	// after that number has changed.
 	Viewers        func() int
@@ -79,13 +86,14 @@ func Serve(ctx context.Context, conn Conn, b Browser, v Viewer) error {
 	})
 	defer account.Close()
 	conn.Meter(account.Take)
-	s := &server{conn: conn, browser: b, viewer: v, account: account, kept: map[target.ID]*screencast{}, commands: newCommandQueue(account), unsent: newOutbox(account)}
+	s := &server{conn: conn, browser: b, viewer: v, account: account, kept: map[target.ID]*screencast{}, commands: newCommandQueue(account), unsent: newOutbox(account), replies: make(chan reply)}
 	var both sync.WaitGroup
 	both.Go(func() { defer cancel(); s.read(ctx) })
 	both.Go(func() { defer cancel(); s.write(ctx) })
 	err := s.run(ctx)
 	cancel()
 	both.Wait()
+	s.work.Wait()
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -114,10 +122,16 @@ type server struct {
 	kept    map[target.ID]*screencast // of tabs with an open dialog that are not shown
 	dialogs int64                     // the number of the newest dialog
 	asked   int64                     // the number of the dialog that the viewer's page shows; 0: none
-	front   bool                      // the next update looks for the tab in front
-	last    []byte                    // the state that was sent last
-	painted bool                      // the tab painted since the tabs were read
-	quality quality                   // of the pictures, for this viewer's connection
+	looking bool                      // the frames of a tab are asked for a picker
+	soon    *time.Timer               // for the first look after an input
+	replies chan reply
+	work    sync.WaitGroup // asks frames
+	pickers, picking,
+	choosers, choosing int64 // the same of pickers and file choosers
+	front   bool    // the next update looks for the tab in front
+	last    []byte  // the state that was sent last
+	painted bool    // the tab painted since the tabs were read
+	quality quality // of the pictures, for this viewer's connection
 }
 
 // read passes the viewer's commands to run. It drops commands that need control if the
@@ -169,6 +183,8 @@ func (s *server) run(ctx context.Context) error {
 	if err := s.update(ctx); err != nil {
 		return err
 	}
+	s.soon = time.NewTimer(lookFor)
+	defer s.soon.Stop()
 	again := time.NewTicker(tick)
 	defer again.Stop()
 	for {
@@ -177,9 +193,19 @@ func (s *server) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-again.C:
-			if err = s.shown.tick(ctx); s.painted && err == nil {
-				err = s.update(ctx)
+			if s.shown.usedSince(lookFor) {
+				s.look(ctx)
 			}
+			switch err = s.shown.tick(ctx); {
+			case err == nil && s.painted:
+				err = s.update(ctx)
+			case err == nil:
+				err = s.sendState()
+			}
+		case <-s.soon.C:
+			s.look(ctx)
+		case r := <-s.replies:
+			err = s.replied(r)
 		case e, ok := <-events:
 			if !ok {
 				return nil // Chrome has ended

@@ -56,6 +56,24 @@ async function main(browser, session) {
   await page.keyboard.press('ArrowDown');
   await wait('the chosen option', async () => await inTab('document.querySelector("select").value') === 'green');
 
+  // The live view draws the list that Chrome shows outside the page, also of a frame of another site.
+  const chosen = 'document.querySelector("select").value';
+  for (const [frame, x, y, before] of [[tab.mainFrame(), 60, 110, 'red'], [tab.frames().find((f) => f.url().endsWith('/list')), 65, 210, 'one']]) {
+    await page.mouse.click(...await at(page, x, y));
+    await wait('the list', () => page.evaluate((first) => picker.open && choice.querySelector('option').textContent === first, before));
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Enter');
+    await wait(`the option ${before}`, async () => await frame.evaluate(chosen) === before);
+  }
+
+  await page.mouse.click(...await at(page, 60, 60));
+  await page.keyboard.down('Control');
+  await page.keyboard.press('KeyA');
+  await page.keyboard.press('KeyC');
+  await page.keyboard.up('Control');
+  await wait('the copied text', () => page.evaluate((text) => note.textContent === 'Copied.' || copied.open && document.getElementById('copy-text').value === text, 'héllo wörld 日本!'));
+  await page.evaluate(() => copied.close());
+
   await page.mouse.move(...await at(page, 300, 300));
   await page.mouse.wheel({ deltaY: 200 });
   await wait('the scrolled page', () => inTab('scrollY === 200'));
@@ -113,7 +131,7 @@ async function main(browser, session) {
 
   // A viewer without control sees the same and changes nothing, whatever its page sends.
   const looker = await open(browser, input.view, { width: 1280, height: 900 });
-  assert.deepEqual({ ...(await said(looker)), note: '' }, { role: 'View only', who: 'default, 2 viewers', note: '', address: `${input.site}/`, tabs: ['<img src=x onerror=alert(1)>'], shown: '<img src=x onerror=alert(1)>' });
+  assert.deepEqual({ ...(await said(looker)), note: '' }, { role: 'View only', who: 'default, 2 viewers, 1 program', note: '', address: `${input.site}/`, tabs: ['<img src=x onerror=alert(1)>'], shown: '<img src=x onerror=alert(1)>' });
   await looker.evaluate((url) => {
     send('navigate', { url });
     send('new_tab', {});

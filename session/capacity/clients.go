@@ -58,3 +58,10 @@ func (c *Clients) Take(sessionID string) (release func(), err error) {
 		}
 	}, nil
 }
+
+// Count returns how many clients a session has.
+func (c *Clients) Count(sessionID string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts[sessionID]
+}

@@ -11,7 +11,7 @@ function connect() {
   socket.onopen = () => { opened = true; };
   socket.onclose = ({ code }) => {
     picture.classList.add("off");
-    ask({ open: false });
+    for (const show of [ask, pick, choose]) show({ open: false });
     clearNotice();
     state = { ...state, control: false };
     if (state.type) render();

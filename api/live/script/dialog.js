@@ -6,6 +6,7 @@ function ask({ open, number, kind, message, default: suggested }) {
   asked = open ? number : 0;
   if (!open) return dialog.close();
   $("message").textContent = kind === "beforeunload" ? "Changes that you made may not be saved. Leave the page?" : message;
+  $("program").hidden = !state.client_dialogs;
   $("answer").hidden = kind !== "prompt";
   $("answer").value = suggested;
   $("cancel").hidden = kind === "alert";

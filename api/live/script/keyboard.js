@@ -3,6 +3,12 @@
 function key(e, event) {
   if (e.isComposing || e.keyCode === 229) return;
   if ((e.ctrlKey || e.metaKey) && e.code === "KeyV") return; // the paste event has the text
+  const edit = (e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey && { KeyC: "copy", KeyX: "cut", KeyA: "select_all" }[e.code];
+  if (edit) {
+    e.preventDefault();
+    if (event === "down") control("edit", { event: edit });
+    return;
+  }
   e.preventDefault();
   const types = e.key.length === 1 || [...e.key].length === 1;
   const text = e.key === "Enter" ? "\r" : types && !(e.ctrlKey && !e.getModifierState("AltGraph")) && !e.metaKey ? e.key : "";

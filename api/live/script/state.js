@@ -7,13 +7,16 @@ on.state = (message) => {
 
 const shownTab = () => state.tabs.find((t) => t.shown);
 
+const count = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
+
 // render shows the state beside the picture.
 function render() {
   const front = shownTab();
   document.title = `${front?.title || "Live view"} – ${state.user}`;
   role.textContent = state.control ? "You have control" : "View only";
   role.toggleAttribute("data-control", state.control);
-  who.textContent = `${state.user}, ${state.viewers === 1 ? "1 viewer" : `${state.viewers} viewers`}`;
+  who.textContent = [state.user, count(state.viewers, "viewer"), ...(state.clients ? [count(state.clients, "program")] : [])].join(", ");
+  $("programs").textContent = state.control && state.client_files ? "A program chooses files" : "";
   if (document.activeElement !== address) address.value = front?.url ?? "";
   for (const field of bar.elements) field.disabled = !state.control;
   tabs.replaceChildren(...state.tabs.map(tab));

@@ -1,0 +1,82 @@
+package view
+
+import (
+	"context"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+)
+
+// Chooser says that the shown tab asks for files. The viewer's page stores files of the
+// person's machine among the session's files, and answers with their names. Without Open,
+// the tab does not ask.
+type Chooser struct {
+	Type     string `json:"type"` // chooser
+	Open     bool   `json:"open"`
+	Number   int64  `json:"number"` // of this chooser alone; an answer repeats it
+	Multiple bool   `json:"multiple"`
+}
+
+// chooser is a Chooser with its field.
+type chooser struct {
+	Chooser
+	session target.SessionID
+	node    cdp.BackendNodeID
+}
+
+// maxFiles is how many files a viewer may choose at once.
+const maxFiles = 100
+
+// chooserOpened records that a tab asks for files. If a client intercepts the tab's file
+// choosers, the client answers, and not the viewer.
+func (s *server) chooserOpened(c *screencast, id target.SessionID, e page.EventFileChooserOpened) error {
+	if _, client := s.browser.ClientAnswers(c.tab); client {
+		return s.sendJSON(noticeMessage, Notice{Type: "notice", Text: "The page asks for files. A program that is connected to the session chooses them."})
+	}
+	if e.BackendNodeID == 0 { // of showOpenFilePicker, which CDP cannot answer
+		return s.sendJSON(noticeMessage, Notice{Type: "notice", Text: "The page asks for files in a way that the live view does not support."})
+	}
+	s.choosers++
+	c.chooser = &chooser{Chooser{"chooser", true, s.choosers, e.Mode == page.FileChooserOpenedModeSelectMultiple}, id, e.BackendNodeID}
+	return s.showChooser()
+}
+
+// showChooser has the viewer's page show the file chooser of the shown tab, or none.
+func (s *server) showChooser() error {
+	now := Chooser{Type: "chooser"}
+	if s.shown != nil && s.shown.chooser != nil {
+		now = s.shown.chooser.Chooser
+	}
+	if now.Number == s.choosing {
+		return nil
+	}
+	s.choosing = now.Number
+	return s.sendJSON(chooserMessage, now)
+}
+
+// giveFiles gives files of the session to the field that asked for them. An answer to
+// another chooser than the open one is ignored.
+func (s *server) giveFiles(ctx context.Context, c Command) error {
+	f := s.shown.chooser
+	if f == nil || f.Number != c.Number {
+		return nil
+	}
+	s.shown.chooser, s.choosing = nil, 0
+	if !c.Accept {
+		return nil
+	}
+	paths := make([]string, 0, len(c.Names))
+	for _, name := range c.Names {
+		path, err := s.browser.FilePath(name)
+		if err != nil {
+			return s.sendJSON(noticeMessage, Notice{Type: "notice", Text: "The file " + name + " is not among the session's files any more."})
+		}
+		paths = append(paths, path)
+	}
+	if !f.Multiple && len(paths) > 1 {
+		paths = paths[:1]
+	}
+	return s.browser.Post(ctx, f.session, dom.SetFileInputFiles.Method, dom.SetFileInputFilesParams{Files: paths, BackendNodeID: f.node})
+}

@@ -1,0 +1,100 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/runtime"
+)
+
+// Picker is the list of a select, or a picker, that Chrome shows for the tab. The viewer's
+// page draws its own. Without Open, Chrome shows none. The texts come from the page.
+type Picker struct {
+	Type    string   `json:"type"` // picker
+	Open    bool     `json:"open"`
+	Number  int64    `json:"number"` // of this picker alone; an answer repeats it
+	Kind    string   `json:"kind"`   // select, or the type of the input: date, time, month, week, datetime-local, color
+	Label   string   `json:"label"`
+	Value   string   `json:"value"` // of the input, or the index of the chosen option
+	Min     string   `json:"min"`
+	Max     string   `json:"max"`
+	Step    string   `json:"step"`
+	Options []Option `json:"options,omitempty"`
+	Left    int      `json:"left"` // how many options are missing at the end of a long list
+	// X and Y are where the viewer clicked last, in CSS pixels of the tab.
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+}
+
+// Option is one option of a select.
+type Option struct {
+	Index    int    `json:"index"`
+	Label    string `json:"label"`
+	Group    string `json:"group"`
+	Disabled bool   `json:"disabled"`
+}
+
+// picker is a Picker with its place in the tab.
+type picker struct {
+	Picker
+	ID    int64 // that worldScript gave it
+	world world
+}
+
+// pickerFound records the picker that Chrome shows for a tab, or nil.
+func (s *server) pickerFound(c *screencast, p *picker) error {
+	switch {
+	case p == nil:
+		c.picker = nil
+	case p.Kind == "": // the one of the last look
+		if c.picker != nil && c.picker.ID != p.ID {
+			c.picker = nil
+		}
+	default:
+		s.pickers++
+		p.Type, p.Open, p.Number, p.X, p.Y = "picker", true, s.pickers, c.x, c.y
+		c.picker = p
+	}
+	return s.showPicker()
+}
+
+// showPicker has the viewer's page show the picker of the shown tab, or none.
+func (s *server) showPicker() error {
+	now := Picker{Type: "picker"}
+	if s.shown != nil && s.shown.picker != nil {
+		now = s.shown.picker.Picker
+	}
+	if now.Number == s.picking {
+		return nil
+	}
+	s.picking = now.Number
+	return s.sendJSON(pickerMessage, now)
+}
+
+// pick closes Chrome's picker, and sets its field if the viewer has chosen. An answer to
+// another picker than the open one is ignored. Chrome is not awaited: the page may open a
+// dialog when the field changes.
+func (s *server) pick(ctx context.Context, c Command) error {
+	p := s.shown.picker
+	if p == nil || p.Number != c.Number {
+		return nil
+	}
+	s.shown.picker, s.picking = nil, 0
+	if c.Accept {
+		value, err := json.Marshal(c.Text)
+		if err != nil {
+			return err
+		}
+		yes := true
+		if err := s.browser.Post(ctx, p.world.session, runtime.Evaluate.Method, runtime.EvaluateParams{
+			Expression: fmt.Sprintf("choose(%d, %s)", p.ID, value), ContextID: p.world.context, UserGesture: &yes}); err != nil {
+			return err
+		}
+	}
+	// The key goes to Chrome's picker and not to the page. Without its release, the page
+	// sees nothing of it.
+	return s.browser.Post(ctx, s.shown.id, input.DispatchKeyEvent.Method, input.DispatchKeyEventParams{
+		Type: input.DispatchKeyEventTypeRawKeyDown, Key: "Escape", Code: "Escape", WindowsVirtualKeyCode: 27})
+}

@@ -1,0 +1,149 @@
+package view
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+)
+
+// command sends a command of the viewer, and waits for what it leads to.
+func (c *fakeConn) command(text string, wait time.Duration) {
+	c.commands <- text
+	synctest.Wait()
+	time.Sleep(wait)
+	synctest.Wait()
+}
+
+// got returns the last message of a type that the viewer got.
+func (c *fakeConn) got(t *testing.T, kind string, into any) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := len(c.texts) - 1; i >= 0; i-- {
+		var m struct{ Type string }
+		if unmarshal(t, c.texts[i], &m); m.Type == kind {
+			unmarshal(t, c.texts[i], into)
+			return
+		}
+	}
+	t.Fatalf("the viewer got no %s: %q", kind, c.texts)
+}
+
+// After a click, the viewer gets the list that Chrome shows outside the page. Its answer
+// sets the field and closes Chrome's list. A late answer does not reach the next list.
+func TestPicker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, c := newBrowser("one"), newConn()
+		serve(t, b, c, true)
+		b.answer("look()", `{"id":1,"kind":"select","value":"0","options":[{"index":0,"label":"<red>"}]}`)
+		c.command(`{"type":"mouse","event":"down","button":"left","x":5,"y":6}`, lookSoon)
+		var p Picker
+		c.got(t, "picker", &p)
+		if !p.Open || p.Number != 1 || p.Kind != "select" || len(p.Options) != 1 || p.Options[0].Label != "<red>" || p.X != 5 || p.Y != 6 {
+			t.Errorf("%+v", p)
+		}
+		b.answer("look()", `{"id":1}`) // it is still open
+		time.Sleep(lookFor)
+		if c.got(t, "picker", &p); !p.Open || p.Number != 1 {
+			t.Errorf("later: %+v", p)
+		}
+		b.answer("look()", "")
+		time.Sleep(lookFor)
+		if c.got(t, "picker", &p); p.Open {
+			t.Errorf("after Chrome has closed it: %+v", p)
+		}
+		b.answer("look()", `{"id":2,"kind":"date"}`)
+		c.command(`{"type":"key","event":"down","key":" "}`, lookSoon)
+		c.command(`{"type":"pick","number":1,"accept":true,"text":"late"}`, 0)
+		c.command(`{"type":"pick","number":2,"accept":true,"text":"2026-01-02\"<"}`, 0)
+		set, escape := "one-1 "+runtime.Evaluate.Method+` choose(2, "2026-01-02\"\u003c")`, "one-1 "+input.DispatchKeyEvent.Method+" Escape"
+		if !b.posted(set) || b.count(escape) != 1 {
+			t.Errorf("%q", b.posts)
+		}
+		b.answer("look()", `{"id":3,"kind":"color"}`)
+		c.command(`{"type":"mouse","event":"down","button":"left"}`, lookSoon)
+		c.command(`{"type":"pick","number":3,"accept":false}`, 0)
+		if b.count(escape) != 2 || b.posted("one-1 "+runtime.Evaluate.Method+` choose(3, "")`) {
+			t.Errorf("cancelled: %q", b.posts)
+		}
+	})
+}
+
+// A viewer without control is asked nothing, and the frames of its tab neither.
+func TestPickerWithoutControl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, c := newBrowser("one"), newConn()
+		serve(t, b, c, false)
+		b.answer("look()", `{"id":1,"kind":"date"}`)
+		c.command(`{"type":"mouse","event":"down","button":"left"}`, lookFor)
+		if b.posted("one-1 " + page.Enable.Method) {
+			t.Error("the Page domain is enabled")
+		}
+		for _, text := range c.texts {
+			var m struct{ Type string }
+			if unmarshal(t, text, &m); m.Type != "state" {
+				t.Errorf("the viewer got %s", text)
+			}
+		}
+	})
+}
+
+// A page that asks for files gets files of the session, also in a frame of another process.
+// A CDP client that intercepts file choosers comes first.
+func TestChooser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, c := newBrowser("one"), newConn()
+		serve(t, b, c, true)
+		b.emit("one-1", target.AttachedToTarget.Method, `{"sessionId":"frame","targetInfo":{"targetId":"f"}}`)
+		if !b.posted("frame " + page.SetInterceptFileChooserDialog.Method) {
+			t.Errorf("the frame is not prepared: %q", b.posts)
+		}
+		b.emit("frame", page.FileChooserOpened.Method, `{"frameId":"f","mode":"selectSingle","backendNodeId":9}`)
+		var asks Chooser
+		if c.got(t, "chooser", &asks); !asks.Open || asks.Multiple || asks.Number != 1 {
+			t.Errorf("%+v", asks)
+		}
+		c.command(`{"type":"files","number":2,"accept":true,"names":["wrong"]}`, 0)
+		c.command(`{"type":"files","number":1,"accept":true,"names":["a.txt","b.txt"]}`, 0)
+		c.command(`{"type":"files","number":1,"accept":true,"names":["again"]}`, 0)
+		if b.count("frame "+dom.SetFileInputFiles.Method+" 9 /files/a.txt") != 1 || len(b.given()) != 1 {
+			t.Errorf("%q", b.given())
+		}
+		b.emit("one-1", page.FileChooserOpened.Method, `{"frameId":"f","mode":"selectMultiple","backendNodeId":8}`)
+		c.command(`{"type":"files","number":2,"accept":true,"names":["a.txt","gone"]}`, 0)
+		var n Notice
+		if c.got(t, "notice", &n); n.Text != "The file gone is not among the session's files any more." || len(b.given()) != 1 {
+			t.Errorf("%q, %q", n.Text, b.given())
+		}
+		b.client = true
+		b.emit("one-1", page.FileChooserOpened.Method, `{"frameId":"f","mode":"selectMultiple","backendNodeId":8}`)
+		if c.got(t, "chooser", &asks); asks.Number > 2 {
+			t.Errorf("a client chooses, but the viewer got %+v", asks)
+		}
+	})
+}
+
+// What is selected is read before the keys of the command are pressed, and goes to the
+// viewer.
+func TestCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, c := newBrowser("one"), newConn()
+		serve(t, b, c, true)
+		b.answer("selected()", `{"text":"some","left":3}`)
+		c.command(`{"type":"edit","event":"cut"}`, 0)
+		var copied Copied
+		if c.got(t, "copied", &copied); copied.Text != "some" || copied.Left != 3 {
+			t.Errorf("%+v", copied)
+		}
+		c.command(`{"type":"edit","event":"select_all"}`, 0)
+		if b.count("one-1 "+input.DispatchKeyEvent.Method+" x") != 2 || b.count("one-1 "+input.DispatchKeyEvent.Method+" a") != 2 {
+			t.Errorf("%q", b.posts)
+		}
+	})
+}
