@@ -4,9 +4,12 @@ import (
 	"context"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/mux"
 )
 
 // Chooser says that the shown tab asks for files. The viewer's page stores files of the
@@ -24,6 +27,26 @@ type chooser struct {
 	Chooser
 	session target.SessionID
 	node    cdp.BackendNodeID
+}
+
+// FilesChanged says that a download of the shown tab is complete, and is one of the session's
+// files now.
+type FilesChanged struct {
+	Type string `json:"type"` // files
+}
+
+// downloadProgress is the method of an event of a tab's download; see CDP's Page domain.
+const downloadProgress = "Page.downloadProgress"
+
+// downloaded processes the progress of a download.
+func (s *server) downloaded(e mux.Event) error {
+	var d struct {
+		State string `json:"state"`
+	}
+	if jsonv2.Unmarshal(e.Params, &d, jsonv2.AllowInvalidUTF8(true)) != nil || d.State != "completed" {
+		return nil
+	}
+	return s.sendJSON(filesMessage, FilesChanged{"files"})
 }
 
 // maxFiles is how many files a viewer may choose at once.

@@ -14,7 +14,7 @@ import (
 // channel, so that they stay in order: a dialog may open right after another has closed.
 func methods() []string {
 	return []string{target.TargetCreated.Method, target.TargetInfoChanged.Method, target.TargetDestroyed.Method, target.DetachedFromTarget.Method,
-		target.AttachedToTarget.Method, page.FileChooserOpened.Method,
+		target.AttachedToTarget.Method, page.FileChooserOpened.Method, downloadProgress,
 		page.ScreencastFrame.Method, page.ScreencastVisibilityChanged.Method, page.JavascriptDialogOpening.Method, page.JavascriptDialogClosed.Method}
 }
 
@@ -41,6 +41,8 @@ func (s *server) receive(ctx context.Context, e mux.Event) error {
 		}
 		c.frames[a.SessionID] = struct{}{}
 		return c.prepare(ctx, a.SessionID)
+	case e.Method == downloadProgress:
+		return s.downloaded(e)
 	case e.Method == page.FileChooserOpened.Method:
 		var f page.EventFileChooserOpened
 		if decodeEvent(e, &f) != nil {

@@ -17,6 +17,7 @@ const (
 	pickerMessage                     // a [Picker]
 	chooserMessage                    // a [Chooser]
 	copiedMessage                     // a [Copied]
+	filesMessage                      // a [FilesChanged]
 	noticeMessage                     // a [Notice]
 	pictureMessage                    // a picture, the only binary message
 )

@@ -147,3 +147,17 @@ func TestCopy(t *testing.T) {
 		}
 	})
 }
+
+// The viewer learns of a complete download once its file is there.
+func TestDownloaded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, c := newBrowser("one"), newConn()
+		serve(t, b, c, true)
+		b.emit("one-1", downloadProgress, `{"guid":"g","state":"inProgress"}`)
+		if n := len(c.texts); n != 1 {
+			t.Errorf("%q", c.texts)
+		}
+		b.emit("one-1", downloadProgress, `{"guid":"g","state":"completed"}`)
+		c.got(t, "files", &FilesChanged{})
+	})
+}
