@@ -86,6 +86,10 @@ func (f *fakeSessions) Create(ctx context.Context, _ access.Caller, r request.Cr
 	return i, f.failure()
 }
 
+func (f *fakeSessions) Examine(ctx context.Context, c access.Caller, id string) (answer.Info, error) {
+	return f.Get(ctx, c, id)
+}
+
 func (f *fakeSessions) Get(_ context.Context, _ access.Caller, id string) (answer.Info, error) {
 	if id != liveID && id != endedID && id != crashedID && id != failedID {
 		return answer.Info{}, fault.New(fault.SessionNotFound, "fake", "no session %s", id)

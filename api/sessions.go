@@ -28,6 +28,8 @@ type Sessions interface {
 // Inspector describes live and ended sessions.
 type Inspector interface {
 	Get(ctx context.Context, c access.Caller, id string) (answer.Info, error)
+	// Examine is Get with a recent measurement of the session's memory.
+	Examine(ctx context.Context, c access.Caller, id string) (answer.Info, error)
 	List(ctx context.Context, c access.Caller, r request.List) (page []answer.Info, next string, err error)
 	// Status describes the state of a session and of its agent's task.
 	Status(ctx context.Context, c access.Caller, id string) (agent.Status, error)
@@ -147,7 +149,7 @@ func (h *sessionHandler) get(c *call) error {
 	if err != nil {
 		return err
 	}
-	info, err := h.inspector.Get(c.Request().Context(), c.caller, id)
+	info, err := h.inspector.Examine(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func newFakeBrowsers(t *testing.T, root string) *fakeBrowsers {
 
 // on makes a step call do first; an error of do is the step's error. The steps are has,
 // dir, spare and standby (with a nil Chrome), go, fresh, restored, capture, verify,
-// environment, precopy, copy, trim, freeze, thaw, serve, check, close and kill.
+// environment, precopy, copy, trim, memory, freeze, thaw, serve, check, close and kill.
 func (b *fakeBrowsers) on(step string, do func(*fakeChrome) error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -450,7 +450,10 @@ func (c *fakeChrome) Copy(ctx context.Context, to *profile.Copy) (time.Duration,
 
 func (c *fakeChrome) Trim(context.Context) { _ = c.b.step("trim", c) }
 
-func (c *fakeChrome) Memory() int64 { return c.memory }
+func (c *fakeChrome) Memory() int64 {
+	_ = c.b.step("memory", c)
+	return c.memory
+}
 
 func (c *fakeChrome) Freeze(context.Context) error {
 	if err := c.b.step("freeze", c); err != nil {

@@ -72,6 +72,7 @@ type liveSession struct {
 	reopening   *reopening
 	freezeQueue *queue.Queue     // freezes and thaws Chrome
 	recordQueue *queue.Queue     // writes to the catalogue
+	memory      measured         // of Chrome, for descriptions of the session
 	replica     *save.Replica    // of the last checkpoint; nil while one is under way
 	auto        *autosave.Status // nil: automatic checkpoints were not requested
 	idle        *time.Timer

@@ -138,6 +138,7 @@ type Service struct {
 	archives  *archives.Archives
 	clients   *capacity.Clients // of CDP
 	viewers   *capacity.Clients // of the live view
+	measuring chan struct{}     // holds one token while a session's memory is measured
 
 	// ctx is the context of the daemon's own work (saves, sessions). It ends after that
 	// work has had time to end on its own.
@@ -150,7 +151,8 @@ type Service struct {
 
 // New makes a Service. [Service.Recover] must run before the first request.
 func New(cfg Config, deps Deps) *Service {
-	s := &Service{cfg: cfg, deps: deps, clients: capacity.NewClients(cfg.MaxClients), viewers: capacity.NewViewers()}
+	s := &Service{cfg: cfg, deps: deps, clients: capacity.NewClients(cfg.MaxClients), viewers: capacity.NewViewers(),
+		measuring: make(chan struct{}, 1)}
 	if s.deps.Meter == nil {
 		s.deps.Meter = unmetered{}
 	}

@@ -58,7 +58,7 @@ func (l *liveSession) Rights() *access.LiveSession { return l.rights }
 func (l *liveSession) Info(ctx context.Context) (answer.Info, error) {
 	var i answer.Info
 	err := l.ask(ctx, func() error {
-		i = answer.Info{Session: l.rec, BrowserRestarted: l.restarted, HasAgent: l.hasAgent(),
+		i = answer.Info{Session: l.rec, BrowserRestarted: l.restarted, HasAgent: l.hasAgent(), Usage: l.usage(),
 			Restarting: l.reopening != nil || l.ending != nil && l.ending.restart}
 		if l.report != nil {
 			report := *l.report

@@ -20,6 +20,7 @@ type sessionAnswer struct {
 	ViewURL   string            `json:"vnc_url"`
 	AgentURL  string            `json:"agent_url"`
 	HasAgent  bool              `json:"has_agent"`
+	Usage     *usageAnswer      `json:"usage"`
 	Labels    map[string]string `json:"labels"`
 	Restarted bool              `json:"browser_restarted"`
 	Rescuing  bool              `json:"rescuing"`
@@ -32,6 +33,18 @@ type sessionAnswer struct {
 		Failures        int        `json:"failures"`
 		LastError       string     `json:"last_error"`
 	} `json:"auto_save"`
+}
+
+type usageAnswer struct {
+	Clients     int        `json:"clients"`
+	Viewers     int        `json:"viewers"`
+	MemoryBytes int64      `json:"memory_bytes"`
+	MeasuredAt  *time.Time `json:"measured_at"`
+}
+
+// Connected says who is connected: "1 client, 2 viewers".
+func (u usageAnswer) Connected() string {
+	return count(u.Clients, "client") + ", " + count(u.Viewers, "viewer")
 }
 
 // Live reports whether the session runs or is paused.

@@ -25,7 +25,7 @@ func hostileAnswers(t *testing.T) map[string]string {
 	snapshot := `{"id":"snap-1","session_id":"s-1","user_id":@H,"mode":"filesystem","label":@H,"created_at":@T,"size_bytes":2048,"chrome":@H,"engine":"chrome","components":[` + component + `],"warnings":[@H],"logins":[{"site":@H,"expected_end":@T,"basis":"cookie","names":[@H],"expired":true}]}`
 	other := strings.Replace(snapshot, "snap-1", "snap-2", 1)
 	report := `{"source":{"type":"session","id":"s-0"},"snapshot_id":"snap-1","mode":"filesystem","path":"warm","fallback_reason":@H,"duration_ms":12,"components":[` + component + `],"verification":"mismatch","differences":[{"component":@H,"origin":@H,"by":"site","missing":1,"names":[@H]}],"warnings":[@H]}`
-	session := `{"session_id":"s-1","status":"STATUS","agent_name":@H,"goal":@H,"user_id":@H,"engine":"chrome","created_at":@T,"expires_at":@T,"ended_at":ENDED,"reason":@H,"cdp_url":"ws://127.0.0.1/cdp","vnc_url":@J,"agent_url":@J,"labels":{"a":@H},"restored":` + report + `,"auto_save":{"interval_seconds":60,"last_error":@H},"outcome":{"message":@H,"snapshot":` + snapshot + `,"default":{"moved":false,"reason":@H}}}`
+	session := `{"session_id":"s-1","status":"STATUS","agent_name":@H,"goal":@H,"user_id":@H,"engine":"chrome","created_at":@T,"expires_at":@T,"ended_at":ENDED,"reason":@H,"cdp_url":"ws://127.0.0.1/cdp","vnc_url":@J,"agent_url":@J,"labels":{"a":@H},"usage":{"clients":1,"viewers":0,"memory_bytes":104857600,"measured_at":@T},"restored":` + report + `,"auto_save":{"interval_seconds":60,"last_error":@H},"outcome":{"message":@H,"snapshot":` + snapshot + `,"default":{"moved":false,"reason":@H}}}`
 	live := strings.NewReplacer("STATUS", "ready", "ENDED", "null").Replace(session)
 	ended := strings.NewReplacer("STATUS", "error", "ENDED", "@T", "s-1", "s-2").Replace(session)
 	user := "/v1/users" + joinPath(hostile)
@@ -238,6 +238,25 @@ func TestStartedFrom(t *testing.T) {
 		if strings.Count(page, want) != 1 {
 			t.Errorf("%q is not once in %s", want, page)
 		}
+	}
+}
+
+// The list and the page of a live session show who is connected, and its memory once it is known.
+func TestUsageIsShown(t *testing.T) {
+	r := newRig(t)
+	r.answers = hostileAnswers(t)
+	r.signIn(t)
+	for _, path := range []string{"/console/", "/console/sessions/s-1"} {
+		page := r.get(t, path)
+		for _, want := range []string{"1 client, no viewer", "100.0 MiB"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s lacks %q", path, want)
+			}
+		}
+	}
+	r.answers["GET /v1/sessions/s-1"] = `{"session_id":"s-1","status":"ready","usage":{"clients":0,"viewers":2}}`
+	if page := r.get(t, "/console/sessions/s-1"); !strings.Contains(page, "no client, 2 viewers") || strings.Contains(page, "Memory") {
+		t.Error(page)
 	}
 }
 

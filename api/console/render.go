@@ -117,6 +117,18 @@ func exact(t *time.Time) string {
 // size returns a number of bytes for people.
 func size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) } //nolint:gosec // it is not negative
 
+// count returns a number with its noun.
+func count(n int, noun string) string {
+	switch n {
+	case 0:
+		return "no " + noun
+	case 1:
+		return "1 " + noun
+	default:
+		return fmt.Sprintf("%d %ss", n, noun)
+	}
+}
+
 func milliseconds(ms int64) string {
 	if ms < 10_000 {
 		return fmt.Sprintf("%d ms", ms)

@@ -31,6 +31,8 @@ type Info struct {
 	// UndoUntil is until when the session, which ended without a save, can still be saved;
 	// nil: it cannot. See [save.EndAnswer].
 	UndoUntil *time.Time
+	// Usage is what the session uses now; nil if it has no Chrome that clients may use.
+	Usage *Usage
 	// HasAgent reports that a client follows the session's events, or that it has a
 	// webhook.
 	HasAgent bool

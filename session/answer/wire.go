@@ -39,6 +39,7 @@ type Session struct {
 	VNCURL           *string           `json:"vnc_url"`
 	AgentURL         *string           `json:"agent_url"`
 	HasAgent         bool              `json:"has_agent"`
+	Usage            *Usage            `json:"usage"`
 	Labels           map[string]string `json:"labels"`
 	BrowserRestarted bool              `json:"browser_restarted"`
 	Rescuing         bool              `json:"rescuing"`
@@ -57,7 +58,7 @@ func (i Info) Answer() Session {
 		UserID: i.UserID, Engine: i.Engine, CreatedAt: i.CreatedAt.UTC(), ExpiresAt: i.ExpiresAt.UTC(),
 		EndedAt: TimeOrNull(i.EndedAt), Reason: OrNull(i.Reason.Text), ReasonCode: string(i.Reason.Code), EnvironmentID: i.ID,
 		Labels: i.Labels, BrowserRestarted: i.BrowserRestarted, Rescuing: i.Rescuing,
-		HasAgent: i.HasAgent, Restored: i.Restored, Outcome: recorded[save.EndAnswer](i.Outcome),
+		HasAgent: i.HasAgent, Usage: i.Usage, Restored: i.Restored, Outcome: recorded[save.EndAnswer](i.Outcome),
 		AutoSave: i.AutoSaved.Answer(), UndoUntil: i.UndoUntil,
 	}
 	if a.Labels == nil {

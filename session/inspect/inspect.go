@@ -28,6 +28,9 @@ type Live interface {
 	// Info describes the session as it is now, without tickets. It returns
 	// session_not_running if the session has ended meanwhile.
 	Info(ctx context.Context) (answer.Info, error)
+	// Measure begins to measure the memory of the session's Chrome, unless that was done
+	// just now. ended is closed when Info has the result.
+	Measure(ctx context.Context) (ended <-chan struct{})
 }
 
 // Sessions finds live sessions, and those that a killed daemon left.
@@ -77,6 +80,26 @@ func (i *Inspector) Get(ctx context.Context, c access.Caller, id string) (answer
 	return i.infoFor(ctx, c, rec)
 }
 
+// patience is how long [Inspector.Examine] waits for a measurement.
+const patience = time.Second
+
+// Examine is Get with a new measurement of the session's memory, unless there is a recent
+// one. On a busy machine the measurement may be an older one, or missing.
+func (i *Inspector) Examine(ctx context.Context, c access.Caller, id string) (answer.Info, error) {
+	if _, err := i.Record(ctx, c, id, access.Look); err != nil {
+		return answer.Info{}, err
+	}
+	if l := i.sessions.Find(id); l != nil {
+		wait, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		select {
+		case <-l.Measure(wait):
+		case <-wait.Done():
+		}
+	}
+	return i.Get(ctx, c, id) // the session may have ended meanwhile
+}
+
 // infoFor describes a session with the tickets that the caller's key may have.
 func (i *Inspector) infoFor(ctx context.Context, c access.Caller, rec profiles.Session) (answer.Info, error) {
 	info, err := i.infoOf(ctx, rec)
@@ -118,7 +141,8 @@ func (i *Inspector) infoOf(ctx context.Context, rec profiles.Session) (answer.In
 	return info, nil
 }
 
-// List returns a page of sessions, newest first, and the cursor of the next page.
+// List returns a page of sessions, newest first, and the cursor of the next page. It has the
+// last known memory of each live session, and begins to measure it again if that is old.
 func (i *Inspector) List(ctx context.Context, c access.Caller, r request.List) ([]answer.Info, string, error) {
 	if err := c.Require(access.Look); err != nil {
 		return nil, "", err
@@ -140,6 +164,9 @@ func (i *Inspector) List(ctx context.Context, c access.Caller, r request.List) (
 		info, err := i.infoFor(ctx, c, rec)
 		if err != nil {
 			return nil, "", err
+		}
+		if l := i.sessions.Find(rec.ID); l != nil {
+			l.Measure(ctx) // for later calls
 		}
 		page = append(page, info)
 	}

@@ -24,6 +24,7 @@ type fakeSession struct {
 	ends     func() // called by Info, to end the session meanwhile
 	rescuing bool
 	rights   *access.LiveSession
+	measured int // calls of Measure
 }
 
 func (o *fakeSession) Session(_ context.Context, id string) (profiles.Session, error) {
@@ -58,6 +59,13 @@ func (o *fakeSession) Info(context.Context) (answer.Info, error) {
 	return answer.Info{Session: o.rec, HasAgent: true}, nil
 }
 
+func (o *fakeSession) Measure(context.Context) <-chan struct{} {
+	o.measured++
+	ended := make(chan struct{})
+	close(ended)
+	return ended
+}
+
 func newFakeSession() *fakeSession {
 	return &fakeSession{rec: profiles.Session{ID: "s", UserID: "alice", KeyID: "key-a", Status: profiles.StatusReady}, live: true,
 		rights: access.NewLiveSession("s", "alice", "key-a")}
@@ -88,6 +96,28 @@ func TestGet(t *testing.T) {
 	}
 	if _, err := i.RestoreReport(ctx, alice, "s"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the report of a fresh session: %v", err)
+	}
+}
+
+// Only an Examine and a list measure the memory of a live session.
+func TestExamine(t *testing.T) {
+	o := newFakeSession()
+	i, ctx := New(o, o), t.Context()
+	if _, err := i.Get(ctx, alice, "s"); err != nil || o.measured != 0 {
+		t.Errorf("get: %d, %v", o.measured, err)
+	}
+	if info, err := i.Examine(ctx, alice, "s"); err != nil || info.ID != "s" || o.measured != 1 {
+		t.Errorf("examine: %d, %+v, %v", o.measured, info, err)
+	}
+	if _, err := i.Examine(ctx, bob, "s"); !fault.Is(err, fault.SessionNotFound) || o.measured != 1 {
+		t.Errorf("another user's: %d, %v", o.measured, err)
+	}
+	if _, _, err := i.List(ctx, alice, request.List{Limit: 1}); err != nil || o.measured != 2 {
+		t.Errorf("list: %d, %v", o.measured, err)
+	}
+	o.ends = func() { o.live, o.rec.Status = false, profiles.StatusCompleted }
+	if info, err := i.Examine(ctx, alice, "s"); err != nil || info.Status != profiles.StatusCompleted {
+		t.Errorf("ended meanwhile: %+v, %v", info, err)
 	}
 }
 
