@@ -63,14 +63,11 @@ func (l *liveSession) measure(chrome browsers.Chrome, done chan struct{}) {
 	})
 }
 
-// usage returns what the session uses now; nil if it has no Chrome that clients may use. It
-// is called on the session's goroutine.
-func (l *liveSession) usage() *answer.Usage {
-	if l.usable() != nil {
-		return nil
-	}
-	u := &answer.Usage{Clients: l.clients, Viewers: l.viewers.count()}
-	if m := l.memory; m.of == l.chrome && m.bytes > 0 {
+// usage returns what a session with this Chrome and these numbers uses now. The memory of
+// another Chrome, which this one has replaced, does not count.
+func (m measured) usage(of browsers.Chrome, clients, viewers int) *answer.Usage {
+	u := &answer.Usage{Clients: clients, Viewers: viewers}
+	if m.of == of && m.bytes > 0 {
 		at := m.at.UTC()
 		u.MemoryBytes, u.MeasuredAt = m.bytes, &at
 	}

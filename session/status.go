@@ -58,8 +58,11 @@ func (l *liveSession) Rights() *access.LiveSession { return l.rights }
 func (l *liveSession) Info(ctx context.Context) (answer.Info, error) {
 	var i answer.Info
 	err := l.ask(ctx, func() error {
-		i = answer.Info{Session: l.rec, BrowserRestarted: l.restarted, HasAgent: l.hasAgent(), Usage: l.usage(),
+		i = answer.Info{Session: l.rec, BrowserRestarted: l.restarted, HasAgent: l.hasAgent(),
 			Restarting: l.reopening != nil || l.ending != nil && l.ending.restart}
+		if l.usable() == nil {
+			i.Usage = l.memory.usage(l.chrome, l.clients, l.viewers.count())
+		}
 		if l.report != nil {
 			report := *l.report
 			i.Restored = &report

@@ -82,16 +82,7 @@ func (c *client) send(method, path string, body, out any, headers ...string) (ht
 	}
 	answer := &recorded{header: http.Header{}}
 	c.api.ServeHTTP(answer, req)
-	if err := answer.failure(); err != nil {
-		return answer.header, err
-	}
-	if out == nil {
-		return answer.header, nil
-	}
-	if err := json.Unmarshal(answer.body.Bytes(), out); err != nil {
-		return answer.header, fmt.Errorf("the answer to %s cannot be decoded: %w", path, err)
-	}
-	return answer.header, nil
+	return answer.header, answer.decode(path, out)
 }
 
 // encode returns v as JSON, as a person would write it: < and & are not escaped.
@@ -117,15 +108,21 @@ func (c *client) text(path string) (string, error) {
 
 // upload passes the body of the person's request on: a form with one file.
 func (c *client) upload(path string) error {
+	return c.stream(path, c.of.Body, c.of.ContentLength, nil, "Content-Type", c.of.Header.Get("Content-Type"))
+}
+
+// stream makes a POST whose body is a file or a form with one, of size bytes; -1 if that is
+// not known. The answer is decoded into out unless out is nil.
+func (c *client) stream(path string, file io.Reader, size int64, out any, headers ...string) error {
 	c.calls = append(c.calls, call{method: http.MethodPost, path: path, file: true})
-	req, err := c.request(http.MethodPost, path, c.of.Body, "Content-Type", c.of.Header.Get("Content-Type"))
+	req, err := c.request(http.MethodPost, path, file, headers...)
 	if err != nil {
 		return err
 	}
-	req.ContentLength = c.of.ContentLength
+	req.ContentLength = size
 	answer := &recorded{header: http.Header{}}
 	c.api.ServeHTTP(answer, req)
-	return answer.failure()
+	return answer.decode(path, out)
 }
 
 // download passes the answer of a GET on to w as it arrives, unless it is an error.
@@ -195,6 +192,18 @@ func (r *recorded) Write(data []byte) (int, error) {
 }
 
 func (r *recorded) passes() bool { return r.to != nil && r.status < http.StatusBadRequest }
+
+// decode decodes the answer to a call of path into out unless out is nil. It returns an error
+// answer as an error.
+func (r *recorded) decode(path string, out any) error {
+	if err := r.failure(); err != nil || out == nil {
+		return err
+	}
+	if err := json.Unmarshal(r.body.Bytes(), out); err != nil {
+		return fmt.Errorf("the answer to %s cannot be decoded: %w", path, err)
+	}
+	return nil
+}
 
 // failure returns an error answer as an error.
 func (r *recorded) failure() error {

@@ -66,7 +66,7 @@ func pages() []string {
 	return []string{
 		"/console/", "/console/" + user, "/console/sessions/new" + user + "&restore=default&source=" + url.QueryEscape(hostile), "/console/sessions/s-1", "/console/sessions/s-1?login=1", "/console/sessions/s-2",
 		"/console/sessions/s-1/runs/r-1", "/console/users", "/console/user" + user, "/console/user/default/remove" + user,
-		"/console/snapshots" + user, "/console/snapshots/snap-1", "/console/snapshots/snap-1/diff?with=snap-2", "/console/snapshots/snap-1/delete",
+		"/console/snapshots" + user, "/console/snapshots/import" + user + "&label=" + url.QueryEscape(hostile), "/console/snapshots/snap-1", "/console/snapshots/snap-1/diff?with=snap-2", "/console/snapshots/snap-1/delete",
 		"/console/extensions", "/console/extensions/ext/delete", "/console/keys", "/console/keys/key-1/delete", "/console/webhooks", "/console/daemon",
 	}
 }
@@ -117,7 +117,7 @@ func TestEmptyPages(t *testing.T) {
 	for path, want := range map[string]string{
 		"/console/":                 "Create a session",
 		"/console/user?user_id=new": "Log in by hand and save it",
-		"/console/snapshots":        "Create a session",
+		"/console/snapshots":        "import logins that another tool has saved",
 		"/console/extensions":       "Upload one above",
 		"/console/webhooks":         "--webhook-url",
 		"/console/sessions/s-1":     "Nothing was saved yet",

@@ -37,6 +37,8 @@ func (c *Console) routes() {
 		"POST /user/default/remove": removeDefault,
 
 		"GET /snapshots":              listSnapshots,
+		"GET /snapshots/import":       newImport,
+		"POST /snapshots/import":      importSnapshot,
 		"GET /snapshots/{id}":         showSnapshot,
 		"POST /snapshots/{id}/verify": verifySnapshot,
 		"GET /snapshots/{id}/diff":    diffSnapshots,

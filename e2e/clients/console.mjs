@@ -7,8 +7,10 @@
 //   site  a site whose /login logs in, and whose titles begin with "welcome" then
 // Output, as JSON on stdout: {error?}
 // Exit status: 0 only if all was as expected.
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import assert from 'node:assert/strict';
 import puppeteer from 'puppeteer-core';
@@ -110,11 +112,28 @@ async function restore(page) {
   return id;
 }
 
+/** importLogin imports a login for another user as that user's default, from a file. */
+async function importLogin(page) {
+  const file = join(mkdtempSync(join(tmpdir(), 'import-')), 'cookies.txt');
+  writeFileSync(file, '# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\t6d8c1f0a9b3e47d2\n');
+  await page.goto(`${input.url}/console/user?user_id=grace`);
+  await press(page, named('Import'));
+  await page.select('#format', 'netscape');
+  await (await page.$('#file')).uploadFile(file);
+  await press(page, 'main button.primary');
+  rmSync(dirname(file), { recursive: true });
+  assert.match(await body(page), /is the default of grace now[^]*-F file=@FILE/);
+  assert.match(await body(page), /cookies/);
+}
+
 async function main(page) {
   await signIn(page);
   await page.goto(`${input.url}/console/`);
   const ended = await logIn(page);
   const id = await restore(page);
+  await page.reload();
+  assert.match(await body(page), /no client, no viewer[^]*Memory\s[\d.]+ MiB/);
+  await importLogin(page);
 
   await page.goto(`${input.url}/console/`);
   await wait('the picture of the session', () => page.evaluate(() => document.querySelector('.card img').naturalWidth > 100));
@@ -123,7 +142,7 @@ async function main(page) {
   // Chrome compiles it once in this way. The pages' policy does not apply to it.
   const { identifier } = await page.evaluateOnNewDocument(axe);
   for (const path of ['', 'sign-in', 'sessions/new', `sessions/${id}?login=1`, `sessions/${ended}`, `sessions/${ended}/runs/${run.run_id}`, 'users', 'user?user_id=ada',
-    'snapshots', `snapshots/${snapshot}`, `snapshots/${snapshot}/diff?with=${snapshot}`, `snapshots/${snapshot}/delete`, 'extensions', 'webhooks', 'keys', 'daemon', 'nothing']) {
+    'snapshots', 'snapshots/import?user_id=ada', `snapshots/${snapshot}`, `snapshots/${snapshot}/diff?with=${snapshot}`, `snapshots/${snapshot}/delete`, 'extensions', 'webhooks', 'keys', 'daemon', 'nothing']) {
     await examine(page, `/console/${path}`);
   }
   await page.removeScriptToEvaluateOnNewDocument(identifier);
