@@ -25,6 +25,9 @@ func TestSpread(t *testing.T) {
 			t.Errorf("spread of %v: %+v, want %+v", c.of, got, c.want)
 		}
 	}
+	if got := quantile([]float64{30, 10, 20}, 0.95); got != 29 {
+		t.Errorf("95th percentile: %v, want 29", got)
+	}
 	if q := spread(nil); !math.IsNaN(q.median) || q.String() != "" || q.ratio() != "" {
 		t.Errorf("spread of nothing: %+v, want NaN", q)
 	}

@@ -122,6 +122,7 @@ func parts() []part {
 		{name: "landlock", measures: landlockMeasures},
 		{name: "cdp", survey: cdpSurvey},
 		{name: "view", survey: viewSurvey},
+		{name: "console", survey: consoleSurvey},
 		{name: "size", survey: sizeSurvey},
 		{name: "autosave", survey: autosaveSurvey},
 		{name: "interval", survey: intervalSurvey},

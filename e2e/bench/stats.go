@@ -11,17 +11,20 @@ type quartiles struct{ low, median, high float64 }
 // spread returns the quartiles of numbers in any order, by linear interpolation between
 // neighbours (type 7 of Hyndman and Fan). It returns NaNs for an empty list.
 func spread(numbers []float64) quartiles {
-	sorted := slices.Sorted(slices.Values(numbers))
-	at := func(share float64) float64 {
-		if len(sorted) == 0 {
-			return math.NaN()
-		}
-		place := share * float64(len(sorted)-1)
-		below := int(place)
-		above := min(below+1, len(sorted)-1)
-		return sorted[below] + (place-float64(below))*(sorted[above]-sorted[below])
+	return quartiles{low: quantile(numbers, 0.25), median: quantile(numbers, 0.5), high: quantile(numbers, 0.75)}
+}
+
+// quantile returns the number below which a share of the numbers lies, by the same
+// interpolation; NaN for an empty list.
+func quantile(numbers []float64, share float64) float64 {
+	if len(numbers) == 0 {
+		return math.NaN()
 	}
-	return quartiles{low: at(0.25), median: at(0.5), high: at(0.75)}
+	sorted := slices.Sorted(slices.Values(numbers))
+	place := share * float64(len(sorted)-1)
+	below := int(place)
+	above := min(below+1, len(sorted)-1)
+	return sorted[below] + (place-float64(below))*(sorted[above]-sorted[below])
 }
 
 // ratios divides two measures round by round, so that a disturbance of a whole round

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 )
 
@@ -51,6 +52,8 @@ func targets() []target {
 		{title: "a still page in the live view", of: []string{"view/still"}, most: 5, unit: "% of a core"},
 		{title: "extra time of a client's CDP command while somebody watches", of: []string{"view/extra"}, most: 50, unit: "µs"},
 		{title: "a typed character in the live view over 2 Mbit/s and 150 ms, beside an animation", of: []string{"view/slow"}, most: 500, unit: "ms"},
+		{title: fmt.Sprintf("first byte of a page of the console, 95th percentile: with %d sessions and %d snapshots, more than without", consoleSessions, consoleSnapshots),
+			of: []string{"console/extra"}, most: 25, unit: "ms"},
 		{title: "archive of the probe profile", of: []string{"size/probe"}, most: 100, unit: "KB"},
 		{title: "start of a daemon to its first answer, after a `kill -9` with eight sessions",
 			of: []string{"restart/calls"}, most: 2000, unit: "ms"},
