@@ -116,6 +116,11 @@ bench-against: build e2e/clients/node_modules/.package-lock.json ## compare with
 	@build/need chromium chromium-headless-shell
 	@go run ./e2e/bench -against "$(OLD)" -only restore,save,cycle
 
+.PHONY: pictures
+pictures: build e2e/clients/node_modules/.package-lock.json ## make the pictures of the console and the live view in docs/pictures
+	@build/need chromium chromium-headless-shell
+	@go run ./e2e/pictures
+
 COUNT ?= 2000
 
 .PHONY: typing
