@@ -248,7 +248,7 @@ func TestUsageIsShown(t *testing.T) {
 	r.signIn(t)
 	for _, path := range []string{"/console/", "/console/sessions/s-1"} {
 		page := r.get(t, path)
-		for _, want := range []string{"1 client, no viewer", "100.0 MiB"} {
+		for _, want := range []string{"1 client, no viewer", "100 MiB"} {
 			if !strings.Contains(page, want) {
 				t.Errorf("%s lacks %q", path, want)
 			}
