@@ -73,6 +73,14 @@ var validRequests = []struct {
 	{"POST", "/v1/sessions/live-1/navigate", `{"url":"https://a.example/"}`, 200},
 	{"GET", "/v1/sessions/live-1/screenshot", "", 200},
 	{"GET", "/v1/sessions/live-1/live?ticket=view-ticket", "", 200},
+	{"POST", "/v1/sessions/live-1/live/save?ticket=control-ticket", "", 200},
+	{"POST", "/v1/sessions/live-1/live/save?default_conflict=overwrite", "", 200},
+	{"POST", "/v1/sessions/ended-1/live/save", "", 409},
+	{"GET", "/v1/sessions/live-1/live/files?ticket=shared-ticket", "", 200},
+	{"POST", "/v1/sessions/live-1/links", "", 201},
+	{"POST", "/v1/sessions/live-1/links?ticket=control-ticket", `{"control":true,"expires_in_seconds":60}`, 201},
+	{"GET", "/v1/sessions/live-1/links", "", 200},
+	{"DELETE", "/v1/sessions/live-1/links/link-1?ticket=control-ticket", "", 204},
 	{"GET", "/v1/sessions/live-1/json/version", "", 200},
 	{"GET", "/v1/sessions/live-1/json/version/?ticket=session-ticket", "", 200},
 	{"GET", "/v1/sessions/live-1/json/list", "", 200},
@@ -142,7 +150,7 @@ var validRequests = []struct {
 // testedElsewhere has the routes that other tests cover: WebSockets, uploads.
 var testedElsewhere = []string{
 	"GET /v1/connect", "GET /v1/sessions/{session_id}/cdp", "GET /v1/sessions/{session_id}/cdp/page/{target_id}",
-	"POST /v1/sessions/{session_id}/files", "POST /v1/extensions",
+	"POST /v1/sessions/{session_id}/files", "POST /v1/extensions", "POST /v1/sessions/{session_id}/live/files", "GET /v1/sessions/{session_id}/live/files/{name}",
 }
 
 func TestEveryRouteAnswersAsDescribed(t *testing.T) {

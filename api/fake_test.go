@@ -9,11 +9,14 @@ const (
 	goodKey    = "sk-secret-key"
 	goodTicket = "session-ticket"
 	viewTicket = "view-ticket"
-	oneTicket  = "connect-ticket"
-	liveID     = "live-1"
-	endedID    = "ended-1"
-	crashedID  = "crashed-1" // its Chrome is being started again
-	failedID   = "failed-1"
+
+	controlTicket = "control-ticket" // of agent_url
+	sharedTicket  = "shared-ticket"  // of a link with control
+	oneTicket     = "connect-ticket"
+	liveID        = "live-1"
+	endedID       = "ended-1"
+	crashedID     = "crashed-1" // its Chrome is being started again
+	failedID      = "failed-1"
 )
 
 var born = time.Date(2026, 11, 20, 19, 0, 0, 0, time.FixedZone("CET", 3600))

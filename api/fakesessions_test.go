@@ -40,7 +40,8 @@ func (f *fakeSessions) Attach(string) (func(), error) { return func() {}, f.full
 func (f *fakeSessions) AttachViewer(string) (func(), error) { return func() {}, f.fullOfViewers }
 
 func (f *fakeSessions) AuthorizeTicket(_ context.Context, ticket, id string, p access.Purpose) (access.Caller, error) {
-	if (ticket != goodTicket || p != access.PurposeCDP) && (ticket != viewTicket || p != access.PurposeView) || id != liveID {
+	fits := map[access.Purpose]string{access.PurposeCDP: goodTicket, access.PurposeView: viewTicket, access.PurposeControl: controlTicket, access.PurposeSave: controlTicket, access.PurposeSharedControl: sharedTicket}
+	if ticket == "" || fits[p] != ticket || id != liveID {
 		return access.Caller{}, fault.New(fault.Unauthorized, "fake", "")
 	}
 	return caller(), nil
@@ -184,6 +185,27 @@ func (f *fakeSessions) Connect(ctx context.Context, _ access.Caller, id, target 
 			return err
 		}
 	}
+}
+
+func link() access.Link {
+	return access.Link{ID: "link-1", Control: true, ExpiresAt: born.Add(time.Hour), Viewers: 2}
+}
+
+func (f *fakeSessions) Share(_ context.Context, _ access.Caller, _ string, control bool, life time.Duration) (access.Link, string, error) {
+	l := link()
+	l.Control, l.ExpiresAt, l.Viewers = control, born.Add(life), 0
+	return l, "shared-ticket", f.failure()
+}
+
+func (f *fakeSessions) Links(context.Context, access.Caller, string) ([]access.Link, error) {
+	return []access.Link{link()}, f.failure()
+}
+
+func (f *fakeSessions) Revoke(_ context.Context, _ access.Caller, _, linkID string) error {
+	if linkID != link().ID {
+		return fault.New(fault.LinkNotFound, "fake", "")
+	}
+	return f.failure()
 }
 
 func (f *fakeSessions) Ready(context.Context) error { return f.failure() }

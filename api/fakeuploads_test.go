@@ -88,6 +88,12 @@ func (f *fakeUploads) PutFile(_ context.Context, _ access.Caller, _, name string
 	return f.failure()
 }
 
+// AddFile stores the file as the first one that has a number.
+func (f *fakeUploads) AddFile(ctx context.Context, c access.Caller, id, name string, r io.Reader) (string, error) {
+	name += " (1)"
+	return name, f.PutFile(ctx, c, id, name, r)
+}
+
 func (f *fakeUploads) DeleteFile(context.Context, access.Caller, string, string) error {
 	return f.failure()
 }

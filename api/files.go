@@ -21,6 +21,8 @@ type Files interface {
 	// PutFile stores what it reads from r and replaces a file of that name. If reading
 	// fails, nothing of it is kept.
 	PutFile(ctx context.Context, c access.Caller, id, name string, r io.Reader) error
+	// AddFile is PutFile that replaces no file. It returns the name that the file got.
+	AddFile(ctx context.Context, c access.Caller, id, name string, r io.Reader) (stored string, err error)
 	DeleteFile(ctx context.Context, c access.Caller, id, name string) error
 }
 
@@ -55,7 +57,7 @@ func (h *fileHandler) list(c *call) error {
 	return c.JSON(http.StatusOK, map[string]any{"files": answers})
 }
 
-// put stores the body, or the only file of a form.
+// put stores the body, or the only file of a form, and replaces a file of that name.
 func (h *fileHandler) put(c *call) error {
 	var q struct {
 		Name string `json:"name"`
@@ -63,25 +65,48 @@ func (h *fileHandler) put(c *call) error {
 	if err := c.query(&q); err != nil {
 		return err
 	}
+	return h.store(c, q.Name, func(ctx context.Context, id, name string, r io.Reader) (string, error) {
+		return name, h.files.PutFile(ctx, c.caller, id, name, r)
+	})
+}
+
+// add is put for the live view. It replaces no file.
+func (h *fileHandler) add(c *call) error {
+	var q struct {
+		Name   string `json:"name"`
+		Ticket string `json:"ticket"` // the authorizer has read it
+	}
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	return h.store(c, q.Name, func(ctx context.Context, id, name string, r io.Reader) (string, error) {
+		return h.files.AddFile(ctx, c.caller, id, name, r)
+	})
+}
+
+// store reads the upload of a call and passes it to put, which returns the name that the file
+// got.
+func (h *fileHandler) store(c *call, name string, put func(ctx context.Context, id, name string, r io.Reader) (string, error)) error {
 	id, err := c.sessionID()
 	if err != nil {
 		return err
 	}
-	body, name, content, err := uploaded(c, h.maxUpload)
+	body, own, content, err := uploaded(c, h.maxUpload)
 	if err != nil {
 		return err
 	}
-	if q.Name == "" {
-		q.Name = name
+	if name == "" {
+		name = own
 	}
-	if !isFileName(q.Name) {
+	if !isFileName(name) {
 		return invalid("name", "must be one path element of 1 to %d bytes", maxFileName)
 	}
 	counted := &counter{from: content}
-	if err := h.files.PutFile(c.Request().Context(), c.caller, id, q.Name, counted); err != nil {
+	name, err = put(c.Request().Context(), id, name, counted)
+	if err != nil {
 		return body.explain(err, h.maxUpload)
 	}
-	return c.JSON(http.StatusCreated, map[string]any{"name": q.Name, "size_bytes": counted.n})
+	return c.JSON(http.StatusCreated, map[string]any{"name": name, "size_bytes": counted.n})
 }
 
 func (h *fileHandler) get(c *call) error {

@@ -17,6 +17,8 @@ type handlers struct {
 	cdp         *cdpHandler
 	oneShots    *oneShotHandler
 	files       *fileHandler
+	links       *linkHandler
+	liveSaves   *liveSaver
 	snapshots   *snapshotHandler
 	exports     *exportHandler
 	imports     *importHandler
@@ -45,6 +47,8 @@ func newHandlers(closing context.Context, o Options, urls origins) handlers {
 		cdp:         &cdpHandler{cdp: o.CDP, inspector: o.Inspector, driver: o.Driver, sockets: sockets, urls: urls},
 		oneShots:    &oneShotHandler{sessions: o.Sessions, sockets: sockets, idempotency: once, log: o.Logger},
 		files:       &fileHandler{files: o.Files, maxUpload: o.MaxUpload},
+		links:       &linkHandler{sharing: o.Sharing, bodies: bodies, urls: urls},
+		liveSaves:   &liveSaver{sessions: o.Sessions, logins: o.Logins, bodies: bodies, now: o.Now},
 		snapshots:   &snapshotHandler{snapshots: o.Snapshots, pruner: o.Pruner, bodies: bodies},
 		exports:     &exportHandler{exports: o.Exports, log: o.Logger},
 		imports:     &importHandler{importer: o.Importer, idempotency: once, maxImport: o.MaxImport},

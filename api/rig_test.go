@@ -94,7 +94,8 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 	o := Options{
 		Sessions: r.fakeSessions, Inspector: r.fakeSessions, Checkpoints: r.fakeSessions, Controls: r.fakeSessions, Driver: r.fakeSessions, CDP: r.fakeSessions,
 		SessionTickets: r.fakeSessions, Readiness: r.fakeSessions,
-		Files: r.fakeUploads, Extensions: r.fakeUploads, Importer: r.fakeUploads, Documents: r.fakeUploads,
+		Sharing: r.fakeSessions,
+		Files:   r.fakeUploads, Extensions: r.fakeUploads, Importer: r.fakeUploads, Documents: r.fakeUploads,
 		Messenger: r.fakeAgents, Notes: r.fakeAgents, History: r.fakeHistory, Deliveries: r.fakeHistory,
 		Snapshots: r.fakeLibrary, Exports: r.fakeLibrary, Pruner: r.fakeLibrary,
 		Defaults: r.fakeUsers, Logins: r.fakeUsers, Settings: r.fakeUsers,

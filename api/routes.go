@@ -34,7 +34,9 @@ const livePath = "/v1/sessions/:session_id/live"
 // routes registers all routes of the daemon.
 func (s *Server) routes(h handlers, a *authenticator) {
 	const one = "/v1/sessions/:session_id"
-	key, view, drive := a.byKey, a.bySessionTicket(access.PurposeView, access.PurposeControl), a.bySessionTicket(access.PurposeCDP)
+	key, drive := a.byKey, a.bySessionTicket(access.PurposeCDP)
+	view := a.bySessionTicket(access.PurposeView, access.PurposeControl, access.PurposeSharedView, access.PurposeSharedControl)
+	control, own := a.bySessionTicket(access.PurposeControl, access.PurposeSharedControl), a.bySessionTicket(access.PurposeControl)
 
 	s.route(http.MethodPost, "/v1/sessions", key, noQuery(h.sessions.create))
 	s.route(http.MethodGet, "/v1/sessions", key, h.sessions.list)
@@ -59,6 +61,13 @@ func (s *Server) routes(h handlers, a *authenticator) {
 
 	s.route(http.MethodGet, livePath, view, ticketQuery(h.controls.livePage))
 	s.route(http.MethodGet, one+"/live/socket", view, ticketQuery(h.cdp.live))
+	s.route(http.MethodGet, one+"/live/files", control, ticketQuery(h.files.list))
+	s.route(http.MethodPost, one+"/live/files", control, h.files.add)
+	s.route(http.MethodGet, one+"/live/files/:name", control, ticketQuery(h.files.get))
+	s.route(http.MethodPost, one+"/live/save", a.bySessionTicket(access.PurposeSave), h.liveSaves.save)
+	s.route(http.MethodPost, one+"/links", own, ticketQuery(h.links.create))
+	s.route(http.MethodGet, one+"/links", own, ticketQuery(h.links.list))
+	s.route(http.MethodDelete, one+"/links/:link_id", own, ticketQuery(h.links.revoke))
 	s.route(http.MethodGet, one+"/cdp", drive, ticketQuery(h.cdp.serve))
 	s.route(http.MethodGet, one+"/cdp/page/:target_id", drive, ticketQuery(h.cdp.serve))
 	for _, slash := range []string{"", "/"} {

@@ -29,6 +29,7 @@ type Options struct {
 	Driver         Driver
 	CDP            CDP
 	Files          Files
+	Sharing        Sharing
 	History        History
 	Messenger      Messenger
 	Notes          Notes

@@ -17,7 +17,7 @@ func statusOf(code fault.Code) int {
 	case fault.Forbidden, fault.ScopeReserved:
 		return http.StatusForbidden
 	case fault.NotFound, fault.SessionNotFound, fault.SnapshotNotFound, fault.UserNotFound,
-		fault.DefaultNotFound, fault.KeyNotFound, fault.FileNotFound, fault.ExtensionNotFound, fault.RunNotFound, fault.NoteNotFound:
+		fault.DefaultNotFound, fault.KeyNotFound, fault.FileNotFound, fault.ExtensionNotFound, fault.RunNotFound, fault.NoteNotFound, fault.LinkNotFound:
 		return http.StatusNotFound
 	case fault.MethodNotAllowed:
 		return http.StatusMethodNotAllowed
@@ -29,7 +29,7 @@ func statusOf(code fault.Code) int {
 	case fault.UnknownField, fault.InvalidField, fault.Unsupported, fault.UserMismatch, fault.InvalidExtension, fault.IdempotencyReused,
 		fault.InvalidImport:
 		return http.StatusUnprocessableEntity
-	case fault.TooManySessions, fault.TooManyImports, fault.TooManyClients, fault.TooManyViewers, fault.TooManyRequests, fault.TooManyAttempts:
+	case fault.TooManySessions, fault.TooManyImports, fault.TooManyClients, fault.TooManyViewers, fault.TooManyLinks, fault.TooManyRequests, fault.TooManyAttempts:
 		return http.StatusTooManyRequests
 	case fault.BrowserFailed:
 		return http.StatusBadGateway

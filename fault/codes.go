@@ -21,6 +21,7 @@ const (
 	ExtensionNotFound Code = "extension_not_found" // 404: also another user's
 	RunNotFound       Code = "run_not_found"       // 404: the session has no such run
 	NoteNotFound      Code = "note_not_found"      // 404: there are no notes under that session ID
+	LinkNotFound      Code = "link_not_found"      // 404: the session has no such link, or it has ended
 
 	MethodNotAllowed Code = "method_not_allowed" // 405, with Allow: the route has other methods
 
@@ -50,6 +51,7 @@ const (
 	TooManyImports  Code = "too_many_imports"  // 429, with Retry-After
 	TooManyClients  Code = "too_many_clients"  // 429, with Retry-After: the session's limit of CDP clients is reached
 	TooManyViewers  Code = "too_many_viewers"  // 429, with Retry-After: the session's limit of viewers is reached
+	TooManyLinks    Code = "too_many_links"    // 429, with Retry-After: the session's limit of shared links is reached
 	TooManyAttempts Code = "too_many_attempts" // 429, with Retry-After: wrong keys or tickets from one address
 
 	TooManyRequests Code = "too_many_requests" // 429, with Retry-After: too many event streams or large bodies at once
@@ -78,6 +80,7 @@ var texts = map[Code]string{
 	KeyNotFound: "no such key", FileNotFound: "no such file",
 	RunNotFound:       "no such run",
 	NoteNotFound:      "there are no notes",
+	LinkNotFound:      "no such link",
 	MethodNotAllowed:  "the route has other methods",
 	ExtensionNotFound: "no such extension", ExtensionInUse: "a snapshot contains the extension",
 	InvalidExtension: "the extension is not valid",
@@ -95,6 +98,7 @@ var texts = map[Code]string{
 	InvalidImport:   "the file to import does not have the named format",
 	TooManySessions: "no slot is free for another session", TooManyImports: "too many imports", TooManyClients: "the session has reached its limit of CDP clients",
 	TooManyViewers:  "the session has reached its limit of viewers",
+	TooManyLinks:    "the session has reached its limit of shared links",
 	TooManyRequests: "too many such requests are running; try again later",
 	TooManyAttempts: "too many wrong keys or tickets came from this address; try again later",
 	SaveFailed:      "the save failed; nothing was committed",

@@ -338,6 +338,9 @@ func (c *fakeChrome) Open(_ context.Context, url string) error {
 }
 
 func (c *fakeChrome) View(ctx context.Context, conn view.Conn, v view.Viewer) error {
+	if !v.LinkExpires.IsZero() {
+		_ = conn.Write(ctx, fmt.Appendf(nil, "a link, may share %v, may save %v", v.MayShare, v.MaySave)) // the next write fails too
+	}
 	for {
 		if err := conn.Write(ctx, fmt.Appendf(nil, "control %v, viewers %d", v.Control, v.Viewers())); err != nil {
 			return nil //nolint:nilerr // the viewer disconnected

@@ -93,6 +93,7 @@ type Deps struct {
 
 // Keys are the API keys of callers; see [access.Keys].
 type Keys interface {
+	access.Callers
 	// Caller returns the caller for a key ID, with the key's current rights; unauthorized
 	// if the key was deleted.
 	Caller(ctx context.Context, id string) (access.Caller, error)

@@ -15,9 +15,9 @@ type ViewConn = view.Conn
 // served by [Service.View]; see [capacity.Clients.Take].
 func (s *Service) AttachViewer(id string) (release func(), err error) { return s.viewers.Take(id) }
 
-// View serves one viewer of a session's live view until it disconnects, the session ends
-// or the caller's key is deleted. The viewer has control if the caller may drive the
-// session. While somebody views a session, it is not paused or idle.
+// View serves one viewer of a session's live view until it disconnects, the session ends,
+// the caller's key is deleted or its shared link ends. The viewer has control if the caller
+// may drive the session. While somebody views a session, it is not paused or idle.
 func (s *Service) View(ctx context.Context, c access.Caller, id string, conn ViewConn) error {
 	l, err := s.running(ctx, c, id, access.Look)
 	if err != nil {
@@ -34,6 +34,11 @@ func (s *Service) View(ctx context.Context, c access.Caller, id string, conn Vie
 		return err
 	}
 	defer leave()
+	link, leaveLink, err := l.rights.JoinLink(c, func() { end(mux.CloseLinkEnded, "link_ended") })
+	if err != nil {
+		return err
+	}
+	defer leaveLink()
 	chrome, useCtx, giveBack, err := l.borrow(ctx)
 	if err != nil {
 		return err
@@ -42,6 +47,9 @@ func (s *Service) View(ctx context.Context, c access.Caller, id string, conn Vie
 	defer context.AfterFunc(useCtx, func() { end(mux.CloseSessionEnded, "session_ended") })()
 	changed, left := l.viewers.join()
 	defer left()
-	return chrome.View(ctx, conn, view.Viewer{Control: l.rights.Allow(c, access.Drive) == nil,
-		Session: l.id, User: l.rights.UserID, Clients: func() int { return s.clients.Count(l.id) }, Viewers: l.viewers.count, ViewersChanged: changed})
+	v := view.Viewer{Control: l.rights.Allow(c, access.Drive) == nil, LinkExpires: link.ExpiresAt,
+		Session: l.id, User: l.rights.UserID, Clients: func() int { return s.clients.Count(l.id) }, Viewers: l.viewers.count, ViewersChanged: changed}
+	v.MayShare = v.Control && c.Link == ""
+	v.MaySave = v.MayShare && !l.readOnly
+	return chrome.View(ctx, conn, v)
 }

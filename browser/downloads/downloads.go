@@ -63,14 +63,8 @@ func (f *Folder) Finish(guid, suggested string) (name string, err error) {
 	if name, err := root.Readlink(from); err == nil && path.Base(name) == name {
 		return name, nil
 	}
-	stem, extension := split(clean(suggested))
-	for n := range maxNumber {
-		name = numbered(stem, extension, n)
-		// A link never replaces a file.
-		if err = root.Link(from, path.Join(f.byNames, name)); !errors.Is(err, fs.ErrExist) {
-			break
-		}
-	}
+	// A link never replaces a file.
+	name, err = Unused(clean(suggested), func(name string) error { return root.Link(from, path.Join(f.byNames, name)) })
 	if err == nil {
 		if err = errors.Join(root.Remove(from), root.Symlink(name, from)); err != nil {
 			err = errors.Join(err, root.Remove(path.Join(f.byNames, name))) // otherwise a repeat would store it twice
@@ -80,6 +74,19 @@ func (f *Folder) Finish(guid, suggested string) (name string, err error) {
 		return "", fault.Wrap(err, fault.StoreFailed, op, "the download could not be moved to the session's files")
 	}
 	return name, nil
+}
+
+// Unused calls store with a name, and with numbers added to it until store returns another
+// error than [fs.ErrExist]. It returns the last name and error.
+func Unused(name string, store func(name string) error) (stored string, err error) {
+	stem, extension := split(name)
+	for n := range maxNumber {
+		stored = numbered(stem, extension, n)
+		if err = store(stored); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return stored, err
 }
 
 // Find returns the name of the file of a finished download; "" if there is none.

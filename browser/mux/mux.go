@@ -19,6 +19,7 @@ const (
 	CloseTooSlow      = 1013 // the client did not read fast enough
 	CloseSessionEnded = 4001 // for [Clients.Close], and for later clients: the session was ended
 	CloseKeyDeleted   = 4003 // the API key of the client was deleted
+	CloseLinkEnded    = 4004 // the shared link of a viewer has expired or was revoked
 )
 
 // Options configures a Mux. The zero value is usable.

@@ -4,16 +4,22 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"time"
 )
 
 // State is what the page shows beside the picture. It is sent as JSON whenever it changes.
 type State struct {
 	Type    string `json:"type"` // state
 	Control bool   `json:"control"`
-	Session string `json:"session"`
-	User    string `json:"user"`
-	Viewers int    `json:"viewers"`
-	Clients int    `json:"clients"` // CDP clients
+	// MayShare and MaySave: the page offers to make shared links, and to save the session.
+	MayShare bool `json:"may_share"`
+	MaySave  bool `json:"may_save"`
+	// LinkExpires is when the viewer's shared link ends; absent without one.
+	LinkExpires *time.Time `json:"link_expires_at,omitempty"`
+	Session     string     `json:"session"`
+	User        string     `json:"user"`
+	Viewers     int        `json:"viewers"`
+	Clients     int        `json:"clients"` // CDP clients
 	// ClientDialogs and ClientFiles say that a client may answer the dialogs of the shown
 	// tab, and answers its file choosers.
 	ClientDialogs bool  `json:"client_dialogs"`
@@ -44,7 +50,11 @@ type frameHeader struct {
 }
 
 func (s *server) sendState() error {
-	now := State{Type: "state", Control: s.viewer.Control, Session: s.viewer.Session, User: s.viewer.User, Viewers: s.viewer.Viewers(), Clients: s.viewer.Clients(), Tabs: []Tab{}}
+	v := s.viewer
+	now := State{Type: "state", Control: v.Control, MayShare: v.MayShare, MaySave: v.MaySave, Session: v.Session, User: v.User, Viewers: v.Viewers(), Clients: v.Clients(), Tabs: []Tab{}}
+	if !v.LinkExpires.IsZero() {
+		now.LinkExpires = &v.LinkExpires
+	}
 	if s.shown != nil {
 		now.ClientDialogs, now.ClientFiles = s.browser.ClientAnswers(s.shown.tab)
 	}

@@ -66,6 +66,10 @@ type Browser interface {
 type Viewer struct {
 	// Control says that the viewer's input is passed on. Other input is ignored.
 	Control bool
+	// MayShare and MaySave say that the page may make shared links, and save the session.
+	MayShare, MaySave bool
+	// LinkExpires is when the shared link ends that the viewer came through; zero: none.
+	LinkExpires time.Time
 	// Session and User are shown beside the picture.
 	Session, User string
 	// Clients returns how many CDP clients the session has.

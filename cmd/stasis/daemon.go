@@ -165,10 +165,10 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	driver := drive.New(sessions)
 	d.server = api.New(api.Options{
 		HashKey:  d.keys.Derive("request hashes"),
-		Sessions: d.service, Inspector: d.service.Inspector(), Checkpoints: d.service, Controls: d.service, Driver: driver, CDP: d.service, Files: files.New(sessions, d.apiKeys),
+		Sessions: d.service, Inspector: d.service.Inspector(), Checkpoints: d.service, Controls: d.service, Driver: driver, CDP: d.service, Files: files.New(sessions, d.apiKeys), Sharing: d.service,
 		Snapshots: kept, Exports: kept, Importer: d.service.Importer(), Pruner: d.service.Pruner(),
 		Defaults: kept, Logins: d.service.Checker(), Settings: d.service.Users(), Extensions: checked,
-		Keys: d.apiKeys, SessionTickets: access.NewTicketHolders(d.apiKeys, sessions), Readiness: d.service, Answers: answers{db.Answers},
+		Keys: d.apiKeys, SessionTickets: access.NewTicketHolders(d.apiKeys, sessions, time.Now), Readiness: d.service, Answers: answers{db.Answers},
 		Notes:      agent.NewNotes(sessions, db.Notes, time.Now),
 		Documents:  agent.NewDocuments(sessions, snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now})),
 		Messenger:  agent.NewMessenger(agent.MessengerConfig{Sessions: sessions, Driver: driver, Store: db.Messages, Tasks: db.Sessions, Notices: notices, Masks: masks, Now: time.Now}),

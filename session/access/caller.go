@@ -16,6 +16,9 @@ type Caller struct {
 	UserID   string // the user the key acts for when a call names no user
 	AllUsers bool   // the key may act for every user
 	Rights   []Right
+	// Link is the ID of the shared link that the request came through; "": none. Only the
+	// routes of the live view let it in.
+	Link string
 }
 
 // May reports whether the caller's key has a permission.

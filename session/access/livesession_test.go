@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/fault"
 )
@@ -10,9 +11,9 @@ import (
 // A ticket acts with its key's current rights. A ticket to view gives no other right.
 func TestAuthorizeTicket(t *testing.T) {
 	owner := Caller{KeyID: "key-a", UserID: "alice", Rights: []Right{RightUse}}
-	live := NewLiveSession("s", "alice", "key-a")
+	live := NewLiveSession("s", "alice", "key-a", time.Now)
 	sessions := liveSessions{"s": live}
-	tickets := NewTicketHolders(callers{owner.KeyID: owner}, sessions)
+	tickets := NewTicketHolders(callers{owner.KeyID: owner}, sessions, time.Now)
 	own := live.Tickets(owner)
 	if c, err := tickets.AuthorizeTicket(t.Context(), own[PurposeCDP], "s", PurposeCDP); err != nil || c.KeyID != owner.KeyID || !c.May(Drive) {
 		t.Errorf("%+v, %v", c, err)

@@ -18,9 +18,16 @@ const (
 	PurposeView Purpose = "view" // look at it: the live view
 	// PurposeControl is to look at it and to give it input: the live view with control.
 	PurposeControl Purpose = "control"
+	// PurposeSharedView and PurposeSharedControl are the same for the tickets of shared
+	// links; see [Link].
+	PurposeSharedView    Purpose = "shared_view"
+	PurposeSharedControl Purpose = "shared_control"
+	// PurposeSave is to save the session as the default. Its ticket is that of
+	// PurposeControl, and stays valid for [saveAgain] after the session has ended.
+	PurposeSave Purpose = "save"
 )
 
-// purposes maps each purpose to the permission that the ticket's key needs.
+// purposes maps the purpose of each ticket of a key to the permission that the key needs.
 func purposes() map[Purpose]Permission {
 	return map[Purpose]Permission{PurposeCDP: Drive, PurposeView: Look, PurposeControl: Drive}
 }
@@ -37,12 +44,19 @@ func NewSessionTickets() SessionTickets {
 	return SessionTickets{secret: secret}
 }
 
-// Make makes the ticket for a purpose and a key. It consists of an authentication code
-// (HMAC-SHA256) and the key's ID.
-func (t SessionTickets) Make(p Purpose, keyID string) string {
+// Make makes the ticket for a purpose and a key, or for a shared link. It consists of an
+// authentication code (HMAC-SHA256) and the ID of the key or link.
+func (t SessionTickets) Make(p Purpose, id string) string {
 	mac := hmac.New(sha256.New, t.secret)
-	_, _ = mac.Write([]byte(string(p) + " " + keyID)) // never fails (hash.Hash)
-	return base32.StdEncoding.EncodeToString(mac.Sum(nil))[:RandomLength] + "-" + keyID
+	_, _ = mac.Write([]byte(string(p) + " " + id)) // never fails (hash.Hash)
+	return base32.StdEncoding.EncodeToString(mac.Sum(nil))[:RandomLength] + "-" + id
+}
+
+// holder returns the ID of the key or link that a ticket was made for. ok is false if the
+// ticket belongs to another session or purpose.
+func (t SessionTickets) holder(ticket string, p Purpose) (id string, ok bool) {
+	_, id, _ = strings.Cut(ticket, "-")
+	return id, hmac.Equal([]byte(ticket), []byte(t.Make(p, id)))
 }
 
 // MakeAll makes a key's tickets for every purpose that may allows. may returns an error
@@ -60,9 +74,6 @@ func (t SessionTickets) MakeAll(keyID string, may func(Permission) error) map[Pu
 // Key returns the ID of the key that a ticket was made with, and the permission that the
 // purpose needs. ok is false if the ticket belongs to another session or purpose.
 func (t SessionTickets) Key(ticket string, p Purpose) (keyID string, needs Permission, ok bool) {
-	_, keyID, _ = strings.Cut(ticket, "-")
-	if !hmac.Equal([]byte(ticket), []byte(t.Make(p, keyID))) {
-		return "", "", false
-	}
-	return keyID, purposes()[p], true
+	keyID, ok = t.holder(ticket, p)
+	return keyID, purposes()[p], ok
 }

@@ -142,6 +142,24 @@ func (f *Files) OpenFile(ctx context.Context, c access.Caller, id, name string) 
 // error nothing is stored. The prefix of incomplete uploads is invalid_field: lists would
 // not show such a file.
 func (f *Files) PutFile(ctx context.Context, c access.Caller, id, name string, r io.Reader) error {
+	return f.store(ctx, c, id, name, r, func(in folder, part string) error {
+		return errors.Join(in.Rename(part, name), in.downloads.Forget(name))
+	})
+}
+
+// AddFile is [Files.PutFile] that replaces no file: a name that is taken gets a number, such
+// as "report (1).txt". It returns the name under which the file is stored.
+func (f *Files) AddFile(ctx context.Context, c access.Caller, id, name string, r io.Reader) (stored string, err error) {
+	err = f.store(ctx, c, id, name, r, func(in folder, part string) (err error) {
+		stored, err = downloads.Unused(name, func(name string) error { return in.Link(part, name) })
+		return errors.Join(err, in.Remove(part))
+	})
+	return stored, err
+}
+
+// store reads an upload into a part of the files folder, and calls finish to give it its
+// name.
+func (f *Files) store(ctx context.Context, c access.Caller, id, name string, r io.Reader, finish func(in folder, part string) error) error {
 	if strings.HasPrefix(name, partPrefix) {
 		return fault.New(fault.InvalidField, "session.files", "name: must not begin with %s, the prefix of incomplete uploads; any other file name is allowed", partPrefix)
 	}
@@ -172,10 +190,7 @@ func (f *Files) PutFile(ctx context.Context, c access.Caller, id, name string, r
 			err = context.Cause(ctx)
 		}
 		if err == nil {
-			err = in.Rename(part, name)
-		}
-		if err == nil {
-			err = in.downloads.Forget(name)
+			err = finish(in, part)
 		}
 		return putFailed(err)
 	})

@@ -121,3 +121,28 @@ func TestDownloadByGUID(t *testing.T) {
 		}
 	}
 }
+
+// An upload that may replace no file gets a number, as a download does. It leaves no part.
+func TestAddFile(t *testing.T) {
+	ctx, c := t.Context(), access.Caller{}
+	dir := &browser.Dir{Path: t.TempDir(), UID: -1}
+	if err := os.Mkdir(dir.Files(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	files := New(oneSession{dir}, permanentKeys{})
+	for i, want := range []string{"report.txt", "report (1).txt", "report (2).txt"} {
+		name, err := files.AddFile(ctx, c, "s", "report.txt", strings.NewReader(want))
+		if err != nil || name != want {
+			t.Fatalf("%d: %q, %v", i, name, err)
+		}
+		if data, err := os.ReadFile(filepath.Join(dir.Files(), want)); err != nil || string(data) != want {
+			t.Errorf("%s: %q, %v", want, data, err)
+		}
+	}
+	if _, err := files.AddFile(ctx, c, "s", "broken", iotest.ErrReader(io.ErrUnexpectedEOF)); err == nil {
+		t.Error("an upload that was cut off is stored")
+	}
+	if left, err := os.ReadDir(dir.Files()); err != nil || len(left) != 3 {
+		t.Errorf("%v, %v", left, err)
+	}
+}

@@ -68,7 +68,7 @@ func (o *fakeSession) Measure(context.Context) <-chan struct{} {
 
 func newFakeSession() *fakeSession {
 	return &fakeSession{rec: profiles.Session{ID: "s", UserID: "alice", KeyID: "key-a", Status: profiles.StatusReady}, live: true,
-		rights: access.NewLiveSession("s", "alice", "key-a")}
+		rights: access.NewLiveSession("s", "alice", "key-a", time.Now)}
 }
 
 // A live session describes itself. One that has ended meanwhile is described by its
