@@ -15,6 +15,7 @@ import (
 
 // endAnswer is the part of the answer to an end of a session that the command uses.
 type endAnswer struct {
+	Code     string
 	Snapshot *savedSnapshot
 	Default  *struct {
 		Moved      bool
@@ -168,6 +169,8 @@ func (l *handLogin) endedElsewhere(ctx context.Context) error {
 	switch o := s.Outcome; {
 	case o == nil || o.Snapshot == nil:
 		return exitError{exitFailed, why + "; nothing was saved"}
+	case o.Code == "version_conflict":
+		return exitError{exitFailed, why + "; the default has moved since it began; choose \"Overwrite\" in the live view, or do it here: " + l.howToMove(o.Snapshot.ID)}
 	case o.Default == nil || !o.Default.Moved:
 		return exitError{exitFailed, why + "; " + l.howToMove(o.Snapshot.ID)}
 	default:

@@ -150,7 +150,7 @@ func TestLoginByHand(t *testing.T) {
 		never               string
 	}{
 		"saved": {deeds: []deed{enter}, calls: saved + "\n" + moved,
-			says: []string{"/v1/sessions/s/live?ticket=secret", "Saved as version 2 of the default of alice.", "example.com: end unknown; saved cookies 2, local_storage 4"}},
+			says: []string{"/v1/sessions/s/live?ticket=secret#login\n", `or choose "Save as default" in the live view`, "Saved as version 2 of the default of alice.", "example.com: end unknown; saved cookies 2, local_storage 4"}},
 		"checked":    {check: `{"logged_in":true}`, deeds: []deed{enter}, says: []string{"Login check: logged in."}},
 		"logged out": {check: loggedOut, deeds: []deed{enter}, code: exitFailed, says: []string{"selector does not hold at https://example.com/account", `to go back to version 1: PUT /v1/users/alice/default with {"snapshot_id": "snap-1"}`}},
 		"elsewhere":  {cmd: loginCmd{Site: "other.org"}, deeds: []deed{enter}, says: []string{"No login was recognised at other.org itself."}},
@@ -200,18 +200,22 @@ func TestLoginByHand(t *testing.T) {
 
 // A session that ends elsewhere ends the command, with 0 only if it was saved as the default.
 func TestLoginEndsElsewhere(t *testing.T) {
+	const login = `[{"site":"example.com","expected_end":null,"expired":false}]`
 	for _, x := range []struct {
 		outcome string
 		code    int
 		says    string
+		deeds   []deed
 	}{
-		{`{"snapshot":` + fmt.Sprintf(savedOnce, noLogins) + `,"default":{"moved":true,"version":7}}`, exitOK, "Saved as version 7"},
-		{`{"snapshot":` + fmt.Sprintf(savedOnce, noLogins) + `,"default":null}`, exitFailed, `completed, for a test; the session was saved as snapshot snap-2`},
-		{`{"snapshot":null}`, exitFailed, "for a test; nothing was saved"},
+		{`{"snapshot":` + fmt.Sprintf(savedOnce, login) + `,"default":{"moved":true,"version":7}}`, exitOK, "Saved as version 7 of the default of alice.\n  example.com: end unknown; saved cookies 2, local_storage 4\n", nil},
+		{`{"snapshot":` + fmt.Sprintf(savedOnce, login) + `,"default":{"moved":true,"version":7}}`, exitOK, "Saved as version 7", []deed{enter}}, // before the command sees it
+		{`{"code":"version_conflict","snapshot":` + fmt.Sprintf(savedOnce, noLogins) + `,"default":{"moved":false,"version":7}}`, exitFailed, `choose "Overwrite" in the live view`, nil},
+		{`{"snapshot":` + fmt.Sprintf(savedOnce, noLogins) + `,"default":null}`, exitFailed, `completed, for a test; the session was saved as snapshot snap-2`, nil},
+		{`{"snapshot":null}`, exitFailed, "for a test; nothing was saved", nil},
 	} {
 		d := startLoginDaemon(t)
 		d.outcome = x.outcome
-		out, err := d.login(t, true, loginCmd{})
+		out, err := d.login(t, true, loginCmd{}, x.deeds...)
 		if code := report(err); code != x.code || !strings.Contains(fmt.Sprint(out, err), x.says) || strings.Contains(d.did(), discarded) {
 			t.Errorf("%s: %d %v\n%s\n%s", x.outcome, code, err, out, d.did())
 		}

@@ -33,12 +33,18 @@ func (l *handLogin) inLiveView(ctx context.Context) error {
 		_ = l.end(ctx, nil, nil) // the error below is what counts
 		return exitError{exitUsage, "--key: the key may not drive sessions of " + l.user}
 	}
-	closed, err := l.showLink(ctx, s.AgentURL)
+	closed, err := l.showLink(ctx, s.AgentURL+forLogin)
 	if err != nil {
 		return errors.Join(err, l.end(ctx, nil, nil))
 	}
 	defer closed()
 	err = l.awaitSave(ctx)
+	if err == nil {
+		// The live view may have saved it, and the watch not have seen that yet.
+		if over, failed := (sessionWatch{&l.remoteDaemon, l.session, l.period}).over(ctx); failed == nil && over != "" {
+			return sessionOver(over)
+		}
+	}
 	if errors.Is(err, errDiscard) || errors.Is(err, errInputEnded) {
 		if failed := l.end(ctx, nil, nil); failed != nil {
 			return failed
@@ -46,6 +52,9 @@ func (l *handLogin) inLiveView(ctx context.Context) error {
 	}
 	return err
 }
+
+// forLogin makes the page of the live view ask before it is closed without a save.
+const forLogin = "#login"
 
 // showLink opens the live view in the person's browser if it can, and prints its address.
 func (l *handLogin) showLink(ctx context.Context, link string) (closed func(), err error) {
@@ -71,7 +80,7 @@ func (l *handLogin) awaitSave(ctx context.Context) error {
 	go func() { over <- sessionWatch{&l.remoteDaemon, l.session, l.period}.wait(ctx) }()
 	go func() { opened <- l.openFirstPage(ctx) }()
 	return l.await(ctx, waiting{over: over, opened: opened, enter: true,
-		prompt: "Press Enter to save the session as the default of " + l.user + ". Press Ctrl-C to discard it.\n"})
+		prompt: "Press Enter to save the session as the default of " + l.user + ", or choose \"Save as default\" in the live view. Press Ctrl-C to discard it.\n"})
 }
 
 // waiting is what a login waits for.
