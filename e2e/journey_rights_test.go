@@ -66,7 +66,7 @@ func (r tableRow) call(t *testing.T, d *daemon.Daemon, key, session, snapshot st
 	const target, run = "0123456789ABCDEF", "01937a5e-0000-7000-8000-000000000001"
 	path := strings.NewReplacer("{session_id}", session, "{snapshot_id}", snapshot, "{other_id}", snapshot, "{note_id}", session,
 		"{user_id}", "alice", "{scope}", "agent", "{scope_id}", "planner", "{name}", "x", "{target_id}", target, "{run_id}", run,
-		"{key_id}", run, "{delivery_id}", run, "{extension_id}", strings.Repeat("a", 32)).Replace(r.path)
+		"{key_id}", run, "{delivery_id}", run, "{link_id}", run, "{extension_id}", strings.Repeat("a", 32)).Replace(r.path)
 	header := http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}}
 	body := ""
 	switch at := r.method + " " + r.path; {

@@ -15,8 +15,8 @@ import (
 )
 
 // A person uses the live view in a real browser: types accents, a composition and an emoji,
-// chooses from lists, copies, scrolls, opens and closes tabs, navigates, taps on a phone. A second viewer looks on and
-// cannot do anything. See clients/live.mjs.
+// chooses from lists, copies, scrolls, opens and closes tabs, navigates, taps on a phone, shares a
+// link and saves. A second viewer looks on and cannot do anything. See clients/live.mjs.
 func TestLiveView(t *testing.T) {
 	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,8 +50,7 @@ func TestLiveView(t *testing.T) {
 			s := begin(t, d, obj{"engine": engine, "start_url": site.URL + "/", "viewport": obj{"width": 1024, "height": 768}})
 			links := linksOf(t, d, daemon.Key, s.ID)
 			hostileViewers(t, d, links)
-			in, err := json.Marshal(obj{"control": links.Control, "view": links.Live, "cdp": s.CDP, "site": site.URL,
-				"api": d.URL + at(s.ID, ""), "key": daemon.Key, "timeout_ms": stepDeadline.Milliseconds()})
+			in, err := json.Marshal(obj{"control": links.Control, "view": links.Live, "cdp": s.CDP, "site": site.URL, "timeout_ms": stepDeadline.Milliseconds()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +113,7 @@ func loginByHand(t *testing.T, d *daemon.Daemon, site string) {
 	page := ""
 	for page == "" && lines.Scan() {
 		if strings.Contains(lines.Text(), "/live?") {
-			page = strings.TrimSpace(lines.Text())
+			page = strings.TrimSuffix(strings.TrimSpace(lines.Text()), "#login")
 		}
 	}
 	_, id, _ := strings.Cut(strings.TrimSuffix(page, "/live?ticket="+ticketIn(page)), "/v1/sessions/")

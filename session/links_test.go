@@ -11,7 +11,7 @@ import (
 )
 
 // The viewers of a shared link have no more than it gives, and are disconnected when it is
-// revoked, with a code of their own. Viewers of other links stay.
+// revoked, with their own code. Viewers of other links stay.
 func TestViewThroughSharedLink(t *testing.T) {
 	r := newRig(t, nil)
 	id, other := r.create(alice, nil).ID, r.create(alice, nil).ID

@@ -28,7 +28,8 @@ var scripts embed.FS
 // order lists the scripts. They are one script in the page: the first one declares what all
 // use, and the last one connects.
 func order() []string {
-	return []string{"page", "notice", "picture", "state", "bar", "dialog", "picker", "chooser", "copy", "mouse", "keyboard", "connection"}
+	return []string{"page", "notice", "call", "picture", "state", "bar", "dialog", "picker", "chooser", "copy", "mouse", "keyboard",
+		"files", "share", "save", "connection"}
 }
 
 //go:embed live.css

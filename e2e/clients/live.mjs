@@ -1,9 +1,8 @@
 // Uses the live view as a person does, in a plain Chrome.
 //
-// Input, as JSON on stdin: {control, view, cdp, api, key, site, timeout_ms}
+// Input, as JSON on stdin: {control, view, cdp, site, timeout_ms}
 //   control, view  agent_url and vnc_url of a session that shows site + "/"
 //   cdp            the session's cdp_url, to read what the input did
-//   api, key       the session's URL and the API key, to end it
 // Output, as JSON on stdout: {error?}
 // Exit status: 0 only if all was as expected.
 import { text } from 'node:stream/consumers';
@@ -152,8 +151,23 @@ async function main(browser, session) {
   assert.equal((await session.pages()).length, 1, 'the viewer without control opened no tab');
   assert.equal(await inTab('location.pathname'), '/', 'nor an address');
 
-  const answer = await fetch(input.api, { method: 'DELETE', headers: { authorization: `Bearer ${input.key}` } });
-  assert.equal(answer.status, 200);
+  // A shared link shows the session until it is revoked.
+  await page.bringToFront();
+  await page.click('#share');
+  await page.click('#share-form button');
+  await wait('the link', () => page.evaluate(() => document.querySelector('#share-list button') && document.getElementById('share-address').value));
+  const guest = await open(browser, await page.evaluate(() => document.getElementById('share-address').value), { width: 1280, height: 900 });
+  assert.equal((await said(guest)).role, 'View only');
+  assert.equal(await guest.evaluate(() => [...document.querySelectorAll('#actions button')].every((b) => b.hidden)), true, 'a guest saves, shares and lists nothing');
+  await page.evaluate(() => document.querySelector('#share-list button').click());
+  await wait('the end of the link', async () => (await said(guest)).note.startsWith('This link has ended.'));
+  await page.bringToFront();
+  await page.keyboard.press('Escape');
+
+  // The page saves the session, which ends, and still says what was saved.
+  await page.click('#save');
+  await page.click('#save-buttons button');
+  await wait('the save', () => page.evaluate(() => document.getElementById('save-panel').open && /^Saved as version \d+ of the default of default\.$/.test(document.getElementById('save-text').textContent)));
   for (const p of [page, looker, phone]) {
     await wait('the end', async () => (await said(p)).role === 'Ended');
     const active = await p.evaluate(() => role.hasAttribute('data-control') || [...document.querySelectorAll('header button, header input')].some((b) => !b.disabled));

@@ -1,6 +1,9 @@
 on.state = (message) => {
   const before = shownTab();
+  const viewers = state.viewers;
   state = message;
+  for (const [id, may] of [["copy", state.control], ["files", state.control], ["share", state.may_share], ["save", state.may_save]]) $(id).hidden = !may;
+  if (sharePanel.open && viewers !== state.viewers) listLinks();
   if (before?.id !== shownTab()?.id || before?.url !== shownTab()?.url) clearNotice();
   render();
 };
@@ -15,7 +18,8 @@ function render() {
   document.title = `${front?.title || "Live view"} – ${state.user}`;
   role.textContent = state.control ? "You have control" : "View only";
   role.toggleAttribute("data-control", state.control);
-  who.textContent = [state.user, count(state.viewers, "viewer"), ...(state.clients ? [count(state.clients, "program")] : [])].join(", ");
+  const until = state.link_expires_at ? [`until ${when(state.link_expires_at)}`] : [];
+  who.textContent = [state.user, count(state.viewers, "viewer"), ...(state.clients ? [count(state.clients, "program")] : []), ...until].join(", ");
   $("programs").textContent = state.control && state.client_files ? "A program chooses files" : "";
   if (document.activeElement !== address) address.value = front?.url ?? "";
   for (const field of bar.elements) field.disabled = !state.control;
