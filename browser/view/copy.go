@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
 )
 
@@ -23,6 +24,7 @@ func (s *server) edit(ctx context.Context, event string) error {
 	}
 	sessions := c.sessions()
 	s.work.Go(func() {
+		s.pressControl(ctx, c)
 		copied := Copied{Type: "copied"}
 		askFrames(ctx, s.browser, sessions, "selected()", func(_ world, answer []byte) bool {
 			var text *Copied
@@ -37,6 +39,16 @@ func (s *server) edit(ctx context.Context, event string) error {
 		}
 	})
 	return nil
+}
+
+// pressControl presses the control key, and waits until the page has had it. So it has also
+// had the input of before, such as a selection.
+func (s *server) pressControl(ctx context.Context, c *screencast) {
+	ctx, cancel := context.WithTimeout(ctx, askDeadline)
+	defer cancel()
+	// A page with an open dialog does not answer, and then nothing can be copied either.
+	_, _ = cdp.Call(ctx, s.browser.Session(c.id), input.DispatchKeyEvent, input.DispatchKeyEventParams{
+		Type: input.DispatchKeyEventTypeRawKeyDown, Modifiers: 2, Key: "Control", Code: "ControlLeft", WindowsVirtualKeyCode: 17})
 }
 
 // pressEdit presses the keys of an editing command, on which the page may act too. Chrome

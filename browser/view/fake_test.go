@@ -56,6 +56,9 @@ func (b *fakeBrowser) Call(_ context.Context, method string, params, result any)
 	case runtime.EvaluateParams:
 		answer := b.answers[strings.TrimPrefix(p.Expression, worldScript)]
 		return json.Unmarshal(fmt.Appendf(nil, `{"result":{"type":"object","value":%s}}`, cmp.Or(answer, "null")), result)
+	case input.DispatchKeyEventParams:
+		b.posts = append(b.posts, "call "+p.Key)
+		return nil
 	case page.CreateIsolatedWorldParams:
 		return json.Unmarshal([]byte(`{"executionContextId":7}`), result)
 	}

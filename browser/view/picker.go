@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/runtime"
 )
@@ -35,6 +37,9 @@ type Option struct {
 	Group    string `json:"group"`
 	Disabled bool   `json:"disabled"`
 }
+
+// closeDeadline bounds how long the closing of a picker is awaited.
+const closeDeadline = time.Second
 
 // picker is a Picker with its place in the tab.
 type picker struct {
@@ -74,27 +79,34 @@ func (s *server) showPicker() error {
 }
 
 // pick closes Chrome's picker, and sets its field if the viewer has chosen. An answer to
-// another picker than the open one is ignored. Chrome is not awaited: the page may open a
-// dialog when the field changes.
+// another picker than the open one is ignored.
 func (s *server) pick(ctx context.Context, c Command) error {
 	p := s.shown.picker
 	if p == nil || p.Number != c.Number {
 		return nil
 	}
 	s.shown.picker, s.picking = nil, 0
-	if c.Accept {
-		value, err := json.Marshal(c.Text)
-		if err != nil {
-			return err
-		}
-		yes := true
-		if err := s.browser.Post(ctx, p.world.session, runtime.Evaluate.Method, runtime.EvaluateParams{
-			Expression: fmt.Sprintf("choose(%d, %s)", p.ID, value), ContextID: p.world.context, UserGesture: &yes}); err != nil {
-			return err
-		}
+	s.closePicker(ctx)
+	if !c.Accept {
+		return nil
 	}
-	// The key goes to Chrome's picker and not to the page. Without its release, the page
-	// sees nothing of it.
-	return s.browser.Post(ctx, s.shown.id, input.DispatchKeyEvent.Method, input.DispatchKeyEventParams{
+	value, err := json.Marshal(c.Text)
+	if err != nil {
+		return err
+	}
+	// Not awaited: the page may open a dialog when the field changes.
+	yes := true
+	return s.browser.Post(ctx, p.world.session, runtime.Evaluate.Method, runtime.EvaluateParams{
+		Expression: fmt.Sprintf("choose(%d, %s)", p.ID, value), ContextID: p.world.context, UserGesture: &yes})
+}
+
+// closePicker closes Chrome's picker. The key goes to the picker and not to the page. Without
+// its release, the page sees nothing of it. It waits, because an open picker would take the
+// next click.
+func (s *server) closePicker(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, closeDeadline)
+	defer cancel()
+	// A page with an open dialog does not answer. Its picker then closes later.
+	_, _ = cdp.Call(ctx, s.browser.Session(s.shown.id), input.DispatchKeyEvent, input.DispatchKeyEventParams{
 		Type: input.DispatchKeyEventTypeRawKeyDown, Key: "Escape", Code: "Escape", WindowsVirtualKeyCode: 27})
 }

@@ -62,7 +62,7 @@ func TestPicker(t *testing.T) {
 		c.command(`{"type":"key","event":"down","key":" "}`, lookSoon)
 		c.command(`{"type":"pick","number":1,"accept":true,"text":"late"}`, 0)
 		c.command(`{"type":"pick","number":2,"accept":true,"text":"2026-01-02\"<"}`, 0)
-		set, escape := "one-1 "+runtime.Evaluate.Method+` choose(2, "2026-01-02\"\u003c")`, "one-1 "+input.DispatchKeyEvent.Method+" Escape"
+		set, escape := "one-1 "+runtime.Evaluate.Method+` choose(2, "2026-01-02\"\u003c")`, "call Escape"
 		if !b.posted(set) || b.count(escape) != 1 {
 			t.Errorf("%q", b.posts)
 		}
