@@ -2,7 +2,9 @@ package view
 
 import (
 	"context"
+	"errors"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
@@ -82,6 +84,16 @@ func (s *server) receive(ctx context.Context, e mux.Event) error {
 // decodeEvent decodes the parameters of an event. Pages can put any bytes into a string.
 func decodeEvent(e mux.Event, into any) error {
 	return jsonv2.Unmarshal(e.Params, into, jsonv2.AllowInvalidUTF8(true))
+}
+
+// noSession is Chrome's error code for a session that has ended.
+const noSession = -32001
+
+// isDetached reports whether a command failed because its session has ended: its tab or its
+// frame has gone. The event that says so may come later.
+func isDetached(err error) bool {
+	var refused *cdproto.Error
+	return errors.As(err, &refused) && refused.Code == noSession
 }
 
 // castOf returns the screencast with a session, of the shown tab or a kept one, or with a

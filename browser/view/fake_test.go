@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/dom"
@@ -31,6 +32,7 @@ type fakeBrowser struct {
 	memory  *budget.Budget
 	events  chan mux.Event
 	hang    chan struct{}     // if set, Tabs waits for it
+	gone    target.SessionID  // a session that Chrome has ended
 	client  bool              // a CDP client answers dialogs and file choosers
 	answers map[string]string // of the frames to calls of worldScript
 
@@ -81,6 +83,9 @@ func (b *fakeBrowser) Session(target.SessionID) cdp.Session { return b }
 func (b *fakeBrowser) Post(_ context.Context, id target.SessionID, method string, params any) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.gone != "" && id == b.gone {
+		return &cdproto.Error{Code: noSession}
+	}
 	post := fmt.Sprintf("%s %s", id, method)
 	switch p := params.(type) {
 	case page.HandleJavaScriptDialogParams:

@@ -161,3 +161,20 @@ func TestDownloaded(t *testing.T) {
 		c.got(t, "files", &FilesChanged{})
 	})
 }
+
+// A frame in another process may go before the viewer has learnt of it. The tab is still
+// shown, and takes input.
+func TestFrameHasGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, c := newBrowser("one"), newConn()
+		serve(t, b, c, true)
+		b.gone = "frame"
+		b.emit("one-1", target.AttachedToTarget.Method, `{"sessionId":"frame","targetInfo":{"targetId":"f"}}`)
+		b.emit("frame", page.FileChooserOpened.Method, `{"frameId":"f","mode":"selectSingle","backendNodeId":9}`)
+		c.command(`{"type":"files","number":1,"accept":true,"names":["a.txt"]}`, 0)
+		c.command(`{"type":"text","text":"still here"}`, 0)
+		if !b.posted("one-1 " + input.InsertText.Method) {
+			t.Errorf("%q", b.posts)
+		}
+	})
+}

@@ -221,7 +221,7 @@ func (s *server) run(ctx context.Context) error {
 			s.commands.taken(c)
 			err = s.handle(ctx, c)
 		}
-		if err != nil {
+		if err != nil && !isDetached(err) {
 			return err
 		}
 	}
