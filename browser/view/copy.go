@@ -7,6 +7,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/target"
 )
 
 // Copied is the text that was selected when the viewer copied it.
@@ -16,39 +17,55 @@ type Copied struct {
 	Left int    `json:"left"` // characters that are missing at the end of a long text
 }
 
-// edit carries out an editing command. To copy, it reads the selected text first.
+// edit carries out an editing command. To copy, it reads the selected text first, in the
+// background. The viewer's later commands wait for that, because they could change what is
+// selected. So at most one text is read at a time.
 func (s *server) edit(ctx context.Context, event string) error {
 	c := s.shown
 	if event == "select_all" {
 		return s.pressEdit(ctx, c, event)
 	}
+	if c.dialog != nil {
+		return nil // the page answers nothing, and the person must be able to answer the dialog
+	}
+	s.copying = true
 	sessions := c.sessions()
 	s.work.Go(func() {
-		s.pressControl(ctx, c)
-		copied := Copied{Type: "copied"}
-		askFrames(ctx, s.browser, sessions, "selected()", func(_ world, answer []byte) bool {
-			var text *Copied
-			if json.Unmarshal(answer, &text) != nil || text == nil {
-				return false
-			}
-			copied.Text, copied.Left = text.Text, text.Left
-			return true
-		})
-		if s.pressEdit(ctx, c, event) == nil {
-			s.deliver(ctx, reply{cast: c, copied: &copied})
-		}
+		copied := s.selected(ctx, c, sessions)
+		// The tab may have been closed. The text that was read is still of use then.
+		_ = s.pressEdit(ctx, c, event)
+		_ = s.press(ctx, c, controlKey(input.DispatchKeyEventTypeKeyUp))
+		s.deliver(ctx, reply{cast: c, copied: &copied})
 	})
 	return nil
 }
 
-// pressControl presses the control key, and waits until the page has had it. So it has also
-// had the input of before, such as a selection.
-func (s *server) pressControl(ctx context.Context, c *screencast) {
+// selected returns the text that is selected in the tab. It returns at askDeadline.
+func (s *server) selected(ctx context.Context, c *screencast, sessions []target.SessionID) Copied {
 	ctx, cancel := context.WithTimeout(ctx, askDeadline)
 	defer cancel()
-	// A page with an open dialog does not answer, and then nothing can be copied either.
-	_, _ = cdp.Call(ctx, s.browser.Session(c.id), input.DispatchKeyEvent, input.DispatchKeyEventParams{
-		Type: input.DispatchKeyEventTypeRawKeyDown, Modifiers: 2, Key: "Control", Code: "ControlLeft", WindowsVirtualKeyCode: 17})
+	// Once the page has had the control key, it has also had the input of before, such as a
+	// selection. A page that does not answer has nothing to copy either.
+	_, _ = cdp.Call(ctx, s.browser.Session(c.id), input.DispatchKeyEvent, controlKey(input.DispatchKeyEventTypeRawKeyDown))
+	copied := Copied{Type: "copied"}
+	askFrames(ctx, s.browser, sessions, "selected()", func(_ world, answer []byte) bool {
+		var text *Copied
+		if json.Unmarshal(answer, &text) != nil || text == nil {
+			return false
+		}
+		copied.Text, copied.Left = text.Text, text.Left
+		return true
+	})
+	return copied
+}
+
+// controlKey presses or releases the control key.
+func controlKey(event input.DispatchKeyEventType) input.DispatchKeyEventParams {
+	p := input.DispatchKeyEventParams{Type: event, Key: "Control", Code: "ControlLeft", WindowsVirtualKeyCode: 17}
+	if event == input.DispatchKeyEventTypeRawKeyDown {
+		p.Modifiers = 2
+	}
+	return p
 }
 
 // pressEdit presses the keys of an editing command, on which the page may act too. Chrome
@@ -58,10 +75,14 @@ func (s *server) pressEdit(ctx context.Context, c *screencast, event string) err
 	key := map[string]string{"copy": "c", "cut": "x", "selectAll": "a"}[name]
 	p := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeRawKeyDown, Modifiers: 2, Key: key, Code: "Key" + strings.ToUpper(key),
 		WindowsVirtualKeyCode: int64(strings.ToUpper(key)[0]), Commands: []string{name}}
-	if err := s.browser.Post(ctx, c.id, input.DispatchKeyEvent.Method, p); err != nil {
+	if err := s.press(ctx, c, p); err != nil {
 		return err
 	}
 	p.Type, p.Commands = input.DispatchKeyEventTypeKeyUp, nil
+	return s.press(ctx, c, p)
+}
+
+func (s *server) press(ctx context.Context, c *screencast, p input.DispatchKeyEventParams) error {
 	return s.browser.Post(ctx, c.id, input.DispatchKeyEvent.Method, p)
 }
 

@@ -32,6 +32,7 @@ type fakeBrowser struct {
 	memory  *budget.Budget
 	events  chan mux.Event
 	hang    chan struct{}     // if set, Tabs waits for it
+	asleep  chan struct{}     // if set, calls of worldScript wait for it
 	gone    target.SessionID  // a session that Chrome has ended
 	client  bool              // a CDP client answers dialogs and file choosers
 	answers map[string]string // of the frames to calls of worldScript
@@ -51,7 +52,14 @@ func newBrowser(tabs ...target.ID) *fakeBrowser {
 	return b
 }
 
-func (b *fakeBrowser) Call(_ context.Context, method string, params, result any) error {
+func (b *fakeBrowser) Call(ctx context.Context, method string, params, result any) error {
+	if _, ok := params.(runtime.EvaluateParams); ok && b.asleep != nil {
+		select {
+		case <-b.asleep:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch p := params.(type) {

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,6 +146,49 @@ func TestCopy(t *testing.T) {
 		c.command(`{"type":"edit","event":"select_all"}`, 0)
 		if b.count("one-1 "+input.DispatchKeyEvent.Method+" x") != 2 || b.count("one-1 "+input.DispatchKeyEvent.Method+" a") != 2 {
 			t.Errorf("%q", b.posts)
+		}
+	})
+}
+
+// What the person does after a copy does not change what is copied, and waits for it only for
+// a while. The page gets both ends of each key.
+func TestCopyIsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, c := newBrowser("one"), newConn()
+		serve(t, b, c, true)
+		b.asleep = make(chan struct{})
+		for _, command := range []string{`{"type":"edit","event":"cut"}`, `{"type":"text","text":"after it"}`, `{"type":"edit","event":"copy"}`} {
+			c.command(command, 0)
+		}
+		key, text := "one-1 "+input.DispatchKeyEvent.Method+" ", "one-1 "+input.InsertText.Method
+		keys := func() (keys []string) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			for _, p := range b.posts {
+				if strings.HasPrefix(p, key) || p == text || p == "call Control" {
+					keys = append(keys, p)
+				}
+			}
+			return keys
+		}
+		if got, want := keys(), []string{"call Control"}; !slices.Equal(got, want) {
+			t.Errorf("while the page is asked: %q", got)
+		}
+		time.Sleep(askDeadline)
+		synctest.Wait()
+		cut := []string{"call Control", key + "x", key + "x", key + "Control", text, "call Control"}
+		if got := keys(); !slices.Equal(got, cut) {
+			t.Errorf("after the deadline: %q", got)
+		}
+		close(b.asleep)
+		synctest.Wait()
+		if got := keys(); !slices.Equal(got, append(cut, key+"c", key+"c", key+"Control")) {
+			t.Errorf("after an answer: %q", got)
+		}
+		b.emit("one-1", page.JavascriptDialogOpening.Method, `{"type":"alert"}`)
+		c.command(`{"type":"edit","event":"copy"}`, 0)
+		if n := b.count("call Control"); n != 2 {
+			t.Errorf("beside a dialog: %d", n)
 		}
 	})
 }

@@ -127,6 +127,7 @@ type server struct {
 	dialogs int64                     // the number of the newest dialog
 	asked   int64                     // the number of the dialog that the viewer's page shows; 0: none
 	looking bool                      // the frames of a tab are asked for a picker
+	copying bool                      // the selected text is read: later commands wait
 	soon    *time.Timer               // for the first look after an input
 	replies chan reply
 	work    sync.WaitGroup // asks frames
@@ -192,6 +193,10 @@ func (s *server) run(ctx context.Context) error {
 	again := time.NewTicker(tick)
 	defer again.Stop()
 	for {
+		commands := s.commands.queue
+		if s.copying {
+			commands = nil
+		}
 		var err error
 		select {
 		case <-ctx.Done():
@@ -217,7 +222,7 @@ func (s *server) run(ctx context.Context) error {
 			err = s.receive(ctx, e)
 		case <-s.viewer.ViewersChanged:
 			err = s.sendState()
-		case c := <-s.commands.queue:
+		case c := <-commands:
 			s.commands.taken(c)
 			err = s.handle(ctx, c)
 		}

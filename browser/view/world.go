@@ -147,6 +147,7 @@ func (s *server) deliver(ctx context.Context, r reply) {
 // replied processes a reply.
 func (s *server) replied(r reply) error {
 	if r.copied != nil {
+		s.copying = false
 		return s.sendJSON(copiedMessage, *r.copied)
 	}
 	s.looking = false
