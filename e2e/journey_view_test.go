@@ -37,8 +37,8 @@ func TestLiveView(t *testing.T) {
 			return
 		}
 		_, _ = fmt.Fprint(w, `<title>&lt;img src=x onerror=alert(1)></title><body style="margin:0;height:3000px">
-			<input style="position:absolute;left:50px;top:50px;width:400px;height:20px">
-			<select style="position:absolute;left:50px;top:100px"><option>red<option>green</select>
+			<input id=selected style="position:absolute;left:50px;top:50px;width:400px;height:20px">
+			<select id=look name=looked style="position:absolute;left:50px;top:100px"><option>red<option>green</select>
 			<a href="/two" target="_blank" style="position:absolute;left:50px;top:150px">a new tab</a>
 			<iframe src="http://localhost:`+r.Host[strings.LastIndexByte(r.Host, ':')+1:]+`/list" style="position:absolute;left:50px;top:195px;width:200px;height:60px;border:0"></iframe>`)
 	}))

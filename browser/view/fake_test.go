@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,6 +34,7 @@ type fakeBrowser struct {
 	events  chan mux.Event
 	hang    chan struct{}     // if set, Tabs waits for it
 	asleep  chan struct{}     // if set, calls of worldScript wait for it
+	hidden  atomic.Bool       // the tabs are at an address that a session may not show
 	gone    target.SessionID  // a session that Chrome has ended
 	client  bool              // a CDP client answers dialogs and file choosers
 	answers map[string]string // of the frames to calls of worldScript
@@ -64,7 +66,7 @@ func (b *fakeBrowser) Call(ctx context.Context, method string, params, result an
 	defer b.mu.Unlock()
 	switch p := params.(type) {
 	case runtime.EvaluateParams:
-		answer := b.answers[strings.TrimPrefix(p.Expression, worldScript)]
+		answer := b.answers[strings.TrimPrefix(p.Expression, callWorld(""))]
 		return json.Unmarshal(fmt.Appendf(nil, `{"result":{"type":"object","value":%s}}`, cmp.Or(answer, "null")), result)
 	case input.DispatchKeyEventParams:
 		b.posts = append(b.posts, "call "+p.Key)
@@ -99,7 +101,7 @@ func (b *fakeBrowser) Post(_ context.Context, id target.SessionID, method string
 	case page.HandleJavaScriptDialogParams:
 		post += fmt.Sprintf(" %v %s", p.Accept, p.PromptText)
 	case runtime.EvaluateParams:
-		post += " " + p.Expression
+		post += " " + strings.TrimPrefix(p.Expression, callWorld(""))
 	case dom.SetFileInputFilesParams:
 		post += fmt.Sprintf(" %d %s", p.BackendNodeID, strings.Join(p.Files, " "))
 	case input.DispatchKeyEventParams:
@@ -130,7 +132,7 @@ func (b *fakeBrowser) Front(context.Context) (target.ID, error) {
 	return b.front, nil
 }
 
-func (b *fakeBrowser) MayShow(target.ID) bool                        { return true }
+func (b *fakeBrowser) MayShow(target.ID) bool                        { return !b.hidden.Load() }
 func (b *fakeBrowser) AllowedURL(string) bool                        { return true }
 func (b *fakeBrowser) ClientAnswers(target.ID) (dialogs, files bool) { return b.client, b.client }
 func (b *fakeBrowser) FilePath(name string) (string, error) {

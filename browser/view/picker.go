@@ -97,7 +97,7 @@ func (s *server) pick(ctx context.Context, c Command) error {
 	// Not awaited: the page may open a dialog when the field changes.
 	yes := true
 	return s.browser.Post(ctx, p.world.session, runtime.Evaluate.Method, runtime.EvaluateParams{
-		Expression: fmt.Sprintf("choose(%d, %s)", p.ID, value), ContextID: p.world.context, UserGesture: &yes})
+		Expression: callWorld(fmt.Sprintf("choose(%d, %s)", p.ID, value)), ContextID: p.world.context, UserGesture: &yes})
 }
 
 // closePicker closes Chrome's picker. The key goes to the picker and not to the page. Without

@@ -223,3 +223,21 @@ func TestFrameHasGone(t *testing.T) {
 		}
 	})
 }
+
+// Nothing is read from a tab that has gone to an address which a session may not show.
+func TestPickerAtHiddenAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, c := newBrowser("one"), newConn()
+		serve(t, b, c, true)
+		b.answer("look()", `{"id":1,"kind":"date"}`)
+		c.command(`{"type":"mouse","event":"down","button":"left"}`, 0)
+		b.hidden.Store(true)
+		time.Sleep(lookFor)
+		synctest.Wait()
+		for _, text := range c.texts {
+			if strings.Contains(text, `"picker"`) {
+				t.Error(text)
+			}
+		}
+	})
+}

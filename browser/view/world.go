@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// worldScript defines functions in an isolated world of a document. Nothing of it is in the
+// worldScript defines functions in an isolated world of a document, and returns them. Nothing of it is in the
 // page until the viewer gives input. The daemon asks, because reports of its own would need
 // the Runtime domain, which pages can notice.
 //
@@ -65,9 +65,12 @@ func (c *screencast) sessions() []target.SessionID {
 	return append([]target.SessionID{c.id}, slices.Collect(maps.Keys(c.frames))...)
 }
 
-// askFrames evaluates an expression in the documents of sessions, until answered takes the
+// callWorld returns the expression that calls a function of worldScript.
+func callWorld(call string) string { return worldScript + "." + call }
+
+// askFrames calls a function of worldScript in the documents of sessions, until answered takes the
 // JSON of an answer. It passes over what does not answer, and returns at askDeadline.
-func askFrames(ctx context.Context, b Browser, sessions []target.SessionID, expression string, answered func(world, []byte) bool) {
+func askFrames(ctx context.Context, b Browser, sessions []target.SessionID, call string, answered func(world, []byte) bool) {
 	ctx, cancel := context.WithTimeout(ctx, askDeadline)
 	defer cancel()
 	left, yes := maxFrames, true
@@ -86,7 +89,7 @@ func askFrames(ctx context.Context, b Browser, sessions []target.SessionID, expr
 				continue
 			}
 			result, err := cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{
-				Expression: worldScript + expression, ContextID: made.ExecutionContextID, ReturnByValue: &yes})
+				Expression: callWorld(call), ContextID: made.ExecutionContextID, ReturnByValue: &yes})
 			if err == nil && result.Result != nil && answered(world{id, made.ExecutionContextID}, result.Result.Value) {
 				return
 			}
@@ -117,7 +120,7 @@ type reply struct {
 // background. A round that runs is enough.
 func (s *server) look(ctx context.Context) {
 	c := s.shown
-	if c == nil || !s.viewer.Control || s.looking {
+	if c == nil || !s.viewer.Control || s.looking || !s.browser.MayShow(c.tab) {
 		return
 	}
 	s.looking = true

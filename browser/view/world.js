@@ -1,8 +1,11 @@
 // What the live view needs to know of a document: which list or picker Chrome shows for it
 // outside the page, and what is selected. It is evaluated in an isolated world, which
 // scripts of the page cannot see. It listens to nothing, and changes nothing until the
-// person has chosen.
+// person has chosen. The functions are kept under a symbol, because globalThis.look would be an
+// element of the page with the ID "look", also in this world.
 (() => {
+  const kept = Symbol.for("stasis live view");
+  if (globalThis[kept]) return globalThis[kept];
   const longest = { label: 300, options: 5000, text: 1 << 20 };
   const cut = (text) => String(text).slice(0, longest.label);
   const isOpen = (field) => getComputedStyle(field).appearance !== "base-select"; // the page draws that one
@@ -22,7 +25,7 @@
   const labelOf = (e) => cut(e.ariaLabel ?? e.labels?.[0]?.textContent ?? "").trim();
 
   function describe(e) {
-    if (e.localName === "input") return { kind: e.type, label: labelOf(e), value: e.value, min: cut(e.min), max: cut(e.max), step: cut(e.step) };
+    if (e.localName === "input") return { kind: e.type, label: labelOf(e), value: cut(e.value), min: cut(e.min), max: cut(e.max), step: cut(e.step) };
     const options = [];
     let left = 0;
     for (const o of e.options) {
@@ -34,20 +37,21 @@
     return { kind: "select", label: e.labels?.[0]?.contains(e) ? "" : labelOf(e), value: String(e.selectedIndex), options, left };
   }
 
+  let looked; // what the last look found
+
   // look returns the open list or picker, or null. The id is that of the last look while it
   // stays open, and the rest is left out then.
-  globalThis.look ??= () => {
+  function look() {
     const field = find();
     if (!field) return null;
-    const last = globalThis.looked;
-    if (last?.field === field) return { id: last.id };
-    globalThis.looked = { field, id: (last?.id ?? 0) + 1 };
-    return { id: globalThis.looked.id, ...describe(field) };
-  };
+    if (looked?.field === field) return { id: looked.id };
+    looked = { field, id: (looked?.id ?? 0) + 1 };
+    return { id: looked.id, ...describe(field) };
+  }
 
   // choose sets the field with this id as a person would.
-  globalThis.choose ??= (id, value) => {
-    const { field, id: last } = globalThis.looked ?? {};
+  function choose(id, value) {
+    const { field, id: last } = looked ?? {};
     if (id !== last || !field.isConnected) return;
     const part = field.localName === "select" ? "selectedIndex" : "value";
     const before = field[part];
@@ -55,15 +59,17 @@
     if (field[part] === before) return;
     field.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
     field.dispatchEvent(new Event("change", { bubbles: true }));
-  };
+  }
 
   // selected returns the selected text if this document has the focus, or null.
-  globalThis.selected ??= () => {
+  function selected() {
     let e = document.activeElement;
     if (!document.hasFocus() || ["iframe", "frame"].includes(e?.localName)) return null;
     while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
     const inField = e?.localName === "textarea" || e?.localName === "input" && e.type !== "password" && e.selectionStart !== null;
     const text = inField ? e.value.slice(e.selectionStart, e.selectionEnd) : String(getSelection());
     return { text: text.slice(0, longest.text), left: Math.max(0, text.length - longest.text) };
-  };
-})();
+  }
+
+  return globalThis[kept] = { look, choose, selected };
+})()
