@@ -8,6 +8,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -125,6 +126,12 @@ func readImport(r *http.Request) (values url.Values, file io.Reader, err error) 
 	}
 }
 
+// importFields returns the names of the form's fields. Others are not kept: a form may have any
+// number of them.
+func importFields() []string {
+	return []string{"once", "user_id", "format", "label", "profile", "default", "text"}
+}
+
 // readField adds a field of the form to values.
 func readField(values url.Values, part *multipart.Part) error {
 	name, most := part.FormName(), int64(maxField)
@@ -140,7 +147,7 @@ func readField(values url.Values, part *multipart.Part) error {
 	case int64(len(data)) > most:
 		return badImport("the form cannot be read: the field " + name + " is too long")
 	}
-	if part.FileName() == "" && name != "file" && name != "" {
+	if slices.Contains(importFields(), name) {
 		values.Set(name, string(data))
 	}
 	return nil

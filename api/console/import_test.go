@@ -100,6 +100,17 @@ func TestImportRefused(t *testing.T) {
 	}
 }
 
+// Only the form's own fields are kept in memory.
+func TestImportForeignFields(t *testing.T) {
+	body, header := formOf(t, "", "text", "x", "foreign", "y", "", "z")
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
+	r.Header.Set("Content-Type", strings.TrimPrefix(header, "Content-Type: "))
+	values, _, err := readImport(r)
+	if err != nil || len(values) != 1 || values.Get("text") != "x" {
+		t.Errorf("%v, %v", values, err)
+	}
+}
+
 // A file of any size is passed on while it arrives.
 func TestImportStreams(t *testing.T) {
 	first := make(chan string, 1)
