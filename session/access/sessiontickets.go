@@ -23,7 +23,8 @@ const (
 	PurposeSharedView    Purpose = "shared_view"
 	PurposeSharedControl Purpose = "shared_control"
 	// PurposeSave is to save the session as the default. Its ticket is that of
-	// PurposeControl, and stays valid for [saveAgain] after the session has ended.
+	// PurposeControl. Once it has been used, it stays valid for [saveAgain], also after the
+	// session has ended.
 	PurposeSave Purpose = "save"
 )
 

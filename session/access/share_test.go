@@ -204,6 +204,10 @@ func TestSaveAgain(t *testing.T) {
 		if saves("s", PurposeView) || saves("s", PurposeCDP) || !saves("s", PurposeControl) {
 			t.Error("the live session")
 		}
+		time.Sleep(saveAgain - time.Minute)
+		if !saves("s", PurposeControl) { // the first save has failed
+			t.Error("a second save")
+		}
 		ticket, other := s.live.Tickets(owner)[PurposeControl], s.all["other"].Tickets(owner)[PurposeControl]
 		delete(s.all, "s")
 		delete(s.all, "other")
@@ -213,7 +217,11 @@ func TestSaveAgain(t *testing.T) {
 		if got := s.opens(t, other, "other"); got != nil {
 			t.Errorf("after another end: opens %v", got)
 		}
-		time.Sleep(saveAgain)
+		time.Sleep(saveAgain - 1)
+		if got := s.opens(t, ticket, "s"); len(got) != 1 {
+			t.Errorf("within the hour: opens %v", got)
+		}
+		time.Sleep(1)
 		if got := s.opens(t, ticket, "s"); got != nil {
 			t.Errorf("an hour later: opens %v", got)
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// saveAgain is how long a ticket of [PurposeSave] stays valid after it was used first. The
-// first save ends the session. A person may then have to decide about a conflict, or ask for
+// saveAgain is how long a ticket of [PurposeSave] stays valid after it was last used while the
+// session was live. That save ends the session. A person may then have to decide about a conflict, or ask for
 // an answer that a lost connection took away.
 const saveAgain = time.Hour
 
@@ -57,7 +57,9 @@ func (t *TicketHolders) AuthorizeTicket(ctx context.Context, ticket, sessionID s
 	case p == PurposeView, p == PurposeSharedView:
 		c = Caller{KeyID: c.KeyID, UserID: l.UserID, Rights: []Right{RightView}}
 	case p == PurposeSave:
-		t.remember(l)
+		if t.sessions.Rights(l.ID) == l {
+			t.remember(l)
+		}
 	}
 	c.Link = linkID
 	return c, nil
@@ -87,9 +89,7 @@ func (t *TicketHolders) remember(l *LiveSession) {
 			delete(t.saving, id)
 		}
 	}
-	if _, known := t.saving[l.ID]; !known || t.saving[l.ID].LiveSession != l {
-		t.saving[l.ID] = savingSession{l, now.Add(saveAgain)}
-	}
+	t.saving[l.ID] = savingSession{l, now.Add(saveAgain)}
 }
 
 // holder returns the key that a ticket of the session acts with, the link that it belongs to,
