@@ -94,9 +94,6 @@ type Deps struct {
 // Keys are the API keys of callers; see [access.Keys].
 type Keys interface {
 	access.Callers
-	// Caller returns the caller for a key ID, with the key's current rights; unauthorized
-	// if the key was deleted.
-	Caller(ctx context.Context, id string) (access.Caller, error)
 	// RegisterConnection calls end when the caller's key is deleted, until leave is called.
 	RegisterConnection(ctx context.Context, c access.Caller, end func()) (leave func(), err error)
 	// CallContext returns a context that ends when the caller's key is deleted.
