@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,6 +32,23 @@ func TestPolicyAllowsThePageAndNothingElse(t *testing.T) {
 		if strings.Contains(body, foreign) {
 			t.Errorf("the page holds %q", foreign)
 		}
+	}
+}
+
+// Every script is in the page, once.
+func TestOrderHasEveryScript(t *testing.T) {
+	files, err := scripts.ReadDir("script")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := slices.Sorted(slices.Values(order()))
+	for i, f := range files { // they are sorted
+		if i >= len(listed) || listed[i]+".js" != f.Name() {
+			t.Fatalf("order has %q, and the folder has %s", listed, f.Name())
+		}
+	}
+	if len(listed) != len(files) {
+		t.Errorf("order has %q", listed)
 	}
 }
 

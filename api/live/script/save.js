@@ -7,7 +7,8 @@ $("save").onclick = () => {
   showSave(`Save this session as the default of ${state.user}? The session ends.`, [], [["Save", () => save("keep")], ["Cancel"]]);
   savePanel.showModal();
 };
-savePanel.oncancel = (e) => { if (saving) e.preventDefault(); };
+let closable = true; // else the person has to wait or to decide: the page cannot ask again
+savePanel.oncancel = (e) => { if (!closable) e.preventDefault(); };
 
 // showSave shows a text, more lines and what the person can do. A button without an action
 // closes the panel.
@@ -15,6 +16,7 @@ function showSave(text, lines, buttons) {
   $("save-text").textContent = text;
   $("save-lines").replaceChildren(...lines.map((line) => row(line, "")));
   $("save-lines").hidden = lines.length === 0;
+  closable = buttons.some(([, action]) => !action);
   $("save-buttons").replaceChildren(...buttons.map(([name, action]) => {
     const b = document.createElement("button");
     b.type = "button";

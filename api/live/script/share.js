@@ -26,12 +26,13 @@ $("share-form").onsubmit = async (e) => {
 
 $("share-copy").onclick = async () => {
   $("share-address").select();
+  let done = true;
   try {
     await navigator.clipboard.writeText($("share-address").value);
   } catch {
-    document.execCommand("copy"); // without https there is no clipboard
+    done = document.execCommand("copy"); // without https there is no clipboard
   }
-  shareNote.textContent = "Copied.";
+  shareNote.textContent = done ? "Copied." : "Your browser did not allow it. Copy the selected link.";
 };
 
 async function listLinks() {
