@@ -1,6 +1,7 @@
 package access
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,26 +88,26 @@ func TestSharedLinkExpires(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ended := 0
+		var ended atomic.Int32
 		_, leave, err := s.live.JoinLink(c, func() { t.Error("a viewer that had left was ended") })
 		if err != nil {
 			t.Fatal(err)
 		}
 		leave()
-		joined, leave, err := s.live.JoinLink(c, func() { ended++ })
+		joined, leave, err := s.live.JoinLink(c, func() { ended.Add(1) })
 		if err != nil || joined.ExpiresAt != link.ExpiresAt {
 			t.Fatal(joined, err)
 		}
 		defer leave()
 		time.Sleep(time.Minute - time.Nanosecond)
 		synctest.Wait()
-		if list, err := s.live.Shared(t.Context(), s.keys, owner); err != nil || len(list) != 1 || list[0].Viewers != 1 || ended != 0 {
-			t.Errorf("before: %+v, %v; %d ended", list, err, ended)
+		if list, err := s.live.Shared(t.Context(), s.keys, owner); err != nil || len(list) != 1 || list[0].Viewers != 1 || ended.Load() != 0 {
+			t.Errorf("before: %+v, %v; %d ended", list, err, ended.Load())
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		if list, err := s.live.Shared(t.Context(), s.keys, owner); err != nil || len(list) != 0 || ended != 1 {
-			t.Errorf("after: %+v, %v; %d ended", list, err, ended)
+		if list, err := s.live.Shared(t.Context(), s.keys, owner); err != nil || len(list) != 0 || ended.Load() != 1 {
+			t.Errorf("after: %+v, %v; %d ended", list, err, ended.Load())
 		}
 		if got := s.opens(t, ticket, "s"); got != nil {
 			t.Errorf("an expired link opens %v", got)
