@@ -26,6 +26,7 @@ type Chooser struct {
 type chooser struct {
 	Chooser
 	session target.SessionID
+	frame   cdp.FrameID
 	node    cdp.BackendNodeID
 }
 
@@ -62,7 +63,7 @@ func (s *server) chooserOpened(c *screencast, id target.SessionID, e page.EventF
 		return s.sendJSON(noticeMessage, Notice{Type: "notice", Text: "The page asks for files in a way that the live view does not support."})
 	}
 	s.choosers++
-	c.chooser = &chooser{Chooser{"chooser", true, s.choosers, e.Mode == page.FileChooserOpenedModeSelectMultiple}, id, e.BackendNodeID}
+	c.chooser = &chooser{Chooser{"chooser", true, s.choosers, e.Mode == page.FileChooserOpenedModeSelectMultiple}, id, e.FrameID, e.BackendNodeID}
 	return s.showChooser()
 }
 
@@ -77,6 +78,21 @@ func (s *server) showChooser() error {
 	}
 	s.choosing = now.Number
 	return s.sendJSON(chooserMessage, now)
+}
+
+// navigated closes the file chooser of a frame that has another document now. In another process,
+// the field's ID may be that of a field of another site.
+func (s *server) navigated(c *screencast, e mux.Event) error {
+	var n struct {
+		Frame struct {
+			ID cdp.FrameID `json:"id"`
+		} `json:"frame"`
+	}
+	if f := c.chooser; f == nil || f.session != e.SessionID || decodeEvent(e, &n) != nil || f.frame != n.Frame.ID {
+		return nil
+	}
+	c.chooser = nil
+	return s.showChooser()
 }
 
 // giveFiles gives files of the session to the field that asked for them. An answer to

@@ -16,7 +16,7 @@ import (
 // channel, so that they stay in order: a dialog may open right after another has closed.
 func methods() []string {
 	return []string{target.TargetCreated.Method, target.TargetInfoChanged.Method, target.TargetDestroyed.Method, target.DetachedFromTarget.Method,
-		target.AttachedToTarget.Method, page.FileChooserOpened.Method, downloadProgress,
+		target.AttachedToTarget.Method, page.FileChooserOpened.Method, page.FrameNavigated.Method, downloadProgress,
 		page.ScreencastFrame.Method, page.ScreencastVisibilityChanged.Method, page.JavascriptDialogOpening.Method, page.JavascriptDialogClosed.Method}
 }
 
@@ -43,6 +43,8 @@ func (s *server) receive(ctx context.Context, e mux.Event) error {
 		}
 		c.frames[a.SessionID] = struct{}{}
 		return c.prepare(ctx, a.SessionID)
+	case e.Method == page.FrameNavigated.Method:
+		return s.navigated(c, e)
 	case e.Method == downloadProgress:
 		return s.downloaded(e)
 	case e.Method == page.FileChooserOpened.Method:
@@ -117,8 +119,7 @@ func (s *server) detached(ctx context.Context, id target.SessionID) error {
 		return nil
 	}
 	if id != c.id {
-		delete(c.frames, id)
-		return nil
+		return s.frameGone(c, id)
 	}
 	delete(s.kept, c.tab)
 	if c != s.shown {
@@ -126,4 +127,17 @@ func (s *server) detached(ctx context.Context, id target.SessionID) error {
 	}
 	s.shown, s.front = nil, true
 	return s.update(ctx)
+}
+
+// frameGone forgets a frame in another process, and the picker and the file chooser that it has
+// open.
+func (s *server) frameGone(c *screencast, id target.SessionID) error {
+	delete(c.frames, id)
+	if c.chooser != nil && c.chooser.session == id {
+		c.chooser = nil
+	}
+	if c.picker != nil && c.picker.world.session == id {
+		c.picker = nil
+	}
+	return errors.Join(s.showPicker(), s.showChooser())
 }

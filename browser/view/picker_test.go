@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -127,6 +128,38 @@ func TestChooser(t *testing.T) {
 		b.emit("one-1", page.FileChooserOpened.Method, `{"frameId":"f","mode":"selectMultiple","backendNodeId":8}`)
 		if c.got(t, "chooser", &asks); asks.Number > 2 {
 			t.Errorf("a client chooses, but the viewer got %+v", asks)
+		}
+	})
+}
+
+// An answer reaches no other document than the one that asked: files go neither to the next
+// document of a frame, nor to a frame that has gone.
+func TestChooserOfAnotherDocument(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, c := newBrowser("one"), newConn()
+		serve(t, b, c, true)
+		b.emit("one-1", target.AttachedToTarget.Method, `{"sessionId":"frame","targetInfo":{"targetId":"f"}}`)
+		for i, end := range []func(){
+			func() {
+				b.emit("frame", page.FrameNavigated.Method, `{"frame":{"id":"f","url":"https://evil.example/"}}`)
+			},
+			func() { b.emit("one-1", target.DetachedFromTarget.Method, `{"sessionId":"frame"}`) },
+		} {
+			b.emit("frame", page.FileChooserOpened.Method, `{"frameId":"f","mode":"selectSingle","backendNodeId":9}`)
+			b.emit("frame", page.FrameNavigated.Method, `{"frame":{"id":"another"}}`)
+			b.emit("one-1", page.FrameNavigated.Method, `{"frame":{"id":"f"}}`)
+			var asks Chooser
+			if c.got(t, "chooser", &asks); !asks.Open {
+				t.Errorf("%d: the chooser is closed", i)
+			}
+			end()
+			if c.got(t, "chooser", &asks); asks.Open {
+				t.Errorf("%d: the chooser is open", i)
+			}
+			c.command(fmt.Sprintf(`{"type":"files","number":%d,"accept":true,"names":["a.txt"]}`, i+1), 0)
+		}
+		if len(b.given()) != 0 {
+			t.Errorf("%q", b.given())
 		}
 	})
 }
