@@ -6,7 +6,7 @@
 (() => {
   const kept = Symbol.for("stasis live view");
   if (globalThis[kept]) return globalThis[kept];
-  const longest = { label: 300, options: 5000, text: 1 << 20 };
+  const longest = { label: 300, options: 5000, labels: 1 << 17, text: 1 << 20 }; // labels: of all options together
   const cut = (text) => String(text).slice(0, longest.label);
   const isOpen = (field) => getComputedStyle(field).appearance !== "base-select"; // the page draws that one
 
@@ -27,12 +27,17 @@
   function describe(e) {
     if (e.localName === "input") return { kind: e.type, label: labelOf(e), value: cut(e.value), min: cut(e.min), max: cut(e.max), step: cut(e.step) };
     const options = [];
-    let left = 0;
+    let [left, used] = [0, 0];
     for (const o of e.options) {
       const group = o.parentElement?.localName === "optgroup" ? o.parentElement : undefined;
       if (o.hidden || group?.hidden) continue;
-      if (options.length === longest.options) left++;
-      else options.push({ index: o.index, label: cut(o.label), group: cut(group?.label ?? ""), disabled: o.disabled || !!group?.disabled });
+      if (options.length === longest.options || used >= longest.labels) {
+        left++;
+        continue;
+      }
+      const option = { index: o.index, label: cut(o.label), group: cut(group?.label ?? ""), disabled: o.disabled || !!group?.disabled };
+      used += option.label.length + option.group.length;
+      options.push(option);
     }
     return { kind: "select", label: e.labels?.[0]?.contains(e) ? "" : labelOf(e), value: String(e.selectedIndex), options, left };
   }
