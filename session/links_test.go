@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
@@ -68,4 +69,29 @@ func TestViewThroughSharedLink(t *testing.T) {
 	}
 	_, _, err := r.Share(t.Context(), alice, id, false, time.Hour)
 	wantCode(t, err, fault.SessionNotRunning)
+}
+
+// A call through a shared link ends with the link, as an upload does. It counts as no viewer.
+func TestCallThroughSharedLink(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	link, ticket, err := r.Share(t.Context(), alice, id, true, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := r.AuthorizeTicket(t.Context(), ticket, id, access.PurposeSharedControl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Lookup{r.Service}.WithDir(t.Context(), c, id, func(ctx context.Context, _ *browser.Dir) error {
+		if list, err := r.Links(t.Context(), alice, id); err != nil || len(list) != 1 || list[0].Viewers != 0 {
+			t.Errorf("%+v, %v", list, err)
+		}
+		if err := r.Revoke(t.Context(), alice, id, link.ID); err != nil {
+			t.Error(err)
+		}
+		return context.Cause(ctx)
+	})
+	wantCode(t, err, fault.Unauthorized)
+	wantCode(t, Lookup{r.Service}.WithDir(t.Context(), c, id, func(context.Context, *browser.Dir) error { return nil }), fault.Unauthorized)
 }

@@ -75,6 +75,11 @@ func (l Lookup) withChrome(ctx context.Context, c access.Caller, id string, p ac
 	if err != nil {
 		return err
 	}
+	ctx, leave, err := session.rights.CallContext(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, callDeadline)
 	defer cancel()
 	return session.use(ctx, do)

@@ -53,10 +53,10 @@ type links struct {
 	byID map[string]*sharedLink
 }
 
-// sharedLink is a link and its viewers. Each is ended when the link ends.
+// sharedLink is a link and what is open through it. That is ended when the link ends.
 type sharedLink struct {
 	Link
-	viewers map[*connection]struct{}
+	open map[*connection]bool // true: a viewer, false: a call
 }
 
 func newLinks(now func() time.Time) *links {
@@ -75,7 +75,7 @@ func (s *links) add(keyID string, control bool, life time.Duration) (Link, error
 		return Link{}, fault.New(fault.TooManyLinks, "access.share", "the session has %d shared links, which is the limit; revoke one", maxLinks)
 	}
 	made := Link{ID: profiles.NewID(), Control: control, ExpiresAt: s.now().Add(life).UTC(), keyID: keyID}
-	s.byID[made.ID] = &sharedLink{Link: made, viewers: map[*connection]struct{}{}}
+	s.byID[made.ID] = &sharedLink{Link: made, open: map[*connection]bool{}}
 	return made, nil
 }
 
@@ -104,7 +104,7 @@ func (s *links) all() []Link {
 	return list
 }
 
-// remove ends a link and its viewers.
+// remove ends a link and what is open through it.
 func (s *links) remove(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,9 +113,9 @@ func (s *links) remove(id string) {
 	}
 }
 
-// join adds a viewer to a link until leave is called. When the link ends, end is called; it
-// must not block. ok is false if the link has ended.
-func (s *links) join(id string, end func()) (_ Link, leave func(), ok bool) {
+// join adds a viewer, or a call, to a link until leave is called. When the link ends, end is
+// called; it must not block. ok is false if the link has ended.
+func (s *links) join(id string, viewer bool, end func()) (_ Link, leave func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropExpired()
@@ -123,14 +123,14 @@ func (s *links) join(id string, end func()) (_ Link, leave func(), ok bool) {
 	if l == nil {
 		return Link{}, nil, false
 	}
-	viewer := &connection{end}
-	l.viewers[viewer] = struct{}{}
+	one := &connection{end}
+	l.open[one] = viewer
 	expiry := time.AfterFunc(l.ExpiresAt.Sub(s.now()), func() { s.remove(id) })
 	return l.described(), func() {
 		expiry.Stop()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(l.viewers, viewer)
+		delete(l.open, one)
 	}, true
 }
 
@@ -144,18 +144,22 @@ func (s *links) dropExpired() {
 	}
 }
 
-// end ends a link and its viewers. The caller holds the lock.
+// end ends a link and what is open through it. The caller holds the lock.
 func (s *links) end(l *sharedLink) {
 	delete(s.byID, l.ID)
-	for viewer := range l.viewers {
-		viewer.end()
+	for one := range l.open {
+		one.end()
 	}
-	clear(l.viewers)
+	clear(l.open)
 }
 
 // described returns the link as it is now. The caller holds the lock.
 func (l *sharedLink) described() Link {
 	now := l.Link
-	now.Viewers = len(l.viewers)
+	for _, viewer := range l.open {
+		if viewer {
+			now.Viewers++
+		}
+	}
 	return now
 }

@@ -82,9 +82,24 @@ func (l *LiveSession) JoinLink(c Caller, end func()) (_ Link, leave func(), err 
 	if c.Link == "" {
 		return Link{}, func() {}, nil
 	}
-	link, leave, ok := l.links.join(c.Link, end)
+	link, leave, ok := l.links.join(c.Link, true, end)
 	if !ok {
 		return Link{}, nil, refusedTicket()
 	}
 	return link, leave, nil
+}
+
+// CallContext returns a context that ends with ctx or when the link ends that a caller came
+// through. Its cause is then unauthorized. The caller calls leave when its call has ended.
+func (l *LiveSession) CallContext(ctx context.Context, c Caller) (_ context.Context, leave func(), err error) {
+	if c.Link == "" {
+		return ctx, func() {}, nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	_, left, ok := l.links.join(c.Link, false, func() { cancel(refusedTicket()) })
+	if !ok {
+		cancel(nil)
+		return nil, nil, refusedTicket()
+	}
+	return ctx, func() { left(); cancel(nil) }, nil
 }
