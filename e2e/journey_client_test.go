@@ -43,6 +43,9 @@ type script struct {
 const (
 	stepDeadline   = 2 * time.Minute
 	scriptDeadline = 5 * time.Minute
+	// backgroundDeadline bounds the start of a Chrome that is kept ready. It has a small share
+	// of the processors, which other tests may use fully.
+	backgroundDeadline = 10 * time.Minute
 )
 
 // drive runs steps in a session with a client, and returns their results.

@@ -160,7 +160,7 @@ func wantPath(t *testing.T, s created, path string) {
 func awaitReady(t *testing.T, d *daemon.Daemon, kind string) {
 	t.Helper()
 	line := fmt.Appendf(nil, "stasis_chromes_kept{kind=%q} 1\n", kind)
-	daemon.Eventually(t, 2*scriptDeadline, "a "+kind+" is ready", func() bool {
+	daemon.Eventually(t, backgroundDeadline, "a "+kind+" is ready", func() bool {
 		return bytes.Contains(d.Must(t, http.StatusOK, http.MethodGet, "/metrics", nil).Body, line)
 	})
 }

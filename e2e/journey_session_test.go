@@ -78,7 +78,7 @@ func save(t testing.TB, d *daemon.Daemon, id, mode string, more ...string) *libr
 func sparesReady(t testing.TB, d *daemon.Daemon, n int) {
 	t.Helper()
 	ready := fmt.Sprintf("\nstasis_chromes_kept{kind=\"spare\"} %d\n", n)
-	daemon.Eventually(t, scriptDeadline, fmt.Sprint(n, " spares are ready"), func() bool {
+	daemon.Eventually(t, backgroundDeadline, fmt.Sprint(n, " spares are ready"), func() bool {
 		return strings.Contains(string(d.CallAs(t, "", http.MethodGet, "/metrics", nil).Body), ready)
 	})
 }

@@ -18,7 +18,7 @@ func everythingStandsBy(t *testing.T, d *daemon.Daemon, site *probe.Site, before
 	t.Helper()
 	stands := func(n int) {
 		t.Helper()
-		daemon.Eventually(t, grace, "a standby Chrome is ready", func() bool { return strings.Count(d.Log(), "a standby Chrome is ready") == n })
+		daemon.Eventually(t, backgroundDeadline, "a standby Chrome is ready", func() bool { return strings.Count(d.Log(), "a standby Chrome is ready") == n })
 	}
 	since := site.Log.Len()
 	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"standby": 1})
