@@ -40,18 +40,17 @@ type world struct {
 	context runtime.ExecutionContextID
 }
 
-// prepare enables on a session of a tab, or of a frame in another process, what a viewer
-// with control needs: dialogs, file choosers, and sessions of frames in other processes. It
-// does not wait, because a page whose dialog is open does not answer.
+// prepare enables on a session of a tab what a viewer with control needs: dialogs and file
+// choosers. It does not wait, because a page whose dialog is open does not answer. It does not
+// attach to frames of other sites: with their sessions, dialogs of the tab did not always
+// reach the viewer.
 func (c *screencast) prepare(ctx context.Context, id target.SessionID) error {
-	yes := true
 	for _, command := range []struct {
 		method string
 		params any
 	}{
 		{page.Enable.Method, page.EnableParams{}},
 		{page.SetInterceptFileChooserDialog.Method, page.SetInterceptFileChooserDialogParams{Enabled: true}},
-		{target.SetAutoAttach.Method, target.SetAutoAttachParams{AutoAttach: true, Flatten: &yes, Filter: target.Filter{{Type: "iframe"}}}},
 	} {
 		if err := c.browser.Post(ctx, id, command.method, command.params); err != nil {
 			return err
