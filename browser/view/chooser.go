@@ -7,7 +7,6 @@ import (
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/target"
 
 	"github.com/stasisd/stasis/browser/mux"
 )
@@ -25,9 +24,8 @@ type Chooser struct {
 // chooser is a Chooser with its field.
 type chooser struct {
 	Chooser
-	session target.SessionID
-	frame   cdp.FrameID
-	node    cdp.BackendNodeID
+	frame cdp.FrameID
+	node  cdp.BackendNodeID
 }
 
 // FilesChanged says that a download of the shown tab is complete, and is one of the session's
@@ -55,7 +53,7 @@ const maxFiles = 100
 
 // chooserOpened records that a tab asks for files. If a client intercepts the tab's file
 // choosers, the client answers, and not the viewer.
-func (s *server) chooserOpened(c *screencast, id target.SessionID, e page.EventFileChooserOpened) error {
+func (s *server) chooserOpened(c *screencast, e page.EventFileChooserOpened) error {
 	if _, client := s.browser.ClientAnswers(c.tab); client {
 		return s.sendJSON(noticeMessage, Notice{Type: "notice", Text: "The page asks for files. A program that is connected to the session chooses them."})
 	}
@@ -63,7 +61,7 @@ func (s *server) chooserOpened(c *screencast, id target.SessionID, e page.EventF
 		return s.sendJSON(noticeMessage, Notice{Type: "notice", Text: "The page asks for files in a way that the live view does not support."})
 	}
 	s.choosers++
-	c.chooser = &chooser{Chooser{"chooser", true, s.choosers, e.Mode == page.FileChooserOpenedModeSelectMultiple}, id, e.FrameID, e.BackendNodeID}
+	c.chooser = &chooser{Chooser{"chooser", true, s.choosers, e.Mode == page.FileChooserOpenedModeSelectMultiple}, e.FrameID, e.BackendNodeID}
 	return s.showChooser()
 }
 
@@ -80,15 +78,15 @@ func (s *server) showChooser() error {
 	return s.sendJSON(chooserMessage, now)
 }
 
-// navigated closes the file chooser of a frame that has another document now. In another process,
-// the field's ID may be that of a field of another site.
+// navigated closes the file chooser of a frame that has another document now. The field's ID
+// may be that of a field of another site there.
 func (s *server) navigated(c *screencast, e mux.Event) error {
 	var n struct {
 		Frame struct {
 			ID cdp.FrameID `json:"id"`
 		} `json:"frame"`
 	}
-	if f := c.chooser; f == nil || f.session != e.SessionID || decodeEvent(e, &n) != nil || f.frame != n.Frame.ID {
+	if f := c.chooser; f == nil || decodeEvent(e, &n) != nil || f.frame != n.Frame.ID {
 		return nil
 	}
 	c.chooser = nil
@@ -117,5 +115,5 @@ func (s *server) giveFiles(ctx context.Context, c Command) error {
 	if !f.Multiple && len(paths) > 1 {
 		paths = paths[:1]
 	}
-	return s.browser.Post(ctx, f.session, dom.SetFileInputFiles.Method, dom.SetFileInputFilesParams{Files: paths, BackendNodeID: f.node})
+	return s.browser.Post(ctx, s.shown.id, dom.SetFileInputFiles.Method, dom.SetFileInputFilesParams{Files: paths, BackendNodeID: f.node})
 }

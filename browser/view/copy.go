@@ -7,7 +7,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
-	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/cdproto/runtime"
 )
 
 // Copied is the text that was selected when the viewer copied it.
@@ -29,9 +29,8 @@ func (s *server) edit(ctx context.Context, event string) error {
 		return nil // the page answers nothing, and the person must be able to answer the dialog
 	}
 	s.copying = true
-	sessions := c.sessions()
 	s.work.Go(func() {
-		copied := s.selected(ctx, c, sessions)
+		copied := s.selected(ctx, c)
 		// The tab may have been closed. The text that was read is still of use then.
 		_ = s.pressEdit(ctx, c, event)
 		_ = s.press(ctx, c, controlKey(input.DispatchKeyEventTypeKeyUp))
@@ -41,14 +40,15 @@ func (s *server) edit(ctx context.Context, event string) error {
 }
 
 // selected returns the text that is selected in the tab. It returns at askDeadline.
-func (s *server) selected(ctx context.Context, c *screencast, sessions []target.SessionID) Copied {
+func (s *server) selected(ctx context.Context, c *screencast) Copied {
 	ctx, cancel := context.WithTimeout(ctx, askDeadline)
 	defer cancel()
 	// Once the page has had the control key, it has also had the input of before, such as a
 	// selection. A page that does not answer has nothing to copy either.
-	_, _ = cdp.Call(ctx, s.browser.Session(c.id), input.DispatchKeyEvent, controlKey(input.DispatchKeyEventTypeRawKeyDown))
+	tab := s.browser.Session(c.id)
+	_, _ = cdp.Call(ctx, tab, input.DispatchKeyEvent, controlKey(input.DispatchKeyEventTypeRawKeyDown))
 	copied := Copied{Type: "copied"}
-	askFrames(ctx, s.browser, sessions, "selected()", func(_ world, answer []byte) bool {
+	askFrames(ctx, tab, "selected()", func(_ runtime.ExecutionContextID, answer []byte) bool {
 		var text *Copied
 		if json.Unmarshal(answer, &text) != nil || text == nil {
 			return false

@@ -16,7 +16,7 @@ import (
 // channel, so that they stay in order: a dialog may open right after another has closed.
 func methods() []string {
 	return []string{target.TargetCreated.Method, target.TargetInfoChanged.Method, target.TargetDestroyed.Method, target.DetachedFromTarget.Method,
-		target.AttachedToTarget.Method, page.FileChooserOpened.Method, page.FrameNavigated.Method, downloadProgress,
+		page.FileChooserOpened.Method, page.FrameNavigated.Method, downloadProgress,
 		page.ScreencastFrame.Method, page.ScreencastVisibilityChanged.Method, page.JavascriptDialogOpening.Method, page.JavascriptDialogClosed.Method}
 }
 
@@ -36,13 +36,6 @@ func (s *server) receive(ctx context.Context, e mux.Event) error {
 	switch {
 	case c == nil: // its tab is not shown any more
 		return nil
-	case e.Method == target.AttachedToTarget.Method:
-		var a target.EventAttachedToTarget
-		if decodeEvent(e, &a) != nil {
-			return nil
-		}
-		c.frames[a.SessionID] = struct{}{}
-		return c.prepare(ctx, a.SessionID)
 	case e.Method == page.FrameNavigated.Method:
 		return s.navigated(c, e)
 	case e.Method == downloadProgress:
@@ -52,7 +45,7 @@ func (s *server) receive(ctx context.Context, e mux.Event) error {
 		if decodeEvent(e, &f) != nil {
 			return nil
 		}
-		return s.chooserOpened(c, e.SessionID, f)
+		return s.chooserOpened(c, f)
 	case e.Method == page.JavascriptDialogOpening.Method:
 		var d page.EventJavascriptDialogOpening
 		if decodeEvent(e, &d) != nil {
@@ -91,21 +84,21 @@ func decodeEvent(e mux.Event, into any) error {
 // noSession is Chrome's error code for a session that has ended.
 const noSession = -32001
 
-// isDetached reports whether a command failed because its session has ended: its tab or its
-// frame has gone. The event that says so may come later.
+// isDetached reports whether a command failed because its session has ended: its tab has
+// gone. The event that says so may come later.
 func isDetached(err error) bool {
 	var refused *cdproto.Error
 	return errors.As(err, &refused) && refused.Code == noSession
 }
 
-// castOf returns the screencast with a session, of the shown tab or a kept one, or with a
-// session of one of its frames; nil if there is none.
+// castOf returns the screencast with a session, of the shown tab or a kept one; nil if there
+// is none.
 func (s *server) castOf(id target.SessionID) *screencast {
-	if s.shown.has(id) {
+	if s.shown != nil && s.shown.id == id {
 		return s.shown
 	}
 	for _, c := range s.kept {
-		if c.has(id) {
+		if c.id == id {
 			return c
 		}
 	}
@@ -118,26 +111,10 @@ func (s *server) detached(ctx context.Context, id target.SessionID) error {
 	if c == nil {
 		return nil
 	}
-	if id != c.id {
-		return s.frameGone(c, id)
-	}
 	delete(s.kept, c.tab)
 	if c != s.shown {
 		return nil
 	}
 	s.shown, s.front = nil, true
 	return s.update(ctx)
-}
-
-// frameGone forgets a frame in another process, and the picker and the file chooser that it has
-// open.
-func (s *server) frameGone(c *screencast, id target.SessionID) error {
-	delete(c.frames, id)
-	if c.chooser != nil && c.chooser.session == id {
-		c.chooser = nil
-	}
-	if c.picker != nil && c.picker.world.session == id {
-		c.picker = nil
-	}
-	return errors.Join(s.showPicker(), s.showChooser())
 }

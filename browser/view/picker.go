@@ -44,8 +44,8 @@ const closeDeadline = time.Second
 // picker is a Picker with its place in the tab.
 type picker struct {
 	Picker
-	ID    int64 // that worldScript gave it
-	world world
+	ID      int64 // that worldScript gave it
+	context runtime.ExecutionContextID
 }
 
 // pickerFound records the picker that Chrome shows for a tab, or nil.
@@ -53,8 +53,8 @@ func (s *server) pickerFound(c *screencast, p *picker) error {
 	switch {
 	case p == nil:
 		c.picker = nil
-	case p.Kind == "": // the one of the last look
-		if c.picker != nil && c.picker.ID != p.ID {
+	case p.Kind == "": // the one that was known when the look began
+		if c.picker != nil && (c.picker.ID != p.ID || c.picker.context != p.context) {
 			c.picker = nil
 		}
 	default:
@@ -96,8 +96,8 @@ func (s *server) pick(ctx context.Context, c Command) error {
 	}
 	// Not awaited: the page may open a dialog when the field changes.
 	yes := true
-	return s.browser.Post(ctx, p.world.session, runtime.Evaluate.Method, runtime.EvaluateParams{
-		Expression: callWorld(fmt.Sprintf("choose(%d, %s)", p.ID, value)), ContextID: p.world.context, UserGesture: &yes})
+	return s.browser.Post(ctx, s.shown.id, runtime.Evaluate.Method, runtime.EvaluateParams{
+		Expression: callWorld(fmt.Sprintf("choose(%d, %s)", p.ID, value)), ContextID: p.context, UserGesture: &yes})
 }
 
 // closePicker closes Chrome's picker. The key goes to the picker and not to the page. Without

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -44,24 +43,25 @@ func TestPicker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, c := newBrowser("one"), newConn()
 		serve(t, b, c, true)
-		b.answer("look()", `{"id":1,"kind":"select","value":"0","options":[{"index":0,"label":"<red>"}]}`)
+		b.answer("look(0)", `{"id":1,"kind":"select","value":"0","options":[{"index":0,"label":"<red>"}]}`)
 		c.command(`{"type":"mouse","event":"down","button":"left","x":5,"y":6}`, lookSoon)
 		var p Picker
 		c.got(t, "picker", &p)
 		if !p.Open || p.Number != 1 || p.Kind != "select" || len(p.Options) != 1 || p.Options[0].Label != "<red>" || p.X != 5 || p.Y != 6 {
 			t.Errorf("%+v", p)
 		}
-		b.answer("look()", `{"id":1}`) // it is still open
+		b.answer("look(1)", `{"id":1}`) // it is still open
 		time.Sleep(lookFor)
 		if c.got(t, "picker", &p); !p.Open || p.Number != 1 {
 			t.Errorf("later: %+v", p)
 		}
-		b.answer("look()", "")
+		b.answer("look(0)", "")
+		b.answer("look(1)", "")
 		time.Sleep(lookFor)
 		if c.got(t, "picker", &p); p.Open {
 			t.Errorf("after Chrome has closed it: %+v", p)
 		}
-		b.answer("look()", `{"id":2,"kind":"date"}`)
+		b.answer("look(0)", `{"id":2,"kind":"date"}`)
 		c.command(`{"type":"key","event":"down","key":" "}`, lookSoon)
 		c.command(`{"type":"pick","number":1,"accept":true,"text":"late"}`, 0)
 		c.command(`{"type":"pick","number":2,"accept":true,"text":"2026-01-02\"<"}`, 0)
@@ -69,7 +69,7 @@ func TestPicker(t *testing.T) {
 		if !b.posted(set) || b.count(escape) != 1 {
 			t.Errorf("%q", b.posts)
 		}
-		b.answer("look()", `{"id":3,"kind":"color"}`)
+		b.answer("look(0)", `{"id":3,"kind":"color"}`)
 		c.command(`{"type":"mouse","event":"down","button":"left"}`, lookSoon)
 		c.command(`{"type":"pick","number":3,"accept":false}`, 0)
 		if b.count(escape) != 2 || b.posted("one-1 "+runtime.Evaluate.Method+` choose(3, "")`) {
@@ -83,7 +83,7 @@ func TestPickerWithoutControl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, c := newBrowser("one"), newConn()
 		serve(t, b, c, false)
-		b.answer("look()", `{"id":1,"kind":"date"}`)
+		b.answer("look(0)", `{"id":1,"kind":"date"}`)
 		c.command(`{"type":"mouse","event":"down","button":"left"}`, lookFor)
 		if b.posted("one-1 " + page.Enable.Method) {
 			t.Error("the Page domain is enabled")
@@ -97,17 +97,16 @@ func TestPickerWithoutControl(t *testing.T) {
 	})
 }
 
-// A page that asks for files gets files of the session, also in a frame of another process.
-// A CDP client that intercepts file choosers comes first.
+// A page that asks for files gets files of the session. A CDP client that intercepts file
+// choosers comes first.
 func TestChooser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, c := newBrowser("one"), newConn()
 		serve(t, b, c, true)
-		b.emit("one-1", target.AttachedToTarget.Method, `{"sessionId":"frame","targetInfo":{"targetId":"f"}}`)
-		if !b.posted("frame " + page.SetInterceptFileChooserDialog.Method) {
-			t.Errorf("the frame is not prepared: %q", b.posts)
+		if !b.posted("one-1 " + page.SetInterceptFileChooserDialog.Method) {
+			t.Errorf("the tab is not prepared: %q", b.posts)
 		}
-		b.emit("frame", page.FileChooserOpened.Method, `{"frameId":"f","mode":"selectSingle","backendNodeId":9}`)
+		b.emit("one-1", page.FileChooserOpened.Method, `{"frameId":"f","mode":"selectSingle","backendNodeId":9}`)
 		var asks Chooser
 		if c.got(t, "chooser", &asks); !asks.Open || asks.Multiple || asks.Number != 1 {
 			t.Errorf("%+v", asks)
@@ -115,7 +114,7 @@ func TestChooser(t *testing.T) {
 		c.command(`{"type":"files","number":2,"accept":true,"names":["wrong"]}`, 0)
 		c.command(`{"type":"files","number":1,"accept":true,"names":["a.txt","b.txt"]}`, 0)
 		c.command(`{"type":"files","number":1,"accept":true,"names":["again"]}`, 0)
-		if b.count("frame "+dom.SetFileInputFiles.Method+" 9 /files/a.txt") != 1 || len(b.given()) != 1 {
+		if b.count("one-1 "+dom.SetFileInputFiles.Method+" 9 /files/a.txt") != 1 || len(b.given()) != 1 {
 			t.Errorf("%q", b.given())
 		}
 		b.emit("one-1", page.FileChooserOpened.Method, `{"frameId":"f","mode":"selectMultiple","backendNodeId":8}`)
@@ -132,32 +131,22 @@ func TestChooser(t *testing.T) {
 	})
 }
 
-// An answer reaches no other document than the one that asked: files go neither to the next
-// document of a frame, nor to a frame that has gone.
+// Files do not reach the next document of the frame that asked for them.
 func TestChooserOfAnotherDocument(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, c := newBrowser("one"), newConn()
 		serve(t, b, c, true)
-		b.emit("one-1", target.AttachedToTarget.Method, `{"sessionId":"frame","targetInfo":{"targetId":"f"}}`)
-		for i, end := range []func(){
-			func() {
-				b.emit("frame", page.FrameNavigated.Method, `{"frame":{"id":"f","url":"https://evil.example/"}}`)
-			},
-			func() { b.emit("one-1", target.DetachedFromTarget.Method, `{"sessionId":"frame"}`) },
-		} {
-			b.emit("frame", page.FileChooserOpened.Method, `{"frameId":"f","mode":"selectSingle","backendNodeId":9}`)
-			b.emit("frame", page.FrameNavigated.Method, `{"frame":{"id":"another"}}`)
-			b.emit("one-1", page.FrameNavigated.Method, `{"frame":{"id":"f"}}`)
-			var asks Chooser
-			if c.got(t, "chooser", &asks); !asks.Open {
-				t.Errorf("%d: the chooser is closed", i)
-			}
-			end()
-			if c.got(t, "chooser", &asks); asks.Open {
-				t.Errorf("%d: the chooser is open", i)
-			}
-			c.command(fmt.Sprintf(`{"type":"files","number":%d,"accept":true,"names":["a.txt"]}`, i+1), 0)
+		b.emit("one-1", page.FileChooserOpened.Method, `{"frameId":"f","mode":"selectSingle","backendNodeId":9}`)
+		b.emit("one-1", page.FrameNavigated.Method, `{"frame":{"id":"another"}}`)
+		var asks Chooser
+		if c.got(t, "chooser", &asks); !asks.Open {
+			t.Error("the chooser is closed")
 		}
+		b.emit("one-1", page.FrameNavigated.Method, `{"frame":{"id":"f","url":"https://evil.example/"}}`)
+		if c.got(t, "chooser", &asks); asks.Open {
+			t.Error("the chooser is open")
+		}
+		c.command(`{"type":"files","number":1,"accept":true,"names":["a.txt"]}`, 0)
 		if len(b.given()) != 0 {
 			t.Errorf("%q", b.given())
 		}
@@ -240,18 +229,16 @@ func TestDownloaded(t *testing.T) {
 	})
 }
 
-// A frame in another process may go before the viewer has learnt of it. The tab is still
-// shown, and takes input.
-func TestFrameHasGone(t *testing.T) {
+// The tab may go before the viewer has learnt of it. The viewer stays connected.
+func TestTabHasGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, c := newBrowser("one"), newConn()
+		b, c := newBrowser("one", "two"), newConn()
 		serve(t, b, c, true)
-		b.gone = "frame"
-		b.emit("one-1", target.AttachedToTarget.Method, `{"sessionId":"frame","targetInfo":{"targetId":"f"}}`)
-		b.emit("frame", page.FileChooserOpened.Method, `{"frameId":"f","mode":"selectSingle","backendNodeId":9}`)
-		c.command(`{"type":"files","number":1,"accept":true,"names":["a.txt"]}`, 0)
+		b.gone = "one-1"
+		c.command(`{"type":"text","text":"lost"}`, 0)
+		b.emit("", target.DetachedFromTarget.Method, `{"sessionId":"one-1"}`)
 		c.command(`{"type":"text","text":"still here"}`, 0)
-		if !b.posted("one-1 " + input.InsertText.Method) {
+		if !b.posted("one-2 " + input.InsertText.Method) {
 			t.Errorf("%q", b.posts)
 		}
 	})
@@ -262,7 +249,7 @@ func TestPickerAtHiddenAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, c := newBrowser("one"), newConn()
 		serve(t, b, c, true)
-		b.answer("look()", `{"id":1,"kind":"date"}`)
+		b.answer("look(0)", `{"id":1,"kind":"date"}`)
 		c.command(`{"type":"mouse","event":"down","button":"left"}`, 0)
 		b.hidden.Store(true)
 		time.Sleep(lookFor)

@@ -28,7 +28,6 @@ type screencast struct {
 	dialog  *Dialog // that the tab has opened, and that nobody has answered
 	picker  *picker // that Chrome shows for the tab
 	chooser *chooser
-	frames  map[target.SessionID]struct{} // sessions of frames in other processes
 
 	last    int64          // the number of the newest picture; Chrome gives them no numbers
 	sent    map[int64]sent // by number, the pictures that the viewer has not drawn
@@ -71,9 +70,9 @@ func startScreencast(ctx context.Context, b Browser, tab target.ID, control bool
 	if err != nil {
 		return nil, err
 	}
-	c := &screencast{tab: tab, id: at.SessionID, browser: b, sent: map[int64]sent{}, frames: map[target.SessionID]struct{}{}, quality: q}
+	c := &screencast{tab: tab, id: at.SessionID, browser: b, sent: map[int64]sent{}, quality: q}
 	if control {
-		err = c.prepare(ctx, c.id)
+		err = c.prepare(ctx)
 	}
 	if err != nil {
 		c.stop(ctx)
@@ -84,15 +83,6 @@ func startScreencast(ctx context.Context, b Browser, tab target.ID, control bool
 		return nil, err
 	}
 	return c, nil
-}
-
-// has reports whether a session is that of the tab or of one of its frames. It accepts nil.
-func (c *screencast) has(id target.SessionID) bool {
-	if c == nil {
-		return false
-	}
-	_, frame := c.frames[id]
-	return frame || c.id == id
 }
 
 // start starts the pictures, or starts them anew with another quality. Chrome refuses to

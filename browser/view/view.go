@@ -126,17 +126,19 @@ type server struct {
 	kept    map[target.ID]*screencast // of tabs with an open dialog that are not shown
 	dialogs int64                     // the number of the newest dialog
 	asked   int64                     // the number of the dialog that the viewer's page shows; 0: none
-	looking bool                      // the frames of a tab are asked for a picker
-	copying bool                      // the selected text is read: later commands wait
-	soon    *time.Timer               // for the first look after an input
+	// The same of pickers and file choosers.
+	pickers, picking   int64
+	choosers, choosing int64
+
+	looking bool        // the frames of a tab are asked for a picker
+	copying bool        // the selected text is read: later commands wait
+	soon    *time.Timer // for the first look after an input
 	replies chan reply
 	work    sync.WaitGroup // asks frames
-	pickers, picking,
-	choosers, choosing int64 // the same of pickers and file choosers
-	front   bool    // the next update looks for the tab in front
-	last    []byte  // the state that was sent last
-	painted bool    // the tab painted since the tabs were read
-	quality quality // of the pictures, for this viewer's connection
+	front   bool           // the next update looks for the tab in front
+	last    []byte         // the state that was sent last
+	painted bool           // the tab painted since the tabs were read
+	quality quality        // of the pictures, for this viewer's connection
 }
 
 // read passes the viewer's commands to run. It drops commands that need control if the

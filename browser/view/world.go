@@ -4,19 +4,17 @@ import (
 	"context"
 	_ "embed" // the script
 	"encoding/json"
-	"maps"
-	"slices"
+	"fmt"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
-	"github.com/chromedp/cdproto/target"
 )
 
-// worldScript defines functions in an isolated world of a document, and returns them. Nothing of it is in the
-// page until the viewer gives input. The daemon asks, because reports of its own would need
-// the Runtime domain, which pages can notice.
+// worldScript defines functions in an isolated world of a document, and returns them. Nothing
+// of it is in the page until the viewer gives input. The daemon asks, because reports of the
+// script would need the Runtime domain, which pages can notice.
 //
 //go:embed world.js
 var worldScript string
@@ -34,64 +32,40 @@ const (
 	lookFor  = 2 * time.Second
 )
 
-// world is an isolated world of a document.
-type world struct {
-	session target.SessionID
-	context runtime.ExecutionContextID
-}
-
-// prepare enables on a session of a tab what a viewer with control needs: dialogs and file
-// choosers. It does not wait, because a page whose dialog is open does not answer. It does not
-// attach to frames of other sites: with their sessions, dialogs of the tab did not always
-// reach the viewer.
-func (c *screencast) prepare(ctx context.Context, id target.SessionID) error {
-	for _, command := range []struct {
-		method string
-		params any
-	}{
-		{page.Enable.Method, page.EnableParams{}},
-		{page.SetInterceptFileChooserDialog.Method, page.SetInterceptFileChooserDialogParams{Enabled: true}},
-	} {
-		if err := c.browser.Post(ctx, id, command.method, command.params); err != nil {
-			return err
-		}
+// prepare enables on the tab what a viewer with control needs: dialogs and file choosers. It
+// does not wait, because a page whose dialog is open does not answer. It does not attach to
+// frames of other sites: with their sessions, dialogs of the tab did not always reach the
+// viewer.
+func (c *screencast) prepare(ctx context.Context) error {
+	if err := c.browser.Post(ctx, c.id, page.Enable.Method, page.EnableParams{}); err != nil {
+		return err
 	}
-	return nil
-}
-
-// sessions returns the sessions of the tab and of its frames in other processes.
-func (c *screencast) sessions() []target.SessionID {
-	return append([]target.SessionID{c.id}, slices.Collect(maps.Keys(c.frames))...)
+	return c.browser.Post(ctx, c.id, page.SetInterceptFileChooserDialog.Method, page.SetInterceptFileChooserDialogParams{Enabled: true})
 }
 
 // callWorld returns the expression that calls a function of worldScript.
 func callWorld(call string) string { return worldScript + "." + call }
 
-// askFrames calls a function of worldScript in the documents of sessions, until answered takes the
+// askFrames calls a function of worldScript in the documents of a tab, until answered takes the
 // JSON of an answer. It passes over what does not answer, and returns at askDeadline.
-func askFrames(ctx context.Context, b Browser, sessions []target.SessionID, call string, answered func(world, []byte) bool) {
+func askFrames(ctx context.Context, tab cdp.Session, call string, answered func(runtime.ExecutionContextID, []byte) bool) {
 	ctx, cancel := context.WithTimeout(ctx, askDeadline)
 	defer cancel()
-	left, yes := maxFrames, true
-	for _, id := range sessions {
-		s := b.Session(id)
-		tree, err := cdp.Call(ctx, s, page.GetFrameTree, cdp.Empty{})
+	tree, err := cdp.Call(ctx, tab, page.GetFrameTree, cdp.Empty{})
+	if err != nil {
+		return // the tab has gone
+	}
+	frames := framesOf(tree.FrameTree)
+	yes := true
+	for _, frame := range frames[:min(len(frames), maxFrames)] {
+		made, err := cdp.Call(ctx, tab, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: frame, WorldName: worldName})
 		if err != nil {
 			continue // the frame has gone
 		}
-		for _, frame := range framesOf(tree.FrameTree) {
-			if left--; left < 0 {
-				return
-			}
-			made, err := cdp.Call(ctx, s, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: frame, WorldName: worldName})
-			if err != nil {
-				continue
-			}
-			result, err := cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{
-				Expression: callWorld(call), ContextID: made.ExecutionContextID, ReturnByValue: &yes})
-			if err == nil && result.Result != nil && answered(world{id, made.ExecutionContextID}, result.Result.Value) {
-				return
-			}
+		result, err := cdp.Call(ctx, tab, runtime.Evaluate, runtime.EvaluateParams{
+			Expression: callWorld(call), ContextID: made.ExecutionContextID, ReturnByValue: &yes})
+		if err == nil && result.Result != nil && answered(made.ExecutionContextID, result.Result.Value) {
+			return
 		}
 	}
 }
@@ -123,15 +97,18 @@ func (s *server) look(ctx context.Context) {
 		return
 	}
 	s.looking = true
-	sessions := c.sessions()
+	known := int64(0)
+	if c.picker != nil {
+		known = c.picker.ID
+	}
 	s.work.Go(func() {
 		found := reply{cast: c}
-		askFrames(ctx, s.browser, sessions, "look()", func(in world, answer []byte) bool {
+		askFrames(ctx, s.browser.Session(c.id), fmt.Sprintf("look(%d)", known), func(in runtime.ExecutionContextID, answer []byte) bool {
 			var p *picker
 			if json.Unmarshal(answer, &p) != nil || p == nil {
 				return false
 			}
-			p.world, found.picker = in, p
+			p.context, found.picker = in, p
 			return true
 		})
 		s.deliver(ctx, found)

@@ -44,12 +44,12 @@
 
   let looked; // what the last look found
 
-  // look returns the open list or picker, or null. The id is that of the last look while it
-  // stays open, and the rest is left out then.
-  function look() {
+  // look returns the open list or picker, or null. If it is the one that the daemon knows by
+  // this id, the rest is left out.
+  function look(known) {
     const field = find();
     if (!field) return null;
-    if (looked?.field === field) return { id: looked.id };
+    if (looked?.field === field && looked.id === known) return { id: known };
     looked = { field, id: (looked?.id ?? 0) + 1 };
     return { id: looked.id, ...describe(field) };
   }

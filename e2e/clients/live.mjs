@@ -56,11 +56,13 @@ async function main(browser, session) {
   await wait('the chosen option', async () => await inTab('document.querySelector("select").value') === 'green');
 
   // The live view draws the list that Chrome shows outside the page.
-  await page.mouse.click(...await at(page, 60, 110));
-  await wait('the list', () => page.evaluate(() => picker.open && choice.querySelector('option').textContent === 'red'));
-  await page.keyboard.press('ArrowUp');
-  await page.keyboard.press('Enter');
-  await wait('the chosen option', async () => await inTab('document.querySelector("select").value') === 'red');
+  for (const [key, chosen] of [['ArrowUp', 'red'], ['ArrowDown', 'green']]) {
+    await page.mouse.click(...await at(page, 60, 110));
+    await wait('the list', () => page.evaluate(() => picker.open && choice.querySelector('option').textContent === 'red'));
+    await page.keyboard.press(key);
+    await page.keyboard.press('Enter');
+    await wait('the chosen option', async () => await inTab('document.querySelector("select").value') === chosen);
+  }
 
   await page.mouse.click(...await at(page, 60, 60));
   await page.keyboard.down('Control');
