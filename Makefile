@@ -77,17 +77,19 @@ deadcode: $(DEAD)-$(DEAD_VER) ## find functions that nothing calls, or only test
 	@dead=$$(GOGC=400 $(DEAD)-$(DEAD_VER) -filter '$(SHIPPED)' ./cmd/stasis | grep -v '^$(REFLECTED)' || true); \
 	[ -z "$$dead" ] || { echo "$$dead"; exit 1; }
 
-# -count 1, because Go's test cache does not notice another Chrome. -p 2, because tests with
-# Chrome leave a part of two cores idle while they wait. The race detector
-# is on where goroutines meet (build/packages).
+# -count 1, because Go's test cache does not notice another Chrome. Tests with Chrome wait much,
+# so those of e2e, which take longest, run beside all others. The race detector is on where
+# goroutines meet (build/packages).
 .PHONY: test
 test: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install what tests need and run all of them
 	@build/need $(TESTED_WITH)
 	@failed=0; \
+	build/in-memory go test -count 1 -parallel 3 -timeout 60m ./e2e & e2e=$$!; \
 	( $(RACE); build/in-memory go test -race -timeout 10m $$(build/packages unit race) ) || failed=1; \
 	build/in-memory go test -timeout 10m $$(build/packages unit plain) || failed=1; \
-	( $(RACE); build/in-memory go test -race -count 1 -p 2 -timeout 20m $$(build/packages chrome race) ) || failed=1; \
-	build/in-memory go test -count 1 -p 2 -timeout 60m $$(build/packages chrome plain) || failed=1; \
+	( $(RACE); build/in-memory go test -race -count 1 -p 1 -timeout 20m $$(build/packages chrome race) ) || failed=1; \
+	build/in-memory go test -count 1 -p 1 -timeout 20m $$(build/packages chrome plain | grep -v '/stasis/e2e$$') || failed=1; \
+	wait $$e2e || failed=1; \
 	exit $$failed
 
 # Some tests have a short form in make test: STASIS_LONG selects the long one.

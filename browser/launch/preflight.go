@@ -26,7 +26,25 @@ const preflightTimeout = 60 * time.Second
 // ChromeMissing (none, not executable, too old), SandboxFailed (Landlock included),
 // Config (Chrome's user cannot enter the data directory), BrowserFailed with the end of
 // standard error in its cause, Timeout.
-func (l *Launcher) Preflight(ctx context.Context) (v Version, err error) {
+func (l *Launcher) Preflight(ctx context.Context) (Version, error) {
+	return l.inScratch(ctx, func(ctx context.Context, dir *Dir) (Version, error) {
+		v, err := l.check(ctx, dir)
+		if err != nil {
+			return Version{}, err
+		}
+		return v, l.try(ctx, dir)
+	})
+}
+
+// Check is Preflight without the start of Chrome: it finds a missing or old Chrome, a kernel
+// without Landlock, and a data directory that Chrome's user cannot enter. Only the first
+// session shows then whether Chrome starts.
+func (l *Launcher) Check(ctx context.Context) (Version, error) {
+	return l.inScratch(ctx, l.check)
+}
+
+// inScratch calls use with a temporary directory of a session.
+func (l *Launcher) inScratch(ctx context.Context, use func(context.Context, *Dir) (Version, error)) (_ Version, err error) {
 	ctx, cancel := context.WithTimeout(ctx, preflightTimeout)
 	defer cancel()
 	dir, err := l.NewDir(scratchPrefix + strings.ToLower(rand.Text()[:8]))
@@ -34,6 +52,10 @@ func (l *Launcher) Preflight(ctx context.Context) (v Version, err error) {
 		return Version{}, err
 	}
 	defer func() { err = errors.Join(err, dir.Remove()) }()
+	return use(ctx, dir)
+}
+
+func (l *Launcher) check(ctx context.Context, dir *Dir) (Version, error) {
 	if l.uids != nil {
 		if err := checkPassable(dir.Path, dir.UID); err != nil {
 			return Version{}, err
@@ -44,25 +66,27 @@ func (l *Launcher) Preflight(ctx context.Context) (v Version, err error) {
 			return Version{}, err
 		}
 	}
-	if v, err = l.Version(ctx, dir, false); err != nil {
-		return Version{}, err
-	}
+	return l.Version(ctx, dir, false)
+}
+
+// try starts Chrome and returns nil if it answers and is confined.
+func (l *Launcher) try(ctx context.Context, dir *Dir) (err error) {
 	canary, err := l.makeCanary()
 	if err != nil {
-		return Version{}, err
+		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(filepath.Dir(canary))) }()
 	p, err := l.Start(ctx, Options{Dir: dir, URL: "about:blank", denied: []string{canary}})
 	if err != nil {
-		return Version{}, err
+		return err
 	}
 	err = p.try(ctx)
 	// The caller's context may have ended, but the tree must end in any case.
 	err = errors.Join(err, p.pipe.Close(), p.Kill(context.WithoutCancel(ctx)))
 	if err != nil {
-		return Version{}, p.explain(ctx, err)
+		return p.explain(ctx, err)
 	}
-	return v, nil
+	return nil
 }
 
 // makeCanary creates a file that Landlock must keep from Chrome. Every user of the

@@ -84,7 +84,11 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err != nil {
 		return nil, err
 	}
-	chrome, err := launcher.Preflight(ctx)
+	preflight := launcher.Preflight
+	if c.NoPreflight {
+		preflight = launcher.Check
+	}
+	chrome, err := preflight(ctx)
 	if err != nil {
 		return nil, err
 	}

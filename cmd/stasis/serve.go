@@ -31,13 +31,14 @@ type serveCmd struct {
 
 	storageFlags
 
-	Chrome     string `help:"Chrome's binary; by default the usual paths are searched." placeholder:"PATH"`
-	Shell      string `help:"The headless shell's binary, for engine shell; by default the usual paths are searched." placeholder:"PATH"`
-	Engine     string `help:"Engine of sessions if neither the create nor the user's settings name one." enum:"chrome,shell" default:"chrome"`
-	NoLandlock bool   `help:"Start Chromes without Landlock, which protects the machine's files from them; for kernels without Landlock." name:"no-landlock"`
-	UIDBase    int    `help:"As root: the first uid that Chromes run as." default:"210000" name:"uid-base"`
-	UIDCount   int    `help:"As root: the number of uids for Chromes." default:"1000" name:"uid-count"`
-	MaxUpload  int64  `help:"Largest uploaded file of a session, and largest uploaded extension, in bytes." default:"104857600"`
+	Chrome      string `help:"Chrome's binary; by default the usual paths are searched." placeholder:"PATH"`
+	Shell       string `help:"The headless shell's binary, for engine shell; by default the usual paths are searched." placeholder:"PATH"`
+	Engine      string `help:"Engine of sessions if neither the create nor the user's settings name one." enum:"chrome,shell" default:"chrome"`
+	NoPreflight bool   `help:"Do not start Chrome once as a test before calls are accepted; the first session shows then whether it starts." name:"no-preflight"`
+	NoLandlock  bool   `help:"Start Chromes without Landlock, which protects the machine's files from them; for kernels without Landlock." name:"no-landlock"`
+	UIDBase     int    `help:"As root: the first uid that Chromes run as." default:"210000" name:"uid-base"`
+	UIDCount    int    `help:"As root: the number of uids for Chromes." default:"1000" name:"uid-count"`
+	MaxUpload   int64  `help:"Largest uploaded file of a session, and largest uploaded extension, in bytes." default:"104857600"`
 
 	MaxDownloads int64 `help:"Largest size of all downloads of a session together, in bytes. Above it, running ones are cancelled." default:"2147483648"`
 	MaxMessage   int   `help:"Largest CDP message of a client, in bytes. It does not limit uploads to /v1/sessions/ID/files." default:"33554432"`

@@ -46,10 +46,21 @@ async function go(live, address) {
   await live.keyboard.press('Enter');
 }
 
+/** focused waits until a field of the session's page has the focus. A person sees the caret in it. */
+async function focused(live, name) {
+  const session = new URL(live.url()).pathname.replace(/\/live$/, '');
+  const { cdp_url: endpoint } = await (await fetch(input.url + session, { headers: { authorization: `Bearer ${input.key}` } })).json();
+  const inside = await puppeteer.connect({ browserWSEndpoint: endpoint, defaultViewport: null });
+  const [page] = await inside.pages();
+  await wait(`the focus on ${name}`, () => page.evaluate((name) => document.activeElement?.name === name, name));
+  await inside.disconnect();
+}
+
 /** logInToWiki uses only the keyboard: the form's first field has the focus. */
 async function logInToWiki(live) {
   await shows(live, 'Wiki');
   await wait('a sharp picture', () => live.evaluate(() => picture.width > 1000));
+  await focused(live, 'u');
   await live.focus('#keys');
   await live.keyboard.type(input.wiki_user);
   await live.keyboard.press('Tab');
