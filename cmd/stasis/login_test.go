@@ -132,6 +132,7 @@ const (
 	moved     = discarded + "?default_conflict=overwrite&save_as_default=true&save_snapshot_mode=filesystem"
 	noLogins  = `[]`
 	notFound  = `{"code":"browser_failed","message":"the page could not be opened: net::ERR_NAME_NOT_RESOLVED"}`
+	elsewhere = `{"code":"browser_failed","message":"the page could not be opened: net::ERR_ABORTED"}`
 	noHTTPS   = `{"code":"browser_failed","message":"the page could not be opened: net::ERR_SSL_PROTOCOL_ERROR"}`
 	loggedOut = `{"logged_in":false,"url":"https://example.com/account","conditions":[{"kind":"selector","held":false},{"kind":"status","held":true}]}`
 )
@@ -166,6 +167,7 @@ func TestLoginByHand(t *testing.T) {
 		"nothing, yes":           {logins: noLogins, deeds: []deed{enter, yes}, calls: saved + "\n" + moved, says: []string{"Saved as version 2"}},
 		"nothing, no terminal":   {logins: noLogins, piped: true, deeds: []deed{enter}, code: exitFailed, calls: saved, says: []string{"--save-anyway", "PUT /v1/users/alice/default"}},
 		"nothing, anyway":        {logins: noLogins, piped: true, cmd: loginCmd{SaveAnyway: true}, deeds: []deed{enter}, calls: saved + "\n" + moved},
+		"page left early":        {page: elsewhere, deeds: []deed{enter}, calls: saved + "\n" + moved, never: "could not be opened"},
 		"no page, no":            {page: notFound, deeds: []deed{enter, ctrlC}, code: exitFailed, calls: saved, says: []string{"The page https://example.com/login could not be opened: net::ERR_NAME_NOT_RESOLVED"}},
 		"no page, no terminal":   {page: notFound, piped: true, deeds: []deed{enter}, code: exitFailed, calls: saved, says: []string{"ERR_NAME_NOT_RESOLVED; the session was saved", "--save-anyway"}},
 		"no https":               {page: noHTTPS, deeds: []deed{enter, yes}, calls: saved + "\n" + moved, says: []string{"Then open http://example.com/login there."}},

@@ -144,6 +144,8 @@ func (l *handLogin) firstPage(ctx context.Context, err error) error {
 	switch {
 	case err == nil || !errors.As(err, &refused):
 		return nil // if the daemon does not answer, the watch finds out
+	case strings.Contains(refused.Message, "net::ERR_ABORTED"):
+		return nil // the person, or the page itself, went to another page before it had loaded
 	case refused.Code == "timeout":
 		l.say("%s has not answered yet.\n", l.site.Host)
 	case refused.Code == "browser_failed":
