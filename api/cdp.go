@@ -19,8 +19,8 @@ type CDP interface {
 	// too_many_clients if none is free. It is called before Connect.
 	Attach(id string) (release func(), err error)
 	// Connect serves one CDP client until it disconnects, the session ends or the caller's
-	// key is deleted. targetID "" means the browser.
-	Connect(ctx context.Context, c access.Caller, id, targetID string, conn session.Conn) error
+	// key is deleted.
+	Connect(ctx context.Context, c access.Caller, id string, client session.Client, conn session.Conn) error
 	// AttachViewer takes one of the session's places for viewers until release is called;
 	// too_many_viewers if none is free. It is called before View.
 	AttachViewer(id string) (release func(), err error)
@@ -44,6 +44,10 @@ var targetPattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
 // serve serves the WebSocket of a session's browser, or of one of its pages.
 func (h *cdpHandler) serve(c *call) error {
+	client, err := cdpClient(c)
+	if err != nil {
+		return err
+	}
 	if err := h.urls.checkUpgrade(c); err != nil {
 		return err
 	}
@@ -61,7 +65,22 @@ func (h *cdpHandler) serve(c *call) error {
 	if target != "" && !targetPattern.MatchString(target) {
 		return fault.New(fault.NotFound, "api.cdp", "target_id: the session has no such page")
 	}
-	return h.sockets.serve(c, info.ID, target)
+	client.TargetID = target
+	return h.sockets.serve(c, info.ID, client)
+}
+
+// cdpClient returns what the query says of a CDP client.
+func cdpClient(c *call) (session.Client, error) {
+	var q struct {
+		Context string `json:"context"`
+		Writes  string `json:"shared_writes"`
+		Ticket  string `json:"ticket"` // read by the authorizer
+	}
+	if err := c.query(&q); err != nil {
+		return session.Client{}, err
+	}
+	return session.Client{Contexts: q.Context, SharedWrites: q.Writes == "allow"},
+		firstOf(oneOf("context", q.Context, session.ContextsNew, session.ContextsEnvironment), oneOf("shared_writes", q.Writes, "refuse", "allow"))
 }
 
 // live serves the WebSocket of the live view.

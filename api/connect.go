@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"log/slog"
+
+	"github.com/stasisd/stasis/session"
 )
 
 // oneShotHandler answers GET /v1/connect.
@@ -33,7 +35,7 @@ func (h *oneShotHandler) serve(c *call) error {
 		return err
 	}
 	c.Response().Header().Set("X-Session-Id", info.ID)
-	served := h.sockets.serve(c, info.ID, "")
+	served := h.sockets.serve(c, info.ID, session.Client{})
 	if info.Existing { // another caller created the session and ends it
 		return served
 	}

@@ -31,6 +31,8 @@ type createBody struct {
 	StartURL    string            `json:"start_url"`
 	RestoreTabs bool              `json:"restore_tabs"`
 	Passkeys    *bool             `json:"passkeys"`
+	Context     string            `json:"default_context"`
+	Writes      string            `json:"shared_writes"`
 	ReadOnly    bool              `json:"read_only"`
 	Persist     bool              `json:"persist"`
 	AutoSave    *autoSaveBody     `json:"auto_save"`
@@ -56,6 +58,7 @@ type createBody struct {
 func newCreate() createBody {
 	return createBody{
 		AgentName: "agi-0", AgentSession: answer.AgentSessionType, Environment: answer.EnvironmentType,
+		Context: "new", Writes: "refuse",
 		AllowMemory: true, IfMissing: "error", Restart: "never", RestoreTabs: true,
 		OnTimeout: "save", Idle: 900, Lifetime: 21600,
 	}
@@ -90,6 +93,8 @@ func (b *createBody) check() error {
 		oneOf("on_live", b.OnLive, "fork", "share", "wait", "fail"),
 		oneOf("restart", b.Restart, "on_crash", "never"),
 		oneOf("on_timeout", b.OnTimeout, "save", "discard"),
+		oneOf("default_context", b.Context, "new", "environment"),
+		oneOf("shared_writes", b.Writes, "refuse", "allow"),
 		isPageURL("start_url", b.StartURL),
 		withinSeconds("idle_timeout_seconds", b.Idle, 1, 86400),
 		withinSeconds("max_lifetime_seconds", b.Lifetime, 1, 604800),
@@ -115,6 +120,7 @@ func (b *createBody) request() request.Create {
 		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: request.OnLive(b.OnLive), Resume: b.Resume, Restart: b.Restart == "on_crash",
 		Idle: seconds(b.Idle), Lifetime: seconds(b.Lifetime), Wait: seconds(b.Wait),
 		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Record: b.Record, Overrides: b.overrides(), Passkeys: b.Passkeys,
+		SharedContexts: b.Context == "environment", SharedWrites: b.Writes == "allow",
 	}.Given(b.given)
 }
 

@@ -172,7 +172,7 @@ func (f *fakeSessions) View(ctx context.Context, _ access.Caller, _ string, conn
 	return conn.WriteBinary(ctx, []byte("picture"))
 }
 
-func (f *fakeSessions) Connect(ctx context.Context, _ access.Caller, id, target string, conn session.Conn) error {
+func (f *fakeSessions) Connect(ctx context.Context, _ access.Caller, id string, client session.Client, conn session.Conn) error {
 	if f.serve != nil {
 		return f.serve(ctx, conn)
 	}
@@ -181,7 +181,7 @@ func (f *fakeSessions) Connect(ctx context.Context, _ access.Caller, id, target 
 		if err != nil {
 			return nil //nolint:nilerr // the client disconnected
 		}
-		if err := conn.Write(ctx, append([]byte(target+":"), msg...)); err != nil {
+		if err := conn.Write(ctx, append([]byte(client.TargetID+":"), msg...)); err != nil {
 			return err
 		}
 	}

@@ -68,8 +68,8 @@ func (s *Server) routes(h handlers, a *authenticator) {
 	s.route(http.MethodPost, one+"/links", own, ticketQuery(h.links.create))
 	s.route(http.MethodGet, one+"/links", own, ticketQuery(h.links.list))
 	s.route(http.MethodDelete, one+"/links/:link_id", own, ticketQuery(h.links.revoke))
-	s.route(http.MethodGet, one+"/cdp", drive, ticketQuery(h.cdp.serve))
-	s.route(http.MethodGet, one+"/cdp/page/:target_id", drive, ticketQuery(h.cdp.serve))
+	s.route(http.MethodGet, one+"/cdp", drive, h.cdp.serve)
+	s.route(http.MethodGet, one+"/cdp/page/:target_id", drive, h.cdp.serve)
 	for _, slash := range []string{"", "/"} {
 		s.route(http.MethodGet, one+"/json/version"+slash, drive, ticketQuery(h.cdp.browserVersion))
 		s.route(http.MethodGet, one+"/json/list"+slash, drive, ticketQuery(h.cdp.pages))

@@ -53,14 +53,14 @@ type cdpSockets struct {
 // serve upgrades the request and serves CDP on it until the client disconnects, the session
 // ends or the daemon stops. Errors from before the upgrade become the answer; later ones
 // close the socket.
-func (k *cdpSockets) serve(c *call, id, targetID string) error {
+func (k *cdpSockets) serve(c *call, id string, client session.Client) error {
 	release, err := k.cdp.Attach(id)
 	if err != nil {
 		return err
 	}
 	defer release()
 	return k.upgrade(c, k.maxMessage, func(conn *socket) error {
-		return k.cdp.Connect(c.Request().Context(), c.caller, id, targetID, conn)
+		return k.cdp.Connect(c.Request().Context(), c.caller, id, client, conn)
 	})
 }
 

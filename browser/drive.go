@@ -46,11 +46,11 @@ type Page struct {
 // between.
 func (b *Browser) Admission() mux.Admission { return b.mux.Clients.Admission() }
 
-// Serve connects a CDP client to the whole browser, or to one page if targetID is set. It
-// blocks until the client disconnects or ctx ends. If CloseClients was called after
-// admission was read, the client is closed like the others.
-func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, admission mux.Admission) error {
-	options, parted := mux.ServeOptions{Target: target.ID(targetID), Admission: admission}, func() {}
+// Serve connects a CDP client to the whole browser, or to one page. It blocks until the client
+// disconnects or ctx ends. If CloseClients was called after the admission was read, the client
+// is closed like the others. Serve sets options.Leaving itself.
+func (b *Browser) Serve(ctx context.Context, conn mux.Conn, options mux.ServeOptions) error {
+	parted := func() {}
 	if pages := b.passkeys.authenticators; pages != nil {
 		pages.ClientJoining(ctx)
 		options.Leaving = func() { parted = pages.ClientLeaving(context.WithoutCancel(ctx)) }
@@ -74,10 +74,7 @@ func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, adm
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), downloadsDeadline)
 	defer cancel()
 	_ = keepDownloads(ctx, b.driver, b.dir)
-	if b.shell() {
-		setShellPolicy(ctx, b.driver, b.options.Overrides.Permissions())
-	}
-	_ = regrant(ctx, b.driver, b.mux.Permissions.Granted())
+	b.setPermissions(ctx)
 	if b.targets != nil && b.mux.Clients.Count() == 0 {
 		b.targets.Renew(ctx)
 	}

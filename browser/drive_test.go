@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -143,7 +144,7 @@ func TestLastTabClosed(t *testing.T) {
 	r.eval(b, s.url+"/one", `document.cookie = "session=s1"; 1`)
 	conn := newConn()
 	served := make(chan error, 1)
-	go func() { served <- b.Serve(context.Background(), conn, "", b.Admission()) }()
+	go func() { served <- b.Serve(context.Background(), conn, mux.ServeOptions{Admission: b.Admission()}) }()
 	conn.call(t, `{"id":1,"method":"Target.closeTarget","params":{"targetId":"`+string(r.page(b, s.url+"/one"))+`"}}`)
 	await(t, "the tab has closed", func() bool {
 		pages, err := b.Pages(t.Context())
@@ -164,7 +165,7 @@ func TestLastTabClosed(t *testing.T) {
 		t.Errorf("cookies: %q", got)
 	}
 	other := newConn()
-	go func() { served <- b.Serve(context.Background(), other, "", b.Admission()) }()
+	go func() { served <- b.Serve(context.Background(), other, mux.ServeOptions{Admission: b.Admission()}) }()
 	other.call(t, `{"id":1,"method":"Browser.getVersion"}`)
 	if err := b.CloseClients(within(t), 4001, "session_ended"); err != nil {
 		t.Error(err)
@@ -177,14 +178,14 @@ func TestLastTabClosed(t *testing.T) {
 	}
 	// No client is admitted before the browser is thawed, even if it was never frozen.
 	late := newConn()
-	if err := b.Serve(t.Context(), late, "", b.Admission()); err != nil || late.code != 4001 {
+	if err := b.Serve(t.Context(), late, mux.ServeOptions{Admission: b.Admission()}); err != nil || late.code != 4001 {
 		t.Errorf("a late client: %v, closed with %d", err, late.code)
 	}
 	if err := b.Thaw(within(t)); err != nil {
 		t.Fatal(err)
 	}
 	next := newConn()
-	go func() { served <- b.Serve(context.Background(), next, "", b.Admission()) }()
+	go func() { served <- b.Serve(context.Background(), next, mux.ServeOptions{Admission: b.Admission()}) }()
 	next.call(t, `{"id":1,"method":"Browser.close"}`)
 	if err := <-served; err != nil {
 		t.Error(err)

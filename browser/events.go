@@ -17,6 +17,7 @@ const (
 	EventConsole    = pageevent.Console
 	EventCrash      = pageevent.Crash
 	EventBlocked    = pageevent.Blocked
+	EventEmpty      = pageevent.Empty
 )
 
 // Listen calls notify for each event in the pages, one at a time, until stop. Of a page's

@@ -83,7 +83,7 @@ func (w *wire) answer(id int) map[string]any {
 func (r *rig) connect(b *Browser) *wire {
 	w := &wire{t: r.t, in: make(chan []byte, 16), over: make(chan struct{})}
 	served := make(chan error, 1)
-	go func() { served <- b.Serve(context.Background(), w, "", b.Admission()) }()
+	go func() { served <- b.Serve(context.Background(), w, mux.ServeOptions{Admission: b.Admission()}) }()
 	r.t.Cleanup(func() {
 		_ = w.Close(mux.CloseNormal, "")
 		if err := <-served; err != nil {

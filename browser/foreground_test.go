@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -40,7 +41,7 @@ func TestTabsRunWhileClientsAreConnected(t *testing.T) {
 	}
 	serve := func() (*conn, func()) {
 		c, served := newConn(), make(chan error, 1)
-		go func() { served <- b.Serve(context.Background(), c, "", b.Admission()) }()
+		go func() { served <- b.Serve(context.Background(), c, mux.ServeOptions{Admission: b.Admission()}) }()
 		return c, func() {
 			c.call(t, `{"id":99,"method":"Browser.close"}`)
 			if err := <-served; err != nil {

@@ -42,6 +42,22 @@ func regrant(ctx context.Context, driver *mux.Driver, granted []state.Permission
 	return []state.Component{line}
 }
 
+// setPermissions sets the permissions that are in force. Chrome has dropped them, because a
+// client that set permissions has disconnected.
+func (b *Browser) setPermissions(ctx context.Context) {
+	if b.shell() {
+		setShellPolicy(ctx, b.driver, b.options.Overrides.Permissions())
+	}
+	_ = regrant(ctx, b.driver, b.mux.Permissions.InForce())
+}
+
+// resetPermissions removes permissions of clients' shared contexts that have ended.
+func (b *Browser) resetPermissions(ctx context.Context) {
+	// After an error the permissions stay; later ones are still set.
+	_ = b.driver.Call(ctx, "Browser.resetPermissions", nil, nil)
+	b.setPermissions(ctx)
+}
+
 // setShellPolicy sets the permission policy in the shell. Full Chrome reads it from the
 // profile's preferences. Whatever would need a prompt is denied unless the policy says
 // otherwise. Chrome drops these settings when a client that set permissions disconnects.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -31,7 +32,7 @@ func (r *rig) checkMay(b *Browser, url string, want map[string]string) {
 func (r *rig) client(b *Browser) (c *conn, leave func()) {
 	c = newConn()
 	served := make(chan error, 1)
-	go func() { served <- b.Serve(context.Background(), c, "", b.Admission()) }()
+	go func() { served <- b.Serve(context.Background(), c, mux.ServeOptions{Admission: b.Admission()}) }()
 	return c, func() {
 		c.call(r.t, `{"id":99,"method":"Browser.close"}`)
 		if err := <-served; err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -101,7 +102,7 @@ func (r *rig) hidesLeftover(b *Browser) {
 		r.t.Fatal("the empty profile has closed already")
 	}
 	c, served := newConn(), make(chan error, 1)
-	go func() { served <- b.Serve(context.Background(), c, "", b.Admission()) }()
+	go func() { served <- b.Serve(context.Background(), c, mux.ServeOptions{Admission: b.Admission()}) }()
 	answer := c.call(r.t, `{"id":1,"method":"Target.getTargets","params":{"filter":[{}]}}`)
 	var seen struct {
 		Result target.GetTargetsResult

@@ -94,6 +94,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options)
 	b.guard = &guard{tabs: b.tabs}
 	b.guard.start()
 	b.mux.Hooks.OnDrop(dropHandler{b.tabs}.ready)
+	b.mux.Hooks.OnRegrant(b.resetPermissions)
 	b.extensions = &extensionSet{driver: b.driver, mux: b.mux, dir: dir}
 	b.setOptions(o)
 	v, err := cdp.Call(ctx, b.driver, browser.GetVersion, cdp.Empty{})

@@ -3,10 +3,13 @@ package session
 import (
 	"context"
 
+	"github.com/chromedp/cdproto/target"
+
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/request"
 )
 
 // Conn is one CDP client's connection, message by message; see mux.Conn.
@@ -29,9 +32,34 @@ func (s *Service) MayDrive(ctx context.Context, c access.Caller, id string) erro
 // served by [Service.Connect]; see [capacity.Clients.Take].
 func (s *Service) Attach(id string) (release func(), err error) { return s.clients.Take(id) }
 
+// Client says what a CDP client of a session gets.
+type Client struct {
+	TargetID string // "" for the browser
+	// Contexts is what the contexts are that the client creates: ContextsNew,
+	// ContextsEnvironment, or "" for what the session's create says.
+	Contexts string
+	// SharedWrites permits to clear the environment in such contexts, also if the session's
+	// create does not.
+	SharedWrites bool
+}
+
+// What the browser contexts of a client are.
+const (
+	ContextsNew         = "new"         // empty, as Chrome makes them
+	ContextsEnvironment = "environment" // the session's own profile; see mux.SharedContexts
+)
+
+// shared returns the client's shared contexts; nil if its contexts are new ones.
+func (c Client) shared(r request.Create) *mux.SharedContexts {
+	if c.Contexts == ContextsNew || c.Contexts == "" && !r.SharedContexts {
+		return nil
+	}
+	return &mux.SharedContexts{AllowWrites: c.SharedWrites || r.SharedWrites}
+}
+
 // Connect serves one CDP client of a session until it disconnects, the session ends or
 // the caller's key is deleted. A paused session is thawed while a client is connected.
-func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID string, conn Conn) error {
+func (s *Service) Connect(ctx context.Context, c access.Caller, id string, client Client, conn Conn) error {
 	l, err := s.running(ctx, c, id, access.Drive)
 	if err != nil {
 		return err
@@ -48,6 +76,7 @@ func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID str
 	defer leave()
 	var admission mux.Admission // taken now, because Chrome may belong to another session when the client is served
 	var left func(clients int)
+	var shared *mux.SharedContexts
 	chrome, _, giveBack, err := l.borrow(ctx)
 	if err == nil {
 		defer giveBack()
@@ -56,6 +85,7 @@ func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID str
 				return err
 			}
 			chrome, admission = l.chrome, l.chrome.Admission()
+			shared = client.shared(l.request)
 			l.clients++
 			left = l.runs.RecordConnected(l.clients)
 			if l.rec.Status == profiles.StatusReady {
@@ -88,5 +118,5 @@ func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID str
 			return nil
 		})
 	}()
-	return chrome.Serve(ctx, conn, targetID, admission)
+	return chrome.Serve(ctx, conn, mux.ServeOptions{Target: target.ID(client.TargetID), Admission: admission, Shared: shared})
 }

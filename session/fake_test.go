@@ -279,12 +279,12 @@ func (c *fakeChrome) Admission() mux.Admission {
 
 // Serve holds a client until the test releases it (Conn.Read returns), it is
 // disconnected, or Chrome dies.
-func (c *fakeChrome) Serve(ctx context.Context, conn Conn, _ string, admission mux.Admission) error {
+func (c *fakeChrome) Serve(ctx context.Context, conn Conn, options mux.ServeOptions) error {
 	if err := c.b.step("serve", c); err != nil {
 		return err
 	}
 	c.mu.Lock()
-	late, left := c.shut || admission != c.admission, c.left
+	late, left := c.shut || options.Admission != c.admission, c.left
 	c.mu.Unlock()
 	if late {
 		return conn.Close(c.code, "session_ended")

@@ -262,7 +262,7 @@ func TestLateClient(t *testing.T) {
 	coming, come := make(chan struct{}), make(chan struct{})
 	r.browsers.on("serve", func(*fakeChrome) error { close(coming); <-come; return nil })
 	c, served := late{client{make(chan struct{})}, make(chan int, 1)}, make(chan error, 1)
-	go func() { served <- r.Connect(context.Background(), alice, id, "", c) }()
+	go func() { served <- r.Connect(context.Background(), alice, id, Client{}, c) }()
 	<-coming
 	r.end(alice, id, memoryDefault)
 	next := r.create(alice, fromAlice).ID

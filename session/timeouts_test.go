@@ -34,7 +34,7 @@ func (c client) Close(int, string) error             { return nil }
 func (r *rig) attach(id string) (leave func()) {
 	r.t.Helper()
 	c, served := client{make(chan struct{})}, make(chan error, 1)
-	go func() { served <- r.Connect(context.Background(), alice, id, "", c) }()
+	go func() { served <- r.Connect(context.Background(), alice, id, Client{}, c) }()
 	await(r.t, "the client is attached", func() bool { return r.status(id) == profiles.StatusRunning })
 	return func() {
 		close(c.leave)
@@ -219,7 +219,7 @@ func TestWhatStopsIdleLimit(t *testing.T) {
 		id := r.create(alice, func(c *request.Create) { c.Lifetime = 200 * time.Millisecond }).ID
 		c := client{make(chan struct{})}
 		served := make(chan error, 1)
-		go func() { served <- r.Connect(context.Background(), alice, id, "", c) }()
+		go func() { served <- r.Connect(context.Background(), alice, id, Client{}, c) }()
 		if rec := r.ended(id); rec.Reason.Code != profiles.ReasonLifetime {
 			t.Errorf("%q", rec.Reason)
 		}
@@ -265,7 +265,7 @@ func TestPause(t *testing.T) {
 	}
 	c := client{make(chan struct{})}
 	served := make(chan error, 1)
-	go func() { served <- r.Connect(t.Context(), alice, id, "", c) }()
+	go func() { served <- r.Connect(t.Context(), alice, id, Client{}, c) }()
 	await(t, "thawed", func() bool { return !chrome.Frozen() })
 	if r.status(id) != profiles.StatusPaused {
 		t.Errorf("status %s", r.status(id))

@@ -43,12 +43,19 @@ func (c *client) handle(ctx context.Context, msg []byte) error {
 		c.push(failure(e.id, e.session, bad))
 		return nil
 	}
-	return c.forward(ctx, e, s, params)
+	shared := ""
+	if c.shared != nil {
+		var done bool
+		if params, shared, done = c.prepareShared(ctx, e, s, method, params); done {
+			return nil
+		}
+	}
+	return c.forward(ctx, e, s, params, shared)
 }
 
 // forward sends a message on to Chrome. The answer goes to the client under the client's
-// own ID.
-func (c *client) forward(ctx context.Context, e envelope, s *session, params []byte) error {
+// own ID. shared is the shared context of a new page.
+func (c *client) forward(ctx context.Context, e envelope, s *session, params []byte, shared string) error {
 	id, asked := e.id, string(e.session)
 	params, created, bad := c.prepareCreate(string(e.method), params)
 	if bad != nil {
@@ -56,7 +63,7 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		return nil
 	}
 	answer := func(r envelope) { c.push(reply(id, r, asked)) }
-	p := &pending{peer: &c.peer, session: s.id, method: string(e.method), answer: answer}
+	p := &pending{peer: &c.peer, session: s.id, method: string(e.method), context: shared, answer: answer}
 	if created != nil {
 		p.answer = func(r envelope) { created(r, answer) }
 	}
@@ -115,7 +122,7 @@ func (c *client) checkPolicy(s *session, method string, params []byte) (string, 
 	_, redirecting := m.targets.redirecting[s.target]
 	redirecting = redirecting || m.Addresses.foreign(info.URL)
 	context := info.BrowserContextID
-	if _, made := m.targets.contexts[context]; !made {
+	if !m.targets.madeContext(context) {
 		context = ""
 	}
 	m.mu.Unlock()

@@ -57,6 +57,7 @@ func (m *Mux) trackDownload(msg []byte, e envelope) ([]byte, envelope) {
 	}
 	var d struct {
 		GUID     string  `json:"guid"`
+		Frame    string  `json:"frameId"`
 		Name     string  `json:"suggestedFilename"`
 		State    string  `json:"state"`
 		Received float64 `json:"receivedBytes"`
@@ -68,6 +69,9 @@ func (m *Mux) trackDownload(msg []byte, e envelope) ([]byte, envelope) {
 	case strings.HasSuffix(method, ".downloadWillBegin"):
 		m.running.begin(d.GUID, d.Name, m.opts.Downloads)
 		m.limitDownloads() // a small one may end before Chrome reports its progress
+		if m.deniedDownload(d.Frame) {
+			m.cancelDownload(d.GUID)
+		}
 		return msg, e
 	case d.State == "canceled":
 		// Also if the server cut the connection too often. Chrome then keeps the incomplete

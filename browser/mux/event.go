@@ -22,7 +22,14 @@ var targetDomain = []byte("Target.")
 // the Target domain also change who owns which session. Events about targets that clients
 // must not see are dropped.
 func (m *Mux) routeEvent(msg []byte, e envelope) {
-	msg, e = m.trackDownload(msg, e)
+	m.dispatch(m.trackDownload(msg, e))
+	if len(e.session) == 0 && m.holding.Load() {
+		m.settle() // the page of a tab may be known now
+	}
+}
+
+// dispatch is routeEvent without the processing of downloads.
+func (m *Mux) dispatch(msg []byte, e envelope) {
 	var t targetEvent
 	ofTarget := bytes.HasPrefix(e.method, targetDomain)
 	if ofTarget && json.Unmarshal(e.params, &t) != nil {
@@ -55,8 +62,17 @@ func (m *Mux) routeEvent(msg []byte, e envelope) {
 		}
 		return
 	}
+	shared := s.owner.shared
+	if shared != nil && shared.hold(msg, e, t) {
+		m.mu.Unlock()
+		return
+	}
 	if wanted {
 		m.notifyEvent(listener, s, e)
+	}
+	if shared != nil && shared.hidesDownload(e) {
+		m.mu.Unlock()
+		return
 	}
 	pass, notify := true, []func(){}
 	if ofTarget {
@@ -67,6 +83,12 @@ func (m *Mux) routeEvent(msg []byte, e envelope) {
 	}
 	owner := s.owner
 	m.mu.Unlock()
+	if pass && shared != nil && t.TargetInfo.TargetID != "" {
+		if stamped, ok := shared.stampMember(e.params); ok {
+			e.params = stamped
+			msg = event(e, string(e.session))
+		}
+	}
 	if pass {
 		owner.event(msg, e)
 	}
@@ -85,6 +107,9 @@ func (m *Mux) rootEvent(method string, t targetEvent) (notify []func()) {
 		}
 	case "Target.targetCreated", "Target.targetInfoChanged":
 		m.targets.put(t.TargetInfo)
+		if method == "Target.targetCreated" {
+			m.targets.attribute(t.TargetInfo, m.requests.creating())
+		}
 		m.notifyTarget(method, t.TargetInfo)
 		return m.checkShown(t.TargetInfo)
 	case "Target.targetCrashed":
@@ -143,6 +168,7 @@ func (m *Mux) learn(p *pending, e *envelope) {
 		if json.Unmarshal(e.result, &r) == nil {
 			m.mu.Lock()
 			m.targets.contexts[r.ID] = struct{}{}
+			m.noteEmptyContext(p.peer)
 			recount := len(m.targets.contexts) > contextsKept
 			m.mu.Unlock()
 			if recount {
@@ -157,9 +183,34 @@ func (m *Mux) learn(p *pending, e *envelope) {
 		if !p.peer.trusted {
 			m.filterTargets(p.peer, e)
 		}
-	case "Target.activateTarget", "Page.bringToFront", "Target.createTarget":
+	case "Target.getTargetInfo":
+		if p.peer.shared != nil {
+			e.result, _ = p.peer.shared.stampMember(e.result)
+		}
+	case "Target.getBrowserContexts":
+		if p.peer.shared != nil {
+			p.peer.shared.list(e)
+		}
+	case "Target.createTarget":
+		m.claim(p, e)
+		m.learnFront(p, e)
+	case "Target.activateTarget", "Page.bringToFront":
 		m.learnFront(p, e)
 	}
+}
+
+// EmptyContext is the method of a [PageEvent] for a client that has created a browser context,
+// the first time. Such a context has nothing of the session's environment.
+const EmptyContext = "Stasis.emptyContext"
+
+// noteEmptyContext reports EmptyContext. The lock is held.
+func (m *Mux) noteEmptyContext(p *peer) {
+	l := m.listening.Load()
+	if l == nil || p.trusted || p.emptyContext {
+		return
+	}
+	p.emptyContext = true
+	l.notify(PageEvent{Method: EmptyContext})
 }
 
 // made reports whether a client created the browser context.
@@ -233,7 +284,7 @@ func (m *Mux) filterTargets(p *peer, e *envelope) {
 	for _, raw := range r.TargetInfos {
 		var info targetInfo
 		if json.Unmarshal(raw, &info) == nil && !m.hiddenFrom(p, info) {
-			seen = append(seen, raw)
+			seen = append(seen, p.shared.stamp(raw))
 		}
 	}
 	m.mu.Unlock()

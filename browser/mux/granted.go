@@ -15,8 +15,11 @@ const maxGranted = 1024
 // Permissions records the permissions that clients set. Its methods are safe for
 // concurrent use.
 type Permissions struct {
+	ordered sync.Mutex // held from the computation of a union until its command is queued
+
 	mu      sync.Mutex
 	granted []state.PermissionGrant
+	shared  []sharedGrant // of shared contexts
 }
 
 // Granted returns the permissions of the session's own profile that clients have set and

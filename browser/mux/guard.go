@@ -29,9 +29,14 @@ func (c *client) closesLastPage(s *session, method string, params []byte) bool {
 	default:
 		return false
 	}
+	return m.closesLast(id)
+}
+
+// closesLast is closesLastPage for the page or tab with an ID.
+func (m *Mux) closesLast(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closing {
+	if !m.opts.KeepPage || m.closing {
 		return false
 	}
 	last := m.targets.last(id)

@@ -17,6 +17,7 @@ type Hooks struct {
 	detached func()
 	foreign  func(target.ID)
 	dropping DropHook
+	regrants func(context.Context)
 }
 
 // CreateHook sets up a page that a client created with Target.createTarget. If url is not
@@ -114,4 +115,18 @@ func (h *Hooks) drop() DropHook {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.dropping
+}
+
+// OnRegrant sets f, which is called when the permissions of shared contexts have ended. f
+// resets Chrome's permissions and sets those that are in force; see [Permissions.InForce].
+func (h *Hooks) OnRegrant(f func(context.Context)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.regrants = f
+}
+
+func (h *Hooks) regrant() func(context.Context) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.regrants
 }

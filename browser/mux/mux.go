@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/stasisd/stasis/budget"
 	"github.com/stasisd/stasis/fault"
@@ -76,6 +77,9 @@ type Mux struct {
 	targets  targets
 	users    map[*Driver]struct{}
 	waiters  []pausedWaiter
+	shared   map[*sharedContexts]struct{} // of the connected clients
+
+	holding atomic.Bool // a client's events are held; see settle
 }
 
 // New takes over the pipe of a running Chrome. The pipe may also implement [NonblockingWriter]. The
@@ -93,7 +97,7 @@ func New(pipe io.ReadWriteCloser, opts Options) *Mux {
 	m := &Mux{
 		Addresses: new(Addresses), Permissions: new(Permissions), Hooks: new(Hooks),
 		opts: opts, pipe: pipe, out: newOutbox(pipe),
-		done: make(chan struct{}), requests: &requests{pending: map[int64]*pending{}}, users: map[*Driver]struct{}{},
+		done: make(chan struct{}), requests: &requests{pending: map[int64]*pending{}}, users: map[*Driver]struct{}{}, shared: map[*sharedContexts]struct{}{},
 	}
 	m.Clients = newClients(m.ended, m.done)
 	m.sessions = sessions{all: map[string]*session{}, requests: m.requests}
@@ -212,6 +216,9 @@ func (m *Mux) route(msg []byte) {
 		return // its peer has disconnected
 	}
 	m.learn(p, &e)
+	if p.method == "Target.createTarget" && m.holding.Load() {
+		m.settle() // the page's events come before the answer
+	}
 	p.answer(e)
 	m.Hooks.commandDone(p.method)
 }

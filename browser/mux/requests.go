@@ -12,6 +12,7 @@ type pending struct {
 	session string
 	method  string
 	params  []byte // nil unless keepsParams
+	context string // of Target.createTarget: the shared context of the new page
 	answer  func(envelope)
 	lost    func() // called when the session or the pipe has ended; may be nil
 }

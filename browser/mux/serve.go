@@ -49,6 +49,9 @@ type ServeOptions struct {
 	// Admission is the admission period in which the caller accepted the client; see
 	// [Clients.Admission].
 	Admission Admission
+	// Shared, if set, makes the browser contexts that the client creates the session's own
+	// profile. Without it they are empty.
+	Shared *SharedContexts
 	// Leaving, if set, is called when the client has disconnected and its sessions still
 	// exist. It bounds its own time.
 	Leaving func()
@@ -68,6 +71,7 @@ type client struct {
 	out     inbox
 	held    *budget.Account
 	metered bool
+	tasks   sync.WaitGroup // answers that wait for Chrome
 
 	once   sync.Once
 	over   chan struct{} // closed by end
@@ -96,11 +100,19 @@ func (m *Mux) Serve(ctx context.Context, conn Conn, o ServeOptions) error {
 	c.out.init(conn, m.opts.QueueBytes, c.held)
 	c.event = c.deliver
 	c.gone = func() { c.end(CloseNormal, "target closed", nil, true) }
+	if o.Shared != nil {
+		c.shared = newSharedContexts(*o.Shared, m, &c.peer)
+	}
 	if !m.Clients.enter(c, o.Admission) {
 		_ = conn.Close(c.code, c.reason) // the client may have disconnected already
 		return c.cause
 	}
 	defer m.Clients.exit(c)
+	if c.shared != nil {
+		m.mu.Lock()
+		m.shared[c.shared] = struct{}{}
+		m.mu.Unlock()
+	}
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -126,6 +138,9 @@ func (m *Mux) Serve(ctx context.Context, conn Conn, o ServeOptions) error {
 		o.Leaving()
 	}
 	m.leave(&c.peer)
+	if c.shared != nil {
+		c.endShared(ctx)
+	}
 	if c.out.finish(c.drain) {
 		select {
 		case <-c.out.empty:
@@ -136,6 +151,7 @@ func (m *Mux) Serve(ctx context.Context, conn Conn, o ServeOptions) error {
 	_ = conn.Close(c.code, c.reason) // the client may have disconnected already
 	cancel()
 	loops.Wait()
+	c.tasks.Wait()
 	return c.cause
 }
 

@@ -10,13 +10,15 @@ import (
 
 // peer is one user of the pipe: a client, or a driver of the daemon.
 type peer struct {
-	lane    *lane
-	trusted bool // the policy table does not apply
-	root    string
-	event   func(msg []byte, e envelope) // gets an event for the peer; must not wait
-	gone    func()                       // called when Chrome detached its root session
-	ended   func(session string)         // called when one of its sessions was detached; may be nil
-	left    bool
+	lane         *lane
+	trusted      bool // the policy table does not apply
+	root         string
+	event        func(msg []byte, e envelope) // gets an event for the peer; must not wait
+	gone         func()                       // called when Chrome detached its root session
+	ended        func(session string)         // called when one of its sessions was detached; may be nil
+	left         bool
+	emptyContext bool            // it has created a browser context of Chrome
+	shared       *sharedContexts // nil: the client's contexts are Chrome's
 }
 
 // session is a CDP session with its owner and the session on which it was attached.
@@ -95,7 +97,8 @@ func (m *Mux) leave(p *peer) {
 	p.left = true
 	root := p.root
 	m.sessions.leave(p)
-	m.requests.take(func(w *pending) bool { return w.peer == p })
+	m.requests.take(func(w *pending) bool { return w.peer == p && (p.shared == nil || w.method != "Target.createTarget") })
+	delete(m.shared, p.shared)
 	m.mu.Unlock()
 	m.release()
 	if root != "" {

@@ -15,6 +15,7 @@ type targetInfo struct {
 	URL              string `json:"url"`
 	Title            string `json:"title"`
 	BrowserContextID string `json:"browserContextId"`
+	OpenerID         string `json:"openerId"`
 
 	order int // position in the order of creation, from 1
 	shown int // when it last came to the front, as a count; 0: it opened in the background
@@ -30,6 +31,8 @@ type targets struct {
 	hideURL     map[string]string        // set by OpenHidden: address to target ID, "" before the ID is known
 	hideAll     map[string]struct{}      // set by HideContext: contexts whose targets are hidden
 	contexts    map[string]struct{}      // created by Target.createBrowserContext
+	makers      map[string]maker         // of pages that clients made, by target ID
+	unclaimed   map[string]struct{}      // new pages that may be those of a Target.createTarget without an answer
 	closing     map[string]struct{}      // a client has sent a command to close them
 	redirecting map[string]struct{}      // pages that are leaving a foreign address, until RevealIfAllowed
 	closed      map[string]chan struct{} // closed when the target has ended; see TargetClosed
@@ -42,7 +45,7 @@ func newTargets(foreign func(url string) bool) targets {
 	return targets{
 		foreign: foreign,
 		all:     map[string]targetInfo{}, hide: map[string]struct{}{}, hideURL: map[string]string{}, hideAll: map[string]struct{}{},
-		contexts: map[string]struct{}{}, closing: map[string]struct{}{}, redirecting: map[string]struct{}{},
+		contexts: map[string]struct{}{}, makers: map[string]maker{}, unclaimed: map[string]struct{}{}, closing: map[string]struct{}{}, redirecting: map[string]struct{}{},
 		closed: map[string]chan struct{}{}, firstPage: make(chan struct{}),
 	}
 }
@@ -108,6 +111,8 @@ func (t *targets) remove(id string) {
 	}
 	delete(t.all, id)
 	delete(t.closing, id)
+	delete(t.makers, id)
+	delete(t.unclaimed, id)
 	delete(t.redirecting, id)
 	if closed := t.closed[id]; closed != nil {
 		close(closed)
@@ -136,6 +141,12 @@ func (t *targets) internal(info targetInfo) bool {
 	_, hideURL := t.hideURL[info.URL]
 	_, hideAll := t.hideAll[info.BrowserContextID]
 	return info.Type == "browser_ui" || hide || hideURL && info.URL != "" || hideAll
+}
+
+// madeContext reports whether a client created a browser context.
+func (t *targets) madeContext(id string) bool {
+	_, made := t.contexts[id]
+	return made
 }
 
 // usablePage reports whether a target is a page of the session's own profile that clients
@@ -191,14 +202,17 @@ func (t *targets) tabOf(page string) string {
 	return ""
 }
 
-// hiddenFrom reports whether a client must not see a target, because it is hidden or
-// foreign. The Mux's lock is held.
+// hiddenFrom reports whether a client must not see a target, because it is hidden, foreign, or
+// another client's and the client has shared contexts. The Mux's lock is held.
 func (m *Mux) hiddenFrom(p *peer, info targetInfo) bool {
 	if m.targets.hidden(info.TargetID) || m.targets.hiddenInfo(info) {
 		return true
 	}
 	if _, redirecting := m.targets.redirecting[info.TargetID]; redirecting {
 		return true // its address may already be that of the next page
+	}
+	if p.shared.hides(info.TargetID) {
+		return true
 	}
 	return m.Addresses.foreign(info.URL) && (TargetPolicy || !m.sessions.attached(p, info.TargetID))
 }

@@ -23,7 +23,8 @@ const (
 	Download   = "download"
 	Console    = "console"
 	Crash      = "page_crashed"
-	Blocked    = "page_blocked" // it navigated to an address that a session may not show
+	Empty      = "empty_context" // a client created a browser context, which has nothing of the environment
+	Blocked    = "page_blocked"  // it navigated to an address that a session may not show
 )
 
 // Event is an event in a browser's pages. Its data holds strings, integers and booleans.
@@ -61,6 +62,8 @@ func kindOf(method string) string {
 		return Crash
 	case mux.Foreign:
 		return Blocked
+	case mux.EmptyContext:
+		return Empty
 	}
 	return Navigation
 }
@@ -92,6 +95,8 @@ func (l *Listener) handle(h mux.PageEvent) {
 		l.add(Crash, map[string]any{"page": h.Target, "url": h.URL})
 	case mux.Foreign:
 		l.add(Blocked, map[string]any{"page": h.Target, "url": h.URL, "reason": "a session may not show this address"})
+	case mux.EmptyContext:
+		l.add(Empty, map[string]any{"text": "a client created a browser context, which is empty: its pages are not logged in. Use the default context, or connect with context=environment"})
 	case network.ResponseReceived.Method:
 		l.answered(h)
 	case page.JavascriptDialogOpening.Method, page.JavascriptDialogClosed.Method:

@@ -43,7 +43,7 @@ type Freezer interface {
 // Clients connects CDP clients to a Chrome.
 type Clients interface {
 	Admission() mux.Admission
-	Serve(ctx context.Context, conn mux.Conn, targetID string, admission mux.Admission) error
+	Serve(ctx context.Context, conn mux.Conn, options mux.ServeOptions) error
 	CloseClients(ctx context.Context, code int, reason string) error
 }
 

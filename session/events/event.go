@@ -10,7 +10,8 @@ const (
 	Download     = "download"
 	Console      = "console"
 	PageCrashed  = "page_crashed"
-	PageBlocked  = "page_blocked" // a page went to an address that sessions may not open
+	PageBlocked  = "page_blocked"  // a page went to an address that sessions may not open
+	EmptyContext = "empty_context" // a client created a browser context, which has nothing of the environment
 	Screenshot   = "screenshot"
 	Connected    = "client_connected"
 	Disconnected = "client_disconnected"

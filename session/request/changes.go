@@ -17,6 +17,8 @@ var changeable = map[string]func(was *Create, by Create){
 	"idle_timeout_seconds": func(was *Create, by Create) { was.Idle = by.Idle },
 	"max_lifetime_seconds": func(was *Create, by Create) { was.Lifetime = by.Lifetime },
 	"labels":               func(was *Create, by Create) { was.Labels = by.Labels },
+	"default_context":      func(was *Create, by Create) { was.SharedContexts = by.SharedContexts },
+	"shared_writes":        func(was *Create, by Create) { was.SharedWrites = by.SharedWrites },
 }
 
 // fixed are the options that a resumed session keeps, by their names on the wire.

@@ -56,7 +56,10 @@ type Create struct {
 	Record       []string        // names of session.Recordable to record in addition
 	Overrides    state.Overrides // they override the saved ones field by field
 	Passkeys     *bool           // nil: as the environment had it
-	Origins      state.Selection // the origins whose state is restored
+	// SharedContexts makes the contexts that clients create the session's own profile, unless a
+	// client says otherwise. SharedWrites permits them to clear it; see mux.SharedContexts.
+	SharedContexts, SharedWrites bool
+	Origins                      state.Selection // the origins whose state is restored
 	// Extensions are the IDs of extensions to add to the restored ones.
 	Extensions []string
 	// RequestHash is the hash of the body. It identifies a repeated session_id.

@@ -1,0 +1,246 @@
+package mux
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// sharingChrome is a fake Chrome that opens pages. Like Chrome, it reports a tab and its page to
+// each session with auto-attach before it answers Target.createTarget.
+type sharingChrome struct {
+	pages   atomic.Int64
+	roots   []string // sessions with auto-attach; only the fake's goroutine uses it
+	quiet   bool     // it does not answer Target.createTarget
+	pending []message
+}
+
+func (s *sharingChrome) handle(f *fake, m message) []byte {
+	switch m.Method {
+	case "Target.setAutoAttach":
+		s.roots = append(s.roots, m.Session)
+		f.answer(m, `{}`)
+	case "Target.createTarget":
+		s.open(f, "")
+		if s.quiet {
+			s.pending = append(s.pending, m)
+			return []byte{}
+		}
+		f.answer(m, fmt.Sprintf(`{"targetId":"P%d"}`, s.pages.Load()))
+	case "Target.closeTarget":
+		f.answer(m, `{"success":true}`)
+		f.emit("", "Target.targetDestroyed", fmt.Sprintf(`{"targetId":%q}`, m.param("targetId")))
+	default:
+		return nil
+	}
+	return []byte{}
+}
+
+// open reports a new page.
+func (s *sharingChrome) open(f *fake, opener string) {
+	n := s.pages.Add(1)
+	tab := fmt.Sprintf(`{"targetInfo":{"targetId":"T%d","type":"tab","url":"","browserContextId":"DEFAULT"}`, n)
+	page := fmt.Sprintf(`{"targetInfo":{"targetId":"P%d","type":"page","url":"","browserContextId":"DEFAULT","openerId":%q}`, n, opener)
+	f.emit("", "Target.targetCreated", tab+`}`)
+	for _, root := range s.roots {
+		f.emit(root, "Target.attachedToTarget", fmt.Sprintf(`%s,"sessionId":"%s-T%d"}`, tab, root, n))
+	}
+	f.emit("", "Target.targetCreated", page+`}`)
+	for _, root := range s.roots {
+		f.emit(root, "Target.attachedToTarget", fmt.Sprintf(`%s,"sessionId":"%s-P%d"}`, page, root, n))
+	}
+}
+
+// attachments returns what the client got until an answer: "target context" of each attachment.
+func (c *testConn) attachments(id int64) (seen []string, answer message) {
+	c.t.Helper()
+	for {
+		m := c.recv()
+		if m.ID != nil && *m.ID == id {
+			return seen, m
+		}
+		if m.Method == "Target.attachedToTarget" {
+			var a targetEvent
+			if err := json.Unmarshal(m.Params, &a); err != nil {
+				c.t.Fatal(err)
+			}
+			seen = append(seen, a.TargetInfo.TargetID+" "+a.TargetInfo.BrowserContextID)
+		}
+	}
+}
+
+func (c *testConn) ask(id int64, method, params string) {
+	c.send(fmt.Sprintf(`{"id":%d,"method":%q,"params":%s}`, id, method, params))
+}
+
+// Pages belong to the client that made them, also if several clients make pages at once and
+// Chrome reports each page before its answer.
+func TestSharedPages(t *testing.T) {
+	chrome := &sharingChrome{}
+	m, f := start(t, Options{}, chrome.handle)
+	a, b, plain := connect(t, m, ServeOptions{Shared: &SharedContexts{}}), connect(t, m, ServeOptions{Shared: &SharedContexts{}}), connect(t, m, ServeOptions{})
+	context := func(c *testConn) string {
+		t.Helper()
+		var r struct{ BrowserContextID string }
+		if err := json.Unmarshal(c.call(1, "", "Target.createBrowserContext", `{"disposeOnDetach":true}`).Result, &r); err != nil || r.BrowserContextID == "" {
+			t.Fatal(r, err)
+		}
+		return r.BrowserContextID
+	}
+	for _, c := range []*testConn{a, b, plain} {
+		c.call(2, "", "Target.setAutoAttach", `{"autoAttach":true,"waitForDebuggerOnStart":true,"flatten":true}`)
+	}
+	ours, theirs := context(a), context(b)
+	if ours == theirs {
+		t.Fatal("two clients have the same context")
+	}
+	a.ask(3, "Target.createTarget", fmt.Sprintf(`{"url":"about:blank","browserContextId":%q}`, ours))
+	seen, answer := a.attachments(3)
+	if got, want := fmt.Sprint(seen), fmt.Sprintf("[T1 %s P1 %s]", ours, ours); got != want || string(answer.Result) != `{"targetId":"P1"}` {
+		t.Errorf("the maker sees %s, and the answer %s; want %s", got, answer.Result, want)
+	}
+	if got := f.wait(1, method("Target.createTarget"))[0]; got.param("browserContextId") != "<nil>" || got.param("newWindow") != "true" {
+		t.Errorf("Chrome got %s", got.Params)
+	}
+	b.ask(4, "Target.getTargets", `{}`)
+	if seen, _ := b.attachments(4); len(seen) != 0 {
+		t.Errorf("the other client sees %s", seen)
+	}
+	plain.ask(4, "Target.getTargets", `{}`)
+	if seen, _ := plain.attachments(4); fmt.Sprint(seen) != "[T1 DEFAULT P1 DEFAULT]" {
+		t.Errorf("a client without shared contexts sees %s", seen)
+	}
+
+	// A pop-up belongs to the context of its opener; a page that no client made, to everybody.
+	chrome.open(f, "P1")
+	chrome.open(f, "")
+	for _, c := range []*testConn{a, b} {
+		c.ask(5, "Target.getTargets", `{}`)
+		seen, _ := c.attachments(5)
+		want := "[T3 DEFAULT P3 DEFAULT]"
+		if c == a {
+			want = fmt.Sprintf("[T2 %s P2 %s T3 DEFAULT P3 DEFAULT]", ours, ours)
+		}
+		if fmt.Sprint(seen) != want {
+			t.Errorf("after a pop-up a client sees %s, want %s", seen, want)
+		}
+	}
+
+	// The end of a context closes its pages, and answers then.
+	if got := a.call(6, "", "Target.disposeBrowserContext", fmt.Sprintf(`{"browserContextId":%q}`, ours)); string(got.Result) != `{}` {
+		t.Errorf("dispose: %+v", got)
+	}
+	if closed := f.wait(2, method("Target.closeTarget")); len(closed) != 2 {
+		t.Errorf("%d pages were closed", len(closed))
+	}
+	if got := a.call(7, "", "Target.createTarget", fmt.Sprintf(`{"url":"about:blank","browserContextId":%q}`, ours)); got.Error == nil || !strings.Contains(got.Error.Message, "Failed to find browser context") {
+		t.Errorf("a page in a context that has ended: %+v", got)
+	}
+	if got := b.call(8, "", "Target.disposeBrowserContext", `{"browserContextId":"DEFAULT"}`); got.Error == nil {
+		t.Error("the default context was disposed of")
+	}
+}
+
+// A page that Chrome is still opening when its client disconnects is closed.
+func TestSharedPageOfAClientThatLeft(t *testing.T) {
+	chrome := &sharingChrome{quiet: true}
+	m, f := start(t, Options{}, chrome.handle)
+	c := connect(t, m, ServeOptions{Shared: &SharedContexts{}})
+	var r struct{ BrowserContextID string }
+	if err := json.Unmarshal(c.call(1, "", "Target.createBrowserContext", `{}`).Result, &r); err != nil {
+		t.Fatal(err)
+	}
+	c.ask(2, "Target.createTarget", fmt.Sprintf(`{"url":"about:blank","browserContextId":%q}`, r.BrowserContextID))
+	created := f.wait(1, method("Target.createTarget"))[0]
+	close(c.in)
+	if err := c.gone(CloseNormal); err != nil {
+		t.Fatal(err)
+	}
+	f.answer(created, `{"targetId":"P1"}`)
+	if closed := f.wait(1, method("Target.closeTarget"))[0]; closed.param("targetId") != "P1" {
+		t.Errorf("closed %s", closed.Params)
+	}
+}
+
+// What would damage the profile for other clients is refused, unless the client may.
+func TestSharedWrites(t *testing.T) {
+	handle := func(f *fake, m message) []byte {
+		if m.Method != "Storage.getCookies" {
+			return nil
+		}
+		f.answer(m, `{"cookies":[{"name":"session","value":"s","domain":".site.example","path":"/"}]}`)
+		return []byte{}
+	}
+	m, _ := start(t, Options{}, handle)
+	script := `{"expression":"const script = new (module.exports.StorageScript())(1); return script.restore({})"}`
+	for i, test := range []struct{ method, params, refused string }{
+		{"Storage.clearCookies", `{}`, "log others out"},
+		{"Network.clearBrowserCookies", `{}`, "log others out"},
+		{"Storage.clearDataForOrigin", `{"origin":"https://site.example","storageTypes":"all"}`, "log others out"},
+		{"Runtime.evaluate", script, "storageState"},
+		{"Runtime.callFunctionOn", strings.Replace(script, "expression", "functionDeclaration", 1), "storageState"},
+		{"Runtime.evaluate", strings.Replace(script, "restore", "collect", 1), ""},
+		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"other","url":"https://site.example/"}]}`, `"session"`},
+		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"s","url":"https://site.example:8080/"}]}`, ""},
+		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"other","url":"https://else.example/"}]}`, ""},
+		{"Storage.setCookies", `{"cookies":[{"name":"theme","value":"dark","domain":"site.example","path":"/"}]}`, ""},
+		{"Network.setCookie", `{"name":"session","value":"other","domain":"site.example"}`, `"session"`},
+	} {
+		for _, allow := range []bool{false, true} {
+			c := connect(t, m, ServeOptions{Shared: &SharedContexts{AllowWrites: allow}})
+			got := c.call(int64(i), "", test.method, test.params)
+			if thrown := string(got.Result); strings.Contains(thrown, "exceptionDetails") {
+				got.Error = &struct {
+					Code    int
+					Message string
+				}{Message: thrown}
+			}
+			switch refused := test.refused != "" && !allow; {
+			case refused && (got.Error == nil || !strings.Contains(got.Error.Message, test.refused)):
+				t.Errorf("%s %s: %+v, want an error with %s", test.method, test.params, got, test.refused)
+			case !refused && got.Error != nil:
+				t.Errorf("%s %s, allowed %t: %+v", test.method, test.params, allow, got.Error)
+			}
+			close(c.in)
+		}
+	}
+	c := connect(t, m, ServeOptions{Shared: &SharedContexts{AllowWrites: true}})
+	if got := c.call(1, "", "Target.createBrowserContext", `{"proxyServer":"http://127.0.0.1:1"}`); got.Error == nil || !strings.Contains(got.Error.Message, "one proxy") {
+		t.Errorf("a context with a proxy: %+v", got)
+	}
+}
+
+// Chrome gets the union of the permissions of all contexts.
+func TestSharedPermissions(t *testing.T) {
+	m, f := start(t, Options{}, nil)
+	a, b := connect(t, m, ServeOptions{Shared: &SharedContexts{}}), connect(t, m, ServeOptions{Shared: &SharedContexts{}})
+	grant := func(c *testConn, id int64, permissions string) {
+		t.Helper()
+		var r struct{ BrowserContextID string }
+		if err := json.Unmarshal(c.call(id, "", "Target.createBrowserContext", `{}`).Result, &r); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.call(id+1, "", "Browser.grantPermissions", fmt.Sprintf(`{"origin":"https://a.example","permissions":%s,"browserContextId":%q}`, permissions, r.BrowserContextID)); got.Error != nil {
+			t.Fatal(got.Error)
+		}
+	}
+	grant(a, 1, `["geolocation"]`)
+	grant(b, 3, `["notifications","geolocation"]`)
+	grant(a, 5, `["midi"]`)
+	sent := f.wait(3, method("Browser.grantPermissions"))
+	for i, want := range []string{"[geolocation]", "[geolocation notifications]", "[geolocation midi notifications]"} {
+		if got := sent[i].param("permissions"); got != want || sent[i].Session != "" {
+			t.Errorf("grant %d: Chrome got %s on %q, want %s", i, got, sent[i].Session, want)
+		}
+	}
+	if got := m.Permissions.Granted(); len(got) != 0 {
+		t.Errorf("the environment keeps %v", got)
+	}
+	close(b.in)
+	_ = b.gone(CloseNormal)
+	if got := fmt.Sprint(m.Permissions.InForce()); !strings.Contains(got, "[geolocation midi]") {
+		t.Errorf("after a client has left, %s are in force", got)
+	}
+}
