@@ -88,7 +88,7 @@ test: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install wha
 	( $(RACE); build/in-memory go test -race -timeout 10m $$(build/packages unit race) ) || failed=1; \
 	build/in-memory go test -timeout 10m $$(build/packages unit plain) || failed=1; \
 	( $(RACE); build/in-memory go test -race -count 1 -p 1 -timeout 20m $$(build/packages chrome race) ) || failed=1; \
-	build/in-memory go test -count 1 -p 1 -timeout 20m $$(build/packages chrome plain | grep -v '/stasis/e2e$$') || failed=1; \
+	build/in-memory go test -count 1 -p 2 -timeout 20m $$(build/packages chrome plain | grep -v '/stasis/e2e$$') || failed=1; \
 	wait $$e2e || failed=1; \
 	exit $$failed
 
