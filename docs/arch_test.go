@@ -101,7 +101,9 @@ var mayImport = []struct{ pkg, imports string }{
 	{"api/console", ""}, // it calls the API as a client does
 	{"api/live", ""},
 	{"api/metrics", "session session/login session/save"},
-	{"cmd/*", ". fault backup budget state browser browser/* snapshot snapshot/* profiles profiles/* session session/* session/*/* api api/* cmd/stasis/demosite"},
+	{"client", ""}, // for programs of other people: it calls the API, and imports nothing of the daemon
+	{"examples/go", "client"},
+	{"cmd/*", ". client fault backup budget state browser browser/* snapshot snapshot/* profiles profiles/* session session/* session/*/* api api/* cmd/stasis/demosite"},
 
 	{"cmd/stasis/demosite", ""}, // the site of stasis demo
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // maxBridged is the largest message that the bridge passes on, in bytes. The daemon's own
@@ -77,7 +79,7 @@ func copyMessages(ctx context.Context, to, from *websocket.Conn) {
 func (p *devToolsPort) dial(ctx context.Context, path string) (*websocket.Conn, error) {
 	address := strings.Replace(strings.TrimSuffix(p.daemon.URL, "/"), "http", "ws", 1) + path
 	conn, res, err := websocket.Dial(ctx, address, &websocket.DialOptions{ //nolint:bodyclose // the library closes it
-		HTTPClient:      p.daemon.client(),
+		HTTPClient:      p.daemon.http(),
 		HTTPHeader:      http.Header{"Authorization": {"Bearer " + p.daemon.Key}},
 		CompressionMode: websocket.CompressionDisabled,
 	})
@@ -85,11 +87,7 @@ func (p *devToolsPort) dial(ctx context.Context, path string) (*websocket.Conn, 
 		if res == nil {
 			return nil, noAnswer(exitFailed, err)
 		}
-		var refused refusal
-		if res.Body != nil && json.NewDecoder(res.Body).Decode(&refused) == nil && refused.Code != "" {
-			return nil, refused
-		}
-		return nil, unexpected(res)
+		return nil, p.daemon.explain(client.Refusal(res))
 	}
 	conn.SetReadLimit(maxBridged)
 	return conn, nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stasisd/stasis/client"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -28,7 +29,7 @@ func TestExitCodes(t *testing.T) {
 		{"not ready", exitError{exitNotReady, "on purpose"}, 7},
 		{"damaged", exitError{exitDamaged, "on purpose"}, 8},
 		{"interrupted", exitError{exitInterrupted, "on purpose"}, 130},
-		{"a daemon's refusal", refusal{"snapshot_in_use", "on purpose"}, 1},
+		{"a daemon's refusal", &client.Error{Code: "snapshot_in_use", Message: "on purpose"}, 1},
 		{"a fault and what followed from it", errors.Join(failed(fault.DataDirInUse), errors.New("then this")), 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

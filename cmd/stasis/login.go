@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // loginCmd lets a person log in by hand and saves the login: in the live view of a session,
@@ -133,7 +135,7 @@ type remoteDefault struct {
 
 func (c *loginCmd) currentDefault(ctx context.Context, user string) (d remoteDefault, err error) {
 	err = c.call(ctx, http.MethodGet, defaultPath(user), nil, &d)
-	var refused refusal
+	var refused *client.Error
 	if errors.As(err, &refused) && (refused.Code == "default_not_found" || refused.Code == "user_not_found") {
 		return remoteDefault{}, nil
 	}
@@ -145,7 +147,7 @@ func defaultPath(user string) string { return "/v1/users/" + url.PathEscape(user
 // namesArgument makes the error of a refused create name the arguments of the command, not
 // the fields of the call.
 func namesArgument(err error) error {
-	var refused refusal
+	var refused *client.Error
 	if !errors.As(err, &refused) {
 		return err
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // Only the profile and its version are packed, without caches, links and sockets.
@@ -84,7 +86,8 @@ func TestOwnChrome(t *testing.T) {
 		t.Error(d.did())
 	}
 	// The daemon of this test has no import.
-	if out, err := run(`for a; do echo "$a"; done >&2; case "$*" in *remote-debugging*|*automation*) exit 1;; *--password-store=basic*https://example.com/login) ;; *) exit 1;; esac`); !errors.Is(err, refusal{"not_found", "no such route"}) || !strings.Contains(out, "Importing the profile.") {
+	var refused *client.Error
+	if out, err := run(`for a; do echo "$a"; done >&2; case "$*" in *remote-debugging*|*automation*) exit 1;; *--password-store=basic*https://example.com/login) ;; *) exit 1;; esac`); !errors.As(err, &refused) || refused.Code != "not_found" || !strings.Contains(out, "Importing the profile.") {
 		t.Error(out, err)
 	}
 	if report(func() error { _, err := findDesktopChrome("/absent/chrome"); return err }()) != exitChromeMissing {

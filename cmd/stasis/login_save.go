@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // endAnswer is the part of the answer to an end of a session that the command uses.
@@ -183,7 +185,7 @@ func (l *handLogin) endedElsewhere(ctx context.Context) error {
 func (l *handLogin) check(ctx context.Context) (*loginCheck, error) {
 	var check loginCheck
 	err := l.call(ctx, http.MethodPost, defaultPath(l.user)+"/check", nil, &check)
-	var refused refusal
+	var refused *client.Error
 	if errors.As(err, &refused) && refused.Code == "no_login_check" {
 		return nil, nil
 	}

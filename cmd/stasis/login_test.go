@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // loginDaemon plays a daemon for logins of alice. Its sessions have the ID "s".
@@ -240,11 +242,11 @@ func TestLoginArguments(t *testing.T) {
 		}
 	}
 	for field, argument := range map[string]string{"start_url": "SITE", "user_id": "--user", "max_lifetime_seconds": "--timeout"} {
-		if err := namesArgument(refusal{"invalid_field", field + ": is wrong"}); report(err) != exitUsage || err.Error() != argument+": is wrong" {
+		if err := namesArgument(&client.Error{Code: "invalid_field", Message: field + ": is wrong"}); report(err) != exitUsage || err.Error() != argument+": is wrong" {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	other := refusal{"too_many_sessions", "no slot"}
+	other := &client.Error{Code: "too_many_sessions", Message: "no slot"}
 	if err := namesArgument(other); !errors.Is(err, other) {
 		t.Error(err)
 	}

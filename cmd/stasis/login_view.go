@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // inLiveView creates a session, shows the person its live view and returns when the person
@@ -140,7 +142,7 @@ func (l *handLogin) openFirstPage(ctx context.Context) error {
 // firstPage reports to the person that the first page could not be opened. If the daemon
 // refuses the address, it ends the session.
 func (l *handLogin) firstPage(ctx context.Context, err error) error {
-	var refused refusal
+	var refused *client.Error
 	switch {
 	case err == nil || !errors.As(err, &refused):
 		return nil // if the daemon does not answer, the watch finds out

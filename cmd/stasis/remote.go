@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,11 +9,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/stasisd/stasis/client"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -26,9 +27,6 @@ type remoteDaemon struct {
 
 	local *localDaemon // whose api-key is Key; nil: the user gave the key
 }
-
-// defaultURL is where a daemon listens without flags.
-const defaultURL = "http://127.0.0.1:8080"
 
 // AfterApply completes the address and the key with those of the daemon on this machine. The
 // key of that daemon is used for its own address only, and only while it runs: on this
@@ -45,7 +43,7 @@ func (r *remoteDaemon) AfterApply() error {
 	if r.URL == "" && local != nil {
 		r.URL = local.at.URL
 	}
-	r.URL = strings.TrimSuffix(cmp.Or(r.URL, defaultURL), "/")
+	r.URL = strings.TrimSuffix(cmp.Or(r.URL, client.DefaultURL), "/")
 	switch {
 	case r.Key != "":
 		return nil
@@ -66,24 +64,29 @@ func noKey(cause error, why string) error {
 		Message: "--key: is missing; give --key KEY, or set " + keyVariable + "=KEY; " + why}
 }
 
-// client returns the client for calls and sockets of the daemon. It follows no redirects:
+// http returns the client for calls and sockets of the daemon. It follows no redirects:
 // net/http sends the key on to other ports and subdomains of the host, and without TLS too.
 // With the key of the daemon on this machine, it checks after each connect that this daemon
 // still runs.
-func (r *remoteDaemon) client() *http.Client {
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+func (r *remoteDaemon) http() *http.Client {
+	h := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if r.local == nil {
-		return client
+		return h
 	}
 	dialer := &net.Dialer{Timeout: remoteDial}
-	client.Transport = &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+	h.Transport = &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, network, address)
 		if err == nil && !r.local.runs() {
 			return nil, errors.Join(errors.New("the daemon has stopped"), conn.Close())
 		}
 		return conn, err
 	}}
-	return client
+	return h
+}
+
+// api returns the client of the daemon's API. Its errors become messages with [remoteDaemon.explain].
+func (r *remoteDaemon) api() *client.Client {
+	return &client.Client{URL: r.URL, Key: r.Key, HTTP: r.http()}
 }
 
 // remoteDeadline limits one call; an upload may take long. remoteDial limits a connect.
@@ -91,11 +94,6 @@ const (
 	remoteDeadline = 10 * time.Minute
 	remoteDial     = 30 * time.Second
 )
-
-// refusal is an error answer of the daemon.
-type refusal struct{ Code, Message string }
-
-func (r refusal) Error() string { return r.Code + ": " + r.Message }
 
 // noAnswer is the error for a daemon that cannot be reached.
 func noAnswer(exit int, err error) error {
@@ -106,33 +104,30 @@ func noAnswer(exit int, err error) error {
 	return exitError{exit, "the daemon does not answer: " + err.Error() + "; " + advice}
 }
 
-// unexpected is the error for an answer that is not of the daemon's API.
-func unexpected(res *http.Response) error {
-	message := "the daemon answered " + res.Status
-	if to := res.Header.Get("Location"); to != "" {
-		message += fmt.Sprintf(" to %q; redirects are not followed: give the daemon's own address with --url", to)
+// explain turns an error of a call into one that says what to do. It accepts nil.
+func (r *remoteDaemon) explain(err error) error {
+	var refused *client.Error
+	var network *url.Error
+	switch {
+	case errors.As(err, &network):
+		return noAnswer(exitFailed, err)
+	case !errors.As(err, &refused):
+		return err
+	case refused.Code == "":
+		return exitError{exitFailed, refused.Message + " with --url"}
+	case refused.Status == http.StatusUnauthorized:
+		advised := *refused
+		advised.Message += r.keyAdvice()
+		return &advised
 	}
-	return exitError{exitFailed, message}
+	return refused
 }
 
 // call makes a request and decodes its answer into out, unless out is nil.
 func (r *remoteDaemon) call(ctx context.Context, method, path string, body io.Reader, out any) error {
-	return r.send(ctx, method, path, "application/octet-stream", body, out)
-}
-
-// callJSON is call with a JSON body.
-func (r *remoteDaemon) callJSON(ctx context.Context, method, path string, in, out any) error {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return err
-	}
-	return r.send(ctx, method, path, "application/json", bytes.NewReader(body), out)
-}
-
-func (r *remoteDaemon) send(ctx context.Context, method, path, media string, body io.Reader, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, remoteDeadline)
 	defer cancel()
-	res, err := r.do(ctx, method, path, media, body)
+	res, err := r.do(ctx, method, path, "application/octet-stream", body)
 	if err != nil {
 		return err
 	}
@@ -143,38 +138,18 @@ func (r *remoteDaemon) send(ctx context.Context, method, path, media string, bod
 	return json.NewDecoder(res.Body).Decode(out)
 }
 
+// callJSON is call with a JSON body.
+func (r *remoteDaemon) callJSON(ctx context.Context, method, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, remoteDeadline)
+	defer cancel()
+	return r.explain(r.api().Call(ctx, method, path, in, out))
+}
+
 // do makes a request and returns an error if the daemon refuses it. The caller closes the
 // body of the answer.
 func (r *remoteDaemon) do(ctx context.Context, method, path, media string, body io.Reader) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, r.URL+path, body)
-	if err != nil {
-		return nil, exitError{exitUsage, err.Error()}
-	}
-	req.Header.Set("Authorization", "Bearer "+r.Key)
-	if body != nil {
-		req.Header.Set("Content-Type", media)
-	}
-	if file, ok := body.(*os.File); ok { // with a length the daemon can refuse a file for lack of space before it is sent
-		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
-			req.ContentLength = info.Size()
-		}
-	}
-	res, err := r.client().Do(req)
-	if err != nil {
-		return nil, noAnswer(exitFailed, err)
-	}
-	if res.StatusCode < 300 {
-		return res, nil
-	}
-	defer func() { _ = res.Body.Close() }() // it was only read
-	var refused refusal
-	if json.NewDecoder(res.Body).Decode(&refused) != nil || refused.Code == "" {
-		return nil, unexpected(res)
-	}
-	if res.StatusCode == http.StatusUnauthorized {
-		refused.Message += r.keyAdvice()
-	}
-	return nil, refused
+	res, err := r.api().Send(ctx, method, path, media, body)
+	return res, r.explain(err)
 }
 
 // keyAdvice says where a key that the daemon refused is from, and how to give another.

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // sessionWatch checks from time to time whether a session is live.
@@ -40,7 +42,7 @@ func (w sessionWatch) wait(ctx context.Context) error {
 			return nil
 		}
 		over, err := w.over(ctx)
-		var refused refusal
+		var refused *client.Error
 		switch {
 		case err == nil && over != "":
 			return sessionOver(over)

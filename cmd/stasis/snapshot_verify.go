@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 
+	"github.com/stasisd/stasis/client"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -66,10 +67,10 @@ func (c *snapshotVerifyCmd) each(ctx context.Context, do func(id string) error) 
 func (c *snapshotVerifyCmd) verify(ctx context.Context, id string, sum *verifyCounts) error {
 	var found struct {
 		OK       bool
-		Problems []refusal
+		Problems []client.Error
 	}
 	err := c.call(ctx, http.MethodPost, "/v1/snapshots/"+url.PathEscape(id)+"/verify", nil, &found)
-	var refused refusal
+	var refused *client.Error
 	said := "ok"
 	switch {
 	case errors.As(err, &refused) && refused.Code == string(fault.SnapshotNotFound) && c.All:
