@@ -54,7 +54,10 @@ func TestPages(t *testing.T) {
 	if fmt.Sprint(ids) != "[s1 s2 s3]" {
 		t.Errorf("sessions %s", ids)
 	}
-	for range c.Sessions(t.Context(), client.ListSessions{UserID: "a"}) {
+	for _, err := range c.Sessions(t.Context(), client.ListSessions{UserID: "a"}) {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	if len(*calls) != 3 {

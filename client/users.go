@@ -8,6 +8,19 @@ import (
 	"time"
 )
 
+// Key describes the API key of a client.
+type Key struct {
+	ID       string   `json:"key_id"`
+	UserID   string   `json:"user_id"` // whose sessions it makes if a call names no user
+	AllUsers bool     `json:"all_users"`
+	Rights   []string `json:"rights"`
+}
+
+// Me returns the client's API key, without its secret.
+func (c *Client) Me(ctx context.Context) (*Key, error) {
+	return get[Key](ctx, c, http.MethodGet, "/v1/me", nil)
+}
+
 // Default is a version of a user's default environment.
 type Default struct {
 	UserID     string        `json:"user_id"`
@@ -74,14 +87,10 @@ func (c *Client) History(ctx context.Context, user string) iter.Seq2[Default, er
 	})
 }
 
-// CheckLogin checks whether the user's default is logged in: with check, or if it is nil with
-// the check in the user's settings.
-func (c *Client) CheckLogin(ctx context.Context, user string, check *LoginCheck) (*LoginOutcome, error) {
-	var body any
-	if check != nil {
-		body = check
-	}
-	return get[LoginOutcome](ctx, c, http.MethodPost, userPath(user)+"/default/check", body)
+// CheckLogin checks whether the user's default is logged in, with the check in the user's
+// settings.
+func (c *Client) CheckLogin(ctx context.Context, user string) (*LoginOutcome, error) {
+	return get[LoginOutcome](ctx, c, http.MethodPost, userPath(user)+"/default/check", nil)
 }
 
 // SetLoginCheck sets the check in the user's settings; nil removes it.

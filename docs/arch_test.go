@@ -103,7 +103,8 @@ var mayImport = []struct{ pkg, imports string }{
 	{"api/metrics", "session session/login session/save"},
 	{"client", ""}, // for programs of other people: it calls the API, and imports nothing of the daemon
 	{"examples/go", "client"},
-	{"cmd/*", ". client fault backup budget state browser browser/* snapshot snapshot/* profiles profiles/* session session/* session/*/* api api/* cmd/stasis/demosite"},
+	{"mcpserver", "client"},
+	{"cmd/*", ". client mcpserver fault backup budget state browser browser/* snapshot snapshot/* profiles profiles/* session session/* session/*/* api api/* cmd/stasis/demosite"},
 
 	{"cmd/stasis/demosite", ""}, // the site of stasis demo
 

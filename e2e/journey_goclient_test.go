@@ -108,7 +108,7 @@ func TestGoClient(t *testing.T) {
 		t.Errorf("%d versions, %+v", versions, current)
 	}
 	must(c.SetLoginCheck(ctx, "ada", &client.LoginCheck{URL: site.URL + "/", Status: 200}))
-	if outcome, err := c.CheckLogin(ctx, "ada", nil); err != nil || !outcome.LoggedIn {
+	if outcome, err := c.CheckLogin(ctx, "ada"); err != nil || !outcome.LoggedIn {
 		t.Errorf("check %+v, %v", outcome, err)
 	}
 	must(c.RemoveDefault(ctx, "ada"))

@@ -44,7 +44,7 @@ func (s *Permissions) InForce() []state.PermissionGrant {
 		if g.Permission == nil {
 			g.All = s.union(g.Origin)
 		}
-		all = append(slices.DeleteFunc(all, g.PermissionGrant.Replaces), g.PermissionGrant)
+		all = append(slices.DeleteFunc(all, g.Replaces), g.PermissionGrant)
 	}
 	return all
 }

@@ -41,26 +41,35 @@ func (c *attachCmd) Run(ctx context.Context) error {
 	if c.Port < 0 || c.Port > 65535 {
 		return exitError{exitUsage, "--port: must be 0 to 65535"}
 	}
-	if over, err := c.watched().over(ctx); err != nil {
-		return err
-	} else if over != "" {
-		return exitError{exitFailed, "the session is " + over + "; resume it, or create another"}
-	}
-	port := &devToolsPort{daemon: c.remoteDaemon, session: c.Session}
-	if err := port.readVersion(ctx); err != nil {
-		return err
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(c.Host, strconv.Itoa(c.Port)))
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return exitError{exitUsage, fmt.Sprintf("--port: another program listens on port %d; use another port, or 0 for a free one", c.Port)}
-	}
+	listener, port, err := c.listen(ctx)
 	if err != nil {
-		return exitError{exitUsage, "--port: " + err.Error()}
+		return err
 	}
 	if _, err := fmt.Fprintf(os.Stdout, "DevTools listening on http://%s\n", listener.Addr()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	return c.serve(ctx, listener, port)
+}
+
+// listen opens the port of a session that runs. The caller serves it.
+func (c *attachCmd) listen(ctx context.Context) (net.Listener, *devToolsPort, error) {
+	if over, err := c.watched().over(ctx); err != nil {
+		return nil, nil, err
+	} else if over != "" {
+		return nil, nil, exitError{exitFailed, "the session is " + over + "; resume it, or create another"}
+	}
+	port := &devToolsPort{daemon: c.remoteDaemon, session: c.Session}
+	if err := port.readVersion(ctx); err != nil {
+		return nil, nil, err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(c.Host, strconv.Itoa(c.Port)))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, nil, exitError{exitUsage, fmt.Sprintf("--port: another program listens on port %d; use another port, or 0 for a free one", c.Port)}
+	}
+	if err != nil {
+		return nil, nil, exitError{exitUsage, "--port: " + err.Error()}
+	}
+	return listener, port, nil
 }
 
 // watched returns the watch over the session.

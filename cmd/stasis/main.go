@@ -35,6 +35,7 @@ type clientVerbs struct {
 	Health    healthCmd    `cmd:"" help:"Check whether a running daemon takes sessions."`
 	Login     loginCmd     `cmd:"" help:"Log in at a site by hand, in a browser, and save the login."`
 	Attach    attachCmd    `cmd:"" help:"Serve a session at a DevTools port of this machine, for Selenium, Lighthouse, chrome://inspect and others."`
+	MCP       mcpCmd       `cmd:"" name:"mcp" help:"Serve MCP on standard input and output, with which agents start, save and share sessions."`
 	Extension extensionCmd `cmd:"" help:"Upload, list and delete the extensions of a running daemon."`
 	Snapshot  snapshotCmd  `cmd:"" help:"List, verify, prune, export and import the snapshots of a running daemon."`
 }
