@@ -33,6 +33,8 @@ type cli struct {
 // clientVerbs are the verbs that ask a running daemon. They work on any system.
 type clientVerbs struct {
 	Health    healthCmd    `cmd:"" help:"Check whether a running daemon takes sessions."`
+	Session   sessionCmd   `cmd:"" help:"Start, list, show, save and end sessions of a running daemon."`
+	User      userCmd      `cmd:"" help:"Show users, their default environments and logins, and roll back."`
 	Login     loginCmd     `cmd:"" help:"Log in at a site by hand, in a browser, and save the login."`
 	Attach    attachCmd    `cmd:"" help:"Serve a session at a DevTools port of this machine, for Selenium, Lighthouse, chrome://inspect and others."`
 	MCP       mcpCmd       `cmd:"" name:"mcp" help:"Serve MCP on standard input and output, with which agents start, save and share sessions."`

@@ -123,6 +123,15 @@ func (r *remoteDaemon) explain(err error) error {
 	return refused
 }
 
+// code returns the code of a refused call, or "".
+func code(err error) string {
+	var refused *client.Error
+	if errors.As(err, &refused) {
+		return refused.Code
+	}
+	return ""
+}
+
 // call makes a request and decodes its answer into out, unless out is nil.
 func (r *remoteDaemon) call(ctx context.Context, method, path string, body io.Reader, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, remoteDeadline)

@@ -15,6 +15,7 @@ import (
 type snapshotCmd struct {
 	List   snapshotListCmd   `cmd:"" help:"List snapshots, newest first."`
 	Prune  snapshotPruneCmd  `cmd:"" help:"Remove the snapshots that the retention policies do not keep."`
+	Diff   snapshotDiffCmd   `cmd:"" help:"Show what changed from one snapshot to another, without values."`
 	Verify snapshotVerifyCmd `cmd:"" help:"Read snapshots completely and report which are damaged."`
 	Export snapshotExportCmd `cmd:"" help:"Write a snapshot to one sealed file."`
 	Import snapshotImportCmd `cmd:"" help:"Make a snapshot from an exported file or from another tool's file."`

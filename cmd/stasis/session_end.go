@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/stasisd/stasis/client"
+)
+
+type sessionSaveCmd struct {
+	remoteDaemon
+	printed
+	Session   string `arg:"" help:"The session's ID."`
+	Default   bool   `help:"Make the snapshot the user's default." env:"-"`
+	Overwrite bool   `help:"With --default: also if the default has moved meanwhile." env:"-"`
+	Label     string `help:"A label for the snapshot, which the retention policy can keep." env:"-"`
+}
+
+// Run saves a session and prints the snapshot's ID and its logins.
+func (c *sessionSaveCmd) Run(ctx context.Context) error {
+	o := client.CheckpointOptions{SaveAsDefault: c.Default, Label: c.Label}
+	if c.Overwrite {
+		o.Conflict = "overwrite"
+	}
+	var done client.EndResult
+	return c.show(ctx, &c.remoteDaemon, http.MethodPost, sessionPath(c.Session)+"/snapshots", o, &done, func() error { return showEnd(&done) })
+}
+
+type sessionEndCmd struct {
+	remoteDaemon
+	printed
+	Session   string `arg:"" help:"The session's ID."`
+	Save      bool   `help:"Save its environment." env:"-"`
+	Memory    bool   `help:"Save it, and keep its Chrome frozen for a fast restore." env:"-"`
+	Default   bool   `help:"Save it as the user's default." env:"-"`
+	Overwrite bool   `help:"With --default: also if the default has moved meanwhile." env:"-"`
+}
+
+// Run ends a session.
+func (c *sessionEndCmd) Run(ctx context.Context) error {
+	query := url.Values{}
+	switch {
+	case c.Memory:
+		query.Set("save_snapshot_mode", "memory")
+	case c.Save, c.Default:
+		query.Set("save_snapshot_mode", "filesystem")
+	}
+	if c.Default {
+		query.Set("save_as_default", "true")
+	}
+	if c.Overwrite {
+		query.Set("default_conflict", "overwrite")
+	}
+	path := sessionPath(c.Session)
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	var done client.EndResult
+	err := c.show(ctx, &c.remoteDaemon, http.MethodDelete, path, nil, &done, func() error { return showEnd(&done) })
+	if err == nil && !c.JSON && done.Code != "" {
+		return exitError{exitFailed, "the default did not move; repeat the command with --overwrite to move it"}
+	}
+	return err
+}
+
+// showEnd prints the outcome of a save or an end.
+func showEnd(e *client.EndResult) error {
+	if _, err := fmt.Fprintln(os.Stdout, e.Message); err != nil {
+		return err
+	}
+	if e.Snapshot == nil {
+		return nil
+	}
+	version := ""
+	if e.Default != nil && e.Default.Moved {
+		version = fmt.Sprintf("version %d", e.Default.Version)
+	}
+	return fields("snapshot", e.Snapshot.ID, "default", version, "logins", logins(e.Snapshot), "warnings", strings.Join(e.Snapshot.Warnings, "\n  "))
+}
+
+// logins lists the sites of a snapshot that look logged in.
+func logins(s *client.Snapshot) string {
+	var sites []string
+	for _, l := range s.Logins {
+		until := "end unknown"
+		switch {
+		case l.Expired:
+			until = "expired"
+		case l.ExpectedEnd != nil:
+			until = "until " + local(l.ExpectedEnd)
+		}
+		sites = append(sites, l.Site+" ("+until+")")
+	}
+	return strings.Join(sites, ", ")
+}
