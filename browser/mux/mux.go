@@ -80,6 +80,8 @@ type Mux struct {
 	shared   map[*sharedContexts]struct{} // of the connected clients
 
 	holding atomic.Bool // a client's events are held; see settle
+
+	addedCookies addedCookies
 }
 
 // New takes over the pipe of a running Chrome. The pipe may also implement [NonblockingWriter]. The

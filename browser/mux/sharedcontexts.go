@@ -92,7 +92,9 @@ func (c *client) prepareShared(ctx context.Context, e envelope, s *session, meth
 	}
 	call := &sharedCommand{client: c, ctx: ctx, e: e, session: s, method: method}
 	if err := call.params.read(params); err != nil {
-		return params, "", false // Chrome reports what is wrong with it
+		// Chrome might run a command that has a name twice.
+		call.fail(&cdpError{codeParams, "Invalid parameters: " + err.Error()})
+		return nil, "", true
 	}
 	bad := call.takeContext()
 	if bad == nil {
@@ -109,7 +111,7 @@ func (c *client) prepareShared(ctx context.Context, e envelope, s *session, meth
 }
 
 // sharedCommands are the commands that need more than the removal of the context. A function
-// returns true if it answers the command, or sends it later.
+// returns true if it answers the command. It may wait, but not for other commands of the client.
 var sharedCommands = map[string]func(*sharedCommand) bool{
 	"Target.createBrowserContext":  (*sharedCommand).createContext,
 	"Target.disposeBrowserContext": (*sharedCommand).disposeContext,
@@ -121,6 +123,7 @@ var sharedCommands = map[string]func(*sharedCommand) bool{
 	"Storage.setCookies":           (*sharedCommand).checkCookies,
 	"Network.setCookies":           (*sharedCommand).checkCookies,
 	"Network.setCookie":            (*sharedCommand).checkCookies,
+	"Network.deleteCookies":        (*sharedCommand).checkCookies,
 }
 
 // openWindow opens a new page in a new window. A page in the background of another one's
