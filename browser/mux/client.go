@@ -106,11 +106,15 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		})
 		return nil
 	}
-	_, msg, err := send()
+	n, msg, err := send()
 	if err != nil {
 		return err
 	}
-	return c.lane.send(ctx, msg)
+	if err := c.lane.send(ctx, msg); err != nil {
+		c.m.requests.forget(n)
+		return err
+	}
+	return nil
 }
 
 // checkPolicy checks a client's command against the policy. It returns the method and the

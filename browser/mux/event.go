@@ -65,6 +65,7 @@ func (m *Mux) dispatch(msg []byte, e envelope) {
 	shared := s.owner.shared
 	if shared != nil && shared.hold(msg, e, t) {
 		m.mu.Unlock()
+		shared.count(msg)
 		return
 	}
 	if wanted {
@@ -108,10 +109,10 @@ func (m *Mux) rootEvent(method string, t targetEvent) (notify []func()) {
 	case "Target.targetCreated", "Target.targetInfoChanged":
 		m.targets.put(t.TargetInfo)
 		if method == "Target.targetCreated" {
-			m.targets.attribute(t.TargetInfo, m.requests.creating())
+			notify = m.attribute(t.TargetInfo)
 		}
 		m.notifyTarget(method, t.TargetInfo)
-		return m.checkShown(t.TargetInfo)
+		return append(notify, m.checkShown(t.TargetInfo)...)
 	case "Target.targetCrashed":
 		m.notifyTarget(method, m.targets.all[t.TargetID])
 	case "Target.targetDestroyed":
@@ -130,6 +131,9 @@ func (m *Mux) ownerEvent(s *session, method string, t targetEvent) (pass bool, n
 	id := t.TargetInfo.TargetID
 	if id == "" {
 		id = t.TargetID
+	}
+	if method == "Target.attachedToTarget" && !s.owner.trusted {
+		m.targets.attributePrerender(s, t.TargetInfo)
 	}
 	hidden := !s.owner.trusted && (m.targets.hidden(id) || m.hiddenFrom(s.owner, t.TargetInfo))
 	switch method {

@@ -99,7 +99,7 @@ func New(pipe io.ReadWriteCloser, opts Options) *Mux {
 	m := &Mux{
 		Addresses: new(Addresses), Permissions: new(Permissions), Hooks: new(Hooks),
 		opts: opts, pipe: pipe, out: newOutbox(pipe),
-		done: make(chan struct{}), requests: &requests{pending: map[int64]*pending{}}, users: map[*Driver]struct{}{}, shared: map[*sharedContexts]struct{}{},
+		done: make(chan struct{}), requests: &requests{pending: map[int64]*pending{}, creates: map[int64]uint64{}}, users: map[*Driver]struct{}{}, shared: map[*sharedContexts]struct{}{},
 	}
 	m.Clients = newClients(m.ended, m.done)
 	m.sessions = sessions{all: map[string]*session{}, requests: m.requests}

@@ -32,6 +32,36 @@ type requests struct {
 	err     error // why no more requests can be made; nil while the pipe works
 	lastID  int64
 	pending map[int64]*pending
+	creates map[int64]uint64 // clients' Target.createTarget among them: their numbers in order
+	created uint64           // the number of the last one
+}
+
+// creates reports whether a request makes a page for a client.
+func (p *pending) creates() bool {
+	return p.method == "Target.createTarget" && p.peer != nil && !p.peer.trusted
+}
+
+// lastCreate returns the number of the last clients' Target.createTarget that Chrome has not
+// answered; 0 if there is none.
+func (r *requests) lastCreate() (last uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.creates {
+		last = max(last, n)
+	}
+	return last
+}
+
+// oldestCreate returns the number of the oldest one; 0 if there is none.
+func (r *requests) oldestCreate() (oldest uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.creates {
+		if oldest == 0 || n < oldest {
+			oldest = n
+		}
+	}
+	return oldest
 }
 
 // register records a request and assigns the ID that Chrome will see. CDP IDs have 31
@@ -46,6 +76,10 @@ func (r *requests) register(p *pending) (int64, error) {
 		r.lastID = r.lastID%(1<<31-1) + 1
 		if _, taken := r.pending[r.lastID]; !taken {
 			r.pending[r.lastID] = p
+			if p.creates() {
+				r.created++
+				r.creates[r.lastID] = r.created
+			}
 			return r.lastID, nil
 		}
 	}
@@ -55,7 +89,13 @@ func (r *requests) register(p *pending) (int64, error) {
 func (r *requests) forget(id int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.remove(id)
+}
+
+// remove drops a request. The lock is held.
+func (r *requests) remove(id int64) {
 	delete(r.pending, id)
+	delete(r.creates, id)
 }
 
 // answered removes and returns the request with the ID; nil if there is none.
@@ -67,7 +107,7 @@ func (r *requests) answered(id []byte) *pending {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.pending[n]
-	delete(r.pending, n)
+	r.remove(n)
 	return p
 }
 
@@ -77,7 +117,7 @@ func (r *requests) take(match func(*pending) bool) (taken []*pending) {
 	defer r.mu.Unlock()
 	for id, p := range r.pending {
 		if match(p) {
-			delete(r.pending, id)
+			r.remove(id)
 			taken = append(taken, p)
 		}
 	}
@@ -106,6 +146,7 @@ func (r *requests) end(err error) (lost map[int64]*pending, first bool) {
 	}
 	r.err = err
 	lost, r.pending = r.pending, map[int64]*pending{}
+	clear(r.creates)
 	return lost, true
 }
 

@@ -101,7 +101,7 @@ func (m *Mux) Serve(ctx context.Context, conn Conn, o ServeOptions) error {
 	c.event = c.deliver
 	c.gone = func() { c.end(CloseNormal, "target closed", nil, true) }
 	if o.Shared != nil {
-		c.shared = newSharedContexts(*o.Shared, m, &c.peer)
+		c.shared = newSharedContexts(*o.Shared, c)
 	}
 	if !m.Clients.enter(c, o.Admission) {
 		_ = conn.Close(c.code, c.reason) // the client may have disconnected already

@@ -99,11 +99,26 @@ func (m *Mux) leave(p *peer) {
 	m.sessions.leave(p)
 	m.requests.take(func(w *pending) bool { return w.peer == p && (p.shared == nil || w.method != "Target.createTarget") })
 	delete(m.shared, p.shared)
+	m.targets.disown(p)
 	m.mu.Unlock()
 	m.release()
 	if root != "" {
 		m.detach("", root)
 	}
+	if p.shared != nil {
+		m.forgetCreates(p)
+	}
+}
+
+// forgetCreates removes a client's commands that create pages once Chrome has answered those that
+// it got before the client left. Others were dropped, and no answer comes.
+func (m *Mux) forgetCreates(p *peer) {
+	m.command("", "Browser.getVersion", "{}", func(envelope) {
+		m.requests.take(func(w *pending) bool { return w.peer == p })
+		if m.holding.Load() {
+			m.settle()
+		}
+	}, nil)
 }
 
 // lookup finds the session for a peer's message; see [sessions.find].

@@ -30,13 +30,15 @@ type SharedContexts struct {
 // sharedContexts are the contexts of one client. The Mux's lock guards them.
 type sharedContexts struct {
 	SharedContexts
-	mux      *Mux
-	owner    *peer
-	prefix   string // of the IDs, so that no two clients have the same
-	made     int
-	contexts []string
-	denied   []string // contexts that cancel downloads
-	held     []heldEvent
+	mux       *Mux
+	client    *client
+	owner     *peer  // of the client
+	prefix    string // of the IDs, so that no two clients have the same
+	made      int
+	contexts  []string
+	denied    []string // contexts that cancel downloads
+	held      []heldEvent
+	heldBytes int // only the pipe's reader uses it
 
 	foreignDownloads map[string]struct{} // GUIDs of downloads whose events are hidden
 }
@@ -44,8 +46,8 @@ type sharedContexts struct {
 // maxSharedContexts bounds the contexts of one client at the same time.
 const maxSharedContexts = 1024
 
-func newSharedContexts(o SharedContexts, m *Mux, owner *peer) *sharedContexts {
-	return &sharedContexts{SharedContexts: o, mux: m, owner: owner, prefix: rand.Text(), foreignDownloads: map[string]struct{}{}}
+func newSharedContexts(o SharedContexts, c *client) *sharedContexts {
+	return &sharedContexts{SharedContexts: o, mux: c.m, client: c, owner: &c.peer, prefix: rand.Text(), foreignDownloads: map[string]struct{}{}}
 }
 
 // create returns the ID of a new context, or "" if the client has too many.

@@ -164,6 +164,170 @@ func TestSharedPageOfAClientThatLeft(t *testing.T) {
 	}
 }
 
+// context creates a context.
+func (c *testConn) context(id int64) string {
+	c.t.Helper()
+	var r struct{ BrowserContextID string }
+	c.result(id, "", "Target.createBrowserContext", `{}`, &r)
+	return r.BrowserContextID
+}
+
+const autoAttach = `{"autoAttach":true,"waitForDebuggerOnStart":true,"flatten":true}`
+
+// What is in a page is hidden with it, and so are contexts that Chrome has.
+func TestSharedHidden(t *testing.T) {
+	chrome := &sharingChrome{}
+	m, f := start(t, Options{}, func(f *fake, m message) []byte {
+		switch m.Method {
+		case "Target.getTargets":
+			f.answer(m, `{"targetInfos":[{"targetId":"P1","type":"page"},{"targetId":"F1","type":"iframe","parentId":"P1"},{"targetId":"F2","type":"iframe","parentId":"F1"},{"targetId":"W1","type":"worker","parentId":"P1"},`+
+				`{"targetId":"R1","type":"page","subtype":"prerender"},{"targetId":"E1","type":"page","browserContextId":"EMPTY"},{"targetId":"P0","type":"page"}]}`)
+			return []byte{}
+		case "Target.createBrowserContext":
+			f.answer(m, `{"browserContextId":"EMPTY"}`)
+			return []byte{}
+		}
+		return chrome.handle(f, m)
+	})
+	a, b, plain := connect(t, m, ServeOptions{Shared: &SharedContexts{}}), connect(t, m, ServeOptions{Shared: &SharedContexts{}}), connect(t, m, ServeOptions{})
+	plain.context(1)
+	a.call(1, "", "Target.createTarget", fmt.Sprintf(`{"url":"about:blank","browserContextId":%q}`, a.context(2)))
+	for _, info := range []string{`{"targetId":"F1","type":"iframe","parentId":"P1"}`, `{"targetId":"F2","type":"iframe","parentId":"F1"}`, `{"targetId":"W1","type":"worker","parentId":"P1"}`,
+		`{"targetId":"R1","type":"page","subtype":"prerender"}`, `{"targetId":"E1","type":"page","browserContextId":"EMPTY"}`, `{"targetId":"P0","type":"page"}`} {
+		f.emit("", "Target.targetCreated", `{"targetInfo":`+info+`}`)
+	}
+	for c, want := range map[*testConn]string{a: "P1 F1 F2 W1 P0 ", b: "P0 ", plain: "P1 F1 F2 W1 R1 E1 P0 "} {
+		var all struct{ TargetInfos []targetInfo }
+		c.result(3, "", "Target.getTargets", `{}`, &all)
+		got := ""
+		for _, info := range all.TargetInfos {
+			got += info.TargetID + " "
+		}
+		if got != want {
+			t.Errorf("a client sees %s, want %s", got, want)
+		}
+	}
+	for _, id := range []string{"P1", "F1", "F2", "W1", "R1", "E1"} {
+		if got := b.call(4, "", "Target.attachToTarget", fmt.Sprintf(`{"targetId":%q,"flatten":true}`, id)); got.Error == nil {
+			t.Errorf("%s: %s", id, got.Result)
+		}
+	}
+}
+
+// While it is not known whose a page is, no answer shows it. Its events are held for those commands
+// only that Chrome had before the page, and not for a client that has left.
+func TestSharedUndecided(t *testing.T) {
+	var creates []message
+	chrome, created := &sharingChrome{}, make(chan message, 10)
+	m, f := start(t, Options{}, func(f *fake, m message) []byte {
+		if m.Method == "Target.createTarget" {
+			created <- m
+			return []byte{}
+		}
+		if m.Method == "Target.getTargets" {
+			f.answer(m, `{"targetInfos":[{"targetId":"P1","type":"page"}]}`)
+			return []byte{}
+		}
+		return chrome.handle(f, m)
+	})
+	a, gone, b := connect(t, m, ServeOptions{Shared: &SharedContexts{}}), connect(t, m, ServeOptions{Shared: &SharedContexts{}}), connect(t, m, ServeOptions{Shared: &SharedContexts{}})
+	b.call(1, "", "Target.setAutoAttach", autoAttach)
+	for i, c := range []*testConn{gone, a} {
+		c.ask(int64(2+i), "Target.createTarget", `{"url":"about:blank"}`)
+		creates = append(creates, <-created)
+	}
+	chrome.open(f, "") // P1, which nobody has made
+	b.ask(2, "Target.getTargets", `{}`)
+	if seen, answer := b.attachments(2); len(seen) != 0 || string(answer.Result) != `{"targetInfos":[]}` {
+		t.Errorf("undecided: %s %s", seen, answer.Result)
+	}
+	a.ask(5, "Target.createTarget", `{"url":"about:blank"}`) // after the page
+	creates = append(creates, <-created)
+	f.answer(creates[1], `{"targetId":"P9"}`)
+	close(gone.in) // Chrome never answers its command
+	_ = gone.gone(CloseNormal)
+	for want := 2; want > 0; {
+		if m := b.recv(); m.Method == "Target.attachedToTarget" {
+			want--
+		}
+	}
+}
+
+// A tab without a page delays no client.
+func TestSharedTabWithoutPage(t *testing.T) {
+	chrome := &sharingChrome{}
+	m, f := start(t, Options{}, chrome.handle)
+	emit := func(root string) {
+		tab := fmt.Sprintf(`"targetInfo":{"targetId":"T%s","type":"tab","url":""}`, root)
+		f.emit("", "Target.targetCreated", "{"+tab+"}")
+		if root != "" {
+			f.emit(root, "Target.attachedToTarget", fmt.Sprintf(`{%s,"sessionId":"X"}`, tab))
+		}
+	}
+	emit("")
+	c := connect(t, m, ServeOptions{Shared: &SharedContexts{}})
+	c.call(1, "", "Target.setAutoAttach", autoAttach)
+	root := f.wait(1, method("Target.setAutoAttach"))[0].Session
+	f.emit(root, "Target.attachedToTarget", `{"targetInfo":{"targetId":"T","type":"tab","url":""},"sessionId":"Y"}`)
+	if got := c.recv(); got.Method != "Target.attachedToTarget" {
+		t.Errorf("%+v", got)
+	}
+	emit(root)
+	if got := c.recv(); got.Method != "Target.attachedToTarget" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// The events that are held for a client have its limit of unread messages.
+func TestSharedHeldLimit(t *testing.T) {
+	chrome := &sharingChrome{quiet: true}
+	m, f := start(t, Options{QueueBytes: 10000}, chrome.handle)
+	a, b := connect(t, m, ServeOptions{Shared: &SharedContexts{}}), connect(t, m, ServeOptions{Shared: &SharedContexts{}})
+	b.call(1, "", "Target.setAutoAttach", autoAttach)
+	root := f.wait(1, method("Target.setAutoAttach"))[0].Session
+	a.ask(1, "Target.createTarget", `{"url":"about:blank"}`)
+	f.wait(1, method("Target.createTarget"))
+	for range 100 {
+		f.emit(root, "Network.dataReceived", `{"data":"`+strings.Repeat("x", 1000)+`"}`)
+	}
+	if err := b.gone(CloseTooSlow); err != nil {
+		t.Error(err)
+	}
+}
+
+// A page that comes after its context has ended closes. A page of the default context stays, and
+// is everybody's once its client has left.
+func TestSharedEnds(t *testing.T) {
+	chrome := &sharingChrome{quiet: true}
+	m, f := start(t, Options{}, chrome.handle)
+	a, b := connect(t, m, ServeOptions{Shared: &SharedContexts{}}), connect(t, m, ServeOptions{Shared: &SharedContexts{}})
+	ours := a.context(1)
+	a.ask(2, "Target.createTarget", fmt.Sprintf(`{"url":"about:blank","browserContextId":%q}`, ours))
+	created := f.wait(1, method("Target.createTarget"))[0]
+	a.call(3, "", "Target.disposeBrowserContext", fmt.Sprintf(`{"browserContextId":%q}`, ours))
+	f.answer(created, `{"targetId":"P1"}`)
+	if closed := f.wait(1, method("Target.closeTarget"))[0]; closed.param("targetId") != "P1" {
+		t.Errorf("closed %s", closed.Params)
+	}
+	a.recv() // the answer
+
+	a.ask(4, "Target.createTarget", `{"url":"about:blank"}`)
+	f.answer(f.wait(2, method("Target.createTarget"))[1], `{"targetId":"P2"}`)
+	a.recv()
+	seen := func() bool {
+		got := b.call(5, "", "Target.getTargetInfo", `{"targetId":"P2"}`)
+		return got.Error == nil
+	}
+	if seen() {
+		t.Error("the page of a connected client is visible to another")
+	}
+	close(a.in)
+	_ = a.gone(CloseNormal)
+	if !seen() {
+		t.Error("the page of a client that has left is hidden")
+	}
+}
+
 // What would damage the profile for other clients is refused, unless the client may.
 func TestSharedWrites(t *testing.T) {
 	handle := func(f *fake, m message) []byte {

@@ -1,6 +1,8 @@
 package mux
 
 import (
+	"maps"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -11,35 +13,59 @@ type maker struct {
 	context string // the made-up context of the page; "": the default one
 }
 
+// ended reports whether the context has ended. Its pages close.
+func (by maker) ended() bool {
+	return by.context != "" && (by.peer.left || !by.peer.shared.has(by.context))
+}
+
 // heldEvent is an event that waits until it is known who made a page.
 type heldEvent struct {
 	msg []byte
 	e   envelope
 }
 
-// maxHeld bounds the events that a client's connection holds back. Chrome answers
-// Target.createTarget right after the events of the new page, so few are held.
-const maxHeld = 1000
-
-// claim records who made a page, from the answer to Target.createTarget.
+// claim records who made a page, from the answer to Target.createTarget. A page of the default
+// context stays when its client has left, and is then nobody's.
 func (t *targets) claim(page string, by maker) {
 	delete(t.unclaimed, page)
-	if _, there := t.all[page]; there {
+	if _, there := t.all[page]; there && (by.context != "" || !by.peer.left) {
 		t.makers[page] = by
 	}
 }
 
+// disown makes the pages of the default context nobody's that a client made.
+func (t *targets) disown(p *peer) {
+	maps.DeleteFunc(t.makers, func(_ string, by maker) bool { return by.peer == p && by.context == "" })
+}
+
 // attribute records who made a new page. The page of an opener is its opener's. Any other may
-// be that of a Target.createTarget that Chrome has not answered.
-func (t *targets) attribute(info targetInfo, creating bool) {
+// be that of a Target.createTarget that Chrome has not answered; creating is the number of the
+// last one, or 0. A page that a person opens in a new tab with Ctrl has no opener (Chromium 156);
+// window.open and links with noopener have one.
+func (t *targets) attribute(info targetInfo, creating uint64) {
 	if info.Type != "page" {
 		return
 	}
 	if by, made := t.makers[info.OpenerID]; made {
 		t.makers[info.TargetID] = by
-	} else if creating && info.OpenerID == "" {
-		t.unclaimed[info.TargetID] = struct{}{}
+	} else if creating > 0 && info.OpenerID == "" {
+		t.unclaimed[info.TargetID] = creating
 	}
+}
+
+// attribute records who made a new target. A page of a context that has ended closes. The lock is
+// held. The caller runs the returned functions without it.
+func (m *Mux) attribute(info targetInfo) (notify []func()) {
+	m.targets.attribute(info, m.requests.lastCreate())
+	if by, made := m.targets.makers[info.TargetID]; made && by.ended() {
+		notify = append(notify, func() { m.closePage(info.TargetID) })
+	}
+	if tab := m.targets.created; info.Type == "tab" && len(m.shared) > 0 {
+		notify = append(notify, func() { m.awaitPage(tab) })
+	} else if info.Type == "tab" {
+		m.targets.pagedTabs = tab
+	}
+	return notify
 }
 
 // claim records which client made a page, from the answer to Target.createTarget.
@@ -51,8 +77,9 @@ func (m *Mux) claim(p *pending, e *envelope) {
 		return
 	}
 	m.mu.Lock()
-	m.targets.claim(r.TargetID, maker{p.peer, p.context})
-	orphan := p.peer.left && p.context != ""
+	by := maker{p.peer, p.context}
+	m.targets.claim(r.TargetID, by)
+	orphan := by.ended()
 	m.mu.Unlock()
 	if orphan {
 		m.closePage(r.TargetID)
@@ -73,13 +100,26 @@ func (s *sharedContexts) list(e *envelope) {
 	}
 }
 
-// makerOf returns who made a page, also for the tab that contains it.
+// maxNested bounds how deep a frame or worker may be in others for makerOf to find its page.
+const maxNested = 32
+
+// makerOf returns who made a page, also for the tab that contains it and for its frames and
+// workers.
 func (t *targets) makerOf(id string) (maker, bool) {
-	if info := t.all[id]; info.Type == "tab" {
-		id = t.pageOf(info)
+	for range maxNested {
+		info := t.all[id]
+		switch by, made := t.makers[id]; {
+		case made:
+			return by, true
+		case info.Type == "tab":
+			id = t.pageOf(info)
+		case info.ParentID != "":
+			id = info.ParentID
+		default:
+			return maker{}, false
+		}
 	}
-	by, ok := t.makers[id]
-	return by, ok
+	return maker{}, false
 }
 
 // pageOf returns the ID of the page in a tab; "" if it is unknown; see tabOf.
@@ -100,7 +140,7 @@ func (t *targets) undecided(id string) bool {
 	if known && info.Type == "tab" {
 		page := t.pageOf(info)
 		if page == "" {
-			return info.order == t.created
+			return info.order == t.created && info.order > t.pagedTabs
 		}
 		id = page
 	}
@@ -108,14 +148,52 @@ func (t *targets) undecided(id string) bool {
 	return unclaimed
 }
 
-// hides reports whether a target is a page of another client. s may be nil: then the client sees
-// the pages of all. The Mux's lock is held.
+// hides reports whether a target is another client's: its page, what is in the page, or all that
+// is in a browser context of Chrome. A page that may be another's is hidden too. s may be nil:
+// then the client sees the pages of all. The Mux's lock is held.
 func (s *sharedContexts) hides(id string) bool {
 	if s == nil {
 		return false
 	}
-	by, made := s.mux.targets.makerOf(id)
-	return made && by.peer != s.owner
+	t := &s.mux.targets
+	if by, made := t.makerOf(id); made {
+		return by.peer != s.owner
+	}
+	info := t.all[id]
+	return info.Subtype == prerender || t.madeContext(info.BrowserContextID) || t.undecided(id)
+}
+
+// prerender is the subtype of the target of a page that Chrome loads before a person opens it.
+// Nothing but the session of its tab, on which Chrome attaches to it, says whose it is.
+const prerender = "prerender"
+
+// attributePrerender records whose page Chrome loads in the background. s is the session on which
+// a client has got it.
+func (t *targets) attributePrerender(s *session, info targetInfo) {
+	if info.Subtype != prerender || s.target == "" {
+		return
+	}
+	if _, made := t.makers[info.TargetID]; made {
+		return
+	}
+	if by, made := t.makerOf(s.target); made {
+		t.makers[info.TargetID] = by
+	} else if _, there := t.all[info.TargetID]; there {
+		t.makers[info.TargetID] = maker{peer: s.owner}
+	}
+}
+
+// awaitPage decides about a new tab without a page once Chrome has answered another command, so
+// that its events are not held for ever.
+func (m *Mux) awaitPage(tab int) {
+	m.command("", "Browser.getVersion", "{}", func(envelope) {
+		m.mu.Lock()
+		m.targets.pagedTabs = max(m.targets.pagedTabs, tab)
+		m.mu.Unlock()
+		if m.holding.Load() {
+			m.settle()
+		}
+	}, nil)
 }
 
 // hold holds back an event for the client while it is not known whose a page is. Later events of
@@ -125,7 +203,7 @@ func (s *sharedContexts) hold(msg []byte, e envelope, t targetEvent) bool {
 	if id == "" {
 		id = t.TargetID
 	}
-	if len(s.held) == 0 && (id == "" || !s.mux.targets.undecided(id)) || len(s.held) >= maxHeld {
+	if len(s.held) == 0 && (id == "" || !s.mux.targets.undecided(id)) {
 		return false
 	}
 	s.held = append(s.held, heldEvent{msg, e})
@@ -133,16 +211,30 @@ func (s *sharedContexts) hold(msg []byte, e envelope, t targetEvent) bool {
 	return true
 }
 
+// heldOverhead is roughly what a held event takes in addition to its message, in bytes.
+const heldOverhead = 256
+
+// count counts a held event among the client's unread messages, which have a limit. Only the
+// pipe's reader calls it.
+func (s *sharedContexts) count(msg []byte) {
+	n := len(msg) + heldOverhead
+	s.heldBytes += n
+	if !s.client.held.Take(n) || s.heldBytes > s.mux.opts.QueueBytes {
+		s.client.end(CloseTooSlow, tooSlow, nil, false)
+	}
+}
+
 // settle routes the held events whose pages are decided now. Only the pipe's reader calls it.
 func (m *Mux) settle() {
 	var held []heldEvent
 	m.mu.Lock()
-	if !m.requests.creating() {
-		clear(m.targets.unclaimed)
-	}
+	oldest := m.requests.oldestCreate()
+	maps.DeleteFunc(m.targets.unclaimed, func(_ string, last uint64) bool { return oldest == 0 || last < oldest })
 	m.holding.Store(false)
 	for s := range m.shared {
 		held, s.held = append(held, s.held...), nil
+		s.client.held.Release(s.heldBytes)
+		s.heldBytes = 0
 	}
 	m.mu.Unlock()
 	for _, h := range held {
@@ -184,16 +276,4 @@ func (s *sharedContexts) stampMember(params []byte) ([]byte, bool) {
 	s.mux.mu.Unlock()
 	all["targetInfo"] = stamped
 	return all.write(), true
-}
-
-// creating reports whether Chrome has not answered a client's Target.createTarget.
-func (r *requests) creating() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range r.pending {
-		if p.method == "Target.createTarget" && p.peer != nil && !p.peer.trusted {
-			return true
-		}
-	}
-	return false
 }

@@ -16,6 +16,8 @@ type targetInfo struct {
 	Title            string `json:"title"`
 	BrowserContextID string `json:"browserContextId"`
 	OpenerID         string `json:"openerId"`
+	ParentID         string `json:"parentId"` // of a frame or a worker: the target that it is in
+	Subtype          string `json:"subtype"`
 
 	order int // position in the order of creation, from 1
 	shown int // when it last came to the front, as a count; 0: it opened in the background
@@ -32,7 +34,8 @@ type targets struct {
 	hideAll     map[string]struct{}      // set by HideContext: contexts whose targets are hidden
 	contexts    map[string]struct{}      // created by Target.createBrowserContext
 	makers      map[string]maker         // of pages that clients made, by target ID
-	unclaimed   map[string]struct{}      // new pages that may be those of a Target.createTarget without an answer
+	unclaimed   map[string]uint64        // new pages that may be those of a Target.createTarget without an answer: the last one's number
+	pagedTabs   int                      // tabs up to this one in the order of creation get no page any more
 	closing     map[string]struct{}      // a client has sent a command to close them
 	redirecting map[string]struct{}      // pages that are leaving a foreign address, until RevealIfAllowed
 	closed      map[string]chan struct{} // closed when the target has ended; see TargetClosed
@@ -45,7 +48,7 @@ func newTargets(foreign func(url string) bool) targets {
 	return targets{
 		foreign: foreign,
 		all:     map[string]targetInfo{}, hide: map[string]struct{}{}, hideURL: map[string]string{}, hideAll: map[string]struct{}{},
-		contexts: map[string]struct{}{}, makers: map[string]maker{}, unclaimed: map[string]struct{}{}, closing: map[string]struct{}{}, redirecting: map[string]struct{}{},
+		contexts: map[string]struct{}{}, makers: map[string]maker{}, unclaimed: map[string]uint64{}, closing: map[string]struct{}{}, redirecting: map[string]struct{}{},
 		closed: map[string]chan struct{}{}, firstPage: make(chan struct{}),
 	}
 }
