@@ -24,6 +24,8 @@ type Conn interface {
 	CreationOrder(id target.ID) int
 	// LastShown orders targets by when they came to the front.
 	LastShown(id target.ID) int
+	// Temporary reports whether a page closes with a client; it is in a context of the client that shares the profile.
+	Temporary(id target.ID) bool
 	// Paused reports whether a client keeps a page paused at its start.
 	Paused(id target.ID) bool
 }

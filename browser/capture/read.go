@@ -34,6 +34,9 @@ const inPDFViewer = "^0chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai"
 // sessionStorage, window.name and back/forward list. It neither pauses nor changes pages,
 // and they cannot notice it.
 //
+// A tab that closes with a client is no tab of the environment. Only its origins' localStorage is
+// read.
+//
 // It fails only if the browser itself does not answer. What a single tab did not return
 // is listed in the document's Missed.
 func Read(ctx context.Context, conn Conn) (state.Document, error) {
@@ -59,8 +62,10 @@ func Read(ctx context.Context, conn Conn) (state.Document, error) {
 	}
 	local := map[string]state.Area{}
 	for _, r := range readings {
-		doc.Tabs = append(doc.Tabs, r.tab)
-		doc.Missed = append(doc.Missed, r.missed...)
+		if !r.temporary {
+			doc.Tabs = append(doc.Tabs, r.tab)
+			doc.Missed = append(doc.Missed, r.missed...)
+		}
 		for _, area := range r.local {
 			local[area.StorageKey] = area
 		}
@@ -115,6 +120,8 @@ type reading struct {
 	tab    state.Tab
 	local  []state.Area
 	missed []state.Missed
+	// temporary: the tab closes with a client
+	temporary bool
 }
 
 // readTabs reads all tabs at the same time, each with its own deadline.
@@ -149,6 +156,7 @@ func readTabs(ctx context.Context, conn Conn, targets []*target.Info) []reading 
 			ctx, cancel := context.WithTimeout(ctx, TabDeadline)
 			defer cancel()
 			readings[i] = readTab(ctx, conn, p, frames[p.TargetID])
+			readings[i].temporary = conn.Temporary(p.TargetID)
 			return nil
 		})
 	}
@@ -162,7 +170,7 @@ func readTabs(ctx context.Context, conn Conn, targets []*target.Info) []reading 
 func keepOneActive(conn Conn, pages []*target.Info, readings []reading) {
 	var visible []*target.Info
 	for i, p := range pages {
-		if readings[i].tab.Active {
+		if readings[i].tab.Active && !readings[i].temporary {
 			visible = append(visible, p)
 		}
 	}

@@ -3,6 +3,7 @@ package mux
 import (
 	"maps"
 
+	"github.com/chromedp/cdproto/target"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -84,6 +85,14 @@ func (m *Mux) claim(p *pending, e *envelope) {
 	if orphan {
 		m.closePage(r.TargetID)
 	}
+}
+
+// Temporary reports whether a page is in a client's shared context, with which it closes.
+func (d *Driver) Temporary(id target.ID) bool {
+	d.m.mu.Lock()
+	defer d.m.mu.Unlock()
+	by, made := d.m.targets.makerOf(string(id))
+	return made && by.context != ""
 }
 
 // list replaces the contexts of an answer to Target.getBrowserContexts by the client's.

@@ -22,11 +22,12 @@ type Driver interface {
 	Post(ctx context.Context, session target.SessionID, method string, params any) error
 	// EndSubscriptions ends the subscriptions of a session that stays attached.
 	EndSubscriptions(session target.SessionID)
-	// OpenHidden, Hidden, CreationOrder, LastShown and Paused are as in [capture.Conn].
+	// OpenHidden, Hidden, CreationOrder, LastShown, Temporary and Paused are as in [capture.Conn].
 	OpenHidden(ctx context.Context) (target.ID, error)
 	Hidden(id target.ID) bool
 	CreationOrder(id target.ID) int
 	LastShown(id target.ID) int
+	Temporary(id target.ID) bool
 	Paused(id target.ID) bool
 }
 
@@ -71,6 +72,9 @@ func (r *Reader) CreationOrder(id target.ID) int { return r.driver.CreationOrder
 
 // LastShown orders targets by when they came to the front.
 func (r *Reader) LastShown(id target.ID) int { return r.driver.LastShown(id) }
+
+// Temporary reports whether a page closes with a client.
+func (r *Reader) Temporary(id target.ID) bool { return r.driver.Temporary(id) }
 
 // Paused reports whether a client keeps a page paused at its start.
 func (r *Reader) Paused(id target.ID) bool { return r.driver.Paused(id) }
