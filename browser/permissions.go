@@ -45,17 +45,22 @@ func regrant(ctx context.Context, driver *mux.Driver, granted []state.Permission
 // setPermissions sets the permissions that are in force. Chrome has dropped them, because a
 // client that set permissions has disconnected.
 func (b *Browser) setPermissions(ctx context.Context) {
+	b.mux.Permissions.Renew(ctx, func(granted []state.PermissionGrant) { b.grantAll(ctx, granted) })
+}
+
+func (b *Browser) grantAll(ctx context.Context, granted []state.PermissionGrant) {
 	if b.shell() {
 		setShellPolicy(ctx, b.driver, b.options.Overrides.Permissions())
 	}
-	_ = regrant(ctx, b.driver, b.mux.Permissions.InForce())
+	_ = regrant(ctx, b.driver, granted)
 }
 
-// resetPermissions removes permissions of clients' shared contexts that have ended.
+// resetPermissions removes the permissions that are no longer in force. The mux calls it while
+// no client changes them.
 func (b *Browser) resetPermissions(ctx context.Context) {
 	// After an error the permissions stay; later ones are still set.
 	_ = b.driver.Call(ctx, "Browser.resetPermissions", nil, nil)
-	b.setPermissions(ctx)
+	b.grantAll(ctx, b.mux.Permissions.InForce())
 }
 
 // setShellPolicy sets the permission policy in the shell. Full Chrome reads it from the

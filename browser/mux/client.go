@@ -50,6 +50,12 @@ func (c *client) handle(ctx context.Context, msg []byte) error {
 			return nil
 		}
 	}
+	if c.shared == nil && grants(method) && c.m.Permissions.shares() {
+		call := &sharedCommand{client: c, ctx: ctx, e: e, session: s, method: method}
+		if call.params.read(params) == nil && call.sharePermissions() {
+			return nil
+		}
+	}
 	return c.forward(ctx, e, s, params, shared)
 }
 

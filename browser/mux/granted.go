@@ -15,12 +15,14 @@ const maxGranted = 1024
 // Permissions records the permissions that clients set. Its methods are safe for
 // concurrent use.
 type Permissions struct {
-	ordered sync.Mutex // held from the computation of a union until its command is queued
+	ordered chan struct{} // holds a value while somebody changes Chrome's permissions
 
 	mu      sync.Mutex
 	granted []state.PermissionGrant
 	shared  []sharedGrant // of shared contexts
 }
+
+func newPermissions() *Permissions { return &Permissions{ordered: make(chan struct{}, 1)} }
 
 // Granted returns the permissions of the session's own profile that clients have set and
 // not reset, in order. Chrome itself drops a client's permissions when the client

@@ -97,7 +97,7 @@ func New(pipe io.ReadWriteCloser, opts Options) *Mux {
 		opts.Budget = budget.New(0)
 	}
 	m := &Mux{
-		Addresses: new(Addresses), Permissions: new(Permissions), Hooks: new(Hooks),
+		Addresses: new(Addresses), Permissions: newPermissions(), Hooks: new(Hooks),
 		opts: opts, pipe: pipe, out: newOutbox(pipe),
 		done: make(chan struct{}), requests: &requests{pending: map[int64]*pending{}, creates: map[int64]uint64{}}, users: map[*Driver]struct{}{}, shared: map[*sharedContexts]struct{}{},
 	}

@@ -1,11 +1,14 @@
 package mux
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/stasisd/stasis/state"
 )
 
 // sharingChrome is a fake Chrome that opens pages. Like Chrome, it reports a tab and its page to
@@ -38,19 +41,19 @@ func (s *sharingChrome) handle(f *fake, m message) []byte {
 	return []byte{}
 }
 
-// open reports a new page.
+// open reports a new page. Like Chrome, it does nothing else between a tab and its page.
 func (s *sharingChrome) open(f *fake, opener string) {
 	n := s.pages.Add(1)
 	tab := fmt.Sprintf(`{"targetInfo":{"targetId":"T%d","type":"tab","url":"","browserContextId":"DEFAULT"}`, n)
 	page := fmt.Sprintf(`{"targetInfo":{"targetId":"P%d","type":"page","url":"","browserContextId":"DEFAULT","openerId":%q}`, n, opener)
-	f.emit("", "Target.targetCreated", tab+`}`)
-	for _, root := range s.roots {
-		f.emit(root, "Target.attachedToTarget", fmt.Sprintf(`%s,"sessionId":"%s-T%d"}`, tab, root, n))
+	events := func(kind, info string) []string {
+		all := []string{`{"method":"Target.targetCreated","params":` + info + `}}`}
+		for _, root := range s.roots {
+			all = append(all, fmt.Sprintf(`{"method":"Target.attachedToTarget","params":%s,"sessionId":"%s-%s%d"},"sessionId":%q}`, info, root, kind, n, root))
+		}
+		return all
 	}
-	f.emit("", "Target.targetCreated", page+`}`)
-	for _, root := range s.roots {
-		f.emit(root, "Target.attachedToTarget", fmt.Sprintf(`%s,"sessionId":"%s-P%d"}`, page, root, n))
-	}
+	f.send([]byte(strings.Join(append(events("T", tab), events("P", page)...), "\x00")))
 }
 
 // attachments returns what the client got until an answer: "target context" of each attachment.
@@ -81,18 +84,10 @@ func TestSharedPages(t *testing.T) {
 	chrome := &sharingChrome{}
 	m, f := start(t, Options{}, chrome.handle)
 	a, b, plain := connect(t, m, ServeOptions{Shared: &SharedContexts{}}), connect(t, m, ServeOptions{Shared: &SharedContexts{}}), connect(t, m, ServeOptions{})
-	context := func(c *testConn) string {
-		t.Helper()
-		var r struct{ BrowserContextID string }
-		if err := json.Unmarshal(c.call(1, "", "Target.createBrowserContext", `{"disposeOnDetach":true}`).Result, &r); err != nil || r.BrowserContextID == "" {
-			t.Fatal(r, err)
-		}
-		return r.BrowserContextID
-	}
 	for _, c := range []*testConn{a, b, plain} {
 		c.call(2, "", "Target.setAutoAttach", `{"autoAttach":true,"waitForDebuggerOnStart":true,"flatten":true}`)
 	}
-	ours, theirs := context(a), context(b)
+	ours, theirs := a.context(1), b.context(1)
 	if ours == theirs {
 		t.Fatal("two clients have the same context")
 	}
@@ -480,5 +475,81 @@ func TestSharedPermissions(t *testing.T) {
 	_ = b.gone(CloseNormal)
 	if got := fmt.Sprint(m.Permissions.InForce()); !strings.Contains(got, "[geolocation midi]") {
 		t.Errorf("after a client has left, %s are in force", got)
+	}
+}
+
+// Commands for the default context, also those of clients without shared contexts, keep the
+// permissions of shared contexts. What Chrome refuses is not recorded.
+func TestSharedPermissionsStay(t *testing.T) {
+	m, f := start(t, Options{}, func(_ *fake, q message) []byte {
+		if strings.Contains(string(q.Params), "refused") {
+			return fmt.Appendf(nil, `{"id":%d,"error":{"code":-32000,"message":"no"}%s}`, *q.ID, sessionMember(q.Session))
+		}
+		return nil
+	})
+	regrants := make(chan string, 10)
+	m.Hooks.OnRegrant(func(context.Context) { regrants <- fmt.Sprint(m.Permissions.InForce()) })
+	a, plain := connect(t, m, ServeOptions{Shared: &SharedContexts{}}), connect(t, m, ServeOptions{})
+	in := fmt.Sprintf(`,"origin":"https://a.example","browserContextId":%q`, a.context(1))
+	a.call(2, "", "Browser.grantPermissions", `{"permissions":["geolocation"]`+in+`}`)
+	plain.call(3, "", "Browser.grantPermissions", `{"permissions":["camera"],"origin":"https://a.example"}`)
+	a.call(4, "", "Browser.grantPermissions", `{"permissions":["midi"],"origin":"https://a.example"}`)
+	sent := f.wait(3, method("Browser.grantPermissions"))
+	for i, want := range []string{"[geolocation]", "[camera geolocation]", "[geolocation midi]"} {
+		if got := sent[i].param("permissions"); got != want {
+			t.Errorf("grant %d: Chrome got %s, want %s", i, got, want)
+		}
+	}
+	if got := fmt.Sprint(m.Permissions.Granted()); got != "[{https://a.example  map[]  [midi]}]" {
+		t.Errorf("the environment keeps %s", got)
+	}
+	plain.call(5, "", "Browser.resetPermissions", `{}`)
+	if got := <-regrants; !strings.Contains(got, "[geolocation]") || len(m.Permissions.Granted()) != 0 {
+		t.Errorf("after a reset, %s are in force", got)
+	}
+	if got := a.call(6, "", "Browser.grantPermissions", `{"permissions":["refused"]`+in+`}`); got.Error == nil {
+		t.Error("not refused")
+	}
+	if got := fmt.Sprint(m.Permissions.InForce()); !strings.Contains(got, "[geolocation]") {
+		t.Errorf("after a refusal, %s are in force", got)
+	}
+}
+
+// The record of permissions is bounded for each client, and a client that has left adds nothing.
+func TestSharedPermissionsLimit(t *testing.T) {
+	m, f := start(t, Options{}, nil)
+	a, b := connect(t, m, ServeOptions{Shared: &SharedContexts{}}), connect(t, m, ServeOptions{Shared: &SharedContexts{}})
+	grant := func(c *testConn, id int64, context, origin string) message {
+		return c.call(id, "", "Browser.setPermission", fmt.Sprintf(`{"permission":{"name":"midi"},"setting":"granted","origin":%q,"browserContextId":%q}`, origin, context))
+	}
+	grant(b, 2, b.context(1), "https://b.example")
+	ours := a.context(1)
+	for i := range int64(2 * maxSharedGrants) {
+		grant(a, 10+i, ours, fmt.Sprintf("https://a%d.example", i))
+	}
+	if got := m.Permissions.InForce(); len(got) != maxSharedGrants+1 || got[0].Origin != "https://b.example" {
+		t.Errorf("%d are recorded, the first of %s", len(got), got[0].Origin)
+	}
+	if got := grant(a, 3, ours, "https://"+strings.Repeat("a", maxGrantBytes)); got.Error == nil {
+		t.Error("a large permission is recorded")
+	}
+	// A permission waits until others have been set, and is dropped if its client leaves meanwhile.
+	sent := len(f.wait(0, method("Browser.setPermission")))
+	b.call(5, "", "Browser.getVersion", `{}`)
+	rootOfB := f.wait(1, func(q message) bool { return q.Method == "Browser.getVersion" && q.Session != "" })[0].Session
+	m.Permissions.Renew(t.Context(), func([]state.PermissionGrant) {
+		b.ask(4, "Browser.setPermission", fmt.Sprintf(`{"permission":{"name":"midi"},"setting":"granted","origin":"https://late.example","browserContextId":%q}`, b.context(9)))
+		m.mu.Lock()
+		for c := range m.shared {
+			if m.sessions.all[c.owner.root].id == rootOfB {
+				c.client.end(CloseNormal, "", nil, false)
+			}
+		}
+		m.mu.Unlock()
+		f.wait(1, method("Target.detachFromTarget"))
+	})
+	_ = b.gone(CloseNormal)
+	if got := m.Permissions.InForce(); len(got) != maxSharedGrants || len(f.wait(0, method("Browser.setPermission"))) != sent {
+		t.Errorf("%d are in force", len(got))
 	}
 }
