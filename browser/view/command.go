@@ -17,6 +17,7 @@ import (
 //   - wheel: the wheel turned by DX and DY pixels at X and Y.
 //   - key: Event is down or up; Key, Code, KeyCode, Location and Repeat as in
 //     KeyboardEvent; Text is what the key types, if anything.
+//   - compose: Text is what a composition shows so far. A text ends the composition.
 //   - text: Text was typed by a composition, an emoji picker or a paste.
 //   - dialog answers the dialog with Number: Accept, and Text for a prompt.
 //   - pick answers the picker with Number: Accept, and Text is the value or the index of the
@@ -88,7 +89,7 @@ func (c Command) check() error {
 		return errCommand
 	}
 	longest := maxName
-	if c.Type == "text" || c.Type == "dialog" {
+	if c.Type == "text" || c.Type == "compose" || c.Type == "dialog" {
 		longest = maxText
 	}
 	for _, s := range []string{c.Type, c.Event, c.Button, c.Key, c.Code, c.ID} {
@@ -103,7 +104,7 @@ func (c Command) check() error {
 		c.Type == "mouse" && (!slices.Contains([]string{"down", "up", "move"}, c.Event) || !slices.Contains([]string{"", "left", "middle", "right", "back", "forward"}, c.Button)),
 		c.Type == "key" && !slices.Contains([]string{"down", "up"}, c.Event):
 		return errCommand
-	case !slices.Contains([]string{"drawn", "mouse", "wheel", "key", "text", "dialog", "pick", "files", "edit", "navigate", "back", "forward", "reload", "tab", "new_tab", "close_tab"}, c.Type):
+	case !slices.Contains([]string{"drawn", "mouse", "wheel", "key", "compose", "text", "dialog", "pick", "files", "edit", "navigate", "back", "forward", "reload", "tab", "new_tab", "close_tab"}, c.Type):
 		return errCommand
 	}
 	return nil
@@ -115,7 +116,7 @@ func (c Command) givesInput() bool {
 	switch c.Type {
 	case "mouse":
 		return c.Event != "move" || c.Buttons != 0
-	case "wheel", "key", "text", "pick", "edit":
+	case "wheel", "key", "compose", "text", "pick", "edit":
 		return true
 	}
 	return false

@@ -13,6 +13,7 @@ func TestCommands(t *testing.T) {
 		`{"type":"wheel","x":1,"y":2,"dx":0,"dy":-120}`:                                      true,
 		`{"type":"key","event":"up","key":"é","code":"KeyE","key_code":69}`:                  true,
 		`{"type":"text","text":"日本 😀"}`:                                                      true,
+		`{"type":"compose","text":""}`:                                                       true,
 		`{"type":"navigate","url":"https://a.example/"}`:                                     true,
 		`{"type":"mouse","event":"drag"}`:                                                    false,
 		`{"type":"mouse","event":"down","button":"sixth"}`:                                   false,

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"unicode/utf16"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
@@ -42,6 +43,9 @@ func (s *server) handle(ctx context.Context, c Command) error {
 		return post(input.DispatchMouseEvent.Method, wheel{input.DispatchMouseEventTypeMouseWheel, c.X, c.Y, c.DX, c.DY, c.Modifiers})
 	case "key":
 		return post(input.DispatchKeyEvent.Method, key(c))
+	case "compose":
+		end := int64(len(utf16.Encode([]rune(c.Text))))
+		return post(input.ImeSetComposition.Method, input.ImeSetCompositionParams{Text: c.Text, SelectionStart: end, SelectionEnd: end})
 	case "text":
 		return post(input.InsertText.Method, input.InsertTextParams{Text: c.Text})
 	case "edit":

@@ -27,6 +27,7 @@ type screencast struct {
 	browser Browser
 	dialog  *Dialog // that the tab has opened, and that nobody has answered
 	picker  *picker // that Chrome shows for the tab
+	typing  bool    // the focus is in a field for text
 	chooser *chooser
 
 	last    int64          // the number of the newest picture; Chrome gives them no numbers

@@ -22,9 +22,12 @@ type State struct {
 	Clients     int        `json:"clients"` // CDP clients
 	// ClientDialogs and ClientFiles say that a client may answer the dialogs of the shown
 	// tab, and answers its file choosers.
-	ClientDialogs bool  `json:"client_dialogs"`
-	ClientFiles   bool  `json:"client_files"`
-	Tabs          []Tab `json:"tabs"`
+	ClientDialogs bool `json:"client_dialogs"`
+	ClientFiles   bool `json:"client_files"`
+	// Typing says that the focus of the shown tab is in a field for text, as far as Stasis has
+	// seen since the last input.
+	Typing bool  `json:"typing"`
+	Tabs   []Tab `json:"tabs"`
 }
 
 // Tab is one open tab. One of them is shown.
@@ -57,6 +60,7 @@ func (s *server) sendState() error {
 	}
 	if s.shown != nil {
 		now.ClientDialogs, now.ClientFiles = s.browser.ClientAnswers(s.shown.tab)
+		now.Typing = s.shown.typing
 	}
 	for _, t := range s.tabs {
 		now.Tabs = append(now.Tabs, Tab{ID: string(t.TargetID), Title: t.Title, URL: t.URL, Shown: s.shown != nil && s.shown.tab == t.TargetID})

@@ -57,7 +57,7 @@ func (s *server) show(ctx context.Context, id target.ID) error {
 	if s.shown != nil && s.shown.tab == id {
 		if url := s.url(id); url != s.shown.url {
 			s.shown.url = url
-			s.shown.picker, s.shown.chooser = nil, nil // the new document has none
+			s.shown.picker, s.shown.chooser, s.shown.typing = nil, nil, false // the new document has none
 			if err := errors.Join(s.showPicker(), s.showChooser()); err != nil {
 				return err
 			}

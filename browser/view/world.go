@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed" // the script
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -86,6 +87,7 @@ func framesOf(tree *page.FrameTree) []cdp.FrameID {
 type reply struct {
 	cast   *screencast
 	picker *picker // of a look; nil: none is open
+	typing bool    // of a look: the focus is in a field for text
 	copied *Copied // of a copy; nil: it was a look
 }
 
@@ -104,11 +106,15 @@ func (s *server) look(ctx context.Context) {
 	s.work.Go(func() {
 		found := reply{cast: c}
 		askFrames(ctx, s.browser.Session(c.id), fmt.Sprintf("look(%d)", known), func(in runtime.ExecutionContextID, answer []byte) bool {
-			var p *picker
-			if json.Unmarshal(answer, &p) != nil || p == nil {
-				return false
+			var p struct {
+				picker
+				Typing bool
 			}
-			p.context, found.picker = in, p
+			if json.Unmarshal(answer, &p) != nil || p.ID == 0 {
+				found.typing = found.typing || p.Typing
+				return p.Typing
+			}
+			p.context, found.picker = in, &p.picker
 			return true
 		})
 		s.deliver(ctx, found)
@@ -130,5 +136,6 @@ func (s *server) replied(r reply) error {
 		return s.sendJSON(copiedMessage, *r.copied)
 	}
 	s.looking = false
-	return s.pickerFound(r.cast, r.picker)
+	r.cast.typing = r.typing
+	return errors.Join(s.pickerFound(r.cast, r.picker), s.sendState())
 }

@@ -42,13 +42,27 @@
     return { kind: "select", label: e.labels?.[0]?.contains(e) ? "" : labelOf(e), value: String(e.selectedIndex), options, left };
   }
 
+  // focused returns the element with the focus, also in a shadow tree. Only the document of the
+  // innermost frame has one that is no frame.
+  function focused() {
+    let e = document.hasFocus() ? document.activeElement : null;
+    while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
+    return e;
+  }
+
+  // takesText reports whether typing into an element writes text.
+  function takesText(e) {
+    if (e?.localName === "input") return !e.readOnly && !e.disabled && /^(text|search|url|tel|email|password|number)$/.test(e.type);
+    return !!e && (e.isContentEditable || e.localName === "textarea" && !e.readOnly && !e.disabled);
+  }
+
   let looked; // what the last look found
 
-  // look returns the open list or picker, or null. If it is the one that the daemon knows by
-  // this id, the rest is left out.
+  // look returns the open list or picker, {typing: true} if the focus is in a field for text,
+  // or null. If it is the picker that the daemon knows by this id, the rest is left out.
   function look(known) {
     const field = find();
-    if (!field) return null;
+    if (!field) return takesText(focused()) ? { typing: true } : null;
     if (looked?.field === field && looked.id === known) return { id: known };
     looked = { field, id: (looked?.id ?? 0) + 1 };
     return { id: looked.id, ...describe(field) };
@@ -68,9 +82,8 @@
 
   // selected returns the selected text if this document has the focus, or null.
   function selected() {
-    let e = document.activeElement;
+    const e = focused();
     if (!document.hasFocus() || ["iframe", "frame"].includes(e?.localName)) return null;
-    while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
     const inField = e?.localName === "textarea" || e?.localName === "input" && e.type !== "password" && e.selectionStart !== null;
     const text = inField ? e.value.slice(e.selectionStart, e.selectionEnd) : String(getSelection());
     return { text: text.slice(0, longest.text), left: Math.max(0, text.length - longest.text) };

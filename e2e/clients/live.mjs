@@ -45,7 +45,9 @@ async function main(browser, session) {
   await page.keyboard.type('héllo wörld ');
   const ime = await page.createCDPSession();
   await ime.send('Input.imeSetComposition', { text: 'にほ', selectionStart: 2, selectionEnd: 2 });
+  await wait('the composition', async () => await inTab('document.querySelector("input").value') === 'héllo wörld にほ');
   await ime.send('Input.insertText', { text: '日本' });
+  await wait('the end of the composition', async () => await inTab('document.querySelector("input").value') === 'héllo wörld 日本');
   await page.keyboard.sendCharacter('😀');
   await page.keyboard.press('Backspace');
   await page.keyboard.type('!');
@@ -143,10 +145,28 @@ async function main(browser, session) {
   await inTab('document.activeElement.blur()');
   await phone.touchscreen.tap(...await at(phone, 60, 60));
   await wait('the tap', () => inTab('document.activeElement.tagName === "INPUT"'));
+  await wait('the on-screen keyboard', () => phone.evaluate(() => document.activeElement === keys && keys.inputMode === 'text'));
+  await inTab('document.activeElement.value = ""');
+  const screenKeys = await phone.createCDPSession();
+  await screenKeys.send('Input.imeSetComposition', { text: 'ye', selectionStart: 2, selectionEnd: 2 });
+  await screenKeys.send('Input.insertText', { text: 'yes' });
+  await wait('the word', async () => await inTab('document.activeElement.value') === 'yes');
+  await phone.evaluate(() => document.execCommand('delete')); // as on-screen keyboards do
+  await wait('the deletion', async () => await inTab('document.activeElement.value') === 'ye');
+  await phone.touchscreen.tap(...await at(phone, 700, 300));
+  await wait('no on-screen keyboard', () => phone.evaluate(() => document.activeElement === keys && keys.inputMode === 'none'));
+  await phone.tap('#keyboard');
+  assert.equal(await phone.evaluate(() => keys.inputMode), 'text', 'the button opens the on-screen keyboard');
   const finger = await phone.touchscreen.touchStart(...await at(phone, 400, 500));
   await finger.move(...await at(phone, 400, 200));
   await finger.end();
-  await wait('the drag', () => inTab('scrollY > 0'));
+  await wait('the drag', () => inTab('scrollY >= 300'));
+  await inTab('onmousemove = (e) => { if (e.buttons === 1) globalThis.dragged = e.clientX; }');
+  const held = await phone.touchscreen.touchStart(...await at(phone, 300, 500));
+  await new Promise((resolve) => setTimeout(resolve, 700)); // a long press
+  await held.move(...await at(phone, 500, 500));
+  await wait('the mouse after a long press', () => inTab('globalThis.dragged > 480'));
+  await held.end();
   assert.equal((await session.pages()).length, 1, 'the viewer without control opened no tab');
   assert.equal(await inTab('location.pathname'), '/', 'nor an address');
 

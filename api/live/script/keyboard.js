@@ -16,19 +16,30 @@ function key(e, event) {
 }
 keys.onkeydown = (e) => key(e, "down");
 keys.onkeyup = (e) => key(e, "up");
+
+// On-screen keyboards report a deletion only if the field has something to delete.
+const filler = "\u200b";
+const refill = () => { keys.value = filler; };
+refill();
+
+// type presses a key that an on-screen keyboard reports only as a change of the field.
+function type(name, keyCode, text = "") {
+  for (const event of ["down", "up"]) control("key", { event, key: name, code: name, key_code: keyCode, text: event === "down" ? text : "" });
+}
 keys.oninput = (e) => {
-  if (e.isComposing) return;
-  if (e.inputType === "deleteContentBackward") {
-    for (const event of ["down", "up"]) control("key", { event, key: "Backspace", code: "Backspace", key_code: 8 });
-  } else if (keys.value) {
-    control("text", { text: keys.value });
-  }
-  keys.value = "";
+  if (e.isComposing || e.inputType.includes("Composition")) return;
+  const text = keys.value.replace(filler, "");
+  refill();
+  if (e.inputType === "insertLineBreak") type("Enter", 13, "\r");
+  else if (e.inputType.startsWith("delete")) type("Backspace", 8);
+  else if (text) control("text", { text });
 };
-keys.oncompositionend = () => {
-  if (keys.value) control("text", { text: keys.value });
-  keys.value = "";
-};
+// No element has handler properties for compositions.
+keys.addEventListener("compositionupdate", (e) => control("compose", { text: e.data }));
+keys.addEventListener("compositionend", (e) => {
+  if (e.data) control("text", { text: e.data });
+  refill();
+});
 keys.onpaste = (e) => {
   e.preventDefault();
   const text = e.clipboardData.getData("text/plain");

@@ -22,9 +22,9 @@ function move(e, fields) {
   if (!moved && !turned) requestAnimationFrame(flush);
   moved = { event: "move", ...place(e), button: "", buttons: e.buttons, modifiers: modifiers(e), ...fields };
 }
-function turn(e, dx, dy) {
+function turn(e, dx, dy, at = place(e)) {
   if (!moved && !turned) requestAnimationFrame(flush);
-  turned = { ...place(e), dx: dx + (turned?.dx ?? 0), dy: dy + (turned?.dy ?? 0), modifiers: modifiers(e) };
+  turned = { ...at, dx: dx + (turned?.dx ?? 0), dy: dy + (turned?.dy ?? 0), modifiers: modifiers(e) };
 }
 function press(e, event, button, buttons, clicks) {
   flush();
@@ -32,40 +32,22 @@ function press(e, event, button, buttons, clicks) {
 }
 
 let last = { at: 0, count: 0 };
-let finger; // a finger taps, or drags the page like a wheel; the session has a mouse
+// clicks returns how many clicks in a row this is, as in MouseEvent.detail.
+function clicks(e, near = 5) {
+  const again = e.timeStamp - last.at < 500 && e.button === last.button && Math.hypot(e.clientX - last.x, e.clientY - last.y) < near;
+  last = { at: e.timeStamp, x: e.clientX, y: e.clientY, button: e.button, count: again ? last.count + 1 : 1 };
+  return last.count;
+}
 picture.onpointerdown = (e) => {
+  if (e.pointerType === "touch") return fingerDown(e);
   if (!e.isPrimary) return;
-  if (e.pointerType === "touch") {
-    finger = { x: e.clientX, y: e.clientY, drags: false };
-    return;
-  }
   e.preventDefault();
   keys.focus({ preventScroll: true });
   picture.setPointerCapture(e.pointerId);
-  const again = e.timeStamp - last.at < 500 && e.button === last.button && Math.hypot(e.clientX - last.x, e.clientY - last.y) < 5;
-  last = { at: e.timeStamp, x: e.clientX, y: e.clientY, button: e.button, count: again ? last.count + 1 : 1 };
-  press(e, "down", names[e.button], e.buttons, last.count);
+  press(e, "down", names[e.button], e.buttons, clicks(e));
 };
-picture.onpointermove = (e) => {
-  if (e.pointerType !== "touch") return move(e);
-  if (!finger || !e.isPrimary) return;
-  const [dx, dy] = [finger.x - e.clientX, finger.y - e.clientY];
-  if (!finger.drags && Math.hypot(dx, dy) < 10) return;
-  const zoom = shown.width / picture.getBoundingClientRect().width;
-  turn(e, dx * zoom, dy * zoom);
-  finger = { x: e.clientX, y: e.clientY, drags: true };
-};
-picture.onpointerup = (e) => {
-  if (e.pointerType !== "touch") return press(e, "up", names[e.button], e.buttons, last.count);
-  if (finger && !finger.drags && e.isPrimary) {
-    keys.focus({ preventScroll: true });
-    move(e, { buttons: 0 });
-    press(e, "down", "left", 1, 1);
-    press(e, "up", "left", 0, 1);
-  }
-  finger = undefined;
-};
-picture.onpointercancel = () => { finger = undefined; };
+picture.onpointermove = (e) => (e.pointerType === "touch" ? fingerMove(e) : move(e));
+picture.onpointerup = (e) => (e.pointerType === "touch" ? fingerUp(e) : press(e, "up", names[e.button], e.buttons, last.count));
 picture.oncontextmenu = (e) => e.preventDefault();
 picture.addEventListener("wheel", (e) => {
   e.preventDefault();
