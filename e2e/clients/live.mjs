@@ -53,6 +53,9 @@ async function main(browser, session) {
   await page.keyboard.type('!');
   await wait('the text in the field', async () => await inTab('document.querySelector("input").value') === 'héllo wörld 日本!');
 
+  await page.keyboard.press('F6');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'address', 'F6 leaves the page');
+  await page.evaluate(() => keys.focus());
   await page.keyboard.press('Tab'); // to the list, whose options Chrome would draw outside the page
   await page.keyboard.press('ArrowDown');
   await wait('the chosen option', async () => await inTab('document.querySelector("select").value') === 'green');

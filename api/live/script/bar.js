@@ -3,6 +3,8 @@ function tab({ id, title, url, shown: isShown }) {
   box.toggleAttribute("data-shown", isShown);
   const name = button(title || url, url, () => control("tab", { id }));
   name.className = "title";
+  name.removeAttribute("aria-label"); // its text names it
+  if (isShown) name.ariaCurrent = "true";
   box.append(name);
   if (state.control) box.append(button("×", `Close ${title || url}`, () => control("close_tab", { id })));
   return box;

@@ -3,6 +3,11 @@
 function key(e, event) {
   if (e.isComposing || e.keyCode === 229) return;
   if ((e.ctrlKey || e.metaKey) && e.code === "KeyV") return; // the paste event has the text
+  if (e.key === "F6") { // the only way out with the keyboard alone: the page may need Tab and Escape
+    e.preventDefault();
+    if (event === "down") address.focus();
+    return;
+  }
   const edit = (e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey && { KeyC: "copy", KeyX: "cut", KeyA: "select_all" }[e.code];
   if (edit) {
     e.preventDefault();
