@@ -1,6 +1,6 @@
 // Uses the web console as a person does, in a plain Chrome: signs in, creates a session, logs
 // in by hand through the live view, saves it as the default and restores that. Checks every
-// page with axe-core, and for horizontal scrolling on a phone.
+// page with axe-core, and on a phone for horizontal scrolling and for buttons that are too small.
 //
 // Input, as JSON on stdin: {url, key, site, timeout_ms}
 //   url   of the daemon
@@ -47,6 +47,8 @@ async function examine(page, path) {
     found.push(...violations.filter(([impact]) => impact === 'serious' || impact === 'critical'));
     const excess = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     assert.ok(excess <= 0, `${path} is ${excess} px too wide at ${width}`);
+    const small = await page.evaluate(() => [...document.querySelectorAll('button, .button, select, summary')].filter((e) => e.offsetHeight && e.offsetHeight < 40).map((e) => e.outerHTML));
+    assert.deepEqual(width < 700 ? small : [], [], `${path} has what is too small for a finger`);
   }
   assert.deepEqual(found, [], `accessibility of ${path}`);
 }
