@@ -51,7 +51,7 @@ func TestWords(t *testing.T) {
 			return nil
 		}
 		switch filepath.Ext(name) {
-		case ".go", ".md", ".yaml", ".mjs", ".sh":
+		case ".go", ".md", ".yaml", ".mjs", ".sh", ".py":
 		default:
 			if d.Name() != "Makefile" && filepath.Dir(name) != "build" {
 				return nil
