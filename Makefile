@@ -81,7 +81,7 @@ deadcode: $(DEAD)-$(DEAD_VER) ## find functions that nothing calls, or only test
 # so those of e2e, which take longest, run beside all others. The race detector is on where
 # goroutines meet (build/packages).
 .PHONY: test
-test: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install what tests need and run all of them
+test: e2e/clients/node_modules/.package-lock.json clients/typescript/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install what tests need and run all of them
 	@build/need $(TESTED_WITH)
 	@failed=0; \
 	build/in-memory go test -count 1 -parallel 3 -timeout 60m ./e2e & e2e=$$!; \
@@ -94,13 +94,17 @@ test: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install wha
 
 # Some tests have a short form in make test: STASIS_LONG selects the long one.
 .PHONY: test-long
-test-long: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## run all tests with the race detector, those with a short form in their long form
+test-long: e2e/clients/node_modules/.package-lock.json clients/typescript/node_modules/.package-lock.json $(S3)-$(S3_VER) ## run all tests with the race detector, those with a short form in their long form
 	@build/need $(TESTED_WITH)
 	@$(RACE); failed=0; \
 	export STASIS_LONG=1; \
 	build/in-memory go test -race -timeout 40m $$(build/packages unit) || failed=1; \
 	build/in-memory go test -race -count 1 -p 1 -timeout 90m $$(build/packages chrome) || failed=1; \
 	exit $$failed
+
+.PHONY: types
+types: clients/typescript/node_modules/.package-lock.json ## write the types of the TypeScript client from openapi.yaml
+	@cd clients/typescript && npm run --silent types
 
 .PHONY: fidelity
 fidelity: build e2e/clients/node_modules/.package-lock.json ## test what survives a restore, with Stasis and with other tools, and write docs/fidelity.md
@@ -165,13 +169,13 @@ bench-go: ## run the Go benchmarks of the hot paths: multiplexer, archives, diff
 
 .PHONY: clean
 clean: ## remove everything that was built and installed in this folder
-	@rm -rf bin e2e/clients/node_modules
+	@rm -rf bin e2e/clients/node_modules clients/typescript/node_modules clients/typescript/dist
 
 # npm writes this file last. It is older than the lockfile exactly when the lockfile has
 # changed since the installation.
-e2e/clients/node_modules/.package-lock.json: e2e/clients/package-lock.json
-	@echo "installing the test clients with npm"
-	@cd e2e/clients && npm ci --ignore-scripts --loglevel=error
+%/node_modules/.package-lock.json: %/package-lock.json
+	@echo "installing what $* needs with npm"
+	@cd $* && npm ci --ignore-scripts --loglevel=error
 	@touch $@
 
 $(LINT)-$(LINT_VER):
