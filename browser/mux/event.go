@@ -172,7 +172,7 @@ func (m *Mux) learn(p *pending, e *envelope) {
 		if json.Unmarshal(e.result, &r) == nil {
 			m.mu.Lock()
 			m.targets.contexts[r.ID] = struct{}{}
-			m.noteEmptyContext(p.peer)
+			m.listening.Load().noteEmptyContext(p.peer)
 			recount := len(m.targets.contexts) > contextsKept
 			m.mu.Unlock()
 			if recount {
@@ -207,9 +207,8 @@ func (m *Mux) learn(p *pending, e *envelope) {
 // the first time. Such a context has nothing of the session's environment.
 const EmptyContext = "Stasis.emptyContext"
 
-// noteEmptyContext reports EmptyContext. The lock is held.
-func (m *Mux) noteEmptyContext(p *peer) {
-	l := m.listening.Load()
+// noteEmptyContext reports EmptyContext. l may be nil. The Mux's lock is held.
+func (l *listener) noteEmptyContext(p *peer) {
 	if l == nil || p.trusted || p.emptyContext {
 		return
 	}
