@@ -86,4 +86,7 @@ func TestVerbs(t *testing.T) {
 	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"login_check": obj{"url": site.URL + "/", "text": "elsewhere"}})
 	run(1, words("user check ada"), "logged out: text", "the default of ada is not logged in")
 	run(2, words("session"), "session create")
+
+	run(0, words("doctor --data-dir "+d.Dir), "ok    Chrome ", "its sandbox is on", "Landlock", "free in", "listens at "+d.URL, "daemon         ready")
+	run(1, words("doctor --listen 127.0.0.1:1 --chrome /absent/chrome --data-dir "+t.TempDir()), "FAIL  Chrome", "/absent/chrome", "checks failed")
 }

@@ -8,6 +8,7 @@ type daemonVerbs struct {
 	Identity identityCmd `cmd:"" help:"Show and rotate the keys that snapshots are sealed with."`
 	Store    storeCmd    `cmd:"" help:"Check, repair and copy snapshot stores, without a daemon."`
 	Backup   backupCmd   `cmd:"" help:"Back up a data directory, also while its daemon runs, and restore a backup."`
+	Doctor   doctorCmd   `cmd:"" help:"Check whether this machine can run the daemon, and say what to do where it cannot."`
 	Demo     demoCmd     `cmd:"" help:"Log in on a small site, save, restore, and print the time of each step."`
 }
 
