@@ -221,7 +221,7 @@ func (m *Mux) route(msg []byte) {
 	if p.method == "Target.createTarget" && m.holding.Load() {
 		m.settle() // the page's events come before the answer
 	}
-	p.answer(e)
+	m.answer(p, msg, e)
 	m.Hooks.commandDone(p.method)
 }
 

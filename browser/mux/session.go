@@ -106,13 +106,13 @@ func (m *Mux) leave(p *peer) {
 		m.detach("", root)
 	}
 	if p.shared != nil {
-		m.forgetCreates(p)
+		forgetCreates(m, p)
 	}
 }
 
 // forgetCreates removes a client's commands that create pages once Chrome has answered those that
 // it got before the client left. Others were dropped, and no answer comes.
-func (m *Mux) forgetCreates(p *peer) {
+func forgetCreates(m *Mux, p *peer) {
 	m.command("", "Browser.getVersion", "{}", func(envelope) {
 		m.requests.take(func(w *pending) bool { return w.peer == p })
 		if m.holding.Load() {

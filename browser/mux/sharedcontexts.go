@@ -37,7 +37,7 @@ type sharedContexts struct {
 	made      int
 	contexts  []string
 	denied    []string // contexts that cancel downloads
-	held      []heldEvent
+	held      []held
 	heldBytes int // only the pipe's reader uses it
 
 	foreignDownloads map[string]struct{} // GUIDs of downloads whose events are hidden

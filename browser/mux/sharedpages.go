@@ -19,10 +19,12 @@ func (by maker) ended() bool {
 	return by.context != "" && (by.peer.left || !by.peer.shared.has(by.context))
 }
 
-// heldEvent is an event that waits until it is known who made a page.
-type heldEvent struct {
+// held is an event that waits until it is known who made a page, or an answer that comes after such
+// an event: clients expect that an answer follows the events of its command.
+type held struct {
 	msg []byte
 	e   envelope
+	p   *pending // of an answer; else nil
 }
 
 // claim records who made a page, from the answer to Target.createTarget. A page of the default
@@ -62,7 +64,7 @@ func (m *Mux) attribute(info targetInfo) (notify []func()) {
 		notify = append(notify, func() { m.closePage(info.TargetID) })
 	}
 	if tab := m.targets.created; info.Type == "tab" && len(m.shared) > 0 {
-		notify = append(notify, func() { m.awaitPage(tab) })
+		notify = append(notify, func() { awaitPage(m, tab) })
 	} else if info.Type == "tab" {
 		m.targets.pagedTabs = tab
 	}
@@ -194,7 +196,7 @@ func (t *targets) attributePrerender(s *session, info targetInfo) {
 
 // awaitPage decides about a new tab without a page once Chrome has answered another command, so
 // that its events are not held for ever.
-func (m *Mux) awaitPage(tab int) {
+func awaitPage(m *Mux, tab int) {
 	m.command("", "Browser.getVersion", "{}", func(envelope) {
 		m.mu.Lock()
 		m.targets.pagedTabs = max(m.targets.pagedTabs, tab)
@@ -215,7 +217,7 @@ func (s *sharedContexts) hold(msg []byte, e envelope, t targetEvent) bool {
 	if len(s.held) == 0 && (id == "" || !s.mux.targets.undecided(id)) {
 		return false
 	}
-	s.held = append(s.held, heldEvent{msg, e})
+	s.held = append(s.held, held{msg: msg, e: e})
 	s.mux.holding.Store(true)
 	return true
 }
@@ -233,21 +235,46 @@ func (s *sharedContexts) count(msg []byte) {
 	}
 }
 
+// answer passes on an answer, after the events that are held for its client.
+func (m *Mux) answer(p *pending, msg []byte, e envelope) {
+	if p.peer == nil || p.peer.shared == nil || !p.peer.shared.holdAnswer(p, msg, e) {
+		p.answer(e)
+	}
+}
+
+func (s *sharedContexts) holdAnswer(p *pending, msg []byte, e envelope) bool {
+	s.mux.mu.Lock()
+	hold := len(s.held) > 0 && !s.owner.left
+	if hold {
+		s.held = append(s.held, held{msg, e, p})
+		s.mux.holding.Store(true)
+	}
+	s.mux.mu.Unlock()
+	if hold {
+		s.count(msg)
+	}
+	return hold
+}
+
 // settle routes the held events whose pages are decided now. Only the pipe's reader calls it.
 func (m *Mux) settle() {
-	var held []heldEvent
+	var waiting []held
 	m.mu.Lock()
 	oldest := m.requests.oldestCreate()
 	maps.DeleteFunc(m.targets.unclaimed, func(_ string, last uint64) bool { return oldest == 0 || last < oldest })
 	m.holding.Store(false)
 	for s := range m.shared {
-		held, s.held = append(held, s.held...), nil
+		waiting, s.held = append(waiting, s.held...), nil
 		s.client.held.Release(s.heldBytes)
 		s.heldBytes = 0
 	}
 	m.mu.Unlock()
-	for _, h := range held {
-		m.dispatch(h.msg, h.e)
+	for _, h := range waiting {
+		if h.p != nil {
+			m.answer(h.p, h.msg, h.e)
+		} else {
+			m.dispatch(h.msg, h.e)
+		}
 	}
 }
 

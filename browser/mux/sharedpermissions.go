@@ -165,7 +165,7 @@ func (c *sharedCommand) sharePermissions() bool {
 		return true
 	}
 	if !c.m.Permissions.lock(ctx) {
-		c.fail(refusal(c.method, errors.New("Chrome did not accept other permissions in time")))
+		c.fail(refusal(c.method, errors.New("other permissions are being set, and Chrome does not answer")))
 		return true
 	}
 	defer c.m.Permissions.unlock()

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -187,12 +186,10 @@ func (c cookie) changes(is cookie, deletes bool) bool {
 	return strings.HasPrefix(is.path(), c.path()) || strings.HasPrefix(c.path(), is.path())
 }
 
-// soonest is how long a cookie must at least live that replaces one that lives longer.
-const soonest = 24 * time.Hour
-
-// endsBefore reports whether c expires soon, and before the cookie that is there.
+// endsBefore reports whether c expires before the cookie that is there. Clients round the time to
+// seconds.
 func (c cookie) endsBefore(is cookie) bool {
-	return c.Expires > 0 && c.Expires < float64(time.Now().Add(soonest).Unix()) && (is.Expires <= 0 || c.Expires < is.Expires)
+	return c.Expires > 0 && (is.Expires <= 0 || c.Expires < is.Expires-1)
 }
 
 // path returns the path of a cookie. Without one, Chrome takes / (Chromium 156).
