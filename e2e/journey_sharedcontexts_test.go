@@ -26,6 +26,8 @@ func sharedContexts(t *testing.T, engine string) {
 		case "/download":
 			w.Header().Set("Content-Disposition", `attachment; filename="report.txt"`)
 			_, _ = fmt.Fprint(w, "a report")
+		case "/renew":
+			http.SetCookie(w, &http.Cookie{Name: "session", Value: "renewed", Path: "/"})
 		case "/api":
 			_, _ = fmt.Fprint(w, "real")
 		default:
