@@ -358,6 +358,8 @@ func TestSharedWrites(t *testing.T) {
 		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"other","url":"https://app.site.example/"}]}`, `"session"`},
 		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"other","domain":".site.example","path":"/app"}]}`, `"session"`},
 		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"s","domain":".site.example","expires":1}]}`, `"session"`},
+		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"s","domain":".site.example","expires":0}]}`, `"session"`},
+		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"s","domain":".site.example","expires":-1}]}`, ""},
 		{"Storage.setCookies", `{"cookies":[{"name":"x","name":"session","value":"other","domain":".site.example"}]}`, "duplicate"},
 		{"Network.deleteCookies", `{"name":"session","url":"https://site.example/"}`, `"session"`},
 		{"Network.deleteCookies", `{"name":"theme","url":"https://site.example/"}`, ""},

@@ -65,13 +65,15 @@ func thrown(err error) envelope {
 
 // cookie is what identifies a cookie, and its value.
 type cookie struct {
-	Name    string  `json:"name"`
-	Domain  string  `json:"domain"`
-	URL     string  `json:"url"`
-	Path    string  `json:"path"`
-	Value   string  `json:"value"`
-	Expires float64 `json:"expires"` // in seconds; 0 or less: with the browser
-	Secure  bool    `json:"secure"`
+	Name   string `json:"name"`
+	Domain string `json:"domain"`
+	URL    string `json:"url"`
+	Path   string `json:"path"`
+	Value  string `json:"value"`
+	// Expires is in seconds; nil or negative: with the browser. Chrome deletes a cookie that is set
+	// with 0 (Chromium 156), and Playwright's clearCookies({name}) does that.
+	Expires *float64 `json:"expires"`
+	Secure  bool     `json:"secure"`
 }
 
 // checkCookies lets a command set or delete cookies, unless that would change what a cookie of
@@ -189,7 +191,7 @@ func (c cookie) changes(is cookie, deletes bool) bool {
 // endsBefore reports whether c expires before the cookie that is there. Clients round the time to
 // seconds.
 func (c cookie) endsBefore(is cookie) bool {
-	return c.Expires > 0 && (is.Expires <= 0 || c.Expires < is.Expires-1)
+	return c.Expires != nil && *c.Expires >= 0 && (is.Expires == nil || *is.Expires <= 0 || *c.Expires < *is.Expires-1)
 }
 
 // path returns the path of a cookie. Without one, Chrome takes / (Chromium 156).

@@ -103,6 +103,7 @@ async function main() {
   await contexts[0].addCookies([{ name: 'flavour', value: 'oat', url: site }]);
   assert.match(await refused(() => contexts[0].addCookies([{ name: 'session', value: 'stolen', url: site }])), /would replace the session's own cookie "session"/);
   assert.match(await refused(() => contexts[0].clearCookies()), /would log others out.*shared_writes/);
+  assert.match(await refused(() => contexts[0].clearCookies({ name: 'session' })), /the session's own cookie "session"/);
   const state = await contexts[0].storageState();
   assert.match(await refused(() => second.newContext({ storageState: state })), /storageState would delete the session's own storage/);
   assert.match(await refused(() => first.newContext({ proxy: { server: 'http://127.0.0.1:9' } })), /one proxy/);
