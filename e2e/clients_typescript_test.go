@@ -3,6 +3,9 @@ package e2e
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,7 +75,37 @@ $`)
 		}
 		d.Must(t, http.StatusOK, http.MethodDelete, "/v1/sessions/"+used.ID, nil)
 	}
+	inPage(t, d, filepath.Join(dir, "node_modules/stasis-client/dist"))
 	nothingLeft(t, d)
+}
+
+// inPage runs the client in a page that has the daemon's own origin, behind one proxy.
+func inPage(t *testing.T, d *daemon.Daemon, dist string) {
+	t.Helper()
+	target, err := url.Parse(d.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", httputil.NewSingleHostReverseProxy(target)) // keeps the Host of the page
+	mux.Handle("/client/", http.StripPrefix("/client/", http.FileServer(http.Dir(dist))))
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/html") })
+	site := httptest.NewServer(mux)
+	defer site.Close()
+	s := create(t, d, body{"engine": browser.EngineShell})
+	const run = `(async () => {
+		const { Stasis, StasisError } = await import('/client/stasis.js');
+		const stasis = new Stasis({ url: location.origin, key: '` + daemon.Key + `' });
+		const made = await stasis.create({ engine: 'shell', labels: { from: 'a page' } });
+		const { deleted } = await made.end();
+		const error = await stasis.get('no-such-session').catch((error) => error);
+		return [made.info.labels.from, deleted, error instanceof StasisError && error.code].join(', ');
+	})()`
+	out := drive(t, chromeDP, s.CDP, visit(site.URL+"/"), evaluate(run))
+	if got := text(t, out[len(out)-1]); got != "a page, true, session_not_found" {
+		t.Errorf("in a page: %s", got)
+	}
+	d.Must(t, http.StatusOK, http.MethodDelete, "/v1/sessions/"+s.ID, nil)
 }
 
 // The generated types are those of openapi.yaml.
