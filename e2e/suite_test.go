@@ -1,0 +1,327 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
+)
+
+// suiteDeadline bounds one run of the suite.
+const suiteDeadline = 10 * time.Minute
+
+// The suite in clients/suite has the same results in sessions of Stasis as in a Chromium that
+// Playwright launches, test by test. Its files do not differ, only the config does.
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	site := newSuiteSite(t)
+	d := daemon.Start(t, daemon.Options{})
+	dir := suiteFolder(t)
+	env := []string{"SITE=" + site.URL, "STASIS_URL=" + d.URL, "STASIS_API_KEY=" + daemon.Key, "CHROMIUM=/usr/bin/chromium"}
+	args, least := []string{"--workers=3", "--grep=auth|login|account|files|dialogs|pop-ups"}, 35
+	if storetest.Long() {
+		env = append(env, "RECORD=on")
+		args, least = args[:1], 60
+	}
+	want := runSuite(t, dir, "playwright.config.js", env, args...)
+	for name := range want {
+		if strings.HasPrefix(name, "setup ") {
+			delete(want, name) // the package logs in
+		}
+	}
+	if len(want) < least {
+		t.Errorf("only %d tests ran", len(want))
+	}
+	type form struct {
+		name string
+		how  body
+	}
+	forms := []form{{"shell", body{"engine": browser.EngineShell}}}
+	if storetest.Long() {
+		forms = append(forms,
+			form{"full Chrome", body{"engine": browser.EngineChrome}},
+			form{"a session for all workers", body{"per": "run"}},
+			form{"a session for each test", body{"per": "test", "engine": browser.EngineShell}},
+			form{"isolated contexts", body{"contexts": "isolated"}},
+		)
+	}
+	for _, f := range forms {
+		t.Run(f.name, func(t *testing.T) {
+			how, err := json.Marshal(f.how)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := runSuite(t, dir, "stasis.config.js", append(env, "SESSIONS="+string(how)), args...)
+			for _, name := range slices.Sorted(maps.Keys(want)) {
+				if got[name] != want[name] {
+					t.Errorf("%s:\n  launched: %s\n  Stasis:   %s", name, want[name], got[name])
+				}
+			}
+			if len(got) != len(want) {
+				t.Errorf("%d tests ran, and %d with a launched Chromium", len(got), len(want))
+			}
+			noneLive(t, d)
+		})
+	}
+}
+
+// suiteFolder returns a copy of the suite with the package installed as npm does it.
+func suiteFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	modules, err := filepath.Abs("clients/node_modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(dir, os.DirFS("clients/suite")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, "node_modules", "@stasisd", "playwright"), os.DirFS("../clients/playwright")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(modules, "@playwright"), filepath.Join(dir, "node_modules", "@playwright")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// runSuite runs Playwright Test and returns the result of each test: the status of each try, the
+// names of the attachments other than those of Stasis, and the first lines of the errors.
+func runSuite(t *testing.T, dir, config string, env []string, args ...string) map[string]string {
+	t.Helper()
+	results := filepath.Join(dir, "results.json")
+	_ = os.Remove(results)
+	ctx, cancel := context.WithTimeout(t.Context(), suiteDeadline)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", append([]string{"node_modules/@playwright/test/cli.js", "test", "--config", config}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(append(os.Environ(), "RESULTS="+results, "PLAYWRIGHT_JSON_OUTPUT_FILE="+results), env...)
+	out, err := cmd.CombinedOutput()
+	raw, failed := os.ReadFile(results)
+	if failed != nil {
+		t.Fatalf("%s: %v: %s", config, err, out)
+	}
+	var report suiteReport
+	if err := json.Unmarshal(raw, &report); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range report.Errors {
+		t.Errorf("%s: %s", config, e.Message)
+	}
+	found := map[string]string{}
+	for _, s := range report.Suites {
+		s.collect(t, "", found)
+	}
+	if err != nil && len(found) == 0 {
+		t.Fatalf("%s: %v: %s", config, err, out)
+	}
+	return found
+}
+
+// suiteReport is a part of what Playwright's JSON reporter writes.
+type suiteReport struct {
+	Suites []suiteOfTests
+	Errors []struct{ Message string }
+}
+
+type suiteOfTests struct {
+	Title  string
+	File   string
+	Suites []suiteOfTests
+	Specs  []struct {
+		Title string
+		Tests []struct {
+			ProjectName string
+			Results     []struct {
+				Status      string
+				Errors      []struct{ Message string }
+				Attachments []struct{ Name string }
+			}
+		}
+	}
+}
+
+func (s suiteOfTests) collect(t *testing.T, above string, found map[string]string) {
+	t.Helper()
+	above = strings.TrimSpace(above + " " + s.Title)
+	for _, spec := range s.Specs {
+		for _, test := range spec.Tests {
+			var tries []string
+			for _, r := range test.Results {
+				var attached []string
+				for _, a := range r.Attachments {
+					if a.Name != "stasis session" {
+						attached = append(attached, a.Name)
+					}
+				}
+				slices.Sort(attached)
+				tries = append(tries, fmt.Sprint(r.Status, attached))
+				for _, e := range r.Errors {
+					message, _, _ := strings.Cut(e.Message, "\n")
+					tries[len(tries)-1] += " " + terminalColours.ReplaceAllString(message, "")
+				}
+			}
+			found[test.ProjectName+" "+above+" "+spec.Title] = strings.Join(tries, ", ")
+		}
+	}
+	for _, below := range s.Suites {
+		below.collect(t, above, found)
+	}
+}
+
+// The configs that the pages show run as they are written; only the site's address differs.
+func TestSuiteDocumented(t *testing.T) {
+	t.Parallel()
+	site := newSuiteSite(t)
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"engine": browser.EngineShell})
+	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/bob", body{"engine": browser.EngineShell})
+	env := []string{"STASIS_URL=" + d.URL, "STASIS_API_KEY=" + daemon.Key, "PASSWORD=a secret"}
+	const spec = `
+import { test, expect } from '@playwright/test';
+test('is logged in', async ({ page }, info) => {
+  await page.goto('/');
+  await expect(page.getByRole('heading')).toHaveText('Hello, ' + (info.project.name || 'ada'));
+});`
+	dir := suiteFolder(t)
+	if err := os.RemoveAll(filepath.Join(dir, "tests")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "one.spec.js"), []byte(spec), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var configs []string
+	for _, page := range []string{"../docs/playwright.md", "../clients/playwright/README.md"} {
+		configs = append(configs, blocksOf(t, page, "// playwright.config.js", site.URL)...)
+	}
+	if len(configs) != 4 {
+		t.Fatalf("the pages have %d configs", len(configs))
+	}
+	for i, config := range configs {
+		if i == len(configs)-1 { // a browser of the machine
+			config = strings.Replace(config, "use: {", "use: { launchOptions: { executablePath: '/usr/bin/chromium' },", 1)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "playwright.config.js"), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := runSuite(t, dir, "playwright.config.js", env, "--reporter=json")
+		if len(got) != 1 && len(got) != 2 {
+			t.Errorf("%d tests ran with\n%s", len(got), config)
+		}
+		for name, result := range got {
+			if result != "passed[]" {
+				t.Errorf("%s: %s with\n%s", name, result, config)
+			}
+		}
+	}
+	noneLive(t, d)
+}
+
+// Each project says what is wrong with it. A session ends if its worker is killed, and one that is
+// to be saved moves the default. The config is TypeScript in a CommonJS package, as most are.
+func TestSuiteProjects(t *testing.T) {
+	t.Parallel()
+	site := newSuiteSite(t)
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	const config = `
+import { defineConfig } from '@playwright/test';
+import { session, stasis } from '@stasisd/playwright';
+const ada: string = 'ada', shell = { engine: 'shell' as const };
+export default stasis(defineConfig({
+  testDir: 'tests', workers: 2,
+  use: { baseURL: process.env.SITE },
+  projects: [
+    { name: 'saved', use: session({ user: ada, ...shell, save: true, saveAsDefault: true, login: async (page) => {
+      await page.goto(process.env.SITE + '/login');
+      await page.getByLabel('User').fill('ada');
+      await page.getByLabel('Password').fill('a secret');
+      await page.getByRole('button').click();
+      await page.waitForURL('**/');
+    } }) },
+    { name: 'killed', use: session({ user: ada, ...shell }) },
+    { name: 'cleared', use: session({ user: ada, ...shell }) },
+    { name: 'cleared alone', use: session({ user: ada, ...shell, per: 'test' }) },
+    { name: 'missing', use: session({ user: 'carl', ...shell }) },
+    { name: 'firefox', use: { browserName: 'firefox' } },
+    { name: 'launched', use: { connectOptions: undefined, launchOptions: { executablePath: process.env.CHROMIUM } } },
+  ],
+}));`
+	const spec = `
+import { test, expect } from '@playwright/test';
+test('visits', async ({ page, context }, info) => {
+  await page.goto('/');
+  if (info.project.name === 'killed') process.kill(process.pid, 'SIGKILL');
+  if (info.project.name.startsWith('cleared')) await context.clearCookies();
+  if (info.project.name !== 'saved') await expect(page.reload().then(() => page.url())).resolves.toContain('/login');
+});`
+	dir := suiteFolder(t)
+	for name, text := range map[string]string{"playwright.config.ts": config, "tests/one.spec.ts": spec, "package.json": "{}"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = os.Remove(filepath.Join(dir, "playwright.config.js"))
+	got := runSuite(t, dir, "playwright.config.ts", []string{"SITE=" + site.URL, "STASIS_URL=" + d.URL, "STASIS_API_KEY=" + daemon.Key, "CHROMIUM=/usr/bin/chromium"},
+		"--reporter=json", "one.spec.ts")
+	for project, want := range map[string]string{
+		"saved": "passed", "killed": "worker process exited", "cleared": "Stasis does not allow Storage.clearCookies", "cleared alone": "passed",
+		"missing": "set `login` in the config", "firefox": "sessions are Chromium, and this project's browser is firefox", "launched": "passed",
+	} {
+		if result := got[project+" one.spec.ts visits"]; !strings.Contains(result, want) {
+			t.Errorf("%s: %s", project, result)
+		}
+	}
+	var now struct{ Version int }
+	d.Must(t, http.StatusOK, http.MethodGet, "/v1/users/ada/default", nil).Into(t, &now)
+	if now.Version != 2 {
+		t.Errorf("the default has version %d", now.Version)
+	}
+	noneLive(t, d)
+}
+
+// blocksOf returns the code of a page that begins with a line, with the site's address
+// instead of the example's.
+func blocksOf(t *testing.T, page, first, site string) []string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, block := range regexp.MustCompile("(?ms)^```js\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		if strings.HasPrefix(block[1], first+"\n") {
+			found = append(found, strings.ReplaceAll(block[1], "https://example.com", site))
+		}
+	}
+	return found
+}
+
+var terminalColours = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// noneLive reports sessions that have not ended.
+func noneLive(t *testing.T, d *daemon.Daemon) {
+	t.Helper()
+	var all []struct {
+		SessionID string `json:"session_id"`
+		Status    string
+	}
+	d.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions", nil).Into(t, &all)
+	for _, s := range all {
+		if s.Status != "completed" {
+			t.Errorf("session %s is %s", s.SessionID, s.Status)
+		}
+	}
+}
