@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -182,7 +183,8 @@ func (s suiteOfTests) collect(t *testing.T, above string, found map[string]strin
 	}
 }
 
-// The configs that the pages show run as they are written; only the site's address differs.
+// The configs that the pages show run as they are written; only the site's address differs. So
+// does the example for Puppeteer.
 func TestSuiteDocumented(t *testing.T) {
 	t.Parallel()
 	site := newSuiteSite(t)
@@ -226,6 +228,26 @@ test('is logged in', async ({ page }, info) => {
 				t.Errorf("%s: %s with\n%s", name, result, config)
 			}
 		}
+	}
+
+	blocks := blocksOf(t, "../docs/puppeteer.md", "// login.test.mjs", site.URL)
+	if len(blocks) != 1 {
+		t.Fatalf("docs/puppeteer.md has %d tests", len(blocks))
+	}
+	modules, err := filepath.Abs("clients/node_modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	if err := errors.Join(os.Symlink(modules, filepath.Join(dir, "node_modules")), os.WriteFile(filepath.Join(dir, "login.test.mjs"), []byte(blocks[0]), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), suiteDeadline)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "--test", "--test-reporter=tap", "login.test.mjs")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "# pass 2\n") {
+		t.Errorf("%v: %s", err, out)
 	}
 	noneLive(t, d)
 }
