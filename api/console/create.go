@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -71,7 +72,7 @@ func createBody(form url.Values) (map[string]any, error) {
 		}
 	}
 	if start, ok := body["start_url"].(string); ok && !hasScheme(start) {
-		body["start_url"] = "https://" + start
+		body["start_url"] = schemeOf(start) + start
 	}
 	source := strings.TrimSpace(form.Get("source"))
 	switch form.Get("restore") {
@@ -106,6 +107,18 @@ func createBody(form url.Values) (map[string]any, error) {
 		body["record"] = []string{"screenshot"}
 	}
 	return body, nil
+}
+
+// ownMachine matches the start of an address whose server is on the daemon's machine. Such a
+// server rarely has a certificate.
+var ownMachine = regexp.MustCompile(`^(?i:localhost|127\.[0-9.]+|\[::1\])(?::|/|$)`)
+
+// schemeOf returns the scheme of an address that has none.
+func schemeOf(address string) string {
+	if ownMachine.MatchString(address) {
+		return "http://"
+	}
+	return "https://"
 }
 
 // hasScheme reports whether an address is complete: people type addresses without https.

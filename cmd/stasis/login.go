@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -104,10 +105,18 @@ func (l *handLogin) run(ctx context.Context) error {
 	}
 }
 
-// siteAddress reads the argument SITE.
+// ownMachine matches the start of an address without a scheme whose server is on this machine. Such
+// a server rarely has a certificate.
+var ownMachine = regexp.MustCompile(`^(?i:localhost|127\.[0-9.]+|\[::1\])(?::|/|$)`)
+
+// siteAddress reads the argument SITE. Without a scheme it is https, and http on this machine.
 func siteAddress(site string) (*url.URL, error) {
 	if !strings.Contains(site, "://") {
-		site = "https://" + site
+		scheme := "https://"
+		if ownMachine.MatchString(site) {
+			scheme = "http://"
+		}
+		site = scheme + site
 	}
 	at, err := url.Parse(site)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {

@@ -226,10 +226,10 @@ func TestLoginEndsElsewhere(t *testing.T) {
 	}
 }
 
-// The errors of arguments name the arguments, and a bare name is an https address.
+// The errors of arguments name the arguments, and a bare name is an https address, but not on this machine.
 func TestLoginArguments(t *testing.T) {
 	for site, want := range map[string]string{
-		"example.com": "https://example.com", "localhost:8000/in": "https://localhost:8000/in", "HTTP://a.example/?q=1": "http://a.example/?q=1",
+		"example.com": "https://example.com", "localhost:8000/in": "http://localhost:8000/in", "127.0.0.1": "http://127.0.0.1", "[::1]:80/": "http://[::1]:80/", "localhost.example": "https://localhost.example", "127.0.0.1.example/": "https://127.0.0.1.example/", "HTTP://a.example/?q=1": "http://a.example/?q=1",
 		"file:///etc/passwd": "", "about:blank": "", "javascript:alert(1)": "", "http://": "", "": "",
 	} {
 		at, err := siteAddress(site)

@@ -22,10 +22,13 @@ function button(text, label, onclick) {
 }
 
 for (const type of ["back", "forward", "reload"]) $(type).onclick = () => control(type);
+/** schemeOf is the scheme of an address that has none. A server on the daemon's machine rarely has a certificate. */
+const schemeOf = (typed) => (/^(localhost|127\.[0-9.]+|\[::1\])(:|\/|$)/i.test(typed) ? "http://" : "https://");
+
 bar.onsubmit = (e) => {
   e.preventDefault();
   clearNotice();
   const typed = address.value.trim();
-  control("navigate", { url: /^[a-z][a-z0-9+.-]*:/i.test(typed) && !/^[^/:]+:\d/.test(typed) ? typed : `https://${typed}` });
+  control("navigate", { url: /^[a-z][a-z0-9+.-]*:/i.test(typed) && !/^[^/:]+:\d/.test(typed) ? typed : schemeOf(typed) + typed });
   keys.focus();
 };
