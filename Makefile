@@ -21,6 +21,10 @@ S3_VER   := 1.8.0
 TOXI     := bin/tools/toxiproxy
 TOXI_VER := 2.12.0
 
+# cyclonedx-gomod lists the modules of a release.
+SBOM     := bin/tools/cyclonedx-gomod
+SBOM_VER := 1.10.0
+
 # What the tests need from Debian.
 TESTED_WITH := chromium chromium-headless-shell chromium-driver python3-selenium curl php python3 dokuwiki phpliteadmin age zstd xvfb
 
@@ -167,9 +171,19 @@ lines: ## count the lines that are linked into the binary, by package
 bench-go: ## run the Go benchmarks of the hot paths: multiplexer, archives, diffs
 	@go test -run '^$$' -bench . -benchmem ./browser/mux ./snapshot ./state
 
+.PHONY: install
+install: build ## install bin/stasis as /usr/local/bin/stasis (DESTDIR and PREFIX change the place)
+	@install -D -m 0755 bin/stasis '$(DESTDIR)$(PREFIX)/bin/stasis'
+
+PREFIX ?= /usr/local
+
+.PHONY: release
+release: $(SBOM)-$(SBOM_VER) ## build dist/: binaries for Linux and macOS, Debian packages, an SBOM, checksums
+	@packaging/release '$(VERSION)' '$(LDFLAGS)' '$(SBOM)-$(SBOM_VER)'
+
 .PHONY: clean
 clean: ## remove everything that was built and installed in this folder
-	@rm -rf bin e2e/clients/node_modules clients/typescript/node_modules clients/typescript/dist
+	@rm -rf bin dist e2e/clients/node_modules clients/typescript/node_modules clients/typescript/dist
 
 # npm writes this file last. It is older than the lockfile exactly when the lockfile has
 # changed since the installation.
@@ -192,6 +206,11 @@ $(S3)-$(S3_VER):
 	@echo "building versitygw $(S3_VER)"
 	@GOBIN=$(CURDIR)/bin/tools go install github.com/versity/versitygw/cmd/versitygw@v$(S3_VER)
 	@mv $(S3) $@
+
+$(SBOM)-$(SBOM_VER):
+	@echo "building cyclonedx-gomod $(SBOM_VER)"
+	@GOBIN=$(CURDIR)/bin/tools go install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v$(SBOM_VER)
+	@mv $(SBOM) $@
 
 $(TOXI)-$(TOXI_VER):
 	@echo "building toxiproxy $(TOXI_VER)"
