@@ -90,8 +90,17 @@ func suiteFolder(t *testing.T) string {
 	if err := os.CopyFS(dir, os.DirFS("clients/suite")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(filepath.Join(dir, "node_modules", "@stasisd", "playwright"), os.DirFS("../clients/playwright")); err != nil {
+	packed, err := exec.CommandContext(t.Context(), "npm", "pack", "--silent", "--pack-destination", dir, "../clients/playwright").Output()
+	if err != nil {
 		t.Fatal(err)
+	}
+	into := filepath.Join(dir, "node_modules", "@stasisd", "playwright")
+	if err := os.MkdirAll(into, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	unpack := exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(dir, strings.TrimSpace(string(packed))), "--strip-components=1", "-C", into)
+	if out, err := unpack.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
 	if err := os.Symlink(filepath.Join(modules, "@playwright"), filepath.Join(dir, "node_modules", "@playwright")); err != nil {
 		t.Fatal(err)
