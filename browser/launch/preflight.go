@@ -131,13 +131,13 @@ func (p *Process) try(ctx context.Context) error {
 func (p *Process) explain(ctx context.Context, err error) error {
 	const op = "launch.preflight"
 	exit := p.ExitState()
+	if errors.Is(err, errUnanswered) { // its renderer is confined already
+		return fault.Wrap(err, fault.ChromeMissing, op,
+			"this Chrome cannot open a profile while it runs; install Chromium 156 or newer: apt-get update && apt-get install chromium")
+	}
 	if errors.Is(err, errUnconfined) || blamesSandbox(exit.Stderr) {
 		return fault.Wrap(withStderr(err, exit), fault.SandboxFailed, op,
 			"Chrome's sandbox does not work here: "+remedy(hostFiles()))
-	}
-	if errors.Is(err, errUnanswered) {
-		return fault.Wrap(err, fault.ChromeMissing, op,
-			"this Chrome cannot open a profile while it runs; install Chromium 156 or newer: apt-get update && apt-get install chromium")
 	}
 	if ctx.Err() != nil {
 		return fault.Wrap(withStderr(ctx.Err(), exit), fault.Timeout, op, "Chrome started but did not answer within a minute; try again, and read its standard error in the cause")
