@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,6 +18,9 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
+// smallSize is the size of a small store, in bytes.
+const smallSize = 128 << 20
+
 // smallStore returns a data directory whose snapshots are on a file system of 128 MiB in
 // memory. It needs root, as do the tests of Chrome's users.
 func smallStore(t *testing.T) string {
@@ -26,7 +30,7 @@ func smallStore(t *testing.T) string {
 	if err := os.Mkdir(store, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Mount("stasis-test", store, "tmpfs", 0, "size=128m,mode=0700"); err != nil {
+	if err := unix.Mount("stasis-test", store, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0700", smallSize)); err != nil {
 		t.Fatalf("cannot mount the small file system: %v", err)
 	}
 	t.Cleanup(func() {
@@ -191,7 +195,32 @@ func TestFaultDiskFull(t *testing.T) {
 	restoresHeavy(t, d)
 }
 
-// fillWhenWritten waits for the first bytes of an upload and fills the store.
+// shrink leaves a small store no more space. That is at once, where a file of the remaining size
+// would take longer than the save. The save writes at the same time, so the size is tried with
+// more and more room.
+func shrink(t *testing.T, store string) {
+	for room := int64(0); room < smallSize; room += 64 << 10 {
+		var st unix.Statfs_t
+		if err := unix.Statfs(store, &st); err != nil {
+			t.Error(err)
+			return
+		}
+		used := (int64(st.Blocks) - int64(st.Bfree)) * st.Bsize //nolint:gosec // they are sizes
+		if unix.Mount("", store, "", unix.MS_REMOUNT, fmt.Sprintf("size=%d", used+room)) == nil {
+			return
+		}
+	}
+	t.Error("the store could not be made smaller")
+}
+
+// resize gives a small store a size.
+func resize(t *testing.T, store string, size int64) {
+	if err := unix.Mount("", store, "", unix.MS_REMOUNT, fmt.Sprintf("size=%d", size)); err != nil {
+		t.Errorf("the store cannot be made larger again: %v", err)
+	}
+}
+
+// fillWhenWritten waits for the first bytes of an upload and leaves the store no more space.
 func fillWhenWritten(t *testing.T, dir string) (release func()) {
 	tmp := filepath.Join(dir, "snapshots", "tmp")
 	deadline := time.NewTimer(grace)
@@ -213,31 +242,8 @@ func fillWhenWritten(t *testing.T, dir string) (release func()) {
 			if err != nil || info.Size() == 0 {
 				continue
 			}
-			ballast := filepath.Join(dir, "snapshots", "ballast")
-			f, err := os.Create(ballast)
-			if err != nil {
-				t.Error(err)
-				return func() {}
-			}
-			var st unix.Statfs_t
-			err = unix.Statfs(tmp, &st)
-			if err == nil {
-				// The save writes at the same time, so this ends with single pages.
-				for left := int64(st.Bavail) * st.Bsize; left > 0; {
-					if unix.Fallocate(int(f.Fd()), 0, 0, left) == nil {
-						break
-					}
-					left -= 1 << 20
-				}
-			}
-			if err := errors.Join(err, f.Close()); err != nil {
-				t.Error(err)
-			}
-			return func() {
-				if err := os.Remove(ballast); err != nil {
-					t.Error(err)
-				}
-			}
+			shrink(t, filepath.Join(dir, "snapshots"))
+			return func() { resize(t, filepath.Join(dir, "snapshots"), smallSize) }
 		}
 	}
 }
