@@ -121,7 +121,7 @@ func Refusal(answer *http.Response) *Error {
 	if answer.Body == nil || json.NewDecoder(io.LimitReader(answer.Body, maxRefusal)).Decode(e) != nil || e.Code == "" {
 		e = &Error{Message: "the daemon answered " + answer.Status}
 		if to := answer.Header.Get("Location"); to != "" {
-			e.Message += fmt.Sprintf(" to %q; give the daemon's own address", to)
+			e.Message += fmt.Sprintf(" to %q; redirects are not followed", to)
 		}
 	}
 	e.Status = answer.StatusCode

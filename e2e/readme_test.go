@@ -28,7 +28,7 @@ const quickStartDeadline = 2 * time.Minute
 // the shell in place of full Chrome, and finds the default of the first one.
 func TestQuickStart(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Preflight: true})
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "examples", "quickstart"), os.DirFS("../examples/quickstart")); err != nil {
 		t.Fatal(err)

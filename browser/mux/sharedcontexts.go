@@ -30,9 +30,7 @@ type SharedContexts struct {
 // sharedContexts are the contexts of one client. The Mux's lock guards them.
 type sharedContexts struct {
 	SharedContexts
-	mux       *Mux
 	client    *client
-	owner     *peer  // of the client
 	prefix    string // of the IDs, so that no two clients have the same
 	made      int
 	contexts  []string
@@ -47,7 +45,7 @@ type sharedContexts struct {
 const maxSharedContexts = 1024
 
 func newSharedContexts(o SharedContexts, c *client) *sharedContexts {
-	return &sharedContexts{SharedContexts: o, mux: c.m, client: c, owner: &c.peer, prefix: rand.Text(), foreignDownloads: map[string]struct{}{}}
+	return &sharedContexts{SharedContexts: o, client: c, prefix: rand.Text(), foreignDownloads: map[string]struct{}{}}
 }
 
 // create returns the ID of a new context, or "" if the client has too many.
@@ -183,7 +181,7 @@ func (c *sharedCommand) disposeContext() bool {
 		ctx, cancel := context.WithTimeout(c.ctx, closeDeadline)
 		defer cancel()
 		c.shared.closePages(ctx, c.context)
-		c.m.dropPermissions(ctx, maker{c.shared.owner, c.context})
+		c.m.dropPermissions(ctx, maker{&c.peer, c.context})
 		c.answer("{}")
 	})
 	return true
@@ -193,10 +191,10 @@ func (c *sharedCommand) disposeContext() bool {
 // closed or ctx has ended.
 func (s *sharedContexts) closePages(ctx context.Context, context string) {
 	var ids []string
-	m := s.mux
+	m := s.client.m
 	m.mu.Lock()
 	for id, by := range m.targets.makers {
-		if by.peer == s.owner && by.context != "" && (context == "" || by.context == context) {
+		if by.peer == &s.client.peer && by.context != "" && (context == "" || by.context == context) {
 			ids = append(ids, id)
 		}
 	}

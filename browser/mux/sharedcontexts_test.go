@@ -545,7 +545,7 @@ func TestSharedPermissionsLimit(t *testing.T) {
 		b.ask(4, "Browser.setPermission", fmt.Sprintf(`{"permission":{"name":"midi"},"setting":"granted","origin":"https://late.example","browserContextId":%q}`, b.context(9)))
 		m.mu.Lock()
 		for c := range m.shared {
-			if m.sessions.all[c.owner.root].id == rootOfB {
+			if m.sessions.all[c.client.root].id == rootOfB {
 				c.client.end(CloseNormal, "", nil, false)
 			}
 		}

@@ -18,7 +18,7 @@ func (c *sharedCommand) chooseDownloads() bool {
 	c.m.mu.Lock()
 	defer c.m.mu.Unlock()
 	context := c.context
-	if by, made := c.m.targets.makerOf(c.session.target); context == "" && made && by.peer == c.shared.owner {
+	if by, made := c.m.targets.makerOf(c.session.target); context == "" && made && by.peer == &c.peer {
 		context = by.context
 	}
 	if context == "" {

@@ -103,9 +103,9 @@ func (s *sharedContexts) list(e *envelope) {
 	if all.read(e.result) != nil {
 		return
 	}
-	s.mux.mu.Lock()
+	s.client.m.mu.Lock()
 	ids := append([]string{}, s.contexts...)
-	s.mux.mu.Unlock()
+	s.client.m.mu.Unlock()
 	if all.set("browserContextIds", ids) == nil {
 		e.result = all.write()
 	}
@@ -166,9 +166,9 @@ func (s *sharedContexts) hides(id string) bool {
 	if s == nil {
 		return false
 	}
-	t := &s.mux.targets
+	t := &s.client.m.targets
 	if by, made := t.makerOf(id); made {
-		return by.peer != s.owner
+		return by.peer != &s.client.peer
 	}
 	info := t.all[id]
 	return info.Subtype == prerender || t.madeContext(info.BrowserContextID) || t.undecided(id)
@@ -214,11 +214,11 @@ func (s *sharedContexts) hold(msg []byte, e envelope, t targetEvent) bool {
 	if id == "" {
 		id = t.TargetID
 	}
-	if len(s.held) == 0 && (id == "" || !s.mux.targets.undecided(id)) {
+	if len(s.held) == 0 && (id == "" || !s.client.m.targets.undecided(id)) {
 		return false
 	}
 	s.held = append(s.held, held{msg: msg, e: e})
-	s.mux.holding.Store(true)
+	s.client.m.holding.Store(true)
 	return true
 }
 
@@ -230,7 +230,7 @@ const heldOverhead = 256
 func (s *sharedContexts) count(msg []byte) {
 	n := len(msg) + heldOverhead
 	s.heldBytes += n
-	if !s.client.held.Take(n) || s.heldBytes > s.mux.opts.QueueBytes {
+	if !s.client.held.Take(n) || s.heldBytes > s.client.m.opts.QueueBytes {
 		s.client.end(CloseTooSlow, tooSlow, nil, false)
 	}
 }
@@ -243,13 +243,13 @@ func (m *Mux) answer(p *pending, msg []byte, e envelope) {
 }
 
 func (s *sharedContexts) holdAnswer(p *pending, msg []byte, e envelope) bool {
-	s.mux.mu.Lock()
-	hold := len(s.held) > 0 && !s.owner.left
+	s.client.m.mu.Lock()
+	hold := len(s.held) > 0 && !s.client.left
 	if hold {
 		s.held = append(s.held, held{msg, e, p})
-		s.mux.holding.Store(true)
+		s.client.m.holding.Store(true)
 	}
-	s.mux.mu.Unlock()
+	s.client.m.mu.Unlock()
 	if hold {
 		s.count(msg)
 	}
@@ -290,8 +290,8 @@ func (s *sharedContexts) stamp(info jsontext.Value) jsontext.Value {
 	if json.Unmarshal(info, &is) != nil {
 		return info
 	}
-	by, made := s.mux.targets.makerOf(is.TargetID)
-	if !made || by.peer != s.owner || by.context == "" {
+	by, made := s.client.m.targets.makerOf(is.TargetID)
+	if !made || by.peer != &s.client.peer || by.context == "" {
 		return info
 	}
 	var all fields
@@ -307,9 +307,9 @@ func (s *sharedContexts) stampMember(params []byte) ([]byte, bool) {
 	if all.read(params) != nil || all["targetInfo"] == nil {
 		return params, false
 	}
-	s.mux.mu.Lock()
+	s.client.m.mu.Lock()
 	stamped := s.stamp(all["targetInfo"])
-	s.mux.mu.Unlock()
+	s.client.m.mu.Unlock()
 	all["targetInfo"] = stamped
 	return all.write(), true
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -80,9 +79,4 @@ func local(t *time.Time) string {
 		return ""
 	}
 	return t.Local().Format("2006-01-02 15:04:05")
-}
-
-// get is [remoteDaemon.callJSON] for a read.
-func (r *remoteDaemon) get(ctx context.Context, path string, out any) error {
-	return r.callJSON(ctx, http.MethodGet, path, nil, out)
 }

@@ -114,7 +114,7 @@ func (r *remoteDaemon) explain(err error) error {
 	case !errors.As(err, &refused):
 		return err
 	case refused.Code == "":
-		return exitError{exitFailed, refused.Message + " with --url"}
+		return exitError{exitFailed, refused.Message + "; give the daemon's own address with --url"}
 	case refused.Status == http.StatusUnauthorized:
 		advised := *refused
 		advised.Message += r.keyAdvice()
@@ -152,6 +152,11 @@ func (r *remoteDaemon) callJSON(ctx context.Context, method, path string, in, ou
 	ctx, cancel := context.WithTimeout(ctx, remoteDeadline)
 	defer cancel()
 	return r.explain(r.api().Call(ctx, method, path, in, out))
+}
+
+// get is [remoteDaemon.callJSON] for a read.
+func (r *remoteDaemon) get(ctx context.Context, path string, out any) error {
+	return r.callJSON(ctx, http.MethodGet, path, nil, out)
 }
 
 // do makes a request and returns an error if the daemon refuses it. The caller closes the

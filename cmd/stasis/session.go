@@ -149,7 +149,6 @@ func (c *sessionOpenCmd) Run(ctx context.Context) error {
 	if onDesktop() {
 		closed, err := openLink(ctx, link)
 		if closed != nil {
-			time.AfterFunc(openedFor, closed)
 			defer closed()
 			_, _ = fmt.Fprintln(os.Stderr, "The live view opens in your browser.")
 			select {

@@ -16,7 +16,7 @@ type sessionLogsCmd struct {
 	remoteDaemon
 	printed
 	Session string `arg:"" help:"The session's ID."`
-	Run_    string `help:"Only this run; by default the newest one." name:"run" placeholder:"ID" env:"-"`
+	RunID   string `help:"Only this run; by default the newest one." name:"run" placeholder:"ID" env:"-"`
 }
 
 // runEvent is an event of a run.
@@ -30,7 +30,7 @@ type runEvent struct {
 // Run prints a line for each event: its time, its type and its data. With --json it prints one
 // event in each line.
 func (c *sessionLogsCmd) Run(ctx context.Context) error {
-	run := c.Run_
+	run := c.RunID
 	if run == "" {
 		var list struct {
 			Runs []struct {

@@ -32,7 +32,6 @@ type listedUser struct {
 	User      string `json:"user_id"`
 	Snapshots int    `json:"snapshots"`
 	Version   int64  `json:"default_version"` // 0: no default
-	Logins    string `json:"-"`
 }
 
 // Run lists users. The API has no list of users, so it reads the snapshots and the live sessions.
