@@ -57,12 +57,13 @@ type fake struct {
 	conn   net.Conn
 	handle func(f *fake, m message) []byte // returns whole answers; nil for the default; "" for no answer
 
-	mu       sync.Mutex
-	cond     *sync.Cond
-	got      []message
-	sessions int
-	loop     sync.WaitGroup
-	write    sync.Mutex
+	mu        sync.Mutex
+	cond      *sync.Cond
+	got       []message
+	processed int // the first ones of got
+	sessions  int
+	loop      sync.WaitGroup
+	write     sync.Mutex
 }
 
 func start(t *testing.T, o Options, handle func(f *fake, m message) []byte) (*Mux, *fake) {
@@ -97,24 +98,32 @@ func (f *fake) run() {
 		f.mu.Lock()
 		f.got = append(f.got, m)
 		f.mu.Unlock()
+		f.process(m)
+		f.mu.Lock()
+		f.processed++
+		f.mu.Unlock()
 		f.cond.Broadcast()
-		if f.handle != nil {
-			if answer := f.handle(f, m); answer != nil {
-				f.send(answer)
-				continue
-			}
+	}
+}
+
+// process answers a message.
+func (f *fake) process(m message) {
+	if f.handle != nil {
+		if answer := f.handle(f, m); answer != nil {
+			f.send(answer)
+			return
 		}
-		switch m.Method {
-		case "Target.attachToBrowserTarget", "Target.attachToTarget":
-			f.mu.Lock()
-			f.sessions++
-			id := fmt.Sprintf("S%d", f.sessions)
-			f.mu.Unlock()
-			f.emit(m.Session, "Target.attachedToTarget", fmt.Sprintf(`{"sessionId":%q,"targetInfo":{"targetId":%q,"type":"page","url":""},"waitingForDebugger":false}`, id, m.param("targetId")))
-			f.answer(m, fmt.Sprintf(`{"sessionId":%q}`, id))
-		default:
-			f.answer(m, `{}`)
-		}
+	}
+	switch m.Method {
+	case "Target.attachToBrowserTarget", "Target.attachToTarget":
+		f.mu.Lock()
+		f.sessions++
+		id := fmt.Sprintf("S%d", f.sessions)
+		f.mu.Unlock()
+		f.emit(m.Session, "Target.attachedToTarget", fmt.Sprintf(`{"sessionId":%q,"targetInfo":{"targetId":%q,"type":"page","url":""},"waitingForDebugger":false}`, id, m.param("targetId")))
+		f.answer(m, fmt.Sprintf(`{"sessionId":%q}`, id))
+	default:
+		f.answer(m, `{}`)
 	}
 }
 
@@ -142,7 +151,8 @@ func (f *fake) send(b []byte) {
 	_, _ = f.conn.Write(append(bytes.Clone(b), 0)) // a closed pipe ends run
 }
 
-// wait waits until n messages match, and returns the matching ones.
+// wait waits until n messages match and are processed, and returns the matching ones. What a test
+// sends afterwards follows what the fake has sent for them.
 func (f *fake) wait(n int, match func(message) bool) []message {
 	f.t.Helper()
 	deadline := time.AfterFunc(patience, f.cond.Broadcast)
@@ -152,7 +162,7 @@ func (f *fake) wait(n int, match func(message) bool) []message {
 	defer f.mu.Unlock()
 	for {
 		var found []message
-		for _, m := range f.got {
+		for _, m := range f.got[:f.processed] {
 			if match(m) {
 				found = append(found, m)
 			}

@@ -234,9 +234,13 @@ func TestClientsAreCountedAndClosed(t *testing.T) {
 // A Chrome that reads nothing does not delay the end of a client, whether it is attaching
 // or has messages queued.
 func TestStuckChrome(t *testing.T) {
-	hold := make(chan struct{})
-	m, f := start(t, Options{UnsentBytes: 1 << 10}, func(_ *fake, q message) []byte {
+	stuck, hold := make(chan struct{}), make(chan struct{})
+	m, _ := start(t, Options{UnsentBytes: 1 << 10}, func(_ *fake, q message) []byte {
 		if q.Method == "CSS.enable" {
+			select {
+			case stuck <- struct{}{}:
+			case <-hold:
+			}
 			<-hold
 		}
 		return nil
@@ -246,7 +250,7 @@ func TestStuckChrome(t *testing.T) {
 	for range 3 { // one has reached Chrome, one is being written, one is queued
 		a.send(fmt.Sprintf(`{"id":1,"method":"CSS.enable","params":{"x":%q}}`, strings.Repeat("x", 600)))
 	}
-	f.wait(1, method("CSS.enable"))
+	<-stuck
 	b := connect(t, m, ServeOptions{})
 	for m.Clients.Count() < 2 {
 		<-m.Clients.Changed()

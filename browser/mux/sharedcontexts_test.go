@@ -14,10 +14,9 @@ import (
 // sharingChrome is a fake Chrome that opens pages. Like Chrome, it reports a tab and its page to
 // each session with auto-attach before it answers Target.createTarget.
 type sharingChrome struct {
-	pages   atomic.Int64
-	roots   []string // sessions with auto-attach; only the fake's goroutine uses it
-	quiet   bool     // it does not answer Target.createTarget, nor what the mux asks after it
-	pending []message
+	pages atomic.Int64
+	roots []string // sessions with auto-attach; only the fake's goroutine uses it
+	quiet bool     // it does not answer Target.createTarget, nor what the mux asks after it
 }
 
 func (s *sharingChrome) handle(f *fake, m message) []byte {
@@ -28,7 +27,6 @@ func (s *sharingChrome) handle(f *fake, m message) []byte {
 	case "Target.createTarget":
 		s.open(f, "")
 		if s.quiet {
-			s.pending = append(s.pending, m)
 			return []byte{}
 		}
 		f.answer(m, fmt.Sprintf(`{"targetId":"P%d"}`, s.pages.Load()))
