@@ -56,13 +56,16 @@ func (o *connections) end(keyID string) {
 }
 
 // RegisterConnection registers a connection of the caller's key until leave is called. If
-// the key is deleted meanwhile, end is called once; it must not block. RegisterConnection
-// registers first and then looks the key up, so it cannot miss a deletion. For a deleted
-// key it returns unauthorized.
+// the key is deleted, end is called once; it must not block. RegisterConnection registers
+// first and then looks the key up, so it cannot miss a deletion. For a key that is deleted
+// by then it calls end too, and returns unauthorized.
 func (k *Keys) RegisterConnection(ctx context.Context, c Caller, end func()) (leave func(), err error) {
 	one := &connection{end}
 	k.connections.add(c.KeyID, one)
 	if _, err := k.Caller(ctx, c.KeyID); err != nil {
+		if errors.Is(err, errKeyDeleted) {
+			k.connections.end(c.KeyID)
+		}
 		k.connections.remove(c.KeyID, one)
 		return nil, err
 	}

@@ -41,6 +41,10 @@ func TestDeletingKeyEndsItsConnections(t *testing.T) {
 	if _, _, err := keys.CallContext(t.Context(), c); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("call after the deletion: %v", err)
 	}
+	ended := 0
+	if _, err := keys.RegisterConnection(t.Context(), c, func() { ended++ }); !fault.Is(err, fault.Unauthorized) || ended != 1 {
+		t.Errorf("connection after the deletion: %v, ended %d times", err, ended)
+	}
 	if n := len(keys.connections.open); n != 0 {
 		t.Errorf("%d keys still have connections", n)
 	}
