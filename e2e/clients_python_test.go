@@ -14,16 +14,25 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// The examples of docs/python.md run as one script, with the client that they show, in
-// both engines. What they print is what the page says.
+// enginesOfExamples returns the engines in which the pages' examples run: the long form uses both.
+func enginesOfExamples() []string {
+	if storetest.Long() {
+		return []string{browser.EngineShell, browser.EngineChrome}
+	}
+	return []string{browser.EngineShell}
+}
+
+// The examples of docs/python.md run as one script, with the client that they show. What
+// they print is what the page says.
 func TestPythonClient(t *testing.T) {
 	t.Parallel()
 	site, logins := loginSite(t)
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	script := strings.NewReplacer("http://127.0.0.1:8090/", site).Replace(strings.Join(examples(t, "../docs/python.md", "python"), "\n"))
-	for i, engine := range []string{browser.EngineChrome, browser.EngineShell} {
+	for i, engine := range enginesOfExamples() {
 		user, guest := "ada "+engine, "grace "+engine
 		d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/"+user, body{"engine": engine})
 		d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/default", body{"engine": engine})

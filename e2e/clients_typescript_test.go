@@ -18,7 +18,7 @@ import (
 )
 
 // The TypeScript client, packed as docs/typescript.md says: its own tests pass, and the
-// page's examples compile and run as one module, in both engines.
+// page's examples compile and run as one module. The long form runs them in both engines.
 func TestTypeScriptClient(t *testing.T) {
 	t.Parallel()
 	site, logins := loginSite(t)
@@ -32,7 +32,11 @@ func TestTypeScriptClient(t *testing.T) {
 		}
 		files[name] = string(raw)
 	}
-	for _, engine := range []string{browser.EngineChrome, browser.EngineShell} {
+	engines := enginesOfExamples()
+	compile := []string{"node_modules/.tsc", "--module", "nodenext", "--target", "es2022", "--lib", "es2022", "--strict",
+		"--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--types", "node", "--skipLibCheck", "types.ts"}
+	for _, engine := range engines {
+		compile = append(compile, engine+".ts")
 		files[engine+".ts"] = strings.NewReplacer("'ada'", "'ada "+engine+"'", "'grace'", "'grace "+engine+"'").Replace(page)
 	}
 	for name, text := range files {
@@ -40,8 +44,7 @@ func TestTypeScriptClient(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	nodeIn(t, nil, dir, "node_modules/.tsc", "--module", "nodenext", "--target", "es2022", "--lib", "es2022", "--strict",
-		"--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--types", "node", "--skipLibCheck", "types.ts", "chrome.ts", "shell.ts")
+	nodeIn(t, nil, dir, compile...)
 	nodeIn(t, nil, dir, "--test", "stasis.test.mjs")
 
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -59,7 +62,7 @@ http://127\.0\.0\.1:\d+/v1/sessions/\S+/live\?ticket=\S+
 default restored
 404 session_not_found true
 $`)
-	for i, engine := range []string{browser.EngineChrome, browser.EngineShell} {
+	for i, engine := range engines {
 		for _, user := range []string{"ada " + engine, "default"} {
 			d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/"+user, body{"engine": engine})
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"net/http"
@@ -24,6 +25,13 @@ import (
 // suiteDeadline bounds one run of the suite.
 const suiteDeadline = 10 * time.Minute
 
+// writeSuite is set to write the results of a launched Chromium to suiteResults.
+var writeSuite = flag.Bool("write-suite", false, "write the results of the suite in a launched Chromium")
+
+// suiteResults has the results of all tests of the suite in a Chromium that Playwright launches.
+// The long form tests that they hold.
+const suiteResults = "testdata/suite.json"
+
 // The suite in clients/suite has the same results in sessions of Stasis as in a Chromium that
 // Playwright launches, test by test. Its files do not differ, only the config does.
 func TestSuite(t *testing.T) {
@@ -32,19 +40,19 @@ func TestSuite(t *testing.T) {
 	d := daemon.Start(t, daemon.Options{})
 	dir := suiteFolder(t)
 	env := []string{"SITE=" + site.URL, "STASIS_URL=" + d.URL, "STASIS_API_KEY=" + daemon.Key, "CHROMIUM=/usr/bin/chromium"}
-	args, least := []string{"--workers=3", "--grep=auth|login|account|files|dialogs|pop-ups"}, 35
-	if storetest.Long() {
+	args := []string{"--workers=2"}
+	want := recordedSuite(t)
+	if storetest.Long() || *writeSuite {
+		launchedSuite(t, dir, env, want, args...)
 		env = append(env, "RECORD=on")
-		args, least = args[:1], 60
+	} else {
+		const some = `ada login|bob login.spec.js starts|the API knows|dialogs a|saves a download|window.open`
+		args = append(args, "--grep="+some)
+		chosen := regexp.MustCompile(some)
+		maps.DeleteFunc(want, func(name, _ string) bool { return !chosen.MatchString(name) })
 	}
-	want := runSuite(t, dir, "playwright.config.js", env, args...)
-	for name := range want {
-		if strings.HasPrefix(name, "setup ") {
-			delete(want, name) // the package logs in
-		}
-	}
-	if len(want) < least {
-		t.Errorf("only %d tests ran", len(want))
+	if len(want) < 14 {
+		t.Errorf("only %d tests are chosen", len(want))
 	}
 	type form struct {
 		name string
@@ -65,18 +73,59 @@ func TestSuite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := runSuite(t, dir, "stasis.config.js", append(env, "SESSIONS="+string(how)), args...)
-			for _, name := range slices.Sorted(maps.Keys(want)) {
-				if got[name] != want[name] {
-					t.Errorf("%s:\n  launched: %s\n  Stasis:   %s", name, want[name], got[name])
-				}
-			}
-			if len(got) != len(want) {
-				t.Errorf("%d tests ran, and %d with a launched Chromium", len(got), len(want))
-			}
+			sameResults(t, runSuite(t, dir, "stasis.config.js", append(env, "SESSIONS="+string(how)), args...), want)
 			noneLive(t, d)
 		})
 	}
+}
+
+func sameResults(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if got[name] != want[name] {
+			t.Errorf("%s:\n  launched: %s\n  Stasis:   %s", name, want[name], got[name])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d tests ran, and %d with a launched Chromium", len(got), len(want))
+	}
+}
+
+func recordedSuite(t *testing.T) (results map[string]string) {
+	t.Helper()
+	raw, err := os.ReadFile(suiteResults)
+	if err == nil {
+		err = json.Unmarshal(raw, &results)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+// launchedSuite runs the suite in a Chromium that Playwright launches, without and with
+// recordings. It puts the results with recordings into recorded, whose results must be those without.
+func launchedSuite(t *testing.T, dir string, env []string, recorded map[string]string, args ...string) {
+	t.Helper()
+	run := func(env []string) map[string]string {
+		found := runSuite(t, dir, "playwright.config.js", env, args...)
+		maps.DeleteFunc(found, func(name, _ string) bool { return strings.HasPrefix(name, "setup ") }) // the package logs in
+		return found
+	}
+	found := run(env)
+	if *writeSuite {
+		raw, err := json.MarshalIndent(found, "", "  ")
+		if err == nil {
+			err = os.WriteFile(suiteResults, append(raw, '\n'), 0o644) //nolint:gosec // a file of the repository
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		sameResults(t, recorded, found)
+	}
+	clear(recorded)
+	maps.Copy(recorded, run(append(env, "RECORD=on")))
 }
 
 // suiteFolder returns a copy of the suite with the package installed as npm does it.
@@ -193,7 +242,7 @@ func (s suiteOfTests) collect(t *testing.T, above string, found map[string]strin
 }
 
 // The configs that the pages show run as they are written; only the site's address differs. So
-// does the example for Puppeteer.
+// does the example for Puppeteer. The short form runs the first config only.
 func TestSuiteDocumented(t *testing.T) {
 	t.Parallel()
 	site := newSuiteSite(t)
@@ -222,6 +271,9 @@ test('is logged in', async ({ page }, info) => {
 		t.Fatalf("the pages have %d configs", len(configs))
 	}
 	for i, config := range configs {
+		if i > 0 && !storetest.Long() {
+			break
+		}
 		if i == len(configs)-1 { // a browser of the machine
 			config = strings.Replace(config, "use: {", "use: { launchOptions: { executablePath: '/usr/bin/chromium' },", 1)
 		}
