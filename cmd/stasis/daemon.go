@@ -136,7 +136,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	starter.Budget, starter.MaxDownloads = budget.New(c.ClientMemory), c.MaxDownloads
 	d.apiKeys = access.NewKeys(db.Keys, time.Now)
 	journal := events.NewJournal(db.Runs, d.vault, time.Now, log)
-	notices := events.NewNotices(events.NoticesConfig{URL: c.hookURL(), Session: answer.HookSession, Wake: sender.Wake, Now: time.Now})
+	notices := events.NewNotices(events.NoticesConfig{URL: string(c.WebhookURL), Session: answer.HookSession, Wake: sender.Wake, Now: time.Now})
 	d.service = session.New(limits, session.Deps{
 		Keys:      d.apiKeys,
 		Browsers:  browsers.Chromes{Starter: starter},
@@ -165,6 +165,10 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err := d.firstKey(ctx); err != nil {
 		return nil, err
 	}
+	public, err := c.PublicURL.parse("--public-url")
+	if err != nil {
+		return nil, err
+	}
 	sessions, masks := d.service.Lookup(), capacity.NewTurns(events.MaxMasking)
 	driver := drive.New(sessions)
 	d.server = api.New(api.Options{
@@ -179,7 +183,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		History:    events.NewReader(events.ReaderConfig{Journal: journal, Store: db.Runs, Sessions: sessions, Keys: d.apiKeys, Masks: masks}),
 		Deliveries: events.NewDeliveries(db.Deliveries, sender.Wake, time.Now),
 		Metrics:    counted.Handler(), Logger: log, Now: time.Now,
-		PublicURL: c.PublicURL, TrustedProxies: c.TrustedProxy,
+		PublicURL: public, TrustedProxies: c.TrustedProxy,
 		Landlock: launcher.Landlock(), WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
 		MaxConnections: c.connections(log), Budget: starter.Budget, Patience: c.ClientPatience})
 	return d, nil

@@ -57,7 +57,7 @@ func startDemoDaemon(ctx context.Context, chrome string, noLandlock bool) (_ *de
 	if err := os.Chmod(d.dir, 0o711); err != nil {
 		return nil, err
 	}
-	d.cmd = exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", d.dir, "--chrome", chrome,
+	d.cmd = exec.Command(binary, "serve", "--config=", "--listen", "127.0.0.1:0", "--data-dir", d.dir, "--chrome", chrome,
 		"--max-sessions", "2", "--parked", "1", "--log-level", "error", fmt.Sprint("--no-landlock=", noLandlock))
 	d.cmd.Env = append(withoutSettings(os.Environ()), "STASIS_API_KEY="+d.key)
 	d.cmd.Stderr = &d.log

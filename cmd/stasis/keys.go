@@ -22,10 +22,10 @@ const commandDeadline = 30 * time.Second
 
 // keyFlags say where the keys of the snapshots come from.
 type keyFlags struct {
-	IdentityFile    string   `help:"age identity file that opens snapshots, instead of DIR/identity. STASIS_IDENTITY may contain its text instead." placeholder:"FILE"`
-	IdentityCommand string   `help:"Command that prints an age identity file; sh runs it." placeholder:"CMD"`
-	Recipient       []string `help:"age public key to seal snapshots to, in addition to the first identity; may be repeated. With no identity at all the daemon can save but not restore." placeholder:"age1…"`
-	ArchiveKeyFile  string   `help:"File with the secret from which archives get their names, instead of DIR/archive-key. The daemon of a store and all commands on it need the same one." placeholder:"FILE"`
+	IdentityFile    string     `help:"age identity file that opens snapshots, instead of DIR/identity. STASIS_IDENTITY may contain its text instead." placeholder:"FILE"`
+	IdentityCommand secretText `help:"Command that prints an age identity file; sh runs it." placeholder:"CMD"`
+	Recipient       []string   `help:"age public key to seal snapshots to, in addition to the first identity; may be repeated. With no identity at all the daemon can save but not restore." placeholder:"age1…"`
+	ArchiveKeyFile  string     `help:"File with the secret from which archives get their names, instead of DIR/archive-key. The daemon of a store and all commands on it need the same one." placeholder:"FILE"`
 
 	prepended string // identities before those of the source: the new one of a rotation
 }
@@ -49,7 +49,7 @@ func (f keyFlags) config(ctx context.Context, dir string) (c snapshot.KeyConfig,
 	case "--identity-file":
 		c.Identities, err = readKeyFile(c.Source, f.IdentityFile)
 	case "--identity-command":
-		c.Identities, err = runIdentityCommand(ctx, f.IdentityCommand)
+		c.Identities, err = runIdentityCommand(ctx, string(f.IdentityCommand))
 	default:
 		c.Identities = os.Getenv(identityVariable)
 		err = os.Unsetenv(identityVariable)
@@ -62,7 +62,7 @@ func (f keyFlags) config(ctx context.Context, dir string) (c snapshot.KeyConfig,
 // DIR/identity.
 func (f keyFlags) source() (string, error) {
 	var given []string
-	for name, value := range map[string]string{"--identity-file": f.IdentityFile, "--identity-command": f.IdentityCommand, identityVariable: os.Getenv(identityVariable)} {
+	for name, value := range map[string]string{"--identity-file": f.IdentityFile, "--identity-command": string(f.IdentityCommand), identityVariable: os.Getenv(identityVariable)} {
 		if value != "" {
 			given = append(given, name)
 		}

@@ -3,6 +3,7 @@
 //
 // It reads flags, connects the packages and runs them. The flags of serve, and those that
 // say where data is and which key to use, can also be set as STASIS_… in the environment.
+// A configuration file sets the flags of serve too, also for other verbs that have them.
 // Flags that change what a verb does cannot (env:"-"). Every failure ends in one message on
 // standard error and an exit code of the table in exit.go.
 package main
@@ -71,7 +72,7 @@ func run(args []string) int {
 	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	ctx.BindTo(stop, (*context.Context)(nil))
-	return report(ctx.Run())
+	return report(c.explain(ctx, ctx.Run()))
 }
 
 // printUsage prints the verbs to choose from if the command line has none, and else how to

@@ -54,6 +54,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DAEMON", daemons.URL)
 			env.Setenv("TAKEN", daemons.Listener.Addr().String())
+			env.Setenv("STASIS_CONFIG", "") // not this machine's
 			env.Setenv("NETWORK", networkNamespace())
 			// The path of a data directory must be short because of Chrome's socket.
 			short, err := os.MkdirTemp("", "st-")

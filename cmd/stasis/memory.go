@@ -53,6 +53,17 @@ func (l *memoryLimit) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// String returns the limit as a flag gives it; "" if the flag is not set.
+func (l memoryLimit) String() string {
+	switch {
+	case l < 0:
+		return "none"
+	case l == 0:
+		return ""
+	}
+	return strconv.FormatInt(int64(l), 10)
+}
+
 // of returns the memory limit of the pool for so many parked Chromes, in bytes; 0 means no
 // limit. If the flag is not set, it is sessionMemory for each.
 func (l memoryLimit) of(parked int) int64 {

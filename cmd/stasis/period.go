@@ -19,7 +19,13 @@ func (p period) String() string {
 	if d := p.Duration(); d > day && d%day == 0 {
 		return fmt.Sprintf("%dd", d/day)
 	}
-	text := p.Duration().String()
+	return shortDuration(p.Duration())
+}
+
+// shortDuration returns a duration as time.ParseDuration reads it, without zeros at its end:
+// 24h, 1h30m.
+func shortDuration(d time.Duration) string {
+	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
 		if strings.HasSuffix(text, zero) {
 			text = text[:len(text)-2]

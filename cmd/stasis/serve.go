@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"os/signal"
 	"syscall"
@@ -25,7 +24,7 @@ type serveCmd struct {
 	InsecureListen bool           `help:"Allow listening beyond loopback without TLS, behind a proxy that has TLS."`
 	TLSCert        string         `help:"TLS certificate file (PEM)." name:"tls-cert"`
 	TLSKey         string         `help:"File with the private key of --tls-cert (PEM)." name:"tls-key"`
-	PublicURL      *url.URL       `help:"Base of every URL in answers; by default the host that the request names." name:"public-url"`
+	PublicURL      webAddress     `help:"Base of every URL in answers; by default the host that the request names." name:"public-url" placeholder:"URL"`
 	TrustedProxy   []netip.Prefix `help:"Networks of proxies whose X-Forwarded-* headers are trusted."`
 	UnknownFields  string         `help:"What to do with an unknown field in a body." enum:"error,warn" default:"error"`
 
@@ -72,10 +71,13 @@ type serveCmd struct {
 // Run starts the daemon, prints its address, serves until a signal, and stops. The first
 // signal saves all sessions and closes cleanly. A second one ends the daemon at once; the
 // next start rescues what was not saved.
-func (c *serveCmd) Run(ctx context.Context) error {
+func (c *serveCmd) Run(ctx context.Context, verbs *cli) error {
 	log, err := c.logger()
 	if err != nil {
 		return err
+	}
+	if file := verbs.file.name(); file != "" {
+		log.Info("settings are read from a configuration file", "file", file)
 	}
 	if err := c.check(); err != nil {
 		return err
@@ -133,8 +135,8 @@ func (c *serveCmd) check() error {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return fault.New(fault.Config, "serve", "--tls-cert, --tls-key: give both or neither")
 	}
-	if c.PublicURL != nil && (c.PublicURL.Host == "" || c.PublicURL.Scheme != "http" && c.PublicURL.Scheme != "https") {
-		return fault.New(fault.Config, "serve", "--public-url: must be an http or https address")
+	if _, err := c.PublicURL.parse("--public-url"); err != nil {
+		return err
 	}
 	if err := c.checkDatabase(); err != nil {
 		return err
@@ -204,8 +206,8 @@ func (c *serveCmd) listen(ctx context.Context) (net.Listener, error) {
 
 // address returns the URL at which clients reach the daemon.
 func (c *serveCmd) address(l net.Listener) string {
-	if c.PublicURL != nil {
-		return c.PublicURL.String()
+	if c.PublicURL != "" {
+		return string(c.PublicURL)
 	}
 	return c.scheme() + "://" + l.Addr().String()
 }

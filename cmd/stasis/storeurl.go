@@ -22,7 +22,7 @@ import (
 
 // storeFlags say where snapshots are stored.
 type storeFlags struct {
-	Store string `help:"Where snapshots are stored: file:///PATH, s3://BUCKET/PREFIX?endpoint=URL&region=REGION&style=path|host, or mem://; by default in the data directory." placeholder:"URL"`
+	Store storeAddress `help:"Where snapshots are stored: file:///PATH, s3://BUCKET/PREFIX?endpoint=URL&region=REGION&style=path|host, or mem://; by default in the data directory." placeholder:"URL"`
 	s3Flags
 }
 
@@ -30,8 +30,8 @@ type storeFlags struct {
 // machine can see the flags of a process. The variables are named here because kong would
 // make the digit a separate word: STASIS_S_3_….
 type s3Flags struct {
-	S3AccessKey     string `help:"Access key for s3://; by default AWS's environment variables, then AWS's shared credentials file." name:"s3-access-key" env:"STASIS_S3_ACCESS_KEY" placeholder:"KEY"`
-	S3SecretKeyFile string `help:"File with the secret key of --s3-access-key." name:"s3-secret-key-file" env:"STASIS_S3_SECRET_KEY_FILE" placeholder:"FILE"`
+	S3AccessKey     secretText `help:"Access key for s3://; by default AWS's environment variables, then AWS's shared credentials file." name:"s3-access-key" env:"STASIS_S3_ACCESS_KEY" placeholder:"KEY"`
+	S3SecretKeyFile string     `help:"File with the secret key of --s3-access-key." name:"s3-secret-key-file" env:"STASIS_S3_SECRET_KEY_FILE" placeholder:"FILE"`
 }
 
 // awsEndpoint is the endpoint of a bucket if none is given.
@@ -75,7 +75,7 @@ func (f storeFlags) place(dir string) (storeURL, error) {
 	if f.Store == "" {
 		return storeURL{dir: filepath.Join(dir, "snapshots")}, nil
 	}
-	return parseStore(f.Store)
+	return parseStore(string(f.Store))
 }
 
 // parseStore parses the URL of a store. Its errors are config. They name the part that is
@@ -197,5 +197,5 @@ func (f s3Flags) read() (access, secret string, err error) {
 	if secret = strings.TrimSpace(text); secret == "" {
 		return "", "", fault.New(fault.Config, op, "--s3-secret-key-file: is empty")
 	}
-	return f.S3AccessKey, secret, nil
+	return string(f.S3AccessKey), secret, nil
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -21,9 +20,9 @@ import (
 
 // webhookFlags say where webhooks are sent and which secret signs them.
 type webhookFlags struct {
-	WebhookURL          *url.URL `help:"Receives the webhooks of every session, in addition to the webhook_url of its create." name:"webhook-url"`
-	WebhookSecretFile   string   `help:"File with the secret that webhooks are signed with; by default STASIS_WEBHOOK_SECRET, else one is made in DIR/webhook-secret." placeholder:"FILE"`
-	WebhookAllowPrivate bool     `help:"Send webhooks to private, loopback and link-local addresses too."`
+	WebhookURL          secretText `help:"Receives the webhooks of every session, in addition to the webhook_url of its create." name:"webhook-url" placeholder:"URL"`
+	WebhookSecretFile   string     `help:"File with the secret that webhooks are signed with; by default STASIS_WEBHOOK_SECRET, else one is made in DIR/webhook-secret." placeholder:"FILE"`
+	WebhookAllowPrivate bool       `help:"Send webhooks to private, loopback and link-local addresses too."`
 }
 
 const (
@@ -32,18 +31,8 @@ const (
 )
 
 func (f *webhookFlags) check() error {
-	u := f.WebhookURL
-	if u != nil && (u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil) {
-		return fault.New(fault.Config, "serve", "--webhook-url: must be an http or https address without a user name")
-	}
-	return nil
-}
-
-func (f *webhookFlags) hookURL() string {
-	if f.WebhookURL == nil {
-		return ""
-	}
-	return f.WebhookURL.String()
+	_, err := webAddress(f.WebhookURL).parse("--webhook-url")
+	return err
 }
 
 // secret reads the secret that signs webhooks, or makes one.

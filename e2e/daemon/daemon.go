@@ -254,7 +254,7 @@ func (d *Daemon) Relaunch(t testing.TB) {
 func (d *Daemon) launch(t testing.TB) <-chan string {
 	t.Helper()
 	d.cmd = exec.Command(d.args[0], d.args[1:]...)
-	d.cmd.Env = append(append(os.Environ(), "STASIS_API_KEY="+Key, raceExit), d.env...)
+	d.cmd.Env = append(append(os.Environ(), "STASIS_API_KEY="+Key, "STASIS_CONFIG=", raceExit), d.env...)
 	d.cmd.Stderr = d.log
 	stdout, err := d.cmd.StdoutPipe()
 	if err != nil {

@@ -51,7 +51,7 @@ func (d *Daemon) Start(ctx context.Context) error {
 	d.cmd = exec.Command(d.Binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", d.Dir,
 		"--uid-base", fmt.Sprint(d.UIDs), "--uid-count", fmt.Sprint(UIDCount))
 	d.cmd.Args = append(d.cmd.Args, d.Args...)
-	d.cmd.Env = append(append(os.Environ(), "STASIS_API_KEY="+Key), d.Env...)
+	d.cmd.Env = append(append(os.Environ(), "STASIS_API_KEY="+Key, "STASIS_CONFIG="), d.Env...)
 	d.cmd.Stderr = &d.log
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
