@@ -26,7 +26,7 @@ SBOM     := bin/tools/cyclonedx-gomod
 SBOM_VER := 1.10.0
 
 # What the tests need from Debian.
-TESTED_WITH := chromium chromium-headless-shell chromium-driver python3-selenium curl php python3 dokuwiki phpliteadmin age zstd xvfb
+TESTED_WITH := chromium chromium-headless-shell chromium-driver python3-selenium curl php python3 dokuwiki phpliteadmin age zstd xvfb zsh fish
 
 # The packages that are linked into the binary.
 SHIPPED := ^github.com/stasisd/stasis/(api|backup|browser|budget|cmd|fault|profiles|session|snapshot|state|wire)(/|$$)
@@ -172,8 +172,10 @@ bench-go: ## run the Go benchmarks of the hot paths: multiplexer, archives, diff
 	@go test -run '^$$' -bench . -benchmem ./browser/mux ./snapshot ./state
 
 .PHONY: install
-install: build ## install bin/stasis as /usr/local/bin/stasis (DESTDIR and PREFIX change the place)
+install: build ## install bin/stasis as /usr/local/bin/stasis, with the completions of bash and zsh (DESTDIR and PREFIX change the place)
 	@install -D -m 0755 bin/stasis '$(DESTDIR)$(PREFIX)/bin/stasis'
+	@install -D -m 0644 cmd/stasis/completion/stasis.bash '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/stasis'
+	@install -D -m 0644 cmd/stasis/completion/stasis.zsh '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_stasis'
 
 PREFIX ?= /usr/local
 

@@ -41,6 +41,9 @@ type clientVerbs struct {
 	MCP       mcpCmd       `cmd:"" name:"mcp" help:"Serve MCP on standard input and output, with which agents start, save and share sessions."`
 	Extension extensionCmd `cmd:"" help:"Upload, list and delete the extensions of a running daemon."`
 	Snapshot  snapshotCmd  `cmd:"" help:"List, verify, prune, export and import the snapshots of a running daemon."`
+
+	Completion completionCmd `cmd:"" help:"Print a script with which a shell completes the command line of stasis."`
+	Complete   completeCmd   `cmd:"" name:"__complete" hidden:""`
 }
 
 func main() {
