@@ -43,16 +43,10 @@ func (c *client) handle(ctx context.Context, msg []byte) error {
 		c.push(failure(e.id, e.session, bad))
 		return nil
 	}
-	shared := ""
-	if c.shared != nil {
+	shared := "" // the shared context that the command names
+	if c.contexts != nil || grants(method) && c.m.Permissions.shares() {
 		var done bool
 		if params, shared, done = c.prepareShared(ctx, e, s, method, params); done {
-			return nil
-		}
-	}
-	if c.shared == nil && grants(method) && c.m.Permissions.shares() {
-		call := &sharedCommand{client: c, ctx: ctx, e: e, session: s, method: method}
-		if call.params.read(params) == nil && call.sharePermissions() {
 			return nil
 		}
 	}
@@ -69,9 +63,12 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		return nil
 	}
 	answer := func(r envelope) { c.push(reply(id, r, asked)) }
-	p := &pending{peer: &c.peer, session: s.id, method: string(e.method), context: shared, answer: answer}
+	p := &pending{peer: &c.peer, session: s.id, method: string(e.method), answer: answer}
 	if created != nil {
 		p.answer = func(r envelope) { created(r, answer) }
+	}
+	if p.method == "Target.createTarget" {
+		p.creation = &creation{by: clientContext{&c.peer, shared}}
 	}
 	if p.method == "Runtime.runIfWaitingForDebugger" {
 		p.answer = c.onResumed(s, answer)

@@ -12,6 +12,9 @@
 // rebuilds it from its parts and checks it against the policy table (see [Policy]). The
 // daemon itself uses a [Driver], to which the table does not apply.
 //
+// A client may ask that the browser contexts which it creates are the session's own profile; see
+// [SharedContexts].
+//
 // Goroutines: one reader and one writer of the pipe, two for each client while
 // [Mux.Serve] runs, and one for each subscription of a driver. [Mux.Close] waits for all
 // of them. If a write would not block, the goroutine that read the message writes it

@@ -69,7 +69,7 @@ func (m *Mux) trackDownload(msg []byte, e envelope) ([]byte, envelope) {
 	case strings.HasSuffix(method, ".downloadWillBegin"):
 		m.running.begin(d.GUID, d.Name, m.opts.Downloads)
 		m.limitDownloads() // a small one may end before Chrome reports its progress
-		if m.deniedDownload(d.Frame) {
+		if m.shared.deniesDownload(d.Frame) {
 			m.cancelDownload(d.GUID)
 		}
 		return msg, e

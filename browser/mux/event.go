@@ -23,8 +23,8 @@ var targetDomain = []byte("Target.")
 // must not see are dropped.
 func (m *Mux) routeEvent(msg []byte, e envelope) {
 	m.dispatch(m.trackDownload(msg, e))
-	if len(e.session) == 0 && m.holding.Load() {
-		m.settle() // the page of a tab may be known now
+	if len(e.session) == 0 && m.shared.holding {
+		m.shared.releaseHeld() // the page of a tab may be known now
 	}
 }
 
@@ -62,18 +62,19 @@ func (m *Mux) dispatch(msg []byte, e envelope) {
 		}
 		return
 	}
-	shared := s.owner.shared
-	if shared != nil && shared.hold(msg, e, t) {
-		m.mu.Unlock()
-		shared.count(msg)
-		return
+	if contexts := s.owner.contexts; contexts != nil {
+		if contexts.mustHold(t) {
+			m.mu.Unlock()
+			m.shared.hold(contexts, held{msg: msg, e: e})
+			return
+		}
+		if contexts.hidesDownload(e) {
+			m.mu.Unlock()
+			return
+		}
 	}
 	if wanted {
 		m.notifyEvent(listener, s, e)
-	}
-	if shared != nil && shared.hidesDownload(e) {
-		m.mu.Unlock()
-		return
 	}
 	pass, notify := true, []func(){}
 	if ofTarget {
@@ -84,12 +85,6 @@ func (m *Mux) dispatch(msg []byte, e envelope) {
 	}
 	owner := s.owner
 	m.mu.Unlock()
-	if pass && shared != nil && t.TargetInfo.TargetID != "" {
-		if stamped, ok := shared.stampMember(e.params); ok {
-			e.params = stamped
-			msg = event(e, string(e.session))
-		}
-	}
 	if pass {
 		owner.event(msg, e)
 	}
@@ -109,7 +104,7 @@ func (m *Mux) rootEvent(method string, t targetEvent) (notify []func()) {
 	case "Target.targetCreated", "Target.targetInfoChanged":
 		m.targets.put(t.TargetInfo)
 		if method == "Target.targetCreated" {
-			notify = m.attribute(t.TargetInfo)
+			notify = m.shared.targetCreated(t.TargetInfo)
 		}
 		m.notifyTarget(method, t.TargetInfo)
 		return append(notify, m.checkShown(t.TargetInfo)...)
@@ -118,6 +113,7 @@ func (m *Mux) rootEvent(method string, t targetEvent) (notify []func()) {
 	case "Target.targetDestroyed":
 		m.notifyTarget(method, m.targets.all[t.TargetID])
 		m.targets.remove(t.TargetID)
+		m.shared.owners.remove(t.TargetID)
 		if m.opts.KeepPage && !m.closing && m.targets.lastPageClosed() {
 			return []func(){func() { m.openBlank(func(*cdpError) {}) }}
 		}
@@ -133,7 +129,7 @@ func (m *Mux) ownerEvent(s *session, method string, t targetEvent) (pass bool, n
 		id = t.TargetID
 	}
 	if method == "Target.attachedToTarget" && !s.owner.trusted {
-		m.targets.attributePrerender(s, t.TargetInfo)
+		m.shared.owners.addPrerender(s, t.TargetInfo)
 	}
 	hidden := !s.owner.trusted && (m.targets.hidden(id) || m.hiddenFrom(s.owner, t.TargetInfo))
 	switch method {
@@ -187,20 +183,15 @@ func (m *Mux) learn(p *pending, e *envelope) {
 		if !p.peer.trusted {
 			m.filterTargets(p.peer, e)
 		}
-	case "Target.getTargetInfo":
-		if p.peer.shared != nil {
-			e.result, _ = p.peer.shared.stampMember(e.result)
-		}
-	case "Target.getBrowserContexts":
-		if p.peer.shared != nil {
-			p.peer.shared.list(e)
-		}
 	case "Target.createTarget":
-		m.claim(p, e)
+		if p.creation != nil {
+			m.shared.pageCreated(p.creation.by, e)
+		}
 		m.learnFront(p, e)
 	case "Target.activateTarget", "Page.bringToFront":
 		m.learnFront(p, e)
 	}
+	p.peer.contexts.stampAnswer(p.method, e)
 }
 
 // EmptyContext is the method of a [PageEvent] for a client that has created a browser context,
@@ -220,8 +211,7 @@ func (l *listener) noteEmptyContext(p *peer) {
 func (m *Mux) made(context string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, made := m.targets.contexts[context]
-	return made
+	return m.targets.madeContext(context)
 }
 
 // contextsKept is how many browser contexts of clients are recorded before the mux checks
@@ -287,7 +277,7 @@ func (m *Mux) filterTargets(p *peer, e *envelope) {
 	for _, raw := range r.TargetInfos {
 		var info targetInfo
 		if json.Unmarshal(raw, &info) == nil && !m.hiddenFrom(p, info) {
-			seen = append(seen, p.shared.stamp(raw))
+			seen = append(seen, raw)
 		}
 	}
 	m.mu.Unlock()

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -13,16 +14,19 @@ import (
 const maxGranted = 1024
 
 // Permissions records the permissions that clients set. Its methods are safe for
-// concurrent use.
+// concurrent use. What shared contexts add is in sharedpermissions.go.
 type Permissions struct {
-	ordered chan struct{} // holds a value while somebody changes Chrome's permissions
+	ordered chan struct{}         // holds a value while somebody changes Chrome's permissions
+	regrant func(context.Context) // makes Chrome's permissions those that are in force
 
 	mu      sync.Mutex
 	granted []state.PermissionGrant
 	shared  []sharedGrant // of shared contexts
 }
 
-func newPermissions() *Permissions { return &Permissions{ordered: make(chan struct{}, 1)} }
+func newPermissions(regrant func(context.Context)) *Permissions {
+	return &Permissions{ordered: make(chan struct{}, 1), regrant: regrant}
+}
 
 // Granted returns the permissions of the session's own profile that clients have set and
 // not reset, in order. Chrome itself drops a client's permissions when the client
@@ -46,36 +50,46 @@ func grants(method string) bool {
 	return method == "Browser.setPermission" || method == "Browser.grantPermissions" || method == "Browser.resetPermissions"
 }
 
-// note records a permission after Chrome has accepted it. made reports whether a client
-// created a browser context. Permissions of such a context are not recorded, as it ends
-// with the client.
-func (s *Permissions) note(p *pending, made func(context string) bool) {
-	var c struct {
-		Origin           string         `json:"origin"`
-		EmbeddedOrigin   string         `json:"embeddedOrigin"`
-		Permission       map[string]any `json:"permission"`
-		Setting          string         `json:"setting"`
-		Permissions      []string       `json:"permissions"`
-		BrowserContextID string         `json:"browserContextId"`
-	}
-	if p.params != nil && json.Unmarshal(p.params, &c) != nil {
-		return
-	}
-	if made(c.BrowserContextID) {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p.method == "Browser.resetPermissions" {
-		s.granted = nil
-		return
-	}
+// permissionCommand holds the parameters of a command that sets permissions.
+type permissionCommand struct {
+	Origin           string         `json:"origin"`
+	EmbeddedOrigin   string         `json:"embeddedOrigin"`
+	Permission       map[string]any `json:"permission"`
+	Setting          string         `json:"setting"`
+	Permissions      []string       `json:"permissions"`
+	BrowserContextID string         `json:"browserContextId"`
+}
+
+// grant returns what Browser.setPermission or Browser.grantPermissions sets.
+func (c permissionCommand) grant(method string) state.PermissionGrant {
 	g := state.PermissionGrant{Origin: c.Origin, EmbeddedOrigin: c.EmbeddedOrigin}
-	if p.method == "Browser.setPermission" {
+	if method == "Browser.setPermission" {
 		g.Permission, g.Setting = c.Permission, c.Setting
 	} else {
 		g.All = c.Permissions
 	}
+	return g
+}
+
+// note records a permission after Chrome has accepted it. made reports whether a client
+// created a browser context. Permissions of such a context are not recorded, as it ends
+// with the client.
+func (s *Permissions) note(p *pending, made func(context string) bool) {
+	var c permissionCommand
+	if p.params != nil && json.Unmarshal(p.params, &c) != nil || made(c.BrowserContextID) {
+		return
+	}
+	if p.method == "Browser.resetPermissions" {
+		s.SetGranted(nil)
+		return
+	}
+	s.record(c.grant(p.method))
+}
+
+// record adds a permission of the session's own profile.
+func (s *Permissions) record(g state.PermissionGrant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.granted = append(slices.DeleteFunc(s.granted, g.Replaces), g)
 	if over := len(s.granted) - maxGranted; over > 0 {
 		s.granted = slices.Delete(s.granted, 0, over)

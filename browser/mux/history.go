@@ -32,6 +32,8 @@ func (c *client) checkEntry(ctx context.Context, s *session, method string, para
 	if json.Unmarshal(params, &wanted) != nil || wanted.ID == nil {
 		return &cdpError{codeParams, "Invalid parameters: entryId must be an integer"}
 	}
+	ctx, cancel := context.WithTimeout(ctx, historyTimeout)
+	defer cancel()
 	result, err := c.m.ask(ctx, s.id, "Page.getNavigationHistory")
 	if err != nil || json.Unmarshal(result, &list) != nil {
 		return refusal(method, errors.New("the page's back list could not be read"))
@@ -47,10 +49,9 @@ func (c *client) checkEntry(ctx context.Context, s *session, method string, para
 	return &cdpError{codeParams, "No entry with passed id"} // as Chrome says; the page could create the entry in the meantime
 }
 
-// ask sends a command of the mux on a session and waits for the result.
+// ask sends a command of the mux on a session, or on the pipe's root session for "". It waits for
+// the result, or until ctx has ended.
 func (m *Mux) ask(ctx context.Context, session, method string) (result []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, historyTimeout)
-	defer cancel()
 	got := make(chan envelope, 1)
 	m.command(session, method, "{}", func(e envelope) { got <- e }, func() { got <- envelope{err: []byte("{}")} })
 	select {

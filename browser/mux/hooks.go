@@ -125,8 +125,12 @@ func (h *Hooks) OnRegrant(f func(context.Context)) {
 	h.regrants = f
 }
 
-func (h *Hooks) regrant() func(context.Context) {
+// regrant calls OnRegrant's function.
+func (h *Hooks) regrant(ctx context.Context) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.regrants
+	f := h.regrants
+	h.mu.Unlock()
+	if f != nil {
+		f(ctx)
+	}
 }

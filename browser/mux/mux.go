@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"sync/atomic"
 
 	"github.com/stasisd/stasis/budget"
 	"github.com/stasisd/stasis/fault"
@@ -77,11 +76,7 @@ type Mux struct {
 	targets  targets
 	users    map[*Driver]struct{}
 	waiters  []pausedWaiter
-	shared   map[*sharedContexts]struct{} // of the connected clients
-
-	holding atomic.Bool // a client's events are held; see settle
-
-	addedCookies addedCookies
+	shared   *sharedContexts
 }
 
 // New takes over the pipe of a running Chrome. The pipe may also implement [NonblockingWriter]. The
@@ -97,13 +92,15 @@ func New(pipe io.ReadWriteCloser, opts Options) *Mux {
 		opts.Budget = budget.New(0)
 	}
 	m := &Mux{
-		Addresses: new(Addresses), Permissions: newPermissions(), Hooks: new(Hooks),
+		Addresses: new(Addresses), Hooks: new(Hooks),
 		opts: opts, pipe: pipe, out: newOutbox(pipe),
-		done: make(chan struct{}), requests: &requests{pending: map[int64]*pending{}, creates: map[int64]uint64{}}, users: map[*Driver]struct{}{}, shared: map[*sharedContexts]struct{}{},
+		done: make(chan struct{}), requests: &requests{pending: map[int64]*pending{}}, users: map[*Driver]struct{}{},
 	}
+	m.Permissions = newPermissions(m.Hooks.regrant)
 	m.Clients = newClients(m.ended, m.done)
 	m.sessions = sessions{all: map[string]*session{}, requests: m.requests}
 	m.targets = newTargets(m.Addresses.foreign)
+	m.shared = newSharedContexts(m)
 	m.own = m.out.lane(0)
 	m.wg.Add(2)
 	go m.readPipe()
@@ -218,10 +215,7 @@ func (m *Mux) route(msg []byte) {
 		return // its peer has disconnected
 	}
 	m.learn(p, &e)
-	if p.method == "Target.createTarget" && m.holding.Load() {
-		m.settle() // the page's events come before the answer
-	}
-	m.answer(p, msg, e)
+	m.shared.answer(p, msg, e)
 	m.Hooks.commandDone(p.method)
 }
 

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 )
@@ -12,9 +13,16 @@ type pending struct {
 	session string
 	method  string
 	params  []byte // nil unless keepsParams
-	context string // of Target.createTarget: the shared context of the new page
 	answer  func(envelope)
 	lost    func() // called when the session or the pipe has ended; may be nil
+
+	creation *creation // of a client's Target.createTarget
+}
+
+// creation says for whom a Target.createTarget makes a page.
+type creation struct {
+	by     clientContext
+	number uint64 // position in the order of creations, from 1
 }
 
 // keepsParams reports whether the mux needs a command's parameters when Chrome answers it.
@@ -32,36 +40,20 @@ type requests struct {
 	err     error // why no more requests can be made; nil while the pipe works
 	lastID  int64
 	pending map[int64]*pending
-	creates map[int64]uint64 // clients' Target.createTarget among them: their numbers in order
-	created uint64           // the number of the last one
+
+	created   uint64   // number of creations that were ever registered
+	creations []uint64 // the numbers of those among pending, in order
 }
 
-// creates reports whether a request makes a page for a client.
-func (p *pending) creates() bool {
-	return p.method == "Target.createTarget" && p.peer != nil && !p.peer.trusted
-}
-
-// lastCreate returns the number of the last clients' Target.createTarget that Chrome has not
+// unansweredCreations returns the numbers of the oldest and the last creation that Chrome has not
 // answered; 0 if there is none.
-func (r *requests) lastCreate() (last uint64) {
+func (r *requests) unansweredCreations() (oldest, last uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, n := range r.creates {
-		last = max(last, n)
+	if n := len(r.creations); n > 0 {
+		return r.creations[0], r.creations[n-1]
 	}
-	return last
-}
-
-// oldestCreate returns the number of the oldest one; 0 if there is none.
-func (r *requests) oldestCreate() (oldest uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, n := range r.creates {
-		if oldest == 0 || n < oldest {
-			oldest = n
-		}
-	}
-	return oldest
+	return 0, 0
 }
 
 // register records a request and assigns the ID that Chrome will see. CDP IDs have 31
@@ -76,9 +68,10 @@ func (r *requests) register(p *pending) (int64, error) {
 		r.lastID = r.lastID%(1<<31-1) + 1
 		if _, taken := r.pending[r.lastID]; !taken {
 			r.pending[r.lastID] = p
-			if p.creates() {
+			if p.creation != nil {
 				r.created++
-				r.creates[r.lastID] = r.created
+				p.creation.number = r.created
+				r.creations = append(r.creations, r.created)
 			}
 			return r.lastID, nil
 		}
@@ -89,13 +82,15 @@ func (r *requests) register(p *pending) (int64, error) {
 func (r *requests) forget(id int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.remove(id)
+	r.remove(id, r.pending[id])
 }
 
-// remove drops a request. The lock is held.
-func (r *requests) remove(id int64) {
+// remove drops the request with the ID; p may be nil. The lock is held.
+func (r *requests) remove(id int64, p *pending) {
 	delete(r.pending, id)
-	delete(r.creates, id)
+	if p != nil && p.creation != nil {
+		r.creations = slices.DeleteFunc(r.creations, func(n uint64) bool { return n == p.creation.number })
+	}
 }
 
 // answered removes and returns the request with the ID; nil if there is none.
@@ -107,7 +102,7 @@ func (r *requests) answered(id []byte) *pending {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.pending[n]
-	r.remove(n)
+	r.remove(n, p)
 	return p
 }
 
@@ -117,7 +112,7 @@ func (r *requests) take(match func(*pending) bool) (taken []*pending) {
 	defer r.mu.Unlock()
 	for id, p := range r.pending {
 		if match(p) {
-			r.remove(id)
+			r.remove(id, p)
 			taken = append(taken, p)
 		}
 	}
@@ -146,7 +141,7 @@ func (r *requests) end(err error) (lost map[int64]*pending, first bool) {
 	}
 	r.err = err
 	lost, r.pending = r.pending, map[int64]*pending{}
-	clear(r.creates)
+	r.creations = nil
 	return lost, true
 }
 

@@ -100,18 +100,13 @@ func (m *Mux) Serve(ctx context.Context, conn Conn, o ServeOptions) error {
 	c.out.init(conn, m.opts.QueueBytes, c.held)
 	c.event = c.deliver
 	c.gone = func() { c.end(CloseNormal, "target closed", nil, true) }
-	if o.Shared != nil {
-		c.shared = newSharedContexts(*o.Shared, c)
-	}
 	if !m.Clients.enter(c, o.Admission) {
 		_ = conn.Close(c.code, c.reason) // the client may have disconnected already
 		return c.cause
 	}
 	defer m.Clients.exit(c)
-	if c.shared != nil {
-		m.mu.Lock()
-		m.shared[c.shared] = struct{}{}
-		m.mu.Unlock()
+	if o.Shared != nil {
+		m.shared.connect(c, *o.Shared)
 	}
 
 	ctx, cancel := context.WithCancel(ctx)
@@ -138,8 +133,8 @@ func (m *Mux) Serve(ctx context.Context, conn Conn, o ServeOptions) error {
 		o.Leaving()
 	}
 	m.leave(&c.peer)
-	if c.shared != nil {
-		c.endShared(ctx)
+	if c.contexts != nil {
+		m.shared.end(ctx, c)
 	}
 	if c.out.finish(c.drain) {
 		select {

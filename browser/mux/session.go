@@ -17,8 +17,8 @@ type peer struct {
 	gone         func()                       // called when Chrome detached its root session
 	ended        func(session string)         // called when one of its sessions was detached; may be nil
 	left         bool
-	emptyContext bool            // it has created a browser context of Chrome
-	shared       *sharedContexts // nil: the client's contexts are Chrome's
+	emptyContext bool        // it has created a browser context of Chrome
+	contexts     *contextSet // its shared contexts; nil: its contexts are Chrome's
 }
 
 // session is a CDP session with its owner and the session on which it was attached.
@@ -97,28 +97,14 @@ func (m *Mux) leave(p *peer) {
 	p.left = true
 	root := p.root
 	m.sessions.leave(p)
-	m.requests.take(func(w *pending) bool { return w.peer == p && (p.shared == nil || w.method != "Target.createTarget") })
-	delete(m.shared, p.shared)
-	m.targets.disown(p)
+	// The answers of creations are still needed: a page of a shared context closes then.
+	m.requests.take(func(w *pending) bool { return w.peer == p && (p.contexts == nil || w.creation == nil) })
+	m.shared.forget(p)
 	m.mu.Unlock()
 	m.release()
 	if root != "" {
 		m.detach("", root)
 	}
-	if p.shared != nil {
-		forgetCreates(m, p)
-	}
-}
-
-// forgetCreates removes a client's commands that create pages once Chrome has answered those that
-// it got before the client left. Others were dropped, and no answer comes.
-func forgetCreates(m *Mux, p *peer) {
-	m.command("", "Browser.getVersion", "{}", func(envelope) {
-		m.requests.take(func(w *pending) bool { return w.peer == p })
-		if m.holding.Load() {
-			m.settle()
-		}
-	}, nil)
 }
 
 // lookup finds the session for a peer's message; see [sessions.find].

@@ -1,12 +1,7 @@
 package mux
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
-	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,187 +22,122 @@ type SharedContexts struct {
 	AllowWrites bool
 }
 
-// sharedContexts are the contexts of one client. The Mux's lock guards them.
+// sharedContexts is the Mux's part for clients with shared contexts. The Mux calls it
+//
+//   - when a client connects (connect) and has left (forget, end),
+//   - for a new target (targetCreated), and for the answer that says whose page it is (pageCreated),
+//   - for each answer (answer), which comes after the events that are held for its client,
+//   - after each event of its own session (releaseHeld, while holding).
+//
+// What concerns one client is its [contextSet], and what becomes of a command is in
+// sharedcommands.go.
 type sharedContexts struct {
-	SharedContexts
-	client    *client
-	prefix    string // of the IDs, so that no two clients have the same
-	made      int
-	contexts  []string
-	denied    []string // contexts that cancel downloads
-	held      []held
-	heldBytes int // only the pipe's reader uses it
+	m       *Mux
+	clients map[*contextSet]struct{} // of the connected clients; the Mux's lock guards it
+	owners  pageOwners
+	cookies addedCookies
 
-	foreignDownloads map[string]struct{} // GUIDs of downloads whose events are hidden
+	holding bool // a message is held for a client; only the pipe's reader uses it
 }
 
-// maxSharedContexts bounds the contexts of one client at the same time.
-const maxSharedContexts = 1024
-
-func newSharedContexts(o SharedContexts, c *client) *sharedContexts {
-	return &sharedContexts{SharedContexts: o, client: c, prefix: rand.Text(), foreignDownloads: map[string]struct{}{}}
+func newSharedContexts(m *Mux) *sharedContexts {
+	return &sharedContexts{m: m, clients: map[*contextSet]struct{}{}, owners: newPageOwners(&m.targets, m.requests)}
 }
 
-// create returns the ID of a new context, or "" if the client has too many.
-func (s *sharedContexts) create() string {
-	if len(s.contexts) >= maxSharedContexts {
-		return ""
-	}
-	s.made++
-	id := fmt.Sprintf("%s%06X", s.prefix, s.made) // Chrome's own IDs are upper-case too
-	s.contexts = append(s.contexts, id)
-	return id
+// connect gives a client shared contexts. The client is not attached yet.
+func (s *sharedContexts) connect(c *client, o SharedContexts) {
+	c.contexts = newContextSet(o, c)
+	c.event = c.contexts.deliver
+	s.m.mu.Lock()
+	defer s.m.mu.Unlock()
+	s.clients[c.contexts] = struct{}{}
 }
 
-func (s *sharedContexts) has(id string) bool { return slices.Contains(s.contexts, id) }
-
-// sharedCommand is a client's command while the mux prepares it for the session's own profile.
-type sharedCommand struct {
-	*client
-	ctx     context.Context
-	e       envelope
-	session *session
-	method  string
-	params  fields
-	context string // the made-up context that the command names; "" for the default one
+// forget removes a client that has left. The Mux's lock is held.
+func (s *sharedContexts) forget(p *peer) {
+	delete(s.clients, p.contexts)
+	s.owners.leave(p)
 }
 
-// answer answers the command without Chrome.
-func (c *sharedCommand) answer(result string) {
-	c.push(reply(c.e.id, envelope{result: []byte(result)}, string(c.e.session)))
+// end closes the pages of a client's contexts after the client has left. A page that Chrome is
+// still creating closes when its answer comes.
+func (s *sharedContexts) end(ctx context.Context, c *client) {
+	// Chrome did not get all commands of the client, and does not answer the others.
+	s.afterAnswers(func() { s.m.requests.take(func(w *pending) bool { return w.peer == &c.peer }) })
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeDeadline)
+	defer cancel()
+	s.closePages(ctx, clientContext{peer: &c.peer})
+	s.m.Permissions.end(ctx, clientContext{peer: &c.peer})
 }
 
-func (c *sharedCommand) fail(bad *cdpError) { c.push(failure(c.e.id, c.e.session, bad)) }
-
-// prepareShared prepares a command of a client with shared contexts. done means that the
-// command needs no further processing. context is the made-up context that it named.
-func (c *client) prepareShared(ctx context.Context, e envelope, s *session, method string, params []byte) (out []byte, context string, done bool) {
-	if c.shared.refusesScript(method, params) {
-		c.push(reply(e.id, thrown(errSharedState), string(e.session)))
-		return nil, "", true
-	}
-	prepare, special := sharedCommands[method]
-	if !special && !clears[method] && !bytes.Contains(params, []byte("browserContextId")) {
-		return params, "", false
-	}
-	call := &sharedCommand{client: c, ctx: ctx, e: e, session: s, method: method}
-	if err := call.params.read(params); err != nil {
-		// Chrome might run a command that has a name twice.
-		call.fail(&cdpError{codeParams, "Invalid parameters: " + err.Error()})
-		return nil, "", true
-	}
-	bad := call.takeContext()
-	if bad == nil {
-		bad = c.shared.refuses(call)
-	}
-	if bad != nil {
-		call.fail(bad)
-		return nil, "", true
-	}
-	if special && prepare(call) {
-		return nil, "", true
-	}
-	return call.params.write(), call.context, false
-}
-
-// sharedCommands are the commands that need more than the removal of the context. A function
-// returns true if it answers the command. It may wait, but not for other commands of the client.
-var sharedCommands = map[string]func(*sharedCommand) bool{
-	"Target.createBrowserContext":  (*sharedCommand).createContext,
-	"Target.disposeBrowserContext": (*sharedCommand).disposeContext,
-	"Target.createTarget":          (*sharedCommand).openWindow,
-	"Browser.grantPermissions":     (*sharedCommand).sharePermissions,
-	"Browser.setPermission":        (*sharedCommand).sharePermissions,
-	"Browser.resetPermissions":     (*sharedCommand).sharePermissions,
-	"Browser.setDownloadBehavior":  (*sharedCommand).chooseDownloads,
-	"Storage.setCookies":           (*sharedCommand).checkCookies,
-	"Network.setCookies":           (*sharedCommand).checkCookies,
-	"Network.setCookie":            (*sharedCommand).checkCookies,
-	"Network.deleteCookies":        (*sharedCommand).checkCookies,
-}
-
-// openWindow opens a new page in a new window. A page in the background of another one's
-// window paints nothing.
-func (c *sharedCommand) openWindow() bool {
-	_ = c.params.set("newWindow", true) // never fails
-	return false
-}
-
-// takeContext takes the made-up ID of a context out of the parameters.
-func (c *sharedCommand) takeContext() *cdpError {
-	var id string
-	if err := c.params.get("browserContextId", &id); err != nil || id == "" {
-		return nil // Chrome reports what is wrong with it
-	}
-	c.m.mu.Lock()
-	defer c.m.mu.Unlock()
-	if !c.shared.has(id) {
-		if strings.HasPrefix(id, c.shared.prefix) || c.m.targets.madeContext(id) {
-			return &cdpError{codeParams, "Failed to find browser context with id " + id} // Chrome's own words
+// afterAnswers calls f on the pipe's reader when Chrome has answered the commands that it has now.
+// What was held because of them is released.
+func (s *sharedContexts) afterAnswers(f func()) {
+	// Chrome answers in order.
+	s.m.command("", "Browser.getVersion", "{}", func(envelope) {
+		f()
+		if s.holding {
+			s.releaseHeld()
 		}
-		return nil // the default context, or an error of Chrome
-	}
-	delete(c.params, "browserContextId")
-	c.context = id
-	return nil
+	}, nil)
 }
 
-func (c *sharedCommand) createContext() bool {
-	c.m.mu.Lock()
-	id := c.shared.create()
-	c.m.mu.Unlock()
-	if id == "" {
-		c.fail(refusal(c.method, fmt.Errorf("a connection may have %d contexts at the same time", maxSharedContexts)))
-		return true
+// targetCreated records whose page a new target is. A page of a context that has ended closes. The
+// Mux's lock is held. The caller runs the returned functions without it.
+func (s *sharedContexts) targetCreated(info targetInfo) (notify []func()) {
+	s.owners.add(info)
+	if by, owned := s.owners.pages[info.TargetID]; owned && by.ended() {
+		notify = append(notify, func() { s.closePage(info.TargetID) })
 	}
-	c.answer(fmt.Sprintf(`{"browserContextId":%q}`, id))
-	return true
+	if info.Type == "tab" && len(s.clients) > 0 {
+		// Some tabs never get a page, and their events must not be held for ever.
+		s.owners.await(info.TargetID)
+		notify = append(notify, func() {
+			s.afterAnswers(func() {
+				s.m.mu.Lock()
+				defer s.m.mu.Unlock()
+				s.owners.stopAwaiting(info.TargetID)
+			})
+		})
+	}
+	return notify
+}
+
+// pageCreated records whose page a client's Target.createTarget has made, from the answer.
+func (s *sharedContexts) pageCreated(by clientContext, e *envelope) {
+	var r struct {
+		TargetID string `json:"targetId"`
+	}
+	if json.Unmarshal(e.result, &r) != nil {
+		return
+	}
+	s.m.mu.Lock()
+	s.owners.claim(r.TargetID, by)
+	ended := by.ended()
+	s.m.mu.Unlock()
+	if ended {
+		s.closePage(r.TargetID)
+	}
 }
 
 // closeDeadline bounds how long the end of a context waits for its pages.
 const closeDeadline = 5 * time.Second
 
-// disposeContext closes the pages of a context, and answers when they have closed.
-func (c *sharedCommand) disposeContext() bool {
-	if c.context == "" {
-		c.fail(&cdpError{codeParams, "Failed to find browser context with id"}) // the default context cannot be disposed of
-		return true
-	}
-	c.m.mu.Lock()
-	c.shared.contexts = slices.DeleteFunc(c.shared.contexts, func(id string) bool { return id == c.context })
-	c.shared.denied = slices.DeleteFunc(c.shared.denied, func(id string) bool { return id == c.context })
-	c.m.mu.Unlock()
-	c.tasks.Go(func() {
-		ctx, cancel := context.WithTimeout(c.ctx, closeDeadline)
-		defer cancel()
-		c.shared.closePages(ctx, c.context)
-		c.m.dropPermissions(ctx, maker{&c.peer, c.context})
-		c.answer("{}")
-	})
-	return true
-}
-
-// closePages closes the pages of a context, or with "" of all contexts, and waits until they have
-// closed or ctx has ended.
-func (s *sharedContexts) closePages(ctx context.Context, context string) {
-	var ids []string
-	m := s.client.m
-	m.mu.Lock()
-	for id, by := range m.targets.makers {
-		if by.peer == &s.client.peer && by.context != "" && (context == "" || by.context == context) {
-			ids = append(ids, id)
-		}
-	}
-	m.mu.Unlock()
+// closePages closes the pages of a client's context, or without its ID of all its contexts. It
+// waits until they have closed or ctx has ended.
+func (s *sharedContexts) closePages(ctx context.Context, of clientContext) {
+	s.m.mu.Lock()
+	ids := s.owners.pagesOf(of)
+	s.m.mu.Unlock()
 	var closing sync.WaitGroup
 	for _, id := range ids {
 		closing.Go(func() {
-			closed := m.TargetClosed(target.ID(id))
-			m.closePage(id)
+			closed := s.m.TargetClosed(target.ID(id))
+			s.closePage(id)
 			select {
 			case <-closed:
 			case <-ctx.Done():
-			case <-m.done:
+			case <-s.m.done:
 			}
 		})
 	}
@@ -215,28 +145,19 @@ func (s *sharedContexts) closePages(ctx context.Context, context string) {
 }
 
 // closePage closes a page. If it is the last one, another opens before.
-func (m *Mux) closePage(id string) {
+func (s *sharedContexts) closePage(id string) {
 	params, err := json.Marshal(map[string]string{"targetId": id})
 	if err != nil {
 		return
 	}
-	send := func() { m.command("", "Target.closeTarget", string(params), func(envelope) {}, nil) }
-	if !m.closesLast(id) {
+	send := func() { s.m.command("", "Target.closeTarget", string(params), func(envelope) {}, nil) }
+	if !s.m.closesLast(id) {
 		send()
 		return
 	}
-	m.openBlank(func(bad *cdpError) {
+	s.m.openBlank(func(bad *cdpError) {
 		if bad == nil {
 			send()
 		}
 	})
-}
-
-// endShared closes the pages of the client's contexts after it has disconnected. A page that
-// Chrome is still creating closes when its answer comes.
-func (c *client) endShared(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeDeadline)
-	defer cancel()
-	c.shared.closePages(ctx, "")
-	c.m.dropPermissions(ctx, maker{peer: &c.peer})
 }

@@ -1,14 +1,11 @@
 package mux
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/stasisd/stasis/state"
 )
 
 // sharingChrome is a fake Chrome that opens pages. Like Chrome, it reports a tab and its page to
@@ -171,6 +168,28 @@ func (c *testConn) context(id int64) string {
 
 const autoAttach = `{"autoAttach":true,"waitForDebuggerOnStart":true,"flatten":true}`
 
+// A page of a shared context that becomes visible again is announced in its context.
+func TestSharedPageIsAnnounced(t *testing.T) {
+	chrome := &sharingChrome{}
+	m, _ := start(t, Options{}, func(f *fake, m message) []byte {
+		if m.Method == "Target.getTargetInfo" {
+			f.answer(m, `{"targetInfo":{"targetId":"P1","type":"page","browserContextId":"DEFAULT"}}`)
+			return []byte{}
+		}
+		return chrome.handle(f, m)
+	})
+	c := connect(t, m, ServeOptions{Shared: &SharedContexts{}})
+	ours := c.context(1)
+	c.call(2, "", "Target.setDiscoverTargets", `{"discover":true}`)
+	c.call(3, "", "Target.createTarget", fmt.Sprintf(`{"url":"about:blank","browserContextId":%q}`, ours))
+	if !m.RevealIfAllowed("P1") {
+		t.Fatal("the page is not visible")
+	}
+	if e := c.recv(); e.Method != "Target.targetCreated" || !strings.Contains(string(e.Params), fmt.Sprintf(`"browserContextId":%q`, ours)) {
+		t.Errorf("the client got %s %s", e.Method, e.Params)
+	}
+}
+
 // What is in a page is hidden with it, and so are contexts that Chrome has.
 func TestSharedHidden(t *testing.T) {
 	chrome := &sharingChrome{}
@@ -320,238 +339,5 @@ func TestSharedEnds(t *testing.T) {
 	_ = a.gone(CloseNormal)
 	if !seen() {
 		t.Error("the page of a client that has left is hidden")
-	}
-}
-
-// What would damage the profile for other clients is refused, unless the client may.
-func TestSharedWrites(t *testing.T) {
-	handle := func(f *fake, m message) []byte {
-		if m.Method != "Storage.getCookies" {
-			return nil
-		}
-		f.answer(m, `{"cookies":[{"name":"session","value":"s","domain":".site.example","path":"/","expires":-1}]}`)
-		return []byte{}
-	}
-	m, _ := start(t, Options{}, handle)
-	script := `{"expression":"const script = new (module.exports.StorageScript())(1); return script.restore({})"}`
-	for i, test := range []struct{ method, params, refused string }{
-		{"Storage.clearCookies", `{}`, "log others out"},
-		{"Network.clearBrowserCookies", `{}`, "log others out"},
-		{"Storage.clearDataForOrigin", `{"origin":"https://site.example","storageTypes":"all"}`, "log others out"},
-		{"Runtime.evaluate", script, "storageState"},
-		{"Runtime.callFunctionOn", strings.Replace(script, "expression", "functionDeclaration", 1), "storageState"},
-		{"Runtime.evaluate", strings.Replace(script, "restore", "collect", 1), ""},
-		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"other","url":"https://site.example/"}]}`, `"session"`},
-		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"s","url":"https://site.example:8080/"}]}`, ""},
-		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"other","url":"https://else.example/"}]}`, ""},
-		{"Storage.setCookies", `{"cookies":[{"name":"theme","value":"dark","domain":"site.example","path":"/"}]}`, ""},
-		{"Network.setCookie", `{"name":"session","value":"other","domain":"site.example"}`, `"session"`},
-		// Chrome reads all these hosts as site.example (Chromium 156).
-		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"other","url":"https://user:p@site.example/"}]}`, `"session"`},
-		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"other","url":"https://site.example?x"}]}`, `"session"`},
-		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"other","url":"https:\\\\site.example\\"}]}`, `"session"`},
-		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"other","url":"https:site.example"}]}`, `"session"`},
-		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"other","url":"https://s%69te.example/"}]}`, `"session"`},
-		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"other","domain":"s%69te.example"}]}`, `"session"`},
-		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"other","url":"https://app.site.example/"}]}`, `"session"`},
-		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"other","domain":".site.example","path":"/app"}]}`, `"session"`},
-		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"s","domain":".site.example","expires":1}]}`, `"session"`},
-		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"s","domain":".site.example","expires":0}]}`, `"session"`},
-		{"Storage.setCookies", `{"cookies":[{"name":"session","value":"s","domain":".site.example","expires":-1}]}`, ""},
-		{"Storage.setCookies", `{"cookies":[{"name":"x","name":"session","value":"other","domain":".site.example"}]}`, "duplicate"},
-		{"Network.deleteCookies", `{"name":"session","url":"https://site.example/"}`, `"session"`},
-		{"Network.deleteCookies", `{"name":"theme","url":"https://site.example/"}`, ""},
-		{"Storage.runBounceTrackingMitigations", `{}`, "log others out"},
-		{"Storage.clearCookies", `{"x":1,"x":2}`, "duplicate"},
-	} {
-		for _, allow := range []bool{false, true} {
-			c := connect(t, m, ServeOptions{Shared: &SharedContexts{AllowWrites: allow}})
-			got := c.call(int64(i), "", test.method, test.params)
-			if thrown := string(got.Result); strings.Contains(thrown, "exceptionDetails") {
-				got.Error = &struct {
-					Code    int
-					Message string
-				}{Message: thrown}
-			}
-			switch refused := test.refused != "" && !allow; {
-			case refused && (got.Error == nil || !strings.Contains(got.Error.Message, test.refused)):
-				t.Errorf("%s %s: %+v, want an error with %s", test.method, test.params, got, test.refused)
-			case !refused && test.refused != "duplicate" && got.Error != nil:
-				t.Errorf("%s %s, allowed %t: %+v", test.method, test.params, allow, got.Error)
-			}
-			close(c.in)
-		}
-	}
-	c := connect(t, m, ServeOptions{Shared: &SharedContexts{AllowWrites: true}})
-	if got := c.call(1, "", "Target.createBrowserContext", `{"proxyServer":"http://127.0.0.1:1"}`); got.Error == nil || !strings.Contains(got.Error.Message, "one proxy") {
-		t.Errorf("a context with a proxy: %+v", got)
-	}
-}
-
-// A cookie that was not in the environment can be changed by clients, until a site changes it.
-func TestSharedCookiesOfClients(t *testing.T) {
-	jar := make(chan string, 1)
-	now := `{"cookies":[]}`
-	m, _ := start(t, Options{}, func(f *fake, m message) []byte {
-		if m.Method != "Storage.getCookies" {
-			return nil
-		}
-		select {
-		case now = <-jar:
-		default:
-		}
-		f.answer(m, now)
-		return []byte{}
-	})
-	c := connect(t, m, ServeOptions{Shared: &SharedContexts{}})
-	for i, test := range []struct {
-		jar, value string
-		refused    bool
-	}{
-		{`{"cookies":[]}`, "oat", false},
-		{`{"cookies":[{"name":"milk","value":"oat","domain":"site.example","path":"/"}]}`, "soy", false},
-		{`{"cookies":[{"name":"milk","value":"cow","domain":"site.example","path":"/"}]}`, "soy", true},
-	} {
-		jar <- test.jar
-		got := c.call(int64(i), "", "Storage.setCookies", fmt.Sprintf(`{"cookies":[{"name":"milk","value":%q,"url":"https://site.example/"}]}`, test.value))
-		if (got.Error != nil) != test.refused {
-			t.Errorf("%d: %+v", i, got.Error)
-		}
-	}
-}
-
-// Commands that set cookies reach Chrome in their order, and wait for one look at the jar each.
-func TestSharedCookiesWait(t *testing.T) {
-	asked := make(chan message, 10)
-	m, f := start(t, Options{}, func(_ *fake, m message) []byte {
-		if m.Method != "Storage.getCookies" {
-			return nil
-		}
-		asked <- m
-		return []byte{}
-	})
-	c := connect(t, m, ServeOptions{Shared: &SharedContexts{}})
-	c.ask(1, "Storage.setCookies", `{"cookies":[{"name":"a","value":"1","url":"https://site.example/"}]}`)
-	go c.ask(2, "Page.navigate", `{"url":"https://site.example/"}`)
-	first := <-asked
-	f.answer(first, `{"cookies":[]}`)
-	f.wait(1, method("Page.navigate"))
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	order := ""
-	for _, m := range f.got {
-		order += m.Method + " "
-	}
-	if !strings.Contains(order, "Storage.getCookies Storage.setCookies Page.navigate") {
-		t.Errorf("Chrome got %s", order)
-	}
-}
-
-// Chrome gets the union of the permissions of all contexts.
-func TestSharedPermissions(t *testing.T) {
-	m, f := start(t, Options{}, nil)
-	a, b := connect(t, m, ServeOptions{Shared: &SharedContexts{}}), connect(t, m, ServeOptions{Shared: &SharedContexts{}})
-	grant := func(c *testConn, id int64, permissions string) {
-		t.Helper()
-		var r struct{ BrowserContextID string }
-		if err := json.Unmarshal(c.call(id, "", "Target.createBrowserContext", `{}`).Result, &r); err != nil {
-			t.Fatal(err)
-		}
-		if got := c.call(id+1, "", "Browser.grantPermissions", fmt.Sprintf(`{"origin":"https://a.example","permissions":%s,"browserContextId":%q}`, permissions, r.BrowserContextID)); got.Error != nil {
-			t.Fatal(got.Error)
-		}
-	}
-	grant(a, 1, `["geolocation"]`)
-	grant(b, 3, `["notifications","geolocation"]`)
-	grant(a, 5, `["midi"]`)
-	sent := f.wait(3, method("Browser.grantPermissions"))
-	for i, want := range []string{"[geolocation]", "[geolocation notifications]", "[geolocation midi notifications]"} {
-		if got := sent[i].param("permissions"); got != want || sent[i].Session != "" {
-			t.Errorf("grant %d: Chrome got %s on %q, want %s", i, got, sent[i].Session, want)
-		}
-	}
-	if got := m.Permissions.Granted(); len(got) != 0 {
-		t.Errorf("the environment keeps %v", got)
-	}
-	close(b.in)
-	_ = b.gone(CloseNormal)
-	if got := fmt.Sprint(m.Permissions.InForce()); !strings.Contains(got, "[geolocation midi]") {
-		t.Errorf("after a client has left, %s are in force", got)
-	}
-}
-
-// Commands for the default context, also those of clients without shared contexts, keep the
-// permissions of shared contexts. What Chrome refuses is not recorded.
-func TestSharedPermissionsStay(t *testing.T) {
-	m, f := start(t, Options{}, func(_ *fake, q message) []byte {
-		if strings.Contains(string(q.Params), "refused") {
-			return fmt.Appendf(nil, `{"id":%d,"error":{"code":-32000,"message":"no"}%s}`, *q.ID, sessionMember(q.Session))
-		}
-		return nil
-	})
-	regrants := make(chan string, 10)
-	m.Hooks.OnRegrant(func(context.Context) { regrants <- fmt.Sprint(m.Permissions.InForce()) })
-	a, plain := connect(t, m, ServeOptions{Shared: &SharedContexts{}}), connect(t, m, ServeOptions{})
-	in := fmt.Sprintf(`,"origin":"https://a.example","browserContextId":%q`, a.context(1))
-	a.call(2, "", "Browser.grantPermissions", `{"permissions":["geolocation"]`+in+`}`)
-	plain.call(3, "", "Browser.grantPermissions", `{"permissions":["camera"],"origin":"https://a.example"}`)
-	a.call(4, "", "Browser.grantPermissions", `{"permissions":["midi"],"origin":"https://a.example"}`)
-	sent := f.wait(3, method("Browser.grantPermissions"))
-	for i, want := range []string{"[geolocation]", "[camera geolocation]", "[geolocation midi]"} {
-		if got := sent[i].param("permissions"); got != want {
-			t.Errorf("grant %d: Chrome got %s, want %s", i, got, want)
-		}
-	}
-	if got := fmt.Sprint(m.Permissions.Granted()); got != "[{https://a.example  map[]  [midi]}]" {
-		t.Errorf("the environment keeps %s", got)
-	}
-	plain.call(5, "", "Browser.resetPermissions", `{}`)
-	if got := <-regrants; !strings.Contains(got, "[geolocation]") || len(m.Permissions.Granted()) != 0 {
-		t.Errorf("after a reset, %s are in force", got)
-	}
-	if got := a.call(6, "", "Browser.grantPermissions", `{"permissions":["refused"]`+in+`}`); got.Error == nil {
-		t.Error("not refused")
-	}
-	if got := fmt.Sprint(m.Permissions.InForce()); !strings.Contains(got, "[geolocation]") {
-		t.Errorf("after a refusal, %s are in force", got)
-	}
-}
-
-// The record of permissions is bounded for each client, and a client that has left adds nothing.
-func TestSharedPermissionsLimit(t *testing.T) {
-	m, f := start(t, Options{}, nil)
-	a, b := connect(t, m, ServeOptions{Shared: &SharedContexts{}}), connect(t, m, ServeOptions{Shared: &SharedContexts{}})
-	grant := func(c *testConn, id int64, context, origin string) message {
-		return c.call(id, "", "Browser.setPermission", fmt.Sprintf(`{"permission":{"name":"midi"},"setting":"granted","origin":%q,"browserContextId":%q}`, origin, context))
-	}
-	grant(b, 2, b.context(1), "https://b.example")
-	ours := a.context(1)
-	for i := range int64(2 * maxSharedGrants) {
-		grant(a, 10+i, ours, fmt.Sprintf("https://a%d.example", i))
-	}
-	if got := m.Permissions.InForce(); len(got) != maxSharedGrants+1 || got[0].Origin != "https://b.example" {
-		t.Errorf("%d are recorded, the first of %s", len(got), got[0].Origin)
-	}
-	if got := grant(a, 3, ours, "https://"+strings.Repeat("a", maxGrantBytes)); got.Error == nil {
-		t.Error("a large permission is recorded")
-	}
-	// A permission waits until others have been set, and is dropped if its client leaves meanwhile.
-	sent := len(f.wait(0, method("Browser.setPermission")))
-	b.call(5, "", "Browser.getVersion", `{}`)
-	rootOfB := f.wait(1, func(q message) bool { return q.Method == "Browser.getVersion" && q.Session != "" })[0].Session
-	m.Permissions.Renew(t.Context(), func([]state.PermissionGrant) {
-		b.ask(4, "Browser.setPermission", fmt.Sprintf(`{"permission":{"name":"midi"},"setting":"granted","origin":"https://late.example","browserContextId":%q}`, b.context(9)))
-		m.mu.Lock()
-		for c := range m.shared {
-			if m.sessions.all[c.client.root].id == rootOfB {
-				c.client.end(CloseNormal, "", nil, false)
-			}
-		}
-		m.mu.Unlock()
-		f.wait(1, method("Target.detachFromTarget"))
-	})
-	_ = b.gone(CloseNormal)
-	if got := m.Permissions.InForce(); len(got) != maxSharedGrants || len(f.wait(0, method("Browser.setPermission"))) != sent {
-		t.Errorf("%d are in force", len(got))
 	}
 }

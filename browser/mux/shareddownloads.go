@@ -1,7 +1,6 @@
 package mux
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -17,16 +16,15 @@ func (c *sharedCommand) chooseDownloads() bool {
 	}
 	c.m.mu.Lock()
 	defer c.m.mu.Unlock()
-	context := c.context
-	if by, made := c.m.targets.makerOf(c.session.target); context == "" && made && by.peer == &c.peer {
-		context = by.context
+	id := c.context
+	if by, owned := c.m.shared.owners.of(c.session.target); id == "" && owned && by.peer == &c.peer {
+		id = by.id
 	}
-	if context == "" {
-		return false
+	denies := behavior == "deny"
+	if context := c.contexts.all[id]; context != nil {
+		context.deniesDownloads = denies
 	}
-	c.shared.denied = slices.DeleteFunc(c.shared.denied, func(id string) bool { return id == context })
-	if behavior == "deny" {
-		c.shared.denied = append(c.shared.denied, context)
+	if id != "" && denies {
 		_ = c.params.set("behavior", "allowAndName") // never fails
 	}
 	return false
@@ -42,7 +40,7 @@ type downloadOf struct {
 
 // hidesDownload reports whether an event is about the download of another client's page. The
 // Mux's lock is held.
-func (s *sharedContexts) hidesDownload(e envelope) bool {
+func (x *contextSet) hidesDownload(e envelope) bool {
 	method := string(e.method)
 	if !strings.HasPrefix(method, "Browser.download") {
 		return false
@@ -51,8 +49,8 @@ func (s *sharedContexts) hidesDownload(e envelope) bool {
 	if json.Unmarshal(e.params, &d) != nil {
 		return false
 	}
-	hidden := s.foreignDownloads
-	if d.Frame != "" && s.hides(d.Frame) && len(hidden) < namesKept {
+	hidden := x.foreignDownloads
+	if d.Frame != "" && x.hides(d.Frame) && len(hidden) < namesKept {
 		hidden[d.GUID] = struct{}{}
 	}
 	_, hide := hidden[d.GUID]
@@ -62,10 +60,14 @@ func (s *sharedContexts) hidesDownload(e envelope) bool {
 	return hide
 }
 
-// deniedDownload reports whether a download begins in a page whose context cancels downloads.
-func (m *Mux) deniedDownload(frame string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	by, made := m.targets.makerOf(frame)
-	return made && by.peer.shared != nil && slices.Contains(by.peer.shared.denied, by.context)
+// deniesDownload reports whether a download begins in a page whose context cancels downloads.
+func (s *sharedContexts) deniesDownload(frame string) bool {
+	s.m.mu.Lock()
+	defer s.m.mu.Unlock()
+	by, owned := s.owners.of(frame)
+	if !owned || by.peer.contexts == nil {
+		return false
+	}
+	context := by.peer.contexts.all[by.id]
+	return context != nil && context.deniesDownloads
 }

@@ -33,9 +33,6 @@ type targets struct {
 	hideURL     map[string]string        // set by OpenHidden: address to target ID, "" before the ID is known
 	hideAll     map[string]struct{}      // set by HideContext: contexts whose targets are hidden
 	contexts    map[string]struct{}      // created by Target.createBrowserContext
-	makers      map[string]maker         // of pages that clients made, by target ID
-	unclaimed   map[string]uint64        // new pages that may be those of a Target.createTarget without an answer: the last one's number
-	pagedTabs   int                      // tabs up to this one in the order of creation get no page any more
 	closing     map[string]struct{}      // a client has sent a command to close them
 	redirecting map[string]struct{}      // pages that are leaving a foreign address, until RevealIfAllowed
 	closed      map[string]chan struct{} // closed when the target has ended; see TargetClosed
@@ -48,7 +45,7 @@ func newTargets(foreign func(url string) bool) targets {
 	return targets{
 		foreign: foreign,
 		all:     map[string]targetInfo{}, hide: map[string]struct{}{}, hideURL: map[string]string{}, hideAll: map[string]struct{}{},
-		contexts: map[string]struct{}{}, makers: map[string]maker{}, unclaimed: map[string]uint64{}, closing: map[string]struct{}{}, redirecting: map[string]struct{}{},
+		contexts: map[string]struct{}{}, closing: map[string]struct{}{}, redirecting: map[string]struct{}{},
 		closed: map[string]chan struct{}{}, firstPage: make(chan struct{}),
 	}
 }
@@ -114,8 +111,6 @@ func (t *targets) remove(id string) {
 	}
 	delete(t.all, id)
 	delete(t.closing, id)
-	delete(t.makers, id)
-	delete(t.unclaimed, id)
 	delete(t.redirecting, id)
 	if closed := t.closed[id]; closed != nil {
 		close(closed)
@@ -205,6 +200,16 @@ func (t *targets) tabOf(page string) string {
 	return ""
 }
 
+// pageOf returns the ID of the page in a tab; "" if it is unknown; see tabOf.
+func (t *targets) pageOf(tab targetInfo) string {
+	for id, info := range t.all {
+		if info.Type == "page" && info.order == tab.order+1 {
+			return id
+		}
+	}
+	return ""
+}
+
 // hiddenFrom reports whether a client must not see a target, because it is hidden, foreign, or
 // another client's and the client has shared contexts. The Mux's lock is held.
 func (m *Mux) hiddenFrom(p *peer, info targetInfo) bool {
@@ -214,7 +219,7 @@ func (m *Mux) hiddenFrom(p *peer, info targetInfo) bool {
 	if _, redirecting := m.targets.redirecting[info.TargetID]; redirecting {
 		return true // its address may already be that of the next page
 	}
-	if p.shared.hides(info.TargetID) {
+	if p.contexts.hides(info.TargetID) {
 		return true
 	}
 	return m.Addresses.foreign(info.URL) && (TargetPolicy || !m.sessions.attached(p, info.TargetID))
