@@ -99,9 +99,9 @@ func TestSharedPermissionsLimit(t *testing.T) {
 		t.Error("a large permission is recorded")
 	}
 	// A permission waits until others have been set, and is dropped if its client leaves meanwhile.
-	sent := len(f.wait(0, method("Browser.setPermission")))
 	b.call(5, "", "Browser.getVersion", `{}`)
 	rootOfB := f.wait(1, func(q message) bool { return q.Method == "Browser.getVersion" && q.Session != "" })[0].Session
+	sent := len(f.wait(0, method("Browser.setPermission")))
 	m.Permissions.Renew(t.Context(), func([]state.PermissionGrant) {
 		b.ask(4, "Browser.setPermission", fmt.Sprintf(`{"permission":{"name":"midi"},"setting":"granted","origin":"https://late.example","browserContextId":%q}`, b.context(9)))
 		m.mu.Lock()
