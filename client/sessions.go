@@ -65,9 +65,10 @@ type Session struct {
 
 // Usage is what a live session uses.
 type Usage struct {
-	Clients     int   `json:"clients"`
-	Viewers     int   `json:"viewers"`
-	MemoryBytes int64 `json:"memory_bytes"` // 0 if it was not measured yet
+	Clients     int        `json:"clients"`
+	Viewers     int        `json:"viewers"`
+	MemoryBytes int64      `json:"memory_bytes"` // 0 if it was not measured yet
+	MeasuredAt  *time.Time `json:"measured_at"`  // when the memory was measured
 }
 
 // RestoreReport says what of an environment came back, and how.
@@ -91,6 +92,7 @@ type Component struct {
 	Dropped  int    `json:"dropped"`
 	Expired  int    `json:"expired"`
 	Reason   string `json:"reason"`
+	More     int    `json:"more"` // how many lines of other origins this one sums up
 }
 
 // Difference is what differs from the saved state in one component of an origin.
@@ -155,6 +157,7 @@ type EndResult struct {
 	Snapshot       *Snapshot       `json:"snapshot"` // nil if nothing was saved
 	Default        *DefaultOutcome `json:"default"`  // nil if the default was not to move
 	UnsavedChanges bool            `json:"unsaved_changes"`
+	UndoUntil      *time.Time      `json:"undo_until"` // until then what was discarded can be saved; nil: it cannot
 }
 
 // DefaultOutcome says whether a user's default has moved.

@@ -39,10 +39,13 @@ type LoginOutcome struct {
 	URL        string    `json:"url"`
 	Status     int       `json:"status"`
 	Error      string    `json:"error"` // why there is no result
+	Version    int64     `json:"version"`
+	DurationMS int64     `json:"duration_ms"`
 	Conditions []struct {
 		Kind string `json:"kind"`
 		Held bool   `json:"held"`
 	} `json:"conditions"`
+	LoggedOutSince *time.Time `json:"logged_out_since"` // when this version was first found logged out
 }
 
 // LoginCheck says what proves that a user is logged in. All conditions that are set must hold.

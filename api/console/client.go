@@ -8,17 +8,9 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/stasisd/stasis/client"
 )
-
-// apiError is an error answer of the API.
-type apiError struct {
-	Status    int    `json:"-"`
-	Code      string `json:"code"`
-	Message   string `json:"message"`
-	RequestID string `json:"request_id"`
-}
-
-func (e *apiError) Error() string { return e.Code + ": " + e.Message }
 
 // call is one call of the API, for people who want to repeat it.
 type call struct {
@@ -49,8 +41,8 @@ func (c call) curl(origin url.URL) string {
 // quote returns text as one word of a POSIX shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// client calls the API for one person, within the process. It is not safe for concurrent use.
-type client struct {
+// caller calls the API for one person, within the process. It is not safe for concurrent use.
+type caller struct {
 	api    http.Handler
 	of     *http.Request // the person's request
 	secret string
@@ -58,13 +50,13 @@ type client struct {
 }
 
 // get decodes the answer of a GET into out. It returns the headers of the answer.
-func (c *client) get(path string, out any) (http.Header, error) {
+func (c *caller) get(path string, out any) (http.Header, error) {
 	return c.send(http.MethodGet, path, nil, out)
 }
 
 // send makes a call. A body that is not nil is sent as JSON. The answer is decoded into out
-// unless out is nil. An error answer is an [apiError].
-func (c *client) send(method, path string, body, out any, headers ...string) (http.Header, error) {
+// unless out is nil. An error answer is an [client.Error].
+func (c *caller) send(method, path string, body, out any, headers ...string) (http.Header, error) {
 	made := call{method: method, path: path}
 	var content io.Reader
 	if body != nil {
@@ -95,7 +87,7 @@ func encode(v any) ([]byte, error) {
 }
 
 // text returns the answer of a GET as text.
-func (c *client) text(path string) (string, error) {
+func (c *caller) text(path string) (string, error) {
 	c.calls = append(c.calls, call{method: http.MethodGet, path: path})
 	req, err := c.request(http.MethodGet, path, nil)
 	if err != nil {
@@ -107,13 +99,13 @@ func (c *client) text(path string) (string, error) {
 }
 
 // upload passes the body of the person's request on: a form with one file.
-func (c *client) upload(path string) error {
+func (c *caller) upload(path string) error {
 	return c.stream(path, c.of.Body, c.of.ContentLength, nil, "Content-Type", c.of.Header.Get("Content-Type"))
 }
 
 // stream makes a POST whose body is a file or a form with one, of size bytes; -1 if that is
 // not known. The answer is decoded into out unless out is nil.
-func (c *client) stream(path string, file io.Reader, size int64, out any, headers ...string) error {
+func (c *caller) stream(path string, file io.Reader, size int64, out any, headers ...string) error {
 	c.calls = append(c.calls, call{method: http.MethodPost, path: path, file: true})
 	req, err := c.request(http.MethodPost, path, file, headers...)
 	if err != nil {
@@ -126,7 +118,7 @@ func (c *client) stream(path string, file io.Reader, size int64, out any, header
 }
 
 // download passes the answer of a GET on to w as it arrives, unless it is an error.
-func (c *client) download(w http.ResponseWriter, path string) error {
+func (c *caller) download(w http.ResponseWriter, path string) error {
 	req, err := c.request(http.MethodGet, path, nil)
 	if err != nil {
 		return err
@@ -137,7 +129,7 @@ func (c *client) download(w http.ResponseWriter, path string) error {
 }
 
 // request makes a request with the person's key. The API sees the person's address.
-func (c *client) request(method, path string, body io.Reader, headers ...string) (*http.Request, error) {
+func (c *caller) request(method, path string, body io.Reader, headers ...string) (*http.Request, error) {
 	if body == nil {
 		body = http.NoBody // as a server's requests have
 	}
@@ -210,7 +202,7 @@ func (r *recorded) failure() error {
 	if r.status < http.StatusBadRequest {
 		return nil
 	}
-	failed := &apiError{Status: r.status}
+	failed := &client.Error{Status: r.status}
 	if err := json.Unmarshal(r.body.Bytes(), failed); err != nil || failed.Code == "" {
 		failed.Code, failed.Message = "internal", "the API has answered "+http.StatusText(r.status)
 	}

@@ -16,6 +16,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // Root is the path of the console.
@@ -85,7 +87,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := c.crossing.Check(r); err != nil {
-		(&visit{console: c, w: w, r: r}).fail(&apiError{Status: http.StatusForbidden, Code: "forbidden", Message: "the request comes from a page of another site", RequestID: header.Get("X-Request-Id")})
+		(&visit{console: c, w: w, r: r}).fail(&client.Error{Status: http.StatusForbidden, Code: "forbidden", Message: "the request comes from a page of another site", RequestID: header.Get("X-Request-Id")})
 		return
 	}
 	c.mux.ServeHTTP(w, r)
@@ -115,7 +117,7 @@ type visit struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	login   *login  // nil: nobody is signed in
-	api     *client // calls the API with the person's key
+	api     *caller // calls the API with the person's key
 }
 
 // page returns the handler of a page for people who are signed in. Others get the page to
@@ -127,9 +129,9 @@ func (c *Console) page(do func(*visit) error) http.HandlerFunc {
 			v.signIn(http.StatusUnauthorized, "")
 			return
 		}
-		v.api = &client{api: c.api, of: r, secret: v.login.secret}
+		v.api = &caller{api: c.api, of: r, secret: v.login.secret}
 		err := do(v)
-		var failed *apiError
+		var failed *client.Error
 		switch {
 		case err == nil:
 		case errors.As(err, &failed) && failed.Status == http.StatusUnauthorized:
@@ -144,9 +146,9 @@ func (c *Console) page(do func(*visit) error) http.HandlerFunc {
 
 // fail answers with a page that shows an error.
 func (v *visit) fail(err error) {
-	var shown *apiError
+	var shown *client.Error
 	if !errors.As(err, &shown) {
-		shown = &apiError{Status: http.StatusInternalServerError, Code: "internal", Message: err.Error(), RequestID: v.w.Header().Get("X-Request-Id")}
+		shown = &client.Error{Status: http.StatusInternalServerError, Code: "internal", Message: err.Error(), RequestID: v.w.Header().Get("X-Request-Id")}
 	}
 	v.write(shown.Status, "error", page{Title: "Error", Data: shown})
 }
@@ -208,7 +210,7 @@ func (v *visit) query(name string) string { return v.r.URL.Query().Get(name) }
 func (v *visit) form() (url.Values, error) {
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
 	if err := v.r.ParseForm(); err != nil {
-		return nil, &apiError{Status: http.StatusBadRequest, Code: "invalid_request", Message: "the form cannot be read: " + err.Error(), RequestID: v.w.Header().Get("X-Request-Id")}
+		return nil, &client.Error{Status: http.StatusBadRequest, Code: "invalid_request", Message: "the form cannot be read: " + err.Error(), RequestID: v.w.Header().Get("X-Request-Id")}
 	}
 	return v.r.PostForm, nil
 }

@@ -8,13 +8,15 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // createForm is the form of a new session, as the person filled it in.
 type createForm struct {
 	Values url.Values
 	Once   string // makes a second click harmless
-	Error  *apiError
+	Error  *client.Error
 }
 
 // newSession shows the form. The query fills it in.
@@ -22,7 +24,7 @@ func newSession(v *visit) error {
 	return showCreate(v, v.r.URL.Query(), nil)
 }
 
-func showCreate(v *visit, values url.Values, failed *apiError) error {
+func showCreate(v *visit, values url.Values, failed *client.Error) error {
 	status := http.StatusOK
 	if failed != nil {
 		status = failed.Status
@@ -50,7 +52,7 @@ func createSession(v *visit) error {
 	}
 	var s sessionAnswer
 	_, err = v.api.send(http.MethodPost, "/v1/sessions", body, &s, headers...)
-	var failed *apiError
+	var failed *client.Error
 	switch {
 	case err == nil && form.Get("login") != "":
 		return v.doneAt("The session runs.", v.console.at("sessions", s.ID)+"?login=1")
@@ -94,7 +96,7 @@ func createBody(form url.Values) (map[string]any, error) {
 		}
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return nil, &apiError{Status: http.StatusUnprocessableEntity, Code: "invalid_field", Message: name + ": must be a whole number"}
+			return nil, &client.Error{Status: http.StatusUnprocessableEntity, Code: "invalid_field", Message: name + ": must be a whole number"}
 		}
 		body[name] = n
 	}

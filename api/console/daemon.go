@@ -4,12 +4,14 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // daemonPage is what the page of the daemon shows.
 type daemonPage struct {
 	Ready    bool
-	Problem  *apiError // why it is not ready
+	Problem  *client.Error // why it is not ready
 	Landlock struct {
 		Enforced bool
 		ABI      int
@@ -55,7 +57,7 @@ func daemonWith(v *visit, p *pruned) error {
 		}
 	}
 	_, err := v.api.get("/readyz", &ready)
-	if failed, ok := err.(*apiError); ok { //nolint:errorlint // send returns it unwrapped
+	if failed, ok := err.(*client.Error); ok { //nolint:errorlint // send returns it unwrapped
 		data.Problem = failed
 	} else if err != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/stasisd/stasis/client"
 )
 
 const (
@@ -23,13 +25,13 @@ const (
 type importForm struct {
 	Values url.Values
 	Once   string // makes a second click harmless
-	Error  *apiError
+	Error  *client.Error
 }
 
 // newImport shows the form. The query fills it in.
 func newImport(v *visit) error { return showImport(v, v.r.URL.Query(), nil) }
 
-func showImport(v *visit, values url.Values, failed *apiError) error {
+func showImport(v *visit, values url.Values, failed *client.Error) error {
 	status := http.StatusOK
 	if failed != nil {
 		status = failed.Status
@@ -47,12 +49,8 @@ func showImport(v *visit, values url.Values, failed *apiError) error {
 func importSnapshot(v *visit) error {
 	values, file, err := readImport(v.r)
 	var made struct {
-		Snapshot snapshotAnswer
-		Default  *struct {
-			Moved   bool
-			Version int64
-			Reason  string
-		}
+		Snapshot client.Snapshot
+		Default  *client.DefaultOutcome
 	}
 	if err == nil {
 		headers := []string{"Content-Type", "application/octet-stream"}
@@ -61,7 +59,7 @@ func importSnapshot(v *visit) error {
 		}
 		err = v.api.stream("/v1/snapshots"+importQuery(values), file, -1, &made, headers...)
 	}
-	var failed *apiError
+	var failed *client.Error
 	switch {
 	case errors.As(err, &failed) && failed.Status != http.StatusUnauthorized:
 		return showImport(v, values, failed)
@@ -143,7 +141,7 @@ func readField(values url.Values, part *multipart.Part) error {
 	case err != nil:
 		return badImport("the form cannot be read: " + err.Error())
 	case int64(len(data)) > most && name == "text":
-		return &apiError{Status: http.StatusRequestEntityTooLarge, Code: "too_large", Message: "the pasted text is larger than " + size(most) + "; save it as a file and choose that"}
+		return &client.Error{Status: http.StatusRequestEntityTooLarge, Code: "too_large", Message: "the pasted text is larger than " + size(most) + "; save it as a file and choose that"}
 	case int64(len(data)) > most:
 		return badImport("the form cannot be read: the field " + name + " is too long")
 	}
@@ -154,5 +152,5 @@ func readField(values url.Values, part *multipart.Part) error {
 }
 
 func badImport(message string) error {
-	return &apiError{Status: http.StatusBadRequest, Code: "invalid_request", Message: message}
+	return &client.Error{Status: http.StatusBadRequest, Code: "invalid_request", Message: message}
 }

@@ -268,7 +268,7 @@ func TestRelativeTime(t *testing.T) {
 		-119 * time.Second: "119 s ago", -(6*time.Hour - time.Second): "5 h ago", time.Second: "now",
 	} {
 		at := now.Add(d)
-		if got := relative(&at, now); got != want {
+		if got := relative(at, now); got != want {
 			t.Errorf("%s: %q, want %q", d, got, want)
 		}
 	}

@@ -57,9 +57,11 @@ type namedList struct {
 func parseTemplates(at func(...string) string, now func() time.Time) templates {
 	funcs := template.FuncMap{
 		"at":    at,
-		"ago":   func(t *time.Time) string { return relative(t, now()) },
+		"ago":   func(t any) string { return relative(timeOf(t), now()) },
+		"when":  func(t any) string { return exact(timeOf(t)) },
 		"plain": func(name string) string { return strings.ReplaceAll(name, "_", " ") },
-		"when":  exact, "size": size, "milliseconds": milliseconds, "isWeb": isWeb, "show": show, "picture": picture,
+		"size":  size, "milliseconds": milliseconds, "isWeb": isWeb, "show": show, "picture": picture,
+		"connected": connected, "lost": lost, "kind": kind,
 		"tab": func(current, section, label, href string) navTab {
 			return navTab{Label: label, Href: href, Current: current == section}
 		},
@@ -79,12 +81,25 @@ func parseTemplates(at func(...string) string, now func() time.Time) templates {
 	return all
 }
 
+// timeOf returns a time of an answer, which may be a pointer; zero: there is none.
+func timeOf(field any) time.Time {
+	switch t := field.(type) {
+	case time.Time:
+		return t
+	case *time.Time:
+		if t != nil {
+			return *t
+		}
+	}
+	return time.Time{}
+}
+
 // relative returns a time for people: "5 min ago", "in 3 h".
-func relative(t *time.Time, now time.Time) string {
-	if t == nil {
+func relative(t, now time.Time) string {
+	if t.IsZero() {
 		return "never"
 	}
-	d := now.Sub(*t)
+	d := now.Sub(t)
 	form := "%s ago"
 	in := func(unit time.Duration) int { return int(d / unit) }
 	if d < 0 {
@@ -107,8 +122,8 @@ func relative(t *time.Time, now time.Time) string {
 }
 
 // exact returns a time with its zone.
-func exact(t *time.Time) string {
-	if t == nil {
+func exact(t time.Time) string {
+	if t.IsZero() {
 		return ""
 	}
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")

@@ -3,6 +3,8 @@ package console
 import (
 	"net/http"
 	"strings"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // routes registers the pages. Texts that a caller chose freely, such as a user's ID, are in
@@ -68,5 +70,5 @@ func (c *Console) routes() {
 
 // noPage answers for paths that are no page.
 func noPage(v *visit) error {
-	return &apiError{Status: http.StatusNotFound, Code: "not_found", Message: "the console has no such page", RequestID: v.w.Header().Get("X-Request-Id")}
+	return &client.Error{Status: http.StatusNotFound, Code: "not_found", Message: "the console has no such page", RequestID: v.w.Header().Get("X-Request-Id")}
 }

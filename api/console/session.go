@@ -4,17 +4,19 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // sessionPage is what the page of one session shows.
 type sessionPage struct {
 	Session   sessionAnswer
 	ByHand    bool // the person logs in by hand
-	Snapshots []snapshotAnswer
+	Snapshots []client.Snapshot
 	Runs      []runAnswer
 	Messages  []messageAnswer
 	More      bool // there are more messages
-	Files     []fileAnswer
+	Files     []client.File
 	Note      *noteAnswer
 }
 
@@ -31,7 +33,7 @@ func showSession(v *visit) error {
 		Messages []messageAnswer
 		HasMore  bool `json:"has_more"`
 	}
-	var files struct{ Files []fileAnswer }
+	var files struct{ Files []client.File }
 	var note noteAnswer
 	err := firstOf(
 		optional(v, path+"/snapshots?limit=20", &snapshots),
@@ -69,7 +71,7 @@ func showSession(v *visit) error {
 // optional is a get whose answer may be missing or not allowed; then out stays empty.
 func optional(v *visit, path string, out any) error {
 	_, err := v.api.get(path, out)
-	var failed *apiError
+	var failed *client.Error
 	if errors.As(err, &failed) {
 		switch failed.Status {
 		case http.StatusForbidden, http.StatusNotFound, http.StatusConflict:
@@ -104,7 +106,7 @@ func saveSession(v *visit) error {
 	}
 	id := v.r.PathValue("id")
 	var saved struct {
-		endAnswer
+		client.EndResult
 		Unchanged bool `json:"unchanged"`
 	}
 	if _, err := v.api.send(http.MethodPost, "/v1/sessions"+joinPath(id)+"/snapshots", body, &saved); err != nil {

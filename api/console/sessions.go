@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // sessionsPage is what the list of sessions shows.
@@ -52,10 +54,7 @@ func listSessions(v *visit) error {
 
 // newestFirst orders sessions by their start.
 func newestFirst(a, b sessionAnswer) int {
-	if a.CreatedAt == nil || b.CreatedAt == nil {
-		return 0
-	}
-	return b.CreatedAt.Compare(*a.CreatedAt)
+	return b.CreatedAt.Compare(a.CreatedAt)
 }
 
 // sessionPicture is a picture of the session's front tab.
@@ -89,7 +88,7 @@ func endSession(v *visit) error {
 		query = "?save_snapshot_mode=filesystem&save_as_default=true&default_conflict=overwrite"
 	}
 	id := v.r.PathValue("id")
-	var ended endAnswer
+	var ended client.EndResult
 	if _, err := v.api.send(http.MethodDelete, "/v1/sessions"+joinPath(id)+query, nil, &ended); err != nil {
 		return err
 	}
@@ -97,7 +96,7 @@ func endSession(v *visit) error {
 }
 
 // endText says what an end did.
-func endText(e endAnswer) string {
+func endText(e client.EndResult) string {
 	switch {
 	case e.Default != nil && e.Default.Moved:
 		return "The session has ended. It is the user's default environment now."

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // maxSignIn is the limit of the form to sign in, in bytes. Anybody can send one, so it is
@@ -65,8 +67,8 @@ func (c *Console) doSignIn(w http.ResponseWriter, r *http.Request) {
 	var me struct {
 		UserID string `json:"user_id"`
 	}
-	_, err = (&client{api: c.api, of: r, secret: key}).get("/v1/me", &me)
-	var failed *apiError
+	_, err = (&caller{api: c.api, of: r, secret: key}).get("/v1/me", &me)
+	var failed *client.Error
 	switch {
 	case err == nil:
 	case errors.As(err, &failed) && failed.Status == http.StatusUnauthorized:

@@ -5,12 +5,14 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // snapshotsPage is a page of the list of snapshots.
 type snapshotsPage struct {
 	UserID    string // only this user's; "" is all
-	Snapshots []snapshotAnswer
+	Snapshots []client.Snapshot
 	Next      string
 }
 
@@ -26,14 +28,14 @@ func listSnapshots(v *visit) error {
 
 // snapshotView is what the page of one snapshot shows.
 type snapshotView struct {
-	Snapshot snapshotAnswer
-	Default  defaultAnswer   // the user's, perhaps of another snapshot
+	Snapshot client.Snapshot
+	Default  client.Default  // the user's, perhaps of another snapshot
 	Others   []otherSnapshot // of the same user, newest first
 }
 
 // otherSnapshot is a snapshot beside the one that a page shows.
 type otherSnapshot struct {
-	snapshotAnswer
+	client.Snapshot
 	Newer bool // than the one that the page shows
 }
 
@@ -44,7 +46,7 @@ func showSnapshot(v *visit) error {
 	if _, err := v.api.get(path, &data.Snapshot); err != nil {
 		return err
 	}
-	slices.SortStableFunc(data.Snapshot.Components, func(a, b component) int { return strings.Compare(a.Origin, b.Origin) })
+	slices.SortStableFunc(data.Snapshot.Components, func(a, b client.Component) int { return strings.Compare(a.Origin, b.Origin) })
 	var others snapshotPage
 	if err := firstOf(
 		optional(v, "/v1/users"+joinPath(data.Snapshot.UserID)+"/default", &data.Default),
@@ -54,8 +56,7 @@ func showSnapshot(v *visit) error {
 	}
 	for _, s := range others.Snapshots {
 		if s.ID != id {
-			made := data.Snapshot.CreatedAt
-			data.Others = append(data.Others, otherSnapshot{s, made != nil && s.CreatedAt != nil && s.CreatedAt.After(*made)})
+			data.Others = append(data.Others, otherSnapshot{s, s.CreatedAt.After(data.Snapshot.CreatedAt)})
 		}
 	}
 	return v.render("snapshot", page{Title: "Snapshot " + id, Section: "snapshots", Data: data, Actions: []action{

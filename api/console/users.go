@@ -8,14 +8,16 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // knownUser is one line of the list of users.
 type knownUser struct {
 	ID        string
-	Live      int        // live sessions among the newest
-	Saved     *time.Time // the newest snapshot
-	Snapshots int        // among the newest
+	Live      int       // live sessions among the newest
+	Saved     time.Time // the newest snapshot
+	Snapshots int       // among the newest
 }
 
 // listUsers lists the users that the newest sessions and snapshots name. The API has no list
@@ -49,7 +51,7 @@ func listUsers(v *visit) error {
 	for _, s := range snapshots.Snapshots {
 		u := user(s.UserID)
 		u.Snapshots++
-		if u.Saved == nil { // they are sorted, newest first
+		if u.Saved.IsZero() { // they are sorted, newest first
 			u.Saved = s.CreatedAt
 		}
 	}
@@ -61,32 +63,8 @@ func listUsers(v *visit) error {
 	return v.render("users", page{Title: "Users", Section: "users", Data: list})
 }
 
-type defaultAnswer struct {
-	Version    int64         `json:"version"`
-	SnapshotID string        `json:"snapshot_id"`
-	SessionID  string        `json:"session_id"`
-	MovedAt    *time.Time    `json:"moved_at"`
-	Available  bool          `json:"available"`
-	LastCheck  *loginOutcome `json:"last_check"`
-}
-
-type loginOutcome struct {
-	LoggedIn   bool       `json:"logged_in"`
-	CheckedAt  *time.Time `json:"checked_at"`
-	URL        string     `json:"url"`
-	Status     int        `json:"status"`
-	Error      string     `json:"error"`
-	Version    int64      `json:"version"`
-	DurationMS int64      `json:"duration_ms"`
-	Conditions []struct {
-		Kind string `json:"kind"`
-		Held bool   `json:"held"`
-	} `json:"conditions"`
-	LoggedOutSince *time.Time `json:"logged_out_since"`
-}
-
-// Text says what a check found.
-func (o loginOutcome) Text() string {
+// checkText says what a check found.
+func checkText(o client.LoginOutcome) string {
 	switch {
 	case o.Error != "":
 		return "The check has no result: " + o.Error
@@ -98,24 +76,16 @@ func (o loginOutcome) Text() string {
 }
 
 type settingsAnswer struct {
-	Engine     string `json:"engine"`
-	Standby    *int   `json:"standby"`
-	LoginCheck *struct {
-		URL           string `json:"url"`
-		Selector      string `json:"selector"`
-		Text          string `json:"text"`
-		BeforeDefault bool   `json:"before_default"`
-		CheckEvery    int64  `json:"check_every_seconds"`
-	} `json:"login_check"`
+	LoginCheck *client.LoginCheck `json:"login_check"`
 }
 
 // userPage is what the page of one user shows.
 type userPage struct {
 	ID       string
 	Settings settingsAnswer
-	Default  *defaultAnswer
-	Snapshot *snapshotAnswer // of the default
-	History  []defaultAnswer
+	Default  *client.Default
+	Snapshot *client.Snapshot // of the default
+	History  []client.Default
 }
 
 // showUser shows a user's default environment, its history and the settings.
@@ -126,15 +96,15 @@ func showUser(v *visit) error {
 	if _, err := v.api.get(path, &data.Settings); err != nil {
 		return err
 	}
-	var current defaultAnswer
-	var history struct{ History []defaultAnswer }
+	var current client.Default
+	var history struct{ History []client.Default }
 	if err := firstOf(optional(v, path+"/default", &current), optional(v, path+"/default/history?limit=20", &history)); err != nil {
 		return err
 	}
 	data.History = history.History
 	if current.SnapshotID != "" {
 		data.Default = &current
-		var s snapshotAnswer
+		var s client.Snapshot
 		if err := optional(v, "/v1/snapshots"+joinPath(current.SnapshotID), &s); err != nil {
 			return err
 		}
@@ -167,11 +137,11 @@ func (v *visit) userPath() (api, back string) {
 // checkUser checks whether the default is still logged in.
 func checkUser(v *visit) error {
 	path, back := v.userPath()
-	var o loginOutcome
+	var o client.LoginOutcome
 	if _, err := v.api.send(http.MethodPost, path+"/default/check", nil, &o); err != nil {
 		return err
 	}
-	return v.doneAt(o.Text(), back)
+	return v.doneAt(checkText(o), back)
 }
 
 // setDefault makes another snapshot the default.
@@ -185,7 +155,7 @@ func setDefault(v *visit) error {
 	if version, err := strconv.ParseInt(form.Get("if_version"), 10, 64); err == nil {
 		body["if_version"] = version
 	}
-	var now defaultAnswer
+	var now client.Default
 	if _, err := v.api.send(http.MethodPut, path+"/default", body, &now); err != nil {
 		return err
 	}
@@ -245,7 +215,7 @@ func loginCheck(form url.Values) (map[string]any, error) {
 	if every := strings.TrimSpace(form.Get("check_every_seconds")); every != "" {
 		n, err := strconv.ParseInt(every, 10, 64)
 		if err != nil {
-			return nil, &apiError{Status: http.StatusUnprocessableEntity, Code: "invalid_field", Message: "check_every_seconds: must be a whole number"}
+			return nil, &client.Error{Status: http.StatusUnprocessableEntity, Code: "invalid_field", Message: "check_every_seconds: must be a whole number"}
 		}
 		check["check_every_seconds"] = n
 	}
@@ -273,9 +243,9 @@ func logInByHand(v *visit) error {
 	if _, err := v.api.send(http.MethodPost, "/v1/sessions", body, &s); err != nil {
 		return err
 	}
-	if s.AgentURL == "" {
+	if s.ControlURL == "" {
 		_, err := v.api.send(http.MethodDelete, "/v1/sessions"+joinPath(s.ID), nil, nil)
-		return errors.Join(&apiError{Status: http.StatusForbidden, Code: "forbidden", Message: "your key may not drive sessions of " + id}, err)
+		return errors.Join(&client.Error{Status: http.StatusForbidden, Code: "forbidden", Message: "your key may not drive sessions of " + id}, err)
 	}
 	return v.doneAt("The session runs.", v.console.at("sessions", s.ID)+"?login=1")
 }
