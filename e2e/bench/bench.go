@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/e2e/apps/probe"
+	"github.com/stasisd/stasis/e2e/rig"
 )
 
 // obj is a JSON object: of a request, a CDP command or an order to bench.mjs.
@@ -48,12 +49,7 @@ func newBench(ctx context.Context, s settings) (b *bench, err error) {
 			err = errors.Join(err, b.close())
 		}
 	}()
-	if b.scratch, err = os.MkdirTemp("", "be-"); err != nil {
-		return b, err
-	}
-	// If this runs as root, each Chrome of Stasis has its own user, which must be able
-	// to enter the folder.
-	if err = os.Chmod(b.scratch, 0o711); err != nil {
+	if b.scratch, err = rig.Scratch("be-"); err != nil {
 		return b, err
 	}
 	if b.machine, err = machine(ctx, s); err != nil {
@@ -73,7 +69,7 @@ func newBench(ctx context.Context, s settings) (b *bench, err error) {
 		return b, err
 	}
 	b.profile = filepath.Join(b.scratch, "profile")
-	if err = b.ours.unpack(ctx, b.profile); err != nil {
+	if err = b.ours.Unpack(ctx, b.ours.snapshot, b.profile); err != nil {
 		return b, err
 	}
 	dir, err := b.copyProfile(ctx)
@@ -86,7 +82,7 @@ func newBench(ctx context.Context, s settings) (b *bench, err error) {
 // close ends everything and removes the scratch folder.
 func (b *bench) close() (err error) {
 	if b.node != nil {
-		err = errors.Join(err, b.node.close())
+		err = errors.Join(err, b.node.Close())
 	}
 	for _, h := range append([]*host{b.ours, b.cold, b.light, b.withStandby}, b.others...) {
 		if h != nil {

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -139,8 +136,8 @@ func (h *host) authenticate(ctx context.Context, t *tab) error {
 
 // create creates a session.
 func (h *host) create(ctx context.Context, fields obj) (*session, error) {
-	s := &session{host: h}
-	return s, h.Call(ctx, http.MethodPost, "/v1/sessions", fields, s)
+	s, err := h.Create(ctx, fields)
+	return &session{host: h, Session: s}, err
 }
 
 // atMe creates a session of the probe profile that shows the login's page.
@@ -166,21 +163,3 @@ func (h *host) order(of obj) obj {
 
 // chromes is the tree of the processes that the daemon has started.
 func (h *host) chromes() tree { return below(h.PID(), false) }
-
-// unpack unpacks the snapshot's files into a new folder, as a user data directory that
-// any Chrome can use.
-func (h *host) unpack(ctx context.Context, dir string) error {
-	var archive []byte
-	if err := h.Call(ctx, http.MethodGet, "/v1/snapshots/"+h.snapshot+"/archive", nil, &archive); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	unpack := exec.CommandContext(ctx, "tar", "-C", dir, "--zstd", "-x")
-	unpack.Stdin = bytes.NewReader(archive)
-	if out, err := unpack.CombinedOutput(); err != nil {
-		return fmt.Errorf("tar: %w: %s", err, out)
-	}
-	return nil
-}

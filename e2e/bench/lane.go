@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,10 +49,7 @@ func (l *lane) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	restorePath := "fresh"
-	if s.Restored != nil {
-		restorePath = s.Restored.Path
-	}
+	restorePath := cmp.Or(s.Restored.Path, "fresh")
 	if err := l.logsIn(ctx, s, restorePath == "fresh"); err != nil {
 		return l.handleFailure(ctx, s, err)
 	}
@@ -103,7 +101,7 @@ func (l *lane) logsIn(ctx context.Context, s *session, fresh bool) error {
 		return err
 	}
 	if !is {
-		return fmt.Errorf("%w: session %s, %+v", errLoggedOut, s.ID, *s.Restored)
+		return fmt.Errorf("%w: session %s, %+v", errLoggedOut, s.ID, s.Restored)
 	}
 	return nil
 }
@@ -164,7 +162,7 @@ func (l *lane) handleFailure(ctx context.Context, s *session, failed error) erro
 	err := errors.Join(l.h.Call(ctx, http.MethodDelete, "/v1/sessions/"+s.ID, nil, nil),
 		l.h.Call(ctx, http.MethodGet, "/v1/sessions/"+s.ID+"/snapshots", nil, &list))
 	// A session that has just logged in may lack its last cookies.
-	if err == nil && len(list.Snapshots) > 0 && s.Restored != nil {
+	if err == nil && len(list.Snapshots) > 0 && s.Restored.Path != "" {
 		err = l.keep(ctx, saved{s.ID, s.Engine})
 	} else {
 		l.forgotten = append(l.forgotten, s.ID)

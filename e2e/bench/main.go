@@ -15,10 +15,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/stasisd/stasis/e2e/rig"
 )
 
 // settings are the command's flags.
@@ -52,12 +52,7 @@ func main() {
 	flag.DurationVar(&s.soak, "soak", 0, "instead create and end sessions for this long while Chromes are killed, and check for leaks")
 	flag.BoolVar(&s.relay, "relay", false, "run as the bare relay that the multiplexer is compared with (internal: needs inherited descriptors)")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, s); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
+	rig.Main("bench", func(ctx context.Context) error { return run(ctx, s) })
 }
 
 func run(ctx context.Context, s settings) (err error) {

@@ -1,37 +1,20 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"os/exec"
+
+	"github.com/stasisd/stasis/e2e/rig"
 )
 
-// node is the process of the client libraries, bench.mjs. It does one order at a time.
-type node struct {
-	cmd    *exec.Cmd
-	orders io.WriteCloser
-	lines  *bufio.Reader
-}
+// node is the process of the client libraries, bench.mjs.
+type node struct{ *rig.Node }
 
 func startNode(clients string) (*node, error) {
-	n := &node{cmd: exec.Command("node", "bench.mjs")}
-	n.cmd.Dir = clients
-	n.cmd.Stderr = os.Stderr
-	var err error
-	if n.orders, err = n.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := n.cmd.StdoutPipe()
+	n, err := rig.StartNode(clients, "bench.mjs")
 	if err != nil {
 		return nil, err
 	}
-	n.lines = bufio.NewReader(out)
-	return n, n.cmd.Start()
+	return &node{n}, nil
 }
 
 // do sends an order and decodes the result into out; nil ignores it. It waits for the
@@ -41,31 +24,7 @@ func (n *node) do(ctx context.Context, what string, order obj, out any) error {
 		return err
 	}
 	order["do"] = what
-	raw, err := json.Marshal(order)
-	if err != nil {
-		return err
-	}
-	if _, err := n.orders.Write(append(raw, '\n')); err != nil {
-		return err
-	}
-	line, err := n.lines.ReadBytes('\n')
-	if err != nil {
-		return fmt.Errorf("the client libraries' process ended: %w", err)
-	}
-	var answer struct {
-		Value json.RawMessage
-		Error string
-	}
-	if err := json.Unmarshal(line, &answer); err != nil {
-		return err
-	}
-	if answer.Error != "" {
-		return errors.New(answer.Error)
-	}
-	if out == nil {
-		return nil
-	}
-	return json.Unmarshal(answer.Value, out)
+	return n.Do(order, out)
 }
 
 // time sends an order and returns the times that bench.mjs measured.
@@ -82,9 +41,4 @@ func withTotal(times map[string]float64) map[string]float64 {
 		delete(times, "done")
 	}
 	return times
-}
-
-// close ends the process, which closes its browsers.
-func (n *node) close() error {
-	return errors.Join(n.orders.Close(), n.cmd.Wait())
 }

@@ -201,7 +201,7 @@ func retryOtherPath(take func(context.Context) (map[string]float64, error)) func
 
 // checkPath fails if the session's restore took another path.
 func (w scenario) checkPath(s *session) error {
-	if w.path != "" && (s.Restored == nil || s.Restored.Path != w.path) {
+	if w.path != "" && s.Restored.Path != w.path {
 		return fmt.Errorf("%w: %+v", errOtherPath, s.Restored)
 	}
 	return nil

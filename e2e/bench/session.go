@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/stasisd/stasis/e2e/rig"
@@ -16,29 +15,17 @@ const pageDeadline = 60 * time.Second
 
 // session is a running session of Stasis.
 type session struct {
+	*rig.Session
 	host     *host
 	snapshot string // its snapshot, if it is parked
-	ID       string `json:"session_id"`
-	CDP      string `json:"cdp_url"`
-	Control  string `json:"agent_url"` // the live view, with control
-	Engine   string
-	Restored *struct {
-		Path     string
-		Fallback string `json:"fallback_reason"`
-	}
 }
 
 // end ends the session and returns its snapshot's ID if the mode makes one.
 func (s *session) end(ctx context.Context, mode string, asDefault bool) (string, error) {
-	var ended struct{ Snapshot *struct{ ID string } }
-	path := "/v1/sessions/" + s.ID + "?save_snapshot_mode=" + mode
 	if asDefault {
-		path += "&save_as_default=true"
+		mode += "&save_as_default=true"
 	}
-	if err := s.host.Call(ctx, http.MethodDelete, path, nil, &ended); err != nil || ended.Snapshot == nil {
-		return "", err
-	}
-	return ended.Snapshot.ID, nil
+	return s.host.End(ctx, s.ID, mode)
 }
 
 // show loads an address in the session's first page, and waits until an expression is

@@ -18,10 +18,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -41,12 +39,7 @@ func main() {
 	flag.StringVar(&s.out, "out", "docs/fidelity.md", "file to write the table to")
 	flag.StringVar(&s.only, "only", "", "try only methods whose name contains this text, and write to standard output")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, s); err != nil {
-		fmt.Fprintln(os.Stderr, "fidelity:", err)
-		os.Exit(1)
-	}
+	rig.Main("fidelity", func(ctx context.Context) error { return run(ctx, s) })
 }
 
 //go:embed extension
@@ -56,16 +49,11 @@ var extensionFiles embed.FS
 type settings struct{ binary, chrome, clients, out, only string }
 
 func run(ctx context.Context, s settings) (err error) {
-	scratch, err := os.MkdirTemp("", "fi-")
+	scratch, err := rig.Scratch("fi-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	// If this runs as root, each Chrome of Stasis has its own user, which must be able
-	// to enter the folder.
-	if err := os.Chmod(scratch, 0o711); err != nil {
-		return err
-	}
 	site, err := blank.Start()
 	if err != nil {
 		return err

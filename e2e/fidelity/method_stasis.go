@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -119,34 +118,26 @@ func (s *stasis) open(ctx context.Context, desktop string) (string, error) {
 		}
 	}
 	first, err := s.take(ctx, "datadir", packed, fields)
-	return first.CDP, err
+	if err != nil {
+		return "", err
+	}
+	return first.CDP, nil
 }
 
 // take imports a snapshot or profile and creates a session from it, with more fields.
-func (s *stasis) take(ctx context.Context, format string, body []byte, fields obj) (made, error) {
+func (s *stasis) take(ctx context.Context, format string, body []byte, fields obj) (*rig.Session, error) {
 	var got struct{ Snapshot struct{ ID string } }
 	if err := s.daemon.Call(ctx, http.MethodPost, "/v1/snapshots?format="+format, body, &got); err != nil {
-		return made{}, err
+		return nil, err
 	}
 	return s.create(ctx, obj{"restore_from_environment_id": got.Snapshot.ID}, fields)
 }
 
-// made is the answer to a create.
-type made struct {
-	ID       string `json:"session_id"`
-	CDP      string `json:"cdp_url"`
-	Restored struct {
-		Path           string
-		FallbackReason string `json:"fallback_reason"`
-	}
-}
-
 // create makes a session with the fields of both objects.
-func (s *stasis) create(ctx context.Context, of, more obj) (made, error) {
+func (s *stasis) create(ctx context.Context, of, more obj) (*rig.Session, error) {
 	fields := maps.Clone(of)
 	maps.Copy(fields, more)
-	var got made
-	err := s.daemon.Call(ctx, http.MethodPost, "/v1/sessions", fields, &got)
+	got, err := s.daemon.Create(ctx, fields)
 	s.session = got.ID
 	return got, err
 }
@@ -154,9 +145,7 @@ func (s *stasis) create(ctx context.Context, of, more obj) (made, error) {
 // save ends the session with a save mode and further query parameters. It returns the
 // snapshot's ID.
 func (s *stasis) save(ctx context.Context, mode, further string) (string, error) {
-	var ended struct{ Snapshot struct{ ID string } }
-	err := s.daemon.Call(ctx, http.MethodDelete, "/v1/sessions/"+s.session+"?save_snapshot_mode="+mode+further, nil, &ended)
-	return ended.Snapshot.ID, err
+	return s.daemon.End(ctx, s.session, mode+further)
 }
 
 func (s *stasis) restore(ctx context.Context) (string, error) {
@@ -210,7 +199,7 @@ func (s *stasis) restoreByPath(ctx context.Context, of obj) (string, error) {
 			return back.CDP, nil
 		}
 		if s.path != pathWarm && s.path != pathStandby || time.Now().After(deadline) {
-			return "", fmt.Errorf("the restore path was %s, want %s: %s", back.Restored.Path, s.path, back.Restored.FallbackReason)
+			return "", fmt.Errorf("the restore path was %s, want %s: %s", back.Restored.Path, s.path, back.Restored.Reason)
 		}
 		if _, err := s.save(ctx, "none", ""); err != nil {
 			return "", err
@@ -230,7 +219,7 @@ func (s *stasis) checkExcluded(ctx context.Context, of obj) error {
 	if err != nil {
 		return err
 	}
-	s.why = back.Restored.FallbackReason
+	s.why = back.Restored.Reason
 	for name := range s.omitted {
 		if back.Restored.Path == s.path || !strings.Contains(s.why, name) {
 			return fmt.Errorf("with %s the restore path was %s: %s", name, back.Restored.Path, s.why)
@@ -262,10 +251,13 @@ func (s *stasis) viaOtherDaemon(ctx context.Context, id string) (string, error) 
 		return "", err
 	}
 	back, err := s.take(ctx, s.through, kept, nil)
-	if err == nil && back.Restored.Path != s.path {
-		err = fmt.Errorf("the restore path was %s, want %s", back.Restored.Path, s.path)
+	if err != nil {
+		return "", err
 	}
-	return back.CDP, err
+	if back.Restored.Path != s.path {
+		return "", fmt.Errorf("the restore path was %s, want %s", back.Restored.Path, s.path)
+	}
+	return back.CDP, nil
 }
 
 // end saves the session and unpacks the user data directory from its archive.
@@ -274,20 +266,8 @@ func (s *stasis) end(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var kept []byte
-	if err := s.daemon.Call(ctx, http.MethodGet, "/v1/snapshots/"+id+"/archive", nil, &kept); err != nil {
-		return "", err
-	}
 	dir := filepath.Join(s.scratch, "left")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", err
-	}
-	unpack := exec.CommandContext(ctx, "tar", "-C", dir, "--zstd", "-x")
-	unpack.Stdin = bytes.NewReader(kept)
-	if out, err := unpack.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("tar: %w: %s", err, out)
-	}
-	return dir, nil
+	return dir, s.daemon.Unpack(ctx, id, dir)
 }
 
 func (s *stasis) release() error { return s.daemon.Stop(syscall.SIGTERM) }

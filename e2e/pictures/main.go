@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -35,23 +34,15 @@ func main() {
 	flag.StringVar(&s.clients, "clients", "e2e/clients", "folder with the client libraries and their scripts")
 	flag.StringVar(&s.folder, "out", "docs/pictures", "folder to write the pictures to")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, s); err != nil {
-		fmt.Fprintln(os.Stderr, "pictures:", err)
-		os.Exit(1)
-	}
+	rig.Main("pictures", func(ctx context.Context) error { return run(ctx, s) })
 }
 
 func run(ctx context.Context, s settings) (err error) {
-	dir, err := os.MkdirTemp("", "pi-")
+	dir, err := rig.Scratch("pi-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := os.Chmod(dir, 0o711); err != nil { // the users of the Chromes must be able to enter it
-		return err
-	}
 	site := httptest.NewServer(shop())
 	defer site.Close()
 	d := &rig.Daemon{Binary: s.binary, Dir: filepath.Join(dir, "data"), UIDs: firstUID, Args: []string{"--chrome", s.chrome, "--shell", s.shell}}

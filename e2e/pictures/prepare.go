@@ -27,11 +27,11 @@ func prepare(ctx context.Context, d *rig.Daemon, proxy string) (prepared, error)
 	if _, err := show(ctx, d, login, "Your orders"); err != nil {
 		return prepared{}, err
 	}
-	var ended struct{ Snapshot struct{ ID string } }
-	if err := d.Call(ctx, http.MethodDelete, "/v1/sessions/login-of-alice?save_snapshot_mode=memory&save_as_default=true", nil, &ended); err != nil {
+	snapshot, err := d.End(ctx, "login-of-alice", "memory&save_as_default=true")
+	if err != nil {
 		return prepared{}, err
 	}
-	made := prepared{snapshot: ended.Snapshot.ID}
+	made := prepared{snapshot: snapshot}
 	for _, x := range []struct {
 		create obj
 		title  string
@@ -54,11 +54,8 @@ func prepare(ctx context.Context, d *rig.Daemon, proxy string) (prepared, error)
 
 // show creates a session, waits until its page has a title, and returns its live view.
 func show(ctx context.Context, d *rig.Daemon, create obj, title string) (live string, err error) {
-	var s struct {
-		ID   string `json:"session_id"`
-		Live string `json:"agent_url"`
-	}
-	if err := d.Call(ctx, http.MethodPost, "/v1/sessions", create, &s); err != nil {
+	s, err := d.Create(ctx, create)
+	if err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, pageDeadline)
@@ -69,7 +66,7 @@ func show(ctx context.Context, d *rig.Daemon, create obj, title string) (live st
 			return "", fmt.Errorf("session %s does not show %q: %w", s.ID, title, err)
 		}
 		if shot.Title == title {
-			return s.Live, nil
+			return s.Control, nil
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package rig starts the stasis binary for the programs that measure, and connects to
-// any browser over plain CDP.
+// Package rig is what the programs that measure have in common: it starts the stasis binary, makes
+// sessions, connects to any browser over plain CDP, and runs client libraries.
 package rig
 
 import (

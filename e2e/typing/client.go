@@ -1,67 +1,22 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
+
+	"github.com/stasisd/stasis/e2e/rig"
 )
 
-// client is the process of the client libraries, e2e/clients/typing.mjs. It does one
-// order at a time.
-type client struct {
-	cmd    *exec.Cmd
-	orders io.WriteCloser
-	lines  *bufio.Reader
-}
+// client is the process of the client libraries, e2e/clients/typing.mjs.
+type client struct{ *rig.Node }
 
 type object map[string]any
 
 func startClient(folder string) (*client, error) {
-	c := &client{cmd: exec.Command("node", "typing.mjs")}
-	c.cmd.Dir, c.cmd.Stderr = folder, os.Stderr
-	var err error
-	if c.orders, err = c.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := c.cmd.StdoutPipe()
+	n, err := rig.StartNode(folder, "typing.mjs")
 	if err != nil {
 		return nil, err
 	}
-	c.lines = bufio.NewReader(out)
-	return c, c.cmd.Start()
-}
-
-// do sends an order and decodes the answer's value into out; nil ignores it.
-func (c *client) do(order object, out any) error {
-	raw, err := json.Marshal(order)
-	if err != nil {
-		return err
-	}
-	if _, err := c.orders.Write(append(raw, '\n')); err != nil {
-		return err
-	}
-	line, err := c.lines.ReadBytes('\n')
-	if err != nil {
-		return fmt.Errorf("the client libraries' process ended: %w", err)
-	}
-	var answer struct {
-		Value json.RawMessage
-		Error string
-	}
-	if err := json.Unmarshal(line, &answer); err != nil {
-		return err
-	}
-	if answer.Error != "" {
-		return errors.New(answer.Error)
-	}
-	if out == nil {
-		return nil
-	}
-	return json.Unmarshal(answer.Value, out)
+	return &client{n}, nil
 }
 
 // text is the text that is typed into each field.
@@ -74,7 +29,7 @@ const fieldsPerBrowser = 3
 // page, and in another site's page in that tab. It returns how many are empty or short.
 func (c *client) typeInto(tool, endpoint string, site *site) (lost int, err error) {
 	var got struct{ Values []string }
-	err = c.do(object{"do": "type", "tool": tool, "endpoint": endpoint, "text": text, "pages": []object{
+	err = c.Do(object{"do": "type", "tool": tool, "endpoint": endpoint, "text": text, "pages": []object{
 		{"url": site.url}, {"url": site.url + "?2", "tab": "new"}, {"url": site.other},
 	}}, &got)
 	if err == nil && len(got.Values) != fieldsPerBrowser {
@@ -87,5 +42,3 @@ func (c *client) typeInto(tool, endpoint string, site *site) (lost int, err erro
 	}
 	return lost, err
 }
-
-func (c *client) close() error { return errors.Join(c.orders.Close(), c.cmd.Wait()) }

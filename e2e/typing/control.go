@@ -19,13 +19,13 @@ const inputFlag = "--allow-pre-commit-input"
 func control(ctx context.Context, s settings, d *sessions, dir string, site *site, c *client) (table, error) {
 	sums := table{}
 	for _, engine := range engines {
-		one, err := d.create(ctx, object{"user_id": engine, "engine": engine})
+		one, err := d.Create(ctx, object{"user_id": engine, "engine": engine})
 		if err != nil {
 			return nil, err
 		}
 		binary := map[string]string{"chrome": s.chrome, "shell": s.shell}[engine]
 		args, err := flagsOf(binary, d.Dir)
-		if _, e := d.end(ctx, one, "none"); err != nil || e != nil {
+		if _, e := d.End(ctx, one.ID, "none"); err != nil || e != nil {
 			return nil, errors.Join(err, e)
 		}
 		if !slices.Contains(args, inputFlag) {
@@ -57,10 +57,10 @@ func bare(ctx context.Context, c *client, tool, binary string, args []string, di
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(profile)) }()
 	var started struct{ Endpoint string }
-	if err := c.do(object{"do": "launch", "chrome": binary, "args": append(slices.Clone(args), "--user-data-dir="+profile)}, &started); err != nil {
+	if err := c.Do(object{"do": "launch", "chrome": binary, "args": append(slices.Clone(args), "--user-data-dir="+profile)}, &started); err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, c.do(object{"do": "close"}, nil)) }()
+	defer func() { err = errors.Join(err, c.Do(object{"do": "close"}, nil)) }()
 	return c.typeInto(tool, started.Endpoint, site)
 }
 

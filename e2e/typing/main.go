@@ -14,18 +14,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
-	"syscall"
+
+	"github.com/stasisd/stasis/e2e/rig"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "typing:", err)
-		os.Exit(1)
-	}
+	rig.Main("typing", func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout) })
 }
 
 // settings are the command's flags.
@@ -52,14 +47,11 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "st-")
+	dir, err := rig.Scratch("st-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := os.Chmod(dir, 0o711); err != nil { // the users of the Chromes must be able to enter it
-		return err
-	}
 	stopLoad, err := busy(s.load)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func measure(ctx context.Context, s settings, dir string) (m measured, err error
 	if err != nil {
 		return m, err
 	}
-	defer func() { err = errors.Join(err, first.close()) }()
+	defer func() { err = errors.Join(err, first.Close()) }()
 	if err := d.prepare(ctx, site, first, rows(s.few)); err != nil {
 		return m, err
 	}
@@ -115,7 +115,7 @@ func lane(ctx context.Context, s settings, d *sessions, site *site, todo <-chan 
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.close()) }()
+	defer func() { err = errors.Join(err, c.Close()) }()
 	for r := range todo {
 		one, err := d.open(ctx, r.engine, r.path)
 		if err != nil {
@@ -126,7 +126,7 @@ func lane(ctx context.Context, s settings, d *sessions, site *site, todo <-chan 
 			return fmt.Errorf("%v: %w", r, err)
 		}
 		count(r, lost)
-		if _, err := d.end(ctx, one, "none"); err != nil {
+		if _, err := d.End(ctx, one.ID, "none"); err != nil {
 			return fmt.Errorf("%v: %w", r, err)
 		}
 	}

@@ -34,30 +34,19 @@ type sessions struct {
 	saved map[string]string // the snapshot of each engine
 }
 
-// session is a running session.
-type session struct {
-	ID       string `json:"session_id"`
-	CDP      string `json:"cdp_url"`
-	Engine   string
-	Restored *struct {
-		Path   string
-		Reason string `json:"fallback_reason"`
-	}
-}
-
 // prepare saves an environment of each engine as the default of a user, and turns on a
 // standby for it if a row needs one. Otherwise a warm restore would take the standby.
 func (s *sessions) prepare(ctx context.Context, site *site, c *client, rows []row) error {
 	s.saved = map[string]string{}
 	for _, engine := range engines {
-		one, err := s.create(ctx, object{"user_id": engine, "engine": engine})
+		one, err := s.Create(ctx, object{"user_id": engine, "engine": engine})
 		if err != nil {
 			return err
 		}
 		if _, err := c.typeInto("puppeteer", one.CDP, site); err != nil {
 			return err
 		}
-		if s.saved[engine], err = s.end(ctx, one, "filesystem&save_as_default=true"); err != nil {
+		if s.saved[engine], err = s.End(ctx, one.ID, "filesystem&save_as_default=true"); err != nil {
 			return err
 		}
 		if !slices.ContainsFunc(rows, func(r row) bool { return r.path == standby && r.engine == engine }) {
@@ -71,7 +60,7 @@ func (s *sessions) prepare(ctx context.Context, site *site, c *client, rows []ro
 }
 
 // open opens a session by a restore path.
-func (s *sessions) open(ctx context.Context, engine, path string) (*session, error) {
+func (s *sessions) open(ctx context.Context, engine, path string) (*rig.Session, error) {
 	user := object{"user_id": engine, "engine": engine}
 	switch path {
 	case warm:
@@ -81,22 +70,22 @@ func (s *sessions) open(ctx context.Context, engine, path string) (*session, err
 		user["restore_default_environment_from_user_id"] = engine
 		return s.await(ctx, user, standby, "standby")
 	case parked:
-		one, err := s.create(ctx, user)
+		one, err := s.Create(ctx, user)
 		if err != nil {
 			return nil, err
 		}
-		snapshot, err := s.end(ctx, one, "memory")
+		snapshot, err := s.End(ctx, one.ID, "memory")
 		if err != nil {
 			return nil, err
 		}
 		user["restore_from_environment_id"] = snapshot
-		one, err = s.create(ctx, user)
+		one, err = s.Create(ctx, user)
 		if err == nil && one.Restored.Path != parked {
 			err = fmt.Errorf("the restore path was %s, want %s: %s", one.Restored.Path, parked, one.Restored.Reason)
 		}
 		return one, err
 	case thawed:
-		one, err := s.create(ctx, user)
+		one, err := s.Create(ctx, user)
 		for _, call := range []string{"pause", "resume"} {
 			if err == nil {
 				err = s.Call(ctx, http.MethodPost, "/v1/sessions/"+one.ID+"/"+call, nil, nil)
@@ -104,13 +93,13 @@ func (s *sessions) open(ctx context.Context, engine, path string) (*session, err
 		}
 		return one, err
 	default:
-		return s.create(ctx, user)
+		return s.Create(ctx, user)
 	}
 }
 
 // await creates sessions until one is restored by the given path. Before each create, it
 // waits until the daemon keeps a Chrome of the kind that the path takes.
-func (s *sessions) await(ctx context.Context, fields object, path, kind string) (*session, error) {
+func (s *sessions) await(ctx context.Context, fields object, path, kind string) (*rig.Session, error) {
 	keeps := regexp.MustCompile(`stasis_chromes_kept\{kind="` + kind + `"\} [1-9]`)
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
@@ -120,11 +109,11 @@ func (s *sessions) await(ctx context.Context, fields object, path, kind string) 
 			return nil, err
 		}
 		if keeps.Match(metrics) { // it may be of the other engine
-			one, err := s.create(ctx, fields)
+			one, err := s.Create(ctx, fields)
 			if err != nil || one.Restored.Path == path {
 				return one, err
 			}
-			if _, err := s.end(ctx, one, "none"); err != nil {
+			if _, err := s.End(ctx, one.ID, "none"); err != nil {
 				return nil, err
 			}
 		}
@@ -135,19 +124,4 @@ func (s *sessions) await(ctx context.Context, fields object, path, kind string) 
 		}
 	}
 	return nil, fmt.Errorf("no session was restored by the path %s in time", path)
-}
-
-func (s *sessions) create(ctx context.Context, fields object) (*session, error) {
-	one := &session{}
-	return one, s.Call(ctx, http.MethodPost, "/v1/sessions", fields, one)
-}
-
-// end ends a session and returns its snapshot's ID if the mode makes one.
-func (s *sessions) end(ctx context.Context, one *session, mode string) (string, error) {
-	var ended struct{ Snapshot *struct{ ID string } }
-	err := s.Call(ctx, http.MethodDelete, "/v1/sessions/"+one.ID+"?save_snapshot_mode="+mode, nil, &ended)
-	if err != nil || ended.Snapshot == nil {
-		return "", err
-	}
-	return ended.Snapshot.ID, nil
 }
