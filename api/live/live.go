@@ -28,7 +28,7 @@ var scripts embed.FS
 // order lists the scripts. They are one script in the page: the first one declares what all
 // use, and the last one connects.
 func order() []string {
-	return []string{"page", "notice", "call", "picture", "state", "bar", "dialog", "picker", "chooser", "copy", "mouse", "touch", "keyboard",
+	return []string{"page", "notice", "call", "picture", "state", "bar", "question", "dialog", "picker", "chooser", "copy", "mouse", "touch", "keyboard",
 		"files", "share", "save", "connection"}
 }
 

@@ -60,22 +60,8 @@ func (s *server) chooserOpened(c *screencast, e page.EventFileChooserOpened) err
 	if e.BackendNodeID == 0 { // of showOpenFilePicker, which CDP cannot answer
 		return s.sendJSON(noticeMessage, Notice{Type: "notice", Text: "The page asks for files in a way that the live view does not support."})
 	}
-	s.choosers++
-	c.chooser = &chooser{Chooser{"chooser", true, s.choosers, e.Mode == page.FileChooserOpenedModeSelectMultiple}, e.FrameID, e.BackendNodeID}
-	return s.showChooser()
-}
-
-// showChooser has the viewer's page show the file chooser of the shown tab, or none.
-func (s *server) showChooser() error {
-	now := Chooser{Type: "chooser"}
-	if s.shown != nil && s.shown.chooser != nil {
-		now = s.shown.chooser.Chooser
-	}
-	if now.Number == s.choosing {
-		return nil
-	}
-	s.choosing = now.Number
-	return s.sendJSON(chooserMessage, now)
+	c.chooser = &chooser{Chooser{"chooser", true, s.newQuestion(chooserMessage), e.Mode == page.FileChooserOpenedModeSelectMultiple}, e.FrameID, e.BackendNodeID}
+	return s.showQuestions()
 }
 
 // navigated closes the file chooser of a frame that has another document now. The field's ID
@@ -90,7 +76,7 @@ func (s *server) navigated(c *screencast, e mux.Event) error {
 		return nil
 	}
 	c.chooser = nil
-	return s.showChooser()
+	return s.showQuestions()
 }
 
 // giveFiles gives files of the session to the field that asked for them. An answer to
@@ -100,7 +86,7 @@ func (s *server) giveFiles(ctx context.Context, c Command) error {
 	if f == nil || f.Number != c.Number {
 		return nil
 	}
-	s.shown.chooser, s.choosing = nil, 0
+	s.shown.chooser, s.asked[chooserMessage] = nil, 0
 	if !c.Accept {
 		return nil
 	}

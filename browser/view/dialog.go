@@ -17,9 +17,8 @@ type Dialog struct {
 }
 
 func (s *server) dialogOpened(c *screencast, d page.EventJavascriptDialogOpening) error {
-	s.dialogs++
-	c.dialog = &Dialog{Type: "dialog", Open: true, Number: s.dialogs, Kind: string(d.Type), Message: d.Message, Default: d.DefaultPrompt}
-	return s.showDialog()
+	c.dialog = &Dialog{Type: "dialog", Open: true, Number: s.newQuestion(dialogMessage), Kind: string(d.Type), Message: d.Message, Default: d.DefaultPrompt}
+	return s.showQuestions()
 }
 
 // dialogClosed records that the dialog of a tab was closed, by this viewer or by a client.
@@ -30,20 +29,7 @@ func (s *server) dialogClosed(ctx context.Context, c *screencast) error {
 		c.stop(ctx)
 		return nil
 	}
-	return s.showDialog()
-}
-
-// showDialog has the viewer's page show the open dialog of the shown tab, or none.
-func (s *server) showDialog() error {
-	now := Dialog{Type: "dialog"}
-	if s.shown != nil && s.shown.dialog != nil {
-		now = *s.shown.dialog
-	}
-	if now.Number == s.asked {
-		return nil
-	}
-	s.asked = now.Number
-	return s.sendJSON(dialogMessage, now)
+	return s.showQuestions()
 }
 
 // answer passes the viewer's answer to a dialog on. An answer to another dialog than the
@@ -52,6 +38,6 @@ func (s *server) answer(ctx context.Context, c Command) error {
 	if s.shown.dialog == nil || s.shown.dialog.Number != c.Number {
 		return nil
 	}
-	s.shown.dialog, s.asked = nil, 0 // a second answer could reach the next dialog
+	s.shown.dialog, s.asked[dialogMessage] = nil, 0 // a second answer could reach the next dialog
 	return s.browser.Post(ctx, s.shown.id, page.HandleJavaScriptDialog.Method, page.HandleJavaScriptDialogParams{Accept: c.Accept, PromptText: c.Text})
 }

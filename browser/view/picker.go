@@ -58,24 +58,10 @@ func (s *server) pickerFound(c *screencast, p *picker) error {
 			c.picker = nil
 		}
 	default:
-		s.pickers++
-		p.Type, p.Open, p.Number, p.X, p.Y = "picker", true, s.pickers, c.x, c.y
+		p.Type, p.Open, p.Number, p.X, p.Y = "picker", true, s.newQuestion(pickerMessage), c.x, c.y
 		c.picker = p
 	}
-	return s.showPicker()
-}
-
-// showPicker has the viewer's page show the picker of the shown tab, or none.
-func (s *server) showPicker() error {
-	now := Picker{Type: "picker"}
-	if s.shown != nil && s.shown.picker != nil {
-		now = s.shown.picker.Picker
-	}
-	if now.Number == s.picking {
-		return nil
-	}
-	s.picking = now.Number
-	return s.sendJSON(pickerMessage, now)
+	return s.showQuestions()
 }
 
 // pick closes Chrome's picker, and sets its field if the viewer has chosen. An answer to
@@ -85,7 +71,7 @@ func (s *server) pick(ctx context.Context, c Command) error {
 	if p == nil || p.Number != c.Number {
 		return nil
 	}
-	s.shown.picker, s.picking = nil, 0
+	s.shown.picker, s.asked[pickerMessage] = nil, 0
 	s.closePicker(ctx)
 	if !c.Accept {
 		return nil

@@ -2,7 +2,6 @@ package view
 
 import (
 	"context"
-	"errors"
 
 	"github.com/chromedp/cdproto/target"
 )
@@ -58,7 +57,7 @@ func (s *server) show(ctx context.Context, id target.ID) error {
 		if url := s.url(id); url != s.shown.url {
 			s.shown.url = url
 			s.shown.picker, s.shown.chooser, s.shown.typing = nil, nil, false // the new document has none
-			if err := errors.Join(s.showPicker(), s.showChooser()); err != nil {
+			if err := s.showQuestions(); err != nil {
 				return err
 			}
 			return s.shown.start(ctx) // a page in another process may send no pictures otherwise
@@ -73,7 +72,7 @@ func (s *server) show(ctx context.Context, id target.ID) error {
 			s.shown = cast
 		}
 	}
-	return errors.Join(s.showDialog(), s.showPicker(), s.showChooser())
+	return s.showQuestions()
 }
 
 // hide shows no tab. It keeps the session of a tab whose dialog is open.

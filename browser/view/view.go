@@ -90,7 +90,7 @@ func Serve(ctx context.Context, conn Conn, b Browser, v Viewer) error {
 	})
 	defer account.Close()
 	conn.Meter(account.Take)
-	s := &server{conn: conn, browser: b, viewer: v, account: account, kept: map[target.ID]*screencast{}, commands: newCommandQueue(account), unsent: newOutbox(account), replies: make(chan reply)}
+	s := &server{conn: conn, browser: b, viewer: v, account: account, kept: map[target.ID]*screencast{}, questions: map[messageKind]int64{}, asked: map[messageKind]int64{}, commands: newCommandQueue(account), unsent: newOutbox(account), replies: make(chan reply)}
 	var both sync.WaitGroup
 	both.Go(func() { defer cancel(); s.read(ctx) })
 	both.Go(func() { defer cancel(); s.write(ctx) })
@@ -121,14 +121,11 @@ type server struct {
 	commands *commandQueue
 	unsent   *outbox
 
-	tabs    []*target.Info
-	shown   *screencast               // nil while no tab is shown
-	kept    map[target.ID]*screencast // of tabs with an open dialog that are not shown
-	dialogs int64                     // the number of the newest dialog
-	asked   int64                     // the number of the dialog that the viewer's page shows; 0: none
-	// The same of pickers and file choosers.
-	pickers, picking   int64
-	choosers, choosing int64
+	tabs      []*target.Info
+	shown     *screencast               // nil while no tab is shown
+	kept      map[target.ID]*screencast // of tabs with an open dialog that are not shown
+	questions map[messageKind]int64     // the numbers of the newest questions, by kind
+	asked     map[messageKind]int64     // the numbers of those that the viewer's page shows; 0: none
 
 	looking bool        // the frames of a tab are asked for a picker
 	copying bool        // the selected text is read: later commands wait

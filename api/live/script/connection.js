@@ -16,7 +16,7 @@ function connect() {
   socket.onclose = async ({ code }) => {
     if (mine !== socket) return;
     picture.classList.add("off");
-    for (const show of [ask, pick, choose]) show({ open: false });
+    for (const q of [asking, picking, choosing]) q.close();
     clearNotice();
     state = { ...state, control: false };
     if (state.type) render();

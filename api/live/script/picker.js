@@ -1,11 +1,12 @@
 // What Chrome would draw outside the page, so that no picture shows it: the list of a select,
 // and the pickers of dates, times and colours.
-const [picker, choice, picking] = ["picker", "choice", "picking"].map($);
-let picked = 0; // the number of the open picker; 0 without one
-on.picker = pick;
-function pick({ open, number, kind, label, value, min, max, step, options = [], left, x, y }) {
-  picked = open ? number : 0;
-  if (!open || !state.control) return picker.close();
+const [picker, choice] = ["picker", "choice"].map($);
+const picking = question(picker, "pick", (chosen) => {
+  const value = chosen === "clear" ? "" : choice.firstElementChild.value;
+  return { accept: chosen === "clear" || chosen === "ok" && value !== "", text: value };
+});
+on.picker = ({ open, number, kind, label, value, min, max, step, options = [], left, x, y }) => {
+  if (!open) return picking.close();
   $("label").textContent = label || (kind === "select" ? "Choose an option" : `Choose a ${kind === "datetime-local" ? "date and time" : kind}`);
   const field = kind === "select" ? list(options, Number(value)) : Object.assign(document.createElement("input"), { type: kind, min, max, step });
   if (kind !== "select") field.value = value;
@@ -13,11 +14,10 @@ function pick({ open, number, kind, label, value, min, max, step, options = [], 
   choice.replaceChildren(field);
   $("more").textContent = left ? `${left} more options are not shown. Close this list and type the first letters of the option.` : "";
   $("clear").hidden = kind === "select" || kind === "color";
-  picker.returnValue = "";
-  if (!picker.open) picker.showModal();
+  picking.show(number);
   near(x, y);
   field.focus();
-}
+};
 
 // list shows the options. A click or Enter chooses one.
 function list(options, index) {
@@ -46,10 +46,3 @@ function near(x, y) {
   picker.style.left = `${Math.max(8, Math.min(left, innerWidth - picker.offsetWidth - 8))}px`;
   picker.style.top = `${Math.max(8, Math.min(top + 8, innerHeight - picker.offsetHeight - 8))}px`;
 }
-picker.onclose = () => {
-  if (picker.open) return; // the event is late: the next picker is shown already
-  const field = choice.firstElementChild;
-  if (picked) control("pick", { number: picked, accept: picker.returnValue === "ok" && field.value !== "" || picker.returnValue === "clear", text: picker.returnValue === "clear" ? "" : field.value });
-  picked = 0;
-  keys.focus();
-};
