@@ -67,8 +67,9 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 	if created != nil {
 		p.answer = func(r envelope) { created(r, answer) }
 	}
+	p.keep(params)
 	if p.method == "Target.createTarget" {
-		p.creation = &creation{by: clientContext{&c.peer, shared}}
+		p.kept.by = clientContext{&c.peer, shared}
 	}
 	if p.method == "Runtime.runIfWaitingForDebugger" {
 		p.answer = c.onResumed(s, answer)
@@ -81,9 +82,6 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 	c.m.mu.Lock()
 	s.answers.record(p.method, params)
 	c.m.mu.Unlock()
-	if keepsParams(p.method) {
-		p.params = params
-	}
 	send := func() (int64, []byte, error) {
 		n, err := c.m.requests.register(p)
 		return n, request(n, s.id, e.method, params), err

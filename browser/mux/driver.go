@@ -149,9 +149,7 @@ func (d *Driver) call(ctx context.Context, session, method string, params, resul
 		answer: func(e envelope) { got <- e },
 		lost:   func() { once.Do(func() { close(lost) }) },
 	}
-	if keepsParams(method) {
-		p.params = raw
-	}
+	p.keep(raw)
 	id, err := d.m.requests.register(p)
 	if err != nil {
 		return err

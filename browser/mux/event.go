@@ -184,8 +184,8 @@ func (m *Mux) learn(p *pending, e *envelope) {
 			m.filterTargets(p.peer, e)
 		}
 	case "Target.createTarget":
-		if p.creation != nil {
-			m.shared.pageCreated(p.creation.by, e)
+		if p.creates() {
+			m.shared.pageCreated(p.kept.by, e)
 		}
 		m.learnFront(p, e)
 	case "Target.activateTarget", "Page.bringToFront":
@@ -246,7 +246,7 @@ func (m *Mux) learnSession(p *pending, e *envelope) {
 	if json.Unmarshal(e.result, &r) != nil || r.SessionID == "" {
 		return
 	}
-	_ = json.Unmarshal(p.params, &asked) // without parameters it is the browser's session
+	_ = json.Unmarshal(p.params(), &asked) // without parameters it is the browser's session
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.sessions.all[p.session]

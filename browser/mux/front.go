@@ -13,7 +13,7 @@ func (m *Mux) learnFront(p *pending, e *envelope) {
 		TargetID   string `json:"targetId"`
 		Background bool   `json:"background"`
 	}
-	_ = json.Unmarshal(p.params, &asked) // Chrome has accepted them
+	_ = json.Unmarshal(p.params(), &asked) // Chrome has accepted them
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	id := asked.TargetID

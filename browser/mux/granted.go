@@ -76,7 +76,7 @@ func (c permissionCommand) grant(method string) state.PermissionGrant {
 // with the client.
 func (s *Permissions) note(p *pending, made func(context string) bool) {
 	var c permissionCommand
-	if p.params != nil && json.Unmarshal(p.params, &c) != nil || made(c.BrowserContextID) {
+	if params := p.params(); params != nil && json.Unmarshal(params, &c) != nil || made(c.BrowserContextID) {
 		return
 	}
 	if p.method == "Browser.resetPermissions" {

@@ -12,27 +12,40 @@ type pending struct {
 	peer    *peer
 	session string
 	method  string
-	params  []byte // nil unless keepsParams
+	kept    *kept // nil for most methods; see keep
 	answer  func(envelope)
 	lost    func() // called when the session or the pipe has ended; may be nil
-
-	creation *creation // of a client's Target.createTarget
 }
 
-// creation says for whom a Target.createTarget makes a page.
-type creation struct {
-	by     clientContext
-	number uint64 // position in the order of creations, from 1
+// kept is what the mux needs of a command when Chrome answers it. Most commands need nothing.
+type kept struct {
+	params   []byte
+	by       clientContext // of a creation: whose the page is
+	creation uint64        // of a creation: its position in the order of creations, from 1
 }
 
-// keepsParams reports whether the mux needs a command's parameters when Chrome answers it.
-func keepsParams(method string) bool {
-	switch method {
+// keep keeps the parameters of a command if the mux needs them when Chrome answers it.
+func (p *pending) keep(params []byte) {
+	switch p.method {
 	case "Target.attachToTarget", "Target.activateTarget", "Target.createTarget":
-		return true
+	default:
+		if !grants(p.method) {
+			return
+		}
 	}
-	return grants(method)
+	p.kept = &kept{params: params}
 }
+
+// params returns the parameters that were kept, or nil.
+func (p *pending) params() []byte {
+	if p.kept == nil {
+		return nil
+	}
+	return p.kept.params
+}
+
+// creates reports whether the request is a creation: a client's Target.createTarget.
+func (p *pending) creates() bool { return p.kept != nil && p.kept.by.peer != nil }
 
 // requests holds the requests that Chrome has not answered, by the ID that Chrome sees.
 type requests struct {
@@ -68,9 +81,9 @@ func (r *requests) register(p *pending) (int64, error) {
 		r.lastID = r.lastID%(1<<31-1) + 1
 		if _, taken := r.pending[r.lastID]; !taken {
 			r.pending[r.lastID] = p
-			if p.creation != nil {
+			if p.creates() {
 				r.created++
-				p.creation.number = r.created
+				p.kept.creation = r.created
 				r.creations = append(r.creations, r.created)
 			}
 			return r.lastID, nil
@@ -88,8 +101,8 @@ func (r *requests) forget(id int64) {
 // remove drops the request with the ID; p may be nil. The lock is held.
 func (r *requests) remove(id int64, p *pending) {
 	delete(r.pending, id)
-	if p != nil && p.creation != nil {
-		r.creations = slices.DeleteFunc(r.creations, func(n uint64) bool { return n == p.creation.number })
+	if p != nil && p.creates() {
+		r.creations = slices.DeleteFunc(r.creations, func(n uint64) bool { return n == p.kept.creation })
 	}
 }
 

@@ -98,7 +98,7 @@ func (m *Mux) leave(p *peer) {
 	root := p.root
 	m.sessions.leave(p)
 	// The answers of creations are still needed: a page of a shared context closes then.
-	m.requests.take(func(w *pending) bool { return w.peer == p && (p.contexts == nil || w.creation == nil) })
+	m.requests.take(func(w *pending) bool { return w.peer == p && (p.contexts == nil || !w.creates()) })
 	m.shared.forget(p)
 	m.mu.Unlock()
 	m.release()

@@ -37,7 +37,7 @@ func (s *sharedContexts) hold(x *contextSet, h held) {
 // answer passes on the answer to a request, after the events that are held for its client. What is
 // held for the page of a creation comes before the creation's answer. Only the pipe's reader calls it.
 func (s *sharedContexts) answer(p *pending, msg []byte, e envelope) {
-	if p.creation != nil && s.holding {
+	if p.creates() && s.holding {
 		s.releaseHeld()
 	}
 	s.pass(p, msg, e)
