@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -29,6 +30,7 @@ type CreateOptions struct {
 	Passkeys       *bool             `json:"passkeys,omitempty"`
 	OnLive         string            `json:"on_live,omitempty"` // fork, share, wait or fail
 	OnTimeout      string            `json:"on_timeout,omitempty"`
+	WebhookURL     string            `json:"webhook_url,omitempty"`
 	IdleSeconds    int64             `json:"idle_timeout_seconds,omitempty"`
 	MaxSeconds     int64             `json:"max_lifetime_seconds,omitempty"`
 	WaitSeconds    int64             `json:"wait_seconds,omitempty"`
@@ -167,8 +169,9 @@ type DefaultOutcome struct {
 	Reason  string `json:"reason"`  // why it has not moved
 }
 
-// EndSession ends a session, and saves it if o says so.
-func (c *Client) EndSession(ctx context.Context, id string, o EndOptions) (*EndResult, error) {
+// EndPath returns the path and query of the call of [Client.EndSession], for callers that need
+// more of its answer than an EndResult.
+func EndPath(id string, o EndOptions) string {
 	query := url.Values{}
 	set(query, "save_snapshot_mode", o.Mode)
 	set(query, "default_conflict", o.Conflict)
@@ -176,11 +179,12 @@ func (c *Client) EndSession(ctx context.Context, id string, o EndOptions) (*EndR
 		query.Set("save_as_default", "true")
 	}
 	query["origins_include"], query["origins_exclude"] = o.Origins.Include, o.Origins.Exclude
-	path := sessionPath(id)
-	if len(query.Encode()) > 0 {
-		path += "?" + query.Encode()
-	}
-	return get[EndResult](ctx, c, http.MethodDelete, path, nil)
+	return strings.TrimSuffix(sessionPath(id)+"?"+query.Encode(), "?")
+}
+
+// EndSession ends a session, and saves it if o says so.
+func (c *Client) EndSession(ctx context.Context, id string, o EndOptions) (*EndResult, error) {
+	return get[EndResult](ctx, c, http.MethodDelete, EndPath(id, o), nil)
 }
 
 // CheckpointOptions are the options of a save of a running session.

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // desktopChromes are the usual names of a desktop's Chrome, in PATH and elsewhere.
@@ -172,7 +174,7 @@ func (l *handLogin) importProfile(ctx context.Context, dir string) error {
 	}
 	l.session = s.ID
 	if s.Restored.Datadir == "none" {
-		return errors.Join(exitError{exitFailed, "the daemon's Chrome cannot open the profile: " + s.Restored.FallbackReason + "; the default of " + l.user + " stays as it was"}, l.end(ctx, nil, nil))
+		return errors.Join(exitError{exitFailed, "the daemon's Chrome cannot open the profile: " + s.Restored.FallbackReason + "; the default of " + l.user + " stays as it was"}, l.end(ctx, client.EndOptions{}, nil))
 	}
 	return nil
 }

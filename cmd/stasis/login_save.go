@@ -59,8 +59,8 @@ func (l *handLogin) save(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	var saved endAnswer
-	query := url.Values{"save_snapshot_mode": {"filesystem"}}
-	if err := l.end(ctx, query, &saved); err != nil {
+	how := client.EndOptions{Mode: "filesystem"}
+	if err := l.end(ctx, how, &saved); err != nil {
 		return interrupted(ctx, err, "interrupted during the save; GET /v1/sessions/"+l.session+" shows what was saved")
 	}
 	if saved.Snapshot == nil {
@@ -72,11 +72,10 @@ func (l *handLogin) save(ctx context.Context) error {
 		}
 	}
 	// The person has just logged in, so this environment is the newest.
-	query.Set("save_as_default", "true")
-	query.Set("default_conflict", "overwrite")
-	how := l.howToMove(saved.Snapshot.ID)
-	if err := l.end(ctx, query, &saved); err != nil {
-		return interrupted(ctx, exitError{exitFailed, err.Error() + "; " + how}, "interrupted; "+how)
+	how.SaveAsDefault, how.Conflict = true, "overwrite"
+	advice := l.howToMove(saved.Snapshot.ID)
+	if err := l.end(ctx, how, &saved); err != nil {
+		return interrupted(ctx, exitError{exitFailed, err.Error() + "; " + advice}, "interrupted; "+advice)
 	}
 	return l.saved(ctx, saved)
 }

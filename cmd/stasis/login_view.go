@@ -32,12 +32,12 @@ func (l *handLogin) inLiveView(ctx context.Context) error {
 	}
 	l.session = s.ID
 	if s.AgentURL == "" {
-		_ = l.end(ctx, nil, nil) // the error below is what counts
+		_ = l.end(ctx, client.EndOptions{}, nil) // the error below is what counts
 		return exitError{exitUsage, "--key: the key may not drive sessions of " + l.user}
 	}
 	closed, err := l.showLink(ctx, s.AgentURL+forLogin)
 	if err != nil {
-		return errors.Join(err, l.end(ctx, nil, nil))
+		return errors.Join(err, l.end(ctx, client.EndOptions{}, nil))
 	}
 	defer closed()
 	err = l.awaitSave(ctx)
@@ -48,7 +48,7 @@ func (l *handLogin) inLiveView(ctx context.Context) error {
 		}
 	}
 	if errors.Is(err, errDiscard) || errors.Is(err, errInputEnded) {
-		if failed := l.end(ctx, nil, nil); failed != nil {
+		if failed := l.end(ctx, client.EndOptions{}, nil); failed != nil {
 			return failed
 		}
 	}
@@ -161,13 +161,12 @@ func (l *handLogin) firstPage(ctx context.Context, err error) error {
 			l.say("The site may have no https. Then open http://%s%s there.\n", l.site.Host, l.site.RequestURI())
 		}
 	case refused.Code == "unsupported" || refused.Code == "invalid_field":
-		return errors.Join(namesArgument(err), l.end(ctx, nil, nil))
+		return errors.Join(namesArgument(err), l.end(ctx, client.EndOptions{}, nil))
 	}
 	return nil
 }
 
-// end ends the session. The query says how it is saved; without one it is discarded.
-func (l *handLogin) end(ctx context.Context, query url.Values, out any) error {
-	path := "/v1/sessions/" + url.PathEscape(l.session) + "?" + query.Encode()
-	return l.call(ctx, http.MethodDelete, strings.TrimSuffix(path, "?"), nil, out)
+// end ends the session. Without options it is discarded.
+func (l *handLogin) end(ctx context.Context, o client.EndOptions, out any) error {
+	return l.call(ctx, http.MethodDelete, client.EndPath(l.session, o), nil, out)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 
@@ -42,25 +41,18 @@ type sessionEndCmd struct {
 
 // Run ends a session.
 func (c *sessionEndCmd) Run(ctx context.Context) error {
-	query := url.Values{}
+	o := client.EndOptions{SaveAsDefault: c.Default}
 	switch {
 	case c.Memory:
-		query.Set("save_snapshot_mode", "memory")
+		o.Mode = "memory"
 	case c.Save, c.Default:
-		query.Set("save_snapshot_mode", "filesystem")
-	}
-	if c.Default {
-		query.Set("save_as_default", "true")
+		o.Mode = "filesystem"
 	}
 	if c.Overwrite {
-		query.Set("default_conflict", "overwrite")
-	}
-	path := sessionPath(c.Session)
-	if len(query) > 0 {
-		path += "?" + query.Encode()
+		o.Conflict = "overwrite"
 	}
 	var done client.EndResult
-	err := c.show(ctx, &c.remoteDaemon, http.MethodDelete, path, nil, &done, func() error { return showEnd(&done) })
+	err := c.show(ctx, &c.remoteDaemon, http.MethodDelete, client.EndPath(c.Session, o), nil, &done, func() error { return showEnd(&done) })
 	if err == nil && !c.JSON && done.Code != "" {
 		return exitError{exitFailed, "the default did not move; repeat the command with --overwrite to move it"}
 	}
