@@ -92,9 +92,16 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			m, err := backup.Restore(t.Context(), target, dir)
+			read := int64(0)
+			m, err := backup.Restore(backup.WithProgress(t.Context(), func(n int) { read += int64(n) }), target, dir)
 			if err != nil {
 				t.Fatal(err)
+			}
+			for _, f := range m.Files {
+				read -= 2 * f.Size // to verify the backup, and to restore it
+			}
+			if read != 0 {
+				t.Errorf("the progress is off by %d bytes", read)
 			}
 			if m.FormatVersion != 1 || m.StasisVersion != "test" || !m.Keys || !m.Archives || len(m.Files) != len(contents) {
 				t.Errorf("the manifest: %+v", m)

@@ -26,19 +26,39 @@ func diskFault(op string, err error) error {
 	return fault.Wrap(err, fault.StoreFailed, op, "a file or folder cannot be read or written; nothing was kept")
 }
 
+// progressKey is the key of what WithProgress adds to a context.
+type progressKey struct{}
+
+// WithProgress returns a context with which Commit, Verify and Restore call progress after each
+// read of a file's content, with the number of bytes.
+func WithProgress(ctx context.Context, progress func(bytes int)) context.Context {
+	return context.WithValue(ctx, progressKey{}, progress)
+}
+
 // withContext returns a reader of r that fails when ctx has ended.
-func withContext(ctx context.Context, r io.Reader) io.Reader { return &contextReader{ctx, r} }
+func withContext(ctx context.Context, r io.Reader) io.Reader { return &contextReader{ctx: ctx, r: r} }
+
+// withProgress is withContext for the content of a file. It also calls the progress of ctx.
+func withProgress(ctx context.Context, r io.Reader) io.Reader {
+	progress, _ := ctx.Value(progressKey{}).(func(int))
+	return &contextReader{ctx, r, progress}
+}
 
 type contextReader struct {
-	ctx context.Context
-	r   io.Reader
+	ctx      context.Context
+	r        io.Reader
+	progress func(bytes int) // may be nil
 }
 
 func (b *contextReader) Read(p []byte) (int, error) {
 	if err := b.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return b.r.Read(p)
+	n, err := b.r.Read(p)
+	if b.progress != nil {
+		b.progress(n)
+	}
+	return n, err
 }
 
 // writeFile creates a new file and makes it durable.

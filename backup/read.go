@@ -116,7 +116,7 @@ func (r *reader) file(path string, size int64, body io.Reader) error {
 		return damaged(path, "does not have the length that its manifest lists", nil)
 	}
 	sum := sha256.New()
-	in := &errorRecorder{r: io.TeeReader(withContext(r.ctx, body), sum)}
+	in := &errorRecorder{r: io.TeeReader(withProgress(r.ctx, body), sum)}
 	var err error
 	if r.keep != nil {
 		err = r.keep(path, in)

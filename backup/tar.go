@@ -51,7 +51,7 @@ func packOne(ctx context.Context, t *tar.Writer, dir, path string, m Manifest) (
 	if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: path, Size: info.Size(), Mode: fileMode, ModTime: m.CreatedAt, Format: tar.FormatPAX}); err != nil {
 		return err
 	}
-	_, err = io.Copy(t, withContext(ctx, f))
+	_, err = io.Copy(t, withProgress(ctx, f))
 	return err
 }
 

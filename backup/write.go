@@ -237,6 +237,6 @@ func hashFile(ctx context.Context, name string) (size int64, sum string, err err
 		return 0, "", err
 	}
 	h := sha256.New()
-	size, err = io.Copy(h, withContext(ctx, f))
+	size, err = io.Copy(h, withProgress(ctx, f))
 	return size, hex.EncodeToString(h.Sum(nil)), err
 }

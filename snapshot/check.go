@@ -23,6 +23,9 @@ type CheckOptions struct {
 	// Document is called for every document of Stasis that parses and is in its place,
 	// whatever the state of its archive. It may be nil.
 	Document func(s Snapshot, written time.Time) error
+	// Progress is called after each document, with the number of archives that the documents
+	// so far name. It may be nil.
+	Progress func(archives int)
 }
 
 // CheckResult is the result of [Vault.Check]: it counts what was checked.

@@ -85,6 +85,9 @@ func (l *locationCheck) history(ctx context.Context) error {
 		if err := l.document(ctx, id); err != nil {
 			return err
 		}
+		if l.o.Progress != nil {
+			l.o.Progress(len(l.named))
+		}
 	}
 	return nil
 }

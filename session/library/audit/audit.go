@@ -68,6 +68,8 @@ type Options struct {
 	// older than Grace. Both need the store and the catalogue for themselves.
 	Repair bool
 	Remove bool
+	// Progress is as in [snapshot.CheckOptions].
+	Progress func(archives int)
 }
 
 // Summary counts what was checked, found and done.
@@ -168,7 +170,7 @@ func (a *audit) report(f Finding) error {
 
 // checkStore checks the store, and compares each document with its record.
 func (a *audit) checkStore(ctx context.Context) (err error) {
-	o := snapshot.CheckOptions{ReadData: a.o.ReadData, RecheckDelay: a.o.RecheckDelay, Grace: a.o.Grace}
+	o := snapshot.CheckOptions{ReadData: a.o.ReadData, RecheckDelay: a.o.RecheckDelay, Grace: a.o.Grace, Progress: a.o.Progress}
 	if a.records != nil {
 		o.Document = func(s snapshot.Snapshot, written time.Time) error { return a.checkDocument(ctx, s, written) }
 	}

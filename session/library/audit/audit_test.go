@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,8 +144,11 @@ func TestLostSnapshot(t *testing.T) {
 	r.commit(1, "one")
 	r.commit(2, "two")
 	r.at = r.at.Add(2 * time.Hour)
-	if sum := r.want(clean); !sum.OK() || sum.Recorded != 2 || sum.Snapshots != 2 {
-		t.Errorf("a store without damage: %+v", sum)
+	var done []int
+	o := clean
+	o.Progress = func(archives int) { done = append(done, archives) }
+	if sum := r.want(o); !sum.OK() || sum.Recorded != 2 || sum.Snapshots != 2 || !slices.Equal(done, []int{1, 2}) {
+		t.Errorf("a store without damage: %+v, progress %v", sum, done)
 	}
 	r.drop(r.document(2, "s")) // latest still has it
 	if sum := r.want(clean, "damaged latest_damaged 2 repaired"); !sum.OK() || sum.Repaired != 1 {
