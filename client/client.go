@@ -16,8 +16,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
-	"os"
 	"strings"
 )
 
@@ -84,8 +84,8 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) (ht
 	return answer.Header, nil
 }
 
-// Send makes a request with any body, which may be nil. The caller closes the body of the
-// answer. The error is an [*Error] for an answer that is not a success.
+// Send makes a request with any body, which may be nil. The length of a file is sent before it.
+// The caller closes the body of the answer. The error is an [*Error] for an answer that is not a success.
 func (c *Client) Send(ctx context.Context, method, path, contentType string, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.URL+path, body)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *Client) Send(ctx context.Context, method, path, contentType string, bod
 	if body != nil {
 		req.Header.Set("Content-Type", contentType)
 	}
-	if file, ok := body.(*os.File); ok { // with a length the daemon can refuse a file for lack of space before it is sent
+	if file, ok := body.(interface{ Stat() (fs.FileInfo, error) }); ok { // with a length the daemon can refuse a file for lack of space before it is sent
 		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
 			req.ContentLength = info.Size()
 		}

@@ -21,6 +21,7 @@ type Snapshot struct {
 	CreatedAt  time.Time   `json:"created_at"`
 	ExpiresAt  *time.Time  `json:"expires_at"`
 	SizeBytes  int64       `json:"size_bytes"`
+	Datadir    string      `json:"datadir"` // clean, live, crash, or none
 	Chrome     string      `json:"chrome"`
 	Engine     string      `json:"engine"`
 	Components []Component `json:"components"`

@@ -24,6 +24,8 @@ type backupCmd struct {
 
 type backupCreateCmd struct {
 	storageFlags
+	progressFlag
+	printed
 	Keys     bool   `help:"Include the keys. Anyone who has the keys and the archives has every login." env:"-"`
 	Archives bool   `help:"Include the archives and documents of the snapshots." env:"-"`
 	Replace  bool   `help:"Replace an existing backup." env:"-"`
@@ -60,10 +62,15 @@ func (c *backupCreateCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	m.StasisVersion, m.CreatedAt = version, time.Now().UTC()
-	if m, err = w.Commit(ctx, m); err != nil {
+	bar := c.bytes("checking", -1)
+	m, err = w.Commit(backup.WithProgress(ctx, func(n int) { _ = bar.Add(n) }), m)
+	erase(bar)
+	if err != nil {
 		return err
 	}
-	c.printSummary(m, g.at.memory)
+	if err := c.print(m, func() error { c.printSummary(m, g.at.memory); return nil }); err != nil {
+		return err
+	}
 	if lost > 0 {
 		return exitError{exitDamaged, fmt.Sprintf("%d snapshots or extensions in the catalogue are lost; everything else is in the backup", lost)}
 	}
@@ -99,6 +106,7 @@ func printMissing(m backup.Manifest) {
 }
 
 type backupRestoreCmd struct {
+	progressFlag
 	DataDir string `help:"The data directory to restore into: empty or absent." placeholder:"DIR" required:""`
 	Source  string `arg:"" help:"A backup: its folder or its file."`
 }
@@ -125,7 +133,9 @@ func (c *backupRestoreCmd) Run(ctx context.Context) (err error) {
 		}
 		err = errors.Join(err, s.close())
 	}()
-	m, err := backup.Restore(ctx, c.Source, s.dir)
+	bar := c.bytes("restoring", -1)
+	m, err := backup.Restore(backup.WithProgress(ctx, func(n int) { _ = bar.Add(n) }), c.Source, s.dir)
+	erase(bar)
 	if fault.Is(err, fault.ArchiveDamaged) {
 		return exitError{exitDamaged, fault.MessageOf(err) + "; nothing was restored"}
 	}

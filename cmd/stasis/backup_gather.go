@@ -119,8 +119,13 @@ func (g *gatherer) copyFiles(ctx context.Context, from, to snapshot.Store) error
 	if err := g.copyExtensions(ctx); err != nil || from == nil {
 		return err
 	}
+	bar, err := g.cmd.archives(ctx, from)
+	if err != nil {
+		return err
+	}
 	// Damage is not reported here: missing reports it, once for each backup.
-	_, err := snapshot.Copy(ctx, from, to, snapshot.CopyOptions{Found: func(snapshot.Finding) error { return nil }})
+	_, err = snapshot.Copy(ctx, from, to, snapshot.CopyOptions{Progress: showCopy(bar), Found: func(snapshot.Finding) error { return nil }})
+	erase(bar)
 	return err
 }
 

@@ -11,7 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
+
+	"github.com/stasisd/stasis/client"
 )
 
 // extensionCmd manages the extensions of a running daemon.
@@ -20,9 +21,6 @@ type extensionCmd struct {
 	List   extensionListCmd   `cmd:"" help:"List the extensions."`
 	Delete extensionDeleteCmd `cmd:"" help:"Delete an extension."`
 }
-
-// remoteExtension is the part of an extension that is printed.
-type remoteExtension struct{ ID, Name, Version string }
 
 type extensionAddCmd struct {
 	remoteDaemon
@@ -42,7 +40,7 @@ func (c *extensionAddCmd) Run(ctx context.Context) error {
 		return exitError{exitUsage, err.Error()}
 	}
 	defer func() { _ = body.Close() }() // it was only read
-	var e remoteExtension
+	var e client.Extension
 	if err := c.call(ctx, http.MethodPost, "/v1/extensions", body, &e); err != nil {
 		return err
 	}
@@ -95,21 +93,24 @@ func addFile(z *zip.Writer, path, name string) error {
 	return err
 }
 
-type extensionListCmd struct{ remoteDaemon }
+type extensionListCmd struct {
+	remoteDaemon
+	printed
+}
 
-// Run is the verb: a line for each extension, its ID first.
+// Run prints a line for each extension, its ID first.
 func (c *extensionListCmd) Run(ctx context.Context) error {
-	var answer struct{ Extensions []remoteExtension }
-	if err := c.call(ctx, http.MethodGet, "/v1/extensions", nil, &answer); err != nil {
-		return err
+	list, err := c.api().Extensions(ctx)
+	if err != nil {
+		return c.explain(err)
 	}
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	for _, e := range answer.Extensions {
-		if _, err := fmt.Fprintf(table, "%s\t%s\t%s\n", e.ID, e.Version, e.Name); err != nil {
-			return err
+	return c.print(list, func() error {
+		t := newTable("ID", "VERSION", "SIZE", "USER", "NAME")
+		for _, e := range list {
+			t.row(e.ID, e.Version, size(e.SizeBytes), e.UserID, e.Name)
 		}
-	}
-	return table.Flush()
+		return t.Flush()
+	})
 }
 
 type extensionDeleteCmd struct {

@@ -95,7 +95,7 @@ func extensionsOf(w http.ResponseWriter, r *http.Request) {
 		}
 		_, _ = fmt.Fprintf(w, `{"id":%q}`, id)
 	case http.MethodGet:
-		_, _ = fmt.Fprint(w, `{"extensions":[{"id":"aaaabbbbccccddddeeeeffffgggghhhh","version":"1.0","name":"Night"}]}`)
+		_, _ = fmt.Fprint(w, `{"extensions":[{"id":"aaaabbbbccccddddeeeeffffgggghhhh","user_id":"alice","version":"1.0","name":"Night","size_bytes":2048}]}`)
 	case http.MethodDelete:
 		if r.URL.Query().Get("force") != "true" {
 			w.WriteHeader(http.StatusConflict)

@@ -24,6 +24,11 @@ func portableOf(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return // the client gave up
 		}
+		// A file is sent with its length, which is unknown of one that is opened meanwhile.
+		if known := r.ContentLength == int64(len(body)); known != strings.HasPrefix(string(body), "payload") {
+			w.WriteHeader(http.StatusLengthRequired)
+			return
+		}
 		q := r.URL.Query()
 		_, _ = fmt.Fprintf(w, `{"snapshot":{"id":%q},"default":{"moved":%t,"reason":"another was quicker"}}`,
 			q.Get("format")+":"+q.Get("user_id")+":"+q.Get("label")+":"+strings.TrimSpace(string(body)), q.Get("default_conflict") == "overwrite")

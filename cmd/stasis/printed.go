@@ -4,16 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/dustin/go-humanize"
 )
 
 // printed is the output of a verb: for people, or with --json what the daemon answered.
 type printed struct {
-	JSON bool `help:"Print the daemon's answer as JSON, for programs." name:"json" env:"-"`
+	JSON bool `help:"Print JSON, for programs." name:"json" env:"-"`
 }
 
 // show makes a call. With --json it prints the answer, else it decodes the answer into out and
@@ -30,6 +33,28 @@ func (p printed) show(ctx context.Context, r *remoteDaemon, method, path string,
 		return err
 	}
 	return people()
+}
+
+// print prints a value with --json, else it calls people.
+func (p printed) print(v any, people func() error) error {
+	if p.JSON {
+		return printJSON(v)
+	}
+	return people()
+}
+
+// take returns the first items of pages, at most limit; 0 means all.
+func take[T any](limit int, pages iter.Seq2[T, error]) ([]T, error) {
+	list := []T{} // in JSON [], not null
+	for item, err := range pages {
+		if err != nil {
+			return nil, err
+		}
+		if list = append(list, item); len(list) == limit {
+			break
+		}
+	}
+	return list, nil
 }
 
 // printJSON prints a value with indentation.
@@ -51,15 +76,22 @@ func newTable(heading ...string) table {
 	return t
 }
 
-// row adds a row. Its texts come from callers and pages, so control characters are quoted. An
+// row adds a row. Its texts come from callers and pages, so they are made printable. An
 // error shows in Flush.
 func (t table) row(cells ...string) {
 	for i, c := range cells {
-		if strings.ContainsFunc(c, func(r rune) bool { return !strconv.IsPrint(r) }) {
-			cells[i] = strconv.Quote(c)
-		}
+		cells[i] = printable(c)
 	}
 	_, _ = fmt.Fprintln(t, strings.Join(cells, "\t"))
+}
+
+// printable returns a text of somebody else. It quotes one that a terminal would not show
+// literally.
+func printable(text string) string {
+	if quoted := strconv.Quote(text); quoted != `"`+text+`"` {
+		return quoted
+	}
+	return text
 }
 
 // fields prints names and values, one in each line, without those that are empty.
@@ -79,4 +111,14 @@ func local(t *time.Time) string {
 		return ""
 	}
 	return t.Local().Format("2006-01-02 15:04:05")
+}
+
+// size formats a number of bytes for people.
+func size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) } //nolint:gosec // it is not negative
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
 }

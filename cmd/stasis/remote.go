@@ -109,6 +109,8 @@ func (r *remoteDaemon) explain(err error) error {
 	var refused *client.Error
 	var network *url.Error
 	switch {
+	case errors.Is(err, context.Canceled):
+		return exitError{exitInterrupted, "interrupted"}
 	case errors.As(err, &network):
 		return noAnswer(exitFailed, err)
 	case !errors.As(err, &refused):

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/stasisd/stasis/client"
 )
 
@@ -41,13 +39,14 @@ type sessionCreateCmd struct {
 	Context   string            `help:"What contexts are that clients create: new, or environment." env:"-"`
 	Persist   bool              `help:"Save the session however it ends, as the user's default." env:"-"`
 	ReadOnly  bool              `help:"Never save the session." env:"-"`
+	Webhook   string            `help:"A URL that gets the session's events." placeholder:"URL" env:"-"`
 	Label     map[string]string `help:"A label, as NAME=VALUE; may be repeated." env:"-"`
 }
 
 // Run starts a session. It prints its ID and addresses.
 func (c *sessionCreateCmd) Run(ctx context.Context) error {
 	o := client.CreateOptions{SessionID: c.ID, UserID: c.User, FromDefaultOf: c.DefaultOf, FromEnvironment: c.From, Engine: c.Engine,
-		StartURL: c.StartURL, DefaultContext: c.Context, Persist: c.Persist, ReadOnly: c.ReadOnly, Labels: c.Label}
+		StartURL: c.StartURL, DefaultContext: c.Context, Persist: c.Persist, ReadOnly: c.ReadOnly, WebhookURL: c.Webhook, Labels: c.Label}
 	if c.Fresh {
 		o.IfMissing = "fresh"
 	}
@@ -65,30 +64,24 @@ type sessionListCmd struct {
 
 // Run prints a line for each session.
 func (c *sessionListCmd) Run(ctx context.Context) error {
-	list := []client.Session{}
-	for s, err := range c.api().Sessions(ctx, client.ListSessions{Status: c.Status, UserID: c.User}) {
-		if err != nil {
-			return c.explain(err)
-		}
-		if list = append(list, s); len(list) == c.Limit {
-			break
-		}
+	list, err := take(c.Limit, c.api().Sessions(ctx, client.ListSessions{Status: c.Status, UserID: c.User}))
+	if err != nil {
+		return c.explain(err)
 	}
-	if c.JSON {
-		return printJSON(list)
-	}
-	t := newTable("ID", "STATUS", "USER", "ENGINE", "STARTED", "CLIENTS", "MEMORY")
-	for _, s := range list {
-		clients, memory := "", ""
-		if s.Usage != nil {
-			clients = strconv.Itoa(s.Usage.Clients)
-			if s.Usage.MemoryBytes > 0 {
-				memory = humanize.IBytes(uint64(s.Usage.MemoryBytes)) //nolint:gosec // it is positive
+	return c.print(list, func() error {
+		t := newTable("ID", "STATUS", "USER", "ENGINE", "STARTED", "CLIENTS", "MEMORY")
+		for _, s := range list {
+			clients, memory := "", ""
+			if s.Usage != nil {
+				clients = strconv.Itoa(s.Usage.Clients)
+				if s.Usage.MemoryBytes > 0 {
+					memory = size(s.Usage.MemoryBytes)
+				}
 			}
+			t.row(s.ID, s.Status, s.UserID, s.Engine, local(&s.CreatedAt), clients, memory)
 		}
-		t.row(s.ID, s.Status, s.UserID, s.Engine, local(&s.CreatedAt), clients, memory)
-	}
-	return t.Flush()
+		return t.Flush()
+	})
 }
 
 type sessionShowCmd struct {

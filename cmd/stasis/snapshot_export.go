@@ -11,11 +11,14 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/schollz/progressbar/v3"
+
 	"github.com/stasisd/stasis/snapshot"
 )
 
 type snapshotExportCmd struct {
 	remoteDaemon
+	progressFlag
 	Recipient []string `help:"Seal the file only to this age public key; may be repeated. By default the file is sealed to the daemon's recipients, as in the store." placeholder:"age1…" env:"-" xor:"seal"`
 	Plain     bool     `help:"Do not seal the file: anyone who has it has every login in it." env:"-" xor:"seal"`
 	Out       string   `help:"File to write; by default ID.tar.zst.age in the current folder, or ID.tar.zst with --plain." placeholder:"FILE" env:"-"`
@@ -47,21 +50,24 @@ func (c *snapshotExportCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = res.Body.Close() }() // it was only read
+	bar := c.bytes("exporting", res.ContentLength)
+	body := progressbar.NewReader(res.Body, bar)
 	err = writeAtomic(out, c.Force, func(file io.Writer) error {
 		if c.Plain {
-			_, err := io.Copy(file, res.Body)
+			_, err := io.Copy(file, &body)
 			return err
 		}
 		// This machine may be unable to open the archive; the hash can be checked all the
 		// same.
-		sum, err := snapshot.PayloadSHA256(io.TeeReader(res.Body, file))
+		sum, err := snapshot.PayloadSHA256(io.TeeReader(&body, file))
 		if err == nil && sum != res.Header.Get("X-Stasis-Payload-SHA256") {
 			err = errors.New("the file does not have the hash that the daemon sent")
 		}
 		return err
 	})
+	erase(bar)
 	if err != nil {
-		return exitError{exitFailed, "nothing was written: " + err.Error()}
+		return interrupted(ctx, exitError{exitFailed, "nothing was written: " + err.Error()}, "interrupted: nothing was written")
 	}
 	_, err = fmt.Fprintln(os.Stdout, out)
 	return err

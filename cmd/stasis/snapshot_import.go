@@ -12,11 +12,13 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/stasisd/stasis/client"
 	"github.com/stasisd/stasis/snapshot"
 )
 
 type snapshotImportCmd struct {
 	remoteDaemon
+	progressFlag
 	Format          string `help:"Format of FILE." enum:"stasis,playwright,puppeteer,netscape,datadir" default:"stasis" env:"-"`
 	User            string `help:"User who gets the snapshot; by default the key's user." env:"-"`
 	Label           string `help:"Label of the snapshot." env:"-"`
@@ -35,26 +37,26 @@ func (c *snapshotImportCmd) Run(ctx context.Context) error {
 		return exitError{exitUsage, err.Error()}
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	var body io.Reader = file
-	if c.Identity != "" {
-		if body, err = c.open(file); err != nil {
-			return err
-		}
-	}
 	query := url.Values{"format": {c.Format}, "save_as_default": {strconv.FormatBool(c.SaveAsDefault)}, "default_conflict": {c.DefaultConflict}}
 	for name, value := range map[string]string{"user_id": c.User, "label": c.Label, "profile": c.Profile} {
 		if value != "" {
 			query.Set(name, value)
 		}
 	}
-	var made struct {
-		Snapshot remoteSnapshot
-		Default  *struct {
-			Moved  bool
-			Reason string
-		}
+	counted, bar, err := c.counted("importing", file)
+	if err != nil {
+		return exitError{exitUsage, err.Error()}
 	}
-	if err := c.call(ctx, http.MethodPost, "/v1/snapshots?"+query.Encode(), body, &made); err != nil {
+	var body io.Reader = counted
+	if c.Identity != "" {
+		body, err = c.open(counted)
+	}
+	var made client.EndResult
+	if err == nil {
+		err = c.call(ctx, http.MethodPost, "/v1/snapshots?"+query.Encode(), body, &made)
+	}
+	erase(bar)
+	if err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintln(os.Stdout, made.Snapshot.ID); err != nil {
@@ -72,7 +74,7 @@ func (c *snapshotImportCmd) Run(ctx context.Context) error {
 
 // open decrypts the file while it is sent. If the file is truncated or damaged, the upload
 // is aborted and the daemon keeps nothing of it.
-func (c *snapshotImportCmd) open(file *os.File) (io.Reader, error) {
+func (c *snapshotImportCmd) open(file io.Reader) (io.Reader, error) {
 	text, err := readKeyFile("--identity", c.Identity)
 	if err != nil {
 		return nil, err

@@ -7,17 +7,32 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
-	"time"
+
+	"github.com/stasisd/stasis/client"
 )
 
 type snapshotPruneCmd struct {
 	remoteDaemon
+	printed
 	User   string `help:"The user whose snapshots are pruned; by default the key's own user." xor:"whose" env:"-"`
 	All    bool   `help:"Prune the snapshots of all users; the key needs the right admin." xor:"whose" env:"-"`
 	DryRun bool   `help:"Remove nothing; print what would be removed, and why the rest is kept." env:"-"`
+}
+
+// pruneAnswer is the answer to a prune.
+type pruneAnswer struct {
+	RemovedCount int              `json:"removed_count"`
+	FreedBytes   int64            `json:"freed_bytes"`
+	KeptCount    int              `json:"kept_count"`
+	KeptBy       map[string]int   `json:"kept_by"`
+	Removed      []prunedSnapshot `json:"removed"`
+	Kept         []prunedSnapshot `json:"kept"` // only of a dry run
+}
+
+type prunedSnapshot struct {
+	client.Snapshot
+	Reasons []string `json:"reasons"` // why it is kept
 }
 
 // Run prints a line for each snapshot that was removed, or would be, its ID first. A dry
@@ -27,36 +42,25 @@ func (c *snapshotPruneCmd) Run(ctx context.Context) error {
 	if c.User != "" {
 		ask["user_id"] = c.User
 	}
-	type snapshot struct {
-		remoteSnapshot
-		Reasons []string
-	}
-	var answer struct {
-		RemovedCount int            `json:"removed_count"`
-		FreedBytes   int64          `json:"freed_bytes"`
-		KeptCount    int            `json:"kept_count"`
-		KeptBy       map[string]int `json:"kept_by"`
-		Removed      []snapshot
-		Kept         []snapshot
-	}
-	if err := c.callJSON(ctx, http.MethodPost, "/v1/prune", ask, &answer); err != nil {
-		return err
-	}
+	var answer pruneAnswer
+	return c.show(ctx, &c.remoteDaemon, http.MethodPost, "/v1/prune", ask, &answer, func() error { return c.people(answer) })
+}
+
+// people prints the snapshots, and on standard error their number.
+func (c *snapshotPruneCmd) people(answer pruneAnswer) error {
 	went, which := "removed", "removed"
 	if c.DryRun {
 		went, which = "would be removed", "that would be removed"
 	}
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	t := newTable("ID", "CREATED", "SIZE", "USER", "RESULT")
 	for _, s := range append(answer.Removed, answer.Kept...) {
-		said := went
+		result := went
 		if len(s.Reasons) > 0 {
-			said = "kept: " + strings.Join(s.Reasons, ", ")
+			result = "kept: " + strings.Join(s.Reasons, ", ")
 		}
-		if _, err := fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", s.ID, s.CreatedAt.Format(time.RFC3339), s.SizeBytes, strconv.Quote(s.UserID), said); err != nil {
-			return err
-		}
+		t.row(s.ID, local(&s.CreatedAt), size(s.SizeBytes), s.UserID, result)
 	}
-	if err := table.Flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	var reasons []string

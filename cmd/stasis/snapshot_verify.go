@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,8 +15,17 @@ import (
 
 type snapshotVerifyCmd struct {
 	remoteDaemon
-	All bool     `help:"Verify every snapshot of every user that the key may act for." env:"-"`
-	IDs []string `arg:"" optional:"" name:"id" help:"IDs of snapshots."`
+	progressFlag
+	JSON bool     `help:"Print one JSON object per line, for each snapshot." name:"json" env:"-"`
+	All  bool     `help:"Verify every snapshot of every user that the key may act for." env:"-"`
+	IDs  []string `arg:"" optional:"" name:"id" help:"IDs of snapshots."`
+}
+
+// verified is the result of a verification.
+type verified struct {
+	ID string `json:"snapshot_id"`
+	client.Verification
+	Error *client.Error `json:"error,omitempty"` // why it could not be verified
 }
 
 // verifyCounts counts the results of verifications.
@@ -27,8 +37,11 @@ func (c *snapshotVerifyCmd) Run(ctx context.Context) error {
 	if c.All == (len(c.IDs) > 0) {
 		return exitError{exitUsage, "id: name the snapshots to verify, or give --all"}
 	}
-	var sum verifyCounts
-	err := c.each(ctx, func(id string) error { return c.verify(ctx, id, &sum) })
+	ids, err := c.ids(ctx)
+	if err != nil {
+		return err
+	}
+	sum, err := c.each(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -44,51 +57,70 @@ func (c *snapshotVerifyCmd) Run(ctx context.Context) error {
 	return nil
 }
 
-// each calls do with the ID of every requested snapshot.
-func (c *snapshotVerifyCmd) each(ctx context.Context, do func(id string) error) error {
-	for _, id := range c.IDs {
-		if err := do(id); err != nil {
-			return err
-		}
-	}
-	if !c.All {
-		return nil
-	}
-	return c.snapshots(ctx, "", func(page []remoteSnapshot) error {
-		for _, s := range page {
-			if err := do(s.ID); err != nil {
-				return err
+// ids returns the IDs of the snapshots to verify.
+func (c *snapshotVerifyCmd) ids(ctx context.Context) ([]string, error) {
+	ids := c.IDs
+	if c.All {
+		for s, err := range c.api().Snapshots(ctx, "") {
+			if err != nil {
+				return nil, c.explain(err)
 			}
+			ids = append(ids, s.ID)
 		}
-		return nil
-	})
+	}
+	return ids, nil
 }
 
-func (c *snapshotVerifyCmd) verify(ctx context.Context, id string, sum *verifyCounts) error {
-	var found struct {
-		OK       bool
-		Problems []client.Error
+// each verifies snapshots and prints their results.
+func (c *snapshotVerifyCmd) each(ctx context.Context, ids []string) (sum verifyCounts, err error) {
+	bar := c.items("snapshots", len(ids))
+	defer erase(bar)
+	for _, id := range ids {
+		v, err := c.verify(ctx, id)
+		switch {
+		case err != nil:
+			return sum, err
+		case v.Error != nil && v.Error.Code == string(fault.SnapshotNotFound) && c.All:
+			continue // it was deleted after it was listed
+		case v.Error != nil:
+			sum.failed++
+		case v.OK:
+			sum.ok++
+		default:
+			sum.damaged++
+		}
+		_ = bar.Clear()
+		if err := c.line(v); err != nil {
+			return sum, err
+		}
+		_ = bar.Add(1)
 	}
-	err := c.call(ctx, http.MethodPost, "/v1/snapshots/"+url.PathEscape(id)+"/verify", nil, &found)
-	var refused *client.Error
+	return sum, nil
+}
+
+// verify verifies a snapshot. A refusal of the daemon is part of the result.
+func (c *snapshotVerifyCmd) verify(ctx context.Context, id string) (v verified, err error) {
+	err = c.callJSON(ctx, http.MethodPost, "/v1/snapshots/"+url.PathEscape(id)+"/verify", nil, &v)
+	if v.ID = id; errors.As(err, &v.Error) {
+		return v, nil
+	}
+	return v, err
+}
+
+// line prints a result.
+func (c *snapshotVerifyCmd) line(v verified) error {
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(v)
+	}
 	said := "ok"
-	switch {
-	case errors.As(err, &refused) && refused.Code == string(fault.SnapshotNotFound) && c.All:
-		return nil // it was deleted after it was listed
-	case errors.As(err, &refused):
-		sum.failed++
-		said = "not verified: " + refused.Error()
-	case err != nil:
-		return err
-	case found.OK:
-		sum.ok++
-	default:
-		sum.damaged++
+	if v.Error != nil {
+		said = "not verified: " + v.Error.Error()
+	} else if !v.OK {
 		said = "damaged"
-		for _, p := range found.Problems {
+		for _, p := range v.Problems {
 			said += ": " + p.Message
 		}
 	}
-	_, err = fmt.Printf("%s  %s\n", id, said)
+	_, err := fmt.Printf("%s  %s\n", v.ID, said)
 	return err
 }

@@ -23,6 +23,7 @@ const recheckDelay = 2 * time.Second
 
 type storeCheckCmd struct {
 	storageFlags
+	progressFlag
 	ReadData      bool   `help:"Read every archive down to its files; by default only sizes are compared." env:"-"`
 	Repair        bool   `help:"Rebuild snapshot_latest.json and manifest.json from the stored documents. No daemon may run." env:"-"`
 	RemoveOrphans bool   `help:"Remove orphans: archives that no document names, and documents that the catalogue does not list. No daemon may run." env:"-"`
@@ -54,11 +55,18 @@ func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
 	if c.JSON {
 		show, sum = printFindingJSON, printSummaryJSON
 	}
+	bar, err := c.archives(ctx, s.store)
+	if err != nil {
+		return err
+	}
+	o.Progress = func(n int) { _ = bar.Set(n) }
 	lost := false
 	out, err := audit.Run(ctx, s.vault, records, time.Now, o, func(f audit.Finding) error {
 		lost = lost || f.Kind == audit.CatalogueLost
+		_ = bar.Clear()
 		return show(f)
 	})
+	erase(bar)
 	if err != nil {
 		return err
 	}
@@ -98,15 +106,6 @@ func printFinding(f audit.Finding) error {
 	}
 	_, err := fmt.Printf("%-9s  %s: %s: %s%s\n", f.Severity, f.Kind, about, f.What, done)
 	return err
-}
-
-// printable returns a name that was found in a store. It quotes a name that a terminal
-// would not show literally.
-func printable(name string) string {
-	if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
-		return quoted
-	}
-	return name
 }
 
 // printSummary prints the summary for people.

@@ -15,9 +15,20 @@ import (
 
 type storeCopyCmd struct {
 	s3Flags
+	printed
 	Quiet bool   `help:"Print only what goes wrong." env:"-"`
 	From  string `arg:"" help:"The store to read, in the form of serve's --store; a daemon may run on it."`
 	To    string `arg:"" help:"The store to write, in the same form; it is created if it does not exist. No daemon may run on it."`
+}
+
+// copied is the result of a copy for scripts.
+type copied struct {
+	Archives      int   `json:"archives"`
+	Bytes         int64 `json:"bytes"` // of the archives that were written
+	Documents     int   `json:"documents"`
+	SameArchives  int   `json:"same_archives"` // were already there
+	SameDocuments int   `json:"same_documents"`
+	Refused       int   `json:"refused"`
 }
 
 // keysNotCopied says what a copy does not include.
@@ -42,20 +53,28 @@ func (c *storeCopyCmd) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 
-	progress, err := newCopyProgress(ctx, from, c.Quiet)
+	bar, err := progressFlag{c.Quiet}.archives(ctx, from)
 	if err != nil {
 		return err
 	}
-	out, err := snapshot.Copy(ctx, from, to, snapshot.CopyOptions{Found: progress.refused, Progress: progress.show})
-	if err := errors.Join(err, progress.done()); err != nil {
+	out, err := snapshot.Copy(ctx, from, to, snapshot.CopyOptions{Progress: showCopy(bar), Found: func(f snapshot.Finding) error {
+		_ = bar.Clear()
+		_, err := fmt.Fprintf(os.Stderr, "not copied: %s: %s: %s\n", f.Kind, printable(f.Key), f.What)
+		return err
+	}})
+	erase(bar)
+	if err != nil {
 		return err
 	}
 	if out == (snapshot.CopyResult{}) {
 		return fault.New(fault.Config, "store.copy", "FROM: the store is empty; name the folder or bucket of a store")
 	}
 	if !c.Quiet {
-		_, err := fmt.Printf("copied %d archives (%d bytes) and %d documents; %d archives and %d documents were already there\n%s\n",
-			out.Archives, out.Bytes, out.Documents, out.SameArchives, out.SameDocuments, keysNotCopied)
+		err := c.print(copied{out.Archives, out.Bytes, out.Documents, out.SameArchives, out.SameDocuments, out.Refused}, func() error {
+			_, err := fmt.Printf("copied %d archives (%d bytes) and %d documents; %d archives and %d documents were already there\n%s\n",
+				out.Archives, out.Bytes, out.Documents, out.SameArchives, out.SameDocuments, keysNotCopied)
+			return err
+		})
 		if err != nil {
 			return err
 		}

@@ -128,27 +128,21 @@ type userHistoryCmd struct {
 
 // Run prints a line for each version.
 func (c *userHistoryCmd) Run(ctx context.Context) error {
-	list := []client.Default{}
-	for v, err := range c.api().History(ctx, c.User) {
-		if err != nil {
-			return c.explain(err)
+	list, err := take(0, c.api().History(ctx, c.User))
+	if err != nil {
+		return c.explain(err)
+	}
+	return c.print(list, func() error {
+		t := newTable("VERSION", "SINCE", "SNAPSHOT", "SAVED BY SESSION", "AVAILABLE")
+		for _, v := range list {
+			snapshot, available := v.SnapshotID, yesNo(v.Available)
+			if snapshot == "" {
+				snapshot, available = "removed", ""
+			}
+			t.row(strconv.FormatInt(v.Version, 10), local(&v.MovedAt), snapshot, v.SessionID, available)
 		}
-		list = append(list, v)
-	}
-	if c.JSON {
-		return printJSON(list)
-	}
-	t := newTable("VERSION", "SINCE", "SNAPSHOT", "SAVED BY SESSION", "AVAILABLE")
-	for _, v := range list {
-		snapshot, available := v.SnapshotID, "yes"
-		if snapshot == "" {
-			snapshot, available = "removed", ""
-		} else if !v.Available {
-			available = "no"
-		}
-		t.row(strconv.FormatInt(v.Version, 10), local(&v.MovedAt), snapshot, v.SessionID, available)
-	}
-	return t.Flush()
+		return t.Flush()
+	})
 }
 
 type userRollbackCmd struct {
