@@ -76,6 +76,13 @@ func TestPages(t *testing.T) {
 	}
 }
 
+func TestMe(t *testing.T) {
+	c, _ := fakeDaemon(t, map[string]string{"GET /v1/me": `{"key_id":"k-1","user_id":"ada","all_users":true,"rights":["use"]}`})
+	if k, err := c.Me(t.Context()); err != nil || k.ID != "k-1" || k.UserID != "ada" || !k.AllUsers || len(k.Rights) != 1 {
+		t.Errorf("the client's key: %+v, %v", k, err)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	c, _ := fakeDaemon(t, map[string]string{"GET /v1/sessions/odd": "<html>"})
 	_, err := c.Session(t.Context(), "a/b")

@@ -8,19 +8,6 @@ import (
 	"time"
 )
 
-// Key describes the API key of a client.
-type Key struct {
-	ID       string   `json:"key_id"`
-	UserID   string   `json:"user_id"` // whose sessions it makes if a call names no user
-	AllUsers bool     `json:"all_users"`
-	Rights   []string `json:"rights"`
-}
-
-// Me returns the client's API key, without its secret.
-func (c *Client) Me(ctx context.Context) (*Key, error) {
-	return get[Key](ctx, c, http.MethodGet, "/v1/me", nil)
-}
-
 // Default is a version of a user's default environment.
 type Default struct {
 	UserID     string        `json:"user_id"`

@@ -38,6 +38,9 @@ func TestVerbs(t *testing.T) {
 		if errors.As(err, &exited) {
 			code = exited.ExitCode()
 		}
+		if strings.Contains(stderr.String(), "stasis_") {
+			t.Errorf("%s prints a key's secret on standard error:\n%s", args, &stderr)
+		}
 		for _, part := range says {
 			if !strings.Contains(string(out)+stderr.String(), part) {
 				t.Errorf("%s does not say %q:\n%s%s", args, part, out, &stderr)
@@ -51,7 +54,7 @@ func TestVerbs(t *testing.T) {
 	words := strings.Fields
 
 	var s client.Session
-	created := run(0, append(words("session create --default-of ada --fresh --label team=qa --json --start-url"), site.URL+"/"))
+	created := run(0, append(words("session create --default-of ada --fresh --label team=qa --json --webhook "+site.URL+"/hook?token=t0 --start-url"), site.URL+"/"))
 	if err := json.Unmarshal([]byte(created), &s); err != nil || s.CDPURL == "" || s.Labels["team"] != "qa" {
 		t.Fatal(err, created)
 	}
@@ -86,6 +89,38 @@ func TestVerbs(t *testing.T) {
 	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"login_check": obj{"url": site.URL + "/", "text": "elsewhere"}})
 	run(1, words("user check ada"), "logged out: text", "the default of ada is not logged in")
 	run(2, words("session"), "session create")
+
+	run(0, words("snapshot list"), "LABEL", history[1].SnapshotID, " ada ", " one")
+	run(0, words("snapshot verify "+history[1].SnapshotID+" --json"), `"ok":true`)
+	deliveries := run(0, words("webhook deliveries"), "LAST ERROR", "session.created", s.ID, strings.TrimPrefix(site.URL, "http://"))
+	if strings.Contains(deliveries, "t0") {
+		t.Errorf("deliveries for people have the whole address:\n%s", deliveries)
+	}
+	var list []client.Delivery
+	if err := json.Unmarshal([]byte(run(0, words("webhook deliveries --json --limit 1"))), &list); err != nil || len(list) != 1 || list[0].URL != site.URL+"/hook?token=t0" {
+		t.Fatal(err, list)
+	}
+	run(0, words("webhook resend "+list[0].ID), list[0].Event+" to "+strings.TrimPrefix(site.URL, "http://")+" again at 20")
+	run(1, words("webhook resend nobody"), "not_found")
+
+	secret := run(0, words("key create ci --user ada --rights view,create"), "acts for user ada, with the rights view, create")
+	if !strings.HasPrefix(secret, "stasis_") || strings.Count(secret, "\n") != 1 || !strings.HasSuffix(secret, "\n") {
+		t.Fatalf("standard output of key create: %q", secret)
+	}
+	run(0, words("key show --key "+secret), "user:", "ada", "view, create")
+	run(1, words("key list --key "+secret), "forbidden")
+	var made client.Key
+	if err := json.Unmarshal([]byte(run(0, words("key create operator --all-users --json"))), &made); err != nil || made.Secret == "" || !made.AllUsers {
+		t.Fatal(err, made)
+	}
+	keys := run(0, words("key list"), "ALL USERS", made.ID, "operator")
+	if strings.Contains(keys, "stasis_") {
+		t.Errorf("a list of keys with secrets:\n%s", keys)
+	}
+	run(0, words("key delete "+made.ID))
+	run(1, words("key show --key "+made.Secret), "unauthorized", "the key is that of --key")
+	run(1, words("key delete "+made.ID), "key_not_found")
+	run(1, words("key create ci --rights everything"), "rights[0]: must be one of")
 
 	run(0, words("doctor --data-dir "+d.Dir), "ok    Chrome ", "its sandbox is on", "Landlock", "free in", "listens at "+d.URL, "daemon         ready")
 	run(1, words("doctor --listen 127.0.0.1:1 --chrome /absent/chrome --data-dir "+t.TempDir()), "FAIL  Chrome", "is not an executable file; name another (--chrome)", "checks failed")

@@ -36,6 +36,8 @@ type clientVerbs struct {
 	Health    healthCmd    `cmd:"" help:"Check whether a running daemon takes sessions."`
 	Session   sessionCmd   `cmd:"" help:"Start, list, show, save and end sessions of a running daemon."`
 	User      userCmd      `cmd:"" help:"Show users, their default environments and logins, and roll back."`
+	Key       keyCmd       `cmd:"" help:"Make, list and delete the API keys of a running daemon."`
+	Webhook   webhookCmd   `cmd:"" help:"Show what a running daemon sends to webhooks, and send it again."`
 	Login     loginCmd     `cmd:"" help:"Log in at a site by hand, in a browser, and save the login."`
 	Attach    attachCmd    `cmd:"" help:"Serve a session at a DevTools port of this machine, for Selenium, Lighthouse, chrome://inspect and others."`
 	MCP       mcpCmd       `cmd:"" name:"mcp" help:"Serve MCP on standard input and output, with which agents start, save and share sessions."`
