@@ -18,6 +18,14 @@ type targetEvent struct {
 
 var targetDomain = []byte("Target.")
 
+// decodeTarget decodes the parameters of an event of the Target domain. Most events are of other
+// domains, and allocate no targetEvent.
+func decodeTarget(params []byte) (targetEvent, error) {
+	var t targetEvent
+	err := json.Unmarshal(params, &t)
+	return t, err
+}
+
 // routeEvent passes an event to the owner of the session that it arrived on. Events of
 // the Target domain also change who owns which session. Events about targets that clients
 // must not see are dropped.
@@ -32,8 +40,11 @@ func (m *Mux) routeEvent(msg []byte, e envelope) {
 func (m *Mux) dispatch(msg []byte, e envelope) {
 	var t targetEvent
 	ofTarget := bytes.HasPrefix(e.method, targetDomain)
-	if ofTarget && json.Unmarshal(e.params, &t) != nil {
-		return
+	if ofTarget {
+		var err error
+		if t, err = decodeTarget(e.params); err != nil {
+			return
+		}
 	}
 	listener := m.listening.Load()
 	wanted := listener.wants(e)
@@ -134,9 +145,9 @@ func (m *Mux) ownerEvent(s *session, method string, t targetEvent) (pass bool, n
 	hidden := !s.owner.trusted && (m.targets.hidden(id) || m.hiddenFrom(s.owner, t.TargetInfo))
 	switch method {
 	case "Target.attachedToTarget":
-		now := m.targets.all[id]
+		now, attached := m.targets.all[id], t.SessionID // the function must not keep t
 		if now.TargetID = id; hidden || !s.owner.trusted && m.hiddenFrom(s.owner, now) {
-			return false, []func(){func() { m.detach(s.id, t.SessionID) }}
+			return false, []func(){func() { m.detach(s.id, attached) }}
 		}
 		m.sessions.adopt(s, t.SessionID, id)
 		m.sessions.all[t.SessionID].paused = t.Waiting && !s.owner.trusted

@@ -2,6 +2,7 @@ package mux
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -24,6 +25,31 @@ func BenchmarkNonblockingRoundTrip(b *testing.B) {
 	fromUs, toChrome := osPipe(b)
 	fromChrome, toUs := osPipe(b)
 	through(b, nonblockingPipe{fromChrome, toChrome}, joined{fromUs, toUs}, &nonblockingConn{testConn: newConn(&testing.T{})}, "{}")
+}
+
+// BenchmarkEvent measures an event of a page until its client accepts it at once.
+func BenchmarkEvent(b *testing.B) {
+	ours, chrome := net.Pipe()
+	answered := make(chan struct{})
+	go func() { defer close(answered); answer(chrome, "{}") }()
+	m := New(ours, Options{})
+	c := &nonblockingConn{testConn: newConn(&testing.T{})}
+	done := make(chan error, 1)
+	go func() { done <- m.Serve(b.Context(), c, ServeOptions{}) }()
+	c.in <- []byte(`{"id":1,"method":"Network.enable"}`)
+	<-c.out // the session S1 exists, and the reader of the pipe waits
+	msg := []byte(`{"method":"Network.dataReceived","params":{"requestId":"1000.1","timestamp":123.4,"dataLength":1000,"encodedDataLength":0},"sessionId":"S1"}`)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(msg)))
+	for b.Loop() {
+		m.route(msg)
+		<-c.out
+	}
+	close(c.in)
+	if err := errors.Join(<-done, m.Close(), chrome.Close()); err != nil {
+		b.Error(err)
+	}
+	<-answered
 }
 
 func roundTrips(b *testing.B, result string) {
