@@ -51,3 +51,20 @@ func TestReclaim(t *testing.T) {
 		t.Error("the directory is still there")
 	}
 }
+
+// Chrome's users can enter the folder of the run directories, also if the daemon of an ordinary
+// user made it or the umask removed their bits. Other folders keep their mode.
+func TestFolderIsPassable(t *testing.T) {
+	for before, want := range map[os.FileMode]os.FileMode{0o700: 0o711, 0o755: 0o755} {
+		root := filepath.Join(shortTemp(t), "run")
+		if err := os.Mkdir(root, before); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := New(Config{Root: root, UIDs: testUIDs}); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(root); err != nil || info.Mode().Perm() != want {
+			t.Errorf("a folder with mode %o: %v, %v; want %o", before, info.Mode(), err, want)
+		}
+	}
+}

@@ -83,6 +83,12 @@ func New(c Config) (*Launcher, error) {
 	if err := os.MkdirAll(c.Root, mode); err != nil {
 		return nil, fault.Wrap(err, fault.Config, op, "the folder for running browsers cannot be created")
 	}
+	// The umask may have removed bits, or an ordinary user's daemon may have made the folder.
+	if info, err := os.Stat(c.Root); l.uids != nil && err == nil && info.Mode()&mode != mode {
+		if err := os.Chmod(c.Root, mode); err != nil {
+			return nil, fault.Wrap(err, fault.Config, op, "Chrome's users cannot be allowed to enter the folder for running browsers")
+		}
+	}
 	// The next daemon's Sweep identifies this daemon's Chromes by this path, so the path
 	// must not depend on its spelling.
 	root, err := filepath.Abs(c.Root)
