@@ -84,7 +84,7 @@ func memoryForChrome() bool {
 }
 
 // availableMemory returns how much memory the machine has available, or what the limit of
-// the container leaves if that is less.
+// the container or of the systemd unit leaves if that is less.
 func availableMemory() (int64, error) {
 	raw, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -94,10 +94,29 @@ func availableMemory() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if left, limited := limitLeft("/sys/fs/cgroup"); limited {
-		available = min(available, left)
+	own, _ := os.ReadFile("/proc/self/cgroup") // without it only the root's limit counts
+	for _, group := range groups("/sys/fs/cgroup", string(own)) {
+		if left, limited := limitLeft(group); limited {
+			available = min(available, left)
+		}
 	}
 	return available, nil
+}
+
+// groups returns the folders of a process's control group and of all groups above it, whose
+// limits apply too. cgroup is the text of the process's /proc/PID/cgroup (cgroups(7)).
+func groups(root, cgroup string) []string {
+	all := []string{root}
+	for line := range strings.Lines(cgroup) {
+		own, unified := strings.CutPrefix(strings.TrimSpace(line), "0::")
+		if !unified {
+			continue
+		}
+		for path := filepath.Clean("/" + own); path != "/"; path = filepath.Dir(path) {
+			all = append(all, filepath.Join(root, path))
+		}
+	}
+	return all
 }
 
 // limitLeft returns what the limit of a control group (cgroup v2) leaves: the limit minus

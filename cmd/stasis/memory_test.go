@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -55,6 +56,22 @@ func TestMemAvailable(t *testing.T) {
 	for _, broken := range []string{"", "MemTotal: 1 kB\n", "MemAvailable: much kB\n"} {
 		if _, err := memAvailable(broken); err == nil {
 			t.Errorf("memAvailable(%q) returns no error", broken)
+		}
+	}
+}
+
+// The limits of a systemd unit, its slice and a container apply together.
+func TestGroups(t *testing.T) {
+	for cgroup, want := range map[string][]string{
+		"0::/system.slice/stasis.service\n":            {"/fs", "/fs/system.slice/stasis.service", "/fs/system.slice"},
+		"1:name=systemd:/init.scope\n0::/init.scope\n": {"/fs", "/fs/init.scope"},
+		"0::/\n":               {"/fs"},
+		"0::/../other\n":       {"/fs", "/fs/other"}, // it is outside the container's own groups
+		"4:memory:/docker/1\n": {"/fs"},
+		"":                     {"/fs"},
+	} {
+		if got := groups("/fs", cgroup); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", cgroup, got, want)
 		}
 	}
 }
