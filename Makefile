@@ -26,7 +26,7 @@ SBOM     := bin/tools/cyclonedx-gomod
 SBOM_VER := 1.10.0
 
 # What the tests need from Debian.
-TESTED_WITH := chromium chromium-headless-shell chromium-driver python3-selenium curl php python3 dokuwiki phpliteadmin age zstd xvfb zsh fish
+TESTED_WITH := chromium chromium-headless-shell chromium-driver python3-selenium curl php python3 dokuwiki phpliteadmin age zstd xvfb zsh fish systemd
 
 # The packages that are linked into the binary.
 SHIPPED := ^github.com/stasisd/stasis/(api|backup|browser|budget|cmd|fault|profiles|session|snapshot|state|wire)(/|$$)
@@ -74,6 +74,7 @@ lint: $(LINT)-$(LINT_VER)
 
 .PHONY: unit
 unit: $(S3)-$(S3_VER)
+	@build/need systemd
 	@build/in-memory go test $$(build/packages unit)
 
 .PHONY: deadcode
