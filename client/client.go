@@ -45,6 +45,11 @@ type Error struct {
 	Code      string `json:"code"` // for programs, such as no_snapshot; see docs/troubleshooting.md. "": the answer is not of this API
 	Message   string `json:"message"`
 	RequestID string `json:"request_id"` // of this call in the daemon's log
+
+	// Snapshot is what an end has saved although its code is version_conflict, and Default says
+	// why the default was kept. Both are nil for other errors.
+	Snapshot *Snapshot       `json:"snapshot"`
+	Default  *DefaultOutcome `json:"default"`
 }
 
 func (e *Error) Error() string {

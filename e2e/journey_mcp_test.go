@@ -2,10 +2,12 @@ package e2e
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,6 +93,7 @@ func TestMCP(t *testing.T) {
 		Snapshot string
 		Default  bool `json:"is_default"`
 		Sites    []string
+		Message  string
 	}
 	must("save_session", map[string]any{"session_id": first.ID, "as_default": true, "end": true}, &saved)
 	if !saved.Default || strings.Join(saved.Sites, " ") != "127.0.0.1" {
@@ -126,6 +129,52 @@ func TestMCP(t *testing.T) {
 		t.Errorf("running %+v", running)
 	}
 	must("end_session", map[string]any{"session_id": second.ID}, nil)
+	if l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", strings.TrimPrefix(port.Address, "http://")); err != nil {
+		t.Errorf("the port of a session that has ended: %v", err)
+	} else {
+		_ = l.Close()
+	}
+	if refused := call("end_session", map[string]any{"session_id": "no-such"}, nil); !strings.Contains(refused, "session_not_found") {
+		t.Errorf("the end of an unknown session: %q", refused)
+	}
+
+	// Two sessions from one default: the second to end keeps its snapshot, and moves the default if told to.
+	var late sessionAnswer
+	must("start_session", nil, &second)
+	must("start_session", nil, &late)
+	must("save_session", map[string]any{"session_id": second.ID, "as_default": true, "end": true}, nil)
+	end := map[string]any{"session_id": late.ID, "as_default": true, "end": true}
+	must("save_session", end, &saved)
+	if saved.Default || !strings.Contains(saved.Message, saved.Snapshot+"; the session has ended") || !strings.Contains(saved.Message, "end: true and overwrite: true") {
+		t.Errorf("a default that has moved: %+v", saved)
+	}
+	end["overwrite"] = true
+	if must("save_session", end, &saved); !saved.Default || saved.Message == "" {
+		t.Errorf("overwritten: %+v", saved)
+	}
+	if err := agent.Close(); err != nil || cmd.ProcessState.ExitCode() != 0 {
+		t.Errorf("the end: %v, exit code %d", err, cmd.ProcessState.ExitCode())
+	}
+}
+
+// Without a key, the tools answer what a person has to do. An agent would show of an exit only
+// that the connection was closed.
+func TestMCPWithoutKey(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), daemon.Binary(t), "mcp", "--data-dir", t.TempDir())
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "STASIS_") })
+	agent, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := agent.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_sessions"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := result.Content[0].(*mcp.TextContent)
+	if !result.IsError || !strings.Contains(text.Text, "no daemon of this user runs") || !strings.Contains(text.Text, "STASIS_API_KEY in its env") {
+		t.Errorf("a call without a key: %s", text.Text)
+	}
 	if err := agent.Close(); err != nil || cmd.ProcessState.ExitCode() != 0 {
 		t.Errorf("the end: %v, exit code %d", err, cmd.ProcessState.ExitCode())
 	}

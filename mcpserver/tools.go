@@ -3,15 +3,18 @@ package mcpserver
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/stasisd/stasis/client"
 )
 
 type startInput struct {
-	User     string `json:"user,omitempty" jsonschema:"the user whose saved environment is restored"`
+	User     string `json:"user,omitempty" jsonschema:"whose saved environment is restored; by default the user that this server was started for (--user), else the user of its API key"`
 	Snapshot string `json:"snapshot,omitempty" jsonschema:"the ID of a saved environment to restore instead of the user's default"`
-	Fresh    bool   `json:"fresh,omitempty" jsonschema:"start with an empty environment; without it, a user without a saved environment is an error"`
+	Fresh    bool   `json:"fresh,omitempty" jsonschema:"start with an empty environment, if the user has no saved one yet"`
 	URL      string `json:"url,omitempty" jsonschema:"a page to open at once"`
 	Engine   string `json:"engine,omitempty" jsonschema:"chrome or shell (the headless shell, which starts faster); by default the one that saved the environment"`
 }
@@ -34,7 +37,10 @@ func sessionOf(s *client.Session) session {
 	return out
 }
 
-func (s *server) start(ctx context.Context, in startInput) (session, error) {
+func (s *server) start(ctx context.Context, api *client.Client, in startInput) (session, error) {
+	if in.Fresh && in.Snapshot != "" {
+		return session{}, errors.New("fresh: must not be true together with snapshot")
+	}
 	user := cmp.Or(in.User, s.User)
 	o := client.CreateOptions{UserID: user, Engine: in.Engine, StartURL: in.URL}
 	switch {
@@ -43,23 +49,45 @@ func (s *server) start(ctx context.Context, in startInput) (session, error) {
 	case in.Fresh:
 	default:
 		var err error
-		if o.FromDefaultOf, err = s.user(ctx, user); err != nil {
+		if user, err = s.user(ctx, api, user); err != nil {
 			return session{}, err
 		}
+		o.FromDefaultOf = user
 	}
-	started, err := s.api.CreateSession(ctx, o)
+	started, err := api.CreateSession(ctx, o)
+	if hasCode(err, "no_snapshot") && o.FromDefaultOf != "" {
+		return session{}, noDefault(ctx, api, user)
+	}
 	if err != nil {
 		return session{}, err
 	}
 	return sessionOf(started), nil
 }
 
+func hasCode(err error, code string) bool {
+	var refused *client.Error
+	return errors.As(err, &refused) && refused.Code == code
+}
+
+// noDefault is the error for a user without a default environment. It names the newest
+// snapshot of the user, if there is one.
+func noDefault(ctx context.Context, api *client.Client, user string) error {
+	for newest, err := range api.Snapshots(ctx, user) {
+		if err != nil {
+			break // a key without the right to view, for example
+		}
+		return fmt.Errorf("no_snapshot: user %q has no default environment, but has saved snapshots; the newest is %s of %s (logged in: %s); call start_session with snapshot: %s, "+
+			"and later save_session with as_default: true, which makes it the default", user, newest.ID, newest.CreatedAt.Format(time.RFC3339), cmp.Or(strings.Join(sitesOf(&newest), ", "), "no site"), newest.ID)
+	}
+	return fmt.Errorf("no_snapshot: user %q has no default environment; call start_session with fresh: true, let a person log in with live_link and control: true, then call save_session with as_default: true", user)
+}
+
 // user returns the named user, or that of the API key.
-func (s *server) user(ctx context.Context, name string) (string, error) {
+func (s *server) user(ctx context.Context, api *client.Client, name string) (string, error) {
 	if name != "" {
 		return name, nil
 	}
-	me, err := s.api.Me(ctx)
+	me, err := api.Me(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -67,17 +95,17 @@ func (s *server) user(ctx context.Context, name string) (string, error) {
 }
 
 type userInput struct {
-	User string `json:"user,omitempty" jsonschema:"only of this user"`
+	User string `json:"user,omitempty" jsonschema:"only of this user; by default the user that this server was started for (--user), else all users of its API key"`
 }
 
 type sessions struct {
 	Sessions []session `json:"sessions"`
 }
 
-func (s *server) list(ctx context.Context, in userInput) (sessions, error) {
+func (s *server) list(ctx context.Context, api *client.Client, in userInput) (sessions, error) {
 	out := sessions{Sessions: []session{}}
 	for _, status := range []string{"ready", "running", "paused"} {
-		for found, err := range s.api.Sessions(ctx, client.ListSessions{Status: status, UserID: cmp.Or(in.User, s.User)}) {
+		for found, err := range api.Sessions(ctx, client.ListSessions{Status: status, UserID: cmp.Or(in.User, s.User)}) {
 			if err != nil {
 				return out, err
 			}
@@ -87,24 +115,13 @@ func (s *server) list(ctx context.Context, in userInput) (sessions, error) {
 	return out, nil
 }
 
-type portInput struct {
-	Session string `json:"session_id" jsonschema:"the session"`
-	Port    int    `json:"port,omitempty" jsonschema:"the port of this machine; by default a free one"`
-}
-
-type port struct {
-	Address string `json:"address" jsonschema:"such as http://127.0.0.1:9222; the port closes with the session or with this server"`
-}
-
-func (s *server) attach(_ context.Context, in portInput) (port, error) {
-	address, err := s.Attach(s.ctx, in.Session, in.Port)
-	return port{address}, err
-}
+// longestLink is how long a live link may be valid, in minutes: 7 days.
+const longestLink = 7 * 24 * 60
 
 type linkInput struct {
 	Session string `json:"session_id" jsonschema:"the session"`
 	Control bool   `json:"control,omitempty" jsonschema:"the person may click and type, for example to log in; without it the person only watches"`
-	Minutes int    `json:"minutes,omitempty" jsonschema:"how long the link is valid; by default 30"`
+	Minutes int    `json:"minutes,omitempty" jsonschema:"how long the link is valid, from 1 to 10080; by default 30"`
 }
 
 type link struct {
@@ -112,43 +129,15 @@ type link struct {
 	Expires string `json:"expires_at"`
 }
 
-func (s *server) share(ctx context.Context, in linkInput) (link, error) {
-	made, err := s.api.Share(ctx, in.Session, in.Control, time.Duration(cmp.Or(in.Minutes, 30))*time.Minute)
+func (s *server) share(ctx context.Context, api *client.Client, in linkInput) (link, error) {
+	if in.Minutes < 0 || in.Minutes > longestLink {
+		return link{}, fmt.Errorf("minutes: must be from 1 to %d", longestLink)
+	}
+	made, err := api.Share(ctx, in.Session, in.Control, time.Duration(cmp.Or(in.Minutes, 30))*time.Minute)
 	if err != nil {
 		return link{}, err
 	}
 	return link{made.URL, made.ExpiresAt.Format(time.RFC3339)}, nil
-}
-
-type saveInput struct {
-	Session   string `json:"session_id" jsonschema:"the session"`
-	AsDefault bool   `json:"as_default,omitempty" jsonschema:"the next start_session of the user restores it"`
-	End       bool   `json:"end,omitempty" jsonschema:"end the session after the save"`
-}
-
-type saved struct {
-	Snapshot string   `json:"snapshot" jsonschema:"the ID of the saved environment"`
-	Default  bool     `json:"is_default" jsonschema:"whether it is the user's default now"`
-	Message  string   `json:"message"`
-	Sites    []string `json:"sites" jsonschema:"the sites that look logged in"`
-}
-
-func (s *server) save(ctx context.Context, in saveInput) (saved, error) {
-	var done *client.EndResult
-	var err error
-	if in.End {
-		done, err = s.api.EndSession(ctx, in.Session, client.EndOptions{Mode: "filesystem", SaveAsDefault: in.AsDefault})
-	} else {
-		done, err = s.api.Checkpoint(ctx, in.Session, client.CheckpointOptions{SaveAsDefault: in.AsDefault})
-	}
-	if err != nil {
-		return saved{}, err
-	}
-	out := saved{Message: done.Message, Default: done.Default != nil && done.Default.Moved, Sites: []string{}}
-	if done.Snapshot != nil {
-		out.Snapshot, out.Sites = done.Snapshot.ID, sitesOf(done.Snapshot)
-	}
-	return out, nil
 }
 
 // sitesOf returns the sites of a snapshot with a login that has not expired.
@@ -160,22 +149,6 @@ func sitesOf(s *client.Snapshot) []string {
 		}
 	}
 	return sites
-}
-
-type endInput struct {
-	Session string `json:"session_id" jsonschema:"the session"`
-}
-
-type ended struct {
-	Message string `json:"message"`
-}
-
-func (s *server) end(ctx context.Context, in endInput) (ended, error) {
-	done, err := s.api.EndSession(ctx, in.Session, client.EndOptions{})
-	if err != nil {
-		return ended{}, err
-	}
-	return ended{done.Message}, nil
 }
 
 type snapshot struct {
@@ -193,9 +166,9 @@ type snapshots struct {
 // listed is how many snapshots a list shows.
 const listed = 50
 
-func (s *server) snapshots(ctx context.Context, in userInput) (snapshots, error) {
+func (s *server) snapshots(ctx context.Context, api *client.Client, in userInput) (snapshots, error) {
 	out := snapshots{Snapshots: []snapshot{}}
-	for found, err := range s.api.Snapshots(ctx, cmp.Or(in.User, s.User)) {
+	for found, err := range api.Snapshots(ctx, cmp.Or(in.User, s.User)) {
 		if err != nil {
 			return out, err
 		}
@@ -208,7 +181,7 @@ func (s *server) snapshots(ctx context.Context, in userInput) (snapshots, error)
 }
 
 type checkInput struct {
-	User string `json:"user,omitempty" jsonschema:"the user whose default environment is checked"`
+	User string `json:"user,omitempty" jsonschema:"whose default environment is checked; by default as in start_session"`
 }
 
 type checked struct {
@@ -217,12 +190,15 @@ type checked struct {
 	Error    string `json:"error,omitempty" jsonschema:"why the check has no result"`
 }
 
-func (s *server) check(ctx context.Context, in checkInput) (checked, error) {
-	user, err := s.user(ctx, cmp.Or(in.User, s.User))
+func (s *server) check(ctx context.Context, api *client.Client, in checkInput) (checked, error) {
+	user, err := s.user(ctx, api, cmp.Or(in.User, s.User))
 	if err != nil {
 		return checked{}, err
 	}
-	outcome, err := s.api.CheckLogin(ctx, user)
+	outcome, err := api.CheckLogin(ctx, user)
+	if hasCode(err, "default_not_found") {
+		return checked{}, noDefault(ctx, api, user)
+	}
 	if err != nil {
 		return checked{}, err
 	}

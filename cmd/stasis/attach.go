@@ -42,6 +42,10 @@ func (c *attachCmd) Run(ctx context.Context) error {
 		return exitError{exitUsage, "--port: must be 0 to 65535"}
 	}
 	listener, port, err := c.listen(ctx)
+	var taken portTaken
+	if errors.As(err, &taken) {
+		return exitError{exitUsage, fmt.Sprintf("--port: %v; use another port, or 0 for a free one", taken)}
+	}
 	if err != nil {
 		return err
 	}
@@ -64,13 +68,18 @@ func (c *attachCmd) listen(ctx context.Context) (net.Listener, *devToolsPort, er
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(c.Host, strconv.Itoa(c.Port)))
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, nil, exitError{exitUsage, fmt.Sprintf("--port: another program listens on port %d; use another port, or 0 for a free one", c.Port)}
+		return nil, nil, portTaken(c.Port)
 	}
 	if err != nil {
 		return nil, nil, exitError{exitUsage, "--port: " + err.Error()}
 	}
 	return listener, port, nil
 }
+
+// portTaken is the error for a port on which another program listens.
+type portTaken int
+
+func (p portTaken) Error() string { return "another program listens on port " + strconv.Itoa(int(p)) }
 
 // watched returns the watch over the session.
 func (c *attachCmd) watched() sessionWatch {
