@@ -49,6 +49,7 @@ True
 (\S+ True
 )+\[[^\n]*\]
 True sid
+http://127\.0\.0\.1:\d+/
 \['cv.txt'\] b'a CV'
 http://127\.0\.0\.1:\d+/v1/sessions/\S+/live\?ticket=\S+
 404 session_not_found no such session\S* .*\S

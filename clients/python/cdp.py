@@ -371,30 +371,36 @@ class Page:
 
     def wait_for(self, expression: str, timeout: float = 30) -> Any:
         """Waits until a JavaScript expression is true, also over navigations, and returns its value."""
+        return self._wait_for(expression, f"{expression}: is not true", timeout)
+
+    def _wait_for(self, expression: str, problem: str, timeout: float) -> Any:
         deadline = time.monotonic() + timeout
         while True:
-            with contextlib.suppress(CDPError):  # a document that goes away, or is not complete yet
+            thrown = ""
+            try:
                 value = self.evaluate(expression)
                 if value:
                     return value
+            except CDPError as e:  # a document that goes away, or is not complete yet
+                thrown = "; the last error: " + e.message.partition("\n")[0]
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{expression}: is not true after {timeout} seconds")
+                raise TimeoutError(f"{problem} after {timeout:g} seconds{thrown}")
             time.sleep(0.05)
 
-    def fill(self, selector: str, text: str) -> None:
+    def fill(self, selector: str, text: str, timeout: float = 30) -> None:
         """Waits for a field and replaces its text."""
         element = f"document.querySelector({json.dumps(selector)})"
-        self.wait_for(element + " !== null")
+        self._wait_for(element + " !== null", f"no element matches {selector}", timeout)
         self.evaluate(f"{element}.focus(), {element}.select?.(), 0")
         self.call("Input.insertText", {"text": text})
 
-    def click(self, selector: str) -> None:
-        """Waits for an element and clicks its centre."""
-        x, y = self.wait_for(f"""(() => {{
+    def click(self, selector: str, timeout: float = 30) -> None:
+        """Waits for an element and clicks its centre. It does not wait for a page that the click opens."""
+        x, y = self._wait_for(f"""(() => {{
             const element = document.querySelector({json.dumps(selector)});
             element?.scrollIntoView({{ block: 'center', behavior: 'instant' }});
             const box = element?.getBoundingClientRect();
             return box?.width && [box.x + box.width / 2, box.y + box.height / 2];
-        }})()""")
+        }})()""", f"no element matches {selector}, or it is not shown,", timeout)
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", {"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1})

@@ -4,7 +4,7 @@ Copy this file into your project. openapi.yaml describes every call and field; d
 
     from stasis import Stasis
 
-    stasis = Stasis()                                             # of STASIS_URL and STASIS_API_KEY
+    stasis = Stasis()                                             # from STASIS_URL and STASIS_API_KEY
     with stasis.session(user="ada", save="filesystem") as s:      # starts from ada's default, if there is one
         drive(s.cdp_url)                                          # with any CDP client, such as cdp.py
 """
@@ -30,6 +30,14 @@ __all__ = ["Stasis", "Session", "StasisError"]
 
 #: What a call sends: the bytes themselves, or the path of a file.
 Source = Union[bytes, str, "os.PathLike[str]"]
+
+# Words of the HTTP API in messages, each with those of this client.
+_WORDS = (
+    ("repeat the call with default_conflict=overwrite", "call end again with overwrite=True"),
+    ("save_snapshot_mode=filesystem", 'save="filesystem"'),
+    ("save_as_default=true", "as_default=True"),
+    ("if_missing=fresh", 'if_missing="fresh"'),
+)
 
 _LONGEST_WAIT = 30.0  # seconds; a server that asks for more is not asked again
 
@@ -153,6 +161,8 @@ class StasisError(Exception):
     the HTTP status, and `request_id` finds the request in the daemon's log. `answer` is the whole answer: of a
     `version_conflict` at an end, it has the snapshot that was saved. If something else answered, such as a proxy,
     `code` is empty. A daemon that cannot be reached is an OSError instead.
+
+    `message` names the parameters of this client where `answer` has those of the HTTP API.
     """
 
     def __init__(self, status: int, answer: Mapping[str, Any], reason: str = "") -> None:
@@ -160,6 +170,8 @@ class StasisError(Exception):
         self.answer = dict(answer)
         self.code = str(answer.get("code") or "")
         self.message = str(answer.get("message") or reason)
+        for theirs, ours in _WORDS:
+            self.message = self.message.replace(theirs, ours)
         self.request_id = str(answer.get("request_id") or "")
         super().__init__(f"{self.code or status}: {self.message}")
 
@@ -209,6 +221,7 @@ class Session:
         from it, the session ends saved, and the error is `version_conflict`. End it again with `overwrite` to move
         the default all the same.
         """
+        _check_save(save)
         query: Dict[str, Any] = {"save_snapshot_mode": save}
         if as_default:
             query.update(save_as_default=True, default_conflict="overwrite" if overwrite else "keep")
@@ -322,6 +335,7 @@ class Stasis:
         unless `as_default` is false, makes it the user's default. If the block raises, nothing is saved. A session
         that the block has ended stays ended.
         """
+        _check_save(save)
         if user is not None:
             fields.setdefault("user_id", user)
             fields.setdefault("restore_default_environment_from_user_id", user)
@@ -511,6 +525,12 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> None:
         return None
+
+
+def _check_save(save: str) -> None:
+    """Refuses an unknown mode before a session runs that could not be saved with it."""
+    if save not in ("none", "filesystem", "memory"):
+        raise ValueError(f"save: is {save!r}; must be none, filesystem or memory")
 
 
 def _part(name: str) -> str:

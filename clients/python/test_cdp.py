@@ -9,9 +9,9 @@ import socket
 import struct
 import threading
 import unittest
-from typing import Any, Callable, Tuple
+from typing import Any, Callable, Dict, Tuple, cast
 
-from cdp import CDP, CDPError, HandshakeError, WebSocket, WebSocketClosed
+from cdp import CDP, CDPError, HandshakeError, Page, WebSocket, WebSocketClosed
 
 BIG = 20 << 20  # bytes
 
@@ -216,6 +216,32 @@ class TestCDP(WithPeer):
 
         with CDP(self.serve(peer)) as chrome, self.assertRaises(TimeoutError):
             chrome.call("A.unanswered", timeout=0.05)
+
+
+class Answers:
+    """A browser that answers every evaluation in the same way."""
+
+    def __init__(self, answer: Dict[str, Any]) -> None:
+        self.answer = answer
+
+    def call(self, method: str, *_: Any, **__: Any) -> Dict[str, Any]:
+        return self.answer if method == "Runtime.evaluate" else {}
+
+
+class TestPage(unittest.TestCase):
+    def test_what_was_waited_for_in_vain(self) -> None:
+        false = {"result": {"value": False}}
+        thrown = {"exceptionDetails": {"text": "Uncaught", "exception": {"description": "ReferenceError: foo is not defined\n    at 1"}}}
+        for answer, wait, message in [
+            (false, lambda p: p.click("#nope", timeout=0), "no element matches #nope, or it is not shown, after 0 seconds"),
+            (false, lambda p: p.fill("#nope", "x", timeout=0), "no element matches #nope after 0 seconds"),
+            (false, lambda p: p.wait_for("1 > 2", timeout=0), "1 > 2: is not true after 0 seconds"),
+            (thrown, lambda p: p.wait_for("foo.bar", timeout=0),
+             "foo.bar: is not true after 0 seconds; the last error: ReferenceError: foo is not defined"),
+        ]:
+            with self.assertRaises(TimeoutError) as caught:
+                wait(Page(cast(CDP, Answers(answer)), "target", "session"))
+            self.assertEqual(str(caught.exception), message)
 
 
 if __name__ == "__main__":

@@ -104,6 +104,20 @@ class TestStasis(unittest.TestCase):
         self.assertEqual(list(stasis.snapshots("ada")), [1, 2])
         self.assertIn("start_after=t", self.requests[4]["path"])
 
+    def test_an_unknown_mode_is_refused_before_a_session_runs(self) -> None:
+        stasis = self.serve()
+        with self.assertRaisesRegex(ValueError, "save: is 'file'; must be none, filesystem or memory"):
+            with stasis.session(save="file"):
+                self.fail("the block ran")
+        with self.assertRaises(ValueError):
+            Session(stasis, {"session_id": "a"}).end("file")
+        self.assertEqual(self.requests, [])
+
+    def test_errors_name_what_this_client_has(self) -> None:
+        conflict = says(409, b'{"code":"version_conflict","message":"kept; repeat the call with default_conflict=overwrite to move it"}')
+        with self.assertRaisesRegex(StasisError, "kept; call end again with overwrite=True to move it"):
+            Session(self.serve(conflict), {"session_id": "a"}).end("filesystem", as_default=True)
+
     def test_a_block_that_raises_saves_nothing(self) -> None:
         created = says(201, b'{"session_id":"a","cdp_url":"ws://x"}')
         stasis = self.serve(created, says(500, b"{}"))
