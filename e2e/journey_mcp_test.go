@@ -138,7 +138,7 @@ func TestMCP(t *testing.T) {
 		t.Errorf("the end of an unknown session: %q", refused)
 	}
 
-	// Two sessions from one default: the second to end keeps its snapshot, and moves the default if told to.
+	// Two sessions from one default: the second to end keeps its snapshot, and moves the default if asked to overwrite.
 	var late sessionAnswer
 	must("start_session", nil, &second)
 	must("start_session", nil, &late)

@@ -21,7 +21,7 @@ type Options struct {
 	Version string // of Stasis
 	User    string // whose environments the tools use if a call names no user; "": the key's user
 	// Connect returns the daemon's client. Each call of a tool uses it, so that an agent sees its
-	// error, and goes on when a person has mended what is wrong.
+	// error, and the tools work as soon as a person has corrected the cause.
 	Connect func() (*client.Client, error)
 	Attach  Attach
 }
