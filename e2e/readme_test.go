@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -73,12 +74,13 @@ func TestQuickStart(t *testing.T) {
 		}
 	}
 	documentedFixture(t, d, modules)
+	shellLoop(t, d, dir)
 
 	// A command on the same machine needs neither the address nor the key.
 	if err := os.WriteFile(filepath.Join(d.Dir, "api-key"), []byte(daemon.Key+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, said := stasis(t, nil, "snapshot", "list", "--data-dir", d.Dir); code != 0 || strings.Count(said, "filesystem") != 2 {
+	if code, said := stasis(t, nil, "snapshot", "list", "--data-dir", d.Dir); code != 0 || strings.Count(said, "filesystem") != 3 {
 		t.Errorf("the command ended with %d:\n%s", code, said)
 	}
 }
@@ -137,6 +139,32 @@ for (const name of ['one', 'two', 'three']) {
 		if s.Status != "completed" {
 			t.Errorf("a session is %s", s.Status)
 		}
+	}
+}
+
+// shellLoop runs the loop of docs/command-line.md, which follows the quick start in its folder.
+func shellLoop(t *testing.T, d *daemon.Daemon, dir string) {
+	t.Helper()
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(daemon.Binary(t), filepath.Join(dir, "bin", "stasis")); err != nil {
+		t.Fatal(err)
+	}
+	blocks := slices.DeleteFunc(examples(t, "../docs/command-line.md", "sh"), func(block string) bool { return !strings.Contains(block, "session exec") })
+	ctx, cancel := context.WithTimeout(t.Context(), quickStartDeadline)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", strings.Join(blocks, "")) //nolint:gosec // the project's own page
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "HOME="+dir, "PORT="+freePort(t), "STASIS_URL="+d.URL, "STASIS_API_KEY="+daemon.Key)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // the site too
+	out, err := cmd.CombinedOutput()
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	if err != nil || len(blocks) != 1 || !strings.Contains(string(out), "Hello, Ada, you are logged in\n") || !strings.Contains(string(out), "version 3") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

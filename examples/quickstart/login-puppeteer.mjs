@@ -9,6 +9,7 @@ const [page] = await browser.pages();
 await page.goto(site);
 await page.type('[name=user]', 'ada');
 await page.type('[name=password]', 'a secret');
-await Promise.all([page.waitForNavigation(), page.click('button')]);
+await page.click('button');
+await page.waitForSelector('::-p-text(you are logged in)'); // save only after this: a click does not wait for the login
 console.log(await page.$eval('h1', (heading) => heading.textContent));
 await browser.disconnect(); // the session continues

@@ -10,5 +10,6 @@ await page.goto(site);
 await page.fill('[name=user]', 'ada');
 await page.fill('[name=password]', 'a secret');
 await page.click('button');
+await page.getByText('you are logged in').waitFor(); // save only after this: a click does not wait for the login
 console.log(await page.textContent('h1'));
 await browser.close(); // closes the connection; the session continues
