@@ -72,6 +72,16 @@ func TestVerbs(t *testing.T) {
 	run(0, words("session end "+s.ID), "session ended")
 	run(1, words("session show nobody"), "session_not_found")
 
+	// A session that finds that its default has moved is saved. It moves the default only with --overwrite.
+	run(1, words("session create --default-of eve"), `--default-of: user "eve" has no default`, "--default, or create with --fresh")
+	run(0, words("session create --default-of eve --fresh --id one"))
+	run(0, words("session save --default one"), "version 1")
+	run(0, words("session create --default-of eve --id two"))
+	run(0, words("session end --default one"), "version 2")
+	run(1, words("session save --default two"), "snapshot:", "the default did not move; repeat the command with --overwrite")
+	run(1, words("session end --default two"), "snapshot:", "the default did not move; repeat the command with --overwrite")
+	run(0, words("session end --default --overwrite two"), "the default was moved")
+
 	run(0, words("user list"), "ada", "version 2", "2")
 	run(0, words("user default ada"), "version:", "127.0.0.1 (until ")
 	var history []client.Default

@@ -118,7 +118,7 @@ func endOf(rec profiles.Session) (was save.EndAnswer, ended bool) {
 // notUndone returns the error for a save that comes too late. checkpoint is the session's
 // newest snapshot; "": none.
 func (s *Service) notUndone(id, checkpoint string) error {
-	why := "give save_snapshot_mode with the first DELETE"
+	why := "ask for the save at the first end, with save_snapshot_mode"
 	if s.undo.On() {
 		why = "its profile is no longer kept (--undo-window); " + why
 	}
@@ -126,7 +126,7 @@ func (s *Service) notUndone(id, checkpoint string) error {
 		why += "; its newest checkpoint is " + checkpoint
 	}
 	return fault.New(fault.NoSnapshot, "session.end",
-		"session %s has already ended without a save, so save_snapshot_mode cannot save it any more; %s", id, why)
+		"session %s has already ended without a save, and cannot be saved any more; %s", id, why)
 }
 
 // saveDiscarded saves the profile of a session that was discarded at its end; found is false

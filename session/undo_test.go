@@ -184,7 +184,7 @@ func TestUndoIsOver(t *testing.T) {
 	if a := r.end(alice, id, none); a.UndoUntil != nil || r.dirs() != 0 {
 		t.Errorf("%+v", a)
 	}
-	tooLate(id, "give save_snapshot_mode with the first DELETE")
+	tooLate(id, "ask for the save at the first end, with save_snapshot_mode")
 }
 
 // A profile that exceeds the bytes is not kept. When the store has no space for a save, what

@@ -35,6 +35,7 @@ Source = Union[bytes, str, "os.PathLike[str]"]
 _WORDS = (
     ("repeat the call with default_conflict=overwrite", "call end again with overwrite=True"),
     ("save_snapshot_mode=filesystem", 'save="filesystem"'),
+    ("with save_snapshot_mode", "with save"),
     ("save_as_default=true", "as_default=True"),
     ("if_missing=fresh", 'if_missing="fresh"'),
 )

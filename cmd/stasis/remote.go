@@ -122,7 +122,9 @@ func (r *remoteDaemon) explain(err error) error {
 		advised.Message += r.keyAdvice()
 		return &advised
 	}
-	return refused
+	inFlags := *refused
+	inFlags.Message = flagWords.Replace(refused.Message)
+	return &inFlags
 }
 
 // code returns the code of a refused call, or "".

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -26,8 +27,16 @@ func (c *sessionSaveCmd) Run(ctx context.Context) error {
 		o.Conflict = "overwrite"
 	}
 	var done client.EndResult
-	return c.show(ctx, &c.remoteDaemon, http.MethodPost, sessionPath(c.Session)+"/snapshots", o, &done, func() error { return showEnd(&done) })
+	err := c.show(ctx, &c.remoteDaemon, http.MethodPost, sessionPath(c.Session)+"/snapshots", o, &done, func() error { return showEnd(&done) })
+	if err == nil && done.Code != "" {
+		return defaultKept
+	}
+	return err
 }
+
+// defaultKept is the error for a session that is saved, and a default that has moved since the
+// session started from it.
+var defaultKept = exitError{exitFailed, "the default did not move; repeat the command with --overwrite to move it"}
 
 type sessionEndCmd struct {
 	remoteDaemon
@@ -53,15 +62,23 @@ func (c *sessionEndCmd) Run(ctx context.Context) error {
 	}
 	var done client.EndResult
 	err := c.show(ctx, &c.remoteDaemon, http.MethodDelete, client.EndPath(c.Session, o), nil, &done, func() error { return showEnd(&done) })
-	if err == nil && !c.JSON && done.Code != "" {
-		return exitError{exitFailed, "the default did not move; repeat the command with --overwrite to move it"}
+	var refused *client.Error
+	if errors.As(err, &refused) && refused.Snapshot != nil && !c.JSON { // saved all the same
+		if err := showEnd(&client.EndResult{Message: refused.Message, Snapshot: refused.Snapshot}); err != nil {
+			return err
+		}
+		return defaultKept
 	}
 	return err
 }
 
 // showEnd prints the outcome of a save or an end.
 func showEnd(e *client.EndResult) error {
-	if _, err := fmt.Fprintln(os.Stdout, e.Message); err != nil {
+	message := e.Message
+	if e.UndoUntil != nil {
+		message = strings.Replace(message, "undo_until", local(e.UndoUntil), 1)
+	}
+	if _, err := fmt.Fprintln(os.Stdout, flagWords.Replace(message)); err != nil {
 		return err
 	}
 	if e.Snapshot == nil {
