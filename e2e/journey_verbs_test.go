@@ -79,6 +79,7 @@ func TestVerbs(t *testing.T) {
 	run(0, words("session create --default-of eve --id two"))
 	run(0, words("session end --default one"), "version 2")
 	run(1, words("session save --default two"), "snapshot:", "the default did not move; repeat the command with --overwrite")
+	run(1, words("session save --json --default two"), `"version_conflict"`, "the default did not move; repeat the command with --overwrite")
 	run(1, words("session end --default two"), "snapshot:", "the default did not move; repeat the command with --overwrite")
 	run(0, words("session end --default --overwrite two"), "the default was moved")
 

@@ -19,20 +19,17 @@ type printed struct {
 	JSON bool `help:"Print JSON, for programs." name:"json" env:"-"`
 }
 
-// show makes a call. With --json it prints the answer, else it decodes the answer into out and
+// show makes a call and decodes the answer into out. With --json it prints the answer, else it
 // calls people.
 func (p printed) show(ctx context.Context, r *remoteDaemon, method, path string, in, out any, people func() error) error {
 	var raw json.RawMessage
 	if err := r.callJSON(ctx, method, path, in, &raw); err != nil {
 		return err
 	}
-	if p.JSON {
-		return printJSON(raw)
-	}
 	if err := json.Unmarshal(raw, out); err != nil {
 		return err
 	}
-	return people()
+	return p.print(raw, people)
 }
 
 // print prints a value with --json, else it calls people.
