@@ -44,6 +44,8 @@ func TestOneDaemon(t *testing.T) {
 			"a download, shell":      {shell, downloadArrives},
 			"an upload":              {shell, uploadedFileIsGiven},
 			"attach":                 {shell, attach},
+			"the Selenium page":      {shell, seleniumPage},
+			"the page of logins":     {shell, storageStatePage},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
