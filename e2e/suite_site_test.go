@@ -78,7 +78,13 @@ func (s *suiteSite) loginPage(w http.ResponseWriter, r *http.Request) {
 
 func (s *suiteSite) logIn(w http.ResponseWriter, r *http.Request) {
 	user := r.PostFormValue("user")
-	if user != "ada" && user != "bob" || r.PostFormValue("password") != "a secret" {
+	lasts := 3600
+	if user == "carl" { // a login that tests see expire
+		lasts = 2
+	} else if user != "ada" && user != "bob" {
+		user = ""
+	}
+	if user == "" || r.PostFormValue("password") != "a secret" {
 		show(w, "login", `<p role="alert">Wrong user or password</p>`)
 		return
 	}
@@ -86,7 +92,7 @@ func (s *suiteSite) logIn(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.logins[value] = user
 	s.mu.Unlock()
-	http.SetCookie(w, &http.Cookie{Name: "login", Value: value, Path: "/", MaxAge: 3600, HttpOnly: true, SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w, &http.Cookie{Name: "login", Value: value, Path: "/", MaxAge: lasts, HttpOnly: true, SameSite: http.SameSiteLaxMode})
 	http.Redirect(w, r, "/", http.StatusFound)
 }
 

@@ -161,6 +161,20 @@ func suiteFolder(t *testing.T) string {
 // names of the attachments other than those of Stasis, and the first lines of the errors.
 func runSuite(t *testing.T, dir, config string, env []string, args ...string) map[string]string {
 	t.Helper()
+	report, out := reportOfSuite(t, dir, config, env, args...)
+	for _, e := range report.Errors {
+		t.Errorf("%s: %s", config, e.Message)
+	}
+	found := report.results(t)
+	if len(found) == 0 {
+		t.Fatalf("%s: no test ran: %s", config, out)
+	}
+	return found
+}
+
+// reportOfSuite runs Playwright Test and returns its report and what it printed.
+func reportOfSuite(t *testing.T, dir, config string, env []string, args ...string) (report suiteReport, printed string) {
+	t.Helper()
 	results := filepath.Join(dir, "results.json")
 	_ = os.Remove(results)
 	ctx, cancel := context.WithTimeout(t.Context(), suiteDeadline)
@@ -173,27 +187,26 @@ func runSuite(t *testing.T, dir, config string, env []string, args ...string) ma
 	if failed != nil {
 		t.Fatalf("%s: %v: %s", config, err, out)
 	}
-	var report suiteReport
 	if err := json.Unmarshal(raw, &report); err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range report.Errors {
-		t.Errorf("%s: %s", config, e.Message)
-	}
-	found := map[string]string{}
-	for _, s := range report.Suites {
-		s.collect(t, "", found)
-	}
-	if err != nil && len(found) == 0 {
-		t.Fatalf("%s: %v: %s", config, err, out)
-	}
-	return found
+	return report, string(out)
 }
 
 // suiteReport is a part of what Playwright's JSON reporter writes.
 type suiteReport struct {
 	Suites []suiteOfTests
 	Errors []struct{ Message string }
+}
+
+// results returns what runSuite does.
+func (r suiteReport) results(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, s := range r.Suites {
+		s.collect(t, "", found)
+	}
+	return found
 }
 
 type suiteOfTests struct {
@@ -314,41 +327,51 @@ test('is logged in', async ({ page }, info) => {
 }
 
 // Each project says what is wrong with it. A session ends if its worker is killed, and one that is
-// to be saved moves the default. The config is TypeScript in a CommonJS package, as most are.
+// to be saved moves the default, unless a test failed in it. A login that failed is not saved, and
+// one that has expired is renewed. The config is TypeScript in a CommonJS package, as most are.
 func TestSuiteProjects(t *testing.T) {
 	t.Parallel()
 	site := newSuiteSite(t)
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	const config = `
-import { defineConfig } from '@playwright/test';
+import { defineConfig, type Page } from '@playwright/test';
 import { session, stasis } from '@stasisd/playwright';
+import { LoginPage } from './pages/login.js';
 const ada: string = 'ada', shell = { engine: 'shell' as const };
+const login = (name: string, password: string) => async (page: Page) => {
+  const form = new LoginPage(page);
+  await form.goto();
+  await form.logIn(name, password);
+};
+const loginCheck = { url: '/', selector: 'h1' , absent_selector: 'form' };
 export default stasis(defineConfig({
   testDir: 'tests', workers: 2,
   use: { baseURL: process.env.SITE },
   projects: [
-    { name: 'saved', use: session({ user: ada, ...shell, save: true, saveAsDefault: true, login: async (page) => {
-      await page.goto(process.env.SITE + '/login');
-      await page.getByLabel('User').fill('ada');
-      await page.getByLabel('Password').fill('a secret');
-      await page.getByRole('button').click();
-      await page.waitForURL('**/');
-    } }) },
+    { name: 'saved', use: session({ user: ada, ...shell, saveAsDefault: true, login: login(ada, 'a secret') }) },
+    { name: 'saved too', use: session({ user: ada, ...shell, save: true, saveAsDefault: true }) },
+    { name: 'failed', use: session({ user: ada, ...shell, save: true, saveAsDefault: true }) },
     { name: 'killed', use: session({ user: ada, ...shell }) },
     { name: 'cleared', use: session({ user: ada, ...shell }) },
     { name: 'cleared alone', use: session({ user: ada, ...shell, per: 'test' }) },
-    { name: 'missing', use: session({ user: 'carl', ...shell }) },
+    { name: 'missing', use: session({ user: 'eve', ...shell }) },
     { name: 'firefox', use: { browserName: 'firefox' } },
     { name: 'launched', use: { connectOptions: undefined, launchOptions: { executablePath: process.env.CHROMIUM } } },
+    { name: 'guessed', use: session({ user: 'bob', ...shell, login: login('bob', 'a guess') }) },
+    { name: 'empty', use: session({ user: 'bob', ...shell, login: async (page) => { await page.goto('/empty'); } }) },
+    { name: 'checked', use: session({ user: 'bob', ...shell, loginCheck, login: login('bob', 'a secret') }) },
+    { name: 'short', use: session({ user: 'carl', ...shell, login: login('carl', 'a secret') }) },
+    { name: 'short by hand', use: session({ user: 'carl', ...shell }) },
   ],
 }));`
 	const spec = `
 import { test, expect } from '@playwright/test';
 test('visits', async ({ page, context }, info) => {
+  const { name } = info.project;
   await page.goto('/');
-  if (info.project.name === 'killed') process.kill(process.pid, 'SIGKILL');
-  if (info.project.name.startsWith('cleared')) await context.clearCookies();
-  if (info.project.name !== 'saved') await expect(page.reload().then(() => page.url())).resolves.toContain('/login');
+  if (name === 'killed') process.kill(process.pid, 'SIGKILL');
+  if (name.startsWith('cleared')) await context.clearCookies();
+  if (['killed', 'cleared', 'cleared alone', 'missing', 'firefox', 'launched', 'failed'].includes(name)) await expect(page.reload().then(() => page.url())).resolves.toContain('/login');
 });`
 	dir := suiteFolder(t)
 	for name, text := range map[string]string{"playwright.config.ts": config, "tests/one.spec.ts": spec, "package.json": "{}"} {
@@ -357,20 +380,72 @@ test('visits', async ({ page, context }, info) => {
 		}
 	}
 	_ = os.Remove(filepath.Join(dir, "playwright.config.js"))
-	got := runSuite(t, dir, "playwright.config.ts", []string{"SITE=" + site.URL, "STASIS_URL=" + d.URL, "STASIS_API_KEY=" + daemon.Key, "CHROMIUM=/usr/bin/chromium"},
-		"--reporter=json", "one.spec.ts")
+	env := []string{"SITE=" + site.URL, "STASIS_URL=" + d.URL, "STASIS_API_KEY=" + daemon.Key, "CHROMIUM=/usr/bin/chromium"}
+	run := func(projects ...string) (results map[string]string, out string) {
+		args := []string{"--reporter=json", "one.spec.ts"}
+		for _, p := range projects {
+			args = append(args, "--project="+p)
+		}
+		report, out := reportOfSuite(t, dir, "playwright.config.ts", env, args...)
+		for _, e := range report.Errors {
+			out += e.Message
+		}
+		return report.results(t), out
+	}
+	defaultOf := func(user string) (now struct {
+		Version    int
+		SnapshotID string `json:"snapshot_id"`
+	}) {
+		if a := d.Call(t, http.MethodGet, "/v1/users/"+user+"/default", nil); a.Status == http.StatusOK {
+			a.Into(t, &now)
+		}
+		return now
+	}
+
+	for project, want := range map[string]string{"guessed": "still shows a password field", "empty": "no login was recognised"} {
+		if _, out := run(project); !strings.Contains(out, want) {
+			t.Errorf("%s: %s", project, out)
+		}
+	}
+	for _, user := range []string{"ada", "bob"} {
+		if v := defaultOf(user).Version; v != 0 {
+			t.Errorf("the default of %s has version %d", user, v)
+		}
+	}
+
+	got, out := run("saved*", "failed", "killed", "cleared*", "missing", "firefox", "launched", "checked", "short")
 	for project, want := range map[string]string{
-		"saved": "passed", "killed": "worker process exited", "cleared": "Stasis does not allow Storage.clearCookies", "cleared alone": "passed",
+		"saved": "passed", "saved too": "passed", "failed": "toContain", "killed": "worker process exited",
+		"cleared": "Stasis does not allow Storage.clearCookies", "cleared alone": "passed",
 		"missing": "set `login` in the config", "firefox": "sessions are Chromium, and this project's browser is firefox", "launched": "passed",
+		"checked": "passed", "short": "passed",
 	} {
 		if result := got[project+" one.spec.ts visits"]; !strings.Contains(result, want) {
 			t.Errorf("%s: %s", project, result)
 		}
 	}
-	var now struct{ Version int }
-	d.Must(t, http.StatusOK, http.MethodGet, "/v1/users/ada/default", nil).Into(t, &now)
-	if now.Version != 2 {
-		t.Errorf("the default has version %d", now.Version)
+	if result := got["cleared one.spec.ts visits"]; !strings.Contains(result, "set `per: 'test'` or") {
+		t.Errorf("cleared: %s", result)
+	}
+	if !strings.Contains(out, "logged in ada; saved as version 1") {
+		t.Error(out)
+	}
+	for user, want := range map[string]int{"ada": 3, "bob": 1, "carl": 1} {
+		if v := defaultOf(user).Version; v != want {
+			t.Errorf("the default of %s has version %d", user, v)
+		}
+	}
+
+	daemon.Eventually(t, time.Minute, "the login of carl expires", func() bool {
+		var now struct{ Logins []struct{ Expired bool } }
+		d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+defaultOf("carl").SnapshotID, nil).Into(t, &now)
+		return now.Logins[0].Expired
+	})
+	if _, out := run("short by hand"); !strings.Contains(out, "carl starts logged out: the login at 127.0.0.1 expired at ") {
+		t.Error(out)
+	}
+	if _, out := run("short"); !strings.Contains(out, "logging in carl again: the login at 127.0.0.1 expired at ") || defaultOf("carl").Version != 2 {
+		t.Error(out)
 	}
 	noneLive(t, d)
 }

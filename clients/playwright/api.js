@@ -1,12 +1,16 @@
 // Calls of the Stasis API.
 
 /**
+ * The daemon's address and the key. An empty variable counts as not set.
+ *
  * @param {import('./index.js').SessionOptions} options
  * @returns {{ url: string, key: string }}
  */
 export function daemon(options) {
-  const url = options.url ?? process.env.STASIS_URL ?? 'http://127.0.0.1:8080';
-  const key = options.key ?? process.env.STASIS_API_KEY;
+  const url = options.url || process.env.STASIS_URL || 'http://127.0.0.1:8080';
+  if (!/^https?:\/\/./.test(url) || !URL.canParse(url))
+    throw new Error(`stasis: ${options.url ? 'url' : 'STASIS_URL'}: is "${url}"; an address begins with http:// or https://, such as http://127.0.0.1:8080`);
+  const key = options.key || process.env.STASIS_API_KEY;
   if (!key) throw new Error('stasis: no API key; set STASIS_API_KEY, or `key` in the config');
   return { url: url.replace(/\/+$/, ''), key };
 }

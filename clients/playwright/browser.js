@@ -2,7 +2,7 @@
 import { mkdir } from 'node:fs/promises';
 import { chromium, firefox, request, test, webkit } from '@playwright/test';
 import { fetchDownloads } from './downloads.js';
-import { create, end, restores, shared, storageState } from './sessions.js';
+import { create, end, restores, saveMode, shared, storageState } from './sessions.js';
 
 /** The member of `use.connectOptions` with the options of a session. A symbol, so that no reporter prints the key. */
 export const sessionOptions = Symbol.for('@stasisd/playwright');
@@ -75,6 +75,7 @@ async function combined(owner, hook, given) {
  * @typedef {object} Joined
  * @property {import('./index.js').Session} session
  * @property {import('@playwright/test').Browser} browser
+ * @property {Set<import('@playwright/test').TestInfo>} tests those that made contexts in it
  * @property {() => Promise<void>} end ends the session, unless other workers share it
  */
 
@@ -87,8 +88,10 @@ async function combined(owner, hook, given) {
  */
 async function join(options, launch) {
   const session = options.per === 'run' ? await shared(options) : await create(options);
+  /** @type {Joined['tests']} */
+  const tests = new Set();
   const finish = async () => {
-    if (options.per !== 'run') await end(options, session.session_id);
+    if (options.per !== 'run') await finishSession(options, session, tests);
   };
   // Traces, videos and downloads of a connection are written here, where UI mode reads traces.
   const artifactsDir = launch.tracesDir;
@@ -97,11 +100,55 @@ async function join(options, launch) {
     const kind = contextsOf(options) === 'environment' ? 'environment' : 'new';
     const browser = await chromium.connectOverCDP(`${session.cdp_url}&context=${kind}`, { artifactsDir, slowMo: launch.slowMo });
     for (const context of browser.contexts()) await hide(context);
-    return { session, browser, end: finish };
+    explainRefusals(browser);
+    return { session, browser, tests, end: finish };
   } catch (e) {
-    await finish();
+    if (options.per !== 'run') await end({ ...options, save: 'none', saveAsDefault: false }, session.session_id);
     throw e;
   }
+}
+
+/**
+ * Ends a session. If one of its tests failed, the session does not become the default.
+ *
+ * @param {import('./index.js').SessionOptions} options
+ * @param {import('./index.js').Session} session
+ * @param {Joined['tests']} tests
+ */
+async function finishSession(options, session, tests) {
+  const failed = [...tests].some((test) => test.status !== test.expectedStatus && test.status !== 'skipped');
+  const answer = await end(failed ? { ...options, save: saveMode(options), saveAsDefault: false } : options, session.session_id);
+  if (!options.saveAsDefault || answer?.default?.moved) return;
+  const why = failed ? 'a test failed in it' : answer?.default?.reason ?? 'it had ended already';
+  console.warn(`stasis: session ${session.session_id} did not become the default of ${session.user_id}: ${why}` +
+    (answer?.snapshot ? `; it is saved as snapshot ${answer.snapshot.id}` : ''));
+}
+
+/** What the daemon advises in a refusal, and what to set in the config of a suite. */
+const advice = 'create the session with shared_writes: allow to permit it';
+const suiteAdvice = "set `per: 'test'` or `create: { shared_writes: 'allow' }` in the config of Stasis to permit it";
+
+/** @type {WeakSet<object>} */
+const explained = new WeakSet();
+
+/**
+ * Gives the daemon's refusals the advice that fits a suite. The listener is called before the test runner
+ * records the error.
+ *
+ * @param {any} browser
+ */
+function explainRefusals(browser) {
+  const instrumentation = browser._instrumentation; // not in Playwright's API
+  if (!instrumentation || explained.has(instrumentation)) return;
+  explained.add(instrumentation);
+  instrumentation.addListener({
+    onApiCallEnd: (/** @type {{ error?: Error }} */ { error }) => {
+      if (!error?.message.includes(advice)) return;
+      const { message, stack } = error;
+      error.message = message.replace(advice, suiteAdvice);
+      error.stack = stack?.replace(advice, suiteAdvice);
+    },
+  });
 }
 
 /** @param {import('./index.js').SessionOptions} o */
@@ -133,7 +180,7 @@ async function open(options, launch) {
   // have an empty session, which starts when a test needs it. In the environment's session another
   // connection would also attach to the pages of the first one, and dismiss their dialogs.
   /** @returns {Promise<Joined>} */
-  const emptySession = () => (empty ??= join({ ...options, fresh: true, per: 'worker', contexts: 'new', save: 'none' }, launch));
+  const emptySession = () => (empty ??= join({ ...options, fresh: true, per: 'worker', contexts: 'new', save: 'none', saveAsDefault: false }, launch));
 
   browser.newContext = async (given = {}) => {
     const info = running();
@@ -148,7 +195,10 @@ async function open(options, launch) {
     }
     const context = await (from === first ? newContext(given) : from.browser.newContext(given));
     fetchDownloads(context, options, from.session.session_id);
-    if (info) describe(info, context, from.session);
+    if (info) {
+      from.tests.add(info);
+      describe(info, context, from.session);
+    }
     if (from !== first) {
       others.add(context);
       context.on('close', () => others.delete(context));

@@ -30,14 +30,44 @@ export interface SessionOptions {
   requests?: 'environment' | 'anonymous';
   /** How the session is saved when its worker ends. Default: it is not. `true` is `filesystem`. */
   save?: boolean | 'none' | 'filesystem' | 'memory';
-  /** `true`: what is saved becomes the user's default. */
+  /**
+   * `true`: the session is saved, and becomes the user's default, unless a test failed in it. If several
+   * workers save a default, the one that ends last wins.
+   */
   saveAsDefault?: boolean;
   /** More fields of the create, such as `{ viewport, proxy, labels }`; see openapi.yaml. */
   create?: Record<string, unknown>;
   /** The global setup writes the user's cookies and localStorage to this file, for tests that name it as `storageState`. */
   stateFile?: string;
-  /** Logs in. The global setup calls it if the user has no default, or if the user's login check fails, and saves. */
+  /**
+   * Logs in. The global setup calls it if the user has no default, if its login has expired, or if the
+   * user's login check fails, and saves. The page has the `baseURL` and other options of the project's `use`.
+   */
   login?: (page: Page) => Promise<void>;
+  /** What proves that the user is logged in. The global setup makes it the user's `login_check`, and checks. */
+  loginCheck?: LoginCheck;
+}
+
+/** The page that a login check opens, and one or more conditions, all of which must hold. */
+export interface LoginCheck {
+  /** The page to open. It may be relative to `baseURL`. */
+  url: string;
+  /** The HTTP status of the answer. */
+  status?: number;
+  /** A CSS selector that matches something. */
+  selector?: string;
+  /** A CSS selector that matches nothing. */
+  absent_selector?: string;
+  /** A part of the visible text. */
+  text?: string;
+  /** The name of a cookie that would be sent. */
+  cookie?: string;
+  /** How long to wait, 1 to 60. Default: 15. */
+  timeout_seconds?: number;
+  /** Checks before each save that would change the default. Default: `true`. */
+  before_default?: boolean;
+  /** Checks at this interval, and saves what the site renews. */
+  check_every_seconds?: number;
 }
 
 /** The answer to a create. */

@@ -1,7 +1,7 @@
 // Runs Playwright Test in Stasis sessions; see README.md.
 import { fileURLToPath } from 'node:url';
 import { contextsOf, endpoint, install, sessionOptions } from './browser.js';
-import { configured, storageState as readState } from './sessions.js';
+import { configured, saveMode, storageState as readState } from './sessions.js';
 
 /**
  * Returns the config with sessions of Stasis in place of launched browsers.
@@ -44,7 +44,8 @@ export async function storageState(options) {
 const members = {
   url: ['string'], key: ['string'], user: ['string'], snapshot: ['string'], fresh: ['boolean'], engine: ['chrome', 'shell'],
   per: ['worker', 'test', 'run'], contexts: ['environment', 'isolated', 'new'], requests: ['environment', 'anonymous'],
-  save: ['boolean', 'none', 'filesystem', 'memory'], saveAsDefault: ['boolean'], create: ['object'], login: ['function'], stateFile: ['string'],
+  save: ['boolean', 'none', 'filesystem', 'memory'], saveAsDefault: ['boolean'], create: ['object'], login: ['function'],
+  loginCheck: ['object'], stateFile: ['string'],
 };
 
 /** Reports options that would have no effect. @param {any} options */
@@ -56,8 +57,11 @@ function check(options) {
       throw new Error(`stasis: ${name}: is ${JSON.stringify(value)}; allowed is ${allowed.join(', ')}`);
   }
   if (options.login && options.user === undefined) throw new Error('stasis: login: needs `user`, whose default it saves');
+  if (options.loginCheck && options.user === undefined) throw new Error('stasis: loginCheck: needs `user`, whose default it checks');
+  if (options.saveAsDefault && saveMode(options) === 'none')
+    throw new Error("stasis: saveAsDefault: needs a save; remove `save`, or set it to true, 'filesystem' or 'memory'");
   if (options.per === 'run' && contextsOf(options) !== 'environment')
     throw new Error("stasis: per: 'run' needs contexts: 'environment'; in other contexts, a worker would dismiss the dialogs of another worker's pages");
   if (options.stateFile && options.user === undefined && options.snapshot === undefined) throw new Error('stasis: stateFile: needs `user` or `snapshot`');
-  if (options.per === 'run' && options.save && options.save !== 'none') throw new Error("stasis: save: a session with `per: 'run'` is not saved");
+  if (options.per === 'run' && saveMode(options) !== 'none') throw new Error("stasis: save: a session with `per: 'run'` is not saved");
 }

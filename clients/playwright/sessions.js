@@ -39,8 +39,8 @@ export function createBody(o) {
   };
 }
 
-/** @param {import('./index.js').SessionOptions} o */
-export const saveMode = (o) => (o.save === true ? 'filesystem' : o.save || 'none');
+/** What is to become the default is saved. @param {import('./index.js').SessionOptions} o */
+export const saveMode = (o) => (o.save === true || o.save === undefined && o.saveAsDefault ? 'filesystem' : o.save || 'none');
 
 /** @param {import('./index.js').SessionOptions} o */
 export const restores = (o) => !o.fresh && (o.user !== undefined || o.snapshot !== undefined);
@@ -66,20 +66,24 @@ export async function create(o) {
 
 /**
  * Ends a session, and saves it if the options say so. A session that has ended already is no error.
+ * Of several workers that save a default, the one that ends last wins.
  *
  * @param {import('./index.js').SessionOptions} o
  * @param {string} id
+ * @returns {Promise<any>} the answer; undefined if the session had ended already
  */
 export async function end(o, id) {
   const mode = saveMode(o);
-  const query = mode === 'none' ? '' : `?save_snapshot_mode=${mode}&save_as_default=${o.saveAsDefault === true}`;
+  const query = mode === 'none' ? '' : `?save_snapshot_mode=${mode}&save_as_default=${o.saveAsDefault === true}&default_conflict=overwrite`;
+  let answer;
   try {
-    await call(o, 'DELETE', `/v1/sessions/${id}${query}`);
+    answer = await (await call(o, 'DELETE', `/v1/sessions/${id}${query}`)).json();
   } catch (e) {
     if (mode !== 'none' || e.status !== 404 && e.status !== 409 && e.status !== 410) throw e;
   }
   const folder = runFolder();
   if (folder) await rm(join(folder, `session-${id}`), { force: true });
+  return answer;
 }
 
 /**

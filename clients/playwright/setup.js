@@ -1,18 +1,22 @@
-// The global setup: makes the run's folder, and logs in users who have no default yet.
+// The global setup: makes the run's folder, and sees to the logins of the users whose projects run.
 import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { chromium } from '@playwright/test';
-import { call } from './api.js';
-import { fetchDownloads } from './downloads.js';
-import { beginRun, configured, create, end, endRun, storageState } from './sessions.js';
+import { daemon } from './api.js';
+import { sessionOptions } from './browser.js';
+import { prepareLogin } from './login.js';
+import { beginRun, configured, endRun, storageState } from './sessions.js';
 
-/** Returns the teardown: it ends the sessions that the workers have left. */
-export default async function setup() {
+/**
+ * Returns the teardown: it ends the sessions that the workers have left.
+ *
+ * @param {import('@playwright/test').FullConfig} config
+ */
+export default async function setup(config) {
   await beginRun(join(tmpdir(), `stasis-playwright-${randomUUID()}`));
   try {
-    await prepare();
+    await prepare(config);
   } catch (e) {
     await endRun();
     throw e;
@@ -20,56 +24,42 @@ export default async function setup() {
   return endRun;
 }
 
-async function prepare() {
+/** @param {import('@playwright/test').FullConfig} config */
+async function prepare(config) {
+  const all = inUse(config);
   const seen = new Set();
-  for (const options of configured) {
-    if (!options.login || seen.has(options.user)) continue;
-    seen.add(options.user);
-    if (await loggedOut(options)) await logIn(options);
+  // Two projects can have the same user, and one of them no `login`.
+  for (const [options, use] of all.toSorted(([a], [b]) => Number(!a.login) - Number(!b.login))) {
+    if (options.fresh && !options.login || options.user === undefined && options.snapshot === undefined) continue;
+    const whose = JSON.stringify([daemon(options).url, options.user ?? '', options.login ? '' : options.snapshot ?? '']);
+    if (seen.has(whose)) continue;
+    seen.add(whose);
+    await prepareLogin(options, use);
   }
-  for (const options of configured) if (options.stateFile) await writeState(options);
+  for (const [options] of all) if (options.stateFile) await writeState(options);
 }
 
 /**
- * Reports whether the user has no default, or one that the user's login check finds logged out.
+ * The options of the sessions that this run may need, each with the `use` of a project that has it:
+ * those of the selected projects and of the projects that these depend on, and those that no project
+ * has, because `test.use()` may have them.
  *
- * @param {import('./index.js').SessionOptions} options
+ * @param {import('@playwright/test').FullConfig} config
+ * @returns {[import('./index.js').SessionOptions, any][]}
  */
-async function loggedOut(options) {
-  const path = `/v1/users/${encodeURIComponent(options.user)}/default`;
-  try {
-    await call(options, 'GET', path);
-  } catch (e) {
-    if (e.status === 404 || e.code === 'no_snapshot') return true;
-    throw e;
-  }
-  try {
-    return !(await (await call(options, 'POST', `${path}/check`)).json()).logged_in;
-  } catch (e) {
-    if (e.code === 'no_login_check') return false;
-    throw e;
-  }
-}
-
-/**
- * Logs in with the function of the config, and saves the session as the user's default.
- *
- * @param {import('./index.js').SessionOptions} options
- */
-async function logIn(options) {
-  const fresh = { ...options, fresh: true, per: /** @type {const} */ ('worker'), save: /** @type {const} */ ('filesystem'), saveAsDefault: true };
-  const session = await create(fresh);
-  try {
-    const browser = await chromium.connectOverCDP(session.cdp_url);
-    const [context] = browser.contexts();
-    fetchDownloads(context, fresh, session.session_id);
-    await options.login(context.pages()[0] ?? await context.newPage());
-    await browser.close();
-  } catch (e) {
-    await end({ ...fresh, save: 'none' }, session.session_id);
-    throw new Error(`stasis: the login of ${options.user} failed: ${e.message}`, { cause: e });
-  }
-  await end(fresh, session.session_id);
+function inUse(config) {
+  const optionsOf = (/** @type {any} */ project) => project.use.connectOptions?.[sessionOptions];
+  const running = new Set(config.filteredProjects ?? config.projects);
+  for (const project of running) // the set grows while it is read
+    for (const other of config.projects)
+      if (project.dependencies.includes(other.name) || project.teardown === other.name) running.add(other);
+  /** @type {Map<import('./index.js').SessionOptions, any>} */
+  const found = new Map();
+  for (const project of running) if (optionsOf(project) && !found.has(optionsOf(project))) found.set(optionsOf(project), project.use);
+  const [first] = running;
+  const ofProjects = new Set(config.projects.map(optionsOf));
+  for (const options of configured) if (!ofProjects.has(options)) found.set(options, first?.use ?? {});
+  return [...found];
 }
 
 /**
