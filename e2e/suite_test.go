@@ -359,10 +359,10 @@ export default stasis(defineConfig({
     { name: 'firefox', use: { browserName: 'firefox' } },
     { name: 'launched', use: { connectOptions: undefined, launchOptions: { executablePath: process.env.CHROMIUM } } },
     { name: 'guessed', use: session({ user: 'bob', ...shell, login: login('bob', 'a guess') }) },
-    { name: 'empty', use: session({ user: 'bob', ...shell, login: async (page) => { await page.goto('/empty'); } }) },
+    { name: 'empty', use: session({ user: 'dora', ...shell, login: async (page) => { await page.goto('/empty'); } }) },
     { name: 'checked', use: session({ user: 'bob', ...shell, loginCheck, login: login('bob', 'a secret') }) },
     { name: 'short', use: session({ user: 'carl', ...shell, login: login('carl', 'a secret') }) },
-    { name: 'short by hand', use: session({ user: 'carl', ...shell }) },
+    { name: 'old', use: session({ snapshot: process.env.OLD, ...shell }) },
   ],
 }));`
 	const spec = `
@@ -403,12 +403,13 @@ test('visits', async ({ page, context }, info) => {
 		return now
 	}
 
-	for project, want := range map[string]string{"guessed": "still shows a password field", "empty": "no login was recognised"} {
-		if _, out := run(project); !strings.Contains(out, want) {
-			t.Errorf("%s: %s", project, out)
+	_, out := run("guessed", "empty")
+	for _, want := range []string{"the login of bob failed: " + site.URL + "/login still shows a password field", "the login of dora failed: no login was recognised"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("not printed: %s\n%s", want, out)
 		}
 	}
-	for _, user := range []string{"ada", "bob"} {
+	for _, user := range []string{"ada", "bob", "dora"} {
 		if v := defaultOf(user).Version; v != 0 {
 			t.Errorf("the default of %s has version %d", user, v)
 		}
@@ -442,11 +443,16 @@ test('visits', async ({ page, context }, info) => {
 		d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+defaultOf("carl").SnapshotID, nil).Into(t, &now)
 		return now.Logins[0].Expired
 	})
-	if _, out := run("short by hand"); !strings.Contains(out, "carl starts logged out: the login at 127.0.0.1 expired at ") {
-		t.Error(out)
+	old := defaultOf("carl").SnapshotID
+	env = append(env, "OLD="+old)
+	_, out = run("old", "short")
+	for _, want := range []string{"snapshot " + old + " starts logged out: the login at 127.0.0.1 expired at ", "logging in carl again: the login at 127.0.0.1 expired at "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("not printed: %s\n%s", want, out)
+		}
 	}
-	if _, out := run("short"); !strings.Contains(out, "logging in carl again: the login at 127.0.0.1 expired at ") || defaultOf("carl").Version != 2 {
-		t.Error(out)
+	if v := defaultOf("carl").Version; v != 2 {
+		t.Errorf("the default of carl has version %d", v)
 	}
 	noneLive(t, d)
 }

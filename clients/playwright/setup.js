@@ -28,14 +28,17 @@ export default async function setup(config) {
 async function prepare(config) {
   const all = inUse(config);
   const seen = new Set();
+  /** @type {Error[]} */
+  const failed = [];
   // Two projects can have the same user, and one of them no `login`.
   for (const [options, use] of all.toSorted(([a], [b]) => Number(!a.login) - Number(!b.login))) {
     if (options.fresh && !options.login || options.user === undefined && options.snapshot === undefined) continue;
     const whose = JSON.stringify([daemon(options).url, options.user ?? '', options.login ? '' : options.snapshot ?? '']);
     if (seen.has(whose)) continue;
     seen.add(whose);
-    await prepareLogin(options, use);
+    await prepareLogin(options, use).catch((e) => failed.push(e));
   }
+  if (failed.length) throw failed.length === 1 ? failed[0] : new Error(failed.map((e) => e.message).join('\n'));
   for (const [options] of all) if (options.stateFile) await writeState(options);
 }
 
