@@ -45,7 +45,7 @@ type Manifest struct {
 	FormatVersion int       `json:"format_version"`
 	StasisVersion string    `json:"stasis_version"` // version that wrote the backup
 	CreatedAt     time.Time `json:"created_at"`
-	Keys          bool      `json:"keys"`      // the backup contains keys
+	Keys          bool      `json:"keys"`      // the backup contains the identity and the archive key
 	Archives      bool      `json:"archives"`  // the backup contains the archives and documents
 	Store         string    `json:"store"`     // the store that had them
 	Snapshots     int       `json:"snapshots"` // in the catalogue

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stasisd/stasis/backup"
@@ -74,6 +75,10 @@ func (c *backupCreateCmd) Run(ctx context.Context) (err error) {
 	if lost > 0 {
 		return exitError{exitDamaged, fmt.Sprintf("%d snapshots or extensions in the catalogue are lost; everything else is in the backup", lost)}
 	}
+	if len(g.lostKeys) > 0 {
+		return exitError{exitDamaged, fmt.Sprintf("--keys: the data directory lacks %s; everything else is in the backup. If the daemon has key flags, give them here too",
+			strings.Join(g.lostKeys, " and "))}
+	}
 	return nil
 }
 
@@ -83,14 +88,17 @@ func (c *backupCreateCmd) printSummary(m backup.Manifest, memory bool) {
 		bytes += f.Size
 	}
 	fmt.Printf("%s holds %d files (%d bytes); its catalogue lists %d snapshots\n", c.Target, len(m.Files), bytes, m.Snapshots)
-	if m.Keys {
-		fmt.Println("it contains the keys: anyone who has them and the archives has every login")
+	if keys := m.KeyFiles(); len(keys) > 0 {
+		fmt.Println("it contains these keys: " + strings.Join(keys, ", "))
+	}
+	if slices.Contains(m.KeyFiles(), "identity") {
+		fmt.Println("anyone who has the identity and the archives has every login")
 	}
 	printMissing(m)
 	if !m.Archives && !memory {
 		fmt.Println("to back up the archives: run stasis store copy, or give --archives")
 	}
-	if !m.Keys {
+	if !c.Keys {
 		fmt.Println("to back up the keys: copy them to another place, or give --keys")
 	}
 }

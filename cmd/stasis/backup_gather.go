@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,7 +28,8 @@ type gatherer struct {
 	dir       string // the data directory
 	catalogue string
 	at        storeURL
-	to        string // the folder of the backup
+	to        string   // the folder of the backup
+	lostKeys  []string // needed keys that --keys did not find
 }
 
 // maxTries limits how often the catalogue is copied again because snapshots in it were
@@ -80,7 +80,7 @@ func (g *gatherer) gather(ctx context.Context) (m backup.Manifest, lost int, err
 			m.Missing = append(m.Missing, what+": listed in the catalogue, but lost")
 		}
 		g.describe(&m)
-		return m, len(missing), errors.Join(g.copyKeys(), g.removeStoreFiles())
+		return m, len(missing), errors.Join(g.copyKeys(&m), g.removeStoreFiles())
 	}
 	return m, 0, fault.New(fault.StoreFailed, "backup.create", "snapshots are being deleted faster than they can be copied; try again later")
 }
@@ -233,40 +233,6 @@ func (g *gatherer) copyExtensions(ctx context.Context) error {
 	return fault.Wrap(err, fault.StoreFailed, "backup.create", "the extensions cannot be read")
 }
 
-// copyKeys copies the keys from the data directory if --keys is given.
-func (g *gatherer) copyKeys() error {
-	if !g.cmd.Keys {
-		return nil
-	}
-	to := filepath.Join(g.to, backup.Keys)
-	if err := os.Mkdir(to, 0o700); err != nil {
-		return fault.Wrap(err, fault.StoreFailed, "backup.create", "")
-	}
-	for _, name := range backup.KeyFiles() {
-		if err := copySecret(filepath.Join(g.dir, name), filepath.Join(to, name)); err != nil {
-			return fault.Wrap(err, fault.StoreFailed, "backup.create", name+" cannot be copied")
-		}
-	}
-	return nil
-}
-
-func copySecret(from, to string) (err error) {
-	in, err := os.Open(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
-}
-
 // removeStoreFiles removes the files that an open store has besides its objects.
 func (g *gatherer) removeStoreFiles() error {
 	for _, name := range []string{"tmp", "lock"} {
@@ -277,9 +243,9 @@ func (g *gatherer) removeStoreFiles() error {
 	return nil
 }
 
-// describe records what the backup contains and what it lacks.
+// describe records what the backup contains and what it lacks besides keys.
 func (g *gatherer) describe(m *backup.Manifest) {
-	m.Keys, m.Archives, m.Store = g.cmd.Keys, g.cmd.Archives, g.at.String()
+	m.Archives, m.Store = g.cmd.Archives, g.at.String()
 	not := func(format string, args ...any) { m.Missing = append(m.Missing, fmt.Sprintf(format, args...)) }
 	if m.Missing == nil {
 		m.Missing = []string{}
@@ -289,16 +255,5 @@ func (g *gatherer) describe(m *backup.Manifest) {
 		not("the snapshots: they are in the memory of the daemon (mem://) and are lost when it stops")
 	case !g.cmd.Archives:
 		not("the archives and documents of %d snapshots: they are in %s", m.Snapshots, g.at)
-	}
-	if !g.cmd.Keys {
-		not("the keys (identity, archive-key): without them no snapshot can be restored")
-		return
-	}
-	// If the source is ambiguous, the start of the daemon reports it.
-	if source, err := g.cmd.source(); err == nil && source != "" {
-		not("the identity, which comes from %s", source)
-	}
-	if g.cmd.ArchiveKeyFile != "" {
-		not("the archive-key, which comes from --archive-key-file")
 	}
 }
