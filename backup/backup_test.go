@@ -93,7 +93,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 			dir := t.TempDir()
 			read := int64(0)
-			m, err := backup.Restore(backup.WithProgress(t.Context(), func(n int) { read += int64(n) }), target, dir)
+			m, err := backup.Restore(backup.WithProgress(t.Context(), func(n int) { read += int64(n) }), target, "", dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +109,7 @@ func TestRoundTrip(t *testing.T) {
 			if diff := cmp.Diff(restored(), readFiles(t, dir)); diff != "" {
 				t.Errorf("restored (-want +got):\n%s", diff)
 			}
-			if _, err := backup.Restore(t.Context(), target, dir); !fault.Is(err, fault.Config) {
+			if _, err := backup.Restore(t.Context(), target, "", dir); !fault.Is(err, fault.Config) {
 				t.Errorf("a restore into a directory that is not empty: %v", err)
 			}
 			if diff := cmp.Diff(restored(), readFiles(t, dir)); diff != "" {
@@ -178,7 +178,7 @@ func TestDamage(t *testing.T) {
 		if err := os.WriteFile(damaged, body, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := backup.Restore(t.Context(), damaged, dir)
+		_, err := backup.Restore(t.Context(), damaged, "", dir)
 		if err == nil {
 			return // some bits of zstd have no meaning; the files were right
 		}
@@ -216,7 +216,7 @@ func TestInterruptedRestoreKeepsForeignKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFiles(t, dir, map[string]string{backup.WorkFolder + "/stasis.db": "half", "identity": "the operator's"})
-	if _, err := backup.Restore(t.Context(), target, dir); !fault.Is(err, fault.Config) || !strings.Contains(fault.MessageOf(err), "identity") {
+	if _, err := backup.Restore(t.Context(), target, "", dir); !fault.Is(err, fault.Config) || !strings.Contains(fault.MessageOf(err), "identity") {
 		t.Errorf("the error is %v", err)
 	}
 	for name, want := range map[string]string{"identity": "the operator's", backup.WorkFolder + "/stasis.db": "half"} {
@@ -236,7 +236,7 @@ func TestInterruptedRestore(t *testing.T) {
 	if !backup.RestoreInterrupted(dir) {
 		t.Error("RestoreInterrupted is false after an interrupted restore")
 	}
-	if _, err := backup.Restore(t.Context(), target, dir); err != nil {
+	if _, err := backup.Restore(t.Context(), target, "", dir); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(restored(), readFiles(t, dir)); diff != "" || backup.RestoreInterrupted(dir) {

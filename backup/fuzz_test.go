@@ -47,7 +47,7 @@ func FuzzRestore(f *testing.F) {
 		}
 		_, err := backup.Verify(t.Context(), source) // a restore begins with it, but also syncs the disk
 		if err == nil {
-			_, err = backup.Restore(t.Context(), source, dir)
+			_, err = backup.Restore(t.Context(), source, "", dir)
 		}
 		left, rerr := os.ReadDir(dir)
 		if rerr != nil {

@@ -48,7 +48,7 @@ func TestRestoreFollowsNoLink(t *testing.T) {
 					t.Error(err)
 				}
 			}}
-			if _, err := backup.Restore(ctx, source, dir); err == nil {
+			if _, err := backup.Restore(ctx, source, "", dir); err == nil {
 				t.Error("the backup was restored")
 			}
 			if !swapped {

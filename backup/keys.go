@@ -12,11 +12,14 @@ func KeyFiles() []string {
 
 func isKey(name string) bool { return slices.Contains(KeyFiles(), name) }
 
+// inKeys reports whether a path in a backup is that of a key.
+func inKeys(name string) bool { return strings.HasPrefix(name, Keys+"/") }
+
 // KeyFiles returns the names of the keys in the backup.
 func (m Manifest) KeyFiles() (names []string) {
 	for _, f := range m.Files {
-		if name, is := strings.CutPrefix(f.Path, Keys+"/"); is {
-			names = append(names, name)
+		if inKeys(f.Path) {
+			names = append(names, strings.TrimPrefix(f.Path, Keys+"/"))
 		}
 	}
 	return names

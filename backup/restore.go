@@ -6,9 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/stasisd/stasis/fault"
@@ -24,10 +24,13 @@ var allowedEntries = []string{"lock", "lost+found"}
 
 // Restore restores a backup into a data directory that the caller has locked. The directory
 // must be empty, except for what an interrupted restore left. Restore reads the whole
-// backup before it writes anything. After an error the directory is empty again. Errors are
-// those of [Verify], config if the directory is not empty, and store_full and store_failed
-// of its disk.
-func Restore(ctx context.Context, source, dir string) (_ Manifest, err error) {
+// backup before it writes anything. With keysFrom, a second backup, it restores the keys of
+// that one and none of source's. After an error the directory is empty again. Errors are
+// those of [Verify], config if the directory is not empty or keysFrom has no keys, and
+// store_full and store_failed of its disk.
+//
+// The manifest is source's; its list of files is what was restored.
+func Restore(ctx context.Context, source, keysFrom, dir string) (m Manifest, err error) {
 	const op = "backup.restore"
 	interrupted := RestoreInterrupted(dir)
 	if !interrupted {
@@ -35,9 +38,10 @@ func Restore(ctx context.Context, source, dir string) (_ Manifest, err error) {
 			return Manifest{}, err
 		}
 	}
-	if m, err := Verify(ctx, source); err != nil {
+	if m, err = verifyBoth(ctx, source, keysFrom); err != nil {
 		return m, err
-	} else if interrupted {
+	}
+	if interrupted {
 		if err := clearInterrupted(dir, m); err != nil {
 			return m, err
 		}
@@ -60,20 +64,66 @@ func Restore(ctx context.Context, source, dir string) (_ Manifest, err error) {
 		return Manifest{}, diskFault(op, err)
 	}
 	defer func() { _ = at.Close() }()
-	m, err := readFiles(ctx, source, func(name string, r io.Reader) error {
-		to := filepath.FromSlash(inDataDir(name))
-		if err := at.MkdirAll(filepath.Dir(to), dirMode); err != nil {
-			return err
-		}
-		return writeFile(at, to, r)
-	})
-	if err != nil {
+	if err := unpackInto(ctx, at, source, keysFrom); err != nil {
 		return m, diskFault(op, err)
 	}
 	if err := errors.Join(chownToOwner(root, at), syncFolders(at), moveIntoPlace(root, at)); err != nil {
 		return m, diskFault(op, err)
 	}
 	return m, diskFault(op, errors.Join(root.Remove(WorkFolder), syncFolder(dir)))
+}
+
+// verifyBoth verifies both backups and returns source's manifest with the list of the files
+// to restore.
+func verifyBoth(ctx context.Context, source, keysFrom string) (Manifest, error) {
+	m, err := Verify(ctx, source)
+	if err != nil || keysFrom == "" {
+		return m, err
+	}
+	keys, err := Verify(ctx, keysFrom)
+	if err != nil {
+		return m, err
+	}
+	if len(keys.KeyFiles()) == 0 {
+		return m, fault.New(fault.Config, "backup.restore", "the backup %s has no keys; give one that was written with --keys", keysFrom)
+	}
+	m.Keys = keys.Keys
+	m.Files = slices.DeleteFunc(m.Files, func(f File) bool { return inKeys(f.Path) })
+	for _, f := range keys.Files {
+		if inKeys(f.Path) {
+			m.Files = append(m.Files, f)
+		}
+	}
+	return m, nil
+}
+
+// unpackInto writes the files of source, with keysFrom its keys, to the working folder.
+func unpackInto(ctx context.Context, at *os.Root, source, keysFrom string) error {
+	keep := func(name string, r io.Reader) error {
+		to := filepath.FromSlash(inDataDir(name))
+		if err := at.MkdirAll(filepath.Dir(to), dirMode); err != nil {
+			return err
+		}
+		return writeFile(at, to, r)
+	}
+	if keysFrom == "" {
+		_, err := readFiles(ctx, source, keep)
+		return err
+	}
+	only := func(keys bool) func(string, io.Reader) error {
+		return func(name string, r io.Reader) error {
+			if inKeys(name) == keys {
+				return keep(name, r)
+			}
+			_, err := io.Copy(io.Discard, r)
+			return err
+		}
+	}
+	if _, err := readFiles(ctx, source, only(false)); err != nil {
+		return err
+	}
+	_, err := readFiles(ctx, keysFrom, only(true))
+	return err
 }
 
 // makeWorkFolder makes the working folder of a restore. The data directory may belong to another
@@ -99,10 +149,7 @@ func makeWorkFolder(root *os.Root) (*os.Root, error) {
 
 // inDataDir returns the path in a data directory of a file of a backup.
 func inDataDir(name string) string {
-	if folder, key := path.Split(name); folder == Keys+"/" {
-		return key
-	}
-	return name
+	return strings.TrimPrefix(name, Keys+"/")
 }
 
 // RestoreInterrupted reports whether a restore into the data directory was interrupted.

@@ -45,7 +45,7 @@ func TestKeySources(t *testing.T) {
 		"a store in use, identity":     {config: config{Identities: two, Source: "x", InUse: used}, code: fault.IdentityMissing, says: "--archive-key-file"},
 		"a store in use, secret":       {config: config{NamingSecret: secret, InUse: used}, code: fault.IdentityMissing, says: "--identity-file"},
 		"a store that fails":           {config: config{InUse: func() (bool, error) { return false, errors.New("away") }}, code: fault.Internal},
-		"read only, nothing there":     {config: config{ReadOnly: true}, code: fault.Config, says: "start the daemon once"},
+		"read only, nothing there":     {config: config{ReadOnly: true}, code: fault.Config, says: "put identity and archive-key back from a backup"},
 		"rubbish":                      {config: config{Identities: "AGE-SECRET-KEY-1RUBBISH", Source: "STASIS_IDENTITY"}, made: "archive-key", code: fault.Config, says: "STASIS_IDENTITY: must be"},
 		"none in it":                   {config: config{Identities: "# nothing\n", Source: "--identity-file"}, made: "archive-key", code: fault.Config, says: "--identity-file: must be"},
 		"a bad recipient":              {config: config{Recipients: []string{"age1x"}}, code: fault.Config, says: `"age1x"`},

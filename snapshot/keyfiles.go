@@ -8,7 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
+	"syscall"
 
 	"filippo.io/age"
 
@@ -71,7 +74,8 @@ func (c KeyConfig) make(f keyFiles) error {
 		}
 	}
 	if c.ReadOnly {
-		return fault.New(fault.Config, "snapshot.keys", "the data directory has no keys yet; start the daemon once to create them")
+		return fault.New(fault.Config, "snapshot.keys", "the data directory has no keys; put identity and archive-key back from a backup, or give --identity-file and --archive-key-file; "+
+			"if it is new, start the daemon once to create them")
 	}
 	return fault.Wrap(f.createFirst(makeIdentity, makeName), fault.Config, "snapshot.keys", "the data directory cannot be written")
 }
@@ -130,18 +134,40 @@ func readKey(root *os.Root, name string) (string, error) {
 	info, err := root.Lstat(name)
 	switch {
 	case err != nil:
-		return "", fault.Wrap(err, fault.Config, "snapshot.keys", "")
+		return "", fault.Wrap(err, fault.Config, "snapshot.keys", "a key cannot be read")
 	case !info.Mode().IsRegular():
 		return "", badKey(name, "is not a regular file")
 	case info.Mode().Perm()&0o077 != 0:
 		return "", badKey(name, "can be read by others: set its mode to 0600")
 	}
 	f, err := root.Open(name)
+	if errors.Is(err, fs.ErrPermission) {
+		return "", fault.Wrap(err, fault.Config, "snapshot.keys", notOwned(filepath.Join(root.Name(), name), info))
+	}
 	if err != nil {
-		return "", fault.Wrap(err, fault.Config, "snapshot.keys", "")
+		return "", fault.Wrap(err, fault.Config, "snapshot.keys", "a key cannot be read")
 	}
 	text, err := io.ReadAll(io.LimitReader(f, MaxKeyFile))
-	return string(text), fault.Wrap(errors.Join(err, f.Close()), fault.Config, "snapshot.keys", "")
+	return string(text), fault.Wrap(errors.Join(err, f.Close()), fault.Config, "snapshot.keys", "a key cannot be read")
+}
+
+// notOwned says who owns a key file that this process may not read, and what to do.
+func notOwned(path string, info fs.FileInfo) string {
+	owner := "another user"
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		owner = userName(int(stat.Uid))
+	}
+	me := userName(os.Geteuid())
+	return fmt.Sprintf("the key file %s belongs to %s, and this process runs as %s; run as root: chown %s: %s", path, owner, me, me, path)
+}
+
+// userName returns the name of a user, or the number if there is no name.
+func userName(id int) string {
+	number := strconv.Itoa(id)
+	if known, err := user.LookupId(number); err == nil {
+		return known.Username
+	}
+	return number
 }
 
 // replaceKey writes a key file completely or not at all, durably.

@@ -115,8 +115,9 @@ func printMissing(m backup.Manifest) {
 
 type backupRestoreCmd struct {
 	progressFlag
-	DataDir string `help:"The data directory to restore into: empty or absent." placeholder:"DIR" required:""`
-	Source  string `arg:"" help:"A backup: its folder or its file."`
+	DataDir  string `help:"The data directory to restore into: empty or absent." placeholder:"DIR" required:""`
+	KeysFrom string `help:"A second backup, with keys: restore all its keys, and none of SOURCE." placeholder:"BACKUP" env:"-"`
+	Source   string `arg:"" help:"A backup: its folder or its file."`
 }
 
 // Run restores the backup, or leaves the data directory as it was.
@@ -142,7 +143,7 @@ func (c *backupRestoreCmd) Run(ctx context.Context) (err error) {
 		err = errors.Join(err, s.close())
 	}()
 	bar := c.bytes("restoring", -1)
-	m, err := backup.Restore(backup.WithProgress(ctx, func(n int) { _ = bar.Add(n) }), c.Source, s.dir)
+	m, err := backup.Restore(backup.WithProgress(ctx, func(n int) { _ = bar.Add(n) }), c.Source, c.KeysFrom, s.dir)
 	erase(bar)
 	if fault.Is(err, fault.ArchiveDamaged) {
 		return exitError{exitDamaged, fault.MessageOf(err) + "; nothing was restored"}
@@ -151,10 +152,10 @@ func (c *backupRestoreCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Printf("restored the backup of %s to %s: its catalogue lists %d snapshots\n", m.CreatedAt.Format(time.RFC3339), s.dir, m.Snapshots)
-	printMissing(m)
-	if !m.Keys {
-		fmt.Printf("copy the keys to %s and %s before a daemon starts; otherwise the daemon makes new keys\n",
-			filepath.Join(s.dir, "identity"), filepath.Join(s.dir, "archive-key"))
+	if c.KeysFrom != "" {
+		m.Missing = slices.DeleteFunc(m.Missing, func(what string) bool { return what == noKeys })
 	}
+	printMissing(m)
+	printAbsentKeys(m, s.dir)
 	return nil
 }

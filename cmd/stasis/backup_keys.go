@@ -4,10 +4,13 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/stasisd/stasis/backup"
 	"github.com/stasisd/stasis/fault"
@@ -82,4 +85,15 @@ func copySecret(from, to string) (err error) {
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())
+}
+
+// printAbsentKeys prints which keys a restored data directory lacks, and what to do.
+func printAbsentKeys(m backup.Manifest, dir string) {
+	absent := slices.DeleteFunc(snapshotKeys(), func(name string) bool { return slices.Contains(m.KeyFiles(), name) })
+	if len(absent) == 0 {
+		return
+	}
+	fmt.Printf("before a daemon starts, put these keys into %s, or give the daemon their flags: %s\n", dir, strings.Join(absent, ", "))
+	fmt.Println("or restore again into an empty directory, and name a backup that has the keys: --keys-from BACKUP")
+	fmt.Println("a daemon without them does not start if the store has archives, and makes new keys if it has none")
 }
