@@ -1,6 +1,7 @@
 package snapshot_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -25,7 +26,8 @@ func TestKeyOfAnotherUser(t *testing.T) {
 		}
 	} else {
 		const nobody = 65534
-		if err := os.Chown(filepath.Join(dir, "identity"), nobody, nobody); err != nil {
+		err := errors.Join(os.Chown(filepath.Join(dir, "identity"), nobody, nobody), os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755))
+		if err != nil {
 			t.Fatal(err)
 		}
 		runtime.LockOSThread() // the kernel has this user for each thread
