@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/stasisd/stasis/backup"
 	"github.com/stasisd/stasis/fault"
 )
@@ -73,7 +75,7 @@ func (c *backupCreateCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	if lost > 0 {
-		return exitError{exitDamaged, fmt.Sprintf("%d snapshots or extensions in the catalogue are lost; everything else is in the backup", lost)}
+		return exitError{exitDamaged, fmt.Sprintf("snapshots or extensions that are in the catalogue and lost: %d; everything else is in the backup", lost)}
 	}
 	if len(g.lostKeys) > 0 {
 		return exitError{exitDamaged, fmt.Sprintf("--keys: the data directory lacks %s; everything else is in the backup. If the daemon has key flags, give them here too",
@@ -87,7 +89,7 @@ func (c *backupCreateCmd) printSummary(m backup.Manifest, memory bool) {
 	for _, f := range m.Files {
 		bytes += f.Size
 	}
-	fmt.Printf("%s holds %d files (%d bytes); its catalogue lists %d snapshots\n", c.Target, len(m.Files), bytes, m.Snapshots)
+	fmt.Printf("%s holds %s (%d bytes); its catalogue lists %s\n", c.Target, english.Plural(len(m.Files), "file", ""), bytes, english.Plural(m.Snapshots, "snapshot", ""))
 	if keys := m.KeyFiles(); len(keys) > 0 {
 		fmt.Println("it contains these keys: " + strings.Join(keys, ", "))
 	}
@@ -109,7 +111,7 @@ func printMissing(m backup.Manifest) {
 		fmt.Println("not in the backup: " + what)
 	}
 	if m.Live > 0 {
-		fmt.Printf("%d sessions were running when the backup was written. The first start of a daemon ends them. A session with a snapshot in the backup can be resumed from it.\n", m.Live)
+		fmt.Printf("%s ran when the backup was written. The first start of a daemon ends what ran. A session with a snapshot in the backup can be resumed from it.\n", english.Plural(m.Live, "session", ""))
 	}
 }
 
@@ -151,7 +153,7 @@ func (c *backupRestoreCmd) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("restored the backup of %s to %s: its catalogue lists %d snapshots\n", m.CreatedAt.Format(time.RFC3339), s.dir, m.Snapshots)
+	fmt.Printf("restored the backup of %s to %s: its catalogue lists %s\n", m.CreatedAt.Format(time.RFC3339), s.dir, english.Plural(m.Snapshots, "snapshot", ""))
 	if c.KeysFrom != "" {
 		m.Missing = slices.DeleteFunc(m.Missing, func(what string) bool { return what == noKeys })
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/stasisd/stasis/backup"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -254,6 +256,6 @@ func (g *gatherer) describe(m *backup.Manifest) {
 	case g.at.memory:
 		not("the snapshots: they are in the memory of the daemon (mem://) and are lost when it stops")
 	case !g.cmd.Archives:
-		not("the archives and documents of %d snapshots: they are in %s", m.Snapshots, g.at)
+		not("the archives and documents of %s: they are in %s", english.Plural(m.Snapshots, "snapshot", ""), g.at)
 	}
 }

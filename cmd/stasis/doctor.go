@@ -16,6 +16,8 @@ import (
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/fault"
 )
@@ -65,7 +67,7 @@ func (c *doctorCmd) Run(ctx context.Context) error {
 		}
 	}
 	if serious > 0 {
-		return exitError{exitFailed, fmt.Sprintf("%d checks failed: the daemon does not run well on this machine yet", serious)}
+		return exitError{exitFailed, english.Plural(serious, "check", "") + " failed: the daemon does not run well on this machine yet"}
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/library/audit"
 )
@@ -111,10 +113,11 @@ func printFinding(f audit.Finding) error {
 // printSummary prints the summary for people.
 func printSummary(s audit.Summary, records bool) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d snapshots and %d documents of agents in %d locations, %d archives of %d bytes",
-		s.Snapshots, s.Others, s.Locations, s.Archives, s.Bytes)
+	fmt.Fprintf(&b, "%s and %s of agents in %s, %s of %d bytes",
+		english.Plural(s.Snapshots, "snapshot", ""), english.Plural(s.Others, "document", ""),
+		english.Plural(s.Locations, "location", ""), english.Plural(s.Archives, "archive", ""), s.Bytes)
 	if records {
-		fmt.Fprintf(&b, "; the catalogue lists %d snapshots\n", s.Recorded)
+		fmt.Fprintf(&b, "; the catalogue lists %s\n", english.Plural(s.Recorded, "snapshot", ""))
 	} else {
 		b.WriteString("\nthere is no catalogue to compare with; only the store was checked\n")
 	}
