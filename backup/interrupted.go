@@ -36,7 +36,7 @@ func clearInterrupted(dir string, m Manifest) error {
 			return diskFault(op, err)
 		}
 		if !slices.ContainsFunc(m.Files, func(f File) bool { return f.Path == Keys+"/"+name && f.SHA256 == is }) {
-			return fault.New(fault.Config, op, "--data-dir: %s contains %s, which is not from this backup; move it away, and move it back after the restore", dir, name)
+			return fault.New(fault.Config, op, "--data-dir: %s contains %s, which is not from this backup; name its backup with --keys-from, or move it away, and move it back after the restore", dir, name)
 		}
 	}
 	return diskFault(op, clearRestore(dir))
