@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -61,7 +60,7 @@ type daemon struct {
 	apiKeys *access.Keys
 	service *session.Service
 	server  *api.Server
-	keyLine string // the line at the start that says where the first API key is, or shows a new one
+	first   firstKey
 	closers []func() error
 }
 
@@ -162,7 +161,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err := d.service.Recover(ctx); err != nil {
 		return nil, err
 	}
-	if err := d.firstKey(ctx); err != nil {
+	if err := d.makeFirstKey(ctx); err != nil {
 		return nil, err
 	}
 	public, err := c.PublicURL.parse("--public-url")
@@ -224,12 +223,12 @@ func (c *serveCmd) logShell(launcher *launch.Launcher, log *slog.Logger) error {
 	return nil
 }
 
-// firstKey makes sure that there is a first API key: the operator's from STASIS_API_KEY,
+// makeFirstKey makes sure that there is a first API key: the operator's from STASIS_API_KEY,
 // else one that the daemon makes.
-func (d *daemon) firstKey(ctx context.Context) error {
+func (d *daemon) makeFirstKey(ctx context.Context) error {
 	const op = "serve.key"
 	if given := os.Getenv(keyVariable); given != "" {
-		d.keyLine = "API key: the one in " + keyVariable
+		d.first.place = keyVariable
 		return d.apiKeys.SetFirst(ctx, given)
 	}
 	file := filepath.Join(d.dir, keyFile)
@@ -238,7 +237,7 @@ func (d *daemon) firstKey(ctx context.Context) error {
 	// A first key that was deleted is not made again.
 	if has, err := d.apiKeys.Any(ctx); has || err != nil {
 		if _, unknown := d.apiKeys.Authenticate(ctx, secret); unknown == nil {
-			d.keyLine = "API key: in " + file
+			d.first.place = file
 		}
 		return err
 	}
@@ -255,7 +254,7 @@ func (d *daemon) firstKey(ctx context.Context) error {
 	if err := renameio.WriteFile(file, []byte(made+"\n"), 0o600); err != nil {
 		return fault.Wrap(err, fault.Config, op, "the file of the API key cannot be written")
 	}
-	d.keyLine = fmt.Sprintf("API key (kept in %s): %s", file, made)
+	d.first = firstKey{place: file, made: made}
 	return d.apiKeys.SetFirst(ctx, made)
 }
 

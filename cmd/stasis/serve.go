@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -98,19 +97,18 @@ func (c *serveCmd) Run(ctx context.Context, verbs *cli) error {
 	if unrecorded != nil { // on a full disk, for example, where sessions can still be ended
 		log.Warn("the daemon's address cannot be recorded: commands on this machine need --url and --key", "error", unrecorded)
 	}
-	fmt.Printf("stasis %s listens on %s\n", version, c.address(listener))
-	if d.keyLine != "" {
-		fmt.Println(d.keyLine)
-	}
+	c.announce(c.address(listener), d.first, log)
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
 	served := make(chan error, 1)
 	go func() { served <- d.server.Serve(serving, listener) }()
+	notifySystemd(ctx, "READY=1", log) // what clients send before the server accepts it waits in the listener
 	select {
 	case err = <-served:
 	case <-ctx.Done():
 		log.Info("stopping: saving running sessions; a second signal ends the daemon at once")
 	}
+	notifySystemd(context.WithoutCancel(ctx), "STOPPING=1", log)
 	now, done := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 	defer done()
 	grace, cancel := context.WithTimeout(now, c.ShutdownGrace)
