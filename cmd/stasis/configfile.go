@@ -42,17 +42,32 @@ type fileSetting struct {
 	flag *kong.Flag // of serve
 }
 
+// systemConfigFile is the configuration file of the machine.
+const systemConfigFile = "/etc/stasis/config.yaml"
+
 // defaultConfigFile returns the configuration file that is read if it exists and no other is
-// given. It belongs to the user who runs stasis, as the default data directory does.
+// given. For root it is that of the machine.
 func defaultConfigFile() string {
-	if os.Geteuid() == 0 {
-		return "/etc/stasis/config.yaml"
-	}
 	dir, err := os.UserConfigDir()
-	if err != nil {
-		return ""
+	if os.Geteuid() == 0 || err != nil {
+		return systemConfigFile
 	}
-	return filepath.Join(dir, "stasis", "config.yaml")
+	return firstConfigFile(filepath.Join(dir, "stasis", "config.yaml"), systemConfigFile)
+}
+
+// firstConfigFile returns the user's own configuration file if it exists. Else it returns that of
+// the machine if the user may read it, so that commands of the daemon's user find the daemon's
+// settings. If there is neither, it returns the user's own.
+func firstConfigFile(own, machine string) string {
+	if _, err := os.Stat(own); err == nil {
+		return own
+	}
+	file, err := os.Open(machine)
+	if err != nil {
+		return own
+	}
+	_ = file.Close() // it was not read
+	return machine
 }
 
 // readConfigFile reads a configuration file and checks each of its settings alone. It refuses

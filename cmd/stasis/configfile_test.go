@@ -29,13 +29,24 @@ func TestPackagedConfigFile(t *testing.T) {
 	}
 }
 
-// The file without --config is the user's own.
+// Without --config the user's own file is read, else that of the machine; for root only the latter.
 func TestDefaultConfigFile(t *testing.T) {
 	dir := t.TempDir()
+	own, machine := filepath.Join(dir, "own"), filepath.Join(dir, "machine")
+	for _, step := range []struct{ write, want string }{{"", own}, {machine, machine}, {own, own}} {
+		if step.write != "" {
+			if err := os.WriteFile(step.write, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := firstConfigFile(own, machine); got != step.want {
+			t.Errorf("after writing %q: got %s, want %s", step.write, got, step.want)
+		}
+	}
 	t.Setenv("XDG_CONFIG_HOME", dir)
 	want := filepath.Join(dir, "stasis", "config.yaml")
-	if os.Geteuid() == 0 {
-		want = "/etc/stasis/config.yaml"
+	if _, err := os.Stat(systemConfigFile); err == nil || os.Geteuid() == 0 {
+		want = systemConfigFile
 	}
 	if got := defaultConfigFile(); got != want {
 		t.Errorf("got %s, want %s", got, want)

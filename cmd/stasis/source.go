@@ -18,7 +18,7 @@ import (
 
 // configFlag is the flag that names the configuration file.
 type configFlag struct {
-	Config string `help:"Configuration file (YAML) with settings of serve; by default ~/.config/stasis/config.yaml, as root /etc/stasis/config.yaml, if it exists. \"\" for none." placeholder:"FILE"`
+	Config string `help:"Configuration file (YAML) with settings of serve; by default ~/.config/stasis/config.yaml, else /etc/stasis/config.yaml, if it exists; as root only the latter. \"\" for none." placeholder:"FILE"`
 
 	file *configFile // nil if there is none, or if the verb has no setting of serve
 }
