@@ -85,7 +85,7 @@ func printSettings(all []setting, file string) error {
 		case []string:
 			value = strings.Join(list, ", ")
 		default:
-			value = fmt.Sprint(s.Value)
+			value = fmt.Sprint(s.Value) + s.computed()
 		}
 		switch s.Source {
 		case fromEnvironment:
@@ -96,6 +96,18 @@ func printSettings(all []setting, file string) error {
 		t.row(s.Name, value, from)
 	}
 	return t.Flush()
+}
+
+// computed explains to people a value with which serve computes the setting itself.
+func (s setting) computed() string {
+	number, _ := s.Value.(int)
+	switch {
+	case s.Name == "max-sessions" && number <= 0, s.Name == "parked" && number < 0:
+		return " (by memory)"
+	case (s.Name == "spares" || s.Name == "shell-spares") && number < 0:
+		return " (by cores)"
+	}
+	return ""
 }
 
 // describeFile names the configuration file for people.

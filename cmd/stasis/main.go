@@ -44,8 +44,19 @@ type clientVerbs struct {
 	Extension extensionCmd `cmd:"" help:"Upload, list and delete the extensions of a running daemon."`
 	Snapshot  snapshotCmd  `cmd:"" help:"List, verify, prune, export and import the snapshots of a running daemon."`
 
+	Version versionCmd `cmd:"" help:"Print the version, as --version does."`
+
 	Completion completionCmd `cmd:"" help:"Print a script with which a shell completes the command line of stasis."`
 	Complete   completeCmd   `cmd:"" name:"__complete" hidden:""`
+}
+
+// versionCmd prints the version.
+type versionCmd struct{}
+
+// Run prints it.
+func (versionCmd) Run() error {
+	_, err := fmt.Fprintln(os.Stdout, version)
+	return err
 }
 
 func main() {
