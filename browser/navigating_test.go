@@ -6,10 +6,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/target"
 )
 
-// A tab that is navigating is captured at its current page. Chrome's own session files
-// have it there too, and the new page may never load.
+// A tab that is navigating is captured at its current page, and stays the tab in front. Chrome's
+// own session files have it there too, and the new page may never load.
 func TestCaptureDuringNavigation(t *testing.T) {
 	r := newRig(t)
 	asked := make(chan struct{}, 2)
@@ -24,7 +27,11 @@ func TestCaptureDuringNavigation(t *testing.T) {
 	}))
 	t.Cleanup(func() { site.CloseClientConnections(); site.Close() })
 	b := r.fresh()
-	r.open(b, site.URL+"/here")
+	r.open(b, site.URL+"/behind")
+	if _, err := cdp.Call(within(t), b.driver, target.CreateTarget, target.CreateTargetParams{URL: site.URL + "/here"}); err != nil {
+		t.Fatal(err)
+	}
+	r.eval(b, site.URL+"/here", `new Promise((done) => document.readyState === "complete" ? done("") : addEventListener("load", () => done("")))`)
 	ctx, giveUp := context.WithCancel(within(t))
 	over := make(chan struct{})
 	go func() {
@@ -38,10 +45,13 @@ func TestCaptureDuringNavigation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(doc.Tabs) != 1 {
+	if len(doc.Tabs) != 2 {
 		t.Fatalf("tabs: %+v", doc.Tabs)
 	}
-	tab := doc.Tabs[0]
+	tab := doc.Tabs[1]
+	if !tab.Active || doc.Tabs[0].Active {
+		t.Errorf("the tab in front is another: %+v", doc.Tabs)
+	}
 	if tab.URL != site.URL+"/here" || tab.Title != "here" || tab.History[tab.Current].URL != tab.URL {
 		t.Errorf("the tab is at %s (%s), with %+v", tab.URL, tab.Title, tab.History)
 	}

@@ -207,6 +207,7 @@ func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.In
 	r.tab.Unloaded = !r.frames(ctx, s, miss)
 	if seen, err := readView(ctx, s, cdp.FrameID(p.TargetID)); err != nil {
 		miss(state.ComponentWindowName, p.URL, err)
+		r.tab.Active = true // a page that does not answer, such as one that is navigating, may be visible
 	} else {
 		r.tab.Name, r.tab.Active = seen.Name, seen.Visible
 	}
