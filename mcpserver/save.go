@@ -92,13 +92,13 @@ func messageOf(in saveInput, done *client.EndResult, isDefault bool) string {
 		text += ": " + toolWords(done.Default.Reason)
 	}
 	if done.Code == "version_conflict" {
-		text += "; to make this snapshot the default all the same, call save_session for this session again with " + again
+		text += "; to make this snapshot the default anyway, call save_session for this session again with " + again
 	}
 	return text
 }
 
 // lostSites warns of a new default without logins if the default before it had some. It
-// returns "" if nobody can say.
+// returns "" if the earlier default had none, or cannot be read.
 func lostSites(ctx context.Context, api *client.Client, now *client.Snapshot) string {
 	for past, err := range api.History(ctx, now.UserID) {
 		if err != nil {

@@ -40,8 +40,8 @@ func newPageOwners(t *targets, r *requests) pageOwners {
 	return pageOwners{targets: t, requests: r, pages: map[string]clientContext{}, unclaimed: map[string]uint64{}}
 }
 
-// add records whose a new page is. The page of an opener is its opener's. Any other may be that of
-// a Target.createTarget that Chrome has not answered. A page that a person opens in a new tab with
+// add records the owner of a new page. A page with an opener has the opener's owner. Any other may be
+// that of a Target.createTarget that Chrome has not answered. A page that a person opens in a new tab with
 // Ctrl has no opener (Chromium 156); window.open and links with noopener have one.
 func (o *pageOwners) add(info targetInfo) {
 	o.newTab = "" // Chrome reports a tab directly before its page
@@ -75,8 +75,8 @@ func (o *pageOwners) addPrerender(s *session, info targetInfo) {
 // Nothing but the session of its tab, on which Chrome attaches to it, says whose it is.
 const prerender = "prerender"
 
-// claim records whose a page is that a Target.createTarget has made. A page of the default context
-// stays when its client has left, and is then nobody's.
+// claim records the owner of a page that a Target.createTarget has made. A page of the default context
+// stays when its client leaves, and then has no owner.
 func (o *pageOwners) claim(page string, by clientContext) {
 	delete(o.unclaimed, page)
 	if _, there := o.targets.all[page]; there && (by.id != "" || !by.peer.left) {
@@ -94,8 +94,8 @@ func (o *pageOwners) stopAwaiting(tab string) {
 	}
 }
 
-// decide makes those new pages nobody's that no unanswered creation can have made. Chrome had got
-// the creations before the page.
+// decide gives up on new pages that no unanswered creation can have made: they have no owner. Chrome
+// had got the creations before the page.
 func (o *pageOwners) decide() {
 	oldest, _ := o.requests.unansweredCreations()
 	maps.DeleteFunc(o.unclaimed, func(_ string, last uint64) bool { return oldest == 0 || last < oldest })
@@ -108,7 +108,7 @@ func (o *pageOwners) remove(id string) {
 	o.stopAwaiting(id)
 }
 
-// leave makes a client's pages of the default context nobody's.
+// leave removes the owner of a client's pages in the default context.
 func (o *pageOwners) leave(p *peer) {
 	maps.DeleteFunc(o.pages, func(_ string, by clientContext) bool { return by.peer == p && by.id == "" })
 }
@@ -126,7 +126,7 @@ func (o *pageOwners) pagesOf(of clientContext) (ids []string) {
 // maxNested bounds how deep a frame or worker may be in others for pageOwners.of to find its page.
 const maxNested = 32
 
-// of returns whose a page is, also for the tab that contains it and for its frames and workers.
+// of returns the owner of a page, also for the tab that contains it and for its frames and workers.
 func (o *pageOwners) of(id string) (clientContext, bool) {
 	for range maxNested {
 		info := o.targets.all[id]
@@ -144,7 +144,7 @@ func (o *pageOwners) of(id string) (clientContext, bool) {
 	return clientContext{}, false
 }
 
-// undecided reports whether it is not known yet whose a page is, or the page of a tab.
+// undecided reports whether the owner of a page, or of the page of a tab, is not known yet.
 func (o *pageOwners) undecided(id string) bool {
 	if info := o.targets.all[id]; info.Type == "tab" {
 		page := o.targets.pageOf(info)

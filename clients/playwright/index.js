@@ -58,6 +58,8 @@ function check(options) {
   }
   if (options.login && options.user === undefined) throw new Error('stasis: login: needs `user`, whose default it saves');
   if (options.loginCheck && options.user === undefined) throw new Error('stasis: loginCheck: needs `user`, whose default it checks');
+  if (options.loginCheck && options.snapshot !== undefined && !options.login)
+    throw new Error('stasis: loginCheck: checks the default of the user; remove `snapshot` or `loginCheck`');
   if (options.saveAsDefault && saveMode(options) === 'none')
     throw new Error("stasis: saveAsDefault: needs a save; remove `save`, or set it to true, 'filesystem' or 'memory'");
   if (options.per === 'run' && contextsOf(options) !== 'environment')

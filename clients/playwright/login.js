@@ -81,7 +81,7 @@ async function failedCheck(options) {
   try {
     outcome = await (await call(options, 'POST', `${userPath(options)}/default/check`)).json();
   } catch (e) {
-    if (e.code === 'no_snapshot') return 'the user has no default';
+    if (e.code === 'default_not_found') return 'the user has no default';
     throw e;
   }
   if (outcome.logged_in) return '';
@@ -127,9 +127,9 @@ async function logIn(options, use, check) {
   /** @type {import('./index.js').SessionOptions} */
   const fresh = { ...options, snapshot: undefined, fresh: true, per: 'test', save: 'filesystem', saveAsDefault: Boolean(check) };
   const session = await create(fresh);
-  const browser = await chromium.connectOverCDP(`${session.cdp_url}&context=environment`);
-  let saved;
+  let browser, saved;
   try {
+    browser = await chromium.connectOverCDP(`${session.cdp_url}&context=environment`);
     const page = await (await contextOf(browser, fresh, use, session.session_id)).newPage();
     await options.login(page);
     if (!check) await leftForm(page);
@@ -142,10 +142,10 @@ async function logIn(options, use, check) {
     const why = check && !check.before_default ? await failedCheck(options) : '';
     if (why) throw new Error(why);
   } catch (e) {
-    if (!saved) await end({ ...fresh, save: 'none', saveAsDefault: false }, session.session_id);
+    if (!saved) await end({ ...fresh, save: 'none', saveAsDefault: false }, session.session_id).catch(() => {}); // the global teardown ends it
     throw new Error(`stasis: the login of ${options.user} failed: ${e.message}`, { cause: e });
   } finally {
-    await browser.close();
+    await browser?.close();
   }
   const until = saved.snapshot.logins.map((/** @type {any} */ l) => l.expected_end && `, at ${l.site} until about ${clock(l.expected_end)}`);
   console.warn(`stasis: logged in ${options.user}; saved as version ${saved.default.version} of the default${until.filter(Boolean).join('')}`);

@@ -74,14 +74,21 @@ func (c *backupCreateCmd) Run(ctx context.Context) (err error) {
 	if err := c.print(m, func() error { c.printSummary(m, g.at.memory); return nil }); err != nil {
 		return err
 	}
+	var lacks []string
 	if lost > 0 {
-		return exitError{exitDamaged, fmt.Sprintf("snapshots or extensions that are in the catalogue and lost: %d; everything else is in the backup", lost)}
+		lacks = append(lacks, fmt.Sprintf("snapshots or extensions that are in the catalogue and lost: %d; everything else is in the backup", lost))
 	}
 	if len(g.lostKeys) > 0 {
-		return exitError{exitDamaged, fmt.Sprintf("--keys: the data directory lacks %s; everything else is in the backup. If the daemon has key flags, give them here too",
-			strings.Join(g.lostKeys, " and "))}
+		lacks = append(lacks, fmt.Sprintf("--keys: the data directory lacks %s; everything else is in the backup. If the daemon has key flags, give them here too",
+			strings.Join(g.lostKeys, " and ")))
 	}
-	return nil
+	switch len(lacks) {
+	case 0:
+		return nil
+	case 1:
+		return exitError{exitDamaged, lacks[0]}
+	}
+	return exitError{exitDamaged, fmt.Sprintf("lost snapshots or extensions of the catalogue: %d; lost keys: %s; everything else is in the backup", lost, strings.Join(g.lostKeys, " and "))}
 }
 
 func (c *backupCreateCmd) printSummary(m backup.Manifest, memory bool) {
@@ -155,7 +162,9 @@ func (c *backupRestoreCmd) Run(ctx context.Context) (err error) {
 	}
 	fmt.Printf("restored the backup of %s to %s: its catalogue lists %s\n", m.CreatedAt.Format(time.RFC3339), s.dir, english.Plural(m.Snapshots, "snapshot", ""))
 	if c.KeysFrom != "" {
-		m.Missing = slices.DeleteFunc(m.Missing, func(what string) bool { return what == noKeys })
+		m.Missing = slices.DeleteFunc(m.Missing, func(what string) bool { // printAbsentKeys says what is still absent
+			return what == noKeys || strings.HasPrefix(what, "the identity") || strings.HasPrefix(what, "the archive-key")
+		})
 	}
 	printMissing(m)
 	printAbsentKeys(m, s.dir)

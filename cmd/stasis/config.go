@@ -14,7 +14,8 @@ import (
 )
 
 // configCmd shows the settings that serve would use with the same flags, environment and
-// configuration file, and checks them as serve does. It starts nothing and changes nothing.
+// configuration file, and checks their values. It opens no file that a setting names, starts
+// nothing and changes nothing.
 type configCmd struct {
 	serveCmd
 	JSON bool `help:"Print JSON, for programs." name:"json" env:"-"`

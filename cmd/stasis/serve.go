@@ -102,7 +102,7 @@ func (c *serveCmd) Run(ctx context.Context, verbs *cli) error {
 	defer stopServing()
 	served := make(chan error, 1)
 	go func() { served <- d.server.Serve(serving, listener) }()
-	notifySystemd(ctx, "READY=1", log) // what clients send before the server accepts it waits in the listener
+	notifySystemd(context.WithoutCancel(ctx), "READY=1", log) // what clients send before the server accepts it waits in the listener
 	select {
 	case err = <-served:
 	case <-ctx.Done():
@@ -133,8 +133,10 @@ func (c *serveCmd) check() error {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return fault.New(fault.Config, "serve", "--tls-cert, --tls-key: give both or neither")
 	}
-	if _, err := c.PublicURL.parse("--public-url"); err != nil {
+	if public, err := c.PublicURL.parse("--public-url"); err != nil {
 		return err
+	} else if public != nil && (public.RawQuery != "" || public.Fragment != "") {
+		return fault.New(fault.Config, "serve", "--public-url: must have no query and no fragment")
 	}
 	if err := c.checkDatabase(); err != nil {
 		return err
