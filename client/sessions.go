@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"maps"
 	"net/http"
@@ -160,6 +161,16 @@ type EndResult struct {
 	Default        *DefaultOutcome `json:"default"`  // nil if the default was not to move
 	UnsavedChanges bool            `json:"unsaved_changes"`
 	UndoUntil      *time.Time      `json:"undo_until"` // until then what was discarded can be saved; nil: it cannot
+}
+
+// Kept returns the result of an end that has saved the session and kept the default, whose error
+// is version_conflict; nil for any other error.
+func Kept(err error) *EndResult {
+	var refused *Error
+	if !errors.As(err, &refused) || refused.Snapshot == nil {
+		return nil
+	}
+	return &EndResult{Code: refused.Code, Message: refused.Message, Snapshot: refused.Snapshot, Default: refused.Default}
 }
 
 // DefaultOutcome says whether a user's default has moved.

@@ -65,9 +65,8 @@ func (s *server) saveOrEnd(ctx context.Context, api *client.Client, in saveInput
 		return api.Checkpoint(ctx, in.Session, client.CheckpointOptions{SaveAsDefault: in.AsDefault, Conflict: conflict, Label: in.Label})
 	}
 	done, err := api.EndSession(ctx, in.Session, client.EndOptions{Mode: "filesystem", SaveAsDefault: in.AsDefault, Conflict: conflict})
-	var refused *client.Error
-	if errors.As(err, &refused) && refused.Snapshot != nil {
-		done, err = &client.EndResult{Code: refused.Code, Message: refused.Message, Snapshot: refused.Snapshot, Default: refused.Default}, nil
+	if kept := client.Kept(err); kept != nil {
+		done, err = kept, nil
 	}
 	if err == nil {
 		s.ports.close(in.Session)

@@ -75,20 +75,18 @@ func (c *backupCreateCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	var lacks []string
+	advice := ""
 	if lost > 0 {
-		lacks = append(lacks, fmt.Sprintf("snapshots or extensions that are in the catalogue and lost: %d; everything else is in the backup", lost))
+		lacks = append(lacks, fmt.Sprintf("snapshots or extensions that are in the catalogue and lost: %d", lost))
 	}
 	if len(g.lostKeys) > 0 {
-		lacks = append(lacks, fmt.Sprintf("--keys: the data directory lacks %s; everything else is in the backup. If the daemon has key flags, give them here too",
-			strings.Join(g.lostKeys, " and ")))
+		lacks = append(lacks, "--keys: the data directory lacks "+strings.Join(g.lostKeys, " and "))
+		advice = ". If the daemon has key flags, give them here too"
 	}
-	switch len(lacks) {
-	case 0:
-		return nil
-	case 1:
-		return exitError{exitDamaged, lacks[0]}
+	if len(lacks) > 0 {
+		return exitError{exitDamaged, strings.Join(lacks, "; ") + "; everything else is in the backup" + advice}
 	}
-	return exitError{exitDamaged, fmt.Sprintf("lost snapshots or extensions of the catalogue: %d; lost keys: %s; everything else is in the backup", lost, strings.Join(g.lostKeys, " and "))}
+	return nil
 }
 
 func (c *backupCreateCmd) printSummary(m backup.Manifest, memory bool) {
@@ -162,9 +160,7 @@ func (c *backupRestoreCmd) Run(ctx context.Context) (err error) {
 	}
 	fmt.Printf("restored the backup of %s to %s: its catalogue lists %s\n", m.CreatedAt.Format(time.RFC3339), s.dir, english.Plural(m.Snapshots, "snapshot", ""))
 	if c.KeysFrom != "" {
-		m.Missing = slices.DeleteFunc(m.Missing, func(what string) bool { // printAbsentKeys says what is still absent
-			return what == noKeys || strings.HasPrefix(what, "the identity") || strings.HasPrefix(what, "the archive-key")
-		})
+		m.Missing = slices.DeleteFunc(m.Missing, isKey) // printAbsentKeys says what is still absent
 	}
 	printMissing(m)
 	printAbsentKeys(m, s.dir)

@@ -22,6 +22,11 @@ const noKeys = "the keys (identity, archive-key): without them no snapshot can b
 // snapshotKeys returns the names of the keys without which no snapshot can be restored.
 func snapshotKeys() []string { return []string{"identity", "archive-key"} }
 
+// isKey reports whether an entry of a manifest's list of what is missing is about keys.
+func isKey(missing string) bool {
+	return missing == noKeys || slices.ContainsFunc(snapshotKeys(), func(name string) bool { return strings.HasPrefix(missing, "the "+name) })
+}
+
 // copyKeys copies the keys from the data directory if --keys is given, and records in the
 // manifest which needed keys the backup lacks.
 func (g *gatherer) copyKeys(m *backup.Manifest) error {

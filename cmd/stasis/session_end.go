@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -62,10 +61,8 @@ func (c *sessionEndCmd) Run(ctx context.Context) error {
 	}
 	var done client.EndResult
 	err := c.show(ctx, &c.remoteDaemon, http.MethodDelete, client.EndPath(c.Session, o), nil, &done, func() error { return showEnd(&done) })
-	var refused *client.Error
-	if errors.As(err, &refused) && refused.Snapshot != nil { // it is saved; only the default did not move
-		kept := client.EndResult{Code: refused.Code, Message: refused.Message, Snapshot: refused.Snapshot, Default: refused.Default}
-		if err := c.print(kept, func() error { return showEnd(&kept) }); err != nil {
+	if kept := client.Kept(err); kept != nil {
+		if err := c.print(kept, func() error { return showEnd(kept) }); err != nil {
 			return err
 		}
 		return defaultKept
