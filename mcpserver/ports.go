@@ -51,6 +51,7 @@ func (p *ports) close(session string) {
 func (p *ports) take(ctx context.Context, attach Attach, session string, number int) (*Port, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	moved := ""
 	if held, ok := p.open[number]; ok {
 		select {
 		case <-held.Done:
@@ -58,11 +59,15 @@ func (p *ports) take(ctx context.Context, attach Attach, session string, number 
 			if held.session == session {
 				return held.Port, nil
 			}
+			moved = held.session
 		}
 		held.Close()
 		delete(p.open, number)
 	}
 	opened, err := attach(ctx, session, number)
+	if err != nil && moved != "" {
+		err = fmt.Errorf("%w; the port of session %s is closed now: call open_devtools_port for that session again", err, moved)
+	}
 	if err != nil {
 		return nil, err
 	}

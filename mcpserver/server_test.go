@@ -181,7 +181,7 @@ func TestWithoutDaemon(t *testing.T) {
 func TestPorts(t *testing.T) {
 	live := func(id string) string { return `200 {"session_id":"` + id + `"}` }
 	api := daemon(t, map[string]string{
-		"GET /v1/sessions/one": live("one"), "GET /v1/sessions/two": live("two"),
+		"GET /v1/sessions/one": live("one"), "GET /v1/sessions/two": live("two"), "GET /v1/sessions/dying": live("dying"),
 		"DELETE /v1/sessions/one":                               `200 {"deleted":true}`,
 		"DELETE /v1/sessions/two?save_snapshot_mode=filesystem": `200 {"snapshot":{"id":"snap"}}`,
 	})
@@ -189,6 +189,9 @@ func TestPorts(t *testing.T) {
 	attach := func(_ context.Context, session string, number int) (*Port, error) {
 		if held[number] != "" {
 			return nil, ErrPortTaken
+		}
+		if session == "dying" {
+			return nil, errors.New("the session is completed")
 		}
 		held[number] = session
 		return &Port{Number: number, Done: make(chan struct{}), Close: func() { delete(held, number) }}, nil
@@ -208,6 +211,7 @@ func TestPorts(t *testing.T) {
 		{"end_session", map[string]any{"session_id": "one"}, "", "two"},
 		{"save_session", map[string]any{"session_id": "two", "end": true}, "snapshot snap", ""},
 		{"open_devtools_port", map[string]any{"session_id": "one", "port": 9222}, "http://127.0.0.1:9222", "one"},
+		{"open_devtools_port", map[string]any{"session_id": "dying", "port": 9222}, "the port of session one is closed now", ""},
 		{"end_session", map[string]any{"session_id": "one"}, "", ""},
 	} {
 		text, _ := call(step.tool, step.args)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -43,6 +44,9 @@ func (c *mcpCmd) connect() (*client.Client, error) {
 	return daemon.api(), nil
 }
 
+// portDeadline bounds how long a DevTools port waits for the daemon: other calls about ports wait too.
+const portDeadline = 30 * time.Second
+
 // Run serves MCP until the agent closes standard input or a signal arrives. Messages of the
 // command would break the protocol on standard output, so it prints none there.
 func (c *mcpCmd) Run(ctx context.Context) error {
@@ -59,7 +63,9 @@ func (c *mcpCmd) Run(ctx context.Context) error {
 			return nil, err
 		}
 		a := &attachCmd{remoteDaemon: *daemon, Host: "127.0.0.1", Port: number, Session: session}
-		listener, served, err := a.listen(ctx)
+		opening, stop := context.WithTimeout(ctx, portDeadline)
+		listener, served, err := a.listen(opening)
+		stop()
 		if errors.As(err, new(portTaken)) {
 			return nil, mcpserver.ErrPortTaken
 		}
