@@ -75,7 +75,7 @@ lint: $(LINT)-$(LINT_VER)
 .PHONY: unit
 unit: $(S3)-$(S3_VER)
 	@build/need systemd
-	@build/in-memory go test $$(build/packages unit)
+	@build/in-memory go test -vet=off $$(build/packages unit)
 
 .PHONY: deadcode
 deadcode: $(DEAD)-$(DEAD_VER) ## find functions that nothing calls, or only tests
@@ -84,16 +84,16 @@ deadcode: $(DEAD)-$(DEAD_VER) ## find functions that nothing calls, or only test
 
 # -count 1, because Go's test cache does not notice another Chrome. Tests with Chrome wait much,
 # so those of e2e, which take longest, run beside all others. The race detector is on where
-# goroutines meet (build/packages).
+# goroutines meet (build/packages). Vet is off, because the linters of `make check` include it.
 .PHONY: test
 test: e2e/clients/node_modules/.package-lock.json clients/typescript/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install what tests need and run all of them
 	@build/need $(TESTED_WITH)
 	@failed=0; \
-	build/in-memory go test -count 1 -parallel 2 -timeout 60m ./e2e & e2e=$$!; \
-	( $(RACE); build/in-memory go test -race -timeout 10m $$(build/packages unit race) ) || failed=1; \
-	build/in-memory go test -timeout 10m $$(build/packages unit plain) || failed=1; \
-	( $(RACE); build/in-memory go test -race -count 1 -p 1 -timeout 20m $$(build/packages chrome race) ) || failed=1; \
-	build/in-memory go test -count 1 -p 1 -timeout 30m $$(build/packages chrome plain | grep -v '/stasis/e2e$$') || failed=1; \
+	build/in-memory go test -vet=off -count 1 -parallel 2 -timeout 60m ./e2e & e2e=$$!; \
+	( $(RACE); build/in-memory go test -vet=off -race -timeout 10m $$(build/packages unit race) ) || failed=1; \
+	build/in-memory go test -vet=off -timeout 10m $$(build/packages unit plain) || failed=1; \
+	( $(RACE); build/in-memory go test -vet=off -race -count 1 -p 1 -timeout 20m $$(build/packages chrome race) ) || failed=1; \
+	build/in-memory go test -vet=off -count 1 -p 1 -timeout 30m $$(build/packages chrome plain | grep -v '/stasis/e2e$$') || failed=1; \
 	wait $$e2e || failed=1; \
 	exit $$failed
 
