@@ -87,6 +87,7 @@ func uploadedFileIsGiven(t *testing.T, d *daemon.Daemon) {
 // at the limit, and one that the server keeps interrupting leaves no file. The session
 // continues: a small download arrives. The run's event and the log say why.
 func TestDownloadsAreLimited(t *testing.T) {
+	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" {
 			w.Header().Set("Content-Type", "text/html")

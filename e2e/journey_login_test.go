@@ -101,6 +101,7 @@ type saved struct {
 // TestStory do it with chromedp. The long form tries each client with each application, and
 // restores each environment both ways.
 func TestStillLoggedInAfterRestart(t *testing.T) {
+	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	var all []*saved
 	for i, app := range []webApp{wiki(t), nodeRED(t)} {

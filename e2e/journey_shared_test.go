@@ -12,6 +12,7 @@ import (
 // Each has its own sessions and users. In make test, those whose subject is not the
 // browser run on another daemon, whose engine is the shell.
 func TestOneDaemon(t *testing.T) {
+	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	shell := d
 	if !storetest.Long() {

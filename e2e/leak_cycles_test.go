@@ -55,6 +55,7 @@ const cycleUIDs = 260000
 // unchanged. One lane has Chrome, one the shell, at the same time. make test has three
 // sessions of each before and after, make test-long five before and twenty after.
 func TestLeakCycles(t *testing.T) {
+	t.Parallel()
 	// Only one Chrome is parked at a time. The user IDs belong to this test alone, so
 	// that leftovers are known to be its own.
 	d := daemon.Start(t, daemon.Options{Args: []string{"--parked", "1",

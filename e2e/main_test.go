@@ -4,9 +4,8 @@
 // Each test runs its own daemons (see e2e/daemon) and leaves nothing
 // behind. Every HTTP exchange is held against openapi.yaml.
 //
-// Tests run beside each other, as many as the machine has cores: those that
-// run one thing after the other all are parallel, and the few that have
-// parallel parts of their own are not.
+// Tests run beside each other, as many as -parallel says. A test that waits for
+// parallel parts of its own does not count meanwhile.
 package e2e
 
 import (

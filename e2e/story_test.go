@@ -49,6 +49,7 @@ type storyRunner interface {
 // and in Node. make test has each death, each continuation and each language once,
 // make test-long four combinations of them.
 func TestStory(t *testing.T) {
+	t.Parallel()
 	applications := []webApp{wiki(t), nodeRED(t)}
 	held := slowSite(t)
 	dying, lasting := daemon.Start(t, daemon.Options{NoSpares: true}), daemon.Start(t, daemon.Options{NoSpares: true})

@@ -30,14 +30,18 @@ const Key = "stasis_test_key_0123456789"
 // a second for late reports, and every end of a session would take a second longer.
 const raceExit = "GORACE=atexit_sleep_ms=0"
 
-// uidCount is the number of user IDs that a daemon has for its Chromes.
-const uidCount = 50
+// uidCount is the number of user IDs that a daemon has for its Chromes. A test binary starts
+// fewer than maxDaemons daemons, some of which run almost until its end.
+const (
+	uidCount   = 50
+	maxDaemons = 400
+)
 
 // UIDBase returns the first of a range of user IDs. Other daemons on this machine are
 // unlikely to have the same range. After a kill, the next daemon ends all processes of
 // the users whose run directories are left.
 func UIDBase() int {
-	return 1_000_000 + (os.Getpid()%10_000)*10_000 + int(started.Add(1))%200*uidCount
+	return 1_000_000 + (os.Getpid()%10_000)*maxDaemons*uidCount + int(started.Add(1))%maxDaemons*uidCount
 }
 
 // started counts the daemons of this test binary.
