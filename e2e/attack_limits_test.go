@@ -49,24 +49,28 @@ func forgetPeak(t testing.TB, d *daemon.Daemon) {
 }
 
 // TestHostileBodies sends JSON bodies that cost more than their length to every route
-// that reads one. Each is refused with a short error.
+// that reads one. Each is refused with a short error. In make test each route gets two of
+// the four kinds, in turn.
 func TestHostileBodies(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	const most = 1<<20 - 100
-	bodies := map[string]string{
-		"long name":  `{"` + strings.Repeat("n", most/2) + `":[` + strings.Repeat("1,", most/4) + `1]}`,
-		"many names": `{` + manyNames(most) + `"goal":[]}`,
-		"deep":       strings.Repeat(`{"a":`, most/5),
-		"twice":      `{"` + strings.Repeat("n", most/2) + `":1,"` + strings.Repeat("n", most/2-10) + `":1}`,
+	bodies := []struct{ name, body string }{
+		{"long name", `{"` + strings.Repeat("n", most/2) + `":[` + strings.Repeat("1,", most/4) + `1]}`},
+		{"many names", `{` + manyNames(most) + `"goal":[]}`},
+		{"deep", strings.Repeat(`{"a":`, most/5)},
+		{"twice", `{"` + strings.Repeat("n", most/2) + `":1,"` + strings.Repeat("n", most/2-10) + `":1}`},
 	}
-	for _, route := range []struct{ method, path string }{
+	for r, route := range []struct{ method, path string }{
 		{"POST", "/v1/sessions"}, {"PATCH", "/v1/users/ada"}, {"POST", "/v1/memory/v2/session"}, {"POST", "/v1/keys"},
 	} {
-		for name, body := range bodies {
-			a := within(t, d, route.method, route.path, "application/json", strings.NewReader(body))
+		for b, c := range bodies {
+			if !storetest.Long() && (r/2+b)%2 != 0 {
+				continue
+			}
+			a := within(t, d, route.method, route.path, "application/json", strings.NewReader(c.body))
 			if a.Status < 400 || a.Status >= 500 || len(a.Body) > 2000 {
-				t.Errorf("%s %s, %s: %d and %d bytes: %.300s", route.method, route.path, name, a.Status, len(a.Body), a.Body)
+				t.Errorf("%s %s, %s: %d and %d bytes: %.300s", route.method, route.path, c.name, a.Status, len(a.Body), a.Body)
 			}
 		}
 	}
