@@ -115,7 +115,8 @@ func TestFaultStopAtOnce(t *testing.T) {
 
 // A page that blocks unloading does not delay the end for long, and its state is saved.
 // All sessions end at the same time, because each end waits for its page. A script that
-// never ends uses a whole core, so one page waits for a synchronous request instead.
+// never ends uses a whole core, so it starts last, and one page waits for a synchronous
+// request instead.
 func TestFaultPageThatBlocksUnloading(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
@@ -123,9 +124,9 @@ func TestFaultPageThatBlocksUnloading(t *testing.T) {
 	held := slowSite(t).URL + "/held/page"
 	cases := []struct{ name, script, mode string }{
 		{"asks back", `1`, toFiles},
-		{"endless script, memory", `for (;;) {}`, toMemory},
 		{"endless request", `const r = new XMLHttpRequest(); r.open("GET", "` + held + `", false); r.send()`, toFiles},
 		{"endless unload, an open dialog", `addEventListener("pagehide", () => { for (;;) {} }); alert("stay")`, throwAway},
+		{"endless script, memory", `for (;;) {}`, toMemory},
 	}
 	sessions := make([]liveSession, len(cases))
 	for i, c := range cases {

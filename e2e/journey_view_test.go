@@ -12,11 +12,13 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // A person uses the live view in a real browser: types accents, a composition and an emoji,
 // chooses from lists, copies, scrolls, opens and closes tabs, navigates, taps on a phone, shares a
-// link and saves. A second viewer looks on and cannot do anything. See clients/live.mjs.
+// link and saves. A second viewer looks on and cannot do anything. See clients/live.mjs. The
+// short form views a session of the shell, as TestLoginByHand and TestConsole view Chrome's.
 func TestLiveView(t *testing.T) {
 	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +42,11 @@ func TestLiveView(t *testing.T) {
 	t.Cleanup(site.Close)
 	d := daemon.Start(t, daemon.Options{Args: []string{"--spares", "0"}})
 	t.Run("stasis login", func(t *testing.T) { loginByHand(t, d, site.URL) })
-	for _, engine := range []string{"chrome", "shell"} {
+	engines := []string{"shell"}
+	if storetest.Long() {
+		engines = []string{"chrome", "shell"}
+	}
+	for _, engine := range engines {
 		t.Run(engine, func(t *testing.T) {
 			s := begin(t, d, obj{"engine": engine, "start_url": site.URL + "/", "viewport": obj{"width": 1024, "height": 768}})
 			links := linksOf(t, d, daemon.Key, s.ID)

@@ -39,9 +39,11 @@ type protection struct {
 	sample  []string // the tries of make test, as route/engine; all if empty
 }
 
-// The samples have each route at least once, and each of the shell's protections.
+// The samples of the single protections have each route at least once, and each of the
+// shell's protections.
 var protections = []protection{
-	{name: "no protection", tags: []string{noLandlock, noBlocklist, noTargetPolicy}, open: true, short: "user"},
+	{name: "no protection", tags: []string{noLandlock, noBlocklist, noTargetPolicy}, open: true, short: "user",
+		sample: []string{"an extension's settings/chrome", "the PDF viewer in a PDF/chrome", "the PDF viewer as a page/chrome", "a dropped page/shell"}},
 	{name: "all protections", short: "user"},
 	{name: "Landlock alone", tags: []string{noBlocklist, noTargetPolicy}, short: "user",
 		sample: []string{"an extension's settings/chrome", "a dropped page/shell"}},
@@ -66,8 +68,8 @@ const triesAtOnce = 6
 const openTries = 3
 
 // TestRoutes tries each route without a protection, with each protection alone and with
-// all, by root and by an ordinary user. make test tries each with only one of them, and
-// each protection alone with a sample of the routes; TestTable of browser/mux tests the
+// all, by root and by an ordinary user. make test tries each with only one of them, and a
+// sample of the routes unless all protections are on; TestTable of browser/mux tests the
 // target policy with every command. There, routes of one engine share a session, except
 // the one that needs an imported profile; in make test-long each try has its own. Every
 // try goes for all files. All of them must arrive without a protection, and none with one.
