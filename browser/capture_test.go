@@ -55,7 +55,7 @@ func TestCookiesRoundTrip(t *testing.T) {
 		}),
 		cookie("chips", func(c *state.Cookie) { c.SameSite = "None" }),
 	}
-	r := newRig(t)
+	r := newRigOfEither(t)
 	var read []state.Cookie
 	for _, want := range []*[]state.Cookie{&jar, &read} {
 		b := r.fresh()
@@ -86,7 +86,7 @@ func TestCookiesRoundTrip(t *testing.T) {
 // Applying cookies replaces the jar: other cookies of a stale user data directory are
 // removed. A cookie that Chrome refuses is reported, and the others are written.
 func TestCookiesReplaceTheJar(t *testing.T) {
-	r := newRig(t)
+	r := newRigOfEither(t)
 	b := r.fresh()
 	good := state.Cookie{Name: "good", Value: "v", Domain: "a.example", Path: "/", Expires: -1, Session: true}
 	stale := state.Cookie{Name: "stale", Value: "v", Domain: "a.example", Path: "/", Expires: -1, Session: true}
@@ -118,7 +118,7 @@ func TestCookiesReplaceTheJar(t *testing.T) {
 // localStorage of every frame is read from full Chrome, and written into the shell without
 // a request, exactly as it was read, whatever the strings contain.
 func TestLocalStorageRoundTrip(t *testing.T) {
-	r := newRig(t)
+	r := newRigOfEither(t)
 	third := newSite(t, nil)
 	other := strings.Replace(third.url, "127.0.0.1", "localhost", 1) // another site than that of the page
 	s := newSite(t, map[string]string{"/page": `<iframe src="` + other + `/inner"></iframe>`})
@@ -189,7 +189,7 @@ func TestLocalStorageRoundTrip(t *testing.T) {
 // Half of a surrogate pair is not valid Unicode and cannot pass through CDP. If the user
 // data directory contains one, writing leaves it as the site wrote it.
 func TestLoneSurrogate(t *testing.T) {
-	r := newRig(t)
+	r := newRigOfEither(t)
 	s := newSite(t, nil)
 	b := r.fresh()
 	r.open(b, s.url+"/page")

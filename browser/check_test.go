@@ -152,7 +152,7 @@ func TestCheckLogin(t *testing.T) {
 
 // A dead Chrome gives an error, and the caller may cancel.
 func TestCheckLoginFails(t *testing.T) {
-	r := newRig(t)
+	r := newRigOfEither(t)
 	b := r.fresh()
 	site := memberSite(t)
 	ctx, cancel := context.WithCancel(within(t))

@@ -79,7 +79,7 @@ const readDatabases = `(async () => {
 // Chrome are unchanged. Values without a JSON form are reported. The site gets no
 // request.
 func TestDatabasesRoundTrip(t *testing.T) {
-	r := newRig(t)
+	r := newRigOfEither(t)
 	s := newSite(t, nil)
 	b := r.fresh()
 	r.open(b, s.url+"/make")
@@ -134,7 +134,7 @@ func TestDatabasesRoundTrip(t *testing.T) {
 // A database that cannot be created as described is not created at all, and the report
 // says so. The others are created.
 func TestInvalidDatabases(t *testing.T) {
-	r := newRig(t)
+	r := newRigOfEither(t)
 	s := newSite(t, nil)
 	db := func(name string, records ...string) state.Database {
 		store := state.Store{Name: "s", Records: []state.Record{}, Indexes: []state.Index{}}

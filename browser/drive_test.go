@@ -26,7 +26,7 @@ func wantCode(t *testing.T, err error, code fault.Code) {
 }
 
 func TestDrive(t *testing.T) {
-	r := newRig(t)
+	r := newRigOfEither(t)
 	s := newSite(t, nil)
 	b := r.fresh()
 	if !strings.HasPrefix(b.Version(), "1") || !strings.Contains(b.UserAgent(), "Chrome/") ||
@@ -87,7 +87,7 @@ func TestPageThatBlocks(t *testing.T) {
 	if long() {
 		blocks = `for (;;);`
 	}
-	r := newRig(t)
+	r := newRigOfEither(t)
 	s := newSite(t, map[string]string{"/stay": `<script>addEventListener("beforeunload", e => { e.preventDefault(); e.returnValue = "stay" })</script>`})
 	b := r.fresh()
 	r.open(b, s.url+"/stay")

@@ -96,7 +96,7 @@ func (r *rig) connect(b *Browser) *wire {
 // Events in pages are reported in order, each once even if several clients get it. Events
 // that need no domain are reported without a client too.
 func TestListen(t *testing.T) {
-	r := newRig(t)
+	r := newRigOfEither(t)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		switch req.URL.Path {
 		case "/file":

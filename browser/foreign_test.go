@@ -12,7 +12,7 @@ import (
 // A page at an address that a session may not show is neither listed nor captured. It is
 // sent to about:blank, with nothing else on its back list.
 func TestForeignPage(t *testing.T) {
-	r := newRig(t)
+	r := newRigOfEither(t)
 	s := newSite(t, nil)
 	b := r.fresh()
 	r.open(b, s.url+"/three")

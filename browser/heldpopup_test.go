@@ -11,7 +11,7 @@ import (
 // A pop-up that a client keeps paused at its start answers nothing. Screenshots and
 // navigations use the tab that was in front before it.
 func TestHeldPopUp(t *testing.T) {
-	r, s := newRig(t), newSite(t, nil)
+	r, s := newRigOfEither(t), newSite(t, nil)
 	b := r.fresh()
 	opener := s.url + "/one"
 	r.open(b, opener)

@@ -14,7 +14,7 @@ import (
 // A tab that is navigating is captured at its current page, and stays the tab in front. Chrome's
 // own session files have it there too, and the new page may never load.
 func TestCaptureDuringNavigation(t *testing.T) {
-	r := newRig(t)
+	r := newRigOfEither(t)
 	asked := make(chan struct{}, 2)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/never" {

@@ -221,7 +221,7 @@ func TestRestoreCrash(t *testing.T) {
 
 // Without tabs there is one blank tab, and the rest of the environment.
 func TestRestoreWithoutTabs(t *testing.T) {
-	r := newRig(t)
+	r := newRigOfEither(t)
 	s := newSite(t, nil)
 	saved := r.fresh()
 	r.fillTabs(saved, s)
@@ -274,7 +274,7 @@ func TestRestoreRefusesTabs(t *testing.T) {
 // Changes by the site after a restore are reported by name, without values, and blamed on
 // the site. What was not restored is not blamed on it.
 func TestVerifyBlames(t *testing.T) {
-	r := newRig(t)
+	r := newRigOfEither(t)
 	s, id := newSite(t, nil), newSite(t, nil)
 	b := r.fresh()
 	r.open(b, id.url+"/renew")

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -43,8 +44,9 @@ var testUIDs = launch.UIDRange{Base: 330000, Count: 100}
 // rig starts Chromes for one test.
 type rig struct {
 	*Starter
-	t    *testing.T
-	dirs int
+	t      *testing.T
+	dirs   int
+	engine string // of Chromes whose test names none
 }
 
 func newRig(t *testing.T) *rig {
@@ -69,6 +71,17 @@ func newRig(t *testing.T) *rig {
 	return &rig{Starter: NewStarter(l, time.Now), t: t}
 }
 
+// newRigOfEither is newRig for a test whose subject is the same in both engines. It starts
+// the shell, which takes half the processor time. In the long form it starts full Chrome.
+func newRigOfEither(t *testing.T) *rig {
+	t.Helper()
+	r := newRig(t)
+	if !long() {
+		r.engine = EngineShell
+	}
+	return r
+}
+
 func (r *rig) dir() *Dir {
 	r.t.Helper()
 	r.dirs++
@@ -90,7 +103,7 @@ func (r *rig) ends(b *Browser) *Browser {
 
 func (r *rig) fresh() *Browser {
 	r.t.Helper()
-	b, err := r.Fresh(within(r.t), r.dir(), Options{})
+	b, err := r.Fresh(within(r.t), r.dir(), Options{Engine: r.engine})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -108,6 +121,7 @@ func (r *rig) shell() *Browser {
 
 func (r *rig) restored(dir *Dir, doc state.Document, o Options) (*Browser, []state.Component) {
 	r.t.Helper()
+	o.Engine = cmp.Or(o.Engine, r.engine)
 	b, report, err := r.Restored(within(r.t), dir, doc, o)
 	if err != nil {
 		r.t.Fatal(err)

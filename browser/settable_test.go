@@ -13,7 +13,7 @@ import (
 // that this Chrome rejects. A domain must be written as Chrome writes it, else an
 // existing cookie would be reported as lost.
 func TestUnsettableIsWhatChromeRefuses(t *testing.T) {
-	r := newRig(t)
+	r := newRigOfEither(t)
 	b := r.fresh()
 	x := func(n int) string { return strings.Repeat("x", n) }
 	var all []state.Cookie

@@ -162,7 +162,7 @@ func TestNeedsFlush(t *testing.T) {
 // Many origins of an import are all there when Chrome opens the profile. Origins that
 // Chrome may spell differently are applied over CDP.
 func TestManyOrigins(t *testing.T) {
-	r := newRig(t)
+	r := newRigOfEither(t)
 	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: state.DatadirNone}
 	add := func(key string) {
 		doc.Local = append(doc.Local, state.Area{StorageKey: key, Items: []state.Item{{Key: "ключ", Value: "é"}}})
