@@ -135,7 +135,7 @@ var everyone = []string{"page", "frame", "worker.js", "shared.js", "service.js"}
 
 func TestOverridesHoldEverywhere(t *testing.T) {
 	r, m := newRig(t), newMirror(t)
-	b, err := r.Fresh(within(t), r.dir(), Options{Overrides: allOverrides})
+	b, err := r.Fresh(within(t), r.dir(), Options{Engine: r.engine, Overrides: allOverrides})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestOverridesHoldEverywhere(t *testing.T) {
 // liveCopy freezes a Chrome that shows the mirror's page, and copies its environment.
 func (m *mirror) liveCopy(t *testing.T, r *rig) (*Dir, state.Document) {
 	t.Helper()
-	b, err := r.Fresh(within(t), r.dir(), Options{Overrides: allOverrides})
+	b, err := r.Fresh(within(t), r.dir(), Options{Engine: r.engine, Overrides: allOverrides})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func (m *mirror) liveCopy(t *testing.T, r *rig) (*Dir, state.Document) {
 
 // The tabs of a running Chrome's copy load anew with the same overrides.
 func TestOverridesOfALiveCopy(t *testing.T) {
-	r, m := newRig(t), newMirror(t)
+	r, m := newRigOfEither(t), newMirror(t)
 	dir, doc := m.liveCopy(t, r)
 	r.restored(dir, doc, Options{RestoreTabs: true})
 	for who, report := range m.reports(t, "page", "frame", "worker.js", "shared.js") {

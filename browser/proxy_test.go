@@ -16,7 +16,7 @@ import (
 // A proxy with a password serves every page, also after a restore that names no proxy.
 // Only the document contains the password.
 func TestAProxyWithAPassword(t *testing.T) {
-	r, s := newRig(t), newSite(t, nil)
+	r, s := newRigOfEither(t), newSite(t, nil)
 	var mu sync.Mutex
 	var through []string
 	forward := httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}}
@@ -36,7 +36,7 @@ func TestAProxyWithAPassword(t *testing.T) {
 		defer mu.Unlock()
 		return slices.Contains(through, path)
 	}
-	b, err := r.Fresh(within(t), r.dir(), Options{Overrides: state.Overrides{
+	b, err := r.Fresh(within(t), r.dir(), Options{Engine: r.engine, Overrides: state.Overrides{
 		Proxy: &state.Proxy{Server: proxy.URL, Username: "ada", Password: "se:cret", Bypass: "<-loopback>"}}})
 	if err != nil {
 		t.Fatal(err)
