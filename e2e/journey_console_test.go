@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // A person uses the console in a real browser: signs in, logs in by hand, saves that as the
@@ -31,7 +32,7 @@ func TestConsole(t *testing.T) {
 	}))
 	t.Cleanup(site.Close)
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
-	in, err := json.Marshal(obj{"url": d.URL, "key": daemon.Key, "site": site.URL, "timeout_ms": stepDeadline.Milliseconds()})
+	in, err := json.Marshal(obj{"url": d.URL, "key": daemon.Key, "site": site.URL, "timeout_ms": stepDeadline.Milliseconds(), "long": storetest.Long()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,17 +39,18 @@ type protection struct {
 	sample  []string // the tries of make test, as route/engine; all if empty
 }
 
-// The samples of the single protections have each route at least once, and each of the
-// shell's protections.
+// The samples of the single protections have each of the shell's protections, and each route
+// at least once but the longest, an extension's settings. That one is tried with all
+// protections and without one.
 var protections = []protection{
 	{name: "no protection", tags: []string{noLandlock, noBlocklist, noTargetPolicy}, open: true, short: "user",
 		sample: []string{"an extension's settings/chrome", "the PDF viewer in a PDF/chrome", "the PDF viewer as a page/chrome", "a dropped page/shell"}},
 	{name: "all protections", short: "user"},
 	{name: "Landlock alone", tags: []string{noBlocklist, noTargetPolicy}, short: "user",
-		sample: []string{"an extension's settings/chrome", "a dropped page/shell"}},
+		sample: []string{"the PDF viewer as a page/chrome", "a dropped page/shell"}},
 	{name: "block list alone", tags: []string{noLandlock, noTargetPolicy}, short: "user",
 		noShell: "the headless shell does not know Chrome's block list: there Landlock and the target policy protect the files",
-		sample:  []string{"a back list/chrome", "the PDF viewer as a page/chrome"}},
+		sample:  []string{"a back list/chrome"}},
 	{name: "target policy alone", tags: []string{noLandlock, noBlocklist}, short: "root",
 		sample: []string{"a breakpoint's condition/chrome", "the PDF viewer in a PDF/chrome", "a dropped page/shell"}},
 }
