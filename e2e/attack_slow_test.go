@@ -55,7 +55,7 @@ func statusOf(t testing.TB, c net.Conn) int {
 // importing. They are ended after the client patience, and leave nothing.
 func TestSlowUploads(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Env: []string{"STASIS_CLIENT_PATIENCE=5s"}})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong(), Env: []string{"STASIS_CLIENT_PATIENCE=5s"}})
 	var slow []net.Conn
 	for _, format := range []string{"datadir", "stasis", "playwright"} {
 		slow = append(slow, partialRequest(t, d, "POST", "/v1/snapshots?format="+format, 1<<20, "{"))
@@ -88,7 +88,7 @@ func TestSlowReaders(t *testing.T) {
 	if !storetest.Long() {
 		budget, document, limit = budget/4, document/4, limit/4+64<<20 // the daemon itself takes 40 MB
 	}
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Unraced: true, Args: []string{"--client-memory", strconv.Itoa(budget)}, Env: []string{"STASIS_CLIENT_PATIENCE=8s"}})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Unraced: true, Args: append(shellUnlessLong(), "--client-memory", strconv.Itoa(budget)), Env: []string{"STASIS_CLIENT_PATIENCE=8s"}})
 	saved := func(value string) string {
 		state := `{"cookies":[],"origins":[{"origin":"https://a.example","localStorage":[{"name":"n","value":"` + strings.Repeat(value, document) + `"}]}]}`
 		a := d.Send(t, daemon.Key, "POST", "/v1/snapshots?format=playwright", strings.NewReader(state), http.Header{"Content-Type": {"application/json"}})
@@ -128,7 +128,7 @@ func TestSlowReaders(t *testing.T) {
 // sends nothing, or only a part of it.
 func TestHalfMessages(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--max-clients", "1"}, Env: []string{"STASIS_CLIENT_PATIENCE=3s"}})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: append(shellUnlessLong(), "--max-clients", "1"), Env: []string{"STASIS_CLIENT_PATIENCE=3s"}})
 	s := create(t, d, body{"user_id": "ada", "engine": "shell"})
 	header := []byte{0x81, 0xff, 0, 0, 0, 0, 1, 0, 0, 0, 1, 2, 3, 4} // a text message of 16 MiB, masked
 	for name, sent := range map[string][]byte{"a header": header, "a part": append(header, make([]byte, 1<<20)...)} {
@@ -166,7 +166,7 @@ func TestHalfMessages(t *testing.T) {
 // that an ended stream frees its slot.
 func TestStreamsHaveABound(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()})
 	s := create(t, d, body{"user_id": "ada", "engine": "shell"})
 	var all []net.Conn
 	open := func() int {

@@ -13,7 +13,7 @@ import (
 // the next checkpoint succeeds. The session uses the shell, which starts faster.
 func TestFaultDiskFullAutosave(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{Dir: smallStore(t), NoSpares: true})
+	d := daemon.Start(t, daemon.Options{Dir: smallStore(t), NoSpares: true, Args: shellUnlessLong()})
 	site := apps.StartProbe(t)
 	s := begin(t, d, obj{"engine": "shell", "auto_save": obj{"interval_seconds": 86400, "on": []string{"navigation"}}})
 	type autosaved struct {

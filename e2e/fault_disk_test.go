@@ -159,7 +159,7 @@ func stores(t testing.TB, d *daemon.Daemon) []string {
 // same session is saved, and its default restores everything.
 func TestFaultDiskFull(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Dir: smallStore(t)})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong(), Dir: smallStore(t)})
 	site := apps.StartProbe(t)
 	before := finish(t, d, begin(t, d, obj{"engine": browser.EngineShell}).ID, toFiles+andDefault)
 	s := heavy(t, d, site)

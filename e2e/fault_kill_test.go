@@ -131,7 +131,7 @@ func inProfiles(t testing.TB, d *daemon.Daemon, name, text string) bool {
 // after each.
 func TestFaultDaemonKilledDuringASave(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()})
 	first := finish(t, d, begin(t, d, obj{"engine": browser.EngineShell}).ID, toFiles+andDefault)
 	archives := filepath.Join(d.Dir, "snapshots", "archives")
 	const stored = -1 // not a time, but when the archive is in the store
@@ -220,7 +220,7 @@ func TestFaultEverythingKilled(t *testing.T) {
 // Killing a warden is a crash of its session, and of no other.
 func TestFaultWardenKilled(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()})
 	s := begin(t, d, obj{"engine": browser.EngineShell})
 	kill9(t, wardens(t, d)[0])
 	crashed(t, d, s.ID)

@@ -138,7 +138,7 @@ func TestFaultPlantedLinks(t *testing.T) {
 	if err := os.WriteFile(kept, []byte("kept"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()})
 	s := begin(t, d, obj{"session_id": "lost"})
 	dir := onlyRunDir(t, d)
 	d.Kill(t)

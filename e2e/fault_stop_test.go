@@ -78,7 +78,7 @@ func stuck(w *wire, page, url string) {
 // was not saved.
 func TestFaultStopAtOnce(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()})
 	site := apps.StartProbe(t)
 	s := begin(t, d, obj{})
 	w := dial(t, s.CDP)

@@ -67,7 +67,7 @@ func startPausable(t testing.TB) *pausableSite {
 // restore of the last save has it too.
 func TestPlainSiteDown(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()})
 	all := crossings()
 	from, sites := make([]string, len(all)), make([]*pausableSite, len(all))
 	for i, c := range all {

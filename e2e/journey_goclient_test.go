@@ -23,7 +23,7 @@ func TestGoClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = site.Close() })
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()})
 	ctx, c := t.Context(), client.New(d.URL, daemon.Key)
 	must := func(err error) {
 		t.Helper()

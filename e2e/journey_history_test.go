@@ -124,7 +124,7 @@ func stream(d *daemon.Daemon, id, after string, n int) (events, names []string, 
 // run.
 func TestHistory(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()})
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/file" {
 			w.Header().Set("Content-Disposition", `attachment; filename="report.txt"`)

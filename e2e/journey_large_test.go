@@ -47,7 +47,7 @@ const readLarge = `(async () => {
 func TestLargeProfile(t *testing.T) {
 	t.Parallel()
 	items, memory := largeSize()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()})
 	site := apps.StartProbe(t)
 	s := create(t, d, body{"user_id": "ada"})
 	drive(t, chromeDP, s.CDP, visit(site.URL+"/set?v=one"), evaluate(fmt.Sprintf(keepLarge, items)))

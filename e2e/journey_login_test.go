@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/apps/webapp"
 	"github.com/stasisd/stasis/e2e/apps/weblog"
@@ -92,12 +93,13 @@ func (w webApp) prove(t testing.TB, client, cdpURL string, since int) {
 type saved struct {
 	app           webApp
 	client, mode  string
+	engine        string
 	session, user string
 }
 
 // TestStillLoggedInAfterRestart is the main use case: log in once through the real form,
-// save, restart the daemon, restore, still logged in. The short form has both JavaScript
-// clients, each application, both modes, by session ID and by default; TestParkedThenCold and
+// save, restart the daemon, restore, still logged in. The short form has both engines, both
+// JavaScript clients, each application, both modes, by session ID and by default; TestParkedThenCold and
 // TestStory do it with chromedp. The long form tries each client with each application, and
 // restores each environment both ways.
 func TestStillLoggedInAfterRestart(t *testing.T) {
@@ -109,11 +111,12 @@ func TestStillLoggedInAfterRestart(t *testing.T) {
 			if !storetest.Long() && i != j {
 				continue // DokuWiki with Puppeteer, Node-RED with Playwright
 			}
+			engine := browser.EngineChrome
 			mode := []string{"filesystem", "memory"}[(i+j)%2] // each client and each application gets both modes
 			if !storetest.Long() {
-				mode = []string{"filesystem", "memory"}[i]
+				mode, engine = []string{"filesystem", "memory"}[i], []string{browser.EngineChrome, browser.EngineShell}[i]
 			}
-			all = append(all, &saved{app: app, client: client, mode: mode, user: app.name + "/" + client})
+			all = append(all, &saved{app: app, client: client, mode: mode, engine: engine, user: app.name + "/" + client})
 		}
 	}
 	each := func(name string, do func(*testing.T, *saved)) {
@@ -127,7 +130,7 @@ func TestStillLoggedInAfterRestart(t *testing.T) {
 		})
 	}
 	each("save", func(t *testing.T, x *saved) {
-		s := create(t, d, body{"user_id": x.user})
+		s := create(t, d, body{"user_id": x.user, "engine": x.engine})
 		x.session = s.ID
 		x.app.logIn(t, x.client, s.CDP)
 		save(t, d, s.ID, x.mode, "save_as_default=true")
@@ -139,10 +142,10 @@ func TestStillLoggedInAfterRestart(t *testing.T) {
 	}
 	each("restore", func(t *testing.T, x *saved) {
 		if storetest.Long() || x.client != playwright {
-			x.restore(t, d, body{"restore_from_session_id": x.session}, since[x.app.name])
+			x.restore(t, d, body{"restore_from_session_id": x.session, "engine": x.engine}, since[x.app.name])
 		}
 		if storetest.Long() || x.client == playwright {
-			x.restore(t, d, body{"restore_default_environment_from_user_id": x.user}, since[x.app.name])
+			x.restore(t, d, body{"restore_default_environment_from_user_id": x.user, "engine": x.engine}, since[x.app.name])
 		}
 	})
 }
@@ -169,7 +172,7 @@ func (x *saved) restore(t *testing.T, d *daemon.Daemon, from body, since int) {
 // restored from its files, and the report says why.
 func TestParkedThenCold(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--parked", "1"}})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: append(shellUnlessLong(), "--parked", "1")})
 	app := wiki(t)
 	s := create(t, d, body{"user_id": "ada"})
 	app.logIn(t, chromeDP, s.CDP)

@@ -20,7 +20,7 @@ import (
 // format cannot hold is named.
 func TestPortable(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()})
 	s := club(t)
 
 	// Playwright logs in. A session that starts from its storageState is logged in.

@@ -36,7 +36,7 @@ func runsOf(t *testing.T, d *daemon.Daemon, id string) (runs []string) {
 // engine is the shell; TestStory does it with full Chrome.
 func TestResumeAfterKill(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()})
 	site := apps.StartProbe(t)
 	s := begin(t, d, obj{"session_id": "worker", "engine": browser.EngineShell, "auto_save": true, "timezone": "Asia/Tokyo"})
 	w := dial(t, s.CDP)

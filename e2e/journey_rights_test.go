@@ -14,7 +14,7 @@ import (
 // TestRights tries what each right allows and forbids, on one daemon.
 func TestRights(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()})
 	t.Run("every route", func(t *testing.T) { everyRoute(t, d) })
 	t.Run("keys of one right", func(t *testing.T) { keysOfOneRight(t, d) })
 	nothingLeft(t, d)

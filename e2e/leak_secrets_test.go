@@ -19,7 +19,7 @@ func TestLeakSecrets(t *testing.T) {
 	t.Parallel()
 	const cookie, stored, typed, named = "kekscookie4711", "lokalwert4712", "passwort4713", "titel4714"
 	const said, noted, receivedWebhook = "gesagtes4715", "notiertes4716", "hakenschluessel4717"
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--log-level", "debug"}})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: append(shellUnlessLong(), "--log-level", "debug")})
 	site := apps.StartProbe(t)
 	key := newKey(t, d, "alice")
 	var tickets []string

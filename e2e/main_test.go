@@ -9,19 +9,52 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
+
+// shellUnlessLong returns flags of a daemon of a test whose subject is not the browser: in
+// make test its sessions have the shell, which takes less than half the processor time of
+// full Chrome. In make test-long they have full Chrome, as most users do.
+func shellUnlessLong() []string {
+	if storetest.Long() {
+		return nil
+	}
+	return []string{"--engine", browser.EngineShell}
+}
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == withoutLandlockArg {
 		fmt.Fprintln(os.Stderr, withoutLandlock(os.Args[2:]))
 		os.Exit(1)
 	}
+	compiled, err := keepCompiled()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := m.Run()
 	daemon.CleanUp()
+	_ = os.RemoveAll(compiled)
 	os.Exit(code)
+}
+
+// keepCompiled has all Node.js processes of the short forms share what V8 compiles
+// (clients/compiled.cjs), in a folder that it returns.
+func keepCompiled() (dir string, err error) {
+	if storetest.Long() {
+		return "", nil
+	}
+	preload, err := filepath.Abs("clients/compiled.cjs")
+	if err == nil {
+		dir, err = os.MkdirTemp("", "compiled-")
+	}
+	return dir, errors.Join(err, os.Setenv("COMPILED", dir), os.Setenv("NODE_OPTIONS", fmt.Sprintf("--require=%q", preload)))
 }

@@ -14,7 +14,7 @@ import (
 // work. One session of full Chrome, with an extension, takes most steps.
 func TestShown(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()})
 	l := makeWantedFiles(t)
 	t.Run("chrome", func(t *testing.T) {
 		x := newFileAttacker(t, d, l)

@@ -52,7 +52,7 @@ func TestStory(t *testing.T) {
 	t.Parallel()
 	applications := []webApp{wiki(t), nodeRED(t)}
 	held := slowSite(t)
-	dying, lasting := daemon.Start(t, daemon.Options{NoSpares: true}), daemon.Start(t, daemon.Options{NoSpares: true})
+	dying, lasting := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()}), daemon.Start(t, daemon.Options{NoSpares: true})
 	runners := map[string]storyRunner{}
 	for _, e := range []struct {
 		name     string

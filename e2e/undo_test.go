@@ -17,7 +17,7 @@ import (
 // it. A killed daemon leaves nothing of it.
 func TestUndoWindow(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--undo-window", "10m"}})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: append(shellUnlessLong(), "--undo-window", "10m")})
 	site := apps.StartProbe(t)
 	discarded := func(id string) {
 		t.Helper()
