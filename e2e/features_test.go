@@ -70,7 +70,7 @@ func partFor(in string) obj {
 	case in == browser.EngineChrome:
 		return obj{"of": 16, "take": []int{0}}
 	default:
-		return obj{"of": 16, "take": []int{4, 12}}
+		return obj{"of": 16, "take": []int{4}}
 	}
 }
 
