@@ -9,10 +9,8 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stasisd/stasis/browser"
@@ -35,26 +33,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, withoutLandlock(os.Args[2:]))
 		os.Exit(1)
 	}
-	compiled, err := keepCompiled()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	code := m.Run()
 	daemon.CleanUp()
-	_ = os.RemoveAll(compiled)
 	os.Exit(code)
-}
-
-// keepCompiled has all Node.js processes of the short forms share what V8 compiles
-// (clients/compiled.cjs), in a folder that it returns.
-func keepCompiled() (dir string, err error) {
-	if storetest.Long() {
-		return "", nil
-	}
-	preload, err := filepath.Abs("clients/compiled.cjs")
-	if err == nil {
-		dir, err = os.MkdirTemp("", "compiled-")
-	}
-	return dir, errors.Join(err, os.Setenv("COMPILED", dir), os.Setenv("NODE_OPTIONS", fmt.Sprintf("--require=%q", preload)))
 }
