@@ -38,6 +38,8 @@ func helperMain(verb, root string) int {
 		o, err = daemon(root)
 	case "reader":
 		o, err = fileReader(root)
+	case "hold-below-a-listener":
+		err = holdBelowAListener(root)
 	case "preflight":
 		o, err = preflight(root)
 	case "preflight-without-namespaces":

@@ -34,6 +34,7 @@ type Options struct {
 	Width, Height int      // the window, in CSS pixels; zero: 1280×900
 	TimeZone      string   // TZ, an IANA name; empty: the machine's
 	ExtraArgs     []string // further flags; those that weaken the sandbox or conflict are refused
+	Hold          bool     // opens of databases wait until [Process.Release]
 
 	denied []string // files that Landlock must refuse, else Chrome is not started
 }
@@ -156,7 +157,7 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	ord := order{Path: binary, Args: args, Env: environment(o.Dir, o.TimeZone), Dir: o.Dir.Path, UID: -1}
+	ord := order{Path: binary, Args: args, Env: environment(o.Dir, o.TimeZone), Dir: o.Dir.Path, UID: -1, Hold: o.Hold}
 	if l.uids != nil {
 		ord.UID = o.Dir.UID
 	}
@@ -180,6 +181,10 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 		if r.Unconfined != "" {
 			err := fault.Wrap(errors.New(r.Unconfined), fault.SandboxFailed, op, "Landlock does not protect the machine's files from Chrome; "+
 				"check the binary of --chrome or --shell: it must be in a folder that contains nothing but Chrome")
+			return nil, errors.Join(err, p.discard())
+		}
+		if r.Unheld != "" {
+			err := fault.Wrap(errors.New(r.Unheld), fault.Unsupported, op, "this system cannot make Chrome's files wait")
 			return nil, errors.Join(err, p.discard())
 		}
 		if r.Errno != 0 {

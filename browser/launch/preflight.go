@@ -43,11 +43,17 @@ func (l *Launcher) Check(ctx context.Context) (Version, error) {
 	return l.inScratch(ctx, l.check)
 }
 
+// NewScratchDir returns a temporary run directory of no session. If the daemon dies, the
+// next one removes it ([Launcher.Sweep]).
+func (l *Launcher) NewScratchDir() (*Dir, error) {
+	return l.NewDir(scratchPrefix + strings.ToLower(rand.Text()[:8]))
+}
+
 // inScratch calls use with a temporary directory of a session.
 func (l *Launcher) inScratch(ctx context.Context, use func(context.Context, *Dir) (Version, error)) (_ Version, err error) {
 	ctx, cancel := context.WithTimeout(ctx, preflightTimeout)
 	defer cancel()
-	dir, err := l.NewDir(scratchPrefix + strings.ToLower(rand.Text()[:8]))
+	dir, err := l.NewScratchDir()
 	if err != nil {
 		return Version{}, err
 	}

@@ -59,7 +59,7 @@ func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
 		if n == 0 {
 			first <- r
 		}
-		reported = reported || r.Exited || r.Errno != 0 || r.Unconfined != ""
+		reported = reported || r.Exited || r.Errno != 0 || r.Unconfined != "" || r.Unheld != ""
 		if r.Exited {
 			exit.Code, exit.Signal = r.Code, syscall.Signal(r.Signal)
 		}
@@ -89,6 +89,12 @@ func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
 // cutLifeline makes the warden kill the tree if it still runs.
 func (p *Process) cutLifeline() {
 	p.cut.Do(func() { _ = p.lifeline.Close() }) // a pipe's end: no data can be lost
+}
+
+// Release lets Chrome open its databases ([Options.Hold]): their files are in place.
+func (p *Process) Release() error {
+	_, err := p.lifeline.Write([]byte{releaseByte})
+	return fault.Wrap(err, fault.BrowserFailed, "launch.release", "Chrome has ended")
 }
 
 // Pipe returns Chrome's CDP pipe: raw bytes in which each message ends with a NUL.

@@ -50,13 +50,23 @@ func WardenMain(args []string) int {
 			return wardenOK
 		}
 	}
+	var h *hold
+	if o.Hold {
+		if h, err = newHold(); err != nil {
+			w.send(report{Unheld: err.Error()})
+			return wardenOK
+		}
+	}
 	if err := w.start(o); err != nil {
 		w.send(failed(err))
 		return wardenOK
 	}
 	w.send(report{PID: w.main})
 	go func() {
-		_, _ = lifeline.ReadByte() // a byte and the end mean the same
+		if b, err := lifeline.ReadByte(); err == nil && b == releaseByte && h != nil {
+			go h.release()
+			_, _ = lifeline.ReadByte() // a byte and the end mean the same
+		}
 		close(w.cut)
 	}()
 	w.guard()

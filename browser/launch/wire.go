@@ -17,6 +17,9 @@ const (
 	fdReports  = 6
 )
 
+// releaseByte on the lifeline says that the files of the environment are in place.
+const releaseByte = 'r'
+
 // order says what the warden starts. It is the first line on the lifeline.
 type order struct {
 	Path string
@@ -27,15 +30,18 @@ type order struct {
 
 	Grants []grant  // all files that Chrome may use under Landlock; none: no Landlock
 	Denied []string // existing files and folders that Landlock must refuse
+
+	Hold bool // opens of databases wait for releaseByte
 }
 
 // report is a message of the warden. The first says that Chrome started (PID) or failed
-// to (Errno, or Unconfined for Landlock). The last, with Exited, says how Chrome's main
+// to (Errno, Unconfined for Landlock, or Unheld). The last, with Exited, says how Chrome's main
 // process ended.
 type report struct {
 	PID        int           `json:"pid,omitempty"`
 	Errno      syscall.Errno `json:"errno,omitempty"`
 	Unconfined string        `json:"unconfined,omitempty"` // why Landlock is not effective
+	Unheld     string        `json:"unheld,omitempty"`     // why opens cannot wait
 	Exited     bool          `json:"exited,omitempty"`
 	Code       int           `json:"code,omitempty"`
 	Signal     int           `json:"signal,omitempty"`
