@@ -60,6 +60,8 @@ type Browser struct {
 	relay       *relay.Relay            // nil unless the proxy requires credentials
 	targets     *targetinit.Initialiser // nil if nothing is set on the targets
 	passkeys    passkeys
+	entered     bool              // the environment entered by the gates
+	asProfile   string            // why it did not, if it could have
 	baseline    baseline.Baseline // what is known about the profile that was loaded
 	// unflushed: pages may have more localStorage than Chrome writes while it quits.
 	unflushed  atomic.Bool

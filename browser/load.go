@@ -21,7 +21,7 @@ const restoreDeadline = 60 * time.Second
 // before its first request (Target.setAutoAttach with waitForDebuggerOnStart), until
 // release. unknown are the IDs of the extensions that the profile does not know; load
 // loads them too.
-func (s *Standby) load(ctx context.Context, o Options, unknown []string) error {
+func (s *Standby) load(ctx context.Context, o Options, enter func() (tabs int, err error), unknown []string) error {
 	const op = "browser.restore"
 	b, doc := s.b, s.doc
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
@@ -34,26 +34,18 @@ func (s *Standby) load(ctx context.Context, o Options, unknown []string) error {
 	if s.held, err = b.environment().Hold(ctx); err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be paused")
 	}
-	var command []string
-	s.tabs, command = restore.SourceOf(doc, o.RestoreTabs), []string{"--profile-directory=" + profile.Default}
-	if s.tabs != restore.SourceProfile {
-		command = append(command, blankURL)
-	}
-	if err := b.process.SendCommandLine(ctx, command...); err != nil {
-		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not open the profile")
-	}
-	if s.tabs == restore.SourceProfile {
-		err = s.held.Await(ctx, len(doc.Tabs))
+	s.tabs = restore.SourceOf(doc, o.RestoreTabs)
+	if enter != nil {
+		var tabs int
+		if tabs, err = enter(); err == nil {
+			err = s.held.AwaitJoined(ctx, tabs, s.tabs, spares[0])
+		}
 	} else {
-		err = s.held.AwaitAll(ctx, len(spares))
+		err = s.openProfile(ctx, spares)
 	}
 	if err != nil {
-		return fault.Wrap(err, fault.BrowserFailed, op, "the profile's tabs did not open")
+		return fault.Wrap(err, fault.BrowserFailed, op, "the environment's tabs did not open")
 	}
-	for _, p := range spares {
-		b.mux.HideContext(p.BrowserContextID)
-	}
-	b.tabs.leftover.tabs = spares
 	downloads := make(chan error, 1)
 	b.background.Go(func() { downloads <- keepDownloads(ctx, b.driver, b.dir) }) // for this profile; otherwise it uses Chrome's default folder
 	b.mux.Permissions.SetGranted(doc.Permissions)
@@ -67,8 +59,36 @@ func (s *Standby) load(ctx context.Context, o Options, unknown []string) error {
 	if err != nil {
 		return err
 	}
+	if b.entered {
+		applied = markMerged(applied)
+	}
 	s.report = append(s.report, applied...)
 	return <-downloads
+}
+
+// openProfile makes Chrome open the environment's profile beside the empty one, whose tabs
+// are spares.
+func (s *Standby) openProfile(ctx context.Context, spares []*target.Info) error {
+	b, command := s.b, []string{"--profile-directory=" + profile.Default}
+	if s.tabs != restore.SourceProfile {
+		command = append(command, blankURL)
+	}
+	err := b.process.SendCommandLine(ctx, command...)
+	switch {
+	case err != nil:
+	case s.tabs == restore.SourceProfile:
+		err = s.held.Await(ctx, len(s.doc.Tabs))
+	default:
+		err = s.held.AwaitAll(ctx, len(spares))
+	}
+	if err != nil {
+		return err
+	}
+	for _, p := range spares {
+		b.mux.HideContext(p.BrowserContextID)
+	}
+	b.tabs.leftover.tabs = spares
+	return nil
 }
 
 // release lets the paused tabs run, so that they load.

@@ -19,6 +19,9 @@ type Options struct {
 	// Passkeys says whether pages get a virtual authenticator; nil: as saved in the
 	// environment.
 	Passkeys *bool
+	// Gates: full Chrome starts with gates, if it can, so that an environment can be loaded
+	// quickly. While it is loaded, its files are in two places, so they must be a copy.
+	Gates bool
 	// Background: Chrome starts with a reduced CPU priority; see
 	// [launch.Process.Background].
 	Background bool

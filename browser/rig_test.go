@@ -68,7 +68,9 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{Starter: NewStarter(l, time.Now), t: t}
+	r := &rig{Starter: NewStarter(l, time.Now), t: t}
+	r.settings.Store(startSettings(r))
+	return r
 }
 
 // newRigOfEither is newRig for a test whose subject is the same in both engines. It starts
@@ -81,6 +83,22 @@ func newRigOfEither(t *testing.T) *rig {
 	}
 	return r
 }
+
+// startSettings returns the settings with which Chromes with gates start. The first rig
+// learns them for all.
+var startSettings = func() func(r *rig) *[]byte {
+	var once sync.Once
+	var settings *[]byte
+	return func(r *rig) *[]byte {
+		once.Do(func() {
+			r.learnSettings(r.t.Context())
+			if settings = r.settings.Load(); settings == nil {
+				r.t.Errorf("the settings of an empty profile: %v", r.unlearned)
+			}
+		})
+		return settings
+	}
+}()
 
 func (r *rig) dir() *Dir {
 	r.t.Helper()
@@ -122,6 +140,7 @@ func (r *rig) shell() *Browser {
 func (r *rig) restored(dir *Dir, doc state.Document, o Options) (*Browser, []state.Component) {
 	r.t.Helper()
 	o.Engine = cmp.Or(o.Engine, r.engine)
+	o.Gates = true
 	b, report, err := r.Restored(within(r.t), dir, doc, o)
 	if err != nil {
 		r.t.Fatal(err)
@@ -140,7 +159,7 @@ func (r *rig) copied(b *Browser) *Dir {
 	d := r.dir()
 	for _, f := range files {
 		to := filepath.Join(d.Profile(), f.Name)
-		body, err := os.ReadFile(f.Path)
+		body, err := contentOf(f)
 		if err == nil {
 			err = os.MkdirAll(filepath.Dir(to), 0o700)
 		}
@@ -152,6 +171,14 @@ func (r *rig) copied(b *Browser) *Dir {
 		}
 	}
 	return d
+}
+
+// contentOf returns the content that a file has in an archive.
+func contentOf(f profile.File) ([]byte, error) {
+	if f.Data != nil {
+		return f.Data, nil
+	}
+	return os.ReadFile(f.Path)
 }
 
 // written waits until Chrome has written a URL into its session files, which may take 2.5

@@ -25,13 +25,16 @@ import (
 
 // spareShell starts an empty shell that waits for its profile.
 func (s *Starter) spareShell(ctx context.Context, dir *Dir, o Options) (*Spare, error) {
-	if err := gate.Create(profile.Path(dir.Profile())); err != nil {
+	if err := os.RemoveAll(profile.Path(dir.Profile())); err != nil {
+		return nil, fault.Wrap(err, fault.StoreFailed, "browser.start", "an earlier profile could not be removed")
+	}
+	if err := gate.Shell().Create(profile.Path(dir.Profile())); err != nil {
 		return nil, err
 	}
 	if err := dir.ChownProfile(profile.Default); err != nil {
 		return nil, err
 	}
-	b, err := s.start(ctx, dir, profile.Default, o)
+	b, err := s.start(ctx, dir, profile.Default, o, false)
 	if err != nil {
 		return nil, err
 	}
@@ -64,13 +67,13 @@ func (p *Spare) freshShell(ctx context.Context, o Options) (*Browser, error) {
 func loadWaiting(dir *Dir) error {
 	waiting := dir.Waiting()
 	folder := profile.Path(waiting.Profile())
-	if err := gate.Fill(folder); err != nil {
+	if err := gate.Shell().Fill(folder); err != nil {
 		return err
 	}
 	if err := waiting.Chown(); err != nil {
 		return err
 	}
-	if err := gate.Open(profile.Path(dir.Profile()), folder); err != nil {
+	if err := gate.Shell().Open(profile.Path(dir.Profile()), folder); err != nil {
 		return err
 	}
 	extensions := filepath.Join(waiting.Profile(), profile.Extensions)
@@ -125,7 +128,7 @@ func (s *Starter) loadShell(ctx context.Context, dir *Dir, doc state.Document, o
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.start(ctx, dir, profile.Default, o)
+	b, err := s.start(ctx, dir, profile.Default, o, false)
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,8 @@ type Spare struct {
 	startOptions Options // the options that it was started with
 	// unknown are the IDs of its extensions that Chrome does not load on its own.
 	unknown []string
+	// gated: full Chrome waits at the gates of its empty profile.
+	gated bool
 }
 
 // Spare starts an empty Chrome. o are the options that the session is expected to have.
@@ -36,19 +38,34 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	if o.Engine == EngineShell {
 		return s.spareShell(ctx, dir, o)
 	}
+	if o.Background {
+		s.learnSettings(ctx)
+	}
 	proxy, relay, err := startProxy(o.Overrides.Proxy, dir.UID)
 	if err != nil {
 		return nil, err
 	}
 	empty := preparation(dir, state.Document{}, o, proxy)
 	empty.Folder, empty.Empty, empty.RestoreTabs = profile.Spare, true, true
-	unknown, err := empty.Run(ctx, dir.Profile())
+	var unknown []string
+	settings := s.gates(o)
+	gated := settings != nil
+	if gated {
+		unknown, err = prepareGated(ctx, dir, empty, *settings)
+	} else {
+		unknown, err = empty.Run(ctx, dir.Profile())
+	}
 	if err == nil {
 		err = dir.Chown()
 	}
 	var b *Browser
 	if err == nil {
-		b, err = s.start(ctx, dir, profile.Spare, o)
+		b, err = s.start(ctx, dir, profile.Spare, o, gated)
+	}
+	if gated && fault.Is(err, fault.Unsupported) {
+		relay.Close()
+		s.cannotGate(err)
+		return s.Spare(ctx, dir, o)
 	}
 	if err != nil {
 		relay.Close()
@@ -59,7 +76,7 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	if err := keepDownloads(ctx, b.driver, dir); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
-	return &Spare{starter: s, b: b, startOptions: o, unknown: unknown}, nil
+	return &Spare{starter: s, b: b, startOptions: o, unknown: unknown, gated: gated}, nil
 }
 
 // UnpackDir returns where to unpack an environment that will be loaded into the empty
@@ -117,6 +134,9 @@ func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
 	}
 	b := p.b
 	b.setOptions(o)
+	if err := p.leaveGates(); err != nil {
+		return nil, b.abandon(ctx, err)
+	}
 	if err := alive(ctx, b.driver); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
@@ -188,6 +208,13 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 	if err != nil {
 		return nil, b.abandon(ctx, err)
 	}
+	enter := p.enterGates
+	if b.asProfile, err = p.needsProfile(doc, o); err == nil && (!p.gated || b.asProfile != "") {
+		enter, err = nil, p.leaveGates()
+	}
+	if err != nil {
+		return nil, b.abandon(ctx, err)
+	}
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, b.version) {
 		if doc, unknown, b.baseline, err = setAside(ctx, b.dir, doc, o, proxy, b.now()); err != nil {
 			return nil, b.abandon(ctx, err)
@@ -198,7 +225,7 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 		return nil, b.abandon(ctx, err)
 	}
 	s := &Standby{b: b, doc: doc, own: own}
-	if err := s.load(ctx, o, unknown); err != nil {
+	if err := s.load(ctx, o, enter, unknown); err != nil {
 		return nil, s.abandon(ctx, err)
 	}
 	return s, nil

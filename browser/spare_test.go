@@ -30,7 +30,12 @@ func (r *rig) spare() *Spare {
 
 func (r *rig) spareOf(engine string) *Spare {
 	r.t.Helper()
-	p, err := r.Spare(within(r.t), r.dir(), Options{Engine: engine})
+	return r.spareWith(Options{Engine: engine, Gates: true})
+}
+
+func (r *rig) spareWith(o Options) *Spare {
+	r.t.Helper()
+	p, err := r.Spare(within(r.t), r.dir(), o)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -39,11 +44,17 @@ func (r *rig) spareOf(engine string) *Spare {
 }
 
 // A spare becomes a fresh session unchanged. The saved environment of that session is
-// loaded completely into another spare, saved and loaded again.
+// loaded completely into another spare, saved and loaded again: by gates, and as another
+// profile.
 func TestSpares(t *testing.T) {
+	t.Run("gates", func(t *testing.T) { checkSpares(t, true) })
+	t.Run("no gates", func(t *testing.T) { checkSpares(t, false) })
+}
+
+func checkSpares(t *testing.T, gates bool) {
 	r := newRig(t)
 	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
-	b, err := r.spare().Fresh(within(t), Options{RestoreTabs: true})
+	b, err := r.spareWith(Options{Gates: gates}).Fresh(within(t), Options{RestoreTabs: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,15 +78,20 @@ func TestSpares(t *testing.T) {
 		if !slices.Contains(names, "Default/Cookies") {
 			t.Errorf("the environment has only %v", names)
 		}
-		p := r.spare()
+		p := r.spareWith(Options{Gates: gates})
 		r.load(p, b)
 		before := len(s.requests())
 		var report []state.Component
 		if b, report, err = p.Restored(within(t), doc, Options{RestoreTabs: true}); err != nil {
 			t.Fatal(err)
 		}
-		r.hidesLeftover(b)
-		r.closesAlreadyClosed(b)
+		if b.entered != gates {
+			t.Errorf("by gates: %v, want %v; %s", b.entered, gates, b.AsProfile())
+		}
+		if !gates {
+			r.hidesLeftover(b)
+			r.closesAlreadyClosed(b)
+		}
 		if diff := cmp.Diff(restoredTabs, r.readTabs(b, s)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -155,7 +171,7 @@ func (r *rig) load(p *Spare, from *Browser) {
 	}
 	for _, f := range files {
 		to := filepath.Join(UnpackDir(p.Dir(), p.b.options.Engine).Profile(), f.Name)
-		body, err := os.ReadFile(f.Path)
+		body, err := contentOf(f)
 		if err == nil {
 			err = os.MkdirAll(filepath.Dir(to), 0o700)
 		}

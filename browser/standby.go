@@ -27,6 +27,7 @@ type Standby struct {
 // without its tabs; see [Spare.Restored]. Then it freezes Chrome. A standby may wait for
 // any time.
 func (s *Starter) Standby(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
+	o.Gates = true
 	p, err := s.load(ctx, dir, doc, o)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func (s *Starter) load(ctx context.Context, dir *Dir, doc state.Document, o Opti
 	if o.Engine == EngineShell {
 		return s.loadShell(ctx, dir, doc, o)
 	}
-	spare, err := s.Spare(ctx, dir, Options{Overrides: StartOverrides(o.Engine, o.Overrides.WithDefaults(doc.Overrides)), Background: o.Background})
+	spare, err := s.Spare(ctx, dir, Options{Overrides: StartOverrides(o.Engine, o.Overrides.WithDefaults(doc.Overrides)), Gates: o.Gates, Background: o.Background})
 	if err != nil {
 		return nil, err
 	}

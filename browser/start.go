@@ -3,10 +3,13 @@ package browser
 import (
 	"context"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/target"
 
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/mux"
@@ -30,6 +33,10 @@ type Starter struct {
 	MaxDownloads int64
 
 	inspections chan struct{} // one value for each profile that is being inspected
+
+	learning  sync.Mutex
+	settings  atomic.Pointer[[]byte] // with which gated profiles start; nil: not known
+	unlearned error                  // why they cannot be known
 }
 
 // NewStarter returns a Starter with a launcher and a clock.
@@ -57,7 +64,7 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 	return standby.activateAwake(ctx)
 }
 
-func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options) (*Browser, error) {
+func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options, gated bool) (*Browser, error) {
 	const op = "browser.start"
 	appearance, err := s.appearance(ctx, dir, o)
 	if err != nil {
@@ -72,9 +79,13 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options)
 		}
 		flags = append(append(flags, languageFlags(o.Overrides)...), proxyFlags(proxy)...)
 	}
+	first := blankURL
+	if gated { // with a window at its start, Chrome would wait for the session file
+		first, flags = "", append(flags, "--no-startup-window")
+	}
 	process, err := s.Launcher.Start(ctx, launch.Options{
-		Dir: dir, Shell: o.Engine == EngineShell, Profile: folder, URL: blankURL,
-		TimeZone: o.Overrides.Timezone, ExtraArgs: flags})
+		Dir: dir, Shell: o.Engine == EngineShell, Profile: folder, URL: first,
+		TimeZone: o.Overrides.Timezone, ExtraArgs: flags, Hold: gated})
 	if err != nil {
 		relay.Close()
 		return nil, err
@@ -103,6 +114,11 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options)
 	}
 	_, b.version, _ = strings.Cut(v.Product, "/")
 	b.userAgent, b.protocol = v.UserAgent, v.ProtocolVersion
+	if gated {
+		if _, err := cdp.Call(ctx, b.driver, target.CreateTarget, target.CreateTargetParams{URL: blankURL}); err != nil {
+			return nil, b.abandon(ctx, fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not open a window"))
+		}
+	}
 	if err := b.tabs.awaitFirst(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}

@@ -48,6 +48,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"browser/profile", "fault state state/report browser/profile/* browser/profile/internal/*"},
 	{"browser/profile/inspect", "fault state browser/profile/localstorage browser/profile/sessionstorage browser/profile/internal/*"},
 	{"browser/profile/profiletest", "state browser/profile/localstorage browser/profile/sessionstorage browser/profile/internal/*"}, // makes profiles for tests
+	{"browser/profile/gate", "fault state state/report browser/profile/internal/* browser/profile"},                                 // which of its files an environment cannot replace
 	{"browser/profile/*", "fault state state/report browser/profile/internal/*"},
 	{"browser/profile/internal/*", ""},
 	{"browser/pool", "fault state browser"},

@@ -245,7 +245,8 @@ type fakeChrome struct {
 var _ browsers.Chrome = (*fakeChrome)(nil)
 
 // die ends Chrome, as a crash or an end.
-func (c *fakeChrome) die() { c.over.Do(func() { close(c.done) }) }
+func (c *fakeChrome) AsProfile() string { return "" }
+func (c *fakeChrome) die()              { c.over.Do(func() { close(c.done) }) }
 
 func (c *fakeChrome) dead() bool {
 	select {

@@ -44,6 +44,11 @@ func (i Inventory) With(settings Inventory) Inventory {
 // inSettings lists the components that are in Chrome's settings file.
 var inSettings = []string{ComponentPreferences, ComponentContentSettings, ComponentZoom}
 
+// Has reports whether the profile has anything of a component.
+func (i Inventory) Has(component string) bool {
+	return slices.ContainsFunc(i, func(h Holding) bool { return h.Component == component })
+}
+
 // Of returns the holding of a component and origin.
 func (i Inventory) Of(component, origin string) (Holding, bool) {
 	at, there := slices.BinarySearchFunc(i, Holding{Component: component, Origin: origin}, Holding.compare)

@@ -1,7 +1,6 @@
 package baseline
 
 import (
-	"path/filepath"
 	"slices"
 
 	"github.com/stasisd/stasis/browser/profile"
@@ -31,7 +30,7 @@ type ScriptedTab struct {
 // NoteLocal records which localStorage was applied, and the database that Chrome uses
 // from then on. lines are the report lines of the application.
 func (b *Baseline) NoteLocal(userDataDir string, lines []state.Component) {
-	b.localDB = inspect.GenerationOf(filepath.Join(userDataDir, profile.Default), inspect.LocalStorage)
+	b.localDB = inspect.GenerationOf(profile.Path(userDataDir), inspect.LocalStorage)
 	b.refused = map[string]bool{}
 	for _, line := range lines {
 		if line.Name == state.ComponentLocalStorage && line.Dropped > 0 {
@@ -65,7 +64,7 @@ func (b *Baseline) NoteScripted(tabs []ScriptedTab) { b.scripted = tabs }
 // page's origin. It is the site if all of the area is known to have been there before the
 // page ran.
 func (b *Baseline) LocalCause(userDataDir string) func(state.Area) string {
-	kept := inspect.GenerationOf(filepath.Join(userDataDir, profile.Default), inspect.LocalStorage).Continues(b.localDB)
+	kept := inspect.GenerationOf(profile.Path(userDataDir), inspect.LocalStorage).Continues(b.localDB)
 	return func(saved state.Area) string {
 		return siteIf(len(saved.Items) == 0 || kept && !b.refused[saved.StorageKey])
 	}
@@ -76,7 +75,7 @@ func (b *Baseline) LocalCause(userDataDir string) func(state.Area) string {
 // the page changed it. If the profile had the area, the part is all of it. Of an area
 // that a script applied, it is the items that Chrome reported as stored.
 func (b *Baseline) SessionBefore(userDataDir string) func(state.Tab, state.Area) state.Area {
-	kept := inspect.GenerationOf(filepath.Join(userDataDir, profile.Default), inspect.SessionStorage).Continues(b.sessionDB)
+	kept := inspect.GenerationOf(profile.Path(userDataDir), inspect.SessionStorage).Continues(b.sessionDB)
 	return func(tab state.Tab, saved state.Area) state.Area {
 		u, lacks := b.lacking(saved)
 		switch {

@@ -131,6 +131,9 @@ func (c *Copy) copyFile(ctx context.Context, source, target *os.Root, from strin
 		return 0, nil
 	}
 	delete(c.have, f.Name)
+	if f.Data != nil {
+		return c.write(target, f, is)
+	}
 	rel, err := filepath.Rel(from, f.Path)
 	if err != nil {
 		return 0, err
@@ -165,6 +168,24 @@ func (c *Copy) copyFile(ctx context.Context, source, target *os.Root, from strin
 		c.have[f.Name] = is
 	}
 	return n, err
+}
+
+// write writes a file whose content is not that on disk. is is the stamp of the file that
+// the content depends on.
+func (c *Copy) write(target *os.Root, f File, is stamp) (int64, error) {
+	err := target.MkdirAll(path.Dir(f.Name), 0o700)
+	if err == nil {
+		err = target.WriteFile(f.Name, f.Data, 0o600)
+	}
+	if err != nil {
+		return 0, err
+	}
+	made, err := target.Lstat(f.Name)
+	if err == nil {
+		is.recent = tooRecent(is.changed, made.ModTime().UnixNano())
+		c.have[f.Name] = is
+	}
+	return int64(len(f.Data)), err
 }
 
 // tooRecent reports whether a file was copied so soon after its last change that another

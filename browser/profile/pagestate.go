@@ -97,16 +97,10 @@ func readSession(root *os.Root, name string) ([]byte, error) {
 // hideFormFiles changes a session file in place and reports whether it did. Each command
 // consists of its length (2 bytes), its kind (1 byte) and its content.
 func hideFormFiles(raw []byte, command byte) (changed bool) {
-	for at := 8; at+3 <= len(raw); {
-		size := int(binary.LittleEndian.Uint16(raw[at:]))
-		at += 2
-		if size == 0 || at+size > len(raw) {
-			break // Chrome stops reading here too
+	for kind, content := range commands(raw) {
+		if kind == command {
+			changed = hideState(content) || changed
 		}
-		if raw[at] == command {
-			changed = hideState(raw[at+1:at+size]) || changed
-		}
-		at += size
 	}
 	return changed
 }

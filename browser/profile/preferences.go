@@ -203,13 +203,22 @@ func edit(root *os.Root, file string, create bool, change func(map[string]any)) 
 
 // parse decodes a preferences file. Numbers stay unchanged: some are 64-bit times that a
 // float would round.
-func parse(raw []byte) (prefs map[string]any, err error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if err := d.Decode(&prefs); err != nil || prefs == nil {
-		return nil, errors.Join(err, errNotObject)
+func parse(raw []byte) (map[string]any, error) {
+	prefs, _ := decode(raw).(map[string]any)
+	if prefs == nil {
+		return nil, errNotObject
 	}
 	return prefs, nil
+}
+
+// decode decodes JSON as [parse] does; nil if it is none.
+func decode(raw []byte) (value any) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if d.Decode(&value) != nil {
+		return nil
+	}
+	return value
 }
 
 var errNotObject = errors.New("not a JSON object")

@@ -3,8 +3,8 @@
 // is prepared before Chrome reads it. No package above it names a file of Chrome's.
 //
 // Its subpackages: inspect reads and counts what a profile holds; filter keeps some
-// origins; localstorage and sessionstorage read and write these databases; gate lets the
-// shell start before its profile is unpacked.
+// origins; localstorage and sessionstorage read and write these databases; gate lets
+// Chrome start before its profile is unpacked.
 //
 // A user data directory holds one profile that is the environment. It is the folder
 // [Default], or [Spare] if no environment was loaded beside the profile that Chrome
@@ -44,10 +44,13 @@ const Spare = "Spare"
 
 // Folder returns the name of the folder that holds the environment.
 func Folder(userDataDir string) string {
-	if isDir(userDataDir, Default) || !isDir(userDataDir, Spare) {
+	switch {
+	case isDir(userDataDir, Default):
 		return Default
+	case isDir(userDataDir, Spare):
+		return Spare
 	}
-	return Spare
+	return Default
 }
 
 // Path returns the path of the folder that holds the environment.
@@ -56,11 +59,16 @@ func Path(userDataDir string) string { return filepath.Join(userDataDir, Folder(
 // UseDefaultFolder renames the environment's folder to [Default], so that Chrome can be
 // restarted and the environment loaded. No Chrome may be running on it.
 func UseDefaultFolder(userDataDir string) error {
+	const op = "profile.use_default_folder"
 	if err := checkNoLink(userDataDir); err != nil || Folder(userDataDir) == Default {
 		return err
 	}
-	err := os.Rename(filepath.Join(userDataDir, Spare), filepath.Join(userDataDir, Default))
-	return fault.Wrap(err, fault.StoreFailed, "profile.use_default_folder", "the profile's folder could not be renamed")
+	folder := Folder(userDataDir)
+	if err := settle(userDataDir); err != nil {
+		return fault.Wrap(err, fault.StoreFailed, op, "the environment's settings could not be merged")
+	}
+	err := os.Rename(filepath.Join(userDataDir, folder), filepath.Join(userDataDir, Default))
+	return fault.Wrap(err, fault.StoreFailed, op, "the profile's folder could not be renamed")
 }
 
 func isDir(userDataDir, folder string) bool {
@@ -96,6 +104,9 @@ func Select(ctx context.Context, userDataDir string) ([]File, error) {
 		var extensions []File
 		extensions, err = list(ctx, userDataDir, Extensions, Extensions)
 		files = append(files, extensions...)
+	}
+	if err == nil {
+		files, err = overlay(userDataDir, files)
 	}
 	if ctx.Err() != nil {
 		return nil, fault.Wrap(ctx.Err(), fault.Timeout, op, "the profile could not be listed in time")

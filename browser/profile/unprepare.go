@@ -21,7 +21,7 @@ func Unprepare(files []File) ([]File, error) {
 		if f.Name != path.Join(Default, "Preferences") && f.Name != path.Join(Default, "Secure Preferences") {
 			continue
 		}
-		data, err := withoutOurs(f.Path)
+		data, err := withoutOurs(f)
 		if err != nil {
 			return nil, fault.Wrap(err, fault.SaveFailed, "profile.unprepare", "the profile's settings could not be read")
 		}
@@ -32,15 +32,23 @@ func Unprepare(files []File) ([]File, error) {
 	return out, nil
 }
 
-// withoutOurs returns a settings file's content without what Stasis wrote into it; nil if
-// it has nothing of it, or is not a settings file.
-func withoutOurs(file string) ([]byte, error) {
-	root, err := os.OpenRoot(filepath.Dir(file))
+// contentOf returns the content that a settings file has in an archive.
+func contentOf(f File) ([]byte, error) {
+	if f.Data != nil {
+		return f.Data, nil
+	}
+	root, err := os.OpenRoot(filepath.Dir(f.Path))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // only a handle
-	raw, err := read(root, filepath.Base(file))
+	return read(root, filepath.Base(f.Path))
+}
+
+// withoutOurs returns a settings file's content without what Stasis wrote into it; nil if
+// it has nothing of it, or is not a settings file.
+func withoutOurs(f File) ([]byte, error) {
+	raw, err := contentOf(f)
 	if errors.Is(err, errNoPreferences) || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // the archiver of the file reports what is wrong with it
 	}

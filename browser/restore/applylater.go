@@ -67,15 +67,15 @@ func (h *Tabs) untilApplied(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if !h.applying() {
+		if !applying(h.tabs) {
 			return
 		}
 	}
 }
 
 // applying reports whether a tab still waits for its page, or for one of its frames.
-func (h *Tabs) applying() bool {
-	for _, t := range h.tabs {
+func applying(tabs []*heldTab) bool {
+	for _, t := range tabs {
 		if !t.script.done() {
 			return true
 		}

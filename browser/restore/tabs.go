@@ -45,6 +45,8 @@ type Tabs struct {
 	workersRun, draining bool
 	// direct: the code attaches to each tab explicitly, and no target waits.
 	direct bool
+	// joined: the tabs joined a window that was open, so that none of them is in front yet.
+	joined bool
 }
 
 // heldTab is one page target that waits.
@@ -53,6 +55,7 @@ type heldTab struct {
 	info    *target.Info
 	history *page.GetNavigationHistoryResult // as Chrome restored it; nil if it was not requested
 	loading bool                             // it is loading its address
+	running bool                             // it was open before and does not wait
 	script  *tabScript                       // nil if no script applies anything in it
 }
 
@@ -73,6 +76,30 @@ func (e Environment) Hold(ctx context.Context) (*Tabs, error) {
 
 // Stop ends the handling of events. The tabs end with their Chrome.
 func (h *Tabs) Stop() { h.stop() }
+
+// AwaitJoined waits until the expected number of tabs is held, which the session file
+// has. They join a window with a blank tab. If the document's tabs are restored in another
+// way than from the session file, or if that has none, the blank tab counts as the last of
+// the held tabs. Otherwise it is closed.
+func (h *Tabs) AwaitJoined(ctx context.Context, expected int, from Source, blank *target.Info) error {
+	h.joined = true
+	if err := h.Await(ctx, expected); err != nil {
+		return err
+	}
+	switch {
+	case from == SourceNone:
+		return nil
+	case from == SourceProfile && len(h.tabs) > 0:
+		return h.env.Browser.CloseTab(ctx, blank.TargetID)
+	}
+	yes := true
+	at, err := cdp.Call(ctx, h.env.Driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: blank.TargetID, Flatten: &yes})
+	if err != nil {
+		return err
+	}
+	h.tabs = append(h.tabs, &heldTab{session: at.SessionID, info: blank, running: true})
+	return nil
+}
 
 // Await waits until the expected number of tabs is held. Once one tab is there, the
 // others follow within milliseconds. So Await waits only 2 s for the tabs that Chrome
@@ -159,6 +186,9 @@ func (h *Tabs) runWorker(s target.SessionID) {
 
 // run lets a tab run, after the session's setup of it.
 func (h *Tabs) run(t *heldTab) {
+	if t.running {
+		return
+	}
 	h.env.Targets.InitialiseHeld(h.env.Life, t.info.TargetID)
 	h.post(t.session, runtime.RunIfWaitingForDebugger.Method, nil)
 }
@@ -166,6 +196,9 @@ func (h *Tabs) run(t *heldTab) {
 // runBlank lets a blank tab run and returns once the session's setup of it is done, so
 // that it may navigate.
 func (h *Tabs) runBlank(ctx context.Context, t *heldTab) error {
+	if t.running {
+		return nil
+	}
 	h.run(t)
 	return h.env.Targets.WaitApplied(ctx, t.info.TargetID)
 }

@@ -113,11 +113,15 @@ func (h *host) rescuing(ctx context.Context) bool {
 
 // addData adds a file to every profile in use.
 func (h *host) addData() error {
-	profiles, err := filepath.Glob(filepath.Join(h.Dir, "run", "*", "profile", "Default"))
+	folders, err := filepath.Glob(filepath.Join(h.Dir, "run", "*", "profile"))
 	if err != nil {
 		return err
 	}
-	for _, profile := range profiles {
+	for _, folder := range folders {
+		profile := filepath.Join(folder, "Default")
+		if _, err := os.Lstat(profile); err != nil {
+			profile = filepath.Join(folder, "Spare") // the environment has entered it
+		}
 		folder := filepath.Join(profile, "IndexedDB", "burden.leveldb")
 		body := make([]byte, killedBytes)
 		_, err := rand.Read(body)

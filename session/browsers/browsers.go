@@ -22,6 +22,11 @@ type Identity interface {
 	Protocol() string
 }
 
+// Loaded says how a Chrome got its environment.
+type Loaded interface {
+	AsProfile() string
+}
+
 // Process is the life of a Chrome: its processes and its run directory.
 type Process interface {
 	Dir() *browser.Dir
@@ -88,6 +93,7 @@ type Files interface {
 // a part should take that part.
 type Chrome interface {
 	Identity
+	Loaded
 	Process
 	Freezer
 	Clients

@@ -44,25 +44,26 @@ func (r *Restorer) FromFiles(ctx context.Context, q Request, row profiles.Snapsh
 		}
 		why = "the spare Chrome failed: " + fault.MessageOf(err)
 	}
-	f, why, err = r.restoreCold(ctx, q, saved, why)
+	f, why, err = r.restoreCold(ctx, q, saved, why, spare == nil)
 	f.why = joinReasons(standbyWhy, why)
 	return f, err
 }
 
 // restoreCold restores an archive in a Chrome that starts while the archive is unpacked.
-// why is the reason why no quicker path was taken; the returned reason adds to it.
-func (r *Restorer) restoreCold(ctx context.Context, q Request, saved snapshot.Snapshot, why string) (Files, string, error) {
-	t, err := startingTarget(ctx, r, q.Engine, q.Overrides)
+// why is the reason why no quicker path was taken; the returned reason adds to it. gates
+// says whether that Chrome may have gates.
+func (r *Restorer) restoreCold(ctx context.Context, q Request, saved snapshot.Snapshot, why string, gates bool) (Files, string, error) {
+	t, err := startingTarget(ctx, r, q.Engine, q.Overrides, gates)
 	if err != nil {
 		return Files{}, why, err
 	}
 	f, err := r.restoreInto(ctx, t, q, saved)
-	if chromeFailed(ctx, err) && q.Engine == browser.EngineShell {
-		// This shell may open profile files at its start that are not in the list of the
-		// gate. A shell that starts on the finished profile does not need the list.
+	if chromeFailed(ctx, err) && (gates || q.Engine == browser.EngineShell) {
+		// This Chrome may open profile files at its start that are not in the list of the
+		// gates. One without gates does not need the list.
 		why = joinReasons(why, "the empty Chrome failed: "+fault.MessageOf(err))
 		t.abandon(ctx)
-		if t, err = profileTarget(r, q.Engine); err != nil {
+		if t, err = ungatedTarget(ctx, r, q.Engine, q.Overrides); err != nil {
 			return Files{}, why, err
 		}
 		f, err = r.restoreInto(ctx, t, q, saved)
@@ -90,7 +91,7 @@ func (r *Restorer) restoreInto(ctx context.Context, t *target, q Request, saved 
 		return f, err
 	}
 	f = u.started(chrome, lines)
-	f.why = why
+	f.why = joinReasons(why, chrome.AsProfile())
 	if f.path = PathCold; t.warm {
 		f.path = PathWarm
 	}

@@ -22,11 +22,13 @@ type fakeChrome struct {
 	dir             *browser.Dir
 	fails           error
 	killed          bool
+	asProfile       string
 }
 
 func (c *fakeChrome) Engine() string                   { return browser.EngineChrome }
 func (c *fakeChrome) Version() string                  { return "156.0.1.2" }
 func (c *fakeChrome) Dir() *browser.Dir                { return c.dir }
+func (c *fakeChrome) AsProfile() string                { return c.asProfile }
 func (c *fakeChrome) Done() <-chan struct{}            { return nil }
 func (c *fakeChrome) Passkeys() (state.Passkeys, bool) { return state.Passkeys{}, false }
 func (c *fakeChrome) Thaw(context.Context) error       { return c.fails }
@@ -44,12 +46,13 @@ func (c *fakeChrome) Activate(context.Context) (browsers.Chrome, []state.Compone
 	return c, nil, c.fails
 }
 
-// fakeBrowsers starts Chromes. fails is the error of each start.
+// fakeBrowsers starts Chromes. fails is the error of each start, gatesFail that of a
+// restore in a Chrome with gates.
 type fakeBrowsers struct {
-	launcher *launch.Launcher
-	names    []string
-	all      []*fakeChrome
-	fails    error
+	launcher         *launch.Launcher
+	names            []string
+	all              []*fakeChrome
+	fails, gatesFail error
 }
 
 func (b *fakeBrowsers) start(dir *browser.Dir) *fakeChrome {
@@ -64,8 +67,12 @@ func (b *fakeBrowsers) NewDir() (*browser.Dir, error) {
 	return b.launcher.NewDir(name)
 }
 
-func (b *fakeBrowsers) Spare(_ context.Context, dir *browser.Dir, _ browser.Options) (browsers.Spare, error) {
-	return b.start(dir), nil
+func (b *fakeBrowsers) Spare(_ context.Context, dir *browser.Dir, o browser.Options) (browsers.Spare, error) {
+	c := b.start(dir)
+	if o.Gates && b.gatesFail != nil {
+		c.fails = b.gatesFail
+	}
+	return c, nil
 }
 
 func (b *fakeBrowsers) Fresh(_ context.Context, dir *browser.Dir, _ browser.Options) (browsers.Chrome, error) {
@@ -175,14 +182,23 @@ func TestPaths(t *testing.T) {
 		"standby, dies":        {withStandby(died), nil, PathCold, "the standby Chrome failed: it died"},
 		"spare":                {withSpare(nil), nil, PathWarm, "none is parked"},
 		"spare, dies":          {withSpare(died), nil, PathCold, "the spare Chrome failed: it died"},
-		"nothing ready":        {nil, nil, PathCold, "none is parked"},
+		"spare, as a profile": {func(b *fakeBrowsers, f *fakeReady, dir *browser.Dir) *fakeChrome {
+			c := withSpare(nil)(b, f, dir)
+			c.asProfile = "it has extensions"
+			return c
+		}, nil, PathWarm, "none is parked; it has extensions"},
+		"nothing ready": {nil, nil, PathCold, "none is parked"},
+		"gates fail": {func(b *fakeBrowsers, _ *fakeReady, _ *browser.Dir) *fakeChrome {
+			b.gatesFail = died
+			return nil
+		}, nil, PathCold, "the empty Chrome failed: it died"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, err := launch.New(launch.Config{Binary: "/bin/true", Root: t.TempDir(), UIDs: launch.UIDRange{Base: 320500, Count: 3}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, ready, archives := &fakeBrowsers{launcher: l, names: []string{"a", "b"}}, &fakeReady{}, &fakeArchives{}
+			b, ready, archives := &fakeBrowsers{launcher: l, names: []string{"a", "b", "c"}}, &fakeReady{}, &fakeArchives{}
 			archives.doc = state.Document{Datadir: state.DatadirClean, Complete: true}
 			var kept *fakeChrome
 			if test.ready != nil {
@@ -228,17 +244,20 @@ func TestAFailedRestoreLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &fakeBrowsers{launcher: l, names: []string{"a"}, fails: fault.New(fault.BrowserFailed, "fake", "it died")}
+	b := &fakeBrowsers{launcher: l, names: []string{"a", "b", "c"}, fails: fault.New(fault.BrowserFailed, "fake", "it died")}
 	archives := &fakeArchives{}
 	r := New(Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)}, b, &fakeReady{}, archives, nil)
 	_, err = r.FromFiles(t.Context(), Request{Engine: browser.EngineChrome}, profiles.Snapshot{ID: "s"})
 	if !fault.Is(err, fault.BrowserFailed) {
 		t.Fatalf("got %v", err)
 	}
-	if archives.releases != 1 || len(b.all) != 1 || !b.all[0].killed {
+	// The second Chrome has no gates.
+	if archives.releases != 2 || len(b.all) != 2 || !b.all[0].killed || !b.all[1].killed {
 		t.Errorf("Release was called %d times; Chromes %+v", archives.releases, b.all)
 	}
-	if _, err := l.LeftoverDir("a"); err == nil {
-		t.Error("the run directory is still there")
+	for _, name := range []string{"a", "b"} {
+		if _, err := l.LeftoverDir(name); err == nil {
+			t.Errorf("the run directory %s is still there", name)
+		}
 	}
 }

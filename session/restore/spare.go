@@ -31,7 +31,7 @@ func (r *Restorer) StartSpare(ctx context.Context, engine string) (*Spare, error
 	if err != nil {
 		return nil, err
 	}
-	spare, err := r.browsers.Spare(ctx, dir, browser.Options{Engine: engine, Background: true})
+	spare, err := r.browsers.Spare(ctx, dir, browser.Options{Engine: engine, Gates: true, Background: true})
 	if err != nil {
 		r.remove(dir)
 		return nil, err

@@ -17,6 +17,7 @@ type target struct {
 	unpackDir   *browser.Dir     // where the archive is unpacked
 	startedWith state.Overrides  // the overrides that the Chrome was started with
 	warm        bool             // it is a spare that was ready
+	gates       bool             // it starts with gates if it can
 	starting    chan startResult // nil once it has started
 	spare       browsers.Spare   // nil if Chrome starts on the unpacked profile itself
 }
@@ -29,33 +30,38 @@ type startResult struct {
 
 // spareTarget returns a target with a spare that is ready.
 func spareTarget(r *Restorer, p *Spare, engine string) *target {
-	return &target{r: r, engine: engine, dir: p.Dir(), unpackDir: browser.UnpackDir(p.Dir(), engine), warm: true, spare: p.Spare}
+	return &target{r: r, engine: engine, dir: p.Dir(), unpackDir: browser.UnpackDir(p.Dir(), engine), warm: true, gates: true, spare: p.Spare}
 }
 
-// startingTarget returns a target whose Chrome starts in its own goroutine.
-func startingTarget(ctx context.Context, r *Restorer, engine string, o state.Overrides) (*target, error) {
+// startingTarget returns a target whose Chrome starts in its own goroutine; see
+// [browser.Options] for gates.
+func startingTarget(ctx context.Context, r *Restorer, engine string, o state.Overrides, gates bool) (*target, error) {
 	r.ready.FreeCapacity(ctx)
 	dir, err := r.browsers.NewDir()
 	if err != nil {
 		return nil, err
 	}
-	t := &target{r: r, engine: engine, dir: dir, unpackDir: browser.UnpackDir(dir, engine), startedWith: o, starting: make(chan startResult, 1)}
+	t := &target{r: r, engine: engine, dir: dir, unpackDir: browser.UnpackDir(dir, engine), startedWith: o, gates: gates, starting: make(chan startResult, 1)}
 	go func() { // every path calls await, which waits for it
-		p, err := r.browsers.Spare(ctx, dir, startOptions(engine, o))
+		p, err := r.browsers.Spare(ctx, dir, t.startOptions(o))
 		t.starting <- startResult{p, err}
 	}()
 	return t, nil
 }
 
-// profileTarget returns a target without a Chrome: load starts one on the unpacked profile.
-func profileTarget(r *Restorer, engine string) (*target, error) {
+// ungatedTarget returns a target that has no gates: a full Chrome that starts meanwhile, or
+// a shell that load starts on the unpacked profile.
+func ungatedTarget(ctx context.Context, r *Restorer, engine string, o state.Overrides) (*target, error) {
+	if engine != browser.EngineShell {
+		return startingTarget(ctx, r, engine, o, false)
+	}
 	dir, err := r.browsers.NewDir()
 	return &target{r: r, engine: engine, dir: dir, unpackDir: dir}, err
 }
 
 // startOptions returns the options of an empty Chrome that will need these overrides.
-func startOptions(engine string, o state.Overrides) browser.Options {
-	return browser.Options{Engine: engine, Overrides: browser.StartOverrides(engine, o)}
+func (t *target) startOptions(o state.Overrides) browser.Options {
+	return browser.Options{Engine: t.engine, Overrides: browser.StartOverrides(t.engine, o), Gates: t.gates}
 }
 
 // await waits until the Chrome has started.
@@ -86,7 +92,7 @@ func (t *target) adapt(ctx context.Context, o state.Overrides) (why string, err 
 		why = differs
 	}
 	t.spare, t.startedWith, t.warm = nil, o, false
-	t.spare, err = t.r.browsers.Spare(ctx, t.dir, startOptions(t.engine, o))
+	t.spare, err = t.r.browsers.Spare(ctx, t.dir, t.startOptions(o))
 	return why, err
 }
 

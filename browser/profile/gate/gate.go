@@ -1,55 +1,88 @@
-// Package gate lets the headless shell start before its profile is unpacked.
+// Package gate lets a Chrome start before the profile that it is to run on is there.
 //
-// While it starts, the shell opens little of a profile (measured with 156): three LevelDB
-// databases, besides files that Chrome creates again. Each database has a gate: its file
-// CURRENT, which LevelDB reads first, is a named pipe, so only a reader of that database
-// waits. The shell opens all other files when a page first needs them, and by then they
-// are there.
+// While it starts, Chrome reads little of a profile (measured with 156): some LevelDB
+// databases, some settings, and its SQLite databases. Each of the first two kinds has a
+// gate: a named pipe in place of the file that is read first (CURRENT in LevelDB), so only
+// a reader of that file waits. The opens of SQLite databases are held in the kernel
+// ([launch.Options.Hold]). Chrome opens all other files when a page first needs them, and
+// by then they are there.
 package gate
 
 import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/profile/internal/leveldb"
 	"github.com/stasisd/stasis/fault"
 )
 
-// gated lists the databases that have a gate, as folders of a profile.
-var gated = []string{"Local Storage/leveldb", "Service Worker/Database", "PersistentOriginTrials"}
+// Set is what has a gate in an engine.
+type Set struct {
+	// databases are LevelDB databases, as folders of a profile.
+	databases []string
+	// files are read whole.
+	files []string
+	// kept are files and folders that the engine has in memory or open. Those of the
+	// waiting profile stay where they are.
+	kept []string
+}
+
+// Shell is what the headless shell reads at its start. It does not use SQLite before a
+// page needs it.
+func Shell() Set {
+	return Set{databases: []string{"Local Storage/leveldb", "Service Worker/Database", "PersistentOriginTrials"}}
+}
+
+// Chrome is what full Chrome reads at its start, besides its SQLite databases.
+func Chrome() Set {
+	return Set{
+		databases: []string{"Local Storage/leveldb", "Service Worker/Database", "PersistentOriginTrials", "Extension State",
+			"Extension Rules", "Extension Scripts", "Sync Data/LevelDB", "Session Storage"},
+		files: []string{"TransportSecurity", "Bookmarks", profile.SessionGate},
+		kept:  profile.SettingsFiles(),
+	}
+}
 
 const current = "CURRENT"
 
 // maxCurrent bounds the file CURRENT, which contains one file name, in bytes.
 const maxCurrent = 64
 
-// Create creates an empty profile (…/Default) with gates, and replaces what is there. No
-// Chrome may be running on it.
-func Create(profile string) error {
-	err := os.RemoveAll(profile)
-	for _, db := range gated {
-		folder := filepath.Join(profile, filepath.FromSlash(db))
+// Create creates the gates in an empty profile (…/Default). No Chrome may be running on it.
+func (s Set) Create(empty string) (err error) {
+	for _, name := range s.Names() {
+		pipe := filepath.Join(empty, name)
 		if err == nil {
-			err = os.MkdirAll(folder, 0o700)
+			err = os.MkdirAll(filepath.Dir(pipe), 0o700)
 		}
 		if err == nil {
-			err = unix.Mkfifo(filepath.Join(folder, current), 0o600)
+			err = unix.Mkfifo(pipe, 0o600)
 		}
 	}
 	return fault.Wrap(err, fault.Internal, "gate.create", "an empty profile could not be created")
 }
 
+// Names lists the gates, as files of a profile.
+func (s Set) Names() []string {
+	var names []string
+	for _, db := range s.databases {
+		names = append(names, filepath.Join(filepath.FromSlash(db), current))
+	}
+	return append(names, s.files...)
+}
+
 // Fill prepares an environment's profile in the folder where it waits. The shell waits
 // for every gated database. So Fill creates an empty one for each that is missing or has
 // no valid CURRENT. A missing folder counts as an empty environment.
-func Fill(waiting string) error {
-	for _, db := range gated {
+func (s Set) Fill(waiting string) error {
+	for _, db := range s.databases {
 		if err := fill(filepath.Join(waiting, filepath.FromSlash(db))); err != nil {
 			return fault.Wrap(err, fault.Internal, "gate.fill", "the profile could not be prepared for the shell")
 		}
@@ -82,12 +115,11 @@ func fill(folder string) error {
 
 // Open moves a filled profile into the one that a shell runs on, and opens the gates. An
 // error is browser_failed: the shell must be ended, and its profile removed with it.
-func Open(profile, waiting string) error {
-	err := move(profile, waiting, ".")
-	for _, db := range gated {
+func (s Set) Open(running, waiting string) error {
+	err := s.move(running, waiting, ".")
+	for _, name := range s.Names() {
 		if err == nil {
-			name := filepath.Join(filepath.FromSlash(db), current)
-			err = openGate(filepath.Join(profile, name), filepath.Join(waiting, name))
+			err = openGate(filepath.Join(running, name), filepath.Join(waiting, name))
 		}
 	}
 	return fault.Wrap(err, fault.BrowserFailed, "gate.open", "the profile could not be moved into the running shell")
@@ -96,22 +128,23 @@ func Open(profile, waiting string) error {
 // move moves the contents of a folder of the waiting profile. Only the folders of gated
 // databases may exist in both profiles: the shell may have opened anything else that it
 // has created.
-func move(profile, waiting, folder string) error {
+func (s Set) move(running, waiting, folder string) error {
 	entries, err := os.ReadDir(filepath.Join(waiting, folder))
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		name := filepath.Join(folder, e.Name())
-		old, to := filepath.Join(waiting, name), filepath.Join(profile, name)
+		old, to := filepath.Join(waiting, name), filepath.Join(running, name)
 		there, err := os.Lstat(to)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			err = os.Rename(old, to)
 		case err != nil:
 		case there.Mode().Type() == fs.ModeNamedPipe: // its gate is opened last
-		case there.IsDir() && e.IsDir() && containsGated(name):
-			err = move(profile, waiting, name)
+		case slices.Contains(s.kept, name), profile.Droppable(path.Join(profile.Default, filepath.ToSlash(name))):
+		case there.IsDir() && e.IsDir():
+			err = s.move(running, waiting, name)
 		default:
 			err = errors.New("the shell's profile already has " + filepath.ToSlash(name))
 		}
@@ -122,19 +155,13 @@ func move(profile, waiting, folder string) error {
 	return nil
 }
 
-// containsGated reports whether a folder is a gated database or contains one.
-func containsGated(folder string) bool {
-	return slices.ContainsFunc(gated, func(db string) bool {
-		return strings.HasPrefix(db+"/", filepath.ToSlash(folder)+"/")
-	})
-}
-
-// openGate replaces a pipe by a file and writes the file's content to a reader that waits
+// openGate replaces a pipe by a file, if there is one, and writes the file's content to a reader that waits
 // at the pipe. The pipe is opened for reading as well, so opening and writing do not wait
 // for a reader (fifo(7)). A shell that has not reached the pipe yet finds the file.
 func openGate(pipe, file string) (err error) {
 	body, err := os.ReadFile(file)
-	if err != nil {
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
 		return err
 	}
 	gate, err := os.OpenFile(pipe, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
@@ -149,9 +176,13 @@ func openGate(pipe, file string) (err error) {
 	if info.Mode().Type() != fs.ModeNamedPipe {
 		return errors.New("the shell has replaced a database instead of waiting for it")
 	}
-	if err := os.Rename(file, pipe); err != nil {
-		return err
+	if missing {
+		err = os.Remove(pipe) // the reader finds the pipe's end, as in an empty file
+	} else {
+		err = os.Rename(file, pipe)
 	}
-	_, err = gate.Write(body)
+	if err == nil {
+		_, err = gate.Write(body)
+	}
 	return err
 }

@@ -37,7 +37,7 @@ func read(t *testing.T, elements ...string) string {
 func prepared(t *testing.T) (profile, waiting string) {
 	t.Helper()
 	profile, waiting = filepath.Join(t.TempDir(), "Default"), filepath.Join(t.TempDir(), "Default")
-	if err := Create(profile); err != nil {
+	if err := Shell().Create(profile); err != nil {
 		t.Fatal(err)
 	}
 	write(t, profile, localStorageDB+"/LOCK", "")
@@ -46,7 +46,7 @@ func prepared(t *testing.T) (profile, waiting string) {
 	write(t, waiting, localStorageDB+"/MANIFEST-000007", "list")
 	write(t, waiting, "Local Storage/other", "o")
 	write(t, waiting, "Service Worker/ScriptCache/x", "script")
-	if err := Fill(waiting); err != nil {
+	if err := Shell().Fill(waiting); err != nil {
 		t.Fatal(err)
 	}
 	return profile, waiting
@@ -71,7 +71,7 @@ func TestOpen(t *testing.T) {
 		}
 		got <- string(body)
 	}()
-	if err := Open(profile, waiting); err != nil {
+	if err := Shell().Open(profile, waiting); err != nil {
 		t.Fatal(err)
 	}
 	if body := <-got; body != "MANIFEST-000007\n" {
@@ -114,7 +114,7 @@ func TestOpenRefuses(t *testing.T) {
 			if err := spoil(profile, waiting); err != nil {
 				t.Fatal(err)
 			}
-			if err := Open(profile, waiting); !fault.Is(err, fault.BrowserFailed) {
+			if err := Shell().Open(profile, waiting); !fault.Is(err, fault.BrowserFailed) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -126,10 +126,10 @@ func TestFill(t *testing.T) {
 	waiting := filepath.Join(t.TempDir(), "Default")
 	write(t, waiting, localStorageDB+"/000003.log", "left over")
 	write(t, waiting, "Service Worker", "a file where a folder is to be")
-	if err := Fill(waiting); err != nil {
+	if err := Shell().Fill(waiting); err != nil {
 		t.Fatal(err)
 	}
-	for _, db := range gated {
+	for _, db := range Shell().databases {
 		if got := read(t, waiting, db, "CURRENT"); got != "MANIFEST-000001\n" {
 			t.Errorf("%s: %q", db, got)
 		}

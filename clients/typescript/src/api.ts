@@ -2764,6 +2764,7 @@ export interface components {
              *     | `not_there` | it was missing when the page was first read |
              *     | `process_died` | the page's process has died |
              *     | `from_document` | the state document replaced the profile's own copy |
+             *     | `merged_at_saves` | Chrome runs with its own settings, and each save merges them into these; no page can notice a difference |
              *     | `not_loaded` | Chrome did not load the extension |
              *     | `disabled` | Chrome has disabled the extension |
              *     | `installed_anew` | the extension is installed without the data that it stored |
@@ -2776,7 +2777,7 @@ export interface components {
              *     | `other` | an older Stasis wrote the text without a code |
              * @enum {string}
              */
-            reason_code?: "left_out" | "not_in_shell" | "tabs_unwanted" | "not_counted" | "not_read" | "damaged" | "settings_reset" | "not_in_profile" | "not_unpacked" | "files_changed" | "file_not_allowed" | "other_key" | "newer_profile" | "no_place" | "no_time" | "not_taken" | "not_opened" | "list_not_restored" | "refused" | "unsettable" | "unnamed" | "not_written" | "not_there" | "process_died" | "from_document" | "not_loaded" | "disabled" | "installed_anew" | "other_version" | "replaced" | "passkeys_unwanted" | "differs" | "not_read_back" | "added_up" | "other";
+            reason_code?: "left_out" | "not_in_shell" | "tabs_unwanted" | "not_counted" | "not_read" | "damaged" | "settings_reset" | "not_in_profile" | "not_unpacked" | "files_changed" | "file_not_allowed" | "other_key" | "newer_profile" | "no_place" | "no_time" | "not_taken" | "not_opened" | "list_not_restored" | "refused" | "unsettable" | "unnamed" | "not_written" | "not_there" | "process_died" | "from_document" | "merged_at_saves" | "not_loaded" | "disabled" | "installed_anew" | "other_version" | "replaced" | "passkeys_unwanted" | "differs" | "not_read_back" | "added_up" | "other";
             /** @description Why, for people. The text may change; programs use `reason_code`. */
             reason?: string;
             /** @description How many lines of other origins this one sums up; its `origin` is then empty. A report has at most 100 lines of one `name` besides it, those of losses first. What a selection left out, or the engine does not use, is summed up separately. Warnings and logins are limited to 100 too, with a warning that counts the rest. */
