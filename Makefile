@@ -89,7 +89,7 @@ deadcode: $(DEAD)-$(DEAD_VER) ## find functions that nothing calls, or only test
 test: e2e/clients/node_modules/.package-lock.json clients/typescript/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install what tests need and run all of them
 	@build/need $(TESTED_WITH)
 	@failed=0; \
-	build/in-memory go test -vet=off -count 1 -parallel 3 -timeout 60m ./e2e & e2e=$$!; \
+	build/in-memory go test -vet=off -count 1 -parallel 2 -timeout 60m ./e2e & e2e=$$!; \
 	( $(RACE); build/in-memory go test -vet=off -race -timeout 10m $$(build/packages unit race) ) || failed=1; \
 	build/in-memory go test -vet=off -timeout 10m $$(build/packages unit plain) || failed=1; \
 	( $(RACE); build/in-memory go test -vet=off -race -count 1 -p 1 -timeout 20m $$(build/packages chrome race) ) || failed=1; \
