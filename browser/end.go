@@ -40,6 +40,9 @@ func (b *Browser) Close(ctx context.Context) (state.Datadir, error) {
 			return state.DatadirCrash, b.Kill(ctx)
 		}
 	}
+	if b.openRest != nil {
+		b.openRest()
+	}
 	end := b.closing()
 	if b.unflushed.Load() {
 		end.flush(ctx)

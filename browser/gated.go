@@ -6,7 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 
+	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/profile/gate"
 	"github.com/stasisd/stasis/browser/restore"
@@ -109,10 +112,23 @@ func (p *Spare) leaveGates() error {
 // enter moves a waiting profile into the spare's and opens the gates.
 func (p *Spare) enter(waiting string) error {
 	p.gated = false
-	if err := gate.Chrome().Open(filepath.Join(p.b.dir.Profile(), profile.Spare), waiting); err != nil {
+	b := p.b
+	rest, err := gate.Chrome().Open(filepath.Join(b.dir.Profile(), profile.Spare), waiting)
+	b.openRest = sync.OnceFunc(func() { _ = rest() }) // it fails only if Chrome has ended
+	if err != nil {
+		b.openRest()
 		return err
 	}
-	return p.b.process.Release()
+	b.background.Go(func() {
+		wait := time.NewTimer(launch.LaterDatabases)
+		defer wait.Stop()
+		select {
+		case <-wait.C:
+		case <-b.ctx.Done():
+		}
+		b.openRest()
+	})
+	return b.process.Release()
 }
 
 // enterGates puts the prepared environment into the spare's profile. It returns how many

@@ -73,7 +73,7 @@ func loadWaiting(dir *Dir) error {
 	if err := waiting.Chown(); err != nil {
 		return err
 	}
-	if err := gate.Shell().Open(profile.Path(dir.Profile()), folder); err != nil {
+	if _, err := gate.Shell().Open(profile.Path(dir.Profile()), folder); err != nil {
 		return err
 	}
 	extensions := filepath.Join(waiting.Profile(), profile.Extensions)

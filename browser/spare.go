@@ -38,7 +38,7 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	if o.Engine == EngineShell {
 		return s.spareShell(ctx, dir, o)
 	}
-	if o.Background {
+	if o.Background && o.Gates {
 		s.learnSettings(ctx)
 	}
 	proxy, relay, err := startProxy(o.Overrides.Proxy, dir.UID)

@@ -14,10 +14,10 @@ import (
 // SQLite): a filter on system calls recognises the opens by them.
 const databaseOpen = unix.O_RDWR | unix.O_CREAT | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// laterDatabases is how long the databases of the browser process wait after those of the
+// LaterDatabases is how long the databases of the browser process wait after those of the
 // network service. The first page needs cookies and none of the others, and on few cores
 // their opens would delay it.
-const laterDatabases = 200 * time.Millisecond
+const LaterDatabases = 200 * time.Millisecond
 
 // networkService is in the command line of the process that owns the cookies.
 const networkService = "network.mojom.NetworkService"
@@ -143,7 +143,7 @@ func (h *hold) release() {
 	}
 	h.waiting = later
 	h.mu.Unlock()
-	time.Sleep(laterDatabases)
+	time.Sleep(LaterDatabases)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.released = true

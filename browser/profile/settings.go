@@ -57,14 +57,21 @@ func WriteStartSettings(userDataDir string, settings []byte) error {
 // unnoticed are the settings that no page can notice: Chrome's own records. A name stands
 // for all below it. Chrome writes them into every profile (156).
 func unnoticed() []string {
-	return append(ownIDs(), "account_tracker_service_last_update", "apps", "autocomplete.retention_policy_last_version",
-		"autofill.last_version_deduped", "bookmark", "browser.window_placement", "commerce_daily_metrics_last_update_time",
-		"domain_diversity", "gaia_cookie", "in_product_help", "ntp",
-		"profile.background_password_check", "profile.content_settings.exceptions.media_engagement",
-		"profile.content_settings.exceptions.site_engagement", "profile.creation_time", "profile.exit_type",
-		"profile.family_member_role", "profile.last_engagement_time", "profile.password_hash_data_list",
-		"safebrowsing.metrics_last_log_time", "saved_tab_groups", "schedule_to_flush_to_disk",
-		"segmentation_platform", "sessions")
+	return append(ownIDs(), "account_info", "account_tracker_service_last_update", "announcement_notification_service_first_run_time",
+		"apps", "autocomplete", "autofill.last_version_deduped", "bookmark", "bookmark_bar", "browser.has_seen_welcome_page",
+		"browser.window_placement", "cached_fonts", "commerce_daily_metrics_last_update_time", "countryid_at_install", "data_sharing",
+		"devtools", "domain_diversity", "dual_layer_user_pref_store", "gaia_cookie", "history_clusters", "in_product_help",
+		"invalidation", "language_model_counters", "lens", "media_router", "new_tab_page", "ntp", "optimization_guide",
+		"password_manager", "pinned_tabs", "price_tracking", "privacy_guide",
+		"profile.avatar_index", "profile.background_password_check", "profile.content_settings.exceptions.media_engagement",
+		"profile.content_settings.exceptions.site_engagement", "profile.creation_time", "profile.exit_type", "profile.exited_cleanly",
+		"profile.family_member_role", "profile.last_engagement_time", "profile.last_time_obsolete_http_credentials_removed",
+		"profile.last_time_password_store_metrics_reported", "profile.name", "profile.observed_session_time",
+		"profile.password_hash_data_list", "profile.were_old_google_logins_removed",
+		"safebrowsing.event_timestamps", "safebrowsing.metrics_last_log_time", "saved_tab_groups", "schedule_to_flush_to_disk",
+		"segmentation_platform", "sessions", "should_read_incorrect_format", "side_panel", "signin", "sync", "tab_search",
+		"toolbar", "total_passwords_available_for_account", "total_passwords_available_for_profile", "ukm", "updateclientdata",
+		"web_app", "web_apps", "zerosuggest")
 }
 
 // Noticeable returns the names of settings of the environment in [Default] that pages may

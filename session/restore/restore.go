@@ -10,6 +10,7 @@ package restore
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/stasisd/stasis/browser"
@@ -110,6 +111,9 @@ type Restorer struct {
 	archives  Archives
 	catalogue Catalogue
 	log       *slog.Logger
+	// restored: the last create that a spare could serve was a restore, so the next spare has
+	// gates.
+	restored atomic.Bool
 }
 
 // New makes a Restorer.

@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,7 @@ type fakeBrowsers struct {
 	names            []string
 	all              []*fakeChrome
 	fails, gatesFail error
+	gates            []bool // of each spare
 }
 
 func (b *fakeBrowsers) start(dir *browser.Dir) *fakeChrome {
@@ -68,6 +70,7 @@ func (b *fakeBrowsers) NewDir() (*browser.Dir, error) {
 }
 
 func (b *fakeBrowsers) Spare(_ context.Context, dir *browser.Dir, o browser.Options) (browsers.Spare, error) {
+	b.gates = append(b.gates, o.Gates)
 	c := b.start(dir)
 	if o.Gates && b.gatesFail != nil {
 		c.fails = b.gatesFail
@@ -235,6 +238,37 @@ func TestPaths(t *testing.T) {
 				t.Errorf("Release was called %d times", archives.releases)
 			}
 		})
+	}
+}
+
+// A spare that is kept ready has gates if the last create was a restore.
+func TestSparesFollowCreates(t *testing.T) {
+	l, err := launch.New(launch.Config{Binary: "/bin/true", Root: t.TempDir(), UIDs: launch.UIDRange{Base: 320500, Count: 9}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &fakeBrowsers{launcher: l, names: []string{"a", "b", "c", "d", "e", "f"}}
+	archives := &fakeArchives{doc: state.Document{Datadir: state.DatadirClean, Complete: true}}
+	r := New(Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)}, b, &fakeReady{}, archives, nil)
+	var gates []bool
+	spare := func() {
+		t.Helper()
+		if _, err := r.StartSpare(t.Context(), browser.EngineChrome); err != nil {
+			t.Fatal(err)
+		}
+		gates = append(gates, b.gates[len(b.gates)-1])
+	}
+	spare()
+	if _, err := r.FromFiles(t.Context(), Request{Engine: browser.EngineChrome}, profiles.Snapshot{ID: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	spare()
+	if _, err := r.Start(t.Context(), Request{Engine: browser.EngineChrome}, Environment{}); err != nil {
+		t.Fatal(err)
+	}
+	spare()
+	if want := []bool{false, true, false}; !slices.Equal(gates, want) {
+		t.Errorf("%v, want %v", gates, want)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -29,6 +30,8 @@ type Set struct {
 	databases []string
 	// files are read whole.
 	files []string
+	// later are those of them that no first page needs.
+	later []string
 	// kept are files and folders that the engine has in memory or open. Those of the
 	// waiting profile stay where they are.
 	kept []string
@@ -46,6 +49,7 @@ func Chrome() Set {
 		databases: []string{"Local Storage/leveldb", "Service Worker/Database", "PersistentOriginTrials", "Extension State",
 			"Extension Rules", "Extension Scripts", "Sync Data/LevelDB", "Session Storage"},
 		files: []string{"TransportSecurity", "Bookmarks", profile.SessionGate},
+		later: []string{"Extension State", "Extension Rules", "Extension Scripts", "Sync Data/LevelDB", "Bookmarks"},
 		kept:  profile.SettingsFiles(),
 	}
 }
@@ -113,16 +117,34 @@ func fill(folder string) error {
 	return errors.Join(leveldb.Write(root, ".", nil), root.Close())
 }
 
-// Open moves a filled profile into the one that a shell runs on, and opens the gates. An
-// error is browser_failed: the shell must be ended, and its profile removed with it.
-func (s Set) Open(running, waiting string) error {
-	err := s.move(running, waiting, ".")
+// Open moves a filled profile into the one that a Chrome runs on, and opens the gates. An
+// error is browser_failed: that Chrome must be ended, and its profile removed with it. All
+// files are in place then. rest lets the readers at the gates go on that no first page
+// needs; Chrome cannot close before that.
+func (s Set) Open(running, waiting string) (rest func() error, err error) {
+	err = s.move(running, waiting, ".")
+	var later []func() error
 	for _, name := range s.Names() {
+		var write func() error
 		if err == nil {
-			err = openGate(filepath.Join(running, name), filepath.Join(waiting, name))
+			write, err = openGate(filepath.Join(running, name), filepath.Join(waiting, name))
+		}
+		switch {
+		case err != nil:
+		case slices.Contains(s.later, strings.TrimSuffix(filepath.ToSlash(name), "/"+current)):
+			later = append(later, write)
+		default:
+			err = write()
 		}
 	}
-	return fault.Wrap(err, fault.BrowserFailed, "gate.open", "the profile could not be moved into the running shell")
+	return func() error {
+		var errs []error
+		for _, write := range later {
+			errs = append(errs, write())
+		}
+		later = nil
+		return errors.Join(errs...)
+	}, fault.Wrap(err, fault.BrowserFailed, "gate.open", "the profile could not be moved into the running Chrome")
 }
 
 // move moves the contents of a folder of the waiting profile. Only the folders of gated
@@ -155,34 +177,56 @@ func (s Set) move(running, waiting, folder string) error {
 	return nil
 }
 
-// openGate replaces a pipe by a file, if there is one, and writes the file's content to a reader that waits
-// at the pipe. The pipe is opened for reading as well, so opening and writing do not wait
-// for a reader (fifo(7)). A shell that has not reached the pipe yet finds the file.
-func openGate(pipe, file string) (err error) {
+// openGate replaces a pipe by a file, if there is one. write then writes the file's content
+// to a reader that waits at the pipe. The pipe is opened for reading as well, so opening and
+// writing do not wait for a reader (fifo(7)). A Chrome that has not reached the pipe yet
+// finds the file.
+func openGate(pipe, file string) (write func() error, err error) {
 	body, err := os.ReadFile(file)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !missing {
-		return err
+		return nil, err
 	}
 	gate, err := os.OpenFile(pipe, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, gate.Close()) }()
 	info, err := gate.Stat()
+	if err == nil && info.Mode().Type() != fs.ModeNamedPipe {
+		err = errors.New("Chrome has replaced a file instead of waiting for it")
+	}
+	if err == nil {
+		err = makeRoom(gate, len(body))
+	}
+	switch {
+	case err != nil:
+	case missing:
+		err = os.Remove(pipe) // the reader finds the pipe's end, as in an empty file
+	default:
+		err = os.Rename(file, pipe)
+	}
+	if err != nil {
+		return nil, errors.Join(err, gate.Close())
+	}
+	return func() error {
+		_, err := gate.Write(body)
+		return errors.Join(err, gate.Close())
+	}, nil
+}
+
+// pipeSize is how many bytes a pipe holds (pipe(7)).
+const pipeSize = 64 << 10
+
+// makeRoom makes a pipe so large that a write does not wait for a reader.
+func makeRoom(pipe *os.File, size int) error {
+	if size <= pipeSize {
+		return nil
+	}
+	raw, err := pipe.SyscallConn()
 	if err != nil {
 		return err
 	}
-	if info.Mode().Type() != fs.ModeNamedPipe {
-		return errors.New("the shell has replaced a database instead of waiting for it")
-	}
-	if missing {
-		err = os.Remove(pipe) // the reader finds the pipe's end, as in an empty file
-	} else {
-		err = os.Rename(file, pipe)
-	}
-	if err == nil {
-		_, err = gate.Write(body)
-	}
-	return err
+	var failed error
+	err = raw.Control(func(fd uintptr) { _, failed = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, size) })
+	return errors.Join(err, failed)
 }

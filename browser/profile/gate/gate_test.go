@@ -71,7 +71,7 @@ func TestOpen(t *testing.T) {
 		}
 		got <- string(body)
 	}()
-	if err := Shell().Open(profile, waiting); err != nil {
+	if _, err := Shell().Open(profile, waiting); err != nil {
 		t.Fatal(err)
 	}
 	if body := <-got; body != "MANIFEST-000007\n" {
@@ -114,7 +114,7 @@ func TestOpenRefuses(t *testing.T) {
 			if err := spoil(profile, waiting); err != nil {
 				t.Fatal(err)
 			}
-			if err := Shell().Open(profile, waiting); !fault.Is(err, fault.BrowserFailed) {
+			if _, err := Shell().Open(profile, waiting); !fault.Is(err, fault.BrowserFailed) {
 				t.Errorf("%v", err)
 			}
 		})
