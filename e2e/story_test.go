@@ -47,9 +47,9 @@ type storyRunner interface {
 // applications, its tabs, its messages and notes, and a history of two runs. After the
 // kill, a client resumes the session, or it restarts automatically. The story runs in Go
 // and in Node. make test has each death, each continuation and each language once,
-// make test-long four combinations of them.
+// make test-long four combinations of them. It is not parallel: its scripts would wait for
+// the parts of other tests longer than they may run.
 func TestStory(t *testing.T) {
-	t.Parallel()
 	applications := []webApp{wiki(t), nodeRED(t)}
 	held := slowSite(t)
 	dying, lasting := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()}), daemon.Start(t, daemon.Options{NoSpares: true})
