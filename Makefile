@@ -34,8 +34,8 @@ SHIPPED := ^github.com/stasisd/stasis/(api|backup|browser|budget|cmd|fault|profi
 # Functions that only encoding/json calls, by reflection, which deadcode does not see.
 REFLECTED := state/report/wire.go:
 
-# The race detector skips SQLite and its C library, which are C translated to Go with its own memory, and
-# X25519, which is arithmetic. It would find no race of ours there, and makes them nine and
+# The race detector skips SQLite and its C library, which are C translated to Go with its own
+# memory, and X25519, which is arithmetic. It would find no race of ours there, and makes them nine and
 # three times slower. SQLite's driver is not skipped. GOFLAGS is exported, so that the daemon
 # that tests build is built the same way.
 UNRACED := modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory crypto/internal/fips140/edwards25519/...

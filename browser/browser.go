@@ -61,8 +61,8 @@ type Browser struct {
 	targets     *targetinit.Initialiser // nil if nothing is set on the targets
 	passkeys    passkeys
 	entered     bool              // the environment entered by the gates
-	openRest    func()            // lets the readers at the last gates go on; nil without gates
 	asProfile   string            // why it did not, if it could have
+	openRest    func()            // lets the readers at the last gates go on; nil without gates
 	baseline    baseline.Baseline // what is known about the profile that was loaded
 	// unflushed: pages may have more localStorage than Chrome writes while it quits.
 	unflushed  atomic.Bool

@@ -31,14 +31,15 @@ import (
 func (s *Starter) learnSettings(ctx context.Context) {
 	s.learning.Lock()
 	defer s.learning.Unlock()
-	if s.settings.Load() != nil || s.unlearned != nil {
+	if s.settings.Load() != nil || s.unlearned.Load() != nil {
 		return
 	}
 	settings, err := s.startSettings(ctx)
-	if ctx.Err() != nil {
-		return
-	}
-	if s.unlearned = err; err == nil {
+	switch {
+	case ctx.Err() != nil: // the next spare tries again
+	case err != nil:
+		s.unlearned.Store(&err)
+	default:
 		s.settings.Store(&settings)
 	}
 }
@@ -70,10 +71,18 @@ func (s *Starter) gates(o Options) *[]byte {
 
 // cannotGate records why no Chrome can wait at gates.
 func (s *Starter) cannotGate(err error) {
-	s.learning.Lock()
-	defer s.learning.Unlock()
-	s.unlearned = err
+	s.unlearned.Store(&err)
 	s.settings.Store(nil)
+}
+
+// whyNoGates returns why a Chrome that was to have gates has none; "" if the settings are
+// only not known yet.
+func (s *Starter) whyNoGates(o Options) string {
+	err := s.unlearned.Load()
+	if !o.Gates || err == nil {
+		return ""
+	}
+	return "no Chrome can wait for the files of an environment here: " + fault.MessageOf(*err)
 }
 
 // prepareGated makes the empty profile of a gated spare with these settings, and the files
@@ -156,10 +165,10 @@ func (p *Spare) enterGates() (tabs int, err error) {
 }
 
 // needsProfile returns why Chrome must open an environment as another profile, beside that of
-// the gated spare; "" if nothing speaks for it.
+// the spare; "" if it need not, or if the spare was to have no gates.
 func (p *Spare) needsProfile(doc state.Document, o Options) (string, error) {
 	if !p.gated {
-		return "", nil
+		return p.starter.whyNoGates(p.startOptions), nil
 	}
 	const settings = "Chrome reads settings only when it opens a profile: "
 	switch found := p.b.baseline.Found.Inventory; {
@@ -186,8 +195,8 @@ func (p *Spare) needsProfile(doc state.Document, o Options) (string, error) {
 // maxNamed bounds how many settings a report names.
 const maxNamed = 5
 
-// AsProfile returns why Chrome opened the environment as another profile, although it waited at
-// gates; "" if it did not.
+// AsProfile returns why Chrome opened the environment as another profile instead of letting it
+// enter by gates; "" if it entered, or if Chrome was to have no gates.
 func (b *Browser) AsProfile() string { return b.asProfile }
 
 // markMerged adds to the line of the settings that Chrome does not run with them.

@@ -93,7 +93,7 @@ var startSettings = func() func(r *rig) *[]byte {
 		once.Do(func() {
 			r.learnSettings(r.t.Context())
 			if settings = r.settings.Load(); settings == nil {
-				r.t.Errorf("the settings of an empty profile: %v", r.unlearned)
+				r.t.Errorf("the settings of an empty profile: %s", r.whyNoGates(Options{Gates: true}))
 			}
 		})
 		return settings

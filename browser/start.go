@@ -34,9 +34,9 @@ type Starter struct {
 
 	inspections chan struct{} // one value for each profile that is being inspected
 
-	learning  sync.Mutex
+	learning  sync.Mutex             // held while the settings are being learned
 	settings  atomic.Pointer[[]byte] // with which gated profiles start; nil: not known
-	unlearned error                  // why they cannot be known
+	unlearned atomic.Pointer[error]  // why no Chrome can have gates; nil: no reason is known
 }
 
 // NewStarter returns a Starter with a launcher and a clock.

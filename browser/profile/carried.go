@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
+	"slices"
 
 	"github.com/stasisd/stasis/fault"
 )
@@ -82,12 +83,7 @@ func overlay(userDataDir string, files []File) ([]File, error) {
 		if data == nil {
 			continue
 		}
-		at := -1
-		for i, f := range files {
-			if f.Name == path.Join(Default, name) {
-				at = i
-			}
-		}
+		at := slices.IndexFunc(files, func(f File) bool { return f.Name == path.Join(Default, name) })
 		if at < 0 {
 			file := filepath.Join(userDataDir, filepath.FromSlash(savedSettings), name)
 			info, err := os.Lstat(file)
@@ -167,7 +163,10 @@ var bySite = map[string]bool{"content_settings": true, "per_host_zoom_levels": t
 func merge(saved, loaded, running any, sites bool) any {
 	into, ok := saved.(map[string]any)
 	from, also := running.(map[string]any)
-	if !ok || !also {
+	switch {
+	case reflect.DeepEqual(loaded, running): // the session changed nothing
+		return saved
+	case !ok || !also:
 		return running
 	}
 	base, _ := loaded.(map[string]any)

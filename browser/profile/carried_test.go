@@ -105,6 +105,8 @@ func TestCarriedSettingsAreMissing(t *testing.T) {
 		want                   any
 	}{
 		"Chrome wrote none":         {map[string]string{"Preferences": `{"a": 1}`}, nil, nil, map[string]any{"a": 1.0}},
+		"an unchanged list":         {map[string]string{"Preferences": `[1]`}, map[string]string{"Preferences": `[]`}, nil, []any{1.0}},
+		"a changed list":            {map[string]string{"Preferences": `[1]`}, map[string]string{"Preferences": `[]`}, map[string]string{"Preferences": `[2]`}, []any{2.0}},
 		"the environment has none":  {nil, nil, map[string]string{"Preferences": `{"b": 2}`}, map[string]any{"b": 2.0}},
 		"the environment's are bad": {map[string]string{"Preferences": `{`}, nil, map[string]string{"Preferences": `{"b": 2}`}, map[string]any{"b": 2.0}},
 		"Chrome's are bad":          {map[string]string{"Preferences": `{"a": 1}`}, nil, map[string]string{"Preferences": `x`}, map[string]any{"a": 1.0}},

@@ -111,8 +111,7 @@ type Restorer struct {
 	archives  Archives
 	catalogue Catalogue
 	log       *slog.Logger
-	// restored: the last create that a spare could serve was a restore, so the next spare has
-	// gates.
+	// restored: the last create that a spare of full Chrome could serve was a restore.
 	restored atomic.Bool
 }
 

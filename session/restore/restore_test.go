@@ -247,7 +247,7 @@ func TestSparesFollowCreates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &fakeBrowsers{launcher: l, names: []string{"a", "b", "c", "d", "e", "f"}}
+	b := &fakeBrowsers{launcher: l, names: []string{"a", "b", "c", "d", "e", "f", "g"}}
 	archives := &fakeArchives{doc: state.Document{Datadir: state.DatadirClean, Complete: true}}
 	r := New(Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)}, b, &fakeReady{}, archives, nil)
 	var gates []bool
@@ -260,6 +260,9 @@ func TestSparesFollowCreates(t *testing.T) {
 	}
 	spare()
 	if _, err := r.FromFiles(t.Context(), Request{Engine: browser.EngineChrome}, profiles.Snapshot{ID: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Start(t.Context(), Request{Engine: browser.EngineShell}, Environment{}); err != nil { // which changes nothing
 		t.Fatal(err)
 	}
 	spare()

@@ -25,8 +25,16 @@ func (p *Spare) Kill(ctx context.Context) error {
 	return nil
 }
 
-// StartSpare starts an empty Chrome that is kept ready. It has gates if the last create was
-// a restore: they make a restore faster, and a fresh session slower.
+// noteCreate records whether a create restored an environment, for the next spare. The
+// shell always has gates.
+func (r *Restorer) noteCreate(engine string, restored bool) {
+	if engine != browser.EngineShell {
+		r.restored.Store(restored)
+	}
+}
+
+// StartSpare starts an empty Chrome that is kept ready. Full Chrome has gates if the last
+// create of it was a restore: they make a restore faster, and a fresh session slower.
 func (r *Restorer) StartSpare(ctx context.Context, engine string) (*Spare, error) {
 	dir, err := r.browsers.NewDir()
 	if err != nil {

@@ -82,13 +82,13 @@ func (s Set) Names() []string {
 	return append(names, s.files...)
 }
 
-// Fill prepares an environment's profile in the folder where it waits. The shell waits
-// for every gated database. So Fill creates an empty one for each that is missing or has
+// Fill prepares an environment's profile in the folder where it waits. Chrome waits for
+// every gated database. So Fill creates an empty one for each that is missing or has
 // no valid CURRENT. A missing folder counts as an empty environment.
 func (s Set) Fill(waiting string) error {
 	for _, db := range s.databases {
 		if err := fill(filepath.Join(waiting, filepath.FromSlash(db))); err != nil {
-			return fault.Wrap(err, fault.Internal, "gate.fill", "the profile could not be prepared for the shell")
+			return fault.Wrap(err, fault.Internal, "gate.fill", "the profile could not be prepared for Chrome")
 		}
 	}
 	return nil
@@ -147,9 +147,8 @@ func (s Set) Open(running, waiting string) (rest func() error, err error) {
 	}, fault.Wrap(err, fault.BrowserFailed, "gate.open", "the profile could not be moved into the running Chrome")
 }
 
-// move moves the contents of a folder of the waiting profile. Only the folders of gated
-// databases may exist in both profiles: the shell may have opened anything else that it
-// has created.
+// move moves the contents of a folder of the waiting profile. Folders may exist in both
+// profiles. A file may not, unless nothing of the user is in it: Chrome may have opened it.
 func (s Set) move(running, waiting, folder string) error {
 	entries, err := os.ReadDir(filepath.Join(waiting, folder))
 	if err != nil {
@@ -168,7 +167,7 @@ func (s Set) move(running, waiting, folder string) error {
 		case there.IsDir() && e.IsDir():
 			err = s.move(running, waiting, name)
 		default:
-			err = errors.New("the shell's profile already has " + filepath.ToSlash(name))
+			err = errors.New("Chrome's profile already has " + filepath.ToSlash(name))
 		}
 		if err != nil {
 			return err
