@@ -12,6 +12,9 @@ const (
 	cdpCommands    = 100
 	cdpShotBlocks  = 20
 	cdpScreenshots = 5
+
+	cpuBlocks   = 10
+	cpuCommands = 1500 // that takes some 20 ticks of processor time
 )
 
 // noise fills the page so that its screenshot has about a megabyte.
@@ -38,17 +41,17 @@ func cdpSurvey(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	var sides [3]*tab
-	endpoints := [3]string{ours: s.CDP}
+	servers := [3]server{ours: {endpoint: s.CDP, pid: b.ours.PID()}}
 	for side, start := range map[int]starter{direct: b.direct, relayed: b.relayed} {
-		endpoint, end, failed := start(ctx, flags)
+		started, failed := start(ctx, flags)
 		if failed != nil {
 			return failed
 		}
-		defer func() { err = errors.Join(err, end()) }()
-		endpoints[side] = endpoint
+		defer func() { err = errors.Join(err, started.end()) }()
+		servers[side] = started
 	}
-	for i, endpoint := range endpoints {
-		if sides[i], err = front(ctx, endpoint); err != nil {
+	for i := range sides {
+		if sides[i], err = front(ctx, servers[i].endpoint); err != nil {
 			return err
 		}
 		defer sides[i].Close()
@@ -66,11 +69,24 @@ func cdpSurvey(ctx context.Context, b *bench) (err error) {
 	if err != nil {
 		return err
 	}
+	used := make([][]float64, len(sides))
+	for range cpuBlocks {
+		for _, side := range []int{ours, relayed} {
+			before := servers[side].ticks()
+			for range cpuCommands {
+				if err := command(sides[side]); err != nil {
+					return err
+				}
+			}
+			used[side] = append(used[side], float64(servers[side].ticks()-before)/ticksPerSecond*1e6/cpuCommands)
+		}
+	}
 	shots, err := alternate(ctx, cdpShotBlocks, cdpScreenshots, sides[:], screenshot)
 	if err != nil {
 		return err
 	}
 	b.figures["cdp/extra"] = commands.extra(ours, 1000)
+	b.figures["cdp/processor"] = ratios(used[ours], used[relayed])
 	b.figures["cdp/screenshots"] = ratios(shots[ours], shots[direct])
 	b.surveyed = append(b.surveyed, section{
 		title: "CDP through the multiplexer",
@@ -78,7 +94,8 @@ func cdpSurvey(ctx context.Context, b *bench) (err error) {
 other is joined to a WebSocket by a bare relay. The relay is a Go process with two goroutines that pass on each message
 unchanged, for one client, without ids, policy or limits. It shows the cost of any process in between on this machine. The same
 plain client uses all three over a WebSocket and sends one command after the other, in blocks that alternate. A command is a
-script in the page and its answer, so the multiplexer handles two messages. The screenshots have about a megabyte.`,
+script in the page and its answer, so the multiplexer handles two messages. The screenshots have about a megabyte. For a command
+and its answer the daemon uses ` + spread(used[ours]).String() + ` µs of processor time, and the bare relay ` + spread(used[relayed]).String() + ` µs.`,
 		head: []string{"", "direct, ms", "through the multiplexer, ms", "extra, µs", "×", "through a bare relay, ms", "extra, µs"},
 		rows: [][]string{commands.row("a command and its answer"), shots.row("a screenshot")},
 	})
@@ -90,9 +107,18 @@ func oneCommand(ctx context.Context, t *tab) error {
 	return t.Call(ctx, t.session, "Runtime.evaluate", obj{"expression": "1"}, nil)
 }
 
-// starter starts a Chrome with flags. It returns the CDP address and a function that
-// ends the Chrome.
-type starter func(ctx context.Context, flags []string) (endpoint string, end func() error, err error)
+// starter starts a Chrome with flags.
+type starter func(ctx context.Context, flags []string) (server, error)
+
+// server is a process that clients connect to over CDP.
+type server struct {
+	endpoint string // its address
+	pid      int
+	end      func() error // ends it and its Chrome
+}
+
+// ticks returns the processor time of the process without its Chrome.
+func (s server) ticks() int64 { return below(s.pid, true)[:1].ticks() }
 
 // blockTimes has the duration of one command in each block, in milliseconds, by side.
 type blockTimes [][]float64

@@ -23,23 +23,23 @@ const (
 )
 
 // relayed starts a Chrome with flags, and a relay process that joins its pipe with a
-// WebSocket. It returns the address and a function that ends both.
-func (b *bench) relayed(ctx context.Context, flags []string) (endpoint string, end func() error, err error) {
+// WebSocket.
+func (b *bench) relayed(ctx context.Context, flags []string) (_ server, err error) {
 	browser, err := b.startSibling(ctx, filepath.Join(b.scratch, "relayed"), "--remote-debugging-pipe", flags)
 	if err != nil {
-		return "", nil, err
+		return server{}, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return "", nil, err
+		return server{}, err
 	}
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
-		return "", nil, err
+		return server{}, err
 	}
 	socket, err := listener.File()
 	if err != nil {
-		return "", nil, errors.Join(err, listener.Close())
+		return server{}, errors.Join(err, listener.Close())
 	}
 	ends := []*os.File{socket, nil, nil, nil, nil}
 	defer func() {
@@ -50,26 +50,27 @@ func (b *bench) relayed(ctx context.Context, flags []string) (endpoint string, e
 	}()
 	var piped error
 	if ends[1], ends[2], err = os.Pipe(); err != nil {
-		return "", nil, err
+		return server{}, err
 	}
 	if ends[3], ends[4], piped = os.Pipe(); piped != nil {
-		return "", nil, piped
+		return server{}, piped
 	}
 	browser.ExtraFiles = []*os.File{ends[3], ends[2]}
 	relay := exec.CommandContext(ctx, self, "-relay")
 	relay.Stderr = os.Stderr
 	relay.ExtraFiles = []*os.File{socket, ends[1], ends[4]}
 	if err := browser.Start(); err != nil {
-		return "", nil, err
+		return server{}, err
 	}
 	if err := relay.Start(); err != nil {
-		return "", nil, errors.Join(err, killTree(browser))
+		return server{}, errors.Join(err, killTree(browser))
 	}
-	return "ws://" + listener.Addr().String(), func() error {
+	end := func() error {
 		err := relay.Process.Kill()
 		_ = relay.Wait() // the error only says that it was killed
 		return errors.Join(err, killTree(browser))
-	}, nil
+	}
+	return server{"ws://" + listener.Addr().String(), relay.Process.Pid, end}, nil
 }
 
 // relay passes the messages between one WebSocket and Chrome's pipe unchanged, with two

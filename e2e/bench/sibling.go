@@ -51,27 +51,26 @@ func (b *bench) startSibling(ctx context.Context, dir, transport string, flags [
 	return cmd, nil
 }
 
-// direct starts a Chrome with flags and its own port. It returns the CDP address and a
-// function that ends it.
-func (b *bench) direct(ctx context.Context, flags []string) (endpoint string, end func() error, err error) {
+// direct starts a Chrome with flags and its own port.
+func (b *bench) direct(ctx context.Context, flags []string) (server, error) {
 	b.siblings++
 	dir := filepath.Join(b.scratch, fmt.Sprint("direct", b.siblings))
 	cmd, err := b.startSibling(ctx, dir, "--remote-debugging-port=0", flags)
 	if err != nil {
-		return "", nil, err
+		return server{}, err
 	}
 	if err := cmd.Start(); err != nil {
-		return "", nil, err
+		return server{}, err
 	}
-	end = func() error { return killTree(cmd) }
+	end := func() error { return killTree(cmd) }
 	deadline := time.Now().Add(pageDeadline)
 	for {
 		raw, err := os.ReadFile(filepath.Join(dir, "DevToolsActivePort"))
 		if port, path, found := strings.Cut(string(raw), "\n"); err == nil && found && path != "" {
-			return fmt.Sprintf("ws://127.0.0.1:%s%s", port, path), end, nil
+			return server{fmt.Sprintf("ws://127.0.0.1:%s%s", port, path), cmd.Process.Pid, end}, nil
 		}
 		if err := ctx.Err(); err != nil || time.Now().After(deadline) {
-			return "", nil, errors.Join(errors.New("the Chrome with its own port did not start in time"), err, end())
+			return server{}, errors.Join(errors.New("the Chrome with its own port did not start in time"), err, end())
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -47,6 +47,8 @@ func targets() []target {
 			of: []string{"cycle/stasis"}, to: []string{"cycle/puppeteer"}, most: 0.5},
 		{title: "extra time of a CDP command and its answer through the multiplexer",
 			of: []string{"cdp/extra"}, most: 100, unit: "µs"},
+		{title: "processor time of a CDP command and its answer in the daemon, × a bare relay's",
+			of: []string{"cdp/processor"}, most: 1.5, unit: "the relay's"},
 		{title: "a screenshot through the multiplexer, × a screenshot on a direct connection",
 			of: []string{"cdp/screenshots"}, most: 1.05, unit: "direct"},
 		{title: "input in the live view to the picture that shows its effect, painted in the viewer's browser",

@@ -145,15 +145,15 @@ func (b *bench) viewedSession(ctx context.Context, engine string, animated bool)
 
 // viewer starts a Chrome for the viewer of live views.
 func (b *bench) viewer(ctx context.Context, flags []string) (t *tab, end func() error, err error) {
-	endpoint, kill, err := b.direct(ctx, flags)
+	started, err := b.direct(ctx, flags)
 	if err != nil {
 		return nil, nil, err
 	}
-	if t, err = front(ctx, endpoint); err != nil {
-		return nil, nil, errors.Join(err, kill())
+	if t, err = front(ctx, started.endpoint); err != nil {
+		return nil, nil, errors.Join(err, started.end())
 	}
 	err = t.Call(ctx, t.session, "Emulation.setDeviceMetricsOverride", obj{"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
-	return t, func() error { t.Close(); return kill() }, err
+	return t, func() error { t.Close(); return started.end() }, err
 }
 
 // inputDelay returns the delays of inputs in the live view, in milliseconds: of clicks and
