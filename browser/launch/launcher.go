@@ -97,6 +97,7 @@ func New(c Config) (*Launcher, error) {
 		root, err = filepath.EvalSymlinks(root)
 	}
 	l.root = root
+	spread(root)
 	l.reserve()
 	return l, fault.Wrap(err, fault.Config, op, "the folder for running browsers cannot be read")
 }
