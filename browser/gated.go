@@ -157,9 +157,6 @@ func (p *Spare) enterGates() (tabs int, err error) {
 			p.starter.cannotGate(err) // this Chrome opens other files than the gates are for
 		}
 	}
-	if err == nil {
-		err = profile.Carry(dir.Profile())
-	}
 	p.b.entered = err == nil
 	return tabs, err
 }

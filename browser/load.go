@@ -2,6 +2,8 @@ package browser
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
 
 	"github.com/chromedp/cdproto/target"
@@ -11,43 +13,58 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/restore"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
 )
 
 // restoreDeadline bounds a whole restore. A Chrome that hangs is given up.
 const restoreDeadline = 60 * time.Second
 
+// hold pauses every tab and service worker that Chrome opens from here on, before its first
+// request (Target.setAutoAttach with waitForDebuggerOnStart), until release.
+func (s *Standby) hold(ctx context.Context) error {
+	const op = "browser.restore"
+	b := s.b
+	err := alive(ctx, b.driver)
+	if err == nil {
+		err = b.initialiseTargets(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if s.blank, err = capture.Pages(ctx, b.driver); err != nil {
+		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not list its tabs")
+	}
+	b.targets.HoldTabs(b.ctx, true)
+	s.held, err = b.environment().Hold(ctx)
+	return fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be paused")
+}
+
 // load makes the running Chrome open the profile in the user data directory, and applies
-// the state that the profile lacks. Every tab and service worker of the profile is paused
-// before its first request (Target.setAutoAttach with waitForDebuggerOnStart), until
-// release. unknown are the IDs of the extensions that the profile does not know; load
-// loads them too.
+// the state that the profile lacks. enter moves the profile's files into the spare's; nil:
+// Chrome opens it as another one. unknown are the IDs of the extensions that the profile
+// does not know; load loads them too.
 func (s *Standby) load(ctx context.Context, o Options, enter func() (tabs int, err error), unknown []string) error {
 	const op = "browser.restore"
 	b, doc := s.b, s.doc
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
-	spares, err := capture.Pages(ctx, b.driver)
-	if err != nil {
-		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not list its tabs")
-	}
-	b.targets.HoldTabs(b.ctx, true)
-	if s.held, err = b.environment().Hold(ctx); err != nil {
-		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be paused")
-	}
 	s.tabs = restore.SourceOf(doc, o.RestoreTabs)
+	missing := sync.OnceValues(func() ([]state.Component, error) { return b.environment().ApplyMissing(ctx, doc) })
+	var err error
 	if enter != nil {
-		var tabs int
-		if tabs, err = enter(); err == nil {
-			err = s.held.AwaitJoined(ctx, tabs, s.tabs, spares[0])
-		}
+		err = s.joinWindow(ctx, enter, missing)
 	} else {
-		err = s.openProfile(ctx, spares)
+		err = s.openProfile(ctx)
 	}
 	if err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, op, "the environment's tabs did not open")
 	}
 	downloads := make(chan error, 1)
-	b.background.Go(func() { downloads <- keepDownloads(ctx, b.driver, b.dir) }) // for this profile; otherwise it uses Chrome's default folder
+	if b.entered {
+		downloads <- nil // set when the spare started
+	} else {
+		b.background.Go(func() { downloads <- keepDownloads(ctx, b.driver, b.dir) }) // for this profile; otherwise it uses Chrome's default folder
+	}
 	b.mux.Permissions.SetGranted(doc.Permissions)
 	s.report = regrant(ctx, b.driver, doc.Permissions)
 	lines, err := b.extensions.restore(ctx, s.held, doc, unknown)
@@ -55,7 +72,7 @@ func (s *Standby) load(ctx context.Context, o Options, enter func() (tabs int, e
 		return err
 	}
 	s.report = append(s.report, lines...)
-	applied, err := b.environment().ApplyMissing(ctx, doc)
+	applied, err := missing()
 	if err != nil {
 		return err
 	}
@@ -66,9 +83,33 @@ func (s *Standby) load(ctx context.Context, o Options, enter func() (tabs int, e
 	return <-downloads
 }
 
+// joinWindow makes the environment enter the spare's profile, whose tabs are s.blank.
+// missing applies what the profile lacks.
+func (s *Standby) joinWindow(ctx context.Context, enter func() (tabs int, err error), missing func() ([]state.Component, error)) error {
+	b := s.b
+	tabs, err := enter()
+	if err != nil {
+		return err
+	}
+	carried := make(chan error, 1)
+	b.background.Go(func() { // while the tabs join
+		err := profile.Carry(b.dir.Profile())
+		carried <- err
+		if err == nil && !b.environment().LacksStorage(s.doc) {
+			_, _ = missing() // load reads the result
+		}
+	})
+	leftOver, err := s.held.AwaitJoined(ctx, tabs, s.tabs, s.blank[0])
+	if leftOver {
+		b.mux.HidePage(s.blank[0].TargetID)
+		b.tabs.leftover.tabs = s.blank
+	}
+	return errors.Join(err, <-carried)
+}
+
 // openProfile makes Chrome open the environment's profile beside the empty one, whose tabs
-// are spares.
-func (s *Standby) openProfile(ctx context.Context, spares []*target.Info) error {
+// are s.blank.
+func (s *Standby) openProfile(ctx context.Context) error {
 	b, command := s.b, []string{"--profile-directory=" + profile.Default}
 	if s.tabs != restore.SourceProfile {
 		command = append(command, blankURL)
@@ -79,15 +120,15 @@ func (s *Standby) openProfile(ctx context.Context, spares []*target.Info) error 
 	case s.tabs == restore.SourceProfile:
 		err = s.held.Await(ctx, len(s.doc.Tabs))
 	default:
-		err = s.held.AwaitAll(ctx, len(spares))
+		err = s.held.AwaitAll(ctx, len(s.blank))
 	}
 	if err != nil {
 		return err
 	}
-	for _, p := range spares {
+	for _, p := range s.blank {
 		b.mux.HideContext(p.BrowserContextID)
 	}
-	b.tabs.leftover.tabs = spares
+	b.tabs.leftover.tabs = s.blank
 	return nil
 }
 

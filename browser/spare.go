@@ -199,32 +199,30 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 	own := o.Overrides
 	o.Overrides = own.WithDefaults(doc.Overrides)
 	b.setOptions(o)
-	answered := make(chan error, 1)
-	go func() { answered <- alive(ctx, b.driver) }()
+	b.passkeys = newPasskeys(doc.Passkeys, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
+	s := &Standby{b: b, own: own}
+	held := make(chan error, 1)
+	go func() { held <- s.hold(ctx) }() // while the profile is read
 	unknown, proxy, err := p.ready(ctx, doc, o)
-	if gone := <-answered; gone != nil {
-		err = gone
+	if failed := <-held; failed != nil {
+		err = failed
 	}
 	if err != nil {
-		return nil, b.abandon(ctx, err)
+		return nil, s.abandon(ctx, err)
 	}
 	enter := p.enterGates
 	if b.asProfile, err = p.needsProfile(doc, o); err == nil && (!p.gated || b.asProfile != "") {
 		enter, err = nil, p.leaveGates()
 	}
 	if err != nil {
-		return nil, b.abandon(ctx, err)
+		return nil, s.abandon(ctx, err)
 	}
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, b.version) {
 		if doc, unknown, b.baseline, err = setAside(ctx, b.dir, doc, o, proxy, b.now()); err != nil {
-			return nil, b.abandon(ctx, err)
+			return nil, s.abandon(ctx, err)
 		}
 	}
-	b.passkeys = newPasskeys(doc.Passkeys, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
-	if err := b.initialiseTargets(ctx); err != nil {
-		return nil, b.abandon(ctx, err)
-	}
-	s := &Standby{b: b, doc: doc, own: own}
+	s.doc = doc
 	if err := s.load(ctx, o, enter, unknown); err != nil {
 		return nil, s.abandon(ctx, err)
 	}

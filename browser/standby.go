@@ -3,6 +3,8 @@ package browser
 import (
 	"context"
 
+	"github.com/chromedp/cdproto/target"
+
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/restore"
 	"github.com/stasisd/stasis/fault"
@@ -19,8 +21,9 @@ type Standby struct {
 	report []state.Component
 
 	// Only in full Chrome. The shell opens its tabs in Activate.
-	held *restore.Tabs
-	tabs restore.Source
+	held  *restore.Tabs
+	tabs  restore.Source
+	blank []*target.Info // the spare's own tabs
 }
 
 // Standby starts Chrome and restores the environment that is unpacked in the directory,

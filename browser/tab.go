@@ -83,9 +83,10 @@ func (t *tabs) awaitFirst(ctx context.Context) error {
 	}
 }
 
-// leftover holds the tabs of the empty profile beside which an environment was loaded.
-// Clients never see them. Closing them also closes a window and a profile, and blocks
-// Chrome for up to a third of a restore's time. So they are closed when clients are idle.
+// leftover holds the tabs of the empty profile beside which an environment was loaded, or
+// the blank tab of the window that its tabs have joined. Clients never see them. Closing
+// them blocks Chrome for up to a third of a restore's time, because in the first case it
+// also closes a window and a profile. So they are closed when clients are idle.
 type leftover struct {
 	mu   sync.Mutex
 	tabs []*target.Info

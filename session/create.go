@@ -72,8 +72,7 @@ func (s *Service) create(ctx context.Context, c access.Caller, r request.Create)
 	if err != nil {
 		return answer.Info{}, err
 	}
-	defer s.capacity.Replenish() // last, because starting Chromes would slow this create down
-	defer s.capacity.Pause()
+	defer s.capacity.ReplenishLater()
 	defer release()
 	l, err := s.createOrShare(ctx, c, r, nil)
 	if err != nil {

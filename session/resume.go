@@ -162,8 +162,7 @@ func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, b
 		}
 		return nil, false, fault.New(fault.RequestInProgress, "session.resume", "session %s is being created, saved or resumed by another request; try again", id)
 	}
-	defer s.capacity.Replenish()
-	defer s.capacity.Pause()
+	defer s.capacity.ReplenishLater()
 	defer release()
 	rec, err := s.resumable(ctx, c, id)
 	if err != nil || s.sessions.Find(id) != nil {

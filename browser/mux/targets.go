@@ -234,6 +234,17 @@ func (m *Mux) HideContext(id cdp.BrowserContextID) {
 	m.targets.hideAll[string(id)] = struct{}{}
 }
 
+// HidePage hides a page from clients, and the tab that contains it, which has another ID. It
+// must be called before a client has seen one of them. Trusted peers still see them.
+func (m *Mux) HidePage(id target.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.targets.hide[string(id)] = struct{}{}
+	if tab := m.targets.tabOf(string(id)); tab != "" {
+		m.targets.hide[tab] = struct{}{}
+	}
+}
+
 // FirstPage returns a channel that is closed once Chrome has had a page of the session's own
 // profile that clients may see.
 func (m *Mux) FirstPage() <-chan struct{} { return m.targets.firstPage }

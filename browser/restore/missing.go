@@ -11,6 +11,12 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
+// LacksStorage reports whether [Environment.ApplyMissing] opens pages to apply storage. It
+// must then have Chrome's window for itself.
+func (e Environment) LacksStorage(doc state.Document) bool {
+	return doc.Datadir != state.DatadirClean || len(e.Baseline.RemainingAreas) > 0
+}
+
 // ApplyMissing applies what the document has and the profile lacks, while every tab is
 // held. It returns report lines for all state that belongs to the whole browser.
 func (e Environment) ApplyMissing(ctx context.Context, doc state.Document) (report []state.Component, err error) {

@@ -117,11 +117,17 @@ func (h *Tabs) awaitLateTab(ctx context.Context) error {
 	return nil
 }
 
-// historyOf reads a held tab's back/forward list. The browser process answers, although
-// the tab waits.
+// historyOf reads a held tab's back/forward list, which does not change. The browser
+// process answers, although the tab waits.
 func (h *Tabs) historyOf(ctx context.Context, t *heldTab) (*page.GetNavigationHistoryResult, error) {
-	history, err := cdp.Call(ctx, h.env.Driver.Session(t.session), page.GetNavigationHistory, cdp.Empty{})
-	return &history, err
+	if t.list != nil {
+		return t.list, nil
+	}
+	list, err := cdp.Call(ctx, h.env.Driver.Session(t.session), page.GetNavigationHistory, cdp.Empty{})
+	if err == nil {
+		t.list = &list
+	}
+	return &list, err
 }
 
 // entries counts a held tab's back/forward list without the page that it shows.

@@ -46,10 +46,10 @@ func (h *Tabs) releaseSessionTabs(ctx context.Context, doc state.Document, all b
 			h.post("", target.CloseTarget.Method, target.CloseTargetParams{TargetID: t.info.TargetID})
 			continue
 		}
-		if front != nil && (t != front || h.joined && len(h.tabs) > 1) {
+		if front != nil && (t != front || h.joined) {
 			// Activation comes before the script. A lazy tab starts its navigation, which
 			// is then held, only when it is in front; afterwards the script would be too
-			// late. In a window of its own the front tab is in front already.
+			// late. In a window of their own the front tab is in front already.
 			h.activate(ctx, t)
 		}
 		h.addScript(t, saved[t])

@@ -53,7 +53,8 @@ type Tabs struct {
 type heldTab struct {
 	session target.SessionID
 	info    *target.Info
-	history *page.GetNavigationHistoryResult // as Chrome restored it; nil if it was not requested
+	list    *page.GetNavigationHistoryResult // the back/forward list as Chrome restored it; nil if it was not read
+	history *page.GetNavigationHistoryResult // list, if tabs are matched by it
 	loading bool                             // it is loading its address
 	running bool                             // it was open before and does not wait
 	script  *tabScript                       // nil if no script applies anything in it
@@ -80,25 +81,28 @@ func (h *Tabs) Stop() { h.stop() }
 // AwaitJoined waits until the expected number of tabs is held, which the session file
 // has. They join a window with a blank tab. If the document's tabs are restored in another
 // way than from the session file, or if that has none, the blank tab counts as the last of
-// the held tabs. Otherwise it is closed.
-func (h *Tabs) AwaitJoined(ctx context.Context, expected int, from Source, blank *target.Info) error {
+// the held tabs. Otherwise it is left over: the caller closes it.
+func (h *Tabs) AwaitJoined(ctx context.Context, expected int, from Source, blank *target.Info) (leftOver bool, err error) {
 	h.joined = true
 	if err := h.Await(ctx, expected); err != nil {
-		return err
+		return false, err
 	}
 	switch {
 	case from == SourceNone:
-		return nil
+		return false, nil
 	case from == SourceProfile && len(h.tabs) > 0:
-		return h.env.Browser.CloseTab(ctx, blank.TargetID)
+		for _, t := range h.tabs {
+			_, _ = h.historyOf(ctx, t) // read now, beside what else is asked; a release tries again
+		}
+		return true, nil
 	}
 	yes := true
 	at, err := cdp.Call(ctx, h.env.Driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: blank.TargetID, Flatten: &yes})
 	if err != nil {
-		return err
+		return false, err
 	}
 	h.tabs = append(h.tabs, &heldTab{session: at.SessionID, info: blank, running: true})
-	return nil
+	return false, nil
 }
 
 // Await waits until the expected number of tabs is held. Once one tab is there, the

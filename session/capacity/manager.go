@@ -163,14 +163,22 @@ func (m *Manager[P, S, B]) SetStandbys(userID string, requested bool) {
 // DefaultChanged updates the standbys after a user's default has moved. It does not wait.
 func (m *Manager[P, S, B]) DefaultChanged() { m.standbys.replan() }
 
-// Pause delays the start of standbys for Config.StandbyDelay. A caller has just received a
-// browser and needs the CPU.
-func (m *Manager[P, S, B]) Pause() { m.standbys.pause() }
-
 // Replenish starts missing Chromes, spares first. It does not wait.
 func (m *Manager[P, S, B]) Replenish() {
 	m.spares.refill()
 	m.standbys.replan()
+}
+
+// spareDelay is how long ReplenishLater delays the start of spares. A first page takes some
+// 100 ms.
+const spareDelay = 200 * time.Millisecond
+
+// ReplenishLater is Replenish after a create, whose caller connects to the browser now and
+// needs the processors for its first page. Spares start after 200 ms, standbys after
+// Config.StandbyDelay.
+func (m *Manager[P, S, B]) ReplenishLater() {
+	m.standbys.pause()
+	time.AfterFunc(spareDelay, m.Replenish)
 }
 
 // FreeCapacity ends kept Chromes to free a slot or memory for a Chrome that is about to

@@ -24,7 +24,6 @@ func (r *Restorer) FromFiles(ctx context.Context, q Request, row profiles.Snapsh
 	if err != nil || f.Chrome != nil {
 		return f, err
 	}
-	r.noteCreate(q.Engine, true)
 	saved, err := r.archives.Open(ctx, row)
 	if err != nil {
 		return Files{}, err

@@ -9,7 +9,6 @@ import (
 
 // startFresh starts an empty environment, in a spare if one is ready.
 func (r *Restorer) startFresh(ctx context.Context, q Request) (StartResult, error) {
-	r.noteCreate(q.Engine, false)
 	if spare, _ := r.takeSpare(q.Engine, q.Overrides); spare != nil {
 		s, err := r.startFreshIn(ctx, spare.Dir(), q, spare.Fresh)
 		if err == nil {

@@ -105,14 +105,13 @@ type Catalogue interface {
 
 // Restorer restores environments. Its methods are safe for concurrent use.
 type Restorer struct {
-	cfg       Config
-	browsers  Browsers
-	ready     Ready
-	archives  Archives
-	catalogue Catalogue
-	log       *slog.Logger
-	// restored: the last create that a spare of full Chrome could serve was a restore.
-	restored atomic.Bool
+	cfg          Config
+	browsers     Browsers
+	ready        Ready
+	archives     Archives
+	catalogue    Catalogue
+	log          *slog.Logger
+	spareStarted atomic.Bool
 }
 
 // New makes a Restorer.

@@ -25,22 +25,15 @@ func (p *Spare) Kill(ctx context.Context) error {
 	return nil
 }
 
-// noteCreate records whether a create restored an environment, for the next spare. The
-// shell always has gates.
-func (r *Restorer) noteCreate(engine string, restored bool) {
-	if engine != browser.EngineShell {
-		r.restored.Store(restored)
-	}
-}
-
-// StartSpare starts an empty Chrome that is kept ready. Full Chrome has gates if the last
-// create of it was a restore: they make a restore faster, and a fresh session slower.
+// StartSpare starts an empty Chrome that is kept ready. The first one has no gates: it is
+// ready sooner, because gates need the settings of an empty profile, and Chrome must start
+// once more to write them.
 func (r *Restorer) StartSpare(ctx context.Context, engine string) (*Spare, error) {
 	dir, err := r.browsers.NewDir()
 	if err != nil {
 		return nil, err
 	}
-	spare, err := r.browsers.Spare(ctx, dir, browser.Options{Engine: engine, Gates: r.restored.Load(), Background: true})
+	spare, err := r.browsers.Spare(ctx, dir, browser.Options{Engine: engine, Gates: r.spareStarted.Swap(true), Background: true})
 	if err != nil {
 		r.remove(dir)
 		return nil, err
