@@ -140,11 +140,12 @@ typing: build e2e/clients/node_modules/.package-lock.json ## type into a field a
 	@go run ./e2e/typing -count $(COUNT)
 
 SOAK ?= 30m
+RESTORES ?= 2000
 
 .PHONY: soak
-soak: build e2e/clients/node_modules/.package-lock.json ## start, save and kill sessions for SOAK=30m, then check what is left behind
+soak: build e2e/clients/node_modules/.package-lock.json ## start, save and kill sessions for SOAK=30m, restore RESTORES=2000 times in a row, and check what is left behind
 	@build/need chromium chromium-headless-shell
-	@go run ./e2e/bench -soak $(SOAK)
+	@go run ./e2e/bench -soak $(SOAK) -restores $(RESTORES)
 
 # The same tests as in `make test`, without limits on their size.
 .PHONY: torture

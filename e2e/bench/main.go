@@ -33,6 +33,7 @@ type settings struct {
 	seed                           uint64
 	heavy                          bool
 	soak                           time.Duration // duration of a soak, which replaces the measurement; 0 for none
+	inARow                         int           // restores in a row after a soak
 	relay                          bool          // run as the bare CDP relay of the part cdp
 }
 
@@ -50,6 +51,7 @@ func main() {
 	flag.Uint64Var(&s.seed, "seed", 1, "seed of the random order in each round")
 	flag.BoolVar(&s.heavy, "heavy", false, "also measure an environment of 500 MB")
 	flag.DurationVar(&s.soak, "soak", 0, "instead create and end sessions for this long while Chromes are killed, and check for leaks")
+	flag.IntVar(&s.inARow, "restores", 2000, "with -soak: then restore in a row so many times")
 	flag.BoolVar(&s.relay, "relay", false, "run as the bare relay that the multiplexer is compared with (internal: needs inherited descriptors)")
 	flag.Parse()
 	rig.Main("bench", func(ctx context.Context) error { return run(ctx, s) })
@@ -72,7 +74,7 @@ func run(ctx context.Context, s settings) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 	if s.soak > 0 {
-		return b.runSoak(ctx, s.soak)
+		return b.runSoak(ctx, s.soak, s.inARow)
 	}
 	var measures []measure
 	for _, p := range parts {

@@ -115,20 +115,40 @@ func (t *tab) visit(ctx context.Context, url, is string) error {
 	if got.ErrorText != "" && got.ErrorText != "net::ERR_ABORTED" {
 		return fmt.Errorf("%s: %s", url, got.ErrorText)
 	}
-	ctx, cancel := context.WithTimeout(ctx, pageDeadline)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	return t.await(ctx, is)
+}
+
+// await waits until an expression is true in the page.
+func (t *tab) await(ctx context.Context, is string) error {
+	err := poll(ctx, pageDeadline, func() (bool, error) {
 		var yes bool
 		// Between two documents there is no context to evaluate in.
-		if err := t.evaluate(ctx, "Boolean("+is+")", &yes); err == nil && yes {
-			return nil
+		err := t.evaluate(ctx, "Boolean("+is+")", &yes)
+		return err == nil && yes, nil
+	})
+	if err != nil {
+		return fmt.Errorf("not true in time: %s", is)
+	}
+	return nil
+}
+
+// pollPause is the pause between two checks of poll.
+const pollPause = 5 * time.Millisecond
+
+// poll calls is until it returns true or an error, or the time is up.
+func poll(ctx context.Context, deadline time.Duration, is func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	tick := time.NewTicker(pollPause)
+	defer tick.Stop()
+	for {
+		if done, err := is(); done || err != nil {
+			return err
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%s: not true in time: %s", url, is)
+			return ctx.Err()
 		}
 	}
 }

@@ -40,9 +40,9 @@ type soak struct {
 }
 
 // runSoak creates and ends sessions for a time while it kills Chromes, and writes the
-// soak's section of the page. It fails if a restored session is not logged in, or if
-// something is left over.
-func (b *bench) runSoak(ctx context.Context, total time.Duration) error {
+// soak's section of the page. Then it restores in a row, count times. It fails if a restored
+// session is not logged in, or if something is left over.
+func (b *bench) runSoak(ctx context.Context, total time.Duration, count int) error {
 	h := b.ours
 	s := &soak{h: h, counts: map[string]int{}}
 	for n := range soakLanes {
@@ -72,8 +72,14 @@ func (b *bench) runSoak(ctx context.Context, total time.Duration) error {
 		return err
 	}
 	result := s.section(total, before, after, running)
-	fmt.Print(result.markdown())
 	if err := errors.Join(leaks(before, after), tooMany(running)); err != nil {
+		fmt.Print(result.markdown())
+		return err
+	}
+	inARow, err := b.restoreInARow(ctx, count)
+	result.rows = append(result.rows, inARow...)
+	fmt.Print(result.markdown())
+	if err != nil {
 		return err
 	}
 	return replaceSoak(filepath.Join(b.folder, pageFile), result)

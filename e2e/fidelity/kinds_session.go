@@ -25,8 +25,14 @@ func overrides(site *blank.Site) obj {
 	}
 }
 
+// siteSettings stands for the settings of sites, which no field of a create makes. The first
+// user data directory has them.
+const siteSettings = "settings of sites"
+
 // fieldOf maps a kind's name to the field of a create that makes it.
 var fieldOf = map[string]string{
+	"content setting of a site":            siteSettings,
+	"zoom of a site":                       siteSettings,
 	"override: user agent":                 "user_agent",
 	"override: time zone":                  "timezone",
 	"override: locale":                     "locale",

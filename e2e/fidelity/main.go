@@ -105,6 +105,7 @@ func methods(s settings, scratch, extension string, n int, overrides obj) ([]met
 	for i, w := range []*stasis{
 		{title: cold, path: pathCold, engine: inChrome, then: inChrome},
 		{title: warm, path: pathWarm, engine: inChrome, then: inChrome},
+		{title: gated, path: pathWarm, gates: true, engine: inChrome, then: inChrome},
 		{title: standby, path: pathStandby, engine: inChrome, then: inChrome},
 		{title: parked, path: pathParked, engine: inChrome, then: inChrome},
 		{title: otherDirectory, path: pathCold, through: archive, engine: inChrome, then: inChrome},

@@ -27,6 +27,7 @@ const (
 type stasis struct {
 	title   string
 	path    string // the restore path that the report must name
+	gates   bool   // the environment must enter the spare's profile
 	through string // format of the export to another daemon; "" for no export
 	engine  string // engine of the first session
 	then    string // engine of the restored session
@@ -74,6 +75,8 @@ func (s *stasis) excluded() ([]string, string) {
 // excludedFields returns the fields with which a restore takes another path.
 func (s *stasis) excludedFields() []string {
 	switch {
+	case s.gates:
+		return []string{"user_agent", "timezone", "locale", "proxy", "permission_policy", "extensions"}
 	case s.path == pathStandby && s.then == inChrome:
 		return []string{"extensions"}
 	case s.path != pathWarm:
@@ -97,6 +100,12 @@ func (s *stasis) open(ctx context.Context, desktop string) (string, error) {
 	if err := s.daemon.Start(ctx); err != nil {
 		return "", err
 	}
+	if s.gates {
+		var err error
+		if desktop, err = s.withoutSiteSettings(ctx, desktop); err != nil {
+			return "", err
+		}
+	}
 	packed, err := exec.CommandContext(ctx, "tar", "-C", desktop, "-cz", ".").Output()
 	if err != nil {
 		return "", fmt.Errorf("tar: %w", err)
@@ -117,11 +126,27 @@ func (s *stasis) open(ctx context.Context, desktop string) (string, error) {
 			delete(fields, name)
 		}
 	}
+	if s.gates {
+		s.omitted[siteSettings] = true
+		s.why = "Chrome reads settings and extensions only when it opens a profile, so this environment is opened as another one (the column before)"
+	}
 	first, err := s.take(ctx, "datadir", packed, fields)
 	if err != nil {
 		return "", err
 	}
 	return first.CDP, nil
+}
+
+// withoutSiteSettings returns a copy of a user data directory without the settings of sites.
+func (s *stasis) withoutSiteSettings(ctx context.Context, desktop string) (string, error) {
+	dir := filepath.Join(s.scratch, "desktop")
+	if err := copyDir(ctx, desktop, dir); err != nil {
+		return "", err
+	}
+	return dir, edit(dir, "Default/Preferences", func(prefs map[string]any) {
+		set(prefs, map[string]any{}, "profile", "content_settings", "exceptions", "geolocation")
+		set(prefs, map[string]any{}, "partition", "per_host_zoom_levels")
+	})
 }
 
 // take imports a snapshot or profile and creates a session from it, with more fields.
@@ -164,7 +189,7 @@ func (s *stasis) restore(ctx context.Context) (string, error) {
 		return s.viaOtherDaemon(ctx, id)
 	}
 	of := obj{"restore_from_environment_id": id, "engine": s.then}
-	if len(s.omitted) > 0 {
+	if len(s.omitted) > 0 && !s.gates {
 		if err := s.checkExcluded(ctx, of); err != nil {
 			return "", err
 		}
@@ -195,7 +220,7 @@ func (s *stasis) restoreByPath(ctx context.Context, of obj) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if back.Restored.Path == s.path {
+		if back.Restored.Path == s.path && (!s.gates || back.ByGates()) {
 			return back.CDP, nil
 		}
 		if s.path != pathWarm && s.path != pathStandby || time.Now().After(deadline) {

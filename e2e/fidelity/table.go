@@ -17,6 +17,7 @@ const ours = "Stasis, "
 const (
 	cold           = ours + "cold"
 	warm           = ours + "warm"
+	gated          = ours + "warm, by gates"
 	standby        = ours + "standby"
 	parked         = ours + "parked"
 	otherDirectory = ours + "other data directory"
@@ -34,7 +35,7 @@ const (
 var shells = []string{shellCold, shellWarm, shellStandby, shellParked, toShell, toChrome}
 
 // lossless are the columns that must lose nothing.
-var lossless = []string{cold, warm, standby, parked, otherDirectory}
+var lossless = []string{cold, warm, gated, standby, parked, otherDirectory}
 
 // losslessInShell returns the kinds that the columns of the shell must not lose either.
 func losslessInShell() map[string]bool {
@@ -103,6 +104,7 @@ The same steps read the state before and after. The pages belong to two sites, o
 |---|---|
 | cold | a save as files, restored into a Chrome that is started for it |
 | warm | a save as files, restored into a spare (` + "`--spares`" + `) |
+| warm, by gates | the same, but the files are moved into the spare's own profile. That happens unless the environment has something for which Chrome must open another profile ([restore.md](restore.md#restore-paths)) |
 | standby | a save as files, which a standby (` + "`--standby`" + `) has already loaded |
 | parked | a memory snapshot; its frozen Chrome is thawed |
 | other data directory | an exported archive, imported by another daemon with other keys, another path and other users for its Chromes |

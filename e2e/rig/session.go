@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 )
 
 // Session is a session of a daemon.
@@ -16,8 +17,9 @@ type Session struct {
 	Control  string `json:"agent_url"` // the live view, with control
 	Engine   string
 	Restored struct {
-		Path   string // "" in a fresh session
-		Reason string `json:"fallback_reason"`
+		Path       string // "" in a fresh session
+		Reason     string `json:"fallback_reason"`
+		Components []Component
 	}
 }
 
@@ -25,6 +27,18 @@ type Session struct {
 func (d *Daemon) Create(ctx context.Context, fields any) (*Session, error) {
 	s := &Session{}
 	return s, d.Call(ctx, http.MethodPost, "/v1/sessions", fields, s)
+}
+
+// ByGates reports whether the environment entered the running profile of a spare of full
+// Chrome.
+func (s *Session) ByGates() bool {
+	return slices.ContainsFunc(s.Restored.Components, func(c Component) bool { return c.Code == "merged_at_saves" })
+}
+
+// Component is a line of a restore's report.
+type Component struct {
+	Name string
+	Code string `json:"reason_code"`
 }
 
 // End ends a session with a save mode, to which further parameters of the query may be appended. It
