@@ -181,7 +181,8 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 		}
 		if r.Unconfined != "" {
 			err := fault.Wrap(errors.New(r.Unconfined), fault.SandboxFailed, op, "Landlock does not protect the machine's files from Chrome; "+
-				"check the binary of --chrome or --shell: it must be in a folder that contains nothing but Chrome")
+				"the binary of --chrome or --shell must be in a folder that contains nothing but Chrome, "+
+				"and --data-dir must not be below /dev/shm, which Chrome may use")
 			return nil, errors.Join(err, p.discard())
 		}
 		if r.Unheld != "" {
