@@ -51,19 +51,19 @@ type Browser struct {
 	guard      *guard
 	extensions *extensionSet
 
-	background  sync.WaitGroup // tabs that are still being opened
-	listeners   sync.WaitGroup // listeners; see Listen
-	pendingTabs restore.PendingTabs
-	cancel      context.CancelFunc
-	ctx         context.Context // context of the background work; ends with the browser
-	options     Options
-	relay       *relay.Relay            // nil unless the proxy requires credentials
-	targets     *targetinit.Initialiser // nil if nothing is set on the targets
-	passkeys    passkeys
-	entered     bool              // the environment entered by the gates
-	asProfile   string            // why it did not, if it could have
-	openRest    func()            // lets the readers at the last gates go on; nil without gates
-	baseline    baseline.Baseline // what is known about the profile that was loaded
+	background          sync.WaitGroup // tabs that are still being opened
+	listeners           sync.WaitGroup // listeners; see Listen
+	pendingTabs         restore.PendingTabs
+	cancel              context.CancelFunc
+	ctx                 context.Context // context of the background work; ends with the browser
+	options             Options
+	relay               *relay.Relay            // nil unless the proxy requires credentials
+	targets             *targetinit.Initialiser // nil if nothing is set on the targets
+	passkeys            passkeys
+	entered             bool              // the environment's files were moved into the spare's profile
+	secondProfileReason string            // why Chrome opened the environment as a second profile; "" if it did not
+	openRest            func()            // opens the last gates; nil without gates
+	baseline            baseline.Baseline // what is known about the profile that was loaded
 	// unflushed: pages may have more localStorage than Chrome writes while it quits.
 	unflushed  atomic.Bool
 	appearance appearance // which browser the shell's pages see

@@ -27,22 +27,23 @@ import (
 // notice is opened as another profile.
 
 // learnSettings starts Chrome once to learn the settings that it writes into an empty
-// profile. It does nothing if they are known, or if an earlier try failed.
+// profile. It does nothing if they are known, or if a try has just failed.
 func (s *Starter) learnSettings(ctx context.Context) {
 	s.learning.Lock()
 	defer s.learning.Unlock()
-	if s.settings.Load() != nil || s.unlearned.Load() != nil {
+	if s.settings.Load() != nil || s.noGates.Load() != nil || s.Now().Before(s.learnAfter) {
 		return
 	}
 	settings, err := s.startSettings(ctx)
-	switch {
-	case ctx.Err() != nil: // the next spare tries again
-	case err != nil:
-		s.unlearned.Store(&err)
-	default:
+	if err == nil {
 		s.settings.Store(&settings)
+		return
 	}
+	s.learnAfter = s.Now().Add(learnPause) // a full disk or a busy machine may be the cause
 }
+
+// learnPause is how long after a failed try to learn the settings no spare tries again.
+const learnPause = time.Minute
 
 func (s *Starter) startSettings(ctx context.Context) (settings []byte, err error) {
 	dir, err := s.Launcher.NewScratchDir()
@@ -50,7 +51,7 @@ func (s *Starter) startSettings(ctx context.Context) (settings []byte, err error
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dir.Remove()) }()
-	p, err := s.Spare(ctx, dir, Options{})
+	p, err := s.Spare(ctx, dir, Options{Background: true}) // without gates
 	if err != nil {
 		return nil, err
 	}
@@ -69,16 +70,16 @@ func (s *Starter) gates(o Options) *[]byte {
 	return s.settings.Load()
 }
 
-// cannotGate records why no Chrome can wait at gates.
-func (s *Starter) cannotGate(err error) {
-	s.unlearned.Store(&err)
+// disableGates records why no Chrome can wait at gates, and that later spares have none.
+func (s *Starter) disableGates(err error) {
+	s.noGates.Store(&err)
 	s.settings.Store(nil)
 }
 
 // whyNoGates returns why a Chrome that was to have gates has none; "" if the settings are
 // only not known yet.
 func (s *Starter) whyNoGates(o Options) string {
-	err := s.unlearned.Load()
+	err := s.noGates.Load()
 	if !o.Gates || err == nil {
 		return ""
 	}
@@ -110,8 +111,8 @@ func prepareGated(ctx context.Context, dir *Dir, prep profile.Prepare, settings 
 	return unknown, err
 }
 
-// leaveGates opens the gates of a gated spare without an environment.
-func (p *Spare) leaveGates() error {
+// openEmpty opens the gates of a gated spare for an empty environment.
+func (p *Spare) openEmpty() error {
 	if !p.gated {
 		return nil
 	}
@@ -126,10 +127,13 @@ func (p *Spare) enter(waiting string) error {
 	b.openRest = sync.OnceFunc(func() { _ = rest() }) // it fails only if Chrome has ended
 	if err != nil {
 		b.openRest()
+		if errors.Is(err, gate.ErrConflict) {
+			p.starter.disableGates(err)
+		}
 		return err
 	}
 	b.background.Go(func() {
-		wait := time.NewTimer(launch.LaterDatabases)
+		wait := time.NewTimer(launch.LaterDelay)
 		defer wait.Stop()
 		select {
 		case <-wait.C:
@@ -153,9 +157,7 @@ func (p *Spare) enterGates() (tabs int, err error) {
 		err = dir.ChownProfile(profile.Default)
 	}
 	if err == nil {
-		if err = p.enter(waiting); err != nil {
-			p.starter.cannotGate(err) // this Chrome opens other files than the gates are for
-		}
+		err = p.enter(waiting)
 	}
 	p.b.entered = err == nil
 	return tabs, err
@@ -182,6 +184,9 @@ func (p *Spare) needsProfile(doc state.Document, o Options) (string, error) {
 	case state.Newer(doc.Chrome.Version, p.b.version):
 		return "a newer Chrome wrote the profile", nil
 	}
+	if name := gate.Chrome().TooLarge(filepath.Join(p.b.dir.Profile(), profile.Default)); name != "" {
+		return "its file " + name + " is larger than a pipe can hold", nil
+	}
 	names, err := profile.Noticeable(p.b.dir.Profile())
 	if len(names) == 0 {
 		return "", err
@@ -192,9 +197,9 @@ func (p *Spare) needsProfile(doc state.Document, o Options) (string, error) {
 // maxNamed bounds how many settings a report names.
 const maxNamed = 5
 
-// AsProfile returns why Chrome opened the environment as another profile instead of letting it
+// SecondProfileReason returns why Chrome opened the environment as another profile instead of letting it
 // enter by gates; "" if it entered, or if Chrome was to have no gates.
-func (b *Browser) AsProfile() string { return b.asProfile }
+func (b *Browser) SecondProfileReason() string { return b.secondProfileReason }
 
 // markMerged adds to the line of the settings that Chrome does not run with them.
 func markMerged(lines []state.Component) []state.Component {

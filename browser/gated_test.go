@@ -41,7 +41,7 @@ func TestGatesTakeAProfile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if b = restored; !b.entered {
-			t.Fatalf("Chrome opened a profile: %s", b.AsProfile())
+			t.Fatalf("Chrome opened a profile: %s", b.SecondProfileReason())
 		}
 		if got := r.eval(b, url, kept); got != keptAllOfIt {
 			t.Errorf("round %d: %s", i, got)
@@ -114,7 +114,7 @@ func TestGateIsMissing(t *testing.T) {
 	}
 	for _, name := range names {
 		r.settings.Store(settings)
-		r.unlearned.Store(nil)
+		r.noGates.Store(nil)
 		p := r.spareWithout(name)
 		r.load(p, b)
 		_, _, err := p.Restored(within(t), doc, Options{RestoreTabs: true})
@@ -128,8 +128,8 @@ func TestGateIsMissing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again.entered || !strings.Contains(again.AsProfile(), "no Chrome can wait") {
-			t.Errorf("%s: the next Chrome has gates again; %q", name, again.AsProfile())
+		if again.entered || !strings.Contains(again.SecondProfileReason(), "no Chrome can wait") {
+			t.Errorf("%s: the next Chrome has gates again; %q", name, again.SecondProfileReason())
 		}
 	}
 }
@@ -205,7 +205,7 @@ func TestNeedsProfile(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if why := restored.AsProfile(); !strings.Contains(why, test.want) || (why == "") != (test.want == "") || restored.entered != (why == "") {
+		if why := restored.SecondProfileReason(); !strings.Contains(why, test.want) || (why == "") != (test.want == "") || restored.entered != (why == "") {
 			t.Errorf("%s: %q, want %q", name, why, test.want)
 		}
 		if err := restored.Kill(within(t)); err != nil {

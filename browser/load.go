@@ -34,6 +34,9 @@ func (s *Standby) hold(ctx context.Context) error {
 	if s.blank, err = capture.Pages(ctx, b.driver); err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not list its tabs")
 	}
+	if len(s.blank) == 0 {
+		return fault.New(fault.BrowserFailed, op, "Chrome has no tab")
+	}
 	b.targets.HoldTabs(b.ctx, true)
 	s.held, err = b.environment().Hold(ctx)
 	return fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be paused")
@@ -44,10 +47,7 @@ func (s *Standby) hold(ctx context.Context) error {
 // Chrome opens it as another one. unknown are the IDs of the extensions that the profile
 // does not know; load loads them too.
 func (s *Standby) load(ctx context.Context, o Options, enter func() (tabs int, err error), unknown []string) error {
-	const op = "browser.restore"
 	b, doc := s.b, s.doc
-	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
-	defer cancel()
 	s.tabs = restore.SourceOf(doc, o.RestoreTabs)
 	missing := sync.OnceValues(func() ([]state.Component, error) { return b.environment().ApplyMissing(ctx, doc) })
 	var err error
@@ -57,7 +57,7 @@ func (s *Standby) load(ctx context.Context, o Options, enter func() (tabs int, e
 		err = s.openProfile(ctx)
 	}
 	if err != nil {
-		return fault.Wrap(err, fault.BrowserFailed, op, "the environment's tabs did not open")
+		return err
 	}
 	downloads := make(chan error, 1)
 	if b.entered {
@@ -104,7 +104,12 @@ func (s *Standby) joinWindow(ctx context.Context, enter func() (tabs int, err er
 		b.mux.HidePage(s.blank[0].TargetID)
 		b.tabs.leftover.tabs = s.blank
 	}
-	return errors.Join(err, <-carried)
+	return errors.Join(tabsFailed(err), <-carried)
+}
+
+// tabsFailed is the error of a restore whose tabs did not open.
+func tabsFailed(err error) error {
+	return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the environment's tabs did not open")
 }
 
 // openProfile makes Chrome open the environment's profile beside the empty one, whose tabs
@@ -123,7 +128,7 @@ func (s *Standby) openProfile(ctx context.Context) error {
 		err = s.held.AwaitAll(ctx, len(s.blank))
 	}
 	if err != nil {
-		return err
+		return tabsFailed(err)
 	}
 	for _, p := range s.blank {
 		b.mux.HideContext(p.BrowserContextID)

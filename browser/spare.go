@@ -64,7 +64,7 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	}
 	if gated && fault.Is(err, fault.Unsupported) {
 		relay.Close()
-		s.cannotGate(err)
+		s.disableGates(err)
 		return s.Spare(ctx, dir, o)
 	}
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
 	}
 	b := p.b
 	b.setOptions(o)
-	if err := p.leaveGates(); err != nil {
+	if err := p.openEmpty(); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
 	if err := alive(ctx, b.driver); err != nil {
@@ -173,8 +173,8 @@ func refusedExtension(report []state.Component, o Options) error {
 // Restored restores the environment that is unpacked in the spare's directory (see
 // [UnpackDir]), with the state document of its archive.
 //
-// The profile is loaded beside the empty one, so that the daemon is attached to every tab
-// before its first request. A profile that a newer Chrome (by major version) wrote is not
+// The files are moved into the empty profile if it has gates; otherwise Chrome opens a second
+// profile. In both cases the daemon is attached to every tab before its first request. A profile that a newer Chrome (by major version) wrote is not
 // used: an older Chrome opens it and loses data silently. The document is then applied to
 // an empty profile. If the document is not complete, the error is unsupported. After an
 // error the spare has ended.
@@ -191,6 +191,8 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 	if p.b.shell() {
 		return p.loadShell(ctx, doc, o)
 	}
+	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
+	defer cancel()
 	b := p.b
 	if o.Background {
 		b.process.Background(true)
@@ -204,15 +206,15 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 	held := make(chan error, 1)
 	go func() { held <- s.hold(ctx) }() // while the profile is read
 	unknown, proxy, err := p.ready(ctx, doc, o)
-	if failed := <-held; failed != nil {
+	if failed := <-held; err == nil {
 		err = failed
 	}
 	if err != nil {
 		return nil, s.abandon(ctx, err)
 	}
 	enter := p.enterGates
-	if b.asProfile, err = p.needsProfile(doc, o); err == nil && (!p.gated || b.asProfile != "") {
-		enter, err = nil, p.leaveGates()
+	if b.secondProfileReason, err = p.needsProfile(doc, o); err == nil && (!p.gated || b.secondProfileReason != "") {
+		enter, err = nil, p.openEmpty()
 	}
 	if err != nil {
 		return nil, s.abandon(ctx, err)

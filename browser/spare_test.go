@@ -86,7 +86,7 @@ func checkSpares(t *testing.T, gates bool) {
 			t.Fatal(err)
 		}
 		if b.entered != gates {
-			t.Errorf("by gates: %v, want %v; %s", b.entered, gates, b.AsProfile())
+			t.Errorf("by gates: %v, want %v; %s", b.entered, gates, b.SecondProfileReason())
 		}
 		if !gates {
 			r.hidesLeftover(b)

@@ -34,9 +34,11 @@ type Starter struct {
 
 	inspections chan struct{} // one value for each profile that is being inspected
 
-	learning  sync.Mutex             // held while the settings are being learned
-	settings  atomic.Pointer[[]byte] // with which gated profiles start; nil: not known
-	unlearned atomic.Pointer[error]  // why no Chrome can have gates; nil: no reason is known
+	settings atomic.Pointer[[]byte] // with which gated profiles start; nil: not known
+	noGates  atomic.Pointer[error]  // why no Chrome can have gates; nil: no reason is known
+
+	learning   sync.Mutex // held while the settings are being learned
+	learnAfter time.Time  // no spare tries before this; guarded by learning
 }
 
 // NewStarter returns a Starter with a launcher and a clock.

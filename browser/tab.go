@@ -17,7 +17,7 @@ type tabs struct {
 	driver *mux.Driver
 	mux    *mux.Mux
 	life   context.Context // ends with the browser
-	// leftover holds the tabs of the empty profile beside which the environment was loaded.
+	// leftover holds the spare's blank tabs, until they are closed.
 	leftover leftover
 }
 
@@ -100,7 +100,7 @@ func (t *tabs) closeLeftover(ctx context.Context) error {
 	defer l.mu.Unlock()
 	for len(l.tabs) > 0 {
 		if err := t.close(ctx, l.tabs[0].TargetID); err != nil {
-			return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the tabs of the empty profile could not be closed")
+			return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the spare's blank tabs could not be closed")
 		}
 		l.tabs = l.tabs[1:]
 	}

@@ -244,9 +244,10 @@ type fakeChrome struct {
 
 var _ browsers.Chrome = (*fakeChrome)(nil)
 
+func (c *fakeChrome) SecondProfileReason() string { return "" }
+
 // die ends Chrome, as a crash or an end.
-func (c *fakeChrome) AsProfile() string { return "" }
-func (c *fakeChrome) die()              { c.over.Do(func() { close(c.done) }) }
+func (c *fakeChrome) die() { c.over.Do(func() { close(c.done) }) }
 
 func (c *fakeChrome) dead() bool {
 	select {

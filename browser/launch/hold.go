@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Chrome opens its SQLite databases with these flags, and nothing else (156, os_unix.c of
-// SQLite): a filter on system calls recognises the opens by them.
+// Chrome opens its SQLite databases with these flags (156, os_unix.c of SQLite). No other open
+// has them, so a filter on system calls recognises databases by them.
 const databaseOpen = unix.O_RDWR | unix.O_CREAT | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// LaterDatabases is how long the databases of the browser process wait after those of the
+// LaterDelay is how long the databases of the browser process wait after those of the
 // network service. The first page needs cookies and none of the others, and on few cores
 // their opens would delay it.
-const LaterDatabases = 200 * time.Millisecond
+const LaterDelay = 200 * time.Millisecond
 
 // networkService is in the command line of the process that owns the cookies.
 const networkService = "network.mojom.NetworkService"
@@ -103,7 +103,7 @@ func openFilter(native uint32) []unix.SockFilter {
 	}
 }
 
-// receive lets each open wait or pass, until no process with the filter remains.
+// receive lets each open wait or pass, as long as the warden lives.
 func (h *hold) receive() {
 	runtime.LockOSThread() // the thread waits in the kernel
 	for {
@@ -112,7 +112,7 @@ func (h *hold) receive() {
 		switch {
 		case errno == unix.EINTR || errno == unix.ENOENT: // the process was stopped or has ended
 		case errno != 0:
-			return
+			panic("seccomp listener: " + errno.Error()) // else every later open would wait for ever; Chrome ends with the warden
 		default:
 			h.add(n)
 		}
@@ -143,7 +143,7 @@ func (h *hold) release() {
 	}
 	h.waiting = later
 	h.mu.Unlock()
-	time.Sleep(LaterDatabases)
+	time.Sleep(LaterDelay)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.released = true
@@ -156,7 +156,12 @@ func (h *hold) release() {
 // pass lets an open continue. An open that was interrupted is gone; Chrome tries again.
 func (h *hold) pass(n notification) {
 	r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(h.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
+	for {
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(h.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
+		if errno != unix.EINTR { // a signal of the Go runtime came while the kernel waited for its lock
+			return
+		}
+	}
 }
 
 func ofNetworkService(n notification) bool {

@@ -97,7 +97,7 @@ func New(c Config) (*Launcher, error) {
 		root, err = filepath.EvalSymlinks(root)
 	}
 	l.root = root
-	spread(root)
+	setTopDir(root)
 	l.reserve()
 	return l, fault.Wrap(err, fault.Config, op, "the folder for running browsers cannot be read")
 }
@@ -185,8 +185,8 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 				"and --data-dir must not be below /dev/shm, which Chrome may use")
 			return nil, errors.Join(err, p.discard())
 		}
-		if r.Unheld != "" {
-			err := fault.Wrap(errors.New(r.Unheld), fault.Unsupported, op, "this system cannot make Chrome's files wait")
+		if r.HoldFailed != "" {
+			err := fault.Wrap(errors.New(r.HoldFailed), fault.Unsupported, op, "this system cannot make Chrome's files wait")
 			return nil, errors.Join(err, p.discard())
 		}
 		if r.Errno != 0 {

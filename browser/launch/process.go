@@ -59,7 +59,7 @@ func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
 		if n == 0 {
 			first <- r
 		}
-		reported = reported || r.Exited || r.Errno != 0 || r.Unconfined != "" || r.Unheld != ""
+		reported = reported || r.Exited || r.Errno != 0 || r.Unconfined != "" || r.HoldFailed != ""
 		if r.Exited {
 			exit.Code, exit.Signal = r.Code, syscall.Signal(r.Signal)
 		}

@@ -53,7 +53,7 @@ func WardenMain(args []string) int {
 	var h *hold
 	if o.Hold {
 		if h, err = newHold(); err != nil {
-			w.send(report{Unheld: err.Error()})
+			w.send(report{HoldFailed: err.Error()})
 			return wardenOK
 		}
 	}

@@ -21,6 +21,7 @@ const (
 	carried        = "Carried"
 	savedSettings  = carried + "/saved"
 	loadedSettings = carried + "/loaded"
+	merged         = carried + ".merged" // the folder after the merge, until it is removed
 )
 
 // SettingsFiles lists the files, all JSON, that Chrome reads at its start and writes anew
@@ -65,8 +66,8 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// overlay replaces the running Chrome's settings files in a list by the merged ones.
-func overlay(userDataDir string, files []File) ([]File, error) {
+// withMerged replaces the running Chrome's settings files in a list by the merged ones.
+func withMerged(userDataDir string, files []File) ([]File, error) {
 	root, err := os.OpenRoot(userDataDir)
 	if err != nil {
 		return nil, err
@@ -98,26 +99,40 @@ func overlay(userDataDir string, files []File) ([]File, error) {
 	return files, nil
 }
 
-// settle writes the merged settings into the profile, whose Chrome has ended.
-func settle(userDataDir string) error {
+// mergeOnDisk writes the merged settings into the profile, whose Chrome has ended.
+func mergeOnDisk(userDataDir string) error {
 	root, err := os.OpenRoot(userDataDir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }() // only a handle
+	if err := root.RemoveAll(merged); err != nil {
+		return err
+	}
 	if _, err := root.Lstat(carried); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, name := range SettingsFiles() {
 		data, err := mergedSettings(root, name)
 		if err == nil && data != nil {
-			err = root.WriteFile(path.Join(Folder(userDataDir), name), data, 0o600)
+			err = replace(root, path.Join(Folder(userDataDir), name), data)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return root.RemoveAll(carried)
+	// A process that ends here leaves all of the folder or none of it, and the next call
+	// merges the same again.
+	return errors.Join(root.Rename(carried, merged), root.RemoveAll(merged))
+}
+
+// replace writes a file as a whole or not at all.
+func replace(root *os.Root, file string, data []byte) error {
+	whole := path.Join(carried, "whole")
+	if err := root.WriteFile(whole, data, 0o600); err != nil {
+		return err
+	}
+	return root.Rename(whole, file)
 }
 
 // mergedSettings returns the content of a settings file with the changes of the session;
@@ -153,6 +168,10 @@ func readJSON(root *os.Root, file string) (any, error) {
 	return decode(raw), nil
 }
 
+// scores are the settings of sites in which Chrome counts visits. A new profile's counts must
+// not replace the environment's.
+var scores = map[string]bool{"site_engagement": true, "media_engagement": true}
+
 // bySite are the settings that have a key for each site. A site that is new in the session
 // was visited there.
 var bySite = map[string]bool{"content_settings": true, "per_host_zoom_levels": true}
@@ -186,7 +205,7 @@ func merge(saved, loaded, running any, sites bool) any {
 		case !has:
 			out[key] = value
 		case loaded || sites || nested:
-			out[key] = merge(is, was, value, sites || bySite[key])
+			out[key] = merge(is, was, value, (sites || bySite[key]) && !scores[key])
 		}
 	}
 	return out

@@ -86,6 +86,12 @@ func TestCarriedSettings(t *testing.T) {
 	if diff := cmp.Diff(expected, settingsOf(t, to, "Preferences")); diff != "" {
 		t.Errorf("copied (-want +got):\n%s", diff)
 	}
+	// A daemon that is killed may leave the merged file, or a part of the old folder.
+	again := carry(t, map[string]string{"Preferences": saved}, map[string]string{"Preferences": loaded}, map[string]string{"Preferences": want})
+	if diff := cmp.Diff(expected, settingsOf(t, again, "Preferences")); diff != "" {
+		t.Errorf("merged twice (-want +got):\n%s", diff)
+	}
+	put(t, root, "Carried.merged/saved/Preferences", "{}")
 	if err := profile.UseDefaultFolder(root); err != nil {
 		t.Fatal(err)
 	}
@@ -95,6 +101,22 @@ func TestCarriedSettings(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(root, "*"))
 	if diff := cmp.Diff([]string{filepath.Join(root, "Default")}, left); diff != "" || err != nil {
 		t.Errorf("left (-want +got):\n%s%v", diff, err)
+	}
+}
+
+// The scores of sites, which count visits, are those of the environment. A site that is new
+// in the session has its own.
+func TestCarriedScores(t *testing.T) {
+	of := func(sites string) map[string]string {
+		return map[string]string{"Preferences": `{"profile": {"content_settings": {"exceptions": {"site_engagement": ` + sites + `}}}}`}
+	}
+	root := carry(t, of(`{"a": {"setting": {"rawScore": 50}}}`), of(`{}`), of(`{"a": {"setting": {"rawScore": 3}}, "b": {"setting": {"rawScore": 1}}}`))
+	var want any
+	if err := json.Unmarshal([]byte(of(`{"a": {"setting": {"rawScore": 50}}, "b": {"setting": {"rawScore": 1}}}`)["Preferences"]), &want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, settingsOf(t, root, "Preferences")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -122,11 +144,13 @@ func TestCarriedSettingsAreMissing(t *testing.T) {
 // cannot notice Chrome's own records.
 func TestNoticeable(t *testing.T) {
 	root := t.TempDir()
-	put(t, root, "Default/Preferences", `{"profile": {"creation_time": "1", "default_content_setting_values": {"images": 2}, "same": 1},
+	put(t, root, "Default/Preferences", `{"profile": {"creation_time": "1", "default_content_setting_values": {"images": 2}, "same": 1,
+		"content_settings": {"exceptions": {"site_engagement": {"a.com": {"setting": {"rawScore": 9}}},
+			"media_engagement": {"https://a.com,*": {"setting": {"hasHighScore": true}}, "https://b.com,*": {"setting": {"hasHighScore": false, "visits": 2}}}}}},
 		"sessions": {"x": 1}, "webkit": {"webprefs": {"fonts": {"standard": "x"}}}}`)
 	put(t, root, "Spare/Preferences", `{"profile": {"creation_time": "2", "same": 1}}`)
 	names, err := profile.Noticeable(root)
-	want := []string{"profile.default_content_setting_values.images", "webkit.webprefs.fonts.standard"}
+	want := []string{"media_engagement", "profile.default_content_setting_values.images", "webkit.webprefs.fonts.standard"}
 	if diff := cmp.Diff(want, names); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s%v", diff, err)
 	}

@@ -37,9 +37,9 @@ const Extensions = "extensions"
 // also the first element of its files' names in an archive.
 const Default = "Default"
 
-// Spare is the folder of the profile with which every Chrome starts, empty. A fresh
-// session keeps using it. If an environment is loaded beside it, Chrome closes it and it
-// is not used any more.
+// Spare is the folder of the profile with which every Chrome starts, empty. A fresh session
+// keeps using it, and so does an environment whose files are moved into it. If an environment
+// is loaded beside it, Chrome closes it and it is not used any more.
 const Spare = "Spare"
 
 // Folder returns the name of the folder that holds the environment.
@@ -64,7 +64,7 @@ func UseDefaultFolder(userDataDir string) error {
 		return err
 	}
 	folder := Folder(userDataDir)
-	if err := settle(userDataDir); err != nil {
+	if err := mergeOnDisk(userDataDir); err != nil {
 		return fault.Wrap(err, fault.StoreFailed, op, "the environment's settings could not be merged")
 	}
 	err := os.Rename(filepath.Join(userDataDir, folder), filepath.Join(userDataDir, Default))
@@ -106,7 +106,7 @@ func Select(ctx context.Context, userDataDir string) ([]File, error) {
 		files = append(files, extensions...)
 	}
 	if err == nil {
-		files, err = overlay(userDataDir, files)
+		files, err = withMerged(userDataDir, files)
 	}
 	if ctx.Err() != nil {
 		return nil, fault.Wrap(ctx.Err(), fault.Timeout, op, "the profile could not be listed in time")

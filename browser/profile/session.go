@@ -30,7 +30,7 @@ func PlaceSession(userDataDir string) (tabs int, err error) {
 		return 0, fault.Wrap(err, fault.StoreFailed, op, "the profile's folder cannot be opened")
 	}
 	defer func() { _ = root.Close() }() // only a handle
-	last, raw, others := sessionFiles(root)
+	last, raw, others, err := sessionFiles(root)
 	for _, name := range others {
 		if err == nil {
 			err = root.RemoveAll(name)
@@ -52,11 +52,11 @@ func PlaceSession(userDataDir string) (tabs int, err error) {
 // sessionFiles returns the session file that Chrome would restore, with its content, and
 // the others. That is the newest complete one (FindLastSessionFile,
 // command_storage_backend.cc).
-func sessionFiles(root *os.Root) (last string, content []byte, others []string) {
+func sessionFiles(root *os.Root) (last string, content []byte, others []string, err error) {
 	folder := path.Join(Default, path.Dir(SessionGate))
 	entries, err := fs.ReadDir(root.FS(), folder)
 	if err != nil {
-		return "", nil, nil
+		return "", nil, nil, ignoreMissing(err)
 	}
 	for _, e := range slices.Backward(entries) { // names end with a time of fixed length
 		name := path.Join(folder, e.Name())
@@ -69,7 +69,7 @@ func sessionFiles(root *os.Root) (last string, content []byte, others []string) 
 		}
 		others = append(others, name)
 	}
-	return last, content, others
+	return last, content, others, nil
 }
 
 // Commands of session files (session_service_commands.cc, command_storage_backend.cc).

@@ -97,17 +97,21 @@ func Noticeable(userDataDir string) ([]string, error) {
 		}
 	}
 	var names []string
-	differing(prefs[0], prefs[1], "", func(name string) {
+	differing(prefs[0], prefs[1], "", func(name string, value any) {
+		// Pages of a site with a high score may play sound at once.
+		if strings.HasSuffix(name, ".hasHighScore") && value == true {
+			names = append(names, "media_engagement")
+		}
 		if !slices.ContainsFunc(unnoticed(), func(of string) bool { return name == of || strings.HasPrefix(name, of+".") }) {
 			names = append(names, name)
 		}
 	})
 	slices.Sort(names)
-	return names, nil
+	return slices.Compact(names), nil
 }
 
-// differing calls found with the name of each value that a has and b has not.
-func differing(a, b map[string]any, prefix string, found func(name string)) {
+// differing calls found with each value of a that b lacks or has differently, and its name.
+func differing(a, b map[string]any, prefix string, found func(name string, value any)) {
 	for key, value := range a {
 		name := prefix + key
 		other, there := b[key]
@@ -119,6 +123,6 @@ func differing(a, b map[string]any, prefix string, found func(name string)) {
 			differing(inner, otherInner, name+".", found)
 			continue
 		}
-		found(name)
+		found(name, value)
 	}
 }

@@ -41,6 +41,11 @@ func (h *Tabs) releaseSessionTabs(ctx context.Context, doc state.Document, all b
 			front = t
 		}
 	}
+	if front == nil && h.joined { // else the window's blank tab would stay in front
+		if i := slices.IndexFunc(h.tabs, func(t *heldTab) bool { return h.env.Browser.AllowedURL(t.info.URL) }); i >= 0 {
+			front = h.tabs[i]
+		}
+	}
 	for _, t := range h.tabs {
 		if !h.env.Browser.AllowedURL(t.info.URL) {
 			h.post("", target.CloseTarget.Method, target.CloseTargetParams{TargetID: t.info.TargetID})
@@ -49,7 +54,7 @@ func (h *Tabs) releaseSessionTabs(ctx context.Context, doc state.Document, all b
 		if front != nil && (t != front || h.joined) {
 			// Activation comes before the script. A lazy tab starts its navigation, which
 			// is then held, only when it is in front; afterwards the script would be too
-			// late. In a window of their own the front tab is in front already.
+			// late. If the tabs did not join a window, the front tab is in front already.
 			h.activate(ctx, t)
 		}
 		h.addScript(t, saved[t])

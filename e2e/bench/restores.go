@@ -12,7 +12,7 @@ import (
 // that.
 const (
 	saveEvery     = 10
-	restoresBegin = 10               // one tenth of them; by then everything that is made once is there
+	warmUpShare   = 10               // one tenth of them; by then everything that is made once is there
 	readyDeadline = 30 * time.Second // of a spare, and of a verification
 )
 
@@ -26,7 +26,7 @@ func (b *bench) restoreInARow(ctx context.Context, count int) (rows [][]string, 
 		return nil, err
 	}
 	r := &restores{h: b.ours, from: b.ours.snapshot, spares: idle.chromes}
-	if err := r.run(ctx, count/restoresBegin); err != nil {
+	if err := r.run(ctx, count/warmUpShare); err != nil {
 		return nil, err
 	}
 	before, err := r.h.asBefore(ctx, nil)
@@ -34,7 +34,7 @@ func (b *bench) restoreInARow(ctx context.Context, count int) (rows [][]string, 
 		return nil, err
 	}
 	r.gates = 0
-	rest := count - count/restoresBegin
+	rest := count - count/warmUpShare
 	if err := r.run(ctx, rest); err != nil {
 		return nil, err
 	}
@@ -57,13 +57,18 @@ type restores struct {
 	gates  int    // restores by which the environment entered a spare's profile
 }
 
+// run restores count times, and removes what it has saved.
 func (r *restores) run(ctx context.Context, count int) error {
 	for n := range count {
 		if err := r.once(ctx, n%saveEvery == saveEvery-1); err != nil {
 			return fmt.Errorf("restore %d of %d: %w", n+1, count, err)
 		}
 	}
-	return nil
+	last := r.from
+	if r.from = r.h.snapshot; last == r.from {
+		return nil
+	}
+	return r.h.forget(ctx, last)
 }
 
 // once restores, checks and ends one session. With save, later sessions restore what it

@@ -24,7 +24,7 @@ type Identity interface {
 
 // Loaded says how a Chrome got its environment.
 type Loaded interface {
-	AsProfile() string
+	SecondProfileReason() string
 }
 
 // Process is the life of a Chrome: its processes and its run directory.

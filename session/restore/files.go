@@ -91,7 +91,7 @@ func (r *Restorer) restoreInto(ctx context.Context, t *target, q Request, saved 
 		return f, err
 	}
 	f = u.started(chrome, lines)
-	f.why = joinReasons(why, chrome.AsProfile())
+	f.why = joinReasons(why, chrome.SecondProfileReason())
 	if f.path = PathCold; t.warm {
 		f.path = PathWarm
 	}

@@ -105,13 +105,13 @@ type Catalogue interface {
 
 // Restorer restores environments. Its methods are safe for concurrent use.
 type Restorer struct {
-	cfg          Config
-	browsers     Browsers
-	ready        Ready
-	archives     Archives
-	catalogue    Catalogue
-	log          *slog.Logger
-	spareStarted atomic.Bool
+	cfg         Config
+	browsers    Browsers
+	ready       Ready
+	archives    Archives
+	catalogue   Catalogue
+	log         *slog.Logger
+	chromeReady atomic.Bool // a spare of full Chrome has started before
 }
 
 // New makes a Restorer.

@@ -19,17 +19,17 @@ import (
 
 // fakeChrome is a Chrome that can be a spare, a standby, parked or running.
 type fakeChrome struct {
-	browsers.Chrome // methods that the tests do not call
-	dir             *browser.Dir
-	fails           error
-	killed          bool
-	asProfile       string
+	browsers.Chrome     // methods that the tests do not call
+	dir                 *browser.Dir
+	fails               error
+	killed              bool
+	secondProfileReason string
 }
 
 func (c *fakeChrome) Engine() string                   { return browser.EngineChrome }
 func (c *fakeChrome) Version() string                  { return "156.0.1.2" }
 func (c *fakeChrome) Dir() *browser.Dir                { return c.dir }
-func (c *fakeChrome) AsProfile() string                { return c.asProfile }
+func (c *fakeChrome) SecondProfileReason() string      { return c.secondProfileReason }
 func (c *fakeChrome) Done() <-chan struct{}            { return nil }
 func (c *fakeChrome) Passkeys() (state.Passkeys, bool) { return state.Passkeys{}, false }
 func (c *fakeChrome) Thaw(context.Context) error       { return c.fails }
@@ -187,7 +187,7 @@ func TestPaths(t *testing.T) {
 		"spare, dies":          {withSpare(died), nil, PathCold, "the spare Chrome failed: it died"},
 		"spare, as a profile": {func(b *fakeBrowsers, f *fakeReady, dir *browser.Dir) *fakeChrome {
 			c := withSpare(nil)(b, f, dir)
-			c.asProfile = "it has extensions"
+			c.secondProfileReason = "it has extensions"
 			return c
 		}, nil, PathWarm, "none is parked; it has extensions"},
 		"nothing ready": {nil, nil, PathCold, "none is parked"},

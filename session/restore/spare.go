@@ -25,7 +25,7 @@ func (p *Spare) Kill(ctx context.Context) error {
 	return nil
 }
 
-// StartSpare starts an empty Chrome that is kept ready. The first one has no gates: it is
+// StartSpare starts an empty Chrome that is kept ready. The first full one has no gates: it is
 // ready sooner, because gates need the settings of an empty profile, and Chrome must start
 // once more to write them.
 func (r *Restorer) StartSpare(ctx context.Context, engine string) (*Spare, error) {
@@ -33,10 +33,13 @@ func (r *Restorer) StartSpare(ctx context.Context, engine string) (*Spare, error
 	if err != nil {
 		return nil, err
 	}
-	spare, err := r.browsers.Spare(ctx, dir, browser.Options{Engine: engine, Gates: r.spareStarted.Swap(true), Background: true})
+	spare, err := r.browsers.Spare(ctx, dir, browser.Options{Engine: engine, Gates: r.chromeReady.Load(), Background: true})
 	if err != nil {
 		r.remove(dir)
 		return nil, err
+	}
+	if engine != browser.EngineShell {
+		r.chromeReady.Store(true)
 	}
 	return &Spare{Spare: spare, clear: r.remove}, nil
 }

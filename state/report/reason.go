@@ -40,7 +40,7 @@ const (
 	NotThere         Code = "not_there"         // it was missing when the page was first read
 	ProcessDied      Code = "process_died"      // the page's process has died
 	FromDocument     Code = "from_document"     // the state document replaced the profile's own copy
-	MergedAtSaves    Code = "merged_at_saves"   // Chrome runs with its own settings, and each save merges them into these
+	MergedAtSaves    Code = "merged_at_saves"   // Chrome runs with the spare's settings, and each save adds the session's changes to the saved ones
 	NotLoaded        Code = "not_loaded"        // Chrome did not load the extension
 	Disabled         Code = "disabled"          // Chrome has disabled the extension
 	InstalledAnew    Code = "installed_anew"    // the extension was installed again, without its stored data
@@ -88,7 +88,7 @@ func (c Code) Text() string {
 	case FromDocument:
 		return "the profile's own copy was damaged or incomplete; it was applied from the snapshot's state document"
 	case MergedAtSaves:
-		return "kept for the next save, which merges them with the settings of the running Chrome; no page can notice a difference"
+		return "Chrome runs with the spare's settings; each save adds the session's changes to these"
 	default:
 		return ""
 	}

@@ -1,15 +1,16 @@
 // Package gate lets a Chrome start before the profile that it is to run on is there.
 //
 // While it starts, Chrome reads little of a profile (measured with 156): some LevelDB
-// databases, some settings, and its SQLite databases. Each of the first two kinds has a
-// gate: a named pipe in place of the file that is read first (CURRENT in LevelDB), so only
-// a reader of that file waits. The opens of SQLite databases are held in the kernel
-// ([launch.Options.Hold]). Chrome opens all other files when a page first needs them, and
-// by then they are there.
+// databases, the files of a [Set], its settings, and its SQLite databases. Each of the first
+// two kinds has a gate: a named pipe in place of the file that is read first (CURRENT in
+// LevelDB), so only a reader of that file waits. The opens of SQLite databases are held in
+// the kernel ([launch.Options.Hold]). The settings have no gate; see [profile.Carry]. Chrome
+// opens all other files when a page first needs them, and by then they are there.
 package gate
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -59,7 +60,8 @@ const current = "CURRENT"
 // maxCurrent bounds the file CURRENT, which contains one file name, in bytes.
 const maxCurrent = 64
 
-// Create creates the gates in an empty profile (…/Default). No Chrome may be running on it.
+// Create creates the gates in an empty profile, whose folder it may create. No Chrome may be
+// running on it.
 func (s Set) Create(empty string) (err error) {
 	for _, name := range s.Names() {
 		pipe := filepath.Join(empty, name)
@@ -117,10 +119,32 @@ func fill(folder string) error {
 	return errors.Join(leveldb.Write(root, ".", nil), root.Close())
 }
 
-// Open moves a filled profile into the one that a Chrome runs on, and opens the gates. An
-// error is browser_failed: that Chrome must be ended, and its profile removed with it. All
-// files are in place then. rest lets the readers at the gates go on that no first page
-// needs; Chrome cannot close before that.
+// ErrConflict is the cause of an error of [Set.Open]: Chrome has created or replaced a file
+// itself, so this Chrome opens other files than those with a gate.
+var ErrConflict = errors.New("this Chrome opens other files at its start")
+
+// TooLarge returns the first file of an environment's profile that is too large for its
+// gate; "" if there is none.
+func (s Set) TooLarge(waiting string) string {
+	for _, name := range s.files {
+		folder, begin := path.Dir(name), path.Base(name)
+		if name == profile.SessionGate { // until it enters, it has the name that Chrome gave it
+			begin = "Session_"
+		}
+		entries, _ := os.ReadDir(filepath.Join(waiting, folder)) // without the folder there is no file
+		for _, e := range entries {
+			if info, err := e.Info(); err == nil && strings.HasPrefix(e.Name(), begin) && info.Size() > maxFile {
+				return path.Join(folder, e.Name())
+			}
+		}
+	}
+	return ""
+}
+
+// Open moves a filled profile into the one that a Chrome runs on, and opens the gates. After
+// success all files are in place. An error is browser_failed: that Chrome must be ended, and
+// its profile removed with it. rest writes to the other pipes, which the first page does not
+// need; Chrome cannot close before that.
 func (s Set) Open(running, waiting string) (rest func() error, err error) {
 	err = s.move(running, waiting, ".")
 	var later []func() error
@@ -167,7 +191,7 @@ func (s Set) move(running, waiting, folder string) error {
 		case there.IsDir() && e.IsDir():
 			err = s.move(running, waiting, name)
 		default:
-			err = errors.New("Chrome's profile already has " + filepath.ToSlash(name))
+			err = fmt.Errorf("%w: Chrome's profile already has %s", ErrConflict, filepath.ToSlash(name))
 		}
 		if err != nil {
 			return err
@@ -187,15 +211,18 @@ func openGate(pipe, file string) (write func() error, err error) {
 		return nil, err
 	}
 	gate, err := os.OpenFile(pipe, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: Chrome has removed %s", ErrConflict, filepath.Base(pipe))
+	}
 	if err != nil {
 		return nil, err
 	}
 	info, err := gate.Stat()
 	if err == nil && info.Mode().Type() != fs.ModeNamedPipe {
-		err = errors.New("Chrome has replaced a file instead of waiting for it")
+		err = fmt.Errorf("%w: Chrome has replaced %s instead of waiting for it", ErrConflict, filepath.Base(pipe))
 	}
 	if err == nil {
-		err = makeRoom(gate, len(body))
+		err = growPipe(gate, len(body))
 	}
 	switch {
 	case err != nil:
@@ -213,11 +240,15 @@ func openGate(pipe, file string) (write func() error, err error) {
 	}, nil
 }
 
-// pipeSize is how many bytes a pipe holds (pipe(7)).
-const pipeSize = 64 << 10
+// pipeSize is how many bytes a pipe holds, and maxFile how many an unprivileged process may
+// let it hold (pipe(7), /proc/sys/fs/pipe-max-size).
+const (
+	pipeSize = 64 << 10
+	maxFile  = 1 << 20
+)
 
-// makeRoom makes a pipe so large that a write does not wait for a reader.
-func makeRoom(pipe *os.File, size int) error {
+// growPipe makes a pipe so large that a write does not wait for a reader.
+func growPipe(pipe *os.File, size int) error {
 	if size <= pipeSize {
 		return nil
 	}

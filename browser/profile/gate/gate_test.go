@@ -1,9 +1,11 @@
 package gate
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
@@ -114,10 +116,35 @@ func TestOpenRefuses(t *testing.T) {
 			if err := spoil(profile, waiting); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Shell().Open(profile, waiting); !fault.Is(err, fault.BrowserFailed) {
+			if _, err := Shell().Open(profile, waiting); !fault.Is(err, fault.BrowserFailed) || !errors.Is(err, ErrConflict) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// An environment whose file does not fit into a pipe is found before it enters.
+func TestTooLarge(t *testing.T) {
+	waiting := t.TempDir()
+	write(t, waiting, "Bookmarks", strings.Repeat("b", maxFile))
+	write(t, waiting, "Sessions/Tabs_1", strings.Repeat("s", maxFile+1))
+	if name := Chrome().TooLarge(waiting); name != "" {
+		t.Errorf("%s fits", name)
+	}
+	write(t, waiting, "Sessions/Session_1", strings.Repeat("s", maxFile+1))
+	if name := Chrome().TooLarge(waiting); name != "Sessions/Session_1" {
+		t.Errorf("found %q", name)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close(); _ = w.Close() })
+	if err := growPipe(w, maxFile); err != nil {
+		t.Error(err)
+	}
+	if n, err := w.WriteString(strings.Repeat("s", maxFile)); n != maxFile || err != nil {
+		t.Errorf("%d, %v", n, err)
 	}
 }
 

@@ -2764,7 +2764,7 @@ export interface components {
              *     | `not_there` | it was missing when the page was first read |
              *     | `process_died` | the page's process has died |
              *     | `from_document` | the state document replaced the profile's own copy |
-             *     | `merged_at_saves` | Chrome runs with its own settings, and each save merges them into these; no page can notice a difference |
+             *     | `merged_at_saves` | Chrome runs with the spare's settings, and each save adds the session's changes to the saved ones |
              *     | `not_loaded` | Chrome did not load the extension |
              *     | `disabled` | Chrome has disabled the extension |
              *     | `installed_anew` | the extension is installed without the data that it stored |

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestSpread(t *testing.T) {
-	disk, err := os.MkdirTemp("/var/tmp", "spread")
+func TestSetTopDir(t *testing.T) {
+	disk, err := os.MkdirTemp("/var/tmp", "topdir")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(disk) })
 	for _, on := range []string{t.TempDir(), disk} {
-		spread(on)
+		setTopDir(on)
 		var fs unix.Statfs_t
 		f, err := os.Open(on)
 		if err == nil {
@@ -35,5 +35,5 @@ func TestSpread(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	spread("/var/tmp/no such folder") // does nothing
+	setTopDir("/var/tmp/no such folder") // does nothing
 }
