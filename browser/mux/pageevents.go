@@ -8,7 +8,7 @@ import (
 
 // PageEvent is an event about a session's pages. The mux enables nothing for it. Such an
 // event comes from the mux's own target discovery, from the daemon's downloads, or from a
-// client that enabled its domain.
+// client that enabled its domain. Events of downloads may come more than once.
 type PageEvent struct {
 	Method string
 	// Target is the page or worker that the event is about. Type, URL and Title describe
@@ -70,11 +70,12 @@ func (l *listener) wants(e envelope) bool {
 	return false
 }
 
-// notifyEvent passes an event of a session to the listener. It passes events of downloads
-// only from the daemon's session, and events of pages only from clients' sessions, so
-// that nothing is reported twice. The lock is held.
+// notifyEvent passes an event of a session to the listener. Events of pages count only from
+// clients' sessions. Those of downloads come from several sessions, and the first one counts:
+// a client that got it may end the session before Chrome has written the others. The lock is
+// held.
 func (m *Mux) notifyEvent(l *listener, s *session, e envelope) {
-	if ofBrowser := strings.HasPrefix(string(e.method), "Browser."); ofBrowser != s.owner.trusted || m.targets.hidden(s.target) {
+	if ofBrowser := strings.HasPrefix(string(e.method), "Browser."); !ofBrowser && s.owner.trusted || m.targets.hidden(s.target) {
 		return
 	}
 	info := m.targets.all[s.target]

@@ -267,12 +267,15 @@ func (l *Listener) download(h mux.PageEvent) {
 	if json.Unmarshal(h.Params, &d) != nil {
 		return
 	}
+	running := l.downloads[d.GUID]
 	if h.Method == browser.DownloadWillBegin.Method {
+		if running != nil {
+			return
+		}
 		l.downloads[d.GUID] = &download{name: d.Name}
 		l.add(Download, map[string]any{"state": "started", "guid": d.GUID, "name": d.Name, "url": d.URL})
 		return
 	}
-	running := l.downloads[d.GUID]
 	switch {
 	case running == nil:
 		return

@@ -28,12 +28,14 @@ func TestPagesWithLostEndAreRemoved(t *testing.T) {
 }
 
 // The end of a download says why the daemon cancelled it. A download that is complete all
-// the same, or that a client cancelled, has no reason.
+// the same, or that a client cancelled, has no reason. Each event comes from two sessions.
 func TestReasonOfACancelledDownload(t *testing.T) {
 	var got []map[string]any
 	l := New(func(e Event) { got = append(got, e.Data) }, nil, time.Now)
 	event := func(method, params string) {
-		l.Receive(mux.PageEvent{Method: method, Params: []byte(params)})
+		for _, peer := range []string{"daemon", "client"} {
+			l.Receive(mux.PageEvent{Method: method, Peer: peer, Params: []byte(params)})
+		}
 	}
 	for _, guid := range []string{"a", "b", "c"} {
 		event(browser.DownloadWillBegin.Method, `{"guid":"`+guid+`","suggestedFilename":"f"}`)
