@@ -58,18 +58,20 @@ func WriteStartSettings(userDataDir string, settings []byte) error {
 // for all below it. Chrome writes them into every profile (156).
 func unnoticed() []string {
 	return append(ownIDs(), "account_info", "account_tracker_service_last_update", "announcement_notification_service_first_run_time",
-		"apps", "autocomplete", "autofill.last_version_deduped", "bookmark", "bookmark_bar", "browser.has_seen_welcome_page",
-		"browser.window_placement", "cached_fonts", "commerce_daily_metrics_last_update_time", "countryid_at_install", "data_sharing",
-		"devtools", "domain_diversity", "dual_layer_user_pref_store", "gaia_cookie", "history_clusters", "in_product_help",
+		"apps", "autocomplete", "autofill.ai_last_version_deduped", "autofill.last_version_deduped", "bookmark", "bookmark_bar", "browser.has_seen_welcome_page",
+		"browser.window_placement", "cached_fonts", "commerce_daily_metrics_last_update_time", "countryid_at_install", "data_sharing", "default_apps_install_state",
+		"devtools", "domain_diversity", "dual_layer_user_pref_store", "gaia_cookie", "history_clusters",
+		"https_upgrade_fallbacks", "https_upgrade_navigations", "in_product_help",
 		"invalidation", "language_model_counters", "lens", "media_router", "new_tab_page", "ntp", "optimization_guide",
 		"password_manager", "pinned_tabs", "price_tracking", "privacy_guide",
 		"profile.avatar_index", "profile.background_password_check", "profile.content_settings.exceptions.media_engagement",
-		"profile.content_settings.exceptions.site_engagement", "profile.creation_time", "profile.exit_type", "profile.exited_cleanly",
+		"profile.content_settings.exceptions.site_engagement", "profile.created_by_version", "profile.creation_time", "profile.exit_type", "profile.exited_cleanly",
 		"profile.family_member_role", "profile.last_engagement_time", "profile.last_time_obsolete_http_credentials_removed",
 		"profile.last_time_password_store_metrics_reported", "profile.name", "profile.observed_session_time",
 		"profile.password_hash_data_list", "profile.were_old_google_logins_removed",
 		"safebrowsing.event_timestamps", "safebrowsing.metrics_last_log_time", "saved_tab_groups", "schedule_to_flush_to_disk",
-		"segmentation_platform", "sessions", "should_read_incorrect_format", "side_panel", "signin", "sync", "tab_search",
+		"segmentation_platform", "sessions", "should_read_incorrect_format", "side_panel", "signin", "spellcheck.dictionaries",
+		"spellcheck.dictionary", "sync", "tab_search",
 		"toolbar", "total_passwords_available_for_account", "total_passwords_available_for_profile", "ukm", "updateclientdata",
 		"web_app", "web_apps", "zerosuggest")
 }

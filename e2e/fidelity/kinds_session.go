@@ -36,6 +36,8 @@ var fieldOf = map[string]string{
 	"override: user agent":                 "user_agent",
 	"override: time zone":                  "timezone",
 	"override: locale":                     "locale",
+	"override: geolocation":                "geolocation",
+	"override: permission policy":          "permission_policy",
 	"override: proxy":                      "proxy",
 	"override: proxy, with its password":   "proxy",
 	"extension, with storage and database": "extensions",

@@ -76,7 +76,7 @@ func (s *stasis) excluded() ([]string, string) {
 func (s *stasis) excludedFields() []string {
 	switch {
 	case s.gates:
-		return []string{"user_agent", "timezone", "locale", "proxy", "permission_policy", "extensions"}
+		return []string{"user_agent", "timezone", "locale", "proxy", "geolocation", "permission_policy", "extensions"}
 	case s.path == pathStandby && s.then == inChrome:
 		return []string{"extensions"}
 	case s.path != pathWarm:
@@ -128,7 +128,7 @@ func (s *stasis) open(ctx context.Context, desktop string) (string, error) {
 	}
 	if s.gates {
 		s.omitted[siteSettings] = true
-		s.why = "Chrome reads settings and extensions only when it opens a profile, so this environment is opened as another one (the column before)"
+		s.why = "Chrome reads this only when it starts or opens a profile, so such an environment takes the way of an earlier column"
 	}
 	first, err := s.take(ctx, "datadir", packed, fields)
 	if err != nil {
