@@ -43,7 +43,6 @@ func TestSuite(t *testing.T) {
 	args := []string{"--workers=2"}
 	want := recordedSuite(t)
 	if storetest.Long() || *writeSuite {
-		args[0] = "--workers=3"
 		launchedSuite(t, dir, env, want, args...)
 		env = append(env, "RECORD=on")
 	} else {

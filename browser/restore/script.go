@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -26,6 +27,8 @@ type tabScript struct {
 	// sessions are the page's target and those of its out-of-process frames: a script
 	// runs only in the target that it was added to.
 	sessions []target.SessionID
+	// scripts has the identifiers of replaced scripts, by session.
+	scripts map[target.SessionID]page.ScriptIdentifier
 	// committed: the page has its first document.
 	committed bool
 	// failed: Chrome shows its error page in place of that document.
@@ -44,7 +47,7 @@ func (t *heldTab) prepare(tab state.Tab) string {
 	if script == "" {
 		return ""
 	}
-	l := &tabScript{remaining: tab, sessions: []target.SessionID{t.session},
+	l := &tabScript{remaining: tab, sessions: []target.SessionID{t.session}, scripts: map[target.SessionID]page.ScriptIdentifier{},
 		wanted: map[string]map[string]string{}, stored: map[string]map[string]bool{}, name: tab.Name}
 	l.remaining.Session = nil
 	for _, area := range tab.Session {
@@ -95,12 +98,22 @@ func (h *Tabs) watchFrames(s target.SessionID) {
 		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes, Filter: target.Filter{{Type: "iframe"}}})
 }
 
-// startFrame gives a frame's target its script and lets the frame run.
+// frameDeadline bounds the wait until a frame has its script. Chrome takes some milliseconds.
+const frameDeadline = time.Second
+
+// startFrame gives a frame's target its script and lets the frame run. The renderer handles
+// the script, and the browser process lets the frame run. So startFrame waits for the answer
+// to the script: otherwise a busy Chrome may create the document first, without the script.
 func (h *Tabs) startFrame(parent, s target.SessionID) {
 	if t := h.tabOf(parent); t != nil {
 		t.script.sessions = append(t.script.sessions, s)
 		if script := apply.TabScript(t.script.remaining); script != "" {
-			h.postScript(s, script)
+			h.post(s, domstorage.Enable.Method, nil)
+			h.post(s, page.Enable.Method, nil)
+			ctx, cancel := context.WithTimeout(h.env.Life, frameDeadline)
+			_, _ = cdp.Call(ctx, h.env.Driver.Session(s), page.AddScriptToEvaluateOnNewDocument,
+				page.AddScriptToEvaluateOnNewDocumentParams{Source: script}) // without an answer the frame runs all the same
+			cancel()
 		}
 		h.watchFrames(s)
 	}
@@ -148,11 +161,32 @@ func (h *Tabs) navigated(ctx context.Context, e mux.Event) {
 		key := h.keyOf(ctx, e.SessionID, nav.Frame)
 		l.remaining.Session = slices.DeleteFunc(l.remaining.Session, func(a state.Area) bool { return a.StorageKey == key })
 	}
-	h.post(e.SessionID, page.Disable.Method, nil) // removes the script
 	if script := apply.TabScript(l.remaining); script != "" && !l.done() {
-		h.postScript(e.SessionID, script)
+		l.replace(h.env, e.SessionID, script)
+	} else {
+		h.post(e.SessionID, page.Disable.Method, nil) // removes the script
 	}
 }
+
+// replace replaces the script that applies a tab's state in a target. The new one is added
+// before the old one is removed: between the two, a frame may get its document, and there
+// both may run, because they apply the same.
+func (l *tabScript) replace(env Environment, s target.SessionID, script string) {
+	old := cmp.Or(l.scripts[s], firstScript)
+	ctx, cancel := context.WithTimeout(env.Life, frameDeadline)
+	defer cancel()
+	added, err := cdp.Call(ctx, env.Driver.Session(s), page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+	// The next call that waits for an answer reports a lost pipe.
+	if err != nil {
+		_ = env.Driver.Post(env.Life, s, page.Disable.Method, nil) // the old script must not run in a later document of the page
+		return
+	}
+	l.scripts[s] = added.Identifier
+	_ = env.Driver.Post(env.Life, s, page.RemoveScriptToEvaluateOnNewDocument.Method, page.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: old})
+}
+
+// firstScript is the identifier of a session's first script (Blink's InspectorPageAgent).
+const firstScript page.ScriptIdentifier = "1"
 
 // keyDeadline bounds the wait until Chrome reports the storage key of a frame's new
 // document, and keyPause is the interval between two queries.
