@@ -177,8 +177,11 @@ func (l *tabScript) replace(env Environment, s target.SessionID, script string) 
 	defer cancel()
 	added, err := cdp.Call(ctx, env.Driver.Session(s), page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 	// The next call that waits for an answer reports a lost pipe.
-	if err != nil {
-		_ = env.Driver.Post(env.Life, s, page.Disable.Method, nil) // the old script must not run in a later document of the page
+	if err != nil { // a busy page has not answered; the old script must not run in its later documents
+		_ = env.Driver.Post(env.Life, s, page.Disable.Method, nil)
+		_ = env.Driver.Post(env.Life, s, page.Enable.Method, nil)
+		_ = env.Driver.Post(env.Life, s, page.AddScriptToEvaluateOnNewDocument.Method, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+		delete(l.scripts, s)
 		return
 	}
 	l.scripts[s] = added.Identifier
