@@ -30,8 +30,8 @@ func NewCopy(dir *Dir) *Copy { return profile.NewCopy(dir.Profile()) }
 // Size returns the sum of the files' sizes in bytes.
 func Size(files []File) int64 { return profile.Size(files) }
 
-// HsecondProfileReason reports whether a run directory holds a profile.
-func HsecondProfileReason(dir *Dir) bool { return profile.Exists(dir.Profile()) }
+// HasProfile reports whether a run directory holds a profile.
+func HasProfile(dir *Dir) bool { return profile.Exists(dir.Profile()) }
 
 // ExtensionOf returns the ID of the extension that a file of an archive belongs to, or
 // "".

@@ -197,8 +197,8 @@ func (p *Spare) needsProfile(doc state.Document, o Options) (string, error) {
 // maxNamed bounds how many settings a report names.
 const maxNamed = 5
 
-// SecondProfileReason returns why Chrome opened the environment as another profile instead of letting it
-// enter by gates; "" if it entered, or if Chrome was to have no gates.
+// SecondProfileReason returns why Chrome opened the environment as another profile instead of
+// letting it enter by gates; "" if it entered, or if Chrome was to have no gates.
 func (b *Browser) SecondProfileReason() string { return b.secondProfileReason }
 
 // markMerged adds to the line of the settings that Chrome does not run with them.

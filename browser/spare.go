@@ -174,10 +174,10 @@ func refusedExtension(report []state.Component, o Options) error {
 // [UnpackDir]), with the state document of its archive.
 //
 // The files are moved into the empty profile if it has gates; otherwise Chrome opens a second
-// profile. In both cases the daemon is attached to every tab before its first request. A profile that a newer Chrome (by major version) wrote is not
-// used: an older Chrome opens it and loses data silently. The document is then applied to
-// an empty profile. If the document is not complete, the error is unsupported. After an
-// error the spare has ended.
+// profile. In both cases the daemon is attached to every tab before its first request. A
+// profile that a newer Chrome (by major version) wrote is not used: an older Chrome opens it
+// and loses data silently. The document is then applied to an empty profile. If the document
+// is not complete, the error is unsupported. After an error the spare has ended.
 func (p *Spare) Restored(ctx context.Context, doc state.Document, o Options) (*Browser, []state.Component, error) {
 	s, err := p.load(ctx, doc, o)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 // has them, so a filter on system calls recognises databases by them.
 const databaseOpen = unix.O_RDWR | unix.O_CREAT | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// LaterDelay is how long the databases of the browser process wait after those of the
-// network service. The first page needs cookies and none of the others, and on few cores
-// their opens would delay it.
+// LaterDelay is how long the databases of the browser process, and the gates that no first
+// page needs, wait after those of the network service. That page needs cookies and none of the
+// others, and on few cores their opens would delay it.
 const LaterDelay = 200 * time.Millisecond
 
 // networkService is in the command line of the process that owns the cookies.

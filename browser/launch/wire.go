@@ -35,13 +35,13 @@ type order struct {
 }
 
 // report is a message of the warden. The first says that Chrome started (PID) or failed
-// to (Errno, Unconfined for Landlock, or HoldFailed). The last, with Exited, says how Chrome's main
-// process ended.
+// to (Errno, Unconfined for Landlock, or HoldFailed). The last, with Exited, says how Chrome's
+// main process ended.
 type report struct {
 	PID        int           `json:"pid,omitempty"`
 	Errno      syscall.Errno `json:"errno,omitempty"`
-	Unconfined string        `json:"unconfined,omitempty"` // why Landlock is not effective
-	HoldFailed string        `json:"unheld,omitempty"`     // why opens cannot wait
+	Unconfined string        `json:"unconfined,omitempty"`  // why Landlock is not effective
+	HoldFailed string        `json:"hold_failed,omitempty"` // why opens cannot wait
 	Exited     bool          `json:"exited,omitempty"`
 	Code       int           `json:"code,omitempty"`
 	Signal     int           `json:"signal,omitempty"`

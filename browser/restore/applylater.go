@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/domstorage"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 )
 
@@ -42,12 +40,9 @@ func (h *Tabs) adopt(ctx context.Context, of *heldTab) {
 	script := t.prepare(of.script.remaining)
 	url, _ := json.Marshal(of.script.remaining.URL) // encoding a string cannot fail
 	h.tabs = append(h.tabs, t)
-	h.post(t.session, domstorage.Enable.Method, nil)
-	h.post(t.session, page.Enable.Method, nil)
 	// Before the page loads, a client may navigate the tab to another site, which must
 	// not get the name. So the script checks the origin.
-	_, _ = cdp.Call(ctx, h.env.Driver.Session(t.session), page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
-		Source: fmt.Sprintf("if (window !== window.top || location.origin === new URL(%s).origin) %s", url, script)})
+	_ = t.script.set(ctx, h.env, t.session, fmt.Sprintf("if (window !== window.top || location.origin === new URL(%s).origin) %s", url, script))
 	h.watchFrames(t.session)
 }
 

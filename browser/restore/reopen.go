@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/domstorage"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 
@@ -74,10 +73,7 @@ func (h *Tabs) load(ctx context.Context, t *heldTab, tab state.Tab) error {
 	}
 	h.env.PendingTabs.add(t.info.TargetID, tab)
 	if script := t.prepare(tab); script != "" {
-		h.post(t.session, domstorage.Enable.Method, nil)
-		h.post(t.session, page.Enable.Method, nil)
-		if _, err := cdp.Call(ctx, h.env.Driver.Session(t.session), page.AddScriptToEvaluateOnNewDocument,
-			page.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {
+		if err := t.script.set(ctx, h.env, t.session, script); err != nil {
 			return err
 		}
 		h.watchFrames(t.session)

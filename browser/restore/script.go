@@ -27,7 +27,7 @@ type tabScript struct {
 	// sessions are the page's target and those of its out-of-process frames: a script
 	// runs only in the target that it was added to.
 	sessions []target.SessionID
-	// scripts has the identifiers of replaced scripts, by session.
+	// scripts has the identifier of each session's script, if Chrome has answered with it.
 	scripts map[target.SessionID]page.ScriptIdentifier
 	// committed: the page has its first document.
 	committed bool
@@ -67,17 +67,9 @@ func (l *tabScript) done() bool { return l == nil || l.committed && len(l.remain
 // held, so the script is in place before its document is created.
 func (h *Tabs) addScript(t *heldTab, tab state.Tab) {
 	if script := t.prepare(tab); script != "" {
-		h.postScript(t.session, script)
+		t.script.post(h.env, t.session, script)
 		h.watchFrames(t.session)
 	}
-}
-
-// postScript posts a script that a target runs in each new document, and makes Chrome
-// report what the script stores. No page can notice either CDP domain.
-func (h *Tabs) postScript(s target.SessionID, script string) {
-	h.post(s, domstorage.Enable.Method, nil)
-	h.post(s, page.Enable.Method, nil)
-	h.post(s, page.AddScriptToEvaluateOnNewDocument.Method, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 }
 
 // makeContext creates the script context of each frame in a target's process that has
@@ -98,8 +90,9 @@ func (h *Tabs) watchFrames(s target.SessionID) {
 		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes, Filter: target.Filter{{Type: "iframe"}}})
 }
 
-// frameDeadline bounds the wait until a frame has its script. Chrome takes some milliseconds.
-const frameDeadline = time.Second
+// scriptDeadline bounds the wait until a target has its script. Chrome takes some
+// milliseconds.
+const scriptDeadline = time.Second
 
 // startFrame gives a frame's target its script and lets the frame run. The renderer handles
 // the script, and the browser process lets the frame run. So startFrame waits for the answer
@@ -108,11 +101,8 @@ func (h *Tabs) startFrame(parent, s target.SessionID) {
 	if t := h.tabOf(parent); t != nil {
 		t.script.sessions = append(t.script.sessions, s)
 		if script := apply.TabScript(t.script.remaining); script != "" {
-			h.post(s, domstorage.Enable.Method, nil)
-			h.post(s, page.Enable.Method, nil)
-			ctx, cancel := context.WithTimeout(h.env.Life, frameDeadline)
-			_, _ = cdp.Call(ctx, h.env.Driver.Session(s), page.AddScriptToEvaluateOnNewDocument,
-				page.AddScriptToEvaluateOnNewDocumentParams{Source: script}) // without an answer the frame runs all the same
+			ctx, cancel := context.WithTimeout(h.env.Life, scriptDeadline)
+			_ = t.script.set(ctx, h.env, s, script) // without an answer the frame runs all the same
 			cancel()
 		}
 		h.watchFrames(s)
@@ -162,33 +152,55 @@ func (h *Tabs) navigated(ctx context.Context, e mux.Event) {
 		l.remaining.Session = slices.DeleteFunc(l.remaining.Session, func(a state.Area) bool { return a.StorageKey == key })
 	}
 	if script := apply.TabScript(l.remaining); script != "" && !l.done() {
-		l.replace(h.env, e.SessionID, script)
+		h.replaceScript(l, e.SessionID, script)
 	} else {
 		h.post(e.SessionID, page.Disable.Method, nil) // removes the script
 	}
 }
 
-// replace replaces the script that applies a tab's state in a target. The new one is added
-// before the old one is removed: between the two, a frame may get its document, and there
-// both may run, because they apply the same.
-func (l *tabScript) replace(env Environment, s target.SessionID, script string) {
-	old := cmp.Or(l.scripts[s], firstScript)
-	ctx, cancel := context.WithTimeout(env.Life, frameDeadline)
-	defer cancel()
-	added, err := cdp.Call(ctx, env.Driver.Session(s), page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
-	// The next call that waits for an answer reports a lost pipe.
-	if err != nil { // a busy page has not answered; the old script must not run in its later documents
-		_ = env.Driver.Post(env.Life, s, page.Disable.Method, nil)
-		_ = env.Driver.Post(env.Life, s, page.Enable.Method, nil)
-		_ = env.Driver.Post(env.Life, s, page.AddScriptToEvaluateOnNewDocument.Method, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
-		delete(l.scripts, s)
-		return
+// enable makes Chrome report what a script stores in a target, and run scripts there. No page
+// can notice either CDP domain.
+func (l *tabScript) enable(env Environment, s target.SessionID) {
+	for _, method := range []string{domstorage.Enable.Method, page.Enable.Method} {
+		_ = env.Driver.Post(env.Life, s, method, nil) // the next call that waits for an answer reports a lost pipe
 	}
-	l.scripts[s] = added.Identifier
-	_ = env.Driver.Post(env.Life, s, page.RemoveScriptToEvaluateOnNewDocument.Method, page.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: old})
 }
 
-// firstScript is the identifier of a session's first script (Blink's InspectorPageAgent).
+// post posts a script that a target runs in each new document.
+func (l *tabScript) post(env Environment, s target.SessionID, script string) {
+	l.enable(env, s)
+	delete(l.scripts, s)
+	_ = env.Driver.Post(env.Life, s, page.AddScriptToEvaluateOnNewDocument.Method, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+}
+
+// set is post that returns when the target has the script.
+func (l *tabScript) set(ctx context.Context, env Environment, s target.SessionID, script string) error {
+	l.enable(env, s)
+	added, err := cdp.Call(ctx, env.Driver.Session(s), page.AddScriptToEvaluateOnNewDocument,
+		page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+	if err == nil {
+		l.scripts[s] = added.Identifier
+	}
+	return err
+}
+
+// replaceScript replaces the script that applies a tab's state in a target. The new one is
+// added before the old one is removed, because a frame may get its document between the two.
+// There both may run: a script only fills storage that is empty.
+func (h *Tabs) replaceScript(l *tabScript, s target.SessionID, script string) {
+	old := cmp.Or(l.scripts[s], firstScript)
+	ctx, cancel := context.WithTimeout(h.env.Life, scriptDeadline)
+	defer cancel()
+	if err := l.set(ctx, h.env, s, script); err != nil { // a busy page; the old script must not run in its later documents
+		h.post(s, page.Disable.Method, nil)
+		l.post(h.env, s, script)
+		return
+	}
+	h.post(s, page.RemoveScriptToEvaluateOnNewDocument.Method, page.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: old})
+}
+
+// firstScript is the identifier of a session's first script (Blink's InspectorPageAgent). A
+// held tab gets its first script without an answer.
 const firstScript page.ScriptIdentifier = "1"
 
 // keyDeadline bounds the wait until Chrome reports the storage key of a frame's new

@@ -113,7 +113,7 @@ func againstSection(s settings, all times) section {
 		if !found {
 			continue
 		}
-		older, newer := setTopDir(all[id]), setTopDir(all["1 "+name])
+		older, newer := spread(all[id]), spread(all["1 "+name])
 		verdict := "within"
 		switch {
 		case newer.median > older.high:

@@ -91,9 +91,9 @@ func (b *bench) measureAutosave(ctx context.Context, size int) (rows [][]string,
 			}
 			kb = append(kb, float64(made.Snapshot.Bytes)/1000)
 		}
-		used := setTopDir(cpu)
-		rows = append(rows, []string{fmt.Sprint(size), state, setTopDir(stood).String(), setTopDir(gap).String(), setTopDir(ping).String(), setTopDir(took).String(),
-			setTopDir(kb).String(), used.String(), number(used.median / 50), number(used.median / 600)})
+		used := spread(cpu)
+		rows = append(rows, []string{fmt.Sprint(size), state, spread(stood).String(), spread(gap).String(), spread(ping).String(), spread(took).String(),
+			spread(kb).String(), used.String(), number(used.median / 50), number(used.median / 600)})
 	}
 	if _, err := s.end(ctx, "none", false); err != nil {
 		return nil, err

@@ -21,14 +21,14 @@ func TestSpread(t *testing.T) {
 		{[]float64{4, 1, 3, 2}, quartiles{1.75, 2.5, 3.25}},
 		{[]float64{5, 1, 2, 4, 3}, quartiles{2, 3, 4}},
 	} {
-		if got := setTopDir(c.of); got != c.want {
+		if got := spread(c.of); got != c.want {
 			t.Errorf("spread of %v: %+v, want %+v", c.of, got, c.want)
 		}
 	}
 	if got := quantile([]float64{30, 10, 20}, 0.95); got != 29 {
 		t.Errorf("95th percentile: %v, want 29", got)
 	}
-	if q := setTopDir(nil); !math.IsNaN(q.median) || q.String() != "" || q.ratio() != "" {
+	if q := spread(nil); !math.IsNaN(q.median) || q.String() != "" || q.ratio() != "" {
 		t.Errorf("spread of nothing: %+v, want NaN", q)
 	}
 }

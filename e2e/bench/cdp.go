@@ -95,7 +95,7 @@ other is joined to a WebSocket by a bare relay. The relay is a Go process with t
 unchanged, for one client, without ids, policy or limits. It shows the cost of any process in between on this machine. The same
 plain client uses all three over a WebSocket and sends one command after the other, in blocks that alternate. A command is a
 script in the page and its answer, so the multiplexer handles two messages. The screenshots have about a megabyte. For a command
-and its answer the daemon uses ` + setTopDir(used[ours]).String() + ` µs of processor time, and the bare relay ` + setTopDir(used[relayed]).String() + ` µs.`,
+and its answer the daemon uses ` + spread(used[ours]).String() + ` µs of processor time, and the bare relay ` + spread(used[relayed]).String() + ` µs.`,
 		head: []string{"", "direct, ms", "through the multiplexer, ms", "extra, µs", "×", "through a bare relay, ms", "extra, µs"},
 		rows: [][]string{commands.row("a command and its answer"), shots.row("a screenshot")},
 	})
@@ -147,7 +147,7 @@ func alternate(ctx context.Context, blocks, times int, sides []*tab, do func(*ta
 				}
 			}
 			if block > 0 {
-				all[i] = append(all[i], setTopDir(each).median)
+				all[i] = append(all[i], spread(each).median)
 			}
 		}
 	}
@@ -161,11 +161,11 @@ func (t blockTimes) extra(side int, unit float64) quartiles {
 	for i := range each {
 		each[i] = (t[side][i] - t[direct][i]) * unit
 	}
-	return setTopDir(each)
+	return spread(each)
 }
 
 func (t blockTimes) row(title string) []string {
-	return []string{title, setTopDir(t[direct]).String(),
-		setTopDir(t[ours]).String(), t.extra(ours, 1000).String(), ratios(t[ours], t[direct]).String(),
-		setTopDir(t[relayed]).String(), t.extra(relayed, 1000).String()}
+	return []string{title, spread(t[direct]).String(),
+		spread(t[ours]).String(), t.extra(ours, 1000).String(), ratios(t[ours], t[direct]).String(),
+		spread(t[relayed]).String(), t.extra(relayed, 1000).String()}
 }

@@ -76,7 +76,7 @@ Each page is loaded %d times from both, in turn.`, consoleSessions, consoleSnaps
 		worst = max(worst, full-empty)
 		s.rows = append(s.rows, []string{page.title, number(quantile(times[0], 0.5)), number(empty), number(quantile(times[1], 0.5)), number(full), number(full - empty)})
 	}
-	b.figures["console/extra"] = setTopDir([]float64{worst})
+	b.figures["console/extra"] = spread([]float64{worst})
 	b.surveyed = append(b.surveyed, s)
 	return nil
 }

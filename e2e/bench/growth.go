@@ -84,7 +84,7 @@ func (b *bench) grow(ctx context.Context, engine string, steps []int) (rows [][]
 			b.figures["memory/daemon"] = quartiles{own, own, own}
 		}
 		each := all.minus(idle, step)
-		rows = append(rows, []string{engine, fmt.Sprint(step), setTopDir(creates).String(), number(megabytes(each.pss)), number(100 * all.cpu), number(megabytes(rss))})
+		rows = append(rows, []string{engine, fmt.Sprint(step), spread(creates).String(), number(megabytes(each.pss)), number(100 * all.cpu), number(megabytes(rss))})
 	}
 	return rows, nil
 }

@@ -32,7 +32,7 @@ func (b *bench) landlockSection() section {
 	}
 	for _, engine := range []string{chrome, shell} {
 		with, without := b.times["landlock/"+engine], b.times["no-landlock/"+engine]
-		s.rows = append(s.rows, []string{engine, setTopDir(with).String(), setTopDir(without).String(), ratios(with, without).String()})
+		s.rows = append(s.rows, []string{engine, spread(with).String(), spread(without).String(), ratios(with, without).String()})
 	}
 	return s
 }

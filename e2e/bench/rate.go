@@ -38,7 +38,7 @@ func rateSurvey(ctx context.Context, b *bench) (err error) {
 			limit = callers
 		}
 		last = rate
-		s.rows = append(s.rows, []string{fmt.Sprint(callers), number(rate), setTopDir(creates).String()})
+		s.rows = append(s.rows, []string{fmt.Sprint(callers), number(rate), spread(creates).String()})
 	}
 	where := "More callers always made more sessions."
 	if limit > 0 {

@@ -129,8 +129,8 @@ tool. Bare Chrome is ` + "`--headless=new`" + ` alone, through its pipe.`,
 			return // was not measured on this machine
 		}
 		s.rows = append(s.rows, []string{title,
-			setTopDir(b.times[cdp]).String(), ratios(b.times[cdp], b.times[bareOnProfile]).ratio(),
-			setTopDir(b.times[login]).String(), ratios(b.times[login], b.times[shellState]).ratio()})
+			spread(b.times[cdp]).String(), ratios(b.times[cdp], b.times[bareOnProfile]).ratio(),
+			spread(b.times[login]).String(), ratios(b.times[login], b.times[shellState]).ratio()})
 	}
 	for _, w := range scenarios() {
 		add("Stasis: "+w.title, w.name)
@@ -156,7 +156,7 @@ func (b *bench) stepsSection() section {
 		}
 		row := []string{w.title}
 		for _, mark := range []string{" created", " connected", " page", ""} {
-			row = append(row, setTopDir(b.times["login/"+w.name+mark]).String())
+			row = append(row, spread(b.times["login/"+w.name+mark]).String())
 		}
 		s.rows = append(s.rows, row)
 	}
@@ -171,7 +171,7 @@ func (b *bench) saveSection() section {
 	}
 	for _, mode := range modes() {
 		id := "save/" + mode
-		s.rows = append(s.rows, []string{mode, setTopDir(b.times[id]).String(), ratios(b.times[id], b.times[bareOnProfile]).ratio()})
+		s.rows = append(s.rows, []string{mode, spread(b.times[id]).String(), ratios(b.times[id], b.times[bareOnProfile]).ratio()})
 	}
 	return s
 }
@@ -183,8 +183,8 @@ func (b *bench) cycleSection() section {
 		text:  "Start an empty browser, visit a page, end the browser.",
 		head:  []string{"steps", "ms", "× Puppeteer"},
 		rows: [][]string{
-			{"Stasis: create → connect → navigate → delete with `none`", setTopDir(ours).String(), ratios(ours, theirs).ratio()},
-			{"Puppeteer: launch → navigate → close", setTopDir(theirs).String(), ""},
+			{"Stasis: create → connect → navigate → delete with `none`", spread(ours).String(), ratios(ours, theirs).ratio()},
+			{"Puppeteer: launch → navigate → close", spread(theirs).String(), ""},
 		},
 	}
 }

@@ -10,7 +10,7 @@ type quartiles struct{ low, median, high float64 }
 
 // spread returns the quartiles of numbers in any order, by linear interpolation between
 // neighbours (type 7 of Hyndman and Fan). It returns NaNs for an empty list.
-func setTopDir(numbers []float64) quartiles {
+func spread(numbers []float64) quartiles {
 	return quartiles{low: quantile(numbers, 0.25), median: quantile(numbers, 0.5), high: quantile(numbers, 0.75)}
 }
 
@@ -34,5 +34,5 @@ func ratios(of, to []float64) quartiles {
 	for i := range each {
 		each[i] = of[i] / to[i]
 	}
-	return setTopDir(each)
+	return spread(each)
 }

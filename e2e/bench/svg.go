@@ -88,18 +88,18 @@ func (b *bench) picture() picture {
 		c := chart{title: title}
 		for _, w := range scenarios() {
 			if of := b.times[kind+w.name]; len(of) > 0 {
-				c.bars = append(c.bars, bar{label: "Stasis: " + w.title, ours: true, value: setTopDir(of)})
+				c.bars = append(c.bars, bar{label: "Stasis: " + w.title, ours: true, value: spread(of)})
 			}
 		}
 		c.bars = append(c.bars, others...)
 		p.charts = append(p.charts, c)
 	}
 	add("To a page that answers CDP", "cdp/",
-		bar{label: "bare Chrome on the profile", value: setTopDir(b.times[bareOnProfile])},
-		bar{label: "bare Chrome, empty", value: setTopDir(b.times[bareEmpty])})
+		bar{label: "bare Chrome on the profile", value: spread(b.times[bareOnProfile])},
+		bar{label: "bare Chrome, empty", value: spread(b.times[bareEmpty])})
 	var others []bar
 	for _, r := range otherTools() {
-		others = append(others, bar{label: strings.ReplaceAll(r.title, "`", ""), value: setTopDir(b.times["login/"+r.name])})
+		others = append(others, bar{label: strings.ReplaceAll(r.title, "`", ""), value: spread(b.times["login/"+r.name])})
 	}
 	add("To the logged-in page in the client", "login/", others...)
 	return p

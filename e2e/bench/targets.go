@@ -97,7 +97,7 @@ func judge(all []target, measured times, figures map[string]quartiles) []verdict
 			if len(t.to) == 0 {
 				q, found := figures[of]
 				if !found {
-					q = setTopDir(nil)
+					q = spread(nil)
 				}
 				v.measured = q
 			} else {
@@ -115,7 +115,7 @@ func quickest(measured times, ids []string) string {
 	best := ids[0]
 	for _, id := range ids[1:] {
 		// Comparisons with NaN are false.
-		if setTopDir(measured[id]).median < setTopDir(measured[best]).median || len(measured[best]) == 0 {
+		if spread(measured[id]).median < spread(measured[best]).median || len(measured[best]) == 0 {
 			best = id
 		}
 	}

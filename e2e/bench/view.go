@@ -102,7 +102,7 @@ while a person gives input; after a pause of 1.5 s they are sharp, and an input 
 				input string
 				times []float64
 			}{{"click", clicks}, {"key", keys}, {"click after a pause", paused}} {
-				delay.rows = append(delay.rows, []string{engine, row.input, connection, setTopDir(row.times).String()})
+				delay.rows = append(delay.rows, []string{engine, row.input, connection, spread(row.times).String()})
 			}
 		}
 	}
@@ -125,7 +125,7 @@ as in "CDP through the multiplexer", in blocks that alternate between the two se
 
 // worst sets a figure, unless an earlier measurement of it had a higher median.
 func (b *bench) worst(figure string, measured []float64) {
-	q := setTopDir(measured)
+	q := spread(measured)
 	if before, found := b.figures[figure]; !found || q.median > before.median {
 		b.figures[figure] = q
 	}
@@ -289,7 +289,7 @@ func (b *bench) viewCost(ctx context.Context, flags []string, engine string) (ro
 	}
 	b.worst("view/still", []float64{share - unwatchedShare})
 	b.worst("view/extra", extra)
-	return []string{engine, number(share), number(unwatchedShare), setTopDir(unwatched).String(), setTopDir(watched).String(), setTopDir(extra).String()}, nil
+	return []string{engine, number(share), number(unwatchedShare), spread(unwatched).String(), spread(watched).String(), spread(extra).String()}, nil
 }
 
 // share returns the share of a core that the daemon and its Chromes use, in percent.

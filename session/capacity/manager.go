@@ -25,8 +25,7 @@ type Config struct {
 	Parked   pool.Limits            // of parked Chromes
 	Spares   map[string]pool.Limits // of spares, by engine
 	Standby  pool.Limits            // of standbys
-	// StandbyDelay is how long no standby is started after
-	// [Manager.ReplenishLater].
+	// StandbyDelay is how long no standby is started after [Manager.ReplenishLater].
 	StandbyDelay time.Duration
 	Now          func() time.Time
 	Log          *slog.Logger

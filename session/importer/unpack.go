@@ -52,7 +52,7 @@ func (i *Importer) readArchive(ctx context.Context, dir *browser.Dir, a *save.Im
 		doc, err = readDocument(raw)
 		return err
 	})
-	if err == nil && browser.HsecondProfileReason(dir) == (doc.Datadir == state.DatadirNone) {
+	if err == nil && browser.HasProfile(dir) == (doc.Datadir == state.DatadirNone) {
 		err = badArchive("%s: datadir: does not match the files in the archive", state.FileName)
 	}
 	a.Lines = left.lines()

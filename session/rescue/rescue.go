@@ -43,7 +43,7 @@ func (r *Rescues) rescue(ctx context.Context, rec profiles.Session, dir *browser
 	why := error(nil)
 	switch {
 	case rec.Discard:
-	case dir == nil || !browser.HsecondProfileReason(dir):
+	case dir == nil || !browser.HasProfile(dir):
 		why = errors.New("its user data directory is missing")
 	default:
 		j := r.restoreSealed(save.Job{Session: rec, Dir: dir, Dead: true, Rescue: true, Mode: save.Filesystem,

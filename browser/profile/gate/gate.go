@@ -143,8 +143,8 @@ func (s Set) TooLarge(waiting string) string {
 
 // Open moves a filled profile into the one that a Chrome runs on, and opens the gates. After
 // success all files are in place. An error is browser_failed: that Chrome must be ended, and
-// its profile removed with it. rest writes to the other pipes, which the first page does not
-// need; Chrome cannot close before that.
+// its profile removed with it. rest opens the gates that the first page does not need; Chrome
+// cannot close before that.
 func (s Set) Open(running, waiting string) (rest func() error, err error) {
 	err = s.move(running, waiting, ".")
 	var later []func() error
