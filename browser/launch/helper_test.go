@@ -40,6 +40,10 @@ func helperMain(verb, root string) int {
 		o, err = fileReader(root)
 	case "hold-below-a-listener":
 		err = holdBelowAListener(root)
+	case "hold-order":
+		err = holdOrder(root)
+	case "open-database":
+		err = openDatabase(root)
 	case "preflight":
 		o, err = preflight(root)
 	case "preflight-without-namespaces":

@@ -14,9 +14,9 @@ import (
 // has them, so a filter on system calls recognises databases by them.
 const databaseOpen = unix.O_RDWR | unix.O_CREAT | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// LaterDelay is how long the databases of the browser process, and the gates that no first
-// page needs, wait after those of the network service. That page needs cookies and none of the
-// others, and on few cores their opens would delay it.
+// LaterDelay is how long the databases that the browser process opens at its start, and the
+// gates that no first page needs, wait after the cookies. On few cores their opens would delay
+// that page.
 const LaterDelay = 200 * time.Millisecond
 
 // networkService is in the command line of the process that owns the cookies.
@@ -28,11 +28,11 @@ const networkService = "network.mojom.NetworkService"
 // Chrome, because without it each such open would fail.
 type hold struct {
 	listener int
+	delay    time.Duration // LaterDelay
 
 	mu       sync.Mutex
 	waiting  []notification
-	network  bool // the network service's opens pass
-	released bool // all opens pass
+	released bool // opens do not wait any more
 }
 
 // notification is struct seccomp_notif.
@@ -75,7 +75,7 @@ func newHold() (*hold, error) {
 	if errno != 0 {
 		return nil, errno
 	}
-	h := &hold{listener: int(fd)}
+	h := &hold{listener: int(fd), delay: LaterDelay}
 	go h.receive()
 	return h, nil
 }
@@ -122,17 +122,18 @@ func (h *hold) receive() {
 func (h *hold) add(n notification) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.released || h.network && ofNetworkService(n) {
+	if h.released {
 		h.pass(n)
 		return
 	}
 	h.waiting = append(h.waiting, n)
 }
 
-// release lets all opens pass, those of the network service first.
+// release lets all opens pass. Those of the browser process that wait by now pass after
+// [LaterDelay]: they are of its start. A later one may be for a page that uses storage.
 func (h *hold) release() {
 	h.mu.Lock()
-	h.network = true
+	h.released = true
 	var later []notification
 	for _, n := range h.waiting {
 		if ofNetworkService(n) {
@@ -141,16 +142,12 @@ func (h *hold) release() {
 			later = append(later, n)
 		}
 	}
-	h.waiting = later
+	h.waiting = nil
 	h.mu.Unlock()
-	time.Sleep(LaterDelay)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.released = true
-	for _, n := range h.waiting {
+	time.Sleep(h.delay)
+	for _, n := range later {
 		h.pass(n)
 	}
-	h.waiting = nil
 }
 
 // pass lets an open continue. An open that was interrupted is gone; Chrome tries again.

@@ -2,10 +2,15 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/stasisd/stasis/fault"
 )
@@ -102,4 +107,66 @@ func holdBelowAListener(root string) error {
 	}
 	_, err = l.Start(context.Background(), Options{Dir: dir, URL: "about:blank", Hold: true})
 	return err
+}
+
+// After the release, the opens that waited pass after a delay, and a later one passes at once:
+// a page that uses storage does not wait for the databases of Chrome's start.
+func TestHoldOrder(t *testing.T) {
+	_, o := startHelper(t, "hold-order", t.TempDir(), nil)
+	if o.Detail != "" {
+		t.Error(o.Detail)
+	}
+}
+
+// holdOrder opens a database in one process before the release, and in another after it.
+func holdOrder(root string) (err error) {
+	runtime.LockOSThread() // children inherit the filter of this thread
+	h, err := newHold()
+	if err != nil {
+		return err
+	}
+	h.delay = time.Hour
+	open := func(name string) *exec.Cmd {
+		return exec.Command("/proc/self/exe", helperArg, "open-database", filepath.Join(root, name))
+	}
+	first := open("first")
+	if err := first.Start(); err != nil {
+		return err
+	}
+	defer func() {
+		_ = first.Process.Kill() // it waits
+		_ = first.Wait()         // the error says that it was killed
+	}()
+	for waiting := 0; waiting == 0; {
+		h.mu.Lock()
+		waiting = len(h.waiting)
+		h.mu.Unlock()
+		runtime.Gosched()
+	}
+	go h.release()
+	for released := false; !released; {
+		h.mu.Lock()
+		released = h.released
+		h.mu.Unlock()
+		runtime.Gosched()
+	}
+	if err := open("second").Run(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(root, "second")); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(root, "first")); err == nil {
+		return errors.New("the open that waited passed at once")
+	}
+	return nil
+}
+
+// openDatabase opens a file as Chrome opens databases.
+func openDatabase(name string) error {
+	fd, err := unix.Open(name, databaseOpen, 0o600)
+	if err != nil {
+		return err
+	}
+	return unix.Close(fd)
 }
