@@ -125,7 +125,11 @@ async function main(browser, session) {
   await wait('the third dialog', () => page.evaluate(() => dialog.open));
   const other = await session.newPage();
   await wait('no dialog in the other tab', async () => (await said(page)).tabs.length === 2 && !await page.evaluate(() => dialog.open));
-  await page.evaluate(() => control('dialog', { number: 3, accept: false }));
+  await page.evaluate((url) => {
+    control('dialog', { number: 3, accept: false });
+    control('navigate', { url });
+  }, `${input.site}/two`);
+  await wait('the page of the other tab, opened after the answer was ignored', async () => (await said(page)).address === `${input.site}/two`);
   await other.close();
   await wait('the third dialog again', () => page.evaluate(() => dialog.open && document.getElementById('message').textContent === 'Still here?'));
   await page.evaluate(() => control('dialog', { number: 2, accept: false }));
