@@ -40,6 +40,7 @@ func (b *Browser) Close(ctx context.Context) (state.Datadir, error) {
 			return state.DatadirCrash, b.Kill(ctx)
 		}
 	}
+	b.awaitCaches(ctx)
 	if b.openRest != nil {
 		b.openRest()
 	}
@@ -106,10 +107,11 @@ func (b *Browser) Trim(ctx context.Context) {
 	capture.Trim(ctx, b.reader())
 }
 
-// Freeze stops the whole process tree, so that none of its files changes. It first lets a
-// repair of authenticators finish, because Chrome would answer hours later and leave a
-// page with half an authenticator.
+// Freeze stops the whole process tree, so that none of its files changes. It first lets the
+// environment's last files get into place, and a repair of authenticators finish, because
+// Chrome would answer hours later and leave a page with half an authenticator.
 func (b *Browser) Freeze(ctx context.Context) error {
+	b.awaitCaches(ctx)
 	defer b.passkeys.pause()()
 	return b.process.Freeze(ctx)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -123,14 +124,11 @@ func (p *Spare) openEmpty() error {
 func (p *Spare) enter(waiting string) error {
 	p.gated = false
 	b := p.b
-	rest, err := gate.Chrome().Open(filepath.Join(b.dir.Profile(), profile.Spare), waiting)
+	rest, err := p.gates.Open(filepath.Join(b.dir.Profile(), profile.Spare), waiting)
 	b.openRest = sync.OnceFunc(func() { _ = rest() }) // it fails only if Chrome has ended
 	if err != nil {
 		b.openRest()
-		if errors.Is(err, gate.ErrConflict) {
-			p.starter.disableGates(err)
-		}
-		return err
+		return p.gateFailed(err)
 	}
 	b.background.Go(func() {
 		wait := time.NewTimer(launch.LaterDelay)
@@ -144,15 +142,35 @@ func (p *Spare) enter(waiting string) error {
 	return b.process.Release()
 }
 
-// enterGates puts the prepared environment into the spare's profile. It returns how many
-// tabs Chrome will restore.
-func (p *Spare) enterGates() (tabs int, err error) {
+// gateFailed returns the error of a gate. If this Chrome opens other files than those with
+// gates, later spares have none.
+func (p *Spare) gateFailed(err error) error {
+	if errors.Is(err, gate.ErrConflict) {
+		p.starter.disableGates(err)
+	}
+	return err
+}
+
+// enterSession puts the environment's session file into the spare's profile, before the other
+// files: Chrome opens the tabs while those are read. It returns how many tabs that will be.
+func (p *Spare) enterSession() (tabs int, err error) {
 	dir := p.b.dir
-	waiting := filepath.Join(dir.Profile(), profile.Default)
 	tabs, err = profile.PlaceSession(dir.Profile())
 	if err == nil {
-		err = gate.Chrome().Fill(waiting)
+		err = dir.ChownProfile(path.Join(profile.Default, path.Dir(profile.SessionGate)))
 	}
+	if err != nil {
+		return 0, err
+	}
+	p.gates, err = p.gates.OpenFirst(filepath.Join(dir.Profile(), profile.Spare), filepath.Join(dir.Profile(), profile.Default))
+	return tabs, p.gateFailed(err)
+}
+
+// enterFiles puts the other files of the prepared environment into the spare's profile.
+func (p *Spare) enterFiles() error {
+	dir := p.b.dir
+	waiting := filepath.Join(dir.Profile(), profile.Default)
+	err := p.gates.Fill(waiting)
 	if err == nil {
 		err = dir.ChownProfile(profile.Default)
 	}
@@ -160,17 +178,18 @@ func (p *Spare) enterGates() (tabs int, err error) {
 		err = p.enter(waiting)
 	}
 	p.b.entered = err == nil
-	return tabs, err
+	return err
 }
 
 // needsProfile returns why Chrome must open an environment as another profile, beside that of
-// the spare; "" if it need not, or if the spare was to have no gates.
-func (p *Spare) needsProfile(doc state.Document, o Options) (string, error) {
+// the spare; "" if it need not, or if the spare was to have no gates. found are the settings
+// of the environment.
+func (p *Spare) needsProfile(doc state.Document, o Options, found state.Inventory) (string, error) {
 	if !p.gated {
 		return p.starter.whyNoGates(p.startOptions), nil
 	}
 	const settings = "Chrome reads settings only when it opens a profile: "
-	switch found := p.b.baseline.Found.Inventory; {
+	switch {
 	case len(doc.Extensions)+len(o.Extensions) > 0:
 		return "Chrome loads extensions only when it opens a profile", nil
 	case found.Has(state.ComponentContentSettings):

@@ -1,6 +1,11 @@
 package browser
 
-import "github.com/stasisd/stasis/state"
+import (
+	"context"
+
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/state"
+)
 
 // Options says what a browser restores of an environment, and which settings its pages
 // have from their first request on. The zero value restores an environment without its
@@ -22,7 +27,20 @@ type Options struct {
 	// Gates: full Chrome starts with gates, if it can, so that an environment can be loaded
 	// quickly. While it is loaded, its files are in two places, so they must be a copy.
 	Gates bool
+	// Rest is the part of the environment that is still being unpacked; nil: it is complete.
+	Rest Rest
 	// Background: Chrome starts with a reduced CPU priority; see
 	// [launch.Process.Background].
 	Background bool
 }
+
+// Rest is the part of an environment that is unpacked to the folder [Unpacking] of the user
+// data directory while its Chrome runs already.
+type Rest interface {
+	// Wait lets the unpacking go on and waits for its end. The end of ctx ends it. It may be
+	// called again.
+	Wait(ctx context.Context) error
+}
+
+// Unpacking is the folder of the user data directory where a [Rest] is unpacked.
+const Unpacking = profile.Unpacking

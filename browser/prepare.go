@@ -20,15 +20,15 @@ const maxInspections = 4
 
 // inspect reads a profile. It waits for its turn, because each inspection takes memory.
 // settings is the profile's inventory of settings from before they were prepared for
-// Chrome.
-func (s *Starter) inspect(ctx context.Context, dir *Dir, doc state.Document, settings state.Inventory) (baseline.Baseline, error) {
+// Chrome. cachesLater says that the profile does not have its caches yet.
+func (s *Starter) inspect(ctx context.Context, dir *Dir, doc state.Document, settings state.Inventory, cachesLater bool) (baseline.Baseline, error) {
 	select {
 	case s.inspections <- struct{}{}:
 		defer func() { <-s.inspections }()
 	case <-ctx.Done():
 		return baseline.Baseline{}, fault.Wrap(ctx.Err(), fault.Timeout, "browser.inspect", "the profile was not inspected in time: too many other profiles were being inspected")
 	}
-	b, err := baseline.New(ctx, dir.Profile(), doc, s.Now())
+	b, err := baseline.New(ctx, dir.Profile(), doc, cachesLater, s.Now())
 	b.Found.Inventory = b.Found.Inventory.With(settings)
 	if err != nil {
 		return b, err
@@ -36,27 +36,22 @@ func (s *Starter) inspect(ctx context.Context, dir *Dir, doc state.Document, set
 	return b, dir.ChownProfile(b.Changed...)
 }
 
-// prepare makes the profile of an archive ready for either engine and inspects it. It
-// returns the IDs of the extensions that the profile does not know, and the inspection's
-// result.
-func (s *Starter) prepare(ctx context.Context, dir *Dir, doc state.Document, p profile.Prepare) (unknown []string, found baseline.Baseline, err error) {
+// prepare makes the profile of an archive ready for either engine. It returns the IDs of the
+// extensions that the profile does not know, and the inventory of its settings from before
+// they were prepared.
+func prepare(ctx context.Context, dir *Dir, p profile.Prepare) (unknown []string, settings state.Inventory, err error) {
 	folder := filepath.Join(dir.Profile(), profile.Default)
-	// Read the settings before they are changed for this session.
-	settings, err := inspect.Settings(ctx, folder)
-	if err != nil {
-		return nil, found, err
+	if settings, err = inspect.Settings(ctx, folder); err != nil {
+		return nil, nil, err
 	}
 	if err := profile.ResetBroken(dir.Profile()); err != nil {
-		return nil, found, err
+		return nil, nil, err
 	}
 	if err := filter.PutBack(ctx, folder); err != nil {
-		return nil, found, err
+		return nil, nil, err
 	}
-	if unknown, err = p.Run(ctx, dir.Profile()); err != nil {
-		return nil, found, err
-	}
-	found, err = s.inspect(ctx, dir, doc, settings)
-	return unknown, found, err
+	unknown, err = p.Run(ctx, dir.Profile())
+	return unknown, settings, err
 }
 
 // setAside replaces a profile that a newer Chrome wrote by an empty one with the

@@ -155,7 +155,11 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 	// that the shell does not reopen on its own.
 	prep := preparation(dir, doc, o, nil)
 	prep.RestoreTabs, prep.StaleSessionStorage, prep.Before = true, doc.Complete, doc.Overrides.Permissions()
-	_, found, err := s.prepare(ctx, dir, doc, prep)
+	_, settings, err := prepare(ctx, dir, prep)
+	if err != nil {
+		return baseline.Baseline{}, doc, err
+	}
+	found, err := s.inspect(ctx, dir, doc, settings, false)
 	if err != nil {
 		return baseline.Baseline{}, doc, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/profile/gate"
 	"github.com/stasisd/stasis/browser/restore"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
@@ -30,6 +31,7 @@ type Spare struct {
 	unknown []string
 	// gated: full Chrome waits at the gates of its empty profile.
 	gated bool
+	gates gate.Set // those that are still closed
 }
 
 // Spare starts an empty Chrome. o are the options that the session is expected to have.
@@ -76,7 +78,7 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	if err := keepDownloads(ctx, b.driver, dir); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
-	return &Spare{starter: s, b: b, startOptions: o, unknown: unknown, gated: gated}, nil
+	return &Spare{starter: s, b: b, startOptions: o, unknown: unknown, gated: gated, gates: gate.Chrome()}, nil
 }
 
 // UnpackDir returns where to unpack an environment that will be loaded into the empty
@@ -202,52 +204,74 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 	o.Overrides = own.WithDefaults(doc.Overrides)
 	b.setOptions(o)
 	b.passkeys = newPasskeys(doc.Passkeys, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
-	s := &Standby{b: b, own: own}
+	s := &Standby{b: b, own: own, tabs: restore.SourceOf(doc, o.RestoreTabs)}
 	held := make(chan error, 1)
 	go func() { held <- s.hold(ctx) }() // while the profile is read
-	unknown, proxy, err := p.ready(ctx, doc, o)
+	ready, err := p.ready(ctx, doc, o)
 	if failed := <-held; err == nil {
 		err = failed
+	}
+	if err == nil {
+		b.secondProfileReason, err = p.needsProfile(doc, o, ready.settings)
 	}
 	if err != nil {
 		return nil, s.abandon(ctx, err)
 	}
-	enter := p.enterGates
-	if b.secondProfileReason, err = p.needsProfile(doc, o); err == nil && (!p.gated || b.secondProfileReason != "") {
-		enter, err = nil, p.openEmpty()
+	enter := p.gated && b.secondProfileReason == ""
+	if o.Rest != nil && (!enter || !cachesCanFollow(b.dir, doc)) {
+		err = b.completeProfile(ctx, o.Rest)
+		o.Rest = nil
+	}
+	switch {
+	case err != nil:
+	case enter:
+		err = s.enter(ctx, p, doc, ready.settings, o.Rest)
+	default:
+		err = p.openEmpty()
+		if err == nil {
+			b.baseline, err = p.starter.inspect(ctx, b.dir, doc, ready.settings, false)
+		}
+		if err == nil {
+			err = b.dir.ChownProfile(profile.Default, profile.Extensions)
+		}
 	}
 	if err != nil {
 		return nil, s.abandon(ctx, err)
 	}
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, b.version) {
-		if doc, unknown, b.baseline, err = setAside(ctx, b.dir, doc, o, proxy, b.now()); err != nil {
+		if doc, ready.unknown, b.baseline, err = setAside(ctx, b.dir, doc, o, ready.proxy, b.now()); err != nil {
 			return nil, s.abandon(ctx, err)
 		}
+		s.tabs = restore.SourceOf(doc, o.RestoreTabs)
 	}
 	s.doc = doc
-	if err := s.load(ctx, o, enter, unknown); err != nil {
+	if err := s.load(ctx, ready.unknown); err != nil {
 		return nil, s.abandon(ctx, err)
 	}
 	return s, nil
 }
 
-// ready inspects the profile and prepares it for Chrome. It returns the IDs of the
-// extensions that the profile does not know, and the profile's proxy setting.
-func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (unknown []string, proxy *profile.Proxy, err error) {
+// readyProfile is an environment's profile that is ready for Chrome, but for its inspection.
+type readyProfile struct {
+	unknown  []string        // the IDs of the extensions that it does not know
+	settings state.Inventory // its settings from before they were prepared
+	proxy    *profile.Proxy  // its proxy setting
+}
+
+// ready prepares the profile for Chrome.
+func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (r readyProfile, err error) {
 	dir := p.b.dir
 	p.b.relay.Close() // that of the empty profile
-	if proxy, p.b.relay, err = startProxy(o.Overrides.Proxy, dir.UID); err != nil {
-		return nil, nil, err
+	if r.proxy, p.b.relay, err = startProxy(o.Overrides.Proxy, dir.UID); err != nil {
+		return r, err
 	}
 	p.b.relay.SetProcesses(p.b.process.Processes)
-	tabs, prep := restore.SourceOf(doc, o.RestoreTabs), preparation(dir, doc, o, proxy)
+	tabs, prep := restore.SourceOf(doc, o.RestoreTabs), preparation(dir, doc, o, r.proxy)
 	prep.RestoreTabs = o.RestoreTabs && !doc.TabsByURL && (tabs != restore.SourceNone || doc.Datadir == state.DatadirClean)
 	prep.StaleSessionStorage = tabs == restore.SourceDocument
 	prep.Before = doc.Overrides.Permissions()
-	if unknown, p.b.baseline, err = p.starter.prepare(ctx, dir, doc, prep); err != nil {
-		return nil, nil, err
-	}
-	return unknown, proxy, dir.ChownProfile(profile.Default, profile.Extensions)
+	r.unknown, r.settings, err = prepare(ctx, dir, prep)
+	return r, err
 }
 
 // preparation returns the settings that a profile needs for these options.

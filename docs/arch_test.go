@@ -92,7 +92,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/run", "fault browser profiles session/events session/library session/queue session/restore session/save"},
 	{"session/registry", "fault session/login/renewal session/restore"},
 	{"session/restore", "fault state state/report browser browser/extension snapshot profiles session/access session/browsers"},
-	{"session/restore/archives", "state snapshot profiles session/agent session/library session/restore"},
+	{"session/restore/archives", "fault state snapshot profiles session/agent session/library session/restore"},
 	{"session/library", "fault state state/* snapshot profiles browser/extension session/access"}, // it does not know live sessions
 	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},

@@ -265,6 +265,7 @@ func (s *Service) settingsChanged(userID string, now settings.Settings) {
 type Datadirs interface {
 	save.Datadirs
 	importer.Datadirs
+	archives.Datadirs
 }
 
 // Meter counts events for operators. Its methods are safe for concurrent use and do not

@@ -8,6 +8,7 @@ import (
 	"hash"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/mholt/archiver/v4"
@@ -50,6 +51,15 @@ type contents struct {
 	Size    int64             // of the tar, bytes
 	Entries int
 	Bytes   int64 // sum of the files' sizes
+	Head    head  // zero if the tar was written without one, or if the reader was given none
+}
+
+// head describes the beginning of a tar: the entries that are not [Entry.Later], and the
+// header of the first one that is.
+type head struct {
+	SHA256  [sha256.Size]byte
+	Size    int64 // bytes
+	Entries int
 }
 
 // pack writes the entries to dst as tar.zst. A second reader unpacks the same bytes while
@@ -63,7 +73,7 @@ func pack(ctx context.Context, dst io.Writer, list []*packEntry) (contents, erro
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		read, readErr = extract(ctx, checkR, Unlimited, func(*tar.Header, io.Reader) error { return nil })
+		read, readErr = extract(ctx, checkR, extraction{maxTar: Unlimited, headEntries: headEntries(list)})
 		checkR.CloseWithError(readErr)
 	}()
 
@@ -96,6 +106,12 @@ func writeTar(ctx context.Context, dst io.Writer, list []*packEntry) (contents, 
 		return contents{}, fault.Wrap(err, fault.SaveFailed, "snapshot.pack", "")
 	}
 	tap := &stickyWriter{w: zw, sum: sha256.New()}
+	if at := headEntries(list); at > 0 {
+		files[at].Open = func() (fs.File, error) { // its header has been written
+			c.Head = head{SHA256: [sha256.Size]byte(tap.sum.Sum(nil)), Size: tap.n, Entries: at}
+			return list[at].open(ctx)
+		}
+	}
 	err = archiver.Tar{}.Archive(ctx, tap, files)
 	closed := zw.Close()
 	// The error of the lowest layer causes all the others.
@@ -108,29 +124,54 @@ func writeTar(ctx context.Context, dst io.Writer, list []*packEntry) (contents, 
 	return c, nil
 }
 
-// extract reads a tar.zst to its end and calls handle for each entry. handle may read the
-// entry's body. Errors are a tar longer than maxTar bytes, anything but padding zeros
-// after the tar's end, and an irregular tar or zstd. handle must check names, types and
-// sizes.
-func extract(ctx context.Context, src io.Reader, maxTar int64, handle func(*tar.Header, io.Reader) error) (contents, error) {
+// headEntries returns how many entries of a list are the head of its tar; 0 if it has none.
+func headEntries(list []*packEntry) int {
+	return max(0, slices.IndexFunc(list, func(e *packEntry) bool { return e.later }))
+}
+
+// extraction says how a tar.zst is read.
+type extraction struct {
+	maxTar      int64 // the most bytes that the tar may have
+	headEntries int   // how many entries are its head; 0: it has none
+	// head is called after the last entry of the head. It may be nil.
+	head func(head) error
+	// entry is called for each entry and may read its body. It must check names, types and
+	// sizes. It may be nil.
+	entry func(*tar.Header, io.Reader) error
+}
+
+// extract reads a tar.zst to its end. Errors are those of its functions, a tar that is too
+// long, anything but padding zeros after the tar's end, and an irregular tar or zstd.
+func extract(ctx context.Context, src io.Reader, x extraction) (contents, error) {
 	var c contents
 	zr, err := format(0).OpenReader(src)
 	if err != nil {
 		return c, err
 	}
-	tap := &tarReader{ctx: ctx, r: zr, sum: sha256.New(), max: maxTar}
+	tap := &tarReader{ctx: ctx, r: zr, sum: sha256.New(), max: x.maxTar}
 	err = archiver.Tar{}.Extract(ctx, tap, func(_ context.Context, f archiver.FileInfo) error {
 		header, ok := f.Header.(*tar.Header)
 		if !ok {
 			return errors.New("an entry has no tar header")
 		}
+		if c.Entries == x.headEntries && c.Entries > 0 {
+			c.Head = head{SHA256: [sha256.Size]byte(tap.sum.Sum(nil)), Size: tap.n, Entries: c.Entries}
+			if x.head != nil {
+				if err := x.head(c.Head); err != nil {
+					return err
+				}
+			}
+		}
 		c.Entries++
 		c.Bytes += header.Size
+		if x.entry == nil {
+			return nil
+		}
 		body, err := f.Open()
 		if err != nil {
 			return err
 		}
-		return errors.Join(handle(header, body), body.Close())
+		return errors.Join(x.entry(header, body), body.Close())
 	})
 	if err == nil {
 		// The tar reader stops at the trailer, but the hash covers the rest too.

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"io"
@@ -36,7 +35,7 @@ func (f archiveFiles) unseal(ctx context.Context, key Key, id string, sealedTo [
 }
 
 func (f archiveFiles) verify(ctx context.Context, r *sealedReader, want Archive) error {
-	got, err := extract(ctx, r, want.TarSize, func(*tar.Header, io.Reader) error { return nil })
+	got, err := extract(ctx, r, extraction{maxTar: want.TarSize, headEntries: want.Head.Entries})
 	return readFault(ctx, r, got, want, err)
 }
 

@@ -60,7 +60,7 @@ type sealedPart struct {
 // milliseconds, the precision of JavaScript dates.
 func newDocument(d Draft, a Archive, keys Keys) ([]byte, error) {
 	doc := document{
-		Scope: d.Location.Scope, SchemaVersion: SchemaVersion,
+		Scope: d.Location.Scope, SchemaVersion: versionOf(a),
 		CreatedAt: d.CreatedAt.UTC().Truncate(time.Millisecond),
 		Data: documentData{
 			SnapshotID: d.ID, Owner: d.Location.Owner, SessionID: d.Location.Session, ScopeID: d.Location.ScopeID,
@@ -141,9 +141,9 @@ func parseDocument(body []byte, loc Location, id string) (*document, error) {
 	if err := json.Unmarshal(body, &version); err != nil {
 		return nil, bad("is not JSON of the right shape", err)
 	}
-	if v := version.SchemaVersion; v != SchemaVersion {
+	if v := version.SchemaVersion; v != SchemaVersion && v != versionWithHead {
 		return nil, fault.New(fault.Unsupported, "snapshot.document",
-			"snapshot %s has schemaVersion %.20q; this version reads %q", called, v, SchemaVersion)
+			"snapshot %s has schemaVersion %.20q; this version reads %q and %q", called, v, SchemaVersion, versionWithHead)
 	}
 	if err := checkUniqueFoldedNames(body); err != nil {
 		return nil, bad("is ambiguous", err)
@@ -167,9 +167,24 @@ func (d *document) location() Location {
 	return Location{Owner: d.Data.Owner, Session: d.Data.SessionID, Scope: d.Scope, ScopeID: d.Data.ScopeID}
 }
 
+// versionOf returns the schemaVersion of a document with this archive. Readers of the first
+// version refuse a head, which they do not know.
+func versionOf(a Archive) string {
+	if a.Head != (Head{}) {
+		return versionWithHead
+	}
+	return SchemaVersion
+}
+
 func (d *document) check() error {
 	a := d.Data.Archive
 	switch {
+	case d.SchemaVersion != versionOf(a):
+		return errors.New("its schemaVersion does not fit its archive")
+	case a.Head != Head{} && d.Data.MAC == "": // a head is used before the rest is verified
+		return errors.New("it has a head but no MAC")
+	case a.Head != Head{} && (!digestForm.MatchString(a.Head.TarSHA256) || a.Head.Entries <= 0 || a.Head.Entries >= a.Entries || a.Head.TarSize <= 0 || a.Head.TarSize >= a.TarSize):
+		return errors.New("the head of its archive is out of range")
 	case d.Data.Mode != Filesystem && d.Data.Mode != Memory:
 		return errors.New("unknown mode")
 	case !digestForm.MatchString(a.ID), !digestForm.MatchString(a.PayloadSHA256), !digestForm.MatchString(a.TarSHA256):
@@ -232,8 +247,8 @@ func (d *document) open(keys Keys, sealed []byte) (part sealedPart, err error) {
 	return part, nil
 }
 
-// tarSum returns the document's hash of the tar as bytes.
-func tarSum(a Archive) (sum [32]byte) {
-	_, _ = hex.Decode(sum[:], []byte(a.TarSHA256)) // check has verified its form
+// hashBytes returns a hash of a document as bytes.
+func hashBytes(hash string) (sum [32]byte) {
+	_, _ = hex.Decode(sum[:], []byte(hash)) // check has verified its form
 	return sum
 }

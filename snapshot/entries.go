@@ -34,6 +34,7 @@ type packEntry struct {
 	size  int64
 	mode  fs.FileMode
 	mtime time.Time // zero if there is no file
+	later bool
 }
 
 func (e *packEntry) Name() string       { return path.Base(e.name) }
@@ -67,15 +68,28 @@ func plan(entries []Entry) ([]*packEntry, error) {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b *packEntry) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(list, func(a, b *packEntry) int {
+		if a.later != b.later {
+			return cmp.Compare(order(a), order(b))
+		}
+		return cmp.Compare(a.name, b.name)
+	})
 	return list, nil
+}
+
+// order is 0 for the entries of an archive's head, and 1 for the others.
+func order(e *packEntry) int {
+	if e.later {
+		return 1
+	}
+	return 0
 }
 
 func planOne(e Entry) (*packEntry, error) {
 	if err := checkName(e.Name); err != nil {
 		return nil, err
 	}
-	p := &packEntry{name: e.Name, disk: e.Path, data: e.Data, size: int64(len(e.Data)), mode: keptMode(e.Mode)}
+	p := &packEntry{name: e.Name, disk: e.Path, data: e.Data, size: int64(len(e.Data)), mode: keptMode(e.Mode), later: e.Later}
 	if e.Path != "" {
 		info, err := os.Lstat(e.Path)
 		if err != nil {
@@ -87,7 +101,7 @@ func planOne(e Entry) (*packEntry, error) {
 		p.size, p.mtime = info.Size(), info.ModTime()
 	}
 	if p.IsDir() {
-		p.size = 0
+		p.size, p.later = 0, false
 	}
 	return p, nil
 }

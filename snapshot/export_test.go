@@ -25,10 +25,10 @@ func ParseDocument(body []byte, loc Location, id string, keys Keys) (s Snapshot,
 
 // Extract is extract, for the fuzz test. It counts the contents of a tar.zst.
 func Extract(ctx context.Context, packed []byte, max int64) (entries int, size int64, err error) {
-	got, err := extract(ctx, bytes.NewReader(packed), max, func(_ *tar.Header, body io.Reader) error {
+	got, err := extract(ctx, bytes.NewReader(packed), extraction{maxTar: max, entry: func(_ *tar.Header, body io.Reader) error {
 		_, err := io.Copy(io.Discard, body)
 		return err
-	})
+	}})
 	return got.Entries, got.Size, err
 }
 

@@ -21,6 +21,7 @@ import (
 var golden = map[string]string{
 	"v1":     "0a8c8367cd37f9f7472a32141c37248871cf6cbb5c6e67e234f174a19db6107e",
 	"v1-mac": "67e4d54dac82661f9ef468c7428590191a66758d0f0de9451aac2f527881f43a",
+	"v1.1":   "fbd07abb29d5b390740d7ac2ddd88d9df5eaca394636e90227f5636dbcabf583",
 }
 
 // goldenSnapshot is an entry of expected.json: the arguments of a Save.

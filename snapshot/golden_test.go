@@ -17,7 +17,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Every later version reads format version 1 completely.
+// Every later version reads all that an earlier one wrote.
 func TestGolden(t *testing.T) {
 	for name := range golden {
 		t.Run(name, func(t *testing.T) { readGolden(t, name) })
@@ -173,7 +173,7 @@ func goldenLocations(t *testing.T, v *snapshot.Vault, want []goldenSnapshot) {
 // The second of two recipients opens what was sealed to both. For the rest the error
 // names the recipients.
 func TestGoldenRecipients(t *testing.T) {
-	for name := range golden {
+	for _, name := range []string{"v1", "v1-mac"} { // those that have two recipients
 		t.Run(name, func(t *testing.T) { readWithRecovery(t, name) })
 	}
 }

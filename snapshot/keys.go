@@ -86,7 +86,7 @@ func keyed(key, message []byte) []byte {
 
 // checkArchiveID checks that a snapshot's archive is named after its owner and contents.
 func (k Keys) checkArchiveID(s Snapshot) error {
-	if k.archiveID(s.Location.Owner, tarSum(s.Archive)) != s.Archive.ID {
+	if k.archiveID(s.Location.Owner, hashBytes(s.Archive.TarSHA256)) != s.Archive.ID {
 		return damaged(s.ID, "its document names an archive of another snapshot", nil)
 	}
 	return nil

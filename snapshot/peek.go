@@ -19,7 +19,7 @@ func (v *Vault) Peek(ctx context.Context, s Snapshot, names ...string) (files ma
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	files = map[string][]byte{}
-	got, err := extract(ctx, r, s.Archive.TarSize, func(h *tar.Header, body io.Reader) error {
+	entry := func(h *tar.Header, body io.Reader) error {
 		if h.Typeflag != tar.TypeReg || !slices.Contains(names, h.Name) {
 			return nil
 		}
@@ -30,7 +30,8 @@ func (v *Vault) Peek(ctx context.Context, s Snapshot, names ...string) (files ma
 		_, err := io.Copy(&content, body)
 		files[h.Name] = content.Bytes()
 		return err
-	})
+	}
+	got, err := extract(ctx, r, extraction{maxTar: s.Archive.TarSize, headEntries: s.Archive.Head.Entries, entry: entry})
 	if err := readFault(ctx, r, got, s.Archive, err); err != nil {
 		return nil, err
 	}

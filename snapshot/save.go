@@ -107,6 +107,7 @@ func (f archiveFiles) seal(ctx context.Context, up io.Writer, owner string, list
 		ID:            f.keys.archiveID(owner, packed.SHA256),
 		PayloadSHA256: payload.hex(), PayloadSize: payload.size, StoredSize: payload.stored,
 		TarSHA256: hex.EncodeToString(packed.SHA256[:]), TarSize: packed.Size, Entries: packed.Entries,
+		Head: newHead(packed.Head),
 	}, below.Sum(), err
 }
 

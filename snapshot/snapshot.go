@@ -9,6 +9,7 @@
 package snapshot
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"io/fs"
 	"time"
@@ -22,8 +23,12 @@ const (
 	Memory     Mode = "memory"     // Chrome stays parked in addition to the archive
 )
 
-// SchemaVersion is the version of the documents that this package writes.
-const SchemaVersion = "1.0"
+// SchemaVersion is the version of the documents that this package writes, and
+// versionWithHead that of documents whose archive has a head.
+const (
+	SchemaVersion   = "1.0"
+	versionWithHead = "1.1"
+)
 
 // Location says where a snapshot belongs. Owner and Session are path elements. Owner is
 // 32 hex digits, the others match ^[a-z0-9_-]{1,128}$.
@@ -40,6 +45,9 @@ type Entry struct {
 	Path string      // file to read; empty when Data holds the bytes
 	Data []byte      // in-memory content, when Path is empty
 	Mode fs.FileMode // permission bits; a directory has fs.ModeDir
+	// Later: a restore can do without it at first, so it follows all other entries. A folder
+	// cannot be Later.
+	Later bool
 }
 
 // Draft is a snapshot to save.
@@ -84,7 +92,27 @@ type Archive struct {
 	TarSHA256     string `json:"tar_sha256"`     // of the tar before compression, hex
 	TarSize       int64  `json:"tar_size"`       // bytes
 	Entries       int    `json:"entries"`        // tar entries
+	Head          Head   `json:"head,omitzero"`  // zero: it has none
 }
+
+// Head is the beginning of an archive's tar that can be used before the rest has been read:
+// all entries that are not [Entry.Later], and the header of the next one.
+type Head struct {
+	TarSHA256 string `json:"tar_sha256"` // hex
+	TarSize   int64  `json:"tar_size"`   // bytes
+	Entries   int    `json:"entries"`
+}
+
+// newHead returns the head as a document has it.
+func newHead(h head) Head {
+	if h == (head{}) {
+		return Head{}
+	}
+	return Head{TarSHA256: hex.EncodeToString(h.SHA256[:]), TarSize: h.Size, Entries: h.Entries}
+}
+
+// is reports whether a head that was read is this one.
+func (h Head) is(read head) bool { return h == newHead(read) }
 
 // Limits bound what an archive may unpack to.
 type Limits struct {

@@ -1,10 +1,8 @@
 package snapshot
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"syscall"
 
@@ -30,6 +28,12 @@ type UnpackOptions struct {
 	// BeforeKept is called with the size of a file of Keep, in bytes, before the file is
 	// read. It may wait. An error, which is that of ctx, ends the unpacking. It may be nil.
 	BeforeKept func(size int64) error
+	// Head is called once if the archive has a head, when that is unpacked and verified against
+	// the document. The files in dst may be used and moved from then on. The other entries
+	// are unpacked when Head has returned, below the folder Rest instead of dst. An error of
+	// Head ends the unpacking. Without Head, all entries are unpacked to dst.
+	Head func(UnpackResult) error
+	Rest *os.Root // only with Head; the caller closes it
 	// Owner becomes the owner of files and folders, and of dst if Unpack creates it. nil
 	// means the daemon's own user.
 	Owner *Owner
@@ -48,14 +52,14 @@ type UnpackResult struct {
 
 // Unpack writes a snapshot's archive to dst, and creates dst (0700) if needed. It returns
 // only after it has verified payload, tar and entries against the document; nothing may
-// use dst before. Files get mode 0600, or 0700 if their owner could execute them. Folders
-// get 0700. Times are in whole seconds.
+// use dst before, except as Head allows. Files get mode 0600, or 0700 if their owner could
+// execute them. Folders get 0700. Times are in whole seconds.
 //
 // The archive is hostile input. These are archive_damaged, with the snapshot's ID and the
 // reason: an absolute, unclean or duplicate name, anything but files and folders, more
-// than the limits, and every damage. After any error dst is as before. A file that
-// already exists in dst is internal. A full disk is store_full. Other errors are
-// identity_missing, store_failed and timeout.
+// than the limits, and every damage. After any error dst is as before; after the call of
+// Head, Rest is. A file that already exists in dst is internal. A full disk is store_full.
+// Other errors are identity_missing, store_failed and timeout.
 func (v *Vault) Unpack(ctx context.Context, s Snapshot, dst string, o UnpackOptions) (out UnpackResult, err error) {
 	o.Limits = o.Limits.orDefault()
 	r, err := v.openArchive(ctx, s)
@@ -68,7 +72,11 @@ func (v *Vault) Unpack(ctx context.Context, s Snapshot, dst string, o UnpackOpti
 	if err != nil {
 		return UnpackResult{}, localFault(s.ID, err)
 	}
-	got, err := extract(ctx, r, s.Archive.TarSize, func(h *tar.Header, body io.Reader) error { return u.entry(h, body) })
+	x := extraction{maxTar: s.Archive.TarSize, headEntries: s.Archive.Head.Entries, entry: u.entry}
+	if o.Head != nil {
+		x.head = func(read head) error { return u.headDone(s.Archive.Head.is(read)) }
+	}
+	got, err := extract(ctx, r, x)
 	var local *localError
 	if errors.As(err, &local) && ctx.Err() == nil {
 		err = localFault(s.ID, local)

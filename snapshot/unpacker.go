@@ -38,25 +38,58 @@ type dirTime struct {
 
 func newUnpacker(dst string, o UnpackOptions) (*unpacker, error) {
 	u := &unpacker{
-		opts: o, names: listing{limits: o.Limits}, seen: map[string]bool{}, dirs: map[string]struct{}{".": {}},
+		opts: o, names: listing{limits: o.Limits}, seen: map[string]bool{},
 		out: UnpackResult{Kept: map[string][]byte{}}, buffer: make([]byte, 64<<10),
 	}
+	return u, u.begin(dst)
+}
+
+// begin makes dst the folder that is written to.
+func (u *unpacker) begin(dst string) error {
+	u.reset()
 	err := os.Mkdir(dst, dirMode.Perm())
 	if err == nil {
 		u.fresh = dst
 	} else if !errors.Is(err, os.ErrExist) {
-		return nil, err
+		return err
 	}
 	if info, err := os.Lstat(dst); err != nil || !info.IsDir() {
-		return nil, errors.Join(err, &fs.PathError{Op: "unpack", Path: dst, Err: errors.New("not a folder")})
+		return errors.Join(err, &fs.PathError{Op: "unpack", Path: dst, Err: errors.New("not a folder")})
 	}
 	if u.root, err = os.OpenRoot(dst); err == nil && u.fresh != "" {
 		err = u.own(u.root, ".")
 	}
 	if err != nil {
-		return nil, errors.Join(err, u.undo())
+		return errors.Join(err, u.undo())
 	}
-	return u, nil
+	return nil
+}
+
+// reset forgets the folder that was written to.
+func (u *unpacker) reset() {
+	u.fresh, u.root, u.closed = "", nil, false
+	u.dirs, u.made, u.last, u.times = map[string]struct{}{".": {}}, nil, folder{}, nil
+}
+
+// headDone ends the unpacking of the archive's head, which the caller of Unpack uses from
+// here on, and begins that of the rest. ok says whether it is the head that was saved.
+func (u *unpacker) headDone(ok bool) error {
+	if !ok {
+		return irregular("the head of its archive does not hold what was saved")
+	}
+	if err := u.finish(); err != nil {
+		return local(err)
+	}
+	out := u.out
+	out.Refused = slices.Clone(u.out.Refused)
+	if err := u.opts.Head(out); err != nil {
+		return err
+	}
+	u.out.Kept = map[string][]byte{} // the caller reads the other one
+	u.reset()
+	var err error
+	u.root, err = u.opts.Rest.OpenRoot(".")
+	return local(err)
 }
 
 // entry processes one entry of the archive. Its errors are irregular for faults of the

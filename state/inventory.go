@@ -30,10 +30,13 @@ func (i Inventory) Sort() {
 
 // With returns the inventory with its components of Chrome's settings file replaced by
 // those of settings.
-func (i Inventory) With(settings Inventory) Inventory {
-	all := slices.DeleteFunc(slices.Clone(i), func(h Holding) bool { return slices.Contains(inSettings, h.Component) })
-	for _, h := range settings {
-		if slices.Contains(inSettings, h.Component) {
+func (i Inventory) With(settings Inventory) Inventory { return i.Replaced(settings, inSettings...) }
+
+// Replaced returns the inventory with these components replaced by those of another one.
+func (i Inventory) Replaced(by Inventory, components ...string) Inventory {
+	all := slices.DeleteFunc(slices.Clone(i), func(h Holding) bool { return slices.Contains(components, h.Component) })
+	for _, h := range by {
+		if slices.Contains(components, h.Component) {
 			all = append(all, h)
 		}
 	}

@@ -42,6 +42,9 @@ func (Disk) ExclusionReason(name string) string {
 	return ExclusionReason(name)
 }
 
+// Later is [Later].
+func (Disk) Later(name string) bool { return Later(name) }
+
 // FindDesktop is [FindDesktop].
 func (Disk) FindDesktop(names []string, folder string) (Desktop, error) {
 	return FindDesktop(names, folder)

@@ -60,7 +60,7 @@ func Path(userDataDir string) string { return filepath.Join(userDataDir, Folder(
 // restarted and the environment loaded. No Chrome may be running on it.
 func UseDefaultFolder(userDataDir string) error {
 	const op = "profile.use_default_folder"
-	if err := checkNoLink(userDataDir); err != nil || Folder(userDataDir) == Default {
+	if err := errors.Join(checkNoLink(userDataDir), checkComplete(userDataDir)); err != nil || Folder(userDataDir) == Default {
 		return err
 	}
 	folder := Folder(userDataDir)
@@ -84,7 +84,9 @@ type File struct {
 	Size int64 // bytes
 	// Data is the content for an archive; nil: the content of the file on disk.
 	Data []byte
-	info fs.FileInfo
+	// Later: a restore may unpack it after the other files.
+	Later bool
+	info  fs.FileInfo
 }
 
 // Select lists the files of a user data directory that belong in an archive, sorted by
@@ -96,7 +98,7 @@ type File struct {
 // the list may be out of date. When ctx ends, Select stops with a timeout error.
 func Select(ctx context.Context, userDataDir string) ([]File, error) {
 	const op = "profile.select"
-	if err := checkNoLink(userDataDir); err != nil {
+	if err := errors.Join(checkNoLink(userDataDir), checkComplete(userDataDir)); err != nil {
 		return nil, err
 	}
 	files, err := list(ctx, userDataDir, Folder(userDataDir), Default)
@@ -115,6 +117,7 @@ func Select(ctx context.Context, userDataDir string) ([]File, error) {
 		return nil, fault.Wrap(err, fault.SaveFailed, op, "the profile could not be read")
 	}
 	sort.Slice(files, func(i, j int) bool { return files[i].Name < files[j].Name })
+	markLater(files)
 	return files, nil
 }
 
@@ -153,6 +156,9 @@ func list(ctx context.Context, userDataDir, folder, as string) ([]File, error) {
 		}
 		if err != nil {
 			return err
+		}
+		if info.Size() == 0 && strings.HasSuffix(name, "-journal") {
+			return nil // SQLite's mark that nothing is unfinished; it is the same without the file
 		}
 		files = append(files, File{Name: name, Path: p, Mode: info.Mode().Perm(), Size: info.Size(), info: info})
 		return nil

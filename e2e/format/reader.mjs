@@ -41,14 +41,21 @@ const file = wanted === "latest" ? "snapshot_latest.json" : `immutable_history/s
 must(statSync(join(place, file)).size <= 8 << 20, "the document is too large");
 const bytes = readFileSync(join(place, file));
 const document = JSON.parse(bytes.toString("utf8"));
-must(document.schemaVersion === "1.0", `schemaVersion ${document.schemaVersion} is not known here`);
+must(["1.0", "1.1"].includes(document.schemaVersion), `schemaVersion ${document.schemaVersion} is not known here`);
 const only = (object, names) => must(Object.keys(object).every((name) => names.includes(name)), "a name is unknown");
 only(document, ["scope", "schemaVersion", "createdAt", "data", "appData"]);
 const { data, appData } = document;
 only(appData, ["sealed"]);
 only(data, ["snapshot_id", "owner", "session_id", "scope_id", "mode", "archive", "recipients", "mac", "facts", "sealed"]);
 const { archive } = data;
-only(archive, ["id", "payload_sha256", "payload_size", "stored_size", "tar_sha256", "tar_size", "entries"]);
+only(archive, ["id", "payload_sha256", "payload_size", "stored_size", "tar_sha256", "tar_size", "entries", "head"]);
+const { head } = archive;
+must((document.schemaVersion === "1.1") === (head !== undefined), "only a document of version 1.1 has a head");
+if (head !== undefined) {
+  only(head, ["tar_sha256", "tar_size", "entries"]);
+  must(forms.digest.test(head.tar_sha256) && head.tar_size > 0 && head.tar_size < archive.tar_size && head.entries > 0 && head.entries < archive.entries, "the head is out of range");
+  must(data.mac !== undefined, "a document with a head has a MAC");
+}
 must(data.mode === "filesystem" || data.mode === "memory", "unknown mode");
 must([archive.id, archive.payload_sha256, archive.tar_sha256].every((hash) => forms.digest.test(hash)), "a hash has not its form");
 must(archive.payload_size > 0 && archive.stored_size >= archive.payload_size && archive.tar_size > 0 && archive.entries >= 0, "a size is out of range");
@@ -85,6 +92,10 @@ const tar = run("zstd", ["-d", "-c", "-M8MiB"], run("age", ["--decrypt", "-i", i
 must(tar.length === archive.tar_size && sha256(tar).toString("hex") === archive.tar_sha256, "the tar is not the one that was saved");
 const entries = [...untar(tar)];
 must(entries.length === archive.entries, "the tar has another number of entries");
+if (head !== undefined) {
+  must(sha256(tar.subarray(0, head.tar_size)).toString("hex") === head.tar_sha256, "the head is not the one that was saved");
+  must(entries[head.entries].begins === head.tar_size, "the head has another number of entries");
+}
 const state = JSON.parse(entries.find((entry) => entry.name === "state.json").body);
 must(state.schema_version === "1", `the state document's version ${state.schema_version} is not known here`);
 
@@ -92,6 +103,7 @@ function* untar(tar) {
   let pax = {};
   let last = Buffer.alloc(0);
   let at = 0;
+  let count = 0;
   for (; tar[at] !== 0; ) {
     const header = tar.subarray(at, at + 512);
     const text = (from, to) => header.toString("utf8", from, to).replace(/\0.*$/s, "");
@@ -100,7 +112,8 @@ function* untar(tar) {
     must(sum === number(148, 156), "a tar header is damaged");
     must(text(257, 263) === "ustar", "it is no ustar header");
     const size = number(124, 136);
-    const body = tar.subarray(at + 512, at + 512 + size);
+    const begins = at + 512;
+    const body = tar.subarray(begins, begins + size);
     at += 512 + 512 * Math.ceil(size / 512);
     const type = text(156, 157);
     if (type === "x") {
@@ -117,12 +130,13 @@ function* untar(tar) {
     const asBytes = Buffer.from(name);
     must(name.split("/").every((part) => part !== "" && part !== "." && part !== ".." && Buffer.byteLength(part) <= 255), "a name is not clean");
     must(asBytes.length <= 4096 && !/[\x00-\x1f\x7f]/.test(name), "a name is not clean");
+    if (count++ === head?.entries) last = Buffer.alloc(0);
     must(Buffer.compare(last, asBytes) < 0, "the names are not in their order");
     last = asBytes;
     const mode = number(100, 108);
     must(mode === 0o700 || (mode === 0o600 && !folder), "a mode is another");
     must(number(108, 116) === 0 && number(116, 124) === 0 && text(265, 297) === "" && text(297, 329) === "", "an entry has an owner");
-    yield { name, folder, mode, time: number(136, 148), body };
+    yield { name, folder, mode, time: number(136, 148), body, begins };
   }
   must(tar.length === at + 1024 && tar.subarray(at).every((byte) => byte === 0), "the tar does not end as it must");
 }

@@ -77,16 +77,23 @@ func (r *Restorer) restoreCold(ctx context.Context, q Request, saved snapshot.Sn
 
 // restoreInto unpacks an archive and loads it into the target.
 func (r *Restorer) restoreInto(ctx context.Context, t *target, q Request, saved snapshot.Snapshot) (f Files, err error) {
-	u, err := r.unpack(ctx, t.unpackDir, q, saved)
+	u, err := r.unpack(ctx, t.unpackDir, q, saved, t.gates && t.engine != browser.EngineShell)
 	if err != nil {
 		return f, err
 	}
 	defer u.release()
+	defer func() {
+		if err != nil {
+			u.stopRest()
+		}
+	}()
 	why, err := t.adapt(ctx, u.overrides)
 	if err != nil {
 		return f, err
 	}
-	chrome, lines, err := t.load(ctx, u.doc, q.options(u.installed))
+	o := q.options(u.installed)
+	o.Rest = u.rest
+	chrome, lines, err := t.load(ctx, u.doc, o)
 	if err != nil {
 		return f, err
 	}

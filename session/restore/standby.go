@@ -58,7 +58,7 @@ func (r *Restorer) StartStandby(ctx context.Context, row profiles.Snapshot, engi
 		}
 	}()
 	q := Request{Engine: engine, RestoreTabs: true}
-	u, err := r.unpack(ctx, dir, q, saved)
+	u, err := r.unpack(ctx, dir, q, saved, false)
 	if err != nil {
 		return nil, err
 	}

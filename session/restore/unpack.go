@@ -2,6 +2,7 @@ package restore
 
 import (
 	"context"
+	"path/filepath"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/session/browsers"
@@ -18,6 +19,7 @@ type environment struct {
 	partial   bool              // it has only some origins
 	notes     *Notes            // restored with it; nil: none
 	files     state.Component   // the report's line for the profile's files
+	rest      browser.Rest      // files that are still being unpacked; nil: none
 	// lost are the lines of missing extensions. left are the lines of what the request's
 	// selection leaves out.
 	lost, excluded []state.Component
@@ -25,19 +27,25 @@ type environment struct {
 	release func()
 }
 
-// unpack unpacks an archive into a run directory for a request. After success the caller
-// must call release of the result; after an error it must not.
-func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, saved snapshot.Snapshot) (_ environment, err error) {
-	got, err := r.archives.Unpack(ctx, saved, dir.Profile())
+// unpack unpacks an archive into a run directory for a request. later says that Chrome can be
+// given a part of the files later. After success the caller must call release of the result,
+// and stopRest if the environment does not get into a Chrome; after an error it must not.
+func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, saved snapshot.Snapshot, later bool) (u environment, err error) {
+	var rest *Later
+	if later && q.Origins.All() {
+		rest = &Later{Folder: filepath.Join(dir.Profile(), browser.Unpacking), Owner: snapshot.Owner{UID: dir.UID, GID: dir.UID}}
+	}
+	got, err := r.archives.Unpack(ctx, saved, dir.Profile(), rest)
 	if err != nil {
 		return environment{}, err
 	}
+	u = environment{notes: got.Notes, release: got.Release, rest: got.Rest}
 	defer func() {
 		if err != nil {
 			got.Release()
+			u.stopRest()
 		}
 	}()
-	u := environment{notes: got.Notes, release: got.Release}
 	u.doc, u.excluded = q.Origins.Document(got.Document)
 	dropped, err := r.archives.Filter(ctx, dir.Profile(), q.Origins)
 	if err != nil {
@@ -54,6 +62,16 @@ func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, save
 		u.files.Reason = report.FileNotAllowed.With("files that a profile must not contain were left out")
 	}
 	return u, nil
+}
+
+// stopRest ends the unpacking of the rest and waits for its end.
+func (u environment) stopRest() {
+	if u.rest == nil {
+		return
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = u.rest.Wait(ended) // the environment is not used
 }
 
 // started returns the restored Chrome with its report lines: lines, which Chrome

@@ -31,6 +31,8 @@ type Set struct {
 	databases []string
 	// files are read whole.
 	files []string
+	// first are those of them that can be opened before all others; see [Set.OpenFirst].
+	first []string
 	// later are those of them that no first page needs.
 	later []string
 	// kept are files and folders that the engine has in memory or open. Those of the
@@ -50,6 +52,7 @@ func Chrome() Set {
 		databases: []string{"Local Storage/leveldb", "Service Worker/Database", "PersistentOriginTrials", "Extension State",
 			"Extension Rules", "Extension Scripts", "Sync Data/LevelDB", "Session Storage"},
 		files: []string{"TransportSecurity", "Bookmarks", profile.SessionGate},
+		first: []string{profile.SessionGate},
 		later: []string{"Extension State", "Extension Rules", "Extension Scripts", "Sync Data/LevelDB", "Bookmarks"},
 		kept:  profile.SettingsFiles(),
 	}
@@ -141,6 +144,32 @@ func (s Set) TooLarge(waiting string) string {
 	return ""
 }
 
+// OpenFirst opens the gates that a Chrome may pass while the rest of the profile is still
+// read and changed: that of the session file, whose tabs are held. It moves the folders of
+// these files. rest are the other gates, for Open. Errors are those of Open.
+func (s Set) OpenFirst(running, waiting string) (rest Set, err error) {
+	rest = s
+	rest.first, rest.files = nil, slices.DeleteFunc(slices.Clone(s.files), func(name string) bool { return slices.Contains(s.first, name) })
+	for _, name := range s.first {
+		var write func() error
+		if err == nil {
+			err = s.move(running, waiting, path.Dir(name))
+		}
+		if err == nil {
+			write, err = openGate(filepath.Join(running, name), filepath.Join(waiting, name))
+		}
+		if err == nil {
+			err = write()
+		}
+	}
+	return rest, moveFailed(err)
+}
+
+// moveFailed is the error of an environment that could not enter.
+func moveFailed(err error) error {
+	return fault.Wrap(err, fault.BrowserFailed, "gate.open", "the profile could not be moved into the running Chrome")
+}
+
 // Open moves a filled profile into the one that a Chrome runs on, and opens the gates. After
 // success all files are in place. An error is browser_failed: that Chrome must be ended, and
 // its profile removed with it. rest opens the gates that the first page does not need; Chrome
@@ -168,7 +197,7 @@ func (s Set) Open(running, waiting string) (rest func() error, err error) {
 		}
 		later = nil
 		return errors.Join(errs...)
-	}, fault.Wrap(err, fault.BrowserFailed, "gate.open", "the profile could not be moved into the running Chrome")
+	}, moveFailed(err)
 }
 
 // move moves the contents of a folder of the waiting profile. Folders may exist in both

@@ -38,6 +38,8 @@ type Snapshots interface {
 type Datadirs interface {
 	// ExclusionReason returns why a file of an archive may not be unpacked; "" if it may.
 	ExclusionReason(name string) string
+	// Later reports whether Chrome can be given a file after the rest of the environment.
+	Later(name string) bool
 }
 
 // Extensions keeps the files of uploaded extensions; see extension.Store.
@@ -95,8 +97,9 @@ func (a *Archives) Hold(ctx context.Context, row profiles.Snapshot) (release fun
 func (a *Archives) Readable(saved snapshot.Snapshot) error { return a.cfg.Vault.Readable(saved) }
 
 // Unpack unpacks the archive into a user data directory. If its document is large, Unpack
-// first waits for a turn.
-func (a *Archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (u restore.UnpackResult, err error) {
+// first waits for a turn. If later is not nil and the archive has a head, Unpack returns when
+// that is unpacked.
+func (a *Archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string, later *restore.Later) (u restore.UnpackResult, err error) {
 	u.Release = func() {}
 	defer func() {
 		if err != nil {
@@ -113,31 +116,40 @@ func (a *Archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userData
 		}
 		return err
 	}
-	got, document, err := a.unpack(ctx, saved, userDataDir, inTurn)
-	if err != nil {
-		return u, err
+	o := snapshot.UnpackOptions{Limits: a.cfg.Unpack, Accept: a.accepts, Keep: []string{state.FileName}, BeforeKept: inTurn}
+	var got snapshot.UnpackResult
+	var rest *rest
+	if later != nil && saved.Archive.Head.Entries > 0 {
+		o.Owner = &later.Owner
+		got, rest, err = a.unpackHead(ctx, saved, userDataDir, later.Folder, o)
+		got.Entries += saved.Archive.Entries - saved.Archive.Head.Entries
+	} else {
+		got, err = a.cfg.Vault.Unpack(ctx, saved, userDataDir, o)
 	}
-	u.Document, u.Entries, u.Refused = document, got.Entries, len(got.Refused)
-	u.Notes, err = agent.NotesIn(saved)
+	if err == nil {
+		u.Document, err = library.ParseDocument(saved.ID, got.Kept[state.FileName])
+	}
+	if err == nil {
+		u.Entries, u.Refused = got.Entries, len(got.Refused)
+		u.Notes, err = agent.NotesIn(saved)
+	}
+	if rest != nil {
+		if err != nil {
+			rest.stop()
+		}
+		u.Rest = rest
+	}
 	return u, err
 }
 
 // Document unpacks the archive into a user data directory without waiting for a turn.
 func (a *Archives) Document(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (state.Document, error) {
-	_, document, err := a.unpack(ctx, saved, userDataDir, nil)
-	return document, err
-}
-
-// unpack unpacks an archive. Before it reads the document it calls before, unless that is
-// nil, with the document's size in bytes.
-func (a *Archives) unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string, before func(size int64) error) (snapshot.UnpackResult, state.Document, error) {
 	got, err := a.cfg.Vault.Unpack(ctx, saved, userDataDir, snapshot.UnpackOptions{
-		Limits: a.cfg.Unpack, Accept: a.accepts, Keep: []string{state.FileName}, BeforeKept: before})
+		Limits: a.cfg.Unpack, Accept: a.accepts, Keep: []string{state.FileName}})
 	if err != nil {
-		return got, state.Document{}, err
+		return state.Document{}, err
 	}
-	document, err := library.ParseDocument(saved.ID, got.Kept[state.FileName])
-	return got, document, err
+	return library.ParseDocument(saved.ID, got.Kept[state.FileName])
 }
 
 // accepts reports whether a file of an archive may be unpacked.

@@ -1,0 +1,143 @@
+package gate
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/fault"
+)
+
+// The caches of an origin and of a bucket, by their folders in a profile.
+const (
+	ofOrigin = "Service Worker/CacheStorage/0123"
+	ofBucket = "WebStorage/7/CacheStorage"
+)
+
+// held returns a user data directory whose environment has entered the profile of a running
+// Chrome, while its caches are being unpacked.
+func held(t *testing.T) (string, Caches) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, folder := range []string{ofOrigin, ofBucket} {
+		write(t, dir, "Default/"+folder+"/index.txt", "index of "+folder)
+		write(t, dir, "Unpacking/Default/"+folder+"/5f/x_0", "entry")
+	}
+	write(t, dir, "Default/Service Worker/CacheStorage/damaged/other", "no index")
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := HoldCaches(root)
+	if err == nil {
+		err = os.Rename(filepath.Join(dir, "Default"), filepath.Join(dir, "Spare"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir, c
+}
+
+// A reader of an index waits until the caches are in place. Later readers find a file.
+func TestCaches(t *testing.T) {
+	dir, c := held(t)
+	type found struct {
+		index, entry string
+		err          error
+	}
+	got := make(chan found, 1)
+	go func() {
+		index, err := os.ReadFile(filepath.Join(dir, "Spare", ofOrigin, "index.txt"))
+		entry, missing := os.ReadFile(filepath.Join(dir, "Spare", ofOrigin, "5f/x_0"))
+		got <- found{string(index), string(entry), errors.Join(err, missing)}
+	}()
+	if err := c.Open(); err != nil {
+		t.Fatal(err)
+	}
+	if f := <-got; f.err != nil || f.index != "index of "+ofOrigin || f.entry != "entry" {
+		t.Errorf("%+v", f)
+	}
+	for _, folder := range []string{ofOrigin, ofBucket} {
+		if body := read(t, dir, "Spare", folder, "index.txt"); body != "index of "+folder {
+			t.Errorf("%s: %q", folder, body)
+		}
+		if body := read(t, dir, "Spare", folder, "5f/x_0"); body != "entry" {
+			t.Errorf("%s: %q", folder, body)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(dir, profile.Unpacking)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the environment still counts as incomplete: %v", err)
+	}
+}
+
+// What Chrome did to the folders meanwhile: it may remove them, and then their caches stay
+// removed. Anything else is an error, after which the environment stays incomplete. Nothing
+// is written outside of the user data directory.
+func TestCachesThatChanged(t *testing.T) {
+	outside := t.TempDir()
+	for name, test := range map[string]struct {
+		change func(folder string) error
+		fails  bool
+	}{
+		"removed":        {func(folder string) error { return os.RemoveAll(folder) }, false},
+		"index replaced": {func(folder string) error { return replace(filepath.Join(folder, "index.txt"), "own") }, true},
+		"same cache":     {func(folder string) error { return os.Mkdir(filepath.Join(folder, "5f"), 0o700) }, true},
+		"a link leads out": {func(folder string) error {
+			return errors.Join(os.RemoveAll(folder), os.Symlink(outside, folder))
+		}, true},
+	} {
+		dir, c := held(t)
+		if err := test.change(filepath.Join(dir, "Spare", ofOrigin)); err != nil {
+			t.Fatal(err)
+		}
+		err := c.Open()
+		if test.fails != fault.Is(err, fault.BrowserFailed) || test.fails != (err != nil) {
+			t.Errorf("%s: %v", name, err)
+		}
+		_, incomplete := os.Lstat(filepath.Join(dir, profile.Unpacking))
+		if test.fails != (incomplete == nil) {
+			t.Errorf("%s: the environment's mark: %v", name, incomplete)
+		}
+		if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
+			t.Errorf("%s: outside are %v, %v", name, entries, err)
+		}
+		if !test.fails {
+			if _, err := os.Lstat(filepath.Join(dir, "Spare", ofOrigin)); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: the caches came back: %v", name, err)
+			}
+		}
+	}
+}
+
+func replace(file, body string) error {
+	return errors.Join(os.Remove(file), os.WriteFile(file, []byte(body), 0o600))
+}
+
+// Without gates, the caches are in the profile before Chrome opens it.
+func TestPlaceCaches(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "Default/"+ofOrigin+"/index.txt", "index")
+	write(t, dir, "Unpacking/Default/"+ofOrigin+"/5f/x_0", "entry")
+	write(t, dir, "Unpacking/Default/"+ofBucket+"/6f/y_0", "no index")
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(PlaceCaches(root), root.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, dir, "Default", ofOrigin, "5f/x_0") + read(t, dir, "Default", ofBucket, "6f/y_0"); got != "entryno index" {
+		t.Errorf("%q", got)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, profile.Unpacking)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the environment still counts as incomplete: %v", err)
+	}
+}

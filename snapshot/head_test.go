@@ -1,0 +1,146 @@
+package snapshot_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/memstore"
+	"github.com/stasisd/stasis/snapshot/storetest"
+)
+
+// laterSize is the size of a file after the head, in bytes: more than one chunk of age.
+const laterSize = 300_000
+
+// withHead is a draft whose archive has a head. The entries that may come later have names
+// before and after those of the head.
+func withHead() snapshot.Draft {
+	noise := make([]byte, laterSize)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(noise) // it never fails
+	return draft(1,
+		snapshot.Entry{Name: "Default/b", Data: []byte("now")},
+		snapshot.Entry{Name: "Default/a/1", Data: noise, Later: true},
+		snapshot.Entry{Name: "state.json", Data: []byte("{}")},
+		snapshot.Entry{Name: "z/2", Data: []byte("later too"), Later: true})
+}
+
+// rest returns a folder for the rest of an archive.
+func rest(t *testing.T) (*os.Root, string) {
+	t.Helper()
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := root.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return root, dir
+}
+
+// The files of the head are in place and belong to the caller, who may move them, before the
+// rest of the archive is read. A caller that does not ask for the head gets all files at once.
+func TestUnpackHead(t *testing.T) {
+	v, _ := newVault(t)
+	s := save(t, v, withHead())
+	if s.Archive.Head.Entries != 2 || s.Archive.Entries != 4 {
+		t.Fatalf("saved %+v", s.Archive)
+	}
+	later, laterDir := rest(t)
+	dst, moved := filepath.Join(t.TempDir(), "new"), filepath.Join(t.TempDir(), "moved")
+	got, err := v.Unpack(t.Context(), s, dst, snapshot.UnpackOptions{Keep: []string{"state.json"}, Rest: later,
+		Head: func(head snapshot.UnpackResult) error {
+			if head.Entries != 2 || string(head.Kept["state.json"]) != "{}" {
+				t.Errorf("the head: %+v", head)
+			}
+			if files := tree(t, laterDir); len(files) > 0 {
+				t.Errorf("the rest was unpacked with the head: %v", files)
+			}
+			return os.Rename(dst, moved)
+		}})
+	if err != nil || got.Entries != 4 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if diff := cmp.Diff(map[string]string{"Default": "/", "Default/b": "now"}, tree(t, moved)); diff != "" {
+		t.Errorf("the head (-want +got):\n%s", diff)
+	}
+	files := tree(t, laterDir)
+	if len(files["Default/a/1"]) != laterSize || files["z/2"] != "later too" || len(files) != 5 {
+		t.Errorf("the rest has %d files and folders", len(files))
+	}
+	whole := filepath.Join(t.TempDir(), "whole")
+	if got, err := v.Unpack(t.Context(), s, whole, snapshot.UnpackOptions{}); err != nil || got.Entries != 4 || len(tree(t, whole)) != 7 {
+		t.Errorf("as a whole: %+v, %v", got, err)
+	}
+	if err := v.Verify(t.Context(), s); err != nil {
+		t.Error(err)
+	}
+	if opened, err := v.Open(t.Context(), place, s.ID); err != nil || opened.Archive.Head != s.Archive.Head {
+		t.Errorf("opened %+v, %v", opened.Archive, err)
+	}
+}
+
+// Nothing of a head is used that is not what was saved. Damage after the head ends the
+// unpacking of the rest, and removes it.
+func TestUnpackHeadDamaged(t *testing.T) {
+	store := memstore.New(0, time.Now)
+	v := vaultOf(store, snapshot.NewKeys(newIdentity(t), [32]byte{1}))
+	s := save(t, v, withHead())
+	for name, change := range map[string]func(*snapshot.Archive){
+		"its hash":       func(a *snapshot.Archive) { a.Head.TarSHA256 = strings.Repeat("0", 64) },
+		"its size":       func(a *snapshot.Archive) { a.Head.TarSize++ },
+		"its entries":    func(a *snapshot.Archive) { a.Head.Entries++ },
+		"no head at all": func(a *snapshot.Archive) { a.Head.Entries = 0 },
+	} {
+		other := s
+		change(&other.Archive)
+		later, _ := rest(t)
+		_, err := v.Unpack(t.Context(), other, filepath.Join(t.TempDir(), "new"), snapshot.UnpackOptions{Rest: later,
+			Head: func(snapshot.UnpackResult) error { t.Errorf("%s: the head was used", name); return nil }})
+		if !fault.Is(err, fault.ArchiveDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := v.Verify(t.Context(), other); !fault.Is(err, fault.ArchiveDamaged) {
+			t.Errorf("%s: Verify: %v", name, err)
+		}
+	}
+	key, err := snapshot.ArchiveKey(s.Archive.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, good := stored(t, store, key, nil)
+	storetest.Put(t, store, key, flip(good, len(good)-1))
+	later, laterDir := rest(t)
+	used := false
+	_, err = v.Unpack(t.Context(), s, filepath.Join(t.TempDir(), "new"), snapshot.UnpackOptions{Rest: later,
+		Head: func(snapshot.UnpackResult) error { used = true; return nil }})
+	if !used || !fault.Is(err, fault.ArchiveDamaged) || len(tree(t, laterDir)) > 0 {
+		t.Errorf("a damaged end: head used: %t, %d files left, %v", used, len(tree(t, laterDir)), err)
+	}
+}
+
+// A caller who refuses the head gets nothing.
+func TestUnpackHeadRefused(t *testing.T) {
+	v, _ := newVault(t)
+	s := save(t, v, withHead())
+	dst := filepath.Join(t.TempDir(), "new")
+	later, laterDir := rest(t)
+	refused := errors.New("refused")
+	_, err := v.Unpack(t.Context(), s, dst, snapshot.UnpackOptions{Rest: later, Head: func(snapshot.UnpackResult) error { return refused }})
+	if !errors.Is(err, refused) || len(tree(t, laterDir)) > 0 {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Lstat(dst); !os.IsNotExist(err) {
+		t.Errorf("the head stayed: %v", err)
+	}
+}
