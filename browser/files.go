@@ -24,6 +24,10 @@ type (
 	DesktopOrigin = profile.DesktopOrigin
 )
 
+// ErrIncomplete is the cause of the errors about an environment that is not complete, and so
+// can be neither saved nor used again.
+var ErrIncomplete = profile.ErrIncomplete
+
 // NewCopy creates an empty copy in a run directory that no Chrome uses.
 func NewCopy(dir *Dir) *Copy { return profile.NewCopy(dir.Profile()) }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -124,11 +123,14 @@ func (p *Spare) openEmpty() error {
 func (p *Spare) enter(waiting string) error {
 	p.gated = false
 	b := p.b
-	rest, err := p.gates.Open(filepath.Join(b.dir.Profile(), profile.Spare), waiting)
+	rest, err := gate.Chrome().Open(filepath.Join(b.dir.Profile(), profile.Spare), waiting)
 	b.openRest = sync.OnceFunc(func() { _ = rest() }) // it fails only if Chrome has ended
 	if err != nil {
 		b.openRest()
-		return p.gateFailed(err)
+		if errors.Is(err, gate.ErrConflict) {
+			p.starter.disableGates(err)
+		}
+		return err
 	}
 	b.background.Go(func() {
 		wait := time.NewTimer(launch.LaterDelay)
@@ -142,35 +144,15 @@ func (p *Spare) enter(waiting string) error {
 	return b.process.Release()
 }
 
-// gateFailed returns the error of a gate. If this Chrome opens other files than those with
-// gates, later spares have none.
-func (p *Spare) gateFailed(err error) error {
-	if errors.Is(err, gate.ErrConflict) {
-		p.starter.disableGates(err)
-	}
-	return err
-}
-
-// enterSession puts the environment's session file into the spare's profile, before the other
-// files: Chrome opens the tabs while those are read. It returns how many tabs that will be.
-func (p *Spare) enterSession() (tabs int, err error) {
-	dir := p.b.dir
-	tabs, err = profile.PlaceSession(dir.Profile())
-	if err == nil {
-		err = dir.ChownProfile(path.Join(profile.Default, path.Dir(profile.SessionGate)))
-	}
-	if err != nil {
-		return 0, err
-	}
-	p.gates, err = p.gates.OpenFirst(filepath.Join(dir.Profile(), profile.Spare), filepath.Join(dir.Profile(), profile.Default))
-	return tabs, p.gateFailed(err)
-}
-
-// enterFiles puts the other files of the prepared environment into the spare's profile.
-func (p *Spare) enterFiles() error {
+// enterGates puts the prepared environment into the spare's profile. It returns how many
+// tabs Chrome will restore.
+func (p *Spare) enterGates() (tabs int, err error) {
 	dir := p.b.dir
 	waiting := filepath.Join(dir.Profile(), profile.Default)
-	err := p.gates.Fill(waiting)
+	tabs, err = profile.PlaceSession(dir.Profile())
+	if err == nil {
+		err = gate.Chrome().Fill(waiting)
+	}
 	if err == nil {
 		err = dir.ChownProfile(profile.Default)
 	}
@@ -178,7 +160,7 @@ func (p *Spare) enterFiles() error {
 		err = p.enter(waiting)
 	}
 	p.b.entered = err == nil
-	return err
+	return tabs, err
 }
 
 // needsProfile returns why Chrome must open an environment as another profile, beside that of

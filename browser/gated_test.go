@@ -154,7 +154,7 @@ func (r *rig) spareWithout(name string) *Spare {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return &Spare{starter: r.Starter, b: r.ends(b), gated: true, gates: gate.Chrome()}
+	return &Spare{starter: r.Starter, b: r.ends(b), gated: true}
 }
 
 // Whatever Chrome reads only when it opens a profile makes it open the environment as one.

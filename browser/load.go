@@ -42,47 +42,16 @@ func (s *Standby) hold(ctx context.Context) error {
 	return fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be paused")
 }
 
-// enter makes the prepared environment enter the spare's profile, whose tabs are s.blank. The
-// profile is inspected while Chrome opens the tabs. rest is what is unpacked later; nil:
-// nothing.
-func (s *Standby) enter(ctx context.Context, p *Spare, doc state.Document, settings state.Inventory, rest Rest) error {
-	b := s.b
-	tabs, err := p.enterSession()
-	if err != nil {
-		return err
-	}
-	joined := make(chan error, 1)
-	go func() {
-		leftOver, err := s.held.AwaitJoined(ctx, tabs, s.tabs, s.blank[0])
-		if leftOver {
-			b.mux.HidePage(s.blank[0].TargetID)
-			b.tabs.leftover.tabs = s.blank
-		}
-		joined <- tabsFailed(err)
-	}()
-	b.baseline, err = p.starter.inspect(ctx, b.dir, doc, settings, rest != nil)
-	if err == nil && rest != nil {
-		err = b.holdCaches(rest)
-	}
-	if err == nil {
-		err = p.enterFiles()
-	}
-	if err != nil {
-		return err
-	}
-	s.joined = joined
-	return nil
-}
-
-// load makes the running Chrome open the profile in the user data directory, if it has not
-// entered the spare's, and applies the state that the profile lacks. unknown are the IDs of
-// the extensions that the profile does not know; load loads them too.
-func (s *Standby) load(ctx context.Context, unknown []string) error {
+// load makes the running Chrome open the profile in the user data directory, and applies
+// the state that the profile lacks. enter moves the profile's files into the spare's; nil:
+// Chrome opens it as another one. unknown are the IDs of the extensions that the profile
+// does not know; load loads them too.
+func (s *Standby) load(ctx context.Context, enter func() (tabs int, err error), unknown []string) error {
 	b, doc := s.b, s.doc
 	missing := sync.OnceValues(func() ([]state.Component, error) { return b.environment().ApplyMissing(ctx, doc) })
 	var err error
-	if b.entered {
-		err = s.joinWindow(missing)
+	if enter != nil {
+		err = s.joinWindow(ctx, enter, missing)
 	} else {
 		err = s.openProfile(ctx)
 	}
@@ -113,10 +82,14 @@ func (s *Standby) load(ctx context.Context, unknown []string) error {
 	return <-downloads
 }
 
-// joinWindow waits until the tabs have joined the spare's window. Meanwhile it keeps the
-// environment's settings, and missing applies what the profile lacks.
-func (s *Standby) joinWindow(missing func() ([]state.Component, error)) error {
+// joinWindow makes the environment enter the spare's profile, whose tabs are s.blank.
+// missing applies what the profile lacks.
+func (s *Standby) joinWindow(ctx context.Context, enter func() (tabs int, err error), missing func() ([]state.Component, error)) error {
 	b := s.b
+	tabs, err := enter()
+	if err != nil {
+		return err
+	}
 	carried := make(chan error, 1)
 	b.background.Go(func() { // while the tabs join
 		err := profile.Carry(b.dir.Profile())
@@ -125,7 +98,12 @@ func (s *Standby) joinWindow(missing func() ([]state.Component, error)) error {
 			_, _ = missing() // load reads the result
 		}
 	})
-	return errors.Join(<-s.joined, <-carried)
+	leftOver, err := s.held.AwaitJoined(ctx, tabs, s.tabs, s.blank[0])
+	if leftOver {
+		b.mux.HidePage(s.blank[0].TargetID)
+		b.tabs.leftover.tabs = s.blank
+	}
+	return errors.Join(tabsFailed(err), <-carried)
 }
 
 // tabsFailed is the error of a restore whose tabs did not open.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/browser/profile"
-	"github.com/stasisd/stasis/browser/profile/gate"
 	"github.com/stasisd/stasis/browser/restore"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
@@ -31,7 +30,6 @@ type Spare struct {
 	unknown []string
 	// gated: full Chrome waits at the gates of its empty profile.
 	gated bool
-	gates gate.Set // those that are still closed
 }
 
 // Spare starts an empty Chrome. o are the options that the session is expected to have.
@@ -78,7 +76,7 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	if err := keepDownloads(ctx, b.driver, dir); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
-	return &Spare{starter: s, b: b, startOptions: o, unknown: unknown, gated: gated, gates: gate.Chrome()}, nil
+	return &Spare{starter: s, b: b, startOptions: o, unknown: unknown, gated: gated}, nil
 }
 
 // UnpackDir returns where to unpack an environment that will be loaded into the empty
@@ -204,36 +202,16 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 	o.Overrides = own.WithDefaults(doc.Overrides)
 	b.setOptions(o)
 	b.passkeys = newPasskeys(doc.Passkeys, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
-	s := &Standby{b: b, own: own, tabs: restore.SourceOf(doc, o.RestoreTabs)}
+	s := &Standby{b: b, own: own}
 	held := make(chan error, 1)
 	go func() { held <- s.hold(ctx) }() // while the profile is read
 	ready, err := p.ready(ctx, doc, o)
 	if failed := <-held; err == nil {
 		err = failed
 	}
-	if err == nil {
-		b.secondProfileReason, err = p.needsProfile(doc, o, ready.settings)
-	}
-	if err != nil {
-		return nil, s.abandon(ctx, err)
-	}
-	enter := p.gated && b.secondProfileReason == ""
-	if o.Rest != nil && (!enter || !cachesCanFollow(b.dir, doc)) {
-		err = b.completeProfile(ctx, o.Rest)
-		o.Rest = nil
-	}
-	switch {
-	case err != nil:
-	case enter:
-		err = s.enter(ctx, p, doc, ready.settings, o.Rest)
-	default:
+	enter := ready.enter
+	if err == nil && enter == nil {
 		err = p.openEmpty()
-		if err == nil {
-			b.baseline, err = p.starter.inspect(ctx, b.dir, doc, ready.settings, false)
-		}
-		if err == nil {
-			err = b.dir.ChownProfile(profile.Default, profile.Extensions)
-		}
 	}
 	if err != nil {
 		return nil, s.abandon(ctx, err)
@@ -242,36 +220,58 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 		if doc, ready.unknown, b.baseline, err = setAside(ctx, b.dir, doc, o, ready.proxy, b.now()); err != nil {
 			return nil, s.abandon(ctx, err)
 		}
-		s.tabs = restore.SourceOf(doc, o.RestoreTabs)
 	}
-	s.doc = doc
-	if err := s.load(ctx, ready.unknown); err != nil {
+	s.doc, s.tabs = doc, restore.SourceOf(doc, o.RestoreTabs)
+	if err := s.load(ctx, enter, ready.unknown); err != nil {
 		return nil, s.abandon(ctx, err)
 	}
 	return s, nil
 }
 
-// readyProfile is an environment's profile that is ready for Chrome, but for its inspection.
+// readyProfile is an environment's profile that is ready for Chrome.
 type readyProfile struct {
-	unknown  []string        // the IDs of the extensions that it does not know
-	settings state.Inventory // its settings from before they were prepared
-	proxy    *profile.Proxy  // its proxy setting
+	unknown []string                     // the IDs of the extensions that it does not know
+	proxy   *profile.Proxy               // its proxy setting
+	enter   func() (tabs int, err error) // moves its files into the spare's; nil: Chrome opens it as another one
 }
 
-// ready prepares the profile for Chrome.
+// ready prepares the profile for Chrome and inspects it.
 func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (r readyProfile, err error) {
-	dir := p.b.dir
-	p.b.relay.Close() // that of the empty profile
-	if r.proxy, p.b.relay, err = startProxy(o.Overrides.Proxy, dir.UID); err != nil {
+	b, dir := p.b, p.b.dir
+	b.relay.Close() // that of the empty profile
+	if r.proxy, b.relay, err = startProxy(o.Overrides.Proxy, dir.UID); err != nil {
 		return r, err
 	}
-	p.b.relay.SetProcesses(p.b.process.Processes)
+	b.relay.SetProcesses(b.process.Processes)
 	tabs, prep := restore.SourceOf(doc, o.RestoreTabs), preparation(dir, doc, o, r.proxy)
 	prep.RestoreTabs = o.RestoreTabs && !doc.TabsByURL && (tabs != restore.SourceNone || doc.Datadir == state.DatadirClean)
 	prep.StaleSessionStorage = tabs == restore.SourceDocument
 	prep.Before = doc.Overrides.Permissions()
-	r.unknown, r.settings, err = prepare(ctx, dir, prep)
-	return r, err
+	var settings state.Inventory
+	if r.unknown, settings, err = prepare(ctx, dir, prep); err != nil {
+		return r, err
+	}
+	if b.secondProfileReason, err = p.needsProfile(doc, o, settings); err != nil {
+		return r, err
+	}
+	if p.gated && b.secondProfileReason == "" {
+		r.enter = p.enterGates
+	}
+	cachesLater := o.Rest != nil && r.enter != nil && cachesCanFollow(dir, doc)
+	if o.Rest != nil && !cachesLater {
+		if err := b.completeProfile(ctx, o.Rest); err != nil {
+			return r, err
+		}
+	}
+	if b.baseline, err = p.starter.inspect(ctx, dir, doc, settings, cachesLater); err != nil {
+		return r, err
+	}
+	if cachesLater {
+		if err := b.holdCaches(o.Rest); err != nil {
+			return r, err
+		}
+	}
+	return r, dir.ChownProfile(profile.Default, profile.Extensions)
 }
 
 // preparation returns the settings that a profile needs for these options.

@@ -24,9 +24,6 @@ type Standby struct {
 	held  *restore.Tabs
 	tabs  restore.Source
 	blank []*target.Info // the spare's own tabs
-	// joined receives the result once the tabs have joined the spare's window; nil if Chrome
-	// opens the environment as another profile.
-	joined <-chan error
 }
 
 // Standby starts Chrome and restores the environment that is unpacked in the directory,

@@ -66,12 +66,16 @@ func markLater(files []File) {
 	}
 }
 
+// ErrIncomplete is the cause of the error of [Select] and [UseDefaultFolder] for an environment
+// whose last files were not unpacked.
+var ErrIncomplete = errors.New("the environment is not complete")
+
 // checkComplete returns an error if a part of the environment is not in its profile yet.
 func checkComplete(userDataDir string) error {
 	_, err := os.Lstat(filepath.Join(userDataDir, Unpacking))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return fault.New(fault.SaveFailed, "profile.select",
+	return fault.Wrap(ErrIncomplete, fault.SaveFailed, "profile.select",
 		"the session ended before its caches were restored, so it cannot be saved; the snapshot that it was restored from is unchanged")
 }

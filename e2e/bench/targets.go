@@ -58,6 +58,8 @@ func targets() []target {
 		{title: "a typed character in the live view over 2 Mbit/s and 150 ms, beside an animation", of: []string{"view/slow"}, most: 500, unit: "ms"},
 		{title: fmt.Sprintf("first byte of a page of the console, 95th percentile: with %d sessions and %d snapshots, more than without", consoleSessions, consoleSnapshots),
 			of: []string{"console/extra"}, most: 25, unit: "ms"},
+		{title: "restore of the probe profile with 100 MB more in its caches, × one without them",
+			of: []string{"size/100"}, most: 1.3, unit: "without"},
 		{title: "archive of the probe profile", of: []string{"size/probe"}, most: 100, unit: "KB"},
 		{title: "start of a daemon to its first answer, after a `kill -9` with eight sessions",
 			of: []string{"restart/calls"}, most: 2000, unit: "ms"},

@@ -39,7 +39,10 @@ func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, save
 	if err != nil {
 		return environment{}, err
 	}
-	u = environment{notes: got.Notes, release: got.Release, rest: got.Rest}
+	u = environment{notes: got.Notes, release: got.Release}
+	if got.Rest != nil {
+		u.rest = loggedRest{got.Rest, r, saved.ID}
+	}
 	defer func() {
 		if err != nil {
 			got.Release()
@@ -62,6 +65,23 @@ func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, save
 		u.files.Reason = report.FileNotAllowed.With("files that a profile must not contain were left out")
 	}
 	return u, nil
+}
+
+// loggedRest is a rest whose failure is logged: the session that it belongs to has been
+// answered by then.
+type loggedRest struct {
+	browser.Rest
+	r        *Restorer
+	snapshot string
+}
+
+// Wait is documented at [browser.Rest].
+func (l loggedRest) Wait(ctx context.Context) error {
+	err := l.Rest.Wait(ctx)
+	if err != nil && ctx.Err() == nil {
+		l.r.log.Error("the caches of a restored environment could not be unpacked; its Chrome is ended, and the session is not saved", "snapshot", l.snapshot, "error", err)
+	}
+	return err
 }
 
 // stopRest ends the unpacking of the rest and waits for its end.

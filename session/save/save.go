@@ -23,9 +23,9 @@ func (s *Saver) End(ctx context.Context, j Job) EndResult {
 		_ = j.Chrome.CloseClients(ctx, mux.CloseSessionEnded, "session_ended")
 	}
 	if j.Restart {
-		return s.restart(ctx, j)
+		return s.endIncomplete(ctx, j, s.restart(ctx, j))
 	}
-	e := s.end(ctx, j)
+	e := s.endIncomplete(ctx, j, s.end(ctx, j))
 	if j.Mode != None {
 		s.cfg.Meter.Saved(j.kind(), ResultOf(e.Err))
 	}

@@ -31,8 +31,6 @@ type Set struct {
 	databases []string
 	// files are read whole.
 	files []string
-	// first are those of them that can be opened before all others; see [Set.OpenFirst].
-	first []string
 	// later are those of them that no first page needs.
 	later []string
 	// kept are files and folders that the engine has in memory or open. Those of the
@@ -52,7 +50,6 @@ func Chrome() Set {
 		databases: []string{"Local Storage/leveldb", "Service Worker/Database", "PersistentOriginTrials", "Extension State",
 			"Extension Rules", "Extension Scripts", "Sync Data/LevelDB", "Session Storage"},
 		files: []string{"TransportSecurity", "Bookmarks", profile.SessionGate},
-		first: []string{profile.SessionGate},
 		later: []string{"Extension State", "Extension Rules", "Extension Scripts", "Sync Data/LevelDB", "Bookmarks"},
 		kept:  profile.SettingsFiles(),
 	}
@@ -142,27 +139,6 @@ func (s Set) TooLarge(waiting string) string {
 		}
 	}
 	return ""
-}
-
-// OpenFirst opens the gates that a Chrome may pass while the rest of the profile is still
-// read and changed: that of the session file, whose tabs are held. It moves the folders of
-// these files. rest are the other gates, for Open. Errors are those of Open.
-func (s Set) OpenFirst(running, waiting string) (rest Set, err error) {
-	rest = s
-	rest.first, rest.files = nil, slices.DeleteFunc(slices.Clone(s.files), func(name string) bool { return slices.Contains(s.first, name) })
-	for _, name := range s.first {
-		var write func() error
-		if err == nil {
-			err = s.move(running, waiting, path.Dir(name))
-		}
-		if err == nil {
-			write, err = openGate(filepath.Join(running, name), filepath.Join(waiting, name))
-		}
-		if err == nil {
-			err = write()
-		}
-	}
-	return rest, moveFailed(err)
 }
 
 // moveFailed is the error of an environment that could not enter.

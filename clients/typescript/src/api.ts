@@ -2567,6 +2567,7 @@ export interface components {
              *     | `not_restarted` | Chrome crashed and could not be started again |
              *     | `crash_kept` | Chrome crashed and the data that it left could not be saved; it is kept |
              *     | `save_failed` | a save failed and Chrome could not be reopened; the data is kept |
+             *     | `not_restored` | the caches of its environment could not be restored after the create was answered; nothing was saved |
              *     | `killed` | the daemon was killed |
              *     | `being_rescued` | the daemon was killed and the data is being saved |
              *     | `not_rescued` | the daemon was killed and nothing could be saved |
@@ -2575,7 +2576,7 @@ export interface components {
              *     | `other` | an older Stasis wrote the text without a code |
              * @enum {string}
              */
-            reason_code?: "idle_timeout" | "max_lifetime" | "shutdown" | "crashed" | "crash_loop" | "not_restarted" | "crash_kept" | "save_failed" | "killed" | "being_rescued" | "not_rescued" | "imported" | "login_check" | "other";
+            reason_code?: "idle_timeout" | "max_lifetime" | "shutdown" | "crashed" | "crash_loop" | "not_restarted" | "crash_kept" | "save_failed" | "not_restored" | "killed" | "being_rescued" | "not_rescued" | "imported" | "login_check" | "other";
             /** @description Equals the session ID: it stands for the newest snapshot. */
             environment_id: string;
             /**
