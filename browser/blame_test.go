@@ -37,7 +37,7 @@ func restoreRow(t *testing.T, c profiletest.Copies) string {
 	}
 	c.After(t, folder)
 	doc := c.Document()
-	s, err := baseline.New(t.Context(), dir.Profile(), doc, false, profiletest.Now)
+	s, err := baseline.New(t.Context(), dir.Profile(), doc, nil, profiletest.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

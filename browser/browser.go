@@ -63,7 +63,7 @@ type Browser struct {
 	entered             bool              // the environment's files were moved into the spare's profile
 	secondProfileReason string            // why Chrome opened the environment as a second profile; "" if it did not
 	openRest            func()            // opens the last gates; nil without gates
-	later               *laterCaches      // nil if the environment was complete at once
+	late                *lateCaches       // nil if the environment was complete at once
 	baseline            baseline.Baseline // what is known about the profile that was loaded
 	// unflushed: pages may have more localStorage than Chrome writes while it quits.
 	unflushed  atomic.Bool

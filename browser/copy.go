@@ -21,7 +21,6 @@ const pauseDeadline = 2 * time.Second
 // Precopy updates a copy of the environment's files while Chrome runs, so that
 // [Browser.Copy] has little left to do. The copy is not consistent yet.
 func (b *Browser) Precopy(ctx context.Context, c *profile.Copy) error {
-	b.awaitCaches(ctx)
 	for range copyRounds {
 		n, err := c.Update(ctx, b.dir.Profile())
 		if err != nil || n < smallUpdate {

@@ -86,6 +86,7 @@ func (b *Browser) Kill(ctx context.Context) error {
 		}
 	}
 	b.background.Wait()
+	b.closeCaches()
 	b.guard.sending.Wait()
 	b.foreground.wait()
 	b.listeners.Wait()
@@ -107,11 +108,15 @@ func (b *Browser) Trim(ctx context.Context) {
 	capture.Trim(ctx, b.reader())
 }
 
-// Freeze stops the whole process tree, so that none of its files changes. It first lets the
-// environment's last files get into place, and a repair of authenticators finish, because
-// Chrome would answer hours later and leave a page with half an authenticator.
+// Freeze stops the whole process tree, so that none of its files changes. It first waits
+// until the caches of a restore are in place, and until a repair of authenticators has
+// finished. Chrome would answer a repair hours later and leave a page with half an
+// authenticator.
 func (b *Browser) Freeze(ctx context.Context) error {
 	b.awaitCaches(ctx)
+	if err := ctx.Err(); err != nil {
+		return fault.Wrap(err, fault.Timeout, "browser.freeze", "the caches of the environment were not restored in time")
+	}
 	defer b.passkeys.pause()()
 	return b.process.Freeze(ctx)
 }
@@ -147,8 +152,9 @@ func (b *Browser) Frozen() bool { return b.process.Frozen() }
 // divided among the processes that share it. Reading it takes tens of milliseconds.
 func (b *Browser) Memory() int64 { return b.process.Memory() }
 
-// Environment lists the files of the environment on disk. Chrome must be closed or
-// frozen.
+// Environment lists the files of the environment on disk. It first waits until the caches of a
+// restore are in place. While Chrome runs, the list may be out of date.
 func (b *Browser) Environment(ctx context.Context) ([]profile.File, error) {
+	b.awaitCaches(ctx)
 	return profile.Select(ctx, b.dir.Profile())
 }

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/profile/gate"
 	"github.com/stasisd/stasis/browser/restore"
@@ -133,12 +132,7 @@ func (p *Spare) enter(waiting string) error {
 		return err
 	}
 	b.background.Go(func() {
-		wait := time.NewTimer(launch.LaterDelay)
-		defer wait.Stop()
-		select {
-		case <-wait.C:
-		case <-b.ctx.Done():
-		}
+		b.awaitFirstPage()
 		b.openRest()
 	})
 	return b.process.Release()
@@ -164,8 +158,8 @@ func (p *Spare) enterGates() (tabs int, err error) {
 }
 
 // needsProfile returns why Chrome must open an environment as another profile, beside that of
-// the spare; "" if it need not, or if the spare was to have no gates. found are the settings
-// of the environment.
+// the spare; "" if it need not, or if the spare was to have no gates. found is the
+// inventory of the environment's settings.
 func (p *Spare) needsProfile(doc state.Document, o Options, found state.Inventory) (string, error) {
 	if !p.gated {
 		return p.starter.whyNoGates(p.startOptions), nil

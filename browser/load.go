@@ -153,7 +153,7 @@ func (s *Standby) release(ctx context.Context) error {
 	s.report = append(s.report, lines...)
 	b.targets.HoldTabs(b.ctx, false)
 	b.background.Go(func() { held.Settle(b.ctx) })
-	if b.later != nil {
+	if b.late != nil {
 		b.background.Go(b.fillCaches)
 	}
 	b.background.Go(func() {

@@ -27,20 +27,23 @@ type Options struct {
 	// Gates: full Chrome starts with gates, if it can, so that an environment can be loaded
 	// quickly. While it is loaded, its files are in two places, so they must be a copy.
 	Gates bool
-	// Rest is the part of the environment that is still being unpacked; nil: it is complete.
-	Rest Rest
+	// Tail is the part of the environment that is still being unpacked; nil: it is complete.
+	Tail Tail
 	// Background: Chrome starts with a reduced CPU priority; see
 	// [launch.Process.Background].
 	Background bool
 }
 
-// Rest is the part of an environment that is unpacked to the folder [Unpacking] of the user
+// Tail is the part of an environment that is unpacked to the folder [Unpacking] of the user
 // data directory while its Chrome runs already.
-type Rest interface {
-	// Wait lets the unpacking go on and waits for its end. The end of ctx ends it. It may be
-	// called again.
+type Tail interface {
+	// Wait starts the unpacking and returns when it has ended. If ctx ends, the unpacking is
+	// cancelled. Wait may be called again.
 	Wait(ctx context.Context) error
+	// Ended is called when the tail is in place, or with the error because of which it never
+	// will be and Chrome is ended.
+	Ended(err error)
 }
 
-// Unpacking is the folder of the user data directory where a [Rest] is unpacked.
+// Unpacking is the folder of the user data directory where a [Tail] is unpacked.
 const Unpacking = profile.Unpacking

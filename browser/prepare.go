@@ -20,15 +20,15 @@ const maxInspections = 4
 
 // inspect reads a profile. It waits for its turn, because each inspection takes memory.
 // settings is the profile's inventory of settings from before they were prepared for
-// Chrome. cachesLater says that the profile does not have its caches yet.
-func (s *Starter) inspect(ctx context.Context, dir *Dir, doc state.Document, settings state.Inventory, cachesLater bool) (baseline.Baseline, error) {
+// Chrome. counted is for [baseline.New].
+func (s *Starter) inspect(ctx context.Context, dir *Dir, doc state.Document, settings, counted state.Inventory) (baseline.Baseline, error) {
 	select {
 	case s.inspections <- struct{}{}:
 		defer func() { <-s.inspections }()
 	case <-ctx.Done():
 		return baseline.Baseline{}, fault.Wrap(ctx.Err(), fault.Timeout, "browser.inspect", "the profile was not inspected in time: too many other profiles were being inspected")
 	}
-	b, err := baseline.New(ctx, dir.Profile(), doc, cachesLater, s.Now())
+	b, err := baseline.New(ctx, dir.Profile(), doc, counted, s.Now())
 	b.Found.Inventory = b.Found.Inventory.With(settings)
 	if err != nil {
 		return b, err

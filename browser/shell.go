@@ -159,7 +159,7 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 	if err != nil {
 		return baseline.Baseline{}, doc, err
 	}
-	found, err := s.inspect(ctx, dir, doc, settings, false)
+	found, err := s.inspect(ctx, dir, doc, settings, nil)
 	if err != nil {
 		return baseline.Baseline{}, doc, err
 	}

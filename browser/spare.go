@@ -191,6 +191,7 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 	if p.b.shell() {
 		return p.loadShell(ctx, doc, o)
 	}
+	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
 	b := p.b
@@ -205,7 +206,7 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 	s := &Standby{b: b, own: own}
 	held := make(chan error, 1)
 	go func() { held <- s.hold(ctx) }() // while the profile is read
-	ready, err := p.ready(ctx, doc, o)
+	ready, err := p.ready(ctx, whole, doc, o)
 	if failed := <-held; err == nil {
 		err = failed
 	}
@@ -235,8 +236,9 @@ type readyProfile struct {
 	enter   func() (tabs int, err error) // moves its files into the spare's; nil: Chrome opens it as another one
 }
 
-// ready prepares the profile for Chrome and inspects it.
-func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (r readyProfile, err error) {
+// ready prepares the profile, decides how it gets into Chrome, and inspects it. whole is the
+// caller's context: it bounds how long the tail may take, which depends on its size.
+func (p *Spare) ready(ctx, whole context.Context, doc state.Document, o Options) (r readyProfile, err error) {
 	b, dir := p.b, p.b.dir
 	b.relay.Close() // that of the empty profile
 	if r.proxy, b.relay, err = startProxy(o.Overrides.Proxy, dir.UID); err != nil {
@@ -257,21 +259,32 @@ func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (r rea
 	if p.gated && b.secondProfileReason == "" {
 		r.enter = p.enterGates
 	}
-	cachesLater := o.Rest != nil && r.enter != nil && cachesCanFollow(dir, doc)
-	if o.Rest != nil && !cachesLater {
-		if err := b.completeProfile(ctx, o.Rest); err != nil {
-			return r, err
+	return r, b.inspectProfile(whole, p.starter, doc, settings, o.Tail, r.enter != nil)
+}
+
+// inspectProfile inspects the prepared profile and gives it to Chrome's user. Caches that are
+// still being unpacked follow later if they can. Otherwise they are awaited. enters says that
+// the profile enters the spare's.
+func (b *Browser) inspectProfile(ctx context.Context, s *Starter, doc state.Document, settings state.Inventory, tail Tail, enters bool) (err error) {
+	var counted state.Inventory
+	follow := tail != nil && enters && cachesCanFollow(b.dir, doc)
+	switch {
+	case follow:
+		counted = doc.Inventory
+	case tail != nil:
+		if err := b.completeProfile(ctx, tail); err != nil {
+			return err
 		}
 	}
-	if b.baseline, err = p.starter.inspect(ctx, dir, doc, settings, cachesLater); err != nil {
-		return r, err
+	if b.baseline, err = s.inspect(ctx, b.dir, doc, settings, counted); err != nil {
+		return err
 	}
-	if cachesLater {
-		if err := b.holdCaches(o.Rest); err != nil {
-			return r, err
+	if follow {
+		if err := b.holdCaches(tail); err != nil {
+			return err
 		}
 	}
-	return r, dir.ChownProfile(profile.Default, profile.Extensions)
+	return b.dir.ChownProfile(profile.Default, profile.Extensions)
 }
 
 // preparation returns the settings that a profile needs for these options.

@@ -12,7 +12,7 @@ import (
 // [verify.Environment.Verify].
 func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error) {
 	b.mux.Clients.WaitIdle(ctx) // clients have priority
-	b.background.Wait()         // bounded by restore.SettleDeadline and by the browser's end
+	b.background.Wait()         // bounded by restore.SettleDeadline, the unpacking of the caches, and the browser's end
 	r := verify.Environment{Reader: b.reader(), Driver: b.driver, UserDataDir: b.dir.Profile(), Baseline: &b.baseline,
 		CorrectPending: func(tabs []state.Tab) { b.pendingTabs.Correct(tabs) }, Overrides: b.options.Overrides, Now: b.now}
 	return r.Verify(ctx, doc, report)

@@ -12,13 +12,16 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// keepCache stores 8 MB in a site's cache, which a restore unpacks after the other files.
+// keepCache stores 64 MB in a site's cache, which a restore unpacks after the other files.
 const keepCache = `(async () => {
-	const body = new Uint8Array(8 << 20);
-	for (let at = 0; at < body.length; at += 65536) crypto.getRandomValues(body.subarray(at, at + 65536));
-	await (await caches.open("c")).put("/large", new Response(body));
+	const megabyte = new Uint8Array(1 << 20);
+	for (let at = 0; at < megabyte.length; at += 65536) crypto.getRandomValues(megabyte.subarray(at, at + 65536));
+	await (await caches.open("c")).put("/large", new Response(new Blob(Array(64).fill(megabyte))));
 	return "kept";
 })()`
+
+// cacheBytes is what cacheSize returns then.
+const cacheBytes = "67108864"
 
 const cacheSize = `(async () => {
 	const kept = await (await caches.open("c")).match("/large");
@@ -47,8 +50,8 @@ func cachesPending(t *testing.T, d *daemon.Daemon) []string {
 	return found
 }
 
-// A daemon that is killed while the caches of a session are still being unpacked does not save
-// a part of the environment: the last snapshot stays the one that is restored, whole.
+// A daemon is killed while a session's caches are being unpacked. It saves no part of that
+// environment. The last snapshot can still be restored whole.
 func TestFaultKilledBeforeCaches(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
@@ -57,25 +60,29 @@ func TestFaultKilledBeforeCaches(t *testing.T) {
 	killed := ""
 	for range maxRestores {
 		s := begin(t, d, obj{"restore_from_session_id": "cached"})
-		if len(cachesPending(t, d)) > 0 {
-			d.Kill(t)
+		if len(cachesPending(t, d)) == 0 {
+			finish(t, d, s.ID, throwAway)
+			daemon.Eventually(t, grace, "a spare runs", func() bool { return len(mains(d)) == d.Spares() })
+			continue
+		}
+		d.Kill(t)
+		pending := len(cachesPending(t, d)) > 0
+		d.Restart(t)
+		if pending {
 			killed = s.ID
 			break
 		}
-		finish(t, d, s.ID, throwAway)
-		daemon.Eventually(t, grace, "a spare runs", func() bool { return len(mains(d)) == d.Spares() })
 	}
-	if killed == "" || len(cachesPending(t, d)) != 1 {
-		t.Fatalf("the caches were in place before the kill of %q", killed)
+	if killed == "" {
+		t.Fatal("the caches were in place before each kill")
 	}
-	d.Restart(t)
 	nothingLeft(t, d)
 	s := look(t, d, killed)
-	if s.Status != "terminated" || s.Outcome != nil && s.Outcome.Snapshot != nil {
-		t.Errorf("the killed session: %q, %+v", s.Status, s.Outcome)
+	if s.Status != "terminated" || s.Why != profiles.ReasonNotRescued || s.Outcome != nil && s.Outcome.Snapshot != nil {
+		t.Errorf("the killed session: status %q, reason %q, %+v", s.Status, s.Why, s.Outcome)
 	}
 	again := create(t, d, body{"restore_from_session_id": "cached"})
-	if got := drive(t, chromeDP, again.CDP, visit(site.URL+"/"), evaluate(cacheSize)); text(t, got[1]) != "8388608" {
+	if got := drive(t, chromeDP, again.CDP, visit(site.URL+"/"), evaluate(cacheSize)); text(t, got[1]) != cacheBytes {
 		t.Errorf("the restored cache: %s", text(t, got[1]))
 	}
 }
@@ -125,5 +132,42 @@ func TestFaultDamagedCaches(t *testing.T) {
 	}
 	if !strings.Contains(d.Log(), "the caches of a restored environment could not be unpacked") {
 		t.Error("the log does not say why")
+	}
+}
+
+// A save, a checkpoint and a pause right after a restore wait until the caches are in place, and
+// have them.
+func TestSaveRightAfterRestore(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{})
+	site := apps.StartProbe(t)
+	withCaches(t, d, site.URL)
+	pending := 0
+	for _, then := range []string{"filesystem", "checkpoint", "memory"} {
+		for range maxRestores {
+			s := begin(t, d, obj{"restore_from_session_id": "cached"})
+			waits := len(cachesPending(t, d)) > 0
+			id := ""
+			if then == "checkpoint" {
+				id = checkpoint(t, d, s.ID, body{}).Snapshot.ID
+				finish(t, d, s.ID, throwAway)
+			} else {
+				id = finish(t, d, s.ID, "save_snapshot_mode="+then).Snapshot.ID
+			}
+			again := create(t, d, body{"restore_from_environment_id": id, "enable_memory_snapshot": false})
+			got := drive(t, chromeDP, again.CDP, visit(site.URL+"/"), evaluate(cacheSize))
+			if text(t, got[1]) != cacheBytes {
+				t.Errorf("%s: the restored cache: %s", then, text(t, got[1]))
+			}
+			finish(t, d, again.ID, throwAway)
+			daemon.Eventually(t, grace, "a spare runs", func() bool { return len(mains(d)) >= d.Spares() })
+			if waits {
+				pending++
+				break
+			}
+		}
+	}
+	if pending != 3 {
+		t.Errorf("only %d of 3 saves came before the caches", pending)
 	}
 }

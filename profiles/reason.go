@@ -17,7 +17,7 @@ const (
 	ReasonNotRestarted ReasonCode = "not_restarted" // Chrome crashed and could not be restarted
 	ReasonCrashKept    ReasonCode = "crash_kept"    // Chrome crashed and its data could not be saved; the data is kept
 	ReasonSaveFailed   ReasonCode = "save_failed"   // a save failed and Chrome could not be reopened; the data is kept
-	ReasonNotRestored  ReasonCode = "not_restored"  // the last files of its environment could not be restored; nothing was saved
+	ReasonNotRestored  ReasonCode = "not_restored"  // the caches of its environment could not be restored; nothing was saved
 	ReasonKilled       ReasonCode = "killed"        // the daemon was killed
 	ReasonBeingRescued ReasonCode = "being_rescued" // the daemon was killed and the data is being saved
 	ReasonNotRescued   ReasonCode = "not_rescued"   // the daemon was killed and nothing could be saved

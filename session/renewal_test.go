@@ -285,12 +285,17 @@ func TestRenewalWhenTheDaemonEnds(t *testing.T) {
 		if a.dirs() != 0 || !a.browsers.last().dead() {
 			t.Errorf("%d directories", a.dirs())
 		}
-		a.browsers.works()
+		seen := make(chan struct{})
+		a.browsers.on("check", func(*fakeChrome) error { // the next daemon checks at once: not before the test has looked
+			<-seen
+			return nil
+		})
 		a.Service = a.daemon(nil)
 		if err := recovered(t.Context(), a.Service); err != nil {
 			t.Fatal(err)
 		}
 		a.wantSnapshots(a.first)
+		close(seen)
 		a.end(bob, a.create(bob, nil).ID, none)
 	}
 }

@@ -54,7 +54,7 @@ type contents struct {
 	Head    head  // zero if the tar was written without one, or if the reader was given none
 }
 
-// head describes the beginning of a tar: the entries that are not [Entry.Later], and the
+// head describes the beginning of a tar: the entries that are not [Entry.InTail], and the
 // header of the first one that is.
 type head struct {
 	SHA256  [sha256.Size]byte
@@ -126,7 +126,7 @@ func writeTar(ctx context.Context, dst io.Writer, list []*packEntry) (contents, 
 
 // headEntries returns how many entries of a list are the head of its tar; 0 if it has none.
 func headEntries(list []*packEntry) int {
-	return max(0, slices.IndexFunc(list, func(e *packEntry) bool { return e.later }))
+	return max(0, slices.IndexFunc(list, func(e *packEntry) bool { return e.inTail }))
 }
 
 // extraction says how a tar.zst is read.

@@ -180,11 +180,11 @@ func (d *document) check() error {
 	a := d.Data.Archive
 	switch {
 	case d.SchemaVersion != versionOf(a):
-		return errors.New("its schemaVersion does not fit its archive")
+		return fmt.Errorf("its schemaVersion is %q, but that of its archive is %q", d.SchemaVersion, versionOf(a))
 	case a.Head != Head{} && d.Data.MAC == "": // a head is used before the rest is verified
 		return errors.New("it has a head but no MAC")
 	case a.Head != Head{} && (!digestForm.MatchString(a.Head.TarSHA256) || a.Head.Entries <= 0 || a.Head.Entries >= a.Entries || a.Head.TarSize <= 0 || a.Head.TarSize >= a.TarSize):
-		return errors.New("the head of its archive is out of range")
+		return errors.New("a hash, size or number of the head of its archive is out of range")
 	case d.Data.Mode != Filesystem && d.Data.Mode != Memory:
 		return errors.New("unknown mode")
 	case !digestForm.MatchString(a.ID), !digestForm.MatchString(a.PayloadSHA256), !digestForm.MatchString(a.TarSHA256):

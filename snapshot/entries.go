@@ -28,13 +28,13 @@ var errChanged = errors.New("the file changed while it was being packed")
 // packEntry is an [Entry] whose file was examined. It is its own fs.FileInfo and reports
 // only what an archive keeps, so that equal contents give equal bytes.
 type packEntry struct {
-	name  string
-	disk  string // "" when data holds the bytes
-	data  []byte
-	size  int64
-	mode  fs.FileMode
-	mtime time.Time // zero if there is no file
-	later bool
+	name   string
+	disk   string // "" when data holds the bytes
+	data   []byte
+	size   int64
+	mode   fs.FileMode
+	mtime  time.Time // zero if there is no file
+	inTail bool
 }
 
 func (e *packEntry) Name() string       { return path.Base(e.name) }
@@ -68,18 +68,13 @@ func plan(entries []Entry) ([]*packEntry, error) {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b *packEntry) int {
-		if a.later != b.later {
-			return cmp.Compare(order(a), order(b))
-		}
-		return cmp.Compare(a.name, b.name)
-	})
+	slices.SortFunc(list, func(a, b *packEntry) int { return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a.name, b.name)) })
 	return list, nil
 }
 
-// order is 0 for the entries of an archive's head, and 1 for the others.
+// order is 0 for the entries of an archive's head, and 1 for those of its tail.
 func order(e *packEntry) int {
-	if e.later {
+	if e.inTail {
 		return 1
 	}
 	return 0
@@ -89,7 +84,7 @@ func planOne(e Entry) (*packEntry, error) {
 	if err := checkName(e.Name); err != nil {
 		return nil, err
 	}
-	p := &packEntry{name: e.Name, disk: e.Path, data: e.Data, size: int64(len(e.Data)), mode: keptMode(e.Mode), later: e.Later}
+	p := &packEntry{name: e.Name, disk: e.Path, data: e.Data, size: int64(len(e.Data)), mode: keptMode(e.Mode), inTail: e.InTail}
 	if e.Path != "" {
 		info, err := os.Lstat(e.Path)
 		if err != nil {
@@ -101,7 +96,7 @@ func planOne(e Entry) (*packEntry, error) {
 		p.size, p.mtime = info.Size(), info.ModTime()
 	}
 	if p.IsDir() {
-		p.size, p.later = 0, false
+		p.size, p.inTail = 0, false
 	}
 	return p, nil
 }

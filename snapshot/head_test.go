@@ -17,23 +17,23 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// laterSize is the size of a file after the head, in bytes: more than one chunk of age.
-const laterSize = 300_000
+// tailSize is the size of a file after the head, in bytes: more than one chunk of age.
+const tailSize = 300_000
 
-// withHead is a draft whose archive has a head. The entries that may come later have names
+// withHead is a draft whose archive has a head. The entries of the tail have names
 // before and after those of the head.
 func withHead() snapshot.Draft {
-	noise := make([]byte, laterSize)
+	noise := make([]byte, tailSize)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(noise) // it never fails
 	return draft(1,
 		snapshot.Entry{Name: "Default/b", Data: []byte("now")},
-		snapshot.Entry{Name: "Default/a/1", Data: noise, Later: true},
+		snapshot.Entry{Name: "Default/a/1", Data: noise, InTail: true},
 		snapshot.Entry{Name: "state.json", Data: []byte("{}")},
-		snapshot.Entry{Name: "z/2", Data: []byte("later too"), Later: true})
+		snapshot.Entry{Name: "z/2", Data: []byte("later too"), InTail: true})
 }
 
-// rest returns a folder for the rest of an archive.
-func rest(t *testing.T) (*os.Root, string) {
+// tail returns a folder for the tail of an archive.
+func tail(t *testing.T) (*os.Root, string) {
 	t.Helper()
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
@@ -56,14 +56,14 @@ func TestUnpackHead(t *testing.T) {
 	if s.Archive.Head.Entries != 2 || s.Archive.Entries != 4 {
 		t.Fatalf("saved %+v", s.Archive)
 	}
-	later, laterDir := rest(t)
+	into, dir := tail(t)
 	dst, moved := filepath.Join(t.TempDir(), "new"), filepath.Join(t.TempDir(), "moved")
-	got, err := v.Unpack(t.Context(), s, dst, snapshot.UnpackOptions{Keep: []string{"state.json"}, Rest: later,
+	got, err := v.Unpack(t.Context(), s, dst, snapshot.UnpackOptions{Keep: []string{"state.json"}, Tail: into,
 		Head: func(head snapshot.UnpackResult) error {
 			if head.Entries != 2 || string(head.Kept["state.json"]) != "{}" {
 				t.Errorf("the head: %+v", head)
 			}
-			if files := tree(t, laterDir); len(files) > 0 {
+			if files := tree(t, dir); len(files) > 0 {
 				t.Errorf("the rest was unpacked with the head: %v", files)
 			}
 			return os.Rename(dst, moved)
@@ -74,8 +74,8 @@ func TestUnpackHead(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"Default": "/", "Default/b": "now"}, tree(t, moved)); diff != "" {
 		t.Errorf("the head (-want +got):\n%s", diff)
 	}
-	files := tree(t, laterDir)
-	if len(files["Default/a/1"]) != laterSize || files["z/2"] != "later too" || len(files) != 5 {
+	files := tree(t, dir)
+	if len(files["Default/a/1"]) != tailSize || files["z/2"] != "later too" || len(files) != 5 {
 		t.Errorf("the rest has %d files and folders", len(files))
 	}
 	whole := filepath.Join(t.TempDir(), "whole")
@@ -104,8 +104,8 @@ func TestUnpackHeadDamaged(t *testing.T) {
 	} {
 		other := s
 		change(&other.Archive)
-		later, _ := rest(t)
-		_, err := v.Unpack(t.Context(), other, filepath.Join(t.TempDir(), "new"), snapshot.UnpackOptions{Rest: later,
+		into, _ := tail(t)
+		_, err := v.Unpack(t.Context(), other, filepath.Join(t.TempDir(), "new"), snapshot.UnpackOptions{Tail: into,
 			Head: func(snapshot.UnpackResult) error { t.Errorf("%s: the head was used", name); return nil }})
 		if !fault.Is(err, fault.ArchiveDamaged) {
 			t.Errorf("%s: %v", name, err)
@@ -120,27 +120,25 @@ func TestUnpackHeadDamaged(t *testing.T) {
 	}
 	key, good := stored(t, store, key, nil)
 	storetest.Put(t, store, key, flip(good, len(good)-1))
-	later, laterDir := rest(t)
+	into, dir := tail(t)
 	used := false
-	_, err = v.Unpack(t.Context(), s, filepath.Join(t.TempDir(), "new"), snapshot.UnpackOptions{Rest: later,
+	_, err = v.Unpack(t.Context(), s, filepath.Join(t.TempDir(), "new"), snapshot.UnpackOptions{Tail: into,
 		Head: func(snapshot.UnpackResult) error { used = true; return nil }})
-	if !used || !fault.Is(err, fault.ArchiveDamaged) || len(tree(t, laterDir)) > 0 {
-		t.Errorf("a damaged end: head used: %t, %d files left, %v", used, len(tree(t, laterDir)), err)
+	if !used || !fault.Is(err, fault.ArchiveDamaged) || len(tree(t, dir)) > 0 {
+		t.Errorf("a damaged end: head used: %t, %d files left, %v", used, len(tree(t, dir)), err)
 	}
 }
 
-// A caller who refuses the head gets nothing.
+// A caller who refuses the head keeps it, and gets nothing of the tail.
 func TestUnpackHeadRefused(t *testing.T) {
 	v, _ := newVault(t)
 	s := save(t, v, withHead())
-	dst := filepath.Join(t.TempDir(), "new")
-	later, laterDir := rest(t)
-	refused := errors.New("refused")
-	_, err := v.Unpack(t.Context(), s, dst, snapshot.UnpackOptions{Rest: later, Head: func(snapshot.UnpackResult) error { return refused }})
-	if !errors.Is(err, refused) || len(tree(t, laterDir)) > 0 {
-		t.Errorf("%v", err)
-	}
-	if _, err := os.Lstat(dst); !os.IsNotExist(err) {
-		t.Errorf("the head stayed: %v", err)
+	for _, dst := range []string{filepath.Join(t.TempDir(), "new"), t.TempDir()} {
+		into, dir := tail(t)
+		refused := errors.New("refused")
+		_, err := v.Unpack(t.Context(), s, dst, snapshot.UnpackOptions{Tail: into, Head: func(snapshot.UnpackResult) error { return refused }})
+		if !errors.Is(err, refused) || len(tree(t, dir)) > 0 || len(tree(t, dst)) != 3 {
+			t.Errorf("%v; the head has %d files and folders", err, len(tree(t, dst)))
+		}
 	}
 }

@@ -23,8 +23,8 @@ const (
 	Memory     Mode = "memory"     // Chrome stays parked in addition to the archive
 )
 
-// SchemaVersion is the version of the documents that this package writes, and
-// versionWithHead that of documents whose archive has a head.
+// SchemaVersion is the version of manifests, of agents' documents, and of documents whose
+// archive has no head. versionWithHead is that of documents whose archive has one.
 const (
 	SchemaVersion   = "1.0"
 	versionWithHead = "1.1"
@@ -45,9 +45,9 @@ type Entry struct {
 	Path string      // file to read; empty when Data holds the bytes
 	Data []byte      // in-memory content, when Path is empty
 	Mode fs.FileMode // permission bits; a directory has fs.ModeDir
-	// Later: a restore can do without it at first, so it follows all other entries. A folder
-	// cannot be Later.
-	Later bool
+	// InTail: it comes after all other entries, and a restore may unpack it last. A folder is
+	// never in the tail.
+	InTail bool
 }
 
 // Draft is a snapshot to save.
@@ -96,7 +96,7 @@ type Archive struct {
 }
 
 // Head is the beginning of an archive's tar that can be used before the rest has been read:
-// all entries that are not [Entry.Later], and the header of the next one.
+// all entries that are not [Entry.InTail], and the header of the next one.
 type Head struct {
 	TarSHA256 string `json:"tar_sha256"` // hex
 	TarSize   int64  `json:"tar_size"`   // bytes

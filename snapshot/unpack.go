@@ -29,11 +29,11 @@ type UnpackOptions struct {
 	// read. It may wait. An error, which is that of ctx, ends the unpacking. It may be nil.
 	BeforeKept func(size int64) error
 	// Head is called once if the archive has a head, when that is unpacked and verified against
-	// the document. The files in dst may be used and moved from then on. The other entries
-	// are unpacked when Head has returned, below the folder Rest instead of dst. An error of
-	// Head ends the unpacking. Without Head, all entries are unpacked to dst.
+	// the document. The files in dst may be used and moved from then on. The tail is unpacked
+	// when Head has returned, below the folder Tail instead of dst. An error of Head ends the
+	// unpacking. Without Head, or if the archive has no head, all entries are unpacked to dst.
 	Head func(UnpackResult) error
-	Rest *os.Root // only with Head; the caller closes it
+	Tail *os.Root // only with Head; the caller closes it
 	// Owner becomes the owner of files and folders, and of dst if Unpack creates it. nil
 	// means the daemon's own user.
 	Owner *Owner
@@ -57,9 +57,9 @@ type UnpackResult struct {
 //
 // The archive is hostile input. These are archive_damaged, with the snapshot's ID and the
 // reason: an absolute, unclean or duplicate name, anything but files and folders, more
-// than the limits, and every damage. After any error dst is as before; after the call of
-// Head, Rest is. A file that already exists in dst is internal. A full disk is store_full.
-// Other errors are identity_missing, store_failed and timeout.
+// than the limits, and every damage. After an error before the call of Head, dst is as
+// before; after the call, Tail is. A file that already exists in dst is internal. A full
+// disk is store_full. Other errors are identity_missing, store_failed and timeout.
 func (v *Vault) Unpack(ctx context.Context, s Snapshot, dst string, o UnpackOptions) (out UnpackResult, err error) {
 	o.Limits = o.Limits.orDefault()
 	r, err := v.openArchive(ctx, s)

@@ -16,18 +16,20 @@ import (
 // unpacker writes entries below one folder. It remembers what it created so that it can
 // remove everything again.
 type unpacker struct {
-	opts   UnpackOptions
-	root   *os.Root
-	fresh  string              // the folder's path, if the unpacker made it
-	seen   map[string]bool     // the archive's names so far → is a file
-	dirs   map[string]struct{} // folders known to be folders
-	made   []string            // files and folders created, in order
-	last   folder              // the folder of the last file
-	buffer []byte              // for copying
-	times  []dirTime
-	names  listing // entries, and the folders that their names imply
-	out    UnpackResult
-	closed bool
+	opts  UnpackOptions
+	root  *os.Root
+	fresh string              // the folder's path, if the unpacker made it
+	seen  map[string]bool     // the archive's names so far → is a file
+	dirs  map[string]struct{} // folders known to be folders
+	// headDirs are the folders of the head, while the tail is unpacked to another place.
+	headDirs map[string]struct{}
+	made     []string // files and folders created, in order
+	last     folder   // the folder of the last file
+	buffer   []byte   // for copying
+	times    []dirTime
+	names    listing // entries, and the folders that their names imply
+	out      UnpackResult
+	closed   bool
 }
 
 // dirTime is a folder's time. It is set after the last write to the folder.
@@ -38,7 +40,7 @@ type dirTime struct {
 
 func newUnpacker(dst string, o UnpackOptions) (*unpacker, error) {
 	u := &unpacker{
-		opts: o, names: listing{limits: o.Limits}, seen: map[string]bool{},
+		opts: o, names: listing{limits: o.Limits}, seen: map[string]bool{}, headDirs: map[string]struct{}{},
 		out: UnpackResult{Kept: map[string][]byte{}}, buffer: make([]byte, 64<<10),
 	}
 	return u, u.begin(dst)
@@ -72,7 +74,7 @@ func (u *unpacker) reset() {
 }
 
 // headDone ends the unpacking of the archive's head, which the caller of Unpack uses from
-// here on, and begins that of the rest. ok says whether it is the head that was saved.
+// here on, and begins that of the tail. ok says whether it is the head that was saved.
 func (u *unpacker) headDone(ok bool) error {
 	if !ok {
 		return irregular("the head of its archive does not hold what was saved")
@@ -82,13 +84,16 @@ func (u *unpacker) headDone(ok bool) error {
 	}
 	out := u.out
 	out.Refused = slices.Clone(u.out.Refused)
+	for name := range u.dirs {
+		u.headDirs[name] = struct{}{}
+	}
+	u.reset() // an error from here on leaves the head to the caller
 	if err := u.opts.Head(out); err != nil {
 		return err
 	}
 	u.out.Kept = map[string][]byte{} // the caller reads the other one
-	u.reset()
 	var err error
-	u.root, err = u.opts.Rest.OpenRoot(".")
+	u.root, err = u.opts.Tail.OpenRoot(".")
 	return local(err)
 }
 
@@ -154,7 +159,9 @@ func (u *unpacker) keep(name string, size int64, body io.Reader) error {
 }
 
 func (u *unpacker) file(name string, h *tar.Header, body io.Reader) error {
-	if _, isDir := u.dirs[name]; isDir {
+	_, isDir := u.dirs[name]
+	_, inHead := u.headDirs[name]
+	if isDir || inHead {
 		return irregular("its archive holds a file and a folder with the same name")
 	}
 	if err := u.folder(path.Dir(name), false); err != nil {

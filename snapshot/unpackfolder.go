@@ -26,7 +26,7 @@ func (u *unpacker) folder(name string, listed bool) error {
 	if err := u.folder(path.Dir(name), false); err != nil {
 		return err
 	}
-	if !listed {
+	if _, counted := u.headDirs[name]; !listed && !counted {
 		if err := u.names.add(name); err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (u *unpacker) folder(name string, listed bool) error {
 	switch {
 	case err == nil:
 		u.made = append(u.made, name)
-		err = u.own(at, base)
+		err = u.ownFolder(at, base)
 	case errors.Is(err, os.ErrExist):
 		info, lerr := at.Lstat(base)
 		if lerr == nil && info.IsDir() {
@@ -52,6 +52,19 @@ func (u *unpacker) folder(name string, listed bool) error {
 	}
 	u.dirs[name] = struct{}{}
 	return nil
+}
+
+// ownFolder gives a folder to the owner. It opens the folder first: a running Chrome may have
+// put another file in its place.
+func (u *unpacker) ownFolder(at *os.Root, name string) error {
+	if u.opts.Owner == nil {
+		return nil
+	}
+	made, err := at.OpenRoot(name)
+	if err != nil {
+		return local(err)
+	}
+	return errors.Join(u.own(made, "."), local(made.Close()))
 }
 
 // open returns an existing folder. If a parent folder is open, only the steps below that

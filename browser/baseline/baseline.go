@@ -38,16 +38,16 @@ type Baseline struct {
 
 // New reads a profile that no Chrome has opened yet, and applies to it what is taken from
 // the document. Changed lists the files that it wrote; the caller must give them to
-// Chrome's user. cachesLater says that the profile's caches are still being unpacked: then
-// they count as the document says, because the archive has what was counted for it.
-func New(ctx context.Context, userDataDir string, doc state.Document, cachesLater bool, now time.Time) (b Baseline, err error) {
+// Chrome's user. If the profile's caches are still being unpacked, counted is the inventory
+// that was made of them for the archive; otherwise it is nil.
+func New(ctx context.Context, userDataDir string, doc state.Document, counted state.Inventory, now time.Time) (b Baseline, err error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectDeadline)
 	defer cancel()
 	if b.Found, err = inspect.Read(ctx, profile.Path(userDataDir)); err != nil {
 		return b, err
 	}
-	if cachesLater {
-		b.Found.Inventory = b.Found.Inventory.Replaced(doc.Inventory, state.ComponentCacheStorage)
+	if counted != nil {
+		b.Found.Inventory = b.Found.Inventory.Replaced(counted, state.ComponentCacheStorage)
 	}
 	if b.ApplyResult, err = profile.Apply(ctx, userDataDir, doc, b.Found, now); err != nil {
 		return b, err

@@ -14,9 +14,9 @@ import (
 // has them, so a filter on system calls recognises databases by them.
 const databaseOpen = unix.O_RDWR | unix.O_CREAT | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// LaterDelay is how long the databases that the browser process opens at its start, and the
-// gates that no first page needs, wait after the cookies. On few cores their opens would delay
-// that page.
+// LaterDelay is how long the first page of a restore loads undisturbed. Until then these wait:
+// the databases that Chrome opens at its start, the gates that no first page needs, and large
+// caches.
 const LaterDelay = 200 * time.Millisecond
 
 // networkService is in the command line of the process that owns the cookies.
@@ -28,7 +28,7 @@ const networkService = "network.mojom.NetworkService"
 // Chrome, because without it each such open would fail.
 type hold struct {
 	listener int
-	delay    time.Duration // LaterDelay
+	later    <-chan time.Time // the opens of Chrome's start pass
 
 	mu       sync.Mutex
 	waiting  []notification
@@ -75,7 +75,7 @@ func newHold() (*hold, error) {
 	if errno != 0 {
 		return nil, errno
 	}
-	h := &hold{listener: int(fd), delay: LaterDelay}
+	h := &hold{listener: int(fd)}
 	go h.receive()
 	return h, nil
 }
@@ -129,8 +129,9 @@ func (h *hold) add(n notification) {
 	h.waiting = append(h.waiting, n)
 }
 
-// release lets all opens pass. Those of the browser process that wait by now pass after
-// [LaterDelay]: they are of its start. A later one may be for a page that uses storage.
+// release lets all opens pass. Those of the network service pass at once: the first page needs
+// cookies. The others that wait already are of Chrome's start, and pass after [LaterDelay].
+// Later opens pass at once, because a page may need them.
 func (h *hold) release() {
 	h.mu.Lock()
 	h.released = true
@@ -144,7 +145,10 @@ func (h *hold) release() {
 	}
 	h.waiting = nil
 	h.mu.Unlock()
-	time.Sleep(h.delay)
+	if h.later == nil {
+		h.later = time.After(LaterDelay)
+	}
+	<-h.later
 	for _, n := range later {
 		h.pass(n)
 	}

@@ -109,8 +109,8 @@ func holdBelowAListener(root string) error {
 	return err
 }
 
-// After the release, the opens that waited pass after a delay, and a later one passes at once:
-// a page that uses storage does not wait for the databases of Chrome's start.
+// After the release, a new open passes at once: a page that uses storage does not wait for the
+// databases of Chrome's start. The opens that waited pass later.
 func TestHoldOrder(t *testing.T) {
 	_, o := startHelper(t, "hold-order", t.TempDir(), nil)
 	if o.Detail != "" {
@@ -120,34 +120,32 @@ func TestHoldOrder(t *testing.T) {
 
 // holdOrder opens a database in one process before the release, and in another after it.
 func holdOrder(root string) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
 	runtime.LockOSThread() // children inherit the filter of this thread
 	h, err := newHold()
 	if err != nil {
 		return err
 	}
-	h.delay = time.Hour
+	later := make(chan time.Time)
+	h.later = later
 	open := func(name string) *exec.Cmd {
-		return exec.Command("/proc/self/exe", helperArg, "open-database", filepath.Join(root, name))
+		return exec.CommandContext(ctx, "/proc/self/exe", helperArg, "open-database", filepath.Join(root, name))
 	}
 	first := open("first")
 	if err := first.Start(); err != nil {
 		return err
 	}
-	defer func() {
-		_ = first.Process.Kill() // it waits
-		_ = first.Wait()         // the error says that it was killed
-	}()
-	for waiting := 0; waiting == 0; {
+	holds := func(condition func() bool) bool {
 		h.mu.Lock()
-		waiting = len(h.waiting)
-		h.mu.Unlock()
+		defer h.mu.Unlock()
+		return condition()
+	}
+	for !holds(func() bool { return len(h.waiting) > 0 }) && ctx.Err() == nil {
 		runtime.Gosched()
 	}
 	go h.release()
-	for released := false; !released; {
-		h.mu.Lock()
-		released = h.released
-		h.mu.Unlock()
+	for !holds(func() bool { return h.released }) && ctx.Err() == nil {
 		runtime.Gosched()
 	}
 	if err := open("second").Run(); err != nil {
@@ -159,7 +157,15 @@ func holdOrder(root string) (err error) {
 	if _, err := os.Stat(filepath.Join(root, "first")); err == nil {
 		return errors.New("the open that waited passed at once")
 	}
-	return nil
+	select {
+	case later <- time.Time{}:
+	case <-ctx.Done():
+	}
+	if err := first.Wait(); err != nil {
+		return err
+	}
+	_, err = os.Stat(filepath.Join(root, "first"))
+	return err
 }
 
 // openDatabase opens a file as Chrome opens databases.

@@ -42,8 +42,8 @@ func (Disk) ExclusionReason(name string) string {
 	return ExclusionReason(name)
 }
 
-// Later is [Later].
-func (Disk) Later(name string) bool { return Later(name) }
+// InTail is [InTail].
+func (Disk) InTail(name string) bool { return InTail(name) }
 
 // FindDesktop is [FindDesktop].
 func (Disk) FindDesktop(names []string, folder string) (Desktop, error) {

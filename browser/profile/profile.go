@@ -60,7 +60,7 @@ func Path(userDataDir string) string { return filepath.Join(userDataDir, Folder(
 // restarted and the environment loaded. No Chrome may be running on it.
 func UseDefaultFolder(userDataDir string) error {
 	const op = "profile.use_default_folder"
-	if err := errors.Join(checkNoLink(userDataDir), checkComplete(userDataDir)); err != nil || Folder(userDataDir) == Default {
+	if err := errors.Join(checkNoLink(userDataDir), checkComplete(userDataDir, op)); err != nil || Folder(userDataDir) == Default {
 		return err
 	}
 	folder := Folder(userDataDir)
@@ -84,21 +84,21 @@ type File struct {
 	Size int64 // bytes
 	// Data is the content for an archive; nil: the content of the file on disk.
 	Data []byte
-	// Later: a restore may unpack it after the other files.
-	Later bool
-	info  fs.FileInfo
+	// InTail: it comes after all other files in an archive, and a restore may unpack it last.
+	InTail bool
+	info   fs.FileInfo
 }
 
 // Select lists the files of a user data directory that belong in an archive, sorted by
-// name: the extensions, and the profile ([Folder]) without caches, locks, sockets, links
-// and other files that Chrome creates again. A folder comes before its contents; empty
+// name: the extensions, and the profile ([Folder]) without caches, empty journals, locks,
+// sockets, links and other files that Chrome creates again. A folder comes before its contents; empty
 // folders are left out.
 //
 // It only reads. Chrome must have closed the directory or be frozen; while Chrome runs,
 // the list may be out of date. When ctx ends, Select stops with a timeout error.
 func Select(ctx context.Context, userDataDir string) ([]File, error) {
 	const op = "profile.select"
-	if err := errors.Join(checkNoLink(userDataDir), checkComplete(userDataDir)); err != nil {
+	if err := errors.Join(checkNoLink(userDataDir), checkComplete(userDataDir, op)); err != nil {
 		return nil, err
 	}
 	files, err := list(ctx, userDataDir, Folder(userDataDir), Default)
@@ -117,7 +117,7 @@ func Select(ctx context.Context, userDataDir string) ([]File, error) {
 		return nil, fault.Wrap(err, fault.SaveFailed, op, "the profile could not be read")
 	}
 	sort.Slice(files, func(i, j int) bool { return files[i].Name < files[j].Name })
-	markLater(files)
+	markTail(files)
 	return files, nil
 }
 
@@ -157,8 +157,8 @@ func list(ctx context.Context, userDataDir, folder, as string) ([]File, error) {
 		if err != nil {
 			return err
 		}
-		if info.Size() == 0 && strings.HasSuffix(name, "-journal") {
-			return nil // SQLite's mark that nothing is unfinished; it is the same without the file
+		if emptyJournal(name, info.Size()) {
+			return nil
 		}
 		files = append(files, File{Name: name, Path: p, Mode: info.Mode().Perm(), Size: info.Size(), info: info})
 		return nil

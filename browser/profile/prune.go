@@ -6,7 +6,7 @@ import "strings"
 // state: Chrome creates them again. It lists what to exclude, so that a file that a later
 // Chrome adds is kept. It does not list what only looks like a cache (Service
 // Worker/ScriptCache and CacheStorage, WebStorage, File System, GCM Store, *-wal,
-// *-journal).
+// *-journal unless it is empty).
 //
 // Names as found in Chromium 156. See also the keep-list in Chromium's
 // chrome/browser/downgrade/snapshot_file_collector.cc.
@@ -71,4 +71,11 @@ func Droppable(name string) bool {
 	default:
 		return strings.HasPrefix(last, "Singleton")
 	}
+}
+
+// emptyJournal reports whether a file is an empty rollback journal of SQLite. To SQLite that is
+// the same as none (https://www.sqlite.org/fileformat2.html#the_rollback_journal). A third of
+// the files of a small profile are such journals.
+func emptyJournal(name string, size int64) bool {
+	return size == 0 && strings.HasSuffix(name, "-journal") && strings.HasPrefix(name, Default+"/") && !strings.HasPrefix(name, Default+"/Extensions/")
 }

@@ -24,15 +24,15 @@ const fill = `(async () => {
 const sizeRounds = 6
 
 // readFill reads an item of the caches.
-const readFill = `caches.open("bench").then((cache) => cache.match("/bench/0")).then((item) => item ? item.blob() : null).then(() => true)`
+const readFill = `caches.open("bench").then((cache) => cache.match("/bench/0")).then((item) => item ? item.blob() : null).then((blob) => blob ? blob.size : 0)`
 
 // sizeSurvey saves and restores environments of several sizes.
 func sizeSurvey(ctx context.Context, b *bench) error {
 	s := section{
 		title: "Size of an environment",
 		text: fmt.Sprintf(`The site stores this much more in its caches: half of it random bytes, half of it text. The restore is timed until the create
-is answered, and until the page has read an item of the caches, which are unpacked beside the page if they are large. Each size is
-restored %d times.`, sizeRounds),
+is answered, and until the page has read an item of the caches. Large caches are unpacked beside the page. Each size is restored
+%d times.`, sizeRounds),
 		head: []string{"added to the probe profile, MB", "archive, KB", "delete with filesystem, ms", "restore, ms", "an item read, ms"},
 	}
 	sizes := []int{0, 1, 10, 100}
@@ -92,7 +92,7 @@ func (b *bench) measureSize(ctx context.Context, size int) (row []string, restor
 	}
 	var reads []float64
 	for range sizeRounds {
-		restore, read, err := b.restoreSize(ctx, snapshot)
+		restore, read, err := b.restoreSize(ctx, snapshot, size > 0)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -103,28 +103,32 @@ func (b *bench) measureSize(ctx context.Context, size int) (row []string, restor
 }
 
 // restoreSize restores a snapshot. It returns when the create was answered and when the page
-// had read an item of its caches, in milliseconds.
-func (b *bench) restoreSize(ctx context.Context, snapshot string) (restore, read float64, err error) {
+// had read an item of its caches, in milliseconds. filled says that there is one.
+func (b *bench) restoreSize(ctx context.Context, snapshot string, filled bool) (restore, read float64, err error) {
 	if err := b.ours.ready(ctx, 0); err != nil {
 		return 0, 0, err
 	}
 	var s *session
+	bytes := 0
 	read, err = timed(func() error {
-		restore, err = timed(func() (err error) {
+		took, err := timed(func() (err error) {
 			s, err = b.ours.create(ctx, obj{"restore_from_environment_id": snapshot})
 			return err
 		})
 		if err != nil {
 			return err
 		}
+		restore = took
 		t, err := s.front(ctx)
 		if err != nil {
 			return err
 		}
 		defer t.Close()
-		var done bool
-		return t.evaluate(ctx, readFill, &done)
+		return t.evaluate(ctx, readFill, &bytes)
 	})
+	if err == nil && filled != (bytes > 0) {
+		err = fmt.Errorf("the restored cache has an item of %d bytes", bytes)
+	}
 	if err != nil {
 		return 0, 0, err
 	}

@@ -2,6 +2,7 @@ package restore
 
 import (
 	"context"
+	"sync"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
@@ -33,7 +34,7 @@ func (r *Restorer) FromFiles(ctx context.Context, q Request, row profiles.Snapsh
 	}
 	spare, why := r.takeSpare(q.Engine, q.Overrides)
 	if spare != nil {
-		f, err = r.restoreInto(ctx, spareTarget(r, spare, q.Engine), q, saved)
+		f, err = r.restoreInto(ctx, spareTarget(r, spare, q.Engine), q, row, saved)
 		if err == nil {
 			f.why = joinReasons(standbyWhy, f.why)
 			return f, nil
@@ -44,7 +45,7 @@ func (r *Restorer) FromFiles(ctx context.Context, q Request, row profiles.Snapsh
 		}
 		why = "the spare Chrome failed: " + fault.MessageOf(err)
 	}
-	f, why, err = r.restoreCold(ctx, q, saved, why, spare == nil)
+	f, why, err = r.restoreCold(ctx, q, row, saved, why, spare == nil)
 	f.why = joinReasons(standbyWhy, why)
 	return f, err
 }
@@ -52,12 +53,12 @@ func (r *Restorer) FromFiles(ctx context.Context, q Request, row profiles.Snapsh
 // restoreCold restores an archive in a Chrome that starts while the archive is unpacked.
 // why is the reason why no quicker path was taken; the returned reason adds to it. gates
 // says whether that Chrome may have gates.
-func (r *Restorer) restoreCold(ctx context.Context, q Request, saved snapshot.Snapshot, why string, gates bool) (Files, string, error) {
+func (r *Restorer) restoreCold(ctx context.Context, q Request, row profiles.Snapshot, saved snapshot.Snapshot, why string, gates bool) (Files, string, error) {
 	t, err := startingTarget(ctx, r, q.Engine, q.Overrides, gates)
 	if err != nil {
 		return Files{}, why, err
 	}
-	f, err := r.restoreInto(ctx, t, q, saved)
+	f, err := r.restoreInto(ctx, t, q, row, saved)
 	if chromeFailed(ctx, err) && (gates || q.Engine == browser.EngineShell) {
 		// This Chrome may open profile files at its start that are not in the list of the
 		// gates. One without gates does not need the list.
@@ -66,7 +67,7 @@ func (r *Restorer) restoreCold(ctx context.Context, q Request, saved snapshot.Sn
 		if t, err = ungatedTarget(ctx, r, q.Engine, q.Overrides); err != nil {
 			return Files{}, why, err
 		}
-		f, err = r.restoreInto(ctx, t, q, saved)
+		f, err = r.restoreInto(ctx, t, q, row, saved)
 	}
 	if err != nil {
 		t.abandon(ctx)
@@ -76,23 +77,31 @@ func (r *Restorer) restoreCold(ctx context.Context, q Request, saved snapshot.Sn
 }
 
 // restoreInto unpacks an archive and loads it into the target.
-func (r *Restorer) restoreInto(ctx context.Context, t *target, q Request, saved snapshot.Snapshot) (f Files, err error) {
+func (r *Restorer) restoreInto(ctx context.Context, t *target, q Request, row profiles.Snapshot, saved snapshot.Snapshot) (f Files, err error) {
 	u, err := r.unpack(ctx, t.unpackDir, q, saved, t.gates && t.engine != browser.EngineShell)
 	if err != nil {
 		return f, err
 	}
 	defer u.release()
-	defer func() {
+	o := q.options(u.installed)
+	if u.tail != nil {
+		release, err := r.archives.Hold(ctx, row)
 		if err != nil {
-			u.stopRest()
+			u.stopTail()
+			return f, err
 		}
-	}()
+		o.Tail = heldTail{u.tail, sync.OnceFunc(release), r.log, saved.ID}
+		defer func() {
+			if f.Chrome == nil {
+				u.stopTail()
+				o.Tail.Ended(context.Canceled)
+			}
+		}()
+	}
 	why, err := t.adapt(ctx, u.overrides)
 	if err != nil {
 		return f, err
 	}
-	o := q.options(u.installed)
-	o.Rest = u.rest
 	chrome, lines, err := t.load(ctx, u.doc, o)
 	if err != nil {
 		return f, err

@@ -62,9 +62,9 @@ type Archives interface {
 	Hold(ctx context.Context, row profiles.Snapshot) (release func(), err error)
 	// Readable returns an error if no key of this daemon opens the archive.
 	Readable(saved snapshot.Snapshot) error
-	// Unpack unpacks the archive into a user data directory. If later is not nil, a part of it
-	// may follow later.
-	Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string, later *Later) (UnpackResult, error)
+	// Unpack unpacks the archive into a user data directory. If into is not nil, Unpack may
+	// return when the head of the archive is unpacked; the result then has the tail.
+	Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string, into *TailFolder) (UnpackResult, error)
 	// Filter removes from a user data directory what the selection leaves out.
 	Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error)
 	// CopyExtension copies an extension's files, by their hash, to a folder.
@@ -76,20 +76,30 @@ type Archives interface {
 	AwaitRescue(ctx context.Context, sessionID string) error
 }
 
-// Later says where the part of an archive is unpacked that follows later.
-type Later struct {
-	Folder string         // it is created
-	Owner  snapshot.Owner // of all files of the archive
+// TailFolder says where the tail of an archive is unpacked, and who owns the files of the
+// archive.
+type TailFolder struct {
+	Path  string // it is created
+	Owner snapshot.Owner
+}
+
+// Tail is the part of an archive that follows its head.
+type Tail interface {
+	// Wait starts the unpacking of the tail and returns when it has ended. If ctx ends, the
+	// unpacking is cancelled. Wait may be called again.
+	Wait(ctx context.Context) error
+	// Stop ends the unpacking and waits until it has ended.
+	Stop()
 }
 
 // UnpackResult is what an archive has besides the files of the profile.
 type UnpackResult struct {
 	Document state.Document
 	Notes    *Notes // nil: none
-	Entries  int    // files and folders that were written
+	Entries  int    // files and folders that were written, those of the tail included
 	Refused  int    // files that a profile must not contain
-	// Rest is what follows later; nil: nothing. Its Wait must be called.
-	Rest browser.Rest
+	// Tail is what follows later; nil: nothing. Its Wait or Stop must be called.
+	Tail Tail
 	// Release must be called once, when the document is in the browser or will not be.
 	// Documents take much memory, so only a few large ones are restored at once.
 	Release func()

@@ -134,7 +134,7 @@ func (f *fakeArchives) Open(context.Context, profiles.Snapshot) (snapshot.Snapsh
 
 func (f *fakeArchives) Readable(snapshot.Snapshot) error { return nil }
 
-func (f *fakeArchives) Unpack(context.Context, snapshot.Snapshot, string, *Later) (UnpackResult, error) {
+func (f *fakeArchives) Unpack(context.Context, snapshot.Snapshot, string, *TailFolder) (UnpackResult, error) {
 	return UnpackResult{Document: f.doc, Entries: 3, Release: func() { f.releases++ }}, nil
 }
 

@@ -2,6 +2,8 @@ package restore
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"path/filepath"
 
 	"github.com/stasisd/stasis/browser"
@@ -19,34 +21,32 @@ type environment struct {
 	partial   bool              // it has only some origins
 	notes     *Notes            // restored with it; nil: none
 	files     state.Component   // the report's line for the profile's files
-	rest      browser.Rest      // files that are still being unpacked; nil: none
-	// lost are the lines of missing extensions. left are the lines of what the request's
+	tail      Tail              // files that are still being unpacked; nil: none
+	// lost are the lines of missing extensions. excluded are the lines of what the request's
 	// selection leaves out.
 	lost, excluded []state.Component
-	// leave must be called once, when the state is in the browser or will not be.
+	// release must be called once, when the state is in the browser or will not be.
 	release func()
 }
 
-// unpack unpacks an archive into a run directory for a request. later says that Chrome can be
-// given a part of the files later. After success the caller must call release of the result,
-// and stopRest if the environment does not get into a Chrome; after an error it must not.
-func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, saved snapshot.Snapshot, later bool) (u environment, err error) {
-	var rest *Later
-	if later && q.Origins.All() {
-		rest = &Later{Folder: filepath.Join(dir.Profile(), browser.Unpacking), Owner: snapshot.Owner{UID: dir.UID, GID: dir.UID}}
+// unpack unpacks an archive into a run directory for a request. tailLater says that the target
+// may get the tail of the archive later. After success the caller must call release. If the
+// environment does not get into a Chrome, it must also call stopTail. After an error it must
+// call neither.
+func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, saved snapshot.Snapshot, tailLater bool) (u environment, err error) {
+	var into *TailFolder
+	if tailLater && q.Origins.All() {
+		into = &TailFolder{Path: filepath.Join(dir.Profile(), browser.Unpacking), Owner: snapshot.Owner{UID: dir.UID, GID: dir.UID}}
 	}
-	got, err := r.archives.Unpack(ctx, saved, dir.Profile(), rest)
+	got, err := r.archives.Unpack(ctx, saved, dir.Profile(), into)
 	if err != nil {
 		return environment{}, err
 	}
-	u = environment{notes: got.Notes, release: got.Release}
-	if got.Rest != nil {
-		u.rest = loggedRest{got.Rest, r, saved.ID}
-	}
+	u = environment{notes: got.Notes, release: got.Release, tail: got.Tail}
 	defer func() {
 		if err != nil {
 			got.Release()
-			u.stopRest()
+			u.stopTail()
 		}
 	}()
 	u.doc, u.excluded = q.Origins.Document(got.Document)
@@ -67,31 +67,28 @@ func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, save
 	return u, nil
 }
 
-// loggedRest is a rest whose failure is logged: the session that it belongs to has been
-// answered by then.
-type loggedRest struct {
-	browser.Rest
-	r        *Restorer
+// stopTail ends the unpacking of the tail and waits for its end.
+func (u environment) stopTail() {
+	if u.tail != nil {
+		u.tail.Stop()
+	}
+}
+
+// heldTail is a tail whose snapshot cannot be removed until it has ended.
+type heldTail struct {
+	Tail
+	release  func() // of the snapshot; may be called again
+	log      *slog.Logger
 	snapshot string
 }
 
-// Wait is documented at [browser.Rest].
-func (l loggedRest) Wait(ctx context.Context) error {
-	err := l.Rest.Wait(ctx)
-	if err != nil && ctx.Err() == nil {
-		l.r.log.Error("the caches of a restored environment could not be unpacked; its Chrome is ended, and the session is not saved", "snapshot", l.snapshot, "error", err)
+// Ended is documented at [browser.Tail]. An error is logged, because the create has been
+// answered by then.
+func (h heldTail) Ended(err error) {
+	h.release()
+	if err != nil && !errors.Is(err, context.Canceled) {
+		h.log.Error("the caches of a restored environment could not be unpacked; its Chrome is ended, and the session is not saved", "snapshot", h.snapshot, "error", err)
 	}
-	return err
-}
-
-// stopRest ends the unpacking of the rest and waits for its end.
-func (u environment) stopRest() {
-	if u.rest == nil {
-		return
-	}
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	_ = u.rest.Wait(ended) // the environment is not used
 }
 
 // started returns the restored Chrome with its report lines: lines, which Chrome

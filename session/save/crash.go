@@ -81,7 +81,7 @@ func (s *Saver) restart(ctx context.Context, j Job) EndResult {
 	doc, from := s.documentAfterCrash(ctx, j)
 	again, err := s.Restart(ctx, j.Session, j.Dir, doc, j.Options, AfterCrash)
 	if err != nil {
-		s.cfg.Log.Error("Chrome crashed and could not be started again; its profile is saved and the session ends", "session", j.Session.ID, "error", err)
+		s.cfg.Log.Error("Chrome crashed and could not be started again; the session ends", "session", j.Session.ID, "error", err)
 		j.Document = doc // the Chrome that failed to start may have written to the profile
 		j.Label = rescueLabel(from)
 		j.Reason = profiles.ReasonNotRestarted.With("Chrome crashed, and could not be started again: " + fault.MessageOf(err))

@@ -28,7 +28,7 @@ const maxListedURL = 2048
 func draft(loc snapshot.Location, j Job, doc state.Document, files []browser.File, at time.Time) snapshot.Draft {
 	entries := make([]snapshot.Entry, 0, len(files)+1)
 	for _, f := range files {
-		e := snapshot.Entry{Name: f.Name, Path: f.Path, Mode: f.Mode, Later: f.Later}
+		e := snapshot.Entry{Name: f.Name, Path: f.Path, Mode: f.Mode, InTail: f.InTail}
 		if f.Data != nil {
 			e.Path, e.Data = "", f.Data
 		}

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -14,9 +13,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Caches are gates in place of the indexes of the Cache API. A page that asks for a cache waits
-// there until the caches are in place.
-type Caches struct {
+// CacheGates are gates in place of the indexes of the Cache API. A page that asks for a cache
+// waits there until the caches are in place.
+type CacheGates struct {
 	// dir is the user data directory. It was opened before a page ran, and its methods do not
 	// follow links out of it: Chrome may have replaced any folder since.
 	dir     *os.Root
@@ -34,53 +33,42 @@ const index = "index.txt"
 // indexSuffix is added to the name of an index while a gate has its place.
 const indexSuffix = ".waiting"
 
-// HoldCaches puts gates into the profile [profile.Default] of a user data directory, before it
-// enters the running Chrome's. The caller closes the result after Open; until then it owns dir.
-func HoldCaches(dir *os.Root) (c Caches, err error) {
-	c.dir = dir
+// CreateCacheGates puts gates into the profile [profile.Default] of a user data directory,
+// before it enters the running Chrome's. The caller closes them.
+func CreateCacheGates(userDataDir string) (*CacheGates, error) {
+	dir, err := os.OpenRoot(userDataDir)
+	if err != nil {
+		return nil, cachesFailed(err)
+	}
+	g := &CacheGates{dir: dir}
 	folders, err := profile.CacheFolders(dir.FS(), profile.Default)
 	for _, folder := range folders {
-		name := path.Join(profile.Default, folder, index)
-		var content []byte
 		if err == nil {
-			content, err = fs.ReadFile(dir.FS(), name)
+			err = g.create(folder)
 		}
-		if errors.Is(err, fs.ErrNotExist) { // a damaged environment: Chrome ignores the folder
-			err = nil
-			continue
-		}
-		if err == nil {
-			err = dir.Rename(name, name+indexSuffix)
-		}
-		if err == nil {
-			err = mkfifo(dir, name)
-		}
-		c.indexes = append(c.indexes, cacheIndex{folder, content})
 	}
-	return c, moveFailed(err)
+	if err != nil {
+		return nil, cachesFailed(errors.Join(err, dir.Close()))
+	}
+	return g, nil
 }
 
-// CachesTooLarge reports whether an index in the profile [profile.Default] does not fit into a
-// gate.
-func CachesTooLarge(dir fs.FS) bool {
-	folders, err := profile.CacheFolders(dir, profile.Default)
-	return err != nil || slices.ContainsFunc(folders, func(folder string) bool {
-		info, err := fs.Stat(dir, path.Join(profile.Default, folder, index))
-		return err == nil && info.Size() > maxFile
-	})
-}
-
-// PlaceCaches moves the caches from [profile.Unpacking] to the profile [profile.Default], which
-// no Chrome has opened yet. Errors are those of [Set.Open].
-func PlaceCaches(dir *os.Root) error {
-	err := place(dir, func(folder string) (string, error) {
-		to := path.Join(profile.Default, folder)
-		return to, dir.MkdirAll(to, 0o700)
-	})
+// create puts a gate in place of one index. A folder without an index is damaged, and Chrome
+// ignores it.
+func (g *CacheGates) create(folder string) error {
+	name := path.Join(profile.Default, folder, index)
+	content, err := fs.ReadFile(g.dir.FS(), name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err == nil {
-		err = dir.RemoveAll(profile.Unpacking)
+		err = g.dir.Rename(name, name+indexSuffix)
 	}
-	return moveFailed(err)
+	if err == nil {
+		err = mkfifo(g.dir, name)
+	}
+	g.indexes = append(g.indexes, cacheIndex{folder, content})
+	return err
 }
 
 // mkfifo creates a pipe.
@@ -92,38 +80,102 @@ func mkfifo(dir *os.Root, name string) error {
 	return errors.Join(unix.Mkfifoat(int(folder.Fd()), path.Base(name), 0o600), folder.Close())
 }
 
+// maxIndexes bounds how many folders have a gate. Their indexes are kept in memory.
+const maxIndexes = 1000
+
+// CachesTooLarge reports whether the indexes in the profile [profile.Default] are too many or
+// too large for gates: together more than one pipe can hold.
+func CachesTooLarge(userDataDir fs.FS) bool {
+	folders, err := profile.CacheFolders(userDataDir, profile.Default)
+	if err != nil || len(folders) > maxIndexes {
+		return true
+	}
+	var size int64
+	for _, folder := range folders {
+		if info, err := fs.Stat(userDataDir, path.Join(profile.Default, folder, index)); err == nil {
+			size += info.Size()
+		}
+	}
+	return size > maxFile
+}
+
+// PlaceCaches moves the caches from [profile.Unpacking] to the profile [profile.Default], which
+// no Chrome has opened yet.
+func PlaceCaches(userDataDir string) error {
+	dir, err := os.OpenRoot(userDataDir)
+	if err != nil {
+		return cachesFailed(err)
+	}
+	err = moveAllCaches(dir, func(folder string) (string, error) {
+		to := path.Join(profile.Default, folder)
+		return to, dir.MkdirAll(to, 0o700)
+	})
+	if err == nil {
+		err = endUnpacking(dir)
+	}
+	return cachesFailed(errors.Join(err, dir.Close()))
+}
+
 // Open moves the caches from [profile.Unpacking] to the profile that Chrome runs on, and opens
 // the gates. If Chrome has removed an origin's folder meanwhile, its caches are removed too.
-// Errors are those of [Set.Open].
-func (c Caches) Open() error {
-	err := place(c.dir, func(folder string) (string, error) {
+func (g *CacheGates) Open() error {
+	err := moveAllCaches(g.dir, func(folder string) (string, error) {
 		to := path.Join(profile.Spare, folder)
-		if _, err := c.dir.Lstat(to); errors.Is(err, fs.ErrNotExist) {
+		if _, err := g.dir.Lstat(to); errors.Is(err, fs.ErrNotExist) {
 			return "", nil
 		}
 		return to, nil
 	})
-	for _, i := range c.indexes {
+	for _, i := range g.indexes {
 		if err == nil {
-			err = c.openIndex(path.Join(profile.Spare, i.folder, index), i.content)
+			err = g.open(path.Join(profile.Spare, i.folder, index), i.content)
 		}
 	}
-	if err == nil { // last, because it says that the environment is not complete
-		err = c.dir.RemoveAll(profile.Unpacking)
+	if err == nil {
+		err = endUnpacking(g.dir)
 	}
-	return moveFailed(err)
+	return cachesFailed(err)
 }
 
-// place moves the caches of each folder to the folder that to returns; "" drops them.
-func place(dir *os.Root, to func(folder string) (string, error)) error {
+// Close closes the user data directory.
+func (g *CacheGates) Close() { _ = g.dir.Close() } // only a handle
+
+// open replaces a pipe by the index. A reader that waits at the pipe gets it too.
+func (g *CacheGates) open(name string, content []byte) error {
+	pipe, err := g.dir.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // Chrome has removed the folder
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = pipe.Close() }() // what was written is with the reader
+	if err := checkPipe(pipe, len(content)); err != nil {
+		return err
+	}
+	if err := g.dir.Rename(name+indexSuffix, name); err != nil {
+		return err
+	}
+	return fillPipe(pipe, content)
+}
+
+// moveAllCaches moves the caches of each folder to the folder that to returns; "" removes them.
+func moveAllCaches(dir *os.Root, to func(folder string) (string, error)) error {
 	from := path.Join(profile.Unpacking, profile.Default)
+	if _, err := dir.Lstat(from); err != nil { // a tail has at least one file
+		return err
+	}
 	folders, err := profile.CacheFolders(dir.FS(), from)
 	if err != nil {
 		return err
 	}
 	for _, folder := range folders {
 		into, err := to(folder)
-		if err == nil && into != "" {
+		switch {
+		case err != nil:
+		case into == "":
+			err = dir.RemoveAll(path.Join(from, folder))
+		default:
 			err = moveCaches(dir, path.Join(from, folder), into)
 		}
 		if err != nil {
@@ -131,6 +183,21 @@ func place(dir *os.Root, to func(folder string) (string, error)) error {
 		}
 	}
 	return nil
+}
+
+// endUnpacking removes the folder of the tail, which says that the environment is not complete.
+// A file that is left there has not been restored.
+func endUnpacking(dir *os.Root) error {
+	err := fs.WalkDir(dir.FS(), profile.Unpacking, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			err = fmt.Errorf("%s belongs to no cache", name)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return dir.RemoveAll(profile.Unpacking)
 }
 
 // moveCaches moves the caches of one folder.
@@ -151,34 +218,7 @@ func moveCaches(dir *os.Root, from, to string) error {
 	return nil
 }
 
-// openIndex replaces a pipe by the index. A reader that waits at the pipe gets it too.
-func (c Caches) openIndex(name string, content []byte) error {
-	pipe, err := c.dir.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // Chrome has removed the folder
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = pipe.Close() }() // what was written is with the reader
-	info, err := pipe.Stat()
-	switch {
-	case err != nil:
-	case info.Mode().Type() != fs.ModeNamedPipe:
-		err = fmt.Errorf("%w: Chrome has replaced an index of caches", ErrConflict)
-	default:
-		err = growPipe(pipe, len(content))
-	}
-	if err == nil {
-		err = c.dir.Rename(name+indexSuffix, name)
-	}
-	if err == nil {
-		_, err = pipe.Write(content)
-	}
-	return err
-}
-
-// Close closes the user data directory.
-func (c Caches) Close() error {
-	return fault.Wrap(c.dir.Close(), fault.Internal, "gate.caches", "")
+// cachesFailed is the error of caches that could not get into a profile.
+func cachesFailed(err error) error {
+	return fault.Wrap(err, fault.BrowserFailed, "gate.caches", "the caches could not be moved into the profile")
 }

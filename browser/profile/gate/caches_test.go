@@ -2,9 +2,12 @@ package gate
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stasisd/stasis/browser/profile"
@@ -19,7 +22,7 @@ const (
 
 // held returns a user data directory whose environment has entered the profile of a running
 // Chrome, while its caches are being unpacked.
-func held(t *testing.T) (string, Caches) {
+func held(t *testing.T) (string, *CacheGates) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, folder := range []string{ofOrigin, ofBucket} {
@@ -27,43 +30,31 @@ func held(t *testing.T) (string, Caches) {
 		write(t, dir, "Unpacking/Default/"+folder+"/5f/x_0", "entry")
 	}
 	write(t, dir, "Default/Service Worker/CacheStorage/damaged/other", "no index")
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := HoldCaches(root)
+	c, err := CreateCacheGates(dir)
 	if err == nil {
 		err = os.Rename(filepath.Join(dir, "Default"), filepath.Join(dir, "Spare"))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(c.Close)
 	return dir, c
 }
 
 // A reader of an index waits until the caches are in place. Later readers find a file.
 func TestCaches(t *testing.T) {
 	dir, c := held(t)
-	type found struct {
-		index, entry string
-		err          error
+	pipe := filepath.Join(dir, "Spare", ofOrigin, "index.txt")
+	waiting, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a reader that comes before the caches
+	if err != nil {
+		t.Fatal(err)
 	}
-	got := make(chan found, 1)
-	go func() {
-		index, err := os.ReadFile(filepath.Join(dir, "Spare", ofOrigin, "index.txt"))
-		entry, missing := os.ReadFile(filepath.Join(dir, "Spare", ofOrigin, "5f/x_0"))
-		got <- found{string(index), string(entry), errors.Join(err, missing)}
-	}()
 	if err := c.Open(); err != nil {
 		t.Fatal(err)
 	}
-	if f := <-got; f.err != nil || f.index != "index of "+ofOrigin || f.entry != "entry" {
-		t.Errorf("%+v", f)
+	got, err := io.ReadAll(waiting)
+	if err := errors.Join(err, waiting.Close()); err != nil || string(got) != "index of "+ofOrigin {
+		t.Errorf("the waiting reader got %q, %v", got, err)
 	}
 	for _, folder := range []string{ofOrigin, ofBucket} {
 		if body := read(t, dir, "Spare", folder, "index.txt"); body != "index of "+folder {
@@ -127,11 +118,7 @@ func TestPlaceCaches(t *testing.T) {
 	write(t, dir, "Default/"+ofOrigin+"/index.txt", "index")
 	write(t, dir, "Unpacking/Default/"+ofOrigin+"/5f/x_0", "entry")
 	write(t, dir, "Unpacking/Default/"+ofBucket+"/6f/y_0", "no index")
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(PlaceCaches(root), root.Close()); err != nil {
+	if err := PlaceCaches(dir); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, dir, "Default", ofOrigin, "5f/x_0") + read(t, dir, "Default", ofBucket, "6f/y_0"); got != "entryno index" {
@@ -139,5 +126,18 @@ func TestPlaceCaches(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(dir, profile.Unpacking)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the environment still counts as incomplete: %v", err)
+	}
+}
+
+// An index that does not fit into a pipe is found before it gets a gate.
+func TestCachesTooLarge(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "Default/"+ofBucket+"/index.txt", strings.Repeat("i", maxFile))
+	if CachesTooLarge(os.DirFS(dir)) {
+		t.Error("the index fits")
+	}
+	write(t, dir, "Default/"+ofOrigin+"/index.txt", strings.Repeat("i", maxFile+1))
+	if !CachesTooLarge(os.DirFS(dir)) {
+		t.Error("the index does not fit")
 	}
 }

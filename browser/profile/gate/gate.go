@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -141,11 +142,6 @@ func (s Set) TooLarge(waiting string) string {
 	return ""
 }
 
-// moveFailed is the error of an environment that could not enter.
-func moveFailed(err error) error {
-	return fault.Wrap(err, fault.BrowserFailed, "gate.open", "the profile could not be moved into the running Chrome")
-}
-
 // Open moves a filled profile into the one that a Chrome runs on, and opens the gates. After
 // success all files are in place. An error is browser_failed: that Chrome must be ended, and
 // its profile removed with it. rest opens the gates that the first page does not need; Chrome
@@ -173,7 +169,7 @@ func (s Set) Open(running, waiting string) (rest func() error, err error) {
 		}
 		later = nil
 		return errors.Join(errs...)
-	}, moveFailed(err)
+	}, fault.Wrap(err, fault.BrowserFailed, "gate.open", "the profile could not be moved into the running Chrome")
 }
 
 // move moves the contents of a folder of the waiting profile. Folders may exist in both
@@ -222,13 +218,7 @@ func openGate(pipe, file string) (write func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := gate.Stat()
-	if err == nil && info.Mode().Type() != fs.ModeNamedPipe {
-		err = fmt.Errorf("%w: Chrome has replaced %s instead of waiting for it", ErrConflict, filepath.Base(pipe))
-	}
-	if err == nil {
-		err = growPipe(gate, len(body))
-	}
+	err = checkPipe(gate, len(body))
 	switch {
 	case err != nil:
 	case missing:
@@ -239,29 +229,52 @@ func openGate(pipe, file string) (write func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(err, gate.Close())
 	}
-	return func() error {
-		_, err := gate.Write(body)
-		return errors.Join(err, gate.Close())
-	}, nil
+	return func() error { return errors.Join(fillPipe(gate, body), gate.Close()) }, nil
 }
 
-// pipeSize is how many bytes a pipe holds, and maxFile how many an unprivileged process may
-// let it hold (pipe(7), /proc/sys/fs/pipe-max-size).
-const (
-	pipeSize = 64 << 10
-	maxFile  = 1 << 20
-)
+// checkPipe returns an error if Chrome has replaced a gate, and makes room for a number of
+// bytes.
+func checkPipe(pipe *os.File, size int) error {
+	info, err := pipe.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeNamedPipe {
+		return fmt.Errorf("%w: Chrome has replaced %s instead of waiting for it", ErrConflict, filepath.Base(pipe.Name()))
+	}
+	return growPipe(pipe, size)
+}
+
+// maxFile is how many bytes an unprivileged process may let a pipe hold (pipe(7),
+// /proc/sys/fs/pipe-max-size).
+const maxFile = 1 << 20
 
 // growPipe makes a pipe so large that a write does not wait for a reader.
 func growPipe(pipe *os.File, size int) error {
-	if size <= pipeSize {
-		return nil
-	}
 	raw, err := pipe.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var failed error
-	err = raw.Control(func(fd uintptr) { _, failed = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, size) })
+	err = raw.Control(func(fd uintptr) {
+		holds, err := unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0)
+		if err == nil && holds < size {
+			_, err = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, size)
+		}
+		failed = err
+	})
 	return errors.Join(err, failed)
+}
+
+// fillDeadline bounds how long a write to a gate may take. It waits only if Chrome has filled
+// the pipe itself.
+const fillDeadline = 2 * time.Second
+
+// fillPipe writes to a pipe that is large enough.
+func fillPipe(pipe *os.File, body []byte) error {
+	if err := pipe.SetWriteDeadline(time.Now().Add(fillDeadline)); err != nil {
+		return err
+	}
+	_, err := pipe.Write(body)
+	return err
 }

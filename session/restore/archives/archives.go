@@ -38,8 +38,8 @@ type Snapshots interface {
 type Datadirs interface {
 	// ExclusionReason returns why a file of an archive may not be unpacked; "" if it may.
 	ExclusionReason(name string) string
-	// Later reports whether Chrome can be given a file after the rest of the environment.
-	Later(name string) bool
+	// InTail reports whether Chrome can be given a file after the rest of the environment.
+	InTail(name string) bool
 }
 
 // Extensions keeps the files of uploaded extensions; see extension.Store.
@@ -97,9 +97,9 @@ func (a *Archives) Hold(ctx context.Context, row profiles.Snapshot) (release fun
 func (a *Archives) Readable(saved snapshot.Snapshot) error { return a.cfg.Vault.Readable(saved) }
 
 // Unpack unpacks the archive into a user data directory. If its document is large, Unpack
-// first waits for a turn. If later is not nil and the archive has a head, Unpack returns when
+// first waits for a turn. If into is not nil and the archive has a head, Unpack returns when
 // that is unpacked.
-func (a *Archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string, later *restore.Later) (u restore.UnpackResult, err error) {
+func (a *Archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string, into *restore.TailFolder) (u restore.UnpackResult, err error) {
 	u.Release = func() {}
 	defer func() {
 		if err != nil {
@@ -118,10 +118,10 @@ func (a *Archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userData
 	}
 	o := snapshot.UnpackOptions{Limits: a.cfg.Unpack, Accept: a.accepts, Keep: []string{state.FileName}, BeforeKept: inTurn}
 	var got snapshot.UnpackResult
-	var rest *rest
-	if later != nil && saved.Archive.Head.Entries > 0 {
-		o.Owner = &later.Owner
-		got, rest, err = a.unpackHead(ctx, saved, userDataDir, later.Folder, o)
+	var t *tail
+	if into != nil && saved.Archive.Head.Entries > 0 {
+		o.Owner = &into.Owner
+		got, t, err = a.unpackHead(ctx, saved, userDataDir, into.Path, o)
 		got.Entries += saved.Archive.Entries - saved.Archive.Head.Entries
 	} else {
 		got, err = a.cfg.Vault.Unpack(ctx, saved, userDataDir, o)
@@ -133,13 +133,15 @@ func (a *Archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userData
 		u.Entries, u.Refused = got.Entries, len(got.Refused)
 		u.Notes, err = agent.NotesIn(saved)
 	}
-	if rest != nil {
-		if err != nil {
-			rest.stop()
-		}
-		u.Rest = rest
+	if t == nil {
+		return u, err
 	}
-	return u, err
+	if err != nil {
+		t.Stop()
+		return u, err
+	}
+	u.Tail = t
+	return u, nil
 }
 
 // Document unpacks the archive into a user data directory without waiting for a turn.

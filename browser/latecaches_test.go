@@ -7,32 +7,36 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
 
-// heldRest is a rest whose files are there already. Its unpacking ends when the test says so.
-type heldRest struct {
+// fakeTail is a tail whose files are there already. Its unpacking ends when the test says so.
+type fakeTail struct {
 	waited func()        // Wait was called
 	end    chan struct{} // the unpacking ends
 	err    error
+	ended  chan error // receives the argument of Ended
 }
 
-func (h *heldRest) Wait(ctx context.Context) error {
-	h.waited()
+func (f *fakeTail) Wait(ctx context.Context) error {
+	f.waited()
 	select {
-	case <-h.end:
-		return h.err
+	case <-f.end:
+		return f.err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// spareWithRest returns a spare for the environment of a closed browser, and the part of it
+func (f *fakeTail) Ended(err error) { f.ended <- err }
+
+// spareWithTail returns a spare for the environment of a closed browser, and the part of it
 // that is unpacked later.
-func (r *rig) spareWithRest(from *Browser) (p *Spare, rest *heldRest, waited chan struct{}) {
+func (r *rig) spareWithTail(from *Browser) (p *Spare, tail *fakeTail, waited chan struct{}) {
 	r.t.Helper()
 	p = r.spare()
 	r.load(p, from)
@@ -56,7 +60,7 @@ func (r *rig) spareWithRest(from *Browser) (p *Spare, rest *heldRest, waited cha
 		r.t.Fatalf("%d caches, %v", moved, err)
 	}
 	waited = make(chan struct{})
-	return p, &heldRest{waited: sync.OnceFunc(func() { close(waited) }), end: make(chan struct{})}, waited
+	return p, &fakeTail{waited: sync.OnceFunc(func() { close(waited) }), end: make(chan struct{}), ended: make(chan error, 1)}, waited
 }
 
 // cachedSite returns a closed browser whose page has stored something in a cache, and its
@@ -79,8 +83,8 @@ func TestCachesFollow(t *testing.T) {
 	t.Parallel()
 	r, s := newRig(t), newSite(t, nil)
 	from, doc := r.cachedSite(s)
-	p, rest, waited := r.spareWithRest(from)
-	b, lines, err := p.Restored(within(t), doc, Options{RestoreTabs: true, Rest: rest})
+	p, tail, waited := r.spareWithTail(from)
+	b, lines, err := p.Restored(within(t), doc, Options{RestoreTabs: true, Tail: tail})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,24 +100,27 @@ func TestCachesFollow(t *testing.T) {
 	if _, err := profile.Select(within(t), b.dir.Profile()); !fault.Is(err, fault.SaveFailed) {
 		t.Errorf("the incomplete environment can be saved: %v", err)
 	}
-	read := make(chan string, 1)
-	go func() { read <- r.eval(b, s.url+"/page", readCache) }()
-	<-waited
-	select {
-	case got := <-read:
+	r.eval(b, s.url+"/page", "window.read = "+readCache+"; 1")
+	const orWaits = `Promise.race([read, new Promise((done) => setTimeout(done, 300, "waits"))])`
+	if got := r.eval(b, s.url+"/page", orWaits); got != "waits" {
 		t.Errorf("the page got %s before the caches were there", got)
-	default:
 	}
-	frozen := make(chan error, 1)
-	go func() { frozen <- b.Freeze(within(t)) }()
-	close(rest.end)
-	if err := <-frozen; err != nil {
+	<-waited
+	soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := b.Freeze(soon); err == nil || b.Frozen() {
+		t.Errorf("Chrome was frozen before the caches were there: %v", err)
+	}
+	listed := make(chan error, 1)
+	go func() { // a save lists the files first
+		_, err := b.Environment(within(t))
+		listed <- err
+	}()
+	close(tail.end)
+	if err := errors.Join(<-listed, <-tail.ended); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Wake(within(t)); err != nil {
-		t.Fatal(err)
-	}
-	if got := <-read; got != "kept" {
+	if got := r.eval(b, s.url+"/page", "read"); got != "kept" {
 		t.Errorf("the page got %s", got)
 	}
 	found, err := b.Verify(within(t), doc, lines)
@@ -131,14 +138,17 @@ func TestCachesDoNotFollow(t *testing.T) {
 	t.Parallel()
 	r, s := newRig(t), newSite(t, nil)
 	from, doc := r.cachedSite(s)
-	p, rest, _ := r.spareWithRest(from)
-	rest.err = errors.New("damaged")
-	b, _, err := p.Restored(within(t), doc, Options{RestoreTabs: true, Rest: rest})
+	p, tail, _ := r.spareWithTail(from)
+	tail.err = errors.New("damaged")
+	b, _, err := p.Restored(within(t), doc, Options{RestoreTabs: true, Tail: tail})
 	if err != nil {
 		t.Fatal(err)
 	}
-	close(rest.end)
+	close(tail.end)
 	<-b.Done()
+	if err := <-tail.ended; err == nil {
+		t.Error("the end of the tail has no error")
+	}
 	if err := b.Kill(within(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +165,8 @@ func TestKilledBeforeCachesFollow(t *testing.T) {
 	t.Parallel()
 	r, s := newRig(t), newSite(t, nil)
 	from, doc := r.cachedSite(s)
-	p, rest, waited := r.spareWithRest(from)
-	b, _, err := p.Restored(within(t), doc, Options{RestoreTabs: true, Rest: rest})
+	p, tail, waited := r.spareWithTail(from)
+	b, _, err := p.Restored(within(t), doc, Options{RestoreTabs: true, Tail: tail})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,9 +181,9 @@ func TestCachesFirst(t *testing.T) {
 	t.Parallel()
 	r, s := newRig(t), newSite(t, nil)
 	from, doc := r.cachedSite(s)
-	p, rest, _ := r.spareWithRest(from)
-	close(rest.end)
-	b, lines, err := p.Restored(within(t), doc, Options{RestoreTabs: true, Rest: rest, Overrides: state.Overrides{Locale: "de-DE"}})
+	p, tail, _ := r.spareWithTail(from)
+	close(tail.end)
+	b, lines, err := p.Restored(within(t), doc, Options{RestoreTabs: true, Tail: tail, Overrides: state.Overrides{Locale: "de-DE"}})
 	if err != nil {
 		t.Fatal(err)
 	}
