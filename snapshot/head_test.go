@@ -1,7 +1,9 @@
 package snapshot_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -140,5 +142,41 @@ func TestUnpackHeadRefused(t *testing.T) {
 		if !errors.Is(err, refused) || len(tree(t, dir)) > 0 || len(tree(t, dst)) != 3 {
 			t.Errorf("%v; the head has %d files and folders", err, len(tree(t, dst)))
 		}
+	}
+}
+
+// Only a document of the second version has a head. The head is within the archive, and the
+// document has a MAC.
+func TestDocumentWithHead(t *testing.T) {
+	v, store := newVault(t)
+	s := save(t, v, withHead())
+	key, err := place.DocumentKey(s.ID)
+	key, good := stored(t, store, key, err)
+	h := s.Archive.Head
+	head := fmt.Sprintf(`"head":{"tar_sha256":%q,"tar_size":%d,"entries":%d}`, h.TarSHA256, h.TarSize, h.Entries)
+	if !bytes.Contains(good, []byte(head)) || !bytes.Contains(good, []byte(`"schemaVersion":"1.1"`)) {
+		t.Fatalf("%s", good)
+	}
+	for name, change := range map[string][2]string{
+		"the first version with a head":     {`"schemaVersion":"1.1"`, `"schemaVersion":"1.0"`},
+		"the second version without a head": {`,` + head, ``},
+		"an empty head":                     {head, `"head":{}`},
+		"a size of the whole archive":       {fmt.Sprint(`"tar_size":`, h.TarSize, `,"entries":2`), fmt.Sprint(`"tar_size":`, s.Archive.TarSize, `,"entries":2`)},
+		"all entries":                       {`"entries":2}`, `"entries":4}`},
+		"a bad hash":                        {h.TarSHA256, h.TarSHA256[1:]},
+	} {
+		body := bytes.Replace(good, []byte(change[0]), []byte(change[1]), 1)
+		if bytes.Equal(body, good) {
+			t.Fatalf("%s: nothing was changed", name)
+		}
+		if _, _, err := snapshot.ParseDocument(body, place, s.ID, snapshot.Keys{}); !fault.Is(err, fault.ArchiveDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, _, err := snapshot.ParseDocument(withoutMAC(good), place, s.ID, snapshot.Keys{}); !fault.Is(err, fault.ArchiveDamaged) {
+		t.Errorf("a head without a MAC: %v", err)
+	}
+	if _, _, err := snapshot.ParseDocument(good, place, s.ID, snapshot.NewKeys(nil, [32]byte{1})); err != nil {
+		t.Errorf("the document itself: %v", err)
 	}
 }

@@ -24,6 +24,10 @@ var _ restore.Tail = (*tail)(nil)
 
 // Wait is documented at [restore.Tail].
 func (t *tail) Wait(ctx context.Context) error {
+	if ctx.Err() != nil {
+		t.Stop()
+		return t.err
+	}
 	t.proceed()
 	defer context.AfterFunc(ctx, t.cancel)()
 	<-t.done
