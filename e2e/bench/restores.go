@@ -21,6 +21,10 @@ const (
 // if something is left over. It returns how many restores there were, and how many of them
 // by gates.
 func (b *bench) restoreInARow(ctx context.Context, count int) (rows [][]string, err error) {
+	// The daemon of the lanes has ended: counting its goroutines ends it.
+	if b.ours, err = b.host(ctx, nil); err != nil {
+		return nil, err
+	}
 	idle, err := b.ours.asBefore(ctx, nil)
 	if err != nil {
 		return nil, err

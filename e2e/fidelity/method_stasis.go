@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -275,6 +276,10 @@ func (s *stasis) viaOtherDaemon(ctx context.Context, id string) (string, error) 
 	if err := s.daemon.Start(ctx); err != nil {
 		return "", err
 	}
+	if s.through == playwright && emptyState(kept) { // an import refuses it
+		fresh, err := s.create(ctx, obj{"engine": s.then}, nil)
+		return fresh.CDP, err
+	}
 	back, err := s.take(ctx, s.through, kept, nil)
 	if err != nil {
 		return "", err
@@ -283,6 +288,22 @@ func (s *stasis) viaOtherDaemon(ctx context.Context, id string) (string, error) 
 		return "", fmt.Errorf("the restore path was %s, want %s", back.Restored.Path, s.path)
 	}
 	return back.CDP, nil
+}
+
+// emptyState reports whether a file in Playwright's format has nothing.
+func emptyState(file []byte) bool {
+	var state struct {
+		Cookies []any
+		Origins []struct{ LocalStorage, IndexedDB []any }
+	}
+	if json.Unmarshal(file, &state) != nil {
+		return false
+	}
+	items := len(state.Cookies)
+	for _, o := range state.Origins {
+		items += len(o.LocalStorage) + len(o.IndexedDB)
+	}
+	return items == 0
 }
 
 // end saves the session and unpacks the user data directory from its archive.
