@@ -151,7 +151,7 @@ func TestDocumentWithHead(t *testing.T) {
 	v, store := newVault(t)
 	s := save(t, v, withHead())
 	key, err := place.DocumentKey(s.ID)
-	key, good := stored(t, store, key, err)
+	_, good := stored(t, store, key, err)
 	h := s.Archive.Head
 	head := fmt.Sprintf(`"head":{"tar_sha256":%q,"tar_size":%d,"entries":%d}`, h.TarSHA256, h.TarSize, h.Entries)
 	if !bytes.Contains(good, []byte(head)) || !bytes.Contains(good, []byte(`"schemaVersion":"1.1"`)) {

@@ -81,6 +81,7 @@ func TestCachesThatChanged(t *testing.T) {
 		"removed":        {func(folder string) error { return os.RemoveAll(folder) }, false},
 		"index replaced": {func(folder string) error { return replace(filepath.Join(folder, "index.txt"), "own") }, true},
 		"same cache":     {func(folder string) error { return os.Mkdir(filepath.Join(folder, "5f"), 0o700) }, true},
+		"pipe filled":    {func(folder string) error { return fillPipeOf(t, filepath.Join(folder, "index.txt")) }, true},
 		"a link leads out": {func(folder string) error {
 			return errors.Join(os.RemoveAll(folder), os.Symlink(outside, folder))
 		}, true},
@@ -106,6 +107,22 @@ func TestCachesThatChanged(t *testing.T) {
 			}
 		}
 	}
+}
+
+// fillPipeOf fills a pipe as a Chrome could that has been taken over, and keeps it open.
+func fillPipeOf(t *testing.T, pipe string) error {
+	file, err := os.OpenFile(pipe, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	for err == nil {
+		_, err = syscall.Write(int(file.Fd()), make([]byte, 4096))
+	}
+	if errors.Is(err, syscall.EAGAIN) {
+		return nil
+	}
+	return err
 }
 
 func replace(file, body string) error {

@@ -17,7 +17,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -266,15 +265,21 @@ func growPipe(pipe *os.File, size int) error {
 	return errors.Join(err, failed)
 }
 
-// fillDeadline bounds how long a write to a gate may take. It waits only if Chrome has filled
-// the pipe itself.
-const fillDeadline = 2 * time.Second
-
-// fillPipe writes to a pipe that is large enough.
+// fillPipe writes to a pipe that is large enough. It does not wait: a pipe without room has been
+// filled by Chrome itself.
 func fillPipe(pipe *os.File, body []byte) error {
-	if err := pipe.SetWriteDeadline(time.Now().Add(fillDeadline)); err != nil {
+	if len(body) == 0 {
+		return nil
+	}
+	raw, err := pipe.SyscallConn()
+	if err != nil {
 		return err
 	}
-	_, err := pipe.Write(body)
+	written := 0
+	var failed error
+	err = raw.Control(func(fd uintptr) { written, failed = unix.Write(int(fd), body) })
+	if err = errors.Join(err, failed); err == nil && written < len(body) {
+		err = fmt.Errorf("%w: Chrome has filled %s", ErrConflict, filepath.Base(pipe.Name()))
+	}
 	return err
 }
