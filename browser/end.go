@@ -40,7 +40,7 @@ func (b *Browser) Close(ctx context.Context) (state.Datadir, error) {
 			return state.DatadirCrash, b.Kill(ctx)
 		}
 	}
-	b.awaitCaches(ctx)
+	_ = b.awaitCaches(ctx) // without them, the profile is refused when it is read
 	if b.openRest != nil {
 		b.openRest()
 	}
@@ -113,9 +113,8 @@ func (b *Browser) Trim(ctx context.Context) {
 // finished. Chrome would answer a repair hours later and leave a page with half an
 // authenticator.
 func (b *Browser) Freeze(ctx context.Context) error {
-	b.awaitCaches(ctx)
-	if err := ctx.Err(); err != nil {
-		return fault.Wrap(err, fault.Timeout, "browser.freeze", "the caches of the environment were not restored in time")
+	if err := b.awaitCaches(ctx); err != nil {
+		return err
 	}
 	defer b.passkeys.pause()()
 	return b.process.Freeze(ctx)
@@ -155,6 +154,8 @@ func (b *Browser) Memory() int64 { return b.process.Memory() }
 // Environment lists the files of the environment on disk. It first waits until the caches of a
 // restore are in place. While Chrome runs, the list may be out of date.
 func (b *Browser) Environment(ctx context.Context) ([]profile.File, error) {
-	b.awaitCaches(ctx)
+	if err := b.awaitCaches(ctx); err != nil {
+		return nil, err
+	}
 	return profile.Select(ctx, b.dir.Profile())
 }

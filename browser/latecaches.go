@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/profile/gate"
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -25,8 +26,8 @@ func cachesCanFollow(dir *Dir, doc state.Document) bool {
 	return doc.Inventory.Has(state.ComponentCacheStorage) && !gate.CachesTooLarge(os.DirFS(dir.Profile()))
 }
 
-// completeProfile waits for the tail of an environment before Chrome opens its profile. The
-// error is the caller's.
+// completeProfile waits for the tail of an environment before Chrome opens its profile. After
+// an error the tail has not ended.
 func (b *Browser) completeProfile(ctx context.Context, tail Tail) error {
 	if err := tail.Wait(ctx); err != nil {
 		return err
@@ -82,16 +83,19 @@ func (b *Browser) awaitFirstPage() {
 	}
 }
 
-// awaitCaches waits until the environment is complete, or Chrome is being ended.
-func (b *Browser) awaitCaches(ctx context.Context) {
+// awaitCaches waits until the environment is complete, or Chrome is being ended. If ctx ends
+// first, the error is timeout.
+func (b *Browser) awaitCaches(ctx context.Context) error {
 	if b.late == nil {
-		return
+		return nil
 	}
 	select {
 	case <-b.late.done:
 	case <-b.ctx.Done():
 	case <-ctx.Done():
+		return fault.Wrap(ctx.Err(), fault.Timeout, "browser.caches", "the caches of the environment were not restored in time")
 	}
+	return nil
 }
 
 // closeCaches releases what the late caches hold. Nothing may use them any more.
