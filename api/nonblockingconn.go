@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 const (
@@ -30,10 +32,34 @@ type nonblockingConn struct {
 	net.Conn
 	raw syscall.RawConn // nil over TLS
 
+	arriving atomic.Pointer[arrival] // nil between messages
+
 	mu      sync.Mutex
 	queue   []byte        // accepted and not yet written
 	writing chan struct{} // closed when the queue is written or writing has failed; nil while nothing is queued
 	err     error         // of the writing goroutine, or net.ErrClosed
+}
+
+// arrival is a message that has begun to arrive.
+type arrival struct {
+	pace    pace
+	tooSlow func() // called when the client falls below the pace
+}
+
+// Read reads from the peer. While a message arrives, the peer must keep up its pace. The
+// timer is here, where a read may wait: most messages arrive in one piece, and a timer for
+// each would wake another thread.
+func (p *nonblockingConn) Read(b []byte) (int, error) {
+	a := p.arriving.Load()
+	if a == nil {
+		return p.Conn.Read(b)
+	}
+	late := time.AfterFunc(a.pace.most-a.pace.spent, a.tooSlow)
+	defer late.Stop()
+	since := a.pace.now()
+	n, err := p.Conn.Read(b)
+	a.pace.moved(since, n)
+	return n, err
 }
 
 // Write accepts all of a small b at once. A larger b it writes as any connection does.

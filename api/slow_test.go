@@ -270,3 +270,53 @@ func TestServedConnectionsAreKept(t *testing.T) {
 		_ = c.Close() // open streams would use up the grace period
 	}
 }
+
+// A WebSocket message that has begun must arrive within the patience, or at the least rate.
+// Between messages a client may wait as long as it likes.
+func TestStalledMessages(t *testing.T) {
+	const patience = 300 * time.Millisecond
+	r := newRig(t, func(o *Options) { o.Patience = patience })
+	open := func() (net.Conn, *bufio.Reader) {
+		c := r.raw(t, "GET /v1/sessions/live-1/cdp?ticket="+goodTicket+" HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"+
+			"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n")
+		from := bufio.NewReader(c)
+		answer, err := http.ReadResponse(from, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+			t.Fatal(answer.Status, err)
+		}
+		return c, from
+	}
+	send := func(c net.Conn, b ...byte) {
+		if _, err := c.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begun := []byte{0x81, 0x80 | 5, 0, 0, 0, 0} // a text message of 5 bytes, masked with zeros
+
+	t.Run("stalled", func(t *testing.T) {
+		c, from := open()
+		send(c, append(bytes.Clone(begun), "ab"...)...)
+		frame := make([]byte, 4)
+		if _, err := io.ReadFull(from, frame); err != nil {
+			t.Fatal(err)
+		}
+		if code := int(frame[2])<<8 | int(frame[3]); frame[0] != 0x88 || code != 1008 {
+			t.Errorf("the frame is % x, not a close frame with 1008", frame)
+		}
+	})
+	t.Run("waits between messages", func(t *testing.T) {
+		c, from := open()
+		for range 3 {
+			send(c, append(bytes.Clone(begun), "ab"...)...)
+			send(c, []byte("cde")...)
+			answer := make([]byte, 2+len(":abcde"))
+			if _, err := io.ReadFull(from, answer); err != nil || string(answer[2:]) != ":abcde" {
+				t.Fatalf("got %q, %v", answer, err)
+			}
+			<-time.After(patience) // the time is what is tested
+		}
+	})
+}

@@ -25,7 +25,7 @@ const (
 	// frame whose header has arrived (coder/websocket 1.8.15, waitCloseHandshake).
 	closeTime = 5 * time.Second
 	// initialBuffer is the first size of the buffer for a message, in bytes.
-	initialBuffer = 4 << 10
+	initialBuffer = 1 << 10
 )
 
 // checkUpgrade refuses a request that is not for a WebSocket, and one from a foreign web
@@ -119,29 +119,13 @@ func (k *socket) Read(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.assemble(k.paced(from))
+	k.conn.arriving.Store(&arrival{pace{now: k.now, most: k.patience}, k.tooSlow})
+	defer k.conn.arriving.Store(nil)
+	return k.assemble(from)
 }
 
-// paced reads a message that has begun to arrive. It closes a client that sends too slowly.
-func (k *socket) paced(from io.Reader) io.Reader {
-	return &pacedMessage{from: from, pace: pace{now: k.now, most: k.patience}, end: func() {
-		k.start(websocket.StatusPolicyViolation, "a message arrived too slowly")
-	}}
-}
-
-type pacedMessage struct {
-	from io.Reader
-	pace pace
-	end  func()
-}
-
-func (m *pacedMessage) Read(p []byte) (int, error) {
-	late := time.AfterFunc(m.pace.most-m.pace.spent, m.end)
-	defer late.Stop()
-	since := m.pace.now()
-	n, err := m.from.Read(p)
-	m.pace.moved(since, n)
-	return n, err
+func (k *socket) tooSlow() {
+	k.start(websocket.StatusPolicyViolation, "a message arrived too slowly")
 }
 
 // Meter implements [session.Metered].
