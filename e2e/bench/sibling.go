@@ -21,16 +21,17 @@ func chromeFlags(pid int) ([]string, error) {
 	return strings.Split(strings.TrimRight(string(raw), "\x00"), "\x00")[1:], nil
 }
 
-// startSibling starts a Chrome with another Chrome's flags, except for the transport and the
-// folder, which it makes.
+// startSibling starts a Chrome with another Chrome's flags, except for the transport, the
+// folder, which it makes, and the flag with which a spare opens no window by itself.
 func (b *bench) startSibling(ctx context.Context, dir, transport string, flags []string) (*exec.Cmd, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
 	args := []string{transport, "--user-data-dir=" + dir}
 	for _, flag := range flags {
-		name, _, _ := strings.Cut(flag, "=")
-		if name != "--remote-debugging-pipe" && name != "--user-data-dir" && name != "--disk-cache-dir" {
+		switch name, _, _ := strings.Cut(flag, "="); name {
+		case "--remote-debugging-pipe", "--user-data-dir", "--disk-cache-dir", "--no-startup-window":
+		default:
 			args = append(args, flag)
 		}
 	}
