@@ -20,12 +20,14 @@ type operationsHandler struct {
 	readiness Readiness
 	metrics   http.Handler // nil: no metrics
 	landlock  int          // ABI version of Landlock that restricts Chromes; 0: none
+	egress    bool         // whether the addresses that Chromes connect to are limited
 }
 
 // readiness is the answer of a daemon that can take sessions.
 type readiness struct {
 	Status   string   `json:"status"`
 	Landlock landlock `json:"landlock"`
+	Egress   enforced `json:"egress"`
 }
 
 // landlock says whether Landlock restricts Chromes, and which ABI version of it the kernel
@@ -33,6 +35,11 @@ type readiness struct {
 type landlock struct {
 	Enforced bool `json:"enforced"`
 	ABI      int  `json:"abi"`
+}
+
+// enforced says whether a protection is in force.
+type enforced struct {
+	Enforced bool `json:"enforced"`
 }
 
 // health reports that the daemon answers.
@@ -45,7 +52,7 @@ func (h *operationsHandler) ready(c *call) error {
 	if err := h.readiness.Ready(c.Request().Context()); err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, readiness{Status: "ok", Landlock: landlock{Enforced: h.landlock > 0, ABI: h.landlock}})
+	return c.JSON(http.StatusOK, readiness{Status: "ok", Landlock: landlock{Enforced: h.landlock > 0, ABI: h.landlock}, Egress: enforced{h.egress}})
 }
 
 // scrape serves the metrics in Prometheus's text format.

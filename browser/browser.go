@@ -57,7 +57,7 @@ type Browser struct {
 	cancel              context.CancelFunc
 	ctx                 context.Context // context of the background work; ends with the browser
 	options             Options
-	relay               *relay.Relay            // nil unless the proxy requires credentials
+	relay               *relay.Relay            // nil unless one is needed for the proxy
 	targets             *targetinit.Initialiser // nil if nothing is set on the targets
 	passkeys            passkeys
 	entered             bool              // the environment's files were moved into the spare's profile
@@ -69,6 +69,7 @@ type Browser struct {
 	unflushed  atomic.Bool
 	appearance appearance // which browser the shell's pages see
 	foreground *foreground
+	firewall   Firewall // nil: none
 }
 
 // setOptions sets the browser's options and the IDs of its extensions.

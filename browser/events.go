@@ -18,6 +18,7 @@ const (
 	EventCrash      = pageevent.Crash
 	EventBlocked    = pageevent.Blocked
 	EventEmpty      = pageevent.Empty
+	EventRefused    = pageevent.Refused
 )
 
 // Listen calls notify for each event in the pages, one at a time, until stop. Of a page's
@@ -33,14 +34,17 @@ func (b *Browser) Listen(notify func(PageEvent), all bool) (stop func()) {
 	ctx, cancel := context.WithCancel(b.ctx)
 	l := pageevent.New(notify, b.driver, b.now)
 	forget := b.mux.OnPageEvent(l.Receive, all)
+	unwatch := b.watchRefusals(l.Refuse)
 	done := make(chan struct{})
 	b.listeners.Go(func() {
 		defer close(done)
+		defer unwatch()
 		defer forget()
 		l.Run(ctx)
 	})
 	return func() {
 		forget()
+		unwatch()
 		cancel()
 		<-done
 	}

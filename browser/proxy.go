@@ -18,20 +18,22 @@ func nilIfDirect(p *state.Proxy) *state.Proxy {
 }
 
 // startProxy returns the proxy setting for a profile, nil for none. If the proxy requires
-// credentials, for which Chrome has no setting, it starts a relay and returns the relay's
-// address as the setting.
-func startProxy(p *state.Proxy, uid int) (setting *profile.Proxy, r *relay.Relay, err error) {
+// credentials, for which Chrome has no setting, or if the firewall must know the one address
+// that leads to it, startProxy starts a relay and returns the relay's address as the setting.
+func (s *Starter) startProxy(p *state.Proxy, uid int) (setting *profile.Proxy, r *relay.Relay, err error) {
 	if p = nilIfDirect(p); p == nil {
 		return nil, nil, nil
 	}
 	server := p.Server
-	if p.Username != "" {
+	if p.Username != "" || s.Firewall != nil {
 		beyond, err := url.Parse(p.Server)
 		if err != nil {
 			return nil, nil, fault.Wrap(err, fault.Unsupported, "browser.proxy", "proxy.server: not a URL")
 		}
-		beyond.User = url.UserPassword(p.Username, p.Password)
-		if r, err = relay.Start(beyond, uid); err != nil {
+		if p.Username != "" {
+			beyond.User = url.UserPassword(p.Username, p.Password)
+		}
+		if r, err = relay.Start(beyond, s.Egress, uid); err != nil {
 			return nil, nil, err
 		}
 		server = "http://" + r.Address()

@@ -41,8 +41,12 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	if o.Background && o.Gates {
 		s.learnSettings(ctx)
 	}
-	proxy, relay, err := startProxy(o.Overrides.Proxy, dir.UID)
+	proxy, relay, err := s.startProxy(o.Overrides.Proxy, dir.UID)
+	if err == nil {
+		err = limitEgress(s.Firewall, dir.UID, o.Overrides.Proxy, relay)
+	}
 	if err != nil {
+		relay.Close()
 		return nil, err
 	}
 	empty := preparation(dir, state.Document{}, o, proxy)
@@ -241,7 +245,10 @@ type readyProfile struct {
 func (p *Spare) ready(ctx, whole context.Context, doc state.Document, o Options) (r readyProfile, err error) {
 	b, dir := p.b, p.b.dir
 	b.relay.Close() // that of the empty profile
-	if r.proxy, b.relay, err = startProxy(o.Overrides.Proxy, dir.UID); err != nil {
+	if r.proxy, b.relay, err = p.starter.startProxy(o.Overrides.Proxy, dir.UID); err != nil {
+		return r, err
+	}
+	if err := limitEgress(b.firewall, dir.UID, o.Overrides.Proxy, b.relay); err != nil {
 		return r, err
 	}
 	b.relay.SetProcesses(b.process.Processes)

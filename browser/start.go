@@ -16,6 +16,7 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/relay"
 	"github.com/stasisd/stasis/budget"
+	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -29,6 +30,10 @@ type Starter struct {
 	Now      func() time.Time
 	// Budget counts the CDP messages of all Chromes; nil: each Chrome has its own.
 	Budget *budget.Budget
+	// Egress says which proxies may be connected to.
+	Egress egress.Policy
+	// Firewall limits what Chromes connect to; nil: nothing does.
+	Firewall Firewall
 	// MaxDownloads bounds the bytes of a session's downloads together; 0: no limit.
 	MaxDownloads int64
 
@@ -76,7 +81,11 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options,
 	var relay *relay.Relay
 	if o.Engine == EngineShell { // the shell reads none of it from the profile
 		var proxy *profile.Proxy
-		if proxy, relay, err = startProxy(o.Overrides.Proxy, dir.UID); err != nil {
+		if proxy, relay, err = s.startProxy(o.Overrides.Proxy, dir.UID); err == nil {
+			err = limitEgress(s.Firewall, dir.UID, o.Overrides.Proxy, relay)
+		}
+		if err != nil {
+			relay.Close()
 			return nil, err
 		}
 		flags = append(append(flags, languageFlags(o.Overrides)...), proxyFlags(proxy)...)
@@ -96,7 +105,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options,
 	if o.Background {
 		process.Background(true)
 	}
-	b := &Browser{dir: dir, process: process, now: s.Now, relay: relay, appearance: appearance, guard: new(guard), foreground: new(foreground)}
+	b := &Browser{dir: dir, process: process, now: s.Now, relay: relay, appearance: appearance, guard: new(guard), foreground: new(foreground), firewall: s.Firewall}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files(), IncomingDir: dir.Incoming()}, Downloads: dir.Downloads(), MaxDownloads: s.MaxDownloads, Budget: s.Budget, KeepPage: true, NoHiddenTargets: o.Engine == EngineShell})
 	if b.driver, err = b.mux.Driver(ctx); err != nil {

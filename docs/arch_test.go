@@ -21,6 +21,7 @@ const module = "github.com/stasisd/stasis"
 var mayImport = []struct{ pkg, imports string }{
 	{".", ""}, // the OpenAPI document, embedded from the root
 	{"fault", ""},
+	{"egress", ""}, // addresses that may be connected to
 	{"budget", ""}, // memory for slow clients, of CDP and of HTTP
 	{"wire", ""},   // the JSON that callers get
 	{"state", "fault state/report"},
@@ -33,7 +34,7 @@ var mayImport = []struct{ pkg, imports string }{
 	// layer, the root imports its adapters or they import the root. In browser, imports
 	// between adapters go down too: restore and verify use apply, baseline and capture;
 	// those use hiddentab and profile. Only pool imports the root.
-	{"browser", "fault state state/report budget browser/launch browser/mux browser/hiddentab browser/capture browser/apply browser/baseline browser/restore browser/verify browser/logincheck browser/pageevent browser/targetinit browser/passkey browser/profile browser/profile/* browser/relay browser/view"},
+	{"browser", "fault state state/report budget egress browser/launch browser/mux browser/hiddentab browser/capture browser/apply browser/baseline browser/restore browser/verify browser/logincheck browser/pageevent browser/targetinit browser/passkey browser/profile browser/profile/* browser/relay browser/view"},
 	{"browser/hiddentab", "state"},
 	{"browser/capture", "fault state browser/hiddentab"},
 	{"browser/apply", "fault state state/report browser/hiddentab browser/capture"},
@@ -41,7 +42,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"browser/verify", "state state/report browser/capture browser/baseline"},
 	{"browser/restore", "fault state state/report browser/mux browser/capture browser/apply browser/baseline browser/targetinit"},
 	{"browser/logincheck", "browser/mux browser/targetinit"},
-	{"browser/pageevent", "browser/mux"},
+	{"browser/pageevent", "egress browser/mux"},
 	{"browser/view", "fault budget browser/mux"},
 	{"browser/targetinit", "fault browser/mux"},
 	{"browser/passkey", "fault state browser/capture browser/mux browser/targetinit"},
@@ -54,6 +55,8 @@ var mayImport = []struct{ pkg, imports string }{
 	{"browser/pool", "fault state browser"},
 	{"browser/mux", "fault state budget"},
 	{"browser/launch", "fault state state/report browser/downloads"},
+	{"browser/relay", "fault egress"},
+	{"browser/firewall", "fault egress"},
 	{"browser/*", "fault state state/report"},
 	{"backup", "fault"}, // files and their hashes; it does not know what they mean
 	{"snapshot", "fault state wire"},
@@ -68,7 +71,7 @@ var mayImport = []struct{ pkg, imports string }{
 	// interfaces.
 	{"session", "fault state state/* browser browser/extension browser/mux browser/pool browser/view snapshot profiles session/* session/login/renewal session/library/audit session/restore/archives"},
 	{"session/events", "fault profiles session/access wire"}, // it does not know what its events mean
-	{"session/events/webhook", "fault profiles"},             // nor does the sender of webhooks
+	{"session/events/webhook", "fault egress profiles"},      // nor does the sender of webhooks
 	{"session/access", "fault profiles"},
 	{"session/capacity", "fault browser browser/pool profiles"}, // it does not know what the Chromes contain that it keeps
 	{"session/agent", "fault profiles snapshot session/access session/events session/restore"},
@@ -105,7 +108,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"client", ""}, // for programs of other people: it calls the API, and imports nothing of the daemon
 	{"examples/go", "client"},
 	{"mcpserver", "client"},
-	{"cmd/*", ". client mcpserver fault backup budget state browser browser/* snapshot snapshot/* profiles profiles/* session session/* session/*/* api api/* cmd/stasis/demosite"},
+	{"cmd/*", ". client mcpserver fault backup budget egress state browser browser/* snapshot snapshot/* profiles profiles/* session session/* session/*/* api api/* cmd/stasis/demosite"},
 
 	{"cmd/stasis/demosite", ""}, // the site of stasis demo
 

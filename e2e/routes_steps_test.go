@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/stasisd/stasis/e2e/daemon"
@@ -130,22 +131,32 @@ var opener = map[string]string{
 // upload uploads the extension, with a name, and returns its ID.
 func (x *fileAttacker) upload(name string) string {
 	x.t.Helper()
+	files := map[string]string{}
+	for file, content := range opener {
+		files[file] = strings.ReplaceAll(content, "Opener", name)
+	}
+	return uploadExtension(x.t, x.d, files)
+}
+
+// uploadExtension uploads an extension with these files and returns its ID.
+func uploadExtension(t testing.TB, d *daemon.Daemon, files map[string]string) string {
+	t.Helper()
 	var packed bytes.Buffer
 	z := zip.NewWriter(&packed)
-	for file, content := range opener {
+	for file, content := range files {
 		f, err := z.Create(file)
 		if err == nil {
-			_, err = f.Write([]byte(strings.ReplaceAll(content, "Opener", name)))
+			_, err = f.Write([]byte(content))
 		}
 		if err != nil {
-			x.t.Fatal(err)
+			t.Fatal(err)
 		}
 	}
 	if err := z.Close(); err != nil {
-		x.t.Fatal(err)
+		t.Fatal(err)
 	}
 	var e struct{ ID string }
-	x.d.Send(x.t, daemon.Key, http.MethodPost, "/v1/extensions", &packed, http.Header{"Content-Type": {"application/zip"}}).Into(x.t, &e)
+	d.Send(t, daemon.Key, http.MethodPost, "/v1/extensions", &packed, http.Header{"Content-Type": {"application/zip"}}).Into(t, &e)
 	return e.ID
 }
 

@@ -74,7 +74,9 @@ func (m *Metrics) AddSources(s Sources) {
 		evicted: prometheus.NewDesc("stasis_clients_evicted_total",
 			"Clients that were cut off, and messages of Chromes that were dropped, because that memory was used up.", nil, nil),
 		deliveries: prometheus.NewDesc("stasis_webhook_deliveries",
-			"Webhooks that wait to be sent (pending), and those given up in the last 7 days (failed).", []string{"state"}, nil)})
+			"Webhooks that wait to be sent (pending), and those given up in the last 7 days (failed).", []string{"state"}, nil),
+		refused: prometheus.NewDesc("stasis_egress_refused_total",
+			"Packets of browsers to addresses that they may not reach; missing if addresses are not limited.", nil, nil)})
 }
 
 // Handler answers a scrape. It leaves out what cannot be read.

@@ -18,6 +18,9 @@ type Sources struct {
 	// ClientMemory returns the memory of messages, bodies and answers that are arriving or
 	// waiting, in bytes, and how many clients were cut off because it was used up.
 	ClientMemory func() (bytes, evicted int)
+	// EgressRefused counts the packets of browsers that were refused; nil: addresses are not
+	// limited.
+	EgressRefused func() (uint64, error)
 	// Deliveries counts the webhooks that wait to be sent, and those that were given up.
 	Deliveries func(context.Context) (pending, failed int, err error)
 }
@@ -25,7 +28,7 @@ type Sources struct {
 // sourceCollector is Sources as a collector.
 type sourceCollector struct {
 	Sources
-	sessions, rescuing, chromes, held, evicted, deliveries *prometheus.Desc
+	sessions, rescuing, chromes, held, evicted, deliveries, refused *prometheus.Desc
 }
 
 func (c sourceCollector) Describe(to chan<- *prometheus.Desc) {
@@ -35,6 +38,7 @@ func (c sourceCollector) Describe(to chan<- *prometheus.Desc) {
 	to <- c.held
 	to <- c.evicted
 	to <- c.deliveries
+	to <- c.refused
 }
 
 func (c sourceCollector) Collect(to chan<- prometheus.Metric) {
@@ -50,6 +54,13 @@ func (c sourceCollector) Collect(to chan<- prometheus.Metric) {
 	bytes, evicted := c.ClientMemory()
 	gauge(c.held, bytes)
 	to <- prometheus.MustNewConstMetric(c.evicted, prometheus.CounterValue, float64(evicted))
+	if c.EgressRefused != nil {
+		if refused, err := c.EgressRefused(); err != nil {
+			to <- prometheus.NewInvalidMetric(c.refused, err)
+		} else {
+			to <- prometheus.MustNewConstMetric(c.refused, prometheus.CounterValue, float64(refused))
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), catalogueTimeout)
 	defer cancel()
 	pending, failed, err := c.Deliveries(ctx)

@@ -25,6 +25,7 @@ const (
 	Crash      = "page_crashed"
 	Empty      = "empty_context" // a client created a browser context, which has nothing of the environment
 	Blocked    = "page_blocked"  // it navigated to an address that a session may not show
+	Refused    = "egress_refused"
 )
 
 // Event is an event in a browser's pages. Its data holds strings, integers and booleans.
@@ -64,6 +65,8 @@ func kindOf(method string) string {
 		return Blocked
 	case mux.EmptyContext:
 		return Empty
+	case refused:
+		return Refused
 	}
 	return Navigation
 }
@@ -97,6 +100,8 @@ func (l *Listener) handle(h mux.PageEvent) {
 		l.add(Blocked, map[string]any{"page": h.Target, "url": h.URL, "reason": "a session may not show this address"})
 	case mux.EmptyContext:
 		l.add(Empty, map[string]any{"text": "a client created a browser context, which is empty: its pages are not logged in. Use the default context, or connect with context=environment"})
+	case refused:
+		l.add(Refused, refusalData(h.Params))
 	case network.ResponseReceived.Method:
 		l.answered(h)
 	case page.JavascriptDialogOpening.Method, page.JavascriptDialogClosed.Method:

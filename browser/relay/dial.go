@@ -22,11 +22,13 @@ import (
 const maxAnswer = 256 << 10
 
 // dial connects to a host and port through a proxy.
-func dial(ctx context.Context, upstream *url.URL, host string) (net.Conn, error) {
-	var direct net.Dialer
+func dial(ctx context.Context, direct *net.Dialer, upstream *url.URL, host string) (net.Conn, error) {
 	if upstream.Scheme == "socks5" {
-		password, _ := upstream.User.Password()
-		d, err := proxy.SOCKS5("tcp", upstream.Host, &proxy.Auth{User: upstream.User.Username(), Password: password}, &direct)
+		var auth *proxy.Auth
+		if password, has := upstream.User.Password(); has {
+			auth = &proxy.Auth{User: upstream.User.Username(), Password: password}
+		}
+		d, err := proxy.SOCKS5("tcp", upstream.Host, auth, direct)
 		if err != nil {
 			return nil, err
 		}
@@ -52,9 +54,12 @@ func connect(conn net.Conn, upstream *url.URL, host string, deadline time.Time) 
 	if err := conn.SetDeadline(deadline); err != nil {
 		return nil, err
 	}
-	password, _ := upstream.User.Password()
-	basic := base64.StdEncoding.EncodeToString([]byte(upstream.User.Username() + ":" + password))
-	if _, err := fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nProxy-Authorization: Basic %s\r\n\r\n", host, host, basic); err != nil {
+	var authorization string
+	if password, has := upstream.User.Password(); has {
+		basic := base64.StdEncoding.EncodeToString([]byte(upstream.User.Username() + ":" + password))
+		authorization = "Proxy-Authorization: Basic " + basic + "\r\n"
+	}
+	if _, err := fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", host, host, authorization); err != nil {
 		return nil, err
 	}
 	// An API caller chooses the proxy, so its answer may be endless.

@@ -53,7 +53,7 @@ func TestEndlessProxyAnswer(t *testing.T) {
 			u := &url.URL{Scheme: "http", Host: l.Addr().String(), User: url.UserPassword("ada", "secret")}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			far, err := dial(t.Context(), u, "a.example:443")
+			far, err := dial(t.Context(), new(net.Dialer), u, "a.example:443")
 			if err == nil {
 				_ = far.Close()
 				t.Fatal("the tunnel was established")

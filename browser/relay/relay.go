@@ -1,6 +1,6 @@
 // Package relay is a proxy on the loopback interface for one Chrome. It forwards to an
-// upstream proxy: http, https or socks5. It adds that proxy's credentials, which Chrome
-// cannot take on its command line (RFC 9110 section 11.7, RFC 1929).
+// upstream proxy: http, https or socks5. It adds that proxy's credentials, if there are
+// some, which Chrome cannot take on its command line (RFC 9110 section 11.7, RFC 1929).
 //
 // Every user and process of the machine can connect to a loopback listener. So the relay
 // checks the owner of each connection and serves only its Chrome.
@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -31,6 +32,7 @@ const (
 // Relay is one such proxy. Close ends it.
 type Relay struct {
 	upstream *url.URL // the upstream proxy's URL, with the credentials
+	dialer   *net.Dialer
 	listener *ownedListener
 	server   *http.Server
 	plain    *http.Transport
@@ -42,16 +44,17 @@ type Relay struct {
 }
 
 // Start opens a relay for a Chrome that runs as user uid. upstream is the upstream proxy's
-// URL with its credentials. If uid is the daemon's own user, no connection is accepted
+// URL with its credentials; the relay connects to it only if the policy allows it. If uid is the daemon's own user, no connection is accepted
 // before [Relay.SetProcesses].
-func Start(upstream *url.URL, uid int) (*Relay, error) {
+func Start(upstream *url.URL, policy egress.Policy, uid int) (*Relay, error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Internal, "relay.start", "no free port on 127.0.0.1 for the proxy's relay")
 	}
-	r := &Relay{upstream: upstream, listener: &ownedListener{Listener: listener, uid: uid}, tunnels: map[net.Conn]struct{}{},
+	dialer := &net.Dialer{Timeout: dialTimeout, Control: policy.Control}
+	r := &Relay{upstream: upstream, dialer: dialer, listener: &ownedListener{Listener: listener, uid: uid}, tunnels: map[net.Conn]struct{}{},
 		plain: &http.Transport{Proxy: http.ProxyURL(upstream), DisableCompression: true, MaxResponseHeaderBytes: maxAnswer,
-			DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext}}
+			DialContext: dialer.DialContext}}
 	// Errors are reported to Chrome only, because they may contain page addresses.
 	quiet := log.New(io.Discard, "", 0)
 	through := &httputil.ReverseProxy{
@@ -127,7 +130,7 @@ func hideAuthRequest(answer *http.Response) error {
 func (r *Relay) tunnel(w http.ResponseWriter, req *http.Request) {
 	ctx, cancel := context.WithTimeout(req.Context(), dialTimeout)
 	defer cancel()
-	far, err := dial(ctx, r.upstream, req.Host)
+	far, err := dial(ctx, r.dialer, r.upstream, req.Host)
 	if err != nil {
 		w.WriteHeader(http.StatusBadGateway)
 		return

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -64,9 +65,9 @@ type daemon struct {
 	closers []func() error
 }
 
-// start connects the packages. It takes the data directory, opens catalogue and store,
+// start connects the packages. The daemon listens at an address. start takes the data directory, opens catalogue and store,
 // starts Chrome once as a test, and recovers what a dead daemon left.
-func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err error) {
+func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger) (_ *daemon, err error) {
 	d := &daemon{}
 	defer func() {
 		if err != nil {
@@ -82,6 +83,14 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		UIDs: launch.UIDRange{Base: c.UIDBase, Count: c.UIDCount}, NoLandlock: c.NoLandlock})
 	if err != nil {
 		return nil, err
+	}
+	policy := c.egressPolicy()
+	wall, err := c.firewall(policy, listener, log)
+	if err != nil {
+		return nil, err
+	}
+	if wall != nil {
+		d.closers = append(d.closers, wall.Close)
 	}
 	preflight := launcher.Preflight
 	if c.NoPreflight {
@@ -125,14 +134,14 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	}
 	log.Info("the limits in use", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
 		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size, "standby", limits.Standby.Size)
-	sender, stop, err := c.sender(ctx, d.dir, db.Deliveries, log)
+	sender, stop, err := c.sender(ctx, d.dir, c.AllowPrivate, db.Deliveries, log)
 	if err != nil {
 		return nil, err
 	}
 	d.closers = append(d.closers, stop)
 	counted := metrics.New(version)
 	starter := browser.NewStarter(launcher, time.Now)
-	starter.Budget, starter.MaxDownloads = budget.New(c.ClientMemory), c.MaxDownloads
+	starter.Budget, starter.MaxDownloads, starter.Egress = budget.New(c.ClientMemory), c.MaxDownloads, policy
 	d.apiKeys = access.NewKeys(db.Keys, time.Now)
 	journal := events.NewJournal(db.Runs, d.vault, time.Now, log)
 	notices := events.NewNotices(events.NoticesConfig{URL: string(c.WebhookURL), Session: answer.HookSession, Wake: sender.Wake, Now: time.Now})
@@ -152,7 +161,11 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		Records: db.Snapshots, Defaults: db.Defaults, Snapshots: d.service.Snapshots(), Archives: d.vault, Sessions: d.service.ForLibrary(), Keys: d.apiKeys,
 		Readings: capacity.NewTurns(library.MaxReadings), Now: time.Now, Log: log,
 	})
-	counted.AddSources(metrics.Sources{Counts: d.service.Counts, ClientMemory: starter.Budget.Use, Deliveries: func(ctx context.Context) (pending, failed int, err error) {
+	var refused func() (uint64, error)
+	if wall != nil {
+		starter.Firewall, refused = wall, wall.Refused
+	}
+	counted.AddSources(metrics.Sources{EgressRefused: refused, Counts: d.service.Counts, ClientMemory: starter.Budget.Use, Deliveries: func(ctx context.Context) (pending, failed int, err error) {
 		counts, err := db.Deliveries.CountDeliveries(ctx)
 		return counts[profiles.DeliveryPending], counts[profiles.DeliveryFailed], err
 	}})
@@ -183,7 +196,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		Deliveries: events.NewDeliveries(db.Deliveries, sender.Wake, time.Now),
 		Metrics:    counted.Handler(), Logger: log, Now: time.Now,
 		PublicURL: public, TrustedProxies: c.TrustedProxy,
-		Landlock: launcher.Landlock(), WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
+		Landlock: launcher.Landlock(), Egress: wall != nil, WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
 		MaxConnections: c.connections(log), Budget: starter.Budget, Patience: c.ClientPatience})
 	return d, nil
 }

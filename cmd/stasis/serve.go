@@ -60,6 +60,7 @@ type serveCmd struct {
 
 	retentionFlags
 	webhookFlags
+	egressFlags
 
 	ShutdownGrace time.Duration `help:"Time to save running sessions when the daemon is stopped." default:"60s"`
 
@@ -85,7 +86,7 @@ func (c *serveCmd) Run(ctx context.Context, verbs *cli) error {
 	if err != nil {
 		return err
 	}
-	d, err := start(ctx, c, log)
+	d, err := start(ctx, c, listener.Addr(), log)
 	if err != nil && ctx.Err() != nil {
 		log.Info("stopped by a signal before the daemon was ready", "stage", fault.MessageOf(err))
 		return listener.Close()
@@ -171,18 +172,22 @@ func (c *serveCmd) check() error {
 	if err := c.webhookFlags.check(); err != nil {
 		return err
 	}
-	host, _, err := net.SplitHostPort(c.Listen)
-	if err != nil {
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		return fault.New(fault.Config, "serve", "--listen: must be host:port")
 	}
-	ip, err := netip.ParseAddr(host)
-	loopback := host == "localhost" || err == nil && ip.IsLoopback()
-	if !loopback && c.TLSCert == "" && !c.InsecureListen {
+	if !c.onLoopback() && c.TLSCert == "" && !c.InsecureListen {
 		return fault.New(fault.Config, "serve",
 			"--listen: other machines can reach %s, and keys would cross the network unencrypted; "+
 				"give --tls-cert and --tls-key, or --insecure-listen behind a proxy that has TLS", c.Listen)
 	}
 	return nil
+}
+
+// onLoopback reports whether the daemon listens on loopback only.
+func (c *serveCmd) onLoopback() bool {
+	host, _, _ := net.SplitHostPort(c.Listen) // check refuses what is malformed
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 func (c *serveCmd) listen(ctx context.Context) (net.Listener, error) {

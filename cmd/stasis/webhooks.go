@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/events/webhook"
 )
@@ -22,7 +24,7 @@ import (
 type webhookFlags struct {
 	WebhookURL          secretText `help:"Receives the webhooks of every session, in addition to the webhook_url of its create." name:"webhook-url" placeholder:"URL"`
 	WebhookSecretFile   string     `help:"File with the secret that webhooks are signed with; by default STASIS_WEBHOOK_SECRET, else one is made in DIR/webhook-secret." placeholder:"FILE"`
-	WebhookAllowPrivate bool       `help:"Send webhooks to private, loopback and link-local addresses too."`
+	WebhookAllowPrivate bool       `help:"Send webhooks to private and loopback addresses too."`
 }
 
 const (
@@ -64,13 +66,14 @@ func (f *webhookFlags) secret(dir string) (webhook.Secret, error) {
 	return secret, nil
 }
 
-// sender starts to send webhooks; stop ends it.
-func (f *webhookFlags) sender(ctx context.Context, dir string, queue webhook.Queue, log *slog.Logger) (s *webhook.Sender, stop func() error, err error) {
+// sender starts to send webhooks; stop ends it. networks may receive them although they are
+// not public.
+func (f *webhookFlags) sender(ctx context.Context, dir string, networks []netip.Prefix, queue webhook.Queue, log *slog.Logger) (s *webhook.Sender, stop func() error, err error) {
 	secret, err := f.secret(dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	s = webhook.New(webhook.Options{Queue: queue, Secret: secret, AllowPrivate: f.WebhookAllowPrivate, Now: time.Now, Log: log})
+	s = webhook.New(webhook.Options{Queue: queue, Secret: secret, Egress: egress.Policy{Private: f.WebhookAllowPrivate, Networks: networks}, Now: time.Now, Log: log})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() { s.Run(ctx) })

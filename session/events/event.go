@@ -3,27 +3,28 @@ package events
 // The types of events. The list is part of the API: docs/sessions.md and openapi.yaml
 // describe each type.
 const (
-	Started      = "started"  // a run began with an empty environment
-	Restored     = "restored" // a run began with a restored environment
-	Navigated    = "navigated"
-	Dialog       = "dialog"
-	Download     = "download"
-	Console      = "console"
-	PageCrashed  = "page_crashed"
-	PageBlocked  = "page_blocked"  // a page went to an address that sessions may not open
-	EmptyContext = "empty_context" // a client created a browser context, which has nothing of the environment
-	Screenshot   = "screenshot"
-	Connected    = "client_connected"
-	Disconnected = "client_disconnected"
-	Paused       = "paused"
-	Resumed      = "resumed"
-	Saved        = "saved"
-	SaveFailed   = "save_failed"
-	Message      = "message"
-	Cancelled    = "cancelled" // the agent's task
-	Note         = "note"
-	Dropped      = "dropped" // counts events that were dropped
-	Ended        = "ended"   // the last event of a run
+	Started       = "started"  // a run began with an empty environment
+	Restored      = "restored" // a run began with a restored environment
+	Navigated     = "navigated"
+	Dialog        = "dialog"
+	Download      = "download"
+	Console       = "console"
+	PageCrashed   = "page_crashed"
+	PageBlocked   = "page_blocked"   // a page went to an address that sessions may not open
+	EgressRefused = "egress_refused" // the browser tried to connect to an address that it may not reach
+	EmptyContext  = "empty_context"  // a client created a browser context, which has nothing of the environment
+	Screenshot    = "screenshot"
+	Connected     = "client_connected"
+	Disconnected  = "client_disconnected"
+	Paused        = "paused"
+	Resumed       = "resumed"
+	Saved         = "saved"
+	SaveFailed    = "save_failed"
+	Message       = "message"
+	Cancelled     = "cancelled" // the agent's task
+	Note          = "note"
+	Dropped       = "dropped" // counts events that were dropped
+	Ended         = "ended"   // the last event of a run
 )
 
 // imageField is the field that holds an image. It is not searched for secrets: a match in

@@ -1854,7 +1854,9 @@ export interface paths {
         /**
          * Whether the daemon can take sessions
          * @description `landlock` says whether Landlock protects the machine's files from Chrome, and which ABI version of it the
-         *     kernel has. It is not enforced if the daemon was started with `--no-landlock`.
+         *     kernel has. It is not enforced if the daemon was started with `--no-landlock`. `egress` says whether the
+         *     addresses that browsers connect to are limited. They are not if the daemon was started with `--egress off`, or
+         *     if the system cannot do it.
          */
         get: operations["ready"];
         put?: never;
@@ -2440,7 +2442,7 @@ export interface components {
              * @description What happened. docs/sessions.md lists the data of each type.
              * @enum {string}
              */
-            type: "started" | "restored" | "navigated" | "dialog" | "download" | "console" | "page_crashed" | "page_blocked" | "empty_context" | "screenshot" | "client_connected" | "client_disconnected" | "paused" | "resumed" | "saved" | "save_failed" | "message" | "cancelled" | "note" | "dropped" | "ended";
+            type: "started" | "restored" | "navigated" | "dialog" | "download" | "console" | "page_crashed" | "page_blocked" | "egress_refused" | "empty_context" | "screenshot" | "client_connected" | "client_disconnected" | "paused" | "resumed" | "saved" | "save_failed" | "message" | "cancelled" | "note" | "dropped" | "ended";
             /** Format: date-time */
             timestamp: string;
             /**
@@ -7297,6 +7299,9 @@ export interface operations {
                      *       "landlock": {
                      *         "enforced": true,
                      *         "abi": 7
+                     *       },
+                     *       "egress": {
+                     *         "enforced": true
                      *       }
                      *     }
                      */
@@ -7307,6 +7312,9 @@ export interface operations {
                             enforced: boolean;
                             /** @description The kernel's ABI version; 0 if Landlock is not enforced. */
                             abi: number;
+                        };
+                        egress: {
+                            enforced: boolean;
                         };
                     };
                 };

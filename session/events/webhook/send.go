@@ -13,16 +13,14 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/profiles"
 )
 
-// network returns a transport that uses no proxy. Unless allowPrivate is set, it connects
-// only to public addresses.
-func network(allowPrivate bool) *http.Transport {
-	dialer := &net.Dialer{Timeout: attemptTimeout}
-	if !allowPrivate {
-		dialer.Control = onlyPublic
-	}
+// network returns a transport that uses no proxy and connects only where the policy allows
+// it.
+func network(policy egress.Policy) *http.Transport {
+	dialer := &net.Dialer{Timeout: attemptTimeout, Control: policy.Control}
 	return &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, DisableCompression: true,
 		MaxResponseHeaderBytes: 32 << 10, TLSHandshakeTimeout: attemptTimeout, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
 }
@@ -56,12 +54,17 @@ func (s *Sender) send(ctx context.Context, d profiles.Delivery) error {
 	return fmt.Errorf("the receiver answered %d", answer.StatusCode)
 }
 
+// errNotPublic is [egress.ErrNotPublic] with the flags for webhooks.
+var errNotPublic = errors.New("the address is private, local or reserved; webhooks are sent there only with --webhook-allow-private or --allow-private")
+
 // publicError returns an error that reveals nothing about the network around the daemon.
 func publicError(err error) error {
 	var certificate *tls.CertificateVerificationError
 	switch {
-	case errors.Is(err, errRefused):
-		return errRefused
+	case errors.Is(err, egress.ErrNever):
+		return egress.ErrNever
+	case errors.Is(err, egress.ErrNotPublic):
+		return errNotPublic
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer within %s", attemptTimeout)
 	case errors.As(err, &certificate):

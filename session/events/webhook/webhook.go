@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/profiles"
 )
 
@@ -36,11 +37,11 @@ type Queue interface {
 
 // Options are the settings of a Sender.
 type Options struct {
-	Queue        Queue
-	Secret       Secret
-	AllowPrivate bool // also send to private, loopback and link-local addresses
-	Now          func() time.Time
-	Log          *slog.Logger
+	Queue  Queue
+	Secret Secret
+	Egress egress.Policy // where webhooks may be sent
+	Now    func() time.Time
+	Log    *slog.Logger
 	// Jitter returns a number in [0, 1); nil: a random one.
 	Jitter func() float64
 	// Transport is for tests; nil: the network, with checked addresses.
@@ -70,7 +71,7 @@ func New(o Options) *Sender {
 		o.Jitter = rand.Float64
 	}
 	if o.Transport == nil {
-		o.Transport = network(o.AllowPrivate)
+		o.Transport = network(o.Egress)
 	}
 	return &Sender{Options: o, wake: make(chan struct{}, 1), results: make(chan result, maxConcurrent), inFlight: map[lane]bool{},
 		client: &http.Client{Transport: o.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}

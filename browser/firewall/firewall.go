@@ -1,0 +1,243 @@
+//go:build linux
+
+// Package firewall keeps Chromes from addresses that their [egress.Policy] does not allow,
+// with nftables, by the users that the Chromes run as. It works for every protocol and for
+// whatever a page, a service worker or an extension sends, because the kernel decides. The
+// process needs CAP_NET_ADMIN in the network namespace of the Chromes.
+//
+// What is refused fails at once: TCP connections are reset, other packets are answered with
+// "port unreachable".
+package firewall
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+
+	"github.com/stasisd/stasis/egress"
+	"github.com/stasisd/stasis/fault"
+)
+
+// Users is a range of user IDs: First, First+1, …
+type Users struct {
+	First, Count uint32
+}
+
+// Rules says what the Chromes of a daemon may connect to.
+type Rules struct {
+	Policy egress.Policy
+	// Resolvers are the machine's name servers. Port 53 of them is allowed whatever the
+	// policy says: without names there are no sites.
+	Resolvers []netip.Addr
+	// OwnPorts are TCP ports of the daemon. They are refused at every address of the
+	// machine.
+	OwnPorts []uint16
+}
+
+// Firewall is a table of nftables. Its methods are safe for concurrent use.
+type Firewall struct {
+	name     string
+	refusals *refusals
+
+	limiting sync.Mutex
+	limited  map[int]bool // the users that have limits
+}
+
+// refused is the name of the chain that refuses, and of the counter of refused packets.
+const refused = "refused"
+
+// Open puts the rules in place for all processes of the users. What another Firewall of
+// the same users left there is replaced in the same step, so that there is no moment
+// without rules. The rules outlive the process; [Firewall.Close] removes them. Errors:
+// Unsupported if the system does not allow or have nftables.
+func Open(users Users, r Rules) (*Firewall, error) {
+	reader, err := newRefusals()
+	if err != nil {
+		return nil, unsupported(err)
+	}
+	f := &Firewall{name: fmt.Sprintf("stasis-%d", users.First), refusals: reader, limited: map[int]bool{}}
+	if err := f.install(users, r); err != nil {
+		return nil, errors.Join(unsupported(err), reader.close())
+	}
+	return f, nil
+}
+
+func (f *Firewall) table() *nftables.Table {
+	return &nftables.Table{Family: nftables.TableFamilyINet, Name: f.name}
+}
+
+func (f *Firewall) install(users Users, r Rules) error {
+	kernel, err := nftables.New()
+	if err != nil {
+		return err
+	}
+	table := f.table()
+	// Adding makes sure that there is one to delete.
+	kernel.AddTable(table)
+	kernel.DelTable(table)
+	kernel.AddTable(table)
+	b := &builder{kernel: kernel, table: table}
+	b.build(users, r, f.refusals.group)
+	if b.err != nil {
+		return b.err
+	}
+	return kernel.Flush()
+}
+
+// Refused returns how many packets were refused.
+func (f *Firewall) Refused() (uint64, error) {
+	kernel, err := nftables.New()
+	if err != nil {
+		return 0, unsupported(err)
+	}
+	found, err := kernel.GetObject(&nftables.CounterObj{Table: f.table(), Name: refused})
+	count, ok := found.(*nftables.CounterObj)
+	if err != nil || !ok {
+		return 0, fault.Wrap(err, fault.Internal, "firewall.refused", "the counter of nftables cannot be read")
+	}
+	return count.Packets, nil
+}
+
+// Close removes the rules. The Chromes must have ended.
+func (f *Firewall) Close() error {
+	kernel, err := nftables.New()
+	if err == nil {
+		kernel.DelTable(f.table())
+		err = kernel.Flush()
+	}
+	err = errors.Join(err, f.refusals.close())
+	return fault.Wrap(err, fault.Internal, "firewall.close", "the rules of nftables cannot be removed")
+}
+
+func unsupported(err error) error {
+	return fault.Wrap(err, fault.Unsupported, "firewall.open", "nftables cannot be used: "+err.Error())
+}
+
+// builder adds rules. Its first error is kept.
+type builder struct {
+	kernel *nftables.Conn
+	table  *nftables.Table
+	err    error
+}
+
+func (b *builder) build(users Users, r Rules, reports uint16) {
+	accept := nftables.ChainPolicyAccept
+	output := b.kernel.AddChain(&nftables.Chain{Table: b.table, Name: "output", Type: nftables.ChainTypeFilter,
+		Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityFilter, Policy: &accept})
+	browsers := b.kernel.AddChain(&nftables.Chain{Table: b.table, Name: "browsers"})
+	last := b.kernel.AddChain(&nftables.Chain{Table: b.table, Name: refused})
+	refuse := jump(last)
+	chains := limits(b.table)
+	if b.err = b.kernel.AddSet(chains, nil); b.err != nil {
+		return
+	}
+
+	b.rule(output, ofUsers(users), jump(browsers))
+
+	if len(r.Resolvers) > 0 {
+		b.to(browsers, single(r.Resolvers), verdict(expr.VerdictAccept), toPort(unix.IPPROTO_UDP, 53))
+		b.to(browsers, single(r.Resolvers), verdict(expr.VerdictAccept), toPort(unix.IPPROTO_TCP, 53))
+	}
+	b.to(browsers, egress.Never(), refuse)
+	for _, port := range r.OwnPorts {
+		b.rule(browsers, toMachine(), toPort(unix.IPPROTO_TCP, port), refuse)
+	}
+	b.rule(browsers, []expr.Any{&expr.Meta{Key: expr.MetaKeySKUID, Register: 1},
+		&expr.Lookup{SourceRegister: 1, IsDestRegSet: true, SetName: chains.Name, SetID: chains.ID}})
+	if !r.Policy.Private {
+		b.to(browsers, r.Policy.Networks, verdict(expr.VerdictAccept))
+		b.to(browsers, egress.NotPublic(), refuse)
+		b.rule(browsers, toMachine(), refuse)
+	}
+
+	b.kernel.AddObj(&nftables.CounterObj{Table: b.table, Name: refused})
+	b.rule(last, []expr.Any{&expr.Objref{Type: unix.NFT_OBJECT_COUNTER, Name: refused}})
+	b.rule(last, []expr.Any{
+		&expr.Limit{Type: expr.LimitTypePkts, Rate: reportRate, Unit: expr.LimitTimeSecond, Burst: reportBurst},
+		&expr.Log{Key: 1<<unix.NFTA_LOG_GROUP | 1<<unix.NFTA_LOG_SNAPLEN, Group: reports, Snaplen: reportedBytes},
+	})
+	b.rule(last, protocol(unix.IPPROTO_TCP), []expr.Any{&expr.Reject{Type: unix.NFT_REJECT_TCP_RST}})
+	b.rule(last, []expr.Any{&expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: unix.NFT_REJECT_ICMPX_PORT_UNREACH}})
+}
+
+// rule adds a rule of the expressions, in order.
+func (b *builder) rule(chain *nftables.Chain, parts ...[]expr.Any) {
+	var all []expr.Any
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	b.kernel.AddRule(&nftables.Rule{Table: b.table, Chain: chain, Exprs: all})
+}
+
+// to adds rules for packets to the networks.
+func (b *builder) to(chain *nftables.Chain, networks []netip.Prefix, then []expr.Any, and ...[]expr.Any) {
+	for _, family := range []family{inet4, inet6} {
+		if set := b.set(family, networks); set != nil {
+			b.rule(chain, append([][]expr.Any{family.destination(set, false)}, append(and, then)...)...)
+		}
+	}
+}
+
+// set adds a set of the networks of a family; nil if there are none.
+func (b *builder) set(f family, networks []netip.Prefix) *nftables.Set {
+	intervals, err := f.intervals(networks)
+	if err == nil && len(intervals) > 0 {
+		set := &nftables.Set{Table: b.table, Anonymous: true, Constant: true, Interval: true, KeyType: f.key}
+		if err = b.kernel.AddSet(set, intervals); err == nil {
+			return set
+		}
+	}
+	if b.err == nil {
+		b.err = err
+	}
+	return nil
+}
+
+// ofUsers matches packets of the users' sockets.
+func ofUsers(u Users) []expr.Any {
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeySKUID, Register: 1},
+		// A range compares byte by byte, and the ID is in the machine's own order.
+		&expr.Byteorder{SourceRegister: 1, DestRegister: 1, Op: expr.ByteorderHton, Len: 4, Size: 4},
+		&expr.Range{Op: expr.CmpOpEq, Register: 1, FromData: binary.BigEndian.AppendUint32(nil, u.First),
+			ToData: binary.BigEndian.AppendUint32(nil, u.First+u.Count-1)},
+	}
+}
+
+// protocol matches a transport protocol.
+func protocol(number byte) []expr.Any {
+	return []expr.Any{&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1}, equal([]byte{number})}
+}
+
+// toPort matches a port of a transport protocol.
+func toPort(number byte, port uint16) []expr.Any {
+	return append(protocol(number), &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
+		equal(binary.BigEndian.AppendUint16(nil, port)))
+}
+
+// toMachine matches packets to an address of the machine itself.
+func toMachine() []expr.Any {
+	return []expr.Any{&expr.Fib{Register: 1, FlagDADDR: true, ResultADDRTYPE: true},
+		equal(binary.NativeEndian.AppendUint32(nil, unix.RTN_LOCAL))}
+}
+
+func equal(data []byte) expr.Any { return &expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: data} }
+
+func verdict(kind expr.VerdictKind) []expr.Any { return []expr.Any{&expr.Verdict{Kind: kind}} }
+
+func jump(to *nftables.Chain) []expr.Any {
+	return []expr.Any{&expr.Verdict{Kind: expr.VerdictJump, Chain: to.Name}}
+}
+
+func single(addresses []netip.Addr) (all []netip.Prefix) {
+	for _, ip := range addresses {
+		all = append(all, netip.PrefixFrom(ip, ip.BitLen()))
+	}
+	return all
+}
