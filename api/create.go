@@ -47,6 +47,7 @@ type createBody struct {
 	Origins     selectionBody     `json:"origins"`
 	Extensions  []string          `json:"extensions"`
 	Record      []string          `json:"record"`
+	Egress      egressBody        `json:"egress"`
 	overridesBody
 
 	WebhookURL string `json:"webhook_url"`
@@ -106,6 +107,7 @@ func (b *createBody) check() error {
 		b.overridesBody.check(),
 		areExtensions(b.Extensions),
 		areRecorded(b.Record),
+		b.Egress.check("egress."),
 		isHookURL("webhook_url", b.WebhookURL),
 	)
 }
@@ -119,7 +121,7 @@ func (b *createBody) request() request.Create {
 		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,
 		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: request.OnLive(b.OnLive), Resume: b.Resume, Restart: b.Restart == "on_crash",
 		Idle: seconds(b.Idle), Lifetime: seconds(b.Lifetime), Wait: seconds(b.Wait),
-		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Record: b.Record, Overrides: b.overrides(), Passkeys: b.Passkeys,
+		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Record: b.Record, Overrides: b.overrides(), Passkeys: b.Passkeys, Egress: b.Egress.list(),
 		SharedContexts: b.Context == "environment", SharedWrites: b.Writes == "allow",
 	}.Given(b.given)
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"strings"
 	"unicode"
 
@@ -48,6 +49,7 @@ type settingsBody struct {
 	Standby    *int64               `json:"standby"`
 	LoginCheck *settings.LoginCheck `json:"login_check"`
 	Retention  *library.Retention   `json:"retention"`
+	Egress     *userEgressBody      `json:"egress"`
 
 	Quotas unsupportedField `json:"quotas"`
 }
@@ -69,6 +71,10 @@ func (b settingsBody) settings() (settings.Settings, error) {
 		if err := checkRetention(*b.Retention); err != nil {
 			return set, err
 		}
+	}
+	var err error
+	if set.Egress, err = b.Egress.setting(); err != nil {
+		return set, err
 	}
 	if b.LoginCheck == nil {
 		return set, nil
@@ -164,7 +170,11 @@ func (h *settingsHandler) patch(c *call) error {
 		if err := applyPatch(c.Request().Context(), was, changes, &now); err != nil {
 			return was, err
 		}
-		return now.settings()
+		set, err := now.settings()
+		if err == nil && !reflect.DeepEqual(set.Egress, was.Egress) {
+			err = c.caller.Require(access.Administer)
+		}
+		return set, err
 	})
 	if err != nil {
 		return err

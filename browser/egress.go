@@ -6,7 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/relay"
 	"github.com/stasisd/stasis/egress"
-	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/fault"
 )
 
 // Firewall limits what the Chromes of a user connect to, within the daemon's policy; see
@@ -20,19 +20,33 @@ type Firewall interface {
 // loopback (net/docs/proxy.md).
 const throughProxy = "<-loopback>"
 
-// limitEgress makes a session's proxy its only way out, except for the hosts that bypass it.
-// relay leads to the proxy. Without a proxy there are no limits but the policy.
-func limitEgress(f Firewall, uid int, p *state.Proxy, r *relay.Relay) error {
+// LimitEgress replaces the limits of a Chrome that waited for its session.
+func (b *Browser) LimitEgress(limits Egress) error {
+	b.options.Egress = limits
+	return limitEgress(b.firewall, b.dir.UID, b.options, b.relay)
+}
+
+// LimitEgress is [Browser.LimitEgress], before the tabs load.
+func (s *Standby) LimitEgress(limits Egress) error { return s.b.LimitEgress(limits) }
+
+// limitEgress puts a session's limits in place. Its proxy is its only way out, except for
+// the hosts that bypass it; r leads to the proxy. Lists without a firewall are unsupported:
+// no session starts without its limits.
+func limitEgress(f Firewall, uid int, o Options, r *relay.Relay) error {
+	if f == nil && len(o.Egress.Lists) > 0 {
+		return fault.New(fault.Unsupported, "browser.egress", "egress: this daemon cannot limit the addresses that browsers connect to; it must run as root, without --egress off")
+	}
 	if f == nil {
 		return nil
 	}
-	p = nilIfDirect(p)
+	limits := egress.Limits{Lists: o.Egress.Lists, Private: o.Egress.Private}
+	p := nilIfDirect(o.Overrides.Proxy)
 	if p == nil {
-		return f.Limit(uid, egress.Limits{})
+		return f.Limit(uid, limits)
 	}
 	at, err := netip.ParseAddrPort(r.Address())
 	if err != nil {
-		return err
+		return fault.Wrap(err, fault.Internal, "browser.egress", "the relay of the proxy has no address")
 	}
 	bypass := strings.FieldsFunc(p.Bypass, func(c rune) bool { return c == ',' || c == ';' || c == ' ' })
 	only, loopback := true, true
@@ -43,7 +57,8 @@ func limitEgress(f Firewall, uid int, p *state.Proxy, r *relay.Relay) error {
 			only = false
 		}
 	}
-	return f.Limit(uid, egress.Limits{Proxy: &egress.Proxy{At: at, Only: only, Loopback: loopback}})
+	limits.Proxy = &egress.Proxy{At: at, Only: only, Loopback: loopback}
+	return f.Limit(uid, limits)
 }
 
 // unlimitEgress removes the session's limits. No process of its user may be left.

@@ -2,8 +2,10 @@ package browser
 
 import (
 	"context"
+	"net/netip"
 
 	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -24,6 +26,8 @@ type Options struct {
 	// Passkeys says whether pages get a virtual authenticator; nil: as saved in the
 	// environment.
 	Passkeys *bool
+	// Egress narrows what the session may connect to.
+	Egress Egress
 	// Gates: full Chrome starts with gates, if it can, so that an environment can be loaded
 	// quickly. While it is loaded, its files are in two places, so they must be a copy.
 	Gates bool
@@ -32,6 +36,13 @@ type Options struct {
 	// Background: Chrome starts with a reduced CPU priority; see
 	// [launch.Process.Background].
 	Background bool
+}
+
+// Egress is what a session may connect to, within what the daemon's policy allows. The
+// session's proxy is added by the browser; see [egress.Limits].
+type Egress struct {
+	Lists   []egress.List
+	Private []netip.Prefix
 }
 
 // Tail is the part of an environment that is unpacked to the folder [Unpacking] of the user

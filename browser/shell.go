@@ -48,7 +48,10 @@ func (s *Starter) spareShell(ctx context.Context, dir *Dir, o Options) (*Spare, 
 func (p *Spare) freshShell(ctx context.Context, o Options) (*Browser, error) {
 	b := p.b
 	b.setOptions(o)
-	err := loadWaiting(b.dir)
+	err := b.LimitEgress(o.Egress)
+	if err == nil {
+		err = loadWaiting(b.dir)
+	}
 	if err == nil {
 		err = alive(ctx, b.driver)
 	}
@@ -96,6 +99,9 @@ func (p *Spare) loadShell(ctx context.Context, doc state.Document, o Options) (*
 	base, doc, err := p.starter.prepareShell(ctx, b.dir.Waiting(), doc, o, b.version)
 	if gone := <-answered; gone != nil {
 		err = gone
+	}
+	if err == nil {
+		err = b.LimitEgress(o.Egress)
 	}
 	if err == nil {
 		err = loadWaiting(b.dir)

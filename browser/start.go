@@ -82,7 +82,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options,
 	if o.Engine == EngineShell { // the shell reads none of it from the profile
 		var proxy *profile.Proxy
 		if proxy, relay, err = s.startProxy(o.Overrides.Proxy, dir.UID); err == nil {
-			err = limitEgress(s.Firewall, dir.UID, o.Overrides.Proxy, relay)
+			err = limitEgress(s.Firewall, dir.UID, o, relay)
 		}
 		if err != nil {
 			relay.Close()

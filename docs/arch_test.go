@@ -76,7 +76,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/capacity", "fault browser browser/pool profiles"}, // it does not know what the Chromes contain that it keeps
 	{"session/agent", "fault profiles snapshot session/access session/events session/restore"},
 	{"session/browsers", "state browser browser/mux browser/view"},
-	{"session/settings", "fault browser profiles session/access session/library"},
+	{"session/settings", "fault egress browser profiles session/access session/library"},
 	{"session/login", "fault browser profiles session/access session/browsers session/events session/restore session/settings"},
 	{"session/save", "fault state state/report browser browser/extension browser/mux snapshot profiles session/agent session/browsers session/events session/library session/login session/restore session/settings"},
 	{"session/undo", "browser browser/launch session/browsers session/save"},
@@ -89,7 +89,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/inspect", "session/request fault profiles session/access session/agent session/answer session/restore"},
 	{"session/autosave", "fault browser state"},
 	{"session/pictures", "session/events"},
-	{"session/request", "fault state browser profiles session/access session/autosave session/restore session/save session/settings"},
+	{"session/request", "fault egress state browser profiles session/access session/autosave session/restore session/save session/settings"},
 	{"session/queue", ""},
 	{"session/records", "fault profiles session/events"},
 	{"session/run", "fault browser profiles session/events session/library session/queue session/restore session/save"},
@@ -100,7 +100,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget wire state state/spelling browser browser/extension snapshot session session/access session/agent session/answer session/autosave session/drive session/events session/files session/importer session/inspect session/library session/login session/request session/restore session/save session/settings api/console api/live"}, // session tells it what can be recorded
+	{"api", ". fault budget egress wire state state/spelling browser browser/extension snapshot session session/access session/agent session/answer session/autosave session/drive session/events session/files session/importer session/inspect session/library session/login session/request session/restore session/save session/settings api/console api/live"}, // session tells it what can be recorded
 	{"api/apitest", "."},
 	{"api/console", "client"}, // it calls the API as a client does
 	{"api/live", ""},

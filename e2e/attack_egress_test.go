@@ -217,8 +217,12 @@ type victim struct {
 	conns int
 }
 
-func newVictim(t *testing.T) *victim {
-	l, err := net.Listen("tcp", ":0")
+func newVictim(t *testing.T) *victim { return newVictimAt(t, "") }
+
+// newVictimAt makes a server at one address of the machine.
+func newVictimAt(t *testing.T, host string) *victim {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,15 +7,23 @@ import "net/netip"
 type Limits struct {
 	// Lists must all allow an address.
 	Lists []List
+	// Private are networks that the session may connect to although they are not public.
+	Private []netip.Prefix
 	// Proxy is the way to the session's proxy; nil: it has none.
 	Proxy *Proxy
 }
 
 // List allows and denies networks.
 type List struct {
-	Allow []netip.Prefix // if there are some, only these
-	Deny  []netip.Prefix
+	Allow []netip.Prefix `json:"allow,omitempty"` // if there are some, only these
+	Deny  []netip.Prefix `json:"deny,omitempty"`
 }
+
+// Empty reports whether the list allows everything.
+func (l List) Empty() bool { return len(l.Allow) == 0 && len(l.Deny) == 0 }
+
+// Empty reports whether there are no limits.
+func (l Limits) Empty() bool { return len(l.Lists) == 0 && len(l.Private) == 0 && l.Proxy == nil }
 
 // Proxy is the daemon's own end of the way to a session's proxy.
 type Proxy struct {

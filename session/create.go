@@ -179,7 +179,11 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	if err != nil {
 		return nil, err
 	}
-	up, err := s.restorer.Start(ctx, r.Restore(named), o)
+	q := r.Restore(named)
+	if q.Egress, err = s.resolver.Egress(ctx, r, o.UserID); err != nil {
+		return nil, err
+	}
+	up, err := s.restorer.Start(ctx, q, o)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +211,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 		browsers.Discard(ctx, up.Chrome, s.deps.Log)
 		return nil, err
 	}
-	l := newLiveSession(s, rec, r, up)
+	l := newLiveSession(s, rec, r, q.Egress, up)
 	if c.KeyID != rec.KeyID { // another key resumed it
 		l.rights.MadeBy = append(l.rights.MadeBy, c.KeyID)
 	}

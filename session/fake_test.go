@@ -159,6 +159,12 @@ func (p *fakeStandby) Activate(ctx context.Context) (browsers.Chrome, []state.Co
 	return p.Restored(ctx, p.doc, p.options)
 }
 
+// LimitEgress records the limits.
+func (c *fakeChrome) LimitEgress(limits browser.Egress) error {
+	c.options.Egress = limits
+	return nil
+}
+
 // fakeSpare is a spare Chrome.
 type fakeSpare struct {
 	*fakeChrome

@@ -31,6 +31,7 @@ type liveSession struct {
 	id         string
 	rights     *access.LiveSession
 	restoredAt time.Time         // when the snapshot it began with was restored; zero: it began empty
+	egress     browser.Egress    // what it may connect to
 	installed  []state.Extension // its extensions, restored and named ones
 	viewers    viewers
 	// partial reports that the session has only some origins of its environment, so it
@@ -81,13 +82,13 @@ type liveSession struct {
 	lifetime    *time.Timer
 }
 
-func newLiveSession(s *Service, rec profiles.Session, r request.Create, up restore.StartResult) *liveSession {
+func newLiveSession(s *Service, rec profiles.Session, r request.Create, limits browser.Egress, up restore.StartResult) *liveSession {
 	l := &liveSession{svc: s, id: rec.ID, rights: access.NewLiveSession(rec.ID, rec.UserID, rec.KeyID, s.deps.Now),
 		calls: make(chan func()), finished: make(chan save.EndResult), done: make(chan struct{}), runs: run.New(rec.ID, s.deps.Journal, s.deps.Log),
 		// Buffered, because run may have ended when the daemon stops.
 		checkpointed: make(chan save.CheckpointResult, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), disconnected: make(chan struct{}, 1), turnEnded: make(chan struct{}, 1),
 		thawed: true, freezeQueue: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), recordQueue: queue.New(s.ctx, recordDeadline, s.work.Go),
-		rec: rec, request: r, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
+		rec: rec, request: r, egress: limits, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
 	l.request.Overrides, l.installed, l.partial, l.readOnly = up.Overrides, up.Extensions, up.Partial, r.ReadOnly
 	l.useCtx, l.cancelUse = context.WithCancelCause(s.ctx)
@@ -103,7 +104,7 @@ func newLiveSession(s *Service, rec profiles.Session, r request.Create, up resto
 // options returns the options of a Chrome that replaces the session's Chrome. Its tabs
 // are always reopened, whatever the create said of the first Chrome.
 func (l *liveSession) options() browser.Options {
-	return browser.Options{Engine: l.request.Engine, RestoreTabs: true, Overrides: l.request.Overrides, Passkeys: l.request.Passkeys, Extensions: l.installed}
+	return browser.Options{Engine: l.request.Engine, RestoreTabs: true, Overrides: l.request.Overrides, Passkeys: l.request.Passkeys, Extensions: l.installed, Egress: l.egress}
 }
 
 // start begins the session's first run and its background work.

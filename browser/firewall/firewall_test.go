@@ -218,6 +218,9 @@ func TestLimit(t *testing.T) {
 	through := func(only, loopback bool) *egress.Proxy {
 		return &egress.Proxy{At: netip.MustParseAddrPort(addresses[0]), Only: only, Loopback: loopback}
 	}
+	if err := f.Limit(otherUser, egress.Limits{}); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		name   string
 		limits egress.Limits

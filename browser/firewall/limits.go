@@ -29,7 +29,7 @@ func limits(table *nftables.Table) *nftables.Set {
 func (f *Firewall) Limit(uid int, l egress.Limits) error {
 	f.limiting.Lock()
 	defer f.limiting.Unlock()
-	none := len(l.Lists) == 0 && l.Proxy == nil
+	none := l.Empty()
 	if none && !f.limited[uid] {
 		return nil
 	}
@@ -88,6 +88,7 @@ func (b *builder) limit(chain *nftables.Chain, l egress.Limits) {
 			b.outside(chain, list.Allow, refuse)
 		}
 	}
+	b.to(chain, l.Private, verdict(expr.VerdictAccept))
 }
 
 // outside adds rules for packets to no address of the networks.

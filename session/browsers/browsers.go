@@ -89,12 +89,18 @@ type Files interface {
 	Copy(ctx context.Context, c *browser.Copy) (stood time.Duration, err error)
 }
 
+// EgressLimiter limits what a Chrome connects to that waited for its session.
+type EgressLimiter interface {
+	LimitEgress(limits browser.Egress) error
+}
+
 // Chrome is a live browser that a session uses; see browser.Browser. Code that needs only
 // a part should take that part.
 type Chrome interface {
 	Identity
 	Loaded
 	Process
+	EgressLimiter
 	Freezer
 	Clients
 	Tabs
@@ -119,6 +125,7 @@ type Spare interface {
 type Standby interface {
 	Dir() *browser.Dir
 	Done() <-chan struct{}
+	EgressLimiter
 	Activate(ctx context.Context) (Chrome, []state.Component, error)
 	Kill(ctx context.Context) error
 }

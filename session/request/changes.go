@@ -45,6 +45,7 @@ var fixed = map[string]func(Create) any{
 	"geolocation":            func(c Create) any { return c.Overrides.Geolocation },
 	"extra_headers":          func(c Create) any { return c.Overrides.ExtraHeaders },
 	"proxy":                  func(c Create) any { return c.Overrides.Proxy },
+	"egress":                 func(c Create) any { return c.Egress },
 	"on_live": func(c Create) any {
 		if c.OnLive == OnLiveShare { // a resume requests the session itself
 			return OnLiveFail

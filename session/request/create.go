@@ -7,6 +7,7 @@ package request
 import (
 	"time"
 
+	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/restore"
@@ -62,6 +63,8 @@ type Create struct {
 	Origins                      state.Selection // the origins whose state is restored
 	// Extensions are the IDs of extensions to add to the restored ones.
 	Extensions []string
+	// Egress narrows what the session may connect to; empty: all that the user may.
+	Egress egress.List
 	// RequestHash is the hash of the body. It identifies a repeated session_id.
 	RequestHash string
 

@@ -2,6 +2,7 @@ package request
 
 import (
 	"encoding/json"
+	"net/netip"
 	"os"
 	"reflect"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/snapshot"
@@ -38,12 +40,12 @@ func everyOption() Create {
 				Rules: []state.PermissionRule{{Permission: "camera", Origin: "https://a.example", Decision: state.DecisionAllow}}},
 		},
 		Passkeys: &yes, Origins: state.Selection{Include: []string{"a.example"}, Exclude: []string{"b.a.example"}},
-		Extensions: []string{"abcdefghijklmnopabcdefghijklmnop"}, SharedContexts: true, SharedWrites: true, RequestHash: "hash",
+		Extensions: []string{"abcdefghijklmnopabcdefghijklmnop"}, Egress: egress.List{Allow: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Deny: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}}, SharedContexts: true, SharedWrites: true, RequestHash: "hash",
 	}
 }
 
 // sameCreate compares the recorded fields of creates.
-var sameCreate = cmpopts.IgnoreUnexported(Create{})
+var sameCreate = cmp.Options{cmpopts.IgnoreUnexported(Create{}), cmpopts.EquateComparable(netip.Prefix{})}
 
 // readGolden returns what a version of Stasis has recorded.
 func readGolden(t *testing.T, name string) []byte {
@@ -89,7 +91,7 @@ func recordedFrom(t *testing.T, asked []byte) (Create, error) {
 func TestDecodeGoNames(t *testing.T) {
 	got, err := recordedFrom(t, readGolden(t, "go-names.json"))
 	want := everyOption()
-	want.SharedContexts, want.SharedWrites = false, false // these records are older
+	want.SharedContexts, want.SharedWrites, want.Egress = false, false, egress.List{} // these records are older
 	if diff := cmp.Diff(resumedWith(want), got, sameCreate); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

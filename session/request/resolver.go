@@ -72,6 +72,20 @@ func (v *Resolver) can(engine string, r Create) error {
 	return v.engines.Has(engine)
 }
 
+// Egress returns what a session may connect to: what its user's settings and the create
+// allow.
+func (v *Resolver) Egress(ctx context.Context, r Create, userID string) (limits browser.Egress, err error) {
+	set, err := v.users.For(ctx, userID)
+	if err != nil && !fault.Is(err, fault.UserNotFound) {
+		return limits, err
+	}
+	limits = set.Egress.Limits()
+	if !r.Egress.Empty() {
+		limits.Lists = append(limits.Lists, r.Egress)
+	}
+	return limits, nil
+}
+
 // Extensions looks up the extensions that a create names by ID: first those of the
 // session's user, then those of the caller's user. It never looks at other users'
 // extensions, because anyone can give an extension the ID of another.

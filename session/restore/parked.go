@@ -45,6 +45,11 @@ func (r *Restorer) takeParked(ctx context.Context, q Request, row profiles.Snaps
 	}
 	ctx, cancel := context.WithTimeout(ctx, ThawDeadline)
 	defer cancel()
+	if err := parked.LimitEgress(q.Egress); err != nil {
+		r.log.Error("the addresses of a parked Chrome cannot be limited; the snapshot is restored from files", "snapshot", row.ID, "error", err)
+		browsers.Discard(ctx, parked.Chrome, r.log)
+		return nil, "the addresses of the parked Chrome could not be limited"
+	}
 	if err := parked.Thaw(ctx); err != nil {
 		r.log.Warn("a parked Chrome did not answer after it was thawed; the snapshot is restored from files", "snapshot", row.ID, "error", err)
 		browsers.Discard(ctx, parked.Chrome, r.log)

@@ -17,13 +17,14 @@ type Request struct {
 	Overrides   state.Overrides // the saved ones apply where these are unset
 	Passkeys    *bool           // nil: as the environment had it
 	Origins     state.Selection // the origins whose state is restored
+	Egress      browser.Egress  // what the session may connect to
 	// Extensions are those that the session gets in addition to the restored ones.
 	Extensions []profiles.Extension
 }
 
 // options returns the options of a Chrome with these extensions.
 func (r Request) options(installed []state.Extension) browser.Options {
-	return browser.Options{Engine: r.Engine, RestoreTabs: r.RestoreTabs, Overrides: r.Overrides, Passkeys: r.Passkeys, Extensions: installed}
+	return browser.Options{Engine: r.Engine, RestoreTabs: r.RestoreTabs, Overrides: r.Overrides, Passkeys: r.Passkeys, Extensions: installed, Egress: r.Egress}
 }
 
 // Environment is what a session starts from.

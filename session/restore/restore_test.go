@@ -35,6 +35,8 @@ func (c *fakeChrome) Passkeys() (state.Passkeys, bool) { return state.Passkeys{}
 func (c *fakeChrome) Thaw(context.Context) error       { return c.fails }
 func (c *fakeChrome) Kill(context.Context) error       { c.killed = true; return nil }
 
+func (c *fakeChrome) LimitEgress(browser.Egress) error { return nil }
+
 func (c *fakeChrome) Fresh(context.Context, browser.Options) (browsers.Chrome, error) {
 	return c, c.fails
 }

@@ -82,6 +82,10 @@ func (r *Restorer) fromStandby(ctx context.Context, q Request, row profiles.Snap
 	if !ok {
 		return f, why, nil
 	}
+	if err := standby.LimitEgress(q.Egress); err != nil {
+		r.kill(ctx, standby)
+		return f, "", err
+	}
 	chrome, lines, err := standby.Activate(ctx)
 	if err == nil {
 		f = standby.env.started(chrome, lines)

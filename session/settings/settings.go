@@ -6,9 +6,11 @@ package settings
 
 import (
 	"encoding/json"
+	"net/netip"
 	"time"
 
 	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/library"
@@ -20,6 +22,27 @@ type Settings struct {
 	Standby    *int64             `json:"standby"` // Chromes kept ready with the default; nil: depends on use
 	LoginCheck *LoginCheck        `json:"login_check"`
 	Retention  *library.Retention `json:"retention"` // nil: the daemon's
+	Egress     *Egress            `json:"egress"`    // what browsers may connect to; nil: all that the daemon allows
+}
+
+// Egress says what a user's browsers may connect to. It is the stored record and the wire
+// format.
+type Egress struct {
+	Allow        []netip.Prefix `json:"allow"` // if there are some, only these
+	Deny         []netip.Prefix `json:"deny"`
+	AllowPrivate []netip.Prefix `json:"allow_private"` // although they are not public
+}
+
+// Limits converts the setting for package browser.
+func (e *Egress) Limits() (limits browser.Egress) {
+	if e == nil {
+		return limits
+	}
+	if list := (egress.List{Allow: e.Allow, Deny: e.Deny}); !list.Empty() {
+		limits.Lists = []egress.List{list}
+	}
+	limits.Private = e.AllowPrivate
+	return limits
 }
 
 // Bounds of check_every_seconds, in seconds.

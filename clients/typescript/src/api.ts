@@ -2407,6 +2407,24 @@ export interface components {
              *     instead of only errors.
              */
             record?: ("screenshot" | "console")[] | null;
+            /**
+             * @description What the session's browser may connect to, within what its user and the daemon allow. The name servers and
+             *     the session's `proxy` can be reached in any case. A daemon that cannot limit addresses answers 422
+             *     `unsupported`.
+             */
+            egress?: {
+                allow?: components["schemas"]["Networks"];
+                deny?: components["schemas"]["Networks"];
+            } | null;
+        };
+        /** @description Networks in CIDR notation, or single addresses. In `allow`: if there are some, only these can be reached. `deny` has precedence. Names of hosts are not supported. */
+        Networks: string[] | null;
+        /** @description What the user's browsers may connect to, within what the daemon allows. Only a key with the right `admin` can change it. */
+        UserEgress: {
+            allow?: components["schemas"]["Networks"];
+            deny?: components["schemas"]["Networks"];
+            /** @description Networks that can be reached although they are not public, in addition to those of the daemon's `--allow-private`. */
+            allow_private?: components["schemas"]["Networks"] | null;
         };
         /** @description One lifetime of a session's browser. */
         Run: {
@@ -3169,6 +3187,8 @@ export interface components {
             login_check: components["schemas"]["LoginCheck"] | null;
             /** @description Null means the daemon's (`--keep-last`, `--keep-within`, `--keep-labelled`). */
             retention: components["schemas"]["Retention"] | null;
+            /** @description Null means all that the daemon allows. */
+            egress: components["schemas"]["UserEgress"] | null;
         };
         /**
          * @description Which of the user's snapshots are kept. It replaces the daemon's whole policy. A snapshot is kept if any rule
@@ -3199,6 +3219,7 @@ export interface components {
             /** Format: int64 */
             standby?: number | null;
             retention?: components["schemas"]["Retention"] | null;
+            egress?: components["schemas"]["UserEgress"] | null;
             /**
              * @description Not supported yet.
              * @enum {unknown|null}

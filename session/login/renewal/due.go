@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/login"
@@ -21,6 +22,7 @@ type plan struct {
 	userID   string
 	every    time.Duration
 	check    settings.LoginCheck
+	egress   browser.Egress
 	current  profiles.Default
 	snapshot profiles.Snapshot
 }
@@ -42,7 +44,7 @@ func (k *Renewals) planned(ctx context.Context, userID string) (p plan, at time.
 	if p.every == 0 {
 		return p, now.Add(maxLookInterval), nil // a change of the settings wakes the schedule
 	}
-	p.check = *set.LoginCheck
+	p.check, p.egress = *set.LoginCheck, set.Egress.Limits()
 	p.current, err = k.cfg.Records.Default(ctx, userID)
 	if err == nil {
 		p.snapshot, err = k.cfg.Records.Snapshot(ctx, p.current.SnapshotID)

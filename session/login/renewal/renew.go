@@ -64,7 +64,7 @@ func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 	if err := k.checkStore(r); err != nil {
 		return k.notRenewed(r, "the check was skipped: the store cannot take a snapshot now, so a login that the site renews would be lost", err), nil
 	}
-	up, err := k.cfg.Restorer.FromFiles(r.ctx, restore.Request{Engine: engine, RestoreTabs: true}, r.snapshot)
+	up, err := k.cfg.Restorer.FromFiles(r.ctx, restore.Request{Engine: engine, RestoreTabs: true, Egress: r.egress}, r.snapshot)
 	if err != nil {
 		if r.ctx.Err() == nil {
 			k.cfg.Meter.LoginChecked(login.Failed)

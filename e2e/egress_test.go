@@ -1,0 +1,114 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// TestEgressLists narrows what sessions may connect to, by the create and by the user's
+// settings, on every path on which a session can get its Chrome.
+func TestEgressLists(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{Args: []string{"--egress", "required", "--trusted-proxy", "192.0.2.1/32", "--allow-private", "127.0.0.0/16,127.77.0.0/16"}, NoSpares: true})
+	open, closed, private := newVictimAt(t, "127.77.0.1"), newVictimAt(t, "127.0.0.1"), newVictimAt(t, "127.88.0.1")
+	// reaches reports which of the servers a session's page can load.
+	reaches := func(s liveSession) (names string) {
+		t.Helper()
+		w := dial(t, s.CDP)
+		defer w.close()
+		page, _ := w.page()
+		for _, server := range []struct {
+			name string
+			at   *victim
+			host string
+		}{{"open ", open, "127.77.0.1"}, {"closed ", closed, "127.0.0.1"}, {"private ", private, "127.88.0.1"}} {
+			var got struct{ ErrorText string }
+			w.call(page, "Page.navigate", obj{"url": server.at.url(server.host, "page")}, &got)
+			if got.ErrorText == "" {
+				names += server.name
+			}
+		}
+		return names
+	}
+	expect := func(name, want string, s liveSession) {
+		t.Helper()
+		if got := reaches(s); got != want {
+			t.Errorf("%s: reaches %q, want %q", name, got, want)
+		}
+	}
+	both := "open closed "
+	for _, engine := range []string{"chrome", "shell"} {
+		user := "user-" + engine
+		settings := func(egress any) {
+			d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/"+user, obj{"egress": egress})
+		}
+		create := func(more obj) liveSession {
+			body := obj{"engine": engine, "user_id": user}
+			for name, value := range more {
+				body[name] = value
+			}
+			return begin(t, d, body)
+		}
+		allow, deny := obj{"allow": []string{"127.77.0.0/16"}}, obj{"deny": []string{"127.0.0.1"}}
+
+		first := create(nil)
+		expect(engine+", no list", both, first)
+		finish(t, d, first.ID, "save_snapshot_mode=memory&save_as_default=true")
+		fromDefault := obj{"restore_default_environment_from_user_id": user, "egress": deny}
+		parked := create(fromDefault)
+		expect(engine+", parked", "open ", parked)
+		finish(t, d, parked.ID, throwAway)
+		files := create(fromDefault)
+		expect(engine+", from files", "open ", files)
+		finish(t, d, files.ID, throwAway)
+
+		s := create(obj{"egress": allow})
+		expect(engine+", allowed by the create", "open ", s)
+		finish(t, d, s.ID, toFiles)
+		d.Must(t, http.StatusOK, http.MethodPost, at(s.ID, "/resume"), nil)
+		expect(engine+", resumed", "open ", look(t, d, s.ID))
+		finish(t, d, s.ID, throwAway)
+
+		settings(deny)
+		s = create(obj{"egress": obj{"allow": []string{"127.0.0.0/16"}}})
+		expect(engine+", denied by the user's settings", "", s)
+		finish(t, d, s.ID, throwAway)
+		settings(nil) // a change keeps what it does not name
+		settings(obj{"allow_private": []string{"127.88.0.1"}})
+		s = create(nil)
+		expect(engine+", a private network of the user's settings", both+"private ", s)
+		finish(t, d, s.ID, throwAway)
+		settings(nil)
+		s = create(obj{"session_id": "after-" + engine})
+		expect(engine+", without settings", both, s)
+		finish(t, d, s.ID, throwAway)
+	}
+
+	for field, body := range map[string]obj{
+		"egress.allow[1]": {"egress": obj{"allow": []string{"127.0.0.1", "example.com"}}},
+		"egress.deny[0]":  {"egress": obj{"deny": []string{"::ffff:10.0.0.0/104"}}},
+	} {
+		wants(t, d.Call(t, http.MethodPost, "/v1/sessions", body), http.StatusUnprocessableEntity, "invalid_field")
+		if got := string(d.Call(t, http.MethodPost, "/v1/sessions", body).Body); !strings.Contains(got, field) {
+			t.Errorf("the answer does not name %s: %s", field, got)
+		}
+	}
+	alice := newKey(t, d, "alice")
+	wants(t, d.CallAs(t, alice, http.MethodPatch, "/v1/users/alice", obj{"egress": obj{"allow_private": []string{"0.0.0.0/0"}}}), http.StatusForbidden, "forbidden")
+	wants(t, d.CallAs(t, alice, http.MethodPatch, "/v1/users/alice", obj{"standby": 1, "egress": nil}), http.StatusOK, "")
+}
+
+// A daemon that cannot limit addresses starts no session that asks for it.
+func TestEgressListsNotLimited(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--egress", "off"}})
+	for _, engine := range []string{"chrome", "shell"} {
+		wants(t, d.Call(t, http.MethodPost, "/v1/sessions", obj{"engine": engine, "egress": obj{"deny": []string{"10.0.0.0/8"}}}), http.StatusUnprocessableEntity, "unsupported")
+	}
+	if n := len(mains(d)); n > 0 {
+		t.Errorf("%d Chromes are left", n)
+	}
+}
