@@ -51,7 +51,7 @@ func (a *authenticator) byKey(c *call) error {
 		return err
 	}
 	defer leave()
-	c.caller, err = a.keys.Authenticate(c.Request().Context(), secret)
+	c.caller, err = a.keys.Authenticate(c.Request().Context(), secret, a.urls.address(c.Request()))
 	switch {
 	case err == nil:
 		a.attempts.recordSuccess(from, secret)

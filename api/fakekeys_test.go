@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
@@ -15,7 +16,7 @@ func caller() access.Caller {
 	return access.Caller{KeyID: "key-1", UserID: "alice", Rights: []access.Right{access.RightUse}}
 }
 
-func (f *fakeKeys) Authenticate(_ context.Context, secret string) (access.Caller, error) {
+func (f *fakeKeys) Authenticate(_ context.Context, secret string, _ netip.Addr) (access.Caller, error) {
 	if secret != goodKey {
 		return access.Caller{}, fault.New(fault.Unauthorized, "fake", "")
 	}
@@ -33,12 +34,17 @@ func (f *fakeKeys) RedeemTicket(_ context.Context, ticket string) (access.Caller
 	return caller(), nil
 }
 
-func (f *fakeKeys) CreateKey(_ context.Context, _ access.Caller, name, user string, all bool, r []access.Right) (access.Key, string, error) {
-	return access.Key{ID: "key-2", Name: name, UserID: user, AllUsers: all, Rights: r, CreatedAt: born.UTC()}, "sk-new", f.failure()
+func (f *fakeKeys) CreateKey(_ context.Context, _ access.Caller, o access.KeyOptions) (access.Key, string, error) {
+	return access.Key{ID: "key-2", Name: o.Name, UserID: o.UserID, AllUsers: o.AllUsers, Rights: o.Rights, CreatedAt: born.UTC(), Networks: []string{}}, "sk-new", f.failure()
+}
+
+func (f *fakeKeys) RotateKey(_ context.Context, _ access.Caller, id string, overlap time.Duration) (access.Key, string, error) {
+	until := born.Add(overlap).UTC()
+	return access.Key{ID: id, Name: "ci", UserID: "default", Rights: access.Rights(), CreatedAt: born.UTC(), Networks: []string{}, FormerSecretUntil: &until}, "sk-newer", f.failure()
 }
 
 func (f *fakeKeys) Keys(context.Context, access.Caller) ([]access.Key, error) {
-	return []access.Key{{ID: "key-1", Name: "first", UserID: "default", AllUsers: true, Rights: access.Rights(), CreatedAt: born.UTC()}}, f.failure()
+	return []access.Key{{ID: "key-1", Name: "first", UserID: "default", AllUsers: true, Rights: access.Rights(), CreatedAt: born.UTC(), Networks: []string{}}}, f.failure()
 }
 
 func (f *fakeKeys) DeleteKey(context.Context, access.Caller, string) error { return f.failure() }

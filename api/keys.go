@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -15,17 +16,22 @@ import (
 // Keys manages API keys, and the tickets of GET /v1/connect.
 type Keys interface {
 	// Authenticate returns the caller whose key the secret is; else unauthorized.
-	Authenticate(ctx context.Context, secret string) (access.Caller, error)
+	Authenticate(ctx context.Context, secret string, from netip.Addr) (access.Caller, error)
 	// NewTicket makes a ticket for one /v1/connect; RedeemTicket uses it up.
 	NewTicket(ctx context.Context, c access.Caller) (ticket string, expires time.Time, err error)
 	RedeemTicket(ctx context.Context, ticket string) (access.Caller, error)
 	// CreateKey also returns the secret, which is stored nowhere.
-	CreateKey(ctx context.Context, c access.Caller, name, userID string, allUsers bool, rights []access.Right) (k access.Key, secret string, err error)
+	CreateKey(ctx context.Context, c access.Caller, o access.KeyOptions) (k access.Key, secret string, err error)
+	// RotateKey also returns the new secret.
+	RotateKey(ctx context.Context, c access.Caller, id string, overlap time.Duration) (k access.Key, secret string, err error)
 	Keys(ctx context.Context, c access.Caller) ([]access.Key, error)
 	DeleteKey(ctx context.Context, c access.Caller, id string) error
 }
 
 var _ Keys = (*access.Keys)(nil)
+
+// maxOverlap is the longest overlap of a rotation, in seconds.
+const maxOverlap = 30 * 24 * 60 * 60
 
 // keyHandler manages API keys and makes tickets.
 type keyHandler struct {
@@ -62,6 +68,14 @@ type keyBody struct {
 	UserID   string         `json:"user_id"`
 	AllUsers bool           `json:"all_users"`
 	Rights   []access.Right `json:"rights"`
+	Expires  string         `json:"expires_at"`
+	Networks []string       `json:"networks"`
+}
+
+func (b *keyBody) options() access.KeyOptions {
+	o := access.KeyOptions{Name: b.Name, UserID: b.UserID, AllUsers: b.AllUsers, Rights: b.Rights, Networks: networks(b.Networks)}
+	o.ExpiresAt, _ = time.Parse(time.RFC3339, b.Expires) // check has parsed it; "" is never
+	return o
 }
 
 // rightNames returns the rights that a key may have.
@@ -89,7 +103,14 @@ func (b *keyBody) check() error {
 			return invalid(field, "is given twice")
 		}
 	}
-	return firstOf(atMost("name", b.Name, 128), isUserID("user_id", b.UserID))
+	return firstOf(atMost("name", b.Name, 128), isUserID("user_id", b.UserID), isTime("expires_at", b.Expires), areNetworks("networks", b.Networks))
+}
+
+func isTime(field, value string) error {
+	if _, err := time.Parse(time.RFC3339, value); value != "" && err != nil {
+		return invalid(field, "must be a time such as 2027-01-31T12:00:00Z (RFC 3339)")
+	}
+	return nil
 }
 
 func (h *keyHandler) create(c *call) error {
@@ -100,22 +121,55 @@ func (h *keyHandler) create(c *call) error {
 	if err := body.check(); err != nil {
 		return err
 	}
-	return h.idempotency.once(c, h.idempotency.hashOf(body), creation{
+	return h.idempotency.once(c, h.idempotency.hashOf(body), h.creation(http.StatusCreated, func() (access.Key, string, error) {
+		return h.keys.CreateKey(c.Request().Context(), c.caller, body.options())
+	}, c))
+}
+
+// creation makes a secret once. The answer to a repeat has the key without its secret.
+func (h *keyHandler) creation(status int, make func() (access.Key, string, error), c *call) creation {
+	return creation{
 		make: func() (any, func() error, error) {
-			key, secret, err := h.keys.CreateKey(c.Request().Context(), c.caller, body.Name, body.UserID, body.AllUsers, body.Rights)
+			key, secret, err := make()
 			if err != nil {
 				return nil, nil, err
 			}
-			return key, func() error { return c.JSON(http.StatusCreated, newKeyAnswer{key, &secret}) }, nil
+			return key, func() error { return c.JSON(status, newKeyAnswer{key, &secret}) }, nil
 		},
 		replay: func(data []byte) error {
 			var made access.Key
 			if err := json.Unmarshal(data, &made); err != nil {
 				return fault.Wrap(err, fault.Internal, "api.replay", "")
 			}
-			return c.JSON(http.StatusCreated, newKeyAnswer{made, nil})
+			return c.JSON(status, newKeyAnswer{made, nil})
 		},
-	})
+	}
+}
+
+// rotation is the body of POST /v1/keys/{key_id}/rotate.
+type rotation struct {
+	Overlap int64 `json:"overlap_seconds"`
+}
+
+// rotate gives a key a new secret. A repeat gets the first answer without the secret.
+func (h *keyHandler) rotate(c *call) error {
+	id, err := c.id("key_id", fault.KeyNotFound)
+	if err != nil {
+		return err
+	}
+	var body rotation
+	if _, err := h.bodies.decode(c, &body); err != nil {
+		return err
+	}
+	if err := withinSeconds("overlap_seconds", body.Overlap, 0, maxOverlap); err != nil {
+		return err
+	}
+	return h.idempotency.once(c, h.idempotency.hashOf(struct {
+		ID string
+		rotation
+	}{id, body}), h.creation(http.StatusOK, func() (access.Key, string, error) {
+		return h.keys.RotateKey(c.Request().Context(), c.caller, id, seconds(body.Overlap))
+	}, c))
 }
 
 func (h *keyHandler) delete(c *call) error {

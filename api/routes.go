@@ -132,6 +132,7 @@ func (s *Server) routes(h handlers, a *authenticator) {
 	s.route(http.MethodGet, "/v1/me", key, noQuery(me))
 	s.route(http.MethodGet, "/v1/keys", key, noQuery(h.keys.list))
 	s.route(http.MethodPost, "/v1/keys", key, noQuery(h.keys.create))
+	s.route(http.MethodPost, "/v1/keys/:key_id/rotate", key, noQuery(h.keys.rotate))
 	s.route(http.MethodDelete, "/v1/keys/:key_id", key, noQuery(h.keys.delete))
 
 	s.route(http.MethodGet, "/healthz", noAuth, noQuery(health))

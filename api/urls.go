@@ -68,12 +68,23 @@ func (o origins) proxy(addr netip.Addr) bool {
 }
 
 // client returns the address of a request's client: an IPv4 address, or the /64 of an IPv6
-// address, which belongs to one customer. Behind trusted proxies it is the last address in
-// X-Forwarded-For that is not a proxy's. The zero Prefix means unknown.
+// address, which belongs to one customer. The zero Prefix means unknown.
 func (o origins) client(r *http.Request) netip.Prefix {
+	addr := o.address(r)
+	bits := 32
+	if addr.Is6() {
+		bits = 64
+	}
+	prefix, _ := addr.Prefix(bits) // fails only for an unknown address
+	return prefix
+}
+
+// address returns the address of a request's client. Behind trusted proxies it is the last
+// address in X-Forwarded-For that is not a proxy's. The zero Addr means unknown.
+func (o origins) address(r *http.Request) netip.Addr {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		return netip.Prefix{}
+		return netip.Addr{}
 	}
 	addr := at.Addr()
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -84,13 +95,7 @@ func (o origins) client(r *http.Request) netip.Prefix {
 		}
 		addr = before
 	}
-	addr = addr.Unmap().WithZone("")
-	bits := 32
-	if addr.Is6() {
-		bits = 64
-	}
-	prefix, _ := addr.Prefix(bits) // fails only for other numbers of bits
-	return prefix
+	return addr.Unmap().WithZone("")
 }
 
 // cdp returns a session's cdp_url, or the URL of its page targetID.

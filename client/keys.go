@@ -15,7 +15,13 @@ type Key struct {
 	AllUsers  bool      `json:"all_users"`
 	Rights    []string  `json:"rights"`
 	CreatedAt time.Time `json:"created_at"`
-	Secret    string    `json:"secret,omitempty"` // only in the answer to CreateKey
+
+	ExpiresAt         *time.Time `json:"expires_at"`          // nil: never
+	Networks          []string   `json:"networks"`            // those that it may be used from; none: all
+	LastUsedAt        *time.Time `json:"last_used_at"`        // to the minute; nil: never
+	FormerSecretUntil *time.Time `json:"former_secret_until"` // of the secret from before the last rotation; nil: it is not valid
+
+	Secret string `json:"secret,omitempty"` // only in the answers to CreateKey and RotateKey
 }
 
 // Me returns the client's own key, without its name and the time at which it was made.
@@ -35,12 +41,24 @@ type KeyOptions struct {
 	UserID   string   `json:"user_id,omitempty"` // "": the user of the client's key
 	AllUsers bool     `json:"all_users,omitempty"`
 	Rights   []string `json:"rights,omitempty"` // none: use
+
+	ExpiresAt *time.Time `json:"expires_at,omitempty"` // nil: never
+	Networks  []string   `json:"networks,omitempty"`   // in CIDR notation, or addresses; none: all
 }
 
 // CreateKey makes an API key. Only its answer has the key's secret. Like [Client.Keys] and
 // [Client.DeleteKey], it needs the right admin.
 func (c *Client) CreateKey(ctx context.Context, o KeyOptions) (*Key, error) {
 	return get[Key](ctx, c, http.MethodPost, "/v1/keys", o)
+}
+
+// RotateKey gives an API key a new secret, which only its answer has. The former one stays
+// valid for the overlap, to the second. It needs the right admin.
+func (c *Client) RotateKey(ctx context.Context, id string, overlap time.Duration) (*Key, error) {
+	body := struct {
+		Overlap int64 `json:"overlap_seconds"`
+	}{int64(overlap / time.Second)}
+	return get[Key](ctx, c, http.MethodPost, "/v1/keys/"+url.PathEscape(id)+"/rotate", body)
 }
 
 // Keys returns all API keys, the oldest first.

@@ -42,6 +42,13 @@ type Key struct {
 	Rights    []string // package session defines what each allows
 	Hash      [32]byte
 	CreatedAt time.Time
+	ExpiresAt time.Time // zero: never
+	Networks  []string  // those that it may be used from, in CIDR notation; nil: all
+	UsedAt    time.Time // zero: never
+	// Former is the hash of the key's former secret, which is valid until FormerUntil. Both
+	// are zero if there is none.
+	Former      [32]byte
+	FormerUntil time.Time
 }
 
 // User holds the data of a user that outlives environments. Package session defines the

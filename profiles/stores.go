@@ -10,7 +10,12 @@ type KeyStore interface {
 	// CreateKey records a key. Keys lists them, oldest first.
 	CreateKey(ctx context.Context, k Key) error
 	Keys(ctx context.Context) ([]Key, error)
+	// KeyByHash returns the key whose secret, or whose former secret, has the hash.
 	KeyByHash(ctx context.Context, hash [32]byte) (Key, error)
+	// RotateKey gives a key a new hash. Its present one is the former one until a time.
+	RotateKey(ctx context.Context, id string, hash [32]byte, until time.Time) (Key, error)
+	// UseKey records when a key was used. An unknown key is ignored.
+	UseKey(ctx context.Context, id string, at time.Time) error
 	// Key returns the key with an ID, or key_not_found.
 	Key(ctx context.Context, id string) (Key, error)
 	DeleteKey(ctx context.Context, id string) error

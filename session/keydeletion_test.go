@@ -19,7 +19,7 @@ func TestDeletedKeyEndsUploadsAndDownloads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, _, err := r.apiKeys.CreateKey(ctx, admin, "leaver", "alice", false, keeper.Rights)
+	k, _, err := r.apiKeys.CreateKey(ctx, admin, access.KeyOptions{Name: "leaver", UserID: "alice", Rights: keeper.Rights})
 	if err != nil {
 		t.Fatal(err)
 	}

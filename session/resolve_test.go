@@ -246,8 +246,11 @@ func TestRights(t *testing.T) {
 		"ticket":   func() error { _, _, err := r.apiKeys.NewTicket(ctx, idle); return err },
 		"default":  func() error { _, err := r.library.Default(ctx, idle, "alice"); return err },
 		"keys":     func() error { _, err := r.apiKeys.Keys(ctx, alice); return err },
-		"new key":  func() error { _, _, err := r.apiKeys.CreateKey(ctx, alice, "k", "alice", false, nil); return err },
-		"no key":   func() error { return r.apiKeys.DeleteKey(ctx, alice, "key-a") },
+		"new key": func() error {
+			_, _, err := r.apiKeys.CreateKey(ctx, alice, access.KeyOptions{Name: "k", UserID: "alice"})
+			return err
+		},
+		"no key": func() error { return r.apiKeys.DeleteKey(ctx, alice, "key-a") },
 	} {
 		t.Run(name, func(t *testing.T) { wantCode(t, call(), fault.Forbidden) })
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -12,11 +13,11 @@ import (
 func TestTicketsOfSessions(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
-	k, secret, err := r.apiKeys.CreateKey(ctx, admin, "ci", "alice", false, []access.Right{access.RightUse, access.RightSecrets})
+	k, secret, err := r.apiKeys.CreateKey(ctx, admin, access.KeyOptions{Name: "ci", UserID: "alice", Rights: []access.Right{access.RightUse, access.RightSecrets}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := r.apiKeys.Authenticate(ctx, secret)
+	c, err := r.apiKeys.Authenticate(ctx, secret, netip.Addr{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func (v *fakeViewer) Close(code int, _ string) error {
 func TestView(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	k, _, err := r.apiKeys.CreateKey(t.Context(), admin, "looker", "alice", false, []access.Right{access.RightView})
+	k, _, err := r.apiKeys.CreateKey(t.Context(), admin, access.KeyOptions{Name: "looker", UserID: "alice", Rights: []access.Right{access.RightView}})
 	if err != nil {
 		t.Fatal(err)
 	}

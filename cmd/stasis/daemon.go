@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -249,7 +250,7 @@ func (d *daemon) makeFirstKey(ctx context.Context) error {
 	secret := strings.TrimSpace(string(raw))
 	// A first key that was deleted is not made again.
 	if has, err := d.apiKeys.Any(ctx); has || err != nil {
-		if _, unknown := d.apiKeys.Authenticate(ctx, secret); unknown == nil {
+		if _, unknown := d.apiKeys.Authenticate(ctx, secret, netip.Addr{}); unknown == nil {
 			d.first.place = file
 		}
 		return err

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/stasisd/stasis/client"
 )
@@ -14,6 +15,7 @@ import (
 type keyCmd struct {
 	Create keyCreateCmd `cmd:"" help:"Make a key and print its secret, which is shown only now: KEY=$(stasis key create NAME)."`
 	List   keyListCmd   `cmd:"" help:"List the keys, oldest first."`
+	Rotate keyRotateCmd `cmd:"" help:"Give a key a new secret and print it, which is shown only now."`
 	Show   keyShowCmd   `cmd:"" help:"Show whose key this command uses, and its rights."`
 	Delete keyDeleteCmd `cmd:"" help:"Delete a key, and close what is open with it."`
 }
@@ -24,16 +26,46 @@ type keyCreateCmd struct {
 	User     string   `help:"The user that the key acts for; by default that of the key of this command." env:"-"`
 	AllUsers bool     `help:"The key may act for every user." env:"-"`
 	Rights   []string `help:"What the key may do: use, view, create, restore, secrets, admin. By default use." placeholder:"RIGHT,…" env:"-"`
+	Expires  period   `help:"After which time the key stops working, such as 30d; by default never." placeholder:"TIME" env:"-"`
+	Networks []string `help:"The networks or addresses that the key may be used from; by default all." placeholder:"CIDR,…" env:"-"`
 	Name     string   `arg:"" help:"A name for the key, for people."`
 }
 
 // Run makes a key. Standard output has only the secret, so that a script can keep it in a
 // variable. Standard error says what the key may do.
 func (c *keyCreateCmd) Run(ctx context.Context) error {
-	o := client.KeyOptions{Name: c.Name, UserID: c.User, AllUsers: c.AllUsers, Rights: c.Rights}
+	o := client.KeyOptions{Name: c.Name, UserID: c.User, AllUsers: c.AllUsers, Rights: c.Rights, Networks: c.Networks}
+	if c.Expires > 0 {
+		at := time.Now().Add(c.Expires.Duration()).UTC()
+		o.ExpiresAt = &at
+	}
 	var k client.Key
 	return c.show(ctx, &c.remoteDaemon, http.MethodPost, "/v1/keys", o, &k, func() error {
 		_, _ = fmt.Fprintf(os.Stderr, "Key %s acts for %s, with the rights %s. Its secret is printed only now.\n", k.ID, actsFor(&k), strings.Join(k.Rights, ", "))
+		_, err := fmt.Fprintln(os.Stdout, k.Secret)
+		return err
+	})
+}
+
+type keyRotateCmd struct {
+	remoteDaemon
+	printed
+	Overlap period `help:"How long the former secret stays valid, at most 30d." default:"0s" placeholder:"TIME" env:"-"`
+	ID      string `arg:"" help:"The key's ID."`
+}
+
+// Run gives a key a new secret. Standard output has only the secret, as for create.
+func (c *keyRotateCmd) Run(ctx context.Context) error {
+	k, err := c.api().RotateKey(ctx, c.ID, c.Overlap.Duration())
+	if err != nil {
+		return c.explain(err)
+	}
+	return c.print(k, func() error {
+		former := "is no longer valid"
+		if k.FormerSecretUntil != nil {
+			former = "is valid until " + local(k.FormerSecretUntil)
+		}
+		_, _ = fmt.Fprintf(os.Stderr, "Key %s has a new secret, which is printed only now. The former one %s.\n", k.ID, former)
 		_, err := fmt.Fprintln(os.Stdout, k.Secret)
 		return err
 	})
@@ -59,9 +91,9 @@ func (c *keyListCmd) Run(ctx context.Context) error {
 		return c.explain(err)
 	}
 	return c.print(keys, func() error {
-		t := newTable("ID", "CREATED", "RIGHTS", "USER", "ALL USERS", "NAME")
+		t := newTable("ID", "CREATED", "LAST USED", "EXPIRES", "RIGHTS", "USER", "ALL USERS", "NETWORKS", "NAME")
 		for _, k := range keys {
-			t.row(k.ID, local(&k.CreatedAt), strings.Join(k.Rights, ", "), k.UserID, yesNo(k.AllUsers), k.Name)
+			t.row(k.ID, local(&k.CreatedAt), local(k.LastUsedAt), local(k.ExpiresAt), strings.Join(k.Rights, ", "), k.UserID, yesNo(k.AllUsers), strings.Join(k.Networks, ", "), k.Name)
 		}
 		return t.Flush()
 	})

@@ -10,7 +10,7 @@ import (
 func testKeys(f *fixture) {
 	a := profiles.Key{
 		ID: "b", Name: "first", UserID: "user", AllUsers: true, Hash: [32]byte{1, 31: 255}, CreatedAt: start,
-		Rights: []string{"use", "secrets", "admin"},
+		Rights: []string{"use", "secrets", "admin"}, ExpiresAt: start.Add(time.Hour), Networks: []string{"192.0.2.0/24", "2001:db8::/32"},
 	}
 	b := profiles.Key{ID: "a", Name: "second", Hash: [32]byte{2}, CreatedAt: start.Add(time.Millisecond)}
 	f.must(f.c.Keys.CreateKey(f.ctx, b))
@@ -28,6 +28,36 @@ func testKeys(f *fixture) {
 	got, err = f.c.Keys.Key(f.ctx, b.ID)
 	f.must(err)
 	f.same(got, b)
+
+	// A rotated key has two hashes, and forgets the one before. No two keys share a hash.
+	rotated := b
+	for _, hash := range [][32]byte{{4}, {5}} {
+		rotated.Former, rotated.FormerUntil, rotated.Hash = rotated.Hash, start.Add(time.Hour), hash
+		got, err = f.c.Keys.RotateKey(f.ctx, b.ID, hash, start.Add(time.Hour))
+		f.must(err)
+		f.same(got, rotated)
+		for _, hash := range [][32]byte{rotated.Hash, rotated.Former} {
+			got, err = f.c.Keys.KeyByHash(f.ctx, hash)
+			f.must(err)
+			f.same(got, rotated)
+		}
+	}
+	_, err = f.c.Keys.KeyByHash(f.ctx, b.Hash)
+	f.code(err, fault.KeyNotFound)
+	if _, err := f.c.Keys.RotateKey(f.ctx, b.ID, a.Hash, start); err == nil {
+		f.Error("two keys have the same hash")
+	}
+	_, err = f.c.Keys.RotateKey(f.ctx, "unknown", [32]byte{9}, start)
+	f.code(err, fault.KeyNotFound)
+	// The latest use counts, also if uses are recorded in another order.
+	f.must(f.c.Keys.UseKey(f.ctx, b.ID, start.Add(time.Minute)))
+	f.must(f.c.Keys.UseKey(f.ctx, b.ID, start))
+	f.must(f.c.Keys.UseKey(f.ctx, "unknown", start))
+	rotated.UsedAt = start.Add(time.Minute)
+	got, err = f.c.Keys.Key(f.ctx, b.ID)
+	f.must(err)
+	f.same(got, rotated)
+	b = rotated
 
 	f.must(f.c.Keys.DeleteKey(f.ctx, a.ID))
 	_, err = f.c.Keys.Key(f.ctx, a.ID)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
+	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -14,18 +16,28 @@ type Keys struct{ db *handle }
 
 var _ profiles.KeyStore = (*Keys)(nil)
 
-const keyColumns = "key_id, name, user_id, all_users, rights, hash, created_at"
+const keyColumns = "key_id, name, user_id, all_users, rights, hash, created_at, expires_at, networks, used_at, former_hash, former_until"
 
 func scanKey(r row) (profiles.Key, error) {
 	var k profiles.Key
-	var user, hash, rights []byte
-	err := r.Scan(&k.ID, &k.Name, &user, &k.AllUsers, &rights, &hash, moment{&k.CreatedAt})
+	var user, hash, rights, networks, former []byte
+	err := r.Scan(&k.ID, &k.Name, &user, &k.AllUsers, &rights, &hash, moment{&k.CreatedAt},
+		moment{&k.ExpiresAt}, &networks, moment{&k.UsedAt}, &former, moment{&k.FormerUntil})
 	if err != nil {
 		return k, err
 	}
 	k.UserID = string(user)
 	copy(k.Hash[:], hash)
-	return k, json.Unmarshal(rights, &k.Rights)
+	copy(k.Former[:], former)
+	return k, errors.Join(json.Unmarshal(rights, &k.Rights), json.Unmarshal(networks, &k.Networks))
+}
+
+// formerHash returns a former hash as it is stored; none is NULL.
+func formerHash(hash [32]byte) any {
+	if hash == ([32]byte{}) {
+		return nil
+	}
+	return hash[:]
 }
 
 // CreateKey implements [profiles.KeyStore].
@@ -35,9 +47,36 @@ func (st *Keys) CreateKey(ctx context.Context, k profiles.Key) error {
 	if err != nil {
 		return failure(op, err)
 	}
+	networks, err := encode(k.Networks)
+	if err != nil {
+		return failure(op, err)
+	}
 	return st.db.write(ctx, op, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO api_keys ("+keyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?)",
-			k.ID, k.Name, []byte(k.UserID), k.AllUsers, rights, k.Hash[:], stamp(k.CreatedAt))
+		_, err := tx.ExecContext(ctx, "INSERT INTO api_keys ("+keyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			k.ID, k.Name, []byte(k.UserID), k.AllUsers, rights, k.Hash[:], stamp(k.CreatedAt),
+			stamp(k.ExpiresAt), networks, stamp(k.UsedAt), formerHash(k.Former), stamp(k.FormerUntil))
+		return err
+	})
+}
+
+// RotateKey implements [profiles.KeyStore].
+func (st *Keys) RotateKey(ctx context.Context, id string, hash [32]byte, until time.Time) (k profiles.Key, err error) {
+	const op = "profiles.rotate_key"
+	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
+		r, err := tx.ExecContext(ctx, "UPDATE api_keys SET former_hash = hash, former_until = ?, hash = ? WHERE key_id = ?", stamp(until), hash[:], id)
+		if err := requireRow(r, err, fault.KeyNotFound, op); err != nil {
+			return err
+		}
+		k, err = scanKey(tx.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE key_id = ?", id))
+		return err
+	})
+	return k, err
+}
+
+// UseKey implements [profiles.KeyStore].
+func (st *Keys) UseKey(ctx context.Context, id string, at time.Time) error {
+	return st.db.write(ctx, "profiles.use_key", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE api_keys SET used_at = max(used_at, ?) WHERE key_id = ?", stamp(at), id)
 		return err
 	})
 }
@@ -50,7 +89,7 @@ func (st *Keys) Keys(ctx context.Context) ([]profiles.Key, error) {
 
 // KeyByHash implements [profiles.KeyStore].
 func (st *Keys) KeyByHash(ctx context.Context, hash [32]byte) (profiles.Key, error) {
-	k, err := scanKey(st.db.reader.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE hash = ?", hash[:]))
+	k, err := scanKey(st.db.reader.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE hash = ? OR former_hash = ?", hash[:], hash[:]))
 	return k, orMissing(err, fault.KeyNotFound, "profiles.key")
 }
 

@@ -19,9 +19,9 @@ type connections struct {
 	open map[string]map[*connection]struct{} // by key ID
 }
 
-// connection is one open connection. end closes it. end is called once and must not
-// block.
-type connection struct{ end func() }
+// connection is one open connection. end closes it with the reason. end is called once and
+// must not block.
+type connection struct{ end func(why error) }
 
 func newConnections() *connections {
 	return &connections{open: map[string]map[*connection]struct{}{}}
@@ -50,34 +50,41 @@ func (o *connections) end(keyID string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for c := range o.open[keyID] {
-		c.end()
+		c.end(errKeyDeleted)
 	}
 	delete(o.open, keyID)
 }
 
 // RegisterConnection registers a connection of the caller's key until leave is called. If
-// the key is deleted, end is called once; it must not block. RegisterConnection registers
-// first and then looks the key up, so it cannot miss a deletion. For a key that is deleted
-// by then it calls end too, and returns unauthorized.
+// the key is deleted or expires, end is called once; it must not block. RegisterConnection
+// registers first and then looks the key up, so it cannot miss a deletion. For a key that is
+// deleted by then it calls end too, and returns unauthorized.
 func (k *Keys) RegisterConnection(ctx context.Context, c Caller, end func()) (leave func(), err error) {
-	one := &connection{end}
+	return k.register(ctx, c, func(error) { end() })
+}
+
+func (k *Keys) register(ctx context.Context, c Caller, end func(why error)) (leave func(), err error) {
+	var once sync.Once
+	one := &connection{func(why error) { once.Do(func() { end(why) }) }}
 	k.connections.add(c.KeyID, one)
-	if _, err := k.Caller(ctx, c.KeyID); err != nil {
+	rec, err := k.key(ctx, c.KeyID)
+	if err != nil {
 		if errors.Is(err, errKeyDeleted) {
 			k.connections.end(c.KeyID)
 		}
 		k.connections.remove(c.KeyID, one)
 		return nil, err
 	}
-	return func() { k.connections.remove(c.KeyID, one) }, nil
+	stop := k.endAtExpiry(rec, func() { one.end(errKeyExpired) })
+	return func() { stop(); k.connections.remove(c.KeyID, one) }, nil
 }
 
-// CallContext returns a context that ends when the caller's key is deleted. Its cause is
+// CallContext returns a context that ends when the caller's key is deleted or expires. Its cause is
 // then the error that [OrKeyDeleted] returns. The caller calls leave when its call has
 // ended.
 func (k *Keys) CallContext(ctx context.Context, c Caller) (_ context.Context, leave func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	left, err := k.RegisterConnection(ctx, c, func() { cancel(errKeyDeleted) })
+	left, err := k.register(ctx, c, func(why error) { cancel(why) })
 	if err != nil {
 		cancel(nil)
 		return nil, nil, err
@@ -89,10 +96,11 @@ func (k *Keys) CallContext(ctx context.Context, c Caller) (_ context.Context, le
 func ErrKeyDeleted() error { return errKeyDeleted }
 
 // OrKeyDeleted returns the error of a call in a context of [Keys.CallContext]. If the call
-// failed because its key was deleted, that error says so.
+// failed because its key was deleted or has expired, that error says so.
 func OrKeyDeleted(ctx context.Context, err error) error {
-	if err != nil && errors.Is(context.Cause(ctx), errKeyDeleted) {
-		return errKeyDeleted
+	why := context.Cause(ctx)
+	if err != nil && (errors.Is(why, errKeyDeleted) || errors.Is(why, errKeyExpired)) {
+		return why
 	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 // Deleting a key ends its calls, and ended calls leave nothing in memory.
 func TestDeletingKeyEndsItsConnections(t *testing.T) {
 	keys := newKeys(t)
-	made, _, err := keys.CreateKey(t.Context(), admin, "ci", "alice", false, []Right{RightUse})
+	made, _, err := keys.CreateKey(t.Context(), admin, KeyOptions{Name: "ci", UserID: "alice", Rights: []Right{RightUse}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -21,6 +22,8 @@ type Store interface {
 	KeyByHash(ctx context.Context, hash [32]byte) (profiles.Key, error)
 	Key(ctx context.Context, id string) (profiles.Key, error)
 	DeleteKey(ctx context.Context, id string) error
+	RotateKey(ctx context.Context, id string, hash [32]byte, until time.Time) (profiles.Key, error)
+	UseKey(ctx context.Context, id string, at time.Time) error
 }
 
 // Keys manages the API keys, their tickets, and what is open with each key. Its methods
@@ -30,6 +33,7 @@ type Keys struct {
 	now         func() time.Time
 	tickets     *tickets
 	connections *connections
+	uses        uses
 }
 
 // NewKeys makes Keys on a store. now returns the current time.
@@ -37,27 +41,46 @@ func NewKeys(store Store, now func() time.Time) *Keys {
 	return &Keys{store: store, now: now, tickets: newTickets(now), connections: newConnections()}
 }
 
-// Authenticate returns the caller for an API key's secret, or unauthorized for an unknown
-// secret.
-func (k *Keys) Authenticate(ctx context.Context, secret string) (Caller, error) {
-	rec, err := k.store.KeyByHash(ctx, sha256.Sum256([]byte(secret)))
-	if fault.Is(err, fault.KeyNotFound) {
-		return Caller{}, fault.New(fault.Unauthorized, "access.authenticate", "the API key is unknown")
-	}
-	if err != nil {
+// Authenticate returns the caller for the secret of an API key that is used from an
+// address. It is unauthorized for an unknown or expired secret, and forbidden if the key
+// may not be used from there.
+func (k *Keys) Authenticate(ctx context.Context, secret string, from netip.Addr) (Caller, error) {
+	const op = "access.authenticate"
+	hash := sha256.Sum256([]byte(secret))
+	rec, err := k.store.KeyByHash(ctx, hash)
+	switch {
+	case fault.Is(err, fault.KeyNotFound):
+		return Caller{}, fault.New(fault.Unauthorized, op, "the API key is unknown")
+	case err != nil:
 		return Caller{}, err
+	case rec.Hash != hash && !k.now().Before(rec.FormerUntil):
+		return Caller{}, fault.New(fault.Unauthorized, op, "the API key has a new secret, and this one is no longer valid")
+	case k.expired(rec):
+		return Caller{}, errKeyExpired
+	case !mayUseFrom(rec.Networks, from):
+		return Caller{}, fault.New(fault.Forbidden, op, "the API key may not be used from this address")
 	}
+	k.noteUse(ctx, rec)
 	return callerOf(rec), nil
 }
 
-// Caller returns the caller for a key ID, with the key's current rights. A deleted key is
-// unauthorized.
+// Caller returns the caller for a key ID, with the key's current rights. A deleted or
+// expired key is unauthorized.
 func (k *Keys) Caller(ctx context.Context, id string) (Caller, error) {
-	rec, err := k.store.Key(ctx, id)
-	if fault.Is(err, fault.KeyNotFound) {
-		return Caller{}, errKeyDeleted
-	}
+	rec, err := k.key(ctx, id)
 	return callerOf(rec), err
+}
+
+// key returns the record of a key that is valid.
+func (k *Keys) key(ctx context.Context, id string) (profiles.Key, error) {
+	rec, err := k.store.Key(ctx, id)
+	switch {
+	case fault.Is(err, fault.KeyNotFound):
+		return rec, errKeyDeleted
+	case err == nil && k.expired(rec):
+		return rec, errKeyExpired
+	}
+	return rec, err
 }
 
 // firstKey is the ID of the one key that the daemon creates from its configuration.
@@ -100,17 +123,60 @@ type Key struct {
 	AllUsers  bool      `json:"all_users"`
 	Rights    []Right   `json:"rights"`
 	CreatedAt time.Time `json:"created_at"`
+	// ExpiresAt is when the key stops working; nil: never.
+	ExpiresAt *time.Time `json:"expires_at"`
+	// Networks are those that the key may be used from; empty: all.
+	Networks []string `json:"networks"`
+	// LastUsedAt is when the key was last used, to useStep; nil: never.
+	LastUsedAt *time.Time `json:"last_used_at"`
+	// FormerSecretUntil is how long the key's secret from before its last rotation is
+	// valid; nil: it is not.
+	FormerSecretUntil *time.Time `json:"former_secret_until"`
+}
+
+// KeyOptions say what a new key may do.
+type KeyOptions struct {
+	Name      string
+	UserID    string
+	AllUsers  bool
+	Rights    []Right
+	ExpiresAt time.Time      // zero: never
+	Networks  []netip.Prefix // those that it may be used from; empty: all
 }
 
 // CreateKey creates a key and returns its secret, which is not stored.
-func (k *Keys) CreateKey(ctx context.Context, c Caller, name, userID string, allUsers bool, rights []Right) (Key, string, error) {
+func (k *Keys) CreateKey(ctx context.Context, c Caller, o KeyOptions) (Key, string, error) {
 	if err := c.Require(Administer); err != nil {
 		return Key{}, "", err
 	}
+	if !o.ExpiresAt.IsZero() && !o.ExpiresAt.After(k.now()) {
+		return Key{}, "", fault.New(fault.InvalidField, "access.keys", "expires_at: must be in the future")
+	}
 	secret := NewSecret()
-	rec := profiles.Key{ID: profiles.NewID(), Name: name, UserID: userID, AllUsers: allUsers, Rights: names(rights),
-		Hash: sha256.Sum256([]byte(secret)), CreatedAt: k.now().UTC()}
-	return keyOf(rec), secret, k.store.CreateKey(ctx, rec)
+	rec := profiles.Key{ID: profiles.NewID(), Name: o.Name, UserID: o.UserID, AllUsers: o.AllUsers, Rights: names(o.Rights),
+		Hash: sha256.Sum256([]byte(secret)), CreatedAt: k.now().UTC(), ExpiresAt: o.ExpiresAt.UTC()}
+	for _, n := range o.Networks {
+		rec.Networks = append(rec.Networks, n.String())
+	}
+	return k.keyOf(rec), secret, k.store.CreateKey(ctx, rec)
+}
+
+// RotateKey gives a key a new secret and returns it. The former secret stays valid for the
+// overlap. The key is the same: its sessions, tickets and connections continue.
+func (k *Keys) RotateKey(ctx context.Context, c Caller, id string, overlap time.Duration) (Key, string, error) {
+	const op = "access.rotate"
+	if err := c.Require(Administer); err != nil {
+		return Key{}, "", err
+	}
+	if id == firstKey {
+		return Key{}, "", fault.New(fault.InvalidField, op, "the first key cannot be rotated; start the daemon once with STASIS_API_KEY set to its new secret")
+	}
+	secret := NewSecret()
+	rec, err := k.store.RotateKey(ctx, id, sha256.Sum256([]byte(secret)), k.now().Add(overlap).UTC())
+	if err != nil {
+		return Key{}, "", err
+	}
+	return k.keyOf(rec), secret, nil
 }
 
 // Keys lists the keys, without secrets.
@@ -121,7 +187,7 @@ func (k *Keys) Keys(ctx context.Context, c Caller) ([]Key, error) {
 	records, err := k.store.Keys(ctx)
 	list := make([]Key, 0, len(records))
 	for _, rec := range records {
-		list = append(list, keyOf(rec))
+		list = append(list, k.keyOf(rec))
 	}
 	return list, err
 }
@@ -147,8 +213,21 @@ func callerOf(k profiles.Key) Caller {
 	return Caller{KeyID: k.ID, UserID: k.UserID, AllUsers: k.AllUsers, Rights: rightsOf(k)}
 }
 
-func keyOf(k profiles.Key) Key {
-	return Key{k.ID, k.Name, k.UserID, k.AllUsers, rightsOf(k), k.CreatedAt.UTC()}
+func (k *Keys) keyOf(rec profiles.Key) Key {
+	key := Key{ID: rec.ID, Name: rec.Name, UserID: rec.UserID, AllUsers: rec.AllUsers, Rights: rightsOf(rec), CreatedAt: rec.CreatedAt.UTC(),
+		ExpiresAt: timeOrNil(rec.ExpiresAt), Networks: append([]string{}, rec.Networks...), LastUsedAt: timeOrNil(rec.UsedAt)}
+	if k.now().Before(rec.FormerUntil) {
+		key.FormerSecretUntil = timeOrNil(rec.FormerUntil)
+	}
+	return key
+}
+
+func timeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
 }
 
 // names returns rights as strings, as a key's record stores them.

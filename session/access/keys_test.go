@@ -1,6 +1,7 @@
 package access
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -26,12 +27,12 @@ func TestFirstKeyIsReplaced(t *testing.T) {
 		if err := keys.SetFirst(ctx, secret); err != nil {
 			t.Fatal(err)
 		}
-		c, err := keys.Authenticate(ctx, secret)
+		c, err := keys.Authenticate(ctx, secret, netip.Addr{})
 		if err != nil || !c.May(Administer) || c.UserID != "default" {
 			t.Fatalf("%q: %+v, %v", secret, c, err)
 		}
 	}
-	_, err := keys.Authenticate(ctx, "the first secret")
+	_, err := keys.Authenticate(ctx, "the first secret", netip.Addr{})
 	if !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("error %v, want Unauthorized", err)
 	}
@@ -45,11 +46,11 @@ func TestFirstKeyIsReplaced(t *testing.T) {
 func TestCreateAndDeleteKey(t *testing.T) {
 	keys := newKeys(t)
 	ctx := t.Context()
-	k, secret, err := keys.CreateKey(ctx, admin, "ci", "alice", false, []Right{RightUse})
+	k, secret, err := keys.CreateKey(ctx, admin, KeyOptions{Name: "ci", UserID: "alice", Rights: []Right{RightUse}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := keys.Authenticate(ctx, secret)
+	c, err := keys.Authenticate(ctx, secret, netip.Addr{})
 	if err != nil || c.UserID != "alice" || c.AllUsers {
 		t.Fatalf("%+v, %v", c, err)
 	}
@@ -61,7 +62,7 @@ func TestCreateAndDeleteKey(t *testing.T) {
 	if err := keys.DeleteKey(ctx, admin, k.ID); err != nil {
 		t.Fatal(err)
 	}
-	_, err = keys.Authenticate(ctx, secret)
+	_, err = keys.Authenticate(ctx, secret, netip.Addr{})
 	if !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("error %v, want Unauthorized", err)
 	}

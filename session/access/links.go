@@ -123,7 +123,7 @@ func (s *links) join(id string, viewer bool, end func()) (_ Link, leave func(), 
 	if l == nil {
 		return Link{}, nil, false
 	}
-	one := &connection{end}
+	one := &connection{func(error) { end() }}
 	l.open[one] = viewer
 	expiry := time.AfterFunc(l.ExpiresAt.Sub(s.now()), func() { s.remove(id) })
 	return l.described(), func() {
@@ -148,7 +148,7 @@ func (s *links) dropExpired() {
 func (s *links) end(l *sharedLink) {
 	delete(s.byID, l.ID)
 	for one := range l.open {
-		one.end()
+		one.end(nil)
 	}
 	clear(l.open)
 }

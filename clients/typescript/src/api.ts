@@ -1260,6 +1260,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/keys/{key_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: components["schemas"]["ID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a key a new secret (admin)
+         * @description The former secret stays valid for `overlap_seconds`, so that programs can change to the new one. The secret from
+         *     before an earlier rotation ends now. The key is the same: its sessions, tickets and connections continue. The
+         *     first key cannot be rotated: the operator or the daemon's file has its secret.
+         */
+        post: operations["rotateKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/users/{user_id}": {
         parameters: {
             query?: never;
@@ -3137,6 +3161,23 @@ export interface components {
             rights: components["schemas"]["Rights"];
             /** Format: date-time */
             created_at: string;
+            /**
+             * Format: date-time
+             * @description When the key stops working; null means never.
+             */
+            expires_at: string | null;
+            /** @description The networks that the key may be used from; empty means all. */
+            networks: string[];
+            /**
+             * Format: date-time
+             * @description When the key was last used, to the minute; null means never.
+             */
+            last_used_at: string | null;
+            /**
+             * Format: date-time
+             * @description How long the secret from before the last rotation is valid; null means that it is not.
+             */
+            former_secret_until: string | null;
         };
         NewKey: {
             id: components["schemas"]["ID"];
@@ -3146,6 +3187,23 @@ export interface components {
             rights: components["schemas"]["Rights"];
             /** Format: date-time */
             created_at: string;
+            /**
+             * Format: date-time
+             * @description When the key stops working; null means never.
+             */
+            expires_at: string | null;
+            /** @description The networks that the key may be used from; empty means all. */
+            networks: string[];
+            /**
+             * Format: date-time
+             * @description When the key was last used, to the minute; null means never.
+             */
+            last_used_at: string | null;
+            /**
+             * Format: date-time
+             * @description How long the secret from before the last rotation is valid; null means that it is not.
+             */
+            former_secret_until: string | null;
             secret: string | null;
         };
         PastDefault: {
@@ -5789,6 +5847,10 @@ export interface operations {
                  *       "user_id": "alice",
                  *       "rights": [
                  *         "use"
+                 *       ],
+                 *       "expires_at": "2027-01-01T00:00:00Z",
+                 *       "networks": [
+                 *         "203.0.113.0/24"
                  *       ]
                  *     }
                  */
@@ -5807,6 +5869,13 @@ export interface operations {
                      *     ]
                      */
                     rights?: components["schemas"]["Right"][] | null;
+                    /**
+                     * Format: date-time
+                     * @description When the key stops working; it must be in the future. Null means never.
+                     */
+                    expires_at?: string | null;
+                    /** @description The networks, in CIDR notation, or addresses that the key may be used from. Without them it may be used from everywhere. Behind a proxy, the address is that in `X-Forwarded-For` from a `--trusted-proxy`. */
+                    networks?: string[] | null;
                 };
             };
         };
@@ -5855,6 +5924,61 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            502: components["responses"]["BrowserFailed"];
+            503: components["responses"]["ShuttingDown"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["StoreFull"];
+        };
+    };
+    rotateKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Chosen by the client, up to 255 printable ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                key_id: components["schemas"]["ID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "overlap_seconds": 3600
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: int64
+                     * @default 0
+                     */
+                    overlap_seconds?: number | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The key. Its new secret is returned only once; a repeat of the call gets null. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestID"];
+                    "Idempotent-Replayed": components["headers"]["Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewKey"];
+                };
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
