@@ -89,8 +89,10 @@ for (const [i, app] of story.apps.entries()) await drive(client, [...(i ? [{ do:
 await drive(client, [{ do: 'newPage', url: story.calm }]);
 await until('a checkpoint with both logins', patience, async () => {
   const { last_snapshot_id: id } = (await stasis('GET', session)).auto_save;
-  const { logins, components } = id ? await stasis('GET', `/v1/snapshots/${id}`) : { logins: [], components: [] };
-  if (components.some((kind) => kind.name === 'tabs' && kind.saved < 3)) return false; // the checkpoint is older than the last tab
+  if (!id) return false;
+  const { logins } = await stasis('GET', `/v1/snapshots/${id}`);
+  const state = await stasis('GET', `/v1/snapshots/${id}/state`);
+  if (!state.tabs.some((tab) => JSON.stringify(tab).includes(story.calm))) return false; // the checkpoint is older than the last tab, or than its page
   const names = logins.flatMap((login) => login.names);
   return names.includes('auth-tokens') && names.some((name) => name.startsWith('DW'));
 });
