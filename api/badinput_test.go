@@ -250,7 +250,9 @@ func TestBadInput(t *testing.T) {
 		patch(`{"login_chek":null}`, "unknown_field", "login_chek"),
 		patch(`{"standby":true}`, "invalid_request", "standby: must be an integer"),
 		patch(`{"standby":11}`, "invalid_field", "standby: must be from 0 to 10"),
-		patch(`{"quotas":{}}`, "unsupported", "quotas"),
+		patch(`{"quotas":{"cookies":1}}`, "unknown_field", "quotas.cookies"),
+		patch(`{"quotas":{"sessions":0}}`, "invalid_field", "quotas.sessions: must be from 1"),
+		patch(`{"egress":{"deny":["a.example"]}}`, "invalid_field", "egress.deny[0]: must be a network"),
 		patch(`{"login_check":true}`, "invalid_request", "login_check: must be an object"),
 		patch(`{"login_check":{}}`, "invalid_field", "login_check.url: is required"),
 		patch(`{"login_check":{"url":"https://a.example/"}}`, "invalid_field", "at least one of status, selector, text, cookie"),
@@ -317,18 +319,14 @@ func TestBadInput(t *testing.T) {
 
 type badInput struct{ method, path, body, code, names string }
 
-// A field that is known and not supported is refused whatever its value; null means
-// absence.
+// A field that is known and not supported is refused whatever its value.
 func TestUnsupportedFields(t *testing.T) {
 	r := newRig(t, nil)
-	const path = "/v1/users/ada"
+	const path = "/v1/sessions/live-1/message"
 	for _, value := range []string{`false`, `""`, `{}`, `[]`, `0`} {
-		if _, body := r.do(t, "PATCH", path, `{"quotas":`+value+`}`); !strings.Contains(body, `"unsupported"`) || !strings.Contains(body, "quotas") {
-			t.Errorf("quotas %s: got %s", value, body)
+		if _, body := r.do(t, "POST", path, `{"message":"m","config_updates":{"x":`+value+`}}`); !strings.Contains(body, `"unsupported"`) || !strings.Contains(body, "config_updates") {
+			t.Errorf("%s: got %s", value, body)
 		}
-	}
-	if answer, body := r.do(t, "PATCH", path, `{"quotas":null}`); answer.StatusCode != 200 {
-		t.Errorf("quotas null: got %s", body)
 	}
 }
 

@@ -28,6 +28,13 @@ func (f *fakeUsers) Settings(context.Context, access.Caller, string) (settings.S
 	return f.settings, f.failure()
 }
 
+func (f *fakeUsers) Use(_ string, set settings.Settings) (u settings.Use) {
+	if set.Quotas != nil {
+		u.Sessions.Limit = set.Quotas.Sessions
+	}
+	return u
+}
+
 func (f *fakeUsers) ChangeSettings(_ context.Context, _ access.Caller, _ string, change func(settings.Settings) (settings.Settings, error)) (settings.Settings, error) {
 	set, err := change(f.settings)
 	if err != nil {

@@ -53,7 +53,7 @@ func shown(v any) string {
 func TestPatchUser(t *testing.T) {
 	r := newRig(t, nil)
 	const path = "/v1/users/alice"
-	const unset = `{"user_id":"alice","engine":null,"standby":null,"login_check":null,"retention":null,"egress":null}`
+	const unset = `{"user_id":"alice","engine":null,"standby":null,"login_check":null,"retention":null,"egress":null,"quotas":null,"use":{"sessions":{"used":0,"limit":null}}}`
 	for _, x := range []struct {
 		body   string
 		status int
@@ -62,11 +62,11 @@ func TestPatchUser(t *testing.T) {
 		{``, 200, unset},
 		{`{"login_check":null}`, 200, unset},
 		{`{"login_check":{"url":"https://a.example/x?<&>","selector":"#a > b"}}`, 200,
-			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":null,"selector":"#a > b","absent_selector":null,"text":null,"cookie":null,"timeout_seconds":15,"before_default":false,"check_every_seconds":null},"retention":null,"egress":null}`},
+			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":null,"selector":"#a > b","absent_selector":null,"text":null,"cookie":null,"timeout_seconds":15,"before_default":false,"check_every_seconds":null},"retention":null,"egress":null,"quotas":null,"use":{"sessions":{"used":0,"limit":null}}}`},
 		{`{"login_check":{"status":200,"timeout_seconds":5,"before_default":true}}`, 200,
-			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":200,"selector":"#a > b","absent_selector":null,"text":null,"cookie":null,"timeout_seconds":5,"before_default":true,"check_every_seconds":null},"retention":null,"egress":null}`},
+			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":200,"selector":"#a > b","absent_selector":null,"text":null,"cookie":null,"timeout_seconds":5,"before_default":true,"check_every_seconds":null},"retention":null,"egress":null,"quotas":null,"use":{"sessions":{"used":0,"limit":null}}}`},
 		{`{"login_check":{"selector":null,"timeout_seconds":null}}`, 200,
-			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":200,"selector":null,"absent_selector":null,"text":null,"cookie":null,"timeout_seconds":15,"before_default":true,"check_every_seconds":null},"retention":null,"egress":null}`},
+			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":200,"selector":null,"absent_selector":null,"text":null,"cookie":null,"timeout_seconds":15,"before_default":true,"check_every_seconds":null},"retention":null,"egress":null,"quotas":null,"use":{"sessions":{"used":0,"limit":null}}}`},
 		{`{"login_check":{"status":null}}`, 422, `at least one of`},
 		{`{"login_check":{"url":null}}`, 422, `login_check.url: is required`},
 		{`{}`, 200, `"status":200`},
@@ -76,10 +76,15 @@ func TestPatchUser(t *testing.T) {
 		{`{"standby":null}`, 200, `"standby":null`},
 		{`{"engine":"gecko"}`, 422, `engine: must be one of chrome, shell`},
 		{`{"engine":null}`, 200, `"engine":null,"standby":null,"login_check":{"url"`},
-		{`{"retention":{"keep_last":3,"keep_labelled":true},"egress":null}`, 200, `"retention":{"keep_last":3,"keep_within_seconds":null,"keep_labelled":true}`},
-		{`{"retention":{"keep_last":null,"keep_labelled":false},"egress":null}`, 422, `retention: keeps nothing`},
-		{`{"retention":{"keep_last":null,"keep_within_seconds":60},"egress":null}`, 200, `"retention":{"keep_last":null,"keep_within_seconds":60,"keep_labelled":true}`},
-		{`{"retention":null,"login_check":null}`, 200, unset},
+		{`{"retention":{"keep_last":3,"keep_labelled":true}}`, 200, `"retention":{"keep_last":3,"keep_within_seconds":null,"keep_labelled":true}`},
+		{`{"retention":{"keep_last":null,"keep_labelled":false}}`, 422, `retention: keeps nothing`},
+		{`{"retention":{"keep_last":null,"keep_within_seconds":60}}`, 200, `"retention":{"keep_last":null,"keep_within_seconds":60,"keep_labelled":true}`},
+		{`{"quotas":{"sessions":3}}`, 403, `admin`},
+		{`{"quotas":{"sessions":0}}`, 422, `quotas.sessions: must be from 1 to 1000000`},
+		{`{"quotas":{"cookies":1}}`, 422, `cookies`},
+		{`{"egress":{"deny":["10.0.0.1","192.0.2.7/24"]}}`, 403, `admin`},
+		{`{"egress":{"allow_private":["a.example"]}}`, 422, `egress.allow_private[0]: must be a network`},
+		{`{"retention":null,"login_check":null,"quotas":null,"egress":null}`, 200, unset},
 	} {
 		answer, body := r.do(t, "PATCH", path, x.body)
 		body = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(body)

@@ -29,7 +29,7 @@ func statusOf(code fault.Code) int {
 	case fault.UnknownField, fault.InvalidField, fault.Unsupported, fault.UserMismatch, fault.InvalidExtension, fault.IdempotencyReused,
 		fault.InvalidImport:
 		return http.StatusUnprocessableEntity
-	case fault.TooManySessions, fault.TooManyImports, fault.TooManyClients, fault.TooManyViewers, fault.TooManyLinks, fault.TooManyRequests, fault.TooManyAttempts:
+	case fault.TooManySessions, fault.TooManyImports, fault.TooManyClients, fault.TooManyViewers, fault.TooManyLinks, fault.TooManyRequests, fault.TooManyAttempts, fault.QuotaExceeded:
 		return http.StatusTooManyRequests
 	case fault.BrowserFailed:
 		return http.StatusBadGateway

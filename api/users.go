@@ -18,6 +18,8 @@ type Settings interface {
 	// ChangeSettings applies change in a transaction. An error of change is returned
 	// unchanged.
 	ChangeSettings(ctx context.Context, c access.Caller, userID string, change func(settings.Settings) (settings.Settings, error)) (settings.Settings, error)
+	// Use returns how much of the quotas a user with these settings uses.
+	Use(userID string, set settings.Settings) settings.Use
 }
 
 var _ Settings = (*settings.Users)(nil)
@@ -33,6 +35,7 @@ const (
 	defaultCheckTimeout = 15   // seconds
 	largestCheckTimeout = 60
 	largestStandby      = 10 // Chromes of one user
+	largestQuota        = 1_000_000
 	largestKeepLast     = 1_000_000
 	largestKeepWithin   = 100 * 365 * 24 * 60 * 60 // seconds
 )
@@ -41,6 +44,7 @@ const (
 type userAnswer struct {
 	UserID string `json:"user_id"`
 	settings.Settings
+	Use settings.Use `json:"use"`
 }
 
 // settingsBody is the document that a PATCH changes.
@@ -50,13 +54,12 @@ type settingsBody struct {
 	LoginCheck *settings.LoginCheck `json:"login_check"`
 	Retention  *library.Retention   `json:"retention"`
 	Egress     *userEgressBody      `json:"egress"`
-
-	Quotas unsupportedField `json:"quotas"`
+	Quotas     *settings.Quotas     `json:"quotas"`
 }
 
 // settings checks the body and returns its settings.
 func (b settingsBody) settings() (settings.Settings, error) {
-	set := settings.Settings{Engine: b.Engine, Standby: b.Standby, Retention: b.Retention}
+	set := settings.Settings{Engine: b.Engine, Standby: b.Standby, Retention: b.Retention, Quotas: b.Quotas}
 	if b.Engine != nil {
 		if err := isEngine("engine", *b.Engine); err != nil {
 			return set, err
@@ -69,6 +72,11 @@ func (b settingsBody) settings() (settings.Settings, error) {
 	}
 	if b.Retention != nil {
 		if err := checkRetention(*b.Retention); err != nil {
+			return set, err
+		}
+	}
+	if b.Quotas != nil && b.Quotas.Sessions != nil {
+		if err := within("quotas.sessions", *b.Quotas.Sessions, 1, largestQuota); err != nil {
 			return set, err
 		}
 	}
@@ -153,7 +161,7 @@ func (h *settingsHandler) get(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, userAnswer{user, set})
+	return c.JSON(http.StatusOK, userAnswer{user, set, h.settings.Use(user, set)})
 }
 
 func (h *settingsHandler) patch(c *call) error {
@@ -171,7 +179,7 @@ func (h *settingsHandler) patch(c *call) error {
 			return was, err
 		}
 		set, err := now.settings()
-		if err == nil && !reflect.DeepEqual(set.Egress, was.Egress) {
+		if err == nil && (!reflect.DeepEqual(set.Egress, was.Egress) || !reflect.DeepEqual(set.Quotas, was.Quotas)) {
 			err = c.caller.Require(access.Administer)
 		}
 		return set, err
@@ -179,5 +187,5 @@ func (h *settingsHandler) patch(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, userAnswer{user, set})
+	return c.JSON(http.StatusOK, userAnswer{user, set, h.settings.Use(user, set)})
 }

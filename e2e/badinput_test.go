@@ -59,7 +59,7 @@ func refusedRequests(t *testing.T, d *daemon.Daemon) {
 		{"unknown field", post(obj{"restore_from": "x"}), 422, "unknown_field", "restore_from"},
 		{"wrong type", post(obj{"idle_timeout_seconds": "900"}), 400, "invalid_request", "idle_timeout_seconds"},
 		{"wrong type of text", post(obj{"user_id": 7}), 400, "invalid_request", "user_id"},
-		{"not built", d.Call(t, http.MethodPatch, "/v1/users/default", obj{"quotas": obj{}}), 422, "unsupported", "quotas"},
+		{"no such quota", d.Call(t, http.MethodPatch, "/v1/users/default", obj{"quotas": obj{"cookies": 1}}), 422, "unknown_field", "quotas.cookies"},
 		{"a webhook that is a file", post(obj{"webhook_url": "file:///etc/passwd"}), 422, "invalid_field", "webhook_url"},
 		{"nothing that is recorded", post(obj{"record": []string{"video"}}), 422, "invalid_field", "record"},
 		{"empty ID", post(obj{"restore_from_session_id": ""}), 422, "invalid_field", "restore_from_session_id"},

@@ -54,6 +54,7 @@ const (
 	TooManyLinks    Code = "too_many_links"    // 429, with Retry-After: the session's limit of shared links is reached
 	TooManyAttempts Code = "too_many_attempts" // 429, with Retry-After: wrong keys or tickets from one address
 
+	QuotaExceeded   Code = "quota_exceeded"    // 429: the user has as much as the quota in the message allows
 	TooManyRequests Code = "too_many_requests" // 429, with Retry-After: too many event streams or large bodies at once
 
 	Internal        Code = "internal"         // 500
@@ -99,6 +100,7 @@ var texts = map[Code]string{
 	TooManySessions: "no slot is free for another session", TooManyImports: "too many imports", TooManyClients: "the session has reached its limit of CDP clients",
 	TooManyViewers:  "the session has reached its limit of viewers",
 	TooManyLinks:    "the session has reached its limit of shared links",
+	QuotaExceeded:   "the user's quota is used up",
 	TooManyRequests: "too many such requests are running; try again later",
 	TooManyAttempts: "too many wrong keys or tickets came from this address; try again later",
 	SaveFailed:      "the save failed; nothing was committed",

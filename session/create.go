@@ -9,10 +9,12 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/registry"
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/rescue"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/settings"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -95,12 +97,12 @@ func (s *Service) createOrShare(ctx context.Context, c access.Caller, r request.
 	if err != nil || shared != nil {
 		return shared, err
 	}
-	if err := s.acquireSlot(ctx, wait, r); err != nil {
+	if err := s.acquireSlot(ctx, wait, o.UserID, r.Wait > 0); err != nil {
 		return nil, err
 	}
 	l, err := s.createInSlot(ctx, c, r, o, was)
 	if err != nil {
-		s.capacity.Release()
+		s.capacity.ReleaseFor(o.UserID)
 	}
 	return l, err
 }
@@ -233,15 +235,20 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	return l, nil
 }
 
-// acquireSlot takes a slot for a session. If none is free, it makes a scheduled login
-// check give way, which frees a slot.
-func (s *Service) acquireSlot(ctx, wait context.Context, r request.Create) error {
-	err := s.capacity.Acquire(ctx, false)
-	if !fault.Is(err, fault.TooManySessions) {
+// acquireSlot takes a slot for a session of a user. If none is free, it makes a scheduled
+// login check give way, which frees a slot.
+func (s *Service) acquireSlot(ctx, wait context.Context, userID string, waits bool) error {
+	quotas, err := s.users.Quotas(ctx, userID)
+	if err != nil {
+		return err
+	}
+	claim := capacity.Claim{UserID: userID, Most: int(settings.ValueOrZero(quotas.Sessions))}
+	err = s.capacity.AcquireFor(ctx, claim, false)
+	if !fault.Is(err, fault.TooManySessions) && !(waits && fault.Is(err, fault.QuotaExceeded)) {
 		return err
 	}
 	if err := s.sessions.AwaitRenewal(ctx, nil); err != nil {
 		return err
 	}
-	return s.capacity.Acquire(wait, r.Wait > 0)
+	return s.capacity.AcquireFor(wait, claim, waits)
 }

@@ -38,6 +38,7 @@ import (
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/files"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/settings"
 	"github.com/stasisd/stasis/session/undo"
 	"github.com/stasisd/stasis/snapshot"
 )
@@ -272,6 +273,17 @@ func (d *daemon) makeFirstKey(ctx context.Context) error {
 	return d.apiKeys.SetFirst(ctx, made)
 }
 
+// quotas returns the quotas of users whose settings have none.
+func (c *serveCmd) quotas() (q settings.Quotas, err error) {
+	for name, n := range c.DefaultQuota {
+		if name != "sessions" || n < 1 {
+			return q, fault.New(fault.Config, "serve", "--default-quota: must be sessions=N, with N 1 or more")
+		}
+		q.Sessions = &n
+	}
+	return q, nil
+}
+
 // limits returns the service's settings and computes those that no flag sets.
 func (c *serveCmd) limits() (session.Config, error) {
 	n, parked := c.MaxSessions, c.Parked
@@ -295,7 +307,11 @@ func (c *serveCmd) limits() (session.Config, error) {
 		}
 		return pool.Limits{Size: asked, Age: c.SpareAge}
 	}
-	return session.Config{Engine: c.Engine, MaxSessions: n, MaxClients: c.MaxClients, Parked: pool.Limits{Size: parked, Age: c.ParkedAge, Memory: c.ParkedMemory.of(parked)},
+	quotas, err := c.quotas()
+	if err != nil {
+		return session.Config{}, err
+	}
+	return session.Config{Engine: c.Engine, MaxSessions: n, Quotas: quotas, MaxClients: c.MaxClients, Parked: pool.Limits{Size: parked, Age: c.ParkedAge, Memory: c.ParkedMemory.of(parked)},
 		Spares: spares(c.Spares), ShellSpares: spares(c.ShellSpares),
 		Standby: pool.Limits{Size: c.Standby, Age: c.SpareAge}, StandbyDelay: standbyDelay,
 		Undo:      undo.Limits{Window: c.UndoWindow, Count: undoCount, Bytes: undoBytes},

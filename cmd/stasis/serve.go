@@ -46,17 +46,18 @@ type serveCmd struct {
 	MaxConnections int           `help:"Connections at once; at most half of the files that the daemon may open." default:"4096"`
 	ClientPatience time.Duration `help:"How long a client may delay a body or an answer in all. Time in which the client sends or reads at least 16 KiB/s does not count." default:"1m"`
 
-	MaxSessions  int           `help:"Sessions at once; 0 computes it from the machine's memory." default:"0"`
-	Spares       int           `help:"Empty Chromes kept ready for sessions with engine chrome; 0 for none, negative computes it from cores and memory." default:"-1"`
-	ShellSpares  int           `help:"Empty headless shells kept ready for sessions with engine shell; 0 for none, negative computes it from cores and memory." default:"-1"`
-	Standby      int           `help:"Largest number of Chromes kept ready with a user's default environment loaded, for users who restore often or whose settings request it; 0 for none." default:"2"`
-	SpareAge     time.Duration `help:"How long a spare or a standby is kept ready before a new one replaces it." default:"30m"`
-	Parked       int           `help:"Frozen Chromes kept for memory snapshots; 0 for none, negative computes it from --max-sessions, or from the memory if that is 0." default:"-1"`
-	ParkedAge    time.Duration `help:"How long a frozen Chrome is kept." default:"1h"`
-	ParkedMemory memoryLimit   `help:"Memory of all frozen Chromes together, in bytes, or none for no limit; by default 400 MiB for each of --parked." placeholder:"BYTES"`
-	UndoWindow   time.Duration `help:"How long the profile of a session that was ended without a save is kept, so that a second DELETE or a resume saves it; 0: not at all." default:"0" name:"undo-window"`
-	RescueTTL    time.Duration `help:"How long a rescue snapshot is kept." default:"24h" name:"rescue-ttl"`
-	MaxUnpack    int64         `help:"Largest environment that is restored, in bytes." default:"2147483648"`
+	MaxSessions  int              `help:"Sessions at once; 0 computes it from the machine's memory." default:"0"`
+	DefaultQuota map[string]int64 `help:"Quotas of users whose settings have none, such as sessions=4 for four live sessions at once; by default no limit." placeholder:"NAME=N"`
+	Spares       int              `help:"Empty Chromes kept ready for sessions with engine chrome; 0 for none, negative computes it from cores and memory." default:"-1"`
+	ShellSpares  int              `help:"Empty headless shells kept ready for sessions with engine shell; 0 for none, negative computes it from cores and memory." default:"-1"`
+	Standby      int              `help:"Largest number of Chromes kept ready with a user's default environment loaded, for users who restore often or whose settings request it; 0 for none." default:"2"`
+	SpareAge     time.Duration    `help:"How long a spare or a standby is kept ready before a new one replaces it." default:"30m"`
+	Parked       int              `help:"Frozen Chromes kept for memory snapshots; 0 for none, negative computes it from --max-sessions, or from the memory if that is 0." default:"-1"`
+	ParkedAge    time.Duration    `help:"How long a frozen Chrome is kept." default:"1h"`
+	ParkedMemory memoryLimit      `help:"Memory of all frozen Chromes together, in bytes, or none for no limit; by default 400 MiB for each of --parked." placeholder:"BYTES"`
+	UndoWindow   time.Duration    `help:"How long the profile of a session that was ended without a save is kept, so that a second DELETE or a resume saves it; 0: not at all." default:"0" name:"undo-window"`
+	RescueTTL    time.Duration    `help:"How long a rescue snapshot is kept." default:"24h" name:"rescue-ttl"`
+	MaxUnpack    int64            `help:"Largest environment that is restored, in bytes." default:"2147483648"`
 
 	retentionFlags
 	webhookFlags
@@ -144,6 +145,9 @@ func (c *serveCmd) check() error {
 	}
 	if c.MaxConnections < 1 {
 		return fault.New(fault.Config, "serve", "--max-connections: must be 1 or more")
+	}
+	if _, err := c.quotas(); err != nil {
+		return err
 	}
 	if c.MaxDownloads < 1 {
 		return fault.New(fault.Config, "serve", "--max-downloads: must be 1 or more")

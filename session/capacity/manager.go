@@ -96,18 +96,30 @@ func (m *Manager[P, S, B]) Counts() Counts {
 	return Counts{Parked: m.parked.Len(), Spares: m.spares.len(), Standbys: m.standbys.ready.Len(), Waiting: m.slots.waiting()}
 }
 
-// Acquire takes a slot. If none is free and wait is true, it waits until ctx ends. The
-// error is too_many_sessions, or shutting_down after Stop.
+// Acquire takes a slot for the daemon's own work. If none is free and wait is true, it waits
+// until ctx ends. The error is too_many_sessions, or shutting_down after Stop.
 func (m *Manager[P, S, B]) Acquire(ctx context.Context, wait bool) error {
-	return m.slots.acquire(ctx, wait)
+	return m.slots.acquire(ctx, Claim{}, wait)
 }
+
+// AcquireFor is Acquire for a session of a user. The error is quota_exceeded if the user has
+// as many slots as the claim allows.
+func (m *Manager[P, S, B]) AcquireFor(ctx context.Context, c Claim, wait bool) error {
+	return m.slots.acquire(ctx, c, wait)
+}
+
+// ReleaseFor gives back a slot of AcquireFor.
+func (m *Manager[P, S, B]) ReleaseFor(userID string) { m.slots.release(userID) }
+
+// SessionsOf returns how many slots a user has.
+func (m *Manager[P, S, B]) SessionsOf(userID string) int { return m.slots.of(userID) }
 
 // AcquireUnlessLast takes a slot if at least one more stays free for a session. It
 // reports whether it took one.
 func (m *Manager[P, S, B]) AcquireUnlessLast() bool { return m.slots.acquireUnlessLast() }
 
-// Release gives a slot back.
-func (m *Manager[P, S, B]) Release() { m.slots.release() }
+// Release gives back a slot of Acquire or AcquireUnlessLast.
+func (m *Manager[P, S, B]) Release() { m.slots.release("") }
 
 // Free returns the number of free slots.
 func (m *Manager[P, S, B]) Free() int { return m.slots.left() }

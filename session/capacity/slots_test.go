@@ -2,6 +2,9 @@ package capacity
 
 import (
 	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
@@ -17,19 +20,19 @@ func (s *slots) queued(t *testing.T, n int) {
 // skipped.
 func TestSlotsFirstComeFirstServed(t *testing.T) {
 	s := newSlots(1)
-	if err := s.acquire(t.Context(), false); err != nil {
+	if err := s.acquire(t.Context(), Claim{}, false); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, s.acquire(t.Context(), false), fault.TooManySessions)
+	wantCode(t, s.acquire(t.Context(), Claim{}, false), fault.TooManySessions)
 	served, left := make(chan int, 4), make(chan error, 1)
 	leaving, leave := context.WithCancel(t.Context())
 	for i := range 4 {
 		go func() {
 			if i == 1 {
-				left <- s.acquire(leaving, true)
+				left <- s.acquire(leaving, Claim{}, true)
 				return
 			}
-			if err := s.acquire(t.Context(), true); err != nil {
+			if err := s.acquire(t.Context(), Claim{}, true); err != nil {
 				t.Error(err)
 			}
 			served <- i
@@ -40,14 +43,14 @@ func TestSlotsFirstComeFirstServed(t *testing.T) {
 	wantCode(t, <-left, fault.TooManySessions)
 	s.queued(t, 3)
 	for _, want := range []int{0, 2, 3} {
-		s.release()
+		s.release("")
 		if got := <-served; got != want {
 			t.Errorf("caller %d got the slot, want caller %d", got, want)
 		}
 	}
 	// A slot is free, but a new caller must not overtake those that wait.
-	s.release()
-	if err := s.acquire(t.Context(), false); err != nil {
+	s.release("")
+	if err := s.acquire(t.Context(), Claim{}, false); err != nil {
 		t.Error(err)
 	}
 }
@@ -55,11 +58,11 @@ func TestSlotsFirstComeFirstServed(t *testing.T) {
 // A slot given to a caller that is leaving goes to the next caller.
 func TestSlotsGivenWhileLeaving(t *testing.T) {
 	s := newSlots(0)
-	turn := make(chan struct{})
-	s.queue = append(s.queue, turn)
-	s.release()
-	s.leave(turn)
-	if err := s.acquire(t.Context(), false); err != nil {
+	w := &waiter{got: make(chan struct{})}
+	s.queue = append(s.queue, w)
+	s.release("")
+	s.leave(w)
+	if err := s.acquire(t.Context(), Claim{}, false); err != nil {
 		t.Errorf("the slot was lost: %v", err)
 	}
 }
@@ -67,9 +70,89 @@ func TestSlotsGivenWhileLeaving(t *testing.T) {
 func TestSlotsClose(t *testing.T) {
 	s := newSlots(0)
 	waiting := make(chan error, 1)
-	go func() { waiting <- s.acquire(t.Context(), true) }()
+	go func() { waiting <- s.acquire(t.Context(), Claim{}, true) }()
 	s.queued(t, 1)
 	s.close()
 	wantCode(t, <-waiting, fault.ShuttingDown)
-	wantCode(t, s.acquire(t.Context(), true), fault.ShuttingDown)
+	wantCode(t, s.acquire(t.Context(), Claim{}, true), fault.ShuttingDown)
+}
+
+// Users who wait are served in turn, however many calls each waits with. One who comes later
+// is not behind the many calls of another.
+func TestSlotsInTurnBetweenUsers(t *testing.T) {
+	s := newSlots(0)
+	served := make(chan string, 20)
+	wait := func(user string) {
+		n := s.waiting()
+		go func() {
+			if err := s.acquire(t.Context(), Claim{UserID: user}, true); err != nil {
+				t.Error(err)
+			}
+			served <- user
+		}()
+		s.queued(t, n+1)
+	}
+	for range 8 {
+		wait("greedy")
+	}
+	for range 2 {
+		wait("alice")
+		wait("bob")
+	}
+	var order []string
+	for range 12 {
+		s.release("gone")
+		order = append(order, <-served)
+	}
+	want := "greedy alice bob greedy alice bob greedy greedy greedy greedy greedy greedy"
+	if got := strings.Join(order, " "); got != want {
+		t.Errorf("served %s, want %s", got, want)
+	}
+	if len(s.served) > 0 {
+		t.Errorf("it remembers %v", s.served)
+	}
+}
+
+// A user at the limit gets no slot, although some are free, and does not hold up others. The
+// next of its slots that is given back goes to its own waiting call.
+func TestSlotsOfOneUser(t *testing.T) {
+	s := newSlots(10)
+	claim := Claim{UserID: "alice", Most: 2}
+	var got atomic.Int32
+	var calls sync.WaitGroup
+	for range 50 {
+		calls.Go(func() {
+			if err := s.acquire(t.Context(), claim, false); err == nil {
+				got.Add(1)
+			} else if !fault.Is(err, fault.QuotaExceeded) {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	if got.Load() != 2 || s.of("alice") != 2 {
+		t.Fatalf("50 calls at once got %d slots, and the user has %d", got.Load(), s.of("alice"))
+	}
+	waiting := make(chan error, 1)
+	go func() { waiting <- s.acquire(t.Context(), claim, true) }()
+	s.queued(t, 1)
+	if err := s.acquire(t.Context(), Claim{UserID: "bob", Most: 1}, false); err != nil {
+		t.Errorf("another user: %v", err)
+	}
+	s.release("bob")
+	if s.waiting() != 1 {
+		t.Error("a call over the limit got another user's slot")
+	}
+	s.release("alice")
+	if err := <-waiting; err != nil || s.of("alice") != 2 {
+		t.Errorf("the waiting call: %v; the user has %d", err, s.of("alice"))
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	wantCode(t, s.acquire(ended, claim, true), fault.QuotaExceeded)
+	s.release("alice")
+	s.release("alice")
+	if s.of("alice") != 0 || len(s.held) > 0 || s.left() != 10 {
+		t.Errorf("%d slots are left, and users have %v", s.left(), s.held)
+	}
 }

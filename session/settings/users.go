@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 )
@@ -18,13 +19,40 @@ type Records interface {
 // Users looks settings up and changes them. Its methods are safe for concurrent use.
 type Users struct {
 	records Records
-	now     func() time.Time
-	changed func(userID string, now Settings)
+	cfg     Config
 }
 
-// NewUsers makes Users over records. It calls changed after each change.
-func NewUsers(records Records, now func() time.Time, changed func(userID string, now Settings)) *Users {
-	return &Users{records: records, now: now, changed: changed}
+// Config are the settings and callbacks of Users.
+type Config struct {
+	Quotas  Quotas // of users whose settings have none
+	Now     func() time.Time
+	Live    func(userID string) (sessions int) // counts the live sessions of a user
+	Changed func(userID string, now Settings)  // called after each change
+}
+
+// NewUsers makes Users over records.
+func NewUsers(records Records, cfg Config) *Users { return &Users{records: records, cfg: cfg} }
+
+// Quotas returns a user's quotas: those of the settings, else the daemon's.
+func (u *Users) Quotas(ctx context.Context, userID string) (Quotas, error) {
+	set, err := u.For(ctx, userID)
+	if err != nil && !fault.Is(err, fault.UserNotFound) {
+		return Quotas{}, err
+	}
+	return u.quotas(set), nil
+}
+
+func (u *Users) quotas(set Settings) Quotas {
+	quotas := u.cfg.Quotas
+	if set.Quotas != nil && set.Quotas.Sessions != nil {
+		quotas.Sessions = set.Quotas.Sessions
+	}
+	return quotas
+}
+
+// Use returns how much of the quotas a user with these settings uses.
+func (u *Users) Use(userID string, set Settings) Use {
+	return Use{Sessions: Used{Used: int64(u.cfg.Live(userID)), Limit: u.quotas(set).Sessions}}
 }
 
 // Settings returns a user's settings to a caller. A user without settings has the zero
@@ -52,7 +80,7 @@ func (u *Users) ChangeSettings(ctx context.Context, c access.Caller, userID stri
 		return Settings{}, err
 	}
 	var now Settings
-	_, err := u.records.UpdateUser(ctx, userID, u.now().UTC(), func(rec *profiles.User) error {
+	_, err := u.records.UpdateUser(ctx, userID, u.cfg.Now().UTC(), func(rec *profiles.User) error {
 		was, err := Of(*rec)
 		if err != nil {
 			return err
@@ -64,7 +92,7 @@ func (u *Users) ChangeSettings(ctx context.Context, c access.Caller, userID stri
 		return err
 	})
 	if err == nil {
-		u.changed(userID, now)
+		u.cfg.Changed(userID, now)
 	}
 	return now, err
 }

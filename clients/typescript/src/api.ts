@@ -2010,6 +2010,7 @@ export interface components {
          *     | `too_many_viewers` | 429 | the session has 16 viewers of its live view, the maximum; answered before the upgrade |
          *     | `too_many_links` | 429 | the session has 32 shared links, the maximum; revoke one |
          *     | `too_many_requests` | 429 | the maximum of event streams, or of large bodies, is reached; the message says which |
+         *     | `quota_exceeded` | 429 | the user has as much as its quota allows; the message names the quota; see Retry-After |
          *     | `too_many_attempts` | 429 | too many wrong keys or tickets came from the caller's address; see Retry-After |
          *     | `internal` | 500 | a bug in the daemon; the log has it under the request ID |
          *     | `save_failed` | 500 | the save failed and nothing was committed |
@@ -2026,7 +2027,7 @@ export interface components {
          *     | `data_dir_in_use` | 500 | at start-up: another daemon uses the data directory |
          * @enum {string}
          */
-        ErrorCode: "invalid_request" | "unauthorized" | "forbidden" | "scope_reserved" | "not_found" | "session_not_found" | "snapshot_not_found" | "user_not_found" | "default_not_found" | "key_not_found" | "file_not_found" | "extension_not_found" | "run_not_found" | "note_not_found" | "link_not_found" | "method_not_allowed" | "no_snapshot" | "session_exists" | "session_ending" | "session_not_running" | "environment_in_use" | "version_conflict" | "snapshot_in_use" | "snapshot_exists" | "extension_in_use" | "no_login_check" | "request_in_progress" | "too_large" | "idempotency_reused" | "unknown_field" | "invalid_field" | "unsupported" | "user_mismatch" | "invalid_extension" | "invalid_import" | "too_many_sessions" | "too_many_imports" | "too_many_clients" | "too_many_viewers" | "too_many_links" | "too_many_requests" | "too_many_attempts" | "internal" | "save_failed" | "archive_damaged" | "identity_missing" | "store_failed" | "browser_failed" | "shutting_down" | "timeout" | "store_full" | "chrome_missing" | "sandbox_failed" | "config" | "data_dir_in_use";
+        ErrorCode: "invalid_request" | "unauthorized" | "forbidden" | "scope_reserved" | "not_found" | "session_not_found" | "snapshot_not_found" | "user_not_found" | "default_not_found" | "key_not_found" | "file_not_found" | "extension_not_found" | "run_not_found" | "note_not_found" | "link_not_found" | "method_not_allowed" | "no_snapshot" | "session_exists" | "session_ending" | "session_not_running" | "environment_in_use" | "version_conflict" | "snapshot_in_use" | "snapshot_exists" | "extension_in_use" | "no_login_check" | "request_in_progress" | "too_large" | "idempotency_reused" | "unknown_field" | "invalid_field" | "unsupported" | "user_mismatch" | "invalid_extension" | "invalid_import" | "too_many_sessions" | "too_many_imports" | "too_many_clients" | "too_many_viewers" | "too_many_links" | "too_many_requests" | "quota_exceeded" | "too_many_attempts" | "internal" | "save_failed" | "archive_damaged" | "identity_missing" | "store_failed" | "browser_failed" | "shutting_down" | "timeout" | "store_full" | "chrome_missing" | "sandbox_failed" | "config" | "data_dir_in_use";
         /**
          * @example {
          *       "scope": "agent",
@@ -3247,6 +3248,29 @@ export interface components {
             retention: components["schemas"]["Retention"] | null;
             /** @description Null means all that the daemon allows. */
             egress: components["schemas"]["UserEgress"] | null;
+            /** @description Null means the daemon's (`--default-quota`). */
+            quotas: components["schemas"]["Quotas"] | null;
+            /** @description How much of each quota the user uses now. */
+            use: {
+                sessions: components["schemas"]["Used"];
+            };
+        };
+        /** @description What the user may have at once. Only a key with the right `admin` can change it. */
+        Quotas: {
+            /**
+             * Format: int64
+             * @description Live sessions, paused ones included. Null means the daemon's quota. A create beyond it is 429 `quota_exceeded`, or waits for `wait_seconds`.
+             */
+            sessions?: number | null;
+        };
+        Used: {
+            /** Format: int64 */
+            used: number;
+            /**
+             * Format: int64
+             * @description The quota in force: the user's, else the daemon's; null if there is none.
+             */
+            limit: number | null;
         };
         /**
          * @description Which of the user's snapshots are kept. It replaces the daemon's whole policy. A snapshot is kept if any rule
@@ -3278,11 +3302,7 @@ export interface components {
             standby?: number | null;
             retention?: components["schemas"]["Retention"] | null;
             egress?: components["schemas"]["UserEgress"] | null;
-            /**
-             * @description Not supported yet.
-             * @enum {unknown|null}
-             */
-            quotas?: null;
+            quotas?: components["schemas"]["Quotas"] | null;
         };
         /**
          * @description A URL, and what proves there that the user is logged in. All given conditions must hold at once; at least one
@@ -3507,7 +3527,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `too_many_sessions`, `too_many_imports`, `too_many_clients`, `too_many_viewers`, `too_many_links`, `too_many_requests`, `too_many_attempts` */
+        /** @description `too_many_sessions`, `too_many_imports`, `too_many_clients`, `too_many_viewers`, `too_many_links`, `too_many_requests`, `quota_exceeded`, `too_many_attempts` */
         TooMany: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestID"];
