@@ -59,6 +59,6 @@ func newHandlers(closing context.Context, o Options, urls origins) handlers {
 		defaults:    &defaultHandler{defaults: o.Defaults, logins: o.Logins, bodies: bodies},
 		extensions:  &extensionHandler{extensions: o.Extensions, maxUpload: o.MaxUpload},
 		keys:        &keyHandler{keys: o.Keys, bodies: bodies, idempotency: once, urls: urls},
-		operations:  &operationsHandler{readiness: o.Readiness, metrics: o.Metrics, landlock: o.Landlock, egress: o.Egress},
+		operations:  &operationsHandler{readiness: o.Readiness, metrics: o.Metrics, landlock: o.Landlock, egress: o.EgressLimited},
 	}
 }

@@ -74,7 +74,9 @@ type keyBody struct {
 
 func (b *keyBody) options() access.KeyOptions {
 	o := access.KeyOptions{Name: b.Name, UserID: b.UserID, AllUsers: b.AllUsers, Rights: b.Rights, Networks: networks(b.Networks)}
-	o.ExpiresAt, _ = time.Parse(time.RFC3339, b.Expires) // check has parsed it; "" is never
+	if at, err := time.Parse(time.RFC3339, b.Expires); err == nil { // check has parsed it; "" is never
+		o.ExpiresAt = &at
+	}
 	return o
 }
 
@@ -107,8 +109,9 @@ func (b *keyBody) check() error {
 }
 
 func isTime(field, value string) error {
-	if _, err := time.Parse(time.RFC3339, value); value != "" && err != nil {
-		return invalid(field, "must be a time such as 2027-01-31T12:00:00Z (RFC 3339)")
+	at, err := time.Parse(time.RFC3339, value)
+	if value != "" && (err != nil || at.Year() < 2000 || at.Year() > 2200) {
+		return invalid(field, "must be a time from 2000 to 2200, such as 2027-01-31T12:00:00Z (RFC 3339)")
 	}
 	return nil
 }

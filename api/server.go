@@ -64,7 +64,7 @@ type Options struct {
 	// WarnUnknownFields ignores unknown names in bodies instead of refusing them. Answers
 	// list them in ignored_fields.
 	WarnUnknownFields bool
-	Egress            bool           // whether the addresses that Chromes connect to are limited, for /readyz
+	EgressLimited     bool           // whether the addresses that Chromes connect to are limited, for /readyz
 	Landlock          int            // ABI version of Landlock that restricts Chromes, for /readyz; 0: none
 	MaxUpload         int64          // bytes of one file; default 100 MiB
 	MaxImport         int64          // bytes of an imported environment; default 2 GiB

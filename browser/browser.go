@@ -69,7 +69,8 @@ type Browser struct {
 	unflushed  atomic.Bool
 	appearance appearance // which browser the shell's pages see
 	foreground *foreground
-	firewall   Firewall // nil: none
+	starter    *Starter
+	unlimit    sync.Once // see unlimitEgress
 }
 
 // setOptions sets the browser's options and the IDs of its extensions.

@@ -20,10 +20,18 @@ type Firewall interface {
 // loopback (net/docs/proxy.md).
 const throughProxy = "<-loopback>"
 
+// CanLimitEgress returns nil if the limits of sessions can be put in place.
+func (s *Starter) CanLimitEgress() error {
+	if s.Firewall == nil {
+		return fault.New(fault.Unsupported, "browser.egress", "egress: this daemon does not limit the addresses that browsers connect to; its log says why")
+	}
+	return nil
+}
+
 // LimitEgress replaces the limits of a Chrome that waited for its session.
 func (b *Browser) LimitEgress(limits Egress) error {
 	b.options.Egress = limits
-	return limitEgress(b.firewall, b.dir.UID, b.options, b.relay)
+	return b.starter.limitEgress(b.dir.UID, b.options, b.relay)
 }
 
 // LimitEgress is [Browser.LimitEgress], before the tabs load.
@@ -32,47 +40,49 @@ func (s *Standby) LimitEgress(limits Egress) error { return s.b.LimitEgress(limi
 // limitEgress puts a session's limits in place. Its proxy is its only way out, except for
 // the hosts that bypass it; r leads to the proxy. Lists without a firewall are unsupported:
 // no session starts without its limits.
-func limitEgress(f Firewall, uid int, o Options, r *relay.Relay) error {
-	if f == nil && len(o.Egress.Lists) > 0 {
-		return fault.New(fault.Unsupported, "browser.egress", "egress: this daemon cannot limit the addresses that browsers connect to; it must run as root, without --egress off")
-	}
-	if f == nil {
+func (s *Starter) limitEgress(uid int, o Options, r *relay.Relay) error {
+	if s.Firewall == nil {
+		if len(o.Egress.Lists) > 0 {
+			return s.CanLimitEgress()
+		}
 		return nil
 	}
 	limits := egress.Limits{Lists: o.Egress.Lists, Private: o.Egress.Private}
 	p := nilIfDirect(o.Overrides.Proxy)
 	if p == nil {
-		return f.Limit(uid, limits)
+		return s.Firewall.Limit(uid, limits)
 	}
+	r.Limit(limits.Control(s.Policy))
 	at, err := netip.ParseAddrPort(r.Address())
 	if err != nil {
 		return fault.Wrap(err, fault.Internal, "browser.egress", "the relay of the proxy has no address")
 	}
-	bypass := strings.FieldsFunc(p.Bypass, func(c rune) bool { return c == ',' || c == ';' || c == ' ' })
-	only, loopback := true, true
-	for _, rule := range bypass {
+	limits.Proxy = &egress.Proxy{At: at, Only: true, Loopback: true}
+	for _, rule := range strings.FieldsFunc(p.Bypass, func(c rune) bool { return c == ',' || c == ';' || c == ' ' }) {
 		if rule == throughProxy {
-			loopback = false
+			limits.Proxy.Loopback = false
 		} else {
-			only = false
+			limits.Proxy.Only = false
 		}
 	}
-	limits.Proxy = &egress.Proxy{At: at, Only: only, Loopback: loopback}
-	return f.Limit(uid, limits)
+	return s.Firewall.Limit(uid, limits)
 }
 
-// unlimitEgress removes the session's limits. No process of its user may be left.
-func (b *Browser) unlimitEgress() error {
-	if b.firewall == nil {
-		return nil
-	}
-	return b.firewall.Limit(b.dir.UID, egress.Limits{})
+// unlimitEgress removes the session's limits. No process of its user may be left. Only the
+// first call does it: the user may have another Chrome later. If it fails, the next start of
+// a Chrome of this user tries again.
+func (b *Browser) unlimitEgress() {
+	b.unlimit.Do(func() {
+		if f := b.starter.Firewall; f != nil {
+			_ = f.Limit(b.dir.UID, egress.Limits{}) // see above
+		}
+	})
 }
 
 // watchRefusals calls notify for each refused connection until stop.
 func (b *Browser) watchRefusals(notify func(egress.Refusal)) (stop func()) {
-	if b.firewall == nil {
+	if b.starter.Firewall == nil {
 		return func() {}
 	}
-	return b.firewall.Watch(b.dir.UID, notify)
+	return b.starter.Firewall.Watch(b.dir.UID, notify)
 }

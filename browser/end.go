@@ -94,7 +94,7 @@ func (b *Browser) Kill(ctx context.Context) error {
 	b.passkeys.wait()
 	b.relay.Close()
 	if err == nil { // no process of the user is left
-		err = b.unlimitEgress()
+		b.unlimitEgress()
 	}
 	return fault.Wrap(err, fault.BrowserFailed, "browser.kill", "Chrome could not be ended")
 }

@@ -33,7 +33,7 @@ func (s *Starter) startProxy(p *state.Proxy, uid int) (setting *profile.Proxy, r
 		if p.Username != "" {
 			beyond.User = url.UserPassword(p.Username, p.Password)
 		}
-		if r, err = relay.Start(beyond, s.Egress, uid); err != nil {
+		if r, err = relay.Start(beyond, uid); err != nil {
 			return nil, nil, err
 		}
 		server = "http://" + r.Address()

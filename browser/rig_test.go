@@ -69,7 +69,6 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{Starter: NewStarter(l, time.Now), t: t}
-	r.Egress.Private = true // the proxies of the tests
 	r.settings.Store(startSettings(r))
 	return r
 }

@@ -30,8 +30,8 @@ type Starter struct {
 	Now      func() time.Time
 	// Budget counts the CDP messages of all Chromes; nil: each Chrome has its own.
 	Budget *budget.Budget
-	// Egress says which proxies may be connected to.
-	Egress egress.Policy
+	// Policy is the policy of Firewall. The relays of proxies follow it too.
+	Policy egress.Policy
 	// Firewall limits what Chromes connect to; nil: nothing does.
 	Firewall Firewall
 	// MaxDownloads bounds the bytes of a session's downloads together; 0: no limit.
@@ -82,7 +82,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options,
 	if o.Engine == EngineShell { // the shell reads none of it from the profile
 		var proxy *profile.Proxy
 		if proxy, relay, err = s.startProxy(o.Overrides.Proxy, dir.UID); err == nil {
-			err = limitEgress(s.Firewall, dir.UID, o, relay)
+			err = s.limitEgress(dir.UID, o, relay)
 		}
 		if err != nil {
 			relay.Close()
@@ -105,7 +105,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options,
 	if o.Background {
 		process.Background(true)
 	}
-	b := &Browser{dir: dir, process: process, now: s.Now, relay: relay, appearance: appearance, guard: new(guard), foreground: new(foreground), firewall: s.Firewall}
+	b := &Browser{dir: dir, process: process, now: s.Now, relay: relay, appearance: appearance, guard: new(guard), foreground: new(foreground), starter: s}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files(), IncomingDir: dir.Incoming()}, Downloads: dir.Downloads(), MaxDownloads: s.MaxDownloads, Budget: s.Budget, KeepPage: true, NoHiddenTargets: o.Engine == EngineShell})
 	if b.driver, err = b.mux.Driver(ctx); err != nil {

@@ -304,7 +304,7 @@ func TestEgressNotLimited(t *testing.T) {
 	if !strings.Contains(d.Log(), "the addresses that browsers connect to are not limited") {
 		t.Error("the log has no warning")
 	}
-	if code, said := serve(t, o.Prefix, "--data-dir", byOrdinaryUser(t, daemon.Options{}).Dir, "--egress", "required"); code != 2 || !strings.Contains(said, "--egress required: only a daemon that runs as root") {
+	if code, said := serve(t, o.Prefix, "--data-dir", byOrdinaryUser(t, daemon.Options{}).Dir, "--egress", "required"); code != 2 || !strings.Contains(said, "the daemon must run as root for that") {
 		t.Errorf("exit code %d, want 2:\n%s", code, said)
 	}
 }

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // TestEgressLists narrows what sessions may connect to, by the create and by the user's
 // settings, on every path on which a session can get its Chrome.
 func TestEgressLists(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{Args: []string{"--egress", "required", "--trusted-proxy", "192.0.2.1/32", "--allow-private", "127.0.0.0/16,127.77.0.0/16"}, NoSpares: true})
+	d := daemon.Start(t, daemon.Options{Args: []string{"--egress", "required", "--trusted-proxy", "192.0.2.1/32", "--allow-private", "127.0.0.0/16,127.77.0.0/16"}, Standby: 1, ShellSpare: true})
 	open, closed, private := newVictimAt(t, "127.77.0.1"), newVictimAt(t, "127.0.0.1"), newVictimAt(t, "127.88.0.1")
 	// reaches reports which of the servers a session's page can load.
 	reaches := func(s liveSession) (names string) {
@@ -61,9 +62,40 @@ func TestEgressLists(t *testing.T) {
 		parked := create(fromDefault)
 		expect(engine+", parked", "open ", parked)
 		finish(t, d, parked.ID, throwAway)
+		// Then from a spare, if one is ready, else from a Chrome that starts.
 		files := create(fromDefault)
 		expect(engine+", from files", "open ", files)
+		wants(t, d.Call(t, http.MethodPost, "/v1/sessions", obj{"engine": engine, "restore_default_environment_from_user_id": user, "on_live": "share", "egress": allow}), http.StatusConflict, "environment_in_use")
+		wants(t, d.Call(t, http.MethodPost, "/v1/sessions", obj{"engine": engine, "restore_default_environment_from_user_id": user, "on_live": "share", "egress": deny}), http.StatusOK, "")
 		finish(t, d, files.ID, throwAway)
+		ready := strings.Count(d.Log(), "a standby Chrome is ready")
+		d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/"+user, obj{"standby": 1})
+		daemon.Eventually(t, backgroundDeadline, "a standby Chrome is ready", func() bool { return strings.Count(d.Log(), "a standby Chrome is ready") > ready })
+		standby := create(fromDefault)
+		if r := standby.Restored; r == nil || r.Path != restore.PathStandby {
+			t.Errorf("%s: restored as %+v", engine, r)
+		}
+		expect(engine+", standby", "open ", standby)
+		finish(t, d, standby.ID, throwAway)
+		d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/"+user, obj{"standby": 0})
+
+		// A proxy does not lead around the lists of the user.
+		proxy := newVictimAt(t, "127.77.0.1")
+		for address, reached := range map[string]bool{"127.77.0.1": true, "127.0.0.1": false} {
+			at := proxy
+			if !reached {
+				at = newVictimAt(t, "127.0.0.1")
+			}
+			s := create(obj{"egress": deny, "proxy": obj{"server": strings.TrimSuffix(at.url(address, ""), "/"), "bypass": "<-loopback>"}})
+			w := dial(t, s.CDP)
+			page, _ := w.page()
+			w.try(page, "Page.navigate", obj{"url": "http://site.example/through"})
+			if at.reached("through") != reached {
+				t.Errorf("%s: a proxy at %s was used: %v", engine, address, !reached)
+			}
+			w.close()
+			finish(t, d, s.ID, throwAway)
+		}
 
 		s := create(obj{"egress": allow})
 		expect(engine+", allowed by the create", "open ", s)

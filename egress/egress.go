@@ -7,7 +7,9 @@ package egress
 
 import (
 	"errors"
+	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 )
 
@@ -18,11 +20,15 @@ type Policy struct {
 	Private bool
 	// Networks are allowed although they are not public.
 	Networks []netip.Prefix
+	// OwnPorts are TCP ports of the daemon. They are never allowed at an address of this
+	// machine.
+	OwnPorts []uint16
 }
 
 // Errors of [Policy.Check].
 var (
 	ErrNever     = errors.New("the address is link-local or a metadata address; it is never connected to")
+	ErrOwn       = errors.New("the address is the daemon's own; it is never connected to")
 	ErrNotPublic = errors.New("the address is private, local or reserved; --allow-private allows it")
 )
 
@@ -42,10 +48,33 @@ func (p Policy) Check(ip netip.Addr) error {
 // allows it.
 func (p Policy) Control(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return ErrNever
+	if err == nil {
+		err = p.Check(at.Addr())
 	}
-	return p.Check(at.Addr())
+	if err != nil {
+		return err
+	}
+	return p.checkOwn(at)
+}
+
+func (p Policy) checkOwn(at netip.AddrPort) error {
+	if slices.Contains(p.OwnPorts, at.Port()) && ofMachine(at.Addr()) {
+		return ErrOwn
+	}
+	return nil
+}
+
+// ofMachine reports whether an address belongs to this machine.
+func ofMachine(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	if ip.IsLoopback() || ip.IsUnspecified() {
+		return true
+	}
+	own, _ := net.InterfaceAddrs() // without it, the machine has no address
+	return slices.ContainsFunc(own, func(a net.Addr) bool {
+		p, err := netip.ParsePrefix(a.String())
+		return err == nil && p.Addr() == ip
+	})
 }
 
 func in(ip netip.Addr, networks []netip.Prefix) bool {

@@ -55,4 +55,23 @@ func TestControl(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conn.Close()
+	own := Policy{Private: true, OwnPorts: []uint16{netip.MustParseAddrPort(l.Addr().String()).Port()}}
+	if conn, err := (&net.Dialer{Control: own.Control}).DialContext(t.Context(), "tcp", "localhost:"+port); !errors.Is(err, ErrOwn) {
+		t.Errorf("connected to the daemon's own port: %v, %v", conn, err)
+	}
+}
+
+func TestLimitsCheck(t *testing.T) {
+	networks := func(all ...string) (list []netip.Prefix) {
+		for _, n := range all {
+			list = append(list, netip.MustParsePrefix(n))
+		}
+		return list
+	}
+	l := Limits{Lists: []List{{Deny: networks("8.8.8.8/32")}, {Allow: networks("8.8.0.0/16", "10.0.0.0/8", "169.254.0.0/16")}}, Private: networks("10.1.0.0/16", "169.254.0.0/16")}
+	for ip, want := range map[string]error{"8.8.4.4": nil, "8.8.8.8": errDenied, "::ffff:8.8.8.8": errDenied, "1.1.1.1": errDenied, "10.1.2.3": nil, "10.2.2.3": ErrNotPublic, "169.254.169.254": ErrNever} {
+		if err := l.Check(Policy{}, netip.MustParseAddr(ip)); !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("%s: got %v, want %v", ip, err, want)
+		}
+	}
 }

@@ -18,11 +18,14 @@ func NotPublic() []netip.Prefix { return slices.Clone(notPublic) }
 var (
 	never = prefixes(
 		"169.254.0.0/16", "fe80::/10", // link-local
-		"fd00:ec2::254/128",  // Amazon
-		"fd20:ce::254/128",   // Google
-		"168.63.129.16/32",   // Azure
-		"100.100.100.200/32", // Alibaba
-		"192.0.0.192/32",     // Oracle
+		"fd00:ec2::/32",         // Amazon
+		"fd00:a9fe:a9fe::1/128", // Linode
+		"fd00:42::42/128",       // Scaleway
+		"64:ff9b::a9fe:0/112",   // link-local in NAT64
+		"fd20:ce::254/128",      // Google
+		"168.63.129.16/32",      // Azure
+		"100.100.100.200/32",    // Alibaba
+		"192.0.0.192/32",        // Oracle
 	)
 	notPublic = prefixes(
 		"0.0.0.0/8",      // this network; 0.0.0.0 is the machine itself

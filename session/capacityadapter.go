@@ -21,7 +21,11 @@ func (f capacityAdapter) StartSpare(ctx context.Context, engine string) (*restor
 
 // StartStandby starts a Chrome that holds a snapshot's environment.
 func (f capacityAdapter) StartStandby(ctx context.Context, snap profiles.Snapshot, engine string) (*restore.Standby, error) {
-	return f.svc.restorer.StartStandby(ctx, snap, engine)
+	limits, err := f.svc.users.Egress(ctx, snap.UserID)
+	if err != nil {
+		return nil, err
+	}
+	return f.svc.restorer.StartStandby(ctx, snap, engine, limits)
 }
 
 // StandbySettings returns a user's settings of standbys of a default.

@@ -2,9 +2,11 @@ package session
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/request"
@@ -39,7 +41,11 @@ func (s *Service) resolveSource(ctx, wait context.Context, c access.Caller, r re
 			if l.rights.Allow(c, access.Drive) != nil { // the key may not drive that session
 				return o, nil, inUse(other.ID)
 			}
-			return o, l, l.checkShareable(ctx, r)
+			limits, err := s.resolver.Egress(ctx, r, o.UserID)
+			if err != nil {
+				return o, nil, err
+			}
+			return o, l, l.checkShareable(ctx, r, limits)
 		case r.OnLiveOrDefault() == request.OnLiveFail, r.OnLiveOrDefault() == request.OnLiveWait && r.Wait <= 0:
 			return o, nil, inUse(other.ID)
 		}
@@ -52,8 +58,8 @@ func (s *Service) resolveSource(ctx, wait context.Context, c access.Caller, r re
 }
 
 // checkShareable returns an error if the session lacks what a create requests. A caller
-// that names a proxy must not use another network path.
-func (l *liveSession) checkShareable(ctx context.Context, r request.Create) error {
+// that names a proxy must not use another network path. limits are those of the create.
+func (l *liveSession) checkShareable(ctx context.Context, r request.Create, limits browser.Egress) error {
 	l.awaitRestart(ctx)
 	return l.ask(ctx, func() error {
 		other := r.Overrides.WithDefaults(l.request.Overrides).DifferingNames(l.request.Overrides)
@@ -66,6 +72,9 @@ func (l *liveSession) checkShareable(ctx context.Context, r request.Create) erro
 			if _, enabled := l.chrome.Passkeys(); *r.Passkeys != enabled {
 				other = append(other, "passkeys")
 			}
+		}
+		if !reflect.DeepEqual(limits, l.egress) {
+			other = append(other, "egress")
 		}
 		if l.partial {
 			other = append(other, "origins")

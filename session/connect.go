@@ -66,8 +66,8 @@ func (s *Service) Connect(ctx context.Context, c access.Caller, id string, clien
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	leave, err := s.deps.Keys.RegisterConnection(ctx, c, func() {
-		_ = conn.Close(mux.CloseKeyDeleted, "key_deleted") // the client may have disconnected already
+	leave, err := s.deps.Keys.RegisterConnection(ctx, c, func(why error) {
+		_ = conn.Close(mux.CloseKeyDeleted, access.KeyEnded(why)) // the client may have disconnected already
 		cancel()
 	})
 	if err != nil {

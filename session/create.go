@@ -244,7 +244,7 @@ func (s *Service) acquireSlot(ctx, wait context.Context, userID string, waits bo
 	}
 	claim := capacity.Claim{UserID: userID, Most: int(settings.ValueOrZero(quotas.Sessions))}
 	err = s.capacity.AcquireFor(ctx, claim, false)
-	if !fault.Is(err, fault.TooManySessions) && !(waits && fault.Is(err, fault.QuotaExceeded)) {
+	if !fault.Is(err, fault.TooManySessions) && (!waits || !fault.Is(err, fault.QuotaExceeded)) {
 		return err
 	}
 	if err := s.sessions.AwaitRenewal(ctx, nil); err != nil {

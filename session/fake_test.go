@@ -523,3 +523,6 @@ func (c *fakeChrome) Kill(ctx context.Context) error {
 	c.die()
 	return nil
 }
+
+// CanLimitEgress returns nil: the fake Chromes record their limits.
+func (b *fakeBrowsers) CanLimitEgress() error { return nil }

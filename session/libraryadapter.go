@@ -32,12 +32,16 @@ func (f libraryAdapter) DefaultChanged() { f.svc.capacity.DefaultChanged() }
 
 // ReadStorage starts a Chrome on a snapshot and reads what the snapshot's document lacks.
 // The Chrome takes a slot like a session's.
-func (f libraryAdapter) ReadStorage(ctx context.Context, saved snapshot.Snapshot) (state.Document, []state.Component, error) {
+func (f libraryAdapter) ReadStorage(ctx context.Context, userID string, saved snapshot.Snapshot) (state.Document, []state.Component, error) {
 	if err := f.svc.capacity.Acquire(ctx, false); err != nil {
 		return state.Document{}, nil, err
 	}
 	defer f.svc.capacity.Release()
-	return f.svc.restorer.ReadStorage(ctx, saved, f.svc.archives.Document)
+	limits, err := f.svc.users.Egress(ctx, userID)
+	if err != nil {
+		return state.Document{}, nil, err
+	}
+	return f.svc.restorer.ReadStorage(ctx, saved, limits, f.svc.archives.Document)
 }
 
 // Retention returns a user's policy; nil if the user has none.

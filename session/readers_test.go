@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/library"
@@ -30,7 +31,7 @@ func TestSnapshotIsNotRemovedWhileRead(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			standby, err := r.restorer.StartStandby(t.Context(), row, "chrome")
+			standby, err := r.restorer.StartStandby(t.Context(), row, "chrome", browser.Egress{})
 			if err != nil {
 				return err
 			}

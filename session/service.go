@@ -96,7 +96,7 @@ type Deps struct {
 type Keys interface {
 	access.Callers
 	// RegisterConnection calls end when the caller's key is deleted, until leave is called.
-	RegisterConnection(ctx context.Context, c access.Caller, end func()) (leave func(), err error)
+	RegisterConnection(ctx context.Context, c access.Caller, end func(why error)) (leave func(), err error)
 	// CallContext returns a context that ends when the caller's key is deleted.
 	CallContext(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
 }

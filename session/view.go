@@ -29,7 +29,7 @@ func (s *Service) View(ctx context.Context, c access.Caller, id string, conn Vie
 		_ = conn.Close(code, reason) // the viewer may have disconnected already
 		cancel()
 	}
-	leave, err := s.deps.Keys.RegisterConnection(ctx, c, func() { end(mux.CloseKeyDeleted, "key_deleted") })
+	leave, err := s.deps.Keys.RegisterConnection(ctx, c, func(why error) { end(mux.CloseKeyDeleted, access.KeyEnded(why)) })
 	if err != nil {
 		return err
 	}

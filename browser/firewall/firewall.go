@@ -13,7 +13,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/google/nftables"
@@ -35,35 +37,40 @@ type Rules struct {
 	// Resolvers are the machine's name servers. Port 53 of them is allowed whatever the
 	// policy says: without names there are no sites.
 	Resolvers []netip.Addr
-	// OwnPorts are TCP ports of the daemon. They are refused at every address of the
-	// machine.
-	OwnPorts []uint16
 }
 
 // Firewall is a table of nftables. Its methods are safe for concurrent use.
 type Firewall struct {
 	name     string
+	users    Users
+	rules    Rules
 	refusals *refusals
+	owned    net.Listener // tells other daemons that the users are taken
 
-	limiting sync.Mutex
-	limited  map[int]bool // the users that have limits
+	mu     sync.Mutex
+	limits map[int]egress.Limits // of the users that have some
 }
 
 // refused is the name of the chain that refuses, and of the counter of refused packets.
 const refused = "refused"
 
-// Open puts the rules in place for all processes of the users. What another Firewall of
-// the same users left there is replaced in the same step, so that there is no moment
-// without rules. The rules outlive the process; [Firewall.Close] removes them. Errors:
-// Unsupported if the system does not allow or have nftables.
+// Open puts the rules in place for all processes of the users. What a Firewall of the same
+// users left there is replaced in the same step, so that there is no moment without rules.
+// The rules outlive the process; see [Firewall.Close] and [Firewall.Leave]. Errors:
+// Unsupported if the system does not allow or have nftables, Config if another process has
+// a Firewall of the users.
 func Open(users Users, r Rules) (*Firewall, error) {
-	reader, err := newRefusals()
-	if err != nil {
-		return nil, unsupported(err)
+	f := &Firewall{name: fmt.Sprintf("stasis-%d", users.First), users: users, rules: r, limits: map[int]egress.Limits{}}
+	var err error
+	// An abstract socket ends with its process.
+	if f.owned, err = net.Listen("unix", "@"+f.name); err != nil {
+		return nil, fault.Wrap(err, fault.Config, "firewall.open", fmt.Sprintf("--uid-base: another daemon uses the uids from %d; give each daemon its own range, or --egress off", users.First))
 	}
-	f := &Firewall{name: fmt.Sprintf("stasis-%d", users.First), refusals: reader, limited: map[int]bool{}}
-	if err := f.install(users, r); err != nil {
-		return nil, errors.Join(unsupported(err), reader.close())
+	if f.refusals, err = newRefusals(); err != nil {
+		return nil, errors.Join(unsupported(err), f.owned.Close())
+	}
+	if err := f.install(); err != nil {
+		return nil, errors.Join(unsupported(err), f.Leave())
 	}
 	return f, nil
 }
@@ -72,7 +79,8 @@ func (f *Firewall) table() *nftables.Table {
 	return &nftables.Table{Family: nftables.TableFamilyINet, Name: f.name}
 }
 
-func (f *Firewall) install(users Users, r Rules) error {
+// install replaces the whole table, with the limits of all users.
+func (f *Firewall) install() error {
 	kernel, err := nftables.New()
 	if err != nil {
 		return err
@@ -83,11 +91,41 @@ func (f *Firewall) install(users Users, r Rules) error {
 	kernel.DelTable(table)
 	kernel.AddTable(table)
 	b := &builder{kernel: kernel, table: table}
-	b.build(users, r, f.refusals.group)
+	b.build(f.users, f.rules, f.refusals.group)
+	for uid, l := range f.limits {
+		b.limitUser(uid, l)
+	}
 	if b.err != nil {
 		return b.err
 	}
 	return kernel.Flush()
+}
+
+// Ensure installs the rules again if another program has removed them, such as a restart of
+// the machine's own firewall. It reports whether they were missing.
+func (f *Firewall) Ensure() (missing bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ensure()
+}
+
+// ensure is Ensure. The caller holds the lock.
+func (f *Firewall) ensure() (missing bool, err error) {
+	kernel, err := nftables.New()
+	if err != nil {
+		return false, unsupported(err)
+	}
+	tables, err := kernel.ListTablesOfFamily(nftables.TableFamilyINet)
+	if err != nil {
+		return false, unsupported(err)
+	}
+	if slices.ContainsFunc(tables, func(t *nftables.Table) bool { return t.Name == f.name }) {
+		return false, nil
+	}
+	if err := f.install(); err != nil {
+		return true, unsupported(err)
+	}
+	return true, nil
 }
 
 // Refused returns how many packets were refused.
@@ -111,45 +149,47 @@ func (f *Firewall) Close() error {
 		kernel.DelTable(f.table())
 		err = kernel.Flush()
 	}
-	err = errors.Join(err, f.refusals.close())
-	return fault.Wrap(err, fault.Internal, "firewall.close", "the rules of nftables cannot be removed")
+	err = fault.Wrap(err, fault.Internal, "firewall.close", "the rules of nftables cannot be removed")
+	return errors.Join(err, f.Leave())
 }
 
+// Leave stops without removing the rules, because Chromes may still run.
+func (f *Firewall) Leave() error { return errors.Join(f.refusals.close(), f.owned.Close()) }
+
 func unsupported(err error) error {
-	return fault.Wrap(err, fault.Unsupported, "firewall.open", "nftables cannot be used: "+err.Error())
+	return fault.Wrap(err, fault.Unsupported, "firewall.open",
+		"nftables cannot be used; it needs the capability CAP_NET_ADMIN and the kernel module nf_tables ("+err.Error()+")")
 }
 
 // builder adds rules. Its first error is kept.
 type builder struct {
 	kernel *nftables.Conn
 	table  *nftables.Table
+	maps   map[string]*nftables.Set // see byUser
 	err    error
 }
 
 func (b *builder) build(users Users, r Rules, reports uint16) {
 	accept := nftables.ChainPolicyAccept
 	output := b.kernel.AddChain(&nftables.Chain{Table: b.table, Name: "output", Type: nftables.ChainTypeFilter,
-		Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityFilter, Policy: &accept})
+		// Before the machine's own translation of addresses: Docker's resolver and the services
+		// of Kubernetes are then still at the addresses that Chrome uses.
+		Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityMangle, Policy: &accept})
 	browsers := b.kernel.AddChain(&nftables.Chain{Table: b.table, Name: "browsers"})
 	last := b.kernel.AddChain(&nftables.Chain{Table: b.table, Name: refused})
 	refuse := jump(last)
-	chains := limits(b.table)
-	if b.err = b.kernel.AddSet(chains, nil); b.err != nil {
-		return
-	}
-
 	b.rule(output, ofUsers(users), jump(browsers))
 
+	b.jumpByUser(browsers, proxied)
 	if len(r.Resolvers) > 0 {
 		b.to(browsers, single(r.Resolvers), verdict(expr.VerdictAccept), toPort(unix.IPPROTO_UDP, 53))
 		b.to(browsers, single(r.Resolvers), verdict(expr.VerdictAccept), toPort(unix.IPPROTO_TCP, 53))
 	}
 	b.to(browsers, egress.Never(), refuse)
-	for _, port := range r.OwnPorts {
+	for _, port := range r.Policy.OwnPorts {
 		b.rule(browsers, toMachine(), toPort(unix.IPPROTO_TCP, port), refuse)
 	}
-	b.rule(browsers, []expr.Any{&expr.Meta{Key: expr.MetaKeySKUID, Register: 1},
-		&expr.Lookup{SourceRegister: 1, IsDestRegSet: true, SetName: chains.Name, SetID: chains.ID}})
+	b.jumpByUser(browsers, listed)
 	if !r.Policy.Private {
 		b.to(browsers, r.Policy.Networks, verdict(expr.VerdictAccept))
 		b.to(browsers, egress.NotPublic(), refuse)

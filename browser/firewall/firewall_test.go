@@ -13,7 +13,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/nftables"
+
 	"github.com/stasisd/stasis/egress"
+	"github.com/stasisd/stasis/fault"
 )
 
 // The test binary runs itself as a user whose connections are limitedUser.
@@ -96,12 +99,19 @@ func TestFirewall(t *testing.T) {
 		return
 	}
 	port, own := serve(t), serve(t)
+	var last *Firewall
 	open := func(r Rules) *Firewall {
+		if last != nil { // as a daemon that is killed
+			if err := last.Leave(); err != nil {
+				t.Fatal(err)
+			}
+		}
 		f, err := Open(Users{first, 10}, r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { f.Close() }) // also of those that were replaced
+		last = f
+		t.Cleanup(func() { f.Close() })
 		return f
 	}
 	at := func(host string, port uint16) string { return net.JoinHostPort(host, fmt.Sprint(port)) }
@@ -121,7 +131,7 @@ func TestFirewall(t *testing.T) {
 	}
 	never := []string{at("169.254.169.254", 80), at("fd00:ec2::254", 80), at("::ffff:169.254.169.254", 80)}
 
-	f := open(Rules{OwnPorts: []uint16{own}})
+	f := open(Rules{Policy: egress.Policy{OwnPorts: []uint16{own}}})
 	refusals := make(chan egress.Refusal, 100)
 	stop := f.Watch(limitedUser, func(r egress.Refusal) { refusals <- r })
 	expect("refused", limitedUser, at("10.9.9.9", 8080), at("fd12::9", 8080))
@@ -140,7 +150,7 @@ func TestFirewall(t *testing.T) {
 	expect("reached", otherUser, local...)
 
 	// Rules that replace others.
-	_ = open(Rules{Policy: egress.Policy{Private: true}, OwnPorts: []uint16{own}})
+	_ = open(Rules{Policy: egress.Policy{Private: true, OwnPorts: []uint16{own}}})
 	expect("reached", limitedUser, local...)
 	expect("refused", limitedUser, never...)
 	for _, host := range []string{"127.0.0.1", "::1"} {
@@ -150,12 +160,46 @@ func TestFirewall(t *testing.T) {
 	}
 	expect("reached", otherUser, at("127.0.0.1", own))
 
-	f = open(Rules{Policy: egress.Policy{Networks: []netip.Prefix{netip.MustParsePrefix("127.5.0.0/16"), netip.MustParsePrefix("::1/128")}}, OwnPorts: []uint16{own}})
+	f = open(Rules{Policy: egress.Policy{Networks: []netip.Prefix{netip.MustParsePrefix("127.5.0.0/16"), netip.MustParsePrefix("::1/128")}, OwnPorts: []uint16{own}}})
 	expect("reached", limitedUser, at("127.5.5.5", port), at("::1", port))
 	expect("refused", limitedUser, at("127.0.0.1", port))
 	if got := as(t, limitedUser, "tcp", at("127.5.5.5", own)); got != "refused" {
 		t.Errorf("the daemon's own port in an allowed network: %s", got)
 	}
+
+	if _, err := Open(Users{first, 10}, Rules{}); !fault.Is(err, fault.Config) {
+		t.Errorf("a second firewall of the same users: %v", err)
+	}
+	// Another program removes the rules.
+	kernel, err := nftables.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove := func() {
+		kernel.DelTable(f.table())
+		if err := kernel.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove()
+	expect("reached", limitedUser, at("127.0.0.1", port))
+	if missing, err := f.Ensure(); !missing || err != nil {
+		t.Errorf("the rules are missing: %v, %v", missing, err)
+	}
+	if missing, err := f.Ensure(); missing || err != nil {
+		t.Errorf("the rules are still missing: %v, %v", missing, err)
+	}
+	expect("refused", limitedUser, at("127.0.0.1", port))
+	remove()
+	if err := f.Limit(limitedUser, egress.Limits{Lists: []egress.List{{Deny: []netip.Prefix{netip.MustParsePrefix("127.5.5.5/32")}}}}); err != nil {
+		t.Error(err)
+	}
+	expect("refused", limitedUser, at("127.0.0.1", port), at("127.5.5.5", port))
+	remove()
+	if missing, err := f.Ensure(); !missing || err != nil {
+		t.Errorf("the rules are missing: %v, %v", missing, err)
+	}
+	expect("refused", limitedUser, at("127.5.5.5", port)) // by the user's limits
 
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
@@ -221,6 +265,15 @@ func TestLimit(t *testing.T) {
 	if err := f.Limit(otherUser, egress.Limits{}); err != nil {
 		t.Fatal(err)
 	}
+	// A session that may use only its proxy asks no resolver, also none of this machine.
+	for want, limits := range map[string]egress.Limits{"refused": {Proxy: through(true, true)}, "reached": {Proxy: through(false, true)}} {
+		if err := f.Limit(limitedUser, limits); err != nil {
+			t.Fatal(err)
+		}
+		if got := as(t, limitedUser, "udp", "127.0.0.1:53"); got != want {
+			t.Errorf("port 53 with %+v: %s, want %s", limits.Proxy, got, want)
+		}
+	}
 	for _, test := range []struct {
 		name   string
 		limits egress.Limits
@@ -236,6 +289,7 @@ func TestLimit(t *testing.T) {
 		{"a proxy only", egress.Limits{Proxy: through(true, false)}, "reached refused refused refused"},
 		{"a proxy and loopback", egress.Limits{Proxy: through(true, true)}, "reached reached reached reached"},
 		{"a proxy and a list", egress.Limits{Proxy: through(false, false), Lists: []egress.List{{Allow: networks("::1/128")}}}, "reached refused reached refused"},
+		{"a proxy only, loopback, and a list", egress.Limits{Proxy: through(true, true), Lists: []egress.List{{Deny: networks("127.0.0.0/8")}}}, "reached refused reached refused"},
 		{"none again", egress.Limits{}, "reached reached reached reached"},
 		{"none once more", egress.Limits{}, "reached reached reached reached"},
 	} {

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
@@ -15,52 +16,79 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// limited is the name of the map from the users with limits to the chains of their rules.
-const limited = "limited"
+// The maps from users with limits to the chains of their rules. What leads to a proxy comes
+// first, because a session that may use only its proxy needs no names. The lists come after
+// what nobody may reach, because a list can allow private networks.
+const (
+	proxied = "proxied"
+	listed  = "listed"
+)
 
-// limits returns the map, as the kernel knows it. id identifies it in the transaction that
-// creates it.
-func limits(table *nftables.Table) *nftables.Set {
-	return &nftables.Set{Table: table, Name: limited, KeyType: nftables.TypeUID, DataType: nftables.TypeVerdict, IsMap: true}
+// byUser returns one of the maps. It exists in the kernel, or is added in the same
+// transaction.
+func (b *builder) byUser(name string) *nftables.Set {
+	if b.maps == nil {
+		b.maps = map[string]*nftables.Set{}
+	}
+	if b.maps[name] == nil {
+		b.maps[name] = &nftables.Set{Table: b.table, Name: name, KeyType: nftables.TypeUID, DataType: nftables.TypeVerdict, IsMap: true, KeyByteOrder: binaryutil.NativeEndian}
+	}
+	return b.maps[name]
+}
+
+// jumpByUser adds a map and a rule that jumps to the chain that it has for the user.
+func (b *builder) jumpByUser(chain *nftables.Chain, name string) {
+	users := b.byUser(name)
+	if err := b.kernel.AddSet(users, nil); b.err == nil {
+		b.err = err
+	}
+	b.rule(chain, []expr.Any{&expr.Meta{Key: expr.MetaKeySKUID, Register: 1},
+		&expr.Lookup{SourceRegister: 1, IsDestRegSet: true, SetName: users.Name, SetID: users.ID}})
 }
 
 // Limit replaces the limits of a user. The user's Chrome may run. It is one transaction of
-// the kernel; a user without limits that gets none costs nothing.
+// the kernel. If the rules were removed meanwhile, it installs them again.
 func (f *Firewall) Limit(uid int, l egress.Limits) error {
-	f.limiting.Lock()
-	defer f.limiting.Unlock()
-	none := l.Empty()
-	if none && !f.limited[uid] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	was, had := f.limits[uid]
+	if missing, err := f.ensure(); err != nil {
+		return err
+	} else if !had && l.Empty() && !missing {
 		return nil
 	}
-	if err := f.replace(uid, l, none); err != nil {
+	if l.Empty() {
+		delete(f.limits, uid)
+	} else {
+		f.limits[uid] = l
+	}
+	if err := f.replace(uid, l, had); err != nil {
+		if had { // what is in force
+			f.limits[uid] = was
+		}
 		return fault.Wrap(err, fault.Internal, "firewall.limit", "the rules of nftables for the session cannot be set")
 	}
-	f.limited[uid] = !none
 	return nil
 }
 
-func (f *Firewall) replace(uid int, l egress.Limits, none bool) error {
+// replace replaces the rules of one user, which may have had some.
+func (f *Firewall) replace(uid int, l egress.Limits, had bool) error {
 	kernel, err := nftables.New()
 	if err != nil {
 		return err
 	}
 	b := &builder{kernel: kernel, table: f.table()}
-	chains := limits(b.table)
-	chain := &nftables.Chain{Table: b.table, Name: fmt.Sprintf("user-%d", uid)}
-	element := nftables.SetElement{Key: binary.NativeEndian.AppendUint32(nil, uint32(uid)), VerdictData: &expr.Verdict{Kind: expr.VerdictJump, Chain: chain.Name}}
-	if f.limited[uid] {
-		if err := kernel.SetDeleteElements(chains, []nftables.SetElement{element}); err != nil {
-			return err
-		}
-		kernel.FlushChain(chain)
-		kernel.DelChain(chain)
-	}
-	if !none {
-		chain = kernel.AddChain(chain)
-		b.limit(chain, l)
-		if err := kernel.SetAddElements(chains, []nftables.SetElement{element}); err != nil {
-			return err
+	switch {
+	case !l.Empty():
+		b.limitUser(uid, l)
+	case had:
+		for _, name := range []string{proxied, listed} {
+			chain, element := b.ofUser(name, uid)
+			if err := kernel.SetDeleteElements(b.byUser(name), element); err != nil {
+				return err
+			}
+			kernel.FlushChain(chain)
+			kernel.DelChain(chain)
 		}
 	}
 	if b.err != nil {
@@ -69,19 +97,48 @@ func (f *Firewall) replace(uid int, l egress.Limits, none bool) error {
 	return kernel.Flush()
 }
 
-// limit adds the rules of one user. Packets that they do not refuse or accept go on to the
-// rules for all users.
-func (b *builder) limit(chain *nftables.Chain, l egress.Limits) {
-	refuse := jump(&nftables.Chain{Name: refused})
-	if p := l.Proxy; p != nil {
-		b.to(chain, single([]netip.Addr{p.At.Addr()}), verdict(expr.VerdictAccept), toPort(unix.IPPROTO_TCP, p.At.Port()))
-		if p.Only {
-			if p.Loopback {
-				b.to(chain, loopback(), verdict(expr.VerdictReturn))
-			}
-			b.rule(chain, refuse)
+// ofUser returns a user's chain for one of the maps, and its element of the map.
+func (b *builder) ofUser(name string, uid int) (*nftables.Chain, []nftables.SetElement) {
+	chain := &nftables.Chain{Table: b.table, Name: fmt.Sprintf("%s-%d", name, uid)}
+	return chain, []nftables.SetElement{{Key: binary.NativeEndian.AppendUint32(nil, uint32(uid)), VerdictData: &expr.Verdict{Kind: expr.VerdictJump, Chain: chain.Name}}}
+}
+
+// limitUser adds the limits of a user, or replaces them. Packets that they neither refuse
+// nor accept go on to the rules for all users.
+func (b *builder) limitUser(uid int, l egress.Limits) {
+	for name, limit := range map[string]func(*nftables.Chain, egress.Limits){proxied: b.limitToProxy, listed: b.limitToLists} {
+		chain, element := b.ofUser(name, uid)
+		b.kernel.AddChain(chain)
+		b.kernel.FlushChain(chain)
+		limit(chain, l)
+		if err := b.kernel.SetAddElements(b.byUser(name), element); b.err == nil {
+			b.err = err
 		}
 	}
+}
+
+func (b *builder) limitToProxy(chain *nftables.Chain, l egress.Limits) {
+	p := l.Proxy
+	if p == nil {
+		return
+	}
+	b.to(chain, single([]netip.Addr{p.At.Addr()}), verdict(expr.VerdictAccept), toPort(unix.IPPROTO_TCP, p.At.Port()))
+	if !p.Only {
+		return
+	}
+	refuse := jump(&nftables.Chain{Name: refused})
+	if !p.Loopback {
+		b.rule(chain, refuse)
+		return
+	}
+	b.outside(chain, loopback(), refuse)
+	for _, protocol := range []byte{unix.IPPROTO_UDP, unix.IPPROTO_TCP} { // a resolver of this machine
+		b.rule(chain, toPort(protocol, 53), refuse)
+	}
+}
+
+func (b *builder) limitToLists(chain *nftables.Chain, l egress.Limits) {
+	refuse := jump(&nftables.Chain{Name: refused})
 	for _, list := range l.Lists {
 		b.to(chain, list.Deny, refuse)
 		if len(list.Allow) > 0 {

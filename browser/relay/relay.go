@@ -16,9 +16,10 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
-	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -33,6 +34,7 @@ const (
 type Relay struct {
 	upstream *url.URL // the upstream proxy's URL, with the credentials
 	dialer   *net.Dialer
+	control  atomic.Pointer[Control]
 	listener *ownedListener
 	server   *http.Server
 	plain    *http.Transport
@@ -43,18 +45,21 @@ type Relay struct {
 	tunnels map[net.Conn]struct{} // both ends of each
 }
 
+// Control is the Control function of a [net.Dialer].
+type Control func(network, address string, conn syscall.RawConn) error
+
 // Start opens a relay for a Chrome that runs as user uid. upstream is the upstream proxy's
-// URL with its credentials; the relay connects to it only if the policy allows it. If uid is the daemon's own user, no connection is accepted
+// URL with its credentials. If uid is the daemon's own user, no connection is accepted
 // before [Relay.SetProcesses].
-func Start(upstream *url.URL, policy egress.Policy, uid int) (*Relay, error) {
+func Start(upstream *url.URL, uid int) (*Relay, error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Internal, "relay.start", "no free port on 127.0.0.1 for the proxy's relay")
 	}
-	dialer := &net.Dialer{Timeout: dialTimeout, Control: policy.Control}
-	r := &Relay{upstream: upstream, dialer: dialer, listener: &ownedListener{Listener: listener, uid: uid}, tunnels: map[net.Conn]struct{}{},
-		plain: &http.Transport{Proxy: http.ProxyURL(upstream), DisableCompression: true, MaxResponseHeaderBytes: maxAnswer,
-			DialContext: dialer.DialContext}}
+	r := &Relay{upstream: upstream, listener: &ownedListener{Listener: listener, uid: uid}, tunnels: map[net.Conn]struct{}{}}
+	r.dialer = &net.Dialer{Timeout: dialTimeout, Control: r.check}
+	r.plain = &http.Transport{Proxy: http.ProxyURL(upstream), DisableCompression: true, MaxResponseHeaderBytes: maxAnswer,
+		DialContext: r.dialer.DialContext}
 	// Errors are reported to Chrome only, because they may contain page addresses.
 	quiet := log.New(io.Discard, "", 0)
 	through := &httputil.ReverseProxy{
@@ -93,6 +98,21 @@ func (r *Relay) SetProcesses(processes func() []int) {
 	r.listener.mu.Lock()
 	defer r.listener.mu.Unlock()
 	r.listener.processes = processes
+}
+
+// Limit makes the relay connect to the upstream proxy only where control allows it. A nil
+// Relay ignores the call.
+func (r *Relay) Limit(control Control) {
+	if r != nil {
+		r.control.Store(&control)
+	}
+}
+
+func (r *Relay) check(network, address string, conn syscall.RawConn) error {
+	if control := r.control.Load(); control != nil {
+		return (*control)(network, address, conn)
+	}
+	return nil
 }
 
 // Address returns the address of the listener, such as "127.0.0.1:40000".

@@ -15,8 +15,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"github.com/stasisd/stasis/egress"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -61,7 +59,7 @@ func upstream(t *testing.T) *url.URL {
 
 func relayed(t *testing.T, u *url.URL, uid int) (*Relay, *http.Client) {
 	t.Helper()
-	r, err := Start(u, egress.Policy{Private: true}, uid)
+	r, err := Start(u, uid)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,11 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -65,9 +65,11 @@ type daemon struct {
 	server  *api.Server
 	first   firstKey
 	closers []func() error
+	// chromesEnded: no Chrome runs any more, so the rules for their addresses can go.
+	chromesEnded bool
 }
 
-// start connects the packages. The daemon listens at an address. start takes the data directory, opens catalogue and store,
+// start connects the packages. listener is the address at which the daemon listens. start takes the data directory, opens catalogue and store,
 // starts Chrome once as a test, and recovers what a dead daemon left.
 func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger) (_ *daemon, err error) {
 	d := &daemon{}
@@ -86,13 +88,23 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
-	policy := c.egressPolicy()
-	wall, err := c.firewall(policy, listener, log)
+	policy := c.egressPolicy(listener)
+	limiter, err := c.firewall(policy, log)
 	if err != nil {
 		return nil, err
 	}
-	if wall != nil {
-		d.closers = append(d.closers, wall.Close)
+	if limiter != nil {
+		watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+		var watch sync.WaitGroup
+		watch.Go(func() { keepRules(watching, limiter, log) })
+		d.closers = append(d.closers, func() error {
+			stop()
+			watch.Wait()
+			if d.chromesEnded {
+				return limiter.Close()
+			}
+			return limiter.Leave()
+		})
 	}
 	preflight := launcher.Preflight
 	if c.NoPreflight {
@@ -136,14 +148,18 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	}
 	log.Info("the limits in use", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
 		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size, "standby", limits.Standby.Size)
-	sender, stop, err := c.sender(ctx, d.dir, c.AllowPrivate, db.Deliveries, log)
+	sender, stop, err := c.sender(ctx, d.dir, policy, db.Deliveries, log)
 	if err != nil {
 		return nil, err
 	}
 	d.closers = append(d.closers, stop)
 	counted := metrics.New(version)
 	starter := browser.NewStarter(launcher, time.Now)
-	starter.Budget, starter.MaxDownloads, starter.Egress = budget.New(c.ClientMemory), c.MaxDownloads, policy
+	starter.Budget, starter.MaxDownloads = budget.New(c.ClientMemory), c.MaxDownloads
+	var refused func() (uint64, error)
+	if limiter != nil {
+		starter.Firewall, starter.Policy, refused = limiter, policy, limiter.Refused
+	}
 	d.apiKeys = access.NewKeys(db.Keys, time.Now)
 	journal := events.NewJournal(db.Runs, d.vault, time.Now, log)
 	notices := events.NewNotices(events.NoticesConfig{URL: string(c.WebhookURL), Session: answer.HookSession, Wake: sender.Wake, Now: time.Now})
@@ -163,10 +179,6 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		Records: db.Snapshots, Defaults: db.Defaults, Snapshots: d.service.Snapshots(), Archives: d.vault, Sessions: d.service.ForLibrary(), Keys: d.apiKeys,
 		Readings: capacity.NewTurns(library.MaxReadings), Now: time.Now, Log: log,
 	})
-	var refused func() (uint64, error)
-	if wall != nil {
-		starter.Firewall, refused = wall, wall.Refused
-	}
 	counted.AddSources(metrics.Sources{EgressRefused: refused, Counts: d.service.Counts, ClientMemory: starter.Budget.Use, Deliveries: func(ctx context.Context) (pending, failed int, err error) {
 		counts, err := db.Deliveries.CountDeliveries(ctx)
 		return counts[profiles.DeliveryPending], counts[profiles.DeliveryFailed], err
@@ -198,7 +210,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		Deliveries: events.NewDeliveries(db.Deliveries, sender.Wake, time.Now),
 		Metrics:    counted.Handler(), Logger: log, Now: time.Now,
 		PublicURL: public, TrustedProxies: c.TrustedProxy,
-		Landlock: launcher.Landlock(), Egress: wall != nil, WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
+		Landlock: launcher.Landlock(), EgressLimited: limiter != nil, WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
 		MaxConnections: c.connections(log), Budget: starter.Budget, Patience: c.ClientPatience})
 	return d, nil
 }
@@ -251,7 +263,7 @@ func (d *daemon) makeFirstKey(ctx context.Context) error {
 	secret := strings.TrimSpace(string(raw))
 	// A first key that was deleted is not made again.
 	if has, err := d.apiKeys.Any(ctx); has || err != nil {
-		if _, unknown := d.apiKeys.Authenticate(ctx, secret, netip.Addr{}); unknown == nil {
+		if d.apiKeys.Is(ctx, secret) {
 			d.first.place = file
 		}
 		return err

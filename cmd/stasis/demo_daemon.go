@@ -58,7 +58,7 @@ func startDemoDaemon(ctx context.Context, chrome string, noLandlock bool) (_ *de
 		return nil, err
 	}
 	d.cmd = exec.Command(binary, "serve", "--config=", "--listen", "127.0.0.1:0", "--data-dir", d.dir, "--chrome", chrome,
-		"--max-sessions", "2", "--parked", "1", "--log-level", "error", fmt.Sprint("--no-landlock=", noLandlock))
+		"--max-sessions", "2", "--parked", "1", "--log-level", "error", "--egress", "off", fmt.Sprint("--no-landlock=", noLandlock))
 	d.cmd.Env = append(withoutSettings(os.Environ()), "STASIS_API_KEY="+d.key)
 	d.cmd.Stderr = &d.log
 	// Ctrl-C in a terminal must reach only the demo, which then stops its daemon. If the

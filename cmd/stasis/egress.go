@@ -3,10 +3,12 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"net/netip"
 	"os"
+	"time"
 
 	"github.com/stasisd/stasis/browser/firewall"
 	"github.com/stasisd/stasis/egress"
@@ -27,41 +29,82 @@ type egressFlags struct {
 
 // egressPolicy returns what browsers may connect to. Callers on this machine can reach its
 // network themselves, so their browsers may too. Behind a proxy callers can be elsewhere.
-func (c *serveCmd) egressPolicy() egress.Policy {
+// The daemon listens at listener.
+func (c *serveCmd) egressPolicy(listener net.Addr) egress.Policy {
 	alone := c.onLoopback() && c.PublicURL == "" && len(c.TrustedProxy) == 0
-	return egress.Policy{Private: alone && len(c.AllowPrivate) == 0, Networks: c.AllowPrivate}
+	p := egress.Policy{Private: alone && len(c.AllowPrivate) == 0, Networks: c.AllowPrivate}
+	if at, ok := listener.(*net.TCPAddr); ok {
+		p.OwnPorts = []uint16{uint16(at.Port)}
+	}
+	return p
+}
+
+// check refuses networks that would have no effect.
+func (f *egressFlags) check() error {
+	for _, n := range f.AllowPrivate {
+		if n.Addr().Is4In6() {
+			return fault.New(fault.Config, "serve", "--allow-private: %s: an IPv4 network must be written as one", n)
+		}
+		for _, never := range egress.Never() {
+			if never.Contains(n.Addr()) && never.Bits() <= n.Bits() {
+				return fault.New(fault.Config, "serve", "--allow-private: %s: link-local and metadata addresses are never allowed", n)
+			}
+		}
+	}
+	return nil
 }
 
 // firewall keeps the Chromes from addresses that the policy does not allow. It returns nil
 // if that is off, or not required and the system cannot do it.
-func (c *serveCmd) firewall(policy egress.Policy, listener net.Addr, log *slog.Logger) (*firewall.Firewall, error) {
+func (c *serveCmd) firewall(policy egress.Policy, log *slog.Logger) (*firewall.Firewall, error) {
 	if c.Egress == egressOff {
 		log.Warn("the addresses that browsers connect to are not limited (--egress off)")
 		return nil, nil
 	}
-	wall, err := c.openFirewall(policy, listener)
+	opened, err := c.openFirewall(policy)
 	switch {
 	case err == nil:
 		log.Info("browsers can connect only to addresses that they may reach", "means", "nftables", "private", policy.Private, "networks", policy.Networks)
-		return wall, nil
+		return opened, nil
+	case fault.Is(err, fault.Config):
+		return nil, err
 	case c.Egress == egressRequired:
-		return nil, fault.Wrap(err, fault.Config, "serve.egress", "--egress required: "+fault.MessageOf(err))
+		return nil, fault.Wrap(err, fault.Config, "serve.egress", "--egress required: the addresses that browsers connect to cannot be limited: "+fault.MessageOf(err))
 	}
 	log.Warn("the addresses that browsers connect to are not limited: pages can reach this machine and its network", "reason", fault.MessageOf(err))
 	return nil, nil
 }
 
-func (c *serveCmd) openFirewall(policy egress.Policy, listener net.Addr) (*firewall.Firewall, error) {
+func (c *serveCmd) openFirewall(policy egress.Policy) (*firewall.Firewall, error) {
 	if os.Geteuid() != 0 {
-		return nil, fault.New(fault.Unsupported, "serve.egress", "only a daemon that runs as root can limit them")
+		return nil, fault.New(fault.Unsupported, "serve.egress", "the daemon must run as root for that")
 	}
 	resolvers, err := firewall.Resolvers("/etc/resolv.conf")
 	if err != nil {
 		return nil, err
 	}
-	rules := firewall.Rules{Policy: policy, Resolvers: resolvers}
-	if at, ok := listener.(*net.TCPAddr); ok {
-		rules.OwnPorts = []uint16{uint16(at.Port)}
+	return firewall.Open(firewall.Users{First: uint32(c.UIDBase), Count: uint32(c.UIDCount)}, firewall.Rules{Policy: policy, Resolvers: resolvers})
+}
+
+// rulesInterval is how often the daemon looks whether the rules are still there.
+const rulesInterval = time.Second
+
+// keepRules installs the rules again when another program has removed them, until ctx ends.
+func keepRules(ctx context.Context, f *firewall.Firewall, log *slog.Logger) {
+	look := time.NewTicker(rulesInterval)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+		missing, err := f.Ensure()
+		switch {
+		case err != nil:
+			log.Error("the rules that limit the addresses of browsers cannot be installed again", "error", err)
+		case missing:
+			log.Warn("another program had removed the rules that limit the addresses of browsers; they are installed again")
+		}
 	}
-	return firewall.Open(firewall.Users{First: uint32(c.UIDBase), Count: uint32(c.UIDCount)}, rules)
 }

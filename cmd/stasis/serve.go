@@ -117,7 +117,9 @@ func (c *serveCmd) Run(ctx context.Context, verbs *cli) error {
 	defer cancel()
 	// Sessions close first, so that clients are notified and waiting calls get their
 	// answers. Then the HTTP server, then what both use.
-	err = errors.Join(err, d.service.Close(grace), recorded.withdraw())
+	closed := d.service.Close(grace)
+	d.chromesEnded = closed == nil
+	err = errors.Join(err, closed, recorded.withdraw())
 	stopServing()
 	select {
 	case e := <-served:
@@ -174,6 +176,9 @@ func (c *serveCmd) check() error {
 		return err
 	}
 	if err := c.webhookFlags.check(); err != nil {
+		return err
+	}
+	if err := c.egressFlags.check(); err != nil {
 		return err
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -66,14 +65,15 @@ func (f *webhookFlags) secret(dir string) (webhook.Secret, error) {
 	return secret, nil
 }
 
-// sender starts to send webhooks; stop ends it. networks may receive them although they are
-// not public.
-func (f *webhookFlags) sender(ctx context.Context, dir string, networks []netip.Prefix, queue webhook.Queue, log *slog.Logger) (s *webhook.Sender, stop func() error, err error) {
+// sender starts to send webhooks; stop ends it. policy is that of browsers; without
+// --webhook-allow-private it allows only public addresses and the listed ones.
+func (f *webhookFlags) sender(ctx context.Context, dir string, policy egress.Policy, queue webhook.Queue, log *slog.Logger) (s *webhook.Sender, stop func() error, err error) {
 	secret, err := f.secret(dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	s = webhook.New(webhook.Options{Queue: queue, Secret: secret, Egress: egress.Policy{Private: f.WebhookAllowPrivate, Networks: networks}, Now: time.Now, Log: log})
+	policy.Private = f.WebhookAllowPrivate
+	s = webhook.New(webhook.Options{Queue: queue, Secret: secret, Egress: policy, Now: time.Now, Log: log})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() { s.Run(ctx) })

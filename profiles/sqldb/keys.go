@@ -89,7 +89,7 @@ func (st *Keys) Keys(ctx context.Context) ([]profiles.Key, error) {
 
 // KeyByHash implements [profiles.KeyStore].
 func (st *Keys) KeyByHash(ctx context.Context, hash [32]byte) (profiles.Key, error) {
-	k, err := scanKey(st.db.reader.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE hash = ? OR former_hash = ?", hash[:], hash[:]))
+	k, err := scanKey(st.db.reader.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE hash = ? OR former_hash = ? ORDER BY hash = ? DESC", hash[:], hash[:], hash[:]))
 	return k, orMissing(err, fault.KeyNotFound, "profiles.key")
 }
 

@@ -56,14 +56,11 @@ func (o *connections) end(keyID string) {
 }
 
 // RegisterConnection registers a connection of the caller's key until leave is called. If
-// the key is deleted or expires, end is called once; it must not block. RegisterConnection
+// the key is deleted or expires, end is called once with an error that says so; it must not
+// block. RegisterConnection
 // registers first and then looks the key up, so it cannot miss a deletion. For a key that is
 // deleted by then it calls end too, and returns unauthorized.
-func (k *Keys) RegisterConnection(ctx context.Context, c Caller, end func()) (leave func(), err error) {
-	return k.register(ctx, c, func(error) { end() })
-}
-
-func (k *Keys) register(ctx context.Context, c Caller, end func(why error)) (leave func(), err error) {
+func (k *Keys) RegisterConnection(ctx context.Context, c Caller, end func(why error)) (leave func(), err error) {
 	var once sync.Once
 	one := &connection{func(why error) { once.Do(func() { end(why) }) }}
 	k.connections.add(c.KeyID, one)
@@ -84,16 +81,13 @@ func (k *Keys) register(ctx context.Context, c Caller, end func(why error)) (lea
 // ended.
 func (k *Keys) CallContext(ctx context.Context, c Caller) (_ context.Context, leave func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	left, err := k.register(ctx, c, func(why error) { cancel(why) })
+	left, err := k.RegisterConnection(ctx, c, func(why error) { cancel(why) })
 	if err != nil {
 		cancel(nil)
 		return nil, nil, err
 	}
 	return ctx, func() { left(); cancel(nil) }, nil
 }
-
-// ErrKeyDeleted returns unauthorized, for a caller whose key was deleted during the call.
-func ErrKeyDeleted() error { return errKeyDeleted }
 
 // OrKeyDeleted returns the error of a call in a context of [Keys.CallContext]. If the call
 // failed because its key was deleted or has expired, that error says so.

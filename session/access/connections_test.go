@@ -42,7 +42,7 @@ func TestDeletingKeyEndsItsConnections(t *testing.T) {
 		t.Errorf("call after the deletion: %v", err)
 	}
 	ended := 0
-	if _, err := keys.RegisterConnection(t.Context(), c, func() { ended++ }); !fault.Is(err, fault.Unauthorized) || ended != 1 {
+	if _, err := keys.RegisterConnection(t.Context(), c, func(error) { ended++ }); !fault.Is(err, fault.Unauthorized) || ended != 1 {
 		t.Errorf("connection after the deletion: %v, ended %d times", err, ended)
 	}
 	if n := len(keys.connections.open); n != 0 {

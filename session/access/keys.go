@@ -68,7 +68,17 @@ func (k *Keys) Authenticate(ctx context.Context, secret string, from netip.Addr)
 // expired key is unauthorized.
 func (k *Keys) Caller(ctx context.Context, id string) (Caller, error) {
 	rec, err := k.key(ctx, id)
+	if err == nil {
+		k.noteUse(ctx, rec)
+	}
 	return callerOf(rec), err
+}
+
+// Is reports whether a secret is that of a valid key. It does not count as a use.
+func (k *Keys) Is(ctx context.Context, secret string) bool {
+	hash := sha256.Sum256([]byte(secret))
+	rec, err := k.store.KeyByHash(ctx, hash)
+	return err == nil && rec.Hash == hash && !k.expired(rec)
 }
 
 // key returns the record of a key that is valid.
@@ -98,6 +108,8 @@ func (k *Keys) SetFirst(ctx context.Context, secret string) error {
 		switch {
 		case rec.Hash == hash:
 			return nil
+		case rec.Former == hash:
+			return fault.New(fault.Config, "access.keys", "the first key's secret is the former secret of the key %s; choose another one", rec.ID)
 		case rec.ID == firstKey:
 			if err := k.store.DeleteKey(ctx, rec.ID); err != nil {
 				return err
@@ -140,7 +152,7 @@ type KeyOptions struct {
 	UserID    string
 	AllUsers  bool
 	Rights    []Right
-	ExpiresAt time.Time      // zero: never
+	ExpiresAt *time.Time     // nil: never
 	Networks  []netip.Prefix // those that it may be used from; empty: all
 }
 
@@ -149,12 +161,15 @@ func (k *Keys) CreateKey(ctx context.Context, c Caller, o KeyOptions) (Key, stri
 	if err := c.Require(Administer); err != nil {
 		return Key{}, "", err
 	}
-	if !o.ExpiresAt.IsZero() && !o.ExpiresAt.After(k.now()) {
+	if o.ExpiresAt != nil && !o.ExpiresAt.After(k.now()) {
 		return Key{}, "", fault.New(fault.InvalidField, "access.keys", "expires_at: must be in the future")
 	}
 	secret := NewSecret()
 	rec := profiles.Key{ID: profiles.NewID(), Name: o.Name, UserID: o.UserID, AllUsers: o.AllUsers, Rights: names(o.Rights),
-		Hash: sha256.Sum256([]byte(secret)), CreatedAt: k.now().UTC(), ExpiresAt: o.ExpiresAt.UTC()}
+		Hash: sha256.Sum256([]byte(secret)), CreatedAt: k.now().UTC()}
+	if o.ExpiresAt != nil {
+		rec.ExpiresAt = o.ExpiresAt.UTC()
+	}
 	for _, n := range o.Networks {
 		rec.Networks = append(rec.Networks, n.String())
 	}
@@ -194,7 +209,8 @@ func (k *Keys) Keys(ctx context.Context, c Caller) ([]Key, error) {
 
 // DeleteKey deletes a key and closes what is open with it: CDP sockets and event streams.
 // Its tickets become invalid. Its sessions continue until their limits. A key cannot
-// delete itself, so one key with the admin right always remains.
+// delete itself. The last key may expire; then the operator makes a new first key with
+// STASIS_API_KEY.
 func (k *Keys) DeleteKey(ctx context.Context, c Caller, id string) error {
 	if err := c.Require(Administer); err != nil {
 		return err
@@ -206,6 +222,7 @@ func (k *Keys) DeleteKey(ctx context.Context, c Caller, id string) error {
 		return err
 	}
 	k.connections.end(id)
+	k.forgetUse(id)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"sync"
 	"time"
@@ -13,9 +14,21 @@ import (
 // errKeyExpired is returned to a caller whose key has expired, also during the call.
 var errKeyExpired = fault.New(fault.Unauthorized, "access.key", "the API key has expired")
 
+// KeyEnded returns the reason of a WebSocket's close frame for an error that
+// [Keys.RegisterConnection] reports.
+func KeyEnded(why error) string {
+	if errors.Is(why, errKeyExpired) {
+		return "key_expired"
+	}
+	return "key_deleted"
+}
+
 // useStep is how exact the time of a key's last use is. Not every call writes to the
 // catalogue.
 const useStep = time.Minute
+
+// useDeadline is how long a call waits for the record of its key's use.
+const useDeadline = 2 * time.Second
 
 // uses has the times of last uses that were recorded, by key ID.
 type uses struct {
@@ -37,8 +50,17 @@ func (k *Keys) noteUse(ctx context.Context, rec profiles.Key) {
 	}
 	k.uses.mu.Unlock()
 	if due {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), useDeadline)
+		defer cancel()
 		_ = k.store.UseKey(ctx, rec.ID, now.UTC()) // see above
 	}
+}
+
+// forgetUse forgets a deleted key.
+func (k *Keys) forgetUse(id string) {
+	k.uses.mu.Lock()
+	defer k.uses.mu.Unlock()
+	delete(k.uses.recorded, id)
 }
 
 func (k *Keys) expired(rec profiles.Key) bool {

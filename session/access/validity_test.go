@@ -23,10 +23,11 @@ func keysAt(t *testing.T) (*Keys, *time.Time) {
 func TestKeyExpires(t *testing.T) {
 	keys, now := keysAt(t)
 	ctx := t.Context()
-	if _, _, err := keys.CreateKey(ctx, admin, KeyOptions{Name: "late", ExpiresAt: *now}); !fault.Is(err, fault.InvalidField) {
+	if _, _, err := keys.CreateKey(ctx, admin, KeyOptions{Name: "late", ExpiresAt: now}); !fault.Is(err, fault.InvalidField) {
 		t.Errorf("a key that has expired is made: %v", err)
 	}
-	k, secret, err := keys.CreateKey(ctx, admin, KeyOptions{Name: "ci", UserID: "alice", Rights: []Right{RightUse}, ExpiresAt: now.Add(time.Hour)})
+	later := now.Add(time.Hour)
+	k, secret, err := keys.CreateKey(ctx, admin, KeyOptions{Name: "ci", UserID: "alice", Rights: []Right{RightUse}, ExpiresAt: &later})
 	if err != nil || k.ExpiresAt == nil || !k.ExpiresAt.Equal(now.Add(time.Hour)) {
 		t.Fatal(k, err)
 	}

@@ -135,6 +135,8 @@ type Launcher interface {
 	// Has returns nil if an engine is installed, else an error that says how to install
 	// it.
 	Has(engine string) error
+	// CanLimitEgress returns nil if [browser.Options.Egress] has an effect, else an error.
+	CanLimitEgress() error
 	// NewDir makes a run directory with a new name. The caller removes it.
 	NewDir() (*browser.Dir, error)
 	// EndOrphans ends the Chromes that a dead daemon left and returns their run directories.

@@ -22,6 +22,9 @@ func (c Chromes) Has(engine string) error {
 	return nil
 }
 
+// CanLimitEgress returns nil if the daemon limits addresses.
+func (c Chromes) CanLimitEgress() error { return c.Starter.CanLimitEgress() }
+
 // NewDir makes a run directory. Its name is short because it holds Chrome's socket, whose
 // path may have 107 bytes at most. The catalogue records to which session the directory
 // belongs.

@@ -22,7 +22,7 @@ type Sessions interface {
 
 // Keys reports when a reader's key is deleted; see [access.Keys].
 type Keys interface {
-	RegisterConnection(ctx context.Context, c access.Caller, end func()) (leave func(), err error)
+	RegisterConnection(ctx context.Context, c access.Caller, end func(why error)) (leave func(), err error)
 }
 
 // Turns limits how many pages are masked at once, at most one for each user.
@@ -148,7 +148,7 @@ func (r *Reader) follow(ctx context.Context, c access.Caller, id string, f Follo
 	open := &stream{feed: feed, journal: r.journal, secrets: f.Secrets}
 	var deleted context.CancelCauseFunc
 	open.key, deleted = context.WithCancelCause(context.WithoutCancel(ctx))
-	leave, err := r.keys.RegisterConnection(ctx, c, func() { deleted(access.ErrKeyDeleted()) })
+	leave, err := r.keys.RegisterConnection(ctx, c, deleted)
 	if err != nil {
 		deleted(nil)
 		feed.Close()

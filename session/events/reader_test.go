@@ -26,9 +26,9 @@ func (fakeSessions) Record(_ context.Context, c access.Caller, id string, p acce
 
 func (fakeSessions) AwaitRescue(context.Context, string) error { return nil }
 
-func (fakeSessions) RegisterConnection(_ context.Context, c access.Caller, _ func()) (leave func(), err error) {
+func (fakeSessions) RegisterConnection(_ context.Context, c access.Caller, _ func(error)) (leave func(), err error) {
 	if c.KeyID != alice.KeyID {
-		return nil, access.ErrKeyDeleted()
+		return nil, fault.New(fault.Unauthorized, "fake", "the key was deleted")
 	}
 	return func() {}, nil
 }

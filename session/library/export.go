@@ -84,7 +84,7 @@ func (l *Library) export(ctx context.Context, row profiles.Snapshot, r Export) (
 	// If the profile was not read over CDP, the document knows almost nothing.
 	if read := !doc.Complete && doc.Datadir != state.DatadirNone; r.IndexedDB || read {
 		var restored []state.Component
-		if doc, restored, err = l.sessions.ReadStorage(ctx, saved); err != nil {
+		if doc, restored, err = l.sessions.ReadStorage(ctx, row.UserID, saved); err != nil {
 			return ExportResult{}, err
 		}
 		lost = lostOfFormats(restored)

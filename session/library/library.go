@@ -48,7 +48,7 @@ type Sessions interface {
 	// ReadStorage starts a Chrome with a snapshot that the caller holds. It returns the
 	// snapshot's document with what scripts read in Chrome, and the restore's report
 	// lines.
-	ReadStorage(ctx context.Context, saved snapshot.Snapshot) (state.Document, []state.Component, error)
+	ReadStorage(ctx context.Context, userID string, saved snapshot.Snapshot) (state.Document, []state.Component, error)
 }
 
 // Keys are the callers' API keys; see [access.Keys].

@@ -161,11 +161,11 @@ func (k *Checker) CheckSnapshot(ctx context.Context, snap profiles.Snapshot, che
 		return Outcome{}, err
 	}
 	defer release()
-	set, err := k.cfg.Users.For(ctx, snap.UserID)
-	if err != nil && !fault.Is(err, fault.UserNotFound) {
+	limits, err := k.cfg.Users.Egress(ctx, snap.UserID)
+	if err != nil {
 		return Outcome{}, err
 	}
-	up, err := k.cfg.Restorer.FromFiles(ctx, restore.Request{Engine: browser.EngineChrome, Egress: set.Egress.Limits()}, snap)
+	up, err := k.cfg.Restorer.FromFiles(ctx, restore.Request{Engine: browser.EngineChrome, Egress: limits}, snap)
 	if err != nil {
 		return Outcome{}, err
 	}

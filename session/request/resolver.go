@@ -14,12 +14,16 @@ import (
 // Users looks up users' settings; see [settings.Users].
 type Users interface {
 	For(ctx context.Context, userID string) (settings.Settings, error)
+	Egress(ctx context.Context, userID string) (browser.Egress, error)
 }
 
 // Engines reports which engines are installed; see browsers.Launcher.
 type Engines interface {
 	// Has returns an error if the engine is not installed.
 	Has(engine string) error
+	// CanLimitEgress returns an error if the addresses that sessions connect to cannot be
+	// limited.
+	CanLimitEgress() error
 }
 
 // UploadedExtensions looks up the records of uploaded extensions; see
@@ -75,15 +79,16 @@ func (v *Resolver) can(engine string, r Create) error {
 // Egress returns what a session may connect to: what its user's settings and the create
 // allow.
 func (v *Resolver) Egress(ctx context.Context, r Create, userID string) (limits browser.Egress, err error) {
-	set, err := v.users.For(ctx, userID)
-	if err != nil && !fault.Is(err, fault.UserNotFound) {
+	if limits, err = v.users.Egress(ctx, userID); err != nil {
 		return limits, err
 	}
-	limits = set.Egress.Limits()
 	if !r.Egress.Empty() {
 		limits.Lists = append(limits.Lists, r.Egress)
 	}
-	return limits, nil
+	if len(limits.Lists) > 0 {
+		err = v.engines.CanLimitEgress()
+	}
+	return limits, err
 }
 
 // Extensions looks up the extensions that a create names by ID: first those of the

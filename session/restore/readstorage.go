@@ -20,7 +20,7 @@ type UnpackDocument func(ctx context.Context, saved snapshot.Snapshot, userDataD
 // document with what scripts read there: the cookies, and localStorage and IndexedDB of
 // every known origin. lines are the restore's report. ReadStorage ends the Chrome before it
 // returns. The caller holds a slot for it.
-func (r *Restorer) ReadStorage(ctx context.Context, saved snapshot.Snapshot, unpack UnpackDocument) (doc state.Document, lines []state.Component, err error) {
+func (r *Restorer) ReadStorage(ctx context.Context, saved snapshot.Snapshot, limits browser.Egress, unpack UnpackDocument) (doc state.Document, lines []state.Component, err error) {
 	dir, err := r.browsers.NewDir()
 	if err != nil {
 		return doc, nil, err
@@ -29,7 +29,7 @@ func (r *Restorer) ReadStorage(ctx context.Context, saved snapshot.Snapshot, unp
 		r.remove(dir)
 		return doc, nil, err
 	}
-	chrome, report, err := r.browsers.Restored(ctx, dir, doc, browser.Options{})
+	chrome, report, err := r.browsers.Restored(ctx, dir, doc, browser.Options{Egress: limits})
 	if err != nil {
 		r.remove(dir)
 		return doc, nil, err

@@ -34,9 +34,10 @@ func (p *Standby) Kill(ctx context.Context) error {
 	return nil
 }
 
-// StartStandby starts a Chrome with a snapshot and holds its tabs. It serves a request
+// StartStandby starts a Chrome with a snapshot and holds its tabs. Extensions may connect to
+// what limits allows until a session takes it. It serves a request
 // that has no overrides, tabs, origins or passkeys.
-func (r *Restorer) StartStandby(ctx context.Context, row profiles.Snapshot, engine string) (_ *Standby, err error) {
+func (r *Restorer) StartStandby(ctx context.Context, row profiles.Snapshot, engine string, limits browser.Egress) (_ *Standby, err error) {
 	ctx, cancel := context.WithTimeout(ctx, standbyDeadline)
 	defer cancel()
 	release, err := r.archives.Hold(ctx, row)
@@ -57,7 +58,7 @@ func (r *Restorer) StartStandby(ctx context.Context, row profiles.Snapshot, engi
 			r.remove(dir)
 		}
 	}()
-	q := Request{Engine: engine, RestoreTabs: true}
+	q := Request{Engine: engine, RestoreTabs: true, Egress: limits}
 	u, err := r.unpack(ctx, dir, q, saved, false)
 	if err != nil {
 		return nil, err

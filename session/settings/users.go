@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
@@ -40,6 +41,15 @@ func (u *Users) Quotas(ctx context.Context, userID string) (Quotas, error) {
 		return Quotas{}, err
 	}
 	return u.quotas(set), nil
+}
+
+// Egress returns what a user's browsers may connect to.
+func (u *Users) Egress(ctx context.Context, userID string) (browser.Egress, error) {
+	set, err := u.For(ctx, userID)
+	if err != nil && !fault.Is(err, fault.UserNotFound) {
+		return browser.Egress{}, err
+	}
+	return set.Egress.Limits(), nil
 }
 
 func (u *Users) quotas(set Settings) Quotas {

@@ -2433,8 +2433,8 @@ export interface components {
              */
             record?: ("screenshot" | "console")[] | null;
             /**
-             * @description What the session's browser may connect to, within what its user and the daemon allow. The name servers and
-             *     the session's `proxy` can be reached in any case. A daemon that cannot limit addresses answers 422
+             * @description What the session's browser may connect to, within what its user and the daemon allow. The name servers can
+             *     be reached in any case. The address of the session's `proxy` must be allowed too. A daemon that cannot limit addresses answers 422
              *     `unsupported`.
              */
             egress?: {
