@@ -133,6 +133,6 @@ func TestVerbs(t *testing.T) {
 	run(1, words("key delete "+made.ID), "key_not_found")
 	run(1, words("key create ci --rights everything"), "rights[0]: must be one of")
 
-	run(0, words("doctor --data-dir "+d.Dir), "ok    Chrome ", "its sandbox is on", "Landlock", "free in", "listens at "+d.URL, "daemon         ready")
+	run(0, words("doctor --data-dir "+d.Dir), "ok    Chrome ", "its sandbox is on", "Landlock", "ok    addresses", "free in", "listens at "+d.URL, "daemon         ready")
 	run(1, words("doctor --listen 127.0.0.1:1 --chrome /absent/chrome --data-dir "+t.TempDir()), "FAIL  Chrome", "is not an executable file; name another (--chrome)", "failed: the daemon does not run well")
 }

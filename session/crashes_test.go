@@ -13,6 +13,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/request"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/state"
 )
@@ -215,6 +216,41 @@ func TestEndAfterUnsavedCrash(t *testing.T) {
 	})
 	r.store.FailAt(0, faultstore.Refuse, nil)
 	r.end(alice, id, filesystem)
+}
+
+// What was saved after a crash may lack a new login. An end after it replaces a default only if
+// the caller insists. Where there is no default, there is nothing to lose.
+func TestDefaultAfterCrash(t *testing.T) {
+	r := newRig(t, nil)
+	crashed := func() (id string) {
+		id = r.create(alice, nil).ID
+		r.browsers.last().die()
+		await(t, "the crashed session is saved", func() bool {
+			info, err := r.Get(t.Context(), alice, id)
+			return err == nil && !info.EndedAt.IsZero() && strings.Contains(string(info.Outcome), `"rescue":true`)
+		})
+		return id
+	}
+	end := func(id string, e request.End) save.EndAnswer {
+		t.Helper()
+		got, err := r.End(t.Context(), alice, id, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	first := crashed()
+	if got := end(first, asDefault); got.Default == nil || !got.Default.Moved {
+		t.Errorf("without a default: %+v", got.Default)
+	}
+	id := crashed()
+	got := end(id, asDefault)
+	if got.Success || got.Default == nil || got.Default.Moved || !strings.Contains(got.Message, "default_conflict=overwrite") {
+		t.Errorf("with a default: %+v, %+v", got, got.Default)
+	}
+	if got := end(id, request.End{Mode: save.Filesystem, SaveAsDefault: true, Conflict: save.Overwrite}); got.Default == nil || !got.Default.Moved {
+		t.Errorf("with overwrite: %+v", got.Default)
+	}
 }
 
 // A create that has waited for a crashed session of which nothing is saved is notified that it

@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/session/login"
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
+	"github.com/stasisd/stasis/state"
 )
 
 // endedBefore answers an end of a session that is not live. The answer has what was saved
@@ -63,6 +64,10 @@ func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string, r
 	return answer.AfterEnd(moved), nil
 }
 
+// afterCrash says why a default does not move to what was saved after a crash: a login of
+// the last half minute may not have been on disk.
+const afterCrash = "the session crashed, and its snapshot may lack what Chrome had not written, such as cookies of the last 30 seconds"
+
 // moveAfterEnd moves the default to the snapshot of an ended session, by the rules of its
 // end. A repeat of an end that has moved the default does not move it again, unless it
 // asks to overwrite: others may have moved it since.
@@ -87,6 +92,15 @@ func (s *Service) moveAfterEnd(ctx context.Context, c access.Caller, snap profil
 	set, err := s.users.For(ctx, snap.UserID)
 	if err != nil && !fault.Is(err, fault.UserNotFound) {
 		return nil, err
+	}
+	if snap.Rescue && state.Datadir(snap.Datadir) == state.DatadirCrash && !overwrite {
+		d, err := s.deps.Catalogue.Default(ctx, snap.UserID)
+		if err == nil { // there is something to lose
+			return &save.DefaultOutcome{Version: d.Version, AfterCrash: true, Reason: afterCrash}, nil
+		}
+		if !fault.Is(err, fault.DefaultNotFound) {
+			return nil, err
+		}
 	}
 	var checked *login.Outcome
 	if check := set.LoginCheck; check != nil && check.BeforeDefault {

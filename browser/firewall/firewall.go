@@ -156,6 +156,18 @@ func (f *Firewall) Close() error {
 // Leave stops without removing the rules, because Chromes may still run.
 func (f *Firewall) Leave() error { return errors.Join(f.refusals.close(), f.owned.Close()) }
 
+// Supported returns nil if this process can use nftables, else why not. It changes nothing.
+func Supported() error {
+	kernel, err := nftables.New()
+	if err == nil {
+		_, err = kernel.ListTablesOfFamily(nftables.TableFamilyINet)
+	}
+	if err != nil {
+		return unsupported(err)
+	}
+	return nil
+}
+
 func unsupported(err error) error {
 	return fault.Wrap(err, fault.Unsupported, "firewall.open",
 		"nftables cannot be used; it needs the capability CAP_NET_ADMIN and the kernel module nf_tables ("+err.Error()+")")

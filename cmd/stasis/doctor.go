@@ -18,6 +18,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
+	"github.com/stasisd/stasis/browser/firewall"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/fault"
 )
@@ -46,7 +47,7 @@ func (c *doctorCmd) Run(ctx context.Context) error {
 	}
 	serious := 0
 	for _, check := range []func() finding{
-		func() finding { return c.chrome(ctx) }, c.shellEngine, landlock, memory, func() finding { return disk(dir) },
+		func() finding { return c.chrome(ctx) }, c.shellEngine, landlock, addresses, memory, func() finding { return disk(dir) },
 		openFiles, func() finding { return c.port(ctx, dir) }, func() finding { return running(ctx, dir) }, controlGroups, clock,
 	} {
 		f := check()
@@ -117,6 +118,18 @@ func landlock() finding {
 	f := finding{name: "Landlock", found: fmt.Sprintf("version %d of the kernel's interface", abi), serious: true}
 	if abi == 0 {
 		f.found, f.advice = "missing in this kernel", "use Linux 5.19 or newer with landlock in the boot parameter lsm=, or start with --no-landlock: then pages can read every file that Chrome's user can read"
+	}
+	return f
+}
+
+// addresses checks whether browsers can be kept from addresses. It is not serious: the daemon
+// says so too, and --egress required makes it serious.
+func addresses() finding {
+	f := finding{name: "addresses", found: "nftables can keep browsers from the network around this machine"}
+	if os.Geteuid() != 0 {
+		f.found, f.advice = "not limited: pages can reach what this user can", "run the daemon as root if people whom you do not trust use it"
+	} else if err := firewall.Supported(); err != nil {
+		f.found, f.advice = "not limited: pages can reach what this machine can", fault.MessageOf(err)
 	}
 	return f
 }

@@ -23,8 +23,8 @@ const (
 
 // egressFlags say which addresses may be connected to on behalf of callers.
 type egressFlags struct {
-	Egress       string         `help:"Keep browsers from addresses that they may not reach: auto if the system can, required to not start if it cannot, or off." enum:"auto,required,off" default:"auto"`
-	AllowPrivate []netip.Prefix `help:"Networks that browsers and proxies may connect to although they are not public. By default all of them if the daemon serves only this machine (--listen on loopback, no --public-url, no --trusted-proxy), else none." placeholder:"CIDR"`
+	Egress       string   `help:"Keep browsers from addresses that they may not reach: auto if the system can, required to not start if it cannot, or off." enum:"auto,required,off" default:"auto"`
+	AllowPrivate []string `help:"Networks or addresses that browsers and proxies may connect to although they are not public, or none. By default all of them if the daemon serves only this machine (--listen on loopback, no --public-url, no --trusted-proxy), else none." placeholder:"CIDR"`
 }
 
 // egressPolicy returns what browsers may connect to. Callers on this machine can reach its
@@ -32,26 +32,41 @@ type egressFlags struct {
 // The daemon listens at listener.
 func (c *serveCmd) egressPolicy(listener net.Addr) egress.Policy {
 	alone := c.onLoopback() && c.PublicURL == "" && len(c.TrustedProxy) == 0
-	p := egress.Policy{Private: alone && len(c.AllowPrivate) == 0, Networks: c.AllowPrivate}
+	networks, _ := c.networks() // check has looked at the error
+	p := egress.Policy{Private: alone && len(c.AllowPrivate) == 0, Networks: networks}
 	if at, ok := listener.(*net.TCPAddr); ok {
 		p.OwnPorts = []uint16{uint16(at.Port)}
 	}
 	return p
 }
 
-// check refuses networks that would have no effect.
+// check refuses what is no network, and networks that would have no effect.
 func (f *egressFlags) check() error {
-	for _, n := range f.AllowPrivate {
-		if n.Addr().Is4In6() {
-			return fault.New(fault.Config, "serve", "--allow-private: %s: an IPv4 network must be written as one", n)
+	_, err := f.networks()
+	return err
+}
+
+// networks returns the networks of --allow-private.
+func (f *egressFlags) networks() (all []netip.Prefix, err error) {
+	if len(f.AllowPrivate) == 1 && f.AllowPrivate[0] == "none" {
+		return nil, nil
+	}
+	for _, text := range f.AllowPrivate {
+		n, err := netip.ParsePrefix(text)
+		if ip, single := netip.ParseAddr(text); single == nil && ip.Zone() == "" {
+			n, err = netip.PrefixFrom(ip, ip.BitLen()), nil
+		}
+		if err != nil || n.Addr().Is4In6() {
+			return nil, fault.New(fault.Config, "serve", "--allow-private: %q: must be a network such as 10.0.0.0/8, an address, or none", text)
 		}
 		for _, never := range egress.Never() {
 			if never.Contains(n.Addr()) && never.Bits() <= n.Bits() {
-				return fault.New(fault.Config, "serve", "--allow-private: %s: link-local and metadata addresses are never allowed", n)
+				return nil, fault.New(fault.Config, "serve", "--allow-private: %s: link-local and metadata addresses are never allowed", text)
 			}
 		}
+		all = append(all, n)
 	}
-	return nil
+	return all, nil
 }
 
 // firewall keeps the Chromes from addresses that the policy does not allow. It returns nil

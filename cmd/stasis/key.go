@@ -26,7 +26,7 @@ type keyCreateCmd struct {
 	User     string   `help:"The user that the key acts for; by default that of the key of this command." env:"-"`
 	AllUsers bool     `help:"The key may act for every user." env:"-"`
 	Rights   []string `help:"What the key may do: use, view, create, restore, secrets, admin. By default use." placeholder:"RIGHT,…" env:"-"`
-	Expires  period   `help:"After which time the key stops working, such as 30d; by default never." placeholder:"TIME" env:"-"`
+	Expires  *period  `help:"After which time the key stops working, such as 30d; by default never." placeholder:"TIME" env:"-"`
 	Networks []string `help:"The networks or addresses that the key may be used from; by default all." placeholder:"CIDR,…" env:"-"`
 	Name     string   `arg:"" help:"A name for the key, for people."`
 }
@@ -35,7 +35,7 @@ type keyCreateCmd struct {
 // variable. Standard error says what the key may do.
 func (c *keyCreateCmd) Run(ctx context.Context) error {
 	o := client.KeyOptions{Name: c.Name, UserID: c.User, AllUsers: c.AllUsers, Rights: c.Rights, Networks: c.Networks}
-	if c.Expires > 0 {
+	if c.Expires != nil {
 		at := time.Now().Add(c.Expires.Duration()).UTC()
 		o.ExpiresAt = &at
 	}

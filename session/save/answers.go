@@ -19,6 +19,8 @@ type DefaultOutcome struct {
 	Reason  string `json:"reason,omitempty"`
 	// Conflict: it did not move because it had moved meanwhile.
 	Conflict bool `json:"-"`
+	// AfterCrash: it did not move because the snapshot was made after a crash.
+	AfterCrash bool `json:"-"`
 	// LoginCheck is the login check that was made before the move; nil: none was
 	// requested.
 	LoginCheck *login.Outcome `json:"login_check,omitempty"`
@@ -115,6 +117,9 @@ func (e EndAnswer) AfterEnd(d *DefaultOutcome) EndAnswer {
 		e.Message += "; the default was moved"
 	case d.Conflict:
 		e.Success, e.Code = false, fault.VersionConflict
+		e.Message += d.kept()
+	case d.AfterCrash:
+		e.Success = false
 		e.Message += d.kept()
 	default:
 		e.Message += "; the default was not moved: " + d.Reason
