@@ -47,15 +47,17 @@ func (b *builder) jumpByUser(chain *nftables.Chain, name string) {
 }
 
 // Limit replaces the limits of a user. The user's Chrome may run. It is one transaction of
-// the kernel. If the rules were removed meanwhile, it installs them again.
+// the kernel; a user without limits that gets none costs nothing. If the rules were removed
+// meanwhile, it installs them again.
 func (f *Firewall) Limit(uid int, l egress.Limits) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	was, had := f.limits[uid]
-	if missing, err := f.ensure(); err != nil {
-		return err
-	} else if !had && l.Empty() && !missing {
+	if !had && l.Empty() {
 		return nil
+	}
+	if _, err := f.ensure(); err != nil {
+		return err
 	}
 	if l.Empty() {
 		delete(f.limits, uid)

@@ -22,6 +22,10 @@ import (
 // demoStopGrace is how long the demo's daemon may take to stop.
 const demoStopGrace = 30 * time.Second
 
+// demoUIDs is the first of the uids of the demo's Chromes. It is beyond the default range,
+// whose addresses another daemon's rules may limit.
+const demoUIDs = "216000"
+
 // addressPattern matches the daemon's URL in its output, whatever text surrounds it.
 var addressPattern = regexp.MustCompile(`https?://\S+`)
 
@@ -58,7 +62,7 @@ func startDemoDaemon(ctx context.Context, chrome string, noLandlock bool) (_ *de
 		return nil, err
 	}
 	d.cmd = exec.Command(binary, "serve", "--config=", "--listen", "127.0.0.1:0", "--data-dir", d.dir, "--chrome", chrome,
-		"--max-sessions", "2", "--parked", "1", "--log-level", "error", "--egress", "off", fmt.Sprint("--no-landlock=", noLandlock))
+		"--max-sessions", "2", "--parked", "1", "--log-level", "error", "--egress", "off", "--uid-base", demoUIDs, fmt.Sprint("--no-landlock=", noLandlock))
 	d.cmd.Env = append(withoutSettings(os.Environ()), "STASIS_API_KEY="+d.key)
 	d.cmd.Stderr = &d.log
 	// Ctrl-C in a terminal must reach only the demo, which then stops its daemon. If the
