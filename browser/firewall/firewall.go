@@ -17,6 +17,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
@@ -210,8 +211,14 @@ func (b *builder) build(users Users, r Rules, reports uint16) {
 
 	b.kernel.AddObj(&nftables.CounterObj{Table: b.table, Name: refused})
 	b.rule(last, []expr.Any{&expr.Objref{Type: unix.NFT_OBJECT_COUNTER, Name: refused}})
+	// The limit is that of each user, so that no session uses up the reports of others.
+	reported := &nftables.Set{Table: b.table, Name: "reported", KeyType: nftables.TypeUID, Dynamic: true, HasTimeout: true, Timeout: time.Minute, Size: users.Count}
+	if err := b.kernel.AddSet(reported, nil); b.err == nil {
+		b.err = err
+	}
 	b.rule(last, []expr.Any{
-		&expr.Limit{Type: expr.LimitTypePkts, Rate: reportRate, Unit: expr.LimitTimeSecond, Burst: reportBurst},
+		&expr.Meta{Key: expr.MetaKeySKUID, Register: 1},
+		&expr.Dynset{SrcRegKey: 1, SetName: reported.Name, SetID: reported.ID, Operation: unix.NFT_DYNSET_OP_UPDATE, Exprs: []expr.Any{&expr.Limit{Type: expr.LimitTypePkts, Rate: reportRate, Unit: expr.LimitTimeSecond, Burst: reportBurst}}},
 		&expr.Log{Key: 1<<unix.NFTA_LOG_GROUP | 1<<unix.NFTA_LOG_SNAPLEN, Group: reports, Snaplen: reportedBytes},
 	})
 	b.rule(last, protocol(unix.IPPROTO_TCP), []expr.Any{&expr.Reject{Type: unix.NFT_REJECT_TCP_RST}})

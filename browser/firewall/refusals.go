@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// The kernel reports at most reportRate refusals a second, after reportBurst at once.
+	// The kernel reports at most reportRate refusals of a user a second, after reportBurst at once.
 	// It refuses all the same.
 	reportRate  = 50
 	reportBurst = 200
