@@ -205,3 +205,16 @@ func TestLoneSurrogate(t *testing.T) {
 	const items = `[localStorage.length, localStorage.getItem("half") === "a\ud800b", localStorage.getItem("\udc00"), localStorage.getItem("whole")].join(" ")`
 	await(t, "the page finds what was read", func() bool { return r.eval(b, s.url+"/page", items) == "3 true k w" })
 }
+
+// What was read of a Chrome that died meanwhile is not complete. It would otherwise count as
+// all that there is, and replace what Chrome has on disk.
+func TestCaptureOfADeadChrome(t *testing.T) {
+	r := newRigOfEither(t)
+	b := r.fresh()
+	if err := b.process.Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if doc, err := b.Capture(t.Context()); err == nil || doc.Complete {
+		t.Errorf("complete: %v, %v", doc.Complete, err)
+	}
+}

@@ -24,6 +24,7 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	}
 	byURL := b.pendingTabs.Complete(doc.Tabs)
 	if err := b.extensions.capture(ctx, &doc); err != nil {
+		doc.Complete = false
 		return doc, err
 	}
 	b.unflushed.Store(needsFlush(doc))

@@ -37,11 +37,12 @@ const inPDFViewer = "^0chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai"
 // A tab that closes with a client is no tab of the environment. Only its origins' localStorage is
 // read.
 //
-// It fails only if the browser itself does not answer. What a single tab did not return
+// It fails only if the browser itself does not answer. The document is then not complete: it
+// must not replace anything. What a single tab did not return
 // is listed in the document's Missed.
 func Read(ctx context.Context, conn Conn) (state.Document, error) {
 	const op = "capture.read"
-	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true,
+	doc := state.Document{SchemaVersion: state.SchemaVersion,
 		Cookies: []state.Cookie{}, Local: []state.Area{}, Tabs: []state.Tab{}}
 	targets, foreign, err := split(ctx, conn)
 	if err != nil {
@@ -78,6 +79,7 @@ func Read(ctx context.Context, conn Conn) (state.Document, error) {
 	if doc.Cookies, err = Cookies(ctx, conn); err != nil {
 		return doc, fault.Wrap(err, fault.BrowserFailed, op, "the cookies could not be read")
 	}
+	doc.Complete = ctx.Err() == nil
 	return doc, ctx.Err()
 }
 
