@@ -48,30 +48,18 @@ func areNetworks(field string, list []string) error {
 		return invalid(field, "must be at most %d networks", maxNetworks)
 	}
 	for i, text := range list {
-		if _, err := network(text); err != nil {
+		if _, err := egress.ParseNetwork(text); err != nil {
 			return invalid(fmt.Sprintf("%s[%d]", field, i), "must be a network such as 203.0.113.0/24, or an address; names of hosts are not supported")
 		}
 	}
 	return nil
 }
 
-// network parses a network or a single address.
-func network(text string) (netip.Prefix, error) {
-	if ip, err := netip.ParseAddr(text); err == nil && ip.Zone() == "" {
-		return netip.PrefixFrom(ip.Unmap(), ip.Unmap().BitLen()), nil
-	}
-	n, err := netip.ParsePrefix(text)
-	if err == nil && n.Addr().Is4In6() {
-		return n, fmt.Errorf("an IPv4 network must be written as one")
-	}
-	return n.Masked(), err
-}
-
 // networks converts a list that was checked.
 func networks(list []string) []netip.Prefix {
 	all := make([]netip.Prefix, 0, len(list))
 	for _, text := range list {
-		n, _ := network(text)
+		n, _ := egress.ParseNetwork(text)
 		all = append(all, n)
 	}
 	return all

@@ -15,7 +15,8 @@ import (
 
 // Keys manages API keys, and the tickets of GET /v1/connect.
 type Keys interface {
-	// Authenticate returns the caller whose key the secret is; else unauthorized.
+	// Authenticate returns the caller whose key the secret is; else unauthorized. It is
+	// forbidden if the key may not be used from the address.
 	Authenticate(ctx context.Context, secret string, from netip.Addr) (access.Caller, error)
 	// NewTicket makes a ticket for one /v1/connect; RedeemTicket uses it up.
 	NewTicket(ctx context.Context, c access.Caller) (ticket string, expires time.Time, err error)
@@ -124,20 +125,20 @@ func (h *keyHandler) create(c *call) error {
 	if err := body.check(); err != nil {
 		return err
 	}
-	return h.idempotency.once(c, h.idempotency.hashOf(body), h.creation(http.StatusCreated, func() (access.Key, string, error) {
+	return h.idempotency.once(c, h.idempotency.hashOf(body), h.creation(c, http.StatusCreated, func() (access.Key, string, error) {
 		return h.keys.CreateKey(c.Request().Context(), c.caller, body.options())
-	}, c))
+	}))
 }
 
 // creation makes a secret once. The answer to a repeat has the key without its secret.
-func (h *keyHandler) creation(status int, make func() (access.Key, string, error), c *call) creation {
+func (h *keyHandler) creation(c *call, status int, secret func() (access.Key, string, error)) creation {
 	return creation{
 		make: func() (any, func() error, error) {
-			key, secret, err := make()
+			key, made, err := secret()
 			if err != nil {
 				return nil, nil, err
 			}
-			return key, func() error { return c.JSON(status, newKeyAnswer{key, &secret}) }, nil
+			return key, func() error { return c.JSON(status, newKeyAnswer{key, &made}) }, nil
 		},
 		replay: func(data []byte) error {
 			var made access.Key
@@ -170,9 +171,9 @@ func (h *keyHandler) rotate(c *call) error {
 	return h.idempotency.once(c, h.idempotency.hashOf(struct {
 		ID string
 		rotation
-	}{id, body}), h.creation(http.StatusOK, func() (access.Key, string, error) {
+	}{id, body}), h.creation(c, http.StatusOK, func() (access.Key, string, error) {
 		return h.keys.RotateKey(c.Request().Context(), c.caller, id, seconds(body.Overlap))
-	}, c))
+	}))
 }
 
 func (h *keyHandler) delete(c *call) error {

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 )
@@ -58,6 +59,19 @@ var (
 		"ff00::/8",      // multicast
 	)
 )
+
+// ParseNetwork parses a network in CIDR notation, or a single address. The result is masked.
+// An IPv4 network that is written as an IPv6 one is an error, because it would match nothing.
+func ParseNetwork(text string) (netip.Prefix, error) {
+	if ip, err := netip.ParseAddr(text); err == nil && ip.Zone() == "" {
+		return netip.PrefixFrom(ip.Unmap(), ip.Unmap().BitLen()), nil
+	}
+	n, err := netip.ParsePrefix(text)
+	if err == nil && n.Addr().Is4In6() {
+		return n, errors.New("an IPv4 network must be written as one")
+	}
+	return n.Masked(), err
+}
 
 func prefixes(all ...string) []netip.Prefix {
 	list := make([]netip.Prefix, 0, len(all))

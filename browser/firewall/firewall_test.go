@@ -224,6 +224,21 @@ func TestFirewall(t *testing.T) {
 		t.Errorf("the rules are missing: %v, %v", missing, err)
 	}
 	expect("refused", limitedUser, at("127.5.5.5", port)) // by the user's limits
+	// Another program removes only a user's part. The limits can be removed all the same.
+	b := &builder{kernel: kernel, table: f.table()}
+	for _, name := range []string{proxied, listed} {
+		_, element := b.ofUser(name, limitedUser)
+		if err := kernel.SetDeleteElements(b.byUser(name), element); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := kernel.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Limit(limitedUser, egress.Limits{}); err != nil {
+		t.Errorf("limits whose rules are gone: %v", err)
+	}
+	expect("refused", limitedUser, at("127.0.0.1", port)) // by the rules for all
 
 	if err := f.Close(); err != nil {
 		t.Fatal(err)

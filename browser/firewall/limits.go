@@ -52,7 +52,7 @@ func (b *builder) jumpByUser(chain *nftables.Chain, name string) {
 func (f *Firewall) Limit(uid int, l egress.Limits) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	was, had := f.limits[uid]
+	_, had := f.limits[uid]
 	if !had && l.Empty() {
 		return nil
 	}
@@ -64,13 +64,11 @@ func (f *Firewall) Limit(uid int, l egress.Limits) error {
 	} else {
 		f.limits[uid] = l
 	}
-	if err := f.replace(uid, l, had); err != nil {
-		if had { // what is in force
-			f.limits[uid] = was
-		}
-		return fault.Wrap(err, fault.Internal, "firewall.limit", "the rules of nftables for the session cannot be set")
+	err := f.replace(uid, l, had)
+	if err != nil { // the kernel's rules are not what they should be
+		err = f.install()
 	}
-	return nil
+	return fault.Wrap(err, fault.Internal, "firewall.limit", "the rules of nftables for the session cannot be set")
 }
 
 // replace replaces the rules of one user, which may have had some.

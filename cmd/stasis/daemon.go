@@ -69,8 +69,9 @@ type daemon struct {
 	chromesEnded bool
 }
 
-// start connects the packages. listener is the address at which the daemon listens. start takes the data directory, opens catalogue and store,
-// starts Chrome once as a test, and recovers what a dead daemon left.
+// start connects the packages. listener is the address at which the daemon listens. start
+// takes the data directory, opens catalogue and store, starts Chrome once as a test, and
+// recovers what a dead daemon left.
 func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger) (_ *daemon, err error) {
 	d := &daemon{}
 	defer func() {

@@ -52,11 +52,8 @@ func (f *egressFlags) networks() (all []netip.Prefix, err error) {
 		return nil, nil
 	}
 	for _, text := range f.AllowPrivate {
-		n, err := netip.ParsePrefix(text)
-		if ip, single := netip.ParseAddr(text); single == nil && ip.Zone() == "" {
-			n, err = netip.PrefixFrom(ip, ip.BitLen()), nil
-		}
-		if err != nil || n.Addr().Is4In6() {
+		n, err := egress.ParseNetwork(text)
+		if err != nil {
 			return nil, fault.New(fault.Config, "serve", "--allow-private: %q: must be a network such as 10.0.0.0/8, an address, or none", text)
 		}
 		for _, never := range egress.Never() {

@@ -76,9 +76,9 @@ func (k *Keys) RegisterConnection(ctx context.Context, c Caller, end func(why er
 	return func() { stop(); k.connections.remove(c.KeyID, one) }, nil
 }
 
-// CallContext returns a context that ends when the caller's key is deleted or expires. Its cause is
-// then the error that [OrKeyDeleted] returns. The caller calls leave when its call has
-// ended.
+// CallContext returns a context that ends when the caller's key is deleted or expires.
+// Its cause is then the error that [OrKeyDeleted] returns. The caller calls leave when
+// its call has ended.
 func (k *Keys) CallContext(ctx context.Context, c Caller) (_ context.Context, leave func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	left, err := k.RegisterConnection(ctx, c, func(why error) { cancel(why) })
