@@ -107,6 +107,17 @@ test-long: e2e/clients/node_modules/.package-lock.json clients/typescript/node_m
 	build/in-memory go test -race -count 1 -p 1 -timeout 90m $$(build/packages chrome) || failed=1; \
 	exit $$failed
 
+# The long form, with 10,000 sockets and 200 creates, first of a daemon that root runs, then of
+# one that an ordinary user runs.
+.PHONY: attack
+attack: e2e/clients/node_modules/.package-lock.json ## attack the binary as pages, clients, users and strangers do; run by root and by an ordinary user
+	@build/need $(TESTED_WITH)
+	@failed=0; \
+	export STASIS_LONG=1; \
+	build/in-memory go test -vet=off -count 1 -parallel 2 -timeout 60m -run '^TestAttack' ./e2e || failed=1; \
+	STASIS_ATTACKED="ordinary user" build/in-memory go test -vet=off -count 1 -parallel 2 -timeout 60m -run '^TestAttack' ./e2e || failed=1; \
+	exit $$failed
+
 .PHONY: types
 types: clients/typescript/node_modules/.package-lock.json ## write the types of the TypeScript client from openapi.yaml
 	@cd clients/typescript && npm run --silent types

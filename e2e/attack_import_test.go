@@ -26,12 +26,12 @@ import (
 // is, takes no more with the race detector.
 const importMemory = 512 << 20
 
-// TestHostileImports imports profiles that are made to fill the memory of their readers.
+// TestAttackImports imports profiles that are made to fill the memory of their readers.
 // Each is imported or refused as the caller's error, and the daemon stays within its
 // limit. Without the readers' limits each takes gigabytes.
-func TestHostileImports(t *testing.T) {
+func TestAttackImports(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, attacked(t, daemon.Options{NoSpares: true}))
 	for name, files := range map[string]map[string]io.Reader{
 		"settings":  {"Preferences": strings.NewReader(`{"a":[` + strings.Repeat("{},", 20<<20) + `{}]}`)},
 		"bookmarks": {"Bookmarks": strings.NewReader(`{"roots":{"a":{"children":[` + strings.Repeat("{},", 20<<20) + `{}]}}}`)},

@@ -48,12 +48,12 @@ func forgetPeak(t testing.TB, d *daemon.Daemon) {
 	}
 }
 
-// TestHostileBodies sends JSON bodies that cost more than their length to every route
+// TestAttackBodies sends JSON bodies that cost more than their length to every route
 // that reads one. Each is refused with a short error. In make test each route gets two of
 // the four kinds, in turn.
-func TestHostileBodies(t *testing.T) {
+func TestAttackBodies(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, attacked(t, daemon.Options{NoSpares: true}))
 	const most = 1<<20 - 100
 	bodies := []struct{ name, body string }{
 		{"long name", `{"` + strings.Repeat("n", most/2) + `":[` + strings.Repeat("1,", most/4) + `1]}`},
@@ -88,12 +88,12 @@ func manyNames(size int) string {
 	return b.String()
 }
 
-// TestHostileNames sends archives whose names cost more than their bytes. Each is
+// TestAttackNames sends archives whose names cost more than their bytes. Each is
 // refused in every archive format, and leaves nothing. In make test each format of the
 // API gets each kind of names in one archive format, in turn.
-func TestHostileNames(t *testing.T) {
+func TestAttackNames(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Unraced: true})
+	d := daemon.Start(t, attacked(t, daemon.Options{NoSpares: true, Unraced: true}))
 	folders := strings.Repeat(strings.Repeat("n", 200)+"/", 18)
 	packers := []func(testing.TB, io.Writer, func(func(string) bool)){packZstd, packGzip, packZip}
 	for n, c := range []struct {
@@ -177,11 +177,11 @@ func packZip(t testing.TB, to io.Writer, files func(func(string) bool)) {
 	}
 }
 
-// TestHostileStateFiles sends state files of other tools, whose many small objects would
+// TestAttackStateFiles sends state files of other tools, whose many small objects would
 // take many times their size. Each is refused.
-func TestHostileStateFiles(t *testing.T) {
+func TestAttackStateFiles(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Unraced: true})
+	d := daemon.Start(t, attacked(t, daemon.Options{NoSpares: true, Unraced: true}))
 	many := strings.Repeat("{},", 20<<20)
 	names := `{` + manyNames(60<<20) + `"x":1}`
 	var archive bytes.Buffer
@@ -212,11 +212,11 @@ func TestHostileStateFiles(t *testing.T) {
 	}
 }
 
-// TestImportsEndWithTheirClients checks that a client that disconnects while its archive
+// TestAttackAbandonedImports checks that a client that disconnects while its archive
 // is unpacked or counted frees its slot at once.
-func TestImportsEndWithTheirClients(t *testing.T) {
+func TestAttackAbandonedImports(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, attacked(t, daemon.Options{NoSpares: true}))
 	var plain bytes.Buffer
 	packZstd(t, &plain, each(20_000, "Default/Extension State/%d/f"))
 	for range 3 { // one more than may run at once

@@ -18,11 +18,11 @@ import (
 // at once.
 const manyMemory = 768 << 20
 
-// TestManyAtOnce sends many requests at once, each within its own limits. The daemon's
+// TestAttackManyAtOnce sends many requests at once, each within its own limits. The daemon's
 // memory does not grow with their number, and all are answered.
-func TestManyAtOnce(t *testing.T) {
+func TestAttackManyAtOnce(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Unraced: true})
+	d := daemon.Start(t, attacked(t, daemon.Options{NoSpares: true, Unraced: true}))
 	_, view := keyWith(t, d, "eve", "view")
 	_, use := keyWith(t, d, "eve", "use")
 	crowded := `{"goal":[` + strings.Repeat("[],", 340_000) + `[]]}`

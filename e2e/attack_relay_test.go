@@ -131,20 +131,27 @@ func proxied(t *testing.T) (site string, b *proxyBeyond) {
 	return s.URL, b
 }
 
-// relayOf finds the relay of the only session: the address on which the daemon listens
-// besides its own.
-func relayOf(t *testing.T, d *daemon.Daemon) string {
+// socketsOf returns the inodes of the sockets that a daemon has open.
+func socketsOf(t *testing.T, d *daemon.Daemon) map[string]bool {
 	t.Helper()
-	open := map[string]bool{} // inodes of the daemon's sockets
 	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", d.PID()))
 	if err != nil {
 		t.Fatal(err)
 	}
+	open := map[string]bool{}
 	for _, fd := range fds {
 		if to, err := os.Readlink(fd); err == nil && strings.HasPrefix(to, "socket:[") {
 			open[strings.Trim(to[len("socket:"):], "[]")] = true
 		}
 	}
+	return open
+}
+
+// relayOf finds the relay of the only session: the address on which the daemon listens
+// besides its own.
+func relayOf(t *testing.T, d *daemon.Daemon) string {
+	t.Helper()
+	open := socketsOf(t, d)
 	raw, err := os.ReadFile("/proc/net/tcp")
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ const closeKeyDeleted = websocket.StatusCode(4003)
 // sessions have the shell, which starts faster: no right depends on the engine.
 func TestAttackRights(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--engine", "shell"}})
+	d := daemon.Start(t, attacked(t, daemon.Options{NoSpares: true, Args: []string{"--engine", "shell"}}))
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, *daemon.Daemon)

@@ -51,11 +51,11 @@ func statusOf(t testing.TB, c net.Conn) int {
 	return answer.StatusCode
 }
 
-// TestSlowUploads checks that unfinished uploads do not keep other clients from
+// TestAttackSlowUploads checks that unfinished uploads do not keep other clients from
 // importing. They are ended after the client patience, and leave nothing.
-func TestSlowUploads(t *testing.T) {
+func TestAttackSlowUploads(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong(), Env: []string{"STASIS_CLIENT_PATIENCE=5s"}})
+	d := daemon.Start(t, attacked(t, daemon.Options{NoSpares: true, Args: shellUnlessLong(), Env: []string{"STASIS_CLIENT_PATIENCE=5s"}}))
 	var slow []net.Conn
 	for _, format := range []string{"datadir", "stasis", "playwright"} {
 		slow = append(slow, partialRequest(t, d, "POST", "/v1/snapshots?format="+format, 1<<20, "{"))
@@ -79,16 +79,16 @@ func TestSlowUploads(t *testing.T) {
 // the budget and of the documents.
 const slowMemory = 1536 << 20
 
-// TestSlowReaders has many clients that request a large state or difference and do not
+// TestAttackSlowReaders has many clients that request a large state or difference and do not
 // read the answer. The daemon's memory stays within its limit, other calls are answered,
 // and in the end these clients are disconnected.
-func TestSlowReaders(t *testing.T) {
+func TestAttackSlowReaders(t *testing.T) {
 	t.Parallel()
 	budget, document, limit := 256<<20, 40<<20, slowMemory
 	if !storetest.Long() {
 		budget, document, limit = budget/4, document/4, limit/4+64<<20 // the daemon itself takes 40 MB
 	}
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Unraced: true, Args: append(shellUnlessLong(), "--client-memory", strconv.Itoa(budget)), Env: []string{"STASIS_CLIENT_PATIENCE=8s"}})
+	d := daemon.Start(t, attacked(t, daemon.Options{NoSpares: true, Unraced: true, Args: append(shellUnlessLong(), "--client-memory", strconv.Itoa(budget)), Env: []string{"STASIS_CLIENT_PATIENCE=8s"}}))
 	saved := func(value string) string {
 		state := `{"cookies":[],"origins":[{"origin":"https://a.example","localStorage":[{"name":"n","value":"` + strings.Repeat(value, document) + `"}]}]}`
 		a := d.Send(t, daemon.Key, "POST", "/v1/snapshots?format=playwright", strings.NewReader(state), http.Header{"Content-Type": {"application/json"}})
@@ -124,11 +124,11 @@ func TestSlowReaders(t *testing.T) {
 	}
 }
 
-// TestHalfMessages checks that a CDP client loses its slot if it announces a message and
+// TestAttackHalfMessages checks that a CDP client loses its slot if it announces a message and
 // sends nothing, or only a part of it.
-func TestHalfMessages(t *testing.T) {
+func TestAttackHalfMessages(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: append(shellUnlessLong(), "--max-clients", "1"), Env: []string{"STASIS_CLIENT_PATIENCE=3s"}})
+	d := daemon.Start(t, attacked(t, daemon.Options{NoSpares: true, Args: append(shellUnlessLong(), "--max-clients", "1"), Env: []string{"STASIS_CLIENT_PATIENCE=3s"}}))
 	s := create(t, d, body{"user_id": "ada", "engine": "shell"})
 	header := []byte{0x81, 0xff, 0, 0, 0, 0, 1, 0, 0, 0, 1, 2, 3, 4} // a text message of 16 MiB, masked
 	for name, sent := range map[string][]byte{"a header": header, "a part": append(header, make([]byte, 1<<20)...)} {
@@ -162,11 +162,11 @@ func TestHalfMessages(t *testing.T) {
 	}
 }
 
-// TestStreamsHaveABound checks the maximum number of event streams of a session, and
+// TestAttackStreams checks the maximum number of event streams of a session, and
 // that an ended stream frees its slot.
-func TestStreamsHaveABound(t *testing.T) {
+func TestAttackStreams(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()})
+	d := daemon.Start(t, attacked(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()}))
 	s := create(t, d, body{"user_id": "ada", "engine": "shell"})
 	var all []net.Conn
 	open := func() int {

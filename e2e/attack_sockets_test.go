@@ -24,13 +24,13 @@ import (
 // Without the budget, six clients with unfinished messages take 1939 MB.
 const socketMemory = 896 << 20
 
-// TestHostileClients has CDP clients that never finish a message, that are too many, and
+// TestAttackClients has CDP clients that never finish a message, that are too many, and
 // that do not read. None of them fills the daemon's memory, and a client of another
 // session is served throughout. make test attacks a session of the shell beside one of
 // Chrome, make test-long also the other way round, and with a larger answer for it.
-func TestHostileClients(t *testing.T) {
+func TestAttackClients(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{Args: []string{"--max-clients", "8"}, NoSpares: true, Unraced: true})
+	d := daemon.Start(t, attacked(t, daemon.Options{Args: []string{"--max-clients", "8"}, NoSpares: true, Unraced: true}))
 	for engine, beside := range map[string]string{"shell": "chrome", "chrome": "shell"} {
 		if engine == "chrome" && !storetest.Long() {
 			continue

@@ -69,7 +69,7 @@ func TestAttack(t *testing.T) {
 
 // startAttack creates both sessions.
 func startAttack(t *testing.T) *attackSetup {
-	p := &attackSetup{d: daemon.Start(t, daemon.Options{NoSpares: true}), site: apps.StartProbe(t)}
+	p := &attackSetup{d: daemon.Start(t, attacked(t, daemon.Options{NoSpares: true})), site: apps.StartProbe(t)}
 	p.other = begin(t, p.d, obj{"user_id": "bob"})
 	p.otherDir = onlyRunDir(t, p.d)
 	p.own = begin(t, p.d, obj{"user_id": "alice"})

@@ -12,7 +12,7 @@ import (
 // repeats the other user's requests.
 func TestAttackUsers(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()})
+	d := daemon.Start(t, attacked(t, daemon.Options{NoSpares: true, Args: shellUnlessLong()}))
 	_, alice := keyWith(t, d, "alice", "use", "secrets")
 	_, eve := keyWith(t, d, "eve", "use", "secrets")
 	snap := imports(t, d, "netscape", []byte("127.0.0.1\tFALSE\t/\tFALSE\t0\tsid\t"+planted+"\n"), "user_id", "alice", "save_as_default", "true").Snapshot.ID

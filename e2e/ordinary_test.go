@@ -38,3 +38,14 @@ func setpriv(uid int) []string {
 	id := strconv.Itoa(uid)
 	return []string{"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--"}
 }
+
+// attacked returns the options of a daemon that a test attacks: an ordinary user runs it if
+// STASIS_ATTACKED is "ordinary user", as in the second half of `make attack`, otherwise the
+// user of the test.
+func attacked(t testing.TB, o daemon.Options) daemon.Options {
+	t.Helper()
+	if os.Getenv("STASIS_ATTACKED") != "ordinary user" {
+		return o
+	}
+	return byOrdinaryUser(t, o)
+}

@@ -287,6 +287,8 @@ func (unmetered) Saved(save.Kind, save.Result) {}
 // Counts holds numbers for metrics and tests.
 type Counts struct {
 	Live, Parked, Spares, Standbys, Rescuing int
+	// WaitForSlot is the number of callers that wait for a session slot.
+	WaitForSlot int
 	// WaitForRescue is the number of calls that wait for a rescue. WaitForCheck is the
 	// number of creates that wait for a scheduled login check.
 	WaitForRescue, WaitForCheck int
@@ -299,7 +301,7 @@ func (s *Service) Counts() Counts {
 	sessions := s.sessions.Counts()
 	pending, waiting := s.rescues.Counts()
 	return Counts{Live: sessions.Live, Parked: kept.Parked, Spares: kept.Spares, Standbys: kept.Standbys, Rescuing: pending,
-		WaitForRescue: waiting, WaitForCheck: sessions.Waiting}
+		WaitForSlot: kept.Waiting, WaitForRescue: waiting, WaitForCheck: sessions.Waiting}
 }
 
 // forget removes an ended session from the live ones, which ends its tickets, and frees

@@ -28,7 +28,9 @@ func TestMetrics(t *testing.T) {
 	m := New("1.2.3")
 	var broken error
 	m.AddSources(Sources{
-		Counts:        func() session.Counts { return session.Counts{Live: 3, Parked: 1, Spares: 2, Standbys: 4} },
+		Counts: func() session.Counts {
+			return session.Counts{Live: 3, WaitForSlot: 6, Parked: 1, Spares: 2, Standbys: 4}
+		},
 		ClientMemory:  func() (int, int) { return 7, 2 },
 		EgressRefused: func() (uint64, error) { return 9, broken },
 		Deliveries: func(context.Context) (pending, failed int, err error) {
@@ -43,7 +45,7 @@ func TestMetrics(t *testing.T) {
 	for _, want := range []string{
 		`stasis_login_checks_total{outcome="logged_in"} 2`, `stasis_login_checks_total{outcome="logged_out"} 0`, `stasis_login_checks_total{outcome="failed"} 0`,
 		`stasis_logins_expired_total 1`, `stasis_saves_total{kind="autosave",outcome="unchanged"} 1`, `stasis_saves_total{kind="end",outcome="failed"} 0`,
-		`stasis_sessions_live 3`, `stasis_egress_refused_total 9`, `stasis_client_memory_bytes 7`, `stasis_clients_evicted_total 2`, `stasis_chromes_kept{kind="parked"} 1`, `stasis_chromes_kept{kind="spare"} 2`, `stasis_chromes_kept{kind="standby"} 4`,
+		`stasis_sessions_live 3`, `stasis_creates_waiting 6`, `stasis_egress_refused_total 9`, `stasis_client_memory_bytes 7`, `stasis_clients_evicted_total 2`, `stasis_chromes_kept{kind="parked"} 1`, `stasis_chromes_kept{kind="spare"} 2`, `stasis_chromes_kept{kind="standby"} 4`,
 		`stasis_webhook_deliveries{state="pending"} 5`, `stasis_webhook_deliveries{state="failed"} 0`, `version="1.2.3"`, "go_goroutines ", "process_open_fds ",
 	} {
 		if !strings.Contains(got, want) {

@@ -28,11 +28,12 @@ type Sources struct {
 // sourceCollector is Sources as a collector.
 type sourceCollector struct {
 	Sources
-	sessions, rescuing, chromes, held, evicted, deliveries, refused *prometheus.Desc
+	sessions, waiting, rescuing, chromes, held, evicted, deliveries, refused *prometheus.Desc
 }
 
 func (c sourceCollector) Describe(to chan<- *prometheus.Desc) {
 	to <- c.sessions
+	to <- c.waiting
 	to <- c.rescuing
 	to <- c.chromes
 	to <- c.held
@@ -47,6 +48,7 @@ func (c sourceCollector) Collect(to chan<- prometheus.Metric) {
 	}
 	n := c.Counts()
 	gauge(c.sessions, n.Live)
+	gauge(c.waiting, n.WaitForSlot)
 	gauge(c.rescuing, n.Rescuing)
 	gauge(c.chromes, n.Parked, "parked")
 	gauge(c.chromes, n.Spares, "spare")

@@ -10,10 +10,10 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// TestQuotas makes more sessions at once than a user may have, and sets quotas.
-func TestQuotas(t *testing.T) {
+// TestAttackQuotas makes more sessions at once than a user may have, and sets quotas.
+func TestAttackQuotas(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--engine", "shell", "--default-quota", "sessions=2"}})
+	d := daemon.Start(t, attacked(t, daemon.Options{NoSpares: true, Args: []string{"--engine", "shell", "--default-quota", "sessions=2"}}))
 	use := func(user string) (u struct {
 		Use struct {
 			Sessions struct{ Used, Limit int }
