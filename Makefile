@@ -158,6 +158,20 @@ soak: build e2e/clients/node_modules/.package-lock.json ## start, save and kill 
 	@build/need chromium chromium-headless-shell
 	@go run ./e2e/bench -soak $(SOAK) -restores $(RESTORES)
 
+GUARDED ?= 1000
+
+.PHONY: bench-guards
+bench-guards: build e2e/clients/node_modules/.package-lock.json ## measure what the guards among strangers cost, in GUARDED=1000 rounds, and write docs/guards.md (AGAINST=binary compares with an older one)
+	@build/need chromium chromium-headless-shell
+	@go run ./e2e/bench -guards -rounds $(GUARDED) -against "$(AGAINST)"
+
+STRANGERS ?= 60m
+
+.PHONY: strangers
+strangers: build e2e/clients/node_modules/.package-lock.json ## have two users work for STRANGERS=60m, beside a hostile one for half of it, and write docs/guards.md
+	@build/need chromium chromium-headless-shell
+	@go run ./e2e/bench -strangers $(STRANGERS)
+
 # The same tests as in `make test`, without limits on their size.
 .PHONY: torture
 torture: $(S3)-$(S3_VER) ## kill 200 saves and 100 daemons; flip every bit of a snapshot and truncate it at every byte

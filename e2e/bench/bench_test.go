@@ -189,7 +189,7 @@ func TestSoakStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, words := range []string{"first", "second"} {
-		if err := replaceSoak(path, section{title: soakTitle, text: words}); err != nil {
+		if err := replaceSection(path, section{title: soakTitle, text: words}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -199,6 +199,34 @@ func TestSoakStays(t *testing.T) {
 	}
 	if got, err := soakOf(path); err != nil || got != "## "+soakTitle+"\n\nsecond\n\n" {
 		t.Errorf("soak of the page: %q, %v", got, err)
+	}
+}
+
+// Another section of a page stays where it is.
+func TestReplaceSection(t *testing.T) {
+	path := filepath.Join(t.TempDir(), guardsFile)
+	for _, s := range []section{{title: "A", text: "old"}, {title: "B", text: "stays"}, {title: "A", text: "new"}} {
+		if err := replaceSection(path, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile(path)
+	if want := "## A\n\nnew\n\n## B\n\nstays\n\n"; err != nil || string(raw) != want {
+		t.Errorf("the page: %q, %v", raw, err)
+	}
+}
+
+// Of 100 numbers, the median lies between the 40th and the 61st, with 95 %.
+func TestMedianInterval(t *testing.T) {
+	numbers := make([]float64, 100)
+	for i := range numbers {
+		numbers[i] = float64(100 - i)
+	}
+	if low, high := medianInterval(numbers); low != 41 || high != 61 {
+		t.Errorf("the interval is %v–%v", low, high)
+	}
+	if low, _ := medianInterval(numbers[:5]); !math.IsNaN(low) {
+		t.Errorf("five numbers have an interval from %v", low)
 	}
 }
 

@@ -34,6 +34,8 @@ type settings struct {
 	heavy                          bool
 	soak                           time.Duration // duration of a soak, which replaces the measurement; 0 for none
 	inARow                         int           // restores in a row after a soak
+	guards                         bool          // compare a daemon with and without guards, which replaces the measurement
+	strangers                      time.Duration // duration of a run with a hostile user, which replaces the measurement; 0 for none
 	relay                          bool          // run as the bare CDP relay of the part cdp
 }
 
@@ -52,6 +54,8 @@ func main() {
 	flag.BoolVar(&s.heavy, "heavy", false, "also measure an environment of 500 MB")
 	flag.DurationVar(&s.soak, "soak", 0, "instead create and end sessions for this long while Chromes are killed, and check for leaks")
 	flag.IntVar(&s.inARow, "restores", 2000, "with -soak: then restore in a row so many times")
+	flag.BoolVar(&s.guards, "guards", false, "instead compare a daemon with all guards and one without; with -against an older binary is the one without")
+	flag.DurationVar(&s.strangers, "strangers", 0, "instead have users work for this long, beside a hostile one for half of it")
 	flag.BoolVar(&s.relay, "relay", false, "run as the bare relay that the multiplexer is compared with (internal: needs inherited descriptors)")
 	flag.Parse()
 	rig.Main("bench", func(ctx context.Context) error { return run(ctx, s) })
@@ -65,7 +69,7 @@ func run(ctx context.Context, s settings) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.against != "" {
+	if s.against != "" && !s.guards {
 		return compared(ctx, s, parts)
 	}
 	b, err := newBench(ctx, s)
@@ -73,8 +77,13 @@ func run(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	if s.soak > 0 {
+	switch {
+	case s.soak > 0:
 		return b.runSoak(ctx, s.soak, s.inARow)
+	case s.guards:
+		return b.runGuards(ctx)
+	case s.strangers > 0:
+		return b.runStrangers(ctx, s.strangers)
 	}
 	var measures []measure
 	for _, p := range parts {

@@ -206,12 +206,17 @@ func soakOf(path string) (string, error) {
 	return "", nil
 }
 
-// replaceSoak replaces the page's soak section, or appends one.
-func replaceSoak(path string, s section) error {
+// replaceSection replaces the section of a page that has the same title, or appends one.
+func replaceSection(path string, s section) error {
 	raw, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
 		return err
 	}
-	before, _, _ := strings.Cut(string(raw), "## "+soakTitle+"\n")
-	return os.WriteFile(path, []byte(before+s.markdown()), 0o644)
+	before, rest, found := strings.Cut(string(raw), "## "+s.title+"\n")
+	if i := strings.Index(rest, "\n## "); found && i >= 0 {
+		rest = rest[i+1:]
+	} else {
+		rest = ""
+	}
+	return os.WriteFile(path, []byte(before+s.markdown()+rest), 0o644)
 }

@@ -82,7 +82,7 @@ func (b *bench) runSoak(ctx context.Context, total time.Duration, count int) err
 	if err != nil {
 		return err
 	}
-	return replaceSoak(filepath.Join(b.folder, pageFile), result)
+	return replaceSection(filepath.Join(b.folder, pageFile), result)
 }
 
 // tooMany returns an error if an idle daemon has too many goroutines.

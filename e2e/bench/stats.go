@@ -27,12 +27,30 @@ func quantile(numbers []float64, share float64) float64 {
 	return sorted[below] + (place-float64(below))*(sorted[above]-sorted[below])
 }
 
-// ratios divides two measures round by round, so that a disturbance of a whole round
+// ratios are the quartiles of two measures' ratios.
+func ratios(of, to []float64) quartiles { return spread(dividedBy(of, to)) }
+
+// dividedBy divides two measures round by round, so that a disturbance of a whole round
 // cancels out.
-func ratios(of, to []float64) quartiles {
+func dividedBy(of, to []float64) []float64 {
 	each := make([]float64, min(len(of), len(to)))
 	for i := range each {
 		each[i] = of[i] / to[i]
 	}
-	return spread(each)
+	return each
+}
+
+// medianInterval returns the interval in which the median of the distribution lies with a
+// probability of 95 %, by order statistics (the normal approximation of the binomial
+// distribution); NaNs for less than six numbers.
+func medianInterval(numbers []float64) (low, high float64) {
+	n := len(numbers)
+	if n < 6 {
+		return math.NaN(), math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(numbers))
+	half := 1.96 * math.Sqrt(float64(n)) / 2
+	first := max(int(math.Floor(float64(n)/2-half)), 0)
+	last := min(int(math.Ceil(float64(n)/2+half)), n-1)
+	return sorted[first], sorted[last]
 }

@@ -130,6 +130,11 @@ func (d *Daemon) Goroutines() (int, error) {
 // Call makes one API request. It sends a body as JSON, or unchanged if it is bytes. It
 // decodes the answer into out in the same way; nil ignores it.
 func (d *Daemon) Call(ctx context.Context, method, path string, body, out any) error {
+	return d.CallAs(ctx, Key, method, path, body, out)
+}
+
+// CallAs is Call with another API key.
+func (d *Daemon) CallAs(ctx context.Context, key, method, path string, body, out any) error {
 	raw, isFile := body.([]byte)
 	kind := "application/octet-stream"
 	if !isFile && body != nil {
@@ -143,7 +148,7 @@ func (d *Daemon) Call(ctx context.Context, method, path string, body, out any) e
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+Key)
+	req.Header.Set("Authorization", "Bearer "+key)
 	if body != nil {
 		req.Header.Set("Content-Type", kind)
 	}
