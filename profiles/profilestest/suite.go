@@ -31,6 +31,7 @@ type Catalogue struct {
 	Notes      profiles.NoteStore
 	Deliveries profiles.DeliveryStore
 	Answers    profiles.AnswerStore
+	Audit      profiles.AuditStore
 	Database   Database
 }
 
@@ -104,6 +105,9 @@ func Run(t *testing.T, open func(t *testing.T) Catalogue) {
 		{"answers", testAnswers},
 		{"answer race", testAnswerRace},
 		{"answers expire", testAnswersExpire},
+		{"audit", testAudit},
+		{"audit pages", testAuditPages},
+		{"old audit", testOldAudit},
 		{"cancelled context", testCancelled},
 		{"panic in a callback", testPanic},
 		{"readers and writers", testConcurrent},

@@ -27,6 +27,7 @@ type DB struct {
 	Notes      *Notes
 	Deliveries *Deliveries
 	Answers    *Answers
+	Audit      *Audit
 
 	handle *handle
 }
@@ -37,7 +38,7 @@ func newDB(h *handle, now func() time.Time) *DB {
 	return &DB{
 		Keys: &Keys{h}, Users: &Users{h}, Sessions: &Sessions{h}, Snapshots: &Snapshots{h, now}, Defaults: &Defaults{h},
 		Extensions: &Extensions{h}, Runs: &Runs{h}, Messages: &Messages{h}, Notes: &Notes{h}, Deliveries: &Deliveries{h},
-		Answers: &Answers{h}, handle: h,
+		Answers: &Answers{h}, Audit: &Audit{h}, handle: h,
 	}
 }
 
