@@ -92,6 +92,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/request", "fault egress state browser profiles session/access session/autosave session/restore session/save session/settings"},
 	{"session/queue", ""},
 	{"session/records", "fault profiles session/events"},
+	{"session/auditlog", "fault wire profiles session/access"},
 	{"session/run", "fault browser profiles session/events session/library session/queue session/restore session/save"},
 	{"session/registry", "fault session/login/renewal session/restore"},
 	{"session/restore", "fault state state/report browser browser/extension snapshot profiles session/access session/browsers"},
