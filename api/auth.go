@@ -72,6 +72,7 @@ func (a *authenticator) bySessionTicket(purposes ...access.Purpose) authorizer {
 		if ticket == "" {
 			return a.byKey(c)
 		}
+		c.byTicket = true
 		id, err := c.sessionID()
 		if err != nil {
 			return err
@@ -104,6 +105,7 @@ func (a *authenticator) byConnectTicket(c *call) (err error) {
 	if ticket == "" {
 		return a.byKey(c)
 	}
+	c.byTicket = true
 	c.caller, err = a.keys.RedeemTicket(c.Request().Context(), ticket)
 	return a.countTicketFailure(c, ticket, err)
 }

@@ -90,6 +90,7 @@ func (a checkpointAnswer) write(c *call) error {
 	if a.Unchanged {
 		status = http.StatusOK
 	}
+	c.audit.saved(a.Snapshot, a.Default, a.Code)
 	a.Snapshot = a.Snapshot.Normalized()
 	return c.JSON(status, a)
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/request"
 )
 
 // oneShotHandler answers GET /v1/connect.
@@ -28,6 +29,7 @@ func (h *oneShotHandler) serve(c *call) error {
 	if err := firstOf(q.createBody.check(), q.endQuery.check()); err != nil {
 		return err
 	}
+	q.audit(c.audit)
 	request := q.createBody.request()
 	request.RequestHash = h.idempotency.hashOf(q.createBody)
 	info, err := h.sessions.Create(c.Request().Context(), c.caller, request)
@@ -35,6 +37,7 @@ func (h *oneShotHandler) serve(c *call) error {
 		return err
 	}
 	c.Response().Header().Set("X-Session-Id", info.ID)
+	c.audit.created(info)
 	served := h.sockets.serve(c, info.ID, session.Client{})
 	if info.Existing { // another caller created the session and ends it
 		return served
@@ -44,8 +47,20 @@ func (h *oneShotHandler) serve(c *call) error {
 		end = newEnd().request()
 	}
 	// The client has disconnected. That must not cancel the save.
-	if _, err := h.sessions.End(context.WithoutCancel(c.Request().Context()), c.caller, info.ID, end); err != nil {
+	if err := h.end(context.WithoutCancel(c.Request().Context()), c, info.ID, end); err != nil {
 		h.log.Error("cannot end the session of a GET /v1/connect after its client left; end it with DELETE /v1/sessions/ID", "session_id", info.ID, "error", err)
 	}
 	return served
+}
+
+// end ends the session, which the audit log records as a call of its own.
+func (h *oneShotHandler) end(ctx context.Context, c *call, id string, r request.End) error {
+	a := &auditedCall{log: c.audit.log, class: auditAlways, Act: c.audit.Act}
+	a.Call, a.SnapshotID, a.Detail = auditRules["DELETE "+sessionPath].call, "", string(r.Mode)
+	ended, err := h.sessions.End(ctx, c.caller, id, r)
+	if ended.Snapshot != nil {
+		a.saved(*ended.Snapshot, ended.Default, ended.Code)
+	}
+	a.end(c, err)
+	return err
 }

@@ -96,6 +96,8 @@ var validRequests = []struct {
 	{"GET", "/v1/keys", "", 200},
 	{"POST", "/v1/keys", `{"name":"ci","rights":["use","secrets"]}`, 201},
 	{"DELETE", "/v1/keys/key-2", "", 204},
+	{"GET", "/v1/audit", "", 200},
+	{"GET", "/v1/audit?user_id=alice&key_id=key-1&call=createSession&session_id=live-1&object=snap-1&outcome=ok&since=2026-11-27T06:00:00Z&until=2026-11-27T07:00:00Z&others=true&oldest_first=true&limit=5&start_after=7", "", 200},
 	{"GET", "/v1/users/alice", "", 200},
 	{"PATCH", "/v1/users/alice", `{"login_check":{"url":"https://a.example/","status":200,"selector":"#out","absent_selector":"#in","text":"Hello","cookie":"sid","timeout_seconds":5,"before_default":true,"check_every_seconds":3600},"engine":"shell"}`, 200},
 	{"GET", "/v1/users/a%2Fb", "", 200},

@@ -95,6 +95,7 @@ func (h *controlHandler) resume(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.audit.SnapshotID = body.SnapshotID
 	done, err := h.controls.Resume(c.Request().Context(), c.caller, id, body.SnapshotID)
 	if err != nil {
 		return err
@@ -103,6 +104,8 @@ func (h *controlHandler) resume(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.audit.created(info)
+	c.audit.Detail = done.Status
 	return c.JSON(http.StatusOK, resumedAnswer{done, id, h.urls.sessionAnswer(c.Request(), info).CDPURL})
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -124,6 +125,15 @@ func (b *createBody) request() request.Create {
 		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Record: b.Record, Overrides: b.overrides(), Passkeys: b.Passkeys, Egress: b.Egress.list(),
 		SharedContexts: b.Context == "environment", SharedWrites: b.Writes == "allow",
 	}.Given(b.given)
+}
+
+// audit completes an audited call with what the create asks for, which the entry of one that
+// is refused has. Its object is the source.
+func (b *createBody) audit(a *auditedCall) {
+	a.SessionID, a.Object = b.SessionID, cmp.Or(b.FromSession, b.FromEnvironment)
+	if user := cmp.Or(b.UserID, b.FromDefaultOf); user != "" {
+		a.UserID = user
+	}
 }
 
 // checkResume checks the fields of a create that resumes a session.

@@ -95,6 +95,7 @@ func (h *defaultHandler) check(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.audit.Detail = string(outcome.Verdict())
 	return c.JSON(http.StatusOK, outcome)
 }
 
@@ -119,6 +120,7 @@ func (h *defaultHandler) put(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.audit.SnapshotID = body.SnapshotID
 	d, err := h.defaults.SetDefault(c.Request().Context(), c.caller, user, body.SnapshotID, body.IfVersion)
 	if err != nil {
 		return err

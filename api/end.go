@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/stasisd/stasis/fault"
@@ -66,6 +67,7 @@ func (h *sessionHandler) delete(c *call) error {
 		}
 		return c.JSON(http.StatusOK, save.EndAnswer{Success: true, Message: fault.SessionNotFound.Text()})
 	}
+	c.audit.Detail = q.Mode
 	answer, err := h.sessions.End(c.Request().Context(), c.caller, id, q.request())
 	if err != nil {
 		return err
@@ -76,6 +78,9 @@ func (h *sessionHandler) delete(c *call) error {
 // answerEnd answers an end. If the default was kept although the caller asked for it to
 // move, the answer is an error too.
 func answerEnd(c *call, answer save.EndAnswer) error {
+	if answer.Snapshot != nil {
+		c.audit.saved(*answer.Snapshot, answer.Default, answer.Code)
+	}
 	if answer.Code == "" {
 		return c.JSON(http.StatusOK, answer.Normalized())
 	}
@@ -99,6 +104,10 @@ func (h *sessionHandler) deleteAll(c *call) error {
 	}
 	if q.All && q.UserID != "" {
 		return invalid("all", "must not be true together with user_id")
+	}
+	c.audit.UserID, c.audit.Detail = cmp.Or(q.UserID, c.caller.UserID), q.Mode
+	if q.All {
+		c.audit.UserID, c.audit.Object = "", "all"
 	}
 	answer, err := h.sessions.EndAll(c.Request().Context(), c.caller, request.EndAll{
 		End: q.request(), UserID: q.UserID, All: q.All,

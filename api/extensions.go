@@ -42,6 +42,7 @@ func (h *extensionHandler) put(c *call) error {
 	if err != nil {
 		return body.explain(err, h.maxUpload)
 	}
+	c.audit.Object = e.ID
 	status := http.StatusOK
 	if fresh {
 		status = http.StatusCreated

@@ -29,6 +29,7 @@ type handlers struct {
 	defaults    *defaultHandler
 	extensions  *extensionHandler
 	keys        *keyHandler
+	audit       *auditHandler
 	operations  *operationsHandler
 }
 
@@ -59,6 +60,7 @@ func newHandlers(closing context.Context, o Options, urls origins) handlers {
 		defaults:    &defaultHandler{defaults: o.Defaults, logins: o.Logins, bodies: bodies},
 		extensions:  &extensionHandler{extensions: o.Extensions, maxUpload: o.MaxUpload},
 		keys:        &keyHandler{keys: o.Keys, bodies: bodies, idempotency: once, urls: urls},
-		operations:  &operationsHandler{readiness: o.Readiness, metrics: o.Metrics, landlock: o.Landlock, egress: o.EgressLimited},
+		audit:       &auditHandler{o.Audit},
+		operations:  &operationsHandler{audit: o.Audit, readiness: o.Readiness, metrics: o.Metrics, landlock: o.Landlock, egress: o.EgressLimited},
 	}
 }

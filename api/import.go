@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -65,6 +66,7 @@ func (h *importHandler) create(c *call) error {
 	if err := q.check(); err != nil {
 		return err
 	}
+	c.audit.UserID, c.audit.Detail = cmp.Or(q.UserID, c.caller.UserID), q.Format
 	if c.Request().ContentLength > h.maxImport+framing(c.Request()) {
 		return fault.New(fault.TooLarge, "api.files", "the file is larger than %d bytes", h.maxImport)
 	}
@@ -82,6 +84,7 @@ func (h *importHandler) create(c *call) error {
 				return nil, nil, err
 			}
 			made.Snapshot = made.Snapshot.Normalized()
+			c.audit.saved(made.Snapshot, made.Default, "")
 			return made, func() error { return c.JSON(http.StatusCreated, made) }, nil
 		},
 		replay: func(data []byte) error {

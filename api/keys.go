@@ -81,6 +81,15 @@ func (b *keyBody) options() access.KeyOptions {
 	return o
 }
 
+// granted describes the key for the audit log.
+func (b *keyBody) granted() string {
+	rights := fmt.Sprint(b.Rights)
+	if b.AllUsers {
+		rights += " all_users"
+	}
+	return rights
+}
+
 // rightNames returns the rights that a key may have.
 func rightNames() []string {
 	var names []string
@@ -125,6 +134,7 @@ func (h *keyHandler) create(c *call) error {
 	if err := body.check(); err != nil {
 		return err
 	}
+	c.audit.UserID, c.audit.Detail = body.UserID, body.granted()
 	return h.idempotency.once(c, h.idempotency.hashOf(body), h.creation(c, http.StatusCreated, func() (access.Key, string, error) {
 		return h.keys.CreateKey(c.Request().Context(), c.caller, body.options())
 	}))
@@ -138,6 +148,7 @@ func (h *keyHandler) creation(c *call, status int, secret func() (access.Key, st
 			if err != nil {
 				return nil, nil, err
 			}
+			c.audit.Object, c.audit.UserID = key.ID, key.UserID
 			return key, func() error { return c.JSON(status, newKeyAnswer{key, &made}) }, nil
 		},
 		replay: func(data []byte) error {

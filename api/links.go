@@ -60,6 +60,10 @@ func (h *linkHandler) create(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.audit.Object, c.audit.Detail = link.ID, "view"
+	if link.Control {
+		c.audit.Detail = "control"
+	}
 	return c.JSON(http.StatusCreated, struct {
 		linkAnswer
 		URL string `json:"url"`

@@ -57,6 +57,9 @@ func (h *liveSaver) save(c *call) error {
 	if err != nil {
 		return err
 	}
+	if ended.Snapshot != nil {
+		c.audit.saved(*ended.Snapshot, ended.Default, ended.Code)
+	}
 	answer := liveSaveAnswer{EndAnswer: ended.Normalized(), Sites: []library.SavedSite{}}
 	if answer.Snapshot != nil {
 		answer.Sites = answer.Snapshot.Sites()

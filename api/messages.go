@@ -175,6 +175,9 @@ func (h *messageHandler) list(c *call) error {
 	if err != nil {
 		return err
 	}
+	if !q.Sanitize {
+		c.audit.secrets()
+	}
 	talk, err := h.messenger.Messages(c.Request().Context(), c.caller, id, q.After, !q.Sanitize)
 	if err != nil {
 		return err

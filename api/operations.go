@@ -18,6 +18,7 @@ var _ Readiness = (*session.Service)(nil)
 // operationsHandler serves operators and their tools.
 type operationsHandler struct {
 	readiness Readiness
+	audit     Audit
 	metrics   http.Handler // nil: no metrics
 	landlock  int          // ABI version of Landlock that restricts Chromes; 0: none
 	egress    bool         // whether the addresses that Chromes connect to are limited
@@ -28,6 +29,15 @@ type readiness struct {
 	Status   string   `json:"status"`
 	Landlock landlock `json:"landlock"`
 	Egress   enforced `json:"egress"`
+	Audit    audits   `json:"audit"`
+}
+
+// audits says how the audit log does: whether the catalogue accepts its entries, how many
+// wait, and how many were lost since the daemon has started.
+type audits struct {
+	Recording bool  `json:"recording"`
+	Waiting   int   `json:"waiting"`
+	Lost      int64 `json:"lost"`
 }
 
 // landlock says whether Landlock restricts Chromes, and which ABI version of it the kernel
@@ -52,7 +62,9 @@ func (h *operationsHandler) ready(c *call) error {
 	if err := h.readiness.Ready(c.Request().Context()); err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, readiness{Status: "ok", Landlock: landlock{Enforced: h.landlock > 0, ABI: h.landlock}, Egress: enforced{h.egress}})
+	log := h.audit.State()
+	return c.JSON(http.StatusOK, readiness{Status: "ok", Landlock: landlock{Enforced: h.landlock > 0, ABI: h.landlock}, Egress: enforced{h.egress},
+		Audit: audits{!log.Failing, log.Waiting, log.Lost}})
 }
 
 // scrape serves the metrics in Prometheus's text format.

@@ -67,6 +67,7 @@ func (c *call) exportQuery() (exportQuery, error) {
 	if q.IndexedDB && q.Format != string(library.FormatPlaywright) {
 		return q, invalid("indexed_db", "allowed only with format=playwright")
 	}
+	c.audit.Detail = q.Format
 	return q, nil
 }
 

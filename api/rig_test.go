@@ -58,6 +58,7 @@ type rig struct {
 	*fakeLibrary
 	*fakeUploads
 	answers *fakeAnswers
+	audit   *fakeAudit
 	server  *Server
 	url     string
 	client  *http.Client
@@ -89,6 +90,7 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 		fakeHistory: &fakeHistory{failing: failing, entries: entries()}, fakeUsers: &fakeUsers{failing: failing}, fakeLibrary: &fakeLibrary{failing: failing},
 		fakeUploads: &fakeUploads{failing: failing, uploads: map[string][]byte{}, dir: t.TempDir()},
 		answers:     &fakeAnswers{kept: map[string]Answer{}},
+		audit:       &fakeAudit{},
 		log:         &lockedBuffer{},
 	}
 	o := Options{
@@ -99,7 +101,7 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 		Messenger: r.fakeAgents, Notes: r.fakeAgents, History: r.fakeHistory, Deliveries: r.fakeHistory,
 		Snapshots: r.fakeLibrary, Exports: r.fakeLibrary, Pruner: r.fakeLibrary,
 		Defaults: r.fakeUsers, Logins: r.fakeUsers, Settings: r.fakeUsers,
-		Keys: r.fakeKeys, Answers: r.answers,
+		Keys: r.fakeKeys, Answers: r.answers, Audit: r.audit,
 		Metrics: metrics.New("test").Handler(), Logger: slog.New(slog.NewTextHandler(r.log, nil)), Now: time.Now, MaxUpload: 1 << 10,
 	}
 	if change != nil {

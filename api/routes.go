@@ -16,6 +16,9 @@ type call struct {
 	echo.Context
 	caller access.Caller
 	body   *pacedBody // nil if the request has no body
+	// byTicket says that the caller gave a ticket, not a key.
+	byTicket bool
+	audit    *auditedCall // set after the caller is authenticated
 }
 
 // cutOff makes further reads of the request's body fail.
@@ -28,12 +31,15 @@ func (c *call) cutOff() {
 // handler answers a call. Its error becomes the answer.
 type handler func(c *call) error
 
+// sessionPath is the route of a session.
+const sessionPath = "/v1/sessions/:session_id"
+
 // livePath is the route of the live view, whose errors are pages for people.
-const livePath = "/v1/sessions/:session_id/live"
+const livePath = sessionPath + "/live"
 
 // routes registers all routes of the daemon.
 func (s *Server) routes(h handlers, a *authenticator) {
-	const one = "/v1/sessions/:session_id"
+	const one = sessionPath
 	key, drive := a.byKey, a.bySessionTicket(access.PurposeCDP)
 	view := a.bySessionTicket(access.PurposeView, access.PurposeControl, access.PurposeSharedView, access.PurposeSharedControl)
 	control, own := a.bySessionTicket(access.PurposeControl, access.PurposeSharedControl), a.bySessionTicket(access.PurposeControl)
@@ -134,6 +140,7 @@ func (s *Server) routes(h handlers, a *authenticator) {
 	s.route(http.MethodPost, "/v1/keys", key, noQuery(h.keys.create))
 	s.route(http.MethodPost, "/v1/keys/:key_id/rotate", key, noQuery(h.keys.rotate))
 	s.route(http.MethodDelete, "/v1/keys/:key_id", key, noQuery(h.keys.delete))
+	s.route(http.MethodGet, "/v1/audit", key, h.audit.list)
 
 	s.route(http.MethodGet, "/healthz", noAuth, noQuery(health))
 	s.route(http.MethodGet, "/readyz", noAuth, noQuery(h.operations.ready))
@@ -144,20 +151,34 @@ func (s *Server) routes(h handlers, a *authenticator) {
 }
 
 func (s *Server) route(method, path string, authorise authorizer, do handler) {
+	rule, known := auditRules[method+" "+path]
+	if !known { // a test refuses this
+		rule = auditRule{method + " " + path, auditAlways}
+	}
 	s.echo.Add(method, path, func(ec echo.Context) error {
 		c := &call{Context: ec}
 		c.body, _ = ec.Request().Body.(*pacedBody)
 		if err := authorise(c); err != nil {
+			s.auditUnknown(c, rule, err)
 			return err
 		}
+		c.audit = s.beginAudit(c, rule)
 		if to, ok := ec.Response().Writer.(*pacedWriter); ok {
 			to.owner = c.caller.KeyID
 		}
 		if conn := connectionOf(c.Request()); conn != nil && c.caller.KeyID != "" {
 			defer s.connections.serve(conn)()
 		}
-		return do(c)
+		return audited(c, do)
 	})
+}
+
+// audited calls a handler and records the call.
+func audited(c *call, do handler) error {
+	var err error = fault.New(fault.Internal, "api.panic", "")
+	defer func() { c.audit.end(c, err) }()
+	err = do(c)
+	return err
 }
 
 // noQuery refuses every query parameter.

@@ -77,6 +77,9 @@ func (h *historyHandler) runEvents(c *call) error {
 	if err != nil {
 		return err
 	}
+	if !q.Sanitize {
+		c.audit.secrets()
+	}
 	page, err := h.history.RunEvents(c.Request().Context(), c.caller, id, run, q.After, int(q.Limit), !q.Sanitize)
 	if err != nil {
 		return err

@@ -46,6 +46,7 @@ type Options struct {
 	SessionTickets SessionTickets
 	Deliveries     Deliveries
 	Readiness      Readiness
+	Audit          Audit
 	Answers        Answers
 
 	// HashKey is the key of the hashes that identify repeated requests. A body may contain
@@ -79,6 +80,8 @@ type Options struct {
 // Server serves the HTTP API. It is an http.Handler; [Server.Serve] runs it on a listener.
 type Server struct {
 	echo        *echo.Echo
+	audit       Audit
+	urls        origins
 	log         *slog.Logger
 	now         func() time.Time
 	connections *connections
@@ -107,6 +110,7 @@ func New(o Options) *Server {
 	s.echo.JSONSerializer = serializer{}
 	s.echo.Use(observe.observe)
 	urls := origins{public: o.PublicURL, proxies: o.TrustedProxies}
+	s.audit, s.urls = o.Audit, urls
 	s.echo.Use(withConsole(s.newConsole(o, urls)))
 	s.routes(newHandlers(closing, o, urls), &authenticator{keys: o.Keys, tickets: o.SessionTickets, urls: urls, attempts: newAttempts(o.Now)})
 	return s

@@ -77,6 +77,7 @@ func (h *sessionHandler) create(c *call) error {
 	if err := body.check(); err != nil {
 		return err
 	}
+	body.audit(c.audit)
 	request := body.request()
 	request.RequestHash = h.idempotency.hashOf(body)
 	return h.idempotency.once(c, request.RequestHash, creation{
@@ -103,6 +104,7 @@ func (h *sessionHandler) create(c *call) error {
 }
 
 func (h *sessionHandler) answerCreate(c *call, first recordedCreate, info answer.Info) error {
+	c.audit.created(info)
 	answer := h.urls.sessionAnswer(c.Request(), info)
 	answer.IgnoredFields = first.Ignored
 	return c.JSON(first.status(info), answer)

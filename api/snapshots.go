@@ -125,6 +125,9 @@ func (h *snapshotHandler) diff(c *call) error {
 	if err := c.query(&q); err != nil {
 		return err
 	}
+	if q.Values {
+		c.audit.secrets()
+	}
 	diff, err := h.snapshots.Diff(c.Request().Context(), c.caller, from, to, q.Values)
 	if err != nil {
 		return err

@@ -76,6 +76,9 @@ func (h *historyHandler) events(c *call) error {
 	if err != nil {
 		return err
 	}
+	if !q.Sanitize {
+		c.audit.secrets()
+	}
 	id, err := c.sessionID()
 	if err != nil {
 		return err

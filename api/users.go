@@ -173,6 +173,9 @@ func (h *settingsHandler) patch(c *call) error {
 	if err != nil {
 		return err
 	}
+	for _, m := range changes {
+		c.audit.Detail = strings.TrimSpace(c.audit.Detail + " " + m.name)
+	}
 	set, err := h.settings.ChangeSettings(c.Request().Context(), c.caller, user, func(was settings.Settings) (settings.Settings, error) {
 		var now settingsBody
 		if err := applyPatch(c.Request().Context(), was, changes, &now); err != nil {

@@ -75,6 +75,7 @@ func (k *cdpSockets) upgrade(c *call, maxMessage int64, use func(*socket) error)
 	if err != nil {
 		return fault.Wrap(err, fault.InvalidRequest, "api.websocket", "the WebSocket upgrade is malformed")
 	}
+	c.audit.end(c, nil)
 	ws.SetReadLimit(maxMessage)
 	conn := &socket{ws: ws, conn: taken.conn, now: k.now, patience: k.patience}
 	defer conn.wait()

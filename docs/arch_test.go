@@ -101,7 +101,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget egress wire state state/spelling browser browser/extension snapshot session session/access session/agent session/answer session/autosave session/drive session/events session/files session/importer session/inspect session/library session/login session/request session/restore session/save session/settings api/console api/live"}, // session tells it what can be recorded
+	{"api", ". fault budget egress wire state state/spelling browser browser/extension snapshot session session/access session/agent session/answer session/auditlog session/autosave session/drive session/events session/files session/importer session/inspect session/library session/login session/request session/restore session/save session/settings api/console api/live"}, // session tells it what can be recorded
 	{"api/apitest", "."},
 	{"api/console", "client"}, // it calls the API as a client does
 	{"api/live", ""},

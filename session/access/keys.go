@@ -121,6 +121,9 @@ func (k *Keys) SetFirst(ctx context.Context, secret string) error {
 		Rights: names([]Right{RightUse, RightSecrets, RightAdmin}), Hash: hash, CreatedAt: k.now().UTC()})
 }
 
+// IsFirst reports whether the caller's key is the daemon's first key.
+func (c Caller) IsFirst() bool { return c.KeyID == firstKey }
+
 // Any reports whether there is at least one key.
 func (k *Keys) Any(ctx context.Context) (bool, error) {
 	records, err := k.store.Keys(ctx)

@@ -20,6 +20,13 @@ import (
 // counted, and an entry with their count follows.
 const maxQueued = 10_000
 
+// These are the types of the catalogue that callers see.
+type (
+	Entry   = profiles.AuditEntry
+	Filter  = profiles.AuditFilter
+	Outcome = profiles.AuditOutcome
+)
+
 // Config is what a Log needs.
 type Config struct {
 	Store  profiles.AuditStore

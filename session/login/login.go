@@ -214,7 +214,11 @@ func (k *Checker) Check(ctx context.Context, chrome Chrome, check settings.Login
 	if found.Problem != "" {
 		outcome.Error = &found.Problem
 	}
-	k.cfg.Meter.LoginChecked(outcome.verdict(err))
+	verdict := outcome.Verdict()
+	if err != nil {
+		verdict = Failed
+	}
+	k.cfg.Meter.LoginChecked(verdict)
 	return outcome, err
 }
 

@@ -68,10 +68,10 @@ func (o Outcome) after(last Outcome) (_ Outcome, expired bool) {
 	return o, expired
 }
 
-// verdict returns what a check is counted as.
-func (o Outcome) verdict(err error) Verdict {
+// Verdict returns what a check is counted as.
+func (o Outcome) Verdict() Verdict {
 	switch {
-	case err != nil || o.Error != nil:
+	case o.Error != nil:
 		return Failed
 	case o.LoggedIn:
 		return LoggedIn
