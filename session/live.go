@@ -84,13 +84,14 @@ type liveSession struct {
 
 func newLiveSession(s *Service, rec profiles.Session, r request.Create, limits browser.Egress, up restore.StartResult) *liveSession {
 	l := &liveSession{svc: s, id: rec.ID, rights: access.NewLiveSession(rec.ID, rec.UserID, rec.KeyID, s.deps.Now),
-		calls: make(chan func()), finished: make(chan save.EndResult), done: make(chan struct{}), runs: run.New(rec.ID, s.deps.Journal, s.deps.Log),
+		calls: make(chan func()), finished: make(chan save.EndResult), done: make(chan struct{}),
 		// Buffered, because run may have ended when the daemon stops.
 		checkpointed: make(chan save.CheckpointResult, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), disconnected: make(chan struct{}, 1), turnEnded: make(chan struct{}, 1),
 		thawed: true, freezeQueue: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), recordQueue: queue.New(s.ctx, recordDeadline, s.work.Go),
 		rec: rec, request: r, egress: limits, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
 	l.request.Overrides, l.installed, l.partial, l.readOnly = up.Overrides, up.Extensions, up.Partial, r.ReadOnly
+	l.runs = run.New(rec.ID, s.deps.Journal, l.auditPage, s.deps.Log)
 	l.useCtx, l.cancelUse = context.WithCancelCause(s.ctx)
 	if r.AutoSave != nil {
 		l.auto = &autosave.Status{Settings: *r.AutoSave}

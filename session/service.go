@@ -79,6 +79,7 @@ type Deps struct {
 	Catalogue Catalogue
 	Journal   Journal // records runs and their events
 	Notices   Notices // makes deliveries of webhooks
+	Audit     Audit   // records what the daemon does by itself; nil: nothing is recorded
 	// Extensions stores the files of uploaded extensions.
 	Extensions *extension.Store
 	// MemoryAllows reports whether memory allows one more Chrome; nil: always.
@@ -155,6 +156,9 @@ func New(cfg Config, deps Deps) *Service {
 	if s.deps.Meter == nil {
 		s.deps.Meter = unmetered{}
 	}
+	if s.deps.Audit == nil {
+		s.deps.Audit = unaudited{}
+	}
 	if s.deps.MemoryAllows == nil {
 		s.deps.MemoryAllows = func() bool { return true }
 	}
@@ -195,8 +199,8 @@ func New(cfg Config, deps Deps) *Service {
 	s.renewals = renewal.New(s.ctx, renewal.Config{Records: deps.Catalogue, Archives: deps.Vault, Snapshots: s.snapshots, Pruner: s.pruner, Restorer: s.restorer,
 		Engines: deps.Browsers, Datadirs: deps.Datadirs, Saver: s.saver, Checker: s.checker, Slots: s.capacity, Sessions: s.sessions,
 		MemoryAllows: s.deps.MemoryAllows, MaxSessions: cfg.MaxSessions, Patience: cfg.Waits.RenewalPatience, Between: cfg.Waits.RenewalBetween,
-		Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
-	s.rescues = rescue.New(s.ctx, rescue.Config{Records: deps.Catalogue, Archives: deps.Vault, Saver: s.saver, Notices: deps.Notices, FirstPause: cfg.Waits.RescuePause, Now: deps.Now, Log: deps.Log})
+		Checked: s.auditLoginCheck, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
+	s.rescues = rescue.New(s.ctx, rescue.Config{Records: deps.Catalogue, Archives: deps.Vault, Saver: s.saver, Notices: deps.Notices, Ended: s.auditRescue, FirstPause: cfg.Waits.RescuePause, Now: deps.Now, Log: deps.Log})
 	return s
 }
 

@@ -134,6 +134,11 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	if database == sqldb.Memory {
 		log.Warn("the catalogue is in memory (--database :memory:): when the daemon stops, all sessions, keys and defaults are lost, and its snapshots cannot be restored")
 	}
+	audit, err := c.openAudit(ctx, db, log)
+	if err != nil {
+		return nil, err
+	}
+	d.closers = append(d.closers, func() error { return audit.Close(context.WithoutCancel(ctx)) })
 	d.logStore(log)
 	d.logKeys(log)
 	extensions, err := extension.OpenStore(filepath.Join(d.dir, "extensions"))
@@ -171,6 +176,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		Vault:     d.vault,
 		Journal:   journal,
 		Notices:   notices,
+		Audit:     audit,
 		Catalogue: sessionCatalogue(db), Extensions: extensions, MemoryAllows: memoryForChrome, Now: time.Now, Log: log,
 		Meter: counted,
 	})
@@ -203,7 +209,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		Sessions: d.service, Inspector: d.service.Inspector(), Checkpoints: d.service, Controls: d.service, Driver: driver, CDP: d.service, Files: files.New(sessions, d.apiKeys), Sharing: d.service,
 		Snapshots: kept, Exports: kept, Importer: d.service.Importer(), Pruner: d.service.Pruner(),
 		Defaults: kept, Logins: d.service.Checker(), Settings: d.service.Users(), Extensions: checked,
-		Keys: d.apiKeys, SessionTickets: access.NewTicketHolders(d.apiKeys, sessions, time.Now), Readiness: d.service, Answers: answers{db.Answers},
+		Keys: d.apiKeys, SessionTickets: access.NewTicketHolders(d.apiKeys, sessions, time.Now), Readiness: d.service, Answers: answers{db.Answers}, Audit: audit,
 		Notes:      agent.NewNotes(sessions, db.Notes, time.Now),
 		Documents:  agent.NewDocuments(sessions, snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now})),
 		Messenger:  agent.NewMessenger(agent.MessengerConfig{Sessions: sessions, Driver: driver, Store: db.Messages, Tasks: db.Sessions, Notices: notices, Masks: masks, Now: time.Now}),

@@ -62,6 +62,7 @@ type serveCmd struct {
 	retentionFlags
 	webhookFlags
 	egressFlags
+	auditFlags
 
 	ShutdownGrace time.Duration `help:"Time to save running sessions when the daemon is stopped." default:"60s"`
 
@@ -179,6 +180,9 @@ func (c *serveCmd) check() error {
 		return err
 	}
 	if err := c.egressFlags.check(); err != nil {
+		return err
+	}
+	if err := c.auditFlags.check(); err != nil {
 		return err
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {

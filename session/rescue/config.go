@@ -52,6 +52,8 @@ type Config struct {
 	Archives Archives
 	Saver    Saver
 	Notices  Notices
+	// Ended is called when a session was rescued, or when that proved impossible (err).
+	Ended func(rec profiles.Session, snapshotID string, err error)
 	// FirstPause is the time before the first retry of a failed rescue; 0: the default.
 	FirstPause time.Duration
 	Now        func() time.Time

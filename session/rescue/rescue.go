@@ -51,6 +51,7 @@ func (r *Rescues) rescue(ctx context.Context, rec profiles.Session, dir *browser
 		e := r.cfg.Saver.Rescue(ctx, j)
 		if e.Err == nil {
 			r.cfg.Log.Info("a session was rescued", "session", rec.ID, "snapshot", e.Answer.Snapshot.ID)
+			r.cfg.Ended(rec, e.Answer.Snapshot.ID, nil)
 			return nil
 		}
 		code := fault.CodeOf(e.Err)
@@ -72,6 +73,7 @@ func (r *Rescues) rescue(ctx context.Context, rec profiles.Session, dir *browser
 		Reason: reason, EndedAt: r.cfg.Now().UTC()}, false); err != nil {
 		return err
 	}
+	r.cfg.Ended(rec, "", why)
 	if dir != nil {
 		browsers.Remove(dir, r.cfg.Log)
 	}

@@ -41,11 +41,13 @@ type Runs struct {
 	ended         bool           // the end of that run is recorded, or about to be
 	stopListening func()         // stops listening to Chrome's events
 	navigated     chan struct{}
+	notify        func(browser.PageEvent)
 }
 
-// New makes the Runs of a session without runs. Begin must be called first.
-func New(sessionID string, journal Journal, log *slog.Logger) *Runs {
-	return &Runs{sessionID: sessionID, journal: journal, log: log, navigated: make(chan struct{}, 1)}
+// New makes the Runs of a session without runs. Begin must be called first. notify receives
+// each event of a page too, and must not wait.
+func New(sessionID string, journal Journal, notify func(browser.PageEvent), log *slog.Logger) *Runs {
+	return &Runs{sessionID: sessionID, journal: journal, notify: notify, log: log, navigated: make(chan struct{}, 1)}
 }
 
 // Begin begins a run with a Chrome. It records the start: restored, as report says, or
@@ -59,13 +61,14 @@ func (r *Runs) Begin(chrome Chrome, report *restore.Report, console bool) {
 	} else {
 		r.writer.Record(events.Started, events.Fields{"engine": chrome.Engine(), "chrome": chrome.Version()})
 	}
-	writer := r.writer
+	writer, notify := r.writer, r.notify
 	r.stopListening = chrome.Listen(func(h browser.PageEvent) {
 		if h.Lost > 0 {
 			writer.CountDropped(h.Kind, h.Lost)
 			return
 		}
 		writer.Observe(h.Kind, h.Data)
+		notify(h)
 		if reason, given := h.Data["reason"]; given && h.Kind == browser.EventDownload {
 			r.log.Warn("the daemon cancelled a download", "session", r.sessionID, "reason", reason)
 		}

@@ -119,7 +119,10 @@ type Config struct {
 	// Patience is how long a create waits for a check whose Chrome is running. Between is
 	// the time between two tries to save the result of a check. 0: the default.
 	Patience, Between time.Duration
-	Meter             Meter
-	Now               func() time.Time
-	Log               *slog.Logger
+	// Checked is called with the outcome of each check, and with the snapshot that is the
+	// default then.
+	Checked func(userID, snapshotID string, o login.Outcome)
+	Meter   Meter
+	Now     func() time.Time
+	Log     *slog.Logger
 }

@@ -39,6 +39,7 @@ func (k *Renewals) renew(r *Renewal) {
 	if outcome.Version == nil {
 		outcome.SnapshotID, outcome.Version = &r.current.SnapshotID, &r.current.Version
 	}
+	k.cfg.Checked(r.userID, *outcome.SnapshotID, outcome)
 	if _, err := k.cfg.Checker.Record(k.workCtx, r.userID, r.snapshot, outcome); err != nil {
 		k.cfg.Log.Error("the outcome of a scheduled login check could not be recorded", "owner", profiles.OwnerOf(r.userID), "error", err)
 	}
