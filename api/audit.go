@@ -62,7 +62,7 @@ func (s *Server) beginAudit(c *call, rule auditRule) *auditedCall {
 	if user, err := c.param("user_id"); err == nil {
 		a.UserID = user
 	}
-	if a.UserID == "" {
+	if a.UserID == "" && rule.class != auditSeldom { // there it only filters
 		a.UserID = c.QueryParam("user_id")
 	}
 	if rule.class == auditAlways || c.caller.ForEveryUser() {
