@@ -19,6 +19,7 @@ const (
 	EventBlocked    = pageevent.Blocked
 	EventEmpty      = pageevent.Empty
 	EventRefused    = pageevent.Refused
+	EventCommand    = pageevent.Command
 )
 
 // Listen calls notify for each event in the pages, one at a time, until stop. Of a page's

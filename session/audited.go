@@ -24,8 +24,8 @@ type unaudited struct{}
 
 func (unaudited) Record(auditlog.Act) {}
 
-// A page can make any number of events. Of one session, the audit log distinguishes this
-// many within a window, and counts the others.
+// A page can make any number of events. Of one session and kind, the audit log distinguishes
+// this many within a window, and counts the others.
 const (
 	maxAudited    = 16
 	auditedWindow = 10 * time.Minute
@@ -39,12 +39,15 @@ func (l *liveSession) auditPage(e browser.PageEvent) {
 	case browser.EventRefused:
 		address, _ := e.Data["address"].(string)
 		a.Call, a.Object, a.Err = auditlog.EgressRefused, address, fault.New(fault.Forbidden, "session.egress", "")
+	case browser.EventCommand:
+		method, _ := e.Data["method"].(string)
+		a.Call, a.Object, a.Err = auditlog.CommandRefused, method, fault.New(fault.Forbidden, "session.command", "")
 	case browser.EventBlocked:
 		a.Call, a.Err = auditlog.PageBlocked, fault.New(fault.Forbidden, "session.page", "")
 	default:
 		return
 	}
-	a.Repeats = &auditlog.Repeats{In: "session " + l.id, Most: maxAudited, Key: a.Call + " " + a.Object, Window: auditedWindow}
+	a.Repeats = &auditlog.Repeats{In: a.Call + " " + l.id, Most: maxAudited, Key: a.Object, Window: auditedWindow, OfSession: true}
 	l.svc.deps.Audit.Record(a)
 }
 

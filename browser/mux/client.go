@@ -143,5 +143,8 @@ func (c *client) checkPolicy(s *session, method string, params []byte) (string, 
 	}
 	checked := &call{method: method, context: context, visible: visible, extensions: m.Addresses}
 	params, bad := m.opts.Policy.apply(checked, params)
+	if bad != nil && bad.code == codeRefused {
+		m.noteRefused(s.owner, method)
+	}
 	return checked.method, params, bad
 }

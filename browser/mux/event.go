@@ -218,6 +218,30 @@ func (l *listener) noteEmptyContext(p *peer) {
 	l.notify(PageEvent{Method: EmptyContext})
 }
 
+// CommandRefused is the method of a [PageEvent] for a command of a client that the policy
+// refuses, the first time that the client sends it. Params has the method.
+const CommandRefused = "Stasis.commandRefused"
+
+// A client can make up methods. Of one client, this many are reported, if they are not
+// longer than this.
+const maxRefused, maxMethod = 100, 128
+
+// noteRefused reports CommandRefused.
+func (m *Mux) noteRefused(p *peer, method string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.listening.Load()
+	if l == nil || p.trusted || p.refused[method] || len(p.refused) >= maxRefused || len(method) > maxMethod {
+		return
+	}
+	if p.refused == nil {
+		p.refused = map[string]bool{}
+	}
+	p.refused[method] = true
+	params, _ := json.Marshal(map[string]string{"method": method}) // a text
+	l.notify(PageEvent{Method: CommandRefused, Params: params})
+}
+
 // made reports whether a client created the browser context.
 func (m *Mux) made(context string) bool {
 	m.mu.Lock()

@@ -29,7 +29,7 @@ type listening = atomic.Pointer[listener]
 
 // OnPageEvent sets a listener: f is called for every event as described for [PageEvent],
 // until stop. Of a page's log entries f gets only the errors, unless all is set. The
-// pipe's reader calls f, so f must not wait. f may keep its argument. There is one
+// pipe's reader and goroutines of clients call f, so f must not wait. f may keep its argument. There is one
 // listener at a time: a later one replaces an earlier one, whose stop then does nothing.
 // Before OnPageEvent returns, f gets one Target.targetCreated for each existing page.
 func (m *Mux) OnPageEvent(f func(PageEvent), all bool) (stop func()) {

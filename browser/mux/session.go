@@ -17,8 +17,9 @@ type peer struct {
 	gone         func()                       // called when Chrome detached its root session
 	ended        func(session string)         // called when one of its sessions was detached; may be nil
 	left         bool
-	emptyContext bool        // it has created a browser context of Chrome
-	contexts     *contextSet // its shared contexts; nil: its contexts are Chrome's
+	emptyContext bool            // it has created a browser context of Chrome
+	refused      map[string]bool // methods that were refused and reported
+	contexts     *contextSet     // its shared contexts; nil: its contexts are Chrome's
 }
 
 // session is a CDP session with its owner and the session on which it was attached.

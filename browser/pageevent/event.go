@@ -26,6 +26,7 @@ const (
 	Empty      = "empty_context" // a client created a browser context, which has nothing of the environment
 	Blocked    = "page_blocked"  // it navigated to an address that a session may not show
 	Refused    = "egress_refused"
+	Command    = "command_refused" // the policy refused a command of a client
 )
 
 // Event is an event in a browser's pages. Its data holds strings, integers and booleans.
@@ -67,6 +68,8 @@ func kindOf(method string) string {
 		return Empty
 	case refused:
 		return Refused
+	case mux.CommandRefused:
+		return Command
 	}
 	return Navigation
 }
@@ -102,6 +105,10 @@ func (l *Listener) handle(h mux.PageEvent) {
 		l.add(Empty, map[string]any{"text": "a client created a browser context, which is empty: its pages are not logged in. Use the default context, or connect with context=environment"})
 	case refused:
 		l.add(Refused, refusalData(h.Params))
+	case mux.CommandRefused:
+		var params map[string]any
+		_ = json.Unmarshal(h.Params, &params) // of the mux
+		l.add(Command, params)
 	case network.ResponseReceived.Method:
 		l.answered(h)
 	case page.JavascriptDialogOpening.Method, page.JavascriptDialogClosed.Method:

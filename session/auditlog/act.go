@@ -32,6 +32,8 @@ const (
 	LoginChecked  = "login_checked"
 	EgressRefused = "egress_refused"
 	PageBlocked   = "page_blocked"
+	// CommandRefused is of a client of CDP. Each connection reports a method once.
+	CommandRefused = "command_refused"
 )
 
 // Act is what the log records. Texts that do not apply are empty.

@@ -14,11 +14,13 @@ type Repeats struct {
 	// groups at once. Further acts share one group, whose entries have no object.
 	In     string
 	Most   int
-	Key    string // the group
+	Key    string // the group within In
 	Window time.Duration
 	// Varies says that acts of a group can have different objects. The entry with the
 	// count then has none.
 	Varies bool
+	// OfSession says that all acts of In are of one session, which every entry names.
+	OfSession bool
 }
 
 // groupID identifies a group. Its key is "" for the acts that share one.
@@ -41,7 +43,10 @@ func newRepeats() repeats { return repeats{groups: map[groupID]*group{}, of: map
 
 // withoutObject removes from an act what differs between the acts of a group.
 func (a Act) withoutObject() Act {
-	a.UserID, a.SessionID, a.SnapshotID, a.Object, a.Detail = "", "", "", "", ""
+	a.SnapshotID, a.Object, a.Detail = "", "", ""
+	if !a.Repeats.OfSession {
+		a.UserID, a.SessionID = "", ""
+	}
 	return a
 }
 

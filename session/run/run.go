@@ -67,8 +67,11 @@ func (r *Runs) Begin(chrome Chrome, report *restore.Report, console bool) {
 			writer.CountDropped(h.Kind, h.Lost)
 			return
 		}
-		writer.Observe(h.Kind, h.Data)
 		notify(h)
+		if h.Kind == browser.EventCommand { // its client has the answer; it is no event of the run
+			return
+		}
+		writer.Observe(h.Kind, h.Data)
 		if reason, given := h.Data["reason"]; given && h.Kind == browser.EventDownload {
 			r.log.Warn("the daemon cancelled a download", "session", r.sessionID, "reason", reason)
 		}
