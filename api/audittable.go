@@ -24,7 +24,7 @@ type auditRule struct {
 
 // auditRules has a line for every route, by method and path as in routes.go. What creates,
 // restores, saves, ends, deletes or changes what lasts is auditAlways, and so are exports.
-// Whoever drives or watches a browser can read its secrets, so sockets are auditAlways too.
+// A client that drives or watches a browser can read its secrets, so sockets are too.
 var auditRules = map[string]auditRule{
 	"POST /v1/sessions":                                {"createSession", auditAlways},
 	"GET /v1/sessions":                                 {"listSessions", auditOthers},

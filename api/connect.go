@@ -53,7 +53,7 @@ func (h *oneShotHandler) serve(c *call) error {
 	return served
 }
 
-// end ends the session, which the audit log records as a call of its own.
+// end ends the session, which the audit log records like a DELETE.
 func (h *oneShotHandler) end(ctx context.Context, c *call, id string, r request.End) error {
 	a := &auditedCall{log: c.audit.log, class: auditAlways, Act: c.audit.Act}
 	a.Call, a.SnapshotID, a.Detail = auditRules["DELETE "+sessionPath].call, "", string(r.Mode)

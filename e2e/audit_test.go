@@ -168,6 +168,22 @@ func TestAudit(t *testing.T) {
 		t.Errorf("the file lacks the count of wrong keys: %v\n%s", err, lines)
 	}
 
+	// The program in the documentation agrees with every hash.
+	documented, err := os.ReadFile("../docs/decisions/audit.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, program, _ := strings.Cut(string(documented), "```python\n")
+	program, _, _ = strings.Cut(program, "```")
+	python := func(lines []byte) error {
+		cmd := exec.CommandContext(t.Context(), "python3", "-c", program)
+		cmd.Stdin = bytes.NewReader(lines)
+		return cmd.Run()
+	}
+	if err := python(lines); err != nil || python(bytes.Replace(lines, []byte("createKey"), []byte("deleteKey"), 1)) == nil {
+		t.Errorf("the documented program: %v", err)
+	}
+
 	// No secret is in the catalogue or in the file.
 	catalogue := filepath.Join(dir, "stasis.db")
 	for _, path := range []string{file, catalogue, catalogue + "-wal"} {

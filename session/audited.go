@@ -31,48 +31,62 @@ const (
 	auditedWindow = 10 * time.Minute
 )
 
-// auditPage records what was refused to the session's pages. Addresses of pages can contain
-// secrets, so the log has none, only the network addresses of refused connections.
-func (l *liveSession) auditPage(e browser.PageEvent) {
-	a := auditlog.Act{UserID: l.rights.UserID, SessionID: l.id, Refused: true}
+// sessionAudit records what happens to one session without a call.
+type sessionAudit struct {
+	log           Audit
+	session, user string
+}
+
+func (s sessionAudit) act(call string, err error) auditlog.Act {
+	return auditlog.Act{Call: call, UserID: s.user, SessionID: s.session, Err: err}
+}
+
+// page records what was refused to the session's pages and clients. Addresses of pages can
+// contain secrets, so the log has none, only the network addresses of refused connections.
+func (s sessionAudit) page(e browser.PageEvent) {
+	a := s.act("", fault.New(fault.Forbidden, "session.audit", ""))
+	a.Refused = true
 	switch e.Kind {
 	case browser.EventRefused:
 		address, _ := e.Data["address"].(string)
-		a.Call, a.Object, a.Err = auditlog.EgressRefused, address, fault.New(fault.Forbidden, "session.egress", "")
+		a.Call, a.Object = auditlog.EgressRefused, address
 	case browser.EventCommand:
 		method, _ := e.Data["method"].(string)
-		a.Call, a.Object, a.Err = auditlog.CommandRefused, method, fault.New(fault.Forbidden, "session.command", "")
+		a.Call, a.Object = auditlog.CommandRefused, method
 	case browser.EventBlocked:
-		a.Call, a.Err = auditlog.PageBlocked, fault.New(fault.Forbidden, "session.page", "")
+		a.Call = auditlog.PageBlocked
 	default:
 		return
 	}
-	a.Repeats = &auditlog.Repeats{In: a.Call + " " + l.id, Most: maxAudited, Key: a.Object, Window: auditedWindow, OfSession: true}
-	l.svc.deps.Audit.Record(a)
+	a.Repeats = &auditlog.Repeats{In: a.Call + " " + s.session, Most: maxAudited, Key: a.Object, Window: auditedWindow, OfSession: true}
+	s.log.Record(a)
 }
 
-// auditEnd records an ending that no caller asked for.
-func (l *liveSession) auditEnd(why cause, e save.EndResult) {
+// end records an ending that no caller asked for.
+func (s sessionAudit) end(why cause, e save.EndResult) {
 	if why == causeRequested || !e.SessionEnded && e.Err == nil {
 		return
 	}
-	a := auditlog.Act{Call: auditlog.SessionEnded, UserID: l.rights.UserID, SessionID: l.id, Err: e.Err}
+	a := s.act(auditlog.SessionEnded, e.Err)
 	_, a.Detail = why.run()
 	if why == causeCrash {
 		a.Detail = "crash"
 	}
-	if s := e.Answer.Snapshot; s != nil {
-		a.SnapshotID = s.ID
+	if saved := e.Answer.Snapshot; saved != nil {
+		a.SnapshotID = saved.ID
 	}
-	l.svc.deps.Audit.Record(a)
+	s.log.Record(a)
 }
 
-// auditCheckpoint records an automatic checkpoint, unless nothing was saved.
-func (l *liveSession) auditCheckpoint(snapshotID string, stored bool, err error) {
+// checkpoint records an automatic checkpoint, unless there was nothing to save or no moment
+// to save it.
+func (s sessionAudit) checkpoint(snapshotID string, stored bool, err error) {
 	if !stored && (err == nil || errors.Is(err, autosave.ErrFrozen) || fault.Is(err, fault.SessionEnding) || fault.Is(err, fault.SessionNotRunning)) {
 		return
 	}
-	l.svc.deps.Audit.Record(auditlog.Act{Call: auditlog.Checkpoint, UserID: l.rights.UserID, SessionID: l.id, SnapshotID: snapshotID, Err: err})
+	a := s.act(auditlog.Checkpoint, err)
+	a.SnapshotID = snapshotID
+	s.log.Record(a)
 }
 
 // auditRescue records what became of a session that a killed daemon left.

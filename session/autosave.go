@@ -49,7 +49,7 @@ func (s autosaveAdapter) Browser(ctx context.Context) autosave.Browser {
 
 // Save makes a checkpoint that does not count as use of the session.
 func (s autosaveAdapter) Save(ctx context.Context) (snapshotID string, stored bool, err error) {
-	defer func() { s.l.auditCheckpoint(snapshotID, stored, err) }()
+	defer func() { s.l.audit.checkpoint(snapshotID, stored, err) }()
 	var chrome browsers.Chrome
 	if err := s.l.ask(ctx, func() error { chrome = s.l.chrome; return nil }); err != nil || chrome != nil && chrome.Frozen() {
 		return "", false, autosave.ErrFrozen

@@ -68,6 +68,7 @@ type liveSession struct {
 	used            bool        // the browser was used since the last save
 	turns           int         // how many turns of the conversation have ended
 	runs            *run.Runs
+	audit           sessionAudit
 	ending          *ending
 	ended           bool // the session has ended; run only finishes the queues
 	// checkpoint and reopening are under way unless nil. An ending waits for them.
@@ -91,7 +92,8 @@ func newLiveSession(s *Service, rec profiles.Session, r request.Create, limits b
 		rec: rec, request: r, egress: limits, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
 	l.request.Overrides, l.installed, l.partial, l.readOnly = up.Overrides, up.Extensions, up.Partial, r.ReadOnly
-	l.runs = run.New(rec.ID, s.deps.Journal, l.auditPage, s.deps.Log)
+	l.audit = sessionAudit{s.deps.Audit, rec.ID, rec.UserID}
+	l.runs = run.New(rec.ID, s.deps.Journal, l.audit.page, s.deps.Log)
 	l.useCtx, l.cancelUse = context.WithCancelCause(s.ctx)
 	if r.AutoSave != nil {
 		l.auto = &autosave.Status{Settings: *r.AutoSave}

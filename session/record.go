@@ -39,7 +39,7 @@ func (l *liveSession) recordEnd(why cause, e save.EndResult) (status profiles.Ru
 	if e.Err != nil {
 		l.runs.RecordSaveFailed(e.Err)
 	}
-	l.auditEnd(why, e)
+	l.audit.end(why, e)
 	status, reason = why.run()
 	switch {
 	case e.SessionEnded:

@@ -1284,6 +1284,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The audit log, newest first (admin)
+         * @description Who did what to which object, and how it ended. Each entry has the hash of the one before, so a change of the log
+         *     is found: see `stasis audit verify`. Entries have no secrets. The log has an entry for each call that creates,
+         *     restores, saves, ends, deletes, exports, imports or changes something, and for each client of a browser.
+         *     Refused calls, calls without a valid key, and reads of another user's data are counted: the first has an entry,
+         *     and those that follow in the same minute or hour have one together. The daemon's own acts have names with
+         *     underscores, such as `login_checked`.
+         */
+        get: operations["listAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/users/{user_id}": {
         parameters: {
             query?: never;
@@ -1880,7 +1905,8 @@ export interface paths {
          * @description `landlock` says whether Landlock protects the machine's files from Chrome, and which ABI version of it the
          *     kernel has. It is not enforced if the daemon was started with `--no-landlock`. `egress` says whether the
          *     addresses that browsers connect to are limited. They are not if the daemon was started with `--egress off`, or
-         *     if the system cannot do it.
+         *     if the system cannot do it. `audit` says whether the catalogue accepts the entries of the audit log, how many
+         *     wait to be written, and how many were lost since the daemon has started.
          */
         get: operations["ready"];
         put?: never;
@@ -1934,6 +1960,54 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @enum {string} */
+        AuditOutcome: "ok" | "refused" | "failed";
+        /** @description An entry of the audit log. An empty text means that the entry does not have the value. */
+        AuditEntry: {
+            /**
+             * Format: int64
+             * @description From 1, without gaps.
+             */
+            number: number;
+            /** Format: date-time */
+            at: string;
+            /**
+             * @description Who acted: a key, a ticket or shared link made with the key, the daemon itself, or a caller without a valid key.
+             * @enum {string}
+             */
+            by: "key" | "first_key" | "ticket" | "link" | "daemon" | "unknown";
+            key_id: string;
+            /** @description The user that the key acts for. */
+            key_user: string;
+            /** @description The address of the client. */
+            address: string;
+            /**
+             * @description An operationId of this document, or an act of the daemon.
+             * @example createSession
+             */
+            call: string;
+            /** @description Whose data it is. */
+            user_id: string;
+            session_id: string;
+            /** @description The snapshot that was made, read, deleted or restored. */
+            snapshot_id: string;
+            /** @description Another object, such as the ID of a key; the source of a create. */
+            object: string;
+            /** @description More about the act, such as the names of the settings that were changed. */
+            detail: string;
+            outcome: components["schemas"]["AuditOutcome"];
+            /** @description The code of an error. */
+            code: string;
+            /**
+             * Format: int64
+             * @description How many acts the entry stands for.
+             */
+            count: number;
+            /** @description The hash of the entry before. */
+            previous: string;
+            /** @description SHA-256 of the other fields, with the hash of the entry before. */
+            hash: string;
+        };
         /** @enum {string} */
         DeliveryState: "pending" | "delivered" | "failed";
         Delivery: {
@@ -6015,6 +6089,58 @@ export interface operations {
             507: components["responses"]["StoreFull"];
         };
     };
+    listAudit: {
+        parameters: {
+            query?: {
+                /** @description Whose data it is. */
+                user_id?: components["schemas"]["UserID"];
+                key_id?: components["schemas"]["ID"];
+                /** @description An operationId of this document, or an act of the daemon. */
+                call?: string;
+                session_id?: components["schemas"]["ID"];
+                /** @description A snapshot, or another object, such as the ID of a key. */
+                object?: string;
+                outcome?: components["schemas"]["AuditOutcome"];
+                /** @description The entries from this time on. */
+                since?: string;
+                /** @description The entries before this time. */
+                until?: string;
+                /** @description Only acts on data of another user than that of the key. */
+                others?: boolean;
+                oldest_first?: boolean;
+                limit?: number;
+                /** @description The X-Next-Token of the previous page. */
+                start_after?: components["schemas"]["ID"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The entries. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestID"];
+                    /** @description The next page's start_after; absent at the end. */
+                    "X-Next-Token"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditEntry"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["ShuttingDown"];
+            504: components["responses"]["Timeout"];
+        };
+    };
     getUser: {
         parameters: {
             query?: never;
@@ -7467,6 +7593,11 @@ export interface operations {
                      *       },
                      *       "egress": {
                      *         "enforced": true
+                     *       },
+                     *       "audit": {
+                     *         "recording": true,
+                     *         "waiting": 0,
+                     *         "lost": 0
                      *       }
                      *     }
                      */
@@ -7480,6 +7611,12 @@ export interface operations {
                         };
                         egress: {
                             enforced: boolean;
+                        };
+                        audit: {
+                            recording: boolean;
+                            waiting: number;
+                            /** Format: int64 */
+                            lost: number;
                         };
                     };
                 };
