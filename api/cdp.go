@@ -16,14 +16,14 @@ type CDP interface {
 	// MayDrive returns an error if the caller may not connect to the session.
 	MayDrive(ctx context.Context, c access.Caller, id string) error
 	// Attach takes one of the session's places for CDP clients until release is called;
-	// too_many_clients if none is free. It is called before Connect.
-	Attach(id string) (release func(), err error)
+	// too_many_clients if none is free, or quota_exceeded. It is called before Connect.
+	Attach(ctx context.Context, c access.Caller, id string) (release func(), err error)
 	// Connect serves one CDP client until it disconnects, the session ends or the caller's
 	// key is deleted.
 	Connect(ctx context.Context, c access.Caller, id string, client session.Client, conn session.Conn) error
 	// AttachViewer takes one of the session's places for viewers until release is called;
-	// too_many_viewers if none is free. It is called before View.
-	AttachViewer(id string) (release func(), err error)
+	// too_many_viewers if none is free, or quota_exceeded. It is called before View.
+	AttachViewer(ctx context.Context, c access.Caller, id string) (release func(), err error)
 	// View serves one viewer of the live view, with control if the caller may drive the
 	// session, until it disconnects, the session ends or the caller's key is deleted.
 	View(ctx context.Context, c access.Caller, id string, conn session.ViewConn) error

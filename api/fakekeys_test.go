@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/quota"
 )
 
 // fakeKeys knows one key and one ticket.
@@ -45,6 +46,15 @@ func (f *fakeKeys) RotateKey(_ context.Context, _ access.Caller, id string, over
 
 func (f *fakeKeys) Keys(context.Context, access.Caller) ([]access.Key, error) {
 	return []access.Key{{ID: "key-1", Name: "first", UserID: "default", AllUsers: true, Rights: access.Rights(), CreatedAt: born.UTC(), Networks: []string{}}}, f.failure()
+}
+
+func (f *fakeKeys) ChangeQuotas(_ context.Context, _ access.Caller, id string, change func(quota.Quotas) (quota.Quotas, error)) (access.Key, error) {
+	sessions := int64(2)
+	quotas, err := change(quota.Quotas{Sessions: &sessions})
+	if err != nil {
+		return access.Key{}, err
+	}
+	return access.Key{ID: id, Name: "ci", UserID: "default", Rights: access.Rights(), CreatedAt: born.UTC(), Networks: []string{}, Quotas: quotas}, f.failure()
 }
 
 func (f *fakeKeys) DeleteKey(context.Context, access.Caller, string) error { return f.failure() }

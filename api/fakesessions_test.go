@@ -30,14 +30,22 @@ type fakeSessions struct {
 	block       chan struct{} // Create waits for it
 	existed     bool
 	serve       func(ctx context.Context, conn session.Conn) error
-	// The errors of Attach and AttachViewer.
-	fullOfClients, fullOfViewers error
-	view                         func(ctx context.Context, conn session.ViewConn) error
+	// The errors of Attach, AttachViewer and OpenSocket.
+	fullOfClients, fullOfViewers, fullOfStreams error
+	view                                        func(ctx context.Context, conn session.ViewConn) error
 }
 
-func (f *fakeSessions) Attach(string) (func(), error) { return func() {}, f.fullOfClients }
+func (f *fakeSessions) Attach(context.Context, access.Caller, string) (func(), error) {
+	return func() {}, f.fullOfClients
+}
 
-func (f *fakeSessions) AttachViewer(string) (func(), error) { return func() {}, f.fullOfViewers }
+func (f *fakeSessions) AttachViewer(context.Context, access.Caller, string) (func(), error) {
+	return func() {}, f.fullOfViewers
+}
+
+func (f *fakeSessions) OpenSocket(context.Context, access.Caller, string) (func(), error) {
+	return func() {}, f.fullOfStreams
+}
 
 func (f *fakeSessions) AuthorizeTicket(_ context.Context, ticket, id string, p access.Purpose) (access.Caller, error) {
 	fits := map[access.Purpose]string{access.PurposeCDP: goodTicket, access.PurposeView: viewTicket, access.PurposeControl: controlTicket, access.PurposeSave: controlTicket, access.PurposeSharedControl: sharedTicket}

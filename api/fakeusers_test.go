@@ -7,6 +7,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/login"
+	"github.com/stasisd/stasis/session/quota"
 	"github.com/stasisd/stasis/session/settings"
 )
 
@@ -15,6 +16,8 @@ type fakeUsers struct {
 	*failing
 	users    []string
 	settings settings.Settings
+	rates    []quota.Rate
+	overRate error
 }
 
 func (f *fakeUsers) version(user string) library.Default {
@@ -28,11 +31,26 @@ func (f *fakeUsers) Settings(context.Context, access.Caller, string) (settings.S
 	return f.settings, f.failure()
 }
 
-func (f *fakeUsers) Use(_ string, set settings.Settings) (u settings.Use) {
-	if set.Quotas != nil {
-		u.Sessions.Limit = set.Quotas.Sessions
+func (f *fakeUsers) Use(_ context.Context, _ string, set settings.Settings) (map[quota.Name]quota.Used, error) {
+	use := map[quota.Name]quota.Used{}
+	for _, name := range quota.Names() {
+		use[name] = quota.Used{}
 	}
-	return u
+	if set.Quotas != nil {
+		use[quota.Sessions] = quota.Used{Limit: set.Quotas.Sessions}
+	}
+	return use, nil
+}
+
+func (f *fakeUsers) KeyUse(ctx context.Context, k access.Key) (map[quota.Name]quota.Used, error) {
+	use, err := f.Use(ctx, "", settings.Settings{Quotas: &k.Quotas})
+	delete(use, quota.Standbys)
+	return use, err
+}
+
+// TakeRequest refuses every request if the fake's limit of requests is reached.
+func (f *fakeUsers) TakeRequest(context.Context, access.Caller) ([]quota.Rate, error) {
+	return f.rates, f.overRate
 }
 
 func (f *fakeUsers) ChangeSettings(_ context.Context, _ access.Caller, _ string, change func(settings.Settings) (settings.Settings, error)) (settings.Settings, error) {

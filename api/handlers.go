@@ -42,7 +42,7 @@ func newHandlers(closing context.Context, o Options, urls origins) handlers {
 	return handlers{
 		sessions:    &sessionHandler{sessions: o.Sessions, inspector: o.Inspector, bodies: bodies, idempotency: once, urls: urls},
 		checkpoints: &checkpointHandler{checkpoints: o.Checkpoints, bodies: bodies, idempotency: once},
-		history:     &historyHandler{history: o.History, heartbeat: o.Heartbeat, closing: closing},
+		history:     &historyHandler{history: o.History, streams: o.Streams, heartbeat: o.Heartbeat, closing: closing},
 		controls:    &controlHandler{controls: o.Controls, inspector: o.Inspector, driver: o.Driver, bodies: bodies, urls: urls, page: live.New()},
 		messages:    &messageHandler{messenger: o.Messenger, bodies: bodies, idempotency: once},
 		cdp:         &cdpHandler{cdp: o.CDP, inspector: o.Inspector, driver: o.Driver, sockets: sockets, urls: urls},
@@ -59,7 +59,7 @@ func newHandlers(closing context.Context, o Options, urls origins) handlers {
 		settings:    &settingsHandler{settings: o.Settings, bodies: bodies},
 		defaults:    &defaultHandler{defaults: o.Defaults, logins: o.Logins, bodies: bodies},
 		extensions:  &extensionHandler{extensions: o.Extensions, maxUpload: o.MaxUpload},
-		keys:        &keyHandler{keys: o.Keys, bodies: bodies, idempotency: once, urls: urls},
+		keys:        &keyHandler{keys: o.Keys, use: o.Settings, bodies: bodies, idempotency: once, urls: urls},
 		audit:       &auditHandler{o.Audit},
 		operations:  &operationsHandler{audit: o.Audit, readiness: o.Readiness, metrics: o.Metrics, landlock: o.Landlock, egress: o.EgressLimited},
 	}

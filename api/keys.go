@@ -11,6 +11,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/quota"
 )
 
 // Keys manages API keys, and the tickets of GET /v1/connect.
@@ -26,6 +27,9 @@ type Keys interface {
 	// RotateKey also returns the new secret.
 	RotateKey(ctx context.Context, c access.Caller, id string, overlap time.Duration) (k access.Key, secret string, err error)
 	Keys(ctx context.Context, c access.Caller) ([]access.Key, error)
+	// ChangeQuotas applies change in a transaction. An error of change is returned
+	// unchanged.
+	ChangeQuotas(ctx context.Context, c access.Caller, id string, change func(quota.Quotas) (quota.Quotas, error)) (access.Key, error)
 	DeleteKey(ctx context.Context, c access.Caller, id string) error
 }
 
@@ -37,6 +41,7 @@ const maxOverlap = 30 * 24 * 60 * 60
 // keyHandler manages API keys and makes tickets.
 type keyHandler struct {
 	keys        Keys
+	use         KeyUse
 	bodies      *bodyDecoder
 	idempotency *idempotency
 	urls        origins
@@ -46,6 +51,12 @@ type keyHandler struct {
 type newKeyAnswer struct {
 	access.Key
 	Secret *string `json:"secret"`
+}
+
+// usedKey is a key with how much of its quotas it uses.
+type usedKey struct {
+	access.Key
+	Use map[quota.Name]quota.Used `json:"use"`
 }
 
 // me answers with the key of the call.
@@ -61,7 +72,15 @@ func (h *keyHandler) list(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, map[string]any{"keys": keys})
+	list := make([]usedKey, 0, len(keys))
+	for _, k := range keys {
+		use, err := h.use.KeyUse(c.Request().Context(), k)
+		if err != nil {
+			return err
+		}
+		list = append(list, usedKey{k, use})
+	}
+	return c.JSON(http.StatusOK, map[string]any{"keys": list})
 }
 
 type keyBody struct {
@@ -71,10 +90,11 @@ type keyBody struct {
 	Rights   []access.Right `json:"rights"`
 	Expires  string         `json:"expires_at"`
 	Networks []string       `json:"networks"`
+	Quotas   quota.Quotas   `json:"quotas"`
 }
 
 func (b *keyBody) options() access.KeyOptions {
-	o := access.KeyOptions{Name: b.Name, UserID: b.UserID, AllUsers: b.AllUsers, Rights: b.Rights, Networks: networks(b.Networks)}
+	o := access.KeyOptions{Name: b.Name, UserID: b.UserID, AllUsers: b.AllUsers, Rights: b.Rights, Networks: networks(b.Networks), Quotas: b.Quotas}
 	if at, err := time.Parse(time.RFC3339, b.Expires); err == nil { // check has parsed it; "" is never
 		o.ExpiresAt = &at
 	}
@@ -115,7 +135,15 @@ func (b *keyBody) check() error {
 			return invalid(field, "is given twice")
 		}
 	}
-	return firstOf(atMost("name", b.Name, 128), isUserID("user_id", b.UserID), isTime("expires_at", b.Expires), areNetworks("networks", b.Networks))
+	return firstOf(atMost("name", b.Name, 128), isUserID("user_id", b.UserID), isTime("expires_at", b.Expires), areNetworks("networks", b.Networks), checkKeyQuotas(b.Quotas))
+}
+
+// checkKeyQuotas is checkQuotas for a key.
+func checkKeyQuotas(q quota.Quotas) error {
+	if q.Standbys != nil {
+		return fault.New(fault.Unsupported, "api.key", "quotas.standbys: standbys belong to users, so a key has no such quota; set it in the user's settings")
+	}
+	return checkQuotas(q)
 }
 
 func isTime(field, value string) error {
@@ -185,6 +213,38 @@ func (h *keyHandler) rotate(c *call) error {
 	}{id, body}), h.creation(c, http.StatusOK, func() (access.Key, string, error) {
 		return h.keys.RotateKey(c.Request().Context(), c.caller, id, seconds(body.Overlap))
 	}))
+}
+
+// keyPatch is the document that a PATCH of a key changes.
+type keyPatch struct {
+	Quotas *quota.Quotas `json:"quotas"`
+}
+
+// patch changes the quotas of a key.
+func (h *keyHandler) patch(c *call) error {
+	changes, err := h.bodies.patch(c, &keyPatch{})
+	if err != nil {
+		return err
+	}
+	id, err := c.id("key_id", fault.KeyNotFound)
+	if err != nil {
+		return err
+	}
+	key, err := h.keys.ChangeQuotas(c.Request().Context(), c.caller, id, func(was quota.Quotas) (quota.Quotas, error) {
+		var now keyPatch
+		if err := applyPatch(c.Request().Context(), keyPatch{&was}, changes, &now); err != nil || now.Quotas == nil {
+			return quota.Quotas{}, err
+		}
+		return *now.Quotas, checkKeyQuotas(*now.Quotas)
+	})
+	if err != nil {
+		return err
+	}
+	use, err := h.use.KeyUse(c.Request().Context(), key)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, usedKey{key, use})
 }
 
 func (h *keyHandler) delete(c *call) error {

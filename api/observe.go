@@ -17,11 +17,13 @@ import (
 
 	"github.com/stasisd/stasis/api/live"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/quota"
 )
 
 const (
 	requestIDHeader   = "X-Request-Id"
 	retryAfterSeconds = "5"
+	rateRetryAfter    = "1" // a quota of one request in a second allows the next then
 )
 
 var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
@@ -31,6 +33,8 @@ type errorAnswer struct {
 	Code      fault.Code `json:"code"`
 	Message   string     `json:"message"`
 	RequestID string     `json:"request_id"`
+	// Quota is the quota that a quota_exceeded is about.
+	Quota *quota.Exceeded `json:"quota,omitempty"`
 }
 
 // observer is the middleware around all handlers.
@@ -93,6 +97,13 @@ func (o *observer) fail(err error, c echo.Context) {
 		header.Set("Retry-After", attemptsRetryAfter)
 	}
 	answer := errorAnswer{Code: code, Message: fault.MessageOf(err), RequestID: header.Get(requestIDHeader)}
+	var exceeded quota.Exceeded
+	if errors.As(err, &exceeded) {
+		answer.Quota = &exceeded
+		if exceeded.Name == quota.Requests {
+			header.Set("Retry-After", rateRetryAfter)
+		}
+	}
 	write := func() error { return c.JSON(statusOf(code), answer) }
 	if c.Path() == livePath && acceptsPage(c.Request()) {
 		write = func() error { return live.WriteError(c.Response(), statusOf(code), noLiveView(answer)) }

@@ -53,7 +53,8 @@ func shown(v any) string {
 func TestPatchUser(t *testing.T) {
 	r := newRig(t, nil)
 	const path = "/v1/users/alice"
-	const unset = `{"user_id":"alice","engine":null,"standby":null,"login_check":null,"retention":null,"egress":null,"quotas":null,"use":{"sessions":{"used":0,"limit":null}}}`
+	const unused = `"use":{"bytes":{"used":0,"limit":null},"imports":{"used":0,"limit":null},"parked":{"used":0,"limit":null},"requests_per_second":{"used":0,"limit":null},"sessions":{"used":0,"limit":null},"snapshots":{"used":0,"limit":null},"sockets":{"used":0,"limit":null},"standbys":{"used":0,"limit":null}}}`
+	const unset = `{"user_id":"alice","engine":null,"standby":null,"login_check":null,"retention":null,"egress":null,"quotas":null,` + unused
 	for _, x := range []struct {
 		body   string
 		status int
@@ -62,11 +63,11 @@ func TestPatchUser(t *testing.T) {
 		{``, 200, unset},
 		{`{"login_check":null}`, 200, unset},
 		{`{"login_check":{"url":"https://a.example/x?<&>","selector":"#a > b"}}`, 200,
-			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":null,"selector":"#a > b","absent_selector":null,"text":null,"cookie":null,"timeout_seconds":15,"before_default":false,"check_every_seconds":null},"retention":null,"egress":null,"quotas":null,"use":{"sessions":{"used":0,"limit":null}}}`},
+			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":null,"selector":"#a > b","absent_selector":null,"text":null,"cookie":null,"timeout_seconds":15,"before_default":false,"check_every_seconds":null},"retention":null,"egress":null,"quotas":null,` + unused},
 		{`{"login_check":{"status":200,"timeout_seconds":5,"before_default":true}}`, 200,
-			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":200,"selector":"#a > b","absent_selector":null,"text":null,"cookie":null,"timeout_seconds":5,"before_default":true,"check_every_seconds":null},"retention":null,"egress":null,"quotas":null,"use":{"sessions":{"used":0,"limit":null}}}`},
+			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":200,"selector":"#a > b","absent_selector":null,"text":null,"cookie":null,"timeout_seconds":5,"before_default":true,"check_every_seconds":null},"retention":null,"egress":null,"quotas":null,` + unused},
 		{`{"login_check":{"selector":null,"timeout_seconds":null}}`, 200,
-			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":200,"selector":null,"absent_selector":null,"text":null,"cookie":null,"timeout_seconds":15,"before_default":true,"check_every_seconds":null},"retention":null,"egress":null,"quotas":null,"use":{"sessions":{"used":0,"limit":null}}}`},
+			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":200,"selector":null,"absent_selector":null,"text":null,"cookie":null,"timeout_seconds":15,"before_default":true,"check_every_seconds":null},"retention":null,"egress":null,"quotas":null,` + unused},
 		{`{"login_check":{"status":null}}`, 422, `at least one of`},
 		{`{"login_check":{"url":null}}`, 422, `login_check.url: is required`},
 		{`{}`, 200, `"status":200`},
@@ -82,6 +83,8 @@ func TestPatchUser(t *testing.T) {
 		{`{"quotas":{"sessions":3}}`, 403, `admin`},
 		{`{"quotas":{"sessions":0}}`, 422, `quotas.sessions: must be from 1 to 1000000`},
 		{`{"quotas":{"cookies":1}}`, 422, `cookies`},
+		{`{"quotas":{"parked":-1}}`, 422, `quotas.parked: must be from 0 to 1000000`},
+		{`{"quotas":{"requests_per_second":0}}`, 422, `quotas.requests_per_second: must be from 1`},
 		{`{"egress":{"deny":["10.0.0.1","192.0.2.7/24"]}}`, 403, `admin`},
 		{`{"egress":{"allow_private":["a.example"]}}`, 422, `egress.allow_private[0]: must be a network`},
 		{`{"retention":null,"login_check":null,"quotas":null,"egress":null}`, 200, unset},

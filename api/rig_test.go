@@ -100,7 +100,7 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 		Files:   r.fakeUploads, Extensions: r.fakeUploads, Importer: r.fakeUploads, Documents: r.fakeUploads,
 		Messenger: r.fakeAgents, Notes: r.fakeAgents, History: r.fakeHistory, Deliveries: r.fakeHistory,
 		Snapshots: r.fakeLibrary, Exports: r.fakeLibrary, Pruner: r.fakeLibrary,
-		Defaults: r.fakeUsers, Logins: r.fakeUsers, Settings: r.fakeUsers,
+		Defaults: r.fakeUsers, Logins: r.fakeUsers, Settings: r.fakeUsers, Rates: r.fakeUsers, Streams: r.fakeSessions,
 		Keys: r.fakeKeys, Answers: r.answers, Audit: r.audit,
 		Metrics: metrics.New("test").Handler(), Logger: slog.New(slog.NewTextHandler(r.log, nil)), Now: time.Now, MaxUpload: 1 << 10,
 	}

@@ -138,6 +138,7 @@ func (s *Server) routes(h handlers, a *authenticator) {
 	s.route(http.MethodGet, "/v1/me", key, noQuery(me))
 	s.route(http.MethodGet, "/v1/keys", key, noQuery(h.keys.list))
 	s.route(http.MethodPost, "/v1/keys", key, noQuery(h.keys.create))
+	s.route(http.MethodPatch, "/v1/keys/:key_id", key, noQuery(h.keys.patch))
 	s.route(http.MethodPost, "/v1/keys/:key_id/rotate", key, noQuery(h.keys.rotate))
 	s.route(http.MethodDelete, "/v1/keys/:key_id", key, noQuery(h.keys.delete))
 	s.route(http.MethodGet, "/v1/audit", key, h.audit.list)
@@ -165,6 +166,11 @@ func (s *Server) route(method, path string, authorise authorizer, do handler) {
 		c.audit = s.beginAudit(c, rule)
 		if to, ok := ec.Response().Writer.(*pacedWriter); ok {
 			to.owner = c.caller.KeyID
+		}
+		if c.caller.KeyID != "" {
+			if err := takeRequest(s.rates, c); err != nil {
+				return err
+			}
 		}
 		if conn := connectionOf(c.Request()); conn != nil && c.caller.KeyID != "" {
 			defer s.connections.serve(conn)()

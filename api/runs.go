@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/events"
@@ -22,10 +23,20 @@ type History interface {
 
 var _ History = (*events.Reader)(nil)
 
+// Streams counts the open event streams.
+type Streams interface {
+	// OpenSocket counts a stream of a session that the caller may follow, until release is
+	// called; quota_exceeded if there are too many.
+	OpenSocket(ctx context.Context, c access.Caller, id string) (release func(), err error)
+}
+
+var _ Streams = (*session.Service)(nil)
+
 // historyHandler serves the runs and events of a session: pages in this file, streams in
 // stream.go.
 type historyHandler struct {
 	history   History
+	streams   Streams
 	heartbeat time.Duration   // between two heartbeats of a stream
 	closing   context.Context // streams end when it ends
 }

@@ -31,6 +31,7 @@ type Options struct {
 	Files          Files
 	Sharing        Sharing
 	History        History
+	Streams        Streams
 	Messenger      Messenger
 	Notes          Notes
 	Documents      Documents
@@ -47,6 +48,7 @@ type Options struct {
 	Deliveries     Deliveries
 	Readiness      Readiness
 	Audit          Audit
+	Rates          Rates
 	Answers        Answers
 
 	// HashKey is the key of the hashes that identify repeated requests. A body may contain
@@ -85,6 +87,7 @@ type Server struct {
 	log         *slog.Logger
 	now         func() time.Time
 	connections *connections
+	rates       Rates
 	budget      *budget.Budget
 	patience    time.Duration
 	grace       time.Duration
@@ -101,7 +104,7 @@ func New(o Options) *Server {
 	closing, stop := context.WithCancel(context.Background())
 	s := &Server{
 		echo: echo.New(), log: o.Logger, now: o.Now, budget: o.Budget, patience: o.Patience, grace: o.Grace,
-		connections: newConnections(o.MaxConnections), close: stop,
+		connections: newConnections(o.MaxConnections), rates: o.Rates, close: stop,
 	}
 	observe := &observer{now: o.Now, log: o.Logger}
 	s.echo.HideBanner, s.echo.HidePort = true, true

@@ -91,6 +91,11 @@ func (h *historyHandler) events(c *call) error {
 		return err
 	}
 	defer feed.Close()
+	closed, err := h.streams.OpenSocket(ctx, c.caller, id)
+	if err != nil {
+		return err
+	}
+	defer closed()
 	return h.follow(ctx, c, feed, wanted, after != nil)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/quota"
 	"github.com/stasisd/stasis/session/settings"
 )
 
@@ -19,7 +20,13 @@ type Settings interface {
 	// unchanged.
 	ChangeSettings(ctx context.Context, c access.Caller, userID string, change func(settings.Settings) (settings.Settings, error)) (settings.Settings, error)
 	// Use returns how much of the quotas a user with these settings uses.
-	Use(userID string, set settings.Settings) settings.Use
+	Use(ctx context.Context, userID string, set settings.Settings) (map[quota.Name]quota.Used, error)
+	KeyUse
+}
+
+// KeyUse tells how much of its quotas a key uses.
+type KeyUse interface {
+	KeyUse(ctx context.Context, k access.Key) (map[quota.Name]quota.Used, error)
 }
 
 var _ Settings = (*settings.Users)(nil)
@@ -35,7 +42,6 @@ const (
 	defaultCheckTimeout = 15   // seconds
 	largestCheckTimeout = 60
 	largestStandby      = 10 // Chromes of one user
-	largestQuota        = 1_000_000
 	largestKeepLast     = 1_000_000
 	largestKeepWithin   = 100 * 365 * 24 * 60 * 60 // seconds
 )
@@ -44,7 +50,7 @@ const (
 type userAnswer struct {
 	UserID string `json:"user_id"`
 	settings.Settings
-	Use settings.Use `json:"use"`
+	Use map[quota.Name]quota.Used `json:"use"`
 }
 
 // settingsBody is the document that a PATCH changes.
@@ -54,7 +60,7 @@ type settingsBody struct {
 	LoginCheck *settings.LoginCheck `json:"login_check"`
 	Retention  *library.Retention   `json:"retention"`
 	Egress     *userEgressBody      `json:"egress"`
-	Quotas     *settings.Quotas     `json:"quotas"`
+	Quotas     *quota.Quotas        `json:"quotas"`
 }
 
 // settings checks the body and returns its settings.
@@ -75,8 +81,8 @@ func (b settingsBody) settings() (settings.Settings, error) {
 			return set, err
 		}
 	}
-	if b.Quotas != nil && b.Quotas.Sessions != nil {
-		if err := within("quotas.sessions", *b.Quotas.Sessions, 1, largestQuota); err != nil {
+	if b.Quotas != nil {
+		if err := checkQuotas(*b.Quotas); err != nil {
 			return set, err
 		}
 	}
@@ -93,6 +99,18 @@ func (b settingsBody) settings() (settings.Settings, error) {
 	}
 	set.LoginCheck = b.LoginCheck
 	return set, checkLoginCheck(*b.LoginCheck)
+}
+
+// checkQuotas checks the values of quotas.
+func checkQuotas(q quota.Quotas) error {
+	for _, name := range quota.Names() {
+		if n := q.Of(name); n != nil {
+			if err := within("quotas."+string(name), *n, quota.Least(name), quota.Largest(name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // checkRetention checks a policy against what is allowed. A policy that keeps nothing would
@@ -161,7 +179,16 @@ func (h *settingsHandler) get(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, userAnswer{user, set, h.settings.Use(user, set)})
+	return h.answer(c, user, set)
+}
+
+// answer answers with a user's settings.
+func (h *settingsHandler) answer(c *call, user string, set settings.Settings) error {
+	use, err := h.settings.Use(c.Request().Context(), user, set)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, userAnswer{user, set, use})
 }
 
 func (h *settingsHandler) patch(c *call) error {
@@ -190,5 +217,5 @@ func (h *settingsHandler) patch(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, userAnswer{user, set, h.settings.Use(user, set)})
+	return h.answer(c, user, set)
 }

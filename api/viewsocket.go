@@ -19,7 +19,7 @@ const (
 
 // view is serve for a viewer of the live view.
 func (k *cdpSockets) view(c *call, id string) error {
-	release, err := k.cdp.AttachViewer(id)
+	release, err := k.cdp.AttachViewer(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}

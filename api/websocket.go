@@ -54,7 +54,7 @@ type cdpSockets struct {
 // ends or the daemon stops. Errors from before the upgrade become the answer; later ones
 // close the socket.
 func (k *cdpSockets) serve(c *call, id string, client session.Client) error {
-	release, err := k.cdp.Attach(id)
+	release, err := k.cdp.Attach(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func TestAttackQuotas(t *testing.T) {
 	if u := use("alice"); u.Use.Sessions.Used != 0 {
 		t.Errorf("the use is %+v", u)
 	}
-	if code, said := serve(t, nil, "--data-dir", daemon.DataDir(t), "--default-quota", "cookies=1"); code != 2 || !strings.Contains(said, "--default-quota: must be sessions=N") {
+	if code, said := serve(t, nil, "--data-dir", daemon.DataDir(t), "--default-quota", "cookies=1"); code != 2 || !strings.Contains(said, "--default-quota: has no quota \"cookies\"; the quotas are sessions, parked") {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
 }

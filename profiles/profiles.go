@@ -45,6 +45,8 @@ type Key struct {
 	ExpiresAt time.Time // zero: never
 	Networks  []string  // those that it may be used from, in CIDR notation; nil: all
 	UsedAt    time.Time // zero: never
+	// Quotas is a document of package session, stored byte for byte; nil: none.
+	Quotas json.RawMessage
 	// Former is the hash of the key's former secret, which is valid until FormerUntil. Both
 	// are zero if there is none.
 	Former      [32]byte
@@ -213,6 +215,17 @@ type Commit struct {
 	// Notices returns the notices of the commit, in addition to those of End. See
 	// [End.Notices].
 	Notices func(Session) []Notice
+	// Admit refuses the commit with its error. It gets what the user and the key of the
+	// session have stored, with the snapshot. It is called inside the transaction and must
+	// not block. nil admits it.
+	Admit func(user, key Stored) error
+}
+
+// Stored is what a user or a key has stored. An archive that several snapshots share counts
+// for each of them.
+type Stored struct {
+	Snapshots int64
+	Bytes     int64
 }
 
 // End describes how a session ends.

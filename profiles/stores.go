@@ -2,6 +2,7 @@ package profiles
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 )
 
@@ -19,6 +20,9 @@ type KeyStore interface {
 	// Key returns the key with an ID, or key_not_found.
 	Key(ctx context.Context, id string) (Key, error)
 	DeleteKey(ctx context.Context, id string) error
+	// SetKeyQuotas changes the quotas of a key in a transaction and returns the key, or
+	// key_not_found. An error of change changes nothing.
+	SetKeyQuotas(ctx context.Context, id string, change func(was json.RawMessage) (json.RawMessage, error)) (Key, error)
 }
 
 // UserStore keeps the records of users.
@@ -69,6 +73,10 @@ type SnapshotStore interface {
 	ArchiveInUse(ctx context.Context, archiveID string) (bool, error)
 	// SnapshotExtensions lists the extensions whose files a snapshot holds, by ID.
 	SnapshotExtensions(ctx context.Context, snapshotID string) ([]PinnedExtension, error)
+	// StoredByUser and StoredByKey return what a user has stored, and what the sessions of a
+	// key have.
+	StoredByUser(ctx context.Context, userID string) (Stored, error)
+	StoredByKey(ctx context.Context, keyID string) (Stored, error)
 }
 
 // RetentionStore finds which snapshots are still needed, and removes the records of

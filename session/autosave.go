@@ -54,7 +54,7 @@ func (s autosaveAdapter) Save(ctx context.Context) (snapshotID string, stored bo
 	if err := s.l.ask(ctx, func() error { chrome = s.l.chrome; return nil }); err != nil || chrome != nil && chrome.Frozen() {
 		return "", false, autosave.ErrFrozen
 	}
-	c := s.l.save(ctx, request.Checkpoint{Auto: true, SaveAsDefault: s.persist, Conflict: save.Keep})
+	c := s.l.save(ctx, request.Checkpoint{Auto: true, SaveAsDefault: s.persist, Conflict: save.Keep}, nil)
 	if c.Err != nil {
 		return "", false, c.Err
 	}

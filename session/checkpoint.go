@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/queue"
 	"github.com/stasisd/stasis/session/request"
@@ -23,14 +24,19 @@ func (s *Service) Checkpoint(ctx context.Context, by access.Caller, id string, r
 	if err != nil {
 		return save.CheckpointAnswer{}, err
 	}
-	c := l.save(ctx, r)
+	admit, err := s.admission(ctx, l.rights.UserID, l.rights.MadeBy[0])
+	if err != nil {
+		return save.CheckpointAnswer{}, err
+	}
+	c := l.save(ctx, r, admit)
 	s.deps.Journal.Flush(ctx, id) // its events must survive a crash of the daemon
 	return c.Answer, c.Err
 }
 
 // save waits for its turn, one checkpoint after the other, and for the outcome. A
-// checkpoint that has begun continues when ctx ends.
-func (l *liveSession) save(ctx context.Context, r request.Checkpoint) save.CheckpointResult {
+// checkpoint that has begun continues when ctx ends. admit may refuse it; nil: it is not
+// refused.
+func (l *liveSession) save(ctx context.Context, r request.Checkpoint, admit func(user, key profiles.Stored) error) save.CheckpointResult {
 	const op = "session.checkpoint"
 	select {
 	case l.turn <- struct{}{}:
@@ -53,7 +59,9 @@ func (l *liveSession) save(ctx context.Context, r request.Checkpoint) save.Check
 				if !r.Auto {
 					l.touch()
 				}
-				l.beginCheckpoint(checkpointing{request: r, waiter: result}, l.checkpointJob(r))
+				j := l.checkpointJob(r)
+				j.Admit = admit
+				l.beginCheckpoint(checkpointing{request: r, waiter: result}, j)
 				return nil, nil
 			},
 			End: func(err error) {

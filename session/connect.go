@@ -29,8 +29,10 @@ func (s *Service) MayDrive(ctx context.Context, c access.Caller, id string) erro
 }
 
 // Attach reserves a connection for one CDP client of a session, before it is upgraded and
-// served by [Service.Connect]; see [capacity.Clients.Take].
-func (s *Service) Attach(id string) (release func(), err error) { return s.clients.Take(id) }
+// served by [Service.Connect]; see [capacity.Clients.Take] and [Service.OpenSocket].
+func (s *Service) Attach(ctx context.Context, c access.Caller, id string) (release func(), err error) {
+	return s.attach(ctx, c, id, s.clients)
+}
 
 // Client says what a CDP client of a session gets.
 type Client struct {

@@ -14,7 +14,6 @@ import (
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/rescue"
 	"github.com/stasisd/stasis/session/restore"
-	"github.com/stasisd/stasis/session/settings"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -97,19 +96,20 @@ func (s *Service) createOrShare(ctx context.Context, c access.Caller, r request.
 	if err != nil || shared != nil {
 		return shared, err
 	}
-	if err := s.acquireSlot(ctx, wait, o.UserID, r.Wait > 0); err != nil {
+	claim, err := s.acquireSlot(ctx, wait, c, o.UserID, r)
+	if err != nil {
 		return nil, err
 	}
-	l, err := s.createInSlot(ctx, c, r, o, was)
+	l, err := s.createInSlot(ctx, c, r, o, was, claim)
 	if err != nil {
-		s.capacity.ReleaseFor(o.UserID)
+		s.capacity.ReleaseFor(claim)
 	}
 	return l, err
 }
 
 // createInSlot makes the session in its slot. If the create had to wait, the environment
 // may have changed, so it is resolved again.
-func (s *Service) createInSlot(ctx context.Context, c access.Caller, r request.Create, o restore.Environment, was *profiles.Session) (*liveSession, error) {
+func (s *Service) createInSlot(ctx context.Context, c access.Caller, r request.Create, o restore.Environment, was *profiles.Session, claim capacity.Claim) (*liveSession, error) {
 	if r.Wait > 0 {
 		var err error
 		if o, err = s.restorer.Resolve(ctx, c, r.SourceRequest()); err != nil {
@@ -121,7 +121,7 @@ func (s *Service) createInSlot(ctx context.Context, c access.Caller, r request.C
 		return nil, err
 	}
 	defer release() // from here on the session's record protects the snapshot
-	return s.begin(ctx, c, r, o, was)
+	return s.begin(ctx, c, r, o, was, claim)
 }
 
 // holdSource keeps the snapshot of a create from being removed. If the snapshot was
@@ -162,8 +162,8 @@ func (s *Service) repeated(ctx context.Context, c access.Caller, r request.Creat
 }
 
 // begin starts the Chrome and the session. was is the record of an ended session that is
-// resumed, else nil.
-func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, o restore.Environment, was *profiles.Session) (*liveSession, error) {
+// resumed, else nil. claim has the slot, which the session gives back at its end.
+func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, o restore.Environment, was *profiles.Session, claim capacity.Claim) (*liveSession, error) {
 	sealed, err := request.Seal(s.deps.Vault, r)
 	if err != nil {
 		return nil, err
@@ -214,6 +214,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 		return nil, err
 	}
 	l := newLiveSession(s, rec, r, q.Egress, up)
+	l.claim = claim
 	if c.KeyID != rec.KeyID { // another key resumed it
 		l.rights.MadeBy = append(l.rights.MadeBy, c.KeyID)
 	}
@@ -237,18 +238,25 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 
 // acquireSlot takes a slot for a session of a user. If none is free, it makes a scheduled
 // login check give way, which frees a slot.
-func (s *Service) acquireSlot(ctx, wait context.Context, userID string, waits bool) error {
-	quotas, err := s.users.Quotas(ctx, userID)
+func (s *Service) acquireSlot(ctx, wait context.Context, c access.Caller, userID string, r request.Create) (capacity.Claim, error) {
+	waits := r.Wait > 0
+	claim, err := s.claim(ctx, c, userID, !r.ReadOnly)
 	if err != nil {
-		return err
+		return claim, err
 	}
-	claim := capacity.Claim{UserID: userID, Most: int(settings.ValueOrZero(quotas.Sessions))}
 	err = s.capacity.AcquireFor(ctx, claim, false)
-	if !fault.Is(err, fault.TooManySessions) && (!waits || !fault.Is(err, fault.QuotaExceeded)) {
-		return err
+	if fault.Is(err, fault.TooManySessions) || waits && fault.Is(err, fault.QuotaExceeded) {
+		if err := s.sessions.AwaitRenewal(ctx, nil); err != nil {
+			return claim, err
+		}
+		err = s.capacity.AcquireFor(wait, claim, waits)
 	}
-	if err := s.sessions.AwaitRenewal(ctx, nil); err != nil {
-		return err
+	if err != nil {
+		return claim, err
 	}
-	return s.capacity.AcquireFor(wait, claim, waits)
+	if err := s.recheckStored(ctx, claim); err != nil {
+		s.capacity.ReleaseFor(claim)
+		return claim, err
+	}
+	return claim, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/queue"
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
@@ -39,6 +40,7 @@ type liveSession struct {
 	partial bool
 	// readOnly reports that no save of the session is allowed.
 	readOnly bool
+	claim    capacity.Claim // its slot
 
 	calls        chan func()
 	finished     chan save.EndResult

@@ -25,6 +25,7 @@ import (
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/login"
 	"github.com/stasisd/stasis/session/login/renewal"
+	"github.com/stasisd/stasis/session/quota"
 	"github.com/stasisd/stasis/session/records"
 	"github.com/stasisd/stasis/session/registry"
 	"github.com/stasisd/stasis/session/request"
@@ -39,14 +40,14 @@ import (
 
 // Config configures a Service.
 type Config struct {
-	Engine      string          // the engine of sessions that name none; "": browser.EngineChrome
-	MaxSessions int             // sessions that may live at once
-	Quotas      settings.Quotas // of users whose settings have none
-	MaxClients  int             // CDP clients of a session at once; 0: 64
-	Parked      pool.Limits     // of frozen Chromes that memory snapshots keep
-	Spares      pool.Limits     // of empty full Chromes kept ready
-	ShellSpares pool.Limits     // of empty headless shells kept ready
-	Standby     pool.Limits     // of Chromes kept ready with users' defaults loaded
+	Engine      string       // the engine of sessions that name none; "": browser.EngineChrome
+	MaxSessions int          // sessions that may live at once
+	Quotas      quota.Quotas // of users whose settings have none
+	MaxClients  int          // CDP clients of a session at once; 0: 64
+	Parked      pool.Limits  // of frozen Chromes that memory snapshots keep
+	Spares      pool.Limits  // of empty full Chromes kept ready
+	ShellSpares pool.Limits  // of empty headless shells kept ready
+	Standby     pool.Limits  // of Chromes kept ready with users' defaults loaded
 	// StandbyDelay is how long no standby is started after a create.
 	StandbyDelay time.Duration
 	RescueTTL    time.Duration // how long a rescue snapshot is kept
@@ -100,6 +101,8 @@ type Keys interface {
 	RegisterConnection(ctx context.Context, c access.Caller, end func(why error)) (leave func(), err error)
 	// CallContext returns a context that ends when the caller's key is deleted.
 	CallContext(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
+	// QuotasOf returns the quotas of a key; a deleted key has none.
+	QuotasOf(ctx context.Context, id string) (quota.Quotas, error)
 }
 
 // Journal records the events of sessions; see [events.Journal].
@@ -136,6 +139,9 @@ type Service struct {
 	records   *records.Records
 	inspector *inspect.Inspector
 	archives  *archives.Archives
+	imports   quota.Counter
+	sockets   quota.Counter     // CDP clients, viewers and event streams
+	rates     *quota.Rates      // of requests
 	clients   *capacity.Clients // of CDP
 	viewers   *capacity.Clients // of the live view
 	measuring chan struct{}     // holds one token while a session's memory is measured
@@ -151,7 +157,7 @@ type Service struct {
 
 // New makes a Service. [Service.Recover] must run before the first request.
 func New(cfg Config, deps Deps) *Service {
-	s := &Service{cfg: cfg, deps: deps, clients: capacity.NewClients(cfg.MaxClients), viewers: capacity.NewViewers(),
+	s := &Service{cfg: cfg, deps: deps, rates: quota.NewRates(), clients: capacity.NewClients(cfg.MaxClients), viewers: capacity.NewViewers(),
 		measuring: make(chan struct{}, 1)}
 	if s.deps.Meter == nil {
 		s.deps.Meter = unmetered{}
@@ -183,8 +189,7 @@ func New(cfg Config, deps Deps) *Service {
 		Sessions: archivesAdapter{s}, Large: s.deps.Large, Unpack: cfg.Unpack})
 	s.undo = undo.New(cfg.Undo, deps.Now, deps.Log)
 	s.restorer = restore.New(restore.Config{Discarded: s.undo, Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, s.archives, deps.Catalogue)
-	s.users = settings.NewUsers(deps.Catalogue, settings.Config{Quotas: cfg.Quotas, Now: deps.Now, Changed: s.settingsChanged,
-		Live: func(userID string) int { return s.capacity.SessionsOf(userID) }})
+	s.users = settings.NewUsers(deps.Catalogue, settings.Config{Quotas: cfg.Quotas, Use: s.quotaSources(), Now: deps.Now, Changed: s.settingsChanged})
 	s.resolver = request.NewResolver(cfg.Engine, s.users, deps.Browsers, deps.Catalogue)
 	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: loginAdapter{s.sessions, s}, Slots: s.capacity, Snapshots: s.snapshots,
 		Restorer: s.restorer, Notices: deps.Notices, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
@@ -192,10 +197,10 @@ func New(cfg Config, deps Deps) *Service {
 		s.work.Go(func() { s.undo.Run(s.ctx) })
 	}
 	s.saver = save.New(save.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Snapshots: s.snapshots, Dirs: deps.Browsers,
-		Restorer: s.restorer, Ready: s.capacity, Users: s.users, Login: s.checker, Undo: s.undo, Notices: deps.Notices, Meter: s.deps.Meter,
+		Restorer: s.restorer, Ready: readyAdapter{s}, Users: s.users, Login: s.checker, Undo: s.undo, Notices: deps.Notices, Meter: s.deps.Meter,
 		Unpack: cfg.Unpack, RescueTTL: cfg.RescueTTL, Now: deps.Now, Log: deps.Log})
 	s.importer = importer.New(importer.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Dirs: deps.Browsers, Keys: deps.Keys,
-		Turns: capacity.NewTurns(importer.MaxImports), Saver: s.saver, Users: s.users, Login: s.checker, Unpack: cfg.Unpack, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
+		Turns: capacity.NewTurns(importer.MaxImports), Quotas: importQuotas{s}, Saver: s.saver, Users: s.users, Login: s.checker, Unpack: cfg.Unpack, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
 	s.renewals = renewal.New(s.ctx, renewal.Config{Records: deps.Catalogue, Archives: deps.Vault, Snapshots: s.snapshots, Pruner: s.pruner, Restorer: s.restorer,
 		Engines: deps.Browsers, Datadirs: deps.Datadirs, Saver: s.saver, Checker: s.checker, Slots: s.capacity, Sessions: s.sessions,
 		MemoryAllows: s.deps.MemoryAllows, MaxSessions: cfg.MaxSessions, Patience: cfg.Waits.RenewalPatience, Between: cfg.Waits.RenewalBetween,
@@ -313,6 +318,6 @@ func (s *Service) Counts() Counts {
 func (s *Service) forget(l *liveSession) {
 	s.deps.Journal.SessionEnded(l.id) // before another create may begin the session again
 	s.sessions.Remove(l.id)
-	s.capacity.ReleaseFor(l.rights.UserID)
+	s.capacity.ReleaseFor(l.claim)
 	s.capacity.Replenish()
 }

@@ -12,8 +12,10 @@ import (
 type ViewConn = view.Conn
 
 // AttachViewer reserves a connection for one viewer of a session, before it is upgraded and
-// served by [Service.View]; see [capacity.Clients.Take].
-func (s *Service) AttachViewer(id string) (release func(), err error) { return s.viewers.Take(id) }
+// served by [Service.View]; see [capacity.Clients.Take] and [Service.OpenSocket].
+func (s *Service) AttachViewer(ctx context.Context, c access.Caller, id string) (release func(), err error) {
+	return s.attach(ctx, c, id, s.viewers)
+}
 
 // View serves one viewer of a session's live view until it disconnects, the session ends,
 // the caller's key is deleted or its shared link ends. The viewer has control if the caller

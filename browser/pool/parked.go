@@ -5,6 +5,7 @@ package pool
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -43,8 +44,15 @@ type Parked[T MeasuredChrome] struct {
 	wg        sync.WaitGroup
 }
 
+// Share is somebody's share of a pool, such as a user's.
+type Share struct {
+	Of   string
+	Most int // Chromes; negative: no limit
+}
+
 type slot[T Chrome] struct {
 	chrome T
+	shares []Share
 	taken  chan struct{} // closed when the Chrome leaves the pool
 	memory int64         // bytes of a parked Chrome, once known
 }
@@ -57,26 +65,58 @@ func NewParked[T MeasuredChrome](limits Limits) *Parked[T] {
 	return &Parked[T]{limits: limits, slots: map[string]*slot[T]{}, reasons: map[string]string{}}
 }
 
-// Put parks a Chrome under its snapshot's ID. If the pool is full, it evicts the oldest.
-// If the pool is closed or has size 0, Put ends the Chrome. From here on the pool owns
-// the Chrome.
-func (p *Parked[T]) Put(ctx context.Context, id string, chrome T) error {
+// Put parks a Chrome under its snapshot's ID. It counts for the shares. If the pool is full,
+// it evicts the oldest; if a share is exceeded, the oldest that counts for it. If the pool
+// is closed or has size 0, Put ends the Chrome. From here on the pool owns the Chrome.
+func (p *Parked[T]) Put(ctx context.Context, id string, chrome T, shares ...Share) error {
 	p.mu.Lock()
 	if p.closed || p.limits.Size <= 0 {
 		p.note(id, "this daemon keeps no parked Chromes")
 		p.mu.Unlock()
 		return chrome.Kill(ctx)
 	}
-	s := &slot[T]{chrome: chrome, taken: make(chan struct{})}
+	s := &slot[T]{chrome: chrome, shares: shares, taken: make(chan struct{})}
 	p.slots[id] = s
 	p.order = append(p.order, id)
 	var evicted []T
+	for _, share := range shares {
+		for share.Most >= 0 && p.countOf(share.Of) > share.Most {
+			evicted = append(evicted, p.remove(p.oldestOf(share.Of), "the parked Chrome was evicted: its user or key had as many as the quota allows"))
+		}
+	}
 	for len(p.order) > p.limits.Size {
 		evicted = append(evicted, p.remove(p.order[0], "the parked Chrome was evicted: too many were parked"))
 	}
 	p.wg.Go(func() { p.watch(id, s) }) // Close waits for it
 	p.mu.Unlock()
 	return killAll(ctx, evicted)
+}
+
+// CountOf returns how many Chromes count for a share.
+func (p *Parked[T]) CountOf(of string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.countOf(of)
+}
+
+// countOf is CountOf. The caller holds the lock.
+func (p *Parked[T]) countOf(of string) (n int) {
+	for _, s := range p.slots {
+		if s.countsFor(of) {
+			n++
+		}
+	}
+	return n
+}
+
+// oldestOf returns the ID of the oldest Chrome that counts for a share; there is one. The
+// caller holds the lock.
+func (p *Parked[T]) oldestOf(of string) string {
+	return p.order[slices.IndexFunc(p.order, func(id string) bool { return p.slots[id].countsFor(of) })]
+}
+
+func (s *slot[T]) countsFor(of string) bool {
+	return slices.ContainsFunc(s.shares, func(share Share) bool { return share.Of == of })
 }
 
 // watch measures a Chrome's memory, and removes the Chrome when it dies or exceeds the

@@ -38,7 +38,7 @@ import (
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/files"
 	"github.com/stasisd/stasis/session/library"
-	"github.com/stasisd/stasis/session/settings"
+	"github.com/stasisd/stasis/session/quota"
 	"github.com/stasisd/stasis/session/undo"
 	"github.com/stasisd/stasis/snapshot"
 )
@@ -206,7 +206,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	driver := drive.New(sessions)
 	d.server = api.New(api.Options{
 		HashKey:  d.keys.Derive("request hashes"),
-		Sessions: d.service, Inspector: d.service.Inspector(), Checkpoints: d.service, Controls: d.service, Driver: driver, CDP: d.service, Files: files.New(sessions, d.apiKeys), Sharing: d.service,
+		Sessions: d.service, Inspector: d.service.Inspector(), Checkpoints: d.service, Controls: d.service, Driver: driver, CDP: d.service, Streams: d.service, Rates: d.service, Files: files.New(sessions, d.apiKeys), Sharing: d.service,
 		Snapshots: kept, Exports: kept, Importer: d.service.Importer(), Pruner: d.service.Pruner(),
 		Defaults: kept, Logins: d.service.Checker(), Settings: d.service.Users(), Extensions: checked,
 		Keys: d.apiKeys, SessionTickets: access.NewTicketHolders(d.apiKeys, sessions, time.Now), Readiness: d.service, Answers: answers{db.Answers}, Audit: audit,
@@ -293,14 +293,8 @@ func (d *daemon) makeFirstKey(ctx context.Context) error {
 }
 
 // quotas returns the quotas of users whose settings have none.
-func (c *serveCmd) quotas() (q settings.Quotas, err error) {
-	for name, n := range c.DefaultQuota {
-		if name != "sessions" || n < 1 {
-			return q, fault.New(fault.Config, "serve", "--default-quota: must be sessions=N, with N 1 or more")
-		}
-		q.Sessions = &n
-	}
-	return q, nil
+func (c *serveCmd) quotas() (quota.Quotas, error) {
+	return quotasOf("--default-quota", c.DefaultQuota)
 }
 
 // limits returns the service's settings and computes those that no flag sets.

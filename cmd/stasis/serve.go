@@ -47,7 +47,7 @@ type serveCmd struct {
 	ClientPatience time.Duration `help:"How long a client may delay a body or an answer in all. Time in which the client sends or reads at least 16 KiB/s does not count." default:"1m"`
 
 	MaxSessions  int              `help:"Sessions at once; 0 computes it from the machine's memory." default:"0"`
-	DefaultQuota map[string]int64 `help:"Quotas of users whose settings have none, such as sessions=4 for four live sessions at once; by default no limit." placeholder:"NAME=N"`
+	DefaultQuota map[string]int64 `help:"Quotas of users whose settings have none, such as sessions=4,bytes=10000000000; by default no limit." placeholder:"NAME=N" mapsep:","`
 	Spares       int              `help:"Empty Chromes kept ready for sessions with engine chrome; 0 for none, negative computes it from cores and memory." default:"-1"`
 	ShellSpares  int              `help:"Empty headless shells kept ready for sessions with engine shell; 0 for none, negative computes it from cores and memory." default:"-1"`
 	Standby      int              `help:"Largest number of Chromes kept ready with a user's default environment loaded, for users who restore often or whose settings request it; 0 for none." default:"2"`

@@ -20,6 +20,58 @@ func endOf(session string) *profiles.End {
 	}
 }
 
+// testStored counts what users and keys have stored. Of commits at once, exactly those are
+// admitted that the callback allows, and a refused one leaves nothing.
+func testStored(f *fixture) {
+	for _, id := range []string{"s1", "s2", "s3"} {
+		s := profiles.Session{ID: id, UserID: "user", KeyID: "key " + id[:1], CreatedAt: start, ExpiresAt: start}
+		if id == "s3" {
+			s.UserID, s.KeyID = "other", "key of other"
+		}
+		f.must(f.c.Sessions.CreateSession(f.ctx, s))
+	}
+	refused := errors.New("refused")
+	var calls sync.WaitGroup
+	var mu sync.Mutex
+	made := 0
+	for n := range 50 {
+		calls.Go(func() {
+			snap := profiles.Snapshot{ID: fmt.Sprint("snap-", n), SessionID: []string{"s1", "s2"}[n%2], UserID: "user", CreatedAt: start, SizeBytes: 10}
+			_, err := f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: snap, Admit: func(user, key profiles.Stored) error {
+				if user != key {
+					f.Errorf("the user has %+v, the key of all its sessions %+v", user, key)
+				}
+				if user.Snapshots > 3 || user.Bytes > 35 {
+					return refused
+				}
+				return nil
+			}})
+			if err != nil && err != refused {
+				f.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				made++
+			}
+		})
+	}
+	calls.Wait()
+	for id, want := range map[string]profiles.Stored{"user": {Snapshots: 3, Bytes: 30}, "other": {}, "unknown": {}} {
+		got, err := f.c.Snapshots.StoredByUser(f.ctx, id)
+		f.must(err)
+		f.same(got, want)
+	}
+	for id, want := range map[string]profiles.Stored{"key s": {Snapshots: 3, Bytes: 30}, "key of other": {}} {
+		got, err := f.c.Snapshots.StoredByKey(f.ctx, id)
+		f.must(err)
+		f.same(got, want)
+	}
+	if made != 3 {
+		f.Errorf("%d commits succeeded", made)
+	}
+}
+
 func testCommit(f *fixture) {
 	s := f.session("s", "user")
 	want := f.snapshot("snap", s)

@@ -1,6 +1,8 @@
 package profilestest
 
 import (
+	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
@@ -11,6 +13,7 @@ func testKeys(f *fixture) {
 	a := profiles.Key{
 		ID: "b", Name: "first", UserID: "user", AllUsers: true, Hash: [32]byte{1, 31: 255}, CreatedAt: start,
 		Rights: []string{"use", "secrets", "admin"}, ExpiresAt: start.Add(time.Hour), Networks: []string{"192.0.2.0/24", "2001:db8::/32"},
+		Quotas: json.RawMessage(`{"imports":1}`),
 	}
 	b := profiles.Key{ID: "a", Name: "second", Hash: [32]byte{2}, CreatedAt: start.Add(time.Millisecond)}
 	f.must(f.c.Keys.CreateKey(f.ctx, b))
@@ -48,6 +51,23 @@ func testKeys(f *fixture) {
 		f.Error("two keys have the same hash")
 	}
 	_, err = f.c.Keys.RotateKey(f.ctx, "unknown", [32]byte{9}, start)
+	f.code(err, fault.KeyNotFound)
+	// Quotas are stored byte for byte, and an error changes nothing.
+	for _, quotas := range []json.RawMessage{json.RawMessage(`{"sessions":2}`), nil, json.RawMessage(`{"b":1,"a":2}`)} {
+		was := rotated.Quotas
+		rotated.Quotas = quotas
+		got, err = f.c.Keys.SetKeyQuotas(f.ctx, b.ID, func(now json.RawMessage) (json.RawMessage, error) {
+			f.same(now, was)
+			return quotas, nil
+		})
+		f.must(err)
+		f.same(got, rotated)
+	}
+	refused := errors.New("refused")
+	if _, err := f.c.Keys.SetKeyQuotas(f.ctx, b.ID, func(json.RawMessage) (json.RawMessage, error) { return nil, refused }); err != refused {
+		f.Errorf("error %v, want that of the callback", err)
+	}
+	_, err = f.c.Keys.SetKeyQuotas(f.ctx, "unknown", func(q json.RawMessage) (json.RawMessage, error) { return q, nil })
 	f.code(err, fault.KeyNotFound)
 	// The latest use counts, also if uses are recorded in another order.
 	f.must(f.c.Keys.UseKey(f.ctx, b.ID, start.Add(time.Minute)))

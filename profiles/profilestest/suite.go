@@ -67,6 +67,7 @@ func Run(t *testing.T, open func(t *testing.T) Catalogue) {
 		{"commit with its session", testCommitSession},
 		{"commit moves the base", testCommitBase},
 		{"commit race", testCommitRace},
+		{"stored", testStored},
 		{"end", testEnd},
 		{"snapshots", testSnapshots},
 		{"snapshot order", testSnapshotOrder},

@@ -26,6 +26,9 @@ func (st *Snapshots) Commit(ctx context.Context, c profiles.Commit) (profiles.Mo
 		if err := addSnapshot(ctx, tx, c.Snapshot); err != nil {
 			return err
 		}
+		if err := admit(ctx, tx, c); err != nil {
+			return err
+		}
 		var err error
 		if moved, err = st.move(ctx, tx, c.Snapshot, c.Move); err != nil {
 			return err
@@ -45,6 +48,30 @@ func (st *Snapshots) Commit(ctx context.Context, c profiles.Commit) (profiles.Mo
 		return profiles.MoveResult{}, err
 	}
 	return moved, nil
+}
+
+// admit calls the commit's Admit, after the snapshot was added.
+func admit(ctx context.Context, tx *sql.Tx, c profiles.Commit) error {
+	if c.Admit == nil {
+		return nil
+	}
+	var keyID string
+	err := tx.QueryRowContext(ctx, "SELECT key_id FROM sessions WHERE session_id = ?", c.Snapshot.SessionID).Scan(&keyID)
+	if err != nil {
+		return err
+	}
+	user, err := storedByUser(ctx, tx, c.Snapshot.UserID)
+	if err != nil {
+		return err
+	}
+	key, err := storedByKey(ctx, tx, keyID)
+	if err != nil {
+		return err
+	}
+	if err := c.Admit(user, key); err != nil {
+		return callerError{err}
+	}
+	return nil
 }
 
 // EndSession implements [profiles.SessionStore].

@@ -16,19 +16,22 @@ type Keys struct{ db *handle }
 
 var _ profiles.KeyStore = (*Keys)(nil)
 
-const keyColumns = "key_id, name, user_id, all_users, rights, hash, created_at, expires_at, networks, used_at, former_hash, former_until"
+const keyColumns = "key_id, name, user_id, all_users, rights, hash, created_at, expires_at, networks, used_at, former_hash, former_until, quotas"
 
 func scanKey(r row) (profiles.Key, error) {
 	var k profiles.Key
-	var user, hash, rights, networks, former []byte
+	var user, hash, rights, networks, former, quotas []byte
 	err := r.Scan(&k.ID, &k.Name, &user, &k.AllUsers, &rights, &hash, moment{&k.CreatedAt},
-		moment{&k.ExpiresAt}, &networks, moment{&k.UsedAt}, &former, moment{&k.FormerUntil})
+		moment{&k.ExpiresAt}, &networks, moment{&k.UsedAt}, &former, moment{&k.FormerUntil}, &quotas)
 	if err != nil {
 		return k, err
 	}
 	k.UserID = string(user)
 	copy(k.Hash[:], hash)
 	copy(k.Former[:], former)
+	if len(quotas) > 0 {
+		k.Quotas = quotas
+	}
 	return k, errors.Join(json.Unmarshal(rights, &k.Rights), json.Unmarshal(networks, &k.Networks))
 }
 
@@ -52,9 +55,9 @@ func (st *Keys) CreateKey(ctx context.Context, k profiles.Key) error {
 		return failure(op, err)
 	}
 	return st.db.write(ctx, op, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO api_keys ("+keyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		_, err := tx.ExecContext(ctx, "INSERT INTO api_keys ("+keyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			k.ID, k.Name, []byte(k.UserID), k.AllUsers, rights, k.Hash[:], stamp(k.CreatedAt),
-			stamp(k.ExpiresAt), networks, stamp(k.UsedAt), formerHash(k.Former), stamp(k.FormerUntil))
+			stamp(k.ExpiresAt), networks, stamp(k.UsedAt), formerHash(k.Former), stamp(k.FormerUntil), string(k.Quotas))
 		return err
 	})
 }
@@ -68,6 +71,23 @@ func (st *Keys) RotateKey(ctx context.Context, id string, hash [32]byte, until t
 			return err
 		}
 		k, err = scanKey(tx.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE key_id = ?", id))
+		return err
+	})
+	return k, err
+}
+
+// SetKeyQuotas implements [profiles.KeyStore].
+func (st *Keys) SetKeyQuotas(ctx context.Context, id string, change func(was json.RawMessage) (json.RawMessage, error)) (k profiles.Key, err error) {
+	const op = "profiles.set_key_quotas"
+	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
+		k, err = scanKey(tx.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE key_id = ?", id))
+		if err != nil {
+			return orMissing(err, fault.KeyNotFound, op)
+		}
+		if k.Quotas, err = change(k.Quotas); err != nil {
+			return callerError{err}
+		}
+		_, err := tx.ExecContext(ctx, "UPDATE api_keys SET quotas = ? WHERE key_id = ?", string(k.Quotas), id)
 		return err
 	})
 	return k, err

@@ -163,6 +163,28 @@ func (st *Snapshots) ArchiveInUse(ctx context.Context, archiveID string) (bool, 
 	return used, failure("profiles.archive_in_use", err)
 }
 
+// StoredByUser implements [profiles.SnapshotStore].
+func (st *Snapshots) StoredByUser(ctx context.Context, userID string) (profiles.Stored, error) {
+	stored, err := storedByUser(ctx, st.db.reader, userID)
+	return stored, failure("profiles.stored", err)
+}
+
+// StoredByKey implements [profiles.SnapshotStore].
+func (st *Snapshots) StoredByKey(ctx context.Context, keyID string) (profiles.Stored, error) {
+	stored, err := storedByKey(ctx, st.db.reader, keyID)
+	return stored, failure("profiles.stored", err)
+}
+
+func storedByUser(ctx context.Context, q querier, userID string) (s profiles.Stored, err error) {
+	err = q.QueryRowContext(ctx, "SELECT COUNT(*), COALESCE(SUM(size_bytes), 0) FROM snapshots WHERE user_id = ?", []byte(userID)).Scan(&s.Snapshots, &s.Bytes)
+	return s, err
+}
+
+func storedByKey(ctx context.Context, q querier, keyID string) (s profiles.Stored, err error) {
+	err = q.QueryRowContext(ctx, "SELECT COUNT(*), COALESCE(SUM(p.size_bytes), 0) FROM sessions s JOIN snapshots p ON p.session_id = s.session_id WHERE s.key_id = ?", keyID).Scan(&s.Snapshots, &s.Bytes)
+	return s, err
+}
+
 // whyNeeded maps what needs a snapshot to a message.
 var whyNeeded = map[profiles.NeededBy]string{
 	profiles.NeededByDefault: "the snapshot is the user's default environment",

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/quota"
 )
 
 // Caller is the key behind a request.
@@ -16,6 +17,7 @@ type Caller struct {
 	UserID   string // the user the key acts for when a call names no user
 	AllUsers bool   // the key may act for every user
 	Rights   []Right
+	Quotas   quota.Quotas // of the key
 	// Link is the ID of the shared link that the request came through; "": none. Only the
 	// routes of the live view let it in.
 	Link string

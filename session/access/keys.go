@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/json"
 	"net/netip"
 	"strings"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/quota"
 )
 
 // KeyPrefix begins every API key, so that scanners can recognise a leaked key.
@@ -24,6 +26,7 @@ type Store interface {
 	DeleteKey(ctx context.Context, id string) error
 	RotateKey(ctx context.Context, id string, hash [32]byte, until time.Time) (profiles.Key, error)
 	UseKey(ctx context.Context, id string, at time.Time) error
+	SetKeyQuotas(ctx context.Context, id string, change func(was json.RawMessage) (json.RawMessage, error)) (profiles.Key, error)
 }
 
 // Keys manages the API keys, their tickets, and what is open with each key. Its methods
@@ -146,7 +149,8 @@ type Key struct {
 	LastUsedAt *time.Time `json:"last_used_at"`
 	// FormerSecretUntil is how long the key's secret from before its last rotation is
 	// valid; nil: it is not.
-	FormerSecretUntil *time.Time `json:"former_secret_until"`
+	FormerSecretUntil *time.Time   `json:"former_secret_until"`
+	Quotas            quota.Quotas `json:"quotas"`
 }
 
 // KeyOptions say what a new key may do.
@@ -157,6 +161,7 @@ type KeyOptions struct {
 	Rights    []Right
 	ExpiresAt *time.Time     // nil: never
 	Networks  []netip.Prefix // those that it may be used from; empty: all
+	Quotas    quota.Quotas
 }
 
 // CreateKey creates a key and returns its secret, which is not stored.
@@ -176,6 +181,7 @@ func (k *Keys) CreateKey(ctx context.Context, c Caller, o KeyOptions) (Key, stri
 	for _, n := range o.Networks {
 		rec.Networks = append(rec.Networks, n.String())
 	}
+	rec.Quotas = recordOf(o.Quotas)
 	return k.keyOf(rec), secret, k.store.CreateKey(ctx, rec)
 }
 
@@ -230,12 +236,12 @@ func (k *Keys) DeleteKey(ctx context.Context, c Caller, id string) error {
 }
 
 func callerOf(k profiles.Key) Caller {
-	return Caller{KeyID: k.ID, UserID: k.UserID, AllUsers: k.AllUsers, Rights: rightsOf(k)}
+	return Caller{KeyID: k.ID, UserID: k.UserID, AllUsers: k.AllUsers, Rights: rightsOf(k), Quotas: quotasOf(k.Quotas)}
 }
 
 func (k *Keys) keyOf(rec profiles.Key) Key {
 	key := Key{ID: rec.ID, Name: rec.Name, UserID: rec.UserID, AllUsers: rec.AllUsers, Rights: rightsOf(rec), CreatedAt: rec.CreatedAt.UTC(),
-		ExpiresAt: timeOrNil(rec.ExpiresAt), Networks: append([]string{}, rec.Networks...), LastUsedAt: timeOrNil(rec.UsedAt)}
+		ExpiresAt: timeOrNil(rec.ExpiresAt), Networks: append([]string{}, rec.Networks...), LastUsedAt: timeOrNil(rec.UsedAt), Quotas: quotasOf(rec.Quotas)}
 	if k.now().Before(rec.FormerUntil) {
 		key.FormerSecretUntil = timeOrNil(rec.FormerUntil)
 	}

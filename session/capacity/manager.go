@@ -16,6 +16,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/quota"
 )
 
 // Config configures a Manager.
@@ -102,32 +103,56 @@ func (m *Manager[P, S, B]) Acquire(ctx context.Context, wait bool) error {
 	return m.slots.acquire(ctx, Claim{}, wait)
 }
 
-// AcquireFor is Acquire for a session of a user. The error is quota_exceeded if the user has
-// as many slots as the claim allows.
+// AcquireFor is Acquire for a session. The error is quota_exceeded if a limit of the claim
+// is reached.
 func (m *Manager[P, S, B]) AcquireFor(ctx context.Context, c Claim, wait bool) error {
 	return m.slots.acquire(ctx, c, wait)
 }
 
-// ReleaseFor gives back a slot of AcquireFor.
-func (m *Manager[P, S, B]) ReleaseFor(userID string) { m.slots.release(userID) }
+// ReleaseFor gives back the slot of a claim of AcquireFor.
+func (m *Manager[P, S, B]) ReleaseFor(c Claim) { m.slots.release(c) }
 
-// SessionsOf returns how many slots a user has.
-func (m *Manager[P, S, B]) SessionsOf(userID string) int { return m.slots.of(userID) }
+// Held returns how large a share is of those that claims count.
+func (m *Manager[P, S, B]) Held(share quota.Share) int64 { return m.slots.of(share) }
 
 // AcquireUnlessLast takes a slot if at least one more stays free for a session. It
 // reports whether it took one.
 func (m *Manager[P, S, B]) AcquireUnlessLast() bool { return m.slots.acquireUnlessLast() }
 
 // Release gives back a slot of Acquire or AcquireUnlessLast.
-func (m *Manager[P, S, B]) Release() { m.slots.release("") }
+func (m *Manager[P, S, B]) Release() { m.slots.release(Claim{}) }
 
 // Free returns the number of free slots.
 func (m *Manager[P, S, B]) Free() int { return m.slots.left() }
 
-// Park keeps the frozen Chrome of a snapshot. From then on the Manager owns the Chrome.
-func (m *Manager[P, S, B]) Park(ctx context.Context, snapshotID string, chrome P) error {
-	return m.parked.Put(ctx, snapshotID, chrome)
+// Park keeps the frozen Chrome of a snapshot. If a limit is exceeded then, the oldest parked
+// Chromes of that user or key are ended; the files of their snapshots stay. From then on the
+// Manager owns the Chrome.
+func (m *Manager[P, S, B]) Park(ctx context.Context, snapshotID string, chrome P, limits []quota.Limit) error {
+	return m.parked.Put(ctx, snapshotID, chrome, shares(limits)...)
 }
+
+// shares converts limits for package pool.
+func shares(limits []quota.Limit) []pool.Share {
+	var all []pool.Share
+	for _, l := range limits {
+		share := pool.Share{Of: shareOf(l.Holder), Most: -1}
+		if l.Most != nil {
+			share.Most = int(*l.Most)
+		}
+		all = append(all, share)
+	}
+	return all
+}
+
+// shareOf names a holder in package pool.
+func shareOf(h quota.Holder) string { return string(h.Kind) + " " + h.ID }
+
+// ParkedOf returns how many parked Chromes a user or a key has.
+func (m *Manager[P, S, B]) ParkedOf(h quota.Holder) int { return m.parked.CountOf(shareOf(h)) }
+
+// StandbysOf returns how many standbys hold a user's default.
+func (m *Manager[P, S, B]) StandbysOf(userID string) int { return m.standbys.of(userID) }
 
 // TakeParked hands out the parked Chrome of a snapshot if it fits. fits returns "" if it
 // does, else the reason. If ok is false, why is the reason.

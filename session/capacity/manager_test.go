@@ -207,7 +207,7 @@ func TestMakeRoomEndsParkedChromes(t *testing.T) {
 	m := newManager(t, 0, sessions, fakeCatalogue{})
 	a, b := newChrome("a"), newChrome("b")
 	for _, c := range []*chrome{a, b} {
-		if err := m.Park(t.Context(), c.name, c); err != nil {
+		if err := m.Park(t.Context(), c.name, c, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -22,6 +22,7 @@ type StandbySettings struct {
 	// Engine is the engine of creates that restore the default. It is "" if that engine is
 	// not installed; then no standby is kept.
 	Engine string
+	Most   *int64 // the user's quota of standbys; nil: none
 }
 
 // want is how many standbys of a snapshot there should be.
@@ -100,6 +101,9 @@ func (k *standbys[S, B]) wants(ctx context.Context, userID string, d userDemand)
 	n, engine := 1, d.engine // the default of a user without settings, because it is restored often
 	if set.Set {
 		n, engine = set.Count, set.Engine
+	}
+	if set.Most != nil {
+		n = min(n, int(*set.Most))
 	}
 	if n == 0 || engine == "" {
 		return w, nil

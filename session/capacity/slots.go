@@ -2,32 +2,39 @@ package capacity
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"sync"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/quota"
 )
 
-// Claim says for whom a slot is taken.
+// Claim says for whom a slot is taken. The zero value is for the daemon's own work.
 type Claim struct {
-	UserID string // "": for the daemon's own work
-	// Most is how many slots the user may have, with this one; 0: no limit.
-	Most int
+	UserID, KeyID string
+	// Limits are what the session counts for until the slot is given back. Only for those
+	// of [quota.Sessions] a caller waits.
+	Limits []quota.Limit
 }
 
-// slots bounds how many sessions live at once, of all users and of each. Waiting callers
-// get slots in turn between their users, so that a user who waits with many calls does not
-// delay others. The calls of one user are served in the order in which they came.
+// slots bounds how many sessions live at once, of all users, and of each user and key.
+// Waiting callers get slots in turn between their users, so that a user who waits with many
+// calls does not delay others, and in turn between the keys of a user. The calls of one key
+// are served in the order in which they came.
 type slots struct {
 	mu     sync.Mutex
 	free   int
-	queue  []*waiter      // in the order in which they came
-	held   map[string]int // by user
-	served map[string]int // when a waiting call of the user last got a slot, as a number of turns
+	queue  []*waiter // in the order in which they came
+	held   map[quota.Share]int64
+	served map[turnOf]int // when a waiting call last got a slot, as a number of turns
 	turn   int
 	closed bool
 }
+
+// turnOf is who takes turns: a user, or a key of a user.
+type turnOf struct{ user, key string }
 
 // waiter is a caller that waits.
 type waiter struct {
@@ -35,7 +42,9 @@ type waiter struct {
 	got chan struct{} // closed when it has a slot, or when slots is closed
 }
 
-func newSlots(n int) *slots { return &slots{free: n, held: map[string]int{}, served: map[string]int{}} }
+func newSlots(n int) *slots {
+	return &slots{free: n, held: map[quota.Share]int64{}, served: map[turnOf]int{}}
+}
 
 // acquire takes a slot. If wait is true it waits for one until ctx ends. Without a slot
 // the error is too_many_sessions, or quota_exceeded if only the claim's limit is reached.
@@ -47,16 +56,18 @@ func (s *slots) acquire(ctx context.Context, c Claim, wait bool) error {
 		return fault.New(fault.ShuttingDown, op, "the daemon is shutting down")
 	}
 	over := s.over(c)
-	if s.free > 0 && !over && s.first() < 0 {
-		s.take(c.UserID)
+	if s.free > 0 && over == nil && s.first() < 0 {
+		s.take(c)
 		s.mu.Unlock()
 		return nil
 	}
+	if over != nil && (!wait || over.Name != quota.Sessions) {
+		err := over.Error(op, s.held[over.Share])
+		s.mu.Unlock()
+		return err
+	}
 	if !wait {
 		s.mu.Unlock()
-		if over {
-			return fault.New(fault.QuotaExceeded, op, "quotas.sessions: the user has %d live sessions, which is the limit; end one, or wait with wait_seconds", c.Most)
-		}
 		return fault.New(fault.TooManySessions, op, "all session slots are in use; end a session, wait with wait_seconds, or raise --max-sessions")
 	}
 	w := &waiter{c, make(chan struct{})}
@@ -72,37 +83,49 @@ func (s *slots) acquire(ctx context.Context, c Claim, wait bool) error {
 		}
 		return nil
 	case <-ctx.Done():
-		if over = s.leave(w); over {
-			return fault.New(fault.QuotaExceeded, op, "quotas.sessions: the user had %d live sessions, which is the limit, for wait_seconds; end one", c.Most)
+		if err := s.leave(w, op); err != nil {
+			return err
 		}
 		return fault.New(fault.TooManySessions, op, "all session slots stayed in use for wait_seconds; end a session, or raise --max-sessions")
 	}
 }
 
-// over reports whether a claim's limit is reached. The caller holds the lock.
-func (s *slots) over(c Claim) bool { return c.Most > 0 && s.held[c.UserID] >= c.Most }
-
-// take gives a user a free slot. The caller holds the lock.
-func (s *slots) take(userID string) {
-	s.free--
-	s.held[userID]++
+// over returns the limit of a claim that is reached; nil if there is none. The caller holds
+// the lock.
+func (s *slots) over(c Claim) *quota.Limit {
+	for i, l := range c.Limits {
+		if l.Reached(s.held[l.Share]) {
+			return &c.Limits[i]
+		}
+	}
+	return nil
 }
 
-// leave stops waiting and reports whether the caller's limit is reached. If the caller was
-// given a slot at the same time, the next caller gets it.
-func (s *slots) leave(w *waiter) (over bool) {
+// take gives a claim a free slot. The caller holds the lock.
+func (s *slots) take(c Claim) {
+	s.free--
+	for _, l := range c.Limits {
+		s.held[l.Share]++
+	}
+}
+
+// leave stops waiting. If a limit of the caller is reached, it returns quota_exceeded. If
+// the caller was given a slot at the same time, the next caller gets it.
+func (s *slots) leave(w *waiter, op string) (over error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	over = s.over(w.Claim)
+	if l := s.over(w.Claim); l != nil {
+		over = l.Error(op, s.held[l.Share])
+	}
 	if i := slices.Index(s.queue, w); i >= 0 {
 		s.queue = slices.Delete(s.queue, i, i+1)
-		s.forget(w.UserID)
+		s.forget(w.Claim)
 		return over
 	}
 	if !s.closed {
-		s.giveBack(w.UserID)
+		s.giveBack(w.Claim)
 	}
-	return false
+	return nil
 }
 
 // acquireUnlessLast takes a slot for the daemon's own work if at least one more stays
@@ -113,22 +136,24 @@ func (s *slots) acquireUnlessLast() bool {
 	if s.closed || s.free < 2 || s.first() >= 0 {
 		return false
 	}
-	s.take("")
+	s.take(Claim{})
 	return true
 }
 
-// release gives back a slot of a user.
-func (s *slots) release(userID string) {
+// release gives back the slot of a claim.
+func (s *slots) release(c Claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.giveBack(userID)
+	s.giveBack(c)
 }
 
 // giveBack is release. The caller holds the lock.
-func (s *slots) giveBack(userID string) {
+func (s *slots) giveBack(c Claim) {
 	s.free++
-	if s.held[userID]--; s.held[userID] == 0 {
-		delete(s.held, userID)
+	for _, l := range c.Limits {
+		if s.held[l.Share]--; s.held[l.Share] == 0 {
+			delete(s.held, l.Share)
+		}
 	}
 	for s.free > 0 {
 		i := s.first()
@@ -137,32 +162,33 @@ func (s *slots) giveBack(userID string) {
 		}
 		w := s.queue[i]
 		s.queue = slices.Delete(s.queue, i, i+1)
-		s.take(w.UserID)
+		s.take(w.Claim)
 		s.turn++
-		s.served[w.UserID] = s.turn
-		s.forget(w.UserID)
+		s.served[turnOf{user: w.UserID}], s.served[turnOf{w.UserID, w.KeyID}] = s.turn, s.turn
+		s.forget(w.Claim)
 		close(w.got)
 	}
 }
 
 // first returns the index of the caller that is next: of those below their limits, the
-// first of the user who was served the longest ago. It returns -1 for none. The caller
-// holds the lock.
+// first of the user who was served the longest ago, and there of the key that was served
+// the longest ago. It returns -1 for none. The caller holds the lock.
 func (s *slots) first() int {
-	found, least := -1, math.MaxInt
+	found, user, key := -1, math.MaxInt, math.MaxInt
 	for i, w := range s.queue {
-		if at := s.served[w.UserID]; at < least && !s.over(w.Claim) {
-			found, least = i, at
+		u, k := s.served[turnOf{user: w.UserID}], s.served[turnOf{w.UserID, w.KeyID}]
+		if (u < user || u == user && k < key) && s.over(w.Claim) == nil {
+			found, user, key = i, u, k
 		}
 	}
 	return found
 }
 
-// forget forgets when a user was served, unless calls of the user wait. The caller holds
-// the lock.
-func (s *slots) forget(userID string) {
-	if !slices.ContainsFunc(s.queue, func(w *waiter) bool { return w.UserID == userID }) {
-		delete(s.served, userID)
+// forget forgets when a user and a key were served, unless calls of them wait. The caller
+// holds the lock.
+func (s *slots) forget(c Claim) {
+	if !slices.ContainsFunc(s.queue, func(w *waiter) bool { return w.UserID == c.UserID }) {
+		maps.DeleteFunc(s.served, func(t turnOf, _ int) bool { return t.user == c.UserID })
 	}
 }
 
@@ -173,11 +199,11 @@ func (s *slots) left() int {
 	return s.free
 }
 
-// of returns how many slots a user has.
-func (s *slots) of(userID string) int {
+// of returns how large a share is.
+func (s *slots) of(share quota.Share) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.held[userID]
+	return s.held[share]
 }
 
 // waiting returns how many callers wait for a slot.

@@ -30,9 +30,10 @@ type standbys[S, B pool.Chrome] struct {
 	wg     sync.WaitGroup
 
 	mu          sync.Mutex
-	wanted      map[pool.Key]int  // the last plan
-	requested   map[pool.Key]bool // those of it that users' settings request
-	pausedUntil time.Time         // no standby is started before this time
+	wanted      map[pool.Key]int    // the last plan
+	requested   map[pool.Key]bool   // those of it that users' settings request
+	users       map[pool.Key]string // whose defaults they are
+	pausedUntil time.Time           // no standby is started before this time
 
 	// Only run uses the fields below.
 	holders  map[string]bool // users with standbys in the last plan
@@ -109,6 +110,18 @@ func (k *standbys[S, B]) take(key pool.Key, fits func(B) string) (chrome B, ok b
 	return chrome, false, why
 }
 
+// of returns how many standbys hold a user's default.
+func (k *standbys[S, B]) of(userID string) (n int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key, user := range k.users {
+		if user == userID {
+			n += k.ready.Count(key)
+		}
+	}
+	return n
+}
+
 // close ends all standbys, including those that are starting, and waits until they have
 // ended.
 func (k *standbys[S, B]) close() {
@@ -153,13 +166,13 @@ func (k *standbys[S, B]) update() time.Duration {
 		}
 		return standbyPause
 	}
-	wanted, requested := map[pool.Key]int{}, map[pool.Key]bool{}
+	wanted, requested, users := map[pool.Key]int{}, map[pool.Key]bool{}, map[pool.Key]string{}
 	for _, w := range plan {
-		wanted[w.key], requested[w.key] = w.n, w.requested
+		wanted[w.key], requested[w.key], users[w.key] = w.n, w.requested, w.snapshot.UserID
 	}
 	maps.DeleteFunc(k.failed, func(key pool.Key, f failure) bool { return wanted[key] == 0 && !k.now().Before(f.until) })
 	k.mu.Lock()
-	k.wanted, k.requested = wanted, requested
+	k.wanted, k.requested, k.users = wanted, requested, users
 	pause := k.pausedUntil.Sub(k.now())
 	k.mu.Unlock()
 	if k.ready.Retain(wanted) {

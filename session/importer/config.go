@@ -67,6 +67,15 @@ type Turns interface {
 	Take(ctx context.Context, userID string) (leave func(), err error)
 }
 
+// Quotas limit imports.
+type Quotas interface {
+	// Begin counts an import for a user and the caller's key until release is called.
+	Begin(ctx context.Context, c access.Caller, userID string) (release func(), err error)
+	// Admission returns what refuses an import beyond the quotas of storage. The error is
+	// quota_exceeded if they are used up.
+	Admission(ctx context.Context, userID, keyID string) (admit func(user, key profiles.Stored) error, err error)
+}
+
 // Saver makes snapshots; see [save.Saver].
 type Saver interface {
 	CheckFits(files []browser.File, doc state.Document) error
@@ -86,6 +95,7 @@ type Config struct {
 	Datadirs Datadirs
 	Dirs     Dirs
 	Keys     Keys
+	Quotas   Quotas
 	Turns    Turns // for imports whose upload is complete, [MaxImports] at once
 	Saver    Saver
 	Users    *settings.Users

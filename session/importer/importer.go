@@ -88,6 +88,15 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 	if !c.MayActFor(r.UserID) {
 		return Answer{}, fault.New(fault.Forbidden, op, "user_id: the key may not act for this user")
 	}
+	release, err := i.cfg.Quotas.Begin(ctx, c, r.UserID)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer release()
+	admit, err := i.cfg.Quotas.Admission(ctx, r.UserID, c.KeyID)
+	if err != nil {
+		return Answer{}, err
+	}
 	left, err := i.uploads.take(c.UserID)
 	if err != nil {
 		return Answer{}, err
@@ -113,7 +122,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 		return Answer{}, err
 	}
 	defer leave()
-	j := save.Job{Dir: dir, Mode: save.Filesystem, Import: &save.Import{}, Label: r.Label}
+	j := save.Job{Dir: dir, Mode: save.Filesystem, Import: &save.Import{}, Label: r.Label, Admit: admit}
 	if r.SaveAsDefault {
 		// The current version: of two imports at once, only one moves the default.
 		d, err := i.cfg.Records.Default(ctx, r.UserID)

@@ -57,8 +57,11 @@ type Job struct {
 	AfterEnd  bool            // the save of a profile that was kept after the session's end
 	Auto      bool            // the daemon makes this save, not a caller
 	Rescue    bool
-	Dead      bool // Chrome has crashed: only its user data directory is left
-	Restart   bool // start Chrome again; save only if that fails
+	// Admit refuses a save whose refusal loses nothing; see [profiles.Commit]. nil: it is
+	// not refused.
+	Admit   func(user, key profiles.Stored) error
+	Dead    bool // Chrome has crashed: only its user data directory is left
+	Restart bool // start Chrome again; save only if that fails
 	// CrashUnreported: webhooks have not been notified of the crash yet.
 	CrashUnreported bool
 	Turns           int             // of a checkpoint: how many turns of the conversation have ended

@@ -82,7 +82,7 @@ func (s *Saver) Restart(ctx context.Context, rec profiles.Session, dir *browser.
 // act on it; otherwise the code is save_failed.
 func Failure(err error, message string) error {
 	switch code := fault.CodeOf(err); code {
-	case fault.SaveFailed, fault.StoreFull, fault.StoreFailed, fault.Timeout, fault.BrowserFailed:
+	case fault.SaveFailed, fault.StoreFull, fault.StoreFailed, fault.Timeout, fault.BrowserFailed, fault.QuotaExceeded:
 		if message == "" {
 			return err
 		}

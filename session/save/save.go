@@ -152,7 +152,7 @@ func (s *Saver) saveMemory(ctx context.Context, j Job) EndResult {
 	if err != nil {
 		return s.keepRunning(ctx, j, doc, err)
 	}
-	if err := s.cfg.Ready.Park(context.WithoutCancel(ctx), answer.Snapshot.ID, &restore.Parked{Chrome: j.Chrome, Clear: func(dir *browser.Dir) { browsers.Remove(dir, s.cfg.Log) }, Document: doc, Partial: j.Partial, Extensions: j.Options.Extensions, Notes: j.Notes}); err != nil {
+	if err := s.cfg.Ready.Park(context.WithoutCancel(ctx), answer.Snapshot.ID, j.Session, &restore.Parked{Chrome: j.Chrome, Clear: func(dir *browser.Dir) { browsers.Remove(dir, s.cfg.Log) }, Document: doc, Partial: j.Partial, Extensions: j.Options.Extensions, Notes: j.Notes}); err != nil {
 		s.cfg.Log.Error("an evicted parked Chrome could not be ended; it keeps its memory until the daemon restarts", "error", err)
 	}
 	return EndResult{Answer: answer, SessionEnded: true}

@@ -83,9 +83,10 @@ type Restorer interface {
 	Reopen(ctx context.Context, o restore.ReopenRequest) (restore.StartResult, error)
 }
 
-// ReadyChromes manages the Chromes that are kept ready; see capacity.Manager.
+// ReadyChromes manages the Chromes that are kept ready.
 type ReadyChromes interface {
-	Park(ctx context.Context, snapshotID string, chrome *restore.Parked) error
+	// Park keeps the frozen Chrome of a session's snapshot.
+	Park(ctx context.Context, snapshotID string, rec profiles.Session, chrome *restore.Parked) error
 	DefaultChanged()
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/quota"
 )
 
 // Settings are the settings of one user: the stored record and the wire format.
@@ -23,12 +24,7 @@ type Settings struct {
 	LoginCheck *LoginCheck        `json:"login_check"`
 	Retention  *library.Retention `json:"retention"` // nil: the daemon's
 	Egress     *Egress            `json:"egress"`    // what browsers may connect to; nil: all that the daemon allows
-	Quotas     *Quotas            `json:"quotas"`    // nil: the daemon's
-}
-
-// Quotas bound what a user has at once. It is the stored record and the wire format.
-type Quotas struct {
-	Sessions *int64 `json:"sessions"` // live sessions; nil: the daemon's quota
+	Quotas     *quota.Quotas      `json:"quotas"`    // nil: the daemon's
 }
 
 // Egress says what a user's browsers may connect to. It is the stored record and the wire
@@ -49,17 +45,6 @@ func (e *Egress) Limits() (limits browser.Egress) {
 	}
 	limits.Private = e.AllowPrivate
 	return limits
-}
-
-// Use is how much of each quota a user uses; it is the wire format.
-type Use struct {
-	Sessions Used `json:"sessions"`
-}
-
-// Used is how much is used, and the quota that is in force; nil: there is none.
-type Used struct {
-	Used  int64  `json:"used"`
-	Limit *int64 `json:"limit"`
 }
 
 // Bounds of check_every_seconds, in seconds.

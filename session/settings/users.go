@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/quota"
 )
 
 // Records stores users' settings; see [profiles.UserStore].
@@ -25,23 +26,14 @@ type Users struct {
 
 // Config are the settings and callbacks of Users.
 type Config struct {
-	Quotas  Quotas // of users whose settings have none
+	Quotas  quota.Quotas // of users whose settings have none
+	Use     quota.Sources
 	Now     func() time.Time
-	Live    func(userID string) (sessions int) // counts the live sessions of a user
-	Changed func(userID string, now Settings)  // called after each change
+	Changed func(userID string, now Settings) // called after each change
 }
 
 // NewUsers makes Users over records.
 func NewUsers(records Records, cfg Config) *Users { return &Users{records: records, cfg: cfg} }
-
-// Quotas returns a user's quotas: those of the settings, else the daemon's.
-func (u *Users) Quotas(ctx context.Context, userID string) (Quotas, error) {
-	set, err := u.For(ctx, userID)
-	if err != nil && !fault.Is(err, fault.UserNotFound) {
-		return Quotas{}, err
-	}
-	return u.quotas(set), nil
-}
 
 // Egress returns what a user's browsers may connect to.
 func (u *Users) Egress(ctx context.Context, userID string) (browser.Egress, error) {
@@ -50,19 +42,6 @@ func (u *Users) Egress(ctx context.Context, userID string) (browser.Egress, erro
 		return browser.Egress{}, err
 	}
 	return set.Egress.Limits(), nil
-}
-
-func (u *Users) quotas(set Settings) Quotas {
-	quotas := u.cfg.Quotas
-	if set.Quotas != nil && set.Quotas.Sessions != nil {
-		quotas.Sessions = set.Quotas.Sessions
-	}
-	return quotas
-}
-
-// Use returns how much of the quotas a user with these settings uses.
-func (u *Users) Use(userID string, set Settings) Use {
-	return Use{Sessions: Used{Used: int64(u.cfg.Live(userID)), Limit: u.quotas(set).Sessions}}
 }
 
 // Settings returns a user's settings to a caller. A user without settings has the zero
@@ -96,6 +75,9 @@ func (u *Users) ChangeSettings(ctx context.Context, c access.Caller, userID stri
 			return err
 		}
 		if now, err = change(was); err != nil {
+			return err
+		}
+		if err := u.checkStandby(userID, was, now); err != nil {
 			return err
 		}
 		rec.Settings, err = json.Marshal(now)

@@ -1,0 +1,36 @@
+package api
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/session/quota"
+)
+
+// Answers say what is left of a quota of requests, and a refusal says of which.
+func TestRateLimitHeaders(t *testing.T) {
+	r := newRig(t, nil)
+	if answer, _ := r.do(t, "GET", "/v1/me", ""); answer.Header.Get("RateLimit") != "" || answer.Header.Get("RateLimit-Policy") != "" {
+		t.Errorf("without a quota: %v", answer.Header)
+	}
+	r.rates = []quota.Rate{{Kind: quota.User, Limit: 100, Left: 99, Reset: 10 * time.Millisecond}, {Kind: quota.Key, Limit: 10, Reset: time.Second}}
+	check := func(status int, path, retry string) string {
+		t.Helper()
+		answer, body := r.do(t, "GET", path, "")
+		h := answer.Header
+		if answer.StatusCode != status || h.Get("RateLimit-Policy") != `"user";q=100;w=1, "key";q=10;w=1` || h.Get("RateLimit") != `"user";r=99;t=1, "key";r=0;t=1` || h.Get("Retry-After") != retry {
+			t.Errorf("%s: %d %v %s", path, answer.StatusCode, h, body)
+		}
+		return body
+	}
+	check(200, "/v1/me", "")
+	most := int64(10)
+	r.overRate = quota.Limit{Share: quota.Share{Holder: quota.Holder{Kind: quota.Key, ID: "key-1"}, Name: quota.Requests}, Most: &most}.Error("test", 10)
+	if body := check(429, "/v1/me", "1"); !strings.Contains(body, `"quota":{"name":"requests_per_second","limit":10,"of":"key","id":"key-1"}`) {
+		t.Errorf("refused with %s", body)
+	}
+	if answer, _ := r.do(t, "GET", "/healthz", ""); answer.StatusCode != 200 {
+		t.Errorf("a call without a key: %d", answer.StatusCode)
+	}
+}

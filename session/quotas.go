@@ -1,0 +1,224 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/capacity"
+	"github.com/stasisd/stasis/session/quota"
+	"github.com/stasisd/stasis/session/restore"
+)
+
+// quotaSources know how much users and keys have of what quotas limit.
+func (s *Service) quotaSources() quota.Sources {
+	return quota.Sources{
+		quota.Sessions: func(_ context.Context, h quota.Holder) (int64, error) {
+			return s.capacity.Held(quota.Share{Holder: h, Name: quota.Sessions}), nil
+		},
+		quota.Parked:   func(_ context.Context, h quota.Holder) (int64, error) { return int64(s.capacity.ParkedOf(h)), nil },
+		quota.Standbys: func(_ context.Context, h quota.Holder) (int64, error) { return int64(s.capacity.StandbysOf(h.ID)), nil },
+		quota.Snapshots: func(ctx context.Context, h quota.Holder) (int64, error) {
+			stored, err := s.stored(ctx, h)
+			return stored.Snapshots, err
+		},
+		quota.Bytes: func(ctx context.Context, h quota.Holder) (int64, error) {
+			stored, err := s.stored(ctx, h)
+			return stored.Bytes, err
+		},
+		quota.Imports: func(_ context.Context, h quota.Holder) (int64, error) {
+			return s.imports.Held(quota.Share{Holder: h, Name: quota.Imports}), nil
+		},
+		quota.Sockets: func(_ context.Context, h quota.Holder) (int64, error) {
+			return s.sockets.Held(quota.Share{Holder: h, Name: quota.Sockets}), nil
+		},
+		quota.Requests: func(_ context.Context, h quota.Holder) (int64, error) { return s.rates.Used(s.deps.Now(), h), nil },
+	}
+}
+
+// stored returns what a user or a key has stored.
+func (s *Service) stored(ctx context.Context, h quota.Holder) (profiles.Stored, error) {
+	if h.Kind == quota.Key {
+		return s.deps.Catalogue.StoredByKey(ctx, h.ID)
+	}
+	return s.deps.Catalogue.StoredByUser(ctx, h.ID)
+}
+
+// TakeRequest counts a request of a caller against the quotas of its key and of the key's
+// user, and returns their states. If a quota is reached, the error is quota_exceeded.
+func (s *Service) TakeRequest(ctx context.Context, c access.Caller) ([]quota.Rate, error) {
+	limits, err := s.users.Limits(ctx, c, c.UserID, quota.Requests)
+	if err != nil {
+		return nil, err
+	}
+	return s.rates.Take(s.deps.Now(), limits)
+}
+
+// OpenSocket counts a socket or event stream of a session until release is called, for the
+// session's user and the caller's key. If a quota is reached, the error is quota_exceeded.
+// The caller has checked what the key may do.
+func (s *Service) OpenSocket(ctx context.Context, c access.Caller, id string) (release func(), err error) {
+	const op = "session.socket"
+	rec, err := s.deps.Catalogue.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	limits, err := s.users.Limits(ctx, c, rec.UserID, quota.Sockets)
+	if err != nil {
+		return nil, err
+	}
+	release, err = s.sockets.Take(op, limits)
+	if fault.Is(err, fault.QuotaExceeded) && c.Link != "" { // a guest does not learn whose quota it is
+		err = fault.New(fault.QuotaExceeded, op, "too many people view sessions of this user; try again later")
+	}
+	return release, err
+}
+
+// attach takes one of a session's connections and counts it.
+func (s *Service) attach(ctx context.Context, c access.Caller, id string, places *capacity.Clients) (release func(), err error) {
+	leave, err := places.Take(id)
+	if err != nil {
+		return nil, err
+	}
+	closed, err := s.OpenSocket(ctx, c, id)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return func() { closed(); leave() }, nil
+}
+
+// claim returns what a session of a user counts for. If it may be saved, that includes one
+// snapshot: a save at its end is never refused, so there must be space for it now.
+func (s *Service) claim(ctx context.Context, c access.Caller, userID string, saves bool) (capacity.Claim, error) {
+	claim := capacity.Claim{UserID: userID, KeyID: c.KeyID}
+	user, err := s.users.Quotas(ctx, userID)
+	if err != nil {
+		return claim, err
+	}
+	claim.Limits = quota.Limits(quota.Sessions, userID, user, c.KeyID, c.Quotas)
+	if !saves {
+		return claim, nil
+	}
+	bytes := quota.Limits(quota.Bytes, userID, user, c.KeyID, c.Quotas)
+	for i, l := range quota.Limits(quota.Snapshots, userID, user, c.KeyID, c.Quotas) {
+		if l.Most != nil || bytes[i].Most != nil {
+			stored, err := s.stored(ctx, l.Holder)
+			if err != nil {
+				return claim, err
+			}
+			if l.Other = stored.Snapshots; bytes[i].Reached(stored.Bytes) {
+				return claim, bytes[i].Error("session.quota", stored.Bytes)
+			}
+		}
+		claim.Limits = append(claim.Limits, l)
+	}
+	return claim, nil
+}
+
+// recheckStored looks up again what is stored, after a claim got its slot. A session that
+// ended meanwhile has stored a snapshot and no longer counts as live. The counts are read
+// first, so that it cannot be missed in both.
+func (s *Service) recheckStored(ctx context.Context, claim capacity.Claim) error {
+	for _, l := range claim.Limits {
+		if l.Name != quota.Snapshots || l.Most == nil {
+			continue
+		}
+		held := s.capacity.Held(l.Share) // with this session
+		stored, err := s.stored(ctx, l.Holder)
+		if err != nil {
+			return err
+		}
+		if l.Other = stored.Snapshots; held+l.Other > *l.Most {
+			return l.Error("session.quota", held-1)
+		}
+	}
+	return nil
+}
+
+// admission returns what refuses a save that somebody asks for, and whose refusal loses
+// nothing: a checkpoint or an import. Live sessions that may be saved keep their space. The
+// error is quota_exceeded if there is no space already.
+func (s *Service) admission(ctx context.Context, userID, keyID string) (admit func(user, key profiles.Stored) error, err error) {
+	user, err := s.users.Quotas(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	key, err := s.deps.Keys.QuotasOf(ctx, keyID)
+	if err != nil {
+		return nil, err
+	}
+	snapshots := quota.Limits(quota.Snapshots, userID, user, keyID, key)
+	bytes := quota.Limits(quota.Bytes, userID, user, keyID, key)
+	check := func(i int, stored profiles.Stored, more int64) error {
+		n, l := s.capacity.Held(snapshots[i].Share), snapshots[i]
+		l.Other = stored.Snapshots - more // without the new one
+		if l.Reached(n) {
+			return l.Error("session.quota", n)
+		}
+		if l = bytes[i]; l.Most != nil && (stored.Bytes > *l.Most || more == 0 && stored.Bytes == *l.Most) {
+			return l.Error("session.quota", stored.Bytes)
+		}
+		return nil
+	}
+	for i, l := range snapshots {
+		if l.Most == nil && bytes[i].Most == nil {
+			continue
+		}
+		stored, err := s.stored(ctx, l.Holder)
+		if err == nil {
+			err = check(i, stored, 0)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return func(user, key profiles.Stored) error {
+		if err := check(0, user, 1); err != nil {
+			return err
+		}
+		if len(snapshots) < 2 {
+			return nil
+		}
+		return check(1, key, 1)
+	}, nil
+}
+
+// importQuotas is what package importer needs of quotas.
+type importQuotas struct{ svc *Service }
+
+// Begin counts an import for a user and the caller's key until release is called.
+func (q importQuotas) Begin(ctx context.Context, c access.Caller, userID string) (release func(), err error) {
+	limits, err := q.svc.users.Limits(ctx, c, userID, quota.Imports)
+	if err != nil {
+		return nil, err
+	}
+	return q.svc.imports.Take("session.import", limits)
+}
+
+// Admission returns what refuses an import beyond the quotas of storage.
+func (q importQuotas) Admission(ctx context.Context, userID, keyID string) (func(user, key profiles.Stored) error, error) {
+	return q.svc.admission(ctx, userID, keyID)
+}
+
+// readyAdapter is what package save needs of the Chromes that are kept ready.
+type readyAdapter struct{ svc *Service }
+
+// Park keeps the frozen Chrome of a session's snapshot. The oldest parked Chromes of its
+// user, or of the key that made the session, give way if there are too many. If the quotas
+// cannot be read, there is no limit.
+func (r readyAdapter) Park(ctx context.Context, snapshotID string, rec profiles.Session, chrome *restore.Parked) error {
+	user, err := r.svc.users.Quotas(ctx, rec.UserID)
+	if err != nil {
+		r.svc.deps.Log.Warn("cannot read a user's quotas; its Chrome is parked without a limit", "session", rec.ID, "error", err)
+	}
+	key, err := r.svc.deps.Keys.QuotasOf(ctx, rec.KeyID)
+	if err != nil {
+		r.svc.deps.Log.Warn("cannot read a key's quotas; its Chrome is parked without a limit", "session", rec.ID, "error", err)
+	}
+	return r.svc.capacity.Park(ctx, snapshotID, chrome, quota.Limits(quota.Parked, rec.UserID, user, rec.KeyID, key))
+}
+
+// DefaultChanged updates the standbys after a default has moved.
+func (r readyAdapter) DefaultChanged() { r.svc.capacity.DefaultChanged() }
