@@ -25,6 +25,7 @@ type handlers struct {
 	documents   *documentHandler
 	notes       *noteHandler
 	deliveries  *deliveryHandler
+	hookSecrets *webhookSecretHandler
 	settings    *settingsHandler
 	defaults    *defaultHandler
 	extensions  *extensionHandler
@@ -56,6 +57,7 @@ func newHandlers(closing context.Context, o Options, urls origins) handlers {
 		documents:   &documentHandler{documents: o.Documents, bodies: bodies},
 		notes:       &noteHandler{notes: o.Notes, bodies: bodies, idempotency: once},
 		deliveries:  &deliveryHandler{deliveries: o.Deliveries},
+		hookSecrets: &webhookSecretHandler{secrets: o.WebhookSecrets, bodies: bodies},
 		settings:    &settingsHandler{settings: o.Settings, bodies: bodies},
 		defaults:    &defaultHandler{defaults: o.Defaults, logins: o.Logins, bodies: bodies},
 		extensions:  &extensionHandler{extensions: o.Extensions, maxUpload: o.MaxUpload},

@@ -119,6 +119,10 @@ func (s *Server) routes(h handlers, a *authenticator) {
 	s.route(http.MethodGet, "/v1/webhooks/deliveries", key, h.deliveries.list)
 	s.route(http.MethodPost, "/v1/webhooks/deliveries/:delivery_id/resend", key, noQuery(h.deliveries.resend))
 
+	s.route(http.MethodGet, "/v1/webhooks/secrets", key, h.hookSecrets.list)
+	s.route(http.MethodPut, "/v1/webhooks/secrets", key, noQuery(h.hookSecrets.put))
+	s.route(http.MethodDelete, "/v1/webhooks/secrets", key, h.hookSecrets.delete)
+
 	s.route(http.MethodPost, "/v1/prune", key, noQuery(h.snapshots.prune))
 
 	s.route(http.MethodGet, "/v1/users/:user_id", key, noQuery(h.settings.get))

@@ -46,6 +46,7 @@ type Options struct {
 	Keys           Keys
 	SessionTickets SessionTickets
 	Deliveries     Deliveries
+	WebhookSecrets WebhookSecrets
 	Readiness      Readiness
 	Audit          Audit
 	Rates          Rates

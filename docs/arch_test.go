@@ -70,8 +70,8 @@ var mayImport = []struct{ pkg, imports string }{
 	// A session does not know Chrome's files: it uses browser, or one of its
 	// interfaces.
 	{"session", "fault state state/* browser browser/extension browser/mux browser/pool browser/view snapshot profiles session/* session/login/renewal session/library/audit session/restore/archives"},
-	{"session/events", "fault profiles session/access wire"}, // it does not know what its events mean
-	{"session/events/webhook", "fault egress profiles"},      // nor does the sender of webhooks
+	{"session/events", "fault profiles session/access wire"},           // it does not know what its events mean
+	{"session/events/webhook", "fault egress profiles session/access"}, // nor does the sender of webhooks
 	{"session/quota", "fault"},
 	{"session/access", "fault profiles session/quota"},
 	{"session/capacity", "fault browser browser/pool profiles session/quota"}, // it does not know what the Chromes contain that it keeps
@@ -102,7 +102,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget egress wire state state/spelling browser browser/extension snapshot session session/access session/agent session/answer session/auditlog session/autosave session/drive session/events session/files session/importer session/inspect session/library session/login session/request session/quota session/restore session/save session/settings api/console api/live"}, // session tells it what can be recorded
+	{"api", ". fault budget egress wire state state/spelling browser browser/extension snapshot session session/access session/agent session/answer session/auditlog session/autosave session/drive session/events session/events/webhook session/files session/importer session/inspect session/library session/login session/request session/quota session/restore session/save session/settings api/console api/live"}, // session tells it what can be recorded
 	{"api/apitest", "."},
 	{"api/console", "client"}, // it calls the API as a client does
 	{"api/live", ""},
@@ -141,7 +141,7 @@ var testsMayImport = []struct{ pkg, imports string }{
 	{"snapshot/*", "snapshot/* snapshot/s3store/s3test"},
 	{"profiles/*", "profiles/*"},
 	{"api", "api/* profiles"},
-	{"session", "snapshot/* profiles/* browser/launch browser/profile browser/profile/*"},
+	{"session", "session/events/webhook snapshot/* profiles/* browser/launch browser/profile browser/profile/*"},
 	{"session/settings", "fault browser profiles session/access session/library"},
 	{"session/login", "fault browser profiles session/access session/browsers session/events session/restore session/settings"},
 	{"session/save", "fault state state/report browser browser/extension browser/mux snapshot profiles session/agent session/browsers session/events session/library session/login session/restore session/settings"},

@@ -272,6 +272,7 @@ type brokenCatalogue struct {
 	profiles.MessageStore
 	profiles.NoteStore
 	profiles.DeliveryStore
+	profiles.WebhookSecretStore
 	mu     sync.Mutex
 	broken map[string]error  // by method
 	hooks  map[string]func() // by method, each called once
@@ -286,6 +287,7 @@ func (b *brokenCatalogue) use(db *sqldb.DB) {
 	}
 	b.KeyStore, b.ExtensionStore, b.RunStore, b.EventStore = db.Keys, db.Extensions, db.Runs, db.Runs
 	b.MessageStore, b.NoteStore, b.DeliveryStore = db.Messages, db.Notes, db.Deliveries
+	b.WebhookSecretStore = db.Receivers
 }
 
 // resumes resumes a session.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"filippo.io/age"
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/events/webhook"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/snapshot"
@@ -75,8 +77,9 @@ func TestNothingSealedWithoutOverrides(t *testing.T) {
 	}
 }
 
-// What a session and its events keep sealed follows a key rotation, also a second time.
-func TestRewrapSessions(t *testing.T) {
+// What the catalogue keeps sealed follows a key rotation, also a second time: of sessions,
+// their events and secrets of webhooks.
+func TestRewrapCatalogue(t *testing.T) {
 	r := newRig(t, nil)
 	other := r.create(alice, nil).ID // has only its create's options sealed
 	r.browsers.last().emit(browser.EventNavigation, map[string]any{"url": "https://a.example/?token=abc"})
@@ -99,30 +102,41 @@ func TestRewrapSessions(t *testing.T) {
 		return rec.Sealed
 	}
 	old := sealed()
+	hooked := webhook.NewReceivers(webhook.ReceiversConfig{Store: r.catalogue, Sealer: snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}), Now: r.clock.now})
+	secrets := []webhook.Secret{webhook.NewSecret(), webhook.NewSecret()}
+	for _, secret := range secrets {
+		if _, _, err := hooked.SetSecret(t.Context(), alice, webhook.SecretOptions{UserID: alice.UserID, Secret: secret, Overlap: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	after, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Here the first identity gets a second recipient.
 	retired := r.keys.IdentityRecipients()
-	out, err := library.RewrapSessions(t.Context(), r.catalogue, r.catalogue, snapshot.NewVault(r.store, snapshot.NewKeys(after, [32]byte{1}), snapshot.Options{Now: r.clock.now}), retired)
+	out, err := library.RewrapCatalogue(t.Context(), r.catalogue, r.catalogue, r.catalogue, snapshot.NewVault(r.store, snapshot.NewKeys(after, [32]byte{1}), snapshot.Options{Now: r.clock.now}), retired)
 	var left []string
 	for _, one := range out.Skipped {
 		left = append(left, one.Key)
 	}
-	want := []string{"session " + id, "session " + other, "2 events of run " + runs[0].ID, "1 events of run " + own[0].ID}
-	if diff := cmp.Diff(want, left); diff != "" || err != nil || out.Opened+out.Sessions+out.Events > 0 || !bytes.Equal(old, sealed()) {
+	want := []string{"session " + id, "session " + other, "2 events of run " + runs[0].ID, "1 events of run " + own[0].ID, "a webhook secret of owner " + profiles.OwnerOf(alice.UserID)}
+	if diff := cmp.Diff(want, left); diff != "" || err != nil || out.Opened+out.Sessions+out.Events+out.Secrets > 0 || !bytes.Equal(old, sealed()) {
 		t.Errorf("with another identity: %+v, %v; left (-want +got):\n%s", out, err, diff)
 	}
 	more := snapshot.NewVault(r.store, snapshot.NewKeys(r.identity, [32]byte{1}, after.Recipient()), snapshot.Options{Now: r.clock.now})
-	for _, want := range []library.RewrapResult{{Sessions: 2, Events: 3, Opened: 5}, {Opened: 5}} {
-		out, err := library.RewrapSessions(t.Context(), r.catalogue, r.catalogue, more, nil)
+	for _, want := range []library.RewrapResult{{Sessions: 2, Events: 3, Secrets: 1, Opened: 6}, {Opened: 6}} {
+		out, err := library.RewrapCatalogue(t.Context(), r.catalogue, r.catalogue, r.catalogue, more, nil)
 		if diff := cmp.Diff(want, out); diff != "" || err != nil {
 			t.Errorf("%v, -want +got:\n%s", err, diff)
 		}
 	}
 	r.kill()
 	r.keys = snapshot.NewKeys(after, [32]byte{1})
+	hooked = webhook.NewReceivers(webhook.ReceiversConfig{Store: r.catalogue, Sealer: snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}), Now: r.clock.now})
+	if got, err := hooked.For(t.Context(), profiles.Delivery{Notice: profiles.Notice{URL: "https://hooks.example"}, UserID: alice.UserID}); err != nil || !cmp.Equal(got, []webhook.Secret{secrets[1], secrets[0]}) {
+		t.Errorf("after the rotation the secrets are %v, %v", got, err)
+	}
 	r.Service = r.daemon(nil)
 	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)

@@ -154,10 +154,11 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	}
 	log.Info("the limits in use", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
 		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size, "standby", limits.Standby.Size)
-	sender, stop, err := c.sender(ctx, d.dir, policy, db.Deliveries, log)
+	receivers, err := c.receivers(d.dir, db.Receivers, d.vault)
 	if err != nil {
 		return nil, err
 	}
+	sender, stop := c.sender(ctx, receivers, policy, db.Deliveries, log)
 	d.closers = append(d.closers, stop)
 	counted := metrics.New(version)
 	starter := browser.NewStarter(launcher, time.Now)
@@ -210,12 +211,13 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		Snapshots: kept, Exports: kept, Importer: d.service.Importer(), Pruner: d.service.Pruner(),
 		Defaults: kept, Logins: d.service.Checker(), Settings: d.service.Users(), Extensions: checked,
 		Keys: d.apiKeys, SessionTickets: access.NewTicketHolders(d.apiKeys, sessions, time.Now), Readiness: d.service, Answers: answers{db.Answers}, Audit: audit,
-		Notes:      agent.NewNotes(sessions, db.Notes, time.Now),
-		Documents:  agent.NewDocuments(sessions, snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now})),
-		Messenger:  agent.NewMessenger(agent.MessengerConfig{Sessions: sessions, Driver: driver, Store: db.Messages, Tasks: db.Sessions, Notices: notices, Masks: masks, Now: time.Now}),
-		History:    events.NewReader(events.ReaderConfig{Journal: journal, Store: db.Runs, Sessions: sessions, Keys: d.apiKeys, Masks: masks}),
-		Deliveries: events.NewDeliveries(db.Deliveries, sender.Wake, time.Now),
-		Metrics:    counted.Handler(), Logger: log, Now: time.Now,
+		Notes:          agent.NewNotes(sessions, db.Notes, time.Now),
+		Documents:      agent.NewDocuments(sessions, snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now})),
+		Messenger:      agent.NewMessenger(agent.MessengerConfig{Sessions: sessions, Driver: driver, Store: db.Messages, Tasks: db.Sessions, Notices: notices, Masks: masks, Now: time.Now}),
+		History:        events.NewReader(events.ReaderConfig{Journal: journal, Store: db.Runs, Sessions: sessions, Keys: d.apiKeys, Masks: masks}),
+		Deliveries:     events.NewDeliveries(db.Deliveries, sender.Wake, time.Now),
+		WebhookSecrets: receivers,
+		Metrics:        counted.Handler(), Logger: log, Now: time.Now,
 		PublicURL: public, TrustedProxies: c.TrustedProxy,
 		Landlock: launcher.Landlock(), EgressLimited: limiter != nil, WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
 		MaxConnections: c.connections(log), Budget: starter.Budget, Patience: c.ClientPatience})

@@ -178,7 +178,7 @@ func (c *identityRotateCmd) rewrap(ctx context.Context, s *storage) (left []snap
 	if err != nil {
 		return nil, 0, err
 	}
-	kept, err := library.RewrapSessions(ctx, s.catalogue.Sessions, s.catalogue.Runs, s.vault, retire)
+	kept, err := library.RewrapCatalogue(ctx, s.catalogue.Sessions, s.catalogue.Runs, s.catalogue.Receivers, s.vault, retire)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -186,6 +186,6 @@ func (c *identityRotateCmd) rewrap(ctx context.Context, s *storage) (left []snap
 	for _, one := range left {
 		fmt.Fprintf(os.Stderr, "%s is unchanged: %s\n", one.Key, fault.MessageOf(one.Err))
 	}
-	fmt.Printf("%d archives, %d documents, %d records of sessions and %d events were resealed\n", out.Archives, out.Documents, kept.Sessions, kept.Events)
+	fmt.Printf("%d archives, %d documents, %d records of sessions, %d events and %d webhook secrets were resealed\n", out.Archives, out.Documents, kept.Sessions, kept.Events, kept.Secrets)
 	return left, out.Opened + kept.Opened, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/events/webhook"
 )
 
@@ -67,15 +68,20 @@ func (f *webhookFlags) secret(dir string) (webhook.Secret, error) {
 
 // sender starts to send webhooks; stop ends it. policy is that of browsers; without
 // --webhook-allow-private it allows only public addresses and the listed ones.
-func (f *webhookFlags) sender(ctx context.Context, dir string, policy egress.Policy, queue webhook.Queue, log *slog.Logger) (s *webhook.Sender, stop func() error, err error) {
-	secret, err := f.secret(dir)
-	if err != nil {
-		return nil, nil, err
-	}
+func (f *webhookFlags) sender(ctx context.Context, secrets *webhook.Receivers, policy egress.Policy, queue webhook.Queue, log *slog.Logger) (s *webhook.Sender, stop func() error) {
 	policy.Private = f.WebhookAllowPrivate
-	s = webhook.New(webhook.Options{Queue: queue, Secret: secret, Egress: policy, Now: time.Now, Log: log})
+	s = webhook.New(webhook.Options{Queue: queue, Secrets: secrets, Egress: policy, Now: time.Now, Log: log})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() { s.Run(ctx) })
-	return s, func() error { cancel(); running.Wait(); return nil }, nil
+	return s, func() error { cancel(); running.Wait(); return nil }
+}
+
+// receivers returns the secrets of receivers, with the daemon's own.
+func (f *webhookFlags) receivers(dir string, store profiles.WebhookSecretStore, sealer webhook.Sealer) (*webhook.Receivers, error) {
+	secret, err := f.secret(dir)
+	if err != nil {
+		return nil, err
+	}
+	return webhook.NewReceivers(webhook.ReceiversConfig{Store: store, Sealer: sealer, Daemon: secret, Operator: string(f.WebhookURL), Now: time.Now}), nil
 }

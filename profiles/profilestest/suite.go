@@ -30,6 +30,7 @@ type Catalogue struct {
 	Messages   profiles.MessageStore
 	Notes      profiles.NoteStore
 	Deliveries profiles.DeliveryStore
+	Receivers  profiles.WebhookSecretStore
 	Answers    profiles.AnswerStore
 	Audit      profiles.AuditStore
 	Database   Database
@@ -101,6 +102,7 @@ func Run(t *testing.T, open func(t *testing.T) Catalogue) {
 		{"note race", testNoteRace},
 		{"deliveries", testDeliveries},
 		{"resend", testResend},
+		{"webhook secrets", testWebhookSecrets},
 		{"deliveries are written with their change", testNotices},
 		{"delivery pages", testDeliveryPages},
 		{"answers", testAnswers},

@@ -26,6 +26,7 @@ type DB struct {
 	Messages   *Messages
 	Notes      *Notes
 	Deliveries *Deliveries
+	Receivers  *WebhookSecrets
 	Answers    *Answers
 	Audit      *Audit
 
@@ -37,7 +38,7 @@ type DB struct {
 func newDB(h *handle, now func() time.Time) *DB {
 	return &DB{
 		Keys: &Keys{h}, Users: &Users{h}, Sessions: &Sessions{h}, Snapshots: &Snapshots{h, now}, Defaults: &Defaults{h},
-		Extensions: &Extensions{h}, Runs: &Runs{h}, Messages: &Messages{h}, Notes: &Notes{h}, Deliveries: &Deliveries{h},
+		Extensions: &Extensions{h}, Runs: &Runs{h}, Messages: &Messages{h}, Notes: &Notes{h}, Deliveries: &Deliveries{h}, Receivers: &WebhookSecrets{h},
 		Answers: &Answers{h}, Audit: &Audit{h}, handle: h,
 	}
 }

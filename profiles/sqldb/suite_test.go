@@ -39,7 +39,7 @@ func catalogue(t *testing.T, path string) profilestest.Catalogue {
 	return profilestest.Catalogue{
 		Keys: db.Keys, Users: db.Users, Sessions: db.Sessions, Snapshots: db.Snapshots, Retention: db.Snapshots,
 		Defaults: db.Defaults, Extensions: db.Extensions, Runs: db.Runs, Events: db.Runs, Messages: db.Messages,
-		Notes: db.Notes, Deliveries: db.Deliveries, Answers: db.Answers, Audit: db.Audit, Database: db,
+		Notes: db.Notes, Deliveries: db.Deliveries, Receivers: db.Receivers, Answers: db.Answers, Audit: db.Audit, Database: db,
 	}
 }
 

@@ -12,10 +12,11 @@ import (
 // rewrapPage is how many records are read and written at once.
 const rewrapPage = 500
 
-// RewrapResult is what [RewrapSessions] did.
+// RewrapResult is what [RewrapCatalogue] did.
 type RewrapResult struct {
 	Sessions int // records that were sealed again
 	Events   int // events that were sealed again
+	Secrets  int // secrets of receivers of webhooks that were sealed again
 	Opened   int // records and events that could be opened, including those that needed no change
 	Skipped  []snapshot.SkippedObject
 }
@@ -33,30 +34,41 @@ type SealedEvents interface {
 	ResealEvents(ctx context.Context, events []profiles.SealedEvent) (written int, err error)
 }
 
+// WebhookSecrets reads and changes the secrets of receivers of webhooks; see
+// [profiles.WebhookSecretStore].
+type WebhookSecrets interface {
+	WebhookSecrets(ctx context.Context, userID string) ([]profiles.WebhookSecret, error)
+	ResealWebhookSecret(ctx context.Context, was, now profiles.WebhookSecret) error
+}
+
 // Sealer seals data again for the current recipients; see [snapshot.Vault.RewrapSealed].
 type Sealer interface {
 	RewrapSealed(sealed []byte, retire []string) ([]byte, error)
 }
 
-// rewrapRun is one run of RewrapSessions.
+// rewrapRun is one run of RewrapCatalogue.
 type rewrapRun struct {
 	records SessionRecords
 	sealed  SealedEvents
+	secrets WebhookSecrets
 	sealer  Sealer
 	retire  []string
 	out     RewrapResult
 }
 
-// RewrapSessions seals again what the catalogue keeps sealed, in sessions' records and in
-// the events of their runs. It does for the catalogue what [snapshot.Vault.Rewrap] does
+// RewrapCatalogue seals again what the catalogue keeps sealed: in sessions' records, in the
+// events of their runs, and secrets of webhooks. It does for the catalogue what [snapshot.Vault.Rewrap] does
 // for a store. No daemon may use the catalogue meanwhile. A second call skips what is
 // done. Errors are those of the catalogue. Data that cannot be opened stays unchanged;
-// Skipped lists it by session and by run.
-func RewrapSessions(ctx context.Context, records SessionRecords, events SealedEvents, sealer Sealer, retire []string) (RewrapResult, error) {
-	r := rewrapRun{records: records, sealed: events, sealer: sealer, retire: retire}
+// Skipped lists it by session, run and user.
+func RewrapCatalogue(ctx context.Context, records SessionRecords, events SealedEvents, secrets WebhookSecrets, sealer Sealer, retire []string) (RewrapResult, error) {
+	r := rewrapRun{records: records, sealed: events, secrets: secrets, sealer: sealer, retire: retire}
 	err := r.sessions(ctx)
 	if err == nil {
 		err = r.events(ctx)
+	}
+	if err == nil {
+		err = r.webhookSecrets(ctx)
 	}
 	return r.out, err
 }
@@ -155,4 +167,39 @@ func (r *rewrapRun) events(ctx context.Context) error {
 		}
 		r.out.Events += written
 	}
+}
+
+// webhookSecrets handles the secrets of receivers of webhooks.
+func (r *rewrapRun) webhookSecrets(ctx context.Context) error {
+	all, err := r.secrets.WebhookSecrets(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, was := range all {
+		now, changed := was, false
+		var failed error
+		for _, sealed := range []*[]byte{&now.Sealed, &now.Former} {
+			if len(*sealed) == 0 {
+				continue
+			}
+			again, err := r.sealer.RewrapSealed(*sealed, r.retire)
+			failed = errors.Join(failed, err)
+			if again != nil {
+				*sealed, changed = again, true
+			}
+		}
+		if failed != nil {
+			r.out.Skipped = append(r.out.Skipped, snapshot.SkippedObject{Key: "a webhook secret of owner " + profiles.OwnerOf(was.UserID), Err: failed})
+		} else {
+			r.out.Opened++
+		}
+		if !changed {
+			continue
+		}
+		if err := r.secrets.ResealWebhookSecret(ctx, was, now); err != nil {
+			return err
+		}
+		r.out.Secrets++
+	}
+	return nil
 }

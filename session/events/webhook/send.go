@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/stasisd/stasis/egress"
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 )
 
@@ -29,6 +30,10 @@ func network(policy egress.Policy) *http.Transport {
 func (s *Sender) send(ctx context.Context, d profiles.Delivery) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
+	secrets, err := s.Secrets.For(ctx, d)
+	if err != nil {
+		return errors.New("the secret of the receiver cannot be read: " + fault.MessageOf(err))
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(d.Body))
 	if err != nil {
 		return errors.New("the webhook's URL is not valid")
@@ -38,7 +43,7 @@ func (s *Sender) send(ctx context.Context, d profiles.Delivery) error {
 	request.Header.Set("User-Agent", "stasis-webhook/1")
 	request.Header.Set("webhook-id", d.ID)
 	request.Header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
-	request.Header.Set("webhook-signature", s.Secret.sign(d.ID, at, d.Body))
+	request.Header.Set("webhook-signature", signatures(secrets, d.ID, at, d.Body))
 	answer, err := s.client.Do(request)
 	if err != nil {
 		return publicError(err)

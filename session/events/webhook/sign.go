@@ -38,6 +38,16 @@ func NewSecret() Secret {
 // Text returns the secret in the format that receivers need.
 func (s Secret) Text() string { return secretPrefix + base64.StdEncoding.EncodeToString(s) }
 
+// signatures returns the signatures of a message by each secret, as the header
+// webhook-signature has them. A receiver needs one that it knows.
+func signatures(secrets []Secret, id string, at time.Time, body []byte) string {
+	var all []string
+	for _, s := range secrets {
+		all = append(all, s.sign(id, at, body))
+	}
+	return strings.Join(all, " ")
+}
+
 // sign returns the signature of a message in the format of Standard Webhooks.
 func (s Secret) sign(id string, at time.Time, body []byte) string {
 	mac := hmac.New(sha256.New, s)

@@ -37,8 +37,11 @@ type Queue interface {
 
 // Options are the settings of a Sender.
 type Options struct {
-	Queue  Queue
-	Secret Secret
+	Queue Queue
+	// Secrets has those that sign a delivery, newest first.
+	Secrets interface {
+		For(ctx context.Context, d profiles.Delivery) ([]Secret, error)
+	}
 	Egress egress.Policy // where webhooks may be sent
 	Now    func() time.Time
 	Log    *slog.Logger

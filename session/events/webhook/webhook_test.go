@@ -134,7 +134,7 @@ func answer(status int, body string, headers ...string) *http.Response {
 func runSender(t *testing.T, receiver transport, do func(t *testing.T, q *queue, s *Sender)) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{}
-		s := New(Options{Queue: q, Secret: make(Secret, 32), Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		s := New(Options{Queue: q, Secrets: always(make(Secret, 32)), Now: time.Now, Log: slog.New(slog.DiscardHandler),
 			Jitter: func() float64 { return 0.5 }, Transport: receiver})
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
@@ -269,7 +269,7 @@ func TestDeliveryIsRecordedDuringStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		q := &queue{meanwhile: stop}
-		s := New(Options{Queue: q, Secret: make(Secret, 32), Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		s := New(Options{Queue: q, Secrets: always(make(Secret, 32)), Now: time.Now, Log: slog.New(slog.DiscardHandler),
 			Transport: transport(func(*http.Request) (*http.Response, error) { return answer(200, ""), nil })})
 		q.add("1", "s")
 		q.add("2", "t")
@@ -328,7 +328,7 @@ func TestNetwork(t *testing.T) {
 	defer server.Close()
 	secret := NewSecret()
 	make := func(allow bool) *Sender {
-		return New(Options{Secret: secret, Egress: egress.Policy{Private: allow}, Now: func() time.Time { return time.Unix(1000, 0) }, Log: slog.New(slog.DiscardHandler)})
+		return New(Options{Secrets: always(secret), Egress: egress.Policy{Private: allow}, Now: func() time.Time { return time.Unix(1000, 0) }, Log: slog.New(slog.DiscardHandler)})
 	}
 	d := profiles.Delivery{Notice: profiles.Notice{ID: "1", URL: server.URL + "/hook", Body: []byte(`{"a": 1}`)}}
 	if err := make(true).send(t.Context(), d); err != nil {
@@ -354,4 +354,11 @@ func TestNetwork(t *testing.T) {
 	if err := make(true).send(t.Context(), d); err == nil || strings.Contains(err.Error(), "127.0.0.1") {
 		t.Errorf("no receiver: %v", err)
 	}
+}
+
+// always is one secret for all deliveries.
+type always Secret
+
+func (a always) For(context.Context, profiles.Delivery) ([]Secret, error) {
+	return []Secret{Secret(a)}, nil
 }
