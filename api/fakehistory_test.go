@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/events/webhook"
 )
 
 // fakeHistory has the runs, events and webhooks of sessions.
@@ -27,6 +28,25 @@ func (f *fakeHistory) Deliveries(context.Context, access.Caller, string, int, st
 func (f *fakeHistory) Resend(ctx context.Context, c access.Caller, _ string) (events.Delivery, error) {
 	page, _, err := f.Deliveries(ctx, c, "", 0, "")
 	return page[0], err
+}
+
+func (f *fakeHistory) SetSecret(_ context.Context, _ access.Caller, o webhook.SecretOptions) (webhook.Receiver, webhook.Secret, error) {
+	receiver, until := webhook.Receiver{UserID: o.UserID, CreatedAt: born.UTC()}, born.Add(o.Overlap).UTC()
+	if o.URL != "" {
+		receiver.URL, receiver.FormerSecretUntil = &o.URL, &until
+	}
+	if o.Secret != nil {
+		return receiver, nil, f.failure()
+	}
+	return receiver, make(webhook.Secret, 32), f.failure()
+}
+
+func (f *fakeHistory) Secrets(context.Context, access.Caller, string) ([]webhook.Receiver, error) {
+	return []webhook.Receiver{{UserID: "alice", CreatedAt: born.UTC()}}, f.failure()
+}
+
+func (f *fakeHistory) DeleteSecret(context.Context, access.Caller, string, string) error {
+	return f.failure()
 }
 
 func (f *fakeHistory) Runs(context.Context, access.Caller, string) ([]events.Run, error) {

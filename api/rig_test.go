@@ -98,7 +98,7 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 		SessionTickets: r.fakeSessions, Readiness: r.fakeSessions,
 		Sharing: r.fakeSessions,
 		Files:   r.fakeUploads, Extensions: r.fakeUploads, Importer: r.fakeUploads, Documents: r.fakeUploads,
-		Messenger: r.fakeAgents, Notes: r.fakeAgents, History: r.fakeHistory, Deliveries: r.fakeHistory,
+		Messenger: r.fakeAgents, Notes: r.fakeAgents, History: r.fakeHistory, Deliveries: r.fakeHistory, WebhookSecrets: r.fakeHistory,
 		Snapshots: r.fakeLibrary, Exports: r.fakeLibrary, Pruner: r.fakeLibrary,
 		Defaults: r.fakeUsers, Logins: r.fakeUsers, Settings: r.fakeUsers, Rates: r.fakeUsers, Streams: r.fakeSessions,
 		Keys: r.fakeKeys, Answers: r.answers, Audit: r.audit,

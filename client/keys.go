@@ -21,6 +21,9 @@ type Key struct {
 	LastUsedAt        *time.Time `json:"last_used_at"`        // to the minute; nil: never
 	FormerSecretUntil *time.Time `json:"former_secret_until"` // of the secret from before the last rotation; nil: it is not valid
 
+	Quotas Quotas          `json:"quotas"`
+	Use    map[string]Used `json:"use,omitempty"` // how much it uses of each quota; only in the answer to Keys
+
 	Secret string `json:"secret,omitempty"` // only in the answers to CreateKey and RotateKey
 }
 
@@ -44,6 +47,7 @@ type KeyOptions struct {
 
 	ExpiresAt *time.Time `json:"expires_at,omitempty"` // nil: never
 	Networks  []string   `json:"networks,omitempty"`   // in CIDR notation, or addresses; none: all
+	Quotas    Quotas     `json:"quotas,omitempty"`     // within those of its user
 }
 
 // CreateKey makes an API key. Only its answer has the key's secret. Like [Client.Keys] and

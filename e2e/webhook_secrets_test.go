@@ -72,7 +72,7 @@ func (h *hooks) last(t *testing.T, session string) (found signedHook) {
 	return found
 }
 
-// TestWebhookSecrets has receivers with secrets of their own: each verifies with its own and
+// TestWebhookSecrets has receivers with their own secrets: each verifies with its own and
 // refuses the others. Secrets are rotated with an overlap, survive a rotation of the identity,
 // and are shown and kept nowhere in clear.
 func TestWebhookSecrets(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 // secrets are sealed, and opaque here.
 type WebhookSecret struct {
 	UserID    string
-	URL       string // "": the receivers of the user that have no secret of their own
+	URL       string // "": the receivers of the user without their own secret
 	Sealed    []byte
 	CreatedAt time.Time
 	// Former is the secret before this one, which signs too until FormerUntil. Both are zero

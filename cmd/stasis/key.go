@@ -16,6 +16,7 @@ type keyCmd struct {
 	Create keyCreateCmd `cmd:"" help:"Make a key and print its secret, which is shown only now: KEY=$(stasis key create NAME)."`
 	List   keyListCmd   `cmd:"" help:"List the keys, oldest first."`
 	Rotate keyRotateCmd `cmd:"" help:"Give a key a new secret and print it, which is shown only now."`
+	Quota  keyQuotaCmd  `cmd:"" help:"Show how much a key uses of each quota, and set quotas."`
 	Show   keyShowCmd   `cmd:"" help:"Show whose key this command uses, and its rights."`
 	Delete keyDeleteCmd `cmd:"" help:"Delete a key, and close what is open with it."`
 }
@@ -23,12 +24,13 @@ type keyCmd struct {
 type keyCreateCmd struct {
 	remoteDaemon
 	printed
-	User     string   `help:"The user that the key acts for; by default that of the key of this command." env:"-"`
-	AllUsers bool     `help:"The key may act for every user." env:"-"`
-	Rights   []string `help:"What the key may do: use, view, create, restore, secrets, admin. By default use." placeholder:"RIGHT,…" env:"-"`
-	Expires  *period  `help:"After which time the key stops working, such as 30d; by default never." placeholder:"TIME" env:"-"`
-	Networks []string `help:"The networks or addresses that the key may be used from; by default all." placeholder:"CIDR,…" env:"-"`
-	Name     string   `arg:"" help:"A name for the key, for people."`
+	User     string           `help:"The user that the key acts for; by default that of the key of this command." env:"-"`
+	AllUsers bool             `help:"The key may act for every user." env:"-"`
+	Rights   []string         `help:"What the key may do: use, view, create, restore, secrets, admin. By default use." placeholder:"RIGHT,…" env:"-"`
+	Expires  *period          `help:"After which time the key stops working, such as 30d; by default never." placeholder:"TIME" env:"-"`
+	Networks []string         `help:"The networks or addresses that the key may be used from; by default all." placeholder:"CIDR,…" env:"-"`
+	Quota    map[string]int64 `help:"What the key may have at once, such as sessions=2,requests_per_second=20; by default only what its user may." placeholder:"NAME=N,…" mapsep:"," env:"-"`
+	Name     string           `arg:"" help:"A name for the key, for people."`
 }
 
 // Run makes a key. Standard output has only the secret, so that a script can keep it in a
@@ -38,6 +40,15 @@ func (c *keyCreateCmd) Run(ctx context.Context) error {
 	if c.Expires != nil {
 		at := time.Now().Add(c.Expires.Duration()).UTC()
 		o.ExpiresAt = &at
+	}
+	if _, err := quotasOf("--quota", c.Quota); err != nil {
+		return err
+	}
+	for name, n := range c.Quota {
+		if o.Quotas == nil {
+			o.Quotas = client.Quotas{}
+		}
+		o.Quotas[name] = &n
 	}
 	var k client.Key
 	return c.show(ctx, &c.remoteDaemon, http.MethodPost, "/v1/keys", o, &k, func() error {

@@ -19,6 +19,7 @@ type userCmd struct {
 	Default  userDefaultCmd  `cmd:"" help:"Show a user's default environment and its logins."`
 	History  userHistoryCmd  `cmd:"" help:"List the versions of a user's default, newest first."`
 	Rollback userRollbackCmd `cmd:"" help:"Make an earlier version, or any snapshot, the user's default."`
+	Quota    userQuotaCmd    `cmd:"" help:"Show how much a user uses of each quota, and set quotas."`
 	Check    userCheckCmd    `cmd:"" help:"Make the user's login check; exit code 1 if the user is not logged in."`
 }
 

@@ -16,6 +16,7 @@ import (
 type webhookCmd struct {
 	Deliveries webhookDeliveriesCmd `cmd:"" help:"List what was sent, and what is still to be sent, newest first."`
 	Resend     webhookResendCmd     `cmd:"" help:"Send a delivery again."`
+	Secret     webhookSecretCmd     `cmd:"" help:"Give receivers their own secrets, list and remove them."`
 }
 
 type webhookDeliveriesCmd struct {

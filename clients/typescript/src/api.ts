@@ -1257,7 +1257,11 @@ export interface paths {
         delete: operations["deleteKey"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change the quotas of a key (admin)
+         * @description A JSON merge patch. What is above a smaller quota stays.
+         */
+        patch: operations["changeKey"];
         trace?: never;
     };
     "/v1/keys/{key_id}/rotate": {
@@ -1801,6 +1805,36 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/webhooks/secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The receivers of webhooks that have their own secret
+         * @description Without the secrets.
+         */
+        get: operations["listWebhookSecrets"];
+        /**
+         * Give a receiver of webhooks its own secret
+         * @description From now on this secret signs the webhooks of the user's sessions to the URL. For `overlap_seconds` the receiver's
+         *     present secret signs too: `webhook-signature` then has two signatures, with a space between them. The daemon's own
+         *     `--webhook-url` keeps the daemon's secret. A user has at most 256 secrets.
+         */
+        put: operations["setWebhookSecret"];
+        post?: never;
+        /**
+         * Remove the secret of a receiver of webhooks
+         * @description From then on, the secret for all receivers of the user signs, or the daemon's.
+         */
+        delete: operations["deleteWebhookSecret"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/prune": {
         parameters: {
             query?: never;
@@ -2010,6 +2044,18 @@ export interface components {
         };
         /** @enum {string} */
         DeliveryState: "pending" | "delivered" | "failed";
+        WebhookSecret: {
+            user_id: components["schemas"]["UserID"];
+            /** @description Null means all receivers of the user without their own secret. */
+            url: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description How long the secret before this one signs too; null means that it does not.
+             */
+            former_secret_until: string | null;
+        };
         Delivery: {
             /** @description The `webhook-id` of each attempt. */
             id: string;
@@ -2037,6 +2083,17 @@ export interface components {
             /** @description Text for people. It names the field or object, and what is allowed. */
             message: string;
             request_id: string;
+            /** @description Only with `quota_exceeded`. Which quota, and whose. */
+            quota?: {
+                /** @enum {string} */
+                name: "sessions" | "parked" | "standbys" | "snapshots" | "bytes" | "imports" | "sockets" | "requests_per_second";
+                /** Format: int64 */
+                limit: number;
+                /** @enum {string} */
+                of: "user" | "key";
+                /** @description The ID of the user or the key. */
+                id: string;
+            };
         };
         /**
          * @description The closed list. A code is never renamed or reused.
@@ -2084,7 +2141,7 @@ export interface components {
          *     | `too_many_viewers` | 429 | the session has 16 viewers of its live view, the maximum; answered before the upgrade |
          *     | `too_many_links` | 429 | the session has 32 shared links, the maximum; revoke one |
          *     | `too_many_requests` | 429 | the maximum of event streams, or of large bodies, is reached; the message says which |
-         *     | `quota_exceeded` | 429 | the user has as much as its quota allows; the message names the quota; see Retry-After |
+         *     | `quota_exceeded` | 429 | the user or the key has as much as its quota allows; the message and `quota` name it; see Retry-After |
          *     | `too_many_attempts` | 429 | too many wrong keys or tickets came from the caller's address; see Retry-After |
          *     | `internal` | 500 | a bug in the daemon; the log has it under the request ID |
          *     | `save_failed` | 500 | the save failed and nothing was committed |
@@ -3253,6 +3310,36 @@ export interface components {
              * @description How long the secret from before the last rotation is valid; null means that it is not.
              */
             former_secret_until: string | null;
+            quotas: components["schemas"]["Quotas"];
+        };
+        UsedKey: {
+            id: components["schemas"]["ID"];
+            name: string;
+            user_id: components["schemas"]["UserID"];
+            all_users: boolean;
+            rights: components["schemas"]["Rights"];
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When the key stops working; null means never.
+             */
+            expires_at: string | null;
+            /** @description The networks that the key may be used from; empty means all. */
+            networks: string[];
+            /**
+             * Format: date-time
+             * @description When the key was last used, to the minute; null means never.
+             */
+            last_used_at: string | null;
+            /**
+             * Format: date-time
+             * @description How long the secret from before the last rotation is valid; null means that it is not.
+             */
+            former_secret_until: string | null;
+            quotas: components["schemas"]["Quotas"];
+            /** @description How much of each quota the key uses now. */
+            use: components["schemas"]["Use"];
         };
         NewKey: {
             id: components["schemas"]["ID"];
@@ -3279,6 +3366,7 @@ export interface components {
              * @description How long the secret from before the last rotation is valid; null means that it is not.
              */
             former_secret_until: string | null;
+            quotas: components["schemas"]["Quotas"];
             secret: string | null;
         };
         PastDefault: {
@@ -3325,24 +3413,71 @@ export interface components {
             /** @description Null means the daemon's (`--default-quota`). */
             quotas: components["schemas"]["Quotas"] | null;
             /** @description How much of each quota the user uses now. */
-            use: {
-                sessions: components["schemas"]["Used"];
-            };
+            use: components["schemas"]["Use"];
         };
-        /** @description What the user may have at once. Only a key with the right `admin` can change it. */
+        Use: {
+            sessions: components["schemas"]["Used"];
+            parked: components["schemas"]["Used"];
+            /** @description Only of users. */
+            standbys?: components["schemas"]["Used"];
+            snapshots: components["schemas"]["Used"];
+            bytes: components["schemas"]["Used"];
+            imports: components["schemas"]["Used"];
+            sockets: components["schemas"]["Used"];
+            requests_per_second: components["schemas"]["Used"];
+        };
+        /**
+         * @description What a user or a key may have at once. Only a key with the right `admin` can change it. Null means for a user the
+         *     daemon's quota, and for a key none. What goes beyond a quota is 429 `quota_exceeded`, and changes nothing.
+         */
         Quotas: {
             /**
              * Format: int64
-             * @description Live sessions, paused ones included. Null means the daemon's quota. A create beyond it is 429 `quota_exceeded`, or waits for `wait_seconds`.
+             * @description Live sessions, paused ones included. A create beyond it waits for `wait_seconds`.
              */
             sessions?: number | null;
+            /**
+             * Format: int64
+             * @description Parked Chromes. One more ends the oldest; the files of its snapshot stay.
+             */
+            parked?: number | null;
+            /**
+             * Format: int64
+             * @description Chromes on standby with the user's default. Not for keys.
+             */
+            standbys?: number | null;
+            /**
+             * Format: int64
+             * @description Stored snapshots, and one for each live session that may be saved. The end of a session is saved in any case.
+             */
+            snapshots?: number | null;
+            /**
+             * Format: int64
+             * @description Stored bytes of snapshots. Creates are refused when it is used up, unless they are `read_only`. The end of a session is saved in any case.
+             */
+            bytes?: number | null;
+            /**
+             * Format: int64
+             * @description Imports at once.
+             */
+            imports?: number | null;
+            /**
+             * Format: int64
+             * @description CDP clients, viewers and event streams at once.
+             */
+            sockets?: number | null;
+            /**
+             * Format: int64
+             * @description Requests in a second. A user's are those of its keys. `RateLimit` tells how many are left.
+             */
+            requests_per_second?: number | null;
         };
         Used: {
             /** Format: int64 */
             used: number;
             /**
              * Format: int64
-             * @description The quota in force: the user's, else the daemon's; null if there is none.
+             * @description The quota in force: for a user the user's, else the daemon's; null if there is none.
              */
             limit: number | null;
         };
@@ -3607,6 +3742,10 @@ export interface components {
                 "X-Request-Id": components["headers"]["RequestID"];
                 /** @description Seconds. */
                 "Retry-After": number;
+                /** @description In all answers to a key for which a quota of `requests_per_second` applies: the policies `user` and `key`, such as `"user";q=100;w=1`. */
+                "RateLimit-Policy"?: string;
+                /** @description With `RateLimit-Policy`: how many requests are left, and after how many seconds all are, such as `"user";r=99;t=1`. */
+                RateLimit?: string;
                 [name: string]: unknown;
             };
             content: {
@@ -5908,7 +6047,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        keys: components["schemas"]["Key"][];
+                        keys: components["schemas"]["UsedKey"][];
                     };
                 };
             };
@@ -5970,6 +6109,8 @@ export interface operations {
                     expires_at?: string | null;
                     /** @description The networks, in CIDR notation, or addresses that the key may be used from. Without them it may be used from everywhere. Behind a proxy, the address is that in `X-Forwarded-For` from a `--trusted-proxy`. */
                     networks?: string[] | null;
+                    /** @description What the key may have at once, within what its user may have. `standbys` is 422 `unsupported`: they belong to users. */
+                    quotas?: components["schemas"]["Quotas"];
                 };
             };
         };
@@ -6018,6 +6159,67 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            502: components["responses"]["BrowserFailed"];
+            503: components["responses"]["ShuttingDown"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["StoreFull"];
+        };
+    };
+    changeKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: components["schemas"]["ID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "quotas": {
+                 *         "sessions": 2,
+                 *         "requests_per_second": 20
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    quotas?: components["schemas"]["Quotas"] | null;
+                };
+                /**
+                 * @example {
+                 *       "quotas": {
+                 *         "sessions": 2,
+                 *         "requests_per_second": 20
+                 *       }
+                 *     }
+                 */
+                "application/merge-patch+json": {
+                    quotas?: components["schemas"]["Quotas"] | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The key. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsedKey"];
+                };
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
@@ -7309,6 +7511,146 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Delivery"];
                 };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            502: components["responses"]["BrowserFailed"];
+            503: components["responses"]["ShuttingDown"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["StoreFull"];
+        };
+    };
+    listWebhookSecrets: {
+        parameters: {
+            query?: {
+                /** @description Only those of this user; by default all that the key may act for. */
+                user_id?: components["schemas"]["UserID"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The receivers, by user and URL. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        secrets: components["schemas"]["WebhookSecret"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["ShuttingDown"];
+            504: components["responses"]["Timeout"];
+        };
+    };
+    setWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://hooks.example/alice",
+                 *       "overlap_seconds": 3600
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The key's own user if absent. */
+                    user_id?: components["schemas"]["UserID"] | null;
+                    /** @description The receiver, exactly as in `webhook_url` of the creates. Without it, the secret is for all receivers of the user without their own secret. */
+                    url?: string | null;
+                    /** @description `whsec_` and 24 to 64 bytes in base64. Without it, Stasis makes one. */
+                    secret?: string | null;
+                    /**
+                     * Format: int64
+                     * @default 0
+                     */
+                    overlap_seconds?: number | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver. A secret that Stasis made is returned only now; `secret` is null if the call gave it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        user_id: components["schemas"]["UserID"];
+                        /** @description Null means all receivers of the user without their own secret. */
+                        url: string | null;
+                        /** Format: date-time */
+                        created_at: string;
+                        /**
+                         * Format: date-time
+                         * @description How long the secret before this one signs too; null means that it does not.
+                         */
+                        former_secret_until: string | null;
+                        secret: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            502: components["responses"]["BrowserFailed"];
+            503: components["responses"]["ShuttingDown"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["StoreFull"];
+        };
+    };
+    deleteWebhookSecret: {
+        parameters: {
+            query?: {
+                /** @description The key's own user if absent. */
+                user_id?: components["schemas"]["UserID"];
+                /** @description The receiver; absent for the secret for all receivers. */
+                url?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key is deleted. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];

@@ -19,7 +19,7 @@ type Sealer interface {
 type ReceiversConfig struct {
 	Store  profiles.WebhookSecretStore
 	Sealer Sealer
-	Daemon Secret // signs for receivers without a secret of their own
+	Daemon Secret // signs for receivers without their own secret
 	// Operator is the daemon's own URL, whose webhooks only Daemon signs; "": none. A user
 	// who names this URL too must not change what it trusts.
 	Operator string
@@ -36,7 +36,7 @@ func NewReceivers(c ReceiversConfig) *Receivers { return &Receivers{c} }
 // Receiver describes a receiver's secret, without the secret; it is the wire shape.
 type Receiver struct {
 	UserID    string    `json:"user_id"`
-	URL       *string   `json:"url"` // nil: the user's receivers that have no secret of their own
+	URL       *string   `json:"url"` // nil: the user's receivers without their own secret
 	CreatedAt time.Time `json:"created_at"`
 	// FormerSecretUntil is how long the secret before this one signs too; nil: it does not.
 	FormerSecretUntil *time.Time `json:"former_secret_until"`
@@ -56,7 +56,7 @@ func (r *Receivers) receiverOf(s profiles.WebhookSecret) Receiver {
 // SecretOptions say which secret a receiver gets.
 type SecretOptions struct {
 	UserID  string
-	URL     string        // "": the user's receivers that have no secret of their own
+	URL     string        // "": the user's receivers without their own secret
 	Secret  Secret        // nil: a new one
 	Overlap time.Duration // how long the present secret signs too
 }
