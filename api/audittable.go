@@ -102,6 +102,10 @@ var auditRules = map[string]auditRule{
 	"GET /v1/webhooks/deliveries":                      {"listDeliveries", auditOthers},
 	"POST /v1/webhooks/deliveries/:delivery_id/resend": {"resendDelivery", auditAlways},
 
+	"GET /v1/webhooks/secrets":    {"listWebhookSecrets", auditOthers},
+	"PUT /v1/webhooks/secrets":    {"setWebhookSecret", auditAlways},
+	"DELETE /v1/webhooks/secrets": {"deleteWebhookSecret", auditAlways},
+
 	"GET /v1/users/:user_id":                 {"getUser", auditOthers},
 	"PATCH /v1/users/:user_id":               {"patchUser", auditAlways},
 	"POST /v1/users/:user_id/default/check":  {"checkDefault", auditAlways},
@@ -119,6 +123,7 @@ var auditRules = map[string]auditRule{
 	"GET /v1/me":                   {"me", auditOthers},
 	"GET /v1/keys":                 {"listKeys", auditAlways},
 	"POST /v1/keys":                {"createKey", auditAlways},
+	"PATCH /v1/keys/:key_id":       {"changeKey", auditAlways},
 	"POST /v1/keys/:key_id/rotate": {"rotateKey", auditAlways},
 	"DELETE /v1/keys/:key_id":      {"deleteKey", auditAlways},
 	"GET /v1/audit":                {"listAudit", auditSeldom},
