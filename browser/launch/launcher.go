@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stasisd/stasis/browser/cgroup"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -21,6 +22,9 @@ type Config struct {
 	Shell  string   // the headless shell's path; empty: found in the usual places, if installed
 	Root   string   // folder of the run directories; created if absent
 	UIDs   UIDRange // used if the daemon runs as root; zero: [DefaultUIDs]
+
+	Groups *cgroup.Groups // of control groups, one for each Chrome; nil: none
+	Files  uint64         // files that each process of a Chrome may have open; 0: as many as the daemon
 
 	NoLandlock bool // start Chromes without Landlock: they can read whatever their user can read
 }
@@ -35,6 +39,9 @@ type Options struct {
 	TimeZone      string   // TZ, an IANA name; empty: the machine's
 	ExtraArgs     []string // further flags; those that weaken the sandbox or conflict are refused
 	Hold          bool     // opens of databases wait until [Process.Release]
+	// Limits are those of the Chrome's control group; without one, Tasks holds if the Chrome
+	// has its own user.
+	Limits cgroup.Limits
 
 	denied []string // files that Landlock must refuse, else Chrome is not started
 }
@@ -46,6 +53,8 @@ type Launcher struct {
 	root   string
 	uids   *uidPool // nil unless the daemon runs as root
 
+	groups     *cgroup.Groups
+	files      uint64
 	noLandlock bool
 
 	mu       sync.Mutex
@@ -64,7 +73,7 @@ func New(c Config) (*Launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Launcher{binary: binary, shell: shell, noLandlock: c.NoLandlock, versions: map[string]Version{}}
+	l := &Launcher{binary: binary, shell: shell, groups: c.Groups, files: c.Files, noLandlock: c.NoLandlock, versions: map[string]Version{}}
 	mode := os.FileMode(0o700)
 	if os.Geteuid() == 0 {
 		// Chrome's users must be able to enter the folder but need not list it.
@@ -158,18 +167,25 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	ord := order{Path: binary, Args: args, Env: environment(o.Dir, o.TimeZone), Dir: o.Dir.Path, UID: -1, Hold: o.Hold}
+	ord := order{Path: binary, Args: args, Env: environment(o.Dir, o.TimeZone), Dir: o.Dir.Path, UID: -1, Hold: o.Hold, Files: l.files}
 	if l.uids != nil {
 		ord.UID = o.Dir.UID
+		if l.groups == nil {
+			ord.Tasks = uint64(o.Limits.Tasks) //nolint:gosec // it is not negative
+		}
+	}
+	group, err := l.newGroup(o)
+	if err != nil {
+		return nil, err
 	}
 	if !l.noLandlock {
 		ord.Grants = grants(binary, o.Dir)
 		// The folder of all run directories contains those of other sessions.
 		ord.Denied = append([]string{l.root}, o.denied...)
 	}
-	p, reports, err := startWarden(ord)
+	p, reports, err := startWarden(ord, group)
 	if err != nil {
-		return nil, fault.Wrap(err, fault.BrowserFailed, op, "")
+		return nil, errors.Join(fault.Wrap(err, fault.BrowserFailed, op, ""), group.Remove())
 	}
 	p.dir, p.flags = o.Dir, portable(args)
 	first := make(chan report, 1)
@@ -201,9 +217,10 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 	}
 }
 
-// startWarden starts a warden with its order. The caller must start supervise for the
-// returned process.
-func startWarden(o order) (*Process, io.ReadCloser, error) {
+// startWarden starts a warden with its order. The warden is in the group before it gets the
+// order, and so is Chrome from its first instruction on. The caller must start supervise for
+// the returned process.
+func startWarden(o order, group *cgroup.Group) (*Process, io.ReadCloser, error) {
 	line, err := json.Marshal(o)
 	if err != nil {
 		return nil, nil, err
@@ -217,6 +234,7 @@ func startWarden(o order) (*Process, io.ReadCloser, error) {
 	requests, answers, lifeline, reports := files[0:2], files[2:4], files[4:6], files[6:8]
 	p := &Process{
 		pipe: &pipe{r: answers[0], w: requests[1]}, lifeline: lifeline[1], errors: &tail{}, done: make(chan struct{}),
+		group: group,
 	}
 	// This path runs the same program even if the binary's file was replaced.
 	p.warden = &exec.Cmd{
@@ -233,6 +251,9 @@ func startWarden(o order) (*Process, io.ReadCloser, error) {
 	}
 	err = p.warden.Start()
 	err = errors.Join(err, closeAll(p.warden.ExtraFiles...))
+	if err == nil {
+		err = group.Add(p.warden.Process.Pid)
+	}
 	if err == nil {
 		_, err = lifeline[1].Write(append(line, '\n'))
 	}

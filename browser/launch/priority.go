@@ -13,6 +13,8 @@ import (
 const (
 	ordinary = 0
 	lower    = 10
+
+	lowerShare = 10 // percent, of a control group
 )
 
 // The kernel limits how often unprivileged processes set a session's share: ten times a
@@ -28,9 +30,16 @@ const (
 // feature"). There it sets the share of the tree's session, which contains all of Chrome
 // except the renderers. Otherwise, as in a container with its own share, it sets the nice
 // values of the processes. It does that only if Chrome has its own user, since only root
-// may raise them again. If neither works, the tree runs with ordinary priority. Restoring
+// may raise them again. A Chrome with a control group gets its share by that. If neither works, the tree runs with ordinary priority. Restoring
 // the share may block, because a session is about to use the tree; reducing it does not.
 func (p *Process) Background(on bool) {
+	share := 100
+	if on {
+		share = lowerShare
+	}
+	if p.group.Share(share) {
+		return
+	}
 	nice, tries := ordinary, shareTries
 	if on {
 		nice, tries = lower, 1

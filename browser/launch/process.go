@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stasisd/stasis/browser/cgroup"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -27,6 +28,7 @@ type Process struct {
 	flags    []string
 	pid      int // of Chrome's main process
 	done     chan struct{}
+	group    *cgroup.Group // nil: none
 
 	mu      sync.Mutex  // held by Freeze, Thaw, Signal and readers of the tree
 	main    *os.Process // a handle, so that its PID cannot be reused; nil before and after
@@ -59,6 +61,11 @@ func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
 		if n == 0 {
 			first <- r
 		}
+		if r.PID != 0 {
+			// The limits must not stop what ends the tree. The kernel takes up to 20 ms for
+			// this, beside the start of Chrome.
+			_ = p.group.Release(p.warden.Process.Pid) // if it fails, the warden counts within the limits
+		}
 		reported = reported || r.Exited || r.Errno != 0 || r.Unconfined != "" || r.HoldFailed != ""
 		if r.Exited {
 			exit.Code, exit.Signal = r.Code, syscall.Signal(r.Signal)
@@ -79,6 +86,7 @@ func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
 		_ = killMatching(context.Background(), p.dir.runsHere) // fails only if its context ends
 	}
 	p.cutLifeline()
+	_ = p.group.Remove() // the next start of the daemon tries again
 	exit.Stderr = p.errors.String()
 	p.mu.Lock()
 	p.exit = exit

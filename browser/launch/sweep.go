@@ -34,6 +34,7 @@ func (l *Launcher) Sweep(ctx context.Context) ([]string, error) {
 	if err := killMatching(ctx, l.leftover()); err != nil {
 		return nil, fault.Wrap(err, fault.Timeout, op, "")
 	}
+	l.groups.Sweep()
 	entries, err := os.ReadDir(l.root)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Internal, op, "")

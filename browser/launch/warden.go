@@ -57,7 +57,11 @@ func WardenMain(args []string) int {
 			return wardenOK
 		}
 	}
-	if err := w.start(o); err != nil {
+	err = limitProcesses(o)
+	if err == nil {
+		err = w.start(o)
+	}
+	if err != nil {
 		w.send(failed(err))
 		return wardenOK
 	}

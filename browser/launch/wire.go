@@ -32,6 +32,10 @@ type order struct {
 	Denied []string // existing files and folders that Landlock must refuse
 
 	Hold bool // opens of databases wait for releaseByte
+
+	// Limits of Chrome's processes (getrlimit(2)); 0: none. Tasks counts those of Chrome's
+	// user.
+	Files, Tasks uint64
 }
 
 // report is a message of the warden. The first says that Chrome started (PID) or failed
