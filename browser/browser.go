@@ -70,6 +70,7 @@ type Browser struct {
 	appearance appearance // which browser the shell's pages see
 	foreground *foreground
 	starter    *Starter
+	use        *use
 	unlimit    sync.Once // see unlimitEgress
 }
 

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"sync"
 
 	"github.com/stasisd/stasis/browser/pageevent"
 )
@@ -20,6 +21,7 @@ const (
 	EventEmpty      = pageevent.Empty
 	EventRefused    = pageevent.Refused
 	EventCommand    = pageevent.Command
+	EventLimit      = pageevent.LimitReached
 )
 
 // Listen calls notify for each event in the pages, one at a time, until stop. Of a page's
@@ -36,6 +38,12 @@ func (b *Browser) Listen(notify func(PageEvent), all bool) (stop func()) {
 	l := pageevent.New(notify, b.driver, b.now)
 	forget := b.mux.OnPageEvent(l.Receive, all)
 	unwatch := b.watchRefusals(l.Refuse)
+	var watching sync.WaitGroup
+	b.listeners.Add(1)
+	watching.Go(func() {
+		defer b.listeners.Done()
+		b.use.watch(ctx, b.dir, b.process.Frozen, func(r Reached) { l.ReachLimit(r.Limit, r.Value) })
+	})
 	done := make(chan struct{})
 	b.listeners.Go(func() {
 		defer close(done)
@@ -48,5 +56,6 @@ func (b *Browser) Listen(notify func(PageEvent), all bool) (stop func()) {
 		unwatch()
 		cancel()
 		<-done
+		watching.Wait()
 	}
 }

@@ -28,6 +28,8 @@ type Options struct {
 	Passkeys *bool
 	// Egress narrows what the session may connect to.
 	Egress Egress
+	// Limits narrow what the session may use.
+	Limits Limits
 	// Gates: full Chrome starts with gates, if it can, so that an environment can be loaded
 	// quickly. While it is loaded, its files are in two places, so they must be a copy.
 	Gates bool

@@ -138,7 +138,7 @@ func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
 	}
 	b := p.b
 	b.setOptions(o)
-	if err := b.LimitEgress(o.Egress); err != nil {
+	if err := b.limit(o); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
 	if err := p.openEmpty(); err != nil {
@@ -252,6 +252,9 @@ func (p *Spare) ready(ctx, whole context.Context, doc state.Document, o Options)
 		return r, err
 	}
 	if err := p.starter.limitEgress(dir.UID, o, b.relay); err != nil {
+		return r, err
+	}
+	if err := b.SetLimits(o.Limits); err != nil {
 		return r, err
 	}
 	b.relay.SetProcesses(b.process.Processes)

@@ -34,6 +34,8 @@ type Starter struct {
 	Policy egress.Policy
 	// Firewall limits what Chromes connect to; nil: nothing does.
 	Firewall Firewall
+	// Limits are those of every Chrome.
+	Limits Limits
 	// MaxDownloads bounds the bytes of a session's downloads together; 0: no limit.
 	MaxDownloads int64
 
@@ -94,9 +96,10 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options,
 	if gated { // with a window at its start, Chrome would wait for the session file
 		first, flags = "", append(flags, "--no-startup-window")
 	}
+	limits := o.Limits.Within(s.Limits)
 	process, err := s.Launcher.Start(ctx, launch.Options{
 		Dir: dir, Shell: o.Engine == EngineShell, Profile: folder, URL: first,
-		TimeZone: o.Overrides.Timezone, ExtraArgs: flags, Hold: gated})
+		TimeZone: o.Overrides.Timezone, ExtraArgs: flags, Hold: gated, Limits: limits.group()})
 	if err != nil {
 		relay.Close()
 		return nil, err
@@ -105,7 +108,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options,
 	if o.Background {
 		process.Background(true)
 	}
-	b := &Browser{dir: dir, process: process, now: s.Now, relay: relay, appearance: appearance, guard: new(guard), foreground: new(foreground), starter: s}
+	b := &Browser{dir: dir, process: process, use: newUse(process, limits, s.Now), now: s.Now, relay: relay, appearance: appearance, guard: new(guard), foreground: new(foreground), starter: s}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files(), IncomingDir: dir.Incoming()}, Downloads: dir.Downloads(), MaxDownloads: s.MaxDownloads, Budget: s.Budget, KeepPage: true, NoHiddenTargets: o.Engine == EngineShell})
 	if b.driver, err = b.mux.Driver(ctx); err != nil {

@@ -27,6 +27,8 @@ const (
 	Blocked    = "page_blocked"  // it navigated to an address that a session may not show
 	Refused    = "egress_refused"
 	Command    = "command_refused" // the policy refused a command of a client
+
+	LimitReached = "limit_reached"
 )
 
 // Event is an event in a browser's pages. Its data holds strings, integers and booleans.
@@ -70,6 +72,8 @@ func kindOf(method string) string {
 		return Refused
 	case mux.CommandRefused:
 		return Command
+	case limitReached:
+		return LimitReached
 	}
 	return Navigation
 }
@@ -109,6 +113,8 @@ func (l *Listener) handle(h mux.PageEvent) {
 		var params map[string]any
 		_ = json.Unmarshal(h.Params, &params) // of the mux
 		l.add(Command, params)
+	case limitReached:
+		l.add(LimitReached, limitData(h.Params))
 	case network.ResponseReceived.Method:
 		l.answered(h)
 	case page.JavascriptDialogOpening.Method, page.JavascriptDialogClosed.Method:

@@ -1,0 +1,161 @@
+package browser
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/stasisd/stasis/browser/cgroup"
+	"github.com/stasisd/stasis/browser/launch"
+)
+
+const (
+	// useInterval is how often the use of a session is compared with its limits.
+	useInterval = 500 * time.Millisecond
+	// diskInterval is how often the files of a session are measured at least. They are measured
+	// earlier if the free space has fallen by half of what the session may still write.
+	diskInterval = time.Minute
+	// reachedFor is how long after the last sign a limit counts as reached. A process that the
+	// kernel kills because of it may end others.
+	reachedFor = 5 * time.Second
+	// reachedEvery is how often the same limit is reported.
+	reachedEvery = 10 * time.Second
+)
+
+// Reached is a limit that a session has reached.
+type Reached struct {
+	Limit string // LimitMemory, LimitProcesses or LimitDisk
+	Value int64  // the limit: bytes, or processes and threads
+}
+
+// use compares what a Chrome uses with its limits. Its methods are safe for concurrent use.
+type use struct {
+	counts func() cgroup.Counts
+	now    func() time.Time
+	full   chan struct{} // has a token when the limit of the disk is reached
+
+	mu     sync.Mutex
+	limits Limits
+	last   cgroup.Counts
+	seen   map[string]time.Time // when a limit was last seen to be reached
+	told   map[string]time.Time // when that was last reported
+	disk   diskUse
+}
+
+// diskUse is the last measurement of the files.
+type diskUse struct {
+	at         time.Time // zero: never
+	used, free int64     // bytes
+}
+
+func newUse(p *launch.Process, limits Limits, now func() time.Time) *use {
+	return &use{counts: p.Counts, now: now, full: make(chan struct{}, 1), limits: limits, seen: map[string]time.Time{}, told: map[string]time.Time{}}
+}
+
+func (u *use) set(l Limits) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.limits = l
+	u.disk = diskUse{}
+}
+
+// watch calls notify for each limit that is reached, until ctx ends. Files of a frozen Chrome
+// are not measured.
+func (u *use) watch(ctx context.Context, dir *Dir, frozen func() bool, notify func(Reached)) {
+	tick := time.NewTicker(useInterval)
+	defer tick.Stop()
+	for {
+		limits := u.count()
+		if !frozen() && u.diskFull(dir) {
+			limits = append(limits, LimitDisk)
+			select {
+			case u.full <- struct{}{}:
+			default: // nobody has taken the last one yet
+			}
+		}
+		for _, r := range u.reach(limits) {
+			notify(r)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// count returns which limits were reached since the last call, by the kernel's counts.
+func (u *use) count() (limits []string) {
+	now := u.counts()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if now.OOMKills > u.last.OOMKills {
+		limits = append(limits, LimitMemory)
+	}
+	if now.Refused > u.last.Refused {
+		limits = append(limits, LimitProcesses)
+	}
+	u.last = now
+	return limits
+}
+
+// reach notes that limits are reached, and returns those that are to be reported now.
+func (u *use) reach(limits []string) (report []Reached) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, limit := range limits {
+		u.seen[limit] = u.now()
+		if at := u.told[limit]; at.IsZero() || u.now().Sub(at) >= reachedEvery {
+			u.told[limit] = u.now()
+			report = append(report, Reached{limit, u.value(limit)})
+		}
+	}
+	return report
+}
+
+func (u *use) value(limit string) int64 {
+	return map[string]int64{LimitMemory: u.limits.Memory, LimitProcesses: u.limits.Processes, LimitDisk: u.limits.Disk}[limit]
+}
+
+// diskFull reports whether the files take more than they may.
+func (u *use) diskFull(dir *Dir) bool {
+	free, err := dir.Free()
+	u.mu.Lock()
+	limit, last := u.limits.Disk, u.disk
+	u.mu.Unlock()
+	if limit == 0 {
+		return false
+	}
+	if err == nil && !last.at.IsZero() && u.now().Sub(last.at) < diskInterval && last.free-free < (limit-last.used)/2 {
+		return false
+	}
+	last = diskUse{at: u.now(), used: dir.Used(), free: free}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.limits.Disk != limit { // a session has got it meanwhile
+		return false
+	}
+	u.disk = last
+	return last.used > limit
+}
+
+// ended returns the limits that were reached just before a crash, and which of them were not
+// reported yet.
+func (u *use) ended() (why, unreported []Reached) {
+	unreported = u.reach(u.count())
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, limit := range []string{LimitMemory, LimitProcesses, LimitDisk} {
+		if at := u.seen[limit]; !at.IsZero() && u.now().Sub(at) < reachedFor {
+			why = append(why, Reached{limit, u.value(limit)})
+		}
+	}
+	return why, unreported
+}
+
+// DiskFull receives a value when the session's files have reached their limit.
+func (b *Browser) DiskFull() <-chan struct{} { return b.use.full }
+
+// Reached returns the limits that Chrome reached within the last seconds before now, when it
+// has crashed. unreported are those for which [Browser.Listen] has reported no event.
+func (b *Browser) Reached() (why, unreported []Reached) { return b.use.ended() }

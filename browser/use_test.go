@@ -1,0 +1,125 @@
+package browser
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/browser/cgroup"
+)
+
+func TestLimitsWithin(t *testing.T) {
+	daemon := Limits{Memory: 4, CPUs: 2, Processes: 0, Disk: 9}
+	if got, want := (Limits{Memory: 3, CPUs: 3, Processes: 7}).Within(daemon), (Limits{Memory: 3, CPUs: 2, Processes: 7, Disk: 9}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := (Limits{}).Within(daemon); got != daemon {
+		t.Errorf("%+v", got)
+	}
+}
+
+func newTestUse(limits Limits) (u *use, counts *cgroup.Counts, now *time.Time) {
+	counts, now = new(cgroup.Counts), new(time.Time)
+	*now = time.Unix(1000, 0)
+	u = newUse(nil, limits, func() time.Time { return *now })
+	u.counts = func() cgroup.Counts { return *counts }
+	return u, counts, now
+}
+
+// A limit is reported once in a while, and explains a crash only for seconds.
+func TestUse(t *testing.T) {
+	u, counts, now := newTestUse(Limits{Memory: 100, Processes: 20})
+	expect := func(want ...Reached) {
+		t.Helper()
+		if diff := cmp.Diff(want, u.reach(u.count())); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	expect()
+	counts.OOMKills = 1
+	expect(Reached{LimitMemory, 100})
+	expect()
+	counts.OOMKills = 2
+	expect() // reported a moment ago
+	counts.Refused = 1
+	expect(Reached{LimitProcesses, 20})
+	*now = now.Add(reachedEvery)
+	counts.OOMKills = 3
+	expect(Reached{LimitMemory, 100})
+
+	why, unreported := u.ended()
+	if diff := cmp.Diff([]Reached{{LimitMemory, 100}}, why); diff != "" || unreported != nil {
+		t.Errorf("%s, not reported: %v", diff, unreported)
+	}
+	*now = now.Add(reachedFor)
+	if why, _ := u.ended(); why != nil {
+		t.Errorf("a crash later: %v", why)
+	}
+	*now = now.Add(reachedEvery)
+	counts.Refused = 2
+	if _, unreported := u.ended(); len(unreported) != 1 {
+		t.Errorf("not reported: %v", unreported)
+	}
+}
+
+func TestDiskFull(t *testing.T) {
+	dir := &Dir{Path: t.TempDir()}
+	u, _, now := newTestUse(Limits{Disk: 1 << 20})
+	if u.diskFull(dir) {
+		t.Error("an empty directory")
+	}
+	fill := func(bytes int) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir.Path, "file"), make([]byte, bytes), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill(2 << 20)
+	*now = now.Add(diskInterval)
+	if !u.diskFull(dir) {
+		t.Error("2 MiB in a directory that may have 1")
+	}
+	u.set(Limits{Disk: 3 << 20})
+	if u.diskFull(dir) {
+		t.Error("2 MiB in a directory that may have 3")
+	}
+	// Before the interval, it is measured only if the free space has fallen by much.
+	u.set(Limits{Disk: 1 << 50})
+	u.diskFull(dir)
+	u.disk.used = 100
+	u.diskFull(dir)
+	if u.disk.used != 100 {
+		t.Error("it was measured again")
+	}
+	u.disk.free += 1 << 50
+	u.diskFull(dir)
+	if u.disk.used == 100 {
+		t.Error("it was not measured although the disk fills")
+	}
+	u.set(Limits{})
+	if u.diskFull(dir) {
+		t.Error("no limit")
+	}
+}
+
+// A token says that the disk is full; nobody has to take it.
+func TestWatchDisk(t *testing.T) {
+	dir := &Dir{Path: t.TempDir()}
+	if err := os.WriteFile(filepath.Join(dir.Path, "file"), make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u, _, _ := newTestUse(Limits{Disk: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	var got []Reached
+	u.watch(ctx, dir, func() bool { return false }, func(r Reached) {
+		got = append(got, r)
+		cancel()
+	})
+	if diff := cmp.Diff([]Reached{{LimitDisk, 1}}, got); diff != "" || len(u.full) != 1 {
+		t.Errorf("%s, %d tokens", diff, len(u.full))
+	}
+}
