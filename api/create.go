@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/request"
+	"github.com/stasisd/stasis/session/settings"
 )
 
 // createBody is the body of POST /v1/sessions and the query of /v1/connect.
@@ -49,6 +50,7 @@ type createBody struct {
 	Extensions  []string          `json:"extensions"`
 	Record      []string          `json:"record"`
 	Egress      egressBody        `json:"egress"`
+	Limits      settings.Limits   `json:"limits"`
 	overridesBody
 
 	WebhookURL string `json:"webhook_url"`
@@ -109,6 +111,7 @@ func (b *createBody) check() error {
 		areExtensions(b.Extensions),
 		areRecorded(b.Record),
 		b.Egress.check("egress."),
+		areLimits(&b.Limits),
 		isHookURL("webhook_url", b.WebhookURL),
 	)
 }
@@ -122,7 +125,7 @@ func (b *createBody) request() request.Create {
 		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,
 		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: request.OnLive(b.OnLive), Resume: b.Resume, Restart: b.Restart == "on_crash",
 		Idle: seconds(b.Idle), Lifetime: seconds(b.Lifetime), Wait: seconds(b.Wait),
-		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Record: b.Record, Overrides: b.overrides(), Passkeys: b.Passkeys, Egress: b.Egress.list(),
+		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Record: b.Record, Overrides: b.overrides(), Passkeys: b.Passkeys, Egress: b.Egress.list(), Limits: b.Limits.Browser(),
 		SharedContexts: b.Context == "environment", SharedWrites: b.Writes == "allow",
 	}.Given(b.given)
 }

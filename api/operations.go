@@ -21,6 +21,7 @@ type operationsHandler struct {
 	audit     Audit
 	metrics   http.Handler // nil: no metrics
 	landlock  int          // ABI version of Landlock that restricts Chromes; 0: none
+	limits    bool         // whether each Chrome has a control group
 	egress    bool         // whether the addresses that Chromes connect to are limited
 }
 
@@ -29,6 +30,7 @@ type readiness struct {
 	Status   string   `json:"status"`
 	Landlock landlock `json:"landlock"`
 	Egress   enforced `json:"egress"`
+	Limits   enforced `json:"limits"`
 	Audit    audits   `json:"audit"`
 }
 
@@ -63,7 +65,7 @@ func (h *operationsHandler) ready(c *call) error {
 		return err
 	}
 	log := h.audit.State()
-	return c.JSON(http.StatusOK, readiness{Status: "ok", Landlock: landlock{Enforced: h.landlock > 0, ABI: h.landlock}, Egress: enforced{h.egress},
+	return c.JSON(http.StatusOK, readiness{Status: "ok", Landlock: landlock{Enforced: h.landlock > 0, ABI: h.landlock}, Egress: enforced{h.egress}, Limits: enforced{h.limits},
 		Audit: audits{!log.Failing, log.Waiting, log.Lost}})
 }
 

@@ -68,6 +68,7 @@ type Options struct {
 	// WarnUnknownFields ignores unknown names in bodies instead of refusing them. Answers
 	// list them in ignored_fields.
 	WarnUnknownFields bool
+	Limits            bool           // whether control groups limit what each Chrome uses, for /readyz
 	EgressLimited     bool           // whether the addresses that Chromes connect to are limited, for /readyz
 	Landlock          int            // ABI version of Landlock that restricts Chromes, for /readyz; 0: none
 	MaxUpload         int64          // bytes of one file; default 100 MiB

@@ -61,11 +61,12 @@ type settingsBody struct {
 	Retention  *library.Retention   `json:"retention"`
 	Egress     *userEgressBody      `json:"egress"`
 	Quotas     *quota.Quotas        `json:"quotas"`
+	Limits     *settings.Limits     `json:"limits"`
 }
 
 // settings checks the body and returns its settings.
 func (b settingsBody) settings() (settings.Settings, error) {
-	set := settings.Settings{Engine: b.Engine, Standby: b.Standby, Retention: b.Retention, Quotas: b.Quotas}
+	set := settings.Settings{Engine: b.Engine, Standby: b.Standby, Retention: b.Retention, Quotas: b.Quotas, Limits: b.Limits}
 	if b.Engine != nil {
 		if err := isEngine("engine", *b.Engine); err != nil {
 			return set, err
@@ -86,7 +87,10 @@ func (b settingsBody) settings() (settings.Settings, error) {
 			return set, err
 		}
 	}
-	var err error
+	err := areLimits(b.Limits)
+	if err != nil {
+		return set, err
+	}
 	if set.Egress, err = b.Egress.setting(); err != nil {
 		return set, err
 	}
@@ -209,7 +213,7 @@ func (h *settingsHandler) patch(c *call) error {
 			return was, err
 		}
 		set, err := now.settings()
-		if err == nil && (!reflect.DeepEqual(set.Egress, was.Egress) || !reflect.DeepEqual(set.Quotas, was.Quotas)) {
+		if err == nil && (!reflect.DeepEqual(set.Egress, was.Egress) || !reflect.DeepEqual(set.Quotas, was.Quotas) || !reflect.DeepEqual(set.Limits, was.Limits)) {
 			err = c.caller.Require(access.Administer)
 		}
 		return set, err

@@ -9,21 +9,24 @@ type ReasonCode string
 
 // The reason codes. A session that runs, or that a request ended, has none.
 const (
-	ReasonIdle         ReasonCode = "idle_timeout"  // no client was attached for too long
-	ReasonLifetime     ReasonCode = "max_lifetime"  // it reached its lifetime limit
-	ReasonShutdown     ReasonCode = "shutdown"      // the daemon was stopped
-	ReasonCrashed      ReasonCode = "crashed"       // Chrome crashed
-	ReasonCrashLoop    ReasonCode = "crash_loop"    // Chrome crashed and was restarted too often
-	ReasonNotRestarted ReasonCode = "not_restarted" // Chrome crashed and could not be restarted
-	ReasonCrashKept    ReasonCode = "crash_kept"    // Chrome crashed and its data could not be saved; the data is kept
-	ReasonSaveFailed   ReasonCode = "save_failed"   // a save failed and Chrome could not be reopened; the data is kept
-	ReasonNotRestored  ReasonCode = "not_restored"  // the caches of its environment could not be restored; nothing was saved
-	ReasonKilled       ReasonCode = "killed"        // the daemon was killed
-	ReasonBeingRescued ReasonCode = "being_rescued" // the daemon was killed and the data is being saved
-	ReasonNotRescued   ReasonCode = "not_rescued"   // the daemon was killed and nothing could be saved
-	ReasonImported     ReasonCode = "imported"      // no browser ran: an import made the session's record
-	ReasonLoginCheck   ReasonCode = "login_check"   // no client connected: a scheduled login check made the session's record
-	ReasonOther        ReasonCode = "other"         // an older Stasis wrote the text without a code
+	ReasonIdle         ReasonCode = "idle_timeout"    // no client was attached for too long
+	ReasonLifetime     ReasonCode = "max_lifetime"    // it reached its lifetime limit
+	ReasonShutdown     ReasonCode = "shutdown"        // the daemon was stopped
+	ReasonCrashed      ReasonCode = "crashed"         // Chrome crashed
+	ReasonCrashLoop    ReasonCode = "crash_loop"      // Chrome crashed and was restarted too often
+	ReasonMemoryLimit  ReasonCode = "memory_limit"    // Chrome crashed because the session reached its limit of memory
+	ReasonTaskLimit    ReasonCode = "processes_limit" // Chrome crashed because the session reached its limit of processes and threads
+	ReasonDiskLimit    ReasonCode = "disk_limit"      // the session's files took more of the disk than they may; nothing was saved
+	ReasonNotRestarted ReasonCode = "not_restarted"   // Chrome crashed and could not be restarted
+	ReasonCrashKept    ReasonCode = "crash_kept"      // Chrome crashed and its data could not be saved; the data is kept
+	ReasonSaveFailed   ReasonCode = "save_failed"     // a save failed and Chrome could not be reopened; the data is kept
+	ReasonNotRestored  ReasonCode = "not_restored"    // the caches of its environment could not be restored; nothing was saved
+	ReasonKilled       ReasonCode = "killed"          // the daemon was killed
+	ReasonBeingRescued ReasonCode = "being_rescued"   // the daemon was killed and the data is being saved
+	ReasonNotRescued   ReasonCode = "not_rescued"     // the daemon was killed and nothing could be saved
+	ReasonImported     ReasonCode = "imported"        // no browser ran: an import made the session's record
+	ReasonLoginCheck   ReasonCode = "login_check"     // no client connected: a scheduled login check made the session's record
+	ReasonOther        ReasonCode = "other"           // an older Stasis wrote the text without a code
 )
 
 // Killed reports whether the session ended because its daemon was killed.

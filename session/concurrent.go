@@ -45,7 +45,11 @@ func (s *Service) resolveSource(ctx, wait context.Context, c access.Caller, r re
 			if err != nil {
 				return o, nil, err
 			}
-			return o, l, l.checkShareable(ctx, r, limits)
+			use, err := s.resolver.Limits(ctx, r, o.UserID)
+			if err != nil {
+				return o, nil, err
+			}
+			return o, l, l.checkShareable(ctx, r, limits, use)
 		case r.OnLiveOrDefault() == request.OnLiveFail, r.OnLiveOrDefault() == request.OnLiveWait && r.Wait <= 0:
 			return o, nil, inUse(other.ID)
 		}
@@ -58,8 +62,9 @@ func (s *Service) resolveSource(ctx, wait context.Context, c access.Caller, r re
 }
 
 // checkShareable returns an error if the session lacks what a create requests. A caller
-// that names a proxy must not use another network path. limits are those of the create.
-func (l *liveSession) checkShareable(ctx context.Context, r request.Create, limits browser.Egress) error {
+// that names a proxy must not use another network path. limits and use are those of the
+// create.
+func (l *liveSession) checkShareable(ctx context.Context, r request.Create, limits browser.Egress, use browser.Limits) error {
 	l.awaitRestart(ctx)
 	return l.ask(ctx, func() error {
 		other := r.Overrides.WithDefaults(l.request.Overrides).DifferingNames(l.request.Overrides)
@@ -75,6 +80,9 @@ func (l *liveSession) checkShareable(ctx context.Context, r request.Create, limi
 		}
 		if !reflect.DeepEqual(limits, l.egress) {
 			other = append(other, "egress")
+		}
+		if r.Limits != (browser.Limits{}) && use != l.limits {
+			other = append(other, "limits")
 		}
 		if l.partial {
 			other = append(other, "origins")

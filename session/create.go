@@ -185,6 +185,9 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	if q.Egress, err = s.resolver.Egress(ctx, r, o.UserID); err != nil {
 		return nil, err
 	}
+	if q.Limits, err = s.resolver.Limits(ctx, r, o.UserID); err != nil {
+		return nil, err
+	}
 	up, err := s.restorer.Start(ctx, q, o)
 	if err != nil {
 		return nil, err
@@ -213,7 +216,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 		browsers.Discard(ctx, up.Chrome, s.deps.Log)
 		return nil, err
 	}
-	l := newLiveSession(s, rec, r, q.Egress, up)
+	l := newLiveSession(s, rec, r, q, up)
 	l.claim = claim
 	if c.KeyID != rec.KeyID { // another key resumed it
 		l.rights.MadeBy = append(l.rights.MadeBy, c.KeyID)

@@ -21,6 +21,7 @@ const (
 	causeLifetime
 	causeShutdown
 	causeCrash
+	causeLimit
 )
 
 // ending is an end that is under way. Requests with the same parameters share it.
@@ -28,7 +29,7 @@ type ending struct {
 	cause   cause
 	request request.End     // for causeRequested
 	restart bool            // for causeCrash: Chrome is started again instead
-	reason  profiles.Reason // for causeCrash
+	reason  profiles.Reason // for causeCrash and causeLimit
 	waiters []chan<- save.EndResult
 	waits   int // what must finish before the ending is carried out
 }

@@ -165,6 +165,16 @@ func (c *fakeChrome) LimitEgress(limits browser.Egress) error {
 	return nil
 }
 
+// SetLimits records the limits.
+func (c *fakeChrome) SetLimits(limits browser.Limits) error {
+	c.options.Limits = limits
+	return c.b.step("limits", c)
+}
+
+func (c *fakeChrome) DiskFull() <-chan struct{} { return c.full }
+
+func (c *fakeChrome) Reached() (why, unreported []browser.Reached) { return c.reached, c.reached }
+
 // fakeSpare is a spare Chrome.
 type fakeSpare struct {
 	*fakeChrome
@@ -206,7 +216,7 @@ func (p *fakeSpare) become(step string) error {
 
 // start makes a Chrome.
 func (b *fakeBrowsers) start(dir *browser.Dir) *fakeChrome {
-	c := &fakeChrome{b: b, dir: dir, done: make(chan struct{}), left: make(chan struct{}), closing: state.DatadirClean}
+	c := &fakeChrome{b: b, dir: dir, done: make(chan struct{}), full: make(chan struct{}, 1), left: make(chan struct{}), closing: state.DatadirClean}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.made = append(b.made, c)
@@ -243,6 +253,9 @@ type fakeChrome struct {
 	memory    int64                // the result of Memory
 	loggedOut bool                 // the opposite of CheckLogin's result
 	asked     []browser.LoginCheck // the checks that CheckLogin was given
+
+	full    chan struct{}     // the result of DiskFull
+	reached []browser.Reached // the result of Reached
 
 	found    state.Verification // the result of Verify and VerifyThawed
 	compared state.Document     // the document that VerifyThawed was given
@@ -526,3 +539,11 @@ func (c *fakeChrome) Kill(ctx context.Context) error {
 
 // CanLimitEgress returns nil: the fake Chromes record their limits.
 func (b *fakeBrowsers) CanLimitEgress() error { return nil }
+
+// CanLimit returns nil, too, except of processors.
+func (b *fakeBrowsers) CanLimit(l browser.Limits) error {
+	if l.CPUs > 0 {
+		return fault.New(fault.Unsupported, "fake.limits", "limits.cpus: not supported")
+	}
+	return nil
+}

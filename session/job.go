@@ -26,6 +26,9 @@ func (l *liveSession) job(e ending) save.Job {
 		j.Reason, j.Rescue = profiles.ReasonLifetime.With("max_lifetime"), true
 	case causeShutdown:
 		j.Reason, j.Rescue = profiles.ReasonShutdown.With("shutdown"), true
+	case causeLimit:
+		// What filled the disk would fill the store too, and could hardly be restored.
+		j.Mode, j.Status, j.Reason = save.None, profiles.StatusError, e.reason
 	case causeCrash:
 		j.Status, j.Reason, j.Rescue, j.Dead = profiles.StatusError, e.reason, true, true
 		j.Restart, j.CrashUnreported = e.restart, l.crashUnreported
@@ -33,7 +36,7 @@ func (l *liveSession) job(e ending) save.Job {
 	switch {
 	case l.request.ReadOnly, e.cause != causeRequested && l.request.DiscardOnEnd:
 		j.Mode = save.None
-	case l.request.Persist && !j.Dead:
+	case l.request.Persist && !j.Dead && e.cause != causeLimit:
 		// However the session ends, it is saved and the default moves.
 		j.Rescue = false
 		if j.Mode == save.None {

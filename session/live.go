@@ -33,6 +33,7 @@ type liveSession struct {
 	rights     *access.LiveSession
 	restoredAt time.Time         // when the snapshot it began with was restored; zero: it began empty
 	egress     browser.Egress    // what it may connect to
+	limits     browser.Limits    // what its browser may use
 	installed  []state.Extension // its extensions, restored and named ones
 	viewers    viewers
 	// partial reports that the session has only some origins of its environment, so it
@@ -85,13 +86,13 @@ type liveSession struct {
 	lifetime    *time.Timer
 }
 
-func newLiveSession(s *Service, rec profiles.Session, r request.Create, limits browser.Egress, up restore.StartResult) *liveSession {
+func newLiveSession(s *Service, rec profiles.Session, r request.Create, q restore.Request, up restore.StartResult) *liveSession {
 	l := &liveSession{svc: s, id: rec.ID, rights: access.NewLiveSession(rec.ID, rec.UserID, rec.KeyID, s.deps.Now),
 		calls: make(chan func()), finished: make(chan save.EndResult), done: make(chan struct{}),
 		// Buffered, because run may have ended when the daemon stops.
 		checkpointed: make(chan save.CheckpointResult, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), disconnected: make(chan struct{}, 1), turnEnded: make(chan struct{}, 1),
 		thawed: true, freezeQueue: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), recordQueue: queue.New(s.ctx, recordDeadline, s.work.Go),
-		rec: rec, request: r, egress: limits, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
+		rec: rec, request: r, egress: q.Egress, limits: q.Limits, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
 	l.request.Overrides, l.installed, l.partial, l.readOnly = up.Overrides, up.Extensions, up.Partial, r.ReadOnly
 	l.audit = sessionAudit{s.deps.Audit, rec.ID, rec.UserID}
@@ -109,7 +110,7 @@ func newLiveSession(s *Service, rec profiles.Session, r request.Create, limits b
 // options returns the options of a Chrome that replaces the session's Chrome. Its tabs
 // are always reopened, whatever the create said of the first Chrome.
 func (l *liveSession) options() browser.Options {
-	return browser.Options{Engine: l.request.Engine, RestoreTabs: true, Overrides: l.request.Overrides, Passkeys: l.request.Passkeys, Extensions: l.installed, Egress: l.egress}
+	return browser.Options{Engine: l.request.Engine, RestoreTabs: true, Overrides: l.request.Overrides, Passkeys: l.request.Passkeys, Extensions: l.installed, Egress: l.egress, Limits: l.limits}
 }
 
 // start begins the session's first run and its background work.
@@ -134,9 +135,9 @@ func (l *liveSession) run() {
 	defer l.idle.Stop()
 	defer l.lifetime.Stop()
 	for !l.ended || l.freezeQueue.Len() > 0 || l.recordQueue.Len() > 0 {
-		var gone, stopped <-chan struct{}
+		var gone, full, stopped <-chan struct{}
 		if l.ending == nil && l.chrome != nil {
-			gone = l.chrome.Done()
+			gone, full = l.chrome.Done(), l.chrome.DiskFull()
 		}
 		if l.ending == nil && l.reopening == nil && l.freezeQueue.Len() == 0 && l.recordQueue.Len() == 0 {
 			stopped = l.svc.ctx.Done()
@@ -155,6 +156,8 @@ func (l *liveSession) run() {
 			call()
 		case <-gone:
 			l.crash()
+		case <-full:
+			l.begin(l.overDisk())
 		case <-l.idle.C:
 			if !l.busy() && !l.paused && l.ending == nil {
 				l.begin(ending{cause: causeIdle})

@@ -65,6 +65,8 @@ func (c cause) run() (profiles.RunStatus, string) {
 		return profiles.RunCancelled, "shutdown"
 	case causeCrash:
 		return profiles.RunFailed, chromeCrashed
+	case causeLimit:
+		return profiles.RunFailed, string(profiles.ReasonDiskLimit)
 	default:
 		return profiles.RunCompleted, profiles.CauseRequested
 	}

@@ -22,14 +22,18 @@ const (
 // Chrome again if the create allows that and it has not crashed too often, else the
 // session ends.
 func (l *liveSession) crash() {
-	e := ending{cause: causeCrash, reason: profiles.ReasonCrashed.With(chromeCrashed)}
+	e := ending{cause: causeCrash, reason: l.crashReason()}
 	if l.request.Restart {
 		now := l.svc.deps.Now()
 		l.crashes = slices.DeleteFunc(l.crashes, func(at time.Time) bool { return now.Sub(at) >= restartWindow })
-		if e.restart = len(l.crashes) < maxRestarts; e.restart {
+		restarts := fmt.Sprintf(", after %d restarts within %d minutes", maxRestarts, restartWindow/time.Minute)
+		switch e.restart = len(l.crashes) < maxRestarts; {
+		case e.restart:
 			l.crashes = append(l.crashes, now)
-		} else {
-			e.reason = profiles.ReasonCrashLoop.With(fmt.Sprintf("Chrome crashed, after %d restarts within %d minutes", maxRestarts, restartWindow/time.Minute))
+		case e.reason.Code == profiles.ReasonCrashed:
+			e.reason = profiles.ReasonCrashLoop.With(chromeCrashed + restarts)
+		default:
+			e.reason.Text += restarts
 		}
 	}
 	l.crashUnreported = true

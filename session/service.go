@@ -40,14 +40,15 @@ import (
 
 // Config configures a Service.
 type Config struct {
-	Engine      string       // the engine of sessions that name none; "": browser.EngineChrome
-	MaxSessions int          // sessions that may live at once
-	Quotas      quota.Quotas // of users whose settings have none
-	MaxClients  int          // CDP clients of a session at once; 0: 64
-	Parked      pool.Limits  // of frozen Chromes that memory snapshots keep
-	Spares      pool.Limits  // of empty full Chromes kept ready
-	ShellSpares pool.Limits  // of empty headless shells kept ready
-	Standby     pool.Limits  // of Chromes kept ready with users' defaults loaded
+	Engine      string         // the engine of sessions that name none; "": browser.EngineChrome
+	MaxSessions int            // sessions that may live at once
+	Quotas      quota.Quotas   // of users whose settings have none
+	Limits      browser.Limits // of each session
+	MaxClients  int            // CDP clients of a session at once; 0: 64
+	Parked      pool.Limits    // of frozen Chromes that memory snapshots keep
+	Spares      pool.Limits    // of empty full Chromes kept ready
+	ShellSpares pool.Limits    // of empty headless shells kept ready
+	Standby     pool.Limits    // of Chromes kept ready with users' defaults loaded
 	// StandbyDelay is how long no standby is started after a create.
 	StandbyDelay time.Duration
 	RescueTTL    time.Duration // how long a rescue snapshot is kept
@@ -189,7 +190,7 @@ func New(cfg Config, deps Deps) *Service {
 		Sessions: archivesAdapter{s}, Large: s.deps.Large, Unpack: cfg.Unpack})
 	s.undo = undo.New(cfg.Undo, deps.Now, deps.Log)
 	s.restorer = restore.New(restore.Config{Discarded: s.undo, Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, s.archives, deps.Catalogue)
-	s.users = settings.NewUsers(deps.Catalogue, settings.Config{Quotas: cfg.Quotas, Use: s.quotaSources(), Now: deps.Now, Changed: s.settingsChanged})
+	s.users = settings.NewUsers(deps.Catalogue, settings.Config{Quotas: cfg.Quotas, Limits: cfg.Limits, Use: s.quotaSources(), Now: deps.Now, Changed: s.settingsChanged})
 	s.resolver = request.NewResolver(cfg.Engine, s.users, deps.Browsers, deps.Catalogue)
 	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: loginAdapter{s.sessions, s}, Slots: s.capacity, Snapshots: s.snapshots,
 		Restorer: s.restorer, Notices: deps.Notices, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})

@@ -133,7 +133,7 @@ func shownValue(value reflect.Value) any {
 		return shortDuration(v)
 	case fmt.Stringer:
 		return textOrNil(v.String())
-	case bool, int, int64:
+	case bool, int, int64, float64:
 		return v
 	}
 	if value.Kind() == reflect.Slice {

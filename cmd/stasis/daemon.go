@@ -84,7 +84,12 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		return nil, err
 	}
 	d.closers = append(d.closers, d.storage.close)
-	launcher, err := launch.New(launch.Config{Binary: c.Chrome, Shell: c.Shell, Root: filepath.Join(d.dir, "run"),
+	groups, err := c.groups(d.dir, log)
+	if err != nil {
+		return nil, err
+	}
+	launcher, err := launch.New(launch.Config{Groups: groups, Files: uint64(c.SessionFiles), //nolint:gosec // check refuses negative numbers
+		Binary: c.Chrome, Shell: c.Shell, Root: filepath.Join(d.dir, "run"),
 		UIDs: launch.UIDRange{Base: c.UIDBase, Count: c.UIDCount}, NoLandlock: c.NoLandlock})
 	if err != nil {
 		return nil, err
@@ -153,7 +158,8 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		limits.Standby.Size = 0 // nothing can be restored into a standby
 	}
 	log.Info("the limits in use", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
-		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size, "standby", limits.Standby.Size)
+		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size, "standby", limits.Standby.Size,
+		"session_memory", limits.Limits.Memory, "session_cpus", limits.Limits.CPUs, "session_processes", limits.Limits.Processes, "session_disk", limits.Limits.Disk, "control_groups", groups != nil)
 	receivers, err := c.receivers(d.dir, db.Receivers, d.vault)
 	if err != nil {
 		return nil, err
@@ -162,6 +168,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	d.closers = append(d.closers, stop)
 	counted := metrics.New(version)
 	starter := browser.NewStarter(launcher, time.Now)
+	starter.Limits = limits.Limits
 	starter.Budget, starter.MaxDownloads = budget.New(c.ClientMemory), c.MaxDownloads
 	var refused func() (uint64, error)
 	if limiter != nil {
@@ -219,7 +226,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		WebhookSecrets: receivers,
 		Metrics:        counted.Handler(), Logger: log, Now: time.Now,
 		PublicURL: public, TrustedProxies: c.TrustedProxy,
-		Landlock: launcher.Landlock(), EgressLimited: limiter != nil, WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
+		Landlock: launcher.Landlock(), EgressLimited: limiter != nil, Limits: groups != nil, WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
 		MaxConnections: c.connections(log), Budget: starter.Budget, Patience: c.ClientPatience})
 	return d, nil
 }
@@ -326,7 +333,7 @@ func (c *serveCmd) limits() (session.Config, error) {
 	if err != nil {
 		return session.Config{}, err
 	}
-	return session.Config{Engine: c.Engine, MaxSessions: n, Quotas: quotas, MaxClients: c.MaxClients, Parked: pool.Limits{Size: parked, Age: c.ParkedAge, Memory: c.ParkedMemory.of(parked)},
+	return session.Config{Engine: c.Engine, MaxSessions: n, Quotas: quotas, Limits: c.sessionLimits(), MaxClients: c.MaxClients, Parked: pool.Limits{Size: parked, Age: c.ParkedAge, Memory: c.ParkedMemory.of(parked)},
 		Spares: spares(c.Spares), ShellSpares: spares(c.ShellSpares),
 		Standby: pool.Limits{Size: c.Standby, Age: c.SpareAge}, StandbyDelay: standbyDelay,
 		Undo:      undo.Limits{Window: c.UndoWindow, Count: undoCount, Bytes: undoBytes},

@@ -18,6 +18,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
+	"github.com/stasisd/stasis/browser/cgroup"
 	"github.com/stasisd/stasis/browser/firewall"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/fault"
@@ -47,7 +48,7 @@ func (c *doctorCmd) Run(ctx context.Context) error {
 	}
 	serious := 0
 	for _, check := range []func() finding{
-		func() finding { return c.chrome(ctx) }, c.shellEngine, landlock, addresses, memory, func() finding { return disk(dir) },
+		func() finding { return c.chrome(ctx) }, c.shellEngine, landlock, addresses, sessionLimits, memory, func() finding { return disk(dir) },
 		openFiles, func() finding { return c.port(ctx, dir) }, func() finding { return running(ctx, dir) }, controlGroups, clock,
 	} {
 		f := check()
@@ -130,6 +131,16 @@ func addresses() finding {
 		f.found, f.advice = "not limited: pages can reach what this user can", "run the daemon as root if people whom you do not trust use it"
 	} else if err := firewall.Supported(); err != nil {
 		f.found, f.advice = "not limited: pages can reach what this machine can", fault.MessageOf(err)
+	}
+	return f
+}
+
+// sessionLimits checks whether control groups can limit sessions. It is not serious, as
+// addresses.
+func sessionLimits() finding {
+	f := finding{name: "session limits", found: "control groups can limit the memory, processes and processors of sessions"}
+	if err := cgroup.Supported(); err != nil {
+		f.found, f.advice = "no control groups here: a session can take all memory of the machine", fault.MessageOf(err)
 	}
 	return f
 }

@@ -103,6 +103,27 @@ func availableMemory() (int64, error) {
 	return available, nil
 }
 
+// totalMemory returns the machine's memory, or the limit of the container or of the systemd unit
+// if that is less, in bytes.
+func totalMemory() (int64, error) {
+	raw, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, err
+	}
+	total, err := memField(string(raw), "MemTotal:")
+	if err != nil {
+		return 0, err
+	}
+	own, _ := os.ReadFile("/proc/self/cgroup") // without it only the root's limit counts
+	for _, group := range groups("/sys/fs/cgroup", string(own)) {
+		limit, err := os.ReadFile(filepath.Join(group, "memory.max"))
+		if n, bad := strconv.ParseInt(strings.TrimSpace(string(limit)), 10, 64); err == nil && bad == nil { // "max" for none
+			total = min(total, n)
+		}
+	}
+	return total, nil
+}
+
 // groups returns the folders of a process's control group and of all groups above it, whose
 // limits apply too. cgroup is the text of the process's /proc/PID/cgroup (cgroups(7)).
 func groups(root, cgroup string) []string {
@@ -142,13 +163,16 @@ func limitLeft(group string) (left int64, limited bool) {
 }
 
 // memAvailable returns MemAvailable of /proc/meminfo (proc(5)), in bytes.
-func memAvailable(meminfo string) (int64, error) {
+func memAvailable(meminfo string) (int64, error) { return memField(meminfo, "MemAvailable:") }
+
+// memField returns a value of /proc/meminfo by its name, in bytes.
+func memField(meminfo, name string) (int64, error) {
 	for line := range strings.Lines(meminfo) {
 		fields := strings.Fields(line)
-		if len(fields) == 3 && fields[0] == "MemAvailable:" {
+		if len(fields) == 3 && fields[0] == name {
 			kib, err := strconv.ParseInt(fields[1], 10, 64)
 			return kib << 10, err
 		}
 	}
-	return 0, errors.New("/proc/meminfo has no MemAvailable")
+	return 0, errors.New("/proc/meminfo has no " + strings.TrimSuffix(name, ":"))
 }

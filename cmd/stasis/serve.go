@@ -63,6 +63,7 @@ type serveCmd struct {
 	webhookFlags
 	egressFlags
 	auditFlags
+	limitFlags
 
 	ShutdownGrace time.Duration `help:"Time to save running sessions when the daemon is stopped." default:"60s"`
 
@@ -183,6 +184,9 @@ func (c *serveCmd) check() error {
 		return err
 	}
 	if err := c.auditFlags.check(); err != nil {
+		return err
+	}
+	if err := c.limitFlags.check(); err != nil {
 		return err
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {

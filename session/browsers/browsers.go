@@ -94,6 +94,17 @@ type EgressLimiter interface {
 	LimitEgress(limits browser.Egress) error
 }
 
+// Limiter limits what a Chrome uses that waited for its session.
+type Limiter interface {
+	SetLimits(limits browser.Limits) error
+}
+
+// Reacher says which limits a Chrome has reached.
+type Reacher interface {
+	DiskFull() <-chan struct{}
+	Reached() (why, unreported []browser.Reached)
+}
+
 // Chrome is a live browser that a session uses; see browser.Browser. Code that needs only
 // a part should take that part.
 type Chrome interface {
@@ -101,6 +112,8 @@ type Chrome interface {
 	Loaded
 	Process
 	EgressLimiter
+	Limiter
+	Reacher
 	Freezer
 	Clients
 	Tabs
@@ -126,6 +139,7 @@ type Standby interface {
 	Dir() *browser.Dir
 	Done() <-chan struct{}
 	EgressLimiter
+	Limiter
 	Activate(ctx context.Context) (Chrome, []state.Component, error)
 	Kill(ctx context.Context) error
 }
@@ -137,6 +151,8 @@ type Launcher interface {
 	Has(engine string) error
 	// CanLimitEgress returns nil if [browser.Options.Egress] has an effect, else an error.
 	CanLimitEgress() error
+	// CanLimit returns nil if [browser.Options.Limits] has an effect, else an error.
+	CanLimit(l browser.Limits) error
 	// NewDir makes a run directory with a new name. The caller removes it.
 	NewDir() (*browser.Dir, error)
 	// EndOrphans ends the Chromes that a dead daemon left and returns their run directories.

@@ -25,6 +25,9 @@ func (c Chromes) Has(engine string) error {
 // CanLimitEgress returns nil if the daemon limits addresses.
 func (c Chromes) CanLimitEgress() error { return c.Starter.CanLimitEgress() }
 
+// CanLimit returns nil if the limits can be put in place.
+func (c Chromes) CanLimit(l browser.Limits) error { return c.Starter.CanLimit(l) }
+
 // NewDir makes a run directory. Its name is short because it holds Chrome's socket, whose
 // path may have 107 bytes at most. The catalogue records to which session the directory
 // belongs.

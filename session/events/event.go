@@ -12,6 +12,7 @@ const (
 	PageCrashed   = "page_crashed"
 	PageBlocked   = "page_blocked"   // a page went to an address that sessions may not open
 	EgressRefused = "egress_refused" // the browser tried to connect to an address that it may not reach
+	LimitReached  = "limit_reached"  // the session has reached a limit of what its browser may use
 	EmptyContext  = "empty_context"  // a client created a browser context, which has nothing of the environment
 	Screenshot    = "screenshot"
 	Connected     = "client_connected"

@@ -16,6 +16,7 @@ var changeable = map[string]func(was *Create, by Create){
 	"permission_policy":    func(was *Create, by Create) { was.Overrides.PermissionPolicy = by.Overrides.PermissionPolicy },
 	"idle_timeout_seconds": func(was *Create, by Create) { was.Idle = by.Idle },
 	"max_lifetime_seconds": func(was *Create, by Create) { was.Lifetime = by.Lifetime },
+	"limits":               func(was *Create, by Create) { was.Limits = by.Limits },
 	"labels":               func(was *Create, by Create) { was.Labels = by.Labels },
 	"default_context":      func(was *Create, by Create) { was.SharedContexts = by.SharedContexts },
 	"shared_writes":        func(was *Create, by Create) { was.SharedWrites = by.SharedWrites },

@@ -7,6 +7,7 @@ package request
 import (
 	"time"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/autosave"
@@ -65,6 +66,8 @@ type Create struct {
 	Extensions []string
 	// Egress narrows what the session may connect to; empty: all that the user may.
 	Egress egress.List
+	// Limits narrow what the session's browser may use; zero: all that the user may.
+	Limits browser.Limits
 	// RequestHash is the hash of the body. It identifies a repeated session_id.
 	RequestHash string
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -50,6 +51,7 @@ type storedCreate struct {
 	Origins         state.Selection   `json:"origins,omitzero"`
 	Extensions      []string          `json:"extensions,omitempty"`
 	Egress          egress.List       `json:"egress,omitzero"`
+	Limits          browser.Limits    `json:"limits,omitzero"`
 	SharedContexts  bool              `json:"shared_contexts,omitempty"`
 	SharedWrites    bool              `json:"shared_writes,omitempty"`
 	RequestHash     string            `json:"request_hash,omitempty"`
@@ -86,7 +88,7 @@ func Encode(r Create) []byte {
 		AutoSave: (*storedAutoSave)(r.AutoSave), Restart: r.Restart, OnLive: r.OnLive, Resume: r.Resume,
 		Idle: r.Idle, Lifetime: r.Lifetime, WebhookURL: r.WebhookURL, DiscardOnEnd: r.DiscardOnEnd, Wait: r.Wait,
 		Labels: r.Labels, Record: r.Record, Overrides: r.Overrides, Passkeys: r.Passkeys, Origins: r.Origins,
-		Extensions: r.Extensions, Egress: r.Egress, SharedContexts: r.SharedContexts, SharedWrites: r.SharedWrites, RequestHash: r.RequestHash})
+		Extensions: r.Extensions, Egress: r.Egress, Limits: r.Limits, SharedContexts: r.SharedContexts, SharedWrites: r.SharedWrites, RequestHash: r.RequestHash})
 }
 
 // Decode decodes what Encode of this or an earlier version wrote. A newer version is
@@ -120,7 +122,7 @@ func Decode(raw []byte) (Create, error) {
 		AutoSave: (*autosave.Settings)(a.AutoSave), Restart: a.Restart, OnLive: a.OnLive, Resume: a.Resume,
 		Idle: a.Idle, Lifetime: a.Lifetime, WebhookURL: a.WebhookURL, DiscardOnEnd: a.DiscardOnEnd, Wait: a.Wait,
 		Labels: a.Labels, Record: a.Record, Overrides: a.Overrides, Passkeys: a.Passkeys, Origins: a.Origins,
-		Extensions: a.Extensions, Egress: a.Egress, SharedContexts: a.SharedContexts, SharedWrites: a.SharedWrites, RequestHash: a.RequestHash}, nil
+		Extensions: a.Extensions, Egress: a.Egress, Limits: a.Limits, SharedContexts: a.SharedContexts, SharedWrites: a.SharedWrites, RequestHash: a.RequestHash}, nil
 }
 
 // renamed returns an object with the names of version 1, also in its auto_save.

@@ -15,6 +15,7 @@ import (
 type Users interface {
 	For(ctx context.Context, userID string) (settings.Settings, error)
 	Egress(ctx context.Context, userID string) (browser.Egress, error)
+	SessionLimits(ctx context.Context, userID string) (own, all browser.Limits, err error)
 }
 
 // Engines reports which engines are installed; see browsers.Launcher.
@@ -24,6 +25,8 @@ type Engines interface {
 	// CanLimitEgress returns an error if the addresses that sessions connect to cannot be
 	// limited.
 	CanLimitEgress() error
+	// CanLimit returns an error if limits of what sessions use cannot be put in place.
+	CanLimit(l browser.Limits) error
 }
 
 // UploadedExtensions looks up the records of uploaded extensions; see
@@ -89,6 +92,19 @@ func (v *Resolver) Egress(ctx context.Context, r Create, userID string) (limits 
 		err = v.engines.CanLimitEgress()
 	}
 	return limits, err
+}
+
+// Limits returns what a session's browser may use: at most what the daemon and the user's
+// settings allow. More is invalid_field.
+func (v *Resolver) Limits(ctx context.Context, r Create, userID string) (browser.Limits, error) {
+	own, most, err := v.users.SessionLimits(ctx, userID)
+	if err == nil {
+		err = settings.CheckLimits(r.Limits, most, "the user and the daemon")
+	}
+	if err == nil {
+		err = v.engines.CanLimit(own.Within(r.Limits))
+	}
+	return r.Limits.Within(most), err
 }
 
 // Extensions looks up the extensions that a create names by ID: first those of the

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/state"
@@ -49,6 +50,10 @@ func (r *Restorer) takeParked(ctx context.Context, q Request, row profiles.Snaps
 		r.log.Error("the addresses of a parked Chrome cannot be limited; the snapshot is restored from files", "snapshot", row.ID, "error", err)
 		browsers.Discard(ctx, parked.Chrome, r.log)
 		return nil, "the addresses of the parked Chrome could not be limited"
+	}
+	if err := parked.SetLimits(q.Limits); err != nil {
+		browsers.Discard(ctx, parked.Chrome, r.log)
+		return nil, "the parked Chrome could not get the session's limits: " + fault.MessageOf(err)
 	}
 	if err := parked.Thaw(ctx); err != nil {
 		r.log.Warn("a parked Chrome did not answer after it was thawed; the snapshot is restored from files", "snapshot", row.ID, "error", err)

@@ -18,13 +18,14 @@ type Request struct {
 	Passkeys    *bool           // nil: as the environment had it
 	Origins     state.Selection // the origins whose state is restored
 	Egress      browser.Egress  // what the session may connect to
+	Limits      browser.Limits  // what the session's browser may use; zero: what the daemon allows
 	// Extensions are those that the session gets in addition to the restored ones.
 	Extensions []profiles.Extension
 }
 
 // options returns the options of a Chrome with these extensions.
 func (r Request) options(installed []state.Extension) browser.Options {
-	return browser.Options{Engine: r.Engine, RestoreTabs: r.RestoreTabs, Overrides: r.Overrides, Passkeys: r.Passkeys, Extensions: installed, Egress: r.Egress}
+	return browser.Options{Engine: r.Engine, RestoreTabs: r.RestoreTabs, Overrides: r.Overrides, Passkeys: r.Passkeys, Extensions: installed, Egress: r.Egress, Limits: r.Limits}
 }
 
 // Environment is what a session starts from.

@@ -36,6 +36,7 @@ func (c *fakeChrome) Thaw(context.Context) error       { return c.fails }
 func (c *fakeChrome) Kill(context.Context) error       { c.killed = true; return nil }
 
 func (c *fakeChrome) LimitEgress(browser.Egress) error { return nil }
+func (c *fakeChrome) SetLimits(browser.Limits) error   { return nil }
 
 func (c *fakeChrome) Fresh(context.Context, browser.Options) (browsers.Chrome, error) {
 	return c, c.fails

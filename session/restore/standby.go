@@ -87,6 +87,10 @@ func (r *Restorer) fromStandby(ctx context.Context, q Request, row profiles.Snap
 		r.kill(ctx, standby)
 		return f, "", err
 	}
+	if err := standby.SetLimits(q.Limits); err != nil {
+		r.kill(ctx, standby)
+		return f, "the standby Chrome could not get the session's limits: " + fault.MessageOf(err), nil
+	}
 	chrome, lines, err := standby.Activate(ctx)
 	if err == nil {
 		f = standby.env.started(chrome, lines)

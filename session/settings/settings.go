@@ -25,6 +25,7 @@ type Settings struct {
 	Retention  *library.Retention `json:"retention"` // nil: the daemon's
 	Egress     *Egress            `json:"egress"`    // what browsers may connect to; nil: all that the daemon allows
 	Quotas     *quota.Quotas      `json:"quotas"`    // nil: the daemon's
+	Limits     *Limits            `json:"limits"`    // of each session; nil: the daemon's
 }
 
 // Egress says what a user's browsers may connect to. It is the stored record and the wire

@@ -3,6 +3,7 @@ package settings
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"time"
 
 	"github.com/stasisd/stasis/browser"
@@ -28,6 +29,7 @@ type Users struct {
 type Config struct {
 	Quotas  quota.Quotas // of users whose settings have none
 	Use     quota.Sources
+	Limits  browser.Limits // of each session of every user
 	Now     func() time.Time
 	Changed func(userID string, now Settings) // called after each change
 }
@@ -78,6 +80,9 @@ func (u *Users) ChangeSettings(ctx context.Context, c access.Caller, userID stri
 			return err
 		}
 		if err := u.checkStandby(userID, was, now); err != nil {
+			return err
+		}
+		if err := CheckLimits(now.Limits.Browser(), u.cfg.Limits, "the daemon"); err != nil && !reflect.DeepEqual(now.Limits, was.Limits) {
 			return err
 		}
 		rec.Settings, err = json.Marshal(now)

@@ -1,0 +1,106 @@
+//go:build linux
+
+package main
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/cgroup"
+	"github.com/stasisd/stasis/fault"
+)
+
+// The values of --session-limits.
+const (
+	limitsRequired = "required"
+	limitsOff      = "off"
+)
+
+// limitFlags say what the browser of each session may use.
+type limitFlags struct {
+	SessionLimits    string      `help:"Limit what each session's browser uses with control groups: auto if the system can, required to not start if it cannot, or off." enum:"auto,required,off" default:"auto"`
+	SessionMemory    memoryLimit `help:"Memory of each session's browser, in bytes, or none for no limit; by default 4 GiB, or half of the machine's memory if that is less." placeholder:"BYTES"`
+	SessionCPUs      float64     `help:"Processors of each session's browser, such as 1.5; 0 for no limit. All browsers have equal shares of busy processors in any case." default:"0" name:"session-cpus"`
+	SessionProcesses int64       `help:"Processes and threads of each session's browser together; 0 for no limit." default:"4096"`
+	SessionFiles     int         `help:"Files that each process of a browser may have open; 0 for as many as the daemon." default:"8192"`
+	SessionDisk      memoryLimit `help:"Disk for each session's profile, downloads and uploads, in bytes, or none for no limit; by default 4 GiB. A session that takes more ends." placeholder:"BYTES"`
+}
+
+// The defaults, and the least that sessions work with, in bytes.
+const (
+	usualSessionMemory = 4 << 30
+	usualSessionDisk   = 4 << 30
+	leastSessionMemory = 512 << 20
+	leastSessionDisk   = 64 << 20
+)
+
+// Least numbers with which Chrome starts and shows pages.
+const (
+	leastSessionProcesses = 256
+	leastSessionFiles     = 1024
+)
+
+// check refuses limits with which no session would work.
+func (f *limitFlags) check() error {
+	const op = "serve"
+	switch {
+	case f.SessionMemory > 0 && f.SessionMemory < leastSessionMemory:
+		return fault.New(fault.Config, op, "--session-memory: must be %d or more, or none", leastSessionMemory)
+	case f.SessionDisk > 0 && f.SessionDisk < leastSessionDisk:
+		return fault.New(fault.Config, op, "--session-disk: must be %d or more, or none", leastSessionDisk)
+	case f.SessionCPUs != 0 && f.SessionCPUs < 0.1:
+		return fault.New(fault.Config, op, "--session-cpus: must be 0.1 or more, or 0 for no limit")
+	case f.SessionProcesses != 0 && f.SessionProcesses < leastSessionProcesses:
+		return fault.New(fault.Config, op, "--session-processes: must be %d or more, or 0 for no limit", leastSessionProcesses)
+	case f.SessionFiles != 0 && f.SessionFiles < leastSessionFiles:
+		return fault.New(fault.Config, op, "--session-files: must be %d or more, or 0 for as many as the daemon", leastSessionFiles)
+	}
+	return nil
+}
+
+// groups returns the control groups for the Chromes of a data directory. It returns nil if
+// they are off, or not required and the system has none.
+func (c *serveCmd) groups(dir string, log *slog.Logger) (*cgroup.Groups, error) {
+	if c.SessionLimits == limitsOff {
+		log.Warn("the memory, processes and processors of sessions are not limited (--session-limits off)")
+		return nil, nil
+	}
+	root := filepath.Join(dir, "run")
+	if real, err := filepath.EvalSymlinks(dir); err == nil { // the spelling of the path must not matter
+		root = filepath.Join(real, "run")
+	}
+	opened, err := cgroup.Open(root)
+	if err == nil && c.SessionCPUs > 0 && !opened.HasCPU() {
+		err = fault.New(fault.Unsupported, "serve.limits", "--session-cpus: the controller cpu is missing")
+	}
+	switch {
+	case err == nil:
+		return opened, nil
+	case c.SessionLimits == limitsRequired:
+		return nil, fault.Wrap(err, fault.Config, "serve.limits", "--session-limits required: "+fault.MessageOf(err))
+	}
+	held := "a session can take all memory, processors and processes of the machine"
+	if os.Geteuid() == 0 {
+		held = "a session can take all memory and processors of the machine"
+	}
+	log.Warn("control groups do not limit sessions: "+held, "reason", fault.MessageOf(err))
+	return nil, nil
+}
+
+// sessionLimits returns the limits of each session.
+func (f *limitFlags) sessionLimits() browser.Limits {
+	l := browser.Limits{Memory: int64(f.SessionMemory), CPUs: f.SessionCPUs, Processes: f.SessionProcesses, Disk: int64(f.SessionDisk)}
+	if l.Memory == 0 {
+		l.Memory = usualSessionMemory
+		if total, err := totalMemory(); err == nil {
+			l.Memory = max(min(l.Memory, total/2), leastSessionMemory)
+		}
+	}
+	if l.Disk == 0 {
+		l.Disk = usualSessionDisk
+	}
+	l.Memory, l.Disk = max(l.Memory, 0), max(l.Disk, 0) // negative: none
+	return l
+}
