@@ -1939,7 +1939,9 @@ export interface paths {
          * @description `landlock` says whether Landlock protects the machine's files from Chrome, and which ABI version of it the
          *     kernel has. It is not enforced if the daemon was started with `--no-landlock`. `egress` says whether the
          *     addresses that browsers connect to are limited. They are not if the daemon was started with `--egress off`, or
-         *     if the system cannot do it. `audit` says whether the catalogue accepts the entries of the audit log, how many
+         *     if the system cannot do it. `limits` says whether control groups limit the memory, the processes and the
+         *     processors of each session. They do not if the daemon was started with `--session-limits off`, or if the system
+         *     has none for it. `audit` says whether the catalogue accepts the entries of the audit log, how many
          *     wait to be written, and how many were lost since the daemon has started.
          */
         get: operations["ready"];
@@ -2550,7 +2552,7 @@ export interface components {
             /**
              * @description With the `session_id` of a session that has ended, that session is resumed, as by `POST …/resume`. If it is
              *     running, the answer is 200 with the session; a paused session thaws. An ended session may get a new
-             *     `permission_policy`, `idle_timeout_seconds`, `max_lifetime_seconds` and `labels`. It keeps its other
+             *     `permission_policy`, `idle_timeout_seconds`, `max_lifetime_seconds`, `limits` and `labels`. It keeps its other
              *     options: one with another value is `invalid_field`, by its name. So is any change of a live session. A
              *     session that is unknown or was never saved is an error, or, with `if_missing: fresh`, a fresh session with
              *     that ID.
@@ -2572,6 +2574,35 @@ export interface components {
                 allow?: components["schemas"]["Networks"];
                 deny?: components["schemas"]["Networks"];
             } | null;
+            limits?: components["schemas"]["Limits"] | null;
+        };
+        /**
+         * @description What the browser of one session may use. Of a create, at most what the user's settings and the daemon allow;
+         *     more is 422 `invalid_field`. Of a user's settings, at most what the daemon allows, and only a key with the right
+         *     `admin` can change it. A daemon that cannot put a limit in place answers a create with 422 `unsupported`.
+         */
+        Limits: {
+            /**
+             * Format: int64
+             * @description Memory, with the page cache. At the limit the kernel kills a process: usually a tab crashes and the session continues.
+             */
+            memory_bytes?: number | null;
+            /**
+             * Format: double
+             * @description Processors. All sessions have equal shares of busy processors in any case.
+             * @example 1.5
+             */
+            cpus?: number | null;
+            /**
+             * Format: int64
+             * @description Processes and threads together. Beyond it no more can be started.
+             */
+            processes?: number | null;
+            /**
+             * Format: int64
+             * @description Disk for the profile, downloads and uploads. A session that takes more ends, and nothing of it is saved.
+             */
+            disk_bytes?: number | null;
         };
         /** @description Networks in CIDR notation, or single addresses. In `allow`: if there are some, only these can be reached. `deny` has precedence. Names of hosts are not supported. */
         Networks: string[] | null;
@@ -2616,7 +2647,7 @@ export interface components {
              * @description What happened. docs/sessions.md lists the data of each type.
              * @enum {string}
              */
-            type: "started" | "restored" | "navigated" | "dialog" | "download" | "console" | "page_crashed" | "page_blocked" | "egress_refused" | "empty_context" | "screenshot" | "client_connected" | "client_disconnected" | "paused" | "resumed" | "saved" | "save_failed" | "message" | "cancelled" | "note" | "dropped" | "ended";
+            type: "started" | "restored" | "navigated" | "dialog" | "download" | "console" | "page_crashed" | "page_blocked" | "egress_refused" | "limit_reached" | "empty_context" | "screenshot" | "client_connected" | "client_disconnected" | "paused" | "resumed" | "saved" | "save_failed" | "message" | "cancelled" | "note" | "dropped" | "ended";
             /** Format: date-time */
             timestamp: string;
             /**
@@ -2740,6 +2771,9 @@ export interface components {
              *     | `shutdown` | the daemon was stopped |
              *     | `crashed` | Chrome crashed |
              *     | `crash_loop` | Chrome crashed and was started again too often |
+             *     | `memory_limit` | Chrome crashed because the session reached its limit of memory |
+             *     | `processes_limit` | Chrome crashed because the session reached its limit of processes and threads |
+             *     | `disk_limit` | the session's files took more of the disk than they may; nothing was saved |
              *     | `not_restarted` | Chrome crashed and could not be started again |
              *     | `crash_kept` | Chrome crashed and the data that it left could not be saved; it is kept |
              *     | `save_failed` | a save failed and Chrome could not be reopened; the data is kept |
@@ -2752,7 +2786,7 @@ export interface components {
              *     | `other` | an older Stasis wrote the text without a code |
              * @enum {string}
              */
-            reason_code?: "idle_timeout" | "max_lifetime" | "shutdown" | "crashed" | "crash_loop" | "not_restarted" | "crash_kept" | "save_failed" | "not_restored" | "killed" | "being_rescued" | "not_rescued" | "imported" | "login_check" | "other";
+            reason_code?: "idle_timeout" | "max_lifetime" | "shutdown" | "crashed" | "crash_loop" | "memory_limit" | "processes_limit" | "disk_limit" | "not_restarted" | "crash_kept" | "save_failed" | "not_restored" | "killed" | "being_rescued" | "not_rescued" | "imported" | "login_check" | "other";
             /** @description Equals the session ID: it stands for the newest snapshot. */
             environment_id: string;
             /**
@@ -3412,6 +3446,8 @@ export interface components {
             egress: components["schemas"]["UserEgress"] | null;
             /** @description Null means the daemon's (`--default-quota`). */
             quotas: components["schemas"]["Quotas"] | null;
+            /** @description Of each of the user's sessions. Null means the daemon's. */
+            limits: components["schemas"]["Limits"] | null;
             /** @description How much of each quota the user uses now. */
             use: components["schemas"]["Use"];
         };
@@ -3512,6 +3548,7 @@ export interface components {
             retention?: components["schemas"]["Retention"] | null;
             egress?: components["schemas"]["UserEgress"] | null;
             quotas?: components["schemas"]["Quotas"] | null;
+            limits?: components["schemas"]["Limits"] | null;
         };
         /**
          * @description A URL, and what proves there that the user is logged in. All given conditions must hold at once; at least one
@@ -7936,6 +7973,9 @@ export interface operations {
                      *       "egress": {
                      *         "enforced": true
                      *       },
+                     *       "limits": {
+                     *         "enforced": true
+                     *       },
                      *       "audit": {
                      *         "recording": true,
                      *         "waiting": 0,
@@ -7952,6 +7992,9 @@ export interface operations {
                             abi: number;
                         };
                         egress: {
+                            enforced: boolean;
+                        };
+                        limits: {
                             enforced: boolean;
                         };
                         audit: {
