@@ -54,7 +54,7 @@ func TestPatchUser(t *testing.T) {
 	r := newRig(t, nil)
 	const path = "/v1/users/alice"
 	const unused = `"use":{"bytes":{"used":0,"limit":null},"imports":{"used":0,"limit":null},"parked":{"used":0,"limit":null},"requests_per_second":{"used":0,"limit":null},"sessions":{"used":0,"limit":null},"snapshots":{"used":0,"limit":null},"sockets":{"used":0,"limit":null},"standbys":{"used":0,"limit":null}}}`
-	const unset = `{"user_id":"alice","engine":null,"standby":null,"login_check":null,"retention":null,"egress":null,"quotas":null,` + unused
+	const unset = `{"user_id":"alice","engine":null,"standby":null,"login_check":null,"retention":null,"egress":null,"quotas":null,"limits":null,` + unused
 	for _, x := range []struct {
 		body   string
 		status int
@@ -63,11 +63,11 @@ func TestPatchUser(t *testing.T) {
 		{``, 200, unset},
 		{`{"login_check":null}`, 200, unset},
 		{`{"login_check":{"url":"https://a.example/x?<&>","selector":"#a > b"}}`, 200,
-			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":null,"selector":"#a > b","absent_selector":null,"text":null,"cookie":null,"timeout_seconds":15,"before_default":false,"check_every_seconds":null},"retention":null,"egress":null,"quotas":null,` + unused},
+			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":null,"selector":"#a > b","absent_selector":null,"text":null,"cookie":null,"timeout_seconds":15,"before_default":false,"check_every_seconds":null},"retention":null,"egress":null,"quotas":null,"limits":null,` + unused},
 		{`{"login_check":{"status":200,"timeout_seconds":5,"before_default":true}}`, 200,
-			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":200,"selector":"#a > b","absent_selector":null,"text":null,"cookie":null,"timeout_seconds":5,"before_default":true,"check_every_seconds":null},"retention":null,"egress":null,"quotas":null,` + unused},
+			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":200,"selector":"#a > b","absent_selector":null,"text":null,"cookie":null,"timeout_seconds":5,"before_default":true,"check_every_seconds":null},"retention":null,"egress":null,"quotas":null,"limits":null,` + unused},
 		{`{"login_check":{"selector":null,"timeout_seconds":null}}`, 200,
-			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":200,"selector":null,"absent_selector":null,"text":null,"cookie":null,"timeout_seconds":15,"before_default":true,"check_every_seconds":null},"retention":null,"egress":null,"quotas":null,` + unused},
+			`{"user_id":"alice","engine":null,"standby":null,"login_check":{"url":"https://a.example/x?<&>","status":200,"selector":null,"absent_selector":null,"text":null,"cookie":null,"timeout_seconds":15,"before_default":true,"check_every_seconds":null},"retention":null,"egress":null,"quotas":null,"limits":null,` + unused},
 		{`{"login_check":{"status":null}}`, 422, `at least one of`},
 		{`{"login_check":{"url":null}}`, 422, `login_check.url: is required`},
 		{`{}`, 200, `"status":200`},

@@ -65,7 +65,7 @@ func (b *Browser) SetLimits(l Limits) error {
 	if err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, "browser.limits", "the limits cannot be put in place")
 	}
-	b.use.set(l)
+	b.set(l)
 	return nil
 }
 
@@ -73,7 +73,7 @@ func (b *Browser) SetLimits(l Limits) error {
 func (s *Standby) SetLimits(l Limits) error { return s.b.SetLimits(l) }
 
 // limit puts the session's limits of addresses and of use in place.
-func (b *Browser) limit(o Options) error {
+func limit(b *Browser, o Options) error {
 	if err := b.LimitEgress(o.Egress); err != nil {
 		return err
 	}

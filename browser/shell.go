@@ -48,7 +48,7 @@ func (s *Starter) spareShell(ctx context.Context, dir *Dir, o Options) (*Spare, 
 func (p *Spare) freshShell(ctx context.Context, o Options) (*Browser, error) {
 	b := p.b
 	b.setOptions(o)
-	err := b.limit(o)
+	err := limit(b, o)
 	if err == nil {
 		err = loadWaiting(b.dir)
 	}
@@ -101,7 +101,7 @@ func (p *Spare) loadShell(ctx context.Context, doc state.Document, o Options) (*
 		err = gone
 	}
 	if err == nil {
-		err = b.limit(o)
+		err = limit(b, o)
 	}
 	if err == nil {
 		err = loadWaiting(b.dir)

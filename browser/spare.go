@@ -138,7 +138,7 @@ func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
 	}
 	b := p.b
 	b.setOptions(o)
-	if err := b.limit(o); err != nil {
+	if err := limit(b, o); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
 	if err := p.openEmpty(); err != nil {

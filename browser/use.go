@@ -28,18 +28,18 @@ type Reached struct {
 	Value int64  // the limit: bytes, or processes and threads
 }
 
-// use compares what a Chrome uses with its limits. Its methods are safe for concurrent use.
-type use struct {
+// Use compares what a Chrome uses with its limits. Its methods are safe for concurrent use.
+type Use struct {
 	counts func() cgroup.Counts
 	now    func() time.Time
 	full   chan struct{} // has a token when the limit of the disk is reached
 
-	mu     sync.Mutex
-	limits Limits
-	last   cgroup.Counts
-	seen   map[string]time.Time // when a limit was last seen to be reached
-	told   map[string]time.Time // when that was last reported
-	disk   diskUse
+	mu       sync.Mutex
+	limits   Limits
+	last     cgroup.Counts
+	seen     map[string]time.Time // when a limit was last seen to be reached
+	reported map[string]time.Time // when that was last reported
+	disk     diskUse
 }
 
 // diskUse is the last measurement of the files.
@@ -48,11 +48,11 @@ type diskUse struct {
 	used, free int64     // bytes
 }
 
-func newUse(p *launch.Process, limits Limits, now func() time.Time) *use {
-	return &use{counts: p.Counts, now: now, full: make(chan struct{}, 1), limits: limits, seen: map[string]time.Time{}, told: map[string]time.Time{}}
+func newUse(p *launch.Process, limits Limits, now func() time.Time) *Use {
+	return &Use{counts: p.Counts, now: now, full: make(chan struct{}, 1), limits: limits, seen: map[string]time.Time{}, reported: map[string]time.Time{}}
 }
 
-func (u *use) set(l Limits) {
+func (u *Use) set(l Limits) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.limits = l
@@ -61,7 +61,7 @@ func (u *use) set(l Limits) {
 
 // watch calls notify for each limit that is reached, until ctx ends. Files of a frozen Chrome
 // are not measured.
-func (u *use) watch(ctx context.Context, dir *Dir, frozen func() bool, notify func(Reached)) {
+func (u *Use) watch(ctx context.Context, dir *Dir, frozen func() bool, notify func(Reached)) {
 	tick := time.NewTicker(useInterval)
 	defer tick.Stop()
 	for {
@@ -85,7 +85,7 @@ func (u *use) watch(ctx context.Context, dir *Dir, frozen func() bool, notify fu
 }
 
 // count returns which limits were reached since the last call, by the kernel's counts.
-func (u *use) count() (limits []string) {
+func (u *Use) count() (limits []string) {
 	now := u.counts()
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -100,25 +100,25 @@ func (u *use) count() (limits []string) {
 }
 
 // reach notes that limits are reached, and returns those that are to be reported now.
-func (u *use) reach(limits []string) (report []Reached) {
+func (u *Use) reach(limits []string) (report []Reached) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, limit := range limits {
 		u.seen[limit] = u.now()
-		if at := u.told[limit]; at.IsZero() || u.now().Sub(at) >= reachedEvery {
-			u.told[limit] = u.now()
+		if at := u.reported[limit]; at.IsZero() || u.now().Sub(at) >= reachedEvery {
+			u.reported[limit] = u.now()
 			report = append(report, Reached{limit, u.value(limit)})
 		}
 	}
 	return report
 }
 
-func (u *use) value(limit string) int64 {
+func (u *Use) value(limit string) int64 {
 	return map[string]int64{LimitMemory: u.limits.Memory, LimitProcesses: u.limits.Processes, LimitDisk: u.limits.Disk}[limit]
 }
 
 // diskFull reports whether the files take more than they may.
-func (u *use) diskFull(dir *Dir) bool {
+func (u *Use) diskFull(dir *Dir) bool {
 	free, err := dir.Free()
 	u.mu.Lock()
 	limit, last := u.limits.Disk, u.disk
@@ -139,9 +139,9 @@ func (u *use) diskFull(dir *Dir) bool {
 	return last.used > limit
 }
 
-// ended returns the limits that were reached just before a crash, and which of them were not
-// reported yet.
-func (u *use) ended() (why, unreported []Reached) {
+// Reached returns the limits that Chrome reached within the last seconds before now, when it
+// has crashed. unreported are those for which [Browser.Listen] has reported no event.
+func (u *Use) Reached() (why, unreported []Reached) {
 	unreported = u.reach(u.count())
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -154,8 +154,4 @@ func (u *use) ended() (why, unreported []Reached) {
 }
 
 // DiskFull receives a value when the session's files have reached their limit.
-func (b *Browser) DiskFull() <-chan struct{} { return b.use.full }
-
-// Reached returns the limits that Chrome reached within the last seconds before now, when it
-// has crashed. unreported are those for which [Browser.Listen] has reported no event.
-func (b *Browser) Reached() (why, unreported []Reached) { return b.use.ended() }
+func (u *Use) DiskFull() <-chan struct{} { return u.full }

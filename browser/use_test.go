@@ -22,7 +22,7 @@ func TestLimitsWithin(t *testing.T) {
 	}
 }
 
-func newTestUse(limits Limits) (u *use, counts *cgroup.Counts, now *time.Time) {
+func newTestUse(limits Limits) (u *Use, counts *cgroup.Counts, now *time.Time) {
 	counts, now = new(cgroup.Counts), new(time.Time)
 	*now = time.Unix(1000, 0)
 	u = newUse(nil, limits, func() time.Time { return *now })
@@ -51,17 +51,17 @@ func TestUse(t *testing.T) {
 	counts.OOMKills = 3
 	expect(Reached{LimitMemory, 100})
 
-	why, unreported := u.ended()
+	why, unreported := u.Reached()
 	if diff := cmp.Diff([]Reached{{LimitMemory, 100}}, why); diff != "" || unreported != nil {
 		t.Errorf("%s, not reported: %v", diff, unreported)
 	}
 	*now = now.Add(reachedFor)
-	if why, _ := u.ended(); why != nil {
+	if why, _ := u.Reached(); why != nil {
 		t.Errorf("a crash later: %v", why)
 	}
 	*now = now.Add(reachedEvery)
 	counts.Refused = 2
-	if _, unreported := u.ended(); len(unreported) != 1 {
+	if _, unreported := u.Reached(); len(unreported) != 1 {
 		t.Errorf("not reported: %v", unreported)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/profiles"
 )
 
 // receivedWebhook is one received webhook.
@@ -24,7 +25,8 @@ type receivedWebhook struct {
 		ID     string `json:"session_id"`
 		UserID string `json:"user_id"`
 		Status string
-		CDP    string `json:"cdp_url"`
+		Why    profiles.ReasonCode `json:"reason_code"`
+		CDP    string              `json:"cdp_url"`
 	}
 	status int // the status of the answer; 0 for no answer
 }

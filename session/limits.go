@@ -10,7 +10,7 @@ import (
 
 // crashReason returns why Chrome ended. A limit that it has just reached explains a crash: the
 // kernel kills a process, or refuses one that Chrome cannot do without.
-func (l *liveSession) crashReason() profiles.Reason {
+func crashReason(l *liveSession) profiles.Reason {
 	why, unreported := l.chrome.Reached()
 	for _, r := range unreported {
 		l.runs.Record(events.LimitReached, events.Fields{"limit": r.Limit, "value": r.Value})
@@ -27,7 +27,7 @@ func (l *liveSession) crashReason() profiles.Reason {
 }
 
 // overDisk is the ending of a session that has filled its part of the disk.
-func (l *liveSession) overDisk() ending {
+func overDisk(limit int64) ending {
 	return ending{cause: causeLimit, reason: profiles.ReasonDiskLimit.With(
-		fmt.Sprintf("the session's files took more of the disk than its limit, %d MiB; what was saved before is kept", l.limits.Disk>>20))}
+		fmt.Sprintf("the session's files took more of the disk than its limit, %d MiB; what was saved before is kept", limit>>20))}
 }

@@ -157,7 +157,7 @@ func (l *liveSession) run() {
 		case <-gone:
 			l.crash()
 		case <-full:
-			l.begin(l.overDisk())
+			l.begin(overDisk(l.limits.Disk))
 		case <-l.idle.C:
 			if !l.busy() && !l.paused && l.ending == nil {
 				l.begin(ending{cause: causeIdle})

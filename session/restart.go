@@ -22,7 +22,7 @@ const (
 // Chrome again if the create allows that and it has not crashed too often, else the
 // session ends.
 func (l *liveSession) crash() {
-	e := ending{cause: causeCrash, reason: l.crashReason()}
+	e := ending{cause: causeCrash, reason: crashReason(l)}
 	if l.request.Restart {
 		now := l.svc.deps.Now()
 		l.crashes = slices.DeleteFunc(l.crashes, func(at time.Time) bool { return now.Sub(at) >= restartWindow })
