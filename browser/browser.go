@@ -37,7 +37,6 @@ type Dir = launch.Dir
 // Browser is one live Chrome. Its methods are safe for concurrent use. The session
 // decides in which order it calls them.
 type Browser struct {
-	*Use
 	dir     *Dir
 	process *launch.Process
 	mux     *mux.Mux
@@ -71,6 +70,7 @@ type Browser struct {
 	appearance appearance // which browser the shell's pages see
 	foreground *foreground
 	starter    *Starter
+	use        *use
 	unlimit    sync.Once // see unlimitEgress
 }
 

@@ -42,7 +42,7 @@ func (b *Browser) Listen(notify func(PageEvent), all bool) (stop func()) {
 	b.listeners.Add(1)
 	watching.Go(func() {
 		defer b.listeners.Done()
-		b.watch(ctx, b.dir, b.process.Frozen, func(r Reached) { l.ReachLimit(r.Limit, r.Value) })
+		b.use.watch(ctx, b.dir, b.process.Frozen, func(r Reached) { l.ReachLimit(r.Limit, r.Value) })
 	})
 	done := make(chan struct{})
 	b.listeners.Go(func() {

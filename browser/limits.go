@@ -65,7 +65,7 @@ func (b *Browser) SetLimits(l Limits) error {
 	if err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, "browser.limits", "the limits cannot be put in place")
 	}
-	b.set(l)
+	b.use.set(l)
 	return nil
 }
 

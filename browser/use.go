@@ -28,8 +28,20 @@ type Reached struct {
 	Value int64  // the limit: bytes, or processes and threads
 }
 
-// Use compares what a Chrome uses with its limits. Its methods are safe for concurrent use.
-type Use struct {
+// Use says which limits a Chrome has reached.
+type Use interface {
+	// DiskFull receives a value when the session's files have reached their limit.
+	DiskFull() <-chan struct{}
+	// Reached returns the limits that Chrome reached within the last seconds before now, when
+	// it has crashed. unreported are those for which [Browser.Listen] has reported no event.
+	Reached() (why, unreported []Reached)
+}
+
+// Use returns which limits Chrome has reached.
+func (b *Browser) Use() Use { return b.use }
+
+// use compares what a Chrome uses with its limits. Its methods are safe for concurrent use.
+type use struct {
 	counts func() cgroup.Counts
 	now    func() time.Time
 	full   chan struct{} // has a token when the limit of the disk is reached
@@ -48,11 +60,11 @@ type diskUse struct {
 	used, free int64     // bytes
 }
 
-func newUse(p *launch.Process, limits Limits, now func() time.Time) *Use {
-	return &Use{counts: p.Counts, now: now, full: make(chan struct{}, 1), limits: limits, seen: map[string]time.Time{}, reported: map[string]time.Time{}}
+func newUse(p *launch.Process, limits Limits, now func() time.Time) *use {
+	return &use{counts: p.Counts, now: now, full: make(chan struct{}, 1), limits: limits, seen: map[string]time.Time{}, reported: map[string]time.Time{}}
 }
 
-func (u *Use) set(l Limits) {
+func (u *use) set(l Limits) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.limits = l
@@ -61,7 +73,7 @@ func (u *Use) set(l Limits) {
 
 // watch calls notify for each limit that is reached, until ctx ends. Files of a frozen Chrome
 // are not measured.
-func (u *Use) watch(ctx context.Context, dir *Dir, frozen func() bool, notify func(Reached)) {
+func (u *use) watch(ctx context.Context, dir *Dir, frozen func() bool, notify func(Reached)) {
 	tick := time.NewTicker(useInterval)
 	defer tick.Stop()
 	for {
@@ -85,7 +97,7 @@ func (u *Use) watch(ctx context.Context, dir *Dir, frozen func() bool, notify fu
 }
 
 // count returns which limits were reached since the last call, by the kernel's counts.
-func (u *Use) count() (limits []string) {
+func (u *use) count() (limits []string) {
 	now := u.counts()
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -100,7 +112,7 @@ func (u *Use) count() (limits []string) {
 }
 
 // reach notes that limits are reached, and returns those that are to be reported now.
-func (u *Use) reach(limits []string) (report []Reached) {
+func (u *use) reach(limits []string) (report []Reached) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, limit := range limits {
@@ -113,12 +125,12 @@ func (u *Use) reach(limits []string) (report []Reached) {
 	return report
 }
 
-func (u *Use) value(limit string) int64 {
+func (u *use) value(limit string) int64 {
 	return map[string]int64{LimitMemory: u.limits.Memory, LimitProcesses: u.limits.Processes, LimitDisk: u.limits.Disk}[limit]
 }
 
 // diskFull reports whether the files take more than they may.
-func (u *Use) diskFull(dir *Dir) bool {
+func (u *use) diskFull(dir *Dir) bool {
 	free, err := dir.Free()
 	u.mu.Lock()
 	limit, last := u.limits.Disk, u.disk
@@ -139,9 +151,8 @@ func (u *Use) diskFull(dir *Dir) bool {
 	return last.used > limit
 }
 
-// Reached returns the limits that Chrome reached within the last seconds before now, when it
-// has crashed. unreported are those for which [Browser.Listen] has reported no event.
-func (u *Use) Reached() (why, unreported []Reached) {
+// Reached implements [Use].
+func (u *use) Reached() (why, unreported []Reached) {
 	unreported = u.reach(u.count())
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -153,5 +164,5 @@ func (u *Use) Reached() (why, unreported []Reached) {
 	return why, unreported
 }
 
-// DiskFull receives a value when the session's files have reached their limit.
-func (u *Use) DiskFull() <-chan struct{} { return u.full }
+// DiskFull implements [Use].
+func (u *use) DiskFull() <-chan struct{} { return u.full }

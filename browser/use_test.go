@@ -22,7 +22,7 @@ func TestLimitsWithin(t *testing.T) {
 	}
 }
 
-func newTestUse(limits Limits) (u *Use, counts *cgroup.Counts, now *time.Time) {
+func newTestUse(limits Limits) (u *use, counts *cgroup.Counts, now *time.Time) {
 	counts, now = new(cgroup.Counts), new(time.Time)
 	*now = time.Unix(1000, 0)
 	u = newUse(nil, limits, func() time.Time { return *now })

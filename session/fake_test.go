@@ -171,6 +171,8 @@ func (c *fakeChrome) SetLimits(limits browser.Limits) error {
 	return c.b.step("limits", c)
 }
 
+func (c *fakeChrome) Use() browser.Use { return c }
+
 func (c *fakeChrome) DiskFull() <-chan struct{} { return c.full }
 
 func (c *fakeChrome) Reached() (why, unreported []browser.Reached) { return c.reached, c.reached }

@@ -99,12 +99,6 @@ type Limiter interface {
 	SetLimits(limits browser.Limits) error
 }
 
-// Reacher says which limits a Chrome has reached.
-type Reacher interface {
-	DiskFull() <-chan struct{}
-	Reached() (why, unreported []browser.Reached)
-}
-
 // Chrome is a live browser that a session uses; see browser.Browser. Code that needs only
 // a part should take that part.
 type Chrome interface {
@@ -113,7 +107,7 @@ type Chrome interface {
 	Process
 	EgressLimiter
 	Limiter
-	Reacher
+	Use() browser.Use
 	Freezer
 	Clients
 	Tabs
