@@ -20,12 +20,14 @@ import (
 // counted, and an entry with their count follows.
 const maxQueued = 10_000
 
-// These are the types of the catalogue that callers see.
-type (
-	Entry   = profiles.AuditEntry
-	Filter  = profiles.AuditFilter
-	Outcome = profiles.AuditOutcome
-)
+// Entry is an entry of the log, as callers see it.
+type Entry = profiles.AuditEntry
+
+// Filter selects entries.
+type Filter = profiles.AuditFilter
+
+// Outcome is how an act ended.
+type Outcome = profiles.AuditOutcome
 
 // Config is what a Log needs.
 type Config struct {
