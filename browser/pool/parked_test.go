@@ -198,3 +198,33 @@ func TestAParkedChromeThatDoesNotFitStays(t *testing.T) {
 		t.Errorf("it is no longer in the pool: %v %v", got, ok)
 	}
 }
+
+// If a share is exceeded, the oldest Chromes that count for it are ended, and no others.
+func TestSharesOfParkedChromes(t *testing.T) {
+	p := pool.NewParked[*chrome](pool.Limits{Size: 10, Age: time.Hour})
+	defer p.Close(t.Context())
+	put := func(id string, shares ...pool.Share) *chrome {
+		t.Helper()
+		c := newChrome()
+		if err := p.Put(t.Context(), id, c, shares...); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	alice, bob := pool.Share{Of: "alice", Most: 2}, pool.Share{Of: "bob", Most: -1}
+	first, other := put("a1", alice), put("b1", bob)
+	second, third := put("a2", alice), put("a3", alice)
+	if !first.dead() || other.dead() || second.dead() || third.dead() || p.CountOf("alice") != 2 || p.CountOf("bob") != 1 {
+		t.Errorf("alice has %d, bob %d", p.CountOf("alice"), p.CountOf("bob"))
+	}
+	if _, ok, why := p.Take("a1", acceptAll); ok || !strings.Contains(why, "quota") {
+		t.Errorf("the evicted one: %v, %q", ok, why)
+	}
+	// A smaller share evicts more, and none keeps none.
+	if c := put("a4", pool.Share{Of: "alice", Most: 1}); c.dead() || !second.dead() || !third.dead() || p.CountOf("alice") != 1 {
+		t.Errorf("alice has %d", p.CountOf("alice"))
+	}
+	if c := put("a5", pool.Share{Of: "alice"}); !c.dead() || p.CountOf("alice") != 0 || other.dead() {
+		t.Errorf("alice has %d", p.CountOf("alice"))
+	}
+}
