@@ -100,7 +100,7 @@ func TestBombs(t *testing.T) {
 	t.Parallel()
 	needGroups(t)
 	hooks := newReceiver(t)
-	d := daemon.Start(t, daemon.Options{Args: []string{"--session-limits", "required", "--webhook-url", hooks.URL}})
+	d := daemon.Start(t, daemon.Options{Args: []string{"--session-limits", "required", "--webhook-url", hooks.URL, "--webhook-allow-private"}})
 	hooks.trust(t, d.Dir)
 	site := newVictimAt(t, "127.0.0.1")
 	beside := newHonest(t, d)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/autosave"
@@ -40,7 +41,7 @@ func everyOption() Create {
 				Rules: []state.PermissionRule{{Permission: "camera", Origin: "https://a.example", Decision: state.DecisionAllow}}},
 		},
 		Passkeys: &yes, Origins: state.Selection{Include: []string{"a.example"}, Exclude: []string{"b.a.example"}},
-		Extensions: []string{"abcdefghijklmnopabcdefghijklmnop"}, Egress: egress.List{Allow: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Deny: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}}, SharedContexts: true, SharedWrites: true, RequestHash: "hash",
+		Extensions: []string{"abcdefghijklmnopabcdefghijklmnop"}, Egress: egress.List{Allow: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Deny: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}}, Limits: browser.Limits{Memory: 1 << 30, CPUs: 1.5, Processes: 500, Disk: 1 << 31}, SharedContexts: true, SharedWrites: true, RequestHash: "hash",
 	}
 }
 
@@ -91,7 +92,7 @@ func recordedFrom(t *testing.T, asked []byte) (Create, error) {
 func TestDecodeGoNames(t *testing.T) {
 	got, err := recordedFrom(t, readGolden(t, "go-names.json"))
 	want := everyOption()
-	want.SharedContexts, want.SharedWrites, want.Egress = false, false, egress.List{} // these records are older
+	want.SharedContexts, want.SharedWrites, want.Egress, want.Limits = false, false, egress.List{}, browser.Limits{} // these records are older
 	if diff := cmp.Diff(resumedWith(want), got, sameCreate); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
