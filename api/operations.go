@@ -23,6 +23,7 @@ type operationsHandler struct {
 	landlock  int          // ABI version of Landlock that restricts Chromes; 0: none
 	limits    bool         // whether each Chrome has a control group
 	egress    bool         // whether the addresses that Chromes connect to are limited
+	uploads   bool         // whether the processes that read uploads are restricted
 }
 
 // readiness is the answer of a daemon that can take sessions.
@@ -31,6 +32,7 @@ type readiness struct {
 	Landlock landlock `json:"landlock"`
 	Egress   enforced `json:"egress"`
 	Limits   enforced `json:"limits"`
+	Uploads  enforced `json:"uploads"`
 	Audit    audits   `json:"audit"`
 }
 
@@ -65,7 +67,7 @@ func (h *operationsHandler) ready(c *call) error {
 		return err
 	}
 	log := h.audit.State()
-	return c.JSON(http.StatusOK, readiness{Status: "ok", Landlock: landlock{Enforced: h.landlock > 0, ABI: h.landlock}, Egress: enforced{h.egress}, Limits: enforced{h.limits},
+	return c.JSON(http.StatusOK, readiness{Status: "ok", Landlock: landlock{Enforced: h.landlock > 0, ABI: h.landlock}, Egress: enforced{h.egress}, Limits: enforced{h.limits}, Uploads: enforced{h.uploads},
 		Audit: audits{!log.Failing, log.Waiting, log.Lost}})
 }
 

@@ -70,6 +70,7 @@ type Options struct {
 	WarnUnknownFields bool
 	Limits            bool           // whether control groups limit what each Chrome uses, for /readyz
 	EgressLimited     bool           // whether the addresses that Chromes connect to are limited, for /readyz
+	UploadsConfined   bool           // whether every restriction of the processes that read uploads holds, for /readyz
 	Landlock          int            // ABI version of Landlock that restricts Chromes, for /readyz; 0: none
 	MaxUpload         int64          // bytes of one file; default 100 MiB
 	MaxImport         int64          // bytes of an imported environment; default 2 GiB

@@ -21,9 +21,10 @@ const module = "github.com/stasisd/stasis"
 var mayImport = []struct{ pkg, imports string }{
 	{".", ""}, // the OpenAPI document, embedded from the root
 	{"fault", ""},
-	{"egress", ""}, // addresses that may be connected to
-	{"budget", ""}, // memory for slow clients, of CDP and of HTTP
-	{"wire", ""},   // the JSON that callers get
+	{"egress", ""},       // addresses that may be connected to
+	{"confine", "fault"}, // processes without rights
+	{"budget", ""},       // memory for slow clients, of CDP and of HTTP
+	{"wire", ""},         // the JSON that callers get
 	{"state", "fault state/report"},
 	{"state/report", ""},
 	{"state/spelling", ""},
@@ -83,7 +84,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/save", "fault state state/report browser browser/extension browser/mux snapshot profiles session/agent session/browsers session/events session/library session/login session/restore session/settings"},
 	{"session/undo", "browser browser/launch session/browsers session/save"},
 	{"session/login/renewal", "fault state state/report browser snapshot profiles session/browsers session/library session/login session/restore session/save session/settings"},
-	{"session/importer", "fault state state/report browser snapshot profiles session/access session/browsers session/library session/login session/save session/settings"},
+	{"session/importer", "fault state state/report browser snapshot profiles confine session/access session/browsers session/library session/login session/save session/settings"},
 	{"session/rescue", "fault state browser snapshot profiles session/browsers session/events session/library session/save"},
 	{"session/answer", "wire profiles session/access session/autosave session/restore session/save"}, // values and their JSON
 	{"session/drive", "browser session/access"},
@@ -111,7 +112,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"client", ""}, // for programs of other people: it calls the API, and imports nothing of the daemon
 	{"examples/go", "client"},
 	{"mcpserver", "client"},
-	{"cmd/*", ". client mcpserver fault backup budget egress state browser browser/* snapshot snapshot/* profiles profiles/* session session/* session/*/* api api/* cmd/stasis/demosite"},
+	{"cmd/*", ". client mcpserver fault backup budget confine egress state browser browser/* snapshot snapshot/* profiles profiles/* session session/* session/*/* api api/* cmd/stasis/demosite"},
 
 	{"cmd/stasis/demosite", ""}, // the site of stasis demo
 
@@ -147,7 +148,7 @@ var testsMayImport = []struct{ pkg, imports string }{
 	{"session/login", "fault browser profiles session/access session/browsers session/events session/restore session/settings"},
 	{"session/save", "fault state state/report browser browser/extension browser/mux snapshot profiles session/agent session/browsers session/events session/library session/login session/restore session/settings"},
 	{"session/login/renewal", "fault state state/report browser snapshot profiles session/browsers session/library session/login session/restore session/save session/settings"},
-	{"session/importer", "fault state state/report browser snapshot profiles session/access session/browsers session/library session/login session/save session/settings"},
+	{"session/importer", "fault state state/report browser snapshot profiles confine session/access session/browsers session/library session/login session/save session/settings"},
 	{"session/rescue", "fault state browser snapshot profiles session/browsers session/events session/library session/save"},
 	{"session/restore", "browser/launch"},
 	{"session/undo", "profiles"},

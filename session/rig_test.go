@@ -139,7 +139,7 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	r.masks = capacity.NewTurns(events.MaxMasking)
 	r.large = capacity.NewTurns(archives.MaxLarge)
 	notices := events.NewNotices(events.NoticesConfig{URL: r.hookURL, Session: answer.HookSession, Now: r.clock.now})
-	s := New(cfg, Deps{Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: r.disk, Vault: vault,
+	s := New(cfg, Deps{Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: r.disk, Uploads: uploads{r.disk}, Vault: vault,
 		Catalogue: r.catalogue.forService(), Large: turnsAt{&r.large}, Meter: r.meter, MemoryAllows: func() bool { return r.memoryAllows() }, Now: r.clock.now, Log: log})
 	r.Users, r.Checker, r.Importer = s.Users(), s.Checker(), s.Importer()
 	masks := turnsAt{&r.masks}
@@ -253,6 +253,13 @@ func (b *brokenCatalogue) Key(ctx context.Context, id string) (profiles.Key, err
 type disk struct {
 	profile.Disk
 	slow atomic.Bool
+}
+
+// uploads reads what is imported in this process. A daemon has it read by one without rights.
+type uploads struct{ *disk }
+
+func (u uploads) Read(ctx context.Context, r importer.ReadRequest, upload *os.File, dir *browser.Dir) (importer.Found, error) {
+	return importer.Read(ctx, u.disk, r, upload, dir.Profile())
 }
 
 func (d *disk) Inspect(ctx context.Context, userDataDir string, doc state.Document) (browser.Survey, error) {

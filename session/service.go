@@ -84,6 +84,8 @@ type Deps struct {
 	Audit     Audit   // records what the daemon does by itself; nil: nothing is recorded
 	// Extensions stores the files of uploaded extensions.
 	Extensions *extension.Store
+	// Uploads reads what is imported.
+	Uploads importer.Reader
 	// MemoryAllows reports whether memory allows one more Chrome; nil: always.
 	MemoryAllows func() bool
 	// Large bounds how many large state documents are restored at once; nil:
@@ -200,7 +202,7 @@ func New(cfg Config, deps Deps) *Service {
 	s.saver = save.New(save.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Snapshots: s.snapshots, Dirs: deps.Browsers,
 		Restorer: s.restorer, Ready: readyAdapter{s}, Users: s.users, Login: s.checker, Undo: s.undo, Notices: deps.Notices, Meter: s.deps.Meter,
 		Unpack: cfg.Unpack, RescueTTL: cfg.RescueTTL, Now: deps.Now, Log: deps.Log})
-	s.importer = importer.New(importer.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Dirs: deps.Browsers, Keys: deps.Keys,
+	s.importer = importer.New(importer.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Reader: deps.Uploads, Dirs: deps.Browsers, Keys: deps.Keys,
 		Turns: capacity.NewTurns(importer.MaxImports), Quotas: importQuotas{s}, Saver: s.saver, Users: s.users, Login: s.checker, Unpack: cfg.Unpack, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
 	s.renewals = renewal.New(s.ctx, renewal.Config{Records: deps.Catalogue, Archives: deps.Vault, Snapshots: s.snapshots, Pruner: s.pruner, Restorer: s.restorer,
 		Engines: deps.Browsers, Datadirs: deps.Datadirs, Saver: s.saver, Checker: s.checker, Slots: s.capacity, Sessions: s.sessions,

@@ -40,7 +40,7 @@ func TestDeepFolders(t *testing.T) {
 	if err := archive.Close(); err != nil {
 		t.Fatal(err)
 	}
-	foreign, err := v.OpenForeign(fileOf(t, plain.Bytes()))
+	foreign, err := snapshot.OpenForeign(fileOf(t, plain.Bytes()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -92,7 +93,20 @@ func TestExportAndImportSealed(t *testing.T) {
 
 func unpackForeign(t *testing.T, v *snapshot.Vault, body []byte, dst string) (snapshot.UnpackResult, error) {
 	t.Helper()
-	f, err := v.OpenForeign(fileOf(t, body))
+	upload := fileOf(t, body)
+	plain, err := os.Create(filepath.Join(t.TempDir(), "plain"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = plain.Close() }) // the content is read before
+	sealed, err := v.UnsealUpload(t.Context(), upload, plain)
+	if err != nil {
+		return snapshot.UnpackResult{}, err
+	}
+	if sealed {
+		upload = plain
+	}
+	f, err := snapshot.OpenForeign(upload)
 	if err != nil {
 		return snapshot.UnpackResult{}, err
 	}

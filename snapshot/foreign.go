@@ -15,20 +15,18 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Foreign is an archive file that another program made. It is a zip, a tar, a tar
-// compressed with gzip or zstd, or a sealed export: an age file of a tar.zst. It is
-// hostile input and read under the same rules as an own archive. Its errors are
-// invalid_import.
+// Foreign is an archive file that another program made. It is a zip, a tar, or a tar
+// compressed with gzip or zstd; for a sealed export see [Vault.UnsealUpload]. It is hostile input
+// and read under the same rules as an own archive. Its errors are invalid_import.
 type Foreign struct {
 	file *os.File
 	size int64
 	walk func(ctx context.Context, limits Limits, take func(*tar.Header, io.Reader) error) error
 }
 
-// OpenForeign detects an archive's format from its first bytes. A sealed archive must
-// open with an identity of the vault; otherwise the error names the recipients. The
-// caller keeps the file and closes it after the last use of the Foreign.
-func (v *Vault) OpenForeign(file *os.File) (*Foreign, error) {
+// OpenForeign detects an archive's format from its first bytes. The caller keeps the file
+// and closes it after the last use of the Foreign.
+func OpenForeign(file *os.File) (*Foreign, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Internal, "snapshot.foreign", "")
@@ -49,11 +47,6 @@ func (v *Vault) OpenForeign(file *os.File) (*Foreign, error) {
 		f.walk = f.walkTar(format(0).OpenReader)
 	case n == 262 && string(head[257:262]) == "ustar":
 		f.walk = f.walkTar(func(r io.Reader) (io.ReadCloser, error) { return io.NopCloser(r), nil })
-	case bytes.HasPrefix(head, []byte(ageIntro)):
-		if err := v.keys.checkOpens(io.NewSectionReader(file, 0, f.size)); err != nil {
-			return nil, err
-		}
-		f.walk = f.walkTar(v.keys.openSealedTar)
 	default:
 		return nil, foreign(nil, "the file is not an archive; must be a zip, a tar, a tar.gz, a tar.zst or a sealed tar.zst")
 	}
@@ -117,7 +110,7 @@ func (f *Foreign) walkTar(open func(io.Reader) (io.ReadCloser, error)) func(cont
 		for {
 			h, err := t.Next()
 			if err == io.EOF {
-				// Only the very end shows that a sealed archive is complete.
+				// What follows must be whole too.
 				_, err = io.Copy(io.Discard, bounded)
 				return err
 			}

@@ -67,8 +67,7 @@ func zstdOf(t testing.TB, plain []byte) []byte {
 
 func openForeign(t testing.TB, content []byte) (*snapshot.Foreign, error) {
 	t.Helper()
-	v, _ := newVault(t)
-	return v.OpenForeign(fileOf(t, content))
+	return snapshot.OpenForeign(fileOf(t, content))
 }
 
 // fileOf writes an upload to disk.

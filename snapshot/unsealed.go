@@ -3,11 +3,15 @@ package snapshot
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 
 	"filippo.io/age"
+
+	"github.com/stasisd/stasis/fault"
 )
 
 // This file reads sealed files that a caller uploads.
@@ -28,21 +32,40 @@ func (k Keys) checkOpens(src io.Reader) error {
 	return nil
 }
 
-// openSealedTar returns the tar in a sealed tar.zst.
-func (k Keys) openSealedTar(src io.Reader) (io.ReadCloser, error) {
-	plain, err := age.Decrypt(src, &opener{identities: k.identities})
+// UnsealUpload writes what an uploaded sealed archive holds to plain, if the file is one: an age
+// file of a tar.zst. It must open with an identity of the vault; otherwise the error is
+// invalid_import and names the recipients. It only decrypts: nobody has vouched for the
+// plaintext, because everybody may seal to a recipient. Errors of plain keep their code.
+func (v *Vault) UnsealUpload(ctx context.Context, file *os.File, plain io.Writer) (sealed bool, err error) {
+	const op = "snapshot.unseal"
+	info, err := file.Stat()
 	if err != nil {
-		return nil, err
+		return false, fault.Wrap(err, fault.Internal, op, "")
 	}
-	buffered := bufio.NewReader(plain)
-	magic, err := buffered.Peek(len(zstdMagic))
-	if err != nil && err != io.EOF {
-		return nil, err
+	content := func() io.Reader { return bufio.NewReader(io.NewSectionReader(file, 0, info.Size())) }
+	intro := make([]byte, len(ageIntro))
+	if _, err := io.ReadFull(content(), intro); err != nil || string(intro) != ageIntro {
+		return false, nil //nolint:nilerr // a file that is too short is no archive
 	}
-	if !bytes.Equal(magic, zstdMagic) {
-		return nil, irregular("its archive is sealed and does not hold a tar.zst")
+	if err := v.keys.checkOpens(content()); err != nil {
+		return true, err
 	}
-	return format(0).OpenReader(buffered)
+	tar, err := age.Decrypt(content(), &opener{identities: v.keys.identities})
+	if err == nil {
+		buffered := bufio.NewReader(&boundedReader{ctx: ctx, r: tar, left: info.Size()})
+		var magic []byte
+		if magic, err = buffered.Peek(len(zstdMagic)); err == nil && !bytes.Equal(magic, zstdMagic) {
+			err = irregular("its archive is sealed and does not hold a tar.zst")
+		}
+		if err == nil || err == io.EOF {
+			_, err = io.Copy(plain, buffered)
+		}
+	}
+	var known *fault.Error
+	if errors.As(err, &known) {
+		return true, err
+	}
+	return true, new(Foreign).fail(ctx, err)
 }
 
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}

@@ -25,6 +25,7 @@ import (
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/budget"
+	"github.com/stasisd/stasis/confine"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/profiles/sqldb"
@@ -37,6 +38,7 @@ import (
 	"github.com/stasisd/stasis/session/drive"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/files"
+	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/quota"
 	"github.com/stasisd/stasis/session/undo"
@@ -128,6 +130,12 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		return nil, err
 	}
 
+	confiner, err := confine.New(ctx, c.UIDBase, log)
+	if err != nil {
+		return nil, err
+	}
+	logUploads(confiner.Layers(), log)
+
 	database, err := c.database(d.storage)
 	if err != nil {
 		return nil, err
@@ -181,6 +189,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		Keys:      d.apiKeys,
 		Browsers:  browsers.Chromes{Starter: starter},
 		Datadirs:  profile.Disk{},
+		Uploads:   importer.Child{Confiner: confiner},
 		Vault:     d.vault,
 		Journal:   journal,
 		Notices:   notices,
@@ -226,7 +235,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		WebhookSecrets: receivers,
 		Metrics:        counted.Handler(), Logger: log, Now: time.Now,
 		PublicURL: public, TrustedProxies: c.TrustedProxy,
-		Landlock: launcher.Landlock(), EgressLimited: limiter != nil, Limits: groups != nil, WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
+		Landlock: launcher.Landlock(), EgressLimited: limiter != nil, Limits: groups != nil, UploadsConfined: len(confiner.Layers().Missing()) == 0, WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
 		MaxConnections: c.connections(log), Budget: starter.Budget, Patience: c.ClientPatience})
 	return d, nil
 }
@@ -249,6 +258,15 @@ func (d *daemon) logStore(log *slog.Logger) {
 		return
 	}
 	log.Info("the daemon stores snapshots in this place", "in", d.at.String())
+}
+
+// logUploads logs what restricts the processes that read uploads, and warns of what does not.
+func logUploads(layers confine.Layers, log *slog.Logger) {
+	if missing := layers.Missing(); len(missing) > 0 {
+		log.Warn("this system does not restrict processes that read uploads as it should: a file made to attack them gets more rights", "missing", missing)
+		return
+	}
+	log.Info("uploads are read by processes without rights", "landlock_abi", layers.Landlock)
 }
 
 // logShell logs whether there is a headless shell. The daemon works without one unless the

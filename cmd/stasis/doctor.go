@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 	"github.com/stasisd/stasis/browser/cgroup"
 	"github.com/stasisd/stasis/browser/firewall"
 	"github.com/stasisd/stasis/browser/launch"
+	"github.com/stasisd/stasis/confine"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -48,7 +51,7 @@ func (c *doctorCmd) Run(ctx context.Context) error {
 	}
 	serious := 0
 	for _, check := range []func() finding{
-		func() finding { return c.chrome(ctx) }, c.shellEngine, landlock, addresses, sessionLimits, memory, func() finding { return disk(dir) },
+		func() finding { return c.chrome(ctx) }, c.shellEngine, landlock, addresses, sessionLimits, func() finding { return c.uploads(ctx) }, memory, func() finding { return disk(dir) },
 		openFiles, func() finding { return c.port(ctx, dir) }, func() finding { return running(ctx, dir) }, controlGroups, clock,
 	} {
 		f := check()
@@ -141,6 +144,22 @@ func sessionLimits() finding {
 	f := finding{name: "session limits", found: "control groups can limit the memory, processes and processors of sessions"}
 	if err := cgroup.Supported(); err != nil {
 		f.found, f.advice = "no control groups here: a session can take all memory of the machine", fault.MessageOf(err)
+	}
+	return f
+}
+
+// uploads starts a process as the daemon does to read an upload. It is not serious: the daemon
+// says so too, and who may upload is known.
+func (c *doctorCmd) uploads(ctx context.Context) finding {
+	f := finding{name: "uploads", found: "are read by processes without rights"}
+	confiner, err := confine.New(ctx, c.UIDBase, slog.New(slog.DiscardHandler))
+	if err != nil {
+		f.found, f.advice, f.serious = "no process can be started that reads them", fault.MessageOf(err), true
+		return f
+	}
+	if missing := confiner.Layers().Missing(); len(missing) > 0 {
+		f.found = "are read by processes that have more rights than they need: no " + strings.Join(missing, ", no ")
+		f.advice = "use Linux 5.19 or newer, with Landlock, seccomp and user namespaces, or import only files of people whom you trust"
 	}
 	return f
 }

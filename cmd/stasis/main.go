@@ -61,7 +61,7 @@ func (versionCmd) Run() error {
 }
 
 func main() {
-	if code, done := wardenMain(os.Args[1:]); done {
+	if code, done := childMain(os.Args[1:]); done {
 		os.Exit(code)
 	}
 	os.Exit(run(os.Args[1:]))

@@ -19,15 +19,13 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/stasisd/stasis/browser/launch"
 )
 
 // The test binary is also the binary under test: under the name stasis it runs main. With
-// the warden's argument it is the warden of a Chrome, under any name.
+// the argument of a child it is the daemon's child, under any name.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == launch.WardenArg {
-		os.Exit(launch.WardenMain(os.Args[2:]))
+	if code, done := childMain(os.Args[1:]); done {
+		os.Exit(code)
 	}
 	testscript.Main(m, map[string]func(){"stasis": main})
 }

@@ -1,6 +1,11 @@
 package main
 
-import "github.com/stasisd/stasis/browser/launch"
+import (
+	"github.com/stasisd/stasis/browser/launch"
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/confine"
+	"github.com/stasisd/stasis/session/importer"
+)
 
 // daemonVerbs are the verbs that run a daemon or read its files. They need Linux.
 type daemonVerbs struct {
@@ -15,11 +20,17 @@ type daemonVerbs struct {
 	configFlag
 }
 
-// wardenMain runs the warden of a Chrome, which is this binary too, if the arguments ask
-// for it. It must start quickly.
-func wardenMain(args []string) (code int, done bool) {
-	if len(args) == 0 || args[0] != launch.WardenArg {
+// childMain runs a child of the daemon, which is this binary too, if the arguments ask for
+// one: the warden of a Chrome, or what reads an upload. It must start quickly.
+func childMain(args []string) (code int, done bool) {
+	if len(args) == 0 {
 		return 0, false
 	}
-	return launch.WardenMain(args[1:]), true
+	switch args[0] {
+	case launch.WardenArg:
+		return launch.WardenMain(args[1:]), true
+	case confine.Arg:
+		return confine.Main(args[1:], map[string]confine.Work{importer.ChildWork: importer.Work(profile.Disk{})}), true
+	}
+	return 0, false
 }

@@ -10,5 +10,5 @@ type daemonVerbs struct{}
 // explain returns err: there is no configuration file without a daemon.
 func (daemonVerbs) explain(_ *kong.Context, err error) error { return err }
 
-// wardenMain runs no warden: Chromes of a daemon run on Linux only.
-func wardenMain([]string) (code int, done bool) { return 0, false }
+// childMain runs no child: a daemon runs on Linux only.
+func childMain([]string) (code int, done bool) { return 0, false }

@@ -2,13 +2,14 @@
 // Stasis, profiles of ordinary Chromes, and files of cookies and storage.
 //
 // An import takes an upload and its format. It makes a snapshot that belongs to a new
-// session, which has ended. An upload is hostile input: names, sizes and counts are
-// checked before a file is written. An upload that does not have its format is
-// invalid_import.
+// session, which has ended. An upload is hostile input: it is read by a process without
+// rights ([Child]), and names, sizes and counts are checked before a file is written. An
+// upload that does not have its format is invalid_import.
 package importer
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"os"
 	"time"
@@ -30,10 +31,10 @@ type Records interface {
 	Default(ctx context.Context, userID string) (profiles.Default, error)
 }
 
-// Archives opens what is imported and checks that the store has space; see
+// Archives decrypts sealed archives and checks that the store has space; see
 // [snapshot.Vault].
 type Archives interface {
-	OpenForeign(file *os.File) (*snapshot.Foreign, error)
+	UnsealUpload(ctx context.Context, file *os.File, plain io.Writer) (sealed bool, err error)
 	CheckSpace(ctx context.Context, need int64) error
 }
 
@@ -42,13 +43,6 @@ type Archives interface {
 type Datadirs interface {
 	// Select lists the files that belong into an archive, sorted by name.
 	Select(ctx context.Context, userDataDir string) ([]browser.File, error)
-	// ExclusionReason returns why a file of an archive may not be unpacked; "" if it may.
-	ExclusionReason(name string) string
-	// FindDesktop finds a profile of an ordinary Chrome among the names of an archive.
-	// folder is the profile's folder; "" is the usual one. OriginOf reads where an
-	// unpacked profile comes from.
-	FindDesktop(names []string, folder string) (browser.Desktop, error)
-	OriginOf(ctx context.Context, userDataDir string, kept map[string][]byte) (browser.DesktopOrigin, error)
 }
 
 // Dirs makes run directories; see browsers.Launcher. The caller removes them.
@@ -93,6 +87,7 @@ type Config struct {
 	Records  Records
 	Archives Archives
 	Datadirs Datadirs
+	Reader   Reader
 	Dirs     Dirs
 	Keys     Keys
 	Quotas   Quotas

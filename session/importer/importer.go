@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -139,7 +138,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 	if set.LoginCheck != nil && set.LoginCheck.BeforeDefault {
 		wanted, j.Move = j.Move, nil
 	}
-	doc, err := i.read(ctx, r, j.Dir, j.Import, upload)
+	doc, err := i.read(ctx, r, dir, j.Import, upload)
 	if err := errors.Join(err, upload.Close()); err != nil {
 		return Answer{}, err
 	}
@@ -206,33 +205,45 @@ func (i *Importer) receive(ctx context.Context, r Request, dir *browser.Dir, bod
 	return file, nil
 }
 
-// read reads what is imported. It returns the document, and unpacks the files of a
-// profile into the run directory.
+// read has an upload read: its files are then in the run directory. It returns the
+// document, and checks what came from the upload again, because its reader may be in the
+// hands of the upload.
 func (i *Importer) read(ctx context.Context, r Request, dir *browser.Dir, a *save.Import, upload *os.File) (state.Document, error) {
-	switch r.Format {
-	case library.FormatStasis:
-		return i.readArchive(ctx, dir, a, upload)
-	case library.FormatDatadir:
-		return i.readDesktop(ctx, r.Profile, dir, a, upload)
+	const op = "session.import"
+	if r.Format != library.FormatStasis && r.Format != library.FormatDatadir && !r.Format.IsState() {
+		return state.Document{}, fault.New(fault.InvalidField, op, "format: must be stasis, playwright, puppeteer, netscape or datadir")
 	}
-	if !r.Format.IsState() {
-		return state.Document{}, fault.New(fault.InvalidField, "session.import", "format: must be stasis, playwright, puppeteer, netscape or datadir")
-	}
-	raw, err := io.ReadAll(upload)
+	plain, err := i.unsealed(ctx, r.Format, dir, upload)
 	if err != nil {
-		return state.Document{}, fault.Wrap(err, fault.Internal, "session.import", "")
+		return state.Document{}, err
 	}
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return state.Document{}, fault.New(fault.InvalidImport, "session.import", "the body is empty; with curl, send a file with --data-binary @FILE")
+	found, err := i.cfg.Reader.Read(ctx, ReadRequest{
+		Format: r.Format, Profile: r.Profile, AsDefault: r.SaveAsDefault, Limits: i.limits(), Unpack: i.cfg.Unpack, Now: i.cfg.Now()}, plain, dir)
+	if plain != upload {
+		err = errors.Join(err, plain.Close())
 	}
-	doc, lost, err := r.Format.ReadState(raw)
 	if err != nil {
-		return doc, err
+		return state.Document{}, err
 	}
-	doc.Chrome.Engine = browser.EngineChrome
-	a.Lines = lost
-	a.Warnings, err = checkContents(r.Format, doc, lost, r.SaveAsDefault)
-	return doc, err
+	*a = found.Import
+	return found.Document, checkDocument(found.Document, dir)
+}
+
+// unsealed returns the upload, or what a sealed one holds, as another file. Its reader has
+// no keys.
+func (i *Importer) unsealed(ctx context.Context, format library.Format, dir *browser.Dir, upload *os.File) (*os.File, error) {
+	if format.IsState() {
+		return upload, nil
+	}
+	file, err := i.tempFile(dir)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := i.cfg.Archives.UnsealUpload(ctx, upload, i.writer(ctx, file))
+	if err != nil || !sealed {
+		return upload, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 // unreadable returns the error of a body that could not be read. An error that has a code

@@ -54,6 +54,22 @@ func (u *uploads) take(userID string) (leave func(), err error) {
 // at its beginning. The file has no name, so closing it frees its space. While it writes,
 // it checks that the store has space.
 func (i *Importer) spool(ctx context.Context, dir *browser.Dir, body io.Reader) (*os.File, error) {
+	file, err := i.tempFile(dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = io.Copy(i.writer(ctx, file), body); err != nil {
+		return nil, errors.Join(unreadable(err), file.Close())
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, errors.Join(fault.Wrap(err, fault.Internal, "session.spool", ""), file.Close())
+	}
+	return file, nil
+}
+
+// tempFile makes a file without a name on the disk of the run directory. The caller closes
+// it.
+func (i *Importer) tempFile(dir *browser.Dir) (*os.File, error) {
 	const op = "session.spool"
 	file, err := os.CreateTemp(dir.Path, "upload")
 	if err != nil {
@@ -62,14 +78,11 @@ func (i *Importer) spool(ctx context.Context, dir *browser.Dir, body io.Reader) 
 	if err := os.Remove(file.Name()); err != nil { // closing the file then frees its space
 		return nil, errors.Join(fault.Wrap(err, fault.Internal, op, ""), file.Close())
 	}
-	_, err = io.Copy(&diskWriter{file: file, checkSpace: func(need int64) error { return i.cfg.Archives.CheckSpace(ctx, need) }}, body)
-	if err != nil {
-		return nil, errors.Join(unreadable(err), file.Close())
-	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return nil, errors.Join(fault.Wrap(err, fault.Internal, op, ""), file.Close())
-	}
 	return file, nil
+}
+
+func (i *Importer) writer(ctx context.Context, file *os.File) io.Writer {
+	return &diskWriter{file: file, checkSpace: func(need int64) error { return i.cfg.Archives.CheckSpace(ctx, need) }}
 }
 
 // spaceCheckInterval is the number of bytes of an upload after which the store's space is

@@ -28,14 +28,12 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 		return EndAnswer{}, "", err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }() // leftovers are removed with the run directory
-	if doc, files, err = withoutChangedExtensions(ctx, j, doc, files); err != nil {
-		return EndAnswer{}, "", err
-	}
-	if files, err = s.cfg.Datadirs.Unprepare(files); err != nil {
-		return EndAnswer{}, "", err
-	}
 	doc.Partial = j.Partial || !j.Origins.All()
-	doc, problem = s.Survey(ctx, j, doc)
+	if j.Import == nil { // the files of an import were examined where they were read
+		if doc, files, problem, err = s.Examine(ctx, j, doc, files); err != nil {
+			return EndAnswer{}, "", err
+		}
+	}
 	doc, excluded := j.Origins.Document(doc)
 	j.excluded = append(excluded, lost...)
 	if j.Continues {
@@ -85,6 +83,20 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 		s.cfg.Ready.DefaultChanged()
 	}
 	return endAnswer(row, j, moved), problem, nil
+}
+
+// Examine does what needs the contents of a profile's files before they are archived. It
+// leaves out extensions whose files have changed and what Stasis wrote for its own use, and
+// adds to the document what the profile holds; see [Saver.Survey].
+func (s *Saver) Examine(ctx context.Context, j Job, doc state.Document, files []browser.File) (_ state.Document, kept []browser.File, problem string, err error) {
+	if doc, files, err = withoutChangedExtensions(ctx, j, doc, files); err != nil {
+		return doc, nil, "", err
+	}
+	if files, err = s.cfg.Datadirs.Unprepare(files); err != nil {
+		return doc, nil, "", err
+	}
+	doc, problem = s.Survey(ctx, j, doc)
+	return doc, files, problem, nil
 }
 
 // end returns the end of the job's session with a snapshot.
