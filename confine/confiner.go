@@ -23,23 +23,24 @@ const probe = ""
 // Confiner starts children. Its methods are safe for concurrent use.
 type Confiner struct {
 	layers Layers
-	flags  uintptr // of clone(2), for the namespaces
+	flags  uintptr // of clone(2), for the namespace
 	log    *slog.Logger
 }
 
-// Namespaces of a child. None for processes: the C library, which a binary with cgo has,
-// then looks for its own threads under the wrong number in /proc, and waits for ever.
+// Namespaces of a child: those that the systemd unit permits. None for processes: the C
+// library, which a binary with cgo has, then looks for its own threads under the wrong number
+// in /proc, and waits for ever.
 const (
-	ownNamespaces  = syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
-	userNamespaces = ownNamespaces | syscall.CLONE_NEWUSER
+	ownNetwork  = syscall.CLONE_NEWNET
+	userNetwork = syscall.CLONE_NEWNET | syscall.CLONE_NEWUSER
 )
 
 // New starts a child that does nothing, to find out which restrictions hold here. It needs
 // one that starts at all. Every later child must have the same restrictions.
 func New(ctx context.Context, uid int, log *slog.Logger) (*Confiner, error) {
-	candidates := []uintptr{userNamespaces, 0}
+	candidates := []uintptr{userNetwork, 0}
 	if os.Geteuid() == 0 {
-		candidates = []uintptr{ownNamespaces, userNamespaces, 0}
+		candidates = []uintptr{ownNetwork, userNetwork, 0}
 	}
 	var errs []error
 	for _, flags := range candidates {
@@ -161,7 +162,7 @@ func (c *Confiner) command(t Task) (*exec.Cmd, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	o := order{Work: t.Work, Request: request, Folder: t.Folder, UID: os.Geteuid(), Namespaced: c.flags != 0, Limits: limits{t.FileSize}, Need: c.layers}
+	o := order{Work: t.Work, Request: request, Folder: t.Folder, UID: os.Geteuid(), OwnNetwork: c.flags != 0, Limits: limits{t.FileSize}, Need: c.layers}
 	if os.Geteuid() == 0 {
 		o.UID = t.UID
 	}

@@ -5,10 +5,9 @@
 // A child gets one open file to read and one folder to read and write. Its answer is JSON
 // on a pipe, of bounded size. It has
 //
-//   - a user ID of its own, if the daemon runs as root, and no capabilities;
+//   - a user ID that nothing else has, if the daemon runs as root, and no capabilities;
 //   - by Landlock (landlock(7)), no file of the machine but those in its folder, and no TCP;
-//   - namespaces of its own for the network and IPC (namespaces(7)), in which there is nothing
-//     to connect to;
+//   - a new network namespace (network_namespaces(7)), in which there is nothing to connect to;
 //   - by a seccomp filter (seccomp(2)), no sockets, no links, no further processes, and no
 //     signals to others;
 //   - limits of memory, processor time, open files and the size of files (setrlimit(2)), and
@@ -33,9 +32,9 @@ const fdInput = 3
 
 // Layers says which of the restrictions of a child hold.
 type Layers struct {
-	Landlock   int  `json:"landlock"`   // the ABI version that is enforced; 0: none
-	Namespaces bool `json:"namespaces"` // network and IPC of its own
-	Syscalls   bool `json:"syscalls"`   // the seccomp filter
+	Landlock int  // the ABI version that is enforced; 0: none
+	Network  bool // a new network namespace
+	Syscalls bool // the seccomp filter
 }
 
 // Missing returns the restrictions that do not hold, in words.
@@ -44,8 +43,8 @@ func (l Layers) Missing() []string {
 	if l.Landlock == 0 {
 		missing = append(missing, "Landlock")
 	}
-	if !l.Namespaces {
-		missing = append(missing, "namespaces")
+	if !l.Network {
+		missing = append(missing, "network namespace")
 	}
 	if !l.Syscalls {
 		missing = append(missing, "seccomp")
@@ -55,5 +54,5 @@ func (l Layers) Missing() []string {
 
 // covers reports whether the layers are at least those of other.
 func (l Layers) covers(other Layers) bool {
-	return l.Landlock >= other.Landlock && (l.Namespaces || !other.Namespaces) && (l.Syscalls || !other.Syscalls)
+	return l.Landlock >= other.Landlock && (l.Network || !other.Network) && (l.Syscalls || !other.Syscalls)
 }

@@ -30,8 +30,8 @@ type limits struct {
 // system call that blocks.
 func maxThreads() uint64 { return uint64(64 + 4*runtime.NumCPU()) }
 
-// set sets the limits of this process. threads says whether its threads are counted alone:
-// the kernel counts those of a user, within a namespace.
+// set sets the limits of this process, or keeps lower ones that it has. threads says whether
+// its user is its own: the kernel counts the threads of a user.
 func (l limits) set(threads bool) error {
 	all := map[int]uint64{
 		unix.RLIMIT_CPU: uint64(maxCPU.Seconds()), unix.RLIMIT_FSIZE: uint64(max(l.FileSize, 0)),
@@ -45,6 +45,11 @@ func (l limits) set(threads bool) error {
 		all[unix.RLIMIT_NPROC] = maxThreads()
 	}
 	for resource, most := range all {
+		var has unix.Rlimit
+		if err := unix.Getrlimit(resource, &has); err != nil {
+			return err
+		}
+		most = min(most, has.Max)
 		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}); err != nil {
 			return err
 		}

@@ -23,15 +23,14 @@ const ownFolder landlock.AccessFSSet = ll.AccessFSReadFile | ll.AccessFSReadDir 
 // returns what holds. It fails if something that must work fails, and if something that was
 // given up still works.
 func restrict(o order) (Layers, error) {
-	layers := Layers{Namespaces: o.Namespaced}
+	layers := Layers{Network: o.OwnNetwork}
 	if err := closeInherited(); err != nil {
 		return layers, fmt.Errorf("closing inherited files: %w", err)
 	}
 	// The name is for people. If memory is short, the kernel is to end this process first.
 	_ = os.WriteFile("/proc/self/comm", []byte(childName), 0)
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
-	alone := o.Namespaced || o.UID != os.Geteuid()
-	if err := o.Limits.set(alone); err != nil {
+	if err := o.Limits.set(o.UID != os.Geteuid()); err != nil {
 		return layers, fmt.Errorf("setting limits: %w", err)
 	}
 	if err := become(o.UID); err != nil {

@@ -13,8 +13,8 @@ type order struct {
 	Request json.RawMessage
 	Folder  string // "": none
 	UID     int    // the user to become; that of the daemon if it does not run as root
-	// Namespaced says that the daemon started the child in namespaces of its own.
-	Namespaced bool
+	// OwnNetwork says that the daemon started the child in a new network namespace.
+	OwnNetwork bool
 	Limits     limits
 	Need       Layers // without these the child does no work
 }

@@ -148,7 +148,7 @@ var testsMayImport = []struct{ pkg, imports string }{
 	{"session/login", "fault browser profiles session/access session/browsers session/events session/restore session/settings"},
 	{"session/save", "fault state state/report browser browser/extension browser/mux snapshot profiles session/agent session/browsers session/events session/library session/login session/restore session/settings"},
 	{"session/login/renewal", "fault state state/report browser snapshot profiles session/browsers session/library session/login session/restore session/save session/settings"},
-	{"session/importer", "fault state state/report browser snapshot profiles confine session/access session/browsers session/library session/login session/save session/settings"},
+	{"session/importer", "fault state state/report browser browser/profile snapshot profiles confine session/access session/browsers session/library session/login session/save session/settings"},
 	{"session/rescue", "fault state browser snapshot profiles session/browsers session/events session/library session/save"},
 	{"session/restore", "browser/launch"},
 	{"session/undo", "profiles"},

@@ -1941,8 +1941,9 @@ export interface paths {
          *     addresses that browsers connect to are limited. They are not if the daemon was started with `--egress off`, or
          *     if the system cannot do it. `limits` says whether control groups limit the memory, the processes and the
          *     processors of each session. They do not if the daemon was started with `--session-limits off`, or if the system
-         *     has none for it. `audit` says whether the catalogue accepts the entries of the audit log, how many
-         *     wait to be written, and how many were lost since the daemon has started.
+         *     has none for it. `uploads` says whether the processes that read uploads have all restrictions; the
+         *     daemon's log names those that the system lacks. `audit` says whether the catalogue accepts the entries of the
+         *     audit log, how many wait to be written, and how many were lost since the daemon has started.
          */
         get: operations["ready"];
         put?: never;
@@ -7976,6 +7977,9 @@ export interface operations {
                      *       "limits": {
                      *         "enforced": true
                      *       },
+                     *       "uploads": {
+                     *         "enforced": true
+                     *       },
                      *       "audit": {
                      *         "recording": true,
                      *         "waiting": 0,
@@ -7995,6 +7999,9 @@ export interface operations {
                             enforced: boolean;
                         };
                         limits: {
+                            enforced: boolean;
+                        };
+                        uploads: {
                             enforced: boolean;
                         };
                         audit: {
