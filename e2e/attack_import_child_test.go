@@ -53,6 +53,7 @@ func TestAttackImportChild(t *testing.T) {
 			}
 			// The daemon lives on, and reads the next upload.
 			imports(t, d, "datadir", zipFiles(t, map[string][]byte{"Default/Preferences": []byte("{}")}))
+			t.Run("its daemon is killed", x.deserted)
 		})
 	}
 }
@@ -94,11 +95,17 @@ func (x importAttacker) stopped(t *testing.T) (pid int, answer func() daemon.Ans
 	got := make(chan daemon.Answer, 1)
 	body := slowProfile(t)
 	go func() { got <- x.send(t, body) }()
+	return x.stop(t), func() daemon.Answer { return <-got }
+}
+
+// stop stops the process that reads an upload, once it has given up its rights.
+func (x importAttacker) stop(t *testing.T) (pid int) {
+	t.Helper()
 	daemon.Eventually(t, grace, "a process reads the upload", func() bool {
 		pid = x.child()
 		return slices.Equal(procStatus(pid, "Seccomp"), []string{"2"}) && syscall.Kill(pid, syscall.SIGSTOP) == nil
 	})
-	return pid, func() daemon.Answer { return <-got }
+	return pid
 }
 
 // child returns the process that reads an upload of the daemon; 0 if there is none.
@@ -207,12 +214,36 @@ func (x importAttacker) killed(t *testing.T) {
 	}
 }
 
+// deserted kills the daemon while an upload is read. The process that reads it ends too, even
+// if it is stopped.
+func (x importAttacker) deserted(t *testing.T) {
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, x.d.URL+"/v1/snapshots?format=datadir", bytes.NewReader(slowProfile(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+daemon.Key)
+	lost := make(chan struct{})
+	go func() {
+		defer close(lost)
+		if res, err := http.DefaultClient.Do(req); err == nil { // it is an error: the daemon is killed
+			_ = res.Body.Close()
+		}
+	}()
+	pid := x.stop(t)
+	x.d.Kill(t)
+	<-lost
+	daemon.Eventually(t, grace, "the process has ended", func() bool {
+		state := procStatus(pid, "State")
+		return len(state) == 0 || state[0] == "Z"
+	})
+}
+
 // slowProfile is a profile that takes its reader a while: many small files.
 func slowProfile(t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
-	for i := range 20_000 {
+	for i := range 10_000 {
 		name := "Default/Preferences"
 		if i > 0 {
 			name = fmt.Sprintf("Default/IndexedDB/%d", i)
