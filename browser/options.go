@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"net/netip"
+	"slices"
 
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/egress"
@@ -45,6 +46,25 @@ type Options struct {
 type Egress struct {
 	Lists   []egress.List
 	Private []netip.Prefix
+}
+
+// Equal reports whether both allow the same. The order of lists and of their networks does
+// not matter.
+func (e Egress) Equal(other Egress) bool {
+	return slices.Equal(sortedNetworks(e.Private), sortedNetworks(other.Private)) && containsLists(e.Lists, other.Lists) && containsLists(other.Lists, e.Lists)
+}
+
+// containsLists reports whether each of some lists has an equal one in all.
+func containsLists(all, some []egress.List) bool {
+	return !slices.ContainsFunc(some, func(l egress.List) bool {
+		return !slices.ContainsFunc(all, func(other egress.List) bool {
+			return slices.Equal(sortedNetworks(l.Allow), sortedNetworks(other.Allow)) && slices.Equal(sortedNetworks(l.Deny), sortedNetworks(other.Deny))
+		})
+	})
+}
+
+func sortedNetworks(networks []netip.Prefix) []netip.Prefix {
+	return slices.Compact(slices.SortedFunc(slices.Values(networks), netip.Prefix.Compare))
 }
 
 // Tail is the part of an environment that is unpacked to the folder [Unpacking] of the user

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -78,7 +77,7 @@ func (l *liveSession) checkShareable(ctx context.Context, r request.Create, limi
 				other = append(other, "passkeys")
 			}
 		}
-		if !reflect.DeepEqual(limits, l.egress) {
+		if !limits.Equal(l.egress) {
 			other = append(other, "egress")
 		}
 		if r.Limits != (browser.Limits{}) && use != l.limits {
