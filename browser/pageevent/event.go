@@ -68,12 +68,8 @@ func kindOf(method string) string {
 		return Blocked
 	case mux.EmptyContext:
 		return Empty
-	case refused:
-		return Refused
 	case mux.CommandRefused:
 		return Command
-	case limitReached:
-		return LimitReached
 	}
 	return Navigation
 }
@@ -107,14 +103,10 @@ func (l *Listener) handle(h mux.PageEvent) {
 		l.add(Blocked, map[string]any{"page": h.Target, "url": h.URL, "reason": "a session may not show this address"})
 	case mux.EmptyContext:
 		l.add(Empty, map[string]any{"text": "a client created a browser context, which is empty: its pages are not logged in. Use the default context, or connect with context=environment"})
-	case refused:
-		l.add(Refused, refusalData(h.Params))
 	case mux.CommandRefused:
 		var params map[string]any
 		_ = json.Unmarshal(h.Params, &params) // of the mux
 		l.add(Command, params)
-	case limitReached:
-		l.add(LimitReached, limitData(h.Params))
 	case network.ResponseReceived.Method:
 		l.answered(h)
 	case page.JavascriptDialogOpening.Method, page.JavascriptDialogClosed.Method:

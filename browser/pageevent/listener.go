@@ -33,7 +33,7 @@ type Listener struct {
 	wake    chan struct{}
 
 	mu       sync.Mutex
-	received []mux.PageEvent
+	received []received
 	lost     map[string]int
 
 	// ---
@@ -56,13 +56,30 @@ type pending struct {
 	until time.Time
 }
 
+// received is an event from the mux or, if kind is not "", an event of this package with its
+// data.
+type received struct {
+	event mux.PageEvent
+	kind  string
+	data  map[string]any
+}
+
+func (r received) of() string {
+	if r.kind != "" {
+		return r.kind
+	}
+	return kindOf(r.event.Method)
+}
+
 // Receive accepts an event from the mux. It does not block.
-func (l *Listener) Receive(h mux.PageEvent) {
+func (l *Listener) Receive(h mux.PageEvent) { l.receive(received{event: h}) }
+
+func (l *Listener) receive(r received) {
 	l.mu.Lock()
 	if len(l.received) < maxReceived {
-		l.received = append(l.received, h)
+		l.received = append(l.received, r)
 	} else {
-		l.lost[kindOf(h.Method)]++
+		l.lost[r.of()]++
 	}
 	l.mu.Unlock()
 	select {
@@ -94,14 +111,18 @@ func (l *Listener) Run(ctx context.Context) {
 // take converts the received events.
 func (l *Listener) take() {
 	l.mu.Lock()
-	received, lost := l.received, l.lost
+	all, lost := l.received, l.lost
 	l.received = nil
 	if len(lost) > 0 {
 		l.lost = map[string]int{}
 	}
 	l.mu.Unlock()
-	for _, h := range received {
-		l.handle(h)
+	for _, r := range all {
+		if r.kind != "" {
+			l.add(r.kind, r.data)
+		} else {
+			l.handle(r.event)
+		}
 	}
 	// The end of a page or download may be among the lost events. After the clear, a page
 	// that is still open may be reported again, and the end of a download not at all.

@@ -17,9 +17,8 @@ import (
 func TestPagesWithLostEndAreRemoved(t *testing.T) {
 	l := New(nil, nil, time.Now)
 	for n := range 3 * maxReceived {
-		l.received = append(l.received,
-			mux.PageEvent{Method: target.TargetCreated.Method, Target: fmt.Sprint(n), URL: "https://a.example/"},
-			mux.PageEvent{Method: browser.DownloadWillBegin.Method, Params: fmt.Appendf(nil, `{"guid":"%d","suggestedFilename":"f"}`, n)})
+		l.Receive(mux.PageEvent{Method: target.TargetCreated.Method, Target: fmt.Sprint(n), URL: "https://a.example/"})
+		l.Receive(mux.PageEvent{Method: browser.DownloadWillBegin.Method, Params: fmt.Appendf(nil, `{"guid":"%d","suggestedFilename":"f"}`, n)})
 		l.take()
 	}
 	if len(l.pages) > maxReceived || len(l.downloads) > maxReceived {
