@@ -79,10 +79,16 @@ func (b *Browser) unlimitEgress() {
 	})
 }
 
-// watchRefusals calls notify for each refused connection until stop.
+// watchRefusals calls notify for each refused connection until stop, also for those of the
+// relay to the session's proxy.
 func (b *Browser) watchRefusals(notify func(egress.Refusal)) (stop func()) {
+	ofRelay := b.relay.Watch(notify)
 	if b.starter.Firewall == nil {
-		return func() {}
+		return ofRelay
 	}
-	return b.starter.Firewall.Watch(b.dir.UID, notify)
+	ofChrome := b.starter.Firewall.Watch(b.dir.UID, notify)
+	return func() {
+		ofRelay()
+		ofChrome()
+	}
 }

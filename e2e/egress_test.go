@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,7 +55,7 @@ func TestEgressLists(t *testing.T) {
 			}
 			return begin(t, d, body)
 		}
-		allow, deny := obj{"allow": []string{"127.77.0.0/16"}}, obj{"deny": []string{"127.0.0.1"}}
+		allow, deny := obj{"allow": []string{"127.77.0.0/16"}}, obj{"deny": []string{"127.0.0.1", "10.9.0.0/16"}}
 
 		first := create(nil)
 		expect(engine+", no list", both, first)
@@ -66,7 +68,7 @@ func TestEgressLists(t *testing.T) {
 		files := create(fromDefault)
 		expect(engine+", from files", "open ", files)
 		wants(t, d.Call(t, http.MethodPost, "/v1/sessions", obj{"engine": engine, "restore_default_environment_from_user_id": user, "on_live": "share", "egress": allow}), http.StatusConflict, "environment_in_use")
-		wants(t, d.Call(t, http.MethodPost, "/v1/sessions", obj{"engine": engine, "restore_default_environment_from_user_id": user, "on_live": "share", "egress": deny}), http.StatusOK, "")
+		wants(t, d.Call(t, http.MethodPost, "/v1/sessions", obj{"engine": engine, "restore_default_environment_from_user_id": user, "on_live": "share", "egress": obj{"deny": []string{"10.9.0.0/16", "127.0.0.1"}}}), http.StatusOK, "")
 		finish(t, d, files.ID, throwAway)
 		ready := strings.Count(d.Log(), "a standby Chrome is ready")
 		d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/"+user, obj{"standby": 1})
@@ -95,6 +97,12 @@ func TestEgressLists(t *testing.T) {
 			}
 			w.close()
 			finish(t, d, s.ID, throwAway)
+			refused := slices.ContainsFunc(historyOf(t, d, s.ID)[0].events, func(e apiEvent) bool {
+				return e.Type == "egress_refused" && e.Data["protocol"] == "tcp" && e.Data["address"] == fmt.Sprintf("%s:%d", address, at.port)
+			})
+			if refused == reached {
+				t.Errorf("%s: an event says that a proxy at %s was refused: %v", engine, address, refused)
+			}
 		}
 
 		s := create(obj{"egress": allow})

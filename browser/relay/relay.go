@@ -14,12 +14,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/netip"
 	"net/url"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -35,6 +37,7 @@ type Relay struct {
 	upstream *url.URL // the upstream proxy's URL, with the credentials
 	dialer   *net.Dialer
 	control  atomic.Pointer[Control]
+	watcher  atomic.Pointer[func(egress.Refusal)]
 	listener *ownedListener
 	server   *http.Server
 	plain    *http.Transport
@@ -108,11 +111,29 @@ func (r *Relay) Limit(control Control) {
 	}
 }
 
-func (r *Relay) check(network, address string, conn syscall.RawConn) error {
-	if control := r.control.Load(); control != nil {
-		return (*control)(network, address, conn)
+// Watch calls notify for each connection to the upstream proxy that control does not allow,
+// until stop. There is one watcher at a time: a later one replaces an earlier one, whose
+// stop then does nothing. A nil Relay ignores the call.
+func (r *Relay) Watch(notify func(egress.Refusal)) (stop func()) {
+	if r == nil {
+		return func() {}
 	}
-	return nil
+	watcher := &notify
+	r.watcher.Store(watcher)
+	return func() { r.watcher.CompareAndSwap(watcher, nil) }
+}
+
+func (r *Relay) check(network, address string, conn syscall.RawConn) error {
+	control := r.control.Load()
+	if control == nil {
+		return nil
+	}
+	err := (*control)(network, address, conn)
+	to, parseErr := netip.ParseAddrPort(address)
+	if notify := r.watcher.Load(); err != nil && parseErr == nil && notify != nil {
+		(*notify)(egress.Refusal{Protocol: "tcp", To: to})
+	}
+	return err
 }
 
 // Address returns the address of the listener, such as "127.0.0.1:40000".

@@ -10,11 +10,14 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/stasisd/stasis/egress"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -286,5 +289,37 @@ func TestOtherProcessesOfTheUserAreNotServed(t *testing.T) {
 		if (err == nil) != c.served {
 			t.Errorf("%s: %v", c.name, err)
 		}
+	}
+}
+
+// A proxy whose address is refused is a refusal for each connection, with its address.
+func TestRefusedProxyIsNotified(t *testing.T) {
+	u := upstream(t)
+	r, client := relayed(t, u, os.Geteuid())
+	r.Limit(egress.Policy{}.Control)
+	var mu sync.Mutex
+	var got []string
+	stop := r.Watch(func(refused egress.Refusal) {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, refused.Protocol+" "+refused.To.String())
+	})
+	request := func() {
+		answer, err := client.Get("http://a.example/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusBadGateway {
+			t.Errorf("answered with %d", answer.StatusCode)
+		}
+	}
+	request()
+	stop()
+	request()
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"tcp " + u.Host}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
