@@ -89,7 +89,7 @@ func (g *inGo) awaitNavigation(t *testing.T) {
 }
 
 // savedLogins returns how many of the applications' logins the last automatic checkpoint
-// has; 0 if it does not have all tabs.
+// has; 0 if it does not have the last tab with its page.
 func (g *inGo) savedLogins(t testing.TB) (n int) {
 	t.Helper()
 	var now struct {
@@ -102,17 +102,13 @@ func (g *inGo) savedLogins(t testing.TB) (n int) {
 		return 0
 	}
 	var saved struct {
-		Logins     []struct{ Names []string }
-		Components []struct {
-			Name  string
-			Saved int
-		}
+		Logins []struct{ Names []string }
 	}
 	g.d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+now.AutoSave.ID, nil).Into(t, &saved)
-	for _, c := range saved.Components {
-		if c.Name == "tabs" && c.Saved < 3 {
-			return 0 // the checkpoint is older than the last tab
-		}
+	var doc struct{ Tabs []struct{ URL string } }
+	g.d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+now.AutoSave.ID+"/state", nil).Into(t, &doc)
+	if !slices.ContainsFunc(doc.Tabs, func(tab struct{ URL string }) bool { return tab.URL == g.Calm }) {
+		return 0 // the checkpoint is older than the last tab, or than its page
 	}
 	for _, l := range saved.Logins {
 		for _, name := range l.Names {
