@@ -51,8 +51,8 @@ func TestSaveFails(t *testing.T) {
 		"commit":                {filesystem, func(r *rig) { r.catalogue.fails(errBroken, "Commit") }, fault.SaveFailed, "reopened", true},
 		"commit for memory":     {memory, func(r *rig) { r.catalogue.fails(full, "Commit") }, fault.StoreFull, "continues", false},
 		"end without a save":    {none, func(r *rig) { r.catalogue.fails(full, "EndSession") }, fault.StoreFull, "", false},
-		"crash while read":      {filesystem, func(r *rig) { r.browsers.on("capture", crash) }, fault.BrowserFailed, "reopened", true},
-		"crash while frozen":    {memory, func(r *rig) { r.browsers.on("freeze", crash) }, fault.BrowserFailed, "reopened", true},
+		"crash while read":      {filesystem, func(r *rig) { r.browsers.on("capture", crash) }, fault.BrowserFailed, "the save failed: Chrome died; nothing was stored, and Chrome was reopened", true},
+		"crash while frozen":    {memory, func(r *rig) { r.browsers.on("freeze", crash) }, fault.BrowserFailed, "the save failed: Chrome died; nothing was stored, and Chrome was reopened", true},
 		"does not thaw":         {memory, func(r *rig) { r.catalogue.fails(full, "Commit"); r.browsers.fails(broken, "thaw") }, fault.StoreFull, "reopened", true},
 		"commit with a default": {asDefault, func(r *rig) { r.catalogue.fails(errBroken, "Commit") }, fault.SaveFailed, "reopened", true},
 	} {

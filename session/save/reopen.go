@@ -34,20 +34,31 @@ func (s *Saver) keepRunning(ctx context.Context, j Job, doc state.Document, why 
 	}
 	select {
 	case <-j.Chrome.Done():
-		return s.reopen(ctx, j, doc, why)
+		return s.reopen(ctx, j, doc, becauseOfChrome(why, "Chrome died"))
 	default:
 	}
 	if err != nil {
-		return s.reopen(ctx, j, doc, why)
+		return s.reopen(ctx, j, doc, becauseOfChrome(why, "Chrome no longer answered"))
 	}
-	return EndResult{Err: Failure(why, "the save failed and nothing was stored; the session continues"), Chrome: j.Chrome}
+	return EndResult{Err: failedBecause(why, "nothing was stored, and the session continues unchanged; try again"), Chrome: j.Chrome}
+}
+
+// becauseOfChrome returns the error of a save whose Chrome died or no longer answered: what
+// failed in Chrome failed because of that. A failed store is another reason.
+func becauseOfChrome(why error, what string) error {
+	switch fault.CodeOf(why) {
+	case fault.StoreFull, fault.StoreFailed, fault.SaveFailed:
+		return why
+	default:
+		return fault.Wrap(why, fault.BrowserFailed, "session.save", what)
+	}
 }
 
 // reopen abandons a save after Chrome was closed: a new Chrome starts on the same
 // profile. If that fails too, the profile is kept.
 func (s *Saver) reopen(ctx context.Context, j Job, doc state.Document, why error) EndResult {
 	if err := j.Chrome.Kill(ctx); err != nil {
-		return EndResult{Err: Failure(errors.Join(why, err), "the save failed and Chrome could not be ended"), Document: doc}
+		return EndResult{Err: failedBecause(errors.Join(why, err), "Chrome could not be ended, and its data is kept; resume the session to try again"), Document: doc}
 	}
 	switch {
 	case doc.Datadir == state.DatadirClean:
@@ -60,10 +71,9 @@ func (s *Saver) reopen(ctx context.Context, j Job, doc state.Document, why error
 	again, err := s.Restart(ctx, j.Session, j.Dir, doc, j.Options, AfterFailedSave)
 	if err != nil {
 		doc.Datadir = state.DatadirCrash // the Chrome that failed to start may have written to the profile
-		return EndResult{Err: Failure(errors.Join(why, err),
-			"the save failed and Chrome could not be reopened; the data is kept, resume the session to try again"), Document: doc}
+		return EndResult{Err: failedBecause(errors.Join(why, err), "Chrome could not be reopened, and its data is kept; resume the session to try again"), Document: doc}
 	}
-	return EndResult{Err: Failure(why, "the save failed and nothing was stored; Chrome was reopened and the session continues; its restore report says what was restored"),
+	return EndResult{Err: failedBecause(why, "nothing was stored, and Chrome was reopened, so the session continues with what its restore report lists; try again"),
 		Chrome: again.Chrome, Reopened: &again}
 }
 
@@ -78,16 +88,34 @@ func (s *Saver) Restart(ctx context.Context, rec profiles.Session, dir *browser.
 	return s.cfg.Restorer.Reopen(ctx, restore.ReopenRequest{SessionID: rec.ID, Dir: dir, Document: doc, Options: o, Notes: notes, Why: why})
 }
 
+// failedBecause returns the error of a failed save: why it failed, as far as a client can act
+// on that, and then what became of the session and what to do.
+func failedBecause(why error, then string) error {
+	if !actionable(why) {
+		return fault.Wrap(why, fault.SaveFailed, "session.save", "the save failed; "+then)
+	}
+	return fault.Wrap(why, fault.CodeOf(why), "session.save", "the save failed: "+fault.MessageOf(why)+"; "+then)
+}
+
 // Failure returns the error of a failed save. It keeps the code of err if a client can
 // act on it; otherwise the code is save_failed.
 func Failure(err error, message string) error {
-	switch code := fault.CodeOf(err); code {
-	case fault.SaveFailed, fault.StoreFull, fault.StoreFailed, fault.Timeout, fault.BrowserFailed, fault.QuotaExceeded:
-		if message == "" {
-			return err
-		}
-		return fault.Wrap(err, code, "session.save", message+": "+fault.MessageOf(err))
-	default:
+	switch {
+	case !actionable(err):
 		return fault.Wrap(err, fault.SaveFailed, "session.save", message)
+	case message == "":
+		return err
+	default:
+		return fault.Wrap(err, fault.CodeOf(err), "session.save", message+": "+fault.MessageOf(err))
+	}
+}
+
+// actionable reports whether a client can act on the code of a failed save.
+func actionable(err error) bool {
+	switch fault.CodeOf(err) {
+	case fault.SaveFailed, fault.StoreFull, fault.StoreFailed, fault.Timeout, fault.BrowserFailed, fault.QuotaExceeded:
+		return true
+	default:
+		return false
 	}
 }
