@@ -14,7 +14,7 @@ func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state
 	b.mux.Clients.WaitIdle(ctx) // clients have priority
 	b.background.Wait()         // bounded by restore.SettleDeadline, the unpacking of the caches, and the browser's end
 	r := verify.Environment{Reader: b.reader(), Driver: b.driver, UserDataDir: b.dir.Profile(), Baseline: &b.baseline,
-		CorrectPending: func(tabs []state.Tab) { b.pendingTabs.Correct(tabs) }, Overrides: b.options.Overrides, Now: b.now}
+		Pending: &b.pendingTabs, Overrides: b.options.Overrides, Now: b.now}
 	return r.Verify(ctx, doc, report)
 }
 

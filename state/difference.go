@@ -34,6 +34,7 @@ type Verification struct {
 	// Components replace the report's lines with the same name and origin.
 	Components  []Component
 	Differences []Difference
+	Warnings    []string // for people
 }
 
 // OK reports whether everything was restored. Later changes by the sites do not count.

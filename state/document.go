@@ -199,6 +199,9 @@ type Tab struct {
 	// Unloaded means that the page of URL was not loaded when the tab was read, because the
 	// site was down or had not responded. The tab then holds what a restore was to apply.
 	Unloaded bool `json:"unloaded,omitempty"`
+	// ErrorPage means that the tab had loaded and then failed to load the page of URL, so
+	// that it showed Chrome's error page when it was read.
+	ErrorPage bool `json:"error_page,omitempty"`
 }
 
 // HistoryEntry is one entry of a tab's back/forward list.

@@ -19,14 +19,14 @@ func (k knownState) name() {
 	k.areas(ComponentLocalStorage, k.doc.Local)
 	for _, tab := range k.doc.Tabs {
 		origin := originOf(tab.URL)
-		k.add(ComponentTabs, origin, shortURL(tab.URL), item{value: &tab.URL})
+		k.add(ComponentTabs, origin, ShortURL(tab.URL), item{value: &tab.URL})
 		k.areas(ComponentSessionStorage, tab.Session)
 		if tab.Name != "" {
-			k.add(ComponentWindowName, origin, shortURL(tab.URL), item{value: &tab.Name})
+			k.add(ComponentWindowName, origin, ShortURL(tab.URL), item{value: &tab.Name})
 		}
 		for i, entry := range tab.History {
 			if i != tab.Current {
-				k.add(ComponentHistory, origin, shortURL(entry.URL), item{value: &entry.URL})
+				k.add(ComponentHistory, origin, ShortURL(entry.URL), item{value: &entry.URL})
 			}
 		}
 	}
@@ -150,8 +150,8 @@ func (g PermissionGrant) decided() string {
 	return g.Setting
 }
 
-// shortURL returns an address without the parts that may be secret.
-func shortURL(of string) string {
+// ShortURL returns an address without the parts that may be secret.
+func ShortURL(of string) string {
 	u, err := url.Parse(of)
 	switch {
 	case err != nil:

@@ -35,11 +35,11 @@ func CompareTabs(saved, open []Tab, dead func(Tab) bool) ([]Component, []Differe
 		is, there := now[tab.TargetID]
 		switch {
 		case there && dead(tab):
-			lost.differ(shortURL(tab.URL), &tab.URL, nil)
+			lost.differ(ShortURL(tab.URL), &tab.URL, nil)
 		case there:
-			moved.differ(shortURL(tab.URL), &tab.URL, &is.URL)
+			moved.differ(ShortURL(tab.URL), &tab.URL, &is.URL)
 		default:
-			moved.differ(shortURL(tab.URL), &tab.URL, nil)
+			moved.differ(ShortURL(tab.URL), &tab.URL, nil)
 		}
 	}
 	var lines []Component

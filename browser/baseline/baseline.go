@@ -34,6 +34,7 @@ type Baseline struct {
 	// lists the tabs in which a script did that.
 	byScript bool
 	scripted []ScriptedTab
+	tabs     []string // see NoteTabs
 }
 
 // New reads a profile that no Chrome has opened yet, and applies to it what is taken from

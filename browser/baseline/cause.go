@@ -19,9 +19,10 @@ const (
 )
 
 // ScriptedTab is a tab in which a script applied sessionStorage and window.name. It has
-// the tab's URL, the items that Chrome reported as stored (by storage key and item key),
+// the tab's ID and URL, the items that Chrome reported as stored (by storage key and item key),
 // and what was seen of the name.
 type ScriptedTab struct {
+	ID     string
 	URL    string
 	Stored map[string]map[string]bool
 	Name   NameResult
@@ -60,6 +61,25 @@ func (b *Baseline) NoteByScript(all bool) { b.byScript = all }
 // NoteScripted records what the tabs' scripts have applied.
 func (b *Baseline) NoteScripted(tabs []ScriptedTab) { b.scripted = tabs }
 
+// NoteTabs records the ID of the tab that each saved tab has become; "" where that is not
+// certain.
+func (b *Baseline) NoteTabs(ids []string) { b.tabs = ids }
+
+// TabOf returns the ID of the tab that the i-th saved tab has become; "" if that is not
+// certain.
+func (b *Baseline) TabOf(i int) string {
+	if i < len(b.tabs) {
+		return b.tabs[i]
+	}
+	return ""
+}
+
+// is reports whether a script applied state of a saved tab in t. The tab's TargetID is that
+// of the tab that it has become; if that is "", the URL decides.
+func (t ScriptedTab) is(tab state.Tab) bool {
+	return t.URL == tab.URL && (tab.TargetID == "" || t.ID == tab.TargetID)
+}
+
 // LocalCause returns a function that says who caused a difference in the localStorage of a
 // page's origin. It is the site if all of the area is known to have been there before the
 // page ran.
@@ -71,7 +91,8 @@ func (b *Baseline) LocalCause(userDataDir string) func(state.Area) string {
 }
 
 // SessionBefore returns a function that gives the part of a tab's saved sessionStorage that
-// was there before the page ran. If an item of that part is missing later, a script of
+// was there before the page ran. The tab's TargetID is that of the restored tab, or "" if
+// that is not certain. If an item of that part is missing later, a script of
 // the page changed it. If the profile had the area, the part is all of it. Of an area
 // that a script applied, it is the items that Chrome reported as stored.
 func (b *Baseline) SessionBefore(userDataDir string) func(state.Tab, state.Area) state.Area {
@@ -80,7 +101,7 @@ func (b *Baseline) SessionBefore(userDataDir string) func(state.Tab, state.Area)
 		u, lacks := b.lacking(saved)
 		switch {
 		case b.byScript || u.Apply:
-			return saved.Only(func(key string) bool { return b.wasApplied(tab.URL, saved.StorageKey, key) })
+			return saved.Only(func(key string) bool { return b.wasApplied(tab, saved.StorageKey, key) })
 		case kept && !lacks:
 			return saved
 		default:
@@ -89,13 +110,13 @@ func (b *Baseline) SessionBefore(userDataDir string) func(state.Tab, state.Area)
 	}
 }
 
-// wasApplied reports whether Chrome reported an item as stored in every tab of a URL in
-// which it was applied.
-func (b *Baseline) wasApplied(url, storageKey, key string) bool {
+// wasApplied reports whether Chrome reported an item as stored in the tab, or in every tab
+// that may be it, in which it was applied.
+func (b *Baseline) wasApplied(tab state.Tab, storageKey, key string) bool {
 	applied := false
 	for _, t := range b.scripted {
 		items, some := t.Stored[storageKey]
-		if t.URL != url || !some {
+		if !t.is(tab) || !some {
 			continue
 		}
 		if !items[key] {
@@ -106,16 +127,16 @@ func (b *Baseline) wasApplied(url, storageKey, key string) bool {
 	return applied
 }
 
-// NameCause says who caused a difference in a tab's window.name. It is the site if in every
-// tab of that URL one of two things holds: the first look found the name, or a script of
+// NameCause says who caused a difference in a tab's window.name. The tab's TargetID is as for
+// SessionBefore. It is the site if in every tab that may be it one of two things holds: the first look found the name, or a script of
 // the page may have run before.
 func (b *Baseline) NameCause(tab state.Tab) string {
 	applied := false
 	for _, t := range b.scripted {
-		if t.URL == tab.URL && t.Name == NameMissing {
+		if t.is(tab) && t.Name == NameMissing {
 			return state.ByRestore
 		}
-		applied = applied || t.URL == tab.URL
+		applied = applied || t.is(tab)
 	}
 	return siteIf(applied)
 }

@@ -206,7 +206,9 @@ func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.In
 		r.missed = append(r.missed, state.Missed{Component: state.ComponentSessionStorage, Origin: p.URL, Reason: "the page's process has died"})
 		return r
 	}
-	r.tab.Unloaded = !r.frames(ctx, s, miss)
+	top := r.frames(ctx, s, miss)
+	r.tab.ErrorPage = top != nil && top.UnreachableURL != ""
+	r.tab.Unloaded = r.tab.ErrorPage || top == nil || top.URL != r.tab.URL && slices.Contains([]string{"", ":", "about:blank"}, top.URL)
 	if seen, err := readView(ctx, s, cdp.FrameID(p.TargetID)); err != nil {
 		miss(state.ComponentWindowName, p.URL, err)
 		r.tab.Active = true // a page that does not answer, such as one that is navigating, may be visible
@@ -225,14 +227,13 @@ func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.In
 	return r
 }
 
-// frames reads the storage of every frame of a session's target. It reports whether the
-// main frame has the site's document, as opposed to Chrome's error page or no document
-// yet.
-func (r *reading) frames(ctx context.Context, s cdp.Session, miss func(component, origin string, err error)) (loaded bool) {
+// frames reads the storage of every frame of a session's target. It returns the main frame,
+// or nil if the page did not answer.
+func (r *reading) frames(ctx context.Context, s cdp.Session, miss func(component, origin string, err error)) (top *cdp.Frame) {
 	tree, err := cdp.Call(ctx, s, page.GetFrameTree, cdp.Empty{})
 	if err != nil {
 		miss(state.ComponentSessionStorage, r.tab.URL, err)
-		return false // a page that has not loaded yet does not answer
+		return nil // a page that has not loaded yet does not answer
 	}
 	var walk func(*page.FrameTree)
 	walk = func(t *page.FrameTree) {
@@ -242,8 +243,7 @@ func (r *reading) frames(ctx context.Context, s cdp.Session, miss func(component
 		}
 	}
 	walk(tree.FrameTree)
-	top := tree.FrameTree.Frame
-	return top.UnreachableURL == "" && (top.URL == r.tab.URL || !slices.Contains([]string{"", ":", "about:blank"}, top.URL))
+	return tree.FrameTree.Frame
 }
 
 func (r *reading) areas(ctx context.Context, s cdp.Session, f *cdp.Frame, miss func(component, origin string, err error)) {

@@ -15,6 +15,13 @@ import (
 // commands only once it runs, but it processes them in the order in which they were sent.
 // Chrome's answer is dropped, even if it is an error.
 func (d *Driver) Post(ctx context.Context, session target.SessionID, method string, params any) error {
+	return d.PostAnswered(ctx, session, method, params, func([]byte) {})
+}
+
+// PostAnswered is Post that calls answer with the result, unless Chrome answers with an error
+// or not at all. The pipe's reader calls answer, so answer must not wait. It must not keep
+// its argument.
+func (d *Driver) PostAnswered(ctx context.Context, session target.SessionID, method string, params any, answer func(result []byte)) error {
 	var raw []byte
 	if params != nil {
 		var err error
@@ -30,7 +37,11 @@ func (d *Driver) Post(ctx context.Context, session target.SessionID, method stri
 	if s == nil {
 		return errors.Join(errDetached(), d.m.Err())
 	}
-	id, err := d.m.requests.register(&pending{peer: &d.peer, session: s.id, method: method, answer: func(envelope) {}})
+	id, err := d.m.requests.register(&pending{peer: &d.peer, session: s.id, method: method, answer: func(e envelope) {
+		if e.err == nil {
+			answer(e.result)
+		}
+	}})
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,27 @@ import (
 // their site is down or has not answered. Chrome does not have the saved state of such a
 // tab, so a reading takes it from here.
 type PendingTabs struct {
-	mu   sync.Mutex
-	tabs map[target.ID]state.Tab
+	mu     sync.Mutex
+	tabs   map[target.ID]state.Tab
+	errors map[target.ID]string // of the first navigation, as far as Chrome has answered it
+}
+
+// failed records why the navigation of a restored tab failed, such as
+// "net::ERR_CONNECTION_REFUSED".
+func (p *PendingTabs) failed(id target.ID, why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.errors == nil {
+		p.errors = map[target.ID]string{}
+	}
+	p.errors[id] = why
+}
+
+// ErrorOf returns why the navigation of a restored tab failed; "" if that is not known.
+func (p *PendingTabs) ErrorOf(id target.ID) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.errors[id]
 }
 
 func (p *PendingTabs) add(id target.ID, tab state.Tab) {
@@ -66,6 +85,7 @@ func (p *PendingTabs) Complete(tabs []state.Tab) (unwritten bool) {
 	all, unwritten := p.Correct(tabs)
 	for i, saved := range all {
 		tab := &tabs[i]
+		tab.ErrorPage = false // it has never loaded
 		if tab.Name == "" {
 			tab.Name = saved.Name
 		}

@@ -2,6 +2,7 @@ package restore
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
@@ -60,8 +61,20 @@ func (h *Tabs) reopen(ctx context.Context, doc state.Document) []state.Component
 	if len(opened) == 0 || opened[0] == nil {
 		_ = h.runBlank(ctx, h.tabs[0]) // the tab exists even if this fails
 	}
+	h.env.Baseline.NoteTabs(idsOf(opened))
 	h.awaitDocuments(ctx)
 	return r.lines()
+}
+
+// idsOf returns the IDs of tabs; "" for nil.
+func idsOf(tabs []*heldTab) []string {
+	ids := make([]string, len(tabs))
+	for i, t := range tabs {
+		if t != nil {
+			ids[i] = string(t.info.TargetID)
+		}
+	}
+	return ids
 }
 
 // load navigates a running blank tab to its address, with its script in place. The
@@ -79,7 +92,13 @@ func (h *Tabs) load(ctx context.Context, t *heldTab, tab state.Tab) error {
 		h.watchFrames(t.session)
 	}
 	h.startLoading(t)
-	h.post(t.session, page.Navigate.Method, page.NavigateParams{URL: tab.URL})
+	// The next call that waits for an answer reports a lost pipe.
+	_ = h.env.Driver.PostAnswered(h.env.Life, t.session, page.Navigate.Method, page.NavigateParams{URL: tab.URL}, func(result []byte) {
+		var answer page.NavigateResult
+		if json.Unmarshal(result, &answer) == nil && answer.ErrorText != "" {
+			h.env.PendingTabs.failed(t.info.TargetID, answer.ErrorText)
+		}
+	})
 	return nil
 }
 

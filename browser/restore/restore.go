@@ -30,6 +30,9 @@ type Driver interface {
 	capture.Conn
 	// Post sends a command to a session and does not wait for the answer.
 	Post(ctx context.Context, session target.SessionID, method string, params any) error
+	// PostAnswered is Post that calls answer with the result, from another goroutine, if there
+	// is one. answer must not block.
+	PostAnswered(ctx context.Context, session target.SessionID, method string, params any, answer func(result []byte)) error
 	// Events returns the events of all sessions, in order, until cancel.
 	Events(methods ...string) (events <-chan mux.Event, cancel func())
 }

@@ -23,7 +23,9 @@ func (h *Tabs) releaseSessionTabs(ctx context.Context, doc state.Document, all b
 	if !all {
 		r.unstored = slices.Clone(h.env.Baseline.Unstored)
 	}
-	for i, t := range addNavigated(h.match(doc.Tabs), h.tabs, doc.Tabs) {
+	matched := addNavigated(h.match(doc.Tabs), h.tabs, doc.Tabs)
+	h.env.Baseline.NoteTabs(idsOf(unmistakable(matched, h.tabs)))
+	for i, t := range matched {
 		if t == nil || !h.env.Browser.AllowedURL(t.info.URL) {
 			r.add(i, false, 0)
 			continue
@@ -70,4 +72,16 @@ func (h *Tabs) releaseSessionTabs(ctx context.Context, doc state.Document, all b
 		h.activate(ctx, front)
 	}
 	return r.lines()
+}
+
+// unmistakable returns those of the matched tabs, by the index of their saved tab, whose
+// address no other held tab has. The match of others is by their order only.
+func unmistakable(matched, held []*heldTab) []*heldTab {
+	sure := slices.Clone(matched)
+	for i, t := range matched {
+		if t != nil && slices.ContainsFunc(held, func(other *heldTab) bool { return other != t && other.info.URL == t.info.URL }) {
+			sure[i] = nil
+		}
+	}
+	return sure
 }

@@ -52,14 +52,17 @@ func (h *Tabs) openAll(ctx context.Context, doc state.Document) (lines []state.C
 	}
 	r := tabReport{saved: doc.Tabs, byScript: true, lost: report.NotOpened.With("the tab could not be opened"),
 		short: report.ListNotRestored.With("the shell engine opens tabs by URL, without their back/forward lists")}
+	opened := make([]*heldTab, len(doc.Tabs))
 	for i, tab := range doc.Tabs {
 		t, err := h.attachBlank(ctx, ids[i])
+		opened[i] = t
 		back := err == nil && h.env.Browser.AllowedURL(tab.URL)
 		if back {
 			back = h.load(ctx, t, tab) == nil
 		}
 		r.add(i, back, 0)
 	}
+	h.env.Baseline.NoteTabs(idsOf(opened))
 	h.awaitDocuments(ctx)
 	return r.lines(), ids[:len(doc.Tabs)], nil
 }

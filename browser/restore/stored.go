@@ -61,7 +61,7 @@ func (h *Tabs) scriptedTabs() []baseline.ScriptedTab {
 	var tabs []baseline.ScriptedTab
 	for _, t := range h.tabs {
 		if t.script != nil {
-			tabs = append(tabs, baseline.ScriptedTab{URL: t.script.remaining.URL, Stored: t.script.stored, Name: t.script.nameResult})
+			tabs = append(tabs, baseline.ScriptedTab{ID: string(t.info.TargetID), URL: t.script.remaining.URL, Stored: t.script.stored, Name: t.script.nameResult})
 		}
 	}
 	return tabs

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/chromedp/cdproto/target"
+
 	"github.com/stasisd/stasis/browser/baseline"
 	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/state"
@@ -36,10 +38,18 @@ type Environment struct {
 	Reader, Driver Conn
 	UserDataDir    string
 	Baseline       *baseline.Baseline
-	// CorrectPending corrects the tabs of a reading whose page has not loaded yet.
-	CorrectPending func(tabs []state.Tab)
-	Overrides      state.Overrides // the overrides with which the browser was started
-	Now            func() time.Time
+	// Pending has the restored tabs whose page has not loaded.
+	Pending   Pending
+	Overrides state.Overrides // the overrides with which the browser was started
+	Now       func() time.Time
+}
+
+// Pending has the restored tabs whose page has not loaded; see [restore.PendingTabs].
+type Pending interface {
+	// Correct corrects these tabs in a reading.
+	Correct(tabs []state.Tab) (saved map[int]state.Tab, unwritten bool)
+	// ErrorOf returns why the navigation of a tab failed; "" if that is not known.
+	ErrorOf(id target.ID) string
 }
 
 // Verify reads the environment back once the restored tabs have their documents, and
@@ -56,16 +66,17 @@ type Environment struct {
 //     elsewhere, or had a frame of the origin.
 //   - window.name: the site caused a difference if the first look found the name, or if a
 //     script of the page may have run before. Otherwise the restore did.
+//   - Tabs: one that shows an error page, and did not when it was saved, is a difference
+//     caused by the restore. Verify waits a while for pages that have not loaded.
 //   - Of the overrides, Verify reads back those that Chrome reports to pages.
 //   - Of stores that were damaged or incomplete, Verify reads what Chrome has made of
 //     them.
 func (e Environment) Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error) {
 	var v state.Verification
-	now, err := capture.Read(ctx, e.Reader)
+	now, err := e.read(ctx)
 	if err != nil {
 		return v, err
 	}
-	e.CorrectPending(now.Tabs)
 	base := e.Baseline
 	if doc.Complete {
 		v.Differences = append(v.Differences, state.DifferingCookies(namedCookies(doc.Cookies), base.Jar, e.Now(),
@@ -94,9 +105,13 @@ func (e Environment) Verify(ctx context.Context, doc state.Document, report []st
 				return base.DifferenceCause(doc, state.ComponentLocalStorage, base.Broken.LocalStorage)
 			}
 		})...)
-		lost := sessionDifferences(doc.Tabs, now.Tabs, base.SessionBefore(e.UserDataDir))
+		pairs := pairTabs(doc.Tabs, now.Tabs, base.TabOf)
+		lost := sessionDifferences(pairs, base.SessionBefore(e.UserDataDir))
 		v.Components = append(v.Components, correctSession(report, lost)...)
-		v.Differences = append(append(v.Differences, lost...), nameDifferences(doc.Tabs, now.Tabs, base.NameCause)...)
+		v.Differences = append(append(v.Differences, lost...), nameDifferences(pairs, base.NameCause)...)
+		e.addUnloaded(ctx, &v, pairs, report)
+	} else {
+		v.Warnings = append(v.Warnings, e.errorPages(ctx, now.Tabs)...)
 	}
 	if doc.Datadir != state.DatadirNone {
 		v.Components = append(v.Components, recount(ctx, hidden, report)...)
@@ -168,52 +183,6 @@ func localDifferences(ctx context.Context, hidden *capture.HiddenReader, saved, 
 		if d, some := area.Differ(is, state.ComponentLocalStorage, by(area)); some {
 			all = append(all, d)
 		}
-	}
-	return all
-}
-
-// sessionDifferences compares the sessionStorage of tabs that show the same URL as when
-// they were saved. If there are several such tabs, the best match counts. had returns the
-// part of an area that was there before the page ran.
-func sessionDifferences(saved, open []state.Tab, had func(state.Tab, state.Area) state.Area) []state.Difference {
-	var all []state.Difference
-	for _, tab := range saved {
-		for _, area := range tab.Session {
-			var best *state.Area
-			for _, other := range open {
-				for _, is := range other.Session {
-					if other.URL == tab.URL && is.StorageKey == area.StorageKey && (best == nil || area.Missing(is) < area.Missing(*best)) {
-						best = &is
-					}
-				}
-			}
-			was := had(tab, area)
-			if best == nil {
-				if !slices.ContainsFunc(open, func(t state.Tab) bool { return t.URL == tab.URL && t.Unloaded }) {
-					continue
-				}
-				best = &was // only the restore can have written to it
-			}
-			all = append(all, area.DifferencesSince(was, *best, state.ComponentSessionStorage)...)
-		}
-	}
-	return all
-}
-
-// nameDifferences compares window.name of tabs that show the same URL as when they were
-// saved. If there are several such tabs, it is enough that one has the name.
-func nameDifferences(saved, open []state.Tab, by func(state.Tab) string) []state.Difference {
-	var all []state.Difference
-	for _, tab := range saved {
-		same := slices.DeleteFunc(slices.Clone(open), func(t state.Tab) bool { return t.URL != tab.URL })
-		if tab.Name == "" || len(same) == 0 || slices.ContainsFunc(same, func(t state.Tab) bool { return t.Name == tab.Name }) {
-			continue
-		}
-		d := state.Difference{Component: state.ComponentWindowName, By: by(tab), Changed: 1, Names: []string{}}
-		if same[0].Name == "" {
-			d.Changed, d.Missing = 0, 1
-		}
-		all = append(all, d)
 	}
 	return all
 }

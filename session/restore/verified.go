@@ -20,9 +20,9 @@ func (r *Report) AddVerification(v state.Verification) {
 		r.correct(first, better)
 	}
 	r.Differences = append([]state.Difference{}, v.Differences...)
-	var warnings []string
+	warnings := slices.Clone(v.Warnings)
 	for _, d := range v.Differences {
-		if d.By == state.ByRestore {
+		if d.By == state.ByRestore && (d.Component != state.ComponentTabs || d.Missing > 0) { // changed tabs have their own warnings
 			warning := fmt.Sprintf("%s was not restored as saved: %d missing, %d changed",
 				strings.TrimSpace(d.Component+" "+d.Origin), d.Missing, d.Changed)
 			if d.Component == state.ComponentTabs {

@@ -39,6 +39,7 @@ const (
 	NotWritten       Code = "not_written"       // it could not be written
 	NotThere         Code = "not_there"         // it was missing when the page was first read
 	ProcessDied      Code = "process_died"      // the page's process has died
+	ErrorPage        Code = "error_page"        // the tab shows an error page
 	FromDocument     Code = "from_document"     // the state document replaced the profile's own copy
 	MergedAtSaves    Code = "merged_at_saves"   // Chrome runs with the spare's settings, and each save adds the session's changes to the saved ones
 	NotLoaded        Code = "not_loaded"        // Chrome did not load the extension

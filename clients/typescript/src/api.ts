@@ -2830,8 +2830,9 @@ export interface components {
             /** @description Chrome was reopened after a failed save or a crash (`restart`). From then on, `restored` describes that reopening. */
             browser_restarted: boolean;
             /**
-             * @description The previous daemon was killed, and what the session left is being saved as a rescue snapshot. The status is
-             *     `error` until that is done, and then `terminated`. Calls that need the browser are 409 `session_ending`.
+             * @description The previous daemon was killed, or Chrome crashed and is not started again, and what the session left is being
+             *     saved as a rescue snapshot. The status is `error` until that is done. Then it is `terminated` after a killed
+             *     daemon, and stays `error` after a crash. Calls that need the browser are 409 `session_ending`.
              *     Calls that need the outcome (a resume, a restore from the session, a delete, a repeated create) wait for it.
              *     If the rescue cannot be made yet, they answer with the cause, such as 507 `store_full`, and the rescue is
              *     tried again.
@@ -2975,6 +2976,7 @@ export interface components {
              *     | `not_written` | it could not be written |
              *     | `not_there` | it was missing when the page was first read |
              *     | `process_died` | the page's process has died |
+             *     | `error_page` | a tab shows an error page, which it did not when it was saved; the text has the tab and the network error |
              *     | `from_document` | the state document replaced the profile's own copy |
              *     | `merged_at_saves` | Chrome runs with the spare's settings, and each save adds the session's changes to the saved ones |
              *     | `not_loaded` | Chrome did not load the extension |
@@ -2989,7 +2991,7 @@ export interface components {
              *     | `other` | an older Stasis wrote the text without a code |
              * @enum {string}
              */
-            reason_code?: "left_out" | "not_in_shell" | "tabs_unwanted" | "not_counted" | "not_read" | "damaged" | "settings_reset" | "not_in_profile" | "not_unpacked" | "files_changed" | "file_not_allowed" | "other_key" | "newer_profile" | "no_place" | "no_time" | "not_taken" | "not_opened" | "list_not_restored" | "refused" | "unsettable" | "unnamed" | "not_written" | "not_there" | "process_died" | "from_document" | "merged_at_saves" | "not_loaded" | "disabled" | "installed_anew" | "other_version" | "replaced" | "passkeys_unwanted" | "differs" | "not_read_back" | "added_up" | "other";
+            reason_code?: "left_out" | "not_in_shell" | "tabs_unwanted" | "not_counted" | "not_read" | "damaged" | "settings_reset" | "not_in_profile" | "not_unpacked" | "files_changed" | "file_not_allowed" | "other_key" | "newer_profile" | "no_place" | "no_time" | "not_taken" | "not_opened" | "list_not_restored" | "refused" | "unsettable" | "unnamed" | "not_written" | "not_there" | "process_died" | "error_page" | "from_document" | "merged_at_saves" | "not_loaded" | "disabled" | "installed_anew" | "other_version" | "replaced" | "passkeys_unwanted" | "differs" | "not_read_back" | "added_up" | "other";
             /** @description Why, for people. The text may change; programs use `reason_code`. */
             reason?: string;
             /** @description How many lines of other origins this one sums up; its `origin` is then empty. A report has at most 100 lines of one `name` besides it, those of losses first. What a selection left out, or the engine does not use, is summed up separately. Warnings and logins are limited to 100 too, with a warning that counts the rest. */
