@@ -52,7 +52,13 @@ func wardens(t testing.TB, d *daemon.Daemon) []int {
 func crashed(t testing.TB, d *daemon.Daemon, id string) {
 	t.Helper()
 	daemon.Eventually(t, grace, "the session's status is error", func() bool { return look(t, d, id).Status == "error" })
-	daemon.Eventually(t, grace, "the rescue of the session has an outcome", func() bool { return look(t, d, id).Outcome != nil })
+	daemon.Eventually(t, grace, "the rescue of the session has an outcome", func() bool {
+		s := look(t, d, id)
+		if s.Rescuing != (s.Outcome == nil) {
+			t.Errorf("in status %s, rescuing is %v with the outcome %+v", s.Status, s.Rescuing, s.Outcome)
+		}
+		return s.Outcome != nil
+	})
 	s := look(t, d, id)
 	if s.Why != profiles.ReasonCrashed || s.CDP != "" {
 		t.Errorf("reason %q, cdp_url %q", s.Reason, s.CDP)
@@ -194,4 +200,31 @@ func TestFaultChromeKilledDuringASave(t *testing.T) {
 		t.Errorf("the default restores %+v, want %s", back.Restored, before.Snapshot.ID)
 	}
 	finish(t, d, back.ID, throwAway)
+}
+
+// A Chrome that dies while a DELETE reads its state fails the save. The answer says that, and
+// what became of the session, which continues in a new Chrome.
+func TestFaultCrashDuringDelete(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	site := apps.StartProbe(t)
+	s := begin(t, d, obj{})
+	w := dial(t, s.CDP)
+	page, _ := w.page()
+	w.open(page, site.URL+"/")
+	w.post(page, "Runtime.evaluate", obj{"expression": "for (;;) {}"}) // the reading waits for the page
+	answer := make(chan daemon.Answer, 1)
+	go func() { answer <- d.Call(t, http.MethodDelete, at(s.ID, "?", toFiles), nil) }()
+	w.ended() // the save has begun
+	kill9(t, mains(d)[0])
+	a := <-answer
+	wants(t, a, http.StatusBadGateway, "browser_failed")
+	text := string(a.Body)
+	if !strings.Contains(text, "the save failed: Chrome ") || !strings.Contains(text, "nothing was stored, and Chrome was reopened, so the session continues") || strings.Contains(text, "could not be") {
+		t.Errorf("the answer is %s", text)
+	}
+	if now := look(t, d, s.ID); !now.Restarted || now.CDP != s.CDP {
+		t.Errorf("the session: %+v", now)
+	}
+	finish(t, d, s.ID, toFiles)
 }

@@ -35,6 +35,7 @@ type liveSession struct {
 	Why       profiles.ReasonCode `json:"reason_code"`
 	CDP       string              `json:"cdp_url"`
 	Restarted bool                `json:"browser_restarted"`
+	Rescuing  bool
 	Restored  *struct {
 		SnapshotID     string `json:"snapshot_id"`
 		Path           string

@@ -320,3 +320,32 @@ func doubts(doc state.Document) (of []string) {
 	}
 	return of
 }
+
+// While what a crashed session left is being saved, the session is in error with its rescue
+// under way, so that a caller that polls knows that the outcome is still open.
+func TestCrashIsRescuing(t *testing.T) {
+	r := newRig(t, nil)
+	for name, test := range map[string]struct {
+		discard bool
+		want    bool
+	}{"saved": {false, true}, "discarded": {true, false}} {
+		id := r.create(alice, func(c *request.Create) { c.DiscardOnEnd = test.discard }).ID
+		began, goOn := make(chan struct{}), make(chan struct{})
+		r.browsers.on("kill", func(*fakeChrome) error { close(began); <-goOn; return nil })
+		r.browsers.last().die()
+		await(t, "the crash is noticed", func() bool { return r.status(id) == profiles.StatusError })
+		info, err := r.Get(t.Context(), alice, id)
+		if err != nil || info.Rescuing != test.want || !info.EndedAt.IsZero() {
+			t.Errorf("%s: rescuing %v, ended %v, %v", name, info.Rescuing, info.EndedAt, err)
+		}
+		<-began
+		close(goOn)
+		await(t, "the session has ended", func() bool {
+			info, err = r.Get(t.Context(), alice, id)
+			return err == nil && !info.EndedAt.IsZero()
+		})
+		if info.Rescuing {
+			t.Errorf("%s: it has ended, and is still being rescued", name)
+		}
+	}
+}

@@ -41,6 +41,10 @@ func (l *liveSession) crash() {
 	l.begin(e)
 }
 
+// rescues reports whether the ending saves what a crash left, unless nothing is to be saved.
+// A nil ending does not.
+func (e *ending) rescues() bool { return e != nil && e.cause == causeCrash && !e.restart }
+
 // useError returns the error for calls that used the browser when the ending took it.
 func (e ending) useError() error {
 	const op = "session.use"

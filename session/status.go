@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/queue"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // usable returns an error if the browser cannot be used.
@@ -59,7 +60,7 @@ func (l *liveSession) Info(ctx context.Context) (answer.Info, error) {
 	var i answer.Info
 	err := l.ask(ctx, func() error {
 		i = answer.Info{Session: l.rec, BrowserRestarted: l.restarted, HasAgent: l.hasAgent(),
-			Restarting: l.reopening != nil || l.ending != nil && l.ending.restart}
+			Restarting: l.reopening != nil || l.ending != nil && l.ending.restart, Rescuing: l.ending.rescues() && l.job(*l.ending).Mode != save.None}
 		if l.usable() == nil {
 			i.Usage = l.memory.usage(l.chrome, l.clients, l.viewers.count())
 		}

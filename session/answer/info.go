@@ -25,8 +25,8 @@ type Info struct {
 	// Restarting reports that the Chrome of a session in error is being started again,
 	// after a crash or by a resume. Calls that need the browser wait.
 	Restarting bool
-	// Rescuing reports that the daemon of a session in error was killed, and that the
-	// session's data is being saved.
+	// Rescuing reports that the daemon of a session in error was killed, or its Chrome has
+	// crashed, and that the session's data is being saved.
 	Rescuing bool
 	// UndoUntil is until when the session, which ended without a save, can still be saved;
 	// nil: it cannot. See [save.EndAnswer].
