@@ -451,6 +451,8 @@ func (c *fakeChrome) VerifyThawed(_ context.Context, doc state.Document) (state.
 	return c.found, err
 }
 
+func (c *fakeChrome) AwaitTabs(context.Context, state.Document) bool { return false }
+
 func (c *fakeChrome) Environment(ctx context.Context) ([]profile.File, error) {
 	if err := c.b.step("environment", c); err != nil {
 		return nil, err

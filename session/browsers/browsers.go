@@ -85,6 +85,7 @@ type Verifier interface {
 // Files reads the files of a Chrome's environment on disk.
 type Files interface {
 	Environment(ctx context.Context) ([]browser.File, error)
+	AwaitTabs(ctx context.Context, doc state.Document) (waited bool)
 	Precopy(ctx context.Context, c *browser.Copy) error
 	Copy(ctx context.Context, c *browser.Copy) (stood time.Duration, err error)
 }

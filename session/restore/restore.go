@@ -181,7 +181,11 @@ func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (StartRe
 		s.Partial = false // the default itself is partial
 	}
 	report.Warnings = append(report.Warnings, r.skippedCheckpoint(ctx, e)...)
-	report.Warnings = append(report.Warnings, otherEngine(e.Snapshot.Engine, s.Chrome.Engine())...)
+	if other := otherEngine(e.Snapshot.Engine, s.Chrome.Engine()); len(other) > 0 {
+		report.Warnings = append(report.Warnings, other...)
+	} else if s.Chrome.Engine() == browser.EngineChrome {
+		report.Warnings = append(report.Warnings, shortLists(report.Components)...)
+	}
 	report.Chrome = Versions{Saved: e.Snapshot.Chrome, Running: s.Chrome.Version()}
 	if s.ProfileUnused() {
 		report.reportUnusedProfile()

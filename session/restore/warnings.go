@@ -58,6 +58,17 @@ func timedOut(lines []state.Component) []string {
 	return warnings
 }
 
+// shortLists warns if at least half of the entries of the tabs' back/forward lists were not
+// restored, although their tabs were.
+func shortLists(lines []state.Component) []string {
+	for _, line := range lines {
+		if line.Name == state.ComponentHistory && line.Reason.Code == report.ListNotRestored && 2*line.Dropped >= line.Saved {
+			return []string{fmt.Sprintf("%d of %d entries of the tabs' back/forward lists were not restored: %s", line.Dropped, line.Saved, line.Reason.Text)}
+		}
+	}
+	return nil
+}
+
 // otherEngine warns that another engine saved the environment.
 func otherEngine(saved, running string) []string {
 	if saved == "" || saved == running {

@@ -114,7 +114,7 @@ func (s *Saver) saveFilesystem(ctx context.Context, j Job) EndResult {
 		return s.keepRunning(ctx, j, doc, err)
 	}
 	if doc.Datadir, err = j.Chrome.Close(ctx); err != nil {
-		return EndResult{Err: Failure(err, "Chrome could not be closed"), Document: doc}
+		return EndResult{Err: failedBecause(err, "Chrome could not be closed, and its data is kept; resume the session to try again"), Document: doc}
 	}
 	files, err := s.cfg.Datadirs.Select(ctx, j.Dir.Profile())
 	if err != nil {
@@ -134,6 +134,9 @@ func (s *Saver) saveMemory(ctx context.Context, j Job) EndResult {
 	var trimming sync.WaitGroup
 	trimming.Go(func() { j.Chrome.Trim(ctx) })
 	doc, err := s.Capture(ctx, j)
+	if err == nil && j.Chrome.AwaitTabs(ctx, doc) {
+		doc, err = s.Capture(ctx, j) // so that it is no older than the files
+	}
 	trimming.Wait()
 	if err != nil {
 		return s.keepRunning(ctx, j, doc, err)

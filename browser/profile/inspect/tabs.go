@@ -40,6 +40,17 @@ func ReadTabs(ctx context.Context, dir string) (Tabs, error) {
 	return Tabs{Items: s.sessionItems(), session: s.sessionFile()}, nil
 }
 
+// ReadSessionFile reads only the session file, which Chrome may be writing.
+func ReadSessionFile(ctx context.Context, dir string) (Tabs, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Tabs{}, fault.Wrap(err, fault.StoreFailed, "inspect.session_file", "the profile cannot be read")
+	}
+	defer func() { _ = root.Close() }() // only a handle
+	s := survey{ctx: ctx, root: root, fsys: plainFiles{root.FS()}, dir: dir}
+	return Tabs{session: s.sessionFile()}, nil
+}
+
 // sessionItems counts sessionStorage items.
 func (s *survey) sessionItems() map[string]int {
 	c, err := sessionstorage.Read(s.ctx, s.fsys)
