@@ -130,6 +130,13 @@ func TestFaultDamagedCaches(t *testing.T) {
 	if s.Outcome != nil && s.Outcome.Snapshot != nil {
 		t.Errorf("it was saved: %+v", s.Outcome)
 	}
+	for path, body := range map[string]obj{at(answered, "/resume"): {}, "/v1/sessions": {"restore_from_session_id": answered}} {
+		a := d.Call(t, http.MethodPost, path, body)
+		wants(t, a, http.StatusConflict, "no_snapshot")
+		if text := string(a.Body); !strings.Contains(text, "it was restored from snapshot "+snapshot) || strings.Contains(text, "if_missing") {
+			t.Errorf("%s answers %s", path, text)
+		}
+	}
 	if !strings.Contains(d.Log(), "the caches of a restored environment could not be unpacked") {
 		t.Error("the log does not say why")
 	}

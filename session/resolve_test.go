@@ -68,6 +68,12 @@ func TestIfMissing(t *testing.T) {
 	unsaved := r.create(alice, nil).ID
 	r.end(alice, unsaved, none)
 	running := r.create(alice, nil).ID
+	base, baseSnap := r.saved(alice, filesystem)
+	var restored [2]string // the fresh session of a subtest replaces one
+	for i := range restored {
+		restored[i] = r.create(alice, func(c *request.Create) { c.FromSession = base }).ID
+		r.end(alice, restored[i], none)
+	}
 	for name, test := range map[string]struct {
 		ask  func(*request.Create)
 		code fault.Code
@@ -75,6 +81,10 @@ func TestIfMissing(t *testing.T) {
 	}{
 		"session never saved": {func(c *request.Create) { c.FromSession = unsaved }, fault.NoSnapshot,
 			"restore_from_session_id: session " + unsaved + " was never saved; it has ended"},
+		"restored session never saved": {func(c *request.Create) { c.FromSession = restored[0] }, fault.NoSnapshot,
+			"it was restored from snapshot " + baseSnap + ", so create with restore_from_environment_id"},
+		"its resume": {func(c *request.Create) { c.SessionID, c.Resume = restored[1], true }, fault.NoSnapshot,
+			"it was restored from snapshot " + baseSnap + ", so create with restore_from_environment_id"},
 		"session running": {func(c *request.Create) { c.FromSession = running }, fault.NoSnapshot,
 			"session " + running + " was never saved; end it with save_snapshot_mode=filesystem"},
 		"unknown session": {func(c *request.Create) { c.FromSession = "no-such" }, fault.SnapshotNotFound,

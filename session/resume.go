@@ -185,7 +185,7 @@ func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, b
 		options.OnLive = request.OnLiveFail
 	}
 	l, err := s.createOrShare(ctx, c, options, &rec)
-	if fault.Is(err, fault.NoSnapshot) {
+	if fault.Is(err, fault.NoSnapshot) && rec.BaseSnapshotID == "" {
 		err = fault.New(fault.NoSnapshot, "session.resume",
 			"session %s was never saved; to start it empty with the same ID, create it with this session_id, resume: true and if_missing: fresh", id)
 	}

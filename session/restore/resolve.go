@@ -184,11 +184,22 @@ func (r *Restorer) newestOf(ctx context.Context, c access.Caller, field, id stri
 		if until, ok := r.cfg.Discarded.Until(id); ok {
 			advice = "it has ended, and until " + until.Format(time.RFC3339) + " a DELETE with save_snapshot_mode=filesystem, or a resume, can still save it"
 		} else if !rec.EndedAt.IsZero() {
-			advice = "it has ended, so nothing of it can be restored; create with if_missing=fresh for an empty browser"
+			advice = "it has ended, so nothing of it can be restored; " + r.insteadOf(ctx, rec)
 		}
 		return nil, fault.New(fault.NoSnapshot, "restore.resolve", "%s: session %s was never saved; %s", field, id, advice)
 	}
 	return &snap, err
+}
+
+// insteadOf advises what to start from instead of an ended session that has no snapshot: the
+// snapshot that it was restored from, if that still exists.
+func (r *Restorer) insteadOf(ctx context.Context, rec profiles.Session) string {
+	if rec.BaseSnapshotID != "" {
+		if _, err := r.catalogue.Snapshot(ctx, rec.BaseSnapshotID); err == nil {
+			return "it was restored from snapshot " + rec.BaseSnapshotID + ", so create with " + environmentField + " and that ID"
+		}
+	}
+	return "create with if_missing=fresh for an empty browser"
 }
 
 func (r *Restorer) defaultOf(ctx context.Context, c access.Caller, userID string) (*profiles.Snapshot, int64, error) {
