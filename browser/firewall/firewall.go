@@ -135,7 +135,11 @@ func (f *Firewall) Refused() (uint64, error) {
 	if err != nil {
 		return 0, unsupported(err)
 	}
-	found, err := kernel.GetObject(&nftables.CounterObj{Table: f.table(), Name: refused})
+	return countRefused(kernel, f.table())
+}
+
+func countRefused(kernel *nftables.Conn, table *nftables.Table) (uint64, error) {
+	found, err := kernel.GetObject(&nftables.CounterObj{Table: table, Name: refused})
 	count, ok := found.(*nftables.CounterObj)
 	if err != nil || !ok {
 		return 0, fault.Wrap(err, fault.Internal, "firewall.refused", "the counter of nftables cannot be read")
