@@ -55,7 +55,8 @@ var mayImport = []struct{ pkg, imports string }{
 	{"browser/profile/internal/*", ""},
 	{"browser/pool", "fault state browser"},
 	{"browser/mux", "fault state budget"},
-	{"browser/launch", "fault state state/report browser/downloads browser/cgroup"},
+	{"browser/launch", "fault state state/report browser/downloads browser/cgroup browser/netns"},
+	{"browser/netns", "fault egress browser/firewall"},
 	{"browser/relay", "fault egress"},
 	{"browser/firewall", "fault egress"},
 	{"browser/cgroup", "fault"}, // the kernel's files; it does not know Chrome
