@@ -39,6 +39,7 @@ type Relay struct {
 	control  atomic.Pointer[Control]
 	watcher  atomic.Pointer[func(egress.Refusal)]
 	listener *ownedListener
+	taken    *takenListener
 	server   *http.Server
 	plain    *http.Transport
 	work     sync.WaitGroup
@@ -59,7 +60,7 @@ func Start(upstream *url.URL, uid int) (*Relay, error) {
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Internal, "relay.start", "no free port on 127.0.0.1 for the proxy's relay")
 	}
-	r := &Relay{upstream: upstream, listener: &ownedListener{Listener: listener, uid: uid}, tunnels: map[net.Conn]struct{}{}}
+	r := &Relay{upstream: upstream, listener: &ownedListener{Listener: listener, uid: uid}, taken: newTakenListener(), tunnels: map[net.Conn]struct{}{}}
 	r.dialer = &net.Dialer{Timeout: dialTimeout, Control: r.check}
 	r.plain = &http.Transport{Proxy: http.ProxyURL(upstream), DisableCompression: true, MaxResponseHeaderBytes: maxAnswer,
 		DialContext: r.dialer.DialContext}
@@ -89,6 +90,7 @@ func Start(upstream *url.URL, uid int) (*Relay, error) {
 			}
 		})}
 	r.work.Go(func() { _ = r.server.Serve(r.listener) }) // ends only with Close
+	r.work.Go(func() { _ = r.server.Serve(r.taken) })
 	return r, nil
 }
 
@@ -135,6 +137,10 @@ func (r *Relay) check(network, address string, conn syscall.RawConn) error {
 	}
 	return err
 }
+
+// Take serves a connection of the relay's Chrome that reached the daemon in another way than
+// over [Relay.Address], and closes it in the end.
+func (r *Relay) Take(conn net.Conn) { r.taken.take(conn) }
 
 // Address returns the address of the listener, such as "127.0.0.1:40000".
 func (r *Relay) Address() string { return r.listener.Addr().String() }
