@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"net"
 	"net/netip"
 	"strings"
 
@@ -16,13 +17,51 @@ type Firewall interface {
 	Watch(uid int, notify func(egress.Refusal)) (stop func())
 }
 
+// limiter limits what one Chrome connects to.
+type limiter interface {
+	// Limit replaces the limits. What Chrome sends to the limits' proxy is given to proxy, if
+	// the limiter takes Chrome's connections itself.
+	Limit(l egress.Limits, proxy func(net.Conn)) error
+	Watch(notify func(egress.Refusal)) (stop func())
+}
+
+// limiter returns what limits the Chrome of a run directory; nil: nothing does.
+func (s *Starter) limiter(dir *Dir) limiter {
+	switch {
+	case s.Firewall != nil:
+		return userLimiter{s.Firewall, dir.UID}
+	case dir.Network() != nil:
+		return dir.Network()
+	}
+	return nil
+}
+
+// userLimiter limits a Chrome by its user.
+type userLimiter struct {
+	firewall Firewall
+	uid      int
+}
+
+// Limit implements [limiter].
+func (u userLimiter) Limit(l egress.Limits, _ func(net.Conn)) error {
+	return u.firewall.Limit(u.uid, l)
+}
+
+// Watch implements [limiter].
+func (u userLimiter) Watch(notify func(egress.Refusal)) func() {
+	return u.firewall.Watch(u.uid, notify)
+}
+
+// limitsEgress reports whether something limits what Chromes connect to.
+func (s *Starter) limitsEgress() bool { return s.Firewall != nil || s.Launcher.HasNetworks() }
+
 // throughProxy is the rule of Chrome's bypass list that ends the implicit bypass of
 // loopback (net/docs/proxy.md).
 const throughProxy = "<-loopback>"
 
 // CanLimitEgress returns nil if the limits of sessions can be put in place.
 func (s *Starter) CanLimitEgress() error {
-	if s.Firewall == nil {
+	if !s.limitsEgress() {
 		return fault.New(fault.Unsupported, "browser.egress", "egress: this daemon does not limit the addresses that browsers connect to; its log says why")
 	}
 	return nil
@@ -31,17 +70,18 @@ func (s *Starter) CanLimitEgress() error {
 // LimitEgress replaces the limits of a Chrome that waited for its session.
 func (b *Browser) LimitEgress(limits Egress) error {
 	b.options.Egress = limits
-	return b.starter.limitEgress(b.dir.UID, b.options, b.relay)
+	return b.starter.limitEgress(b.dir, b.options, b.relay)
 }
 
 // LimitEgress is [Browser.LimitEgress], before the tabs load.
 func (s *Standby) LimitEgress(limits Egress) error { return s.b.LimitEgress(limits) }
 
 // limitEgress puts a session's limits in place. Its proxy is its only way out, except for
-// the hosts that bypass it; r leads to the proxy. Lists without a firewall are unsupported:
+// the hosts that bypass it; r leads to the proxy. Lists without a limiter are unsupported:
 // no session starts without its limits.
-func (s *Starter) limitEgress(uid int, o Options, r *relay.Relay) error {
-	if s.Firewall == nil {
+func (s *Starter) limitEgress(dir *Dir, o Options, r *relay.Relay) error {
+	limiter := s.limiter(dir)
+	if limiter == nil {
 		if len(o.Egress.Lists) > 0 {
 			return s.CanLimitEgress()
 		}
@@ -50,7 +90,7 @@ func (s *Starter) limitEgress(uid int, o Options, r *relay.Relay) error {
 	limits := egress.Limits{Lists: o.Egress.Lists, Private: o.Egress.Private}
 	p := nilIfDirect(o.Overrides.Proxy)
 	if p == nil {
-		return s.Firewall.Limit(uid, limits)
+		return limiter.Limit(limits, nil)
 	}
 	r.Limit(limits.Control(s.Policy))
 	at, err := netip.ParseAddrPort(r.Address())
@@ -65,7 +105,7 @@ func (s *Starter) limitEgress(uid int, o Options, r *relay.Relay) error {
 			limits.Proxy.Only = false
 		}
 	}
-	return s.Firewall.Limit(uid, limits)
+	return limiter.Limit(limits, r.Take)
 }
 
 // unlimitEgress removes the session's limits. No process of its user may be left. Only the
@@ -73,8 +113,8 @@ func (s *Starter) limitEgress(uid int, o Options, r *relay.Relay) error {
 // a Chrome of this user tries again.
 func (b *Browser) unlimitEgress() {
 	b.unlimit.Do(func() {
-		if f := b.starter.Firewall; f != nil {
-			_ = f.Limit(b.dir.UID, egress.Limits{}) // see above
+		if l := b.starter.limiter(b.dir); l != nil {
+			_ = l.Limit(egress.Limits{}, nil) // see above
 		}
 	})
 }
@@ -83,10 +123,11 @@ func (b *Browser) unlimitEgress() {
 // relay to the session's proxy.
 func (b *Browser) watchRefusals(notify func(egress.Refusal)) (stop func()) {
 	ofRelay := b.relay.Watch(notify)
-	if b.starter.Firewall == nil {
+	l := b.starter.limiter(b.dir)
+	if l == nil {
 		return ofRelay
 	}
-	ofChrome := b.starter.Firewall.Watch(b.dir.UID, notify)
+	ofChrome := l.Watch(notify)
 	return func() {
 		ofRelay()
 		ofChrome()

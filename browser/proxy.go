@@ -18,14 +18,14 @@ func nilIfDirect(p *state.Proxy) *state.Proxy {
 }
 
 // startProxy returns the proxy setting for a profile, nil for none. If the proxy requires
-// credentials, for which Chrome has no setting, or if the firewall must know the one address
+// credentials, for which Chrome has no setting, or if what limits Chrome must know the one address
 // that leads to it, startProxy starts a relay and returns the relay's address as the setting.
 func (s *Starter) startProxy(p *state.Proxy, uid int) (setting *profile.Proxy, r *relay.Relay, err error) {
 	if p = nilIfDirect(p); p == nil {
 		return nil, nil, nil
 	}
 	server := p.Server
-	if p.Username != "" || s.Firewall != nil {
+	if p.Username != "" || s.limitsEgress() {
 		beyond, err := url.Parse(p.Server)
 		if err != nil {
 			return nil, nil, fault.Wrap(err, fault.Unsupported, "browser.proxy", "proxy.server: not a URL")

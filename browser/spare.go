@@ -43,7 +43,7 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	}
 	proxy, relay, err := s.startProxy(o.Overrides.Proxy, dir.UID)
 	if err == nil {
-		err = s.limitEgress(dir.UID, o, relay)
+		err = s.limitEgress(dir, o, relay)
 	}
 	if err != nil {
 		relay.Close()
@@ -251,7 +251,7 @@ func (p *Spare) ready(ctx, whole context.Context, doc state.Document, o Options)
 	if r.proxy, b.relay, err = p.starter.startProxy(o.Overrides.Proxy, dir.UID); err != nil {
 		return r, err
 	}
-	if err := p.starter.limitEgress(dir.UID, o, b.relay); err != nil {
+	if err := p.starter.limitEgress(dir, o, b.relay); err != nil {
 		return r, err
 	}
 	if err := b.SetLimits(o.Limits); err != nil {

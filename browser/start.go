@@ -30,9 +30,10 @@ type Starter struct {
 	Now      func() time.Time
 	// Budget counts the CDP messages of all Chromes; nil: each Chrome has its own.
 	Budget *budget.Budget
-	// Policy is the policy of Firewall. The relays of proxies follow it too.
+	// Policy is the policy of Firewall, or of the launcher's networks. The relays of proxies follow it too.
 	Policy egress.Policy
-	// Firewall limits what Chromes connect to; nil: nothing does.
+	// Firewall limits what Chromes connect to by their users; nil: only networks of their own
+	// do, if they have some.
 	Firewall Firewall
 	// Limits are those of every Chrome.
 	Limits Limits
@@ -84,7 +85,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options,
 	if o.Engine == EngineShell { // the shell reads none of it from the profile
 		var proxy *profile.Proxy
 		if proxy, relay, err = s.startProxy(o.Overrides.Proxy, dir.UID); err == nil {
-			err = s.limitEgress(dir.UID, o, relay)
+			err = s.limitEgress(dir, o, relay)
 		}
 		if err != nil {
 			relay.Close()

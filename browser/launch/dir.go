@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/stasisd/stasis/browser/downloads"
+	"github.com/stasisd/stasis/browser/netns"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -19,7 +20,13 @@ type Dir struct {
 	UID  int    // the user that Chrome runs as: one of the range, or the daemon's own user
 
 	release func() // returns the UID to the pool, once
+
+	network *netns.Network // nil: Chrome uses the daemon's
 }
+
+// Network returns what limits the addresses that the directory's Chrome connects to; nil:
+// nothing of its own does.
+func (d *Dir) Network() *netns.Network { return d.network }
 
 // subdirs are the folders of a run directory.
 var subdirs = []string{"profile", "home", "tmp", "files", "downloads", "waiting", "waiting/profile"}
@@ -46,6 +53,9 @@ func (l *Launcher) NewDir(name string) (*Dir, error) {
 	if over := len(d.tmp()) + socketRoom - maxSocketPath; over > 0 {
 		return nil, fault.New(fault.Config, op,
 			"--data-dir: the path is %d bytes too long for Chrome's socket below it; give a shorter path", over)
+	}
+	if l.networks != nil {
+		d.network = l.networks.NewNetwork()
 	}
 	if l.uids != nil {
 		uid, err := l.uids.take()

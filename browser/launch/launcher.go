@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser/cgroup"
+	"github.com/stasisd/stasis/browser/netns"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -27,6 +28,10 @@ type Config struct {
 	Files  uint64         // files that each process of a Chrome may have open; 0: as many as the daemon
 
 	NoLandlock bool // start Chromes without Landlock: they can read whatever their user can read
+
+	// Networks gives each Chrome a network namespace; nil: they use the daemon's. The daemon
+	// must not run as root.
+	Networks *netns.Networks
 }
 
 // Options says how one Chrome is started.
@@ -56,6 +61,7 @@ type Launcher struct {
 	groups     *cgroup.Groups
 	files      uint64
 	noLandlock bool
+	networks   *netns.Networks
 
 	mu       sync.Mutex
 	versions map[string]Version // by binary, after the first query
@@ -73,7 +79,7 @@ func New(c Config) (*Launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Launcher{binary: binary, shell: shell, groups: c.Groups, files: c.Files, noLandlock: c.NoLandlock, versions: map[string]Version{}}
+	l := &Launcher{binary: binary, shell: shell, groups: c.Groups, files: c.Files, noLandlock: c.NoLandlock, networks: c.Networks, versions: map[string]Version{}}
 	mode := os.FileMode(0o700)
 	if os.Geteuid() == 0 {
 		// Chrome's users must be able to enter the folder but need not list it.
@@ -143,6 +149,9 @@ func (l *Launcher) Landlock() int {
 	return LandlockABI()
 }
 
+// HasNetworks reports whether each Chrome has a network namespace of its own.
+func (l *Launcher) HasNetworks() bool { return l.networks != nil }
+
 // Root returns the folder of the run directories, absolute and with symbolic links
 // resolved.
 func (l *Launcher) Root() string { return l.root }
@@ -183,11 +192,23 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 		// The folder of all run directories contains those of other sessions.
 		ord.Denied = append([]string{l.root}, o.denied...)
 	}
-	p, reports, err := startWarden(ord, group)
+	var stage *os.File
+	var link *netns.Link
+	if network := o.Dir.network; network != nil {
+		own := network.Order()
+		own.Name = o.Dir.Profile()
+		ord.Network = &own
+		if link, stage, err = network.Connect(); err != nil {
+			return nil, errors.Join(err, group.Remove())
+		}
+		defer func() { _ = stage.Close() }() // the warden has its own
+	}
+	p, reports, err := startWarden(ord, group, stage)
 	if err != nil {
+		link.Close()
 		return nil, errors.Join(fault.Wrap(err, fault.BrowserFailed, op, ""), group.Remove())
 	}
-	p.dir, p.flags = o.Dir, portable(args)
+	p.dir, p.flags, p.link = o.Dir, portable(args), link
 	first := make(chan report, 1)
 	go p.supervise(reports, first)
 	select {
@@ -205,6 +226,9 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 			err := fault.Wrap(errors.New(r.HoldFailed), fault.Unsupported, op, "this system cannot make Chrome's files wait")
 			return nil, errors.Join(err, p.discard())
 		}
+		if r.NetworkFailed != "" {
+			return nil, errors.Join(networkFailed(op, r.NetworkFailed, link), p.discard())
+		}
 		if r.Errno != 0 {
 			return nil, errors.Join(startFailed(op, r.Errno, o.Dir), p.discard())
 		}
@@ -217,10 +241,19 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 	}
 }
 
+// networkFailed returns the error of a Chrome without a network namespace.
+func networkFailed(op, why string, link *netns.Link) error {
+	if err := link.Err(); err != nil {
+		why += ": " + fault.MessageOf(err)
+	}
+	return fault.New(fault.Unsupported, op, "Chrome cannot have a network of its own: %s", why)
+}
+
 // startWarden starts a warden with its order. The warden is in the group before it gets the
-// order, and so is Chrome from its first instruction on. The caller must start supervise for
-// the returned process.
-func startWarden(o order, group *cgroup.Group) (*Process, io.ReadCloser, error) {
+// order, and so is Chrome from its first instruction on. stage is the connection for a Chrome
+// with a network namespace; nil: it has none. The caller must start supervise for the
+// returned process.
+func startWarden(o order, group *cgroup.Group, stage *os.File) (*Process, io.ReadCloser, error) {
 	line, err := json.Marshal(o)
 	if err != nil {
 		return nil, nil, err
@@ -249,8 +282,11 @@ func startWarden(o order, group *cgroup.Group) (*Process, io.ReadCloser, error) 
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 		WaitDelay:   time.Second, // for standard error, if the warden was killed and Chrome still runs
 	}
+	if stage != nil {
+		p.warden.ExtraFiles = append(p.warden.ExtraFiles, stage) // 7
+	}
 	err = p.warden.Start()
-	err = errors.Join(err, closeAll(p.warden.ExtraFiles...))
+	err = errors.Join(err, closeAll(requests[0], answers[1], lifeline[0], reports[1]))
 	if err == nil {
 		err = group.Add(p.warden.Process.Pid)
 	}

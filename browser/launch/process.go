@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser/cgroup"
+	"github.com/stasisd/stasis/browser/netns"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -26,7 +27,8 @@ type Process struct {
 	errors   *tail
 	dir      *Dir
 	flags    []string
-	pid      int // of Chrome's main process
+	link     *netns.Link // to its network namespace; nil: it has none
+	pid      int         // of Chrome's main process
 	done     chan struct{}
 	group    *cgroup.Group // nil: none
 
@@ -66,7 +68,7 @@ func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
 			// this, beside the start of Chrome.
 			_ = p.group.Release(p.warden.Process.Pid) // if it fails, the warden counts within the limits
 		}
-		reported = reported || r.Exited || r.Errno != 0 || r.Unconfined != "" || r.HoldFailed != ""
+		reported = reported || r.Exited || r.Errno != 0 || r.Unconfined != "" || r.HoldFailed != "" || r.NetworkFailed != ""
 		if r.Exited {
 			exit.Code, exit.Signal = r.Code, syscall.Signal(r.Signal)
 		}
@@ -87,6 +89,7 @@ func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
 	}
 	p.cutLifeline()
 	_ = p.group.Remove() // the next start of the daemon tries again
+	p.link.Close()
 	exit.Stderr = p.errors.String()
 	p.mu.Lock()
 	p.exit = exit

@@ -31,6 +31,9 @@ func WardenMain(args []string) int {
 	// PR_SET_PDEATHSIG applies to the thread that starts Chrome, so this goroutine keeps
 	// its thread until the process ends.
 	runtime.LockOSThread()
+	if len(args) == 1 && args[0] == stageArg {
+		return stageMain()
+	}
 	closeOnExec()
 	reports := json.NewEncoder(os.NewFile(fdReports, "reports"))
 	lifeline := bufio.NewReader(os.NewFile(fdLifeline, "lifeline"))
@@ -44,7 +47,7 @@ func WardenMain(args []string) int {
 		w.send(failed(err))
 		return wardenOK
 	}
-	if len(o.Grants) > 0 {
+	if len(o.Grants) > 0 && o.Network == nil { // else the stage does it: pasta needs other files
 		if err := confine(o.Grants, o.Denied); err != nil {
 			w.send(report{Unconfined: err.Error()})
 			return wardenOK
@@ -57,12 +60,16 @@ func WardenMain(args []string) int {
 			return wardenOK
 		}
 	}
-	err = limitProcesses(o)
-	if err == nil {
-		err = w.start(o)
+	var first report
+	if err = limitProcesses(o); err == nil {
+		first, err = w.start(o)
 	}
 	if err != nil {
-		w.send(failed(err))
+		first = failed(err)
+	}
+	if first != (report{}) {
+		w.send(first)
+		killDescendants(w.self)
 		return wardenOK
 	}
 	w.send(report{PID: w.main})
@@ -90,6 +97,7 @@ func closeOnExec() {
 
 type warden struct {
 	self, main int
+	pasta      int // 0: there is none
 	reports    *json.Encoder
 	children   chan os.Signal // SIGCHLD
 	cut        chan struct{}  // closed when the lifeline is
@@ -124,8 +132,12 @@ func (w *warden) prepare() error {
 }
 
 // start starts Chrome. Landlock confines threads, and a thread may then signal only
-// processes that it started itself. So this thread starts Chrome and also kills it.
-func (w *warden) start(o order) error {
+// processes that it started itself. So this thread starts Chrome and also kills it. What the
+// stage reports instead of Chrome's start is returned.
+func (w *warden) start(o order) (report, error) {
+	if o.Network != nil {
+		return w.startStage(o)
+	}
 	attr := &syscall.ProcAttr{
 		Dir: o.Dir, Env: o.Env,
 		Files: []uintptr{0, 2, 2, fdRequests, fdAnswers},
@@ -136,11 +148,11 @@ func (w *warden) start(o order) error {
 	}
 	pid, err := syscall.ForkExec(o.Path, append([]string{o.Path}, o.Args...), attr)
 	if err != nil {
-		return err
+		return report{}, err
 	}
 	w.main = pid
 	// While these are open here, neither side would see the other's end.
-	return errors.Join(syscall.Close(fdRequests), syscall.Close(fdAnswers))
+	return report{}, errors.Join(syscall.Close(fdRequests), syscall.Close(fdAnswers))
 }
 
 // guard returns when no descendant remains. It lists the tree again after every reaped
@@ -150,6 +162,10 @@ func (w *warden) guard() {
 	cut, killing := w.cut, false
 	for w.reap() {
 		if killing = killing || w.crashed; killing { // after a crash the other processes cannot finish their work
+			killDescendants(w.self)
+		}
+		if w.mainGone && w.onlyPasta() {
+			killing = true
 			killDescendants(w.self)
 		}
 		if w.mainGone && grace == nil {
@@ -163,6 +179,19 @@ func (w *warden) guard() {
 			killing = true
 		}
 	}
+}
+
+// onlyPasta reports whether pasta is the last process of the tree: it does not end by itself.
+func (w *warden) onlyPasta() bool {
+	if w.pasta == 0 {
+		return false
+	}
+	for _, p := range descendants(w.self) {
+		if p.pid != w.pasta && !p.dead() {
+			return false
+		}
+	}
+	return true
 }
 
 // reap reaps every child that has ended and reports whether any still runs.

@@ -1,6 +1,10 @@
 package launch
 
-import "syscall"
+import (
+	"syscall"
+
+	"github.com/stasisd/stasis/browser/netns"
+)
 
 // WardenArg is the first argument that makes the binary run as a warden.
 const WardenArg = "warden"
@@ -36,17 +40,20 @@ type order struct {
 	// Limits of Chrome's processes (getrlimit(2)); 0: none. Tasks counts those of Chrome's
 	// user.
 	Files, Tasks uint64
+
+	Network *netns.Order // the network namespace of Chrome's own; nil: it uses the daemon's
 }
 
 // report is a message of the warden. The first says that Chrome started (PID) or failed
-// to (Errno, Unconfined for Landlock, or HoldFailed). The last, with Exited, says how Chrome's
+// to (Errno, Unconfined for Landlock, HoldFailed, or NetworkFailed). The last, with Exited, says how Chrome's
 // main process ended.
 type report struct {
-	PID        int           `json:"pid,omitempty"`
-	Errno      syscall.Errno `json:"errno,omitempty"`
-	Unconfined string        `json:"unconfined,omitempty"`  // why Landlock is not effective
-	HoldFailed string        `json:"hold_failed,omitempty"` // why opens cannot wait
-	Exited     bool          `json:"exited,omitempty"`
-	Code       int           `json:"code,omitempty"`
-	Signal     int           `json:"signal,omitempty"`
+	PID           int           `json:"pid,omitempty"`
+	Errno         syscall.Errno `json:"errno,omitempty"`
+	Unconfined    string        `json:"unconfined,omitempty"`     // why Landlock is not effective
+	HoldFailed    string        `json:"hold_failed,omitempty"`    // why opens cannot wait
+	NetworkFailed string        `json:"network_failed,omitempty"` // why there is no network namespace
+	Exited        bool          `json:"exited,omitempty"`
+	Code          int           `json:"code,omitempty"`
+	Signal        int           `json:"signal,omitempty"`
 }
