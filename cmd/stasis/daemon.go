@@ -86,33 +86,30 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		return nil, err
 	}
 	d.closers = append(d.closers, d.storage.close)
+	policy := c.egressPolicy(listener)
+	limiter, err := c.limiter(ctx, policy, log)
+	if err != nil {
+		return nil, err
+	}
+	if limiter.limits() {
+		watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+		var watch sync.WaitGroup
+		watch.Go(func() { limiter.keep(watching, log) })
+		d.closers = append(d.closers, func() error {
+			stop()
+			watch.Wait()
+			return limiter.close(d.chromesEnded)
+		})
+	}
 	groups, err := c.groups(d.dir, log)
 	if err != nil {
 		return nil, err
 	}
 	launcher, err := launch.New(launch.Config{Groups: groups, Files: uint64(c.SessionFiles), //nolint:gosec // check refuses negative numbers
 		Binary: c.Chrome, Shell: c.Shell, Root: filepath.Join(d.dir, "run"),
-		UIDs: launch.UIDRange{Base: c.UIDBase, Count: c.UIDCount}, NoLandlock: c.NoLandlock})
+		UIDs: launch.UIDRange{Base: c.UIDBase, Count: c.UIDCount}, NoLandlock: c.NoLandlock, Networks: limiter.networks})
 	if err != nil {
 		return nil, err
-	}
-	policy := c.egressPolicy(listener)
-	limiter, err := c.firewall(policy, log)
-	if err != nil {
-		return nil, err
-	}
-	if limiter != nil {
-		watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-		var watch sync.WaitGroup
-		watch.Go(func() { keepRules(watching, limiter, log) })
-		d.closers = append(d.closers, func() error {
-			stop()
-			watch.Wait()
-			if d.chromesEnded {
-				return limiter.Close()
-			}
-			return limiter.Leave()
-		})
 	}
 	preflight := launcher.Preflight
 	if c.NoPreflight {
@@ -178,9 +175,11 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	starter := browser.NewStarter(launcher, time.Now)
 	starter.Limits = limits.Limits
 	starter.Budget, starter.MaxDownloads = budget.New(c.ClientMemory), c.MaxDownloads
-	var refused func() (uint64, error)
-	if limiter != nil {
-		starter.Firewall, starter.Policy, refused = limiter, policy, limiter.Refused
+	if limiter.limits() {
+		starter.Policy = policy
+	}
+	if limiter.firewall != nil {
+		starter.Firewall = limiter.firewall
 	}
 	d.apiKeys = access.NewKeys(db.Keys, time.Now)
 	journal := events.NewJournal(db.Runs, d.vault, time.Now, log)
@@ -203,7 +202,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		Records: db.Snapshots, Defaults: db.Defaults, Snapshots: d.service.Snapshots(), Archives: d.vault, Sessions: d.service.ForLibrary(), Keys: d.apiKeys,
 		Readings: capacity.NewTurns(library.MaxReadings), Now: time.Now, Log: log,
 	})
-	counted.AddSources(metrics.Sources{EgressRefused: refused, Counts: d.service.Counts, ClientMemory: starter.Budget.Use, Deliveries: func(ctx context.Context) (pending, failed int, err error) {
+	counted.AddSources(metrics.Sources{EgressRefused: limiter.refused(), Counts: d.service.Counts, ClientMemory: starter.Budget.Use, Deliveries: func(ctx context.Context) (pending, failed int, err error) {
 		counts, err := db.Deliveries.CountDeliveries(ctx)
 		return counts[profiles.DeliveryPending], counts[profiles.DeliveryFailed], err
 	}})
@@ -235,7 +234,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		WebhookSecrets: receivers,
 		Metrics:        counted.Handler(), Logger: log, Now: time.Now,
 		PublicURL: public, TrustedProxies: c.TrustedProxy,
-		Landlock: launcher.Landlock(), EgressLimited: limiter != nil, Limits: groups != nil, UploadsConfined: len(confiner.Layers().Missing()) == 0, WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
+		Landlock: launcher.Landlock(), EgressLimited: limiter.limits(), Limits: groups != nil, UploadsConfined: len(confiner.Layers().Missing()) == 0, WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
 		MaxConnections: c.connections(log), Budget: starter.Budget, Patience: c.ClientPatience})
 	return d, nil
 }

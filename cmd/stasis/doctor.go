@@ -24,6 +24,7 @@ import (
 	"github.com/stasisd/stasis/browser/firewall"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/confine"
+	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -131,7 +132,10 @@ func landlock() finding {
 func addresses() finding {
 	f := finding{name: "addresses", found: "nftables can keep browsers from the network around this machine"}
 	if os.Geteuid() != 0 {
-		f.found, f.advice = "not limited: pages can reach what this user can", "run the daemon as root if people whom you do not trust use it"
+		f.found = "network namespaces and pasta can keep browsers from the network around this machine"
+		if _, err := openNetworks(context.Background(), egress.Policy{}); err != nil {
+			f.found, f.advice = "not limited: pages can reach what this user can", fault.MessageOf(err)+"; or run the daemon as root"
+		}
 	} else if err := firewall.Supported(); err != nil {
 		f.found, f.advice = "not limited: pages can reach what this machine can", fault.MessageOf(err)
 	}

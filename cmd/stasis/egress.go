@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser/firewall"
+	"github.com/stasisd/stasis/browser/launch"
+	"github.com/stasisd/stasis/browser/netns"
 	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/fault"
 )
@@ -66,31 +68,101 @@ func (f *egressFlags) networks() (all []netip.Prefix, err error) {
 	return all, nil
 }
 
-// firewall keeps the Chromes from addresses that the policy does not allow. It returns nil
-// if that is off, or not required and the system cannot do it.
-func (c *serveCmd) firewall(policy egress.Policy, log *slog.Logger) (*firewall.Firewall, error) {
+// limiter keeps the Chromes from addresses that the policy does not allow: by their users if
+// root runs the daemon, else by network namespaces.
+type limiter struct {
+	firewall *firewall.Firewall
+	networks *netns.Networks
+}
+
+// limiter returns what keeps the Chromes from addresses. It is empty if that is off, or not
+// required and the system cannot do it.
+func (c *serveCmd) limiter(ctx context.Context, policy egress.Policy, log *slog.Logger) (l limiter, err error) {
 	if c.Egress == egressOff {
 		log.Warn("the addresses that browsers connect to are not limited (--egress off)")
-		return nil, nil
+		return limiter{}, nil
 	}
-	opened, err := c.openFirewall(policy)
+	means := "nftables"
+	if os.Geteuid() == 0 {
+		l.firewall, err = c.openFirewall(policy)
+	} else {
+		means = "network namespaces with nftables and pasta"
+		l.networks, err = openNetworks(ctx, policy)
+	}
 	switch {
 	case err == nil:
-		log.Info("browsers can connect only to addresses that they may reach", "means", "nftables", "private", policy.Private, "networks", policy.Networks)
-		return opened, nil
+		log.Info("browsers can connect only to addresses that they may reach", "means", means, "private", policy.Private, "networks", policy.Networks)
+		return l, nil
 	case fault.Is(err, fault.Config):
-		return nil, err
+		return limiter{}, err
 	case c.Egress == egressRequired:
-		return nil, fault.Wrap(err, fault.Config, "serve.egress", "--egress required: the addresses that browsers connect to cannot be limited: "+fault.MessageOf(err))
+		return limiter{}, fault.Wrap(err, fault.Config, "serve.egress", "--egress required: the addresses that browsers connect to cannot be limited: "+fault.MessageOf(err))
 	}
 	log.Warn("the addresses that browsers connect to are not limited: pages can reach this machine and its network", "reason", fault.MessageOf(err))
-	return nil, nil
+	return limiter{}, nil
+}
+
+// limits reports whether addresses are limited.
+func (l limiter) limits() bool { return l.firewall != nil || l.networks != nil }
+
+// refused returns what counts refused packets; nil: addresses are not limited.
+func (l limiter) refused() func() (uint64, error) {
+	switch {
+	case l.firewall != nil:
+		return l.firewall.Refused
+	case l.networks != nil:
+		return l.networks.Refused
+	}
+	return nil
+}
+
+// keep keeps the limits in place until ctx ends.
+func (l limiter) keep(ctx context.Context, log *slog.Logger) {
+	switch {
+	case l.firewall != nil:
+		keepRules(ctx, l.firewall, log)
+	case l.networks != nil:
+		l.networks.Watch(ctx, rulesInterval, func(err error) {
+			log.Error("the rules for the machine's addresses cannot be changed", "error", err)
+		})
+	}
+}
+
+// close ends the limiter. The rules stay unless all Chromes have ended.
+func (l limiter) close(ended bool) error {
+	switch {
+	case l.firewall == nil:
+		return nil // a namespace ends with its Chrome
+	case ended:
+		return l.firewall.Close()
+	}
+	return l.firewall.Leave()
+}
+
+// networksDeadline bounds the test whether network namespaces can be had.
+const networksDeadline = 20 * time.Second
+
+// openNetworks returns the network namespaces of an ordinary user's Chromes, after one was
+// made as a test.
+func openNetworks(ctx context.Context, policy egress.Policy) (*netns.Networks, error) {
+	pasta, err := netns.FindPasta()
+	if err != nil {
+		return nil, err
+	}
+	resolvers, err := firewall.Resolvers("/etc/resolv.conf")
+	if err != nil {
+		return nil, err
+	}
+	all := netns.New(pasta, firewall.Rules{Policy: policy, Resolvers: resolvers})
+	ctx, cancel := context.WithTimeout(ctx, networksDeadline)
+	defer cancel()
+	if err := launch.CheckNetworks(ctx, all); err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 func (c *serveCmd) openFirewall(policy egress.Policy) (*firewall.Firewall, error) {
-	if os.Geteuid() != 0 {
-		return nil, fault.New(fault.Unsupported, "serve.egress", "the daemon must run as root for that")
-	}
 	resolvers, err := firewall.Resolvers("/etc/resolv.conf")
 	if err != nil {
 		return nil, err
