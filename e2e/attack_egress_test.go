@@ -25,6 +25,19 @@ const allowedNetwork = "127.77.0.0/16"
 // not limit addresses.
 func TestAttackEgress(t *testing.T) {
 	t.Parallel()
+	attackEgress(t, func(_ testing.TB, o daemon.Options, _ ...string) daemon.Options { return o })
+}
+
+// TestAttackEgressOrdinary is TestAttackEgress on the daemon of an ordinary user.
+func TestAttackEgressOrdinary(t *testing.T) {
+	t.Parallel()
+	attackEgress(t, byOrdinaryUserWithTun)
+}
+
+// runAs completes the options of a daemon.
+type runAs func(testing.TB, daemon.Options, ...string) daemon.Options
+
+func attackEgress(t *testing.T, as runAs) {
 	for _, engine := range []string{"chrome", "shell"} {
 		t.Run(engine, func(t *testing.T) {
 			for _, c := range []struct {
@@ -35,7 +48,7 @@ func TestAttackEgress(t *testing.T) {
 				{"limited", []string{"--egress", "required", "--allow-private", allowedNetwork}},
 			} {
 				t.Run(c.name, func(t *testing.T) {
-					d := daemon.Start(t, daemon.Options{NoSpares: true, Args: c.args})
+					d := daemon.Start(t, as(t, daemon.Options{NoSpares: true, Args: c.args}))
 					x := newEgressAttacker(t, d, engine)
 					x.attack()
 					if c.name == "limited" {

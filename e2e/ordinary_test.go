@@ -30,6 +30,21 @@ func byOrdinaryUser(t testing.TB, o daemon.Options, others ...string) daemon.Opt
 	return o
 }
 
+// byOrdinaryUserWithTun is [byOrdinaryUser] where that user may open /dev/net/tun, as on an
+// installed Debian. In the machines of the tests only root may.
+func byOrdinaryUserWithTun(t testing.TB, o daemon.Options, others ...string) daemon.Options {
+	t.Helper()
+	o = byOrdinaryUser(t, o, others...)
+	o.Prefix = append(withTun(), o.Prefix...)
+	return o
+}
+
+// withTun returns the command prefix that runs a command where everybody may open
+// /dev/net/tun: in a mount namespace that has another device file there.
+func withTun() []string {
+	return []string{"unshare", "--mount", "--", "sh", "-c", `mount -t tmpfs none /mnt && mknod -m 666 /mnt/tun c 10 200 && mount --bind /mnt/tun /dev/net/tun && umount -l /mnt && exec "$@"`, "sh"}
+}
+
 // homeIn is the environment of a program whose user has no other home folder.
 func homeIn(dir string) []string { return []string{"HOME=" + dir, "TMPDIR=" + dir} }
 
