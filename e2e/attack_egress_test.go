@@ -6,7 +6,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,7 +27,7 @@ const allowedNetwork = "127.77.0.0/16"
 // not limit addresses.
 func TestAttackEgress(t *testing.T) {
 	t.Parallel()
-	attackEgress(t, func(_ testing.TB, o daemon.Options, _ ...string) daemon.Options { return o })
+	attackEgress(t, byRoot)
 }
 
 // TestAttackEgressOrdinary is TestAttackEgress on the daemon of an ordinary user.
@@ -36,6 +38,9 @@ func TestAttackEgressOrdinary(t *testing.T) {
 
 // runAs completes the options of a daemon.
 type runAs func(testing.TB, daemon.Options, ...string) daemon.Options
+
+// byRoot leaves the options as they are.
+func byRoot(_ testing.TB, o daemon.Options, _ ...string) daemon.Options { return o }
 
 func attackEgress(t *testing.T, as runAs) {
 	for _, engine := range []string{"chrome", "shell"} {
@@ -310,22 +315,84 @@ func (d *datagrams) reached() bool {
 func TestEgressNotLimited(t *testing.T) {
 	t.Parallel()
 	o := byOrdinaryUser(t, daemon.Options{NoSpares: true})
+	o.Prefix = append(o.Prefix, "env", "PATH=/nowhere") // no pasta
 	d := daemon.Start(t, o)
 	if got := string(d.Must(t, http.StatusOK, http.MethodGet, "/readyz", nil).Body); !strings.Contains(got, `"egress":{"enforced":false}`) {
 		t.Errorf("readyz says %s", got)
 	}
-	if !strings.Contains(d.Log(), "the addresses that browsers connect to are not limited") {
-		t.Error("the log has no warning")
+	const reason = "pasta is not installed; install it with: apt-get update && apt-get install passt"
+	if log := d.Log(); !strings.Contains(log, "the addresses that browsers connect to are not limited") || !strings.Contains(log, reason) {
+		t.Error("the log has no warning with the reason")
 	}
-	if code, said := serve(t, o.Prefix, "--data-dir", byOrdinaryUser(t, daemon.Options{}).Dir, "--egress", "required"); code != 2 || !strings.Contains(said, "the daemon must run as root for that") {
+	if code, said := serve(t, o.Prefix, "--data-dir", byOrdinaryUser(t, daemon.Options{}).Dir, "--egress", "required"); code != 2 || !strings.Contains(said, reason) {
 		t.Errorf("exit code %d, want 2:\n%s", code, said)
 	}
+}
+
+// With pasta an ordinary user's daemon limits addresses by default. Nothing of it outlives
+// its Chromes.
+func TestEgressOrdinary(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"stopped", "killed"} {
+		t.Run(end, func(t *testing.T) {
+			d := daemon.Start(t, byOrdinaryUserWithTun(t, daemon.Options{ShellSpare: true}))
+			if got := string(d.Must(t, http.StatusOK, http.MethodGet, "/readyz", nil).Body); !strings.Contains(got, `"egress":{"enforced":true}`) {
+				t.Errorf("readyz says %s", got)
+			}
+			s := begin(t, d, obj{"engine": "chrome"})
+			finish(t, d, s.ID, "save_snapshot_mode=memory") // parked, so frozen
+			begin(t, d, obj{"engine": "shell"})
+			ours := func() (all []string) {
+				for _, pid := range pids(t) {
+					line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+					if err == nil && strings.Contains(string(line), d.Dir+"/") {
+						all = append(all, strings.ReplaceAll(string(line), "\x00", " "))
+					}
+				}
+				return all
+			}
+			if n := strings.Count(strings.Join(ours(), "\n"), "--config-net"); n < 2 {
+				t.Errorf("%d processes of pasta, want one for each Chrome", n)
+			}
+			if end == "killed" {
+				d.Kill(t)
+			} else {
+				d.Stop(t)
+			}
+			daemon.Eventually(t, grace, "no process is left", func() bool { return len(ours()) == 0 })
+		})
+	}
+}
+
+// pids returns the IDs of all processes.
+func pids(t *testing.T) (all []int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			all = append(all, pid)
+		}
+	}
+	return all
 }
 
 // The proxy of a session is its only way out: a client that makes a context without it, and
 // datagrams, which no proxy takes, reach nothing. The proxy needs no password.
 func TestAttackProxyOnly(t *testing.T) {
 	t.Parallel()
+	attackProxyOnly(t, byRoot)
+}
+
+// TestAttackProxyOnlyOrdinary is TestAttackProxyOnly on the daemon of an ordinary user.
+func TestAttackProxyOnlyOrdinary(t *testing.T) {
+	t.Parallel()
+	attackProxyOnly(t, byOrdinaryUserWithTun)
+}
+
+func attackProxyOnly(t *testing.T, as runAs) {
 	for _, engine := range []string{"chrome", "shell"} {
 		t.Run(engine, func(t *testing.T) {
 			for _, limited := range []bool{false, true} {
@@ -333,7 +400,7 @@ func TestAttackProxyOnly(t *testing.T) {
 				if limited {
 					egress = "required"
 				}
-				d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--egress", egress}})
+				d := daemon.Start(t, as(t, daemon.Options{NoSpares: true, Args: []string{"--egress", egress}}))
 				v := newVictim(t)
 				proxy := newVictim(t)
 				s := begin(t, d, obj{"engine": engine, "proxy": obj{"server": fmt.Sprintf("http://127.0.0.1:%d", proxy.port), "bypass": "<-loopback>"}})

@@ -15,7 +15,17 @@ import (
 // settings, on every path on which a session can get its Chrome.
 func TestEgressLists(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{Args: []string{"--egress", "required", "--trusted-proxy", "192.0.2.1/32", "--allow-private", "127.0.0.0/16,127.77.0.0/16"}, Standby: 1, ShellSpare: true})
+	egressLists(t, byRoot)
+}
+
+// TestEgressListsOrdinary is TestEgressLists on the daemon of an ordinary user.
+func TestEgressListsOrdinary(t *testing.T) {
+	t.Parallel()
+	egressLists(t, byOrdinaryUserWithTun)
+}
+
+func egressLists(t *testing.T, as runAs) {
+	d := daemon.Start(t, as(t, daemon.Options{Args: []string{"--egress", "required", "--trusted-proxy", "192.0.2.1/32", "--allow-private", "127.0.0.0/16,127.77.0.0/16"}, Standby: 1, ShellSpare: true}))
 	open, closed, private := newVictimAt(t, "127.77.0.1"), newVictimAt(t, "127.0.0.1"), newVictimAt(t, "127.88.0.1")
 	// reaches reports which of the servers a session's page can load.
 	reaches := func(s liveSession) (names string) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -31,6 +32,20 @@ type outcome struct {
 }
 
 func helperMain(verb, root string) int {
+	switch verb {
+	case "network":
+		found, err := networkHelper(root)
+		return exitStatus(errors.Join(err, json.NewEncoder(os.Stdout).Encode(found)))
+	case "network-missing":
+		return exitStatus(networkMissing())
+	case "network-lives":
+		if err := networkLives(root); err != nil {
+			return exitStatus(err)
+		}
+		select {} // until it is killed
+	case "probe":
+		return exitStatus(probeHelper())
+	}
 	var o outcome
 	var err error
 	switch verb {
@@ -61,6 +76,15 @@ func helperMain(verb, root string) int {
 		select {} // until it is killed
 	}
 	return 0
+}
+
+// exitStatus prints an error and returns the status of a helper.
+func exitStatus(err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
 }
 
 // daemon starts one running and one frozen Chrome.

@@ -1,0 +1,351 @@
+package launch
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/browser/firewall"
+	"github.com/stasisd/stasis/browser/netns"
+	"github.com/stasisd/stasis/egress"
+)
+
+// networkUser is the ordinary user of these tests.
+const networkUser = 310901
+
+// outside is the address of a site that is not at loopback, in the network of inNetwork. It
+// belongs to the machine there, because no other machine is at hand.
+const outside = "8.9.10.11"
+
+// inNetwork returns a command that runs a helper as an ordinary user in a network of its own
+// with a way out, where everybody may open /dev/net/tun.
+func inNetwork(t *testing.T, verb, root string) *exec.Cmd {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make the network of this test")
+	}
+	if _, err := netns.FindPasta(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(root, networkUser, networkUser); err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = own.Close() })
+	cmd := exec.Command("unshare", "--mount", "--net", "--", "sh", "-c", fmt.Sprintf(`set -e
+		mount -t tmpfs none /mnt; mknod -m 666 /mnt/tun c 10 200; mount --bind /mnt/tun /dev/net/tun; umount -l /mnt
+		ip link set lo up; ip addr add %s/32 dev lo
+		ip tuntap add out mode tap; ip addr add 192.0.2.77/24 dev out; ip link set out up; ip route add default via 192.0.2.1
+		exec setpriv --reuid %d --regid %d --clear-groups -- "$@"`, outside, networkUser, networkUser), "sh", "/proc/self/fd/3", helperArg, verb, root)
+	cmd.ExtraFiles, cmd.Stderr, cmd.Dir = []*os.File{own}, os.Stderr, "/"
+	return cmd
+}
+
+// finding is what a helper finds, by the name of the attempt.
+type finding map[string]string
+
+// TestNetwork starts a program in the place of Chrome, which tries what its namespace allows.
+func TestNetwork(t *testing.T) {
+	root := shortTemp(t)
+	raw, err := inNetwork(t, "network", root).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got finding
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	const refused = "connection refused"
+	want := finding{
+		"capabilities": "0000000000000000", "nft list ruleset": "fails", "nft flush ruleset": "fails", "unshare --user --map-root-user nft flush ruleset": "fails",
+		"ip link delete out": "fails", "the rules are still there": "<nil>",
+		"outside": "hello", "loopback": "hello", "loopback, IPv6": "hello", "other loopback": refused, "metadata": refused, "private": refused, "nothing there": "reset",
+		"the daemon's port, loopback": refused, "the daemon's port, outside": refused,
+		"outside, denied": refused, "loopback, denied": refused, "loopback, allowed again": "hello",
+		"proxy": "proxied", "outside, with a proxy": refused, "loopback, with a proxy": refused, "the network": "one refused packet or more",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// networkHelper is the daemon of TestNetwork.
+func networkHelper(root string) (finding, error) {
+	pasta, err := netns.FindPasta()
+	if err != nil {
+		return nil, err
+	}
+	site, own := hello("0.0.0.0:0"), hello("0.0.0.0:0")
+	six := hello("[::1]:0")
+	policy := egress.Policy{OwnPorts: []uint16{own.Port()},
+		Networks: []netip.Prefix{netip.MustParsePrefix(outside + "/32"), netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("::1/128")}}
+	networks := netns.New(pasta, firewall.Rules{Policy: policy})
+	ctx := context.Background()
+	if err := CheckNetworks(ctx, networks); err != nil {
+		return nil, err
+	}
+	x, err := startProbe(ctx, root, networks)
+	if err != nil {
+		return nil, err
+	}
+	port := func(host string, at netip.AddrPort) string { return net.JoinHostPort(host, fmt.Sprint(at.Port())) }
+	nothing := hello("127.0.0.1:0")
+	nothingAt := nothing.String()
+	closers[nothing]()
+	for _, command := range []string{"nft list ruleset", "nft flush ruleset", "unshare --user --map-root-user nft flush ruleset", "ip link delete out"} {
+		x.try(command, "run "+command)
+	}
+	x.try("capabilities", "capabilities")
+	x.try("outside", "dial "+port(outside, site))
+	x.try("loopback", "dial "+port("127.0.0.1", site))
+	x.try("loopback, IPv6", "dial "+six.String())
+	x.try("nothing there", "dial "+nothingAt)
+	x.try("other loopback", "dial "+port("127.0.0.2", site))
+	x.try("metadata", "dial 169.254.169.254:80")
+	x.try("private", "dial 10.0.0.1:80")
+	x.try("the daemon's port, loopback", "dial "+port("127.0.0.1", own))
+	x.try("the daemon's port, outside", "dial "+port(outside, own))
+
+	x.limit(egress.Limits{Lists: []egress.List{{Deny: []netip.Prefix{netip.MustParsePrefix(outside + "/32"), netip.MustParsePrefix("127.0.0.0/8")}}}}, nil)
+	x.try("outside, denied", "dial "+port(outside, site))
+	x.try("loopback, denied", "dial "+port("127.0.0.1", site))
+	x.limit(egress.Limits{}, nil)
+	x.try("loopback, allowed again", "dial "+port("127.0.0.1", site))
+	x.limit(egress.Limits{Proxy: &egress.Proxy{At: netip.MustParseAddrPort("127.0.0.1:4321"), Only: true}}, func(conn net.Conn) {
+		_, _ = conn.Write([]byte("proxied"))
+		_ = conn.Close()
+	})
+	x.try("proxy", "dial 127.0.0.1:4321")
+	x.try("outside, with a proxy", "dial "+port(outside, site))
+	x.try("loopback, with a proxy", "dial "+port("127.0.0.1", site))
+	count, err := networks.Refused()
+	x.found["the rules are still there"] = fmt.Sprint(err)
+	x.found["the network"] = fmt.Sprint(count, " refused packets")
+	if count > 0 {
+		x.found["the network"] = "one refused packet or more"
+	}
+	return x.found, errors.Join(x.err, x.p.Kill(ctx))
+}
+
+// closers end the servers of hello, which else end with the helper.
+var closers = map[netip.AddrPort]func(){}
+
+// hello starts a server that says hello.
+func hello(at string) netip.AddrPort {
+	l, err := net.Listen("tcp", at)
+	if err != nil {
+		panic(err)
+	}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("hello"))
+			_ = conn.Close()
+		}
+	}()
+	where := l.Addr().(*net.TCPAddr).AddrPort()
+	closers[where] = func() { _ = l.Close() }
+	return where
+}
+
+// probe is a program that runs in the place of Chrome, with its pipe.
+type probe struct {
+	p       *Process
+	answers *bufio.Reader
+	network *netns.Network
+	found   finding
+	err     error
+}
+
+// startProbe starts this binary in the place of Chrome.
+func startProbe(ctx context.Context, root string, networks *netns.Networks) (*probe, error) {
+	own, err := os.ReadFile("/proc/self/exe")
+	program, script := filepath.Join(root, "program"), filepath.Join(root, "chrome")
+	if err == nil {
+		err = os.WriteFile(program, own, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(script, []byte("#!/bin/sh\nexec "+program+" "+helperArg+" probe "+root+" \"$@\"\n"), 0o755)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l, err := New(Config{Binary: script, Root: filepath.Join(root, "run"), NoLandlock: true, Networks: networks})
+	if err != nil {
+		return nil, err
+	}
+	dir, err := l.NewDir("x")
+	if err != nil {
+		return nil, err
+	}
+	p, err := l.Start(ctx, Options{Dir: dir, URL: "about:blank"})
+	if err != nil {
+		return nil, err
+	}
+	return &probe{p: p, answers: bufio.NewReader(p.Pipe()), network: dir.Network(), found: finding{}}, nil
+}
+
+// try has the program do something and keeps its answer.
+func (x *probe) try(name, order string) {
+	_, err := io.WriteString(x.p.Pipe(), order+"\n")
+	var line string
+	if err == nil {
+		line, err = x.answers.ReadString('\n')
+	}
+	x.found[name], x.err = strings.TrimSpace(line), errors.Join(x.err, err)
+}
+
+func (x *probe) limit(l egress.Limits, proxy func(net.Conn)) {
+	x.err = errors.Join(x.err, x.network.Limit(l, proxy))
+}
+
+// probeHelper is the program in the place of Chrome. It answers orders until its pipe ends.
+func probeHelper() error {
+	orders := bufio.NewScanner(os.NewFile(fdRequests, "orders"))
+	answers := os.NewFile(fdAnswers, "answers")
+	for orders.Scan() {
+		words := strings.Fields(orders.Text())
+		answer := ""
+		switch words[0] {
+		case "capabilities":
+			answer = strings.Join(statusFields(os.Getpid(), "CapPrm"), " ")
+		case "run":
+			answer = "works"
+			if exec.Command(words[1], words[2:]...).Run() != nil {
+				answer = "fails"
+			}
+		case "dial":
+			answer = said(words[1])
+		}
+		if _, err := io.WriteString(answers, answer+"\n"); err != nil {
+			return err
+		}
+	}
+	return orders.Err()
+}
+
+// said returns what a server says, or why it cannot be reached.
+func said(at string) string {
+	conn, err := net.DialTimeout("tcp", at, 5*time.Second)
+	if err == nil {
+		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+		var all []byte
+		if all, err = io.ReadAll(conn); err == nil {
+			return string(all)
+		}
+	}
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, syscall.ECONNRESET):
+		return "reset"
+	}
+	return err.Error()
+}
+
+// Nothing of a namespace outlives its Chrome: not when Chrome ends, when pasta is killed, when
+// the warden is killed, or when the daemon is.
+func TestNetworkEnds(t *testing.T) {
+	for _, victim := range []string{"chrome", "pasta", "warden", "daemon"} {
+		t.Run(victim, func(t *testing.T) {
+			root := shortTemp(t)
+			cmd := inNetwork(t, "network-lives", root)
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				_ = cmd.Process.Kill()
+				_ = cmd.Wait() // the error says that it was killed
+			})
+			var pids map[string]int
+			if err := json.NewDecoder(out).Decode(&pids); err != nil {
+				t.Fatal(err)
+			}
+			pids["daemon"] = cmd.Process.Pid
+			own, err := os.Readlink(procPath(pids["chrome"], "ns/net"))
+			if err != nil || !bytes.Contains(commandLine(pids["pasta"]), []byte("pasta")) {
+				t.Fatalf("%v, %q", err, commandLine(pids["pasta"]))
+			}
+			if err := syscall.Kill(pids[victim], syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			await(t, "all processes have ended", func() bool {
+				for _, p := range processes() {
+					if at, err := os.Readlink(procPath(p.pid, "ns/net")); err == nil && at == own {
+						return false
+					}
+					if p.dead() {
+						continue
+					}
+					for name, pid := range pids {
+						if p.pid == pid && name != "daemon" {
+							return false
+						}
+					}
+				}
+				return true
+			})
+		})
+	}
+}
+
+// networkLives starts a program in the place of Chrome and tells the PIDs.
+func networkLives(root string) error {
+	pasta, err := netns.FindPasta()
+	if err != nil {
+		return err
+	}
+	x, err := startProbe(context.Background(), root, netns.New(pasta, firewall.Rules{}))
+	if err != nil {
+		return err
+	}
+	pids := map[string]int{"chrome": x.p.PID(), "warden": x.p.warden.Process.Pid}
+	for _, pid := range x.p.Processes() {
+		if bytes.Contains(commandLine(pid), []byte("--config-net")) {
+			pids["pasta"] = pid
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(pids)
+}
+
+// Without a way out, or without the device that pasta needs, the reason says so.
+func TestNetworkMissing(t *testing.T) {
+	cmd := inNetwork(t, "network-missing", shortTemp(t))
+	cmd.Args[6] = strings.Replace(cmd.Args[6], "mknod -m 666", "mknod -m 600", 1)
+	out, err := cmd.Output()
+	if err != nil || !strings.Contains(string(out), "/dev/net/tun that this user may open") {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
+// networkMissing prints why there are no networks.
+func networkMissing() error {
+	err := CheckNetworks(context.Background(), netns.New("/usr/bin/pasta", firewall.Rules{}))
+	_, printed := fmt.Println(err)
+	return printed
+}
