@@ -43,6 +43,8 @@ func helperMain(verb, root string) int {
 			return exitStatus(err)
 		}
 		select {} // until it is killed
+	case "flush":
+		return exitStatus(flush())
 	case "probe":
 		return exitStatus(probeHelper())
 	}

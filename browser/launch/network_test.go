@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/nftables"
 
 	"github.com/stasisd/stasis/browser/firewall"
 	"github.com/stasisd/stasis/browser/netns"
@@ -52,6 +53,7 @@ func inNetwork(t *testing.T, verb, root string) *exec.Cmd {
 	t.Cleanup(func() { _ = own.Close() })
 	cmd := exec.Command("unshare", "--mount", "--net", "--", "sh", "-c", fmt.Sprintf(`set -e
 		mount -t tmpfs none /mnt; mknod -m 666 /mnt/tun c 10 200; mount --bind /mnt/tun /dev/net/tun; umount -l /mnt
+		echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start
 		ip link set lo up; ip addr add %s/32 dev lo
 		ip tuntap add out mode tap; ip addr add 192.0.2.77/24 dev out; ip link set out up; ip route add default via 192.0.2.1
 		exec setpriv --reuid %d --regid %d --clear-groups -- "$@"`, outside, networkUser, networkUser), "sh", "/proc/self/fd/3", helperArg, verb, root)
@@ -75,10 +77,11 @@ func TestNetwork(t *testing.T) {
 	}
 	const refused = "connection refused"
 	want := finding{
-		"capabilities": "0000000000000000", "nft list ruleset": "fails", "nft flush ruleset": "fails", "unshare --user --map-root-user nft flush ruleset": "fails",
+		"capabilities": "0000000000000000", "flush": "fails", "flush in a nested user namespace": "fails",
 		"ip link delete out": "fails", "the rules are still there": "<nil>",
 		"outside": "hello", "loopback": "hello", "loopback, IPv6": "hello", "other loopback": refused, "metadata": refused, "private": refused, "nothing there": "reset",
 		"the daemon's port, loopback": refused, "the daemon's port, outside": refused,
+		"name server, datagram": "answer", "name server, connection": "hello", "another name server": "not permitted", "datagram outside": "answer",
 		"outside, denied": refused, "loopback, denied": refused, "loopback, allowed again": "hello",
 		"proxy": "proxied", "outside, with a proxy": refused, "loopback, with a proxy": refused, "the network": "one refused packet or more",
 	}
@@ -97,7 +100,10 @@ func networkHelper(root string) (finding, error) {
 	six := hello("[::1]:0")
 	policy := egress.Policy{OwnPorts: []uint16{own.Port()},
 		Networks: []netip.Prefix{netip.MustParsePrefix(outside + "/32"), netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("::1/128")}}
-	networks := netns.New(pasta, firewall.Rules{Policy: policy})
+	const server = "127.0.0.53:53"
+	hello(server)
+	answering(server)
+	networks := netns.New(pasta, firewall.Rules{Policy: policy, Resolvers: []netip.Addr{netip.MustParseAddr("127.0.0.53")}})
 	ctx := context.Background()
 	if err := CheckNetworks(ctx, networks); err != nil {
 		return nil, err
@@ -110,9 +116,9 @@ func networkHelper(root string) (finding, error) {
 	nothing := hello("127.0.0.1:0")
 	nothingAt := nothing.String()
 	closers[nothing]()
-	for _, command := range []string{"nft list ruleset", "nft flush ruleset", "unshare --user --map-root-user nft flush ruleset", "ip link delete out"} {
-		x.try(command, "run "+command)
-	}
+	flush := filepath.Join(root, "program") + " " + helperArg + " flush " + root
+	x.try("flush", "run "+flush)
+	x.try("flush in a nested user namespace", "run unshare --user --map-root-user "+flush)
 	x.try("capabilities", "capabilities")
 	x.try("outside", "dial "+port(outside, site))
 	x.try("loopback", "dial "+port("127.0.0.1", site))
@@ -123,6 +129,10 @@ func networkHelper(root string) (finding, error) {
 	x.try("private", "dial 10.0.0.1:80")
 	x.try("the daemon's port, loopback", "dial "+port("127.0.0.1", own))
 	x.try("the daemon's port, outside", "dial "+port(outside, own))
+	x.try("name server, datagram", "ask "+server)
+	x.try("name server, connection", "dial "+server)
+	x.try("another name server", "ask 127.0.0.54:53")
+	x.try("datagram outside", "ask "+answering(outside+":0"))
 
 	x.limit(egress.Limits{Lists: []egress.List{{Deny: []netip.Prefix{netip.MustParsePrefix(outside + "/32"), netip.MustParsePrefix("127.0.0.0/8")}}}}, nil)
 	x.try("outside, denied", "dial "+port(outside, site))
@@ -136,6 +146,7 @@ func networkHelper(root string) (finding, error) {
 	x.try("proxy", "dial 127.0.0.1:4321")
 	x.try("outside, with a proxy", "dial "+port(outside, site))
 	x.try("loopback, with a proxy", "dial "+port("127.0.0.1", site))
+	x.try("ip link delete out", "run ip link delete out")
 	count, err := networks.Refused()
 	x.found["the rules are still there"] = fmt.Sprint(err)
 	x.found["the network"] = fmt.Sprint(count, " refused packets")
@@ -167,6 +178,24 @@ func hello(at string) netip.AddrPort {
 	where := l.Addr().(*net.TCPAddr).AddrPort()
 	closers[where] = func() { _ = l.Close() }
 	return where
+}
+
+// answering starts a server that answers datagrams, and returns its address.
+func answering(at string) string {
+	conn, err := net.ListenPacket("udp", at)
+	if err != nil {
+		panic(err)
+	}
+	go func() {
+		for {
+			_, from, err := conn.ReadFrom(make([]byte, 64))
+			if err != nil {
+				return
+			}
+			_, _ = conn.WriteTo([]byte("answer"), from)
+		}
+	}()
+	return conn.LocalAddr().String()
 }
 
 // probe is a program that runs in the place of Chrome, with its pipe.
@@ -236,7 +265,9 @@ func probeHelper() error {
 				answer = "fails"
 			}
 		case "dial":
-			answer = said(words[1])
+			answer = said("tcp", words[1], "")
+		case "ask":
+			answer = said("udp", words[1], "question")
 		}
 		if _, err := io.WriteString(answers, answer+"\n"); err != nil {
 			return err
@@ -245,19 +276,38 @@ func probeHelper() error {
 	return orders.Err()
 }
 
-// said returns what a server says, or why it cannot be reached.
-func said(at string) string {
-	conn, err := net.DialTimeout("tcp", at, 5*time.Second)
+// flush removes all rules of the namespace that it runs in.
+func flush() error {
+	kernel, err := nftables.New()
+	if err != nil {
+		return err
+	}
+	kernel.FlushRuleset()
+	return kernel.Flush()
+}
+
+// said returns what a server says to a question, or why it cannot be reached.
+func said(network, at, question string) string {
+	conn, err := net.DialTimeout(network, at, 5*time.Second)
 	if err == nil {
 		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-		var all []byte
-		if all, err = io.ReadAll(conn); err == nil {
-			return string(all)
+		if question != "" {
+			_, err = io.WriteString(conn, question)
+		}
+		answer := make([]byte, 64)
+		n := 0
+		if err == nil {
+			n, err = conn.Read(answer)
+		}
+		if err == nil {
+			return string(answer[:n])
 		}
 	}
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused"
+	case errors.Is(err, syscall.EPERM): // a datagram
+		return "not permitted"
 	case errors.Is(err, syscall.ECONNRESET):
 		return "reset"
 	}
