@@ -37,7 +37,7 @@ func helperMain(verb, root string) int {
 		found, err := networkHelper(root)
 		return exitStatus(errors.Join(err, json.NewEncoder(os.Stdout).Encode(found)))
 	case "network-missing":
-		return exitStatus(networkMissing())
+		return exitStatus(networkMissing(root))
 	case "network-lives":
 		if err := networkLives(root); err != nil {
 			return exitStatus(err)

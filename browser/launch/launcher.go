@@ -201,9 +201,9 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 		if link, stage, err = network.Connect(); err != nil {
 			return nil, errors.Join(err, group.Remove())
 		}
-		defer func() { _ = stage.Close() }() // the warden has its own
 	}
 	p, reports, err := startWarden(ord, group, stage)
+	_ = stage.Close() // the warden has its own; nil without a namespace
 	if err != nil {
 		link.Close()
 		return nil, errors.Join(fault.Wrap(err, fault.BrowserFailed, op, ""), group.Remove())
@@ -227,7 +227,7 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 			return nil, errors.Join(err, p.discard())
 		}
 		if r.NetworkFailed != "" {
-			return nil, errors.Join(networkFailed(op, r.NetworkFailed, link), p.discard())
+			return nil, errors.Join(networkFailed(fault.BrowserFailed, op, r.NetworkFailed, link), p.discard())
 		}
 		if r.Errno != 0 {
 			return nil, errors.Join(startFailed(op, r.Errno, o.Dir), p.discard())
@@ -242,11 +242,11 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 }
 
 // networkFailed returns the error of a Chrome without a network namespace.
-func networkFailed(op, why string, link *netns.Link) error {
-	if err := link.Err(); err != nil {
+func networkFailed(code fault.Code, op, why string, link *netns.Link) error {
+	if err := link.Err(); fault.Is(err, fault.Unsupported) { // else it only says that the stage has ended
 		why += ": " + fault.MessageOf(err)
 	}
-	return fault.New(fault.Unsupported, op, "Chrome cannot have a network of its own: %s", why)
+	return fault.New(code, op, "Chrome cannot have a network of its own: %s", why)
 }
 
 // startWarden starts a warden with its order. The warden is in the group before it gets the

@@ -35,7 +35,7 @@ func CheckNetworks(ctx context.Context, all *netns.Networks) error {
 			if r.NetworkFailed == "" {
 				r.NetworkFailed = r.Errno.Error()
 			}
-			err = networkFailed(op, r.NetworkFailed, link)
+			err = networkFailed(fault.Unsupported, op, r.NetworkFailed, link)
 		}
 	case <-ctx.Done():
 		err = startCancelled(op, ctx.Err())

@@ -383,19 +383,22 @@ func networkLives(root string) error {
 	return json.NewEncoder(os.Stdout).Encode(pids)
 }
 
-// Without a way out, or without the device that pasta needs, the reason says so.
+// Without the device that pasta needs, the reason says so. A Chrome whose pasta does not start
+// does not start either.
 func TestNetworkMissing(t *testing.T) {
 	cmd := inNetwork(t, "network-missing", shortTemp(t))
 	cmd.Args[6] = strings.Replace(cmd.Args[6], "mknod -m 666", "mknod -m 600", 1)
 	out, err := cmd.Output()
-	if err != nil || !strings.Contains(string(out), "/dev/net/tun that this user may open") {
+	if err != nil || !strings.Contains(string(out), "/dev/net/tun that this user may open") || !strings.Contains(string(out), "browser_failed: Chrome cannot have a network of its own: pasta cannot be started") {
 		t.Errorf("%s, %v", out, err)
 	}
 }
 
-// networkMissing prints why there are no networks.
-func networkMissing() error {
-	err := CheckNetworks(context.Background(), netns.New("/usr/bin/pasta", firewall.Rules{}))
-	_, printed := fmt.Println(err)
-	return printed
+// networkMissing prints why there are no networks, and why a Chrome does not start.
+func networkMissing(root string) error {
+	ctx := context.Background()
+	missing := CheckNetworks(ctx, netns.New("/usr/bin/pasta", firewall.Rules{}))
+	_, failed := startProbe(ctx, root, netns.New("/nowhere/pasta", firewall.Rules{})) // removed since
+	_, err := fmt.Printf("%v\n%v\n", missing, failed)
+	return err
 }

@@ -97,6 +97,9 @@ func (w *warden) startStage(o order) (report, error) {
 		return report{}, err
 	}
 	w.pasta, err = netns.StartPasta(o.Network.Pasta, pastaName+o.Network.Name, pid)
+	if err != nil {
+		return report{NetworkFailed: "pasta cannot be started: " + err.Error()}, nil
+	}
 	// While these are open here, no side would see the others' end.
 	for _, fd := range []int{fdRequests, fdAnswers, fdNetwork, pipes[0], pipes[3]} {
 		err = errors.Join(err, syscall.Close(fd))

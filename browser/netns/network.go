@@ -105,9 +105,11 @@ type Network struct {
 	mu     sync.Mutex
 	limits egress.Limits
 	proxy  func(net.Conn)
-	notify func(egress.Refusal)
+	watch  *watcher
 	link   *Link // of the running Chrome; nil: none runs
 }
+
+type watcher struct{ notify func(egress.Refusal) }
 
 // NewNetwork returns a Network without limits beyond the daemon's rules.
 func (n *Networks) NewNetwork() *Network { return &Network{all: n} }
@@ -138,24 +140,28 @@ func (w *Network) Limit(l egress.Limits, proxy func(net.Conn)) error {
 }
 
 // Watch calls notify for the refused packets until stop. notify must not wait. It may be
-// called once more after stop. There is one watcher; a later one replaces an earlier one.
+// called once more after stop. There is one watcher; a later one replaces an earlier one, whose
+// stop then does nothing.
 func (w *Network) Watch(notify func(egress.Refusal)) (stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.notify = notify
+	own := &watcher{notify}
+	w.watch = own
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.notify = nil
+		if w.watch == own {
+			w.watch = nil
+		}
 	}
 }
 
 func (w *Network) report(r egress.Refusal) {
 	w.mu.Lock()
-	notify := w.notify
+	watch := w.watch
 	w.mu.Unlock()
-	if notify != nil {
-		notify(r)
+	if watch != nil {
+		watch.notify(r)
 	}
 }
 
