@@ -32,7 +32,7 @@ type Starter struct {
 	Budget *budget.Budget
 	// Policy is the policy of Firewall, or of the launcher's networks. The relays of proxies follow it too.
 	Policy egress.Policy
-	// Firewall limits what Chromes connect to by their users; nil: only networks of their own
+	// Firewall limits what Chromes connect to by their users; nil: only their own networks
 	// do, if they have some.
 	Firewall Firewall
 	// Limits are those of every Chrome.

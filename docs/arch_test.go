@@ -55,7 +55,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"browser/profile/internal/*", ""},
 	{"browser/pool", "fault state browser"},
 	{"browser/mux", "fault state budget"},
-	{"browser/launch", "fault state state/report browser/downloads browser/cgroup browser/netns"},
+	{"browser/launch", "fault state state/report egress browser/downloads browser/cgroup browser/netns browser/firewall"}, // its tests use the last one
 	{"browser/netns", "fault egress browser/firewall"},
 	{"browser/relay", "fault egress"},
 	{"browser/firewall", "fault egress"},

@@ -149,7 +149,7 @@ func (l *Launcher) Landlock() int {
 	return LandlockABI()
 }
 
-// HasNetworks reports whether each Chrome has a network namespace of its own.
+// HasNetworks reports whether each Chrome has its own network namespace.
 func (l *Launcher) HasNetworks() bool { return l.networks != nil }
 
 // Root returns the folder of the run directories, absolute and with symbolic links
@@ -246,7 +246,7 @@ func networkFailed(code fault.Code, op, why string, link *netns.Link) error {
 	if err := link.Err(); fault.Is(err, fault.Unsupported) { // else it only says that the stage has ended
 		why += ": " + fault.MessageOf(err)
 	}
-	return fault.New(code, op, "Chrome cannot have a network of its own: %s", why)
+	return fault.New(code, op, "Chrome cannot have its own network: %s", why)
 }
 
 // startWarden starts a warden with its order. The warden is in the group before it gets the

@@ -9,7 +9,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// CheckNetworks returns nil if Chromes can have network namespaces of their own. It makes one,
+// CheckNetworks returns nil if Chromes can have their own network namespaces. It makes one,
 // with everything but a Chrome. Errors: Unsupported, with the reason and what to do, Timeout.
 func CheckNetworks(ctx context.Context, all *netns.Networks) error {
 	const op = "launch.check_networks"

@@ -33,7 +33,7 @@ const networkUser = 310901
 // belongs to the machine there, because no other machine is at hand.
 const outside = "8.9.10.11"
 
-// inNetwork returns a command that runs a helper as an ordinary user in a network of its own
+// inNetwork returns a command that runs a helper as an ordinary user in a separate network
 // with a way out, where everybody may open /dev/net/tun.
 func inNetwork(t *testing.T, verb, root string) *exec.Cmd {
 	t.Helper()
@@ -64,7 +64,7 @@ func inNetwork(t *testing.T, verb, root string) *exec.Cmd {
 // finding is what a helper finds, by the name of the attempt.
 type finding map[string]string
 
-// TestNetwork starts a program in the place of Chrome, which tries what its namespace allows.
+// TestNetwork starts a program instead of Chrome, which tries what its namespace allows.
 func TestNetwork(t *testing.T) {
 	root := shortTemp(t)
 	raw, err := inNetwork(t, "network", root).Output()
@@ -198,7 +198,7 @@ func answering(at string) string {
 	return conn.LocalAddr().String()
 }
 
-// probe is a program that runs in the place of Chrome, with its pipe.
+// probe is a program that runs instead of Chrome, with its pipe.
 type probe struct {
 	p       *Process
 	answers *bufio.Reader
@@ -207,7 +207,7 @@ type probe struct {
 	err     error
 }
 
-// startProbe starts this binary in the place of Chrome.
+// startProbe starts this binary instead of Chrome.
 func startProbe(ctx context.Context, root string, networks *netns.Networks) (*probe, error) {
 	own, err := os.ReadFile("/proc/self/exe")
 	program, script := filepath.Join(root, "program"), filepath.Join(root, "chrome")
@@ -249,7 +249,7 @@ func (x *probe) limit(l egress.Limits, proxy func(net.Conn)) {
 	x.err = errors.Join(x.err, x.network.Limit(l, proxy))
 }
 
-// probeHelper is the program in the place of Chrome. It answers orders until its pipe ends.
+// probeHelper is the program instead of Chrome. It answers orders until its pipe ends.
 func probeHelper() error {
 	orders := bufio.NewScanner(os.NewFile(fdRequests, "orders"))
 	answers := os.NewFile(fdAnswers, "answers")
@@ -364,7 +364,7 @@ func TestNetworkEnds(t *testing.T) {
 	}
 }
 
-// networkLives starts a program in the place of Chrome and tells the PIDs.
+// networkLives starts a program instead of Chrome and tells the PIDs.
 func networkLives(root string) error {
 	pasta, err := netns.FindPasta()
 	if err != nil {
@@ -389,7 +389,7 @@ func TestNetworkMissing(t *testing.T) {
 	cmd := inNetwork(t, "network-missing", shortTemp(t))
 	cmd.Args[6] = strings.Replace(cmd.Args[6], "mknod -m 666", "mknod -m 600", 1)
 	out, err := cmd.Output()
-	if err != nil || !strings.Contains(string(out), "/dev/net/tun that this user may open") || !strings.Contains(string(out), "browser_failed: Chrome cannot have a network of its own: pasta cannot be started") {
+	if err != nil || !strings.Contains(string(out), "/dev/net/tun that this user may open") || !strings.Contains(string(out), "browser_failed: Chrome cannot have its own network: pasta cannot be started") {
 		t.Errorf("%s, %v", out, err)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package netns gives a Chrome of an ordinary user's daemon a network namespace of its own,
+// Package netns gives each Chrome of an ordinary user's daemon its own network namespace,
 // so that what it connects to can be limited without root.
 //
 // Three processes take part:
