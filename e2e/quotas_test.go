@@ -251,8 +251,11 @@ func TestQuotasOfConnections(t *testing.T) {
 		first.Header.Set("Content-Type", "text/plain")
 		go func() {
 			answer, err := http.DefaultClient.Do(first)
-			if err == nil && answer.StatusCode != http.StatusCreated {
-				err = errors.New(answer.Status)
+			if err == nil {
+				if answer.StatusCode != http.StatusCreated {
+					err = errors.New(answer.Status)
+				}
+				err = errors.Join(err, answer.Body.Close())
 			}
 			running <- err
 		}()
@@ -286,13 +289,13 @@ func TestQuotasOfConnections(t *testing.T) {
 		if err != nil || following.StatusCode != http.StatusOK {
 			t.Fatalf("the stream of events: %v", err)
 		}
-		defer following.Body.Close() //nolint:errcheck // it was only read
+		defer following.Body.Close()
 		var open, refused atomic.Int32
 		var dials sync.WaitGroup
 		conns := make(chan *websocket.Conn, 50)
 		for i := range 50 {
 			dials.Go(func() {
-				conn, answer, err := websocket.Dial(ctx, []string{s.CDP, another.CDP}[i%2], nil)
+				conn, answer, err := websocket.Dial(ctx, []string{s.CDP, another.CDP}[i%2], nil) //nolint:bodyclose // Dial has read and closed it
 				switch {
 				case err == nil:
 					open.Add(1)
