@@ -74,9 +74,10 @@ func chromeFlags() []string {
 		// These features query the time, send the forms of pages to Google, or start
 		// renderers for a suggestion list that is never used. UrgentPageDiscarding would
 		// discard tabs when memory is reported as low, which happens before Chrome is
-		// parked.
+		// parked. DnsOverHttpsUpgrade would look names up beside the resolver of a session
+		// whose egress has names of hosts.
 		"--disable-features=OptimizationHints,MediaRouter,DialMediaRouteProvider,Translate,"+
-			"NetworkTimeServiceQuerying,AutofillServerCommunication,WebUIOmniboxPopup,WebUIOmniboxAimPopup,UrgentPageDiscarding",
+			"NetworkTimeServiceQuerying,AutofillServerCommunication,WebUIOmniboxPopup,WebUIOmniboxAimPopup,UrgentPageDiscarding,DnsOverHttpsUpgrade",
 		"--metrics-recording-only",
 		"--disable-breakpad",
 		// Same behaviour on every machine, and no dialogs that wait for a user.
