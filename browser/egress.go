@@ -60,18 +60,30 @@ func (s *Starter) limitsEgress() bool { return s.Firewall != nil || s.Launcher.H
 const throughProxy = "<-loopback>"
 
 // CanLimitEgress returns nil if the limits of sessions can be put in place.
-func (s *Starter) CanLimitEgress() error {
+func (s *Starter) CanLimitEgress(e Egress) error {
 	if !s.limitsEgress() {
 		return fault.New(fault.Unsupported, "browser.egress", "egress: this daemon does not limit the addresses that browsers connect to; its log says why")
 	}
+	if e.HasHosts() {
+		return s.Hosts.can()
+	}
 	return nil
 }
+
+// HasHosts reports whether a list has hosts.
+func (e Egress) HasHosts() bool { return egress.Limits{Lists: e.Lists}.HasHosts() }
+
+// Egress returns what the Chrome may connect to.
+func (b *Browser) Egress() Egress { return b.options.Egress }
 
 // LimitEgress replaces the limits of a Chrome that waited for its session.
 func (b *Browser) LimitEgress(limits Egress) error {
 	b.options.Egress = limits
 	return b.starter.limitEgress(b.dir, b.options, b.relay)
 }
+
+// Egress is [Browser.Egress].
+func (s *Standby) Egress() Egress { return s.b.Egress() }
 
 // LimitEgress is [Browser.LimitEgress], before the tabs load.
 func (s *Standby) LimitEgress(limits Egress) error { return s.b.LimitEgress(limits) }
@@ -83,29 +95,43 @@ func (s *Starter) limitEgress(dir *Dir, o Options, r *relay.Relay) error {
 	limiter := s.limiter(dir)
 	if limiter == nil {
 		if len(o.Egress.Lists) > 0 {
-			return s.CanLimitEgress()
+			return s.CanLimitEgress(o.Egress)
 		}
 		return nil
 	}
 	limits := egress.Limits{Lists: o.Egress.Lists, Private: o.Egress.Private}
 	p := nilIfDirect(o.Overrides.Proxy)
-	if p == nil {
-		return limiter.Limit(limits, nil)
-	}
-	r.Limit(limits.Control(s.Policy))
-	at, err := netip.ParseAddrPort(r.Address())
-	if err != nil {
-		return fault.Wrap(err, fault.Internal, "browser.egress", "the relay of the proxy has no address")
-	}
-	limits.Proxy = &egress.Proxy{At: at, Only: true, Loopback: true}
-	for _, rule := range strings.FieldsFunc(p.Bypass, func(c rune) bool { return c == ',' || c == ';' || c == ' ' }) {
-		if rule == throughProxy {
-			limits.Proxy.Loopback = false
-		} else {
-			limits.Proxy.Only = false
+	if p != nil {
+		at, err := netip.ParseAddrPort(r.Address())
+		if err != nil {
+			return fault.Wrap(err, fault.Internal, "browser.egress", "the relay of the proxy has no address")
+		}
+		limits.Proxy = &egress.Proxy{At: at, Only: true, Loopback: true}
+		for _, rule := range strings.FieldsFunc(p.Bypass, func(c rune) bool { return c == ',' || c == ';' || c == ' ' }) {
+			if rule == throughProxy {
+				limits.Proxy.Loopback = false
+			} else {
+				limits.Proxy.Only = false
+			}
 		}
 	}
-	return limiter.Limit(limits, r.Take)
+	limits, err := s.Hosts.resolve(dir.UID, limits, p != nil && limits.Proxy.Only)
+	if err != nil {
+		return err
+	}
+	var proxy func(net.Conn)
+	if p != nil {
+		proxy = r.Take
+		r.Limit(limits.Control(s.Policy, r.Upstream()))
+		if limits.HasHosts() {
+			r.LimitHosts(limits.AllowsThroughProxy, func(host string) { s.Hosts.Firewall.Report(dir.UID, egress.Refusal{Protocol: "tcp", Host: host}) })
+		}
+	}
+	if err := limiter.Limit(limits, proxy); err != nil {
+		s.Hosts.stop(dir.UID)
+		return err
+	}
+	return nil
 }
 
 // unlimitEgress removes the session's limits. No process of its user may be left. Only the
@@ -113,6 +139,7 @@ func (s *Starter) limitEgress(dir *Dir, o Options, r *relay.Relay) error {
 // a Chrome of this user tries again.
 func (b *Browser) unlimitEgress() {
 	b.unlimit.Do(func() {
+		b.starter.Hosts.stop(b.dir.UID)
 		if l := b.starter.limiter(b.dir); l != nil {
 			_ = l.Limit(egress.Limits{}, nil) // see above
 		}

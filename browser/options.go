@@ -48,7 +48,7 @@ type Egress struct {
 	Private []netip.Prefix
 }
 
-// Equal reports whether both allow the same. The order of lists and of their networks does
+// Equal reports whether both allow the same. The order of lists and of their entries does
 // not matter.
 func (e Egress) Equal(other Egress) bool {
 	return slices.Equal(sortedNetworks(e.Private), sortedNetworks(other.Private)) && containsLists(e.Lists, other.Lists) && containsLists(other.Lists, e.Lists)
@@ -58,13 +58,18 @@ func (e Egress) Equal(other Egress) bool {
 func containsLists(all, some []egress.List) bool {
 	return !slices.ContainsFunc(some, func(l egress.List) bool {
 		return !slices.ContainsFunc(all, func(other egress.List) bool {
-			return slices.Equal(sortedNetworks(l.Allow), sortedNetworks(other.Allow)) && slices.Equal(sortedNetworks(l.Deny), sortedNetworks(other.Deny))
+			return slices.Equal(sortedNetworks(l.Allow), sortedNetworks(other.Allow)) && slices.Equal(sortedNetworks(l.Deny), sortedNetworks(other.Deny)) &&
+				slices.Equal(sortedHosts(l.AllowHosts), sortedHosts(other.AllowHosts)) && slices.Equal(sortedHosts(l.DenyHosts), sortedHosts(other.DenyHosts))
 		})
 	})
 }
 
 func sortedNetworks(networks []netip.Prefix) []netip.Prefix {
 	return slices.Compact(slices.SortedFunc(slices.Values(networks), netip.Prefix.Compare))
+}
+
+func sortedHosts(hosts []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(hosts)))
 }
 
 // Tail is the part of an environment that is unpacked to the folder [Unpacking] of the user

@@ -32,6 +32,15 @@ func TestEgressEqual(t *testing.T) {
 			t.Errorf("%s: equal is %v", test.name, !test.want)
 		}
 	}
+	hosts := Egress{Lists: []egress.List{{AllowHosts: []string{"a.example", "*.b.example"}}}}
+	if !hosts.Equal(Egress{Lists: []egress.List{{AllowHosts: []string{"*.b.example", "a.example"}}}}) {
+		t.Error("hosts in another order differ")
+	}
+	for _, other := range []Egress{{}, {Lists: []egress.List{{AllowHosts: []string{"a.example"}}}}, {Lists: []egress.List{{DenyHosts: []string{"a.example", "*.b.example"}}}}} {
+		if hosts.Equal(other) || other.Equal(hosts) {
+			t.Errorf("%+v is the same as %+v", other, hosts)
+		}
+	}
 	if !(Egress{}).Equal(Egress{Private: []netip.Prefix{}}) {
 		t.Error("no limits differ from no limits")
 	}

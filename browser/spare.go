@@ -47,6 +47,7 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	}
 	if err != nil {
 		relay.Close()
+		s.Hosts.stop(dir.UID)
 		return nil, err
 	}
 	empty := preparation(dir, state.Document{}, o, proxy)
@@ -73,6 +74,7 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	}
 	if err != nil {
 		relay.Close()
+		s.Hosts.stop(dir.UID)
 		return nil, err
 	}
 	b.relay = relay

@@ -37,6 +37,8 @@ type Starter struct {
 	Firewall Firewall
 	// Limits are those of every Chrome.
 	Limits Limits
+	// Hosts are the resolvers for names of hosts in sessions' limits; nil: they have none.
+	Hosts *Hosts
 	// MaxDownloads bounds the bytes of a session's downloads together; 0: no limit.
 	MaxDownloads int64
 
@@ -89,6 +91,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options,
 		}
 		if err != nil {
 			relay.Close()
+			s.Hosts.stop(dir.UID)
 			return nil, err
 		}
 		flags = append(append(flags, languageFlags(o.Overrides)...), proxyFlags(proxy)...)
@@ -103,6 +106,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options,
 		TimeZone: o.Overrides.Timezone, ExtraArgs: flags, Hold: gated, Limits: limits.group()})
 	if err != nil {
 		relay.Close()
+		s.Hosts.stop(dir.UID)
 		return nil, err
 	}
 	relay.SetProcesses(process.Processes)

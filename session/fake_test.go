@@ -159,6 +159,9 @@ func (p *fakeStandby) Activate(ctx context.Context) (browsers.Chrome, []state.Co
 	return p.Restored(ctx, p.doc, p.options)
 }
 
+// Egress returns the recorded limits.
+func (c *fakeChrome) Egress() browser.Egress { return c.options.Egress }
+
 // LimitEgress records the limits.
 func (c *fakeChrome) LimitEgress(limits browser.Egress) error {
 	c.options.Egress = limits
@@ -542,7 +545,7 @@ func (c *fakeChrome) Kill(ctx context.Context) error {
 }
 
 // CanLimitEgress returns nil: the fake Chromes record their limits.
-func (b *fakeBrowsers) CanLimitEgress() error { return nil }
+func (b *fakeBrowsers) CanLimitEgress(browser.Egress) error { return nil }
 
 // CanLimit returns nil, too, except of processors.
 func (b *fakeBrowsers) CanLimit(l browser.Limits) error {

@@ -17,6 +17,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/nftables"
@@ -48,8 +49,14 @@ type Firewall struct {
 	refusals *refusals
 	owned    net.Listener // tells other daemons that the users are taken
 
-	mu     sync.Mutex
-	limits map[int]egress.Limits // of the users that have some
+	names atomic.Uint64 // refused names
+
+	mu       sync.Mutex
+	limits   map[int]egress.Limits           // of the users that have some
+	admitted map[int]map[netip.Addr]struct{} // addresses of hosts, of the users with a resolver
+	// redirects: the table has what redirects DNS queries. Without need it is not there: it
+	// makes the kernel track the connections of the whole machine.
+	redirects bool
 }
 
 // refused is the name of the chain that refuses, and of the counter of refused packets.
@@ -61,7 +68,7 @@ const refused = "refused"
 // Unsupported if the system does not allow or have nftables, Config if another process has
 // a Firewall of the users.
 func Open(users Users, r Rules) (*Firewall, error) {
-	f := &Firewall{name: fmt.Sprintf("stasis-%d", users.First), users: users, rules: r, limits: map[int]egress.Limits{}}
+	f := &Firewall{name: fmt.Sprintf("stasis-%d", users.First), users: users, rules: r, limits: map[int]egress.Limits{}, admitted: map[int]map[netip.Addr]struct{}{}}
 	var err error
 	// An abstract socket ends with its process.
 	if f.owned, err = net.Listen("unix", "@"+f.name); err != nil {
@@ -93,13 +100,25 @@ func (f *Firewall) install() error {
 	kernel.AddTable(table)
 	b := &builder{kernel: kernel, table: table}
 	b.build(f.users, f.rules, f.refusals.group)
+	redirects := false
 	for uid, l := range f.limits {
+		if l.Resolver != 0 {
+			if !redirects {
+				b.addResolvers()
+			}
+			redirects = true
+			b.addResolver(uid, l, f.admitted[uid])
+		}
 		b.limitUser(uid, l)
 	}
 	if b.err != nil {
 		return b.err
 	}
-	return kernel.Flush()
+	if err := kernel.Flush(); err != nil {
+		return err
+	}
+	f.redirects = redirects
+	return nil
 }
 
 // Ensure installs the rules again if another program has removed them, such as a restart of
@@ -129,13 +148,14 @@ func (f *Firewall) ensure() (missing bool, err error) {
 	return true, nil
 }
 
-// Refused returns how many packets were refused.
+// Refused returns how many packets and names were refused.
 func (f *Firewall) Refused() (uint64, error) {
 	kernel, err := nftables.New()
 	if err != nil {
 		return 0, unsupported(err)
 	}
-	return countRefused(kernel, f.table())
+	packets, err := countRefused(kernel, f.table())
+	return packets + f.names.Load(), err
 }
 
 func countRefused(kernel *nftables.Conn, table *nftables.Table) (uint64, error) {
@@ -197,6 +217,7 @@ func (b *builder) build(users Users, r Rules, reports uint16) {
 	refuse := jump(last)
 	b.rule(output, ofUsers(users), jump(browsers))
 
+	b.guardResolvers(browsers)
 	b.jumpByUser(browsers, proxied)
 	if len(r.Resolvers) > 0 {
 		b.to(browsers, single(r.Resolvers), verdict(expr.VerdictAccept), toPort(unix.IPPROTO_UDP, 53))

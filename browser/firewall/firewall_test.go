@@ -28,8 +28,9 @@ const (
 
 func TestMain(m *testing.M) {
 	if to := os.Getenv(dialVariable); to != "" {
-		network, address, _ := strings.Cut(to, " ")
-		fmt.Println(dial(network, address))
+		words := strings.Fields(to)
+		last := len(words) - 1
+		fmt.Println(dial(strings.Join(words[:last], " "), words[last]))
 		return
 	}
 	if to := os.Getenv(floodVariable); to != "" {
@@ -47,6 +48,12 @@ func TestMain(m *testing.M) {
 // dial says whether an address can be reached. The TCP server of the test answers. That a
 // datagram was sent shows that it was not refused.
 func dial(network, address string) string {
+	switch words := strings.Fields(network); words[0] {
+	case "ask":
+		return ask(words[1], address, append(words[2:], "")[0])
+	case "hold":
+		return holdOpen(address)
+	}
 	conn, err := net.Dial(network, address)
 	if err == nil {
 		defer conn.Close()
@@ -148,7 +155,7 @@ func TestFirewall(t *testing.T) {
 	refusals := make(chan egress.Refusal, 100)
 	stop := f.Watch(limitedUser, func(r egress.Refusal) { refusals <- r })
 	expect("refused", limitedUser, at("10.9.9.9", 8080), at("fd12::9", 8080))
-	for _, want := range []string{"{tcp 10.9.9.9:8080}", "{udp 10.9.9.9:8080}", "{tcp [fd12::9]:8080}", "{udp [fd12::9]:8080}"} {
+	for _, want := range []string{"{tcp 10.9.9.9:8080 }", "{udp 10.9.9.9:8080 }", "{tcp [fd12::9]:8080 }", "{udp [fd12::9]:8080 }"} {
 		if got := fmt.Sprint(<-refusals); got != want {
 			t.Errorf("reported %s, want %s", got, want)
 		}
@@ -161,7 +168,7 @@ func TestFirewall(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	as(t, limitedUser, "udp", at("10.9.9.9", 8080))
-	if got := fmt.Sprint(<-refusals); got != "{udp 10.9.9.9:8080}" {
+	if got := fmt.Sprint(<-refusals); got != "{udp 10.9.9.9:8080 }" {
 		t.Errorf("reported %s after a flood", got)
 	}
 	stop()

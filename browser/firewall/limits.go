@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"reflect"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/binaryutil"
@@ -52,7 +53,7 @@ func (b *builder) jumpByUser(chain *nftables.Chain, name string) {
 func (f *Firewall) Limit(uid int, l egress.Limits) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, had := f.limits[uid]
+	was, had := f.limits[uid]
 	if !had && l.Empty() {
 		return nil
 	}
@@ -64,37 +65,61 @@ func (f *Firewall) Limit(uid int, l egress.Limits) error {
 	} else {
 		f.limits[uid] = l
 	}
-	err := f.replace(uid, l, had)
+	if l.Resolver == 0 || !reflect.DeepEqual(l, was) {
+		delete(f.admitted, uid)
+	}
+	err := f.replace(uid, l, was)
 	if err != nil { // the kernel's rules are not what they should be
 		err = f.install()
 	}
 	return fault.Wrap(err, fault.Internal, "firewall.limit", "the rules of nftables for the session cannot be set")
 }
 
-// replace replaces the rules of one user, which may have had some.
-func (f *Firewall) replace(uid int, l egress.Limits, had bool) error {
+// replace replaces the rules of one user, which may have had some. Admitted addresses stay
+// if the limits are the same.
+func (f *Firewall) replace(uid int, l, was egress.Limits) error {
 	kernel, err := nftables.New()
 	if err != nil {
 		return err
 	}
 	b := &builder{kernel: kernel, table: f.table()}
-	switch {
-	case !l.Empty():
-		b.limitUser(uid, l)
-	case had:
-		for _, name := range []string{proxied, listed} {
-			chain, element := b.ofUser(name, uid)
-			if err := kernel.SetDeleteElements(b.byUser(name), element); err != nil {
-				return err
-			}
-			kernel.FlushChain(chain)
-			kernel.DelChain(chain)
+	if !was.Empty() {
+		b.unlimitUser(uid, was)
+	}
+	redirects := f.redirects
+	if l.Resolver != 0 {
+		if !redirects {
+			b.addResolvers()
 		}
+		redirects = true
+		b.addResolver(uid, l, f.admitted[uid])
+	}
+	if !l.Empty() {
+		b.limitUser(uid, l)
 	}
 	if b.err != nil {
 		return b.err
 	}
-	return kernel.Flush()
+	if err := kernel.Flush(); err != nil {
+		return err
+	}
+	f.redirects = redirects
+	return nil
+}
+
+// unlimitUser removes the rules of a user's limits.
+func (b *builder) unlimitUser(uid int, was egress.Limits) {
+	for _, name := range []string{proxied, listed} {
+		chain, element := b.ofUser(name, uid)
+		if err := b.kernel.SetDeleteElements(b.byUser(name), element); b.err == nil {
+			b.err = err
+		}
+		b.kernel.FlushChain(chain)
+		b.kernel.DelChain(chain)
+	}
+	if was.Resolver != 0 {
+		b.removeResolver(uid, was)
+	}
 }
 
 // ofUser returns a user's chain for one of the maps, and its element of the map.
@@ -106,11 +131,18 @@ func (b *builder) ofUser(name string, uid int) (*nftables.Chain, []nftables.SetE
 // limitUser adds the limits of a user, or replaces them. Packets that they neither refuse
 // nor accept go on to the rules for all users.
 func (b *builder) limitUser(uid int, l egress.Limits) {
-	for name, limit := range map[string]func(*nftables.Chain, egress.Limits){proxied: b.limitToProxy, listed: b.limitToLists} {
+	for name, limit := range map[string]func(*nftables.Chain){
+		proxied: func(chain *nftables.Chain) {
+			if l.Resolver != 0 && (l.Proxy == nil || !l.Proxy.Only) {
+				b.limitToResolver(chain, l)
+			}
+			b.limitToProxy(chain, l)
+		},
+		listed: func(chain *nftables.Chain) { b.limitToLists(uid, chain, l) },
+	} {
 		chain, element := b.ofUser(name, uid)
 		b.kernel.AddChain(chain)
-		b.kernel.FlushChain(chain)
-		limit(chain, l)
+		limit(chain)
 		if err := b.kernel.SetAddElements(b.byUser(name), element); b.err == nil {
 			b.err = err
 		}
@@ -137,11 +169,14 @@ func (b *builder) limitToProxy(chain *nftables.Chain, l egress.Limits) {
 	}
 }
 
-func (b *builder) limitToLists(chain *nftables.Chain, l egress.Limits) {
+func (b *builder) limitToLists(uid int, chain *nftables.Chain, l egress.Limits) {
 	refuse := jump(&nftables.Chain{Name: refused})
 	for _, list := range l.Lists {
 		b.to(chain, list.Deny, refuse)
-		if len(list.Allow) > 0 {
+		switch {
+		case len(list.AllowHosts) > 0 && l.Resolver != 0:
+			b.outsideNamed(uid, chain, list.Allow, refuse)
+		case len(list.Allow)+len(list.AllowHosts) > 0:
 			b.outside(chain, list.Allow, refuse)
 		}
 	}

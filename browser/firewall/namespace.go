@@ -176,11 +176,11 @@ func (f family) elements(addresses []netip.Addr) (all []nftables.SetElement) {
 // Limit replaces the limits of the Chrome, in one transaction of the kernel.
 func (n *Namespace) Limit(l egress.Limits) error {
 	err := n.change(func(b *builder) {
-		for name, limit := range map[string]func(*nftables.Chain, egress.Limits){proxied: b.limitToProxy, listed: b.limitToLists} {
-			chain := &nftables.Chain{Table: b.table, Name: name}
-			b.kernel.FlushChain(chain)
-			limit(chain, l)
-		}
+		forProxy, forLists := &nftables.Chain{Table: b.table, Name: proxied}, &nftables.Chain{Table: b.table, Name: listed}
+		b.kernel.FlushChain(forProxy)
+		b.limitToProxy(forProxy, l)
+		b.kernel.FlushChain(forLists)
+		b.limitToLists(0, forLists, l) // without hosts, so the user does not matter
 	})
 	return fault.Wrap(err, fault.Internal, "firewall.limit", "the rules of nftables for the session cannot be set")
 }

@@ -84,13 +84,17 @@ func (r *refusals) report(a nflog.Attribute) int {
 	if !ok {
 		return 0
 	}
+	r.notify(int(*a.UID), refusal)
+	return 0
+}
+
+func (r *refusals) notify(uid int, refusal egress.Refusal) {
 	r.mu.Lock()
-	w := r.watchers[int(*a.UID)]
+	w := r.watchers[uid]
 	r.mu.Unlock()
 	if w != nil {
 		w.notify(refusal)
 	}
-	return 0
 }
 
 func (r *refusals) close() error {

@@ -38,6 +38,7 @@ type Relay struct {
 	dialer   *net.Dialer
 	control  atomic.Pointer[Control]
 	watcher  atomic.Pointer[func(egress.Refusal)]
+	hosts    atomic.Pointer[hostLimits]
 	listener *ownedListener
 	taken    *takenListener
 	server   *http.Server
@@ -80,7 +81,13 @@ func Start(upstream *url.URL, uid int) (*Relay, error) {
 				return
 			}
 			defer r.untrack()
+			target := req.URL.Host
+			if req.Method == http.MethodConnect {
+				target = req.Host
+			}
 			switch {
+			case target != "" && !r.allowed(target):
+				w.WriteHeader(http.StatusForbidden)
 			case req.Method == http.MethodConnect:
 				r.tunnel(w, req)
 			case req.URL.Scheme == "http" && req.URL.Host != "":
@@ -112,6 +119,35 @@ func (r *Relay) Limit(control Control) {
 		r.control.Store(&control)
 	}
 }
+
+// hostLimits say which hosts the upstream proxy is asked for.
+type hostLimits struct {
+	allows  func(host string) bool
+	refused func(host string)
+}
+
+// LimitHosts makes the relay ask the upstream proxy only for hosts that allows returns true
+// for; others are 403, and refused is called with them. refused must not wait.
+func (r *Relay) LimitHosts(allows func(host string) bool, refused func(host string)) {
+	r.hosts.Store(&hostLimits{allows, refused})
+}
+
+// allowed reports whether the upstream proxy may be asked for a host with or without a port.
+func (r *Relay) allowed(hostport string) bool {
+	limits := r.hosts.Load()
+	if limits == nil {
+		return true
+	}
+	host := (&url.URL{Host: hostport}).Hostname()
+	if limits.allows(host) {
+		return true
+	}
+	limits.refused(host)
+	return false
+}
+
+// Upstream returns the host of the upstream proxy.
+func (r *Relay) Upstream() string { return r.upstream.Hostname() }
 
 // Watch calls notify for each connection to the upstream proxy that control does not allow,
 // until stop. There is one watcher at a time: a later one replaces an earlier one, whose

@@ -112,6 +112,44 @@ func TestCredentialsAreAdded(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
+// The upstream proxy is not asked for a host that is not allowed.
+func TestLimitHosts(t *testing.T) {
+	site := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })
+	plain, secure := httptest.NewServer(site), httptest.NewTLSServer(site)
+	defer plain.Close()
+	defer secure.Close()
+	u := upstream(t)
+	u.User = url.UserPassword("ada", "secret")
+	r, client := relayed(t, u, os.Geteuid())
+	var refused []string
+	allowed := ""
+	r.LimitHosts(func(host string) bool { return host == allowed }, func(host string) { refused = append(refused, host) })
+	for _, at := range []string{plain.URL, secure.URL} {
+		if answer, err := client.Get(at); err == nil {
+			if answer.StatusCode != http.StatusForbidden {
+				t.Errorf("%s: %d", at, answer.StatusCode)
+			}
+			_ = answer.Body.Close()
+		} else if !strings.Contains(err.Error(), "Forbidden") {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+	if got := strings.Join(refused, " "); got != "127.0.0.1 127.0.0.1" {
+		t.Errorf("refused %s", got)
+	}
+	allowed = "127.0.0.1"
+	for _, at := range []string{plain.URL, secure.URL} {
+		answer, err := client.Get(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d", at, answer.StatusCode)
+		}
+	}
+}
+
 // Chrome must not prompt for a password, as no user would answer.
 func TestWrongCredentialsAreABadGateway(t *testing.T) {
 	site := httptest.NewTLSServer(nil)

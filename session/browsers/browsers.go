@@ -92,6 +92,7 @@ type Files interface {
 
 // EgressLimiter limits what a Chrome connects to that waited for its session.
 type EgressLimiter interface {
+	Egress() browser.Egress
 	LimitEgress(limits browser.Egress) error
 }
 
@@ -144,8 +145,8 @@ type Launcher interface {
 	// Has returns nil if an engine is installed, else an error that says how to install
 	// it.
 	Has(engine string) error
-	// CanLimitEgress returns nil if [browser.Options.Egress] has an effect, else an error.
-	CanLimitEgress() error
+	// CanLimitEgress returns nil if limits have an effect, else an error.
+	CanLimitEgress(limits browser.Egress) error
 	// CanLimit returns nil if [browser.Options.Limits] has an effect, else an error.
 	CanLimit(l browser.Limits) error
 	// NewDir makes a run directory with a new name. The caller removes it.

@@ -22,8 +22,10 @@ func (c Chromes) Has(engine string) error {
 	return nil
 }
 
-// CanLimitEgress returns nil if the daemon limits addresses.
-func (c Chromes) CanLimitEgress() error { return c.Starter.CanLimitEgress() }
+// CanLimitEgress returns nil if the daemon can put the limits in place.
+func (c Chromes) CanLimitEgress(limits browser.Egress) error {
+	return c.Starter.CanLimitEgress(limits)
+}
 
 // CanLimit returns nil if the limits can be put in place.
 func (c Chromes) CanLimit(l browser.Limits) error { return c.Starter.CanLimit(l) }

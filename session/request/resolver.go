@@ -24,7 +24,7 @@ type Engines interface {
 	Has(engine string) error
 	// CanLimitEgress returns an error if the addresses that sessions connect to cannot be
 	// limited.
-	CanLimitEgress() error
+	CanLimitEgress(limits browser.Egress) error
 	// CanLimit returns an error if limits of what sessions use cannot be put in place.
 	CanLimit(l browser.Limits) error
 }
@@ -89,7 +89,7 @@ func (v *Resolver) Egress(ctx context.Context, r Create, userID string) (limits 
 		limits.Lists = append(limits.Lists, r.Egress)
 	}
 	if len(limits.Lists) > 0 {
-		err = v.engines.CanLimitEgress()
+		err = v.engines.CanLimitEgress(limits)
 	}
 	return limits, err
 }

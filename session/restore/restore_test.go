@@ -35,6 +35,7 @@ func (c *fakeChrome) Passkeys() (state.Passkeys, bool) { return state.Passkeys{}
 func (c *fakeChrome) Thaw(context.Context) error       { return c.fails }
 func (c *fakeChrome) Kill(context.Context) error       { c.killed = true; return nil }
 
+func (c *fakeChrome) Egress() (none browser.Egress)    { return none }
 func (c *fakeChrome) LimitEgress(browser.Egress) error { return nil }
 func (c *fakeChrome) SetLimits(browser.Limits) error   { return nil }
 

@@ -1,0 +1,105 @@
+package resolver
+
+import (
+	"errors"
+	"io/fs"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/stasisd/stasis/egress"
+	"github.com/stasisd/stasis/fault"
+)
+
+// Files are the files by which the system finds hosts without a query of the DNS.
+type Files struct {
+	Hosts    string // hosts(5)
+	Nsswitch string // nsswitch.conf(5)
+}
+
+// Check returns an error if the system asks for hosts in another way than over port 53, such
+// as over a socket of systemd-resolved or nscd. Such queries are not redirected.
+func (f Files) Check() error {
+	raw, err := readIfThere(f.Nsswitch)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(raw)) {
+		line, _, _ = strings.Cut(line, "#")
+		words, ok := strings.CutPrefix(strings.TrimSpace(line), "hosts:")
+		if !ok {
+			continue
+		}
+		for _, word := range strings.Fields(words) {
+			switch {
+			case strings.HasPrefix(word, "[") || strings.HasSuffix(word, "]"): // what to do after a source
+			case word == "files", word == "dns", word == "myhostname", strings.HasPrefix(word, "mdns") && strings.HasSuffix(word, "_minimal"):
+			default:
+				return fault.New(fault.Unsupported, "resolver.files", "egress: names of hosts are not supported on this machine: the hosts of %s come from %q; only files, dns and myhostname can be supervised", f.Nsswitch, word)
+			}
+		}
+	}
+	return nil
+}
+
+func readIfThere(file string) ([]byte, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Wrap(err, fault.Config, "resolver.files", file+": cannot be read")
+	}
+	return raw, nil
+}
+
+// With returns limits whose lists have, as networks, the addresses of the hosts that Chrome
+// finds without a query: those of the hosts file, and localhost with all names below it. A
+// missing file has no hosts.
+func (f Files) With(l egress.Limits) (egress.Limits, error) {
+	raw, err := readIfThere(f.Hosts)
+	if err != nil {
+		return l, err
+	}
+	lists := append([]egress.List(nil), l.Lists...)
+	add := func(ip netip.Addr, matches func(hosts []string) bool) {
+		single := netip.PrefixFrom(ip, ip.BitLen())
+		for i, list := range l.Lists {
+			if matches(list.AllowHosts) {
+				lists[i].Allow = append(lists[i].Allow[:len(lists[i].Allow):len(lists[i].Allow)], single)
+			}
+			if matches(list.DenyHosts) {
+				lists[i].Deny = append(lists[i].Deny[:len(lists[i].Deny):len(lists[i].Deny)], single)
+			}
+		}
+	}
+	for line := range strings.Lines(string(raw)) {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) < 2 {
+			continue
+		}
+		ip, err := netip.ParseAddr(words[0])
+		if err != nil {
+			continue // the C library ignores it too
+		}
+		for _, name := range words[1:] {
+			add(ip.Unmap().WithZone(""), func(hosts []string) bool { return egress.Matches(name, hosts) })
+		}
+	}
+	for _, ip := range []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()} {
+		add(ip, func(hosts []string) bool {
+			return egress.Matches("localhost", hosts) || hasBelowLocalhost(hosts)
+		})
+	}
+	l.Lists = lists
+	return l, nil
+}
+
+// hasBelowLocalhost reports whether there is a host below localhost. Chrome knows all their
+// addresses (net/base/url_util.cc, IsLocalHostname).
+func hasBelowLocalhost(hosts []string) bool {
+	for _, h := range hosts {
+		if strings.HasSuffix(h, ".localhost") {
+			return true
+		}
+	}
+	return false
+}

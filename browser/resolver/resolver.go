@@ -1,0 +1,192 @@
+// Package resolver answers the DNS queries of one Chrome whose session has names of hosts in
+// its lists. The kernel redirects the queries to it.
+//
+// It decides by the name. A name that the lists do not allow does not exist, and is never
+// looked up: a page could send data in it. Of an allowed name it checks each address, and has
+// the kernel allow it before the answer goes out. So a name that changes its address gains
+// nothing. It answers with addresses only: other records could lead around the check (RFC
+// 9460 section 7.3).
+package resolver
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/stasisd/stasis/egress"
+	"github.com/stasisd/stasis/fault"
+)
+
+const (
+	// ttl is how long Chrome may keep an answer.
+	ttl = time.Minute
+	// renewAfter is how long after an address was admitted an answer with it admits it again.
+	renewAfter = time.Minute
+	// lookupTimeout bounds one query.
+	lookupTimeout = 10 * time.Second
+	// maxQueries is how many queries are answered at once. More datagrams are dropped, and
+	// Chrome asks again.
+	maxQueries = 64
+	// maxAddresses is how many addresses a session may be admitted to at once. Those of the
+	// oldest answers are forgotten first.
+	maxAddresses = 2048
+	// maxAnswer is how many addresses an answer has at most.
+	maxAnswer = 24
+	// Refusals are reported at most reportRate times a second, after reportBurst at once.
+	reportRate  = 50
+	reportBurst = 200
+)
+
+// Lookup returns the addresses of a name. network is "ip4" or "ip6". A name without such
+// addresses is no error.
+type Lookup func(ctx context.Context, network, name string) ([]netip.Addr, error)
+
+// Config says how a Resolver decides. All fields but Admit are needed.
+type Config struct {
+	Limits egress.Limits
+	Policy egress.Policy
+	Lookup Lookup
+	// Admit makes the kernel allow the addresses in add for some minutes, longer than
+	// the answer may be kept, and no longer those in forget. nil: it allows all addresses
+	// that the policy allows.
+	Admit func(add, forget []netip.Addr) error
+	// Refuse is called for a name or an address of a name that is refused. It must not wait.
+	Refuse func(egress.Refusal)
+	Now    func() time.Time
+}
+
+// Resolver is a server of the DNS on loopback, over UDP and TCP. Close ends it.
+type Resolver struct {
+	c       Config
+	port    uint16
+	packets []net.PacketConn
+	streams []net.Listener
+	queries chan struct{} // a value for each query that is being answered
+	reports *rate.Limiter
+	life    context.Context
+	cancel  context.CancelFunc
+	work    sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	conns    map[net.Conn]struct{}
+	admitted map[netip.Addr]time.Time // when
+}
+
+// Start starts a Resolver.
+func Start(c Config) (*Resolver, error) {
+	r := &Resolver{c: c, queries: make(chan struct{}, maxQueries), reports: rate.NewLimiter(reportRate, reportBurst), conns: map[net.Conn]struct{}{}, admitted: map[netip.Addr]time.Time{}}
+	r.life, r.cancel = context.WithCancel(context.Background())
+	if err := r.listen(); err != nil {
+		r.Close()
+		return nil, fault.Wrap(err, fault.Internal, "resolver.start", "no free port on 127.0.0.1 for the session's resolver")
+	}
+	for _, p := range r.packets {
+		r.work.Go(func() { r.servePackets(p) })
+	}
+	for _, l := range r.streams {
+		r.work.Go(func() { r.serveStreams(l) })
+	}
+	return r, nil
+}
+
+// Port returns the port of its listeners.
+func (r *Resolver) Port() uint16 { return r.port }
+
+// Close ends it and waits for its work. It is idempotent. A nil Resolver ignores the call.
+func (r *Resolver) Close() {
+	if r == nil {
+		return
+	}
+	r.cancel()
+	for _, p := range r.packets {
+		_ = p.Close() // nothing is lost
+	}
+	for _, l := range r.streams {
+		_ = l.Close()
+	}
+	r.mu.Lock()
+	r.closed = true
+	for conn := range r.conns {
+		_ = conn.Close()
+	}
+	r.mu.Unlock()
+	r.work.Wait()
+}
+
+// addresses returns the addresses of an allowed name that may be answered. The kernel allows
+// them when it returns.
+func (r *Resolver) addresses(network, name string) ([]netip.Addr, error) {
+	ctx, cancel := context.WithTimeout(r.life, lookupTimeout)
+	defer cancel()
+	found, err := r.c.Lookup(ctx, network, name)
+	if err != nil {
+		return nil, err
+	}
+	var permitted []netip.Addr
+	for _, ip := range found[:min(len(found), maxAnswer)] {
+		ip = ip.Unmap().WithZone("")
+		if err := r.c.Limits.CheckNamed(r.c.Policy, ip); err != nil {
+			r.refuse(egress.Refusal{Protocol: "dns", Host: name, To: netip.AddrPortFrom(ip, 0)})
+			continue
+		}
+		permitted = append(permitted, ip)
+	}
+	return permitted, r.admit(permitted)
+}
+
+var errTooMany = errors.New("the session has too many addresses")
+
+// admit makes the kernel allow addresses, unless it was asked to shortly before.
+func (r *Resolver) admit(all []netip.Addr) error {
+	if r.c.Admit == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.c.Now()
+	var add, forget []netip.Addr
+	for _, ip := range all {
+		if at, ok := r.admitted[ip]; !ok || now.Sub(at) > renewAfter {
+			add = append(add, ip)
+		}
+	}
+	if len(add) == 0 {
+		return nil
+	}
+	if len(r.admitted)+len(add) > maxAddresses {
+		for ip, at := range r.admitted {
+			if now.Sub(at) > AdmittedFor {
+				forget = append(forget, ip)
+			}
+		}
+		if len(r.admitted)+len(add)-len(forget) > maxAddresses {
+			return errTooMany
+		}
+	}
+	if err := r.c.Admit(add, forget); err != nil {
+		return err
+	}
+	for _, ip := range forget {
+		delete(r.admitted, ip)
+	}
+	for _, ip := range add {
+		r.admitted[ip] = now
+	}
+	return nil
+}
+
+// AdmittedFor is how long the kernel allows new connections to an admitted address. Chrome
+// keeps an answer for a minute, and a pause of its processes may come on top.
+const AdmittedFor = 5 * time.Minute
+
+func (r *Resolver) refuse(refusal egress.Refusal) {
+	if r.reports.AllowN(r.c.Now(), 1) {
+		r.c.Refuse(refusal)
+	}
+}
