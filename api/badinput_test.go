@@ -261,7 +261,7 @@ func TestBadInput(t *testing.T) {
 		patch(`{"standby":11}`, "invalid_field", "standby: must be from 0 to 10"),
 		patch(`{"quotas":{"cookies":1}}`, "unknown_field", "quotas.cookies"),
 		patch(`{"quotas":{"sessions":0}}`, "invalid_field", "quotas.sessions: must be from 1"),
-		patch(`{"egress":{"deny":["a.example"]}}`, "invalid_field", "egress.deny[0]: must be a network"),
+		patch(`{"egress":{"deny":["a.example/"]}}`, "invalid_field", "egress.deny[0]: must be a network"),
 		patch(`{"login_check":true}`, "invalid_request", "login_check: must be an object"),
 		patch(`{"login_check":{}}`, "invalid_field", "login_check.url: is required"),
 		patch(`{"login_check":{"url":"https://a.example/"}}`, "invalid_field", "at least one of status, selector, text, cookie"),

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/netip"
+	"strings"
 	"testing"
 )
 
@@ -26,12 +27,20 @@ func TestNetworks(t *testing.T) {
 	if err := areNetworks("x", make([]string, maxNetworks+1)); err == nil {
 		t.Error("there is no limit")
 	}
-	body := settingsBody{Egress: &userEgressBody{egressBody: egressBody{Deny: []string{"10.0.0.1"}}}}
+	if err := areNetworksOrHosts("x", []string{"10.0.0.1", "a.example", "*.B.example."}); err != nil {
+		t.Error(err)
+	}
+	for _, text := range []string{"", "*", "http://a.example", "a.example:80", "10.0.0.0/33", "1.2.3"} {
+		if err := areNetworksOrHosts("x", []string{"a.example", text}); err == nil || !strings.Contains(err.Error(), "x[1]") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	body := settingsBody{Egress: &userEgressBody{egressBody: egressBody{Allow: []string{"*.B.example.", "10.0.0.1"}, Deny: []string{"10.0.0.1"}}}}
 	set, err := body.settings()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if raw, err := json.Marshal(set.Egress); err != nil || string(raw) != `{"allow":[],"deny":["10.0.0.1/32"],"allow_private":[]}` {
+	if raw, err := json.Marshal(set.Egress); err != nil || string(raw) != `{"allow":["*.b.example","10.0.0.1/32"],"deny":["10.0.0.1/32"],"allow_private":[]}` {
 		t.Errorf("the setting is %s, %v", raw, err)
 	}
 }

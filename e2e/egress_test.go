@@ -138,7 +138,8 @@ func egressLists(t *testing.T, as runAs) {
 	}
 
 	for field, body := range map[string]obj{
-		"egress.allow[1]": {"egress": obj{"allow": []string{"127.0.0.1", "example.com"}}},
+		"egress.allow[1]": {"egress": obj{"allow": []string{"127.0.0.1", "http://example.com"}}},
+		"egress.allow[2]": {"egress": obj{"allow": []string{"example.com", "*.example.com", "*"}}},
 		"egress.deny[0]":  {"egress": obj{"deny": []string{"::ffff:10.0.0.0/104"}}},
 	} {
 		wants(t, d.Call(t, http.MethodPost, "/v1/sessions", body), http.StatusUnprocessableEntity, "invalid_field")
@@ -156,7 +157,9 @@ func TestEgressListsNotLimited(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--egress", "off"}})
 	for _, engine := range []string{"chrome", "shell"} {
-		wants(t, d.Call(t, http.MethodPost, "/v1/sessions", obj{"engine": engine, "egress": obj{"deny": []string{"10.0.0.0/8"}}}), http.StatusUnprocessableEntity, "unsupported")
+		for _, denied := range []string{"10.0.0.0/8", "*.example.com"} {
+			wants(t, d.Call(t, http.MethodPost, "/v1/sessions", obj{"engine": engine, "egress": obj{"deny": []string{denied}}}), http.StatusUnprocessableEntity, "unsupported")
+		}
 	}
 	if n := len(mains(d)); n > 0 {
 		t.Errorf("%d Chromes are left", n)

@@ -180,6 +180,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	}
 	if limiter.firewall != nil {
 		starter.Firewall = limiter.firewall
+		starter.Hosts = c.hosts(limiter.firewall, policy)
 	}
 	d.apiKeys = access.NewKeys(db.Keys, time.Now)
 	journal := events.NewJournal(db.Runs, d.vault, time.Now, log)

@@ -10,9 +10,11 @@ import (
 	"os"
 	"time"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/firewall"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/netns"
+	"github.com/stasisd/stasis/browser/resolver"
 	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/fault"
 )
@@ -26,6 +28,7 @@ const (
 // egressFlags say which addresses may be connected to on behalf of callers.
 type egressFlags struct {
 	Egress       string   `help:"Keep browsers from addresses that they may not reach: auto if the system can, required to not start if it cannot, or off." enum:"auto,required,off" default:"auto"`
+	Resolver     []string `help:"Name servers, such as 192.0.2.53 or 192.0.2.53:5353, for sessions whose egress has names of hosts. By default those of /etc/resolv.conf." placeholder:"ADDRESS"`
 	AllowPrivate []string `help:"Networks or addresses that browsers and proxies may connect to although they are not public, or none. By default all of them if the daemon serves only this machine (--listen on loopback, no --public-url, no --trusted-proxy), else none." placeholder:"CIDR"`
 }
 
@@ -44,8 +47,18 @@ func (c *serveCmd) egressPolicy(listener net.Addr) egress.Policy {
 
 // check refuses what is no network, and networks that would have no effect.
 func (f *egressFlags) check() error {
-	_, err := f.networks()
+	if _, err := f.networks(); err != nil {
+		return err
+	}
+	_, err := resolver.Servers(f.Resolver)
 	return err
+}
+
+// hosts returns the resolvers of sessions whose lists have hosts.
+func (f *egressFlags) hosts(limiter *firewall.Firewall, policy egress.Policy) *browser.Hosts {
+	servers, _ := resolver.Servers(f.Resolver) // check has looked at the error
+	return &browser.Hosts{Firewall: limiter, Policy: policy, Lookup: resolver.Upstream(servers), Now: time.Now,
+		Files: resolver.Files{Hosts: "/etc/hosts", Nsswitch: "/etc/nsswitch.conf"}}
 }
 
 // networks returns the networks of --allow-private.

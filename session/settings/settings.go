@@ -31,8 +31,8 @@ type Settings struct {
 // Egress says what a user's browsers may connect to. It is the stored record and the wire
 // format.
 type Egress struct {
-	Allow        []netip.Prefix `json:"allow"` // if there are some, only these
-	Deny         []netip.Prefix `json:"deny"`
+	Allow        []egress.Entry `json:"allow"` // if there are some, only these
+	Deny         []egress.Entry `json:"deny"`
 	AllowPrivate []netip.Prefix `json:"allow_private"` // although they are not public
 }
 
@@ -41,7 +41,7 @@ func (e *Egress) Limits() (limits browser.Egress) {
 	if e == nil {
 		return limits
 	}
-	if list := (egress.List{Allow: e.Allow, Deny: e.Deny}); !list.Empty() {
+	if list := (egress.NewList(e.Allow, e.Deny)); !list.Empty() {
 		limits.Lists = []egress.List{list}
 	}
 	limits.Private = e.AllowPrivate

@@ -2572,8 +2572,8 @@ export interface components {
              *     `unsupported`.
              */
             egress?: {
-                allow?: components["schemas"]["Networks"];
-                deny?: components["schemas"]["Networks"];
+                allow?: components["schemas"]["Destinations"];
+                deny?: components["schemas"]["Destinations"];
             } | null;
             limits?: components["schemas"]["Limits"] | null;
         };
@@ -2605,12 +2605,18 @@ export interface components {
              */
             disk_bytes?: number | null;
         };
-        /** @description Networks in CIDR notation, or single addresses. In `allow`: if there are some, only these can be reached. `deny` has precedence. Names of hosts are not supported. */
+        /**
+         * @description Networks in CIDR notation, single addresses, and hosts: `example.org`, or `*.example.org` for all names below it
+         *     and not itself. In `allow`: if there are some, only these can be reached; if there are hosts, only these names
+         *     can be looked up. `deny` has precedence. Hosts that share an address are not distinguished.
+         */
+        Destinations: string[] | null;
+        /** @description Networks in CIDR notation, or single addresses. */
         Networks: string[] | null;
         /** @description What the user's browsers may connect to, within what the daemon allows. Only a key with the right `admin` can change it. */
         UserEgress: {
-            allow?: components["schemas"]["Networks"];
-            deny?: components["schemas"]["Networks"];
+            allow?: components["schemas"]["Destinations"];
+            deny?: components["schemas"]["Destinations"];
             /** @description Networks that can be reached although they are not public, in addition to those of the daemon's `--allow-private`. */
             allow_private?: components["schemas"]["Networks"] | null;
         };
