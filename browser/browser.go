@@ -71,7 +71,7 @@ type Browser struct {
 	foreground *foreground
 	starter    *Starter
 	use        *use
-	unlimit    sync.Once // see unlimitEgress
+	unlimit    sync.Once // see [Starter.unlimitEgress]
 }
 
 // setOptions sets the browser's options and the IDs of its extensions.

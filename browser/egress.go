@@ -134,23 +134,21 @@ func (s *Starter) limitEgress(dir *Dir, o Options, r *relay.Relay) error {
 	return nil
 }
 
-// unlimitEgress removes the session's limits. No process of its user may be left. Only the
-// first call does it: the user may have another Chrome later. If it fails, the next start of
-// a Chrome of this user tries again.
-func (b *Browser) unlimitEgress() {
-	b.unlimit.Do(func() {
-		b.starter.Hosts.stop(b.dir.UID)
-		if l := b.starter.limiter(b.dir); l != nil {
-			_ = l.Limit(egress.Limits{}, nil) // see above
-		}
-	})
+// unlimitEgress removes the limits of a Chrome of which no process is left. It is called once
+// for a Chrome: its user may have another one later. If it fails, the next start of a Chrome of
+// this user tries again.
+func (s *Starter) unlimitEgress(dir *Dir) {
+	s.Hosts.stop(dir.UID)
+	if l := s.limiter(dir); l != nil {
+		_ = l.Limit(egress.Limits{}, nil) // see above
+	}
 }
 
-// watchRefusals calls notify for each refused connection until stop, also for those of the
-// relay to the session's proxy.
-func (b *Browser) watchRefusals(notify func(egress.Refusal)) (stop func()) {
-	ofRelay := b.relay.Watch(notify)
-	l := b.starter.limiter(b.dir)
+// watchRefusals calls notify for each refused connection of a Chrome until stop, also for
+// those of r, the relay to the session's proxy.
+func (s *Starter) watchRefusals(dir *Dir, r *relay.Relay, notify func(egress.Refusal)) (stop func()) {
+	ofRelay := r.Watch(notify)
+	l := s.limiter(dir)
 	if l == nil {
 		return ofRelay
 	}

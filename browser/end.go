@@ -94,7 +94,7 @@ func (b *Browser) Kill(ctx context.Context) error {
 	b.passkeys.wait()
 	b.relay.Close()
 	if err == nil { // no process of the user is left
-		b.unlimitEgress()
+		b.unlimit.Do(func() { b.starter.unlimitEgress(b.dir) })
 	}
 	return fault.Wrap(err, fault.BrowserFailed, "browser.kill", "Chrome could not be ended")
 }

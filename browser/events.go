@@ -37,7 +37,7 @@ func (b *Browser) Listen(notify func(PageEvent), all bool) (stop func()) {
 	ctx, cancel := context.WithCancel(b.ctx)
 	l := pageevent.New(notify, b.driver, b.now)
 	forget := b.mux.OnPageEvent(l.Receive, all)
-	unwatch := b.watchRefusals(l.Refuse)
+	unwatch := b.starter.watchRefusals(b.dir, b.relay, l.Refuse)
 	var watching sync.WaitGroup
 	b.listeners.Add(1)
 	watching.Go(func() {
