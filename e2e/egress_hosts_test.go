@@ -76,8 +76,8 @@ func (x *hostsRig) awaitRefused(s liveSession, want string) {
 	})
 }
 
-// TestEgressHosts limits sessions to hosts, and keeps them from hosts.
-func TestEgressHosts(t *testing.T) {
+// TestAttackEgressHosts limits sessions to hosts, and keeps them from hosts.
+func TestAttackEgressHosts(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"chrome", "shell"} {
 		t.Run(engine, func(t *testing.T) {

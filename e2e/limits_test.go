@@ -93,10 +93,10 @@ var bombs = []bomb{
 		script: `(async () => { const part = new Uint8Array(16 << 20).fill(7), cache = await caches.open("c"); for (let n = 0;; n++) await cache.put("/f" + n, new Response(part)) })()`},
 }
 
-// TestBombs has pages that take all memory, processes, and disk. Each reaches the limit of its
+// TestAttackBombs has pages that take all memory, processes, and disk. Each reaches the limit of its
 // session, which the run's events name. If its Chrome dies of it, the session's reason and the
 // webhook name the limit. A session beside it works throughout. The long form has more ways.
-func TestBombs(t *testing.T) {
+func TestAttackBombs(t *testing.T) {
 	t.Parallel()
 	needGroups(t)
 	hooks := newReceiver(t)
@@ -161,9 +161,9 @@ func killFirst(t *testing.T, d *daemon.Daemon, limit string) {
 	t.Fatal("no Chrome has the limit")
 }
 
-// TestTabBomb opens tabs until no process can be started any more. Stasis has no limit of tabs;
+// TestAttackTabBomb opens tabs until no process can be started any more. Stasis has no limit of tabs;
 // that of processes holds.
-func TestTabBomb(t *testing.T) {
+func TestAttackTabBomb(t *testing.T) {
 	t.Parallel()
 	needGroups(t)
 	d := daemon.Start(t, daemon.Options{Args: []string{"--session-limits", "required", "--session-processes", "400"}})

@@ -89,8 +89,8 @@ func importAs(t *testing.T, d *daemon.Daemon, key string, body io.Reader) daemon
 	return d.Send(t, key, http.MethodPost, "/v1/snapshots?format=netscape", body, http.Header{"Content-Type": {"text/plain"}})
 }
 
-// TestQuotasOfKeys has two keys of one user: each is limited by its own quotas.
-func TestQuotasOfKeys(t *testing.T) {
+// TestAttackQuotasOfKeys has two keys of one user: each is limited by its own quotas.
+func TestAttackQuotasOfKeys(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--engine", "shell"}})
 	id, small := quotaKey(t, d, "alice", obj{"sessions": 2})
@@ -124,9 +124,9 @@ func TestQuotasOfKeys(t *testing.T) {
 	refusedBy(t, d.CallAs(t, small, http.MethodPost, "/v1/sessions", obj{}), "sessions", "key", id, 3)
 }
 
-// TestQuotasOfStorage fills the quotas of snapshots and of bytes. What somebody asks for is
+// TestAttackQuotasOfStorage fills the quotas of snapshots and of bytes. What somebody asks for is
 // refused, but the end of a session that runs is saved.
-func TestQuotasOfStorage(t *testing.T) {
+func TestAttackQuotasOfStorage(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--engine", "shell", "--max-sessions", "8"}})
 	t.Run("snapshots", func(t *testing.T) {
@@ -199,9 +199,9 @@ func TestQuotasOfStorage(t *testing.T) {
 	})
 }
 
-// TestQuotasOfKeptChromes parks more Chromes than a user may have: the oldest of that user
+// TestAttackQuotasOfKeptChromes parks more Chromes than a user may have: the oldest of that user
 // give way, and their files stay. It also asks for too many standbys.
-func TestQuotasOfKeptChromes(t *testing.T) {
+func TestAttackQuotasOfKeptChromes(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true, Standby: 2, Args: []string{"--engine", "shell", "--max-sessions", "6", "--parked", "6", "--default-quota", "parked=1,standbys=1"}})
 	alice := newKey(t, d, "alice")
@@ -234,8 +234,8 @@ func TestQuotasOfKeptChromes(t *testing.T) {
 	daemon.Eventually(t, grace, "a standby is ready", func() bool { return useOf(t, d, "alice", "standbys") == 1 })
 }
 
-// TestQuotasOfConnections has more imports, sockets and requests than the quotas allow.
-func TestQuotasOfConnections(t *testing.T) {
+// TestAttackQuotasOfConnections has more imports, sockets and requests than the quotas allow.
+func TestAttackQuotasOfConnections(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: []string{"--engine", "shell"}})
 	t.Run("imports", func(t *testing.T) {
