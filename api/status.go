@@ -33,7 +33,7 @@ func statusOf(code fault.Code) int {
 		return http.StatusTooManyRequests
 	case fault.BrowserFailed:
 		return http.StatusBadGateway
-	case fault.ShuttingDown:
+	case fault.ShuttingDown, fault.CatalogueUnavailable:
 		return http.StatusServiceUnavailable
 	case fault.Timeout:
 		return http.StatusGatewayTimeout

@@ -57,15 +57,16 @@ const (
 	QuotaExceeded   Code = "quota_exceeded"    // 429: the user has as much as the quota in the message allows
 	TooManyRequests Code = "too_many_requests" // 429, with Retry-After: too many event streams or large bodies at once
 
-	Internal        Code = "internal"         // 500
-	SaveFailed      Code = "save_failed"      // 500: nothing was committed
-	ArchiveDamaged  Code = "archive_damaged"  // 500: hash, length or structure is wrong
-	IdentityMissing Code = "identity_missing" // 500: no identity can decrypt the archive
-	StoreFailed     Code = "store_failed"     // 500: snapshot store or catalogue failed
-	BrowserFailed   Code = "browser_failed"   // 502: Chrome did not start, does not answer, or has died
-	ShuttingDown    Code = "shutting_down"    // 503
-	Timeout         Code = "timeout"          // 504: Chrome or a store was too slow
-	StoreFull       Code = "store_full"       // 507: no space for the snapshot
+	Internal             Code = "internal"              // 500
+	SaveFailed           Code = "save_failed"           // 500: nothing was committed
+	ArchiveDamaged       Code = "archive_damaged"       // 500: hash, length or structure is wrong
+	IdentityMissing      Code = "identity_missing"      // 500: no identity can decrypt the archive
+	StoreFailed          Code = "store_failed"          // 500: snapshot store or catalogue failed
+	BrowserFailed        Code = "browser_failed"        // 502: Chrome did not start, does not answer, or has died
+	ShuttingDown         Code = "shutting_down"         // 503
+	CatalogueUnavailable Code = "catalogue_unavailable" // 503, with Retry-After: the database of the catalogue cannot be reached
+	Timeout              Code = "timeout"               // 504: Chrome or a store was too slow
+	StoreFull            Code = "store_full"            // 507: no space for the snapshot
 
 	ChromeMissing Code = "chrome_missing" // start-up: no Chrome, or its version is too old
 	SandboxFailed Code = "sandbox_failed" // start-up: Chrome's sandbox cannot start
@@ -107,7 +108,8 @@ var texts = map[Code]string{
 	ArchiveDamaged:  "the archive is damaged", IdentityMissing: "no identity can decrypt the archive",
 	StoreFailed: "the store failed", BrowserFailed: "the browser failed",
 	ShuttingDown: "the daemon is shutting down", Timeout: "the operation took too long",
-	StoreFull: "the store has no space left",
+	StoreFull:            "the store has no space left",
+	CatalogueUnavailable: "the database of the catalogue cannot be reached; live sessions continue, and saved data is safe; try again",
 }
 
 // Text returns the generic message of the code.

@@ -25,13 +25,14 @@ const (
 )
 
 var exitCodes = map[fault.Code]int{
-	fault.Config:          exitUsage,
-	fault.IdentityMissing: exitUsage,
-	fault.ChromeMissing:   exitChromeMissing,
-	fault.SandboxFailed:   exitSandbox,
-	fault.DataDirInUse:    exitInUse,
-	fault.StoreFailed:     exitStore,
-	fault.StoreFull:       exitStore,
+	fault.Config:               exitUsage,
+	fault.IdentityMissing:      exitUsage,
+	fault.ChromeMissing:        exitChromeMissing,
+	fault.SandboxFailed:        exitSandbox,
+	fault.DataDirInUse:         exitInUse,
+	fault.StoreFailed:          exitStore,
+	fault.StoreFull:            exitStore,
+	fault.CatalogueUnavailable: exitStore,
 }
 
 // report prints why a verb failed and returns its exit code.

@@ -8,8 +8,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// CopyTo writes a consistent copy of the catalogue to a new file, readable by its owner
-// only. The copy includes the write-ahead log. The daemon that has the catalogue open can
+// CopyTo writes a consistent copy of the catalogue to a new SQLite file, readable by its
+// owner only. The copy includes the write-ahead log. The daemon that has the catalogue open can
 // continue meanwhile. The file is durable when CopyTo returns. After an error a useless
 // file may remain. Errors are store_full, store_failed and timeout.
 func (db *DB) CopyTo(ctx context.Context, path string) (err error) {
@@ -19,9 +19,22 @@ func (db *DB) CopyTo(ctx context.Context, path string) (err error) {
 		return fault.Wrap(err, fault.StoreFailed, op, "the file for the copy of the catalogue cannot be created")
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	if db.handle.remote {
+		return db.copyRemote(ctx, path)
+	}
 	// SQLite takes an empty file for a new database, and keeps the file's mode.
 	if _, err := db.handle.reader.ExecContext(ctx, "VACUUM INTO ?", path); err != nil {
 		return failure(op, err)
 	}
 	return failure(op, f.Sync())
+}
+
+// copyRemote writes the rows of a PostgreSQL database to an empty file.
+func (db *DB) copyRemote(ctx context.Context, path string) error {
+	to, err := Open(ctx, Options{Path: path, Now: db.Snapshots.now})
+	if err != nil {
+		return err
+	}
+	_, err = to.Transfer(ctx, db)
+	return errors.Join(err, to.Close())
 }

@@ -1,17 +1,23 @@
-// Package sqldb is the SQL adapter of the stores of package profiles, on SQLite. A [DB]
-// has one store per domain; all of them use the same file.
+// Package sqldb is the SQL adapter of the stores of package profiles, on SQLite or
+// PostgreSQL. A [DB] has one store per domain; all of them use the same database.
 //
-// One connection writes and several read, in write-ahead mode with full synchronisation:
-// a completed write survives a power loss. The statements keep to SQL that other
-// databases accept too. Everything specific to SQLite is in open.go, failure.go and
-// migrations/sqlite.
+// In SQLite, one connection writes and several read, in write-ahead mode with full
+// synchronisation: a completed write survives a power loss. In PostgreSQL, transactions are
+// SERIALIZABLE and are repeated after a conflict, so the statements may rely on what they
+// read on both. The statements are SQL that both databases accept. Everything specific to
+// SQLite is in open.go, failure.go and migrations/sqlite; to PostgreSQL in postgres.go,
+// package postgres and migrations/postgres.
 package sqldb
 
 import (
 	"context"
 	"database/sql"
 	"errors"
+	"math/rand/v2"
 	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles/sqldb/postgres"
 )
 
 // DB is an open catalogue: one store for each domain. It is safe for concurrent use.
@@ -45,8 +51,10 @@ func newDB(h *handle, now func() time.Time) *DB {
 
 // handle owns the connections to the database and runs transactions.
 type handle struct {
-	writer *sql.DB // one connection: writers queue in the process, not in SQLite
-	reader *sql.DB // the same pool as writer for a database in memory
+	writer *sql.DB        // SQLite: one connection, so writers queue in the process, not in SQLite
+	reader *sql.DB        // the same pool as writer for a database in memory
+	remote bool           // in PostgreSQL
+	lock   *postgres.Lock // nil: the database has none
 }
 
 // querier runs statements, inside or outside a transaction.
@@ -70,6 +78,7 @@ func (h *handle) health(ctx context.Context) error {
 // with store_failed.
 func (db *DB) Close() error {
 	// Readers first: the last connection to close writes the log into the file.
+	db.handle.lock.Close()
 	return failure("profiles.close", errors.Join(db.handle.reader.Close(), db.handle.writer.Close()))
 }
 
@@ -77,8 +86,45 @@ func (db *DB) Close() error {
 // is returned unchanged.
 type callerError struct{ error }
 
-// write runs do in one transaction. Any error, and a panic, rolls it back.
+const (
+	// maxAttempts limits how often a transaction is tried that conflicts with others. At
+	// each attempt at least one of them succeeds.
+	maxAttempts = 30
+	// maxPause limits the pause before the next attempt. It doubles each time, from one
+	// millisecond, and its length is random.
+	maxPause = 64 * time.Millisecond
+)
+
+// write runs do in one transaction. Any error, and a panic, rolls it back. If PostgreSQL
+// undoes the transaction because of a conflict, write runs do again: do must set its results
+// anew, and must have no effect outside the transaction. SQLite has one writer, and no
+// conflicts.
 func (h *handle) write(ctx context.Context, op string, do func(tx *sql.Tx) error) error {
+	for attempt := 1; ; attempt++ {
+		err := h.attempt(ctx, op, do)
+		switch {
+		case err == nil, fault.CodeOf(err) != fault.StoreFailed && fault.CodeOf(err) != fault.CatalogueUnavailable:
+			return err
+		case postgres.Lost(err) && attempt == 1: // another connection may work
+		case !postgres.Conflict(err):
+			return err
+		case attempt == maxAttempts:
+			return contended(op, err)
+		}
+		limit := min(time.Millisecond<<min(attempt, 10), maxPause)
+		select {
+		case <-ctx.Done():
+			return failure(op, errors.Join(err, ctx.Err()))
+		case <-time.After(rand.N(limit)):
+		}
+	}
+}
+
+// attempt runs do in one transaction, once.
+func (h *handle) attempt(ctx context.Context, op string, do func(tx *sql.Tx) error) error {
+	if err := h.lock.Check(); err != nil {
+		return failure(op, err)
+	}
 	tx, err := h.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return failure(op, err)

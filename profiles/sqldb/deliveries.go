@@ -111,7 +111,7 @@ func (st *Deliveries) DeliveryPage(ctx context.Context, f profiles.DeliveryFilte
 		where, args = append(where, "user_id = ?"), append(args, []byte(f.UserID))
 	}
 	if !f.Operator {
-		where = append(where, "operator = 0")
+		where = append(where, "NOT operator")
 	}
 	if f.StartAfter != "" {
 		// An ID of another user is not a valid cursor, as in the other lists.

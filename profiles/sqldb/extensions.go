@@ -34,6 +34,7 @@ func extensionByID(ctx context.Context, q querier, userID, id string) (profiles.
 func (st *Extensions) PutExtension(ctx context.Context, e profiles.Extension) (is profiles.Extension, fresh bool, unused string, err error) {
 	const op = "profiles.put_extension"
 	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
+		is, fresh, unused = profiles.Extension{}, false, ""
 		was, err := extensionByID(ctx, tx, e.UserID, e.ID)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err

@@ -9,10 +9,13 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/profiles/sqldb/postgres"
 )
 
 // failure gives a database error its code: store_full if the disk is full, timeout if the
-// context's deadline passed, else store_failed. The cause stays in the chain, so that a
+// context's deadline passed, catalogue_unavailable if PostgreSQL cannot be reached, else
+// store_failed. The cause stays in the chain, so that a
 // cancelled context is recognisable. A fault is returned unchanged.
 func failure(op string, err error) error {
 	if err == nil {
@@ -22,8 +25,16 @@ func failure(op string, err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.Is(err, postgres.ErrOutcomeUnknown):
+		return fault.Wrap(errors.Join(profiles.ErrOutcomeUnknown, err), fault.CatalogueUnavailable, op,
+			"the connection to the catalogue was lost during a commit, and whether it was committed is unknown; look before you try again")
+	case postgres.Unavailable(err):
+		return fault.Wrap(err, fault.CatalogueUnavailable, op, "")
+	case errors.Is(err, context.DeadlineExceeded):
 		return fault.Wrap(err, fault.Timeout, op, "the catalogue did not answer in time; try again, and check the disk of stasis.db if it happens often")
+	case postgres.Full(err):
+		return fault.Wrap(err, fault.StoreFull, op, "the disk of the catalogue is full; free space on it")
 	}
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -41,6 +52,15 @@ func failure(op string, err error) error {
 	default:
 		return fault.Wrap(err, fault.StoreFailed, op, "")
 	}
+}
+
+// contended returns the error of a transaction that conflicted with others at every
+// attempt. A violated constraint is not their doing.
+func contended(op string, err error) error {
+	if postgres.Violation(err) {
+		return err
+	}
+	return fault.Wrap(err, fault.CatalogueUnavailable, op, "too many changes are made to the same records at once; try again")
 }
 
 // primary removes the extended part of SQLite's result code

@@ -31,9 +31,10 @@ func newestNote(ctx context.Context, q querier, userID, sessionID string) (profi
 }
 
 // PutNote implements [profiles.NoteStore].
-func (st *Notes) PutNote(ctx context.Context, n profiles.Note, change func(was json.RawMessage) (json.RawMessage, error)) (profiles.Note, error) {
+func (st *Notes) PutNote(ctx context.Context, given profiles.Note, change func(was json.RawMessage) (json.RawMessage, error)) (n profiles.Note, err error) {
 	const op = "profiles.put_note"
-	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
+	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
+		n = given
 		was, err := newestNote(ctx, tx, n.UserID, n.SessionID)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err

@@ -30,11 +30,16 @@ const (
 
 // Options say what to open.
 type Options struct {
-	Path string           // the database's file, created with mode 0600; or [Memory]
+	// Path is the database's file, created with mode 0600; or [Memory]; or the postgres:// URL
+	// of a PostgreSQL database.
+	Path string
 	Now  func() time.Time // the clock for the time at which a commit moves a default
 	// ReadOnly opens an existing file, even while a daemon has it open. Nothing is created
 	// or migrated, and writes are store_failed.
 	ReadOnly bool
+	// Exclusive takes the lock of a PostgreSQL database, and returns data_dir_in_use if
+	// another process holds it. Files are locked by the caller.
+	Exclusive bool
 }
 
 // Open opens the catalogue, creates it if needed, and migrates its tables. A database of
@@ -51,13 +56,15 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	case o.Path == Memory:
 		h.writer, err = pool(Memory, url.Values{"_txlock": {"immediate"}}, 1, journal...)
 		h.reader = h.writer
+	case Remote(o.Path):
+		err = h.openPostgres(ctx, o)
 	case o.ReadOnly:
 		err = h.openReadOnly(o.Path)
 	default:
 		err = h.openFile(o.Path)
 	}
-	if err == nil {
-		err = migrate(ctx, h.writer, o.ReadOnly)
+	if err == nil && !Remote(o.Path) {
+		err = migrate(ctx, goose.DialectSQLite3, "migrations/sqlite", h.writer, o.ReadOnly)
 	}
 	if err == nil {
 		err = h.health(ctx)
@@ -110,6 +117,7 @@ var journal = []string{
 
 // abandon closes what a failed Open had opened.
 func (h *handle) abandon() error {
+	h.lock.Close()
 	var errs []error
 	for _, p := range []*sql.DB{h.reader, h.writer} {
 		if p != nil {
@@ -134,13 +142,13 @@ func pool(name string, query url.Values, n int, pragmas ...string) (*sql.DB, err
 
 // migrate updates the tables to the newest version that the binary knows. If readOnly is
 // set, it only checks that they have this version.
-func migrate(ctx context.Context, db *sql.DB, readOnly bool) error {
+func migrate(ctx context.Context, dialect goose.Dialect, folder string, db *sql.DB, readOnly bool) error {
 	const op = "profiles.migrate"
-	files, err := fs.Sub(migrations, "migrations/sqlite")
+	files, err := fs.Sub(migrations, folder)
 	if err != nil {
 		return err
 	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
+	p, err := goose.NewProvider(dialect, db, files, goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return err
 	}

@@ -216,6 +216,21 @@ func raw(t *testing.T, path, statement string) {
 	}
 }
 
+// rawOpen opens a database without the package, until the test ends.
+func rawOpen(t *testing.T, driver, source string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
 // A catalogue of the first release is migrated with all its data.
 func TestOldCatalogue(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.db")

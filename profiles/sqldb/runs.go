@@ -31,9 +31,10 @@ func runByID(ctx context.Context, q querier, id, op string) (profiles.Run, error
 }
 
 // BeginRun implements [profiles.RunStore].
-func (st *Runs) BeginRun(ctx context.Context, r profiles.Run) (profiles.Run, error) {
+func (st *Runs) BeginRun(ctx context.Context, asked profiles.Run) (r profiles.Run, err error) {
 	const op = "profiles.begin_run"
-	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
+	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
+		r = asked
 		if _, err := sessionByID(ctx, tx, r.SessionID, op); err != nil {
 			return err
 		}

@@ -31,6 +31,7 @@ func (st *Runs) SealedEvents(ctx context.Context, after profiles.SealedEvent, li
 // ResealEvents implements [profiles.EventStore].
 func (st *Runs) ResealEvents(ctx context.Context, events []profiles.SealedEvent) (written int, err error) {
 	err = st.db.write(ctx, "profiles.reseal_events", func(tx *sql.Tx) error {
+		written = 0
 		for _, e := range events {
 			if e.Replacement == nil {
 				continue

@@ -1,21 +1,66 @@
 package sqldb_test
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/stasisd/stasis/profiles/postgrestest"
 	"github.com/stasisd/stasis/profiles/profilestest"
 	"github.com/stasisd/stasis/profiles/sqldb"
 )
+
+// server is the PostgreSQL server of these tests.
+var server postgrestest.Shared
 
 func TestMain(m *testing.M) {
 	if commitForever() {
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if err := server.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+		os.Exit(code)
+	}), goleak.IgnoreAnyFunction("github.com/stasisd/stasis/profiles/postgrestest.(*Server).run.func1")) // waits for the server
+}
+
+var migrated sync.Once
+
+// postgresURL returns the URL of a PostgreSQL database with the tables and without rows.
+// All tests use the same one, one after the other: to create a database takes long.
+func postgresURL(t *testing.T) string {
+	t.Helper()
+	const name = "shared"
+	s := server.Server(t)
+	migrated.Do(func() {
+		if err := s.Exec(t.Context(), "postgres", "CREATE DATABASE "+name); err != nil {
+			t.Fatal(err)
+		}
+		db, err := sqldb.Open(t.Context(), sqldb.Options{Path: s.URL(name), Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	var clear strings.Builder
+	for _, table := range slices.Backward(sqldb.Tables()) {
+		clear.WriteString("DELETE FROM " + table + ";")
+	}
+	if err := s.Exec(t.Context(), name, clear.String()); err != nil {
+		t.Fatal(err)
+	}
+	return s.URL(name)
 }
 
 func open(t *testing.T, path string) *sqldb.DB {
@@ -51,4 +96,8 @@ func TestFile(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	profilestest.Run(t, func(t *testing.T) profilestest.Catalogue { return catalogue(t, sqldb.Memory) })
+}
+
+func TestPostgres(t *testing.T) {
+	profilestest.Run(t, func(t *testing.T) profilestest.Catalogue { return catalogue(t, postgresURL(t)) })
 }

@@ -128,9 +128,9 @@ func (k *Checker) Record(ctx context.Context, userID string, snap profiles.Snaps
 	if err != nil {
 		return outcome, err
 	}
-	expired := false
+	expired, now := false, outcome
 	_, err = k.cfg.Records.UpdateUser(ctx, userID, outcome.CheckedAt, func(u *profiles.User) error {
-		outcome, expired = outcome.after(LastOutcome(*u))
+		outcome, expired = now.after(LastOutcome(*u)) // the catalogue may call this more than once
 		if expired {
 			u.Notices, u.NoticesOf = k.cfg.Notices.Of(from, events.HookExpired), from.ID
 		}

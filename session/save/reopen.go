@@ -113,7 +113,7 @@ func Failure(err error, message string) error {
 // actionable reports whether a client can act on the code of a failed save.
 func actionable(err error) bool {
 	switch fault.CodeOf(err) {
-	case fault.SaveFailed, fault.StoreFull, fault.StoreFailed, fault.Timeout, fault.BrowserFailed, fault.QuotaExceeded:
+	case fault.SaveFailed, fault.StoreFull, fault.StoreFailed, fault.CatalogueUnavailable, fault.Timeout, fault.BrowserFailed, fault.QuotaExceeded:
 		return true
 	default:
 		return false

@@ -1,0 +1,79 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles/sqldb/postgres"
+)
+
+const (
+	// The connections of a daemon to PostgreSQL: those of transactions, those of reads, and
+	// one for the lock.
+	postgresWriters = 6
+	postgresReaders = 10
+)
+
+// Remote reports whether a path is the URL of a PostgreSQL database.
+func Remote(path string) bool { return postgres.Address(path) }
+
+// CheckURL checks the URL of a PostgreSQL database without a connection. Its error never
+// contains the URL.
+func CheckURL(address string) error {
+	_, err := postgres.Parse(address)
+	return err
+}
+
+// openPostgres opens the pools, and migrates the tables. Two processes that start at once
+// migrate one after the other.
+func (h *handle) openPostgres(ctx context.Context, o Options) error {
+	config, err := postgres.Parse(o.Path)
+	if err != nil {
+		return fault.New(fault.Config, "profiles.open", "--database: %v", err)
+	}
+	if o.Exclusive {
+		if h.lock, err = postgres.TakeLock(ctx, config); err != nil {
+			return openFailure(err)
+		}
+	}
+	h.remote = true
+	h.writer = remotePool(config, o.ReadOnly, postgresWriters)
+	h.reader = h.writer
+	if !o.ReadOnly {
+		h.reader = remotePool(config, true, postgresReaders)
+	}
+	migrating, done, err := postgres.Admin(ctx, config, !o.ReadOnly)
+	if err != nil {
+		return openFailure(err)
+	}
+	return openFailure(errors.Join(migrate(ctx, goose.DialectPostgres, "migrations/postgres", migrating, o.ReadOnly), done()))
+}
+
+func remotePool(c postgres.Config, readOnly bool, n int) *sql.DB {
+	p := sql.OpenDB(postgres.NewConnector(c, readOnly))
+	p.SetMaxOpenConns(n)
+	p.SetMaxIdleConns(n)
+	return p
+}
+
+// openFailure explains to an operator why a database cannot be opened.
+func openFailure(err error) error {
+	const op = "profiles.open"
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, postgres.ErrInUse):
+		return fault.New(fault.DataDirInUse, op, "--database: another stasis uses this database; stop that process, or give another database")
+	case errors.Is(err, postgres.ErrUnsuitable):
+		return fault.New(fault.Config, op, "--database: %v", err)
+	case postgres.Denied(err):
+		return fault.Wrap(err, fault.Config, op, "--database: the server refuses the role, its password, the database, or the right to create tables in its schema")
+	case postgres.Unavailable(err):
+		return fault.Wrap(err, fault.CatalogueUnavailable, op, "--database: the server cannot be reached; start it, or correct the URL")
+	}
+	return err
+}
