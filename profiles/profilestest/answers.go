@@ -49,8 +49,8 @@ func testAnswers(f *fixture) {
 
 func testAnswerRace(f *fixture) {
 	var fresh atomic.Int32
-	together(20, func(int) {
-		_, first, err := f.c.Answers.ClaimAnswer(f.ctx, profiles.Answer{Scope: "s", Key: "k", BodyHash: "hash", CreatedAt: start})
+	f.together(20, func(_ int, c Catalogue) {
+		_, first, err := c.Answers.ClaimAnswer(f.ctx, profiles.Answer{Scope: "s", Key: "k", BodyHash: "hash", CreatedAt: start})
 		f.code(err, "")
 		if first {
 			fresh.Add(1)

@@ -79,28 +79,28 @@ func testConcurrent(f *fixture) {
 			}
 		}
 	}
-	together(2*writers, func(i int) {
+	f.together(2*writers, func(i int, h Catalogue) {
 		if i < writers {
 			for _, c := range commits[i] {
-				_, err := f.c.Snapshots.Commit(f.ctx, c)
+				_, err := h.Snapshots.Commit(f.ctx, c)
 				f.code(err, "")
 			}
 			return
 		}
 		for range each {
-			d, err := f.c.Defaults.Default(f.ctx, "user")
+			d, err := h.Defaults.Default(f.ctx, "user")
 			if fault.Is(err, fault.DefaultNotFound) {
 				continue
 			}
 			f.code(err, "")
-			_, err = f.c.Snapshots.Snapshot(f.ctx, d.SnapshotID)
+			_, err = h.Snapshots.Snapshot(f.ctx, d.SnapshotID)
 			f.code(err, "")
-			s, err := f.c.Sessions.Session(f.ctx, d.SessionID)
+			s, err := h.Sessions.Session(f.ctx, d.SessionID)
 			f.code(err, "")
 			if s.Status != profiles.StatusCompleted {
 				f.Errorf("the default names session %s in status %q", s.ID, s.Status)
 			}
-			_, _, err = f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{UserID: "user"})
+			_, _, err = h.Sessions.Sessions(f.ctx, profiles.SessionFilter{UserID: "user"})
 			f.code(err, "")
 		}
 	})

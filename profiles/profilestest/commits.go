@@ -223,8 +223,8 @@ func testCommitRace(f *fixture) {
 	var mu sync.Mutex
 	var won *profiles.Snapshot
 	lost := map[string]profiles.MoveResult{}
-	together(n, func(i int) {
-		moved, err := f.c.Snapshots.Commit(f.ctx, commits[i])
+	f.together(n, func(i int, c Catalogue) {
+		moved, err := c.Snapshots.Commit(f.ctx, commits[i])
 		f.code(err, "")
 		mu.Lock()
 		defer mu.Unlock()

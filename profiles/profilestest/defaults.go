@@ -229,9 +229,9 @@ func testSetDefaultRace(f *fixture) {
 	f.commit("a", s, &profiles.Move{})
 	var mu sync.Mutex
 	won := 0
-	together(20, func(int) {
+	f.together(20, func(_ int, c Catalogue) {
 		expected := int64(1)
-		d, err := f.c.Defaults.SetDefault(f.ctx, "user", "a", &expected, start)
+		d, err := c.Defaults.SetDefault(f.ctx, "user", "a", &expected, start)
 		if err != nil {
 			f.code(err, fault.VersionConflict)
 			return

@@ -149,10 +149,10 @@ func testEventRace(f *fixture) {
 	const writers, batches, each = 8, 10, 3
 	var mu sync.Mutex
 	given := map[int64]string{}
-	together(writers, func(w int) {
+	f.together(writers, func(w int, c Catalogue) {
 		for b := range batches {
 			kind := fmt.Sprintf("%d-%d", w, b)
-			added, err := f.c.Events.AddEvents(f.ctx, "r", []profiles.Event{{Type: kind, At: start}, {Type: kind, At: start}, {Type: kind, At: start}},
+			added, err := c.Events.AddEvents(f.ctx, "r", []profiles.Event{{Type: kind, At: start}, {Type: kind, At: start}, {Type: kind, At: start}},
 				profiles.EventBounds{Count: 100})
 			f.code(err, "")
 			mu.Lock()
@@ -160,7 +160,7 @@ func testEventRace(f *fixture) {
 				given[e.Sequence] = kind
 			}
 			mu.Unlock()
-			if page, err := f.c.Events.Events(f.ctx, "r", 0, 0); err != nil || int64(len(page.Events)) != page.LatestExclusive-page.First {
+			if page, err := c.Events.Events(f.ctx, "r", 0, 0); err != nil || int64(len(page.Events)) != page.LatestExclusive-page.First {
 				f.Errorf("a page from %d to %d has %d events: %v", page.First, page.LatestExclusive, len(page.Events), err)
 			}
 		}

@@ -44,8 +44,8 @@ func testSessionExists(f *fixture) {
 	f.same(got, want)
 
 	var won atomic.Int32
-	together(20, func(int) {
-		err := f.c.Sessions.CreateSession(f.ctx, profiles.Session{ID: "raced", UserID: "user", CreatedAt: start})
+	f.together(20, func(_ int, c Catalogue) {
+		err := c.Sessions.CreateSession(f.ctx, profiles.Session{ID: "raced", UserID: "user", CreatedAt: start})
 		if err == nil {
 			won.Add(1)
 			return
@@ -96,8 +96,8 @@ func testSessionUpdate(f *fixture) {
 	_, err = f.c.Sessions.UpdateSession(f.ctx, "none", func(*profiles.Session) error { f.Error("called"); return nil })
 	f.code(err, fault.SessionNotFound)
 
-	together(20, func(int) {
-		_, err := f.c.Sessions.UpdateSession(f.ctx, "t", func(s *profiles.Session) error { s.BaseVersion++; return nil })
+	f.together(20, func(_ int, c Catalogue) {
+		_, err := c.Sessions.UpdateSession(f.ctx, "t", func(s *profiles.Session) error { s.BaseVersion++; return nil })
 		f.code(err, "")
 	})
 	got, err = f.c.Sessions.Session(f.ctx, "t")

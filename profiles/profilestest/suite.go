@@ -130,9 +130,10 @@ var start = time.Date(2026, 3, 29, 1, 59, 59, 987_000_000, time.UTC)
 // fixture is a test with its empty catalogue.
 type fixture struct {
 	*testing.T
-	c   Catalogue
-	ctx context.Context
-	n   int // number of records so far; each is a second older than the one before
+	c     Catalogue
+	other *Catalogue // a second one on the same database; nil: there is none
+	ctx   context.Context
+	n     int // number of records so far; each is a second older than the one before
 }
 
 // session creates a ready session with every field set.
@@ -191,14 +192,18 @@ func (f *fixture) same(got, want any) {
 	}
 }
 
-// together runs do n times concurrently.
-func together(n int, do func(i int)) {
+// together runs do n times concurrently, on each of the test's catalogues in turn.
+func (f *fixture) together(n int, do func(i int, c Catalogue)) {
 	var wg sync.WaitGroup
 	gate := make(chan struct{})
 	for i := range n {
 		wg.Go(func() {
 			<-gate
-			do(i)
+			if c := f.c; i%2 == 0 || f.other == nil {
+				do(i, c)
+			} else {
+				do(i, *f.other)
+			}
 		})
 	}
 	close(gate)

@@ -121,9 +121,9 @@ func testGoingBack(f *fixture) {
 func testMessageRace(f *fixture) {
 	const speakers, each = 8, 5
 	f.session("s", "ada")
-	together(speakers, func(int) {
+	f.together(speakers, func(_ int, c Catalogue) {
 		for range each {
-			_, err := f.c.Messages.AddMessage(f.ctx, profiles.Message{SessionID: "s", Type: "LOG", At: start}, profiles.ExecutionRunning)
+			_, err := c.Messages.AddMessage(f.ctx, profiles.Message{SessionID: "s", Type: "LOG", At: start}, profiles.ExecutionRunning)
 			f.code(err, "")
 		}
 	})
@@ -209,8 +209,8 @@ func testNotes(f *fixture) {
 // Concurrent stores build on each other, and none is lost.
 func testNoteRace(f *fixture) {
 	const writers = 8
-	together(writers, func(int) {
-		_, err := f.c.Notes.PutNote(f.ctx, profiles.Note{UserID: "ada", SessionID: "s", UpdatedAt: start},
+	f.together(writers, func(_ int, c Catalogue) {
+		_, err := c.Notes.PutNote(f.ctx, profiles.Note{UserID: "ada", SessionID: "s", UpdatedAt: start},
 			func(was json.RawMessage) (json.RawMessage, error) { return append(was[:len(was):len(was)], '1'), nil })
 		f.code(err, "")
 	})

@@ -79,8 +79,8 @@ func testUserUpdateFails(f *fixture) {
 func testUserRace(f *fixture) {
 	const n = 8
 	var failed atomic.Int64
-	together(n, func(int) {
-		_, err := f.c.Users.UpdateUser(f.ctx, "ada", start, func(u *profiles.User) error {
+	f.together(n, func(_ int, c Catalogue) {
+		_, err := c.Users.UpdateUser(f.ctx, "ada", start, func(u *profiles.User) error {
 			u.Settings = append(append([]byte{}, u.Settings...), '1')
 			return nil
 		})

@@ -24,13 +24,19 @@ func TestMain(m *testing.M) {
 	if commitForever() {
 		return
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if err := server.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-		os.Exit(code)
-	}), goleak.IgnoreAnyFunction("github.com/stasisd/stasis/profiles/postgrestest.(*Server).run.func1")) // waits for the server
+	goleak.VerifyTestMain(stopping{m})
+}
+
+// stopping runs all tests and stops the server.
+type stopping struct{ *testing.M }
+
+func (m stopping) Run() int {
+	code := m.M.Run()
+	if err := server.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 var migrated sync.Once
@@ -100,4 +106,19 @@ func TestMemory(t *testing.T) {
 
 func TestPostgres(t *testing.T) {
 	profilestest.Run(t, func(t *testing.T) profilestest.Catalogue { return catalogue(t, postgresURL(t)) })
+}
+
+func TestTwice(t *testing.T) {
+	t.Run("SQLite", func(t *testing.T) {
+		profilestest.RunTwice(t, func(t *testing.T) (one, other profilestest.Catalogue) {
+			path := filepath.Join(t.TempDir(), "stasis.db")
+			return catalogue(t, path), catalogue(t, path)
+		})
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		profilestest.RunTwice(t, func(t *testing.T) (one, other profilestest.Catalogue) {
+			url := postgresURL(t)
+			return catalogue(t, url), catalogue(t, url)
+		})
+	})
 }

@@ -1,0 +1,197 @@
+package profilestest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// RunTwice runs those tests of the suite that work with two open catalogues on one database
+// at once, as two processes do. open returns both, without records, for each test and closes
+// them when the test ends.
+func RunTwice(t *testing.T, open func(t *testing.T) (one, other Catalogue)) {
+	tests := []struct {
+		name string
+		run  func(*fixture)
+	}{
+		{"user race", testUserRace},
+		{"session exists", testSessionExists},
+		{"session update", testSessionUpdate},
+		{"commit race", testCommitRace},
+		{"set default race", testSetDefaultRace},
+		{"event race", testEventRace},
+		{"message race", testMessageRace},
+		{"note race", testNoteRace},
+		{"answer race", testAnswerRace},
+		{"readers and writers", testConcurrent},
+		{"commit order", testCommitOrder},
+		{"run numbers", testRunNumbers},
+		{"attempts count once", testAttemptsOnce},
+		{"notices of a race", testNoticesOnce},
+		{"keys", testKeysTogether},
+		{"extension race", testExtensionRace},
+		{"a snapshot is used or deleted", testDeleteRace},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			one, other := open(t)
+			test.run(&fixture{T: t, c: one, other: &other, ctx: t.Context()})
+		})
+	}
+}
+
+// Commits of different sessions get sequences without a gap or a repeat.
+func testCommitOrder(f *fixture) {
+	const n, each = 8, 5
+	var commits [n][each]profiles.Commit
+	for i := range n {
+		s := f.session(fmt.Sprintf("s-%d", i), fmt.Sprintf("user-%d", i))
+		for k := range each {
+			commits[i][k] = profiles.Commit{Snapshot: f.snapshot(fmt.Sprintf("snap-%d-%d", i, k), s), Move: &profiles.Move{Overwrite: true}}
+		}
+	}
+	f.together(n, func(i int, c Catalogue) {
+		for _, commit := range commits[i] {
+			_, err := c.Snapshots.Commit(f.ctx, commit)
+			f.code(err, "")
+		}
+	})
+	all, _, err := f.other.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{})
+	f.must(err)
+	slices.Reverse(all)
+	f.same(len(all), n*each)
+	for i, s := range all {
+		if s.Sequence != int64(i+1) {
+			f.Errorf("commit %d has the sequence %d", i+1, s.Sequence)
+		}
+	}
+}
+
+// Runs of a session that begin at once get the numbers 1, 2, …
+func testRunNumbers(f *fixture) {
+	const n = 12
+	f.session("s", "user")
+	f.together(n, func(i int, c Catalogue) {
+		_, err := c.Runs.BeginRun(f.ctx, profiles.Run{ID: fmt.Sprintf("run-%d", i), SessionID: "s", StartedAt: start})
+		f.code(err, "")
+	})
+	all, err := f.other.Runs.Runs(f.ctx, "s")
+	f.must(err)
+	f.same(len(all), n)
+	for i, r := range all {
+		f.same(r.Number, int64(i+1))
+	}
+}
+
+// Two senders that read the same delivery count one attempt.
+func testAttemptsOnce(f *fixture) {
+	s := f.session("s", "user")
+	_, err := f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot("snap", s), Notices: func(profiles.Session) []profiles.Notice {
+		return []profiles.Notice{{ID: "d", URL: "u", Event: "e", Body: []byte("{}"), At: start}}
+	}})
+	f.must(err)
+	f.together(10, func(_ int, c Catalogue) {
+		d := profiles.Delivery{Notice: profiles.Notice{ID: "d"}, Since: start}
+		f.code(c.Deliveries.FinishAttempt(f.ctx, d, profiles.Attempt{State: profiles.DeliveryPending, At: start, NextAt: start.Add(time.Hour)}), "")
+	})
+	d, err := f.c.Deliveries.Delivery(f.ctx, "d")
+	f.must(err)
+	f.same(d.Attempts, 1)
+}
+
+// A change that is tried again after a conflict queues its notices once, and they stand in
+// the order of the changes.
+func testNoticesOnce(f *fixture) {
+	const n = 12
+	f.session("s", "user")
+	f.together(n, func(_ int, c Catalogue) {
+		_, err := c.Sessions.UpdateSession(f.ctx, "s", func(s *profiles.Session) error {
+			s.BaseVersion++
+			s.Notices = []profiles.Notice{{ID: fmt.Sprint("d-", s.BaseVersion), URL: "u", Event: fmt.Sprint(s.BaseVersion), Body: []byte("{}"), At: start}}
+			return nil
+		})
+		f.code(err, "")
+	})
+	all, _, err := f.other.Deliveries.DeliveryPage(f.ctx, profiles.DeliveryFilter{})
+	f.must(err)
+	slices.Reverse(all)
+	f.same(len(all), n)
+	for i, d := range all {
+		f.same(d.Event, fmt.Sprint(7+i+1)) // the fixture's session begins with 7
+	}
+}
+
+// A key that one makes is known to the other at once, and so is its end.
+func testKeysTogether(f *fixture) {
+	hash := func(i int) [32]byte { return [32]byte{byte(i + 1)} }
+	f.together(10, func(i int, c Catalogue) {
+		f.code(c.Keys.CreateKey(f.ctx, profiles.Key{ID: fmt.Sprint("key-", i), Hash: hash(i), CreatedAt: start}), "")
+	})
+	f.together(10, func(i int, c Catalogue) {
+		from := (i + 1) % 10 // another handle made it
+		_, err := c.Keys.KeyByHash(f.ctx, hash(from))
+		f.code(err, "")
+		f.code(c.Keys.UseKey(f.ctx, fmt.Sprint("key-", from), start.Add(time.Duration(from)*time.Second)), "")
+		f.code(c.Keys.DeleteKey(f.ctx, fmt.Sprint("key-", from)), "")
+	})
+	for _, c := range []Catalogue{f.c, *f.other} {
+		all, err := c.Keys.Keys(f.ctx)
+		f.must(err)
+		f.same(len(all), 0)
+		_, err = c.Keys.KeyByHash(f.ctx, hash(3))
+		f.code(err, fault.KeyNotFound)
+	}
+}
+
+// Of uploads of one extension at once, one is fresh for each content.
+func testExtensionRace(f *fixture) {
+	var fresh atomic.Int32
+	f.together(12, func(_ int, c Catalogue) {
+		_, is, _, err := c.Extensions.PutExtension(f.ctx, profiles.Extension{ID: "x", UserID: "user", SHA256: "same", CreatedAt: start})
+		f.code(err, "")
+		if is {
+			fresh.Add(1)
+		}
+	})
+	f.same(fresh.Load(), int32(1))
+}
+
+// A snapshot is deleted, or becomes a default: never both.
+func testDeleteRace(f *fixture) {
+	const n = 10
+	for i := range n {
+		f.commit(fmt.Sprint("snap-", i), f.session(fmt.Sprint("s-", i), fmt.Sprint("user-", i)), nil)
+	}
+	var mu sync.Mutex
+	done := map[int]string{}
+	f.together(2*n, func(i int, c Catalogue) {
+		// The two that race for one snapshot have different handles.
+		which, deletes := i/2, i%2 == 0
+		id, what := fmt.Sprint("snap-", which), "deleted"
+		var err error
+		if deletes {
+			_, err = c.Snapshots.DeleteSnapshot(f.ctx, id)
+		} else {
+			what = "default"
+			_, err = c.Defaults.SetDefault(f.ctx, fmt.Sprint("user-", which), id, nil, start)
+		}
+		if err != nil {
+			f.code(err, map[bool]fault.Code{true: fault.SnapshotInUse, false: fault.SnapshotNotFound}[deletes])
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if was := done[which]; was != "" {
+			f.Errorf("%s: both %s and %s", id, was, what)
+		}
+		done[which] = cmp.Or(done[which], what)
+	})
+	f.same(len(done), n)
+}
