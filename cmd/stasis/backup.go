@@ -45,7 +45,7 @@ func (c *backupCreateCmd) Run(ctx context.Context) (err error) {
 	if g.catalogue, err = c.catalogueFile(g.dir); err != nil {
 		return err
 	}
-	if _, err := os.Stat(g.catalogue); errors.Is(err, fs.ErrNotExist) {
+	if !catalogueExists(g.catalogue) {
 		return fault.New(fault.Config, "backup.create", "catalogue %s: does not exist; give the daemon's --data-dir and --database", g.catalogue)
 	}
 	if g.at, err = c.place(g.dir); err != nil {

@@ -25,7 +25,7 @@ func TestDatabase(t *testing.T) {
 		{elsewhere, "", false},
 		{elsewhere, fault.DataDirInUse, false},
 	} {
-		c := &serveCmd{storageFlags: storageFlags{DataDir: t.TempDir(), Database: test.database}}
+		c := &serveCmd{storageFlags: storageFlags{DataDir: t.TempDir(), Database: catalogueAddress(test.database)}}
 		s, err := c.acquire()
 		if err != nil {
 			t.Fatal(err)

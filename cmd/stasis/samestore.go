@@ -24,7 +24,7 @@ func (s *storage) checkSameStore(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
+	if !catalogueExists(database) {
 		return nil
 	}
 	catalogue, err := sqldb.Open(ctx, sqldb.Options{Path: database, Now: time.Now})

@@ -21,8 +21,8 @@ import (
 // storageFlags say where data is stored. The daemon has them, and so does every verb that
 // works on the data directory without it.
 type storageFlags struct {
-	DataDir  string `help:"Directory for all data; by default ~/.local/share/stasis, as root /var/lib/stasis." placeholder:"DIR"`
-	Database string `help:"The catalogue: a file (by default stasis.db in the data directory), or :memory: for one that is lost when the daemon stops." placeholder:"PATH"`
+	DataDir  string           `help:"Directory for all data; by default ~/.local/share/stasis, as root /var/lib/stasis." placeholder:"DIR"`
+	Database catalogueAddress `help:"The catalogue: a file (by default stasis.db in the data directory), the postgres:// URL of a PostgreSQL database, or :memory: for one that is lost when the daemon stops." placeholder:"PATH"`
 	storeFlags
 	keyFlags
 }
@@ -107,12 +107,12 @@ func (f storageFlags) lock() (*storage, error) {
 func (f storageFlags) dataDir() (string, error) { return dataDirOf(f.DataDir) }
 
 // open opens the catalogue, the store and the keys, and creates them at the first start.
-// database is the path of the catalogue; "" means its default place in the data directory.
+// database is the path or URL of the catalogue; "" means its default place in the data directory.
 func (s *storage) open(ctx context.Context, database string) (err error) {
 	if database == "" {
 		database = filepath.Join(s.dir, "stasis.db")
 	}
-	s.catalogue, err = sqldb.Open(ctx, sqldb.Options{Path: database, Now: time.Now})
+	s.catalogue, err = sqldb.Open(ctx, sqldb.Options{Path: database, Now: time.Now, Exclusive: true})
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (s *storage) openExisting(ctx context.Context, write bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, missing := os.Stat(path); missing == nil {
+	if catalogueExists(path) {
 		s.catalogue, err = sqldb.Open(ctx, sqldb.Options{Path: path, Now: time.Now, ReadOnly: true})
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ type daemonVerbs struct {
 	Serve    serveCmd    `cmd:"" help:"Run the daemon."`
 	Identity identityCmd `cmd:"" help:"Show and rotate the keys that snapshots are sealed with."`
 	Store    storeCmd    `cmd:"" help:"Check, repair and copy snapshot stores, without a daemon."`
+	Database databaseCmd `cmd:"" help:"Copy the catalogue between SQLite and PostgreSQL, without a daemon."`
 	Backup   backupCmd   `cmd:"" help:"Back up a data directory, also while its daemon runs, and restore a backup."`
 	Doctor   doctorCmd   `cmd:"" help:"Check whether this machine can run the daemon, and say what to do where it cannot."`
 	Config   configCmd   `cmd:"" help:"Show every setting of serve, its value and where it is from, and check them. It starts nothing."`

@@ -86,7 +86,10 @@ func open(t *testing.T, path string) *sqldb.DB {
 // catalogue returns an open database in the form that the suite needs.
 func catalogue(t *testing.T, path string) profilestest.Catalogue {
 	t.Helper()
-	db := open(t, path)
+	return stores(open(t, path))
+}
+
+func stores(db *sqldb.DB) profilestest.Catalogue {
 	return profilestest.Catalogue{
 		Keys: db.Keys, Users: db.Users, Sessions: db.Sessions, Snapshots: db.Snapshots, Retention: db.Snapshots,
 		Defaults: db.Defaults, Extensions: db.Extensions, Runs: db.Runs, Events: db.Runs, Messages: db.Messages,
@@ -106,6 +109,18 @@ func TestMemory(t *testing.T) {
 
 func TestPostgres(t *testing.T) {
 	profilestest.Run(t, func(t *testing.T) profilestest.Catalogue { return catalogue(t, postgresURL(t)) })
+}
+
+// Every transaction can run twice: its results are those of the second time.
+func TestRetried(t *testing.T) {
+	profilestest.Run(t, func(t *testing.T) profilestest.Catalogue {
+		url := postgresURL(t)
+		db := open(t, url)
+		if err := sqldb.FailFirstCommits(db, url); err != nil {
+			t.Fatal(err)
+		}
+		return stores(db)
+	})
 }
 
 func TestTwice(t *testing.T) {
