@@ -26,7 +26,7 @@ SBOM     := bin/tools/cyclonedx-gomod
 SBOM_VER := 1.10.0
 
 # What the tests need from Debian.
-TESTED_WITH := chromium chromium-headless-shell chromium-driver python3-selenium curl php python3 dokuwiki phpliteadmin age zstd xvfb zsh fish systemd passt iproute2
+TESTED_WITH := chromium chromium-headless-shell chromium-driver python3-selenium curl php python3 dokuwiki phpliteadmin age zstd xvfb zsh fish systemd passt iproute2 postgresql
 
 # The packages that are linked into the binary.
 SHIPPED := ^github.com/stasisd/stasis/(api|backup|browser|budget|cmd|confine|fault|profiles|session|snapshot|state|wire)(/|$$)
@@ -74,7 +74,7 @@ lint: $(LINT)-$(LINT_VER)
 
 .PHONY: unit
 unit: $(S3)-$(S3_VER)
-	@build/need systemd
+	@build/need systemd postgresql
 	@build/in-memory go test -vet=off $$(build/packages unit)
 
 .PHONY: deadcode

@@ -42,9 +42,9 @@ func (c *databaseCopyCmd) Run(ctx context.Context) (err error) {
 		return fault.New(fault.Config, op, "FROM: %s does not exist; give the daemon's stasis.db, or its --database", c.From)
 	}
 	for name, at := range map[string]catalogueAddress{"FROM": c.From, "TO": c.To} {
-		unlock, err := at.lockCopy(name)
-		if err != nil {
-			return err
+		unlock, locked := at.lockCopy(name)
+		if locked != nil {
+			return locked
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 	}

@@ -127,7 +127,7 @@ func (n *Notes) PutNote(ctx context.Context, c access.Caller, change NoteChange)
 	if err != nil {
 		return Note{}, err
 	}
-	restored, err := restoredWith(rec)
+	restored, err := RestoredNotes(rec)
 	if err != nil {
 		return Note{}, err
 	}
@@ -202,7 +202,7 @@ func (n *Notes) SessionNotes(ctx context.Context, c access.Caller, id string) (N
 	if !fault.Is(err, fault.NoteNotFound) {
 		return Note{}, err
 	}
-	restored, rerr := restoredWith(rec)
+	restored, rerr := RestoredNotes(rec)
 	if rerr != nil || restored == nil {
 		return Note{}, cmp.Or(rerr, err)
 	}

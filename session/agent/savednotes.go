@@ -15,7 +15,7 @@ import (
 func NotesToSave(ctx context.Context, store NoteReader, rec profiles.Session) (*restore.Notes, error) {
 	stored, err := store.Note(ctx, rec.UserID, rec.ID)
 	if fault.Is(err, fault.NoteNotFound) {
-		return restoredWith(rec)
+		return RestoredNotes(rec)
 	}
 	if err != nil {
 		return nil, err
@@ -24,9 +24,9 @@ func NotesToSave(ctx context.Context, store NoteReader, rec profiles.Session) (*
 	return &restore.Notes{SessionID: n.SessionID, StoredAt: n.UpdatedAt, Data: profiles.JSON(n.Data)}, err
 }
 
-// restoredWith returns the notes that a session was restored with, from its restore
+// RestoredNotes returns the notes that a session was restored with, from its restore
 // report; nil: none.
-func restoredWith(rec profiles.Session) (*restore.Notes, error) {
+func RestoredNotes(rec profiles.Session) (*restore.Notes, error) {
 	var report struct {
 		Notes *restore.Notes `json:"notes"`
 	}

@@ -3,10 +3,12 @@ package save
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"time"
 
 	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/events"
@@ -70,11 +72,19 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 	}
 	moved, err := s.cfg.Records.Commit(ctx, commit)
 	s.cfg.Notices.Wake()
+	if errors.Is(err, profiles.ErrOutcomeUnknown) {
+		// The record may name the archive, so it stays. If none does, it is an orphan.
+		s.cfg.Log.Error("whether a snapshot was committed is unknown; if the catalogue does not list it, stop the daemon and run `stasis store check --remove-orphans`", "snapshot", saved.ID, "error", err)
+		return EndAnswer{}, "", err
+	}
 	if err != nil {
 		// The archive was not committed, so it must not stay. If it cannot be removed
 		// now, it is an orphan that no record names.
 		if derr := s.cfg.Archives.Delete(context.WithoutCancel(ctx), loc, saved.ID, s.cfg.Records.ArchiveInUse); derr != nil {
 			s.cfg.Log.Error("the archive of a failed save could not be removed from the store; stop the daemon and run `stasis store check --remove-orphans`", "snapshot", saved.ID, "error", derr)
+		}
+		if fault.Is(err, fault.CatalogueUnavailable) { // then nobody knows whether another snapshot has the same archive, so it stays
+			s.cfg.Log.Error("the catalogue could not be reached, so the archive of a failed save may remain in the store; to remove it, stop the daemon and run `stasis store check --remove-orphans`", "snapshot", saved.ID)
 		}
 		return EndAnswer{}, "", err
 	}

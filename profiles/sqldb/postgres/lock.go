@@ -22,7 +22,7 @@ const (
 	lockCheck = 5 * time.Second        // how often the connection of the lock is checked
 	lockRetry = 250 * time.Millisecond // the pause between tries to take a lost lock again
 	// lockQuery takes the lock of the schema that the catalogue is in.
-	lockQuery = "select pg_try_advisory_lock(hashtextextended('stasis ' || current_schema(), 0))"
+	lockQuery = "select pg_try_advisory_lock(hashtextextended('stasis ' || coalesce(current_schema(), ''), 0))"
 )
 
 // Lock is the lock that one daemon holds on its database: an advisory lock of a connection
