@@ -69,6 +69,9 @@ var mayImport = []struct{ pkg, imports string }{
 	{"snapshot/*", "fault state snapshot"},
 	{"profiles", "fault state"},
 	{"profiles/sqldbtest", "profiles/sqldb"}, // an empty catalogue for tests
+	{"profiles/postgrestest", ""},            // a PostgreSQL server for tests
+	{"profiles/sqldb/postgres", ""},          // a driver; it does not know what is stored
+	{"profiles/sqldb", "fault profiles profiles/sqldb/postgres"},
 	{"profiles/*", "fault state profiles"},
 
 	// A session does not know Chrome's files: it uses browser, or one of its

@@ -41,7 +41,7 @@ func unavailable(t *testing.T, a daemon.Answer) {
 }
 
 // A daemon with its catalogue in PostgreSQL saves and restores, over restarts of itself and
-// of the server. While the server is away its calls answer 503, and live sessions go on.
+// of the server. While the server is away its calls answer 503, and live sessions continue.
 func TestPostgres(t *testing.T) {
 	t.Parallel()
 	server := startPostgres(t)
@@ -124,7 +124,7 @@ func TestPostgres(t *testing.T) {
 	}
 }
 
-// A save whose commit finds no catalogue loses nothing: the session goes on under the same
+// A save whose commit finds no catalogue loses nothing: the session continues under the same
 // cdp_url, and can be saved when the catalogue is back.
 func TestPostgresSave(t *testing.T) {
 	t.Parallel()
@@ -148,7 +148,7 @@ func TestPostgresSave(t *testing.T) {
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	daemon.Eventually(t, grace, "the session goes on", func() bool {
+	daemon.Eventually(t, grace, "the session continues", func() bool {
 		a := d.Call(t, http.MethodGet, "/v1/sessions/"+s.ID, nil)
 		return a.Status == http.StatusOK && !strings.Contains(string(a.Body), `"error"`)
 	})
@@ -160,11 +160,36 @@ func TestPostgresSave(t *testing.T) {
 	if e := finish(t, d, s.ID, toFiles+andDefault); e.Default == nil || e.Default.Version != 1 {
 		t.Errorf("the end: %+v", e)
 	}
-	// Nobody could tell whether another snapshot has the first archive, so it stayed.
+	// Nobody knew whether another snapshot has the first archive, so it stayed.
 	d.Stop(t)
-	code, out := stasis(t, nil, "store", "check", "--data-dir", d.Dir, "--database", server.URL("stasis"), "--remove-orphans")
+	url := server.URL("stasis")
+	code, out := stasis(t, nil, "store", "check", "--data-dir", d.Dir, "--database", url, "--remove-orphans")
 	if archives := files(t, d.Dir+"/snapshots/archives"); len(archives) != 1 {
 		t.Errorf("the store has %d archives: %q; store check ended with %d: %s", len(archives), archives, code, out)
+	}
+
+	// A backup has the catalogue as a file; the catalogue moves to another file too.
+	target := t.TempDir() + "/backup"
+	if code, out := stasis(t, nil, "backup", target, "--data-dir", d.Dir, "--database", url); code != 0 || !strings.Contains(out, "1 snapshot") {
+		t.Errorf("the backup ended with %d: %s", code, out)
+	}
+	moved := d.Dir + "/moved.db"
+	if code, out := stasis(t, nil, "database", "copy", url, moved); code != 0 || !strings.Contains(out, "compared each") {
+		t.Fatalf("the copy ended with %d: %s", code, out)
+	}
+	if code, out := stasis(t, nil, "database", "copy", target+"/stasis.db", url); code != 2 || !strings.Contains(out, "not empty") {
+		t.Errorf("a copy onto a catalogue in use ended with %d: %s", code, out)
+	}
+	back := daemon.Start(t, daemon.Options{NoSpares: true, Dir: d.Dir, Args: append(shellUnlessLong(), "--database", moved)})
+	again := begin(t, back, obj{"restore_default_environment_from_user_id": "ada"})
+	w = dial(t, again.CDP)
+	page, _ = w.page()
+	if got := w.eval(page, `document.cookie`); got != "login=yes" {
+		t.Errorf("restored from the moved catalogue: %q", got)
+	}
+	finish(t, back, again.ID, throwAway)
+	if code, out := stasis(t, nil, "database", "copy", moved, d.Dir+"/other.db"); code != 5 {
+		t.Errorf("a copy of a catalogue in use ended with %d: %s", code, out)
 	}
 }
 

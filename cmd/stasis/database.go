@@ -75,7 +75,7 @@ func catalogueExists(path string) bool {
 
 // database returns the path or URL of the catalogue; "" means the data directory. The lock of
 // the data directory does not protect a file elsewhere from a second daemon, so database
-// locks that file too. A PostgreSQL database has a lock of its own.
+// locks that file too. A PostgreSQL database is locked when it is opened.
 func (c storageFlags) database(s *storage) (string, error) {
 	if c.Database == "" || c.Database == sqldb.Memory || sqldb.Remote(string(c.Database)) {
 		return string(c.Database), nil

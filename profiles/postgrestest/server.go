@@ -189,8 +189,8 @@ func (s *Server) Freeze() error { return s.signal(syscall.SIGSTOP) }
 // Thaw continues what Freeze stopped.
 func (s *Server) Thaw() error { return s.signal(syscall.SIGCONT) }
 
-// signal signals the server and its processes: each process of a connection has a process
-// group of its own.
+// signal signals the server and its processes: each process of a connection has its own
+// process group.
 func (s *Server) signal(sig syscall.Signal) error {
 	all, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {

@@ -82,7 +82,7 @@ func (s *Saver) reopen(ctx context.Context, j Job, doc state.Document, why error
 func (s *Saver) Restart(ctx context.Context, rec profiles.Session, dir *browser.Dir, doc state.Document, o browser.Options, why string) (restore.StartResult, error) {
 	notes, err := agent.NotesToSave(ctx, s.cfg.Records, rec)
 	if fault.Is(err, fault.CatalogueUnavailable) {
-		// The session goes on meanwhile. Newer notes stay in the catalogue, and the next
+		// The session continues meanwhile. Newer notes stay in the catalogue, and the next
 		// save reads them there.
 		notes, err = agent.RestoredNotes(rec)
 	}

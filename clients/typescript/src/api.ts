@@ -2153,6 +2153,7 @@ export interface components {
          *     | `store_failed` | 500 | the snapshot store or the catalogue failed |
          *     | `browser_failed` | 502 | Chrome did not start, did not answer or died |
          *     | `shutting_down` | 503 | the daemon is stopping and takes no more work |
+         *     | `catalogue_unavailable` | 503 | the PostgreSQL database cannot be reached or does not answer; live sessions continue; see Retry-After |
          *     | `timeout` | 504 | Chrome or a store was too slow |
          *     | `store_full` | 507 | no space for the snapshot |
          *     | `chrome_missing` | 500 | at start-up: no Chrome, or one that is too old |
@@ -2161,7 +2162,7 @@ export interface components {
          *     | `data_dir_in_use` | 500 | at start-up: another daemon uses the data directory |
          * @enum {string}
          */
-        ErrorCode: "invalid_request" | "unauthorized" | "forbidden" | "scope_reserved" | "not_found" | "session_not_found" | "snapshot_not_found" | "user_not_found" | "default_not_found" | "key_not_found" | "file_not_found" | "extension_not_found" | "run_not_found" | "note_not_found" | "link_not_found" | "method_not_allowed" | "no_snapshot" | "session_exists" | "session_ending" | "session_not_running" | "environment_in_use" | "version_conflict" | "snapshot_in_use" | "snapshot_exists" | "extension_in_use" | "no_login_check" | "request_in_progress" | "too_large" | "idempotency_reused" | "unknown_field" | "invalid_field" | "unsupported" | "user_mismatch" | "invalid_extension" | "invalid_import" | "too_many_sessions" | "too_many_imports" | "too_many_clients" | "too_many_viewers" | "too_many_links" | "too_many_requests" | "quota_exceeded" | "too_many_attempts" | "internal" | "save_failed" | "archive_damaged" | "identity_missing" | "store_failed" | "browser_failed" | "shutting_down" | "timeout" | "store_full" | "chrome_missing" | "sandbox_failed" | "config" | "data_dir_in_use";
+        ErrorCode: "invalid_request" | "unauthorized" | "forbidden" | "scope_reserved" | "not_found" | "session_not_found" | "snapshot_not_found" | "user_not_found" | "default_not_found" | "key_not_found" | "file_not_found" | "extension_not_found" | "run_not_found" | "note_not_found" | "link_not_found" | "method_not_allowed" | "no_snapshot" | "session_exists" | "session_ending" | "session_not_running" | "environment_in_use" | "version_conflict" | "snapshot_in_use" | "snapshot_exists" | "extension_in_use" | "no_login_check" | "request_in_progress" | "too_large" | "idempotency_reused" | "unknown_field" | "invalid_field" | "unsupported" | "user_mismatch" | "invalid_extension" | "invalid_import" | "too_many_sessions" | "too_many_imports" | "too_many_clients" | "too_many_viewers" | "too_many_links" | "too_many_requests" | "quota_exceeded" | "too_many_attempts" | "internal" | "save_failed" | "archive_damaged" | "identity_missing" | "store_failed" | "browser_failed" | "shutting_down" | "catalogue_unavailable" | "timeout" | "store_full" | "chrome_missing" | "sandbox_failed" | "config" | "data_dir_in_use";
         /**
          * @example {
          *       "scope": "agent",
@@ -3818,10 +3819,12 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `shutting_down` */
+        /** @description `shutting_down`, `catalogue_unavailable` */
         ShuttingDown: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestID"];
+                /** @description Seconds. */
+                "Retry-After": number;
                 [name: string]: unknown;
             };
             content: {

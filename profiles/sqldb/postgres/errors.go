@@ -22,7 +22,7 @@ var (
 )
 
 // ErrOutcomeUnknown says that the connection was lost during a commit, and that the server
-// did not return in time to tell what became of it. It matches [ErrUnavailable].
+// did not return in time to say what became of it. It matches [ErrUnavailable].
 var ErrOutcomeUnknown = fmt.Errorf("%w: whether the transaction was committed is unknown", ErrUnavailable)
 
 // Codes of the server (https://www.postgresql.org/docs/current/errcodes-appendix.html).

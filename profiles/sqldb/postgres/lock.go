@@ -25,8 +25,8 @@ const (
 	lockQuery = "select pg_try_advisory_lock(hashtextextended('stasis ' || coalesce(current_schema(), ''), 0))"
 )
 
-// Lock is the lock that one daemon holds on its database: an advisory lock of a connection
-// of its own. When that connection is lost, Lock takes it again by itself.
+// Lock is the lock that one daemon holds on its database: an advisory lock of a separate
+// connection. When that connection is lost, Lock takes it again by itself.
 type Lock struct {
 	config *pgx.ConnConfig
 	held   atomic.Bool
