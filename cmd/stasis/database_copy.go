@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -33,16 +34,17 @@ func (c *databaseCopyCmd) Run(ctx context.Context) (err error) {
 	if c.From == c.To {
 		return fault.New(fault.Config, op, "TO: must be another catalogue than FROM")
 	}
-	for name, at := range map[string]catalogueAddress{"FROM": c.From, "TO": c.To} {
-		if err := at.checkCopy(name); err != nil {
-			return err
-		}
+	if err := errors.Join(c.From.checkCopy("FROM"), c.To.checkCopy("TO")); err != nil {
+		return err
 	}
 	if !catalogueExists(string(c.From)) {
 		return fault.New(fault.Config, op, "FROM: %s does not exist; give the daemon's stasis.db, or its --database", c.From)
 	}
-	for name, at := range map[string]catalogueAddress{"FROM": c.From, "TO": c.To} {
-		unlock, locked := at.lockCopy(name)
+	for _, one := range []struct {
+		name string
+		at   catalogueAddress
+	}{{"FROM", c.From}, {"TO", c.To}} {
+		unlock, locked := one.at.lockCopy(one.name)
 		if locked != nil {
 			return locked
 		}
@@ -79,12 +81,15 @@ func (a catalogueAddress) checkCopy(name string) error {
 	return copyFailure(name, storageFlags{Database: a}.checkDatabase())
 }
 
-// copyFailure names the argument that an error is about.
+// copyFailure names the argument that an error is about, in place of --database.
 func copyFailure(name string, err error) error {
-	if err == nil {
-		return nil
+	var known *fault.Error
+	if err == nil || !errors.As(err, &known) {
+		return err
 	}
-	return fault.Wrap(err, fault.CodeOf(err), "database.copy", name+": "+fault.MessageOf(err))
+	named := *known
+	named.Message = name + ": " + strings.TrimPrefix(fault.MessageOf(known), "--database: ")
+	return &named
 }
 
 // lockCopy locks a file as its daemon does. A database in PostgreSQL is locked when it is
