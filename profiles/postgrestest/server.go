@@ -32,8 +32,9 @@ type Server struct {
 	bin  string
 	as   *syscall.Credential // nil: this process's own user
 	args []string            // settings besides those of every server
-	end  chan error          // of the current process
-	cmd  *exec.Cmd
+	cmd  *exec.Cmd           // nil while no process runs
+	// ended is closed when the process has ended.
+	ended chan struct{}
 }
 
 // Start starts a new server with an empty database "postgres". settings are further
@@ -48,15 +49,13 @@ func Start(settings ...string) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{dir: dir, bin: found[len(found)-1], args: settings}
-	if err := s.prepare(); err == nil {
+	if err = s.prepare(); err == nil {
 		err = s.run()
-	} else {
-		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	if err == nil {
-		return s, nil
+	if err != nil {
+		return nil, errors.Join(err, s.Stop())
 	}
-	return nil, errors.Join(err, s.Stop())
+	return s, nil
 }
 
 // prepare makes the server's files.
@@ -112,7 +111,7 @@ func (s *Server) run() error {
 	}
 	defer func() { _ = log.Close() }() // the server has its own
 	cmd.Stderr = log
-	started, end := make(chan error), make(chan error, 1)
+	started, ended := make(chan error), make(chan struct{})
 	go func() {
 		// The death signal comes when this thread ends.
 		runtime.LockOSThread()
@@ -122,12 +121,13 @@ func (s *Server) run() error {
 			return
 		}
 		close(started)
-		end <- cmd.Wait()
+		_ = cmd.Wait() // the log says why
+		close(ended)
 	}()
 	if err := <-started; err != nil {
 		return err
 	}
-	s.cmd, s.end = cmd, end
+	s.cmd, s.ended = cmd, ended
 	ctx, cancel := context.WithTimeout(context.Background(), startDeadline)
 	defer cancel()
 	for {
@@ -136,10 +136,10 @@ func (s *Server) run() error {
 			return conn.Close(ctx)
 		}
 		select {
-		case failed := <-end:
+		case <-ended:
 			s.cmd = nil
 			why, _ := os.ReadFile(log.Name())
-			return fmt.Errorf("the server ended: %w: %s", failed, why)
+			return fmt.Errorf("the server ended: %s", why)
 		case <-ctx.Done():
 			return fmt.Errorf("the server does not take connections: %w", err)
 		case <-time.After(20 * time.Millisecond):
@@ -175,7 +175,7 @@ func (s *Server) Kill() {
 	}
 	_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGCONT)
 	_ = s.cmd.Process.Signal(syscall.SIGQUIT)
-	<-s.end
+	<-s.ended
 	s.cmd = nil
 }
 
