@@ -163,7 +163,7 @@ func TestPostgresSave(t *testing.T) {
 	// Nobody knew whether another snapshot has the first archive, so it stayed.
 	d.Stop(t)
 	url := server.URL("stasis")
-	code, out := stasis(t, nil, "store", "check", "--data-dir", d.Dir, "--database", url, "--remove-orphans")
+	code, out := stasis(t, nil, "store", "check", "--data-dir", d.Dir, "--database", url, "--remove-orphans", "--grace", "0s")
 	if archives := files(t, d.Dir+"/snapshots/archives"); len(archives) != 1 {
 		t.Errorf("the store has %d archives: %q; store check ended with %d: %s", len(archives), archives, code, out)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -32,7 +33,8 @@ type Server struct {
 	bin  string
 	as   *syscall.Credential // nil: this process's own user
 	args []string            // settings besides those of every server
-	cmd  *exec.Cmd           // nil while no process runs
+	port int
+	cmd  *exec.Cmd // nil while no process runs
 	// ended is closed when the process has ended.
 	ended chan struct{}
 }
@@ -48,7 +50,7 @@ func Start(settings ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: dir, bin: found[len(found)-1], args: settings}
+	s := &Server{dir: dir, bin: found[len(found)-1], args: settings, port: 5432}
 	if err = s.prepare(); err == nil {
 		err = s.run()
 	}
@@ -84,6 +86,34 @@ func (s *Server) prepare() error {
 		return fmt.Errorf("initdb: %w: %s", err, out)
 	}
 	return nil
+}
+
+// UseTLS makes the server take TLS connections at a free port of 127.0.0.1, with a
+// certificate and its key (PEM), and returns the port. The server restarts.
+func (s *Server) UseTLS(cert, key []byte) (port int, err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	address, ok := l.Addr().(*net.TCPAddr)
+	if err := l.Close(); err != nil || !ok {
+		return 0, errors.Join(err, errors.New("no port"))
+	}
+	for name, content := range map[string][]byte{"server.crt": cert, "server.key": key} {
+		path := filepath.Join(s.data(), name)
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			return 0, err
+		}
+		if s.as != nil {
+			if err := os.Chown(path, int(s.as.Uid), int(s.as.Gid)); err != nil {
+				return 0, err
+			}
+		}
+	}
+	s.Kill()
+	s.args = append(s.args, "ssl=on", "listen_addresses=127.0.0.1", "port="+strconv.Itoa(address.Port))
+	s.port = address.Port
+	return address.Port, s.run()
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
@@ -150,7 +180,7 @@ func (s *Server) run() error {
 // URL returns the URL of a database, with the password.
 func (s *Server) URL(database string) string {
 	u := url.URL{Scheme: "postgres", User: url.UserPassword("stasis", Password), Path: "/" + database,
-		RawQuery: url.Values{"host": {s.dir}}.Encode()}
+		RawQuery: url.Values{"host": {s.dir}, "port": {strconv.Itoa(s.port)}}.Encode()}
 	return u.String()
 }
 

@@ -35,6 +35,13 @@ func (db *DB) copyRemote(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = to.Transfer(ctx, db)
-	return errors.Join(err, to.Close())
+	if _, err := to.Transfer(ctx, db); err != nil {
+		return errors.Join(err, to.Close())
+	}
+	// Without a log the file is complete alone. The change needs the only connection.
+	err = to.handle.reader.Close()
+	if err == nil {
+		_, err = to.handle.writer.ExecContext(ctx, "PRAGMA journal_mode = DELETE")
+	}
+	return errors.Join(failure("profiles.copy", err), to.Close())
 }

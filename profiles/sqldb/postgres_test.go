@@ -3,9 +3,15 @@ package sqldb_test
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/url"
 	"os"
@@ -322,4 +328,60 @@ func TestPostgresDeadline(t *testing.T) {
 	if _, err := db.Sessions.Session(t.Context(), "s"); err != nil {
 		t.Error(err)
 	}
+}
+
+// With sslmode=verify-full, only a server with a certificate of the given authority is used.
+func TestPostgresTLS(t *testing.T) {
+	s := ownServer(t)
+	cert, key := certificate(t)
+	port, err := s.UseTLS(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _ := certificate(t)
+	dir := t.TempDir()
+	for name, content := range map[string][]byte{"ca.pem": cert, "other.pem": other} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	address := func(host, authority string) string {
+		u := url.URL{Scheme: "postgres", User: url.UserPassword("stasis", postgrestest.Password), Host: fmt.Sprint(host, ":", port), Path: "/postgres",
+			RawQuery: url.Values{"sslmode": {"verify-full"}, "sslrootcert": {filepath.Join(dir, authority)}}.Encode()}
+		return u.String()
+	}
+	db := open(t, address("localhost", "ca.pem"))
+	fill(t, db)
+	var encrypted bool
+	err = rawOpen(t, "pgx", address("localhost", "ca.pem")).QueryRowContext(t.Context(), "SELECT bool_and(ssl) FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid) WHERE a.application_name = 'stasis'").Scan(&encrypted)
+	if err != nil || !encrypted {
+		t.Errorf("encrypted: %v, %v", encrypted, err)
+	}
+	for name, wrong := range map[string]string{"another authority": address("localhost", "other.pem"), "another name": address("127.0.0.1", "ca.pem")} {
+		if db, err := sqldb.Open(t.Context(), sqldb.Options{Path: wrong, Now: time.Now}); err == nil {
+			t.Errorf("%s: it was opened", name)
+			_ = db.Close()
+		} else if !strings.Contains(err.Error(), "x509") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// certificate makes a certificate for localhost, signed by itself.
+func certificate(t *testing.T) (cert, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, &about, &about, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 }

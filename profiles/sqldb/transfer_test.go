@@ -2,6 +2,9 @@ package sqldb_test
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -192,5 +195,10 @@ func TestCopyRemote(t *testing.T) {
 	defer func() { _ = is.Close() }()
 	if d, err := is.Defaults.Default(t.Context(), "Ådå \x00 \xff"); err != nil || d.SnapshotID != "snap" {
 		t.Errorf("the copy: %+v, %v", d, err)
+	}
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if _, err := os.Stat(path + suffix); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the copy has a file %s: %v", suffix, err)
+		}
 	}
 }
