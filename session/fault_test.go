@@ -14,6 +14,7 @@ import (
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
+	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/snapshot/storetest"
 	"github.com/stasisd/stasis/state"
@@ -32,6 +33,7 @@ func TestSaveFails(t *testing.T) {
 			return os.Rename(filepath.Join(c.dir.Profile(), profile.Default), filepath.Join(c.dir.Path, "away"))
 		})
 	}
+	away := fault.New(fault.CatalogueUnavailable, "fake", "away")
 	for name, test := range map[string]struct {
 		request request.End
 		damage  func(*rig)
@@ -49,6 +51,7 @@ func TestSaveFails(t *testing.T) {
 		"store":                 {filesystem, func(r *rig) { r.store.FailAt(3, faultstore.Refuse, full) }, fault.StoreFull, "reopened", true},
 		"store for memory":      {memory, func(r *rig) { r.store.FailAt(3, faultstore.Refuse, full) }, fault.StoreFull, "continues", false},
 		"commit":                {filesystem, func(r *rig) { r.catalogue.fails(errBroken, "Commit") }, fault.SaveFailed, "reopened", true},
+		"catalogue away":        {filesystem, func(r *rig) { r.catalogue.fails(away, "Commit", "Note") }, fault.CatalogueUnavailable, "reopened", true},
 		"commit for memory":     {memory, func(r *rig) { r.catalogue.fails(full, "Commit") }, fault.StoreFull, "continues", false},
 		"end without a save":    {none, func(r *rig) { r.catalogue.fails(full, "EndSession") }, fault.StoreFull, "", false},
 		"crash while read":      {filesystem, func(r *rig) { r.browsers.on("capture", crash) }, fault.BrowserFailed, "the save failed: Chrome died; nothing was stored, and Chrome was reopened", true},
@@ -105,6 +108,22 @@ func TestSaveFails(t *testing.T) {
 				t.Error("the run directory is left")
 			}
 		})
+	}
+}
+
+// What a commit without an answer may have recorded stays in the store.
+func TestCommitUnknown(t *testing.T) {
+	r := newRig(t, nil)
+	info := r.create(alice, nil)
+	r.catalogue.fails(fault.Wrap(profiles.ErrOutcomeUnknown, fault.CatalogueUnavailable, "fake", ""), "Commit")
+	_, err := r.End(t.Context(), alice, info.ID, filesystem)
+	wantCode(t, err, fault.CatalogueUnavailable)
+	if all, err := r.store.List(t.Context(), snapshot.ArchiveFolder(), 10, ""); err != nil || len(all) != 1 {
+		t.Errorf("archives %v, %v", all, err)
+	}
+	r.catalogue.works()
+	if ended := r.end(alice, info.ID, asDefault); ended.Snapshot == nil || !ended.Default.Moved {
+		t.Errorf("the session could not be saved: %+v", ended)
 	}
 }
 

@@ -335,6 +335,13 @@ func (b *brokenCatalogue) Commit(ctx context.Context, c profiles.Commit) (profil
 	return b.Catalogue.Commit(ctx, c)
 }
 
+func (b *brokenCatalogue) Note(ctx context.Context, userID, sessionID string) (profiles.Note, error) {
+	if err := b.err("Note"); err != nil {
+		return profiles.Note{}, err
+	}
+	return b.NoteStore.Note(ctx, userID, sessionID)
+}
+
 func (b *brokenCatalogue) AddMessage(ctx context.Context, m profiles.Message, now profiles.Execution) (profiles.Message, error) {
 	b.hook("AddMessage")
 	return b.MessageStore.AddMessage(ctx, m, now)
