@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -191,6 +192,40 @@ func TestPostgresSave(t *testing.T) {
 	if code, out := stasis(t, nil, "database", "copy", moved, d.Dir+"/other.db"); code != 5 {
 		t.Errorf("a copy of a catalogue in use ended with %d: %s", code, out)
 	}
+}
+
+// A daemon that is stopped while its database is away keeps what its sessions have. The next
+// start rescues it.
+func TestPostgresStop(t *testing.T) {
+	t.Parallel()
+	server := startPostgres(t)
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Env: []string{"STASIS_DATABASE=" + server.URL("stasis")}, Args: shellUnlessLong()})
+	site := apps.StartProbe(t)
+	s := begin(t, d, obj{"user_id": "ada"})
+	w := dial(t, s.CDP)
+	page, _ := w.page()
+	w.open(page, site.URL+"/")
+	w.eval(page, `document.cookie = "login=yes; max-age=100000"; 1`)
+	server.Kill()
+	if err := syscall.Kill(d.PID(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithTimeout(t.Context(), grace)
+	defer cancel()
+	_ = d.Wait(ended) // it reports that it could not save
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	d.Restart(t)
+	d.Rescued(t)
+	back := begin(t, d, obj{"restore_from_session_id": s.ID})
+	w = dial(t, back.CDP)
+	page, _ = w.page()
+	w.open(page, site.URL+"/") // a rescue of the profile may have no tabs
+	if got := w.eval(page, `document.cookie`); got != "login=yes" {
+		t.Errorf("rescued: %q", got)
+	}
+	finish(t, d, back.ID, throwAway)
 }
 
 // lockAwaited reports whether a statement waits for a lock of a table.

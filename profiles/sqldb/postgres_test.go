@@ -330,6 +330,27 @@ func TestPostgresDeadline(t *testing.T) {
 	}
 }
 
+// A read-only catalogue can be read beside its daemon, and refuses writes.
+func TestPostgresReadOnly(t *testing.T) {
+	address := postgresURL(t)
+	fill(t, open(t, address))
+	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: address, Now: time.Now, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := db.Sessions.Session(t.Context(), "s"); err != nil {
+		t.Error(err)
+	}
+	if err := db.Keys.CreateKey(t.Context(), profiles.Key{ID: "k"}); !fault.Is(err, fault.StoreFailed) {
+		t.Errorf("a write: %v", err)
+	}
+}
+
 // With sslmode=verify-full, only a server with a certificate of the given authority is used.
 func TestPostgresTLS(t *testing.T) {
 	s := ownServer(t)
