@@ -18,7 +18,7 @@ import (
 // it here too.
 var tables = []string{
 	"users", "api_keys", "sessions", "commits", "snapshots", "defaults", "answers", "extensions", "snapshot_extensions",
-	"runs", "events", "messages", "notes", "deliveries",
+	"runs", "events", "messages", "notes", "deliveries", "audit", "webhook_secrets",
 }
 
 // numbered are the tables whose sequence PostgreSQL assigns.
@@ -164,6 +164,11 @@ func eachRow(ctx context.Context, q querier, table string, columns []string, do 
 		}
 		if err := rows.Scan(into...); err != nil {
 			return err
+		}
+		for i, v := range row {
+			if b, ok := v.([]byte); ok && b == nil { // SQLite's driver has no bytes for an empty value, which is not NULL
+				row[i] = []byte{}
+			}
 		}
 		if err := do(row); err != nil {
 			return err

@@ -53,6 +53,11 @@ func fillAll(t *testing.T, db *sqldb.DB) {
 	_, err = db.Messages.AddMessage(ctx, profiles.Message{SessionID: "s-1", Type: "USER", Content: "hi", At: noon}, profiles.ExecutionRunning)
 	must(err)
 	putNote(t, db, user)
+	entry := profiles.AuditEntry{At: noon, By: "key", KeyUser: user, Detail: "d\x00é", Outcome: profiles.AuditOK, Count: 1}
+	entry.Follow(profiles.AuditEntry{})
+	must(db.Audit.AddAudit(ctx, []profiles.AuditEntry{entry}, 0))
+	_, err = db.Receivers.SetWebhookSecret(ctx, profiles.WebhookSecret{UserID: user, URL: "https://a.example/", Sealed: []byte{0, 255}, CreatedAt: noon}, time.Time{})
+	must(err)
 }
 
 func putNote(t *testing.T, db *sqldb.DB, user string) {

@@ -32,8 +32,8 @@ func webhookSecret(ctx context.Context, q querier, userID, url string) (profiles
 // SetWebhookSecret implements [profiles.WebhookSecretStore].
 func (st *WebhookSecrets) SetWebhookSecret(ctx context.Context, s profiles.WebhookSecret, formerUntil time.Time) (profiles.WebhookSecret, error) {
 	const op = "profiles.set_webhook_secret"
-	s.Former, s.FormerUntil = nil, time.Time{}
 	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
+		s.Former, s.FormerUntil = nil, time.Time{}
 		was, err := webhookSecret(ctx, tx, s.UserID, s.URL)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
