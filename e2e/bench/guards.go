@@ -19,11 +19,13 @@ const guardsTitle = "With and without guards"
 // guardedFlags are the flags of a daemon that strangers use. Its quotas are large, so that
 // each is counted but none is reached.
 func guardedFlags() []string {
-	return []string{"--egress", "required", "--default-quota", "sessions=1000"}
+	return []string{"--egress", "required", "--session-limits", "required",
+		"--default-quota", "sessions=1000,parked=1000,snapshots=100000,bytes=1000000000000,sockets=10000,requests_per_second=100000"}
 }
 
-// unguardedFlags turn the guards of the same binary off.
-func unguardedFlags() []string { return []string{"--egress", "off"} }
+// unguardedFlags turn off the guards of the same binary that can be turned off. The audit log
+// and the processes that read uploads have no flag.
+func unguardedFlags() []string { return []string{"--egress", "off", "--session-limits", "off"} }
 
 // guardSide is one of the two daemons that are compared, with a session of each engine that
 // stays.
@@ -130,7 +132,7 @@ func one(do func() error) (map[string]float64, error) {
 
 // guardsSection has a row for each measure: both times, and the ratio with its interval.
 func (b *bench) guardsSection(all times) section {
-	without := "the same binary with its guards turned off"
+	without := "the same binary with `--egress off`, `--session-limits off` and no quota"
 	if b.against != "" {
 		without = "an older binary without them"
 	}

@@ -23,6 +23,7 @@ const strangersTitle = "Beside a hostile user"
 // users, one of whom is hostile in every second block.
 const (
 	strangerBlocks   = 12
+	strangerMemory   = 1 << 30 // bytes, of each session
 	strangerCommands = 20
 	commandPause     = 200 * time.Millisecond
 	lanePause        = 8 * time.Second // at most, between two sessions of a lane
@@ -55,7 +56,7 @@ type strangers struct {
 // second block. It writes a section of the page. It fails if an honest session is not
 // logged in as itself, a save is lost, a call of an honest user fails, or something is left.
 func (b *bench) runStrangers(ctx context.Context, total time.Duration) error {
-	h, err := b.host(ctx, []string{"STASIS_SPARES=1", "STASIS_SHELL_SPARES=1"}, append(guardedFlags(), "--max-sessions", "32", "--parked", "8")...)
+	h, err := b.host(ctx, []string{"STASIS_SPARES=1", "STASIS_SHELL_SPARES=1"}, append(guardedFlags(), "--max-sessions", "32", "--parked", "8", "--session-memory", fmt.Sprint(strangerMemory))...)
 	b.others = append(b.others, h)
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func (b *bench) runStrangers(ctx context.Context, total time.Duration) error {
 		}
 		s.keys[u.user] = key.Secret
 	}
-	if err := h.Call(ctx, http.MethodPatch, "/v1/users/"+hostileUser().user, obj{"quotas": obj{"sessions": hostileUser().chrome + hostileUser().shell}}, nil); err != nil {
+	if err := h.Call(ctx, http.MethodPatch, "/v1/users/"+hostileUser().user, obj{"quotas": obj{"sessions": hostileUser().chrome + hostileUser().shell, "parked": 2, "snapshots": 50, "requests_per_second": 20, "sockets": 40}}, nil); err != nil {
 		return err
 	}
 	before, err := h.asBefore(ctx, nil)
