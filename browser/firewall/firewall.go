@@ -66,13 +66,12 @@ const refused = "refused"
 // users left there is replaced in the same step, so that there is no moment without rules.
 // The rules outlive the process; see [Firewall.Close] and [Firewall.Leave]. Errors:
 // Unsupported if the system does not allow or have nftables, Config if another process has
-// a Firewall of the users.
+// a Firewall of some of the users.
 func Open(users Users, r Rules) (*Firewall, error) {
 	f := &Firewall{name: fmt.Sprintf("stasis-%d", users.First), users: users, rules: r, limits: map[int]egress.Limits{}, admitted: map[int]map[netip.Addr]struct{}{}}
 	var err error
-	// An abstract socket ends with its process.
-	if f.owned, err = net.Listen("unix", "@"+f.name); err != nil {
-		return nil, fault.Wrap(err, fault.Config, "firewall.open", fmt.Sprintf("--uid-base: another daemon uses the uids from %d; give each daemon its own range, or --egress off", users.First))
+	if f.owned, err = own(users); err != nil {
+		return nil, err
 	}
 	if f.refusals, err = newRefusals(); err != nil {
 		return nil, errors.Join(unsupported(err), f.owned.Close())
