@@ -299,3 +299,20 @@ func TestRenewalsAfterTheClockWasSetBack(t *testing.T) {
 	a.awaitChecks("login_check saved", 1)
 	a.awaitNextCheck()
 }
+
+// A check whose profile is damaged does not become the default. That holds for the first
+// check of a default too, which makes the record of all later ones.
+func TestRenewalDamaged(t *testing.T) {
+	a := newRenewalRig(t, nil)
+	a.browsers.on("close", func(c *fakeChrome) error {
+		a.damageCookies(c)
+		return nil
+	})
+	a.pass(hour)
+	a.awaitChecks("login_check unchanged", 1)
+	a.browsers.works()
+	if d := a.current(); d.SnapshotID != a.first || d.Version != 1 {
+		t.Errorf("the damaged profile is the default: %+v", d)
+	}
+	a.wantSnapshots(a.first)
+}

@@ -121,7 +121,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 		return Answer{}, err
 	}
 	defer leave()
-	j := save.Job{Dir: dir, Mode: save.Filesystem, Import: &save.Import{}, Label: r.Label, Admit: admit}
+	j := save.Job{Dir: dir, Mode: save.Filesystem, Import: &save.Import{}, Examined: true, Label: r.Label, Admit: admit}
 	if r.SaveAsDefault {
 		// The current version: of two imports at once, only one moves the default.
 		d, err := i.cfg.Records.Default(ctx, r.UserID)

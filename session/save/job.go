@@ -45,9 +45,12 @@ type Job struct {
 	RestoredAt      time.Time
 	Partial         bool            // the session was restored with only some origins of an environment
 	RestoredOrigins state.Selection // those origins; set for rescues only
-	// Import is set if no session ran: an import. The commit then makes the session's
-	// record too.
+	// Import is set if no session ran: an import, or the first scheduled login check of a
+	// default. The commit then makes the session's record too.
 	Import *Import
+	// Examined: [Saver.Examine] has run where the files of an import were read. The daemon
+	// does not open these files.
+	Examined bool
 
 	Mode      Mode
 	Origins   state.Selection // the origins whose state is saved

@@ -31,7 +31,7 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 	}
 	defer func() { _ = os.RemoveAll(scratch) }() // leftovers are removed with the run directory
 	doc.Partial = j.Partial || !j.Origins.All()
-	if j.Import == nil { // the files of an import were examined where they were read
+	if !j.Examined {
 		if doc, files, problem, err = s.Examine(ctx, j, doc, files); err != nil {
 			return EndAnswer{}, "", err
 		}
