@@ -3,6 +3,7 @@ package browser
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/stasisd/stasis/browser/profile"
 )
@@ -36,6 +37,15 @@ func Size(files []File) int64 { return profile.Size(files) }
 
 // HasProfile reports whether a run directory holds a profile.
 func HasProfile(dir *Dir) bool { return profile.Exists(dir.Profile()) }
+
+// OnlyProfile reports whether a user data directory has nothing but the folders that an
+// archive has: those of the profile and of extensions. Chrome and Stasis put others there.
+func OnlyProfile(dir *Dir) (bool, error) {
+	entries, err := os.ReadDir(dir.Profile())
+	return !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return e.Name() != profile.Default && e.Name() != profile.Extensions
+	}), err
+}
 
 // ExtensionOf returns the ID of the extension that a file of an archive belongs to, or
 // "".

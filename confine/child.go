@@ -19,9 +19,9 @@ type Work func(ctx context.Context, request json.RawMessage, file *os.File, fold
 
 // Exit statuses of a child. Only its daemon sees them.
 const (
-	exitDone     = 0
-	exitMisuse   = 2
-	exitDeserted = 3 // the daemon has gone
+	exitDone       = 0
+	exitMisuse     = 2
+	exitDaemonGone = 3
 )
 
 // Main runs the whole program of a child and returns its exit status. args are the
@@ -41,23 +41,23 @@ func Main(args []string, works map[string]Work) int {
 	}
 	out := json.NewEncoder(os.Stdout)
 	if err != nil {
-		return written(out.Encode(header{Layers: layers, Failed: err.Error()}))
+		return written(out.Encode(header{Layers: layers, Failed: bounded(err.Error())}))
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, stdin) // it ends with the daemon
-		os.Exit(exitDeserted)
+		os.Exit(exitDaemonGone)
 	}()
 	if o.Work == probe {
 		return written(out.Encode(header{Layers: layers}))
 	}
 	work, known := works[o.Work]
 	if !known {
-		return written(out.Encode(header{Layers: layers, Failed: "it does not know the work " + o.Work}))
+		return written(out.Encode(header{Layers: layers, Failed: bounded("it does not know the work " + o.Work)}))
 	}
 	answer, err := work(context.Background(), o.Request, os.NewFile(fdInput, "input"), o.Folder)
 	h := header{Layers: layers}
 	if err != nil {
-		h.Code, h.Message = fault.CodeOf(err), fault.MessageOf(err)
+		h.Code, h.Message = fault.CodeOf(err), bounded(fault.MessageOf(err))
 		return written(out.Encode(h))
 	}
 	return written(errors.Join(out.Encode(h), out.Encode(answer)))
@@ -66,7 +66,7 @@ func Main(args []string, works map[string]Work) int {
 // written returns the exit status after an answer.
 func written(err error) int {
 	if err != nil {
-		return exitDeserted
+		return exitDaemonGone
 	}
 	return exitDone
 }

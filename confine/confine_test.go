@@ -31,7 +31,7 @@ const ordinaryUID = 310951
 // The test binary is also the child, as the daemon's binary is.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == Arg {
-		os.Exit(Main(os.Args[2:], map[string]Work{"try": try, "fill": fill, "crash": crash, "wait": wait, "flood": flood, "fail": fail, "write": write}))
+		os.Exit(Main(os.Args[2:], map[string]Work{"try": try, "fill": fill, "crash": crash, "wait": wait, "flood": flood, "fail": fail, "write": write, "overfill": overfill}))
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -135,6 +135,86 @@ func write(_ context.Context, _ json.RawMessage, _ *os.File, folder string) (any
 	return nil, os.WriteFile(filepath.Join(folder, "large"), make([]byte, 2<<20), 0o600)
 }
 
+// overfill writes more into its folder than it may, in files that are small enough each. The
+// request says how: it answers, waits until it is killed, has the files without a name, or
+// below paths that are too long to open.
+func overfill(_ context.Context, request json.RawMessage, _ *os.File, folder string) (any, error) {
+	var how string
+	if err := errors.Join(json.Unmarshal(request, &how), os.Chdir(folder)); err != nil {
+		return nil, err
+	}
+	for n := range 30 {
+		name := strings.Repeat("x", 200) + fmt.Sprint(n)
+		if how == "long paths" {
+			if err := errors.Join(os.Mkdir(name, 0o700), os.Chdir(name)); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		f, err := os.Create(name)
+		if err != nil {
+			return nil, err
+		}
+		if how == "unnamed" {
+			err = os.Remove(name)
+		}
+		if how != "many" {
+			_, werr := f.Write(make([]byte, 1<<20))
+			err = errors.Join(err, werr)
+		}
+		defer func() { _ = f.Close() }() // at the end
+		if err != nil {
+			return nil, err
+		}
+	}
+	if how == "answers" || how == "many" || how == "long paths" {
+		return "done", nil
+	}
+	select {}
+}
+
+// A child whose folder has more than it may is killed, or refused when it has ended.
+func TestChildOverfills(t *testing.T) {
+	c := newConfiner(t)
+	for _, how := range []string{"answers", "waits", "unnamed", "many", "long paths"} {
+		if how == "unnamed" && os.Geteuid() != 0 {
+			continue // only root sees a child's open files
+		}
+		limits := FolderLimits{Bytes: 8 << 20, Entries: 1000}
+		if how == "many" {
+			limits.Entries = 20
+		}
+		_, err := c.Run(t.Context(), Task{Work: "overfill", Request: how, Folder: newFolder(t), UID: childUID, FileSize: 1 << 20, FolderLimits: limits, MaxAnswer: 1 << 10, Refused: fault.InvalidImport})
+		if !fault.Is(err, fault.InvalidImport) || !strings.Contains(fault.MessageOf(err), "wrote more than 8 MiB") {
+			t.Errorf("%s: %v", how, err)
+		}
+		if left := children(t); len(left) != 0 {
+			t.Errorf("%s: still running: %v", how, left)
+		}
+	}
+	// The input has no name either, and does not count.
+	input, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = input.Close() }()
+	if _, err := input.Write(make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(input.Name()); err != nil {
+		t.Fatal(err)
+	}
+	if n := unnamedBytes(os.Getpid(), nil); n < 1<<20 {
+		t.Errorf("%d bytes with the input", n)
+	}
+	if n := unnamedBytes(os.Getpid(), input); n != 0 {
+		t.Errorf("%d bytes without the input", n)
+	}
+}
+
+// ample is more than any other work writes.
+var ample = FolderLimits{Bytes: 64 << 20, Entries: 1000}
+
 func newConfiner(t *testing.T) *Confiner {
 	t.Helper()
 	c, err := New(t.Context(), childUID, slog.New(slog.DiscardHandler))
@@ -186,10 +266,10 @@ func TestChild(t *testing.T) {
 	}
 	own := filepath.Join(folder, "own")
 	var got tried
-	err = c.Run(t.Context(), Task{Work: "try", Folder: folder, UID: childUID, FileSize: 1 << 20, MaxAnswer: 1 << 20, Refused: fault.InvalidImport,
+	raw, err := c.Run(t.Context(), Task{Work: "try", Folder: folder, UID: childUID, FileSize: 1 << 20, FolderLimits: ample, MaxAnswer: 1 << 20, Refused: fault.InvalidImport,
 		Request: attempts{Read: []string{beside, "/etc/passwd", "/proc/self/status", "/dev/null", filepath.Dir(folder)}, Write: []string{own, beside},
-			Connect: listener.Addr().String(), Signal: os.Getpid()}}, &got)
-	if err != nil {
+			Connect: listener.Addr().String(), Signal: os.Getpid()}})
+	if err := errors.Join(err, json.Unmarshal(raw, &got)); err != nil {
 		t.Fatal(err)
 	}
 	denied, refused := syscall.EACCES.Error(), syscall.EPERM.Error()
@@ -231,7 +311,8 @@ func TestOwnNetwork(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- c.Run(ctx, Task{Work: "wait", Folder: folder, UID: childUID, FileSize: 1 << 20, MaxAnswer: 1 << 20, Refused: fault.InvalidImport}, new(any))
+		_, err := c.Run(ctx, Task{Work: "wait", Folder: folder, UID: childUID, FileSize: 1 << 20, FolderLimits: ample, MaxAnswer: 1 << 20, Refused: fault.InvalidImport})
+		done <- err
 	}()
 	await(t, "the child waits", func() bool { return exists(filepath.Join(folder, "waits")) })
 	child := children(t)
@@ -261,7 +342,7 @@ func TestChildDies(t *testing.T) {
 		if work == "fill" && !limitMemory {
 			continue
 		}
-		err := c.Run(t.Context(), Task{Work: work, UID: childUID, MaxAnswer: 1 << 10, Refused: fault.InvalidImport}, new(string))
+		_, err := c.Run(t.Context(), Task{Work: work, UID: childUID, MaxAnswer: 1 << 10, Refused: fault.InvalidImport})
 		if !fault.Is(err, fault.InvalidImport) || !strings.Contains(fault.MessageOf(err), want) {
 			t.Errorf("%s: %v", work, err)
 		}
@@ -271,11 +352,11 @@ func TestChildDies(t *testing.T) {
 // An error of a child's work keeps its code and its message.
 func TestChildFails(t *testing.T) {
 	c := newConfiner(t)
-	err := c.Run(t.Context(), Task{Work: "fail", UID: childUID, MaxAnswer: 1 << 10, Refused: fault.InvalidExtension}, new(string))
+	_, err := c.Run(t.Context(), Task{Work: "fail", UID: childUID, MaxAnswer: 1 << 10, Refused: fault.InvalidExtension})
 	if !fault.Is(err, fault.InvalidImport) || fault.MessageOf(err) != "what is wrong" {
 		t.Error(err)
 	}
-	err = c.Run(t.Context(), Task{Work: "write", Folder: newFolder(t), UID: childUID, FileSize: 1 << 20, MaxAnswer: 1 << 10, Refused: fault.InvalidExtension}, new(string))
+	_, err = c.Run(t.Context(), Task{Work: "write", Folder: newFolder(t), UID: childUID, FileSize: 1 << 20, FolderLimits: ample, MaxAnswer: 1 << 10, Refused: fault.InvalidExtension})
 	if err == nil {
 		t.Error("a file larger than the limit was written")
 	}
@@ -287,7 +368,8 @@ func TestChildKilled(t *testing.T) {
 	folder := newFolder(t)
 	done := make(chan error, 1)
 	go func() {
-		done <- c.Run(t.Context(), Task{Work: "wait", Folder: folder, UID: childUID, FileSize: 1 << 20, MaxAnswer: 1 << 20, Refused: fault.InvalidImport}, new(any))
+		_, err := c.Run(t.Context(), Task{Work: "wait", Folder: folder, UID: childUID, FileSize: 1 << 20, FolderLimits: ample, MaxAnswer: 1 << 20, Refused: fault.InvalidImport})
+		done <- err
 	}()
 	await(t, "the child waits", func() bool { return exists(filepath.Join(folder, "waits")) })
 	for _, pid := range children(t) {

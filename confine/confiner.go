@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,7 +46,7 @@ func New(ctx context.Context, uid int, log *slog.Logger) (*Confiner, error) {
 	var errs []error
 	for _, flags := range candidates {
 		c := &Confiner{flags: flags, log: log}
-		h, err := c.run(ctx, Task{Work: probe, UID: uid}, nil)
+		h, _, err := c.run(ctx, Task{Work: probe, UID: uid})
 		if err == nil {
 			c.layers = h.Layers
 			return c, nil
@@ -67,27 +68,30 @@ type Task struct {
 	UID     int      // the user and group of the child, if the daemon runs as root
 	// FileSize is the largest file that the child may write, in bytes.
 	FileSize int64
+	// FolderLimits are what the child may leave in its folder.
+	FolderLimits FolderLimits
 	// MaxAnswer is the largest answer, in bytes of JSON.
 	MaxAnswer int64
 	// Refused is the code of the error if the child ends without an answer.
 	Refused fault.Code
 }
 
-// Run starts a child, waits until it has ended, and decodes its answer. An error of its work
+// Run starts a child, waits until it has ended, and returns its answer. The answer is JSON of
+// at most t.MaxAnswer bytes; the caller decides whether it may be decoded. An error of its work
 // has that error's code and message. If the child ends without an answer, because it
 // crashed, was killed or took more than a limit, the error is t.Refused and names the
 // limits. If ctx ends first, the child is killed and the error is ctx's. No process of the
 // child runs any more when Run returns.
-func (c *Confiner) Run(ctx context.Context, t Task, answer any) error {
-	_, err := c.run(ctx, t, answer)
-	return err
+func (c *Confiner) Run(ctx context.Context, t Task) (answer json.RawMessage, err error) {
+	_, answer, err = c.run(ctx, t)
+	return answer, err
 }
 
-func (c *Confiner) run(ctx context.Context, t Task, answer any) (h header, err error) {
+func (c *Confiner) run(ctx context.Context, t Task) (h header, answer []byte, err error) {
 	const op = "confine.run"
 	cmd, line, err := c.command(t)
 	if err != nil {
-		return h, fault.Wrap(err, fault.Internal, op, "")
+		return h, nil, fault.Wrap(err, fault.Internal, op, "")
 	}
 	defer func() { err = errors.Join(err, closeAll(cmd.ExtraFiles)) }()
 	within, cancel := context.WithTimeout(ctx, MaxTime)
@@ -99,48 +103,64 @@ func (c *Confiner) run(ctx context.Context, t Task, answer any) (h header, err e
 	cmd.Stderr = stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		return h, fault.Wrap(err, fault.Internal, op, "")
+		return h, nil, fault.Wrap(err, fault.Internal, op, "")
 	}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return h, fault.Wrap(err, fault.Internal, op, "")
+		return h, nil, fault.Wrap(err, fault.Internal, op, "")
 	}
 	if err := cmd.Start(); err != nil {
-		return h, fault.Wrap(err, fault.Internal, op, "the process that reads uploads could not be started")
+		return h, nil, fault.Wrap(err, fault.Internal, op, "the process that reads uploads could not be started")
 	}
-	killed := context.AfterFunc(within, func() { _ = cmd.Process.Kill() }) // it may have ended already
-	defer killed()
+	kill := func() { _ = cmd.Process.Kill() } // it may have ended already
+	defer context.AfterFunc(within, kill)()
+	overfull := watch(within, t, cmd.Process.Pid, kill)
 	_, written := stdin.Write(line)
-	h, decoded := decode(io.LimitReader(stdout, t.MaxAnswer+maxHeader), answer)
-	if decoded != nil {
-		_ = cmd.Process.Kill() // it may still be writing
+	h, answer, unread := readAnswer(stdout, t.MaxAnswer)
+	if unread != nil {
+		kill() // it may still be writing
 	}
-	ended := errors.Join(cmd.Wait(), written, decoded)
-	switch {
+	ended := errors.Join(cmd.Wait(), written, unread)
+	late := within.Err() != nil
+	cancel() // nobody is left to watch
+	switch full := <-overfull; {
 	case ctx.Err() != nil:
-		return h, fault.Wrap(ctx.Err(), fault.Timeout, op, "reading the file was cancelled")
+		return h, nil, fault.Wrap(ctx.Err(), fault.Timeout, op, "reading the file was cancelled")
+	case full != nil:
+		c.log.Warn("a process that reads uploads wrote more than it may; the upload is refused", "work", t.Work, "error", full)
+		return h, nil, tooFull(t)
 	case ended != nil && h.err() == nil:
 		c.log.Warn("a process that reads uploads ended without an answer; the upload is refused", "work", t.Work, "error", ended, "stderr", stderr.String())
-		return h, died(t, within.Err() != nil, cmd.ProcessState)
+		return h, nil, died(t, late, cmd.ProcessState)
 	case h.Failed != "":
 		c.log.Error("a process that reads uploads could not give up its rights", "error", h.Failed)
 	}
-	return h, h.err()
+	if err := h.err(); err != nil {
+		return h, nil, err
+	}
+	return h, answer, nil
 }
 
-// maxHeader bounds the first value of an answer, in bytes.
-const maxHeader = 4 * maxMessage
+// maxHeader bounds the line of an answer that has its header, in bytes. JSON takes at most six
+// for one of a message.
+const maxHeader = 6*maxMessage + 1<<10
 
-// decode reads an answer.
-func decode(r io.Reader, answer any) (h header, err error) {
-	in := json.NewDecoder(r)
-	if err := in.Decode(&h); err != nil {
-		return header{}, fmt.Errorf("no answer: %w", err)
+// readAnswer reads a header, and of the rest at most so many bytes. The answer is one JSON
+// value, or nothing.
+func readAnswer(r io.Reader, most int64) (h header, answer []byte, err error) {
+	in := bufio.NewReaderSize(r, maxHeader)
+	line, err := in.ReadSlice('\n')
+	if err != nil {
+		return header{}, nil, fmt.Errorf("no answer: %w", err)
 	}
-	if h.err() != nil || answer == nil {
-		return h, nil
+	if err := json.Unmarshal(line, &h); err != nil {
+		return header{}, nil, fmt.Errorf("no answer: %w", err)
 	}
-	return h, in.Decode(answer)
+	answer, err = io.ReadAll(io.LimitReader(in, most+1))
+	if err == nil && int64(len(answer)) > most {
+		err = errors.New("the answer is too long")
+	}
+	return h, answer, err
 }
 
 // died returns the error for a child that ended without an answer.
@@ -221,8 +241,8 @@ type firstLine struct{ text strings.Builder }
 const maxLine = 200
 
 func (f *firstLine) Write(p []byte) (int, error) {
-	if room := maxLine - f.text.Len(); room > 0 {
-		f.text.Write(p[:min(len(p), room)])
+	if left := maxLine - f.text.Len(); left > 0 {
+		f.text.Write(p[:min(len(p), left)])
 	}
 	return len(p), nil
 }

@@ -11,7 +11,8 @@
 //   - by a seccomp filter (seccomp(2)), no sockets, no links, no further processes, and no
 //     signals to others;
 //   - limits of memory, processor time, open files and the size of files (setrlimit(2)), and
-//     of the time that it runs.
+//     of the time that it runs;
+//   - a folder of bounded size: the daemon looks at it and kills the child.
 //
 // It ends with the daemon. Not every system allows all of these; [Confiner.Layers] says
 // which hold.

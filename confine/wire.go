@@ -3,6 +3,7 @@ package confine
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/stasisd/stasis/fault"
 )
@@ -28,17 +29,21 @@ type header struct {
 	Message string     `json:",omitempty"`
 }
 
-// err returns the error that a header carries. The child's text is bounded: its caller
-// reads it.
+// err returns the error that a header carries.
 func (h header) err() error {
 	switch {
 	case h.Failed != "":
 		return fault.Wrap(errors.New(h.Failed), fault.Internal, "confine.run", "a process that reads uploads could not give up its rights; the log says why")
 	case h.Code != "":
-		return fault.New(h.Code, "confine.run", "%s", h.Message[:min(len(h.Message), maxMessage)])
+		return fault.New(h.Code, "confine.run", "%s", h.Message)
 	}
 	return nil
 }
 
 // maxMessage bounds the text of a child's error, in bytes.
 const maxMessage = 16 << 10
+
+// bounded returns the beginning of a text.
+func bounded(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxMessage)], "")
+}

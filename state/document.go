@@ -90,6 +90,17 @@ func (d Document) WithoutUnwritten() Document {
 	return d
 }
 
+// WithoutFindings returns the document without what only a survey of its user data directory
+// can find, for a document that has none or that somebody uploaded.
+func (d Document) WithoutFindings() Document {
+	d.FromDisk, d.Unwritten, d.Unstored = nil, nil, nil
+	d.Missed = slices.Clone(d.Missed)
+	for i := range d.Missed {
+		d.Missed[i].InProfile = nil
+	}
+	return d
+}
+
 // MinJSONSize returns a lower bound for the document's size as JSON, in bytes. It counts the
 // names and values of cookies and storage, with control characters written as \u00xx.
 func (d Document) MinJSONSize() int {

@@ -12,12 +12,20 @@ const (
 	maxObjects   = 500_000
 	maxElements  = 2_000_000
 	countedDepth = 10 // of a record's members in a storageState
+	// maxDocumentElements limits a document, which has all members of each object.
+	maxDocumentElements = 8_000_000
 )
 
 // CheckObjectCount returns an error if a state file holds more objects, arrays or
 // elements than may be decoded. It allocates nothing. It may accept input that is not
 // JSON.
-func CheckObjectCount(data []byte) error {
+func CheckObjectCount(data []byte) error { return checkCount(data, maxElements) }
+
+// CheckDocumentCount is [CheckObjectCount] for a [Document] that another process made of an
+// imported file.
+func CheckDocumentCount(data []byte) error { return checkCount(data, maxDocumentElements) }
+
+func checkCount(data []byte, mostElements int) error {
 	objects, elements, depth := 0, 0, 0
 	for i := 0; i < len(data); i++ {
 		switch data[i] {
@@ -34,8 +42,8 @@ func CheckObjectCount(data []byte) error {
 				elements++
 			}
 		}
-		if objects > maxObjects || elements > maxElements {
-			return fmt.Errorf("the file holds more than %d objects and arrays, or more than %d elements", maxObjects, maxElements)
+		if objects > maxObjects || elements > mostElements {
+			return fmt.Errorf("the file holds more than %d objects and arrays, or more than %d elements", maxObjects, mostElements)
 		}
 	}
 	return nil

@@ -3,9 +3,11 @@ package importer_test
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -31,9 +33,84 @@ const childUID = 310960
 // The test binary is also the child, as the daemon's binary is.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == confine.Arg {
-		os.Exit(confine.Main(os.Args[2:], map[string]confine.Work{importer.ChildWork: importer.Work(profile.Disk{})}))
+		os.Exit(confine.Main(os.Args[2:], map[string]confine.Work{importer.ChildWork: work}))
 	}
 	os.Exit(m.Run())
+}
+
+// takenOver begins an upload that takes its child over. The child puts the files of a profile
+// into its folder, and one more if a name follows on the line, and answers with the rest.
+const takenOver = "taken over:"
+
+// work is the work of the children of these tests.
+func work(ctx context.Context, request json.RawMessage, upload *os.File, folder string) (any, error) {
+	all, err := io.ReadAll(upload)
+	if err != nil {
+		return nil, err
+	}
+	order, is := bytes.CutPrefix(all, []byte(takenOver))
+	if !is {
+		if _, err := upload.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
+		return importer.Work(profile.Disk{})(ctx, request, upload, folder)
+	}
+	more, answer, _ := bytes.Cut(order, []byte("\n"))
+	for _, name := range []string{"Default/Preferences", "extensions/" + extension + "/manifest.json", string(more)} {
+		if name == "" {
+			continue
+		}
+		name = filepath.Join(folder, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte("{}"), 0o600)); err != nil {
+			return nil, err
+		}
+	}
+	if code, failed := bytes.CutPrefix(answer, []byte("fail ")); failed {
+		return nil, fault.New(fault.Code(code), "test", "x")
+	}
+	return json.RawMessage(answer), nil
+}
+
+// extension is an ID of an extension.
+const extension = "abcdefghijklmnopabcdefghijklmnop"
+
+// An answer that only a child can give which its upload has taken over is refused. Nothing
+// takes much memory, and nothing remains that later code relies on.
+func TestChildTakenOver(t *testing.T) {
+	document := func(fields string) string {
+		return `{"Document":{"schema_version":"1","datadir":"clean"` + fields + `},"Import":{}}`
+	}
+	many := strings.Repeat("{},", 1<<19) + "{}"
+	for name, test := range map[string]struct{ file, answer, says string }{
+		"no document":               {"", `[]`, "is not JSON"},
+		"many cookies":              {"", document(`,"cookies":[` + many + `]`), "500000 objects"},
+		"many lines":                {"", `{"Document":{},"Import":{"Lines":[` + many + `]}}`, "500000 objects"},
+		"many strings":              {"", document(`,"from_disk":[` + strings.Repeat(`"",`, 8<<20) + `""]`), "8000000 elements"},
+		"another version of it":     {"", `{"Document":{"schema_version":"9"},"Import":{}}`, "schema_version"},
+		"settings of another":       {"carried/x", document(""), "other files"},
+		"a path as an extension":    {"", document(`,"extensions":[{"id":"../x"}]`), "extensions"},
+		"an extension without hash": {"", document(`,"extensions":[{"id":"` + extension + `","sha256":"x"}]`), "extensions"},
+		"a finding of no survey":    {"", document(`,"from_disk":["tabs"]`), "from_disk"},
+		"an unknown key":            {"", document(`,"unwritten":["x"]`), "unwritten"},
+		"an unknown tab":            {"", document(`,"unstored":[{"storage_key":"x"}]`), "unstored"},
+		"a negative count":          {"", document(`,"missed":[{"in_profile":-1}]`), "missed"},
+		"a negative holding":        {"", document(`,"inventory":[{"items":-1}]`), "inventory"},
+		"a negative line":           {"", `{"Document":{"schema_version":"1","datadir":"clean"},"Import":{"Lines":[{"saved":-1}]}}`, "negative"},
+	} {
+		if _, _, err := read(t, library.FormatDatadir, []byte(takenOver+test.file+"\n"+test.answer)); (!fault.Is(err, fault.InvalidImport) && !fault.Is(err, fault.Unsupported)) || !strings.Contains(fault.MessageOf(err), test.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, _, err := read(t, library.FormatDatadir, []byte(takenOver+"\nfail unauthorized")); !fault.Is(err, fault.Internal) {
+		t.Errorf("an error of another part: %v", err)
+	}
+	// A survey of files that no Chrome closed finds nothing of these.
+	found, _, err := read(t, library.FormatDatadir, []byte(takenOver+"\n"+`{"Document":{"schema_version":"1","datadir":"live","from_disk":["cookies"],"unwritten":["x"],
+		"unstored":[{}],"missed":[{"in_profile":1}]},"Import":{"Warnings":["`+strings.Repeat("w", 9000)+`"]}}`))
+	doc := found.Document
+	if err != nil || doc.FromDisk != nil || doc.Unwritten != nil || doc.Unstored != nil || doc.Missed[0].InProfile != nil || len(found.Import.Warnings[0]) > 2000 {
+		t.Errorf("%+v %v", found, err)
+	}
 }
 
 // read has a child read an upload. It returns the folder with the files too.

@@ -205,9 +205,7 @@ func (i *Importer) receive(ctx context.Context, r Request, dir *browser.Dir, bod
 	return file, nil
 }
 
-// read has an upload read: its files are then in the run directory. It returns the
-// document, and checks what came from the upload again, because its reader may be in the
-// hands of the upload.
+// read has an upload read: its files are then in the run directory. It returns the document.
 func (i *Importer) read(ctx context.Context, r Request, dir *browser.Dir, a *save.Import, upload *os.File) (state.Document, error) {
 	const op = "session.import"
 	if r.Format != library.FormatStasis && r.Format != library.FormatDatadir && !r.Format.IsState() {
@@ -226,7 +224,7 @@ func (i *Importer) read(ctx context.Context, r Request, dir *browser.Dir, a *sav
 		return state.Document{}, err
 	}
 	*a = found.Import
-	return found.Document, checkDocument(found.Document, dir)
+	return found.Document, nil
 }
 
 // unsealed returns the upload, or what a sealed one holds, as another file. Its reader has

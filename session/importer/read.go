@@ -3,6 +3,7 @@ package importer
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"os"
@@ -67,15 +68,25 @@ func Read(ctx context.Context, profiles Profiles, r ReadRequest, upload *os.File
 	if err := saver.CheckFits(files, doc); err != nil {
 		return Found{}, fault.Wrap(err, fault.TooLarge, "session.import", fault.MessageOf(err))
 	}
-	doc, kept, _, err := saver.Examine(ctx, save.Job{Dir: x.dir, Import: &x.found}, doc, files)
+	examined, kept, _, err := saver.Examine(ctx, save.Job{Dir: x.dir, Import: &x.found}, doc, files)
 	if err != nil {
 		return Found{}, err
 	}
-	return Found{Document: doc, Import: x.found}, leave(files, kept)
+	return Found{Document: decodable(examined, doc), Import: x.found}, writeKept(files, kept)
 }
 
-// leave makes the files on disk those that are kept, with their new contents.
-func leave(files, kept []browser.File) error {
+// decodable returns an examined document. If it has more objects than the daemon takes, its
+// cookies and localStorage are those of the document before; the profile has them all.
+func decodable(examined, before state.Document) state.Document {
+	raw, err := json.Marshal(examined)
+	if err != nil || state.CheckDocumentCount(raw) != nil {
+		examined.Cookies, examined.Local, examined.FromDisk = before.Cookies, before.Local, nil
+	}
+	return examined
+}
+
+// writeKept makes the files on disk those that are kept, with their new contents.
+func writeKept(files, kept []browser.File) error {
 	keep := map[string]bool{}
 	for _, f := range kept {
 		keep[f.Name] = true

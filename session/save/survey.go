@@ -2,7 +2,6 @@ package save
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/stasisd/stasis/snapshot"
@@ -25,11 +24,7 @@ const (
 // A profile that cannot be counted is saved all the same, and the report says so. problem
 // is [DamagedCopy], [UnreadCopy] or "".
 func (s *Saver) Survey(ctx context.Context, j Job, doc state.Document) (_ state.Document, problem string) {
-	doc.FromDisk, doc.Unwritten, doc.Unstored = nil, nil, nil // an uploaded document must not set these
-	doc.Missed = slices.Clone(doc.Missed)
-	for i := range doc.Missed {
-		doc.Missed[i].InProfile = nil // nor this
-	}
+	doc = doc.WithoutFindings() // an uploaded document must not set them
 	if doc.Datadir == state.DatadirNone {
 		return doc, ""
 	}
