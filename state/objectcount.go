@@ -12,8 +12,9 @@ const (
 	maxObjects   = 500_000
 	maxElements  = 2_000_000
 	countedDepth = 10 // of a record's members in a storageState
-	// maxDocumentElements limits a document, which has all members of each object.
-	maxDocumentElements = 8_000_000
+	// maxDocumentElements limits a document. It has members that the file need not have: a
+	// cookie at least nine.
+	maxDocumentElements = 5_000_000
 )
 
 // CheckObjectCount returns an error if a state file holds more objects, arrays or
