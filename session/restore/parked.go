@@ -39,11 +39,8 @@ func (p *Parked) Kill(ctx context.Context) error {
 func (r *Restorer) takeParked(ctx context.Context, q Request, row profiles.Snapshot) (_ *Parked, why string) {
 	parked, ok, why := r.ready.TakeParked(row.ID, func(p *Parked) string {
 		passkeys, enabled := p.Passkeys()
-		// Chrome keeps for a while what names it has looked up, and those that do not exist.
-		if is := p.Egress(); (is.HasHosts() || q.Egress.HasHosts()) && !is.Equal(q.Egress) {
-			return "the parked Chrome ran with other hosts in its egress"
-		}
-		return mismatch("parked", readyChrome{engine: p.Engine(), overrides: p.Document.Overrides, extensions: p.Extensions, passkeys: passkeys, enabled: enabled}, q)
+		return mismatch("parked", readyChrome{engine: p.Engine(), overrides: p.Document.Overrides, extensions: p.Extensions,
+			passkeys: passkeys, enabled: enabled, egress: p.Egress()}, q)
 	})
 	if !ok {
 		return nil, why

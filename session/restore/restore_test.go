@@ -10,6 +10,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/launch"
+	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/browsers"
@@ -24,6 +25,7 @@ type fakeChrome struct {
 	fails               error
 	killed              bool
 	secondProfileReason string
+	egress              browser.Egress
 }
 
 func (c *fakeChrome) Engine() string                   { return browser.EngineChrome }
@@ -35,7 +37,7 @@ func (c *fakeChrome) Passkeys() (state.Passkeys, bool) { return state.Passkeys{}
 func (c *fakeChrome) Thaw(context.Context) error       { return c.fails }
 func (c *fakeChrome) Kill(context.Context) error       { c.killed = true; return nil }
 
-func (c *fakeChrome) Egress() (none browser.Egress)    { return none }
+func (c *fakeChrome) Egress() browser.Egress           { return c.egress }
 func (c *fakeChrome) LimitEgress(browser.Egress) error { return nil }
 func (c *fakeChrome) SetLimits(browser.Limits) error   { return nil }
 
@@ -175,6 +177,7 @@ func TestPaths(t *testing.T) {
 			return c
 		}
 	}
+	denyHost := func(q *Request) { q.Egress.Lists = []egress.List{{DenyHosts: []string{"telemetry.example"}}} }
 	for name, test := range map[string]struct {
 		ready  func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome
 		change func(*Request)
@@ -187,6 +190,8 @@ func TestPaths(t *testing.T) {
 		"parked, does not fit": {withParked(nil), func(q *Request) { q.RestoreTabs = false }, PathCold, "restore_tabs is false"},
 		"standby":              {withStandby(nil), nil, PathStandby, "none is parked"},
 		"standby, dies":        {withStandby(died), nil, PathCold, "the standby Chrome failed: it died"},
+		"parked, other hosts":  {withParked(nil), denyHost, PathCold, "the parked Chrome ran with other hosts in its egress"},
+		"standby, other hosts": {withStandby(nil), denyHost, PathCold, "the standby Chrome ran with other hosts in its egress"},
 		"spare":                {withSpare(nil), nil, PathWarm, "none is parked"},
 		"spare, dies":          {withSpare(died), nil, PathCold, "the spare Chrome failed: it died"},
 		"spare, as a profile": {func(b *fakeBrowsers, f *fakeReady, dir *browser.Dir) *fakeChrome {

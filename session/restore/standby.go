@@ -36,7 +36,7 @@ func (p *Standby) Kill(ctx context.Context) error {
 
 // StartStandby starts a Chrome with a snapshot and holds its tabs. Extensions may connect to
 // what limits allows until a session takes it. It serves a request
-// that has no overrides, tabs, origins or passkeys.
+// that has no overrides, tabs, origins or passkeys, and the same hosts in its egress, if any.
 func (r *Restorer) StartStandby(ctx context.Context, row profiles.Snapshot, engine string, limits browser.Egress) (_ *Standby, err error) {
 	ctx, cancel := context.WithTimeout(ctx, standbyDeadline)
 	defer cancel()
@@ -78,7 +78,7 @@ func (r *Restorer) StartStandby(ctx context.Context, row profiles.Snapshot, engi
 func (r *Restorer) fromStandby(ctx context.Context, q Request, row profiles.Snapshot) (f Files, why string, err error) {
 	standby, ok, why := r.ready.TakeStandby(row.ID, q.Engine, func(p *Standby) string {
 		return mismatch("standby", readyChrome{engine: p.engine, overrides: p.env.overrides, extensions: p.env.installed,
-			passkeys: p.env.doc.Passkeys, enabled: p.env.doc.Passkeys.EnabledFor(nil)}, q)
+			passkeys: p.env.doc.Passkeys, enabled: p.env.doc.Passkeys.EnabledFor(nil), egress: p.Egress()}, q)
 	})
 	if !ok {
 		return f, why, nil
@@ -112,6 +112,7 @@ type readyChrome struct {
 	extensions []state.Extension
 	passkeys   state.Passkeys
 	enabled    bool // pages have the passkeys
+	egress     browser.Egress
 }
 
 // mismatch says why a kept Chrome of this kind ("parked" or "standby") cannot serve a
@@ -124,6 +125,10 @@ func mismatch(kind string, has readyChrome, q Request) string {
 		return "origins are selected, and a " + kind + " Chrome has loaded all of them"
 	case has.engine != q.Engine:
 		return "the " + kind + " Chrome is of the " + has.engine + " engine, but the request names " + q.Engine
+	case (has.egress.HasHosts() || q.Egress.HasHosts()) && !has.egress.Equal(q.Egress):
+		// Chrome keeps for a while what names it has looked up, and those that do not exist. A
+		// connection to a host that is denied now may be open.
+		return "the " + kind + " Chrome ran with other hosts in its egress"
 	case len(other) > 0:
 		return "the " + kind + " Chrome was started with other overrides: " + strings.Join(other, ", ")
 	case missingExtension(has.extensions, q.Extensions) != "":
