@@ -32,6 +32,8 @@ type fakeBrowsers struct {
 	steps map[string]func(*fakeChrome) error
 	made  []*fakeChrome
 
+	processors bool // their limit can be put in place
+
 	endless int             // kills whose context never ends
 	working context.Context // of the last restore or check
 }
@@ -547,9 +549,9 @@ func (c *fakeChrome) Kill(ctx context.Context) error {
 // CanLimitEgress returns nil: the fake Chromes record their limits.
 func (b *fakeBrowsers) CanLimitEgress(browser.Egress) error { return nil }
 
-// CanLimit returns nil, too, except of processors.
+// CanLimit returns nil, too, but for processors only if the field is set.
 func (b *fakeBrowsers) CanLimit(l browser.Limits) error {
-	if l.CPUs > 0 {
+	if l.CPUs > 0 && !b.processors {
 		return fault.New(fault.Unsupported, "fake.limits", "limits.cpus: not supported")
 	}
 	return nil

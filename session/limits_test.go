@@ -103,3 +103,39 @@ func TestLimitsOfCreates(t *testing.T) {
 	_, err = r.Create(t.Context(), alice, newCreate(nil))
 	wantCode(t, err, fault.Unsupported)
 }
+
+// A limit that was lowered after a session was created does not keep it from being resumed. It
+// has the lower limit then.
+func TestResumeAfterLowerLimits(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Limits.Memory = 4 << 30 })
+	id := r.create(alice, func(c *request.Create) { c.Limits.Memory = 3 << 30 }).ID
+	r.end(alice, id, filesystem)
+	memory := int64(2 << 30)
+	if _, err := r.ChangeSettings(t.Context(), admin, "alice", func(s settings.Settings) (settings.Settings, error) {
+		s.Limits = &settings.Limits{Memory: &memory}
+		return s, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	more := newCreate(func(c *request.Create) { c.SessionID, c.Resume, c.Limits.Memory = id, true, 3<<30 })
+	_, err := r.Create(t.Context(), alice, more.Given([]string{"limits"}))
+	wantCode(t, err, fault.InvalidField)
+	if _, err := r.resumes(t.Context(), alice, id); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.browsers.last().options.Limits.Memory; got != 2<<30 {
+		t.Errorf("resumed with %d bytes", got)
+	}
+}
+
+// A session with a limit that the daemon can no longer put in place can be resumed.
+func TestResumeWithoutControlGroups(t *testing.T) {
+	r := newRig(t, nil)
+	r.browsers.processors = true
+	id := r.create(alice, func(c *request.Create) { c.Limits.CPUs = 1 }).ID
+	r.end(alice, id, filesystem)
+	r.browsers.processors = false
+	if _, err := r.resumes(t.Context(), alice, id); err != nil {
+		t.Error(err)
+	}
+}

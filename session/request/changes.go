@@ -97,6 +97,7 @@ func Resumed(keys Keys, rec profiles.Session, by Create) (Create, error) {
 	}
 	now, _, err := was.changedBy(by)
 	now.FreshIfNone, now.Wait, now.goBack = by.FreshIfNone, by.Wait, by.goBack
+	now.keptLimits = !slices.Contains(by.given, "limits")
 	return now, err
 }
 

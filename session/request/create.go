@@ -71,8 +71,9 @@ type Create struct {
 	// RequestHash is the hash of the body. It identifies a repeated session_id.
 	RequestHash string
 
-	given  []string // with Resume: the options that the request has; see [Create.Given]
-	goBack string   // a resume's snapshot; see [Create.GoingBackTo]
+	given      []string // with Resume: the options that the request has; see [Create.Given]
+	goBack     string   // a resume's snapshot; see [Create.GoingBackTo]
+	keptLimits bool     // a resume that does not name limits: they are those of the first create
 }
 
 // Restore returns what a create needs of the environment that its session starts with.

@@ -95,14 +95,19 @@ func (v *Resolver) Egress(ctx context.Context, r Create, userID string) (limits 
 }
 
 // Limits returns what a session's browser may use: at most what the daemon and the user's
-// settings allow. More is invalid_field.
+// settings allow. More is invalid_field. A resume that does not name limits gets the lower of
+// those it had and what is allowed now: the caller cannot change what the record has.
 func (v *Resolver) Limits(ctx context.Context, r Create, userID string) (browser.Limits, error) {
 	own, most, err := v.users.SessionLimits(ctx, userID)
-	if err == nil {
-		err = settings.CheckLimits(r.Limits, most, "the user and the daemon")
+	given := r.Limits
+	if r.keptLimits {
+		given = browser.Limits{}
 	}
 	if err == nil {
-		err = v.engines.CanLimit(own.Within(r.Limits))
+		err = settings.CheckLimits(given, most, "the user and the daemon")
+	}
+	if err == nil {
+		err = v.engines.CanLimit(own.Within(given))
 	}
 	return r.Limits.Within(most), err
 }
