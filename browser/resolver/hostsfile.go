@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/stasisd/stasis/egress"
@@ -59,14 +60,26 @@ func (f Files) With(l egress.Limits) (egress.Limits, error) {
 		return l, err
 	}
 	lists := append([]egress.List(nil), l.Lists...)
+	known := make([]struct{ allow, deny map[netip.Prefix]bool }, len(lists))
+	for i := range lists { // the caller's networks stay as they are
+		lists[i].Allow, known[i].allow = slices.Clone(lists[i].Allow), map[netip.Prefix]bool{}
+		lists[i].Deny, known[i].deny = slices.Clone(lists[i].Deny), map[netip.Prefix]bool{}
+	}
+	// Block lists have the same address in each of many thousand lines.
+	addNew := func(networks *[]netip.Prefix, known map[netip.Prefix]bool, n netip.Prefix) {
+		if !known[n] {
+			known[n] = true
+			*networks = append(*networks, n)
+		}
+	}
 	add := func(ip netip.Addr, matches func(hosts []string) bool) {
 		single := netip.PrefixFrom(ip, ip.BitLen())
-		for i, list := range l.Lists {
-			if matches(list.AllowHosts) {
-				lists[i].Allow = append(lists[i].Allow[:len(lists[i].Allow):len(lists[i].Allow)], single)
+		for i := range lists {
+			if matches(lists[i].AllowHosts) {
+				addNew(&lists[i].Allow, known[i].allow, single)
 			}
-			if matches(list.DenyHosts) {
-				lists[i].Deny = append(lists[i].Deny[:len(lists[i].Deny):len(lists[i].Deny)], single)
+			if matches(lists[i].DenyHosts) {
+				addNew(&lists[i].Deny, known[i].deny, single)
 			}
 		}
 	}
