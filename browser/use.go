@@ -64,11 +64,17 @@ func newUse(p *launch.Process, limits Limits, now func() time.Time) *use {
 	return &use{counts: p.Counts, now: now, full: make(chan struct{}, 1), limits: limits, seen: map[string]time.Time{}, reported: map[string]time.Time{}}
 }
 
+// set replaces the limits, for another session. A token that the session before has not taken
+// is not for this one.
 func (u *use) set(l Limits) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.limits = l
 	u.disk = diskUse{}
+	select {
+	case <-u.full:
+	default:
+	}
 }
 
 // watch calls notify for each limit that is reached, until ctx ends. Files of a frozen Chrome
@@ -80,10 +86,6 @@ func (u *use) watch(ctx context.Context, dir *Dir, frozen func() bool, notify fu
 		limits := u.count()
 		if !frozen() && u.diskFull(dir) {
 			limits = append(limits, LimitDisk)
-			select {
-			case u.full <- struct{}{}:
-			default: // nobody has taken the last one yet
-			}
 		}
 		for _, r := range u.reach(limits) {
 			notify(r)
@@ -129,7 +131,7 @@ func (u *use) value(limit string) int64 {
 	return map[string]int64{LimitMemory: u.limits.Memory, LimitProcesses: u.limits.Processes, LimitDisk: u.limits.Disk}[limit]
 }
 
-// diskFull reports whether the files take more than they may.
+// diskFull reports whether the files take more than they may. Then full has a token.
 func (u *use) diskFull(dir *Dir) bool {
 	free, err := dir.Free()
 	u.mu.Lock()
@@ -148,7 +150,14 @@ func (u *use) diskFull(dir *Dir) bool {
 		return false
 	}
 	u.disk = last
-	return last.used > limit
+	if last.used <= limit {
+		return false
+	}
+	select {
+	case u.full <- struct{}{}:
+	default: // nobody has taken the last one yet
+	}
+	return true
 }
 
 // Reached implements [Use].

@@ -83,7 +83,13 @@ func TestDiskFull(t *testing.T) {
 	if !u.diskFull(dir) {
 		t.Error("2 MiB in a directory that may have 1")
 	}
+	if len(u.full) != 1 {
+		t.Error("no token")
+	}
 	u.set(Limits{Disk: 3 << 20})
+	if len(u.full) != 0 {
+		t.Error("the next session gets the token of the one before")
+	}
 	if u.diskFull(dir) {
 		t.Error("2 MiB in a directory that may have 3")
 	}
