@@ -99,13 +99,12 @@ func (f *Firewall) install() error {
 	kernel.AddTable(table)
 	b := &builder{kernel: kernel, table: table}
 	b.build(f.users, f.rules, f.refusals.group)
-	redirects := false
+	redirects := f.needsResolvers()
+	if redirects {
+		b.addResolvers()
+	}
 	for uid, l := range f.limits {
 		if l.Resolver != 0 {
-			if !redirects {
-				b.addResolvers()
-			}
-			redirects = true
 			b.addResolver(uid, l, f.admitted[uid])
 		}
 		b.limitUser(uid, l)

@@ -86,12 +86,14 @@ func (f *Firewall) replace(uid int, l, was egress.Limits) error {
 	if !was.Empty() {
 		b.unlimitUser(uid, was)
 	}
-	redirects := f.redirects
+	redirects := f.needsResolvers()
+	switch {
+	case redirects && !f.redirects:
+		b.addResolvers()
+	case f.redirects && !redirects:
+		b.removeResolvers()
+	}
 	if l.Resolver != 0 {
-		if !redirects {
-			b.addResolvers()
-		}
-		redirects = true
 		b.addResolver(uid, l, f.admitted[uid])
 	}
 	if !l.Empty() {

@@ -74,6 +74,24 @@ func (b *builder) addResolvers() {
 	}
 }
 
+// removeResolvers removes what addResolvers has added. No user has a resolver any more.
+func (b *builder) removeResolvers() {
+	chain := &nftables.Chain{Table: b.table, Name: resolvers}
+	b.kernel.FlushChain(chain)
+	b.kernel.DelChain(chain)
+	b.kernel.DelSet(b.resolverMap())
+}
+
+// needsResolvers reports whether a user has a resolver. The caller holds the lock.
+func (f *Firewall) needsResolvers() bool {
+	for _, l := range f.limits {
+		if l.Resolver != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func (b *builder) resolverMap() *nftables.Set {
 	return &nftables.Set{Table: b.table, Name: resolvers, KeyType: nftables.TypeUID, DataType: nftables.TypeInetService, IsMap: true, KeyByteOrder: binaryutil.NativeEndian}
 }

@@ -172,7 +172,14 @@ func TestResolver(t *testing.T) {
 	expect(limitedUser, "ask udp", "192.0.2.53:53", "refused")
 	expect(limitedUser, "tcp", at("127.0.0.1"), "reached")
 	limit(limitedUser, egress.Limits{})
+	expect(limitedUser+1, "ask udp", "192.0.2.53:53", "other")
 	limit(limitedUser+1, egress.Limits{})
+	if ruleset := list(t, f); strings.Contains(ruleset, "type nat") {
+		t.Errorf("with the last resolver gone, there is a chain for translation:\n%s", ruleset)
+	}
+	limit(limitedUser, egress.Limits{Lists: []egress.List{{DenyHosts: []string{"a.example"}}}, Resolver: mine})
+	expect(limitedUser, "ask udp", "192.0.2.53:53", "mine")
+	limit(limitedUser, egress.Limits{})
 	expect(limitedUser, "tcp", at("127.0.0.1"), "reached")
 	expect(limitedUser, "udp", "127.0.0.1:53", "reached")
 	if ruleset := list(t, f); strings.Contains(ruleset, fmt.Sprint(limitedUser)) || strings.Contains(ruleset, "element") {
