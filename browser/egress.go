@@ -125,6 +125,8 @@ func (s *Starter) limitEgress(dir *Dir, o Options, r *relay.Relay) error {
 		r.Limit(limits.Control(s.Policy, r.Upstream()))
 		if limits.HasHosts() {
 			r.LimitHosts(limits.AllowsThroughProxy, func(host string) { s.Hosts.Firewall.Report(dir.UID, egress.Refusal{Protocol: "tcp", Host: host}) })
+		} else {
+			r.LimitHosts(nil, nil)
 		}
 	}
 	if err := limiter.Limit(limits, proxy); err != nil {

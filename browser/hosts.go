@@ -33,7 +33,7 @@ type Hosts struct {
 
 type hostResolver struct {
 	*resolver.Resolver
-	egress Egress // whose lists it follows
+	egress Egress // whose lists it follows, with the addresses of the hosts file
 }
 
 // can returns nil if lists can have hosts.
@@ -59,6 +59,12 @@ func (h *Hosts) resolve(uid int, limits egress.Limits, offline bool) (egress.Lim
 	if h == nil {
 		return limits, nil
 	}
+	if limits.HasHosts() {
+		var err error
+		if limits, err = h.Files.With(limits); err != nil {
+			return limits, err
+		}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	is := Egress{Lists: limits.Lists, Private: limits.Private}
@@ -68,22 +74,21 @@ func (h *Hosts) resolve(uid int, limits egress.Limits, offline bool) (egress.Lim
 		delete(h.running, uid)
 		running = false
 	}
-	if !limits.HasHosts() {
+	if offline || !limits.HasHosts() {
 		return limits, nil
 	}
-	limits, err := h.Files.With(limits)
-	if err != nil || offline {
-		return limits, err
-	}
-	if !running {
+	if running {
+		// In the same order the firewall keeps the addresses that the resolver has had admitted.
+		limits.Lists, limits.Private = has.egress.Lists, has.egress.Private
+	} else {
 		has.egress = is
 		c := resolver.Config{Limits: limits, Policy: h.Policy, Lookup: h.Lookup, Now: h.Now,
 			Refuse: func(r egress.Refusal) { h.Firewall.Report(uid, r) }}
 		if limits.OnlyHosts() {
 			c.Admit = func(add, forget []netip.Addr) error { return h.Firewall.Admit(uid, add, forget) }
 		}
-		has.Resolver, err = resolver.Start(c)
-		if err != nil {
+		var err error
+		if has.Resolver, err = resolver.Start(c); err != nil {
 			return limits, err
 		}
 		if h.running == nil {

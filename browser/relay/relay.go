@@ -127,8 +127,13 @@ type hostLimits struct {
 }
 
 // LimitHosts makes the relay ask the upstream proxy only for hosts that allows returns true
-// for; others are 403, and refused is called with them. refused must not wait.
+// for; others are 403, and refused is called with them. refused must not wait. With a nil
+// allows all hosts are allowed again.
 func (r *Relay) LimitHosts(allows func(host string) bool, refused func(host string)) {
+	if allows == nil {
+		r.hosts.Store(nil)
+		return
+	}
 	r.hosts.Store(&hostLimits{allows, refused})
 }
 
