@@ -1,7 +1,9 @@
 package cgroup
 
 import (
+	"bufio"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -266,6 +268,47 @@ func TestNoControlGroups(t *testing.T) {
 	}
 }
 
+// checkInUse checks that a limit below what a process uses is refused, and that the limits
+// stay as they were.
+func checkInUse(t *testing.T, group *Group) {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", "read go; text=$(head -c 10000000 /dev/zero | tr '\\0' a); echo ready; read end")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(cmd.Start(), group.Add(cmd.Process.Pid)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(in, "\n"); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("%q, %v", line, err)
+	}
+	limits := func() (all []string) {
+		for _, parent := range group.of.version.parents() {
+			for _, name := range []string{"memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.max", "memory.swap.max"} {
+				all = append(all, read(filepath.Join(parent, group.name, name)))
+			}
+		}
+		return all
+	}
+	was := limits()
+	if err := group.Limit(Limits{Memory: 4 << 20, CPUs: 1, Tasks: 20}); !errors.Is(err, ErrInUse) {
+		t.Errorf("a limit below what is used: %v", err)
+	}
+	if now := limits(); !slices.Equal(now, was) {
+		t.Errorf("the limits are %v, and were %v", now, was)
+	}
+	_ = in.Close()
+	_ = cmd.Wait() // read finds the end of its input, which is no success
+}
+
 // The limits hold for real processes.
 func TestKernel(t *testing.T) {
 	groups, err := Open(t.TempDir())
@@ -298,6 +341,7 @@ func TestKernel(t *testing.T) {
 	if err := run("true"); err != nil {
 		t.Errorf("a process within the limits: %v", err)
 	}
+	checkInUse(t, group)
 	if got := group.Counts(); got.OOMKills != 0 || got.Refused != 0 {
 		t.Errorf("%+v before a limit was reached", got)
 	}

@@ -78,17 +78,20 @@ func (v v1) limitMemory(group string, bytes int64) error {
 	if bytes > 0 {
 		limit = strconv.FormatInt(bytes, 10)
 	}
-	swap := v.file(memory, group, "memory.memsw.limit_in_bytes")
+	alone, swap := v.file(memory, group, "memory.limit_in_bytes"), v.file(memory, group, "memory.memsw.limit_in_bytes")
 	_, err := os.Stat(swap)
 	counted := err == nil // the kernel counts swap
+	was, wasSwap := read(alone), read(swap)
 	if counted {
 		if err := write(swap, "-1"); err != nil {
 			return err
 		}
 	}
-	err = write(v.file(memory, group, "memory.limit_in_bytes"), limit)
-	if err == nil && counted {
+	if err = write(alone, limit); err == nil && counted {
 		err = write(swap, limit)
+	}
+	if err != nil && counted { // the group keeps its old limits
+		err = errors.Join(err, write(alone, was), write(swap, wasSwap))
 	}
 	if errors.Is(err, syscall.EBUSY) {
 		return ErrInUse
