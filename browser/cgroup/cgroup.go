@@ -29,9 +29,8 @@ type Limits struct {
 	Tasks  int64   // processes and threads
 }
 
-// Counts are what a group uses, and how often it reached its limits.
+// Counts are how often a group has reached its limits.
 type Counts struct {
-	Memory   int64  // bytes that are in use
 	OOMKills uint64 // processes that the kernel has killed because the group had reached its limit of memory
 	Refused  uint64 // processes and threads that were refused because of the limit of tasks
 }
@@ -110,9 +109,6 @@ const remedy = "run the daemon as root, or in a systemd unit with Delegate=yes"
 
 // HasCPU reports whether groups have limits and shares of processors.
 func (g *Groups) HasCPU() bool { return g.version.hasCPU() }
-
-// Prefix returns how the names of all groups of this daemon begin.
-func (g *Groups) Prefix() string { return g.prefix }
 
 // New makes a group. name is one path element, unique among the daemon's groups.
 func (g *Groups) New(name string, l Limits) (*Group, error) {
@@ -244,7 +240,7 @@ func (g *Group) Share(percent int) bool {
 	return g.removed || g.of.version.share(g.name, percent) == nil
 }
 
-// Counts returns what the group uses now; after its removal, what it used before.
+// Counts returns the counts until now; after its removal, those until then.
 func (g *Group) Counts() Counts {
 	if g == nil {
 		return Counts{}

@@ -110,7 +110,6 @@ func (v v1) share(group string, percent int) error {
 // counts counts kills only if the group has reached its limit: the kernel also counts those
 // for which a group above was the reason.
 func (v v1) counts(group string) (c Counts) {
-	c.Memory = number(v.file(memory, group, "memory.usage_in_bytes"))
 	most := max(number(v.file(memory, group, "memory.max_usage_in_bytes")), number(v.file(memory, group, "memory.memsw.max_usage_in_bytes")))
 	// The failure counters stay 0 if memory and memory with swap have the same limit (6.18). The
 	// kernel charges memory in batches, so the last ones may be missing.

@@ -100,7 +100,6 @@ func (v v2) share(group string, percent int) error {
 
 // counts counts kills only if the group has reached its limit, as version 1 does.
 func (v v2) counts(group string) (c Counts) {
-	c.Memory = number(v.file(group, "memory.current"))
 	if events := v.file(group, "memory.events"); field(events, "max") > 0 {
 		c.OOMKills = field(events, "oom_kill")
 	}
