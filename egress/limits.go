@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"syscall"
+	"time"
 )
 
 // Limits are what the browser of one session may connect to, within what the [Policy]
@@ -19,6 +20,10 @@ type Limits struct {
 	// queries. It looks up only names that the lists allow. 0: there is none.
 	Resolver uint16
 }
+
+// AdmittedFor is how long new connections are allowed to an address that a [Limits.Resolver]
+// has found. Chrome keeps an answer for a minute, and a pause of its processes may come on top.
+const AdmittedFor = 5 * time.Minute
 
 // errDenied is the error of an address that a session's lists do not allow.
 var errDenied = errors.New("the egress of the session or of its user does not allow the address")

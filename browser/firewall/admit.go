@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"time"
 
 	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
@@ -45,16 +44,13 @@ func (a admission) elements(addresses map[netip.Addr]struct{}) (all []nftables.S
 		if ip.BitLen() == int(a.family.length)*8 {
 			e := nftables.SetElement{Key: ip.AsSlice()}
 			if a.fresh {
-				e.Timeout = admitFor
+				e.Timeout = egress.AdmittedFor
 			}
 			all = append(all, e)
 		}
 	}
 	return all
 }
-
-// admitFor is how long new connections to an admitted address are allowed.
-const admitFor = 5 * time.Minute
 
 // Admit allows connections of a user with a resolver to the addresses in add for five
 // minutes, counted anew from each call, and what was established by then afterwards. The

@@ -161,7 +161,7 @@ func (r *Resolver) admit(all []netip.Addr) error {
 	}
 	if len(r.admitted)+len(add) > maxAddresses {
 		for ip, at := range r.admitted {
-			if now.Sub(at) > AdmittedFor {
+			if now.Sub(at) > egress.AdmittedFor {
 				forget = append(forget, ip)
 			}
 		}
@@ -180,10 +180,6 @@ func (r *Resolver) admit(all []netip.Addr) error {
 	}
 	return nil
 }
-
-// AdmittedFor is how long the kernel allows new connections to an admitted address. Chrome
-// keeps an answer for a minute, and a pause of its processes may come on top.
-const AdmittedFor = 5 * time.Minute
 
 func (r *Resolver) refuse(refusal egress.Refusal) {
 	if r.reports.AllowN(r.c.Now(), 1) {

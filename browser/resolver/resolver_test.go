@@ -254,7 +254,7 @@ func TestTooManyAddresses(t *testing.T) {
 	if err := g.r.admit(next(1)); !errors.Is(err, errTooMany) {
 		t.Errorf("one more: %v", err)
 	}
-	g.with(func() { g.now = g.now.Add(AdmittedFor + time.Second) })
+	g.with(func() { g.now = g.now.Add(egress.AdmittedFor + time.Second) })
 	if err := g.r.admit(next(1)); err != nil || len(g.forgot) != maxAddresses {
 		t.Errorf("%d were forgotten, %v", len(g.forgot), err)
 	}
