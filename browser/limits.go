@@ -15,6 +15,14 @@ type Limits struct {
 	Disk      int64   `json:"disk_bytes,omitempty"` // of the run directory: the profile, downloads and uploads
 }
 
+// The least limits, in the units of [Limits]. With less, an empty Chrome does not start.
+const (
+	LeastMemory    = 512 << 20
+	LeastCPUs      = 0.1
+	LeastProcesses = 256
+	LeastDisk      = 64 << 20
+)
+
 // The names of limits, in events and errors.
 const (
 	LimitMemory    = "memory"

@@ -28,32 +28,27 @@ type limitFlags struct {
 	SessionDisk      memoryLimit `help:"Disk for each session's profile, downloads and uploads, in bytes, or none for no limit; by default 4 GiB. A session that takes more ends." placeholder:"BYTES"`
 }
 
-// The defaults, and the least that sessions work with, in bytes.
+// The defaults, in bytes.
 const (
 	usualSessionMemory = 4 << 30
 	usualSessionDisk   = 4 << 30
-	leastSessionMemory = 512 << 20
-	leastSessionDisk   = 64 << 20
 )
 
-// Least numbers with which Chrome starts and shows pages.
-const (
-	leastSessionProcesses = 256
-	leastSessionFiles     = 1024
-)
+// leastSessionFiles is the least number of files with which Chrome starts and shows pages.
+const leastSessionFiles = 1024
 
 // check refuses limits with which no session would work.
 func (f *limitFlags) check() error {
 	const op = "serve"
 	switch {
-	case f.SessionMemory > 0 && f.SessionMemory < leastSessionMemory:
-		return fault.New(fault.Config, op, "--session-memory: must be %d or more, or none", leastSessionMemory)
-	case f.SessionDisk > 0 && f.SessionDisk < leastSessionDisk:
-		return fault.New(fault.Config, op, "--session-disk: must be %d or more, or none", leastSessionDisk)
-	case f.SessionCPUs != 0 && f.SessionCPUs < 0.1:
-		return fault.New(fault.Config, op, "--session-cpus: must be 0.1 or more, or 0 for no limit")
-	case f.SessionProcesses != 0 && f.SessionProcesses < leastSessionProcesses:
-		return fault.New(fault.Config, op, "--session-processes: must be %d or more, or 0 for no limit", leastSessionProcesses)
+	case f.SessionMemory > 0 && f.SessionMemory < browser.LeastMemory:
+		return fault.New(fault.Config, op, "--session-memory: must be %d or more, or none", browser.LeastMemory)
+	case f.SessionDisk > 0 && f.SessionDisk < browser.LeastDisk:
+		return fault.New(fault.Config, op, "--session-disk: must be %d or more, or none", browser.LeastDisk)
+	case f.SessionCPUs != 0 && f.SessionCPUs < browser.LeastCPUs:
+		return fault.New(fault.Config, op, "--session-cpus: must be %g or more, or 0 for no limit", browser.LeastCPUs)
+	case f.SessionProcesses != 0 && f.SessionProcesses < browser.LeastProcesses:
+		return fault.New(fault.Config, op, "--session-processes: must be %d or more, or 0 for no limit", browser.LeastProcesses)
 	case f.SessionFiles != 0 && f.SessionFiles < leastSessionFiles:
 		return fault.New(fault.Config, op, "--session-files: must be %d or more, or 0 for as many as the daemon", leastSessionFiles)
 	}
@@ -95,7 +90,7 @@ func (f *limitFlags) sessionLimits() browser.Limits {
 	if l.Memory == 0 {
 		l.Memory = usualSessionMemory
 		if total, err := totalMemory(); err == nil {
-			l.Memory = max(min(l.Memory, total/2), leastSessionMemory)
+			l.Memory = max(min(l.Memory, total/2), browser.LeastMemory)
 		}
 	}
 	if l.Disk == 0 {
