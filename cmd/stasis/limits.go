@@ -67,12 +67,9 @@ func (c *serveCmd) groups(dir string, log *slog.Logger) (*cgroup.Groups, error) 
 		root = filepath.Join(real, "run")
 	}
 	opened, err := cgroup.Open(root)
-	if err == nil && c.SessionCPUs > 0 && !opened.HasCPU() {
-		err = fault.New(fault.Unsupported, "serve.limits", "--session-cpus: the controller cpu is missing")
-	}
 	switch {
 	case err == nil:
-		return opened, nil
+		return opened, c.checkProcessors(opened.HasCPU(), log)
 	case c.SessionLimits == limitsRequired:
 		return nil, fault.Wrap(err, fault.Config, "serve.limits", "--session-limits required: "+fault.MessageOf(err))
 	}
@@ -82,6 +79,20 @@ func (c *serveCmd) groups(dir string, log *slog.Logger) (*cgroup.Groups, error) 
 	}
 	log.Warn("control groups do not limit sessions: "+held, "reason", fault.MessageOf(err))
 	return nil, nil
+}
+
+// checkProcessors warns that control groups without the controller cpu do not limit processors.
+// If limits are required, it returns an error.
+func (f *limitFlags) checkProcessors(has bool, log *slog.Logger) error {
+	const missing = "--session-cpus: the controller cpu is missing"
+	switch {
+	case f.SessionCPUs == 0 || has:
+		return nil
+	case f.SessionLimits == limitsRequired:
+		return fault.New(fault.Config, "serve.limits", "--session-limits required: "+missing)
+	}
+	log.Warn("control groups limit the memory and processes of sessions, but not their processors", "reason", missing)
+	return nil
 }
 
 // sessionLimits returns the limits of each session.
