@@ -155,7 +155,7 @@ var testsMayImport = []struct{ pkg, imports string }{
 	{"session/login/renewal", "fault state state/report browser snapshot profiles session/browsers session/library session/login session/restore session/save session/settings"},
 	{"session/importer", "fault state state/report browser browser/profile snapshot profiles confine session/access session/browsers session/library session/login session/save session/settings"},
 	{"session/rescue", "fault state browser snapshot profiles session/browsers session/events session/library session/save"},
-	{"session/restore", "browser/launch"},
+	{"session/restore", "browser/launch egress"},
 	{"session/undo", "profiles"},
 	{"session/request", "snapshot snapshot/memstore"}, // records sealed as the daemon seals them
 	{"session/*", "snapshot/* profiles/*"},
