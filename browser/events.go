@@ -2,7 +2,6 @@ package browser
 
 import (
 	"context"
-	"sync"
 
 	"github.com/stasisd/stasis/browser/pageevent"
 )
@@ -38,10 +37,9 @@ func (b *Browser) Listen(notify func(PageEvent), all bool) (stop func()) {
 	l := pageevent.New(notify, b.driver, b.now)
 	forget := b.mux.OnPageEvent(l.Receive, all)
 	unwatch := b.starter.watchRefusals(b.dir, b.relay, l.Refuse)
-	var watching sync.WaitGroup
-	b.listeners.Add(1)
-	watching.Go(func() {
-		defer b.listeners.Done()
+	watched := make(chan struct{})
+	b.listeners.Go(func() {
+		defer close(watched)
 		b.use.watch(ctx, b.dir, b.process.Frozen, func(r Reached) { l.ReachLimit(r.Limit, r.Value) })
 	})
 	done := make(chan struct{})
@@ -56,6 +54,6 @@ func (b *Browser) Listen(notify func(PageEvent), all bool) (stop func()) {
 		unwatch()
 		cancel()
 		<-done
-		watching.Wait()
+		<-watched
 	}
 }

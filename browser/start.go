@@ -30,7 +30,8 @@ type Starter struct {
 	Now      func() time.Time
 	// Budget counts the CDP messages of all Chromes; nil: each Chrome has its own.
 	Budget *budget.Budget
-	// Policy is the policy of Firewall, or of the launcher's networks. The relays of proxies follow it too.
+	// Policy is the policy of Firewall, or of the launcher's networks. The relays of proxies
+	// follow it too.
 	Policy egress.Policy
 	// Firewall limits what Chromes connect to by their users; nil: only their own networks
 	// do, if they have some.

@@ -97,13 +97,13 @@ func (n *Namespace) install(users Users, r Rules, machine []netip.Addr) error {
 }
 
 // buildNamespace adds the rules. They are those of the machine's table, for one user.
-// Connections to the machine's addresses are then led to the daemon: there is nothing at
+// Connections to the machine's addresses are then redirected to the daemon: there is nothing at
 // these addresses in the namespace.
 func (b *builder) buildNamespace(users Users, r Rules, machine []netip.Addr) {
 	accept := nftables.ChainPolicyAccept
 	output := b.kernel.AddChain(&nftables.Chain{Table: b.table, Name: "output", Type: nftables.ChainTypeFilter,
 		Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityMangle, Policy: &accept})
-	lead := b.kernel.AddChain(&nftables.Chain{Table: b.table, Name: "lead", Type: nftables.ChainTypeNAT,
+	redirect := b.kernel.AddChain(&nftables.Chain{Table: b.table, Name: "redirect", Type: nftables.ChainTypeNAT,
 		Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityNATDest, Policy: &accept})
 	all := map[string]*nftables.Chain{}
 	for _, name := range []string{"browsers", proxied, listed, refused} {
@@ -140,7 +140,7 @@ func (b *builder) buildNamespace(users Users, r Rules, machine []netip.Addr) {
 	b.rule(last, protocol(unix.IPPROTO_TCP), []expr.Any{&expr.Reject{Type: unix.NFT_REJECT_TCP_RST}})
 	b.rule(last, []expr.Any{&expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: unix.NFT_REJECT_ICMPX_PORT_UNREACH}})
 
-	b.rule(lead, toMachine(), protocol(unix.IPPROTO_TCP), []expr.Any{
+	b.rule(redirect, toMachine(), protocol(unix.IPPROTO_TCP), []expr.Any{
 		&expr.Immediate{Register: 1, Data: binaryutil.BigEndian.PutUint16(NamespacePort)},
 		&expr.Redir{RegisterProtoMin: 1}})
 }

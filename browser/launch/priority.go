@@ -30,8 +30,9 @@ const (
 // feature"). There it sets the share of the tree's session, which contains all of Chrome
 // except the renderers. Otherwise, as in a container with its own share, it sets the nice
 // values of the processes. It does that only if Chrome has its own user, since only root
-// may raise them again. A Chrome with a control group gets its share by that. If neither works, the tree runs with ordinary priority. Restoring
-// the share may block, because a session is about to use the tree; reducing it does not.
+// may raise them again. A Chrome with a control group gets its share by that. If neither
+// works, the tree runs with ordinary priority. Restoring the share may block, because a
+// session is about to use the tree; reducing it does not.
 func (p *Process) Background(on bool) {
 	share := 100
 	if on {

@@ -21,7 +21,7 @@ const (
 	dialTimeout = 10 * time.Second
 )
 
-// forward accepts the connections that the rules have led to the listener, and makes them
+// forward accepts the connections that the rules have redirected to the listener, and makes them
 // again outside, to where Chrome wanted to connect.
 func (l *Link) forward(listener net.Listener) {
 	places := make(chan struct{}, maxForwarded)

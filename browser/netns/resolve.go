@@ -28,7 +28,7 @@ func (l *Link) resolve(conn net.PacketConn, server netip.AddrPort) {
 			if l.ctx.Err() != nil {
 				return
 			}
-			continue // an answer found nobody
+			continue // such as for an earlier answer that could not be delivered
 		}
 		query := append([]byte(nil), buf[:n]...)
 		select {
@@ -36,7 +36,7 @@ func (l *Link) resolve(conn net.PacketConn, server netip.AddrPort) {
 			l.served.Go(func() {
 				defer func() { <-places }()
 				if answer, err := l.ask(server, query); err == nil {
-					_, _ = conn.WriteTo(answer, from) // who asked may have gone
+					_, _ = conn.WriteTo(answer, from) // Chrome may have ended
 				}
 			})
 		default: // Chrome asks again
