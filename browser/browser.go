@@ -70,7 +70,7 @@ type Browser struct {
 	appearance appearance // which browser the shell's pages see
 	foreground *foreground
 	starter    *Starter
-	use        *use
+	usage      *usage
 	unlimit    sync.Once // see [Starter.unlimitEgress]
 }
 

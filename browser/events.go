@@ -40,7 +40,7 @@ func (b *Browser) Listen(notify func(PageEvent), all bool) (stop func()) {
 	watched := make(chan struct{})
 	b.listeners.Go(func() {
 		defer close(watched)
-		b.use.watch(ctx, b.dir, b.process.Frozen, func(r Reached) { l.ReachLimit(r.Limit, r.Value) })
+		b.usage.watch(ctx, b.dir, b.process.Frozen, func(r Reached) { l.ReachLimit(r.Limit, r.Value) })
 	})
 	done := make(chan struct{})
 	b.listeners.Go(func() {

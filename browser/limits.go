@@ -73,7 +73,7 @@ func (b *Browser) SetLimits(l Limits) error {
 	if err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, "browser.limits", "the limits cannot be put in place")
 	}
-	b.use.set(l)
+	b.usage.set(l)
 	return nil
 }
 

@@ -176,7 +176,7 @@ func (c *fakeChrome) SetLimits(limits browser.Limits) error {
 	return c.b.step("limits", c)
 }
 
-func (c *fakeChrome) Use() browser.Use { return c }
+func (c *fakeChrome) Usage() browser.Usage { return c }
 
 func (c *fakeChrome) DiskFull() <-chan struct{} { return c.full }
 

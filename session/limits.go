@@ -11,7 +11,7 @@ import (
 // crashReason returns why Chrome ended. A limit that it has just reached explains a crash: the
 // kernel kills a process, or refuses one that Chrome cannot do without.
 func crashReason(l *liveSession) profiles.Reason {
-	why, unreported := l.chrome.Use().Reached()
+	why, unreported := l.chrome.Usage().Reached()
 	for _, r := range unreported {
 		l.runs.Record(events.LimitReached, events.Fields{"limit": r.Limit, "value": r.Value})
 	}

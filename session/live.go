@@ -137,7 +137,7 @@ func (l *liveSession) run() {
 	for !l.ended || l.freezeQueue.Len() > 0 || l.recordQueue.Len() > 0 {
 		var gone, full, stopped <-chan struct{}
 		if l.ending == nil && l.chrome != nil {
-			gone, full = l.chrome.Done(), l.chrome.Use().DiskFull()
+			gone, full = l.chrome.Done(), l.chrome.Usage().DiskFull()
 		}
 		if l.ending == nil && l.reopening == nil && l.freezeQueue.Len() == 0 && l.recordQueue.Len() == 0 {
 			stopped = l.svc.ctx.Done()

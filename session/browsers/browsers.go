@@ -109,7 +109,7 @@ type Chrome interface {
 	Process
 	EgressLimiter
 	Limiter
-	Use() browser.Use
+	Usage() browser.Usage
 	Freezer
 	Clients
 	Tabs

@@ -22,17 +22,17 @@ func TestLimitsWithin(t *testing.T) {
 	}
 }
 
-func newTestUse(limits Limits) (u *use, counts *cgroup.Counts, now *time.Time) {
+func newTestUsage(limits Limits) (u *usage, counts *cgroup.Counts, now *time.Time) {
 	counts, now = new(cgroup.Counts), new(time.Time)
 	*now = time.Unix(1000, 0)
-	u = newUse(nil, limits, func() time.Time { return *now })
+	u = newUsage(nil, limits, func() time.Time { return *now })
 	u.counts = func() cgroup.Counts { return *counts }
 	return u, counts, now
 }
 
 // A limit is reported once in a while, and explains a crash only for seconds.
-func TestUse(t *testing.T) {
-	u, counts, now := newTestUse(Limits{Memory: 100, Processes: 20})
+func TestUsage(t *testing.T) {
+	u, counts, now := newTestUsage(Limits{Memory: 100, Processes: 20})
 	expect := func(want ...Reached) {
 		t.Helper()
 		if diff := cmp.Diff(want, u.reach(u.count())); diff != "" {
@@ -68,7 +68,7 @@ func TestUse(t *testing.T) {
 
 func TestDiskFull(t *testing.T) {
 	dir := &Dir{Path: t.TempDir()}
-	u, _, now := newTestUse(Limits{Disk: 1 << 20})
+	u, _, now := newTestUsage(Limits{Disk: 1 << 20})
 	if u.diskFull(dir) {
 		t.Error("an empty directory")
 	}
@@ -118,7 +118,7 @@ func TestWatchDisk(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir.Path, "file"), make([]byte, 1<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	u, _, _ := newTestUse(Limits{Disk: 1})
+	u, _, _ := newTestUsage(Limits{Disk: 1})
 	ctx, cancel := context.WithCancel(t.Context())
 	var got []Reached
 	u.watch(ctx, dir, func() bool { return false }, func(r Reached) {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// useInterval is how often the use of a session is compared with its limits.
-	useInterval = 500 * time.Millisecond
+	// usageInterval is how often the use of a session is compared with its limits.
+	usageInterval = 500 * time.Millisecond
 	// diskInterval is how often the files of a session are measured at least. They are measured
 	// earlier if the free space has fallen by half of what the session may still write.
 	diskInterval = time.Minute
@@ -28,8 +28,8 @@ type Reached struct {
 	Value int64  // the limit: bytes, or processes and threads
 }
 
-// Use says which limits a Chrome has reached.
-type Use interface {
+// Usage says which limits a Chrome has reached.
+type Usage interface {
 	// DiskFull receives a value when the session's files have reached their limit.
 	DiskFull() <-chan struct{}
 	// Reached returns the limits that Chrome reached within the last seconds before now, when
@@ -37,11 +37,11 @@ type Use interface {
 	Reached() (why, unreported []Reached)
 }
 
-// Use returns which limits Chrome has reached.
-func (b *Browser) Use() Use { return b.use }
+// Usage returns which limits Chrome has reached.
+func (b *Browser) Usage() Usage { return b.usage }
 
-// use compares what a Chrome uses with its limits. Its methods are safe for concurrent use.
-type use struct {
+// usage compares what a Chrome uses with its limits. Its methods are safe for concurrent use.
+type usage struct {
 	counts func() cgroup.Counts
 	now    func() time.Time
 	full   chan struct{} // has a token when the limit of the disk is reached
@@ -51,26 +51,26 @@ type use struct {
 	last     cgroup.Counts
 	seen     map[string]time.Time // when a limit was last seen to be reached
 	reported map[string]time.Time // when that was last reported
-	disk     diskUse
+	disk     diskUsage
 }
 
-// diskUse is the last measurement of the files.
-type diskUse struct {
+// diskUsage is the last measurement of the files.
+type diskUsage struct {
 	at         time.Time // zero: never
 	used, free int64     // bytes
 }
 
-func newUse(p *launch.Process, limits Limits, now func() time.Time) *use {
-	return &use{counts: p.Counts, now: now, full: make(chan struct{}, 1), limits: limits, seen: map[string]time.Time{}, reported: map[string]time.Time{}}
+func newUsage(p *launch.Process, limits Limits, now func() time.Time) *usage {
+	return &usage{counts: p.Counts, now: now, full: make(chan struct{}, 1), limits: limits, seen: map[string]time.Time{}, reported: map[string]time.Time{}}
 }
 
 // set replaces the limits, for another session. A token that the session before has not taken
 // is not for this one.
-func (u *use) set(l Limits) {
+func (u *usage) set(l Limits) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.limits = l
-	u.disk = diskUse{}
+	u.disk = diskUsage{}
 	select {
 	case <-u.full:
 	default:
@@ -79,8 +79,8 @@ func (u *use) set(l Limits) {
 
 // watch calls notify for each limit that is reached, until ctx ends. Files of a frozen Chrome
 // are not measured.
-func (u *use) watch(ctx context.Context, dir *Dir, frozen func() bool, notify func(Reached)) {
-	tick := time.NewTicker(useInterval)
+func (u *usage) watch(ctx context.Context, dir *Dir, frozen func() bool, notify func(Reached)) {
+	tick := time.NewTicker(usageInterval)
 	defer tick.Stop()
 	for {
 		limits := u.count()
@@ -99,7 +99,7 @@ func (u *use) watch(ctx context.Context, dir *Dir, frozen func() bool, notify fu
 }
 
 // count returns which limits were reached since the last call, by the kernel's counts.
-func (u *use) count() (limits []string) {
+func (u *usage) count() (limits []string) {
 	now := u.counts()
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -114,7 +114,7 @@ func (u *use) count() (limits []string) {
 }
 
 // reach notes that limits are reached, and returns those that are to be reported now.
-func (u *use) reach(limits []string) (report []Reached) {
+func (u *usage) reach(limits []string) (report []Reached) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, limit := range limits {
@@ -127,12 +127,12 @@ func (u *use) reach(limits []string) (report []Reached) {
 	return report
 }
 
-func (u *use) value(limit string) int64 {
+func (u *usage) value(limit string) int64 {
 	return map[string]int64{LimitMemory: u.limits.Memory, LimitProcesses: u.limits.Processes, LimitDisk: u.limits.Disk}[limit]
 }
 
 // diskFull reports whether the files take more than they may. Then full has a token.
-func (u *use) diskFull(dir *Dir) bool {
+func (u *usage) diskFull(dir *Dir) bool {
 	free, err := dir.Free()
 	u.mu.Lock()
 	limit, last := u.limits.Disk, u.disk
@@ -143,7 +143,7 @@ func (u *use) diskFull(dir *Dir) bool {
 	if err == nil && !last.at.IsZero() && u.now().Sub(last.at) < diskInterval && last.free-free < (limit-last.used)/2 {
 		return false
 	}
-	last = diskUse{at: u.now(), used: dir.Used(), free: free}
+	last = diskUsage{at: u.now(), used: dir.Used(), free: free}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.limits.Disk != limit { // a session has got it meanwhile
@@ -160,8 +160,8 @@ func (u *use) diskFull(dir *Dir) bool {
 	return true
 }
 
-// Reached implements [Use].
-func (u *use) Reached() (why, unreported []Reached) {
+// Reached implements [Usage].
+func (u *usage) Reached() (why, unreported []Reached) {
 	unreported = u.reach(u.count())
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -173,5 +173,5 @@ func (u *use) Reached() (why, unreported []Reached) {
 	return why, unreported
 }
 
-// DiskFull implements [Use].
-func (u *use) DiskFull() <-chan struct{} { return u.full }
+// DiskFull implements [Usage].
+func (u *usage) DiskFull() <-chan struct{} { return u.full }
