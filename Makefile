@@ -29,7 +29,7 @@ SBOM_VER := 1.10.0
 TESTED_WITH := chromium chromium-headless-shell chromium-driver python3-selenium curl php python3 dokuwiki phpliteadmin age zstd xvfb zsh fish systemd passt iproute2 postgresql
 
 # The packages that are linked into the binary.
-SHIPPED := ^github.com/stasisd/stasis/(api|backup|browser|budget|cmd|confine|fault|profiles|session|snapshot|state|wire)(/|$$)
+SHIPPED := ^github.com/stasisd/stasis/(api|backup|browser|budget|cmd|confine|egress|fault|profiles|session|snapshot|state|wire)(/|$$)
 
 # Functions that only encoding/json calls, by reflection, which deadcode does not see.
 REFLECTED := state/report/wire.go:
