@@ -48,7 +48,7 @@ func (s *Service) stored(ctx context.Context, h quota.Holder) (profiles.Stored, 
 // TakeRequest counts a request of a caller against the quotas of its key and of the key's
 // user, and returns their states. If a quota is reached, the error is quota_exceeded.
 func (s *Service) TakeRequest(ctx context.Context, c access.Caller) ([]quota.Rate, error) {
-	limits, err := s.users.Limits(ctx, c, c.UserID, quota.Requests)
+	limits, err := s.users.QuotaLimits(ctx, c, c.UserID, quota.Requests)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (s *Service) OpenSocket(ctx context.Context, c access.Caller, id string) (r
 	if err != nil {
 		return nil, err
 	}
-	limits, err := s.users.Limits(ctx, c, rec.UserID, quota.Sockets)
+	limits, err := s.users.QuotaLimits(ctx, c, rec.UserID, quota.Sockets)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ type importQuotas struct{ svc *Service }
 
 // Begin counts an import for a user and the caller's key until release is called.
 func (q importQuotas) Begin(ctx context.Context, c access.Caller, userID string) (release func(), err error) {
-	limits, err := q.svc.users.Limits(ctx, c, userID, quota.Imports)
+	limits, err := q.svc.users.QuotaLimits(ctx, c, userID, quota.Imports)
 	if err != nil {
 		return nil, err
 	}

@@ -165,8 +165,8 @@ func (e Exceeded) Error() string {
 	return fmt.Sprintf("the quota %s of a %s is %d", e.Name, e.Of, e.Limit)
 }
 
-// things are what the quotas count, and what a caller can do when they are used up.
-var things = map[Name]struct{ plural, advice string }{
+// descriptions say what the quotas count, and what a caller can do when one is used up.
+var descriptions = map[Name]struct{ plural, advice string }{
 	Sessions:  {"live sessions", "end one, or wait with wait_seconds"},
 	Snapshots: {"snapshots, including one for each live session that may be saved", "delete snapshots or end sessions, or create the session with read_only"},
 	Bytes:     {"stored bytes", "delete snapshots, or create the session with read_only"},
@@ -178,7 +178,7 @@ var things = map[Name]struct{ plural, advice string }{
 // Error returns quota_exceeded for a limit of which the holder has n, with [Exceeded] as
 // its cause. The limit has a value.
 func (l Limit) Error(op string, n int64) error {
-	thing := things[l.Name]
+	description := descriptions[l.Name]
 	return fault.Wrap(Exceeded{l.Name, *l.Most, l.Kind, l.ID}, fault.QuotaExceeded, op,
-		fmt.Sprintf("quotas.%s: the %s has %d %s, and its limit is %d; %s", l.Name, l.Kind, n+l.Other, thing.plural, *l.Most, thing.advice))
+		fmt.Sprintf("quotas.%s: the %s has %d %s, and its limit is %d; %s", l.Name, l.Kind, n+l.Other, description.plural, *l.Most, description.advice))
 }

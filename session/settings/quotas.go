@@ -25,8 +25,8 @@ func (u *Users) quotas(set Settings) quota.Quotas {
 	return set.Quotas.Or(u.cfg.Quotas)
 }
 
-// Limits returns the limits of a user and of a caller's key for one thing.
-func (u *Users) Limits(ctx context.Context, c access.Caller, userID string, name quota.Name) ([]quota.Limit, error) {
+// QuotaLimits returns the limits of a user and of a caller's key for one thing.
+func (u *Users) QuotaLimits(ctx context.Context, c access.Caller, userID string, name quota.Name) ([]quota.Limit, error) {
 	user, err := u.Quotas(ctx, userID)
 	return quota.Limits(name, userID, user, c.KeyID, c.Quotas), err
 }
