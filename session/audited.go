@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -42,14 +43,16 @@ func (s sessionAudit) act(call string, err error) auditlog.Act {
 }
 
 // page records what was refused to the session's pages and clients. Addresses of pages can
-// contain secrets, so the log has none, only the network addresses of refused connections.
+// contain secrets, so the log has none, only the hosts, or else the network addresses, of refused
+// connections. An entry shortens a host that is too long.
 func (s sessionAudit) page(e browser.PageEvent) {
 	a := s.act("", fault.New(fault.Forbidden, "session.audit", ""))
 	a.Refused = true
 	switch e.Kind {
 	case browser.EventRefused:
+		host, _ := e.Data["host"].(string)
 		address, _ := e.Data["address"].(string)
-		a.Call, a.Object = auditlog.EgressRefused, address
+		a.Call, a.Object = auditlog.EgressRefused, cmp.Or(host, address)
 	case browser.EventCommand:
 		method, _ := e.Data["method"].(string)
 		a.Call, a.Object = auditlog.CommandRefused, method
