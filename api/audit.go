@@ -46,6 +46,11 @@ type auditedCall struct {
 	log   Audit
 	class auditClass
 	ended bool
+	// overRate says that the rates of requests refused the call. Such a call is not worth a
+	// look at the catalogue.
+	overRate bool
+	// everybody says that the call lists data of all users.
+	everybody bool
 }
 
 // beginAudit returns the audited call of an authenticated caller.
@@ -65,10 +70,15 @@ func (s *Server) beginAudit(c *call, rule auditRule) *auditedCall {
 	if a.UserID == "" && rule.class != auditSeldom { // there it only filters
 		a.UserID = c.QueryParam("user_id")
 	}
-	if rule.class == auditAlways || c.caller.ForEveryUser() {
+	return a
+}
+
+// findUserEarly looks up whose data the call is about before the call can delete it. It is
+// called once the rates of requests permit the call.
+func (a *auditedCall) findUserEarly(c *call) {
+	if a.class == auditAlways || a.class != auditNever && c.caller.ForEveryUser() {
 		a.findUser(c)
 	}
-	return a
 }
 
 // by says who the caller is.
@@ -137,7 +147,7 @@ func (a *auditedCall) end(c *call, err error) {
 		return
 	}
 	a.ended, a.Err, a.Refused = true, err, refused(err)
-	if a.Refused {
+	if a.Refused && !a.overRate {
 		a.findUser(c)
 	}
 	others := a.UserID != "" && a.KeyUser != "" && a.UserID != a.KeyUser

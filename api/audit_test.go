@@ -22,6 +22,8 @@ type fakeAudit struct {
 	acts   []auditlog.Act
 	filter auditlog.Filter
 	state  auditlog.State
+	// lookedUp is how often a user was looked up.
+	lookedUp int
 }
 
 func (f *fakeAudit) Record(a auditlog.Act) {
@@ -40,6 +42,9 @@ func (f *fakeAudit) taken() []auditlog.Act {
 }
 
 func (f *fakeAudit) UserOf(_ context.Context, sessionID, _ string) string {
+	f.mu.Lock()
+	f.lookedUp++
+	f.mu.Unlock()
 	if sessionID == "of-bob" {
 		return "bob"
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/quota"
@@ -25,6 +26,7 @@ var _ Rates = (*session.Service)(nil)
 func takeRequest(rates Rates, c *call) error {
 	states, err := rates.TakeRequest(c.Request().Context(), c.caller)
 	setRateLimit(c.Response().Header(), states)
+	c.audit.overRate = fault.Is(err, fault.QuotaExceeded)
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/quota"
 )
 
@@ -29,6 +30,19 @@ func TestRateLimitHeaders(t *testing.T) {
 	r.overRate = quota.Limit{Share: quota.Share{Holder: quota.Holder{Kind: quota.Key, ID: "key-1"}, Name: quota.Requests}, Most: &most}.Error("test", 10)
 	if body := check(429, "/v1/me", "1"); !strings.Contains(body, `"quota":{"name":"requests_per_second","limit":10,"of":"key","id":"key-1"}`) {
 		t.Errorf("refused with %s", body)
+	}
+	// The audit log counts such refusals. Whose data the call is about is not looked up.
+	r.audit.taken()
+	r.audit.lookedUp = 0
+	if answer, _ := r.do(t, "DELETE", "/v1/sessions/live-1", ""); answer.StatusCode != 429 {
+		t.Errorf("a DELETE: %d", answer.StatusCode)
+	}
+	acts := r.audit.taken()
+	if len(acts) != 1 || acts[0].Call != "deleteSession" || !acts[0].Refused || fault.CodeOf(acts[0].Err) != fault.QuotaExceeded || acts[0].Repeats == nil || !strings.HasPrefix(acts[0].Repeats.In, "refused key ") {
+		t.Errorf("the audit log has %+v", acts)
+	}
+	if r.audit.lookedUp != 0 || len(r.ends) != 0 {
+		t.Errorf("%d users were looked up, %d sessions ended", r.audit.lookedUp, len(r.ends))
 	}
 	if answer, _ := r.do(t, "GET", "/healthz", ""); answer.StatusCode != 200 {
 		t.Errorf("a call without a key: %d", answer.StatusCode)

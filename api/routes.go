@@ -171,15 +171,19 @@ func (s *Server) route(method, path string, authorise authorizer, do handler) {
 		if to, ok := ec.Response().Writer.(*pacedWriter); ok {
 			to.owner = c.caller.KeyID
 		}
-		if c.caller.KeyID != "" {
+		return audited(c, func(c *call) error {
+			if c.caller.KeyID == "" {
+				return do(c)
+			}
 			if err := takeRequest(s.rates, c); err != nil {
 				return err
 			}
-		}
-		if conn := connectionOf(c.Request()); conn != nil && c.caller.KeyID != "" {
-			defer s.connections.serve(conn)()
-		}
-		return audited(c, do)
+			c.audit.findUserEarly(c)
+			if conn := connectionOf(c.Request()); conn != nil {
+				defer s.connections.serve(conn)()
+			}
+			return do(c)
+		})
 	})
 }
 
