@@ -121,6 +121,14 @@ func (a *auditedCall) findUser(c *call) {
 // secrets says that the call gives out secrets. Programs make such calls again and again.
 func (a *auditedCall) secrets() { a.class = auditSeldom }
 
+// listing completes the audited call of a listing, whose query names a user or "". Then a key
+// for every user lists the data of all users.
+func (a *auditedCall) listing(c *call, userID string) {
+	if userID == "" && c.caller.ForEveryUser() {
+		a.everybody, a.Object = true, auditlog.OfEverybody
+	}
+}
+
 // created completes the audited call of a create, with the snapshot that was restored.
 func (a *auditedCall) created(s answer.Info) {
 	a.SessionID, a.UserID, a.Detail = s.ID, s.UserID, ""
@@ -150,7 +158,7 @@ func (a *auditedCall) end(c *call, err error) {
 	if a.Refused && !a.overRate {
 		a.findUser(c)
 	}
-	others := a.UserID != "" && a.KeyUser != "" && a.UserID != a.KeyUser
+	others := a.everybody && err == nil || a.UserID != "" && a.KeyUser != "" && a.UserID != a.KeyUser
 	key := "key " + a.KeyID
 	switch {
 	case a.class == auditAlways && a.Refused:

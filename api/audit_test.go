@@ -114,6 +114,11 @@ func TestAuditedCalls(t *testing.T) {
 		{"DELETE", "/v1/sessions/live-1?save_snapshot_mode=filesystem", "", "", auditlog.Act{Call: "deleteSession", UserID: "alice", SessionID: liveID, SnapshotID: "snap-1", Detail: "filesystem default"}},
 		{"PATCH", "/v1/users/bob", `{"engine":"shell","retention":null}`, "", auditlog.Act{Call: "patchUser", UserID: "bob", Detail: "engine retention"}},
 		{"POST", "/v1/keys", `{"name":"ci","rights":["use","secrets"],"all_users":true}`, "", auditlog.Act{Call: "createKey", UserID: "alice", Object: "key-2", Detail: "[use secrets] all_users"}},
+		{"PATCH", "/v1/keys/key-2", `{"quotas":{"sessions":3,"bytes":null}}`, "", auditlog.Act{Call: "changeKey", UserID: "default", Object: "key-2", Detail: "sessions bytes"}},
+		{"PATCH", "/v1/keys/key-2", `{"quotas":null}`, "", auditlog.Act{Call: "changeKey", UserID: "default", Object: "key-2", Detail: "quotas"}},
+		{"PUT", "/v1/webhooks/secrets", `{"url":"https://a.example:8443/hook/s3cret?token=abc"}`, "", auditlog.Act{Call: "setWebhookSecret", UserID: "alice", Object: "https://a.example:8443"}},
+		{"DELETE", "/v1/webhooks/secrets?url=https%3A%2F%2Fa.example%2Fs3cret&user_id=bob", "", "", auditlog.Act{Call: "deleteWebhookSecret", UserID: "bob", Object: "https://a.example"}},
+		{"DELETE", "/v1/webhooks/secrets", "", "", auditlog.Act{Call: "deleteWebhookSecret", UserID: "alice"}},
 		{"DELETE", "/v1/keys/key-2", "", "", auditlog.Act{Call: "deleteKey", Object: "key-2"}},
 		{"GET", "/v1/snapshots/snap-1/state?format=netscape", "", "", auditlog.Act{Call: "snapshotState", UserID: "alice", SnapshotID: "snap-1", Detail: "netscape"}},
 		{"PUT", "/v1/users/alice/default", `{"snapshot_id":"snap-1"}`, "", auditlog.Act{Call: "putDefault", UserID: "alice", SnapshotID: "snap-1"}},
@@ -189,6 +194,28 @@ func TestAuditedReads(t *testing.T) {
 	r.do(t, "DELETE", "/v1/users/alice/default", "")
 	if acts := r.audit.taken(); len(acts) != 1 || !fault.Is(acts[0].Err, fault.Internal) || acts[0].Refused {
 		t.Errorf("a panic: %+v", acts)
+	}
+}
+
+// A key for every user that lists the data of all users has an entry, with the object "all".
+func TestAuditedListings(t *testing.T) {
+	r := newRig(t, nil)
+	for _, path := range []string{"/v1/sessions", "/v1/snapshots", "/v1/webhooks/secrets", "/v1/webhooks/deliveries", "/v1/extensions"} {
+		r.everyUser = false
+		r.do(t, "GET", path, "")
+		if acts := r.audit.taken(); len(acts) != 0 {
+			t.Errorf("%s of the key's user: %+v", path, acts)
+		}
+		r.everyUser = true
+		r.do(t, "GET", path, "")
+		acts := r.audit.taken()
+		if len(acts) != 1 || acts[0].Object != auditlog.OfEverybody || acts[0].UserID != "" || acts[0].Repeats == nil || !strings.HasPrefix(acts[0].Repeats.In, "key ") {
+			t.Errorf("%s: %+v", path, acts)
+		}
+	}
+	r.do(t, "GET", "/v1/sessions?user_id=alice", "")
+	if acts := r.audit.taken(); len(acts) != 0 {
+		t.Errorf("of the own user: %+v", acts)
 	}
 }
 

@@ -51,6 +51,7 @@ func (h *extensionHandler) put(c *call) error {
 }
 
 func (h *extensionHandler) list(c *call) error {
+	c.audit.listing(c, "")
 	list, err := h.extensions.ListExtensions(c.Request().Context(), c.caller)
 	if err != nil {
 		return err

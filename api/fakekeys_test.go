@@ -11,7 +11,10 @@ import (
 )
 
 // fakeKeys knows one key and one ticket.
-type fakeKeys struct{ *failing }
+type fakeKeys struct {
+	*failing
+	everyUser bool // the key may act for every user
+}
 
 func caller() access.Caller {
 	return access.Caller{KeyID: "key-1", UserID: "alice", Rights: []access.Right{access.RightUse}}
@@ -21,7 +24,9 @@ func (f *fakeKeys) Authenticate(_ context.Context, secret string, _ netip.Addr) 
 	if secret != goodKey {
 		return access.Caller{}, fault.New(fault.Unauthorized, "fake", "")
 	}
-	return caller(), nil
+	c := caller()
+	c.AllUsers = f.everyUser
+	return c, nil
 }
 
 func (f *fakeKeys) NewTicket(context.Context, access.Caller) (string, time.Time, error) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
@@ -220,6 +221,22 @@ type keyPatch struct {
 	Quotas *quota.Quotas `json:"quotas"`
 }
 
+// changedQuotas returns the names of the quotas in a patch of a key, for the audit log; "quotas"
+// if it removes all.
+func changedQuotas(changes object) string {
+	var names []string
+	for _, change := range changes {
+		quotas, _ := change.value.(object)
+		for _, q := range quotas {
+			names = append(names, q.name)
+		}
+		if quotas == nil {
+			names = append(names, change.name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
 // patch changes the quotas of a key.
 func (h *keyHandler) patch(c *call) error {
 	changes, err := h.bodies.patch(c, &keyPatch{})
@@ -230,6 +247,7 @@ func (h *keyHandler) patch(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.audit.Detail = changedQuotas(changes)
 	key, err := h.keys.ChangeQuotas(c.Request().Context(), c.caller, id, func(was quota.Quotas) (quota.Quotas, error) {
 		var now keyPatch
 		if err := applyPatch(c.Request().Context(), keyPatch{&was}, changes, &now); err != nil || now.Quotas == nil {
@@ -240,6 +258,7 @@ func (h *keyHandler) patch(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.audit.UserID = key.UserID
 	use, err := h.use.KeyUse(c.Request().Context(), key)
 	if err != nil {
 		return err

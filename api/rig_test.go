@@ -86,7 +86,7 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 	t.Helper()
 	failing := &failing{}
 	r := &rig{
-		failing: failing, fakeSessions: &fakeSessions{failing: failing}, fakeKeys: &fakeKeys{failing}, fakeAgents: &fakeAgents{failing: failing},
+		failing: failing, fakeSessions: &fakeSessions{failing: failing}, fakeKeys: &fakeKeys{failing: failing}, fakeAgents: &fakeAgents{failing: failing},
 		fakeHistory: &fakeHistory{failing: failing, entries: entries()}, fakeUsers: &fakeUsers{failing: failing}, fakeLibrary: &fakeLibrary{failing: failing},
 		fakeUploads: &fakeUploads{failing: failing, uploads: map[string][]byte{}, dir: t.TempDir()},
 		answers:     &fakeAnswers{kept: map[string]Answer{}},

@@ -126,6 +126,7 @@ func (h *sessionHandler) list(c *call) error {
 	); err != nil {
 		return err
 	}
+	c.audit.listing(c, q.UserID)
 	page, next, err := h.inspector.List(c.Request().Context(), c.caller, request.List{
 		Status: q.Status, UserID: q.UserID, Limit: int(q.Limit), StartAfter: q.StartAfter,
 	})

@@ -67,6 +67,7 @@ func (h *snapshotHandler) listAll(c *call) error {
 	if err := firstOf(isUserID("user_id", q.UserID), q.check()); err != nil {
 		return err
 	}
+	c.audit.listing(c, q.UserID)
 	page, next, err := h.snapshots.AllSnapshots(c.Request().Context(), c.caller, q.UserID, int(q.Limit), q.StartAfter)
 	if err != nil {
 		return err

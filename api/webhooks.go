@@ -82,6 +82,7 @@ func (h *deliveryHandler) list(c *call) error {
 	); err != nil {
 		return err
 	}
+	c.audit.listing(c, "")
 	page, next, err := h.deliveries.Deliveries(c.Request().Context(), c.caller, q.State, int(q.Limit), q.StartAfter)
 	if err != nil {
 		return err

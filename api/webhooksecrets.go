@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/events/webhook"
@@ -43,11 +44,21 @@ func (h *webhookSecretHandler) list(c *call) error {
 			return err
 		}
 	}
+	c.audit.listing(c, q.UserID)
 	list, err := h.secrets.Secrets(c.Request().Context(), c.caller, q.UserID)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, map[string]any{"secrets": list})
+}
+
+// receiver completes the audited call about a user's receiver. Its path and its query can be
+// secret, so the entry has only the scheme and the host. An empty address means all others.
+func (a *auditedCall) receiver(userID, address string) {
+	a.UserID = userID
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		a.Object = u.Scheme + "://" + u.Host
+	}
 }
 
 func (h *webhookSecretHandler) put(c *call) error {
@@ -63,6 +74,7 @@ func (h *webhookSecretHandler) put(c *call) error {
 	if err := firstOf(isUserID("user_id", o.UserID), isHookURL("url", body.URL), withinSeconds("overlap_seconds", body.Overlap, 0, maxOverlap)); err != nil {
 		return err
 	}
+	c.audit.receiver(o.UserID, o.URL)
 	if body.Secret != "" {
 		var err error
 		if o.Secret, err = webhook.ParseSecret(body.Secret); err != nil {
@@ -93,6 +105,7 @@ func (h *webhookSecretHandler) delete(c *call) error {
 	if err := firstOf(isUserID("user_id", user), isHookURL("url", q.URL)); err != nil {
 		return err
 	}
+	c.audit.receiver(user, q.URL)
 	if err := h.secrets.DeleteSecret(c.Request().Context(), c.caller, user, q.URL); err != nil {
 		return err
 	}

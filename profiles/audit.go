@@ -23,6 +23,9 @@ const (
 // object is the number of the last deleted entry, its detail the hash of that entry.
 const AuditPruned = "audit_pruned"
 
+// AuditEverybody is the object of an act on data of all users, which has no user.
+const AuditEverybody = "all"
+
 // AuditHash is a SHA-256 hash in the audit log. Its text is 64 hex digits.
 type AuditHash [sha256.Size]byte
 
@@ -99,7 +102,7 @@ type AuditFilter struct {
 	Outcome     AuditOutcome
 	Since       time.Time // inclusive
 	Until       time.Time // exclusive
-	Others      bool      // only acts on data of another user than the key's
+	Others      bool      // only acts on data of another user than the key's, or of all users
 	StartAfter  int64     // exclusive cursor: a number from an earlier page; 0: none
 	OldestFirst bool
 	Limit       int

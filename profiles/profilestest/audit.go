@@ -72,6 +72,7 @@ func testAuditPages(f *fixture) {
 		}
 		entries = append(entries, e)
 	}
+	entries[5].Object = profiles.AuditEverybody
 	f.audited(entries...)
 	for _, x := range []struct {
 		filter profiles.AuditFilter
@@ -88,7 +89,7 @@ func testAuditPages(f *fixture) {
 		{profiles.AuditFilter{Object: "snap3"}, []int64{4}},
 		{profiles.AuditFilter{Outcome: profiles.AuditFailed}, []int64{5}},
 		{profiles.AuditFilter{Since: start.Add(2 * time.Second), Until: start.Add(4 * time.Second)}, []int64{3, 2}},
-		{profiles.AuditFilter{Others: true}, []int64{5, 2}},
+		{profiles.AuditFilter{Others: true}, []int64{6, 5, 2}},
 		{profiles.AuditFilter{Call: "none"}, nil},
 		{profiles.AuditFilter{StartAfter: 3}, []int64{2, 1}},
 		{profiles.AuditFilter{StartAfter: 99, OldestFirst: true}, nil},

@@ -115,7 +115,7 @@ func auditConditions(f profiles.AuditFilter) (where []string, args []any) {
 	add(f.Outcome != "", "outcome = ?", f.Outcome)
 	add(!f.Since.IsZero(), "at >= ?", stamp(f.Since))
 	add(!f.Until.IsZero(), "at < ?", stamp(f.Until))
-	add(f.Others, "user_id <> key_user AND LENGTH(user_id) > 0 AND LENGTH(key_user) > 0")
+	add(f.Others, "(user_id <> key_user AND LENGTH(user_id) > 0 AND LENGTH(key_user) > 0 OR object = ? AND LENGTH(user_id) = 0)", profiles.AuditEverybody)
 	add(f.StartAfter > 0 && f.OldestFirst, "number > ?", f.StartAfter)
 	add(f.StartAfter > 0 && !f.OldestFirst, "number < ?", f.StartAfter)
 	return where, args

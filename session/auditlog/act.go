@@ -36,6 +36,9 @@ const (
 	CommandRefused = "command_refused"
 )
 
+// OfEverybody is the object of a listing of all users' data.
+const OfEverybody = profiles.AuditEverybody
+
 // Act is what the log records. Texts that do not apply are empty.
 type Act struct {
 	By         string // "": the daemon

@@ -2028,7 +2028,7 @@ export interface components {
             session_id: string;
             /** @description The snapshot that was made, read, deleted or restored. */
             snapshot_id: string;
-            /** @description Another object, such as the ID of a key; the source of a create. */
+            /** @description Another object, such as the ID of a key; the source of a create; `all` for a listing of all users' data. */
             object: string;
             /** @description More about the act, such as the names of the settings that were changed. */
             detail: string;
@@ -6356,7 +6356,7 @@ export interface operations {
                 since?: string;
                 /** @description The entries before this time. */
                 until?: string;
-                /** @description Only acts on data of another user than that of the key. */
+                /** @description Only acts on data of another user than that of the key, and listings of all users' data. */
                 others?: boolean;
                 oldest_first?: boolean;
                 limit?: number;
