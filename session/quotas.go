@@ -11,38 +11,30 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// quotaSources know how much users and keys have of what quotas limit.
-func (s *Service) quotaSources() quota.Sources {
-	return quota.Sources{
-		quota.Sessions: func(_ context.Context, h quota.Holder) (int64, error) {
-			return s.capacity.Held(quota.Share{Holder: h, Name: quota.Sessions}), nil
-		},
-		quota.Parked:   func(_ context.Context, h quota.Holder) (int64, error) { return int64(s.capacity.ParkedOf(h)), nil },
-		quota.Standbys: func(_ context.Context, h quota.Holder) (int64, error) { return int64(s.capacity.StandbysOf(h.ID)), nil },
-		quota.Snapshots: func(ctx context.Context, h quota.Holder) (int64, error) {
-			stored, err := s.stored(ctx, h)
-			return stored.Snapshots, err
-		},
-		quota.Bytes: func(ctx context.Context, h quota.Holder) (int64, error) {
-			stored, err := s.stored(ctx, h)
-			return stored.Bytes, err
-		},
-		quota.Imports: func(_ context.Context, h quota.Holder) (int64, error) {
-			return s.imports.Held(quota.Share{Holder: h, Name: quota.Imports}), nil
-		},
-		quota.Sockets: func(_ context.Context, h quota.Holder) (int64, error) {
-			return s.sockets.Held(quota.Share{Holder: h, Name: quota.Sockets}), nil
-		},
-		quota.Requests: func(_ context.Context, h quota.Holder) (int64, error) { return s.rates.Used(s.deps.Now(), h), nil },
+// quotaUse returns how much a user or a key has of what quotas limit; see [quota.Use].
+func (s *Service) quotaUse(ctx context.Context, h quota.Holder) (map[quota.Name]int64, error) {
+	stored, err := storedBy(ctx, s.deps.Catalogue, h)
+	if err != nil {
+		return nil, err
 	}
+	return map[quota.Name]int64{
+		quota.Sessions:  s.capacity.Held(quota.Share{Holder: h, Name: quota.Sessions}),
+		quota.Parked:    int64(s.capacity.ParkedOf(h)),
+		quota.Standbys:  int64(s.capacity.StandbysOf(h.ID)),
+		quota.Snapshots: stored.Snapshots,
+		quota.Bytes:     stored.Bytes,
+		quota.Imports:   s.imports.Held(quota.Share{Holder: h, Name: quota.Imports}),
+		quota.Sockets:   s.sockets.Held(quota.Share{Holder: h, Name: quota.Sockets}),
+		quota.Requests:  s.rates.Used(s.deps.Now(), h),
+	}, nil
 }
 
-// stored returns what a user or a key has stored.
-func (s *Service) stored(ctx context.Context, h quota.Holder) (profiles.Stored, error) {
+// storedBy returns what a user or a key has stored.
+func storedBy(ctx context.Context, records profiles.SnapshotStore, h quota.Holder) (profiles.Stored, error) {
 	if h.Kind == quota.Key {
-		return s.deps.Catalogue.StoredByKey(ctx, h.ID)
+		return records.StoredByKey(ctx, h.ID)
 	}
-	return s.deps.Catalogue.StoredByUser(ctx, h.ID)
+	return records.StoredByUser(ctx, h.ID)
 }
 
 // TakeRequest counts a request of a caller against the quotas of its key and of the key's
@@ -104,7 +96,7 @@ func (s *Service) claim(ctx context.Context, c access.Caller, userID string, sav
 	bytes := quota.Limits(quota.Bytes, userID, user, c.KeyID, c.Quotas)
 	for i, l := range quota.Limits(quota.Snapshots, userID, user, c.KeyID, c.Quotas) {
 		if l.Most != nil || bytes[i].Most != nil {
-			stored, err := s.stored(ctx, l.Holder)
+			stored, err := storedBy(ctx, s.deps.Catalogue, l.Holder)
 			if err != nil {
 				return claim, err
 			}
@@ -126,7 +118,7 @@ func (s *Service) recheckStored(ctx context.Context, claim capacity.Claim) error
 			continue
 		}
 		held := s.capacity.Held(l.Share) // with this session
-		stored, err := s.stored(ctx, l.Holder)
+		stored, err := storedBy(ctx, s.deps.Catalogue, l.Holder)
 		if err != nil {
 			return err
 		}
@@ -138,8 +130,8 @@ func (s *Service) recheckStored(ctx context.Context, claim capacity.Claim) error
 }
 
 // admission returns what refuses a save that somebody asks for, and whose refusal loses
-// nothing: a checkpoint or an import. Live sessions that may be saved keep their space. The
-// error is quota_exceeded if there is no space already.
+// nothing: a checkpoint or an import. It is nil if no quota limits storage. Live sessions that
+// may be saved keep their space. The error is quota_exceeded if there is no space already.
 func (s *Service) admission(ctx context.Context, userID, keyID string) (admit func(user, key profiles.Stored) error, err error) {
 	user, err := s.users.Quotas(ctx, userID)
 	if err != nil {
@@ -162,17 +154,22 @@ func (s *Service) admission(ctx context.Context, userID, keyID string) (admit fu
 		}
 		return nil
 	}
+	limited := false
 	for i, l := range snapshots {
 		if l.Most == nil && bytes[i].Most == nil {
 			continue
 		}
-		stored, err := s.stored(ctx, l.Holder)
+		limited = true
+		stored, err := storedBy(ctx, s.deps.Catalogue, l.Holder)
 		if err == nil {
 			err = check(i, stored, 0)
 		}
 		if err != nil {
 			return nil, err
 		}
+	}
+	if !limited { // a commit would count what is stored in vain
+		return nil, nil
 	}
 	return func(user, key profiles.Stored) error {
 		if err := check(0, user, 1); err != nil {

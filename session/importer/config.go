@@ -66,7 +66,7 @@ type Quotas interface {
 	// Begin counts an import for a user and the caller's key until release is called.
 	Begin(ctx context.Context, c access.Caller, userID string) (release func(), err error)
 	// Admission returns what refuses an import beyond the quotas of storage. The error is
-	// quota_exceeded if they are used up.
+	// quota_exceeded if they are used up. admit is nil if there is no such quota.
 	Admission(ctx context.Context, userID, keyID string) (admit func(user, key profiles.Stored) error, err error)
 }
 

@@ -9,21 +9,20 @@ type Used struct {
 	Limit *int64 `json:"limit"`
 }
 
-// Sources know how much a holder has, by the name of the quota.
-type Sources map[Name]func(ctx context.Context, h Holder) (int64, error)
+// Use returns how much a holder has of everything that quotas limit.
+type Use func(ctx context.Context, h Holder) (map[Name]int64, error)
 
-// Use returns how much a holder has of everything that has a source. Keys have no standbys.
-func (s Sources) Use(ctx context.Context, h Holder, quotas Quotas) (map[Name]Used, error) {
+// Of returns how much a holder has, with its quotas. Keys have no standbys.
+func (u Use) Of(ctx context.Context, h Holder, quotas Quotas) (map[Name]Used, error) {
+	held, err := u(ctx, h)
+	if err != nil {
+		return nil, err
+	}
 	use := map[Name]Used{}
-	for name, source := range s {
-		if h.Kind == Key && name == Standbys {
-			continue
+	for name, n := range held {
+		if h.Kind != Key || name != Standbys {
+			use[name] = Used{Used: n, Limit: quotas.Of(name)}
 		}
-		n, err := source(ctx, h)
-		if err != nil {
-			return nil, err
-		}
-		use[name] = Used{Used: n, Limit: quotas.Of(name)}
 	}
 	return use, nil
 }

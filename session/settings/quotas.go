@@ -11,11 +11,17 @@ import (
 
 // Quotas returns a user's quotas: those of the settings, else the daemon's.
 func (u *Users) Quotas(ctx context.Context, userID string) (quota.Quotas, error) {
+	q, known, changes := u.cached.get(userID)
+	if known {
+		return q, nil
+	}
 	set, err := u.For(ctx, userID)
 	if err != nil && !fault.Is(err, fault.UserNotFound) {
 		return quota.Quotas{}, err
 	}
-	return u.quotas(set), nil
+	q = u.quotas(set)
+	u.cached.put(userID, q, changes)
+	return q, nil
 }
 
 func (u *Users) quotas(set Settings) quota.Quotas {
@@ -33,12 +39,12 @@ func (u *Users) QuotaLimits(ctx context.Context, c access.Caller, userID string,
 
 // Use returns how much of the quotas a user with these settings uses.
 func (u *Users) Use(ctx context.Context, userID string, set Settings) (map[quota.Name]quota.Used, error) {
-	return u.cfg.Use.Use(ctx, quota.Holder{Kind: quota.User, ID: userID}, u.quotas(set))
+	return u.cfg.Use.Of(ctx, quota.Holder{Kind: quota.User, ID: userID}, u.quotas(set))
 }
 
 // KeyUse returns how much of its quotas a key uses.
 func (u *Users) KeyUse(ctx context.Context, k access.Key) (map[quota.Name]quota.Used, error) {
-	return u.cfg.Use.Use(ctx, quota.Holder{Kind: quota.Key, ID: k.ID}, k.Quotas)
+	return u.cfg.Use.Of(ctx, quota.Holder{Kind: quota.Key, ID: k.ID}, k.Quotas)
 }
 
 // checkStandby returns quota_exceeded if a change asks for more standbys than the user's

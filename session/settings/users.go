@@ -23,12 +23,13 @@ type Records interface {
 type Users struct {
 	records Records
 	cfg     Config
+	cached  quotaCache
 }
 
 // Config are the settings and callbacks of Users.
 type Config struct {
 	Quotas  quota.Quotas // of users whose settings have none
-	Use     quota.Sources
+	Use     quota.Use
 	Limits  browser.Limits // of each session of every user
 	Now     func() time.Time
 	Changed func(userID string, now Settings) // called after each change
@@ -88,6 +89,7 @@ func (u *Users) ChangeSettings(ctx context.Context, c access.Caller, userID stri
 		rec.Settings, err = json.Marshal(now)
 		return err
 	})
+	u.cached.changed(userID) // also after an error, which does not say that nothing changed
 	if err == nil {
 		u.cfg.Changed(userID, now)
 	}

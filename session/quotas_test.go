@@ -1,0 +1,85 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/quota"
+	"github.com/stasisd/stasis/session/settings"
+)
+
+func of(n int64) *int64 { return &n }
+
+// Without a quota of storage, a commit does not count what is stored.
+func TestAdmissionWithoutQuota(t *testing.T) {
+	r := newRig(t, nil)
+	if admit, err := r.admission(t.Context(), alice.UserID, alice.KeyID); err != nil || admit != nil {
+		t.Errorf("without quotas: %v, %v", admit != nil, err)
+	}
+	for name, quotas := range map[string]quota.Quotas{"snapshots": {Snapshots: of(1)}, "bytes": {Bytes: of(1)}} {
+		r := newRig(t, func(c *Config) { c.Quotas = quotas })
+		if admit, err := r.admission(t.Context(), alice.UserID, alice.KeyID); err != nil || admit == nil {
+			t.Errorf("with a quota of %s: %v, %v", name, admit != nil, err)
+		}
+	}
+}
+
+// A request does not read its user's settings again, unless they have changed.
+func TestQuotasAreCached(t *testing.T) {
+	r := newRig(t, nil)
+	take := func() ([]quota.Rate, error) { return r.TakeRequest(t.Context(), alice) }
+	if states, err := take(); err != nil || len(states) > 0 {
+		t.Fatalf("%+v, %v", states, err)
+	}
+	r.catalogue.fails(errBroken, "User")
+	if _, err := r.TakeRequest(t.Context(), bob); !errors.Is(err, errBroken) {
+		t.Errorf("a user who was not seen: %v", err)
+	}
+	if _, err := take(); err != nil {
+		t.Errorf("the second request: %v", err)
+	}
+	r.catalogue.works()
+	set := func(n int64) {
+		t.Helper()
+		if _, err := r.ChangeSettings(t.Context(), admin, alice.UserID, func(s settings.Settings) (settings.Settings, error) {
+			s.Quotas = &quota.Quotas{Requests: of(n)}
+			return s, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range []int64{5, 9} {
+		set(n)
+		if states, err := take(); err != nil || len(states) != 1 || states[0].Limit != n {
+			t.Errorf("after a change to %d: %+v, %v", n, states, err)
+		}
+	}
+}
+
+// countedStore counts how often what is stored is summed up.
+type countedStore struct {
+	profiles.SnapshotStore
+	sums int
+}
+
+func (s *countedStore) StoredByKey(ctx context.Context, id string) (profiles.Stored, error) {
+	s.sums++
+	return s.SnapshotStore.StoredByKey(ctx, id)
+}
+
+func TestKeyUseSumsOnce(t *testing.T) {
+	r := newRig(t, nil)
+	_, _ = r.saved(alice, filesystem)
+	counted := &countedStore{SnapshotStore: r.catalogue.SnapshotStore}
+	r.catalogue.SnapshotStore = counted
+	use, err := r.KeyUse(t.Context(), access.Key{ID: alice.KeyID})
+	if _, standbys := use[quota.Standbys]; err != nil || use[quota.Snapshots].Used != 1 || use[quota.Bytes].Used == 0 || standbys {
+		t.Errorf("%+v, %v", use, err)
+	}
+	if counted.sums != 1 {
+		t.Errorf("what the key has stored was summed up %d times", counted.sums)
+	}
+}
