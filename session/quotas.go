@@ -38,13 +38,22 @@ func storedBy(ctx context.Context, records profiles.SnapshotStore, h quota.Holde
 }
 
 // TakeRequest counts a request of a caller against the quotas of its key and of the key's
-// user, and returns their states. If a quota is reached, the error is quota_exceeded.
+// user, and returns their states. If a quota is reached, the error is quota_exceeded. Requests
+// of guests count for their shared link, with the smallest of these quotas. A guest does not
+// learn whose quota it is.
 func (s *Service) TakeRequest(ctx context.Context, c access.Caller) ([]quota.Rate, error) {
 	limits, err := s.users.QuotaLimits(ctx, c, c.UserID, quota.Requests)
 	if err != nil {
 		return nil, err
 	}
-	return s.rates.Take(s.deps.Now(), limits)
+	if c.Link == "" {
+		return s.rates.Take(s.deps.Now(), limits)
+	}
+	_, err = s.rates.Take(s.deps.Now(), []quota.Limit{quota.OfLink(c.Link, limits)})
+	if fault.Is(err, fault.QuotaExceeded) {
+		err = fault.New(fault.QuotaExceeded, "session.rate", "there are too many requests through this link; try again later")
+	}
+	return nil, err
 }
 
 // OpenSocket counts a socket or event stream of a session until release is called, for the

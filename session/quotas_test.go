@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/quota"
@@ -12,6 +13,31 @@ import (
 )
 
 func of(n int64) *int64 { return &n }
+
+// The guests of a shared link use up their link's requests, not those of the key that made it,
+// and do not learn whose quota it is.
+func TestRatesOfGuests(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Quotas.Requests = of(3) })
+	guest := alice
+	guest.Link, guest.Quotas.Requests = "link-1", of(2)
+	for range 2 {
+		if states, err := r.TakeRequest(t.Context(), guest); err != nil || states != nil {
+			t.Errorf("a guest: %v, %v", states, err)
+		}
+	}
+	_, err := r.TakeRequest(t.Context(), guest)
+	wantCode(t, err, fault.QuotaExceeded)
+	if e := (quota.Exceeded{}); errors.As(err, &e) {
+		t.Errorf("a guest learns of %+v", e)
+	}
+	if states, err := r.TakeRequest(t.Context(), alice); err != nil || states[0].Left != 2 {
+		t.Errorf("the key of the link: %+v, %v", states, err)
+	}
+	guest.Link = "link-2"
+	if _, err := r.TakeRequest(t.Context(), guest); err != nil {
+		t.Errorf("a guest of another link: %v", err)
+	}
+}
 
 // Without a quota of storage, a commit does not count what is stored.
 func TestAdmissionWithoutQuota(t *testing.T) {

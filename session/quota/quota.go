@@ -117,9 +117,11 @@ type Kind string
 const (
 	User Kind = "user"
 	Key  Kind = "key"
+	// Link is a shared link. Its limit comes from the quotas of others; see [OfLink].
+	Link Kind = "link"
 )
 
-// Holder is a user or a key.
+// Holder is a user, a key or a shared link.
 type Holder struct {
 	Kind Kind
 	ID   string
@@ -146,6 +148,18 @@ func Limits(name Name, userID string, user Quotas, keyID string, key Quotas) []L
 		limits = append(limits, Limit{Share: Share{Holder{Key, keyID}, name}, Most: key.Of(name)})
 	}
 	return limits
+}
+
+// OfLink returns the limit of a shared link: the smallest of others, which are of one thing.
+func OfLink(linkID string, others []Limit) Limit {
+	smallest := others[0]
+	for _, l := range others[1:] {
+		if smallest.Most == nil || l.Most != nil && *l.Most < *smallest.Most {
+			smallest = l
+		}
+	}
+	smallest.Holder = Holder{Link, linkID}
+	return smallest
 }
 
 // Reached reports whether a holder that has n cannot have one more.
