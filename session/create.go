@@ -96,7 +96,7 @@ func (s *Service) createOrShare(ctx context.Context, c access.Caller, r request.
 	if err != nil || shared != nil {
 		return shared, err
 	}
-	claim, err := s.acquireSlot(ctx, wait, c, o.UserID, r)
+	claim, err := s.acquireSlot(ctx, wait, c, o.UserID, r, was)
 	if err != nil {
 		return nil, err
 	}
@@ -239,11 +239,11 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	return l, nil
 }
 
-// acquireSlot takes a slot for a session of a user. If none is free, it makes a scheduled
-// login check give way, which frees a slot.
-func (s *Service) acquireSlot(ctx, wait context.Context, c access.Caller, userID string, r request.Create) (capacity.Claim, error) {
+// acquireSlot takes a slot for a session of a user; see claim. If none is free, it makes a
+// scheduled login check give way, which frees a slot.
+func (s *Service) acquireSlot(ctx, wait context.Context, c access.Caller, userID string, r request.Create, was *profiles.Session) (capacity.Claim, error) {
 	waits := r.Wait > 0
-	claim, err := s.claim(ctx, c, userID, !r.ReadOnly)
+	claim, err := s.claim(ctx, c, userID, !r.ReadOnly, was)
 	if err != nil {
 		return claim, err
 	}

@@ -91,19 +91,27 @@ func (s *Service) attach(ctx context.Context, c access.Caller, id string, places
 }
 
 // claim returns what a session of a user counts for. If it may be saved, that includes one
-// snapshot: a save at its end is never refused, so there must be space for it now.
-func (s *Service) claim(ctx context.Context, c access.Caller, userID string, saves bool) (capacity.Claim, error) {
+// snapshot: a save at its end is never refused, so there must be space for it now. An ended
+// session that is resumed (was, else nil) counts for the key that made it, as its snapshots do.
+func (s *Service) claim(ctx context.Context, c access.Caller, userID string, saves bool, was *profiles.Session) (capacity.Claim, error) {
 	claim := capacity.Claim{UserID: userID, KeyID: c.KeyID}
 	user, err := s.users.Quotas(ctx, userID)
 	if err != nil {
 		return claim, err
 	}
-	claim.Limits = quota.Limits(quota.Sessions, userID, user, c.KeyID, c.Quotas)
+	keyID, key := c.KeyID, c.Quotas
+	if was != nil && was.KeyID != keyID {
+		keyID = was.KeyID
+		if key, err = s.deps.Keys.QuotasOf(ctx, keyID); err != nil {
+			return claim, err
+		}
+	}
+	claim.Limits = quota.Limits(quota.Sessions, userID, user, keyID, key)
 	if !saves {
 		return claim, nil
 	}
-	bytes := quota.Limits(quota.Bytes, userID, user, c.KeyID, c.Quotas)
-	for i, l := range quota.Limits(quota.Snapshots, userID, user, c.KeyID, c.Quotas) {
+	bytes := quota.Limits(quota.Bytes, userID, user, keyID, key)
+	for i, l := range quota.Limits(quota.Snapshots, userID, user, keyID, key) {
 		if l.Most != nil || bytes[i].Most != nil {
 			stored, err := storedBy(ctx, s.deps.Catalogue, l.Holder)
 			if err != nil {

@@ -14,6 +14,16 @@ import (
 
 func of(n int64) *int64 { return &n }
 
+// held returns how many of one thing count for a key.
+func (r *rig) held(keyID string, name quota.Name) int64 {
+	r.t.Helper()
+	use, err := r.KeyUse(r.t.Context(), access.Key{ID: keyID})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return use[name].Used
+}
+
 // The guests of a shared link use up their link's requests, not those of the key that made it,
 // and do not learn whose quota it is.
 func TestRatesOfGuests(t *testing.T) {
@@ -107,5 +117,30 @@ func TestKeyUseSumsOnce(t *testing.T) {
 	}
 	if counted.sums != 1 {
 		t.Errorf("what the key has stored was summed up %d times", counted.sums)
+	}
+}
+
+// A session that another key resumes counts for the key that made it, as its snapshots do.
+func TestResumeCountsForTheMaker(t *testing.T) {
+	r := newRig(t, nil)
+	k, _, err := r.apiKeys.CreateKey(t.Context(), admin, access.KeyOptions{Name: "maker", UserID: "alice", Rights: alice.Rights, Quotas: quota.Quotas{Snapshots: of(2)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	maker := access.Caller{KeyID: k.ID, UserID: k.UserID, Rights: k.Rights, Quotas: k.Quotas}
+	id, _ := r.saved(maker, filesystem)
+	if _, err := r.resumes(t.Context(), alice, id); err != nil {
+		t.Fatal(err)
+	}
+	if made, by := r.held(k.ID, quota.Sessions), r.held(alice.KeyID, quota.Sessions); made != 1 || by != 0 {
+		t.Errorf("%d sessions count for the maker, %d for the resumer", made, by)
+	}
+	r.end(alice, id, none)
+	if _, err := r.apiKeys.ChangeQuotas(t.Context(), admin, k.ID, func(q quota.Quotas) (quota.Quotas, error) { return quota.Quotas{Snapshots: of(1)}, nil }); err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.resumes(t.Context(), alice, id)
+	if e := (quota.Exceeded{}); !errors.As(err, &e) || e.Name != quota.Snapshots || e.ID != k.ID {
+		t.Errorf("beyond the maker's quota: %v", err)
 	}
 }
