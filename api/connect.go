@@ -32,7 +32,7 @@ func (h *oneShotHandler) serve(c *call) error {
 	q.audit(c.audit)
 	request := q.createBody.request()
 	request.RequestHash = h.idempotency.hashOf(q.createBody)
-	info, err := h.sessions.Create(c.Request().Context(), c.caller, request)
+	info, err := h.sessions.Create(c.Request().Context(), c.caller, request.Connecting())
 	if err != nil {
 		return err
 	}

@@ -100,11 +100,23 @@ func (s *Service) createOrShare(ctx context.Context, c access.Caller, r request.
 	if err != nil {
 		return nil, err
 	}
+	closed := func() {}
+	if r.Connects() {
+		if closed, err = s.reserveSocket(ctx, c, o.UserID); err != nil {
+			s.capacity.ReleaseFor(claim)
+			return nil, err
+		}
+	}
 	l, err := s.createInSlot(ctx, c, r, o, was, claim)
 	if err != nil {
+		closed()
 		s.capacity.ReleaseFor(claim)
+		return nil, err
 	}
-	return l, err
+	if r.Connects() {
+		l.socket.reserve(c.KeyID, closed)
+	}
+	return l, nil
 }
 
 // createInSlot makes the session in its slot. If the create had to wait, the environment

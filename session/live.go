@@ -42,6 +42,7 @@ type liveSession struct {
 	// readOnly reports that no save of the session is allowed.
 	readOnly bool
 	claim    capacity.Claim // its slot
+	socket   reservedSocket // of the client that its create announced
 
 	calls        chan func()
 	finished     chan save.EndResult

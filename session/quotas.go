@@ -65,27 +65,29 @@ func (s *Service) OpenSocket(ctx context.Context, c access.Caller, id string) (r
 	if err != nil {
 		return nil, err
 	}
-	limits, err := s.users.QuotaLimits(ctx, c, rec.UserID, quota.Sockets)
-	if err != nil {
-		return nil, err
-	}
-	release, err = s.sockets.Take(op, limits)
+	release, err = s.reserveSocket(ctx, c, rec.UserID)
 	if fault.Is(err, fault.QuotaExceeded) && c.Link != "" { // a guest does not learn whose quota it is
 		err = fault.New(fault.QuotaExceeded, op, "too many people view sessions of this user; try again later")
 	}
 	return release, err
 }
 
-// attach takes one of a session's connections and counts it.
+// attach takes one of a session's connections and counts it, unless the create of the session
+// has counted it already.
 func (s *Service) attach(ctx context.Context, c access.Caller, id string, places *capacity.Clients) (release func(), err error) {
 	leave, err := places.Take(id)
 	if err != nil {
 		return nil, err
 	}
-	closed, err := s.OpenSocket(ctx, c, id)
-	if err != nil {
-		leave()
-		return nil, err
+	var closed func()
+	if l := s.sessions.Find(id); l != nil && places == s.clients {
+		closed = l.socket.take(c.KeyID)
+	}
+	if closed == nil {
+		if closed, err = s.OpenSocket(ctx, c, id); err != nil {
+			leave()
+			return nil, err
+		}
 	}
 	return func() { closed(); leave() }, nil
 }

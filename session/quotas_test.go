@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/quota"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/settings"
 )
 
@@ -142,5 +143,45 @@ func TestResumeCountsForTheMaker(t *testing.T) {
 	_, err = r.resumes(t.Context(), alice, id)
 	if e := (quota.Exceeded{}); !errors.As(err, &e) || e.Name != quota.Snapshots || e.ID != k.ID {
 		t.Errorf("beyond the maker's quota: %v", err)
+	}
+}
+
+// A create whose client has no socket in the quota makes no session. The socket of one that is
+// made counts once, and until the session ends if no client takes it.
+func TestConnectBeyondSockets(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Quotas.Sockets = of(1) })
+	connects := func(c *request.Create) { *c = c.Connecting() }
+	sockets := func() int64 { return r.held(alice.KeyID, quota.Sockets) }
+	refused := func(sessions int) {
+		t.Helper()
+		_, err := r.Create(t.Context(), alice, newCreate(connects))
+		wantCode(t, err, fault.QuotaExceeded)
+		if page, _, err := r.List(t.Context(), alice, request.List{Limit: 10}); err != nil || len(page) != sessions {
+			t.Errorf("%d sessions have a record, not %d; %v", len(page), sessions, err)
+		}
+		if n := r.held(alice.KeyID, quota.Sessions); sockets() != 1 || n != 1 {
+			t.Errorf("%d sockets and %d sessions count", sockets(), n)
+		}
+	}
+	id := r.create(alice, connects).ID
+	refused(1)
+	leave, err := r.Attach(t.Context(), alice, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(1)
+	if _, err := r.Attach(t.Context(), alice, id); !fault.Is(err, fault.QuotaExceeded) {
+		t.Errorf("a second client: %v", err)
+	}
+	leave()
+	if n := sockets(); n != 0 {
+		t.Errorf("%d sockets count", n)
+	}
+	r.end(alice, id, none)
+	id = r.create(alice, connects).ID
+	refused(2)
+	r.end(alice, id, none)
+	if n := sockets(); n != 0 {
+		t.Errorf("%d sockets count after the end", n)
 	}
 }

@@ -322,5 +322,6 @@ func (s *Service) forget(l *liveSession) {
 	s.deps.Journal.SessionEnded(l.id) // before another create may begin the session again
 	s.sessions.Remove(l.id)
 	s.capacity.ReleaseFor(l.claim)
+	l.socket.end()
 	s.capacity.Replenish()
 }

@@ -96,7 +96,7 @@ func Resumed(keys Keys, rec profiles.Session, by Create) (Create, error) {
 		return was, err
 	}
 	now, _, err := was.changedBy(by)
-	now.FreshIfNone, now.Wait, now.goBack = by.FreshIfNone, by.Wait, by.goBack
+	now.FreshIfNone, now.Wait, now.goBack, now.connects = by.FreshIfNone, by.Wait, by.goBack, by.connects
 	now.keptLimits = !slices.Contains(by.given, "limits")
 	return now, err
 }

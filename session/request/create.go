@@ -74,7 +74,18 @@ type Create struct {
 	given      []string // with Resume: the options that the request has; see [Create.Given]
 	goBack     string   // a resume's snapshot; see [Create.GoingBackTo]
 	keptLimits bool     // a resume that does not name limits: they are those of the first create
+	connects   bool     // a CDP client follows; see [Create.Connecting]
 }
+
+// Connecting returns the create of a caller that connects a CDP client as soon as the session is
+// made. If the quotas allow no more sockets, no session is made.
+func (r Create) Connecting() Create {
+	r.connects = true
+	return r
+}
+
+// Connects reports whether a CDP client follows.
+func (r Create) Connects() bool { return r.connects }
 
 // Restore returns what a create needs of the environment that its session starts with.
 // named are the extensions of [Create.Extensions].
