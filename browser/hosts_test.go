@@ -97,5 +97,6 @@ func connect(t *testing.T, proxy, to string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_ = answer.Body.Close()
 	return answer.StatusCode
 }
