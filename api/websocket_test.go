@@ -126,7 +126,7 @@ func TestConnect(t *testing.T) {
 		t.Fatalf("%d creates, %d ends", len(r.creates), len(r.ends))
 	}
 	c := r.creates[0]
-	if c.UserID != "bob" || c.Labels["a"] != "b" || c.RestoreTabs || c.Idle != seconds(60) || c.Lifetime != seconds(21600) ||
+	if !c.Connects() || c.UserID != "bob" || c.Labels["a"] != "b" || c.RestoreTabs || c.Idle != seconds(60) || c.Lifetime != seconds(21600) ||
 		c.Overrides.Viewport.Height != 2 || c.Overrides.UserAgent != "mine" {
 		t.Errorf("created %+v", c)
 	}
