@@ -41,6 +41,8 @@ func TestScripts(t *testing.T) {
 			snapshotsOf(w, r)
 		case r.URL.Path == "/v1/prune":
 			pruneOf(w, r)
+		case r.URL.Path == "/v1/users/ada" || r.URL.Path == "/v1/keys/key-1":
+			quotasOfAda(w, r)
 		case r.URL.Path != "/readyz":
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
@@ -151,6 +153,20 @@ func pruneOf(w http.ResponseWriter, r *http.Request) {
 	}
 	_, _ = fmt.Fprintf(w, `{"removed_count":1,"freed_bytes":45000,"removed":[%s],"kept_count":1,"kept_by":{"newest":1,"default":1},"kept":%s}`,
 		fmt.Sprintf(one, "snap-1", body, ""), kept)
+}
+
+// quotasOfAda plays a daemon's routes for quotas, of a user and a key. The user has one of its
+// own, and one is the daemon's. A change must remove one quota and no more.
+func quotasOfAda(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPatch {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || strings.TrimSpace(string(body)) != `{"quotas":{"bytes":null}}` {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = fmt.Fprintf(w, `{"code":"invalid_field","message":%q}`, body)
+			return
+		}
+	}
+	_, _ = fmt.Fprint(w, `{"quotas":{"sessions":8,"bytes":null},"use":{"sessions":{"used":1,"limit":8},"bytes":{"used":2,"limit":9000},"sockets":{"used":0,"limit":null}}}`)
 }
 
 // exits runs a command and compares its exit code with the expected one: exits 2 stasis
