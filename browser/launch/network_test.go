@@ -383,14 +383,21 @@ func networkLives(root string) error {
 	return json.NewEncoder(os.Stdout).Encode(pids)
 }
 
-// Without the device that pasta needs, the reason says so. A Chrome whose pasta does not start
-// does not start either.
+// The reason names the one thing that pasta lacks. A Chrome whose pasta does not start does not
+// start either.
 func TestNetworkMissing(t *testing.T) {
-	cmd := inNetwork(t, "network-missing", shortTemp(t))
-	cmd.Args[6] = strings.Replace(cmd.Args[6], "mknod -m 666", "mknod -m 600", 1)
-	out, err := cmd.Output()
-	if err != nil || !strings.Contains(string(out), "/dev/net/tun that this user may open") || !strings.Contains(string(out), "browser_failed: Chrome cannot have its own network: pasta cannot be started") {
-		t.Errorf("%s, %v", out, err)
+	for _, tt := range []struct{ name, has, not, reason string }{
+		{"rights on the device", "mknod -m 666", "mknod -m 600", "pasta ended: this user may not open /dev/net/tun; allow it"},
+		{"a default route", "ip route add default via 192.0.2.1", "true", "pasta ended: this machine has no network interface with a default route; connect it"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd := inNetwork(t, "network-missing", shortTemp(t))
+			cmd.Args[6] = strings.Replace(cmd.Args[6], tt.has, tt.not, 1)
+			out, err := cmd.Output()
+			if err != nil || !strings.Contains(string(out), tt.reason) || !strings.Contains(string(out), "browser_failed: Chrome cannot have its own network: pasta cannot be started") {
+				t.Errorf("%s, %v", out, err)
+			}
+		})
 	}
 }
 

@@ -118,7 +118,7 @@ func (w *warden) startStage(o order) (report, error) {
 		return report{}, err
 	}
 	if failure == (report{}) && ended(w.pasta, unix.WNOHANG) {
-		failure.NetworkFailed = "pasta ended: it needs a network interface with a default route, and /dev/net/tun that this user may open"
+		failure.NetworkFailed = "pasta ended: " + netns.PastaLacks()
 	}
 	return failure, nil // without a failure, Chrome's start has closed the pipe
 }

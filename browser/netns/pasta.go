@@ -4,6 +4,8 @@ package netns
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strconv"
@@ -42,12 +44,41 @@ const (
 // awaitPasta returns when this process's namespace has a default route.
 func awaitPasta() error {
 	for waited := time.Duration(0); waited < pastaDeadline; waited += pastaPause {
-		if hasRoute("/proc/self/net/route", 1, "00000000") || hasRoute("/proc/self/net/ipv6_route", 0, strings.Repeat("0", 32)) {
+		if outward("/proc/self/net") {
 			return nil
 		}
 		time.Sleep(pastaPause)
 	}
 	return errors.New("pasta did not make a default route")
+}
+
+// tunDevice is what pasta makes the namespace's interface with.
+const tunDevice = "/dev/net/tun"
+
+// PastaLacks says what a pasta that ended lacked on this machine, and what to do. The caller
+// is in the machine's network namespace, with the rights that pasta had.
+func PastaLacks() string {
+	return lacks(tunDevice, "/proc/self/net")
+}
+
+func lacks(device, net string) string {
+	f, err := os.OpenFile(device, os.O_RDWR, 0)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "this user may not open " + device + "; allow it with: chmod 666 " + device
+	case err != nil:
+		return fmt.Sprintf("%s cannot be opened (%v); load the kernel's module with: modprobe tun; in a container, pass the device in", device, errors.Unwrap(err))
+	}
+	_ = f.Close() // it made no interface
+	if !outward(net) {
+		return "this machine has no network interface with a default route; connect it to a network, or add one with: ip route add default via GATEWAY"
+	}
+	return "the daemon's standard error may say why"
+}
+
+// outward reports whether a folder of lists of routes has a default route.
+func outward(net string) bool {
+	return hasRoute(net+"/route", 1, "00000000") || hasRoute(net+"/ipv6_route", 0, strings.Repeat("0", 32))
 }
 
 // hasRoute reports whether a list of routes (proc_pid_net(5)) has one to everything that

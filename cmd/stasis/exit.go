@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/stasisd/stasis/fault"
 )
@@ -43,7 +44,7 @@ func report(err error) int {
 	var known *fault.Error
 	if errors.As(err, &known) {
 		fmt.Fprintf(os.Stderr, "stasis: %s\n", fault.MessageOf(err))
-		if cause := errors.Unwrap(known); cause != nil {
+		if cause := newCause(known); cause != nil {
 			fmt.Fprintf(os.Stderr, "  cause: %v\n", cause)
 		}
 		if code, ok := exitCodes[known.Code]; ok {
@@ -58,6 +59,19 @@ func report(err error) int {
 	}
 	fmt.Fprintf(os.Stderr, "stasis: %v\n", err)
 	return exitFailed
+}
+
+// newCause returns the first cause of err whose message does not already end that of err;
+// nil if there is none.
+func newCause(err *fault.Error) error {
+	message, cause := fault.MessageOf(err), errors.Unwrap(err)
+	for {
+		var known *fault.Error
+		if !errors.As(cause, &known) || !strings.HasSuffix(message, fault.MessageOf(known)) {
+			return cause
+		}
+		cause = errors.Unwrap(known)
+	}
 }
 
 // interrupted returns the exit code of an interruption if a signal ended the verb.

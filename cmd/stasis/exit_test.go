@@ -39,3 +39,25 @@ func TestExitCodes(t *testing.T) {
 		})
 	}
 }
+
+// A reason that the message has already is not printed again as its cause.
+func TestNewCause(t *testing.T) {
+	below := errors.New("exit status 1")
+	reason := errors.Join(fault.Wrap(below, fault.Unsupported, "test", "pasta ended"))
+	for _, tt := range []struct {
+		name, message string
+		cause, want   error
+	}{
+		{"the message ends with the reason", "--egress required: pasta ended", reason, below},
+		{"nothing below the reason", "--egress required: pasta ended", fault.New(fault.Unsupported, "test", "pasta ended"), nil},
+		{"another message", "--egress required", reason, reason},
+		{"a cause without a message", "--egress required", below, below},
+		{"no cause", "--egress required", nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := newCause(&fault.Error{Code: fault.Config, Op: "test", Message: tt.message, Err: tt.cause}); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
