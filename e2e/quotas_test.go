@@ -188,7 +188,10 @@ func TestAttackQuotasOfStorage(t *testing.T) {
 		if made := atOnce(t, func() daemon.Answer { return d.CallAs(t, bob, http.MethodPost, "/v1/sessions", obj{}) }, full, ""); made > 0 || used < 2 {
 			t.Errorf("with %d bytes %d sessions were made", used, made)
 		}
-		full(importAs(t, d, bob, strings.NewReader(cookieFile)))
+		refused := importAs(t, d, bob, strings.NewReader(cookieFile))
+		if full(refused); strings.Contains(string(refused.Body), "read_only") {
+			t.Errorf("an import gets the advice for a create: %s", refused.Body)
+		}
 		beginAs(t, d, bob, obj{"read_only": true, "restore_from_session_id": two.ID})
 	})
 	t.Run("of a key", func(t *testing.T) {

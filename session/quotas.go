@@ -164,11 +164,12 @@ func (s *Service) admission(ctx context.Context, userID, keyID string) (admit fu
 	bytes := quota.Limits(quota.Bytes, userID, user, keyID, key)
 	check := func(i int, stored profiles.Stored, more int64) error {
 		n, l := s.capacity.Held(snapshots[i].Share), snapshots[i]
-		l.Other = stored.Snapshots - more // without the new one
+		l.OfSave, l.Other = true, stored.Snapshots-more // without the new one
 		if l.Reached(n) {
 			return l.Error("session.quota", n)
 		}
 		if l = bytes[i]; l.Most != nil && (stored.Bytes > *l.Most || more == 0 && stored.Bytes == *l.Most) {
+			l.OfSave = true
 			return l.Error("session.quota", stored.Bytes)
 		}
 		return nil

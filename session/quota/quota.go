@@ -138,6 +138,8 @@ type Limit struct {
 	Share
 	Most  *int64 // nil: it is only counted
 	Other int64  // what the holder has that the count does not include
+
+	OfSave bool // it limits a checkpoint or an import, and not a create
 }
 
 // Limits returns the limits of a user and of a key for one thing. Without a key ID there is
@@ -179,20 +181,30 @@ func (e Exceeded) Error() string {
 	return fmt.Sprintf("the quota %s of a %s is %d", e.Name, e.Of, e.Limit)
 }
 
-// descriptions say what the quotas count, and what a caller can do when one is used up.
-var descriptions = map[Name]struct{ plural, advice string }{
-	Sessions:  {"live sessions", "end one, or wait with wait_seconds"},
-	Snapshots: {"snapshots, including one for each live session that may be saved", "delete snapshots or end sessions, or create the session with read_only"},
-	Bytes:     {"stored bytes", "delete snapshots, or create the session with read_only"},
-	Imports:   {"running imports", "try again when one has ended"},
-	Sockets:   {"open sockets and event streams", "close one"},
-	Requests:  {"requests in this second", "wait as long as Retry-After says"},
+// descriptions are what the quotas count, and what a caller can do when they are used up. A create
+// has one more way out, which a save has not.
+var descriptions = map[Name]struct{ one, more, advice, create string }{
+	Sessions:  {"live session", "live sessions", "end one, or wait with wait_seconds", ""},
+	Snapshots: {"snapshot or live session that may be saved", "snapshots and live sessions that may be saved", "delete snapshots or end sessions", readOnly},
+	Bytes:     {"stored byte", "stored bytes", "delete snapshots", readOnly},
+	Imports:   {"running import", "running imports", "try again when one has ended", ""},
+	Sockets:   {"open socket or event stream", "open sockets and event streams", "close one", ""},
+	Requests:  {"request in this second", "requests in this second", "wait as long as Retry-After says", ""},
 }
+
+const readOnly = ", or create the session with read_only"
 
 // Error returns quota_exceeded for a limit of which the holder has n, with [Exceeded] as
 // its cause. The limit has a value.
 func (l Limit) Error(op string, n int64) error {
-	description := descriptions[l.Name]
+	description, has := descriptions[l.Name], n+l.Other
+	counted, advice := description.more, description.advice+description.create
+	if has == 1 {
+		counted = description.one
+	}
+	if l.OfSave {
+		advice = description.advice
+	}
 	return fault.Wrap(Exceeded{l.Name, *l.Most, l.Kind, l.ID}, fault.QuotaExceeded, op,
-		fmt.Sprintf("quotas.%s: the %s has %d %s, and its limit is %d; %s", l.Name, l.Kind, n+l.Other, description.plural, *l.Most, description.advice))
+		fmt.Sprintf("quotas.%s: the %s has %d %s, and its limit is %d; %s", l.Name, l.Kind, has, counted, *l.Most, advice))
 }

@@ -33,6 +33,28 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
+// The error counts in words that are right for one, and its advice helps with what was refused.
+func TestLimitError(t *testing.T) {
+	limits := func(name Name, most int64, ofSave bool) Limit {
+		return Limit{Share: Share{Holder{User, "ada"}, name}, Most: &most, OfSave: ofSave}
+	}
+	for _, tt := range []struct {
+		limit Limit
+		n     int64
+		want  string
+	}{
+		{limits(Imports, 1, false), 1, "quotas.imports: the user has 1 running import, and its limit is 1; try again when one has ended"},
+		{limits(Sessions, 2, false), 2, "quotas.sessions: the user has 2 live sessions, and its limit is 2; end one, or wait with wait_seconds"},
+		{limits(Bytes, 9, false), 12, "quotas.bytes: the user has 12 stored bytes, and its limit is 9; delete snapshots, or create the session with read_only"},
+		{limits(Bytes, 9, true), 12, "quotas.bytes: the user has 12 stored bytes, and its limit is 9; delete snapshots"},
+		{limits(Snapshots, 1, true), 1, "quotas.snapshots: the user has 1 snapshot or live session that may be saved, and its limit is 1; delete snapshots or end sessions"},
+	} {
+		if got := fault.MessageOf(tt.limit.Error("test", tt.n)); got != tt.want {
+			t.Errorf("got  %s\nwant %s", got, tt.want)
+		}
+	}
+}
+
 // Of 50 calls at once as many are counted as both limits allow, and released ones leave
 // nothing.
 func TestCounter(t *testing.T) {
