@@ -52,6 +52,8 @@ func TestDiskLimit(t *testing.T) {
 	r.browsers.last().full <- struct{}{}
 	if rec := r.ended(id); rec.Status != profiles.StatusError || rec.Reason.Code != profiles.ReasonDiskLimit || !strings.Contains(rec.Reason.Text, "100 MiB") {
 		t.Errorf("%s, %+v", rec.Status, rec.Reason)
+	} else if o := string(rec.Outcome); !strings.Contains(o, `"success":false`) || !strings.Contains(o, "nothing was saved: the session's files took more of the disk than its limit, 100 MiB") {
+		t.Errorf("outcome %s", o)
 	}
 	r.wantSnapshots(old)
 	if d, err := r.library.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != old {

@@ -57,6 +57,9 @@ func (s *Saver) end(ctx context.Context, j Job) EndResult {
 // while, if Chrome can be read and closed.
 func (s *Saver) discard(ctx context.Context, j Job) EndResult {
 	answer := EndAnswer{Success: true, Deleted: true, Message: "session ended, nothing was saved", UnsavedChanges: j.Used}
+	if j.Reason.Code == profiles.ReasonDiskLimit { // nobody asked for it
+		answer.Success, answer.Message = false, "nothing was saved: "+j.Reason.Text
+	}
 	readable := j.Undoable && s.cfg.Undo.On() && j.Chrome != nil && !j.Dead
 	if readable {
 		doc, err := s.Capture(ctx, j)

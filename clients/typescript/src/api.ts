@@ -3005,7 +3005,7 @@ export interface components {
             more?: number;
         };
         EndAnswer: {
-            /** @description False if `code` is given. */
+            /** @description False if `code` is given, and in the `outcome` of a session that ended because its files took too much of the disk. */
             success: boolean;
             deleted: boolean;
             /**
@@ -3029,7 +3029,7 @@ export interface components {
         };
         /** @description An `EndAnswer`, and what a person wants to know about the login. */
         LiveSaveAnswer: {
-            /** @description False if `code` is given. */
+            /** @description False if `code` is given, and in the `outcome` of a session that ended because its files took too much of the disk. */
             success: boolean;
             deleted: boolean;
             /**
