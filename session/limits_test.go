@@ -61,6 +61,14 @@ func TestDiskLimit(t *testing.T) {
 	}
 }
 
+// wantMessage checks what the client is shown of an error.
+func wantMessage(t *testing.T, err error, message string) {
+	t.Helper()
+	if got := fault.MessageOf(err); got != message {
+		t.Errorf("got  %s\nwant %s", got, message)
+	}
+}
+
 // A create asks for less than the user has, and a user's settings for less than the daemon
 // allows.
 func TestLimitsOfCreates(t *testing.T) {
@@ -95,6 +103,11 @@ func TestLimitsOfCreates(t *testing.T) {
 	r.end(alice, id, none)
 	_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.Limits.Memory = 3 << 30 }))
 	wantCode(t, err, fault.InvalidField)
+	wantMessage(t, err, "limits.memory_bytes: must be at most 2147483648, the limit in the user's settings")
+	_, err = r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.Limits.Processes = 5000 }))
+	wantMessage(t, err, "limits.processes: must be at most 4096, the daemon's limit of each session")
+	_, err = r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.Limits.Disk = 1 << 60 }))
+	wantMessage(t, err, "limits.disk_bytes: must be at most 1125899906842624")
 	_, err = r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.Limits.CPUs = 1 }))
 	wantCode(t, err, fault.Unsupported)
 	more := int64(8 << 30)

@@ -15,7 +15,7 @@ import (
 type Users interface {
 	For(ctx context.Context, userID string) (settings.Settings, error)
 	Egress(ctx context.Context, userID string) (browser.Egress, error)
-	SessionLimits(ctx context.Context, userID string) (own, all browser.Limits, err error)
+	SessionLimits(ctx context.Context, userID string) (own, daemon browser.Limits, err error)
 }
 
 // Engines reports which engines are installed; see browsers.Launcher.
@@ -98,18 +98,18 @@ func (v *Resolver) Egress(ctx context.Context, r Create, userID string) (limits 
 // settings allow. More is invalid_field. A resume that does not name limits gets the lower of
 // those it had and what is allowed now: the caller cannot change what the record has.
 func (v *Resolver) Limits(ctx context.Context, r Create, userID string) (browser.Limits, error) {
-	own, most, err := v.users.SessionLimits(ctx, userID)
+	own, daemon, err := v.users.SessionLimits(ctx, userID)
 	given := r.Limits
 	if r.keptLimits {
 		given = browser.Limits{}
 	}
 	if err == nil {
-		err = settings.CheckLimits(given, most, "the user and the daemon")
+		err = settings.CheckLimits(given, own, daemon)
 	}
 	if err == nil {
 		err = v.engines.CanLimit(own.Within(given))
 	}
-	return r.Limits.Within(most), err
+	return r.Limits.Within(own).Within(daemon), err
 }
 
 // Extensions looks up the extensions that a create names by ID: first those of the

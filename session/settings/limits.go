@@ -2,7 +2,7 @@ package settings
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
@@ -25,29 +25,41 @@ func (l *Limits) Browser() browser.Limits {
 	return browser.Limits{Memory: ValueOrZero(l.Memory), CPUs: ValueOrZero(l.CPUs), Processes: ValueOrZero(l.Processes), Disk: ValueOrZero(l.Disk)}
 }
 
-// SessionLimits returns what a session of a user may use: the limits of the settings, if they have
-// some, and those of the daemon and the settings together.
-func (u *Users) SessionLimits(ctx context.Context, userID string) (own, all browser.Limits, err error) {
+// SessionLimits returns the limits of a user's settings, if they have some, and those of the daemon.
+// A session may use at most the lower of each two.
+func (u *Users) SessionLimits(ctx context.Context, userID string) (own, daemon browser.Limits, err error) {
 	set, err := u.For(ctx, userID)
 	if err != nil && !fault.Is(err, fault.UserNotFound) {
-		return own, all, err
+		return own, daemon, err
 	}
-	own = set.Limits.Browser()
-	return own, own.Within(u.cfg.Limits), nil
+	return set.Limits.Browser(), u.cfg.Limits, nil
 }
 
-// CheckLimits returns invalid_field if limits exceed others. whose says whose the others are.
-func CheckLimits(asked, most browser.Limits, whose string) error {
+// CheckLimits returns invalid_field if limits exceed those of the user or of the daemon. The
+// error has the lowest, and whose it is.
+func CheckLimits(asked, user, daemon browser.Limits) error {
+	largest := browser.Limits{Memory: 1 << 50, CPUs: 1024, Processes: 1 << 22, Disk: 1 << 50} // where neither has a limit
+	most := user.Within(daemon).Within(largest)
 	for _, l := range []struct {
-		name        string
-		asked, most float64
+		name                      string
+		asked, most, user, daemon float64
 	}{
-		{"memory_bytes", float64(asked.Memory), float64(most.Memory)}, {"cpus", asked.CPUs, most.CPUs},
-		{"processes", float64(asked.Processes), float64(most.Processes)}, {"disk_bytes", float64(asked.Disk), float64(most.Disk)},
+		{"memory_bytes", float64(asked.Memory), float64(most.Memory), float64(user.Memory), float64(daemon.Memory)},
+		{"cpus", asked.CPUs, most.CPUs, user.CPUs, daemon.CPUs},
+		{"processes", float64(asked.Processes), float64(most.Processes), float64(user.Processes), float64(daemon.Processes)},
+		{"disk_bytes", float64(asked.Disk), float64(most.Disk), float64(user.Disk), float64(daemon.Disk)},
 	} {
-		if l.most > 0 && l.asked > l.most {
-			return fault.New(fault.InvalidField, "session.limits", "limits.%s: must be at most %s, the limit of %s", l.name, fmt.Sprintf("%.15g", l.most), whose)
+		if l.asked <= l.most {
+			continue
 		}
+		whose := ""
+		switch l.most {
+		case l.daemon:
+			whose = ", the daemon's limit of each session"
+		case l.user:
+			whose = ", the limit in the user's settings"
+		}
+		return fault.New(fault.InvalidField, "session.limits", "limits.%s: must be at most %s%s", l.name, strconv.FormatFloat(l.most, 'f', -1, 64), whose)
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func (u *Users) ChangeSettings(ctx context.Context, c access.Caller, userID stri
 		if err := u.checkStandby(userID, was, now); err != nil {
 			return err
 		}
-		if err := CheckLimits(now.Limits.Browser(), u.cfg.Limits, "the daemon"); err != nil && !reflect.DeepEqual(now.Limits, was.Limits) {
+		if err := CheckLimits(now.Limits.Browser(), browser.Limits{}, u.cfg.Limits); err != nil && !reflect.DeepEqual(now.Limits, was.Limits) {
 			return err
 		}
 		rec.Settings, err = json.Marshal(now)
