@@ -20,6 +20,10 @@ type Holding struct {
 	Uncounted string `json:"uncounted,omitempty"`
 }
 
+// NotWritten is the damage of a database that is empty, as in the profile of a Chrome that was
+// killed soon after its start. What it should have held is missing, as after other damage.
+const NotWritten = "the database had not been written yet"
+
 // Inventory lists the holdings of a profile, sorted by component and origin.
 type Inventory []Holding
 

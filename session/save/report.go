@@ -15,7 +15,11 @@ import (
 func newReport(j Job, doc state.Document, now time.Time) library.Report {
 	r := library.Report{Components: state.CaptureLines(doc), Warnings: state.CaptureWarnings(doc), Logins: state.Logins(doc, now)}
 	for _, h := range doc.Inventory {
-		if h.Damage != "" {
+		switch h.Damage {
+		case "":
+		case state.NotWritten:
+			r.Warnings = append(r.Warnings, strings.TrimSpace(h.Component+" "+h.Origin)+" had not been written yet: Chrome ended before it wrote the database")
+		default:
 			r.Warnings = append(r.Warnings, strings.TrimSpace(h.Component+" "+h.Origin)+" is damaged on disk: "+h.Damage)
 		}
 		if h.Uncounted != "" {

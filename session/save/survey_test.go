@@ -82,3 +82,12 @@ func TestSurveyTimesOut(t *testing.T) {
 		}
 	})
 }
+
+// A database that Chrome had not written is not said to be damaged.
+func TestReportOfUnwrittenDatabase(t *testing.T) {
+	doc := state.Document{Inventory: state.Inventory{{Component: state.ComponentCookies, Damage: state.NotWritten}}}
+	got := newReport(Job{Dir: &browser.Dir{Path: t.TempDir()}}, doc, time.Now()).Warnings
+	if want := "cookies had not been written yet"; len(got) != 1 || !strings.HasPrefix(got[0], want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -52,7 +52,7 @@ func TestInvalidFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, body := range map[string]string{
 		"Preferences": `{"profile": [`, "Bookmarks": `[]`, "TransportSecurity": `{"sts": [{}, {}]}`,
-		"Cookies": "no database", "IndexedDB/https_a.example_0.sqlite/db": "x",
+		"Cookies": "no database", "Web Data": "", "IndexedDB/https_a.example_0.sqlite/db": "x",
 		"IndexedDB/https_b.example_0.indexeddb.leveldb/CURRENT": "MANIFEST-000001\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
@@ -73,6 +73,7 @@ func TestInvalidFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := state.Inventory{
+		{Component: "autofill", Damage: state.NotWritten},
 		{Component: "bookmarks", Damage: "the file is not JSON"},
 		{Component: "cookies", Damage: "the database is damaged"},
 		{Component: "hsts", Items: 2},

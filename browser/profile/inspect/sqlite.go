@@ -89,7 +89,8 @@ func (s *survey) databases() {
 func (s *survey) sqlite(name, table string, read func(context.Context, *sql.DB) error) (damage, uncounted string) {
 	ctx, cancel := context.WithTimeout(s.ctx, sqliteDeadline)
 	defer cancel()
-	if _, err := s.root.Lstat(name); err != nil { // a link may lead out of the profile
+	info, err := s.root.Lstat(name)
+	if err != nil { // a link may lead out of the profile
 		return sqlite.ErrNoFile.Error(), ""
 	}
 	for _, beside := range []string{"-journal", "-wal"} {
@@ -97,6 +98,9 @@ func (s *survey) sqlite(name, table string, read func(context.Context, *sql.DB) 
 		if b, err := s.read(name + beside); err == nil && len(b) > 0 && b[0] != 0 {
 			return "", "Chrome was writing it"
 		}
+	}
+	if info.Mode().IsRegular() && info.Size() == 0 {
+		return state.NotWritten, ""
 	}
 	const broken, unknownFormat = "the database is damaged", "its format is unknown"
 	db, err := sqlite.Open(ctx, filepath.Join(s.dir, filepath.FromSlash(name)), false)
