@@ -162,9 +162,9 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	if len(d.keys.IdentityRecipients()) == 0 {
 		limits.Standby.Size = 0 // nothing can be restored into a standby
 	}
-	log.Info("the limits in use", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
-		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size, "standby", limits.Standby.Size,
-		"session_memory", limits.Limits.Memory, "session_cpus", limits.Limits.CPUs, "session_processes", limits.Limits.Processes, "session_disk", limits.Limits.Disk, "control_groups", groups != nil)
+	log.Info("the limits in use", append([]any{"max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
+		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size, "standby", limits.Standby.Size},
+		inForce(limits.Limits, groups != nil, groups != nil && groups.HasCPU(), os.Geteuid() == 0)...)...)
 	receivers, err := c.receivers(d.dir, db.Receivers, d.vault)
 	if err != nil {
 		return nil, err

@@ -110,3 +110,19 @@ func (f *limitFlags) sessionLimits() browser.Limits {
 	l.Memory, l.Disk = max(l.Memory, 0), max(l.Disk, 0) // negative: none
 	return l
 }
+
+// inForce returns those limits of each session that the daemon puts in place, as attributes of a
+// log entry. Without control groups that is the disk, and for root the number of processes.
+func inForce(l browser.Limits, groups, processors, root bool) []any {
+	attributes := []any{"control_groups", groups, "session_disk", l.Disk}
+	if groups {
+		attributes = append(attributes, "session_memory", l.Memory)
+	}
+	if processors {
+		attributes = append(attributes, "session_cpus", l.CPUs)
+	}
+	if groups || root {
+		attributes = append(attributes, "session_processes", l.Processes)
+	}
+	return attributes
+}

@@ -3,10 +3,13 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/stasisd/stasis/browser"
 )
 
 func TestSessionsInMemory(t *testing.T) {
@@ -103,6 +106,25 @@ func TestLimitLeft(t *testing.T) {
 		}
 		if left, limited := limitLeft(group); left != test.left || limited != test.limited {
 			t.Errorf("%+v: %d, %v", test, left, limited)
+		}
+	}
+}
+
+// The log names only limits that are in force.
+func TestLimitsInForce(t *testing.T) {
+	l := browser.Limits{Memory: 4, CPUs: 1.5, Processes: 3, Disk: 2}
+	for _, tt := range []struct {
+		name                     string
+		groups, processors, root bool
+		want                     string
+	}{
+		{"all", true, true, true, "[control_groups true session_disk 2 session_memory 4 session_cpus 1.5 session_processes 3]"},
+		{"without the controller of processors", true, false, false, "[control_groups true session_disk 2 session_memory 4 session_processes 3]"},
+		{"root without control groups", false, false, true, "[control_groups false session_disk 2 session_processes 3]"},
+		{"an ordinary user", false, false, false, "[control_groups false session_disk 2]"},
+	} {
+		if got := fmt.Sprint(inForce(l, tt.groups, tt.processors, tt.root)); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
 }
