@@ -26,8 +26,7 @@ type webhookDeliveriesCmd struct {
 	Limit int    `help:"List at most this many; 0 lists all." default:"50" env:"-"`
 }
 
-// Run prints a line for each delivery. It shows only the host of a receiver: the rest of an
-// address can be a secret.
+// Run prints a line for each delivery. It shows no query of a receiver: that can be a secret.
 func (c *webhookDeliveriesCmd) Run(ctx context.Context) error {
 	list, err := take(c.Limit, c.api().Deliveries(ctx, c.State))
 	if err != nil {
@@ -36,19 +35,19 @@ func (c *webhookDeliveriesCmd) Run(ctx context.Context) error {
 	return c.print(list, func() error {
 		t := newTable("ID", "CREATED", "EVENT", "SESSION", "STATE", "ATTEMPTS", "RECEIVER", "LAST ERROR")
 		for _, d := range list {
-			t.row(d.ID, local(&d.CreatedAt), d.Event, d.SessionID, d.State, strconv.Itoa(d.Attempts), hostOf(d.URL), d.LastError)
+			t.row(d.ID, local(&d.CreatedAt), d.Event, d.SessionID, d.State, strconv.Itoa(d.Attempts), shownURL(d.URL), d.LastError)
 		}
 		return t.Flush()
 	})
 }
 
-// hostOf returns the host of an address, with its port.
-func hostOf(address string) string {
+// shownURL returns the host, port and path of a receiver: two receivers can be on one host.
+func shownURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return ""
 	}
-	return u.Host
+	return u.Host + u.EscapedPath()
 }
 
 type webhookResendCmd struct {
@@ -61,7 +60,7 @@ type webhookResendCmd struct {
 func (c *webhookResendCmd) Run(ctx context.Context) error {
 	var d client.Delivery
 	return c.show(ctx, &c.remoteDaemon, http.MethodPost, "/v1/webhooks/deliveries/"+url.PathEscape(c.ID)+"/resend", nil, &d, func() error {
-		_, err := fmt.Fprintf(os.Stdout, "Stasis sends %s to %s again at %s.\n", d.Event, hostOf(d.URL), local(d.NextAttemptAt))
+		_, err := fmt.Fprintf(os.Stdout, "Stasis sends %s to %s again at %s.\n", d.Event, shownURL(d.URL), local(d.NextAttemptAt))
 		return err
 	})
 }

@@ -50,12 +50,12 @@ func (c *webhookSecretSetCmd) Run(ctx context.Context) error {
 	})
 }
 
-// receiverName names a receiver by its host: the rest of an address can be a secret.
+// receiverName names a receiver without its query, which can be a secret.
 func receiverName(s *client.WebhookSecret) string {
 	if s.URL == "" {
 		return "all other receivers"
 	}
-	return hostOf(s.URL)
+	return shownURL(s.URL)
 }
 
 type webhookSecretListCmd struct {

@@ -44,3 +44,17 @@ func TestWebhookSecret(t *testing.T) {
 		t.Errorf("no secret: %v", err)
 	}
 }
+
+// Two receivers on one host are shown differently. A query or a password is not shown.
+func TestShownURL(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://hooks.example:8443/a?token=secret#x": "hooks.example:8443/a",
+		"https://user:secret@hooks.example/b%20c":     "hooks.example/b%20c",
+		"http://hooks.example":                        "hooks.example",
+		":no address":                                 "",
+	} {
+		if got := shownURL(address); got != want {
+			t.Errorf("%s: got %q, want %q", address, got, want)
+		}
+	}
+}
