@@ -43,6 +43,13 @@ func TestScripts(t *testing.T) {
 			pruneOf(w, r)
 		case r.URL.Path == "/v1/users/ada" || r.URL.Path == "/v1/keys/key-1":
 			quotasOfAda(w, r)
+		case r.URL.Path == "/v1/sessions":
+			_, _ = fmt.Fprint(w, "[]")
+		case r.URL.Path == "/v1/keys":
+			_, _ = fmt.Fprint(w, `{"keys":[{"id":"key-1","user_id":"ada"},{"id":"key-2","user_id":"default","all_users":true}]}`)
+		case strings.HasSuffix(r.URL.Path, "/default"):
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = fmt.Fprint(w, `{"code":"default_not_found","message":"none"}`)
 		case r.URL.Path != "/readyz":
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}

@@ -14,7 +14,7 @@ import (
 
 // userCmd holds the verbs for users and their default environments.
 type userCmd struct {
-	List     userListCmd     `cmd:"" help:"List the users that sessions and snapshots name, with their defaults."`
+	List     userListCmd     `cmd:"" help:"List the users that snapshots, live sessions and, if the key has the right admin, keys name, with their defaults."`
 	Show     userShowCmd     `cmd:"" help:"Show a user's settings."`
 	Default  userDefaultCmd  `cmd:"" help:"Show a user's default environment and its logins."`
 	History  userHistoryCmd  `cmd:"" help:"List the versions of a user's default, newest first."`
@@ -35,7 +35,8 @@ type listedUser struct {
 	Version   int64  `json:"default_version"` // 0: no default
 }
 
-// Run lists users. The API has no list of users, so it reads the snapshots and the live sessions.
+// Run lists users. The API has no list of users, so it reads the snapshots, the live sessions and
+// the keys. A user that has only settings is not found.
 func (c *userListCmd) Run(ctx context.Context) error {
 	var order []string
 	users := map[string]*listedUser{}
@@ -58,6 +59,15 @@ func (c *userListCmd) Run(ctx context.Context) error {
 				return c.explain(err)
 			}
 			user(s.UserID)
+		}
+	}
+	keys, err := c.api().Keys(ctx)
+	if err != nil && code(err) != "forbidden" { // the key has not the right admin
+		return c.explain(err)
+	}
+	for _, k := range keys {
+		if !k.AllUsers {
+			user(k.UserID)
 		}
 	}
 	list := []*listedUser{}
