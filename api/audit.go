@@ -64,11 +64,12 @@ func (s *Server) beginAudit(c *call, rule auditRule) *auditedCall {
 	if c.Param("scope") != "" {
 		a.Object, a.SnapshotID = c.named("scope")+"/"+c.named("scope_id")+"/"+a.SnapshotID, ""
 	}
-	if user, err := c.param("user_id"); err == nil {
-		a.UserID = user
+	user, err := c.param("user_id")
+	if user == "" && queriesUser[rule.call] {
+		user = c.QueryParam("user_id")
 	}
-	if a.UserID == "" && rule.class != auditSeldom { // there it only filters
-		a.UserID = c.QueryParam("user_id")
+	if err == nil && isUserID("user_id", user) == nil {
+		a.UserID = user
 	}
 	return a
 }

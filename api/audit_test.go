@@ -91,6 +91,11 @@ func TestEveryRouteHasAnAuditClass(t *testing.T) {
 		if open := op.Security != nil && len(*op.Security) == 0; open != (rule.class == auditNever) {
 			t.Errorf("%s: a key is needed: %v, class %d", name, !open, rule.class)
 		}
+		queries := op.Parameters.GetByInAndName("query", "user_id") != nil && rule.call != "listAudit" ||
+			rule.call == "connect" // openapi.yaml has its fields as one parameter
+		if queries != queriesUser[rule.call] {
+			t.Errorf("%s: a user_id in its query names its user: %t by openapi.yaml, %t by queriesUser", name, queries, queriesUser[rule.call])
+		}
 		if rule.class == auditOthers && (route.Method == http.MethodDelete || route.Method == http.MethodPut || route.Method == http.MethodPatch) {
 			t.Errorf("%s changes something: its calls must be recorded", name)
 		}
@@ -144,6 +149,27 @@ func TestAuditedCalls(t *testing.T) {
 		got.Err, got.KeyID, got.KeyUser, got.Address = nil, "", "", netip.Addr{}
 		if diff := cmp.Diff(x.want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 			t.Errorf("%s %s: -want +got:\n%s", x.method, x.path, diff)
+		}
+	}
+}
+
+// Of a user_id, an entry has only what can be a user of that call.
+func TestAuditedUsers(t *testing.T) {
+	r := newRig(t, nil)
+	for _, x := range []struct{ method, path, want string }{
+		{"POST", "/v1/prune?user_id=bob", ""},
+		{"DELETE", "/v1/snapshots/snap-1?user_id=bob", "alice"},
+		{"DELETE", "/v1/keys/key-2?user_id=bob", ""},
+		{"POST", "/v1/snapshots?format=none&user_id=bob", "bob"},
+		{"POST", "/v1/snapshots?format=none&user_id=b%0Aob", ""},
+		{"DELETE", "/v1/sessions?user_id=" + strings.Repeat("b", maxUserID+1), ""},
+		{"PATCH", "/v1/users/b%0Aob", ""},
+		{"PATCH", "/v1/users/b%FFob?user_id=bob", ""},
+	} {
+		r.do(t, x.method, x.path, "{}")
+		acts := r.audit.taken()
+		if len(acts) != 1 || acts[0].UserID != x.want {
+			t.Errorf("%s %s: %+v", x.method, x.path, acts)
 		}
 	}
 }

@@ -133,3 +133,18 @@ var auditRules = map[string]auditRule{
 	"GET /metrics":      {"metrics", auditNever},
 	"GET /openapi.yaml": {"openapi", auditNever},
 }
+
+// queriesUser has the calls, by operationId, whose query may name a user for whom they are. In
+// that of listAudit a user_id only filters.
+var queriesUser = map[string]bool{
+	"listSessions":        true,
+	"deleteSessions":      true,
+	"connect":             true,
+	"latestNote":          true,
+	"latestNoteShort":     true,
+	"latestNotePlain":     true,
+	"allSnapshots":        true,
+	"importSnapshot":      true,
+	"listWebhookSecrets":  true,
+	"deleteWebhookSecret": true,
+}
