@@ -14,6 +14,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/quota"
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/session/settings"
@@ -111,6 +112,51 @@ func TestCheckDefault(t *testing.T) {
 		t.Errorf("%d directories", r.dirs())
 	}
 	r.end(alice, r.create(alice, nil).ID, none) // the slot is free
+}
+
+// A requested check counts as a session of its user and key, and a user has one at a time.
+func TestChecksCountAsSessions(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxSessions, c.Quotas.Sessions = 3, of(2) })
+	r.saved(alice, asDefault)
+	r.setCheck(false)
+	checking, goOn := make(chan struct{}, 3), make(chan struct{})
+	r.browsers.on("check", func(*fakeChrome) error { checking <- struct{}{}; <-goOn; return nil })
+	results := make(chan error, 2)
+	for range 2 { // one runs, one waits for it
+		go func() {
+			_, err := r.CheckDefault(context.Background(), alice, "alice")
+			results <- err
+		}()
+	}
+	<-checking
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := r.CheckDefault(ended, alice, "alice")
+	wantCode(t, err, fault.Timeout)
+	if n := r.held(alice.KeyID, quota.Sessions); n != 1 || r.capacity.Free() != 2 {
+		t.Errorf("%d sessions count for the key, %d slots are free", n, r.capacity.Free())
+	}
+	own := r.create(alice, nil).ID
+	_, err = r.Create(t.Context(), alice, request.Create{})
+	wantCode(t, err, fault.QuotaExceeded)
+	others := r.create(bob, nil).ID
+	r.end(bob, others, none)
+	close(goOn)
+	for range 2 {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+	r.create(alice, nil)
+	_, err = r.CheckDefault(t.Context(), alice, "alice")
+	wantCode(t, err, fault.QuotaExceeded)
+	r.end(alice, own, none)
+	if _, err := r.CheckDefault(t.Context(), alice, "alice"); err != nil {
+		t.Error(err)
+	}
+	if n := r.held(alice.KeyID, quota.Sessions); n != 1 {
+		t.Errorf("%d sessions count after the checks", n)
+	}
 }
 
 // A daemon that stops ends a check that is under way and waits for it.

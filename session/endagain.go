@@ -104,7 +104,7 @@ func (s *Service) moveAfterEnd(ctx context.Context, c access.Caller, snap profil
 	}
 	var checked *login.Outcome
 	if check := set.LoginCheck; check != nil && check.BeforeDefault {
-		outcome := s.checker.BeforeDefault(ctx, snap, *check)
+		outcome := s.checker.BeforeDefault(ctx, c, snap, *check)
 		if checked = &outcome; !outcome.LoggedIn {
 			return &save.DefaultOutcome{Version: rec.BaseVersion, Reason: save.LoginCheckFailed, LoginCheck: checked}, nil
 		}

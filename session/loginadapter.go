@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/registry"
 )
 
@@ -25,4 +26,17 @@ func (c loginAdapter) Work(ctx context.Context) (_ context.Context, leave func()
 		cancel()
 		c.svc.work.Done()
 	}, nil
+}
+
+// TakeSlot takes a slot for a check that a caller asks for, on data of a user. It counts for
+// the quota of sessions of the user and of the caller's key until release is called.
+func (c loginAdapter) TakeSlot(ctx context.Context, by access.Caller, userID string) (release func(), err error) {
+	claim, err := c.svc.claim(ctx, by, userID, false, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.svc.capacity.AcquireFor(ctx, claim, false); err != nil {
+		return nil, err
+	}
+	return func() { c.svc.capacity.ReleaseFor(claim) }, nil
 }

@@ -43,7 +43,7 @@ func TestSnapshotIsNotRemovedWhileRead(t *testing.T) {
 				return err
 			}
 			seconds := int64(5)
-			_, err = r.CheckSnapshot(t.Context(), row, settings.LoginCheck{URL: "https://a.example/", TimeoutSeconds: &seconds})
+			_, err = r.CheckSnapshot(t.Context(), alice, row, settings.LoginCheck{URL: "https://a.example/", TimeoutSeconds: &seconds})
 			return err
 		}},
 		"its state": {"exported", func(snap string) error {

@@ -194,7 +194,7 @@ func New(cfg Config, deps Deps) *Service {
 	s.restorer = restore.New(restore.Config{Discarded: s.undo, Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, s.archives, deps.Catalogue)
 	s.users = settings.NewUsers(deps.Catalogue, settings.Config{Quotas: cfg.Quotas, Limits: cfg.Limits, Use: s.quotaUse, Now: deps.Now, Changed: s.settingsChanged})
 	s.resolver = request.NewResolver(cfg.Engine, s.users, deps.Browsers, deps.Catalogue)
-	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: loginAdapter{s.sessions, s}, Slots: s.capacity, Snapshots: s.snapshots,
+	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: loginAdapter{s.sessions, s}, Snapshots: s.snapshots,
 		Restorer: s.restorer, Notices: deps.Notices, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
 	if s.undo.On() {
 		s.work.Go(func() { s.undo.Run(s.ctx) })

@@ -79,7 +79,7 @@ type Saver interface {
 
 // Checker makes login checks in separate Chromes; see [login.Checker].
 type Checker interface {
-	BeforeDefault(ctx context.Context, snap profiles.Snapshot, check settings.LoginCheck) login.Outcome
+	BeforeDefault(ctx context.Context, c access.Caller, snap profiles.Snapshot, check settings.LoginCheck) login.Outcome
 }
 
 // Config is what an Importer needs.

@@ -167,7 +167,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 	}
 	answer := Answer{Snapshot: *kept.Snapshot, Default: kept.Default}
 	if wanted != nil {
-		answer.Default, err = i.checkLogin(ctx, answer.Snapshot.ID, *set.LoginCheck, *wanted)
+		answer.Default, err = i.checkLogin(ctx, c, answer.Snapshot.ID, *set.LoginCheck, *wanted)
 	}
 	return answer, err
 }
@@ -256,12 +256,12 @@ func unreadable(err error) error {
 
 // checkLogin makes the user's login check on the imported snapshot, in a separate Chrome, and
 // then moves the default. The snapshot stays even if the check fails.
-func (i *Importer) checkLogin(ctx context.Context, id string, check settings.LoginCheck, m profiles.Move) (*save.DefaultOutcome, error) {
+func (i *Importer) checkLogin(ctx context.Context, c access.Caller, id string, check settings.LoginCheck, m profiles.Move) (*save.DefaultOutcome, error) {
 	snap, err := i.cfg.Records.Snapshot(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	outcome := i.cfg.Login.BeforeDefault(ctx, snap, check)
+	outcome := i.cfg.Login.BeforeDefault(ctx, c, snap, check)
 	if !outcome.LoggedIn {
 		return &save.DefaultOutcome{Version: m.From, Reason: save.LoginCheckFailed, LoginCheck: &outcome}, nil
 	}

@@ -34,18 +34,16 @@ type Records interface {
 // Sessions is what checks need of the live sessions.
 type Sessions interface {
 	// EnterCheck registers a requested check of a user's default. It first waits for a
-	// running scheduled check. No scheduled check starts until leave is called.
+	// running check of that user. No other starts until leave is called.
 	EnterCheck(ctx context.Context, userID string) (leave func(), err error)
+	// TakeSlot takes a slot for a check that a caller asks for, on data of a user. It counts
+	// as a session of both. If none is free or a quota is reached, the error is
+	// too_many_sessions or quota_exceeded.
+	TakeSlot(ctx context.Context, c access.Caller, userID string) (release func(), err error)
 	// Work returns a context that ends with ctx or when the daemon stops. The daemon
 	// waits until leave is called. If the daemon is stopping already, the error is
 	// shutting_down.
 	Work(ctx context.Context) (_ context.Context, leave func(), err error)
-}
-
-// Slots manages the slots of sessions; a check takes one. See capacity.Manager.
-type Slots interface {
-	Acquire(ctx context.Context, wait bool) error
-	Release()
 }
 
 // Snapshots prevents the removal of stored snapshots; see library.Snapshots.
@@ -69,7 +67,6 @@ type Config struct {
 	Records   Records
 	Users     *settings.Users
 	Sessions  Sessions
-	Slots     Slots
 	Snapshots Snapshots
 	Restorer  Restorer
 	Notices   Notices
@@ -87,7 +84,8 @@ func NewChecker(cfg Config) *Checker { return &Checker{cfg} }
 
 // CheckDefault makes a user's login check in a separate Chrome, with the user's default
 // but without its tabs, and ends that Chrome without a save. It stores the outcome with
-// the user. If the settings have no check, the error is no_login_check.
+// the user. If the settings have no check, the error is no_login_check. Checks of one user
+// run one after another.
 func (k *Checker) CheckDefault(ctx context.Context, c access.Caller, userID string) (Outcome, error) {
 	if err := c.ForUser(userID, access.Manage); err != nil {
 		return Outcome{}, err
@@ -112,7 +110,7 @@ func (k *Checker) CheckDefault(ctx context.Context, c access.Caller, userID stri
 	if err != nil {
 		return Outcome{}, err
 	}
-	outcome, err := k.CheckSnapshot(ctx, snap, *set.LoginCheck)
+	outcome, err := k.CheckSnapshot(ctx, c, snap, *set.LoginCheck)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -144,13 +142,15 @@ func (k *Checker) Record(ctx context.Context, userID string, snap profiles.Snaps
 	return outcome, err
 }
 
-// CheckSnapshot makes a check of a snapshot in a separate Chrome, which takes a slot. A
-// daemon that stops waits for it.
-func (k *Checker) CheckSnapshot(ctx context.Context, snap profiles.Snapshot, check settings.LoginCheck) (Outcome, error) {
-	if err := k.cfg.Slots.Acquire(ctx, false); err != nil {
+// CheckSnapshot makes a check of a snapshot in a separate Chrome, which takes a slot and
+// counts as a session of the snapshot's user and of the caller's key. A daemon that stops
+// waits for it.
+func (k *Checker) CheckSnapshot(ctx context.Context, c access.Caller, snap profiles.Snapshot, check settings.LoginCheck) (Outcome, error) {
+	free, err := k.cfg.Sessions.TakeSlot(ctx, c, snap.UserID)
+	if err != nil {
 		return Outcome{}, err
 	}
-	defer k.cfg.Slots.Release()
+	defer free()
 	ctx, leave, err := k.cfg.Sessions.Work(ctx)
 	if err != nil {
 		return Outcome{}, err
@@ -175,8 +175,8 @@ func (k *Checker) CheckSnapshot(ctx context.Context, snap profiles.Snapshot, che
 
 // BeforeDefault makes a check of a snapshot, as [Checker.CheckSnapshot], before the default
 // moves to it. If the check cannot be made, the outcome says so.
-func (k *Checker) BeforeDefault(ctx context.Context, snap profiles.Snapshot, check settings.LoginCheck) Outcome {
-	outcome, err := k.CheckSnapshot(ctx, snap, check)
+func (k *Checker) BeforeDefault(ctx context.Context, c access.Caller, snap profiles.Snapshot, check settings.LoginCheck) Outcome {
+	outcome, err := k.CheckSnapshot(ctx, c, snap, check)
 	if err != nil {
 		outcome = NotChecked(k.cfg.Now(), err)
 		k.cfg.Log.Warn("a login check before the default moves could not be made; the default does not move", "snapshot", snap.ID, "error", err)

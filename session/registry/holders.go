@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/login/renewal"
 	"github.com/stasisd/stasis/session/restore"
 )
@@ -57,7 +58,7 @@ func (r *Registry[S]) holder(id string, from restore.Environment) *Holder[S] {
 func (r *Registry[S]) EnterRenewal(c *renewal.Renewal) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed || r.parked(c.SnapshotID()) || r.checks[c.UserID()] > 0 || r.holder("", c.Environment()) != nil {
+	if r.closed || r.parked(c.SnapshotID()) || r.checks[c.UserID()] != nil || r.holder("", c.Environment()) != nil {
 		return false
 	}
 	r.renewal = c
@@ -71,31 +72,43 @@ func (r *Registry[S]) LeaveRenewal(*renewal.Renewal) {
 	r.renewal = nil
 }
 
-// EnterCheck registers a requested check of a user's default. It first waits for a
-// scheduled check of that user to end; timeout if ctx ends first. No scheduled check of
-// that user starts until leave is called.
+// EnterCheck registers a requested check of a user's default. It first waits for another
+// check of that user to end; timeout if ctx ends first. No other check of that user starts
+// until leave is called.
 func (r *Registry[S]) EnterCheck(ctx context.Context, userID string) (leave func(), err error) {
 	for {
 		r.mu.Lock()
-		other := r.renewal
-		if other == nil || other.UserID() != userID {
-			r.checks[userID]++
+		renewal, running := r.renewal, r.checks[userID]
+		if renewal != nil && renewal.UserID() != userID {
+			renewal = nil
+		}
+		if renewal == nil && running == nil {
+			ended := make(chan struct{})
+			r.checks[userID] = ended
 			r.mu.Unlock()
-			return func() { r.leaveCheck(userID) }, nil
+			return func() { r.leaveCheck(userID, ended) }, nil
 		}
 		r.mu.Unlock()
-		if err := other.Await(ctx); err != nil {
-			return nil, err
+		if renewal != nil {
+			if err := renewal.Await(ctx); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		select {
+		case <-running:
+		case <-ctx.Done():
+			return nil, fault.New(fault.Timeout, "registry.check", "the request ended while it waited for another check of the user's login; try again")
 		}
 	}
 }
 
-func (r *Registry[S]) leaveCheck(userID string) {
+// leaveCheck removes a requested check, and lets another one of the user start.
+func (r *Registry[S]) leaveCheck(userID string, ended chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.checks[userID]--; r.checks[userID] == 0 {
-		delete(r.checks, userID)
-	}
+	delete(r.checks, userID)
+	close(ended)
 }
 
 // AwaitRenewal makes a scheduled check give way to a create and waits for its end;

@@ -35,15 +35,15 @@ type Registry[S any] struct {
 	mu      sync.Mutex
 	closed  bool
 	live    map[string]Entry[S]
-	claims  map[string]*claim // by session ID
-	renewal *renewal.Renewal  // the scheduled login check that is under way
-	waiting int               // creates that wait for it
-	checks  map[string]int    // requested login checks of defaults that are under way, by user
+	claims  map[string]*claim        // by session ID
+	renewal *renewal.Renewal         // the scheduled login check that is under way
+	waiting int                      // creates that wait for it
+	checks  map[string]chan struct{} // closed when the requested login check of a user's default ends, by user
 }
 
 // New makes a Registry. parked reports whether a Chrome is parked for a snapshot.
 func New[S any](parked func(snapshotID string) bool) *Registry[S] {
-	return &Registry[S]{parked: parked, live: map[string]Entry[S]{}, claims: map[string]*claim{}, checks: map[string]int{}}
+	return &Registry[S]{parked: parked, live: map[string]Entry[S]{}, claims: map[string]*claim{}, checks: map[string]chan struct{}{}}
 }
 
 // Claim reserves an ID while its session is being created. The caller calls release once.

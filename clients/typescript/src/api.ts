@@ -1357,9 +1357,9 @@ export interface paths {
          * Check whether the user's default is logged in
          * @description Starts a browser with the default and opens the `url` of the user's `login_check` in it. Waits until all
          *     conditions of the check hold or its time has passed, and discards the browser. The browser takes a session slot
-         *     while it runs. Nothing is saved. For a site that issues a new token at each visit and revokes the old one, use
-         *     `before_default` instead. If no check is set, the answer is 409 `no_login_check`. Stasis stores the outcome as
-         *     `last_check` of the default.
+         *     while it runs, and counts for the quota `sessions`. Checks of one user run one after another. Nothing is saved.
+         *     For a site that issues a new token at each visit and revokes the old one, use `before_default` instead. If no
+         *     check is set, the answer is 409 `no_login_check`. Stasis stores the outcome as `last_check` of the default.
          */
         post: operations["checkDefault"];
         delete?: never;
