@@ -18,6 +18,7 @@ type fakeUsers struct {
 	settings settings.Settings
 	rates    []quota.Rate
 	overRate error
+	managing bool // what the last TakeRequest was told
 }
 
 func (f *fakeUsers) version(user string) library.Default {
@@ -49,7 +50,8 @@ func (f *fakeUsers) KeyUse(ctx context.Context, k access.Key) (map[quota.Name]qu
 }
 
 // TakeRequest refuses every request if the fake's limit of requests is reached.
-func (f *fakeUsers) TakeRequest(context.Context, access.Caller) ([]quota.Rate, error) {
+func (f *fakeUsers) TakeRequest(_ context.Context, _ access.Caller, managing bool) ([]quota.Rate, error) {
+	f.managing = managing
 	return f.rates, f.overRate
 }
 

@@ -16,18 +16,25 @@ import (
 // Rates limits the requests of keys and of their users.
 type Rates interface {
 	// TakeRequest counts a request and returns the states of the limits that apply to it. If
-	// one is reached, the error is quota_exceeded, and nothing is counted.
-	TakeRequest(ctx context.Context, c access.Caller) ([]quota.Rate, error)
+	// one is reached, the error is quota_exceeded, and nothing is counted. managing says that
+	// the request is about keys or users.
+	TakeRequest(ctx context.Context, c access.Caller, managing bool) ([]quota.Rate, error)
 }
 
 var _ Rates = (*session.Service)(nil)
 
 // takeRequest counts a request, and tells the client what is left.
-func takeRequest(rates Rates, c *call) error {
-	states, err := rates.TakeRequest(c.Request().Context(), c.caller)
+func takeRequest(rates Rates, c *call, managing bool) error {
+	states, err := rates.TakeRequest(c.Request().Context(), c.caller, managing)
 	setRateLimit(c.Response().Header(), states)
 	c.audit.overRate = fault.Is(err, fault.QuotaExceeded)
 	return err
+}
+
+// isManaging reports whether a route is about keys or users. A key with the right admin can
+// always call it.
+func isManaging(path string) bool {
+	return path == "/v1/keys" || strings.HasPrefix(path, "/v1/keys/") || strings.HasPrefix(path, "/v1/users/")
 }
 
 // setRateLimit sets RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers,

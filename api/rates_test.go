@@ -44,6 +44,11 @@ func TestRateLimitHeaders(t *testing.T) {
 	if r.audit.lookedUp != 0 || len(r.ends) != 0 {
 		t.Errorf("%d users were looked up, %d sessions ended", r.audit.lookedUp, len(r.ends))
 	}
+	for path, want := range map[string]bool{"/v1/keys": true, "/v1/keys/key-2": true, "/v1/users/bob": true, "/v1/users/bob/default": true, "/v1/me": false, "/v1/sessions": false} {
+		if r.do(t, "GET", path, ""); r.managing != want {
+			t.Errorf("%s is about keys or users: %t", path, r.managing)
+		}
+	}
 	if answer, _ := r.do(t, "GET", "/healthz", ""); answer.StatusCode != 200 {
 		t.Errorf("a call without a key: %d", answer.StatusCode)
 	}

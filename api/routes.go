@@ -175,7 +175,7 @@ func (s *Server) route(method, path string, authorise authorizer, do handler) {
 			if c.caller.KeyID == "" {
 				return do(c)
 			}
-			if err := takeRequest(s.rates, c); err != nil {
+			if err := takeRequest(s.rates, c, isManaging(path)); err != nil {
 				return err
 			}
 			c.audit.findUserEarly(c)

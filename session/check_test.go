@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -120,6 +121,8 @@ func TestChecksCountAsSessions(t *testing.T) {
 	r.saved(alice, asDefault)
 	r.setCheck(false)
 	checking, goOn := make(chan struct{}, 3), make(chan struct{})
+	finish := sync.OnceFunc(func() { close(goOn) })
+	defer finish()
 	r.browsers.on("check", func(*fakeChrome) error { checking <- struct{}{}; <-goOn; return nil })
 	results := make(chan error, 2)
 	for range 2 { // one runs, one waits for it
@@ -141,7 +144,7 @@ func TestChecksCountAsSessions(t *testing.T) {
 	wantCode(t, err, fault.QuotaExceeded)
 	others := r.create(bob, nil).ID
 	r.end(bob, others, none)
-	close(goOn)
+	finish()
 	for range 2 {
 		if err := <-results; err != nil {
 			t.Error(err)

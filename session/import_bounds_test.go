@@ -1,9 +1,11 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +13,8 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/quota"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
@@ -121,3 +125,42 @@ func TestConcurrentImportsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// An import for another user counts for that user, and takes its turn.
+func TestImportsCountForTheirUser(t *testing.T) {
+	r := newRig(t, nil)
+	var ends []func() error
+	for range importer.MaxUserUploads {
+		ends = append(ends, r.slow(alice))
+	}
+	x := importer.Request{Format: library.FormatNetscape, UserID: "alice"}
+	_, err := r.Import(t.Context(), admin, x, unread{t})
+	wantCode(t, err, fault.TooManyImports)
+	for _, end := range ends {
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	}
+	r.setCheck(true)
+	checking, goOn := make(chan struct{}), make(chan struct{})
+	finish := sync.OnceFunc(func() { close(goOn) })
+	defer finish()
+	r.browsers.on("check", func(*fakeChrome) error { close(checking); <-goOn; return nil })
+	done := make(chan error, 1)
+	go func() {
+		x.SaveAsDefault, x.Conflict = true, save.Overwrite
+		_, err := r.Import(context.Background(), admin, x, strings.NewReader(oneCookie))
+		done <- err
+	}()
+	<-checking // the import for alice has her turn
+	if n := r.held(admin.KeyID, quota.Sessions); n != 1 {
+		t.Errorf("%d sessions count for the key while its import checks a login", n)
+	}
+	r.importFile(admin, importer.Request{Format: library.FormatNetscape, UserID: "bob"}, oneCookie)
+	finish()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+const oneCookie = "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n"

@@ -38,11 +38,12 @@ func storedBy(ctx context.Context, records profiles.SnapshotStore, h quota.Holde
 }
 
 // TakeRequest counts a request of a caller against the quotas of its key and of the key's
-// user, and returns their states. If a quota is reached, the error is quota_exceeded. Requests
+// user (see [settings.Users.RequestLimits]), and returns their states. managing says that the
+// request is about keys or the settings of users. If a quota is reached, the error is quota_exceeded. Requests
 // of guests count for their shared link, with the smallest of these quotas. A guest does not
 // learn whose quota it is.
-func (s *Service) TakeRequest(ctx context.Context, c access.Caller) ([]quota.Rate, error) {
-	limits, err := s.users.QuotaLimits(ctx, c, c.UserID, quota.Requests)
+func (s *Service) TakeRequest(ctx context.Context, c access.Caller, managing bool) ([]quota.Rate, error) {
+	limits, err := s.users.RequestLimits(ctx, c, managing)
 	if err != nil {
 		return nil, err
 	}

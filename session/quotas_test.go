@@ -32,21 +32,66 @@ func TestRatesOfGuests(t *testing.T) {
 	guest := alice
 	guest.Link, guest.Quotas.Requests = "link-1", of(2)
 	for range 2 {
-		if states, err := r.TakeRequest(t.Context(), guest); err != nil || states != nil {
+		if states, err := r.TakeRequest(t.Context(), guest, false); err != nil || states != nil {
 			t.Errorf("a guest: %v, %v", states, err)
 		}
 	}
-	_, err := r.TakeRequest(t.Context(), guest)
+	_, err := r.TakeRequest(t.Context(), guest, false)
 	wantCode(t, err, fault.QuotaExceeded)
 	if e := (quota.Exceeded{}); errors.As(err, &e) {
 		t.Errorf("a guest learns of %+v", e)
 	}
-	if states, err := r.TakeRequest(t.Context(), alice); err != nil || states[0].Left != 2 {
+	if states, err := r.TakeRequest(t.Context(), alice, false); err != nil || states[0].Left != 2 {
 		t.Errorf("the key of the link: %+v, %v", states, err)
 	}
 	guest.Link = "link-2"
-	if _, err := r.TakeRequest(t.Context(), guest); err != nil {
+	if _, err := r.TakeRequest(t.Context(), guest, false); err != nil {
 		t.Errorf("a guest of another link: %v", err)
+	}
+}
+
+// Keys for every user share no quota: each has its own, or the daemon's. With the right admin,
+// only its own limits calls about keys and users.
+func TestRatesOfKeysForEveryUser(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Quotas.Requests = of(2) })
+	take := func(c access.Caller, managing bool) error {
+		_, err := r.TakeRequest(t.Context(), c, managing)
+		return err
+	}
+	viewer := access.Caller{KeyID: "key-v", UserID: admin.UserID, AllUsers: true, Rights: []access.Right{access.RightView}}
+	for _, managing := range []bool{false, true} {
+		if err := take(viewer, managing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, managing := range []bool{false, true} {
+		err := take(viewer, managing)
+		wantCode(t, err, fault.QuotaExceeded)
+		if e := (quota.Exceeded{}); !errors.As(err, &e) || e.Of != quota.Key || e.ID != viewer.KeyID {
+			t.Errorf("refused by %+v", e)
+		}
+	}
+	for range 2 {
+		if err := take(admin, false); err != nil {
+			t.Errorf("another key: %v", err)
+		}
+	}
+	wantCode(t, take(admin, false), fault.QuotaExceeded)
+	for range 5 {
+		if err := take(admin, true); err != nil {
+			t.Errorf("an admin key manages keys: %v", err)
+		}
+	}
+	bounded := admin
+	bounded.KeyID, bounded.Quotas.Requests = "key-q", of(1)
+	if err := take(bounded, true); err != nil {
+		t.Error(err)
+	}
+	wantCode(t, take(bounded, true), fault.QuotaExceeded)
+	own := alice
+	own.UserID = admin.UserID
+	if err := take(own, false); err != nil {
+		t.Errorf("a key of the user with that ID: %v", err)
 	}
 }
 
@@ -67,12 +112,12 @@ func TestAdmissionWithoutQuota(t *testing.T) {
 // A request does not read its user's settings again, unless they have changed.
 func TestQuotasAreCached(t *testing.T) {
 	r := newRig(t, nil)
-	take := func() ([]quota.Rate, error) { return r.TakeRequest(t.Context(), alice) }
+	take := func() ([]quota.Rate, error) { return r.TakeRequest(t.Context(), alice, false) }
 	if states, err := take(); err != nil || len(states) > 0 {
 		t.Fatalf("%+v, %v", states, err)
 	}
 	r.catalogue.fails(errBroken, "User")
-	if _, err := r.TakeRequest(t.Context(), bob); !errors.Is(err, errBroken) {
+	if _, err := r.TakeRequest(t.Context(), bob, false); !errors.Is(err, errBroken) {
 		t.Errorf("a user who was not seen: %v", err)
 	}
 	if _, err := take(); err != nil {

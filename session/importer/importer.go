@@ -96,7 +96,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 	if err != nil {
 		return Answer{}, err
 	}
-	left, err := i.uploads.take(c.UserID)
+	left, err := i.uploads.take(r.UserID)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -116,7 +116,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 		return Answer{}, err
 	}
 	defer func() { _ = upload.Close() }() // it was only read, and may be closed already
-	leave, err := i.cfg.Turns.Take(ctx, c.UserID)
+	leave, err := i.cfg.Turns.Take(ctx, r.UserID)
 	if err != nil {
 		return Answer{}, err
 	}

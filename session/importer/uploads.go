@@ -34,7 +34,7 @@ func (u *uploads) take(userID string) (leave func(), err error) {
 	defer u.mu.Unlock()
 	switch {
 	case u.users[userID] >= MaxUserUploads:
-		return nil, fault.New(fault.TooManyImports, "session.uploads", "too many imports: the key's user has %d running already; try again when one has ended", MaxUserUploads)
+		return nil, fault.New(fault.TooManyImports, "session.uploads", "too many imports: the user has %d running already; try again when one has ended", MaxUserUploads)
 	case u.all >= MaxUploads:
 		return nil, fault.New(fault.TooManyImports, "session.uploads", "too many imports: %d are running already; try again when one has ended", MaxUploads)
 	}

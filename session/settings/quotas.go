@@ -37,6 +37,21 @@ func (u *Users) QuotaLimits(ctx context.Context, c access.Caller, userID string,
 	return quota.Limits(name, userID, user, c.KeyID, c.Quotas), err
 }
 
+// RequestLimits returns the limits of a caller's requests: those of its key and of the key's
+// user. A key for every user makes no requests of a user: its only limit is its own, or the
+// daemon's. If it may manage keys and users, then also the daemon's does not apply to such
+// calls (managing), so that nothing locks it out that was not set for it.
+func (u *Users) RequestLimits(ctx context.Context, c access.Caller, managing bool) ([]quota.Limit, error) {
+	if !c.ForEveryUser() {
+		return u.QuotaLimits(ctx, c, c.UserID, quota.Requests)
+	}
+	own := c.Quotas
+	if !managing || !c.May(access.Administer) {
+		own = own.Or(u.cfg.Quotas)
+	}
+	return []quota.Limit{{Share: quota.Share{Holder: quota.Holder{Kind: quota.Key, ID: c.KeyID}, Name: quota.Requests}, Most: own.Requests}}, nil
+}
+
 // Use returns how much of the quotas a user with these settings uses.
 func (u *Users) Use(ctx context.Context, userID string, set Settings) (map[quota.Name]quota.Used, error) {
 	return u.cfg.Use.Of(ctx, quota.Holder{Kind: quota.User, ID: userID}, u.quotas(set))

@@ -2139,7 +2139,7 @@ export interface components {
          *     | `user_mismatch` | 422 | the source belongs to another user than the one named |
          *     | `invalid_import` | 422 | the imported file is not of its format, or contains something that is not allowed; the message says where |
          *     | `too_many_sessions` | 429 | no slot for another session; see Retry-After |
-         *     | `too_many_imports` | 429 | 16 imports are under way already, or four of the key's user; see Retry-After |
+         *     | `too_many_imports` | 429 | 16 imports are under way already, or four of the user; see Retry-After |
          *     | `too_many_clients` | 429 | the session has its maximum of CDP clients (64 unless `--max-clients` says otherwise); answered before the upgrade |
          *     | `too_many_viewers` | 429 | the session has 16 viewers of its live view, the maximum; answered before the upgrade |
          *     | `too_many_links` | 429 | the session has 32 shared links, the maximum; revoke one |
@@ -3514,7 +3514,7 @@ export interface components {
             sockets?: number | null;
             /**
              * Format: int64
-             * @description Requests in a second. A user's are those of its keys. `RateLimit` tells how many are left.
+             * @description Requests in a second. A user's are those of its keys, without keys for every user. `RateLimit` tells how many are left.
              */
             requests_per_second?: number | null;
         };
@@ -7187,7 +7187,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        /** @description The daemon limits the size to `--max-unpack` (2 GiB by default), and state without a profile to 64 MiB, a cookies.txt to 100,000 cookies. A body that is too large by its Content-Length, or for which the disk has no space, is refused before it is read. At most four uploads of one user and 16 in all are accepted at once. Two imports run at a time, at most one for each user; the others wait. */
+        /** @description The daemon limits the size to `--max-unpack` (2 GiB by default), and state without a profile to 64 MiB, a cookies.txt to 100,000 cookies. A body that is too large by its Content-Length, or for which the disk has no space, is refused before it is read. At most four uploads for one user and 16 in all are accepted at once. Two imports run at a time, at most one for each user; the others wait. */
         requestBody: {
             content: {
                 "application/octet-stream": string;
