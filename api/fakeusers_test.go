@@ -18,7 +18,7 @@ type fakeUsers struct {
 	settings settings.Settings
 	rates    []quota.Rate
 	overRate error
-	managing bool // what the last TakeRequest was told
+	managing bool // what the last call of TakeRequest said
 }
 
 func (f *fakeUsers) version(user string) library.Default {
