@@ -215,7 +215,7 @@ func (b *builder) build(users Users, r Rules, reports uint16) {
 	refuse := jump(last)
 	b.rule(output, ofUsers(users), jump(browsers))
 
-	b.guardResolvers(browsers)
+	b.guardResolvers(browsers, output)
 	b.jumpByUser(browsers, proxied)
 	if len(r.Resolvers) > 0 {
 		b.to(browsers, single(r.Resolvers), verdict(expr.VerdictAccept), toPort(unix.IPPROTO_UDP, 53))

@@ -21,7 +21,7 @@ const (
 	// chain that redirects DNS queries to them.
 	resolvers = "resolvers"
 	// resolverPorts is the set of these ports. Only redirected packets may get there: a
-	// resolver cannot see who asks.
+	// resolver cannot see who asks, so no other user of the machine may ask it either.
 	resolverPorts = "resolver-ports"
 	dnsPort       = 53
 )
@@ -100,15 +100,24 @@ func (b *builder) resolverPortSet() *nftables.Set {
 	return &nftables.Set{Table: b.table, Name: resolverPorts, KeyType: nftables.TypeInetService}
 }
 
-// guardResolvers adds the rules that refuse packets that were sent to a resolver's own port.
-func (b *builder) guardResolvers(chain *nftables.Chain) {
+// guardResolvers adds the rules that refuse packets that were sent to a resolver's own port:
+// by Chromes at every address of the machine, by others where resolvers listen. Those of
+// others are neither counted nor reported. Redirected packets still have their first port.
+func (b *builder) guardResolvers(browsers, everybody *nftables.Chain) {
 	ports := b.resolverPortSet()
 	if err := b.kernel.AddSet(ports, nil); b.err == nil {
 		b.err = err
 	}
-	for _, number := range []byte{unix.IPPROTO_UDP, unix.IPPROTO_TCP} {
-		b.rule(chain, protocol(number), []expr.Any{&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
-			&expr.Lookup{SourceRegister: 1, SetName: ports.Name, SetID: ports.ID}}, toMachine(), jump(&nftables.Chain{Name: refused}))
+	for number, reject := range map[byte]*expr.Reject{
+		unix.IPPROTO_UDP: {Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: unix.NFT_REJECT_ICMPX_PORT_UNREACH},
+		unix.IPPROTO_TCP: {Type: unix.NFT_REJECT_TCP_RST},
+	} {
+		toResolver := func() []expr.Any {
+			return append(protocol(number), &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
+				&expr.Lookup{SourceRegister: 1, SetName: ports.Name, SetID: ports.ID})
+		}
+		b.rule(browsers, toResolver(), toMachine(), jump(&nftables.Chain{Name: refused}))
+		b.to(everybody, single([]netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}), []expr.Any{reject}, toResolver())
 	}
 }
 

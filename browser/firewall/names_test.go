@@ -108,6 +108,9 @@ func TestResolver(t *testing.T) {
 		expect(limitedUser, "ask "+network, fmt.Sprint("127.0.0.1:", mine), "refused")
 		expect(limitedUser+2, "ask "+network, fmt.Sprint("127.0.0.1:", mine), "refused")
 		expect(limitedUser, "ask "+network, "127.0.0.1:853", "refused")
+		for _, host := range []string{"127.0.0.1", "::1"} { // nor may another user of the machine
+			expect(first+10, "ask "+network, net.JoinHostPort(host, fmt.Sprint(mine)), "refused")
+		}
 	}
 	expect(limitedUser, "tcp", at("127.0.0.1"), "refused")
 	expect(limitedUser, "tcp", at("::1"), "refused")
@@ -180,6 +183,7 @@ func TestResolver(t *testing.T) {
 	limit(limitedUser, egress.Limits{Lists: []egress.List{{DenyHosts: []string{"a.example"}}}, Resolver: mine})
 	expect(limitedUser, "ask udp", "192.0.2.53:53", "mine")
 	limit(limitedUser, egress.Limits{})
+	expect(first+10, "ask udp", fmt.Sprint("127.0.0.1:", mine), "mine") // the port is nobody's
 	expect(limitedUser, "tcp", at("127.0.0.1"), "reached")
 	expect(limitedUser, "udp", "127.0.0.1:53", "reached")
 	if ruleset := list(t, f); strings.Contains(ruleset, fmt.Sprint(limitedUser)) || strings.Contains(ruleset, "element") {

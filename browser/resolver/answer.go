@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 
@@ -30,9 +31,11 @@ func (r *Resolver) answer(query []byte, limit int) []byte {
 		return pack(reply, questions, nil, limit)
 	}
 	q := questions[0]
-	name := strings.ToLower(strings.TrimSuffix(q.Name.String(), "."))
+	sent := strings.TrimSuffix(q.Name.String(), ".")
+	printed := printable(sent)
+	name := strings.ToLower(printed)
 	network := map[dnsmessage.Type]string{dnsmessage.TypeA: "ip4", dnsmessage.TypeAAAA: "ip6"}[q.Type]
-	if !r.c.Limits.AllowsName(name) {
+	if printed != sent || !r.c.Limits.AllowsName(name) {
 		// Chrome asks for both families, and for records of the type HTTPS. One report is enough.
 		if network != "ip6" {
 			r.refuse(egress.Refusal{Protocol: "dns", Host: name})
@@ -49,6 +52,20 @@ func (r *Resolver) answer(query []byte, limit int) []byte {
 		found = nil
 	}
 	return pack(reply, questions, found, limit)
+}
+
+// printable returns a name with its bytes that are no visible ASCII as \DDD (RFC 1035 section
+// 5.1). No host has such a name.
+func printable(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		if c := name[i]; c > ' ' && c < 0x7f {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "\\%03d", c)
+		}
+	}
+	return b.String()
 }
 
 // pack makes a message. One that would be too long has no addresses and says so.

@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -257,6 +258,24 @@ func TestTooManyAddresses(t *testing.T) {
 	g.with(func() { g.now = g.now.Add(egress.AdmittedFor + time.Second) })
 	if err := g.r.admit(next(1)); err != nil || len(g.forgot) != maxAddresses {
 		t.Errorf("%d were forgotten, %v", len(g.forgot), err)
+	}
+}
+
+// Names that no host can have are refused, and what is reported of them can be printed.
+func TestUnprintableNames(t *testing.T) {
+	g := newRig(t, onlyExample, map[string][]string{})
+	g.expect("udp", "x\x1b[2J\n.a.example.", dnsmessage.TypeA, unknown)
+	g.expect("udp", "\xff \u0085.b.example.", dnsmessage.TypeA, unknown)
+	long := append([]byte{0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0}, bytes.Repeat(append([]byte{49}, bytes.Repeat([]byte("a"), 49)...), 6)...)
+	var answer dnsmessage.Message
+	if err := answer.Unpack(g.send("udp", append(long, 0, 0, 1, 0, 1))); err != nil || answer.RCode != dnsmessage.RCodeFormatError {
+		t.Errorf("a name of 300 bytes: %v, %v", answer.RCode, err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	want := []egress.Refusal{{Protocol: "dns", Host: `x\027[2j\010.a.example`}, {Protocol: "dns", Host: `\255\032\194\133.b.example`}}
+	if len(g.asked) > 0 || !reflect.DeepEqual(g.refused, want) {
+		t.Errorf("the name server was asked for %q, reported %q", g.asked, g.refused)
 	}
 }
 
