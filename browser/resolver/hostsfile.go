@@ -16,11 +16,19 @@ import (
 type Files struct {
 	Hosts    string // hosts(5)
 	Nsswitch string // nsswitch.conf(5)
+	// Nscd are the sockets of nscd(8). The C library asks it first, whatever Nsswitch says.
+	Nscd []string
 }
 
 // Check returns an error if the system asks for hosts in another way than over port 53, such
-// as over a socket of systemd-resolved or nscd. Such queries are not redirected.
+// as over a socket of nscd, systemd-resolved or avahi (mdns4_minimal). Such queries are not
+// redirected. myhostname asks only the kernel.
 func (f Files) Check() error {
+	for _, socket := range f.Nscd {
+		if _, err := os.Lstat(socket); !errors.Is(err, fs.ErrNotExist) {
+			return fault.New(fault.Unsupported, "resolver.files", "egress: names of hosts are not supported on this machine: nscd looks hosts up, at %s; stop it and remove the socket", socket)
+		}
+	}
 	raw, err := readIfThere(f.Nsswitch)
 	if err != nil {
 		return err
@@ -34,7 +42,7 @@ func (f Files) Check() error {
 		for _, word := range strings.Fields(words) {
 			switch {
 			case strings.HasPrefix(word, "[") || strings.HasSuffix(word, "]"): // what to do after a source
-			case word == "files", word == "dns", word == "myhostname", strings.HasPrefix(word, "mdns") && strings.HasSuffix(word, "_minimal"):
+			case word == "files", word == "dns", word == "myhostname":
 			default:
 				return fault.New(fault.Unsupported, "resolver.files", "egress: names of hosts are not supported on this machine: the hosts of %s come from %q; only files, dns and myhostname can be supervised", f.Nsswitch, word)
 			}

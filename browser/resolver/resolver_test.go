@@ -21,6 +21,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/stasisd/stasis/egress"
+	"github.com/stasisd/stasis/fault"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -321,12 +322,21 @@ func TestBadQueries(t *testing.T) {
 
 func TestFiles(t *testing.T) {
 	f := Files{Hosts: t.TempDir() + "/hosts", Nsswitch: t.TempDir() + "/nsswitch.conf"}
+	f.Nscd = []string{f.Hosts + ".none", f.Nsswitch + ".socket"}
 	if err := f.Check(); err != nil {
 		t.Errorf("without a file: %v", err)
 	}
+	nscd, err := net.Listen("unix", f.Nscd[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Check(); fault.CodeOf(err) != fault.Unsupported {
+		t.Errorf("with nscd: %v", err)
+	}
+	nscd.Close()
 	for text, ok := range map[string]bool{
-		"hosts: files dns # resolve\n": true, "passwd: sss\nhosts:\tfiles mdns4_minimal [NOTFOUND=return] dns myhostname\n": true,
-		"hosts: files resolve [!UNAVAIL=return] dns\n": false, "hosts: mdns4 dns\n": false, "hosts: wins": false,
+		"hosts: files dns # resolve\n": true, "passwd: sss\nhosts:\tfiles [NOTFOUND=return] dns myhostname\n": true,
+		"hosts: files resolve [!UNAVAIL=return] dns\n": false, "hosts: mdns4 dns\n": false, "hosts: files mdns4_minimal [NOTFOUND=return] dns\n": false, "hosts: wins": false,
 	} {
 		if err := os.WriteFile(f.Nsswitch, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

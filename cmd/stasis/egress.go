@@ -58,7 +58,7 @@ func (f *egressFlags) check() error {
 func (f *egressFlags) hosts(limiter *firewall.Firewall, policy egress.Policy) *browser.Hosts {
 	servers, _ := resolver.Servers(f.Resolver) // check has looked at the error
 	return &browser.Hosts{Firewall: limiter, Policy: policy, Lookup: resolver.Upstream(servers), Now: time.Now,
-		Files: resolver.Files{Hosts: "/etc/hosts", Nsswitch: "/etc/nsswitch.conf"}}
+		Files: resolver.Files{Hosts: "/etc/hosts", Nsswitch: "/etc/nsswitch.conf", Nscd: []string{"/run/nscd/socket", "/var/run/nscd/socket"}}}
 }
 
 // networks returns the networks of --allow-private.
