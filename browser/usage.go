@@ -13,7 +13,8 @@ const (
 	// usageInterval is how often the use of a session is compared with its limits.
 	usageInterval = 500 * time.Millisecond
 	// diskInterval is how often the files of a session are measured at least. They are measured
-	// earlier if the free space has fallen by half of what the session may still write.
+	// earlier if the free space or the free inodes have fallen by half of what the session may
+	// still write.
 	diskInterval = time.Minute
 	// reachedFor is how long after the last sign a limit counts as reached. A process that the
 	// kernel kills because of it may end others.
@@ -56,8 +57,8 @@ type usage struct {
 
 // diskUsage is the last measurement of the files.
 type diskUsage struct {
-	at         time.Time // zero: never
-	used, free int64     // bytes
+	at                    time.Time // zero: never
+	used, free, freeFiles int64     // bytes, as launch.Dir counts them
 }
 
 func newUsage(p *launch.Process, limits Limits, now func() time.Time) *usage {
@@ -133,17 +134,17 @@ func (u *usage) value(limit string) int64 {
 
 // diskFull reports whether the files take more than they may. Then full has a token.
 func (u *usage) diskFull(dir *Dir) bool {
-	free, err := dir.Free()
+	free, freeFiles, err := dir.Free()
 	u.mu.Lock()
 	limit, last := u.limits.Disk, u.disk
 	u.mu.Unlock()
 	if limit == 0 {
 		return false
 	}
-	if err == nil && !last.at.IsZero() && u.now().Sub(last.at) < diskInterval && last.free-free < (limit-last.used)/2 {
+	if err == nil && !last.at.IsZero() && u.now().Sub(last.at) < diskInterval && max(last.free-free, last.freeFiles-freeFiles) < (limit-last.used)/2 {
 		return false
 	}
-	last = diskUsage{at: u.now(), used: dir.Used(), free: free}
+	last = diskUsage{at: u.now(), used: dir.Used(), free: free, freeFiles: freeFiles}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.limits.Disk != limit { // a session has got it meanwhile

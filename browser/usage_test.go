@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -106,9 +107,43 @@ func TestDiskFull(t *testing.T) {
 	if u.disk.used == 100 {
 		t.Error("it was not measured although the disk fills")
 	}
+	u.disk.used, u.disk.freeFiles = 100, u.disk.freeFiles+1<<50
+	u.diskFull(dir)
+	if u.disk.used == 100 {
+		t.Error("it was not measured although the inodes run out")
+	}
 	u.set(Limits{})
 	if u.diskFull(dir) {
 		t.Error("no limit")
+	}
+}
+
+// Empty files and folders count too.
+func TestDiskFullOfEmptyFiles(t *testing.T) {
+	dir := &Dir{Path: t.TempDir()}
+	u, _, _ := newTestUsage(Limits{Disk: 401 * 4096})
+	for i := range 200 {
+		sub := filepath.Join(dir.Path, strconv.Itoa(i))
+		if u.diskFull(dir) {
+			t.Fatalf("after %d files and folders", 2*i)
+		}
+		u.disk.at = time.Time{} // measured each time
+		if err := os.Mkdir(sub, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(sub, "empty"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if u.diskFull(dir) {
+		t.Error("200 empty files and 201 folders are more than 401")
+	}
+	if err := os.WriteFile(filepath.Join(dir.Path, "empty"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u.disk.at = time.Time{}
+	if !u.diskFull(dir) {
+		t.Error("one file more")
 	}
 }
 
