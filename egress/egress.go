@@ -7,7 +7,6 @@ package egress
 
 import (
 	"errors"
-	"net"
 	"net/netip"
 	"slices"
 	"syscall"
@@ -20,8 +19,8 @@ type Policy struct {
 	Private bool
 	// Networks are allowed although they are not public.
 	Networks []netip.Prefix
-	// OwnPorts are TCP ports of the daemon. They are never allowed at an address of this
-	// machine.
+	// OwnPorts are TCP ports of the daemon. They are never allowed at an address that the
+	// kernel leads to this machine.
 	OwnPorts []uint16
 }
 
@@ -62,19 +61,6 @@ func (p Policy) checkOwn(at netip.AddrPort) error {
 		return ErrOwn
 	}
 	return nil
-}
-
-// ofMachine reports whether an address belongs to this machine.
-func ofMachine(ip netip.Addr) bool {
-	ip = ip.Unmap().WithZone("")
-	if ip.IsLoopback() || ip.IsUnspecified() {
-		return true
-	}
-	own, _ := net.InterfaceAddrs() // without it, the machine has no address
-	return slices.ContainsFunc(own, func(a net.Addr) bool {
-		p, err := netip.ParsePrefix(a.String())
-		return err == nil && p.Addr() == ip
-	})
 }
 
 func in(ip netip.Addr, networks []netip.Prefix) bool {

@@ -48,7 +48,7 @@ const (
 // namespace; OpenNamespace takes them over. notify is called for each reported refusal and
 // must not wait. Connections that are allowed and lead to an address of the machine go to
 // [NamespacePort].
-func OpenNamespace(rules, reports *os.File, uid int, r Rules, machine []netip.Addr, notify func(egress.Refusal)) (_ *Namespace, err error) {
+func OpenNamespace(rules, reports *os.File, uid int, r Rules, machine []netip.Prefix, notify func(egress.Refusal)) (_ *Namespace, err error) {
 	n := &Namespace{notify: notify, done: make(chan struct{})}
 	if n.rules, err = newSocket(rules); err == nil {
 		n.reports, err = newSocket(reports)
@@ -81,7 +81,7 @@ func (n *Namespace) begin() (*builder, error) {
 	return &builder{kernel: kernel, table: &nftables.Table{Family: nftables.TableFamilyINet, Name: namespaceTable}}, err
 }
 
-func (n *Namespace) install(users Users, r Rules, machine []netip.Addr) error {
+func (n *Namespace) install(users Users, r Rules, machine []netip.Prefix) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	b, err := n.begin()
@@ -99,7 +99,7 @@ func (n *Namespace) install(users Users, r Rules, machine []netip.Addr) error {
 // buildNamespace adds the rules. They are those of the machine's table, for one user.
 // Connections to the machine's addresses are then redirected to the daemon: there is nothing at
 // these addresses in the namespace.
-func (b *builder) buildNamespace(users Users, r Rules, machine []netip.Addr) {
+func (b *builder) buildNamespace(users Users, r Rules, machine []netip.Prefix) {
 	accept := nftables.ChainPolicyAccept
 	output := b.kernel.AddChain(&nftables.Chain{Table: b.table, Name: "output", Type: nftables.ChainTypeFilter,
 		Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityMangle, Policy: &accept})
@@ -154,23 +154,20 @@ func (b *builder) machine(chain *nftables.Chain, parts ...[]expr.Any) {
 	}
 }
 
-func (b *builder) addMachine(addresses []netip.Addr) {
+func (b *builder) addMachine(networks []netip.Prefix) {
 	for family, name := range map[family]string{inet4: machine4, inet6: machine6} {
-		set := &nftables.Set{Table: b.table, Name: name, KeyType: family.key}
-		if err := b.kernel.AddSet(set, family.elements(addresses)); b.err == nil {
+		intervals, err := family.intervals(networks)
+		if err == nil {
+			err = b.kernel.AddSet(b.machineSet(family, name), intervals)
+		}
+		if b.err == nil {
 			b.err = err
 		}
 	}
 }
 
-// elements returns the addresses of the family.
-func (f family) elements(addresses []netip.Addr) (all []nftables.SetElement) {
-	for _, ip := range addresses {
-		if ip.BitLen() == int(f.length)*8 {
-			all = append(all, nftables.SetElement{Key: ip.AsSlice()})
-		}
-	}
-	return all
+func (b *builder) machineSet(f family, name string) *nftables.Set {
+	return &nftables.Set{Table: b.table, Name: name, KeyType: f.key, Interval: true}
 }
 
 // Limit replaces the limits of the Chrome, in one transaction of the kernel.
@@ -186,13 +183,17 @@ func (n *Namespace) Limit(l egress.Limits) error {
 }
 
 // SetMachine replaces the machine's own addresses.
-func (n *Namespace) SetMachine(addresses []netip.Addr) error {
+func (n *Namespace) SetMachine(networks []netip.Prefix) error {
 	err := n.change(func(b *builder) {
 		for family, name := range map[family]string{inet4: machine4, inet6: machine6} {
-			set := &nftables.Set{Table: b.table, Name: name, KeyType: family.key}
+			set := b.machineSet(family, name)
 			b.kernel.FlushSet(set)
-			if elements := family.elements(addresses); len(elements) > 0 && b.err == nil {
-				b.err = b.kernel.SetAddElements(set, elements)
+			intervals, err := family.intervals(networks)
+			if err == nil && len(intervals) > 0 {
+				err = b.kernel.SetAddElements(set, intervals)
+			}
+			if b.err == nil {
+				b.err = err
 			}
 		}
 	})

@@ -54,7 +54,7 @@ func inNetwork(t *testing.T, verb, root string) *exec.Cmd {
 	cmd := exec.Command("unshare", "--mount", "--net", "--", "sh", "-c", fmt.Sprintf(`set -e
 		mount -t tmpfs none /mnt; mknod -m 666 /mnt/tun c 10 200; mount --bind /mnt/tun /dev/net/tun; umount -l /mnt
 		echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start
-		ip link set lo up; ip addr add %s/32 dev lo
+		ip link set lo up; ip addr add %s/32 dev lo; ip route add local 5.6.7.0/24 dev lo
 		ip tuntap add out mode tap; ip addr add 192.0.2.77/24 dev out; ip link set out up; ip route add default via 192.0.2.1
 		exec setpriv --reuid %d --regid %d --clear-groups -- "$@"`, outside, networkUser, networkUser), "sh", "/proc/self/fd/3", helperArg, verb, root)
 	cmd.ExtraFiles, cmd.Stderr, cmd.Dir = []*os.File{own}, os.Stderr, "/"
@@ -80,7 +80,7 @@ func TestNetwork(t *testing.T) {
 		"capabilities": "0000000000000000", "flush": "fails", "flush in a nested user namespace": "fails",
 		"ip link delete out": "fails", "the rules are still there": "<nil>",
 		"outside": "hello", "loopback": "hello", "loopback, IPv6": "hello", "other loopback": refused, "metadata": refused, "private": refused, "nothing there": "reset",
-		"the daemon's port, loopback": refused, "the daemon's port, outside": refused,
+		"the daemon's port, loopback": refused, "the daemon's port, outside": refused, "the daemon's port, at no interface": refused,
 		"name server, datagram": "answer", "name server, connection": "hello", "another name server": "not permitted", "datagram outside": "answer",
 		"outside, denied": refused, "loopback, denied": refused, "loopback, allowed again": "hello",
 		"proxy": "proxied", "outside, with a proxy": refused, "loopback, with a proxy": refused, "the network": "one refused packet or more",
@@ -129,6 +129,7 @@ func networkHelper(root string) (finding, error) {
 	x.try("private", "dial 10.0.0.1:80")
 	x.try("the daemon's port, loopback", "dial "+port("127.0.0.1", own))
 	x.try("the daemon's port, outside", "dial "+port(outside, own))
+	x.try("the daemon's port, at no interface", "dial "+port("5.6.7.8", own))
 	x.try("name server, datagram", "ask "+server)
 	x.try("name server, connection", "dial "+server)
 	x.try("another name server", "ask 127.0.0.54:53")

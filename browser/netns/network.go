@@ -27,14 +27,14 @@ type Networks struct {
 	rules firewall.Rules
 
 	mu      sync.Mutex
-	machine []netip.Addr // the machine's own addresses
+	machine []netip.Prefix // the machine's own addresses
 	live    map[*Link]bool
 	refused uint64 // packets in namespaces that have ended
 }
 
 // New returns the Networks with these rules and this binary of pasta.
 func New(pasta string, r firewall.Rules) *Networks {
-	return &Networks{pasta: pasta, rules: r, machine: ownAddresses(), live: map[*Link]bool{}}
+	return &Networks{pasta: pasta, rules: r, machine: ownNetworks(), live: map[*Link]bool{}}
 }
 
 // Refused returns how many packets were refused.
@@ -63,13 +63,13 @@ func (n *Networks) Watch(ctx context.Context, interval time.Duration, failed fun
 			return
 		case <-look.C:
 		}
-		if err := n.refresh(ownAddresses()); err != nil {
+		if err := n.refresh(ownNetworks()); err != nil {
 			failed(err)
 		}
 	}
 }
 
-func (n *Networks) refresh(now []netip.Addr) error {
+func (n *Networks) refresh(now []netip.Prefix) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if slices.Equal(now, n.machine) {
@@ -84,16 +84,11 @@ func (n *Networks) refresh(now []netip.Addr) error {
 	return nil
 }
 
-// ownAddresses returns the addresses of the machine's interfaces. Without them, only those
-// count that the namespace has too.
-func ownAddresses() (all []netip.Addr) {
-	found, _ := net.InterfaceAddrs()
-	for _, a := range found {
-		if p, err := netip.ParsePrefix(a.String()); err == nil {
-			all = append(all, p.Addr().WithZone("").Unmap())
-		}
-	}
-	slices.SortFunc(all, netip.Addr.Compare)
+// ownNetworks returns the machine's own addresses. Without them, only those count that the
+// namespace has too.
+func ownNetworks() []netip.Prefix {
+	all := egress.OwnNetworks()
+	slices.SortFunc(all, netip.Prefix.Compare)
 	return slices.Compact(all)
 }
 
@@ -120,7 +115,7 @@ func (w *Network) Order() Order {
 	w.all.mu.Lock()
 	defer w.all.mu.Unlock()
 	for _, ip := range w.all.rules.Resolvers {
-		if ip.IsLoopback() || slices.Contains(w.all.machine, ip) {
+		if ip.IsLoopback() || slices.ContainsFunc(w.all.machine, func(n netip.Prefix) bool { return n.Contains(ip) }) {
 			o.Resolvers = append(o.Resolvers, ip)
 		}
 	}
