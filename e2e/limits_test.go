@@ -85,6 +85,9 @@ var bombs = []bomb{
 	{name: "files", limits: obj{"disk_bytes": 256 << 20}, want: "disk 268435456", reason: profiles.ReasonDiskLimit, dies: true,
 		script: `(async () => { const part = new Uint8Array(16 << 20).fill(7), root = await navigator.storage.getDirectory();
 			for (let n = 0;; n++) { const file = await (await root.getFileHandle("f" + n, {create: true})).createWritable(); await file.write(part); await file.close() } })()`},
+	{name: "empty files", limits: obj{"disk_bytes": 64 << 20}, want: "disk 67108864", reason: profiles.ReasonDiskLimit, dies: true, long: true,
+		script: `(async () => { const root = await navigator.storage.getDirectory(); for (let n = 0;; n += 50)
+			await Promise.all(Array.from({length: 50}, (_, i) => root.getFileHandle("e" + (n + i), {create: true}))) })()`},
 	{name: "IndexedDB", limits: obj{"disk_bytes": 256 << 20}, want: "disk 268435456", reason: profiles.ReasonDiskLimit, dies: true, long: true,
 		script: `{ const open = indexedDB.open("filler"); open.onupgradeneeded = () => open.result.createObjectStore("s", {autoIncrement: true});
 			open.onsuccess = () => { (function more() { const part = new Uint8Array(8 << 20); for (let i = 0; i < part.length; i += 65536) crypto.getRandomValues(part.subarray(i, i + 65536));
