@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/session/access"
@@ -18,7 +19,7 @@ type fakeUsers struct {
 	settings settings.Settings
 	rates    []quota.Rate
 	overRate error
-	managing bool // what the last call of TakeRequest said
+	managing atomic.Bool // what the last call of TakeRequest said
 }
 
 func (f *fakeUsers) version(user string) library.Default {
@@ -51,7 +52,7 @@ func (f *fakeUsers) KeyUse(ctx context.Context, k access.Key) (map[quota.Name]qu
 
 // TakeRequest refuses every request if the fake's limit of requests is reached.
 func (f *fakeUsers) TakeRequest(_ context.Context, _ access.Caller, managing bool) ([]quota.Rate, error) {
-	f.managing = managing
+	f.managing.Store(managing)
 	return f.rates, f.overRate
 }
 
