@@ -111,7 +111,7 @@ func TestVerbs(t *testing.T) {
 	if err := json.Unmarshal([]byte(run(0, words("webhook deliveries --json --limit 1"))), &list); err != nil || len(list) != 1 || list[0].URL != site.URL+"/hook?token=t0" {
 		t.Fatal(err, list)
 	}
-	run(0, words("webhook resend "+list[0].ID), list[0].Event+" to "+strings.TrimPrefix(site.URL, "http://")+" again at 20")
+	run(0, words("webhook resend "+list[0].ID), list[0].Event+" to "+strings.TrimPrefix(site.URL, "http://")+"/hook again at 20")
 	run(1, words("webhook resend nobody"), "not_found")
 
 	secret := run(0, words("key create ci --user ada --rights view,create"), "acts for user ada, with the rights view, create")

@@ -26,7 +26,8 @@ func own(users Users) (net.Listener, error) {
 	if err != nil {
 		return nil, taken(users, err)
 	}
-	sockets, err := os.ReadFile("/proc/net/unix")
+	// The process's own list is that of its main thread, which may be in another namespace.
+	sockets, err := os.ReadFile("/proc/thread-self/net/unix")
 	if err == nil {
 		if other, found := users.overlapping(string(sockets)); found {
 			err = fmt.Errorf("its uids are %d to %d", other.First, other.First+other.Count-1)
