@@ -265,10 +265,8 @@ func TestAuditRefusesStart(t *testing.T) {
 			t.Errorf("%s: exit code %d:\n%s", args, code, said)
 		}
 	}
-	if _, err := os.Stat("/dev/log"); err == nil {
-		t.Skip("this machine has a syslog")
-	}
-	if code, said := serve(t, nil, "--data-dir", daemon.DataDir(t), "--no-preflight", "--audit-syslog"); code != 2 || !strings.Contains(said, "--audit-syslog") {
+	noSyslog := []string{"unshare", "--mount", "sh", "-c", `! [ -e /dev/log ] || mount --bind /dev/null /dev/log; exec "$@"`, "sh"}
+	if code, said := serve(t, noSyslog, "--data-dir", daemon.DataDir(t), "--no-preflight", "--audit-syslog"); code != 2 || !strings.Contains(said, "--audit-syslog") {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
 }

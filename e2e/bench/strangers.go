@@ -283,7 +283,7 @@ func (s *strangers) section(b *bench, total time.Duration) section {
 			"second block a hostile third user has 2 and 8 more, and attacks. Milliseconds, of the first two users only. Every\n"+
 			"restored session was logged in as itself, every save was restored, and nothing was left at the end. %s",
 			time.Now().UTC().Format(time.DateOnly), total, strangerBlocks, machineLine(b.machine)),
-		head: []string{"", "count", "median", "95 %", "count beside the hostile user", "median", "95 %", "95 %, ×"},
+		head: []string{"", "count", "median", "95th percentile", "count beside the hostile user", "median", "95th percentile", "× of the percentiles"},
 	}
 	for _, what := range slices.Sorted(maps.Keys(s.times[0])) {
 		alone, beside := s.times[0][what], s.times[1][what]
