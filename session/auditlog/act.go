@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/stasisd/stasis/fault"
@@ -82,15 +83,34 @@ func (a Act) entry(now time.Time, count int64) profiles.AuditEntry {
 }
 
 // plain returns a text as an entry has it. Callers choose some of the texts, and could
-// choose a key or a ticket by mistake.
+// choose a key or a ticket by mistake, or a text with one in it.
 func plain(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
+	if access.IsTicket(text) {
+		return "***"
+	}
+	text = withoutSecrets(strings.ToValidUTF8(text, "\uFFFD"))
 	for len(text) > maxText {
 		_, last := utf8.DecodeLastRuneInString(text)
 		text = text[:len(text)-last]
 	}
-	if access.IsNewSecret(text) || access.IsTicket(text) {
-		return "***"
-	}
 	return text
+}
+
+// withoutSecrets replaces the words of a text that are keys or tickets.
+func withoutSecrets(text string) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		end := strings.IndexFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		if end < 0 {
+			end = len(text)
+		}
+		word := text[:end]
+		if access.IsNewSecret(word) || access.IsRandom(word) {
+			word = "***"
+		}
+		_, separator := utf8.DecodeRuneInString(text[end:])
+		b.WriteString(word + text[end:end+separator])
+		text = text[end+separator:]
+	}
+	return b.String()
 }
