@@ -91,7 +91,7 @@ func (o *observer) fail(err error, c echo.Context) {
 	switch code {
 	case fault.Unauthorized:
 		header.Set("WWW-Authenticate", `Bearer realm="stasis"`)
-	case fault.TooManySessions, fault.TooManyImports, fault.TooManyClients, fault.TooManyViewers, fault.TooManyLinks, fault.TooManyRequests, fault.QuotaExceeded, fault.ShuttingDown, fault.CatalogueUnavailable:
+	case fault.TooManySessions, fault.TooManyImports, fault.TooManyClients, fault.TooManyViewers, fault.TooManyLinks, fault.TooManyRequests, fault.QuotaExceeded, fault.ShuttingDown, fault.CatalogueUnavailable, fault.NodeLost, fault.NodeUnavailable:
 		header.Set("Retry-After", retryAfterSeconds)
 	case fault.TooManyAttempts:
 		header.Set("Retry-After", attemptsRetryAfter)

@@ -17,12 +17,12 @@ func statusOf(code fault.Code) int {
 	case fault.Forbidden, fault.ScopeReserved:
 		return http.StatusForbidden
 	case fault.NotFound, fault.SessionNotFound, fault.SnapshotNotFound, fault.UserNotFound,
-		fault.DefaultNotFound, fault.KeyNotFound, fault.FileNotFound, fault.ExtensionNotFound, fault.RunNotFound, fault.NoteNotFound, fault.LinkNotFound:
+		fault.DefaultNotFound, fault.KeyNotFound, fault.FileNotFound, fault.ExtensionNotFound, fault.RunNotFound, fault.NoteNotFound, fault.LinkNotFound, fault.NodeNotFound:
 		return http.StatusNotFound
 	case fault.MethodNotAllowed:
 		return http.StatusMethodNotAllowed
 	case fault.NoSnapshot, fault.SessionExists, fault.SessionEnding, fault.SessionNotRunning,
-		fault.EnvironmentInUse, fault.VersionConflict, fault.SnapshotInUse, fault.SnapshotExists, fault.ExtensionInUse, fault.NoLoginCheck, fault.RequestInProgress:
+		fault.EnvironmentInUse, fault.VersionConflict, fault.SnapshotInUse, fault.SnapshotExists, fault.ExtensionInUse, fault.NodeInUse, fault.NoLoginCheck, fault.RequestInProgress:
 		return http.StatusConflict
 	case fault.TooLarge:
 		return http.StatusRequestEntityTooLarge
@@ -33,7 +33,7 @@ func statusOf(code fault.Code) int {
 		return http.StatusTooManyRequests
 	case fault.BrowserFailed:
 		return http.StatusBadGateway
-	case fault.ShuttingDown, fault.CatalogueUnavailable:
+	case fault.ShuttingDown, fault.CatalogueUnavailable, fault.NodeLost, fault.NodeUnavailable:
 		return http.StatusServiceUnavailable
 	case fault.Timeout:
 		return http.StatusGatewayTimeout

@@ -22,6 +22,7 @@ const (
 	RunNotFound       Code = "run_not_found"       // 404: the session has no such run
 	NoteNotFound      Code = "note_not_found"      // 404: there are no notes under that session ID
 	LinkNotFound      Code = "link_not_found"      // 404: the session has no such link, or it has ended
+	NodeNotFound      Code = "node_not_found"      // 404
 
 	MethodNotAllowed Code = "method_not_allowed" // 405, with Allow: the route has other methods
 
@@ -35,6 +36,7 @@ const (
 	SnapshotExists    Code = "snapshot_exists"     // 409: another document has the ID
 	NoLoginCheck      Code = "no_login_check"      // 409: the user's settings have no login check
 	ExtensionInUse    Code = "extension_in_use"    // 409: a snapshot contains it
+	NodeInUse         Code = "node_in_use"         // 409: the node has a lease, or sessions that have not ended
 	RequestInProgress Code = "request_in_progress" // 409: the first request with the Idempotency-Key is still running
 	IdempotencyReused Code = "idempotency_reused"  // 422: the Idempotency-Key was used with another body
 
@@ -65,6 +67,8 @@ const (
 	BrowserFailed        Code = "browser_failed"        // 502: Chrome did not start, does not answer, or has died
 	ShuttingDown         Code = "shutting_down"         // 503
 	CatalogueUnavailable Code = "catalogue_unavailable" // 503, with Retry-After: the database of the catalogue cannot be reached
+	NodeLost             Code = "node_lost"             // 503, with Retry-After: another node has taken over this node's sessions
+	NodeUnavailable      Code = "node_unavailable"      // 503, with Retry-After: the node of the session does not answer
 	Timeout              Code = "timeout"               // 504: Chrome or a store was too slow
 	StoreFull            Code = "store_full"            // 507: no space for the snapshot
 
@@ -109,6 +113,9 @@ var texts = map[Code]string{
 	StoreFailed: "the store failed", BrowserFailed: "the browser failed",
 	ShuttingDown: "the daemon is shutting down", Timeout: "the operation took too long",
 	StoreFull:            "the store has no space left",
+	NodeLost:             "another node has taken over the sessions of this node, because it did not renew its lease; try again",
+	NodeUnavailable:      "the node on which the session lives does not answer; try again",
+	NodeNotFound:         "no such node", NodeInUse: "the node has a lease or sessions that have not ended",
 	CatalogueUnavailable: "the database of the catalogue cannot be reached; live sessions continue, and saved data is safe; try again",
 }
 

@@ -93,6 +93,7 @@ type Session struct {
 	AgentName   string
 	Goal        string
 	Engine      string
+	NodeID      string // the node on which it lives, or has lived last; "": the daemon was none
 	Status      Status
 	Execution   Execution // "" if no execution status was set
 	Reason      Reason    // why it ended or failed

@@ -34,6 +34,7 @@ var exitCodes = map[fault.Code]int{
 	fault.StoreFailed:          exitStore,
 	fault.StoreFull:            exitStore,
 	fault.CatalogueUnavailable: exitStore,
+	fault.NodeLost:             exitStore,
 }
 
 // report prints why a verb failed and returns its exit code.

@@ -14,6 +14,7 @@ import (
 	"database/sql"
 	"errors"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
@@ -35,6 +36,7 @@ type DB struct {
 	Receivers  *WebhookSecrets
 	Answers    *Answers
 	Audit      *Audit
+	Nodes      *Nodes
 
 	handle *handle
 }
@@ -45,7 +47,7 @@ func newDB(h *handle, now func() time.Time) *DB {
 	return &DB{
 		Keys: &Keys{h}, Users: &Users{h}, Sessions: &Sessions{h}, Snapshots: &Snapshots{h, now}, Defaults: &Defaults{h},
 		Extensions: &Extensions{h}, Runs: &Runs{h}, Messages: &Messages{h}, Notes: &Notes{h}, Deliveries: &Deliveries{h}, Receivers: &WebhookSecrets{h},
-		Answers: &Answers{h}, Audit: &Audit{h}, handle: h,
+		Answers: &Answers{h}, Audit: &Audit{h}, Nodes: &Nodes{h}, handle: h,
 	}
 }
 
@@ -55,6 +57,11 @@ type handle struct {
 	reader *sql.DB        // the same pool as writer for a database in memory
 	remote bool           // in PostgreSQL
 	lock   *postgres.Lock // nil: the database has none
+	// leases has the connection that renews the node's lease, so that no transaction delays
+	// it. nil: this daemon is not a node.
+	leases    *sql.DB
+	leaseTime time.Duration
+	lease     atomic.Pointer[lease] // nil: the daemon is not a node, or has no lease yet
 }
 
 // querier runs statements, inside or outside a transaction.
@@ -79,7 +86,7 @@ func (h *handle) health(ctx context.Context) error {
 func (db *DB) Close() error {
 	// Readers first: the last connection to close writes the log into the file.
 	db.handle.lock.Close()
-	return failure("profiles.close", errors.Join(db.handle.reader.Close(), db.handle.writer.Close()))
+	return failure("profiles.close", errors.Join(db.handle.reader.Close(), db.handle.writer.Close(), db.handle.closeLeases()))
 }
 
 // callerError carries the error of a caller's callback through a transaction, so that it
@@ -132,6 +139,9 @@ func (h *handle) attempt(ctx context.Context, op string, do func(tx *sql.Tx) err
 	// After a commit this does nothing. If do panics, it frees the only connection. Its
 	// error would add nothing to the one that caused the rollback.
 	defer func() { _ = tx.Rollback() }()
+	if err := h.lease.Load().check(ctx, tx, op); err != nil {
+		return failure(op, err)
+	}
 	if err := do(tx); err != nil {
 		var c callerError
 		if errors.As(err, &c) {

@@ -40,6 +40,11 @@ type Options struct {
 	// Exclusive takes the lock of a PostgreSQL database, and returns data_dir_in_use if
 	// another process holds it. Files are locked by the caller.
 	Exclusive bool
+	// Node opens a PostgreSQL database for one of several daemons that share it. It returns
+	// data_dir_in_use if a daemon has the database to itself. Exclusive is ignored.
+	Node bool
+	// LeaseTime is how long a node's lease is valid; 0 means [profiles.LeaseTime].
+	LeaseTime time.Duration
 }
 
 // Open opens the catalogue, creates it if needed, and migrates its tables. A database of
@@ -53,6 +58,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	h := &handle{}
 	var err error
 	switch {
+	case o.Node && !Remote(o.Path):
+		return nil, fault.New(fault.Config, op, "--node-url: nodes share a catalogue in PostgreSQL; give --database postgres://…")
 	case o.Path == Memory:
 		h.writer, err = pool(Memory, url.Values{"_txlock": {"immediate"}}, 1, journal...)
 		h.reader = h.writer
@@ -119,7 +126,7 @@ var journal = []string{
 func (h *handle) abandon() error {
 	h.lock.Close()
 	var errs []error
-	for _, p := range []*sql.DB{h.reader, h.writer} {
+	for _, p := range []*sql.DB{h.reader, h.writer, h.leases} {
 		if p != nil {
 			errs = append(errs, p.Close())
 		}

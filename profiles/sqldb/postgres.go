@@ -1,6 +1,7 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/profiles/sqldb/postgres"
 )
 
@@ -35,10 +37,14 @@ func (h *handle) openPostgres(ctx context.Context, o Options) error {
 	if err != nil {
 		return fault.New(fault.Config, "profiles.open", "--database: %v", err)
 	}
-	if o.Exclusive {
-		if h.lock, err = postgres.TakeLock(ctx, config); err != nil {
+	if o.Exclusive || o.Node {
+		if h.lock, err = postgres.TakeLock(ctx, config, o.Node); err != nil {
 			return openFailure(err)
 		}
+	}
+	if o.Node {
+		h.leases = remotePool(config, false, 1)
+		h.leaseTime = cmp.Or(o.LeaseTime, profiles.LeaseTime)
 	}
 	h.remote = true
 	h.writer = remotePool(config, o.ReadOnly, postgresWriters)
@@ -67,7 +73,7 @@ func openFailure(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, postgres.ErrInUse):
-		return fault.New(fault.DataDirInUse, op, "--database: another stasis uses this database; stop that process, or give another database")
+		return fault.New(fault.DataDirInUse, op, "--database: another stasis uses this database; stop that process, give another database, or make both nodes with --node-url")
 	case errors.Is(err, postgres.ErrUnsuitable):
 		return fault.New(fault.Config, op, "--database: %v", err)
 	case postgres.Denied(err):

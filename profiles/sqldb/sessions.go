@@ -16,14 +16,14 @@ type Sessions struct{ db *handle }
 var _ profiles.SessionStore = (*Sessions)(nil)
 
 const sessionColumns = "session_id, user_id, key_id, agent_name, goal, engine, status, execution, reason_code, reason, " +
-	"created_at, expires_at, ended_at, labels, request_hash, restored, outcome, base_snapshot_id, base_version, run_dir, discard, sealed, asked, webhook_url, from_default"
+	"created_at, expires_at, ended_at, labels, request_hash, restored, outcome, base_snapshot_id, base_version, run_dir, discard, sealed, asked, webhook_url, from_default, node_id"
 
 func scanSession(r row) (profiles.Session, error) {
 	var s profiles.Session
 	var user, labels, restored, outcome []byte
 	err := r.Scan(&s.ID, &user, &s.KeyID, &s.AgentName, &s.Goal, &s.Engine, &s.Status, &s.Execution, &s.Reason.Code, &s.Reason.Text,
 		moment{&s.CreatedAt}, moment{&s.ExpiresAt}, moment{&s.EndedAt}, &labels, &s.RequestHash,
-		&restored, &outcome, &s.BaseSnapshotID, &s.BaseVersion, &s.RunDir, &s.Discard, &s.Sealed, &s.SealedRequest, &s.WebhookURL, &s.FromDefault)
+		&restored, &outcome, &s.BaseSnapshotID, &s.BaseVersion, &s.RunDir, &s.Discard, &s.Sealed, &s.SealedRequest, &s.WebhookURL, &s.FromDefault, &s.NodeID)
 	if err != nil {
 		return s, err
 	}
@@ -40,7 +40,10 @@ func sessionByID(ctx context.Context, q querier, id, op string) (profiles.Sessio
 // CreateSession implements [profiles.SessionStore].
 func (st *Sessions) CreateSession(ctx context.Context, s profiles.Session) error {
 	const op = "profiles.create_session"
-	return st.db.write(ctx, op, func(tx *sql.Tx) error { return addSession(ctx, tx, s, op) })
+	return st.db.write(ctx, op, func(tx *sql.Tx) error {
+		s.NodeID = st.db.nodeID()
+		return addSession(ctx, tx, s, op)
+	})
 }
 
 // addSession records a session and its user.
@@ -55,10 +58,10 @@ func addSession(ctx context.Context, tx *sql.Tx, s profiles.Session, op string) 
 		return err
 	}
 	r, err := tx.ExecContext(ctx, "INSERT INTO sessions ("+sessionColumns+
-		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING",
+		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING",
 		s.ID, []byte(s.UserID), s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Execution, s.Reason.Code, s.Reason.Text,
 		stamp(s.CreatedAt), stamp(s.ExpiresAt), stamp(s.EndedAt), labels, s.RequestHash,
-		blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion, s.RunDir, s.Discard, s.Sealed, s.SealedRequest, s.WebhookURL, s.FromDefault)
+		blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion, s.RunDir, s.Discard, s.Sealed, s.SealedRequest, s.WebhookURL, s.FromDefault, s.NodeID)
 	if err := requireRow(r, err, fault.SessionExists, op); err != nil {
 		return err
 	}
@@ -140,16 +143,19 @@ func (st *Sessions) UpdateSession(ctx context.Context, id string, change func(*p
 		if s.ID != was.ID || s.UserID != was.UserID || !s.CreatedAt.Equal(was.CreatedAt) {
 			return fault.New(fault.Internal, op, "the ID, user and time of creation of a session cannot change")
 		}
+		if s.EndedAt.IsZero() && !was.EndedAt.IsZero() {
+			s.NodeID = st.db.nodeID() // it lives again, here
+		}
 		labels, err := encode(s.Labels)
 		if err != nil {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, "UPDATE sessions SET key_id = ?, agent_name = ?, goal = ?, engine = ?, status = ?, "+
 			"execution = ?, reason_code = ?, reason = ?, expires_at = ?, ended_at = ?, labels = ?, request_hash = ?, restored = ?, outcome = ?, "+
-			"base_snapshot_id = ?, base_version = ?, run_dir = ?, discard = ?, sealed = ?, asked = ?, webhook_url = ?, from_default = ? WHERE session_id = ?",
+			"base_snapshot_id = ?, base_version = ?, run_dir = ?, discard = ?, sealed = ?, asked = ?, webhook_url = ?, from_default = ?, node_id = ? WHERE session_id = ?",
 			s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Execution, s.Reason.Code, s.Reason.Text, stamp(s.ExpiresAt), stamp(s.EndedAt), labels,
 			s.RequestHash, blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion,
-			s.RunDir, s.Discard, s.Sealed, s.SealedRequest, s.WebhookURL, s.FromDefault, id)
+			s.RunDir, s.Discard, s.Sealed, s.SealedRequest, s.WebhookURL, s.FromDefault, s.NodeID, id)
 		if err != nil {
 			return err
 		}

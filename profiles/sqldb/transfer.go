@@ -18,7 +18,7 @@ import (
 // it here too.
 var tables = []string{
 	"users", "api_keys", "sessions", "commits", "snapshots", "defaults", "answers", "extensions", "snapshot_extensions",
-	"runs", "events", "messages", "notes", "deliveries", "audit", "webhook_secrets",
+	"runs", "events", "messages", "notes", "deliveries", "audit", "webhook_secrets", "nodes",
 }
 
 // numbered are the tables whose sequence PostgreSQL assigns.

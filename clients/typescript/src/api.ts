@@ -2118,6 +2118,7 @@ export interface components {
          *     | `run_not_found` | 404 | the session has no such run |
          *     | `note_not_found` | 404 | no note under that session ID |
          *     | `link_not_found` | 404 | the session has no such shared link, or it has ended |
+         *     | `node_not_found` | 404 | no node has this ID |
          *     | `method_not_allowed` | 405 | the path has no such method; the header `Allow` lists its methods |
          *     | `no_snapshot` | 409 | the source was never saved |
          *     | `session_exists` | 409 | the chosen session ID is taken |
@@ -2128,6 +2129,7 @@ export interface components {
          *     | `snapshot_in_use` | 409 | a user's default names the snapshot, or it is being read |
          *     | `snapshot_exists` | 409 | the snapshot ID has another document |
          *     | `extension_in_use` | 409 | a snapshot has the extension |
+         *     | `node_in_use` | 409 | the node has a lease, or sessions that have not ended |
          *     | `no_login_check` | 409 | the user's settings have no `login_check` |
          *     | `request_in_progress` | 409 | the first request with this Idempotency-Key has no answer yet |
          *     | `too_large` | 413 | the body is larger than the limit |
@@ -2154,6 +2156,8 @@ export interface components {
          *     | `browser_failed` | 502 | Chrome did not start, did not answer or died |
          *     | `shutting_down` | 503 | the daemon is stopping and takes no more work |
          *     | `catalogue_unavailable` | 503 | the PostgreSQL database cannot be reached or does not answer; live sessions continue; see Retry-After |
+         *     | `node_lost` | 503 | this node did not renew its lease, and another node has taken over its sessions; see Retry-After |
+         *     | `node_unavailable` | 503 | the session lives on a node that does not answer; see Retry-After |
          *     | `timeout` | 504 | Chrome or a store was too slow |
          *     | `store_full` | 507 | no space for the snapshot |
          *     | `chrome_missing` | 500 | at start-up: no Chrome, or one that is too old |
@@ -2162,7 +2166,7 @@ export interface components {
          *     | `data_dir_in_use` | 500 | at start-up: another daemon uses the data directory |
          * @enum {string}
          */
-        ErrorCode: "invalid_request" | "unauthorized" | "forbidden" | "scope_reserved" | "not_found" | "session_not_found" | "snapshot_not_found" | "user_not_found" | "default_not_found" | "key_not_found" | "file_not_found" | "extension_not_found" | "run_not_found" | "note_not_found" | "link_not_found" | "method_not_allowed" | "no_snapshot" | "session_exists" | "session_ending" | "session_not_running" | "environment_in_use" | "version_conflict" | "snapshot_in_use" | "snapshot_exists" | "extension_in_use" | "no_login_check" | "request_in_progress" | "too_large" | "idempotency_reused" | "unknown_field" | "invalid_field" | "unsupported" | "user_mismatch" | "invalid_extension" | "invalid_import" | "too_many_sessions" | "too_many_imports" | "too_many_clients" | "too_many_viewers" | "too_many_links" | "too_many_requests" | "quota_exceeded" | "too_many_attempts" | "internal" | "save_failed" | "archive_damaged" | "identity_missing" | "store_failed" | "browser_failed" | "shutting_down" | "catalogue_unavailable" | "timeout" | "store_full" | "chrome_missing" | "sandbox_failed" | "config" | "data_dir_in_use";
+        ErrorCode: "invalid_request" | "unauthorized" | "forbidden" | "scope_reserved" | "not_found" | "session_not_found" | "snapshot_not_found" | "user_not_found" | "default_not_found" | "key_not_found" | "file_not_found" | "extension_not_found" | "run_not_found" | "note_not_found" | "link_not_found" | "node_not_found" | "method_not_allowed" | "no_snapshot" | "session_exists" | "session_ending" | "session_not_running" | "environment_in_use" | "version_conflict" | "snapshot_in_use" | "snapshot_exists" | "extension_in_use" | "node_in_use" | "no_login_check" | "request_in_progress" | "too_large" | "idempotency_reused" | "unknown_field" | "invalid_field" | "unsupported" | "user_mismatch" | "invalid_extension" | "invalid_import" | "too_many_sessions" | "too_many_imports" | "too_many_clients" | "too_many_viewers" | "too_many_links" | "too_many_requests" | "quota_exceeded" | "too_many_attempts" | "internal" | "save_failed" | "archive_damaged" | "identity_missing" | "store_failed" | "browser_failed" | "shutting_down" | "catalogue_unavailable" | "node_lost" | "node_unavailable" | "timeout" | "store_full" | "chrome_missing" | "sandbox_failed" | "config" | "data_dir_in_use";
         /**
          * @example {
          *       "scope": "agent",
@@ -3819,7 +3823,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description `shutting_down`, `catalogue_unavailable` */
+        /** @description `shutting_down`, `catalogue_unavailable`, `node_lost`, `node_unavailable` */
         ShuttingDown: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestID"];

@@ -21,27 +21,32 @@ var errUnlocked = fmt.Errorf("%w: its lock is not held", ErrUnavailable)
 const (
 	lockCheck = 5 * time.Second        // how often the connection of the lock is checked
 	lockRetry = 250 * time.Millisecond // the pause between tries to take a lost lock again
-	// lockQuery takes the lock of the schema that the catalogue is in.
-	lockQuery = "select pg_try_advisory_lock(hashtextextended('stasis ' || coalesce(current_schema(), ''), 0))"
+	// lockKey is the lock's number, of the schema that the catalogue is in.
+	lockKey = "(hashtextextended('stasis ' || coalesce(current_schema(), ''), 0))"
 )
 
-// Lock is the lock that one daemon holds on its database: an advisory lock of a separate
+// Lock is the lock that a daemon holds on its database: an advisory lock of a separate
 // connection. When that connection is lost, Lock takes it again by itself.
 type Lock struct {
 	config *pgx.ConnConfig
+	query  string
 	held   atomic.Bool
 	stop   context.CancelFunc
 	done   sync.WaitGroup
 }
 
-// TakeLock takes the lock, or returns [ErrInUse]. The caller closes it.
-func TakeLock(ctx context.Context, c Config) (*Lock, error) {
+// TakeLock takes the lock, or returns [ErrInUse]. A shared lock can be held by several
+// daemons, and excludes others. The caller closes it.
+func TakeLock(ctx context.Context, c Config, shared bool) (*Lock, error) {
 	own := c.pgx.Copy()
 	// The server frees the lock of a machine that is gone after half a minute.
 	for name, seconds := range map[string]string{"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"} {
 		own.RuntimeParams[name] = seconds
 	}
-	l := &Lock{config: own}
+	l := &Lock{config: own, query: "select pg_try_advisory_lock" + lockKey}
+	if shared {
+		l.query = "select pg_try_advisory_lock_shared" + lockKey
+	}
 	held, err := l.take(ctx)
 	if err != nil {
 		return nil, err
@@ -78,7 +83,7 @@ func (l *Lock) take(ctx context.Context) (*pgx.Conn, error) {
 		return nil, noConnection(ctx, err)
 	}
 	var ok bool
-	err = conn.QueryRow(limited, lockQuery).Scan(&ok)
+	err = conn.QueryRow(limited, l.query).Scan(&ok)
 	if err == nil && !ok {
 		err = ErrInUse
 	}

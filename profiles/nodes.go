@@ -1,0 +1,55 @@
+package profiles
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// LeaseTime is how long a node's lease is valid after it was taken or renewed.
+const LeaseTime = 15 * time.Second
+
+// Node is a daemon that shares its catalogue with others. It holds a lease. Another node may
+// take over the sessions of one whose lease has ended.
+type Node struct {
+	ID     string
+	Number int64  // of its lease, never given twice; 0: it has none
+	URL    string // where other nodes reach it
+	// Facts is a document of package session about what does not change while a node runs;
+	// Status is one that each renewal replaces.
+	Facts     json.RawMessage
+	Status    json.RawMessage
+	Draining  bool // it takes no new sessions
+	StartedAt time.Time
+	// Left is how long the lease is still valid by the database's clock; not positive: it has
+	// ended.
+	Left time.Duration
+}
+
+// NodeStore keeps the nodes of a catalogue in PostgreSQL. A catalogue in SQLite has no nodes:
+// there, Join and TakeOver are config faults, and Nodes is empty.
+type NodeStore interface {
+	// Join takes a lease for a node, under a new number, and returns the node. From then on
+	// every transaction of this catalogue that writes first locks the node's row and checks
+	// the number. After another node has taken over, each of them is node_lost, until the
+	// next Join. A lease that an earlier process of the same node holds ends.
+	Join(ctx context.Context, n Node) (Node, error)
+	// Renew extends the lease and replaces the status. It returns the node as it is now, with
+	// Draining as others have set it. node_lost: another node has taken over.
+	Renew(ctx context.Context, status json.RawMessage) (Node, error)
+	// Leave ends the lease. The node's sessions must have ended.
+	Leave(ctx context.Context) error
+	// Nodes lists all nodes, by ID.
+	Nodes(ctx context.Context) ([]Node, error)
+	// Drain sets whether a node takes new sessions; node_not_found if there is no such node.
+	Drain(ctx context.Context, id string, draining bool) error
+	// TakeOver ends the lease of another node, whose transactions fail from then on. It
+	// returns false if that lease is valid, or has another number, or if the database has
+	// not run for a whole LeaseTime yet: then the node had no time to renew it.
+	TakeOver(ctx context.Context, id string, number int64) (bool, error)
+	// RemoveNode removes a node without a lease and without sessions that have not ended;
+	// node_in_use otherwise.
+	RemoveNode(ctx context.Context, id string) error
+	// Stranded lists the sessions that have not ended and whose node has no lease.
+	Stranded(ctx context.Context) ([]Session, error)
+}

@@ -1,0 +1,205 @@
+package sqldb_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/profiles/sqldb"
+)
+
+// shortLease is the lease time of these tests.
+const shortLease = 300 * time.Millisecond
+
+// openNode opens a database as a node.
+func openNode(t *testing.T, url string) *sqldb.DB {
+	t.Helper()
+	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: url, Now: time.Now, Node: true, LeaseTime: shortLease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+func join(t *testing.T, db *sqldb.DB, id string) profiles.Node {
+	t.Helper()
+	n, err := db.Nodes.Join(t.Context(), profiles.Node{ID: id, URL: "http://" + id, Facts: json.RawMessage(`{"a":1}`), StartedAt: time.Unix(1, 0).UTC()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// takeOver takes a node over as soon as its lease has ended.
+func takeOver(t *testing.T, db *sqldb.DB, n profiles.Node) {
+	t.Helper()
+	for {
+		taken, err := db.Nodes.TakeOver(t.Context(), n.ID, n.Number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if taken {
+			return
+		}
+	}
+}
+
+func create(t *testing.T, db *sqldb.DB, id string) error {
+	t.Helper()
+	return db.Sessions.CreateSession(t.Context(), profiles.Session{ID: id, UserID: "ann", Status: profiles.StatusRunning, CreatedAt: time.Unix(2, 0)})
+}
+
+func wantCode(t *testing.T, err error, code fault.Code) {
+	t.Helper()
+	if !fault.Is(err, code) {
+		t.Errorf("got %v, want %s", err, code)
+	}
+}
+
+// A node whose lease another one took over writes nothing any more. Its sessions are found,
+// and it can join again.
+func TestTakeOver(t *testing.T) {
+	url := postgresURL(t)
+	a, b := openNode(t, url), openNode(t, url)
+	first, other := join(t, a, "a"), join(t, b, "b")
+	if first.Number == other.Number || first.Left <= 0 || first.Left > shortLease {
+		t.Fatalf("joined as %+v and %+v", first, other)
+	}
+	if err := create(t, a, "s1"); err != nil {
+		t.Fatal(err)
+	}
+	takeOver(t, b, first)
+	wantCode(t, create(t, a, "s2"), fault.NodeLost)
+	_, err := a.Nodes.Renew(t.Context(), nil)
+	wantCode(t, err, fault.NodeLost)
+	stranded, err := b.Nodes.Stranded(t.Context())
+	if err != nil || len(stranded) != 1 || stranded[0].ID != "s1" || stranded[0].NodeID != "a" {
+		t.Fatalf("stranded: %+v, %v", stranded, err)
+	}
+	wantCode(t, b.Nodes.RemoveNode(t.Context(), "a"), fault.NodeInUse)
+
+	// b ends the session and resumes it: then it is b's.
+	at := time.Unix(3, 0)
+	change := func(ended time.Time, status profiles.Status) {
+		t.Helper()
+		if _, err := b.Sessions.UpdateSession(t.Context(), "s1", func(s *profiles.Session) error {
+			s.EndedAt, s.Status = ended, status
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(at, profiles.StatusError)
+	if s, err := b.Sessions.Session(t.Context(), "s1"); err != nil || s.NodeID != "a" {
+		t.Errorf("an ended session has node %q, %v; want a", s.NodeID, err)
+	}
+	change(time.Time{}, profiles.StatusRunning)
+	if s, err := b.Sessions.Session(t.Context(), "s1"); err != nil || s.NodeID != "b" {
+		t.Errorf("a resumed session has node %q, %v; want b", s.NodeID, err)
+	}
+
+	again := join(t, a, "a")
+	if again.Number <= other.Number {
+		t.Errorf("joined again as number %d, after %d", again.Number, other.Number)
+	}
+	if err := create(t, a, "s2"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A valid lease is not taken over, nor one that was renewed, or whose node joined again.
+func TestLeaseHolds(t *testing.T) {
+	url := postgresURL(t)
+	a, b := openNode(t, url), openNode(t, url)
+	first := join(t, a, "a")
+	join(t, b, "b")
+	for began := time.Now(); time.Since(began) < 3*shortLease; {
+		n, err := a.Nodes.Renew(t.Context(), json.RawMessage(`{"free":3}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if taken, err := b.Nodes.TakeOver(t.Context(), "a", first.Number); err != nil || taken {
+			t.Fatalf("a valid lease was taken over: %v, %v; left %v", taken, err, n.Left)
+		}
+	}
+	if err := b.Nodes.Drain(t.Context(), "a", true); err != nil {
+		t.Fatal(err)
+	}
+	n, err := a.Nodes.Renew(t.Context(), json.RawMessage(`{"free":2}`))
+	if err != nil || !n.Draining || string(n.Status) != `{"free":2}` {
+		t.Errorf("renewed: %+v, %v", n, err)
+	}
+	second := join(t, a, "a")
+	takeOver(t, b, second)
+	if taken, err := b.Nodes.TakeOver(t.Context(), "a", first.Number); err != nil || taken {
+		t.Errorf("a former lease was taken over: %v, %v", taken, err)
+	}
+	all, err := b.Nodes.Nodes(t.Context())
+	if err != nil || len(all) != 2 || all[0].ID != "a" || all[0].Number != 0 || all[1].URL != "http://b" {
+		t.Errorf("nodes: %+v, %v", all, err)
+	}
+	if err := b.Nodes.RemoveNode(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
+	wantCode(t, b.Nodes.RemoveNode(t.Context(), "a"), fault.NodeNotFound)
+	wantCode(t, b.Nodes.Drain(t.Context(), "a", true), fault.NodeNotFound)
+}
+
+// A transaction that began before a takeover ends before it: the takeover waits.
+func TestTakeOverWaits(t *testing.T) {
+	url := postgresURL(t)
+	a, b := openNode(t, url), openNode(t, url)
+	first := join(t, a, "a")
+	join(t, b, "b")
+	if err := create(t, a, "s1"); err != nil {
+		t.Fatal(err)
+	}
+	taken := make(chan struct{})
+	_, err := a.Sessions.UpdateSession(t.Context(), "s1", func(s *profiles.Session) error {
+		go func() {
+			defer close(taken)
+			takeOver(t, b, first)
+		}()
+		select {
+		case <-taken:
+			t.Error("a node was taken over while it wrote")
+		case <-time.After(3 * shortLease):
+		}
+		s.Goal = "written"
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-taken
+	if s, err := b.Sessions.Session(t.Context(), "s1"); err != nil || s.Goal != "written" {
+		t.Errorf("read %q, %v", s.Goal, err)
+	}
+}
+
+// Nodes and a daemon that has the database to itself exclude each other.
+func TestNodesAndOneDaemon(t *testing.T) {
+	url := server.Database(t)
+	alone, err := sqldb.Open(t.Context(), sqldb.Options{Path: url, Now: time.Now, Exclusive: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = sqldb.Open(t.Context(), sqldb.Options{Path: url, Now: time.Now, Node: true})
+	wantCode(t, err, fault.DataDirInUse)
+	if err := alone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	openNode(t, url)
+	openNode(t, url)
+	_, err = sqldb.Open(t.Context(), sqldb.Options{Path: url, Now: time.Now, Exclusive: true})
+	wantCode(t, err, fault.DataDirInUse)
+	_, err = sqldb.Open(t.Context(), sqldb.Options{Path: sqldb.Memory, Now: time.Now, Node: true})
+	wantCode(t, err, fault.Config)
+}
