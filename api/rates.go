@@ -32,9 +32,9 @@ func takeRequest(rates Rates, c *call, managing bool) error {
 }
 
 // isManaging reports whether a route is about keys or users. A key with the right admin can
-// always call it.
+// always call it. A login check starts a Chrome, so it is none of them.
 func isManaging(path string) bool {
-	return path == "/v1/keys" || strings.HasPrefix(path, "/v1/keys/") || strings.HasPrefix(path, "/v1/users/")
+	return path == "/v1/keys" || strings.HasPrefix(path, "/v1/keys/") || strings.HasPrefix(path, "/v1/users/") && !strings.HasSuffix(path, "/default/check")
 }
 
 // setRateLimit sets RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers,

@@ -31,12 +31,16 @@ func (f libraryAdapter) Record(ctx context.Context, c access.Caller, id string, 
 func (f libraryAdapter) DefaultChanged() { f.svc.capacity.DefaultChanged() }
 
 // ReadStorage starts a Chrome on a snapshot and reads what the snapshot's document lacks.
-// The Chrome takes a slot like a session's.
-func (f libraryAdapter) ReadStorage(ctx context.Context, userID string, saved snapshot.Snapshot) (state.Document, []state.Component, error) {
-	if err := f.svc.capacity.Acquire(ctx, false); err != nil {
+// The Chrome takes a slot like a session's, and counts for the same quotas.
+func (f libraryAdapter) ReadStorage(ctx context.Context, c access.Caller, userID string, saved snapshot.Snapshot) (state.Document, []state.Component, error) {
+	claim, err := f.svc.claim(ctx, c, userID, false, nil)
+	if err != nil {
 		return state.Document{}, nil, err
 	}
-	defer f.svc.capacity.Release()
+	if err := f.svc.capacity.AcquireFor(ctx, claim, false); err != nil {
+		return state.Document{}, nil, err
+	}
+	defer f.svc.capacity.ReleaseFor(claim)
 	limits, err := f.svc.users.Egress(ctx, userID)
 	if err != nil {
 		return state.Document{}, nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/session/quota"
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/settings"
+	"github.com/stasisd/stasis/snapshot"
 )
 
 func of(n int64) *int64 { return &n }
@@ -229,4 +230,11 @@ func TestConnectBeyondSockets(t *testing.T) {
 	if n := sockets(); n != 0 {
 		t.Errorf("%d sockets count after the end", n)
 	}
+}
+
+// A Chrome that reads a snapshot for an export counts like a session.
+func TestExportTakesQuota(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Quotas = quota.Quotas{Sessions: of(0)} })
+	_, _, err := r.ForLibrary().ReadStorage(t.Context(), alice, alice.UserID, snapshot.Snapshot{})
+	wantCode(t, err, fault.QuotaExceeded)
 }

@@ -35,7 +35,7 @@ func (l *Library) State(ctx context.Context, c access.Caller, id string, r Expor
 		return ExportResult{}, err
 	}
 	defer leave()
-	return l.export(ctx, row, r)
+	return l.export(ctx, c, row, r)
 }
 
 // DefaultState returns the state of a user's default environment in a format.
@@ -47,7 +47,7 @@ func (l *Library) DefaultState(ctx context.Context, c access.Caller, userID stri
 	return l.State(ctx, c, d.SnapshotID, r)
 }
 
-func (l *Library) export(ctx context.Context, row profiles.Snapshot, r Export) (ExportResult, error) {
+func (l *Library) export(ctx context.Context, c access.Caller, row profiles.Snapshot, r Export) (ExportResult, error) {
 	release, err := l.snapshots.Hold(ctx, row, "exported")
 	if err != nil {
 		return ExportResult{}, err
@@ -84,7 +84,7 @@ func (l *Library) export(ctx context.Context, row profiles.Snapshot, r Export) (
 	// If the profile was not read over CDP, the document knows almost nothing.
 	if read := !doc.Complete && doc.Datadir != state.DatadirNone; r.IndexedDB || read {
 		var restored []state.Component
-		if doc, restored, err = l.sessions.ReadStorage(ctx, row.UserID, saved); err != nil {
+		if doc, restored, err = l.sessions.ReadStorage(ctx, c, row.UserID, saved); err != nil {
 			return ExportResult{}, err
 		}
 		lost = lostOfFormats(restored)

@@ -47,8 +47,8 @@ type Sessions interface {
 	DefaultChanged()
 	// ReadStorage starts a Chrome with a snapshot that the caller holds. It returns the
 	// snapshot's document with what scripts read in Chrome, and the restore's report
-	// lines.
-	ReadStorage(ctx context.Context, userID string, saved snapshot.Snapshot) (state.Document, []state.Component, error)
+	// lines. The Chrome counts for the quotas of sessions of the user and of the caller's key.
+	ReadStorage(ctx context.Context, c access.Caller, userID string, saved snapshot.Snapshot) (state.Document, []state.Component, error)
 }
 
 // Keys are the callers' API keys; see [access.Keys].
