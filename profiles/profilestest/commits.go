@@ -70,6 +70,32 @@ func testStored(f *fixture) {
 	if made != 3 {
 		f.Errorf("%d commits succeeded", made)
 	}
+	all, _, err := f.c.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{UserID: "user"})
+	f.must(err)
+	_, err = f.c.Snapshots.DeleteSnapshot(f.ctx, all[0].ID)
+	f.must(err)
+	f.storedAre("key s", profiles.Stored{Snapshots: 2, Bytes: 20})
+	got, err := f.c.Snapshots.StoredByUser(f.ctx, "user")
+	f.must(err)
+	f.same(got, profiles.Stored{Snapshots: 2, Bytes: 20})
+	// Another key takes a session over, with its snapshots.
+	of := int64(0)
+	for _, s := range all[1:] {
+		if s.SessionID == "s1" {
+			of++
+		}
+	}
+	_, err = f.c.Sessions.UpdateSession(f.ctx, "s1", func(s *profiles.Session) error { s.KeyID = "next"; return nil })
+	f.must(err)
+	f.storedAre("next", profiles.Stored{Snapshots: of, Bytes: 10 * of})
+	f.storedAre("key s", profiles.Stored{Snapshots: 2 - of, Bytes: 20 - 10*of})
+}
+
+func (f *fixture) storedAre(keyID string, want profiles.Stored) {
+	f.Helper()
+	got, err := f.c.Snapshots.StoredByKey(f.ctx, keyID)
+	f.must(err)
+	f.same(got, want)
 }
 
 func testCommit(f *fixture) {

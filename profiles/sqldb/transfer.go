@@ -18,8 +18,11 @@ import (
 // it here too.
 var tables = []string{
 	"users", "api_keys", "sessions", "commits", "snapshots", "defaults", "answers", "extensions", "snapshot_extensions",
-	"runs", "events", "messages", "notes", "deliveries", "audit", "webhook_secrets", "nodes",
+	"runs", "events", "messages", "notes", "deliveries", "audit", "webhook_secrets", "nodes", "stored_by_user", "stored_by_key",
 }
+
+// kept are the tables that triggers write. A transfer replaces what they have written in the target.
+var kept = []string{"stored_by_user", "stored_by_key"}
 
 // numbered are the tables whose sequence PostgreSQL assigns.
 var numbered = []string{"notes", "deliveries"}
@@ -58,6 +61,11 @@ func (db *DB) Transfer(ctx context.Context, from *DB) (done []Transferred, err e
 			}
 		}
 		for _, table := range tables {
+			if slices.Contains(kept, table) {
+				if _, err := tx.ExecContext(ctx, "DELETE FROM "+table); err != nil {
+					return err
+				}
+			}
 			is, err := copyTable(ctx, source, tx, table)
 			if err != nil {
 				return fmt.Errorf("table %s: %w", table, err)
