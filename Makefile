@@ -159,11 +159,13 @@ soak: build e2e/clients/node_modules/.package-lock.json ## start, save and kill 
 	@go run ./e2e/bench -soak $(SOAK) -restores $(RESTORES)
 
 GUARDED ?= 1000
+# Restores of full Chrome are at most as many as GUARDED.
+CHROME_RESTORES ?= $(GUARDED)
 
 .PHONY: bench-guards
-bench-guards: build e2e/clients/node_modules/.package-lock.json ## measure what the guards among strangers cost, in GUARDED=1000 rounds, and write docs/guards.md (AGAINST=binary compares with an older one)
+bench-guards: build e2e/clients/node_modules/.package-lock.json ## measure what the guards among strangers cost, in GUARDED=1000 rounds with CHROME_RESTORES=1000 restores of full Chrome, and write docs/guards.md (AGAINST=binary compares with an older one, ALONE=1 prints what each guard costs)
 	@build/need chromium chromium-headless-shell
-	@go run ./e2e/bench -guards -rounds $(GUARDED) -against "$(AGAINST)"
+	@go run ./e2e/bench -guards -rounds $(GUARDED) -chrome-restores $(CHROME_RESTORES) -against "$(AGAINST)" $(if $(ALONE),-alone)
 
 STRANGERS ?= 60m
 

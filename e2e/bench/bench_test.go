@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"io"
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -216,17 +217,41 @@ func TestReplaceSection(t *testing.T) {
 	}
 }
 
-// Of 100 numbers, the median lies between the 40th and the 61st, with 95 %.
-func TestMedianInterval(t *testing.T) {
-	numbers := make([]float64, 100)
-	for i := range numbers {
-		numbers[i] = float64(100 - i)
+// The interval of the ratio of medians holds the true ratio, is narrow if both sides are
+// disturbed alike, and is the ratio itself if nothing varies.
+func TestBootstrap(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	pairs := make([][2]float64, 1000)
+	for i := range pairs {
+		load := 1 + random.Float64()
+		pairs[i] = [2]float64{21 * load * (1 + 0.01*random.Float64()), 20 * load * (1 + 0.01*random.Float64())}
 	}
-	if low, high := medianInterval(numbers); low != 41 || high != 61 {
+	if low, high := bootstrap(pairs, random); low > 1.05 || high < 1.05 || high-low > 0.02 {
 		t.Errorf("the interval is %v–%v", low, high)
 	}
-	if low, _ := medianInterval(numbers[:5]); !math.IsNaN(low) {
-		t.Errorf("five numbers have an interval from %v", low)
+	if low, high := bootstrap([][2]float64{{3, 2}, {3, 2}}, random); low != 1.5 || high != 1.5 {
+		t.Errorf("the interval of equal pairs is %v–%v", low, high)
+	}
+	if low, _ := bootstrap(nil, random); !math.IsNaN(low) {
+		t.Errorf("no pairs have an interval from %v", low)
+	}
+}
+
+// A row says whether the bound is kept.
+func TestRatioRow(t *testing.T) {
+	for with, want := range map[float64]string{10.4: "1.05, met", 10.6: "1.05, **missed**"} {
+		got := ratioRow("x", [][2]float64{{with, 10}}, rand.New(rand.NewPCG(1, 1)))
+		if got[1] != "1" || got[len(got)-1] != want {
+			t.Errorf("with %v: %v", with, got)
+		}
+	}
+}
+
+// The number of spares is found among the metrics of the daemon.
+func TestSparesForm(t *testing.T) {
+	metrics := "# TYPE stasis_chromes_kept gauge\nstasis_chromes_kept{kind=\"parked\"} 7\nstasis_chromes_kept{kind=\"spare\"} 12\nother 1\n"
+	if got := sparesForm.FindStringSubmatch(metrics); got == nil || got[1] != "12" {
+		t.Errorf("found %v", got)
 	}
 }
 

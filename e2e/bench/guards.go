@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -16,154 +16,277 @@ const guardsFile = "guards.md"
 // guards.
 const guardsTitle = "With and without guards"
 
-// guardedFlags are the flags of a daemon that strangers use. Its quotas are large, so that
-// each is counted but none is reached.
-func guardedFlags() []string {
-	return []string{"--egress", "required", "--session-limits", "required",
-		"--default-quota", "sessions=1000,parked=1000,snapshots=100000,bytes=1000000000000,sockets=10000,requests_per_second=100000"}
-}
-
-// unguardedFlags turn off the guards of the same binary that can be turned off. The audit log
-// and the processes that read uploads have no flag.
-func unguardedFlags() []string { return []string{"--egress", "off", "--session-limits", "off"} }
-
-// guardSide is one of the two daemons that are compared, with a session of each engine that
+// guardSide is one of the daemons that are compared, with a session of each engine that
 // stays.
 type guardSide struct {
 	*host
+	name string
 	tabs map[string]*tab // by engine
 }
 
-// runGuards compares two daemons, with all guards and without them: s.against is the binary
-// of the second one, if it is given, otherwise it is the same binary with its guards turned
-// off. Each round takes, for each engine and each daemon, a fresh create, a warm restore, a
-// page load and a command. It writes a section of the page.
+// guardRun is one run. Its samples have one value for each side, in the order of sides.
+type guardRun struct {
+	*bench
+	sides   []*guardSide // the last one has no guards
+	order   *rand.Rand
+	samples map[string][][]float64 // milliseconds, by what was timed
+}
+
+// guardMeasure is something that is timed on each side.
+type guardMeasure struct {
+	id, title string
+	// uses says that it takes a spare, so that all spares must be there first.
+	uses bool
+	// take times it once on each side, and returns milliseconds by side.
+	take func(context.Context) ([]float64, error)
+	// each is in how many rounds it is taken once.
+	each int
+}
+
+// runGuards compares daemons with and without guards; see [guardFlags]. Each round takes a
+// fresh create, a warm restore, page loads and commands, of each engine and on each daemon, in
+// a random order. The daemons take turns at once, so that other load on the machine affects
+// all alike. Nothing is timed until all daemons have their spares. It writes a section of the
+// page, or prints it if each guard is measured alone.
 func (b *bench) runGuards(ctx context.Context) (err error) {
-	var sides [2]*guardSide
-	for i := range sides {
-		side, err := b.guardSide(ctx, i == 0)
+	g := &guardRun{bench: b, order: rand.New(rand.NewPCG(b.seed, 0)), samples: map[string][][]float64{}}
+	defer g.close()
+	for _, f := range b.guardFlags() {
+		side, err := b.guardSide(ctx, f)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", f.name, err)
 		}
-		sides[i] = side
+		g.sides = append(g.sides, side)
 	}
-	defer func() {
-		for _, side := range sides {
-			for _, t := range side.tabs {
-				t.Close()
+	measures := g.measures()
+	for round := range b.rounds + 1 {
+		if round%10 == 0 {
+			progress("round %d of %d", round, b.rounds)
+		}
+		g.order.Shuffle(len(measures), func(i, j int) { measures[i], measures[j] = measures[j], measures[i] })
+		for _, m := range measures {
+			if round%m.each != 0 {
+				continue
+			}
+			got, err := g.once(ctx, m)
+			if err != nil {
+				return fmt.Errorf("%s: %w", m.id, err)
+			}
+			if round > 0 { // the first one is a warm-up
+				g.samples[m.id] = append(g.samples[m.id], got)
 			}
 		}
-	}()
-	var measures []measure
-	for i, side := range sides {
-		for _, engine := range []string{chrome, shell} {
-			id := func(what string) string { return fmt.Sprintf("%d %s/%s", i, what, engine) }
-			on := func(*bench) *host { return side.host }
-			for name, body := range map[string]func(context.Context, *host, obj) error{"fresh": freshBody, "warm": filesBody} {
-				w := scenario{name: name, engine: engine, on: on, body: body, path: map[string]string{"warm": "warm"}[name]}
-				measures = append(measures, measure{id(name), retryOtherPath(func(ctx context.Context) (map[string]float64, error) { return b.toCDP(ctx, w) })})
-			}
-			measures = append(measures,
-				measure{id("load"), func(ctx context.Context) (map[string]float64, error) {
-					return one(func() error { return side.tabs[engine].visit(ctx, side.me(), loggedIn) })
-				}},
-				measure{id("command"), func(ctx context.Context) (map[string]float64, error) { return side.command(ctx, engine) }})
-		}
 	}
-	slices.SortFunc(measures, func(x, y measure) int { return strings.Compare(x.id, y.id) }) // a map has no order
-	all, err := b.inRounds(ctx, measures)
-	if err != nil {
-		return err
-	}
-	s := b.guardsSection(all)
+	s := g.section()
 	fmt.Print(s.markdown())
+	if b.guardsAlone {
+		return nil
+	}
 	return replaceSection(filepath.Join(b.folder, guardsFile), s)
 }
 
-// guardSide starts one of the two daemons, with a spare of each engine.
-func (b *bench) guardSide(ctx context.Context, guarded bool) (*guardSide, error) {
-	flags, binary := guardedFlags(), b.binary
-	switch {
-	case !guarded && b.against != "":
-		flags, b.binary = nil, b.against
-	case !guarded:
-		flags = unguardedFlags()
+func (g *guardRun) close() {
+	for _, side := range g.sides {
+		for _, t := range side.tabs {
+			t.Close()
+		}
 	}
-	h, err := b.host(ctx, []string{"STASIS_SPARES=1", "STASIS_SHELL_SPARES=1"}, flags...)
-	b.binary = binary
-	b.others = append(b.others, h)
-	if err != nil {
-		return nil, err
-	}
-	side := &guardSide{host: h, tabs: map[string]*tab{}}
+}
+
+// measures returns what is timed, for the rounds and the rows of the page.
+func (g *guardRun) measures() (all []guardMeasure) {
 	for _, engine := range []string{chrome, shell} {
-		s, err := h.atMe(ctx, obj{"engine": engine})
-		if err != nil {
-			return nil, err
+		restores := 1
+		if engine == chrome && g.chromeRestores > 0 {
+			restores = (g.rounds + g.chromeRestores - 1) / g.chromeRestores
 		}
-		if side.tabs[engine], err = s.front(ctx); err != nil {
-			return nil, err
+		fresh := scenario{name: "fresh", engine: engine, body: freshBody}
+		warm := scenario{name: "warm", engine: engine, body: filesBody, path: "warm"}
+		all = append(all,
+			guardMeasure{"fresh/" + engine, "a fresh create to a page that answers CDP, " + engine, true, g.sessions(fresh), 1},
+			guardMeasure{"warm/" + engine, "a warm restore to a page that answers CDP, " + engine, true, g.sessions(warm), restores},
+			guardMeasure{"load/" + engine, "loading a page, " + engine, false, g.onTabs(engine, 1, func(ctx context.Context, side *guardSide, t *tab) error { return t.loadWhole(ctx, side.me()) }), 1},
+			guardMeasure{"command/" + engine, "a command and its answer, " + engine, false, g.onTabs(engine, guardCommands, func(ctx context.Context, _ *guardSide, t *tab) error { return oneCommand(ctx, t) }), 1})
+	}
+	return all
+}
+
+// once takes a measure when all daemons have their spares, again if a restore took another
+// path.
+func (g *guardRun) once(ctx context.Context, m guardMeasure) (got []float64, err error) {
+	for range tries {
+		for _, side := range g.sides {
+			if err := side.spared(ctx); err != nil {
+				return nil, fmt.Errorf("%s: %w", side.name, err)
+			}
+		}
+		if got, err = m.take(ctx); !errors.Is(err, errOtherPath) {
+			break
 		}
 	}
-	h.spares = 4 // two sessions that stay, and a spare of each engine
-	return side, h.ready(ctx, 0)
+	return got, err
+}
+
+// sessions returns a take that creates a session on each side, one after the other, and ends
+// them afterwards. The daemons start the next spares only then.
+func (g *guardRun) sessions(w scenario) func(context.Context) ([]float64, error) {
+	return func(ctx context.Context) ([]float64, error) {
+		got := make([]float64, len(g.sides))
+		made := make([]*session, len(g.sides))
+		var err error
+		for _, i := range g.order.Perm(len(g.sides)) {
+			fields := obj{"engine": w.engine}
+			if err = w.body(ctx, g.sides[i].host, fields); err != nil {
+				break
+			}
+			if made[i], got[i], err = g.sides[i].timedCreate(ctx, fields); err != nil {
+				break
+			}
+		}
+		ended := make(chan error)
+		for _, s := range made {
+			go func() {
+				if s == nil {
+					ended <- nil
+					return
+				}
+				ended <- errors.Join(w.checkPath(s), discard(ctx, s))
+			}()
+		}
+		for range made {
+			err = errors.Join(err, <-ended)
+		}
+		return got, err
+	}
+}
+
+// timedCreate times from a create until a script in the front page has answered.
+func (h *host) timedCreate(ctx context.Context, fields obj) (s *session, ms float64, err error) {
+	ms, err = timed(func() error {
+		if s, err = h.create(ctx, fields); err != nil {
+			s = nil
+			return err
+		}
+		t, err := s.front(ctx)
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		return oneCommand(ctx, t)
+	})
+	return s, ms, err
 }
 
 // guardCommands is the number of commands in a round, of which the median counts.
 const guardCommands = 20
 
-// command times a command through the multiplexer, in milliseconds.
-func (g *guardSide) command(ctx context.Context, engine string) (map[string]float64, error) {
-	each := make([]float64, guardCommands)
-	for i := range each {
-		var err error
-		if each[i], err = timed(func() error { return oneCommand(ctx, g.tabs[engine]) }); err != nil {
-			return nil, err
+// onTabs returns a take that does something in the sessions that stay, on each side count
+// times. The median of the times counts.
+func (g *guardRun) onTabs(engine string, count int, do func(context.Context, *guardSide, *tab) error) func(context.Context) ([]float64, error) {
+	return func(ctx context.Context) ([]float64, error) {
+		times := make([][]float64, len(g.sides))
+		for range count {
+			for _, i := range g.order.Perm(len(g.sides)) {
+				side := g.sides[i]
+				ms, err := timed(func() error { return do(ctx, side, side.tabs[engine]) })
+				if err != nil {
+					return nil, err
+				}
+				times[i] = append(times[i], ms)
+			}
 		}
+		got := make([]float64, len(g.sides))
+		for i, of := range times {
+			got[i] = spread(of).median
+		}
+		return got, nil
 	}
-	return map[string]float64{"": spread(each).median}, nil
 }
 
-// one times something as a measure without steps.
-func one(do func() error) (map[string]float64, error) {
-	ms, err := timed(do)
-	return map[string]float64{"": ms}, err
+// wholePage is a promise that the page has loaded.
+const wholePage = `new Promise(done => document.readyState === "complete" ? done(true) : addEventListener("load", () => done(true)))`
+
+// loadWhole loads an address, and waits until the page has loaded. It does not look again and
+// again, so that the time has no steps.
+func (t *tab) loadWhole(ctx context.Context, url string) error {
+	var got struct{ ErrorText string }
+	if err := t.Call(ctx, t.session, "Page.navigate", obj{"url": url}, &got); err != nil {
+		return err
+	}
+	if got.ErrorText != "" {
+		return fmt.Errorf("%s: %s", url, got.ErrorText)
+	}
+	var whole bool
+	if err := t.evaluate(ctx, wholePage, &whole); err != nil {
+		return err
+	}
+	var is bool
+	if err := t.evaluate(ctx, "Boolean("+loggedIn+")", &is); err != nil || !is {
+		return errors.Join(errLoggedOut, err)
+	}
+	return nil
 }
 
-// guardsSection has a row for each measure: both times, and the ratio with its interval.
-func (b *bench) guardsSection(all times) section {
+// section has a row for each measure and each side with guards: both times, and the ratio of
+// the medians with its interval.
+func (g *guardRun) section() section {
 	without := "the same binary with `--egress off`, `--session-limits off` and no quota"
-	if b.against != "" {
+	if g.against != "" {
 		without = "an older binary without them"
 	}
 	s := section{
 		title: guardsTitle,
-		text: fmt.Sprintf("`make bench-guards` on %s: %d rounds on two daemons, one with all guards, the other one %s. Each round takes everything\n"+
-			"in a random order. Milliseconds, with the middle half in brackets. The ratio is the median of the rounds' ratios, with the\n"+
-			"interval that holds the median of many such rounds with a probability of 95 %%. %s",
-			time.Now().UTC().Format(time.DateOnly), b.rounds, without, machineLine(b.machine)),
-		head: []string{"", "with guards", "without", "×", "95 %"},
+		text: fmt.Sprintf("`make bench-guards` on %s, two daemons side by side: one with all guards, the other one %s. The rows have\n"+
+			"the number of times on each, taken in turn, in a random order. Milliseconds: the median, with the middle half in brackets. The\n"+
+			"ratio is that of the medians. Its interval holds 95 %% of %d samples of the same size, drawn again from these times\n"+
+			"(the bootstrap). %s",
+			time.Now().UTC().Format(time.DateOnly), without, bootstraps, machineLine(g.machine)),
+		head: []string{"", "count", "with guards", "without", "×", "95 %", "at most"},
 	}
-	titles := []struct{ id, title string }{
-		{"fresh", "a fresh create to a page that answers CDP"}, {"warm", "a warm restore to a page that answers CDP"},
-		{"load", "loading a page"}, {"command", "a command and its answer"},
-	}
-	for _, engine := range []string{chrome, shell} {
-		for _, row := range titles {
-			with, without := all["0 "+row.id+"/"+engine], all["1 "+row.id+"/"+engine]
-			low, high := medianInterval(dividedBy(with, without))
-			s.rows = append(s.rows, []string{row.title + ", " + engine, spread(with).String(), spread(without).String(),
-				number(ratios(with, without).median), number(low) + "–" + number(high)})
+	last := len(g.sides) - 1
+	for _, m := range g.measures() {
+		for i, side := range g.sides[:last] {
+			pairs := make([][2]float64, len(g.samples[m.id]))
+			for n, all := range g.samples[m.id] {
+				pairs[n] = [2]float64{all[i], all[last]}
+			}
+			title := m.title
+			if g.guardsAlone {
+				title += ", " + side.name
+			}
+			s.rows = append(s.rows, ratioRow(title, pairs, rand.New(rand.NewPCG(g.seed, 1))))
 		}
 	}
 	return s
 }
 
+// mostForGuards is how many times longer anything may take with guards.
+const mostForGuards = 1.05
+
+// ratioRow is the row of a measure, with both times of each pair.
+func ratioRow(title string, pairs [][2]float64, random *rand.Rand) []string {
+	var with, without []float64
+	for _, p := range pairs {
+		with, without = append(with, p[0]), append(without, p[1])
+	}
+	ratio := spread(with).median / spread(without).median
+	low, high := bootstrap(pairs, random)
+	verdict := "1.05, met"
+	if ratio > mostForGuards {
+		verdict = "1.05, **missed**"
+	}
+	exact := func(n float64) string { return fmt.Sprintf("%.3f", n) }
+	return []string{title, fmt.Sprint(len(pairs)), spread(with).String(), spread(without).String(), exact(ratio), exact(low) + "–" + exact(high), verdict}
+}
+
 // machineLine describes the machine in a sentence.
 func machineLine(machine [][]string) string {
-	var all []string
-	for _, row := range machine[1:] { // the first one is the date
-		all = append(all, row[0]+" "+row[1])
+	text := "Machine:"
+	for i, row := range machine[1:] { // the first one is the date
+		if i > 0 {
+			text += ","
+		}
+		text += " " + row[0] + " " + row[1]
 	}
-	return "Machine: " + strings.Join(all, ", ") + "."
+	return text + "."
 }

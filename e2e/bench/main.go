@@ -35,6 +35,8 @@ type settings struct {
 	soak                           time.Duration // duration of a soak, which replaces the measurement; 0 for none
 	inARow                         int           // restores in a row after a soak
 	guards                         bool          // compare a daemon with and without guards, which replaces the measurement
+	guardsAlone                    bool          // with guards: also a daemon for each guard alone
+	chromeRestores                 int           // with guards: at most so many restores of full Chrome; 0 for one in each round
 	strangers                      time.Duration // duration of a run with a hostile user, which replaces the measurement; 0 for none
 	relay                          bool          // run as the bare CDP relay of the part cdp
 }
@@ -55,6 +57,8 @@ func main() {
 	flag.DurationVar(&s.soak, "soak", 0, "instead create and end sessions for this long while Chromes are killed, and check for leaks")
 	flag.IntVar(&s.inARow, "restores", 2000, "with -soak: then restore in a row so many times")
 	flag.BoolVar(&s.guards, "guards", false, "instead compare a daemon with all guards and one without; with -against an older binary is the one without")
+	flag.BoolVar(&s.guardsAlone, "alone", false, "with -guards: also measure each guard alone, and print the table")
+	flag.IntVar(&s.chromeRestores, "chrome-restores", 0, "with -guards: restore full Chrome at most so many times, evenly over the rounds; 0 for once in each round")
 	flag.DurationVar(&s.strangers, "strangers", 0, "instead have users work for this long, beside a hostile one for half of it")
 	flag.BoolVar(&s.relay, "relay", false, "run as the bare relay that the multiplexer is compared with (internal: needs inherited descriptors)")
 	flag.Parse()

@@ -137,9 +137,14 @@ const pollPause = 5 * time.Millisecond
 
 // poll calls is until it returns true or an error, or the time is up.
 func poll(ctx context.Context, deadline time.Duration, is func() (bool, error)) error {
+	return pollEach(ctx, pollPause, deadline, is)
+}
+
+// pollEach is poll with another pause.
+func pollEach(ctx context.Context, pause, deadline time.Duration, is func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	tick := time.NewTicker(pollPause)
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
 		if done, err := is(); done || err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -40,17 +41,21 @@ func dividedBy(of, to []float64) []float64 {
 	return each
 }
 
-// medianInterval returns the interval in which the median of the distribution lies with a
-// probability of 95 %, by order statistics (the normal approximation of the binomial
-// distribution); NaNs for less than six numbers.
-func medianInterval(numbers []float64) (low, high float64) {
-	n := len(numbers)
-	if n < 6 {
-		return math.NaN(), math.NaN()
+// bootstraps is how many samples [bootstrap] draws.
+const bootstraps = 2000
+
+// bootstrap returns the interval that holds 95 % of the ratios of medians in samples of the
+// same size, drawn from pairs with repetition (Efron's percentile interval). Pairs stay
+// together: a disturbance of both cancels out. It returns NaNs for no pairs.
+func bootstrap(pairs [][2]float64, random *rand.Rand) (low, high float64) {
+	drawn := make([]float64, bootstraps)
+	of, to := make([]float64, len(pairs)), make([]float64, len(pairs))
+	for n := range drawn {
+		for i := range pairs {
+			p := pairs[random.IntN(len(pairs))]
+			of[i], to[i] = p[0], p[1]
+		}
+		drawn[n] = quantile(of, 0.5) / quantile(to, 0.5)
 	}
-	sorted := slices.Sorted(slices.Values(numbers))
-	half := 1.96 * math.Sqrt(float64(n)) / 2
-	first := max(int(math.Floor(float64(n)/2-half)), 0)
-	last := min(int(math.Ceil(float64(n)/2+half)), n-1)
-	return sorted[first], sorted[last]
+	return quantile(drawn, 0.025), quantile(drawn, 0.975)
 }
