@@ -217,6 +217,23 @@ func TestReplaceSection(t *testing.T) {
 	}
 }
 
+// A page gets its preface once.
+func TestBeginPage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), guardsFile)
+	if err := replaceSection(path, section{title: "A", text: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := beginPage(path, "# T\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile(path)
+	if want := "# T\n\n## A\n\nx\n\n"; err != nil || string(raw) != want {
+		t.Errorf("the page: %q, %v", raw, err)
+	}
+}
+
 // The interval of the ratio of medians holds the true ratio, is narrow if both sides are
 // disturbed alike, and is the ratio itself if nothing varies.
 func TestBootstrap(t *testing.T) {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -82,7 +84,24 @@ func (b *bench) runGuards(ctx context.Context) (err error) {
 	if b.guardsAlone {
 		return nil
 	}
-	return replaceSection(filepath.Join(b.folder, guardsFile), s)
+	path := filepath.Join(b.folder, guardsFile)
+	return errors.Join(replaceSection(path, s), beginPage(path, guardsPreface))
+}
+
+const guardsPreface = `# What the protections among strangers cost
+
+People who do not trust each other can use one daemon: [security.md](security.md) says what protects them. Two commands write
+this page. ` + "`make bench-guards`" + ` compares a daemon with these protections and one without. ` + "`make strangers`" + ` has users work beside
+a hostile one. Ratios differ less between machines than times do.
+`
+
+// beginPage adds the preface to a page that has sections only.
+func beginPage(path, preface string) error {
+	raw, err := os.ReadFile(path)
+	if err != nil || strings.HasPrefix(string(raw), "# ") {
+		return err
+	}
+	return os.WriteFile(path, []byte(preface+"\n"+string(raw)), 0o644)
 }
 
 func (g *guardRun) close() {
