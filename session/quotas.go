@@ -62,11 +62,17 @@ func (s *Service) TakeRequest(ctx context.Context, c access.Caller, managing boo
 // The caller has checked what the key may do.
 func (s *Service) OpenSocket(ctx context.Context, c access.Caller, id string) (release func(), err error) {
 	const op = "session.socket"
-	rec, err := s.deps.Catalogue.Session(ctx, id)
-	if err != nil {
-		return nil, err
+	var userID string
+	if l := s.sessions.Find(id); l != nil { // a client waits, and the catalogue takes longer
+		userID = l.rights.UserID
+	} else {
+		rec, err := s.deps.Catalogue.Session(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		userID = rec.UserID
 	}
-	release, err = s.reserveSocket(ctx, c, rec.UserID)
+	release, err = s.reserveSocket(ctx, c, userID)
 	if fault.Is(err, fault.QuotaExceeded) && c.Link != "" { // a guest does not learn whose quota it is
 		err = fault.New(fault.QuotaExceeded, op, "too many people view sessions of this user; try again later")
 	}
