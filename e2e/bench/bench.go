@@ -41,7 +41,8 @@ type bench struct {
 	siblings int                  // how many Chromes with their own ports were started
 }
 
-// newBench starts everything that the whole run needs, and logs in once.
+// newBench starts everything that the whole run needs, and logs in once. A comparison of guards
+// needs the site only.
 func newBench(ctx context.Context, s settings) (b *bench, err error) {
 	b = &bench{settings: s, hosts: s.firstHost, figures: map[string]quartiles{}}
 	defer func() {
@@ -57,6 +58,9 @@ func newBench(ctx context.Context, s settings) (b *bench, err error) {
 	}
 	if b.site, err = probe.Start(time.Now); err != nil {
 		return b, err
+	}
+	if s.guards { // it has daemons of its own, and no client library
+		return b, nil
 	}
 	if b.node, err = startNode(s.clients); err != nil {
 		return b, err
