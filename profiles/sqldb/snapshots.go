@@ -175,7 +175,7 @@ func (st *Snapshots) StoredByKey(ctx context.Context, keyID string) (profiles.St
 	return stored, failure("profiles.stored", err)
 }
 
-// The database keeps these sums itself (migration 23). Counting would take longer with every
+// The database keeps these sums itself (migration 24). Counting would take longer with every
 // snapshot of the user, and with every session that the key has made.
 func storedByUser(ctx context.Context, q querier, userID string) (profiles.Stored, error) {
 	return stored(q.QueryRowContext(ctx, "SELECT snapshots, bytes FROM stored_by_user WHERE user_id = ?", []byte(userID)))
