@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"slices"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,6 +16,16 @@ import (
 // Tables returns the names of all tables, each after those that it refers to.
 func Tables() []string { return tables }
 
+// Clear deletes all rows of a catalogue.
+func Clear(ctx context.Context, db *DB) error {
+	for _, table := range slices.Backward(tables) {
+		if _, err := db.handle.writer.ExecContext(ctx, "DELETE FROM "+table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // FailFirstCommits lets every other commit of a PostgreSQL catalogue fail with a conflict, so
 // that transactions run twice.
 func FailFirstCommits(db *DB, address string) error {
@@ -23,7 +34,7 @@ func FailFirstCommits(db *DB, address string) error {
 		return err
 	}
 	old := db.handle.writer
-	db.handle.writer = sql.OpenDB(&conflicting{Connector: postgres.NewConnector(config, false)})
+	db.handle.writer = keeping(sql.OpenDB(&conflicting{Connector: postgres.NewConnector(config, false)}), postgresWriters)
 	return old.Close()
 }
 

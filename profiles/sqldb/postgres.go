@@ -60,7 +60,11 @@ func (h *handle) openPostgres(ctx context.Context, o Options) error {
 }
 
 func remotePool(c postgres.Config, readOnly bool, n int) *sql.DB {
-	p := sql.OpenDB(postgres.NewConnector(c, readOnly))
+	return keeping(sql.OpenDB(postgres.NewConnector(c, readOnly)), n)
+}
+
+// keeping has a pool make at most n connections, and close none of them between uses.
+func keeping(p *sql.DB, n int) *sql.DB {
 	p.SetMaxOpenConns(n)
 	p.SetMaxIdleConns(n)
 	return p

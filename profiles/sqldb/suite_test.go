@@ -1,11 +1,10 @@
 package sqldb_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -59,11 +58,8 @@ func postgresURL(t *testing.T) string {
 			t.Fatal(err)
 		}
 	})
-	var clear strings.Builder
-	for _, table := range slices.Backward(sqldb.Tables()) {
-		clear.WriteString("DELETE FROM " + table + ";")
-	}
-	if err := s.Exec(t.Context(), name, clear.String()); err != nil {
+	db := open(t, s.URL(name))
+	if err := errors.Join(sqldb.Clear(t.Context(), db), db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return s.URL(name)
@@ -108,19 +104,39 @@ func TestMemory(t *testing.T) {
 }
 
 func TestPostgres(t *testing.T) {
-	profilestest.Run(t, func(t *testing.T) profilestest.Catalogue { return catalogue(t, postgresURL(t)) })
+	next := reused(t, func(url string) *sqldb.DB { return open(t, url) })
+	profilestest.Run(t, func(t *testing.T) profilestest.Catalogue { return stores(next(t)) })
 }
 
 // Every transaction can run twice: its results are those of the second time.
 func TestRetried(t *testing.T) {
-	profilestest.Run(t, func(t *testing.T) profilestest.Catalogue {
-		url := postgresURL(t)
+	next := reused(t, func(url string) *sqldb.DB {
 		db := open(t, url)
 		if err := sqldb.FailFirstCommits(db, url); err != nil {
 			t.Fatal(err)
 		}
-		return stores(db)
+		return db
 	})
+	profilestest.Run(t, func(t *testing.T) profilestest.Catalogue { return stores(next(t)) })
+}
+
+// reused returns a function that returns the same catalogue for each test, without rows: to
+// connect costs more than most tests. One that a test has closed is opened again. open closes
+// it when all tests have ended.
+func reused(t *testing.T, open func(url string) *sqldb.DB) func(*testing.T) *sqldb.DB {
+	t.Helper()
+	url := postgresURL(t)
+	db := open(url)
+	return func(t *testing.T) *sqldb.DB {
+		t.Helper()
+		if db.Health(t.Context()) != nil {
+			db = open(url)
+		}
+		if err := sqldb.Clear(t.Context(), db); err != nil {
+			t.Fatal(err)
+		}
+		return db
+	}
 }
 
 func TestTwice(t *testing.T) {
@@ -131,9 +147,10 @@ func TestTwice(t *testing.T) {
 		})
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
+		again := func(url string) *sqldb.DB { return open(t, url) }
+		first, second := reused(t, again), reused(t, again)
 		profilestest.RunTwice(t, func(t *testing.T) (one, other profilestest.Catalogue) {
-			url := postgresURL(t)
-			return catalogue(t, url), catalogue(t, url)
+			return stores(first(t)), stores(second(t))
 		})
 	})
 }
