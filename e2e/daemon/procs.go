@@ -43,18 +43,23 @@ func (d *Daemon) inDir(proc string) bool {
 	return err == nil && strings.HasPrefix(cwd, d.Dir+"/")
 }
 
+// Eventually polls a condition. Most ask the daemon, whose answers and their checks take
+// processor time from what the test waits for, so the pauses grow.
+const (
+	firstPause = 20 * time.Millisecond
+	lastPause  = 100 * time.Millisecond
+)
+
 // Eventually waits for a condition, and fails the test if it is not true in time.
 func Eventually(t testing.TB, within time.Duration, what string, is func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(within)
 	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !is() {
+	for pause := firstPause; !is(); pause = min(pause*5/4, lastPause) {
 		select {
 		case <-deadline.C:
 			t.Fatalf("waited for: %s; it did not happen within %s", what, within)
-		case <-tick.C:
+		case <-time.After(pause):
 		}
 	}
 }
