@@ -102,7 +102,9 @@ func (s *strangers) hostileSession(ctx context.Context, engine string, random *r
 		t.Close()
 	}
 	mode := []string{"none", "filesystem", "memory"}[random.IntN(3)]
-	_ = s.h.CallAs(context.WithoutCancel(ctx), key, http.MethodDelete, fmt.Sprintf("/v1/sessions/%s?save_snapshot_mode=%s", made.ID, mode), nil, nil)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), strangerGrace/2)
+	defer cancel()
+	_ = s.h.CallAs(ending, key, http.MethodDelete, fmt.Sprintf("/v1/sessions/%s?save_snapshot_mode=%s", made.ID, mode), nil, nil)
 }
 
 // halfOpen opens connections that send a part of a request, and closes them after a while.

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,11 +20,15 @@ const strangersTitle = "Beside a hostile user"
 // Sizes of the run with strangers: 8 sessions of full Chrome and 24 of the shell, of three
 // users, one of whom is hostile in every second block.
 const (
-	strangerBlocks   = 12
-	strangerMemory   = 1 << 30 // bytes, of each session
-	strangerCommands = 20
-	commandPause     = 200 * time.Millisecond
-	lanePause        = 8 * time.Second // at most, between two sessions of a lane
+	strangerBlock  = 5 * time.Minute // the longest block
+	strangerBlocks = 4               // the least number of blocks
+	strangerMemory = 1 << 30         // bytes, of each session
+	// strangerRamp is the time in which the honest users begin, which does not count.
+	strangerRamp  = time.Minute
+	clearDeadline = 10 * time.Minute
+	// strangerGrace is how long calls of the honest users that have begun may take after the
+	// end of the run, and how long the hostile user's sessions may take to end.
+	strangerGrace = 2 * time.Minute
 )
 
 // strangerLanes are the sessions that a user has at a time, by engine.
@@ -40,28 +42,39 @@ func honestUsers() []strangerLanes { return []strangerLanes{{"ann", 3, 8}, {"ben
 
 func hostileUser() strangerLanes { return strangerLanes{"eve", 2, 8} }
 
+// side says beside whom the honest users work.
+type side int
+
+const (
+	alone   side = iota // no hostile user
+	beside              // a hostile user
+	between             // the hostile user's sessions are ending: not counted
+)
+
 // strangers is one run. Its times are those of the honest users, with and without a hostile
 // one.
 type strangers struct {
 	h    *host
 	keys map[string]string // by user
 
-	mu      sync.Mutex
-	times   [2]map[string][]float64 // milliseconds by what was timed; [1] beside the hostile user
-	hostile atomic.Bool
-	attacks map[string]int
+	mu       sync.Mutex
+	side     side
+	times    [2]map[string][]float64 // milliseconds, by side and by what was timed
+	failed   [2]map[string]int       // calls of honest users, by side and by what failed
+	failures []error                 // the first ones
+	attacks  map[string]int
 }
 
 // runStrangers has two honest users work for a time, beside a hostile third one in every
 // second block. It writes a section of the page. It fails if an honest session is not
 // logged in as itself, a save is lost, a call of an honest user fails, or something is left.
 func (b *bench) runStrangers(ctx context.Context, total time.Duration) error {
-	h, err := b.host(ctx, []string{"STASIS_SPARES=1", "STASIS_SHELL_SPARES=1"}, append(guardedFlags(), "--max-sessions", "32", "--parked", "8", "--session-memory", fmt.Sprint(strangerMemory))...)
+	h, err := b.host(ctx, []string{"STASIS_SPARES=1", "STASIS_SHELL_SPARES=1"}, append(guardedFlags(), "--max-sessions", "36", "--parked", "8", "--session-memory", fmt.Sprint(strangerMemory))...)
 	b.others = append(b.others, h)
 	if err != nil {
 		return err
 	}
-	s := &strangers{h: h, keys: map[string]string{}, times: [2]map[string][]float64{{}, {}}, attacks: map[string]int{}}
+	s := &strangers{h: h, keys: map[string]string{}, times: [2]map[string][]float64{{}, {}}, failed: [2]map[string]int{{}, {}}, attacks: map[string]int{}}
 	for _, u := range append(honestUsers(), hostileUser()) {
 		var key struct{ Secret string }
 		if err := h.Call(ctx, http.MethodPost, "/v1/keys", obj{"name": u.user, "user_id": u.user, "rights": []string{"use"}}, &key); err != nil {
@@ -77,22 +90,17 @@ func (b *bench) runStrangers(ctx context.Context, total time.Duration) error {
 		return err
 	}
 	lanes := s.lanes(b.seed)
-	for block := range strangerBlocks {
-		s.hostile.Store(block%2 == 1)
-		progress("block %d of %d", block+1, strangerBlocks)
-		if err := s.block(ctx, lanes, total/strangerBlocks, b.seed+uint64(block)); err != nil {
-			return err
-		}
+	if err := s.work(ctx, lanes, total, b.seed); err != nil {
+		return err
 	}
-	for _, l := range lanes {
-		if err := l.clear(ctx); err != nil {
-			return err
-		}
-	}
+	s.clearLanes(ctx, lanes)
 	result := s.section(b, total)
 	fmt.Print(result.markdown())
+	if err := s.clearHostile(ctx); err != nil {
+		return err
+	}
 	after, err := h.asBefore(ctx, &before)
-	if err := errors.Join(err, leaks(before, after)); err != nil {
+	if err := errors.Join(append(s.failures, err, leaks(before, after))...); err != nil {
 		return err
 	}
 	return replaceSection(filepath.Join(b.folder, guardsFile), result)
@@ -106,190 +114,159 @@ func (s *strangers) lanes(seed uint64) (all []*honestLane) {
 			if n < u.chrome {
 				engine = chrome
 			}
-			all = append(all, &honestLane{strangers: s, user: u.user, name: fmt.Sprintf("%s-%d", u.user, n), engine: engine,
-				random: rand.New(rand.NewPCG(seed, uint64(len(all))))})
+			all = append(all, newHonestLane(s, u.user, fmt.Sprintf("%s-%d", u.user, n), engine, seed, uint64(len(all))))
 		}
 	}
 	return all
 }
 
-// block runs all lanes for a time, and the hostile user if it is its turn. The hostile user
-// begins first and ends last.
-func (s *strangers) block(ctx context.Context, lanes []*honestLane, length time.Duration, seed uint64) error {
-	attackCtx, stop := context.WithCancel(ctx)
-	var attackers sync.WaitGroup
-	if s.hostile.Load() {
-		s.attack(attackCtx, &attackers, seed)
-	}
-	end := time.Now().Add(length)
+// work runs all lanes for a time, and the hostile user in every second block of it. It
+// returns soon after that time, also if the machine is overloaded.
+func (s *strangers) work(ctx context.Context, lanes []*honestLane, total time.Duration, seed uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, strangerRamp+total+strangerGrace)
+	defer cancel()
+	s.turn(between)
+	end := time.Now().Add(strangerRamp + total)
 	group, inGroup := errgroup.WithContext(ctx)
 	for _, l := range lanes {
 		group.Go(func() error {
-			for time.Now().Before(end) {
-				if err := l.run(inGroup); err != nil {
-					return fmt.Errorf("%s: %w", l.name, err)
-				}
+			pause(inGroup, l.until(strangerRamp))
+			for time.Now().Before(end) && inGroup.Err() == nil {
+				l.run(inGroup, end)
 			}
 			return nil
 		})
 	}
-	err := group.Wait()
-	stop()
-	attackers.Wait()
-	return errors.Join(err, s.h.CallAs(ctx, s.keys[hostileUser().user], http.MethodDelete, "/v1/sessions", nil, nil))
+	pause(ctx, strangerRamp)
+	blocks := max(strangerBlocks, int(total/strangerBlock))
+	for block := range blocks {
+		progress("block %d of %d: %s", block+1, blocks, s.counts())
+		s.block(inGroup, total/time.Duration(blocks), block%2 == 1, seed+uint64(block))
+	}
+	s.turn(between)
+	progress("the end of the last sessions: %s", s.counts())
+	return group.Wait()
 }
 
-// timed times a call of an honest user.
+// block waits for a time, in which the hostile user attacks or not. When it ends, the
+// hostile user's sessions have ended.
+func (s *strangers) block(ctx context.Context, length time.Duration, hostile bool, seed uint64) {
+	end := time.Now().Add(length)
+	if !hostile {
+		s.turn(alone)
+		pause(ctx, time.Until(end))
+		return
+	}
+	s.turn(beside)
+	attackCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	var attackers sync.WaitGroup
+	s.attack(attackCtx, &attackers, seed)
+	pause(ctx, time.Until(end))
+	s.turn(between)
+	stop()
+	attackers.Wait()
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), strangerGrace)
+	defer cancel()
+	if err := s.h.CallAs(ending, s.keys[hostileUser().user], http.MethodDelete, "/v1/sessions?save_snapshot_mode=none", nil, nil); err != nil {
+		s.fail("end of the hostile user's sessions", err)
+	}
+}
+
+// turn begins a side.
+func (s *strangers) turn(to side) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.side = to
+}
+
+func (s *strangers) now() side {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.side
+}
+
+// timed times a call of an honest user. It counts if the side has not changed meanwhile.
 func (s *strangers) timed(what string, do func() error) error {
+	began := s.now()
 	ms, err := timed(do)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	side := 0
-	if s.hostile.Load() {
-		side = 1
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.times[side][what] = append(s.times[side][what], ms)
-	return nil
-}
-
-// honestLane is one place of an honest user. It has a session nearly all the time.
-type honestLane struct {
-	*strangers
-	user, name, engine string
-	random             *rand.Rand
-	kept               string   // the session that is restored next; "" for none
-	snapshots          []string // all that it has saved
-}
-
-// run creates a session, and saves it; or restores the saved one, uses it and saves it
-// again. A restored session must be logged in, and must be the lane's own.
-func (l *honestLane) run(ctx context.Context) error {
-	fields := obj{"engine": l.engine, "wait_seconds": 60}
-	what := "create"
-	if l.kept != "" && l.random.IntN(2) == 0 {
-		what, fields["restore_from_session_id"] = "restore", l.kept
-	}
-	s := &session{host: l.h}
-	err := l.timed(what, func() error {
-		return l.h.CallAs(ctx, l.keys[l.user], http.MethodPost, "/v1/sessions", fields, &s.Session)
-	})
-	if err != nil {
-		return err
-	}
-	t, err := s.front(ctx)
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	if err := l.use(ctx, t, what == "restore"); err != nil {
-		return fmt.Errorf("session %s, %s: %w", s.ID, what, err)
-	}
-	for range strangerCommands {
-		if err := l.timed("command", func() error { return oneCommand(ctx, t) }); err != nil {
-			return err
-		}
-		pause(ctx, commandPause)
-	}
-	mode := []string{"filesystem", "filesystem", "memory"}[l.random.IntN(3)]
-	var ended struct{ Snapshot struct{ ID string } }
-	if err := l.h.CallAs(ctx, l.keys[l.user], http.MethodDelete, "/v1/sessions/"+s.ID+"?save_snapshot_mode="+mode, nil, &ended); err != nil {
-		return fmt.Errorf("save: %w", err)
-	}
-	if ended.Snapshot.ID == "" {
-		return fmt.Errorf("session %s was not saved", s.ID)
-	}
-	l.kept, l.snapshots = s.ID, append(l.snapshots, ended.Snapshot.ID)
-	pause(ctx, time.Duration(l.random.Int64N(int64(lanePause))))
-	return l.forgetOld(ctx)
-}
-
-// use logs in, or checks the login and the lane's own name in a restored session.
-func (l *honestLane) use(ctx context.Context, t *tab, restored bool) error {
-	if !restored {
-		if err := l.h.authenticate(ctx, t); err != nil {
-			return err
-		}
-		var is bool
-		return t.evaluate(ctx, fmt.Sprintf(`localStorage.setItem("lane", %q), document.cookie = "lane=%s; max-age=86400", true`, l.name, l.name), &is)
-	}
-	if err := t.visit(ctx, l.h.me(), loggedIn); err != nil {
-		return errors.Join(errLoggedOut, err)
-	}
-	var got string
-	if err := t.evaluate(ctx, `localStorage.getItem("lane") + " " + document.cookie.match(/lane=([^;]*)/)?.[1]`, &got); err != nil {
-		return err
-	}
-	if want := l.name + " " + l.name; got != want {
-		return fmt.Errorf("the session is that of %q, want %q", got, want)
+	if s.side == began && began != between {
+		s.times[began][what] = append(s.times[began][what], ms)
 	}
 	return nil
 }
 
-// forgetOld deletes all snapshots but the newest two, one of which may be a parked Chrome's.
-func (l *honestLane) forgetOld(ctx context.Context) error {
-	for len(l.snapshots) > 2 {
-		if err := l.h.forget(ctx, l.snapshots[0]); err != nil {
-			return err
-		}
-		l.snapshots = l.snapshots[1:]
+// mostFailures is how many failures a run reports in full.
+const mostFailures = 20
+
+// fail counts a call of an honest user that failed.
+func (s *strangers) fail(what string, err error) {
+	progress("failed: %v", err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed[min(s.side, beside)][what]++
+	if len(s.failures) < mostFailures {
+		s.failures = append(s.failures, err)
 	}
-	return nil
 }
 
-// clear restores the lane's last save once more, and deletes everything that it has kept.
-func (l *honestLane) clear(ctx context.Context) error {
-	if l.kept == "" {
-		return nil
+// counts says how much was timed so far.
+func (s *strangers) counts() (text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, what := range slices.Sorted(maps.Keys(s.times[alone])) {
+		a, b := s.times[alone][what], s.times[beside][what]
+		text += fmt.Sprintf("%s %d/%d p50 %.0f/%.0f p95 %.0f/%.0f; ", what, len(a), len(b), quantile(a, 0.5), quantile(b, 0.5), quantile(a, 0.95), quantile(b, 0.95))
 	}
-	s := &session{host: l.h}
-	if err := l.h.CallAs(ctx, l.keys[l.user], http.MethodPost, "/v1/sessions", obj{"engine": l.engine, "restore_from_session_id": l.kept, "wait_seconds": 60}, &s.Session); err != nil {
-		return fmt.Errorf("%s: the last save is lost: %w", l.name, err)
+	return text
+}
+
+// clearLanes restores the last save of each lane, within a time that is long enough also if
+// the machine has other work.
+func (s *strangers) clearLanes(ctx context.Context, lanes []*honestLane) {
+	ctx, cancel := context.WithTimeout(ctx, clearDeadline)
+	defer cancel()
+	for _, l := range lanes {
+		if err := l.clear(ctx); err != nil {
+			s.fail("last save", fmt.Errorf("%s: %w", l.name, err))
+		}
 	}
-	t, err := s.front(ctx)
-	if err != nil {
+}
+
+// clearHostile deletes what the hostile user has saved.
+func (s *strangers) clearHostile(ctx context.Context) error {
+	var all struct{ Snapshots []struct{ ID string } }
+	if err := s.h.Call(ctx, http.MethodGet, "/v1/snapshots?limit=1000&user_id="+hostileUser().user, nil, &all); err != nil {
 		return err
 	}
-	defer t.Close()
-	if err := l.use(ctx, t, true); err != nil {
-		return fmt.Errorf("%s: the last save: %w", l.name, err)
-	}
-	if _, err := s.end(ctx, "none", false); err != nil {
-		return err
-	}
-	for _, id := range l.snapshots {
-		if err := l.h.forget(ctx, id); err != nil {
+	for _, snap := range all.Snapshots {
+		if err := s.h.forget(ctx, snap.ID); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// pause waits, or returns when the context ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
 }
 
 // section has a row for each thing that was timed, and one for each attack.
 func (s *strangers) section(b *bench, total time.Duration) section {
 	out := section{
 		title: strangersTitle,
-		text: fmt.Sprintf("`make strangers` on %s, %s, in %d blocks: two users have 6 sessions of full Chrome and 16 of the shell on one daemon. In every\n"+
-			"second block a hostile third user has 2 and 8 more, and attacks. Milliseconds, of the first two users only. Every\n"+
+		text: fmt.Sprintf("`make strangers` on %s, %s: two users have 6 sessions of full Chrome and 16 of the shell on one daemon. In every\n"+
+			"second block of 5 minutes a hostile third user has 2 and 8 more, and attacks. Milliseconds, of the first two users only. Every\n"+
 			"restored session was logged in as itself, every save was restored, and nothing was left at the end. %s",
-			time.Now().UTC().Format(time.DateOnly), total, strangerBlocks, machineLine(b.machine)),
+			time.Now().UTC().Format(time.DateOnly), total, machineLine(b.machine)),
 		head: []string{"", "count", "median", "95th percentile", "count beside the hostile user", "median", "95th percentile", "× of the percentiles"},
 	}
-	for _, what := range slices.Sorted(maps.Keys(s.times[0])) {
-		alone, beside := s.times[0][what], s.times[1][what]
+	for _, what := range slices.Sorted(maps.Keys(s.times[alone])) {
+		quiet, attacked := s.times[alone][what], s.times[beside][what]
 		p := func(of []float64) float64 { return quantile(of, 0.95) }
-		out.rows = append(out.rows, []string{what, fmt.Sprint(len(alone)), number(spread(alone).median), number(p(alone)),
-			fmt.Sprint(len(beside)), number(spread(beside).median), number(p(beside)), number(p(beside) / p(alone))})
+		out.rows = append(out.rows, []string{what, fmt.Sprint(len(quiet)), number(spread(quiet).median), number(p(quiet)),
+			fmt.Sprint(len(attacked)), number(spread(attacked).median), number(p(attacked)), number(p(attacked) / p(quiet))})
 	}
 	for _, what := range slices.Sorted(maps.Keys(s.attacks)) {
 		out.rows = append(out.rows, []string{"attack: " + what, "", "", "", fmt.Sprint(s.attacks[what]), "", "", ""})
