@@ -48,6 +48,11 @@ type version interface {
 	enter(daemon int, make func(folder string) error) error
 	limit(group string, l Limits) error
 	share(group string, percent int) error
+	// idle says whether the group gets only what others leave of the processors.
+	idle(group string, on bool) error
+	// cpuTime is the CPU time of all processes that were ever in the group; false if the
+	// version does not count that.
+	cpuTime(group string) (time.Duration, bool)
 	counts(group string) Counts
 	hasCPU() bool
 	// tops are the folders below which leftover groups can be.
@@ -112,7 +117,7 @@ func (g *Groups) HasCPU() bool { return g.version.hasCPU() }
 
 // New makes a group. name is one path element, unique among the daemon's groups.
 func (g *Groups) New(name string, l Limits) (*Group, error) {
-	group := &Group{of: g, name: g.prefix + name}
+	group := &Group{of: g, name: g.prefix + name, share: ordinaryShare}
 	for _, parent := range g.version.parents() {
 		folder := filepath.Join(parent, group.name)
 		err := g.folders.make(folder)
@@ -181,6 +186,8 @@ type Group struct {
 
 	mu      sync.Mutex
 	limits  Limits
+	share   int  // percent, of an ordinary group's
+	yields  bool // see Yield
 	removed bool
 	last    Counts // when it was removed
 }
@@ -229,15 +236,76 @@ func (g *Group) Limit(l Limits) error {
 	return nil
 }
 
+// Shares of busy processors, in percent of an ordinary group's.
+const (
+	ordinaryShare = 100
+	// daemonShare is that of the daemon itself, because all sessions wait for it.
+	daemonShare = 800
+	// yieldingShare is that of a group that yields on a kernel without idle groups (before
+	// 5.15).
+	yieldingShare = 1
+)
+
 // Share sets the group's share of busy processors, in percent of an ordinary group's. It
-// reports whether groups have shares.
+// reports whether groups have shares. A group that yields gets the share afterwards.
 func (g *Group) Share(percent int) bool {
-	if g == nil {
+	if g == nil || !g.of.HasCPU() {
 		return false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.removed || g.of.version.share(g.name, percent) == nil
+	g.share = percent
+	return g.removed || g.yields || g.of.version.share(g.name, percent) == nil
+}
+
+// Yield says whether the group gets only what other groups leave of the processors. Whatever
+// wakes up in another group takes the processor from it at once (cpu.idle). It reports
+// whether groups can yield.
+func (g *Group) Yield(on bool) bool {
+	if g == nil || !g.of.HasCPU() {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.removed || g.yields == on {
+		return true
+	}
+	share := g.share
+	if on {
+		share = yieldingShare
+	}
+	err := g.of.version.idle(g.name, on)
+	if err != nil || !on { // the kernel gives a group that is no longer idle an ordinary share
+		err = g.of.version.share(g.name, share)
+	}
+	if err != nil {
+		return false
+	}
+	g.yields = on
+	return true
+}
+
+// CPUTime returns the CPU time of all processes that were ever in the group; false if the
+// kernel does not count it.
+func (g *Group) CPUTime() (time.Duration, bool) {
+	if g == nil {
+		return 0, false
+	}
+	return g.of.version.cpuTime(g.name)
+}
+
+// Processes returns the IDs of the processes in the group.
+func (g *Group) Processes() (ids []int) {
+	if g == nil {
+		return nil
+	}
+	parents := g.of.version.parents()
+	for id := range strings.FieldsSeq(read(filepath.Join(parents[len(parents)-1], g.name, "cgroup.procs"))) {
+		if pid, err := strconv.Atoi(id); err == nil {
+			ids = append(ids, pid)
+		}
+	}
+	return ids
 }
 
 // Counts returns the counts until now; after its removal, those until then.
@@ -286,6 +354,14 @@ func write(file, value string) error {
 	}
 	_, err = f.WriteString(value)
 	return errors.Join(err, f.Close())
+}
+
+// writeBool writes 1 or 0 to a file of the kernel, which exists.
+func writeBool(file string, on bool) error {
+	if on {
+		return write(file, "1")
+	}
+	return write(file, "0")
 }
 
 // read returns the text of a file of the kernel; "" if it cannot be read.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/fault"
 )
@@ -74,7 +75,7 @@ func (m made) mkdir(path string) string {
 }
 
 var newGroupV2 = map[string]string{"cgroup.procs": "", "cgroup.controllers": "cpu io memory pids", "cgroup.subtree_control": "", "memory.max": "max",
-	"memory.swap.max": "max", "memory.stat": "anon 0", "memory.events": "max 0\noom_kill 0", "pids.max": "max", "pids.events": "max 0", "cpu.max": "max 100000", "cpu.weight": "100"}
+	"memory.swap.max": "max", "memory.stat": "anon 0", "memory.events": "max 0\noom_kill 0", "pids.max": "max", "pids.events": "max 0", "cpu.max": "max 100000", "cpu.weight": "100", "cpu.idle": "0", "cpu.stat": "usage_usec 0\nuser_usec 0"}
 
 func TestVersion2(t *testing.T) {
 	for name, at := range map[string]string{"in the unit's group": "/system.slice/stasis.service", "in a subgroup that systemd made": "/system.slice/stasis.service/daemon"} {
@@ -92,7 +93,7 @@ func TestVersion2(t *testing.T) {
 				t.Fatal(err)
 			}
 			m.expect(own, map[string]string{"cgroup.subtree_control": "+memory +pids +cpu", "cgroup.procs": ""})
-			m.expect(filepath.Join(own, "daemon"), map[string]string{"cgroup.procs": "77"})
+			m.expect(filepath.Join(own, "daemon"), map[string]string{"cgroup.procs": "77", "cpu.weight": "800"})
 
 			group, err := groups.New("a", Limits{Memory: 1 << 30, CPUs: 1.5, Tasks: 100})
 			if err != nil {
@@ -110,6 +111,11 @@ func TestVersion2(t *testing.T) {
 			m.expect(filepath.Join(own, "daemon"), map[string]string{"cgroup.procs": "5"})
 			group.Share(10)
 			m.expect(folder, map[string]string{"cpu.weight": "10"})
+			checkYield(m, group, folder, map[string]string{"cpu.weight": "100"})
+			m.set(filepath.Join(folder, "cpu.stat"), "usage_usec 1500000\nuser_usec 3")
+			if used, known := group.CPUTime(); used != 1500*time.Millisecond || !known {
+				t.Errorf("a CPU time of %s, %v", used, known)
+			}
 
 			m.set(filepath.Join(folder, "memory.events"), "low 0\nmax 0\noom 0\noom_kill 2\n")
 			m.set(filepath.Join(folder, "pids.events"), "max 9\n")
@@ -203,7 +209,7 @@ func TestVersion2NotDelegated(t *testing.T) {
 func TestVersion1(t *testing.T) {
 	top := t.TempDir()
 	m := made{t, map[string]string{"cgroup.procs": "", "memory.limit_in_bytes": "9", "memory.memsw.limit_in_bytes": "9", "memory.max_usage_in_bytes": "8",
-		"memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 0", "pids.max": "max", "pids.events": "max 0", "cpu.shares": "1024", "cpu.cfs_quota_us": "-1"}}
+		"memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 0", "pids.max": "max", "pids.events": "max 0", "cpu.shares": "1024", "cpu.idle": "0", "cpu.cfs_quota_us": "-1"}}
 	own, mounts := "", ""
 	for i, line := range []string{"memory /box /docker/1 /docker/1/box", "pids /box /docker/1 /docker/1/box", "cpu,cpuacct / / /"} {
 		parts := strings.Fields(line)
@@ -240,6 +246,14 @@ func TestVersion1(t *testing.T) {
 	}
 	group.Share(10)
 	m.expect(inCPU, map[string]string{"cpu.shares": "102"})
+	checkYield(m, group, inCPU, map[string]string{"cpu.shares": "1024"})
+	m.expect(filepath.Join(top, "cpu,cpuacct/stasis-daemon"), map[string]string{"cgroup.procs": "77", "cpu.shares": "8192"})
+	if v, err = find(strings.ReplaceAll(own, "cpu,cpuacct:/\n", "cpu,cpuacct:/stasis-daemon\n"), mounts); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := open(v, "/data/run", 78, m.folders()); err != nil || !slices.Equal(again.version.parents(), groups.version.parents()) {
+		t.Errorf("a daemon that a daemon's process starts: %v", err)
+	}
 	if err := errors.Join(group.Add(5), group.Limit(Limits{})); err != nil {
 		t.Error(err)
 	}
@@ -250,13 +264,51 @@ func TestVersion1(t *testing.T) {
 		t.Error(err)
 	}
 	m.expect(filepath.Join(top, "memory/box"), map[string]string{"cgroup.procs": "5"})
+	m.expect(filepath.Join(top, "cpu,cpuacct/stasis-daemon"), map[string]string{"cgroup.procs": "5"})
 	checkRemoval(t, groups, group, inMemory, inPids, inCPU)
 	groups.Sweep()
 	for _, controller := range []string{"memory/box", "pids/box", "cpu,cpuacct"} {
-		if left, _ := filepath.Glob(filepath.Join(top, controller, "stasis-*")); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(top, controller, groups.prefix+"*")); len(left) > 0 {
 			t.Errorf("left after a sweep: %v", left)
 		}
 	}
+}
+
+// checkYield lets a group yield and no longer yield. It expects an ordinary share at the end.
+// A share that is set meanwhile waits.
+func checkYield(m made, group *Group, folder string, ordinary map[string]string) {
+	m.t.Helper()
+	share := func() (text string) {
+		for name := range ordinary {
+			text = read(filepath.Join(folder, name))
+		}
+		return text
+	}
+	small := share()
+	if !group.Yield(true) || !group.Share(100) {
+		m.t.Error("no group can yield")
+	}
+	m.expect(folder, map[string]string{"cpu.idle": "1"})
+	if now := share(); now != small {
+		m.t.Errorf("the share of a group that yields was set to %s", now)
+	}
+	if !group.Yield(false) {
+		m.t.Error("the group yields for ever")
+	}
+	m.expect(folder, ordinary)
+	m.expect(folder, map[string]string{"cpu.idle": "0"})
+
+	// A kernel without idle groups.
+	if err := os.Remove(filepath.Join(folder, "cpu.idle")); err != nil {
+		m.t.Fatal(err)
+	}
+	if !group.Yield(true) || share() == ordinary["cpu.weight"]+ordinary["cpu.shares"] {
+		m.t.Errorf("without idle groups the share is %s", share())
+	}
+	if !group.Yield(false) {
+		m.t.Error("the group yields for ever")
+	}
+	m.expect(folder, ordinary)
 }
 
 func TestNoControlGroups(t *testing.T) {
@@ -353,6 +405,11 @@ func TestKernel(t *testing.T) {
 	}
 	if !groups.HasCPU() || !group.Share(10) {
 		t.Error("no shares of processors")
+	}
+	for _, on := range []bool{true, false} { // the kernel accepts no share while a group is idle
+		if !group.Yield(on) || !group.Share(20) || !group.Share(100) {
+			t.Errorf("yield: %v", on)
+		}
 	}
 	if err := group.Limit(Limits{}); err != nil {
 		t.Error(err)

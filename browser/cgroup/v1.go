@@ -8,8 +8,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
+	"time"
 )
+
+// daemonGroupV1 is the group that the daemon itself moves to, in the tree of the processors
+// only. All daemons with the same parent use it.
+const daemonGroupV1 = "stasis-daemon"
 
 // cpuPeriod is the time in which a group may use its processors, in microseconds: the
 // kernel's own default.
@@ -26,7 +32,8 @@ func newV1(folders, tops map[string]string) v1 {
 	v := v1{map[string]string{}, map[string]string{}}
 	for _, controller := range []string{memory, pids, cpu} {
 		if at := folders[controller]; at != "" {
-			v.own[controller], v.top[controller] = at, tops[controller]
+			// A process of a daemon is in the daemon's group.
+			v.own[controller], v.top[controller] = strings.TrimSuffix(at, "/"+daemonGroupV1), tops[controller]
 		}
 	}
 	return v
@@ -40,11 +47,33 @@ func unique(by map[string]string) []string {
 	return slices.Compact(slices.Sorted(maps.Values(by)))
 }
 
-// enter has nothing to do: groups with processes can have groups below them.
-func (v v1) enter(int, func(string) error) error { return nil }
+// enter moves the daemon to a group with a larger share of the processors. Nothing else is
+// to do: groups with processes can have groups below them.
+func (v v1) enter(daemon int, make func(folder string) error) error {
+	if !v.hasCPU() {
+		return nil
+	}
+	home := v.home(v.own[cpu])
+	if err := make(home); err != nil && !errors.Is(err, fs.ErrExist) {
+		return unsupported(err, "control groups cannot be made below the daemon's own: "+remedy)
+	}
+	err := v.share(daemonGroupV1, daemonShare)
+	if err == nil {
+		err = move(daemon, home)
+	}
+	if err != nil {
+		return unsupported(err, "the daemon cannot move to a control group below its own: "+remedy)
+	}
+	return nil
+}
 
-func (v v1) home(parent string) string { return parent }
-func (v v1) hasCPU() bool              { return v.own[cpu] != "" }
+func (v v1) home(parent string) string {
+	if parent == v.own[cpu] {
+		return filepath.Join(parent, daemonGroupV1)
+	}
+	return parent
+}
+func (v v1) hasCPU() bool { return v.own[cpu] != "" }
 
 func (v v1) file(controller, group, name string) string {
 	return filepath.Join(v.own[controller], group, name)
@@ -106,6 +135,16 @@ func (v v1) share(group string, percent int) error {
 	}
 	return write(v.file(cpu, group, "cpu.shares"), strconv.Itoa(1024*percent/100))
 }
+
+func (v v1) idle(group string, on bool) error {
+	if !v.hasCPU() {
+		return fs.ErrNotExist
+	}
+	return writeBool(v.file(cpu, group, "cpu.idle"), on)
+}
+
+// cpuTime is not known: it would need groups of one more controller.
+func (v v1) cpuTime(string) (time.Duration, bool) { return 0, false }
 
 // counts counts kills only if the group has reached its limit: the kernel also counts those
 // for which a group above was the reason.

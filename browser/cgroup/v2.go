@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // daemonGroup is the group that the daemon itself moves to. A systemd unit with
@@ -50,7 +51,7 @@ func (v v2) enter(daemon int, make func(folder string) error) error {
 	if err != nil {
 		return unsupported(err, "the daemon cannot move to a control group below its own: "+remedy)
 	}
-	if err := write(filepath.Join(v.own, "cgroup.subtree_control"), enable); err != nil {
+	if err := v.enable(enable); err != nil {
 		back := move(daemon, v.own)
 		why := "controllers cannot be turned on below the daemon's control group: " + remedy
 		if errors.Is(err, syscall.EBUSY) {
@@ -59,6 +60,15 @@ func (v v2) enter(daemon int, make func(folder string) error) error {
 		return unsupported(errors.Join(err, back), why)
 	}
 	return nil
+}
+
+// enable turns controllers on, and gives the daemon its share.
+func (v v2) enable(controllers string) error {
+	err := write(filepath.Join(v.own, "cgroup.subtree_control"), controllers)
+	if err == nil && v.cpu {
+		err = v.share(daemonGroup, daemonShare)
+	}
+	return err
 }
 
 func (v v2) parents() []string         { return []string{v.own} }
@@ -96,6 +106,19 @@ func (v v2) share(group string, percent int) error {
 		return fs.ErrNotExist
 	}
 	return write(v.file(group, "cpu.weight"), strconv.Itoa(percent))
+}
+
+func (v v2) idle(group string, on bool) error {
+	if !v.cpu {
+		return fs.ErrNotExist
+	}
+	return writeBool(v.file(group, "cpu.idle"), on)
+}
+
+// cpuTime is counted also without the controller.
+func (v v2) cpuTime(group string) (time.Duration, bool) {
+	used := field(v.file(group, "cpu.stat"), "usage_usec")
+	return time.Duration(used) * time.Microsecond, used > 0
 }
 
 // counts counts kills only if the group has reached its limit, as version 1 does.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -16,6 +17,13 @@ const (
 
 	lowerShare = 10 // percent, of a control group
 )
+
+// priority says why a tree has less than its ordinary share.
+type priority struct {
+	mu         sync.Mutex
+	background bool // nobody waits for it
+	busy       bool // it has used more than an equal part
+}
 
 // The kernel limits how often unprivileged processes set a session's share: ten times a
 // second, for all of them together. Restoring the share is tried shareTries times,
@@ -34,11 +42,10 @@ const (
 // works, the tree runs with ordinary priority. Restoring the share may block, because a
 // session is about to use the tree; reducing it does not.
 func (p *Process) Background(on bool) {
-	share := 100
-	if on {
-		share = lowerShare
-	}
-	if p.group.Share(share) {
+	p.priority.mu.Lock()
+	defer p.priority.mu.Unlock()
+	p.priority.background = on
+	if p.share() {
 		return
 	}
 	nice, tries := ordinary, shareTries
@@ -51,6 +58,46 @@ func (p *Process) Background(on bool) {
 		}
 		time.Sleep(sharePause)
 	}
+}
+
+// Busy gives the tree a small share of the processors, or its ordinary share again, if it has
+// a control group. See [Process.Background] for other reasons of a small share.
+func (p *Process) Busy(on bool) {
+	p.priority.mu.Lock()
+	defer p.priority.mu.Unlock()
+	p.priority.busy = on
+	p.share()
+}
+
+// Yield gives the tree only what others leave of the processors, or its share again, if it
+// has a control group.
+func (p *Process) Yield(on bool) { p.group.Yield(on) }
+
+// share sets the share of the control group. It reports whether there is one with shares. The
+// caller holds the lock.
+func (p *Process) share() bool {
+	if p.priority.background || p.priority.busy {
+		return p.group.Share(lowerShare)
+	}
+	return p.group.Share(100)
+}
+
+// UsedCPU is [Process.CPUTime] by the control group; false if it has no control
+// group. Finding the tree among all processes of the machine would take longer.
+func (p *Process) UsedCPU() (used time.Duration, known bool) {
+	if used, known = p.group.CPUTime(); known {
+		return used, true
+	}
+	for _, pid := range p.group.Processes() {
+		line, err := os.ReadFile(procPath(pid, "stat"))
+		if err != nil {
+			continue // it has ended
+		}
+		if q, err := parseStat(pid, string(line)); err == nil {
+			used, known = used+q.cpu, true
+		}
+	}
+	return used, known
 }
 
 // setNice sets the nice value of both. The error is that of the session's share.

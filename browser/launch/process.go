@@ -31,6 +31,7 @@ type Process struct {
 	pid      int         // of Chrome's main process
 	done     chan struct{}
 	group    *cgroup.Group // nil: none
+	priority priority
 
 	mu      sync.Mutex  // held by Freeze, Thaw, Signal and readers of the tree
 	main    *os.Process // a handle, so that its PID cannot be reused; nil before and after
