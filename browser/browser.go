@@ -77,6 +77,7 @@ type Browser struct {
 // setOptions sets the browser's options and the IDs of its extensions.
 func (b *Browser) setOptions(o Options) {
 	b.options = o
+	b.usage.join(b.ctx, b.starter.Shares, o.Owner, b.process)
 	ids := make([]string, 0, len(o.Extensions))
 	for _, e := range o.Extensions {
 		ids = append(ids, e.ID)

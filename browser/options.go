@@ -14,6 +14,9 @@ import (
 // have from their first request on. The zero value restores an environment without its
 // tabs.
 type Options struct {
+	// Owner is any name of whose session it is: the processors are divided among owners; "":
+	// nobody's, as a spare before its session.
+	Owner string
 	// Engine is EngineChrome or EngineShell; "" is EngineChrome.
 	Engine string
 	// RestoreTabs restores the saved tabs.

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
 
+	"github.com/stasisd/stasis/browser/fair"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/browser/profile"
@@ -38,6 +40,8 @@ type Starter struct {
 	Firewall Firewall
 	// Limits are those of every Chrome.
 	Limits Limits
+	// Shares divides the processors among the owners of Chromes; nil: nobody does.
+	Shares *fair.Users
 	// Hosts are the resolvers for names of hosts in sessions' limits; nil: they have none.
 	Hosts *Hosts
 	// MaxDownloads bounds the bytes of a session's downloads together; 0: no limit.
@@ -54,7 +58,11 @@ type Starter struct {
 
 // NewStarter returns a Starter with a launcher and a clock.
 func NewStarter(launcher *launch.Launcher, now func() time.Time) *Starter {
-	return &Starter{Launcher: launcher, Now: now, inspections: make(chan struct{}, maxInspections)}
+	s := &Starter{Launcher: launcher, Now: now, inspections: make(chan struct{}, maxInspections)}
+	if _, shares := launcher.Limits(); shares {
+		s.Shares = fair.New(runtime.GOMAXPROCS(0), now)
+	}
+	return s
 }
 
 // Fresh starts Chrome on an empty environment, with one blank tab.

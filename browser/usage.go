@@ -3,9 +3,11 @@ package browser
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stasisd/stasis/browser/cgroup"
+	"github.com/stasisd/stasis/browser/fair"
 	"github.com/stasisd/stasis/browser/launch"
 )
 
@@ -45,7 +47,8 @@ func (b *Browser) Usage() Usage { return b.usage }
 type usage struct {
 	counts func() cgroup.Counts
 	now    func() time.Time
-	full   chan struct{} // has a token when the limit of the disk is reached
+	full   chan struct{}               // has a token when the limit of the disk is reached
+	member atomic.Pointer[fair.Member] // of the owner's Chromes; nil: it has no owner yet
 
 	mu       sync.Mutex
 	limits   Limits
@@ -63,6 +66,16 @@ type diskUsage struct {
 
 func newUsage(p *launch.Process, limits Limits, now func() time.Time) *usage {
 	return &usage{counts: p.Counts, now: now, full: make(chan struct{}, 1), limits: limits, seen: map[string]time.Time{}, reported: map[string]time.Time{}}
+}
+
+// join lets the Chrome count as its owner's until ctx ends.
+func (u *usage) join(ctx context.Context, shares *fair.Users, owner string, chrome fair.Chrome) {
+	if shares == nil || owner == "" || u.member.Load() != nil {
+		return
+	}
+	member := shares.Join(owner, chrome)
+	u.member.Store(member)
+	context.AfterFunc(ctx, member.Leave)
 }
 
 // set replaces the limits, for another session. A token that the session before has not taken
@@ -84,6 +97,7 @@ func (u *usage) watch(ctx context.Context, dir *Dir, frozen func() bool, notify 
 	tick := time.NewTicker(usageInterval)
 	defer tick.Stop()
 	for {
+		u.member.Load().Measure()
 		limits := u.count()
 		if !frozen() && u.diskFull(dir) {
 			limits = append(limits, LimitDisk)

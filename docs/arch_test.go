@@ -35,7 +35,7 @@ var mayImport = []struct{ pkg, imports string }{
 	// layer, the root imports its adapters or they import the root. In browser, imports
 	// between adapters go down too: restore and verify use apply, baseline and capture;
 	// those use hiddentab and profile. Only pool imports the root.
-	{"browser", "fault state state/report budget egress browser/cgroup browser/launch browser/mux browser/hiddentab browser/capture browser/apply browser/baseline browser/restore browser/verify browser/logincheck browser/pageevent browser/targetinit browser/passkey browser/profile browser/profile/* browser/relay browser/resolver browser/view"},
+	{"browser", "fault state state/report budget egress browser/cgroup browser/fair browser/launch browser/mux browser/hiddentab browser/capture browser/apply browser/baseline browser/restore browser/verify browser/logincheck browser/pageevent browser/targetinit browser/passkey browser/profile browser/profile/* browser/relay browser/resolver browser/view"},
 	{"browser/hiddentab", "state"},
 	{"browser/capture", "fault state browser/hiddentab"},
 	{"browser/apply", "fault state state/report browser/hiddentab browser/capture"},
@@ -61,6 +61,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"browser/resolver", "fault egress"},
 	{"browser/firewall", "fault egress"},
 	{"browser/cgroup", "fault"}, // the kernel's files; it does not know Chrome
+	{"browser/fair", ""},        // arithmetic; it does not know what a share is
 	{"browser/*", "fault state state/report"},
 	{"backup", "fault"}, // files and their hashes; it does not know what they mean
 	{"snapshot", "fault state wire"},

@@ -194,6 +194,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 		return nil, err
 	}
 	q := r.Restore(named)
+	q.Owner = profiles.OwnerOf(o.UserID)
 	if q.Egress, err = s.resolver.Egress(ctx, r, o.UserID); err != nil {
 		return nil, err
 	}

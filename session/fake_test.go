@@ -32,7 +32,8 @@ type fakeBrowsers struct {
 	steps map[string]func(*fakeChrome) error
 	made  []*fakeChrome
 
-	processors bool // their limit can be put in place
+	processors bool   // their limit can be put in place
+	yielding   string // an owner that keeps the processors busy
 
 	endless int             // kills whose context never ends
 	working context.Context // of the last restore or check
@@ -550,6 +551,12 @@ func (c *fakeChrome) Kill(ctx context.Context) error {
 func (b *fakeBrowsers) CanLimitEgress(browser.Egress) error { return nil }
 
 // CanLimit returns nil, too, but for processors only if the field is set.
+func (b *fakeBrowsers) Yields(owner string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return owner != "" && b.yielding == owner
+}
+
 func (b *fakeBrowsers) CanLimit(l browser.Limits) error {
 	if l.CPUs > 0 && !b.processors {
 		return fault.New(fault.Unsupported, "fake.limits", "limits.cpus: not supported")

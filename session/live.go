@@ -111,7 +111,7 @@ func newLiveSession(s *Service, rec profiles.Session, r request.Create, q restor
 // options returns the options of a Chrome that replaces the session's Chrome. Its tabs
 // are always reopened, whatever the create said of the first Chrome.
 func (l *liveSession) options() browser.Options {
-	return browser.Options{Engine: l.request.Engine, RestoreTabs: true, Overrides: l.request.Overrides, Passkeys: l.request.Passkeys, Extensions: l.installed, Egress: l.egress, Limits: l.limits}
+	return browser.Options{Owner: profiles.OwnerOf(l.rec.UserID), Engine: l.request.Engine, RestoreTabs: true, Overrides: l.request.Overrides, Passkeys: l.request.Passkeys, Extensions: l.installed, Egress: l.egress, Limits: l.limits}
 }
 
 // start begins the session's first run and its background work.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
@@ -146,5 +147,31 @@ func TestSparesGiveWay(t *testing.T) {
 	r.end(alice, id, none)
 	if n := r.Counts().Spares; n != 0 {
 		t.Errorf("%d spares although memory is short", n)
+	}
+}
+
+// A user that keeps the processors busy leaves the spares to others.
+func TestSpareOfBusyUser(t *testing.T) {
+	r := newSpareRig(t, 1, nil)
+	spare := r.browsers.last()
+	r.browsers.mu.Lock()
+	r.browsers.yielding = profiles.OwnerOf("alice")
+	r.browsers.mu.Unlock()
+	info := r.create(alice, nil)
+	if info.UserID != "alice" {
+		t.Fatalf("the user is %q", info.UserID)
+	}
+	if n := r.Counts().Spares; n != 1 || r.browsers.last() == spare {
+		t.Errorf("%d spares are left", n)
+	}
+	r.end(alice, info.ID, none)
+	r.browsers.mu.Lock()
+	r.browsers.yielding = profiles.OwnerOf("bob")
+	r.browsers.mu.Unlock()
+	before := len(r.browsers.all())
+	r.create(alice, nil)
+	r.awaitSpares(1) // the next one
+	if n := len(r.browsers.all()); n != before+1 {
+		t.Errorf("%d Chromes were started for a create of another user with a spare", n-before)
 	}
 }

@@ -22,7 +22,7 @@ const (
 type limitFlags struct {
 	SessionLimits    string      `help:"Limit what each session's browser uses with control groups: auto if the system can, required to not start if it cannot, or off." enum:"auto,required,off" default:"auto"`
 	SessionMemory    memoryLimit `help:"Memory of each session's browser, in bytes, or none for no limit; by default 4 GiB, or half of the machine's memory if that is less." placeholder:"BYTES"`
-	SessionCPUs      float64     `help:"Processors of each session's browser, such as 1.5; 0 for no limit. All browsers have equal shares of busy processors in any case." default:"0" name:"session-cpus"`
+	SessionCPUs      float64     `help:"Processors of each session's browser, such as 1.5; 0 for no limit. Busy processors are divided among users in any case." default:"0" name:"session-cpus"`
 	SessionProcesses int64       `help:"Processes and threads of each session's browser together; 0 for no limit." default:"4096"`
 	SessionFiles     int         `help:"Files that each process of a browser may have open; 0 for as many as the daemon." default:"8192"`
 	SessionDisk      memoryLimit `help:"Disk for each session's profile, downloads and uploads, in bytes, or none for no limit; by default 4 GiB. A session that takes more ends." placeholder:"BYTES"`

@@ -149,6 +149,9 @@ type Launcher interface {
 	CanLimitEgress(limits browser.Egress) error
 	// CanLimit returns nil if [browser.Options.Limits] has an effect, else an error.
 	CanLimit(l browser.Limits) error
+	// Yields reports whether the owner of a session gets only what others leave of the
+	// processors; see [browser.Options.Owner].
+	Yields(owner string) bool
 	// NewDir makes a run directory with a new name. The caller removes it.
 	NewDir() (*browser.Dir, error)
 	// EndOrphans ends the Chromes that a dead daemon left and returns their run directories.

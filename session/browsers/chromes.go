@@ -30,6 +30,9 @@ func (c Chromes) CanLimitEgress(limits browser.Egress) error {
 // CanLimit returns nil if the limits can be put in place.
 func (c Chromes) CanLimit(l browser.Limits) error { return c.Starter.CanLimit(l) }
 
+// Yields reports whether an owner's Chromes get only what others leave of the processors.
+func (c Chromes) Yields(owner string) bool { return c.Starter.Shares.Yields(owner) }
+
 // NewDir makes a run directory. Its name is short because it holds Chrome's socket, whose
 // path may have 107 bytes at most. The catalogue records to which session the directory
 // belongs.

@@ -32,7 +32,7 @@ func (r *Restorer) FromFiles(ctx context.Context, q Request, row profiles.Snapsh
 	if err := r.archives.Readable(saved); err != nil {
 		return Files{}, err // checked before a Chrome is used for it
 	}
-	spare, why := r.takeSpare(q.Engine, q.Overrides)
+	spare, why := r.takeSpare(q.Owner, q.Engine, q.Overrides)
 	if spare != nil {
 		f, err = r.restoreInto(ctx, spareTarget(r, spare, q.Engine), q, row, saved)
 		if err == nil {
@@ -54,7 +54,7 @@ func (r *Restorer) FromFiles(ctx context.Context, q Request, row profiles.Snapsh
 // why is the reason why no quicker path was taken; the returned reason adds to it. gates
 // says whether that Chrome may have gates.
 func (r *Restorer) restoreCold(ctx context.Context, q Request, row profiles.Snapshot, saved snapshot.Snapshot, why string, gates bool) (Files, string, error) {
-	t, err := startingTarget(ctx, r, q.Engine, q.Overrides, gates)
+	t, err := startingTarget(ctx, r, q.Owner, q.Engine, q.Overrides, gates)
 	if err != nil {
 		return Files{}, why, err
 	}
@@ -64,7 +64,7 @@ func (r *Restorer) restoreCold(ctx context.Context, q Request, row profiles.Snap
 		// gates. One without gates does not need the list.
 		why = joinReasons(why, "the empty Chrome failed: "+fault.MessageOf(err))
 		t.abandon(ctx)
-		if t, err = ungatedTarget(ctx, r, q.Engine, q.Overrides); err != nil {
+		if t, err = ungatedTarget(ctx, r, q.Owner, q.Engine, q.Overrides); err != nil {
 			return Files{}, why, err
 		}
 		f, err = r.restoreInto(ctx, t, q, row, saved)

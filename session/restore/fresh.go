@@ -9,7 +9,7 @@ import (
 
 // startFresh starts an empty environment, in a spare if one is ready.
 func (r *Restorer) startFresh(ctx context.Context, q Request) (StartResult, error) {
-	if spare, _ := r.takeSpare(q.Engine, q.Overrides); spare != nil {
+	if spare, _ := r.takeSpare(q.Owner, q.Engine, q.Overrides); spare != nil {
 		s, err := r.startFreshIn(ctx, spare.Dir(), q, spare.Fresh)
 		if err == nil {
 			return s, nil

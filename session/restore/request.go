@@ -11,6 +11,7 @@ import (
 
 // Request is what a create asks of the environment that a session starts with.
 type Request struct {
+	Owner       string // whose session it is, as profiles.OwnerOf says
 	Engine      string // browser.EngineChrome or browser.EngineShell
 	AllowMemory bool   // false restores from files only
 	RestoreTabs bool
@@ -25,7 +26,7 @@ type Request struct {
 
 // options returns the options of a Chrome with these extensions.
 func (r Request) options(installed []state.Extension) browser.Options {
-	return browser.Options{Engine: r.Engine, RestoreTabs: r.RestoreTabs, Overrides: r.Overrides, Passkeys: r.Passkeys, Extensions: installed, Egress: r.Egress, Limits: r.Limits}
+	return browser.Options{Owner: r.Owner, Engine: r.Engine, RestoreTabs: r.RestoreTabs, Overrides: r.Overrides, Passkeys: r.Passkeys, Extensions: installed, Egress: r.Egress, Limits: r.Limits}
 }
 
 // Environment is what a session starts from.

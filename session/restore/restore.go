@@ -36,6 +36,7 @@ type Discarded interface {
 
 // Browsers starts Chromes, each in its own run directory; see browsers.Launcher.
 type Browsers interface {
+	Yields(owner string) bool
 	NewDir() (*browser.Dir, error)
 	Spare(ctx context.Context, dir *browser.Dir, o browser.Options) (browsers.Spare, error)
 	Fresh(ctx context.Context, dir *browser.Dir, o browser.Options) (browsers.Chrome, error)

@@ -46,13 +46,17 @@ func (r *Restorer) StartSpare(ctx context.Context, engine string) (*Spare, error
 
 // takeSpare takes a spare for a session with this engine and these overrides. If no spare
 // can serve it, takeSpare returns nil and the reason. The reason is "" if no spares are
-// kept for the engine.
-func (r *Restorer) takeSpare(engine string, o state.Overrides) (spare *Spare, why string) {
+// kept for the engine. An owner that keeps the processors busy gets none, so that its creates
+// do not use up the spares of others.
+func (r *Restorer) takeSpare(owner, engine string, o state.Overrides) (spare *Spare, why string) {
 	if !r.ready.KeepsSpares(engine) {
 		return nil, ""
 	}
 	if why := onlyAtStart(engine, o, state.Overrides{}); why != "" {
 		return nil, why
+	}
+	if r.browsers.Yields(owner) {
+		return nil, "no spare Chrome was ready"
 	}
 	spare, ok := r.ready.TakeSpare(engine)
 	if !ok {

@@ -12,6 +12,7 @@ import (
 // and its run directory. It belongs to one restore.
 type target struct {
 	r           *Restorer
+	owner       string // whose session it will be
 	engine      string
 	dir         *browser.Dir
 	unpackDir   *browser.Dir     // where the archive is unpacked
@@ -35,13 +36,13 @@ func spareTarget(r *Restorer, p *Spare, engine string) *target {
 
 // startingTarget returns a target whose Chrome starts in its own goroutine; see
 // [browser.Options] for gates.
-func startingTarget(ctx context.Context, r *Restorer, engine string, o state.Overrides, gates bool) (*target, error) {
+func startingTarget(ctx context.Context, r *Restorer, owner, engine string, o state.Overrides, gates bool) (*target, error) {
 	r.ready.FreeCapacity(ctx)
 	dir, err := r.browsers.NewDir()
 	if err != nil {
 		return nil, err
 	}
-	t := &target{r: r, engine: engine, dir: dir, unpackDir: browser.UnpackDir(dir, engine), startedWith: o, gates: gates, starting: make(chan startResult, 1)}
+	t := &target{r: r, owner: owner, engine: engine, dir: dir, unpackDir: browser.UnpackDir(dir, engine), startedWith: o, gates: gates, starting: make(chan startResult, 1)}
 	go func() { // every path calls await, which waits for it
 		p, err := r.browsers.Spare(ctx, dir, t.startOptions(o))
 		t.starting <- startResult{p, err}
@@ -51,17 +52,17 @@ func startingTarget(ctx context.Context, r *Restorer, engine string, o state.Ove
 
 // ungatedTarget returns a target that has no gates: a full Chrome that starts meanwhile, or
 // a shell that load starts on the unpacked profile.
-func ungatedTarget(ctx context.Context, r *Restorer, engine string, o state.Overrides) (*target, error) {
+func ungatedTarget(ctx context.Context, r *Restorer, owner, engine string, o state.Overrides) (*target, error) {
 	if engine != browser.EngineShell {
-		return startingTarget(ctx, r, engine, o, false)
+		return startingTarget(ctx, r, owner, engine, o, false)
 	}
 	dir, err := r.browsers.NewDir()
-	return &target{r: r, engine: engine, dir: dir, unpackDir: dir}, err
+	return &target{r: r, owner: owner, engine: engine, dir: dir, unpackDir: dir}, err
 }
 
 // startOptions returns the options of an empty Chrome that will need these overrides.
 func (t *target) startOptions(o state.Overrides) browser.Options {
-	return browser.Options{Engine: t.engine, Overrides: browser.StartOverrides(t.engine, o), Gates: t.gates}
+	return browser.Options{Owner: t.owner, Engine: t.engine, Overrides: browser.StartOverrides(t.engine, o), Gates: t.gates}
 }
 
 // await waits until the Chrome has started.

@@ -1,0 +1,72 @@
+package fair
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	// memory is the time constant of the use: about how long use counts.
+	memory = 8 * time.Second
+	// leastHold is how long a meter stays busy at least. Whoever gets less cannot use more, so
+	// low use says little. A meter that is busy again within forgetAfter stays so twice as
+	// long, up to mostHold.
+	leastHold   = 10 * time.Second
+	mostHold    = 80 * time.Second
+	forgetAfter = 2 * time.Minute
+)
+
+// meter measures the use of processors, and remembers whether that was too much.
+type meter struct {
+	rate float64 // processors, on average over the last seconds
+	at   time.Time
+
+	busy  bool
+	hold  time.Duration
+	until time.Time // busy at least until then
+	ended time.Time // when it was last no longer busy
+}
+
+// decay brings the use to the present.
+func (m *meter) decay(now time.Time) {
+	if passed := now.Sub(m.at); passed > 0 && !m.at.IsZero() {
+		m.rate *= math.Exp(-passed.Seconds() / memory.Seconds())
+	}
+	m.at = now
+}
+
+// add adds some CPU time.
+func (m *meter) add(now time.Time, used time.Duration) {
+	m.decay(now)
+	m.rate += used.Seconds() / memory.Seconds()
+}
+
+// judge decides which of some meters are busy: those that use more than an equal part. part
+// returns that part, for a number of active meters.
+func judge(all []*meter, now time.Time, part func(n int) float64) {
+	n := 0
+	for _, m := range all {
+		if m.rate > active {
+			n++
+		}
+	}
+	most := part(n)
+	for _, m := range all {
+		switch {
+		case !m.busy && m.rate > most:
+			m.begin(now)
+		case m.busy && !now.Before(m.until) && m.rate < most/2:
+			m.busy, m.ended = false, now
+		}
+	}
+}
+
+// begin makes the meter busy.
+func (m *meter) begin(now time.Time) {
+	if m.hold == 0 || now.Sub(m.ended) > forgetAfter {
+		m.hold = leastHold
+	} else {
+		m.hold = min(2*m.hold, mostHold)
+	}
+	m.busy, m.until = true, now.Add(m.hold)
+}
