@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	// leastUsers is the least number of users that parts are for: one that is alone may take
-	// half of the processors before it counts as busy, so that it yields as soon as there is
-	// another one.
-	leastUsers = 2
-	// leastPart is the least part of a single Chrome, in processors: what a page may use that
-	// is drawn all the time.
+	// leastSharing is the least number that processors are divided by: a user that is alone may
+	// take half of them before it counts as busy, so that it yields as soon as there is another.
+	leastSharing = 2
+	// leastPart is the least part, in processors: what a page may use that is drawn all the
+	// time.
 	leastPart = 0.25
+	// much is how many equal parts of all use are much more than one.
+	much = 1.5
 	// active is the use from which a user or a Chrome counts as one of those that share the
 	// processors.
 	active = 0.05
@@ -159,8 +160,8 @@ func (u *Users) divide() {
 			chromes = append(chromes, &m.meter)
 		}
 	}
-	judge(users, now, func(n int) float64 { return u.processors / float64(max(n, leastUsers)) })
-	judge(chromes, now, func(n int) float64 { return max(u.processors/float64(max(n, leastUsers)), leastPart) })
+	judge(users, now, u.processors)
+	judge(chromes, now, u.processors)
 	for owner, of := range u.users {
 		yields := of.busy && u.others(owner)
 		for m := range of.chromes {

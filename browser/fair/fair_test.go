@@ -188,3 +188,28 @@ func TestNone(t *testing.T) {
 		t.Error("yields")
 	}
 }
+
+// Beside other programs, which take most of the processors, a user yields that uses most of
+// what is left.
+func TestOtherPrograms(t *testing.T) {
+	c := &clock{}
+	u := c.users()
+	eve, ann, ben := c.join(u, "eve", 0.5), c.join(u, "ann", 0.15), c.join(u, "ben", 0.15)
+	c.run(time.Minute, eve, ann, ben)
+	if !eve.yielded || ann.yielded || ben.yielded {
+		t.Errorf("with 0.8 processors for three: %v, %v, %v", eve.yielded, ann.yielded, ben.yielded)
+	}
+}
+
+// Users with equal use do not yield to each other, whatever they use.
+func TestEqualUsers(t *testing.T) {
+	for _, each := range []float64{0.01, 0.2, 0.6} {
+		c := &clock{}
+		u := c.users()
+		all := []*fake{c.join(u, "ann", each), c.join(u, "ben", each), c.join(u, "eve", each)}
+		c.run(time.Minute, all...)
+		if n := yielding(all); n != 0 {
+			t.Errorf("%d of three users yield that use %g processors each", n, each)
+		}
+	}
+}

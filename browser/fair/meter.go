@@ -8,7 +8,7 @@ import (
 const (
 	// memory is the time constant of the use: about how long use counts.
 	memory = 8 * time.Second
-	// leastHold is how long a meter stays busy at least. Whoever gets less cannot use more, so
+	// leastHold is how long a meter stays busy at least. A Chrome that gets less cannot use more, so
 	// low use says little. A meter that is busy again within forgetAfter stays so twice as
 	// long, up to mostHold.
 	leastHold   = 10 * time.Second
@@ -41,16 +41,18 @@ func (m *meter) add(now time.Time, used time.Duration) {
 	m.rate += used.Seconds() / memory.Seconds()
 }
 
-// judge decides which of some meters are busy: those that use more than an equal part. part
-// returns that part, for a number of active meters.
-func judge(all []*meter, now time.Time, part func(n int) float64) {
-	n := 0
+// judge decides which of some meters are busy: those that use more than an equal part of the
+// processors, or much more than an equal part of what all of them use. The second matters
+// beside other programs, which take a part of the processors.
+func judge(all []*meter, now time.Time, processors float64) {
+	n, sum := 0, 0.0
 	for _, m := range all {
-		if m.rate > active {
+		if sum += m.rate; m.rate > active {
 			n++
 		}
 	}
-	most := part(n)
+	n = max(n, leastSharing)
+	most := max(leastPart, min(processors, much*sum)/float64(n))
 	for _, m := range all {
 		switch {
 		case !m.busy && m.rate > most:
