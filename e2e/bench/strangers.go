@@ -85,6 +85,18 @@ func (b *bench) runStrangers(ctx context.Context, total time.Duration) error {
 	if err := h.Call(ctx, http.MethodPatch, "/v1/users/"+hostileUser().user, obj{"quotas": obj{"sessions": hostileUser().chrome + hostileUser().shell, "parked": 2, "snapshots": 50, "requests_per_second": 20, "sockets": 40}}, nil); err != nil {
 		return err
 	}
+	// A spare of the shell starts only after a create has asked for one. It must count before.
+	first, err := h.create(ctx, obj{"engine": shell})
+	if err == nil {
+		_, err = first.end(ctx, "none", false)
+	}
+	if err != nil {
+		return err
+	}
+	h.spares = 2
+	if err := h.ready(ctx, 0); err != nil {
+		return err
+	}
 	before, err := h.asBefore(ctx, nil)
 	if err != nil {
 		return err
