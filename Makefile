@@ -118,6 +118,14 @@ attack: e2e/clients/node_modules/.package-lock.json ## attack the binary as page
 	STASIS_ATTACKED="ordinary user" build/in-memory go test -vet=off -count 1 -parallel 2 -timeout 60m -run '^TestAttack' ./e2e || failed=1; \
 	exit $$failed
 
+# ONLY=private selects guards by a part of their names, with go run ./e2e/guards -list.
+ONLY ?=
+
+.PHONY: attack-guards
+attack-guards: e2e/clients/node_modules/.package-lock.json ## take out each guard against attacks (ONLY=name for some), and expect its test to fail
+	@build/need $(TESTED_WITH)
+	@go run ./e2e/guards -only '$(ONLY)'
+
 .PHONY: types
 types: clients/typescript/node_modules/.package-lock.json ## write the types of the TypeScript client from openapi.yaml
 	@cd clients/typescript && npm run --silent types

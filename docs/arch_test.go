@@ -134,6 +134,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"e2e/bench", "e2e/apps/probe cmd/stasis/demosite e2e/rig"},
 	{"e2e/typing", "e2e/rig"},
 	{"e2e/pictures", "e2e/rig"},
+	{"e2e/guards", ""},
 	{"e2e/format", ""},
 	{"e2e/torture", ""},
 	{"e2e/fidelity", "e2e/apps/blank e2e/apps/webapp e2e/rig"},

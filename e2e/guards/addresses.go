@@ -67,7 +67,7 @@ var addresses = []guard{
 	{
 		name:    "relay-owner",
 		keeps:   "no session uses the proxy and the password of another, as root",
-		without: []edit{{"browser/relay/owner.go", `if ok && alsoOK && o.admits(far, near) {`, `if ok && alsoOK {`}},
+		without: []edit{{"browser/relay/owner.go", `if ok && alsoOK && o.admits(far, near) {`, `if ok && alsoOK && (o.admits(far, near) || true) {`}},
 		test:    "TestAttackRelay$/root,_shell", fails: "through the other session's proxy",
 	},
 	{

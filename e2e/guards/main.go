@@ -27,6 +27,7 @@ func work(ctx context.Context) error {
 	only := flag.String("only", "", "a regular expression for the names of guards")
 	list := flag.Bool("list", false, "print the guards and their tests, and run nothing")
 	build := flag.Bool("build", false, "build the packages without their guards, and run nothing")
+	tests := flag.String("tests", "", "the binary of the tests, if it is built already (go test -c -o FILE ./e2e)")
 	logs := flag.String("logs", "", "a folder for the outputs of the tests")
 	timeout := flag.Duration("timeout", 15*time.Minute, "for each test")
 	flag.Parse()
@@ -58,12 +59,15 @@ func work(ctx context.Context) error {
 	if err := os.Chmod(folder, 0o755); err != nil {
 		return err
 	}
-	r := &runner{root: at, folder: folder, timeout: *timeout}
+	r := &runner{root: at, folder: folder, timeout: *timeout, tests: *tests}
 	run, expected := r.run, failedAsExpected
 	if *build {
 		run, expected = r.build, builds
-	} else if err := r.compile(ctx); err != nil {
-		return err
+	} else if r.tests == "" {
+		r.tests = filepath.Join(folder, "e2e.test")
+		if err := r.compile(ctx); err != nil {
+			return err
+		}
 	}
 	var wrong []string
 	for _, g := range guards {

@@ -24,22 +24,21 @@ const (
 // runner runs tests against daemons without a guard.
 type runner struct {
 	root    string
-	folder  string // for the changed files and the binary of the tests
+	folder  string // for the changed files
 	timeout time.Duration
+	tests   string // the binary of the tests
 }
 
 // compile builds the tests of e2e, with all guards. They build the daemon themselves when
 // they run, so that what changes it is only the environment of the tests.
 func (r *runner) compile(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", r.tests(), "./e2e")
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", r.tests, "./e2e")
 	cmd.Dir = r.root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the tests: %w\n%s", err, out)
 	}
 	return nil
 }
-
-func (r *runner) tests() string { return filepath.Join(r.folder, "e2e.test") }
 
 // overlay writes the files without the guard, and what go build -overlay needs.
 func (r *runner) overlay(g guard) (string, error) {
@@ -94,7 +93,7 @@ func (r *runner) run(ctx context.Context, g guard) (outcome, output string, err 
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout+time.Minute) // the tests stop themselves before
 	defer cancel()
-	args := []string{r.tests(), "-test.run", g.test, "-test.v", "-test.parallel", "2", "-test.timeout", r.timeout.String()}
+	args := []string{r.tests, "-test.run", g.test, "-test.v", "-test.parallel", "2", "-test.timeout", r.timeout.String()}
 	dir := filepath.Join(r.root, "e2e")
 	if g.pkg != "" {
 		dir = r.root
