@@ -27,6 +27,7 @@ func work(ctx context.Context) error {
 	only := flag.String("only", "", "a regular expression for the names of guards")
 	list := flag.Bool("list", false, "print the guards and their tests, and run nothing")
 	build := flag.Bool("build", false, "build the packages without their guards, and run nothing")
+	together := flag.Bool("together", false, "take out all selected guards at once: quicker, but a test may fail for another's reason")
 	tests := flag.String("tests", "", "the binary of the tests, if it is built already (go test -c -o FILE ./e2e)")
 	logs := flag.String("logs", "", "a folder for the outputs of the tests")
 	timeout := flag.Duration("timeout", 15*time.Minute, "for each test")
@@ -68,6 +69,9 @@ func work(ctx context.Context) error {
 		if err := r.compile(ctx); err != nil {
 			return err
 		}
+	}
+	if *together {
+		return r.all(ctx, guards)
 	}
 	var wrong []string
 	for _, g := range guards {

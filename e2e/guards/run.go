@@ -166,3 +166,36 @@ func enterGroups() (commands string, leave func(), err error) {
 	}
 	return commands, leave, nil
 }
+
+// all runs the tests of guards of ./e2e against a daemon that has none of them, and prints for
+// each whether its test's failure is in the output.
+func (r *runner) all(ctx context.Context, guards []guard) error {
+	one := guard{name: "together"}
+	var tests, subtests []string
+	for _, g := range guards {
+		one.without = append(one.without, g.without...)
+		name, sub, _ := strings.Cut(g.test, "/")
+		sub, _, _ = strings.Cut(sub, "/") // all below it run
+		if tests = append(tests, name); sub == "" {
+			sub = ".*"
+		}
+		subtests = append(subtests, sub)
+	}
+	one.test = "(" + strings.Join(tests, "|") + ")/(" + strings.Join(subtests, "|") + ")"
+	outcome, output, err := r.run(ctx, one)
+	if err != nil || outcome == doesNotBuild {
+		return fmt.Errorf("%s %w\n%s", outcome, err, output)
+	}
+	var wrong []string
+	for _, g := range guards {
+		outcome := failedAsExpected
+		if !strings.Contains(output, g.fails) {
+			outcome, wrong = stillPasses, append(wrong, g.name)
+		}
+		fmt.Printf("%-24s %-16s %s\n", g.name, outcome, g.test)
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("%s\nwithout these guards it is not as it should be: %s", output, strings.Join(wrong, ", "))
+	}
+	return nil
+}
