@@ -30,7 +30,7 @@ func work(ctx context.Context) error {
 	together := flag.Bool("together", false, "take out all selected guards at once: quicker, but a test may fail for another's reason")
 	tests := flag.String("tests", "", "the binary of the tests, if it is built already (go test -c -o FILE ./e2e)")
 	logs := flag.String("logs", "", "a folder for the outputs of the tests")
-	timeout := flag.Duration("timeout", 15*time.Minute, "for each test")
+	timeout := flag.Duration("timeout", 30*time.Minute, "for each test, which also builds its daemon")
 	flag.Parse()
 	chosen, err := regexp.Compile(*only)
 	if err != nil {
