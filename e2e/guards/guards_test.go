@@ -19,7 +19,7 @@ func TestGuards(t *testing.T) {
 	names := map[string]bool{}
 	for _, g := range all() {
 		if names[g.name] || g.name == "" || g.keeps == "" || g.fails == "" || g.test == "" || len(g.without) == 0 {
-			t.Errorf("%q has no name of its own, or something is missing", g.name)
+			t.Errorf("%q lacks a field, or its name is taken", g.name)
 		}
 		names[g.name] = true
 		files, err := g.mutated(at)

@@ -7,7 +7,7 @@ const confineFile = "confine/restrict.go"
 var uploads = []guard{
 	{
 		name:    "upload-user",
-		keeps:   "what reads an upload has a user of its own, and no capabilities",
+		keeps:   "what reads an upload runs as another user than the daemon, and has no capabilities",
 		without: []edit{{confineFile, `	if err := become(o.UID); err != nil {`, `	if err := become(os.Geteuid()); err != nil {`}},
 		test:    "TestAttackImportChild$/^root$/its rights", fails: "it has the users",
 	},
