@@ -50,7 +50,7 @@ var addresses = []guard{
 		name:    "own-ports",
 		keeps:   "no page reaches the daemon's own port, also where loopback is allowed",
 		without: []edit{{rulesFile, `		b.rule(browsers, toMachine(), toPort(unix.IPPROTO_TCP, port), refuse)`, `		_ = port`}},
-		test:    "TestAttackNeverAllowed", fails: "the daemon",
+		test:    "TestAttackNeverAllowed", fails: "this was refused: the daemon at",
 	},
 	{
 		name:    "proxy-only",
