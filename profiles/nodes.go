@@ -52,4 +52,42 @@ type NodeStore interface {
 	RemoveNode(ctx context.Context, id string) error
 	// Stranded lists the sessions that have not ended and whose node has no lease.
 	Stranded(ctx context.Context) ([]Session, error)
+	// EndStranded ends a session of Stranded and its open runs, and remembers what its node may
+	// have of it; see [LeftSession]. It deletes the unfinished answers of that node. It returns
+	// false, and does nothing, if the session has ended, or if its node has a lease now.
+	EndStranded(ctx context.Context, e StrandedEnd) (bool, error)
+}
+
+// StrandedEnd says how a stranded session ends.
+type StrandedEnd struct {
+	End
+	Restart bool // any node is to start the session again
+	// Run returns the end of an open run. It is called inside the transaction and must not
+	// block.
+	Run  func(Run) RunEnd
+	Keep EventBounds
+}
+
+// LeftSession is what a node may have on its disk of a session that was taken over from it.
+type LeftSession struct {
+	NodeID    string
+	RunDir    string
+	SessionID string
+	EndedAt   time.Time // when the session was ended as crashed
+	Sealed    []byte    // of the session's record; see [Session]
+	Restart   bool      // any node is to start the session again
+}
+
+// LeftStore keeps what nodes may have of sessions that were taken over from them.
+type LeftStore interface {
+	// LeftSessions lists what a node may have.
+	LeftSessions(ctx context.Context, nodeID string) ([]LeftSession, error)
+	// ForgetLeft removes the record of what a node had: it is saved, or does not exist. A
+	// record of a session that is to be started again stays.
+	ForgetLeft(ctx context.Context, nodeID, runDir string) error
+	// Restarts lists the sessions that are to be started again.
+	Restarts(ctx context.Context) ([]LeftSession, error)
+	// SetRestart sets whether a session is to be started again. It returns false if that was
+	// so before: another node was first.
+	SetRestart(ctx context.Context, l LeftSession, restart bool) (bool, error)
 }

@@ -216,6 +216,9 @@ type Commit struct {
 	// Notices returns the notices of the commit, in addition to those of End. See
 	// [End.Notices].
 	Notices func(Session) []Notice
+	// Check refuses the commit with its error. It gets the session as it is recorded. It is
+	// called inside the transaction and must not block. nil accepts it.
+	Check func(Session) error
 	// Admit refuses the commit with its error. It gets what the user and the key of the
 	// session have stored, with the snapshot. It is called inside the transaction and must
 	// not block. nil admits it.

@@ -17,5 +17,6 @@
 //
 // The descriptors between them: 3 and 4 are Chrome's pipe, passed on to Chrome. 5 is the
 // lifeline: its first line is the [order], and its end or any further byte means "kill".
+// With a [Deadline], it also has lines that move it.
 // 6 carries one JSON [report] per line to the daemon.
 package launch

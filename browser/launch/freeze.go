@@ -23,6 +23,7 @@ func (p *Process) Freeze(ctx context.Context) error {
 	if p.frozen {
 		return nil
 	}
+	p.held.Store(true)
 	stopped, err := p.stop(ctx)
 	if err != nil {
 		return errors.Join(err, p.resume(slices.DeleteFunc(stopped, proc.hasEnded)))
@@ -59,6 +60,7 @@ func (p *Process) Pause(ctx context.Context, do func() error) error {
 	if p.frozen {
 		return do()
 	}
+	p.held.Store(true)
 	stopped, err := p.stop(ctx)
 	if err == nil {
 		err = do()
@@ -128,6 +130,7 @@ func awaitStopped(ctx context.Context, pid int) error {
 // resume sends SIGCONT to each process of a tree, children first, so that a parent never
 // runs with stopped children.
 func (p *Process) resume(tree []proc) error {
+	defer p.held.Store(false)
 	for _, q := range slices.Backward(tree) {
 		_ = syscall.Kill(q.pid, syscall.SIGCONT) // as above
 	}

@@ -32,6 +32,9 @@ type Config struct {
 	// Networks gives each Chrome a network namespace; nil: they use the daemon's. The daemon
 	// must not run as root.
 	Networks *netns.Networks
+
+	// Deadline is the time until which Chromes may run; nil: they have none.
+	Deadline *Deadline
 }
 
 // Options says how one Chrome is started.
@@ -62,6 +65,7 @@ type Launcher struct {
 	files      uint64
 	noLandlock bool
 	networks   *netns.Networks
+	deadline   *Deadline
 
 	mu       sync.Mutex
 	versions map[string]Version // by binary, after the first query
@@ -79,7 +83,7 @@ func New(c Config) (*Launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Launcher{binary: binary, shell: shell, groups: c.Groups, files: c.Files, noLandlock: c.NoLandlock, networks: c.Networks, versions: map[string]Version{}}
+	l := &Launcher{binary: binary, shell: shell, groups: c.Groups, files: c.Files, noLandlock: c.NoLandlock, networks: c.Networks, deadline: c.Deadline, versions: map[string]Version{}}
 	mode := os.FileMode(0o700)
 	if os.Geteuid() == 0 {
 		// Chrome's users must be able to enter the folder but need not list it.
@@ -176,7 +180,7 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	ord := order{Path: binary, Args: args, Env: environment(o.Dir, o.TimeZone), Dir: o.Dir.Path, UID: -1, Hold: o.Hold, Files: l.files}
+	ord := order{Path: binary, Args: args, Env: environment(o.Dir, o.TimeZone), Dir: o.Dir.Path, UID: -1, Hold: o.Hold, Files: l.files, Until: l.deadline.current()}
 	if l.uids != nil {
 		ord.UID = o.Dir.UID
 		if l.groups == nil {
@@ -235,6 +239,7 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 		if err := p.openHandle(r.PID); err != nil {
 			return nil, errors.Join(fault.Wrap(err, fault.BrowserFailed, op, ""), p.discard())
 		}
+		l.deadline.add(p, ord.Until)
 		return p, nil
 	case <-ctx.Done():
 		return nil, errors.Join(startCancelled(op, ctx.Err()), p.discard())

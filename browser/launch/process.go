@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,6 +34,7 @@ type Process struct {
 	group    *cgroup.Group // nil: none
 	priority priority
 
+	held    atomic.Bool // Freeze or Pause has stopped the tree, or is about to
 	mu      sync.Mutex  // held by Freeze, Thaw, Signal and readers of the tree
 	main    *os.Process // a handle, so that its PID cannot be reused; nil before and after
 	frozen  bool

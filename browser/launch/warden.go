@@ -61,6 +61,12 @@ func WardenMain(args []string) int {
 		}
 	}
 	var first report
+	if o.Until != 0 {
+		if w.lapse, err = newLapse(w.self, o.Until); err != nil {
+			w.send(failed(err))
+			return wardenOK
+		}
+	}
 	if err = limitProcesses(o); err == nil {
 		first, err = w.start(o)
 	}
@@ -73,15 +79,34 @@ func WardenMain(args []string) int {
 		return wardenOK
 	}
 	w.send(report{PID: w.main})
-	go func() {
-		if b, err := lifeline.ReadByte(); err == nil && b == releaseByte && h != nil {
-			go h.release()
-			_, _ = lifeline.ReadByte() // a byte and the end mean the same
-		}
-		close(w.cut)
-	}()
+	go w.read(lifeline, h)
 	w.guard()
 	return wardenOK
+}
+
+// read reads the lifeline after the order, until it ends or has a byte that means the same.
+func (w *warden) read(lifeline *bufio.Reader, h *hold) {
+	defer close(w.cut)
+	_, extends := w.lapse.channels()
+	for {
+		b, err := lifeline.ReadByte()
+		switch {
+		case err != nil:
+			return
+		case b == releaseByte && h != nil:
+			go h.release()
+			h = nil
+		case b == extendByte && extends != nil:
+			line, err := lifeline.ReadBytes('\n')
+			e, ok := parseExtension(line)
+			if err != nil || !ok {
+				return
+			}
+			extends <- e
+		default:
+			return
+		}
+	}
 }
 
 // closeOnExec keeps all open files from Chrome, which gets its two pipes explicitly. That
@@ -101,6 +126,7 @@ type warden struct {
 	reports    *json.Encoder
 	children   chan os.Signal // SIGCHLD
 	cut        chan struct{}  // closed when the lifeline is
+	lapse      *lapse         // nil: there is no deadline
 	mainGone   bool
 	crashed    bool // by a signal
 }
@@ -160,6 +186,7 @@ func (w *warden) start(o order) (report, error) {
 func (w *warden) guard() {
 	var grace <-chan time.Time
 	cut, killing := w.cut, false
+	expired, extends := w.lapse.channels()
 	for w.reap() {
 		if killing = killing || w.crashed; killing { // after a crash the other processes cannot finish their work
 			killDescendants(w.self)
@@ -177,6 +204,12 @@ func (w *warden) guard() {
 			cut, killing = nil, true
 		case <-grace:
 			killing = true
+		case <-expired:
+			w.lapse.stop()
+		case <-w.lapse.again():
+			w.lapse.stop()
+		case e := <-extends:
+			w.lapse.extend(e)
 		}
 	}
 }

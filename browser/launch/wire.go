@@ -2,6 +2,7 @@ package launch
 
 import (
 	"syscall"
+	"time"
 
 	"github.com/stasisd/stasis/browser/netns"
 )
@@ -24,6 +25,9 @@ const (
 // releaseByte on the lifeline says that the files of the environment are in place.
 const releaseByte = 'r'
 
+// extendByte on the lifeline begins a line that moves the deadline; see [Deadline].
+const extendByte = 'd'
+
 // order says what the warden starts. It is the first line on the lifeline.
 type order struct {
 	Path string
@@ -40,6 +44,8 @@ type order struct {
 	// Limits of Chrome's processes (getrlimit(2)); 0: none. Tasks counts those of Chrome's
 	// user.
 	Files, Tasks uint64
+
+	Until time.Duration // the first deadline, as BootTime counts; 0: none. See [Deadline]
 
 	Network *netns.Order // the network namespace of Chrome's own; nil: it uses the daemon's
 }

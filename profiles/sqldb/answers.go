@@ -27,8 +27,8 @@ func (st *Answers) ClaimAnswer(ctx context.Context, a profiles.Answer) (known pr
 	const op = "profiles.claim_answer"
 	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
 		r, err := tx.ExecContext(ctx, "INSERT INTO answers ("+answerColumns+
-			") VALUES (?, ?, ?, 0, NULL, ?) ON CONFLICT (scope, request_key) DO NOTHING",
-			a.Scope, a.Key, a.BodyHash, stamp(a.CreatedAt))
+			", node_id) VALUES (?, ?, ?, 0, NULL, ?, ?) ON CONFLICT (scope, request_key) DO NOTHING",
+			a.Scope, a.Key, a.BodyHash, stamp(a.CreatedAt), st.db.nodeID())
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (st *Answers) DropAnswer(ctx context.Context, scope, key string) error {
 
 // DropUnfinishedAnswers implements [profiles.AnswerStore].
 func (st *Answers) DropUnfinishedAnswers(ctx context.Context) error {
-	return st.deleteAnswers(ctx, "profiles.drop_unfinished_answers", "status = 0")
+	return st.deleteAnswers(ctx, "profiles.drop_unfinished_answers", "status = 0 AND node_id = ?", st.db.nodeID())
 }
 
 // ExpireAnswers implements [profiles.AnswerStore].

@@ -20,7 +20,7 @@ func (st *Snapshots) Commit(ctx context.Context, c profiles.Commit) (profiles.Mo
 				return err
 			}
 		}
-		if err := checkSameUser(ctx, tx, c, op); err != nil {
+		if err := checkSession(ctx, tx, c, op); err != nil {
 			return err
 		}
 		if err := addSnapshot(ctx, tx, c.Snapshot); err != nil {
@@ -90,15 +90,20 @@ func (st *Sessions) EndSession(ctx context.Context, e profiles.End) error {
 	})
 }
 
-// checkSameUser checks that all parts of a commit belong to one session and its user. A
-// snapshot under another user's name would give that user a foreign login.
-func checkSameUser(ctx context.Context, tx *sql.Tx, c profiles.Commit, op string) error {
+// checkSession checks that all parts of a commit belong to one session and its user, and
+// calls the commit's Check. A snapshot under another user's name would give that user a foreign login.
+func checkSession(ctx context.Context, tx *sql.Tx, c profiles.Commit, op string) error {
 	s, err := sessionByID(ctx, tx, c.Snapshot.SessionID, op)
 	if err != nil {
 		return err
 	}
 	if s.UserID != c.Snapshot.UserID {
 		return fault.New(fault.UserMismatch, op, "the snapshot and its session name different users")
+	}
+	if c.Check != nil {
+		if err := c.Check(s); err != nil {
+			return callerError{err}
+		}
 	}
 	if c.End != nil && c.End.SessionID != s.ID {
 		return fault.New(fault.Internal, op, "a commit can end only the session that it saves")

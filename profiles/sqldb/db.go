@@ -37,6 +37,7 @@ type DB struct {
 	Answers    *Answers
 	Audit      *Audit
 	Nodes      *Nodes
+	Left       *Left
 
 	handle *handle
 }
@@ -47,7 +48,7 @@ func newDB(h *handle, now func() time.Time) *DB {
 	return &DB{
 		Keys: &Keys{h}, Users: &Users{h}, Sessions: &Sessions{h}, Snapshots: &Snapshots{h, now}, Defaults: &Defaults{h},
 		Extensions: &Extensions{h}, Runs: &Runs{h}, Messages: &Messages{h}, Notes: &Notes{h}, Deliveries: &Deliveries{h}, Receivers: &WebhookSecrets{h},
-		Answers: &Answers{h}, Audit: &Audit{h}, Nodes: &Nodes{h}, handle: h,
+		Answers: &Answers{h}, Audit: &Audit{h}, Nodes: &Nodes{h}, Left: &Left{h}, handle: h,
 	}
 }
 

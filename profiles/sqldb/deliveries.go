@@ -1,8 +1,10 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,10 +58,36 @@ func queueNotices(ctx context.Context, tx *sql.Tx, id string, notices func(profi
 
 // DueDeliveries implements [profiles.DeliveryStore].
 func (st *Deliveries) DueDeliveries(ctx context.Context, now, beyond time.Time, limit int) ([]profiles.Delivery, error) {
+	if st.db.leases != nil {
+		return st.claimDeliveries(ctx, now, beyond, limit)
+	}
 	due, err := collect(ctx, st.db.reader, scanDelivery, "SELECT "+deliveryColumns+" FROM deliveries WHERE sequence IN "+
 		"(SELECT MIN(sequence) FROM deliveries WHERE state = 'pending' AND (next_at <= ? OR next_at > ?) GROUP BY session_id, url) ORDER BY sequence LIMIT ?",
 		stamp(now), stamp(beyond), limited(limit))
 	return due, failure("profiles.due_deliveries", err)
+}
+
+// claimTime is how long a delivery is this node's. An attempt and its record take less.
+const claimTime = 30 * time.Second
+
+// claimDeliveries is DueDeliveries for a node: no other node gets the deliveries before they
+// are finished, or claimTime has passed. Nodes that claim at once skip each other's.
+func (st *Deliveries) claimDeliveries(ctx context.Context, now, beyond time.Time, limit int) (due []profiles.Delivery, err error) {
+	some := false // a claim is a write, so most looks read first
+	if err := st.db.reader.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM deliveries WHERE state = 'pending' AND claimed_until < "+clock+
+		" AND (next_at <= ? OR next_at > ?))", stamp(now), stamp(beyond)).Scan(&some); err != nil || !some {
+		return nil, failure("profiles.due_deliveries", err)
+	}
+	err = st.db.write(ctx, "profiles.due_deliveries", func(tx *sql.Tx) (err error) {
+		due, err = collect(ctx, tx, scanDelivery, "UPDATE deliveries SET claimed_until = "+clock+" + ? WHERE sequence IN "+
+			"(SELECT sequence FROM deliveries WHERE sequence IN "+
+			"(SELECT MIN(sequence) FROM deliveries WHERE state = 'pending' AND (next_at <= ? OR next_at > ?) GROUP BY session_id, url) "+
+			"AND claimed_until < "+clock+" ORDER BY sequence LIMIT ? FOR UPDATE SKIP LOCKED) RETURNING "+deliveryColumns,
+			claimTime, stamp(now), stamp(beyond), limited(limit))
+		return err
+	})
+	slices.SortFunc(due, func(a, b profiles.Delivery) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return due, err
 }
 
 // NextDelivery implements [profiles.DeliveryStore].
@@ -85,7 +113,7 @@ func (st *Deliveries) CountDeliveries(ctx context.Context) (map[profiles.Deliver
 // FinishAttempt implements [profiles.DeliveryStore].
 func (st *Deliveries) FinishAttempt(ctx context.Context, d profiles.Delivery, a profiles.Attempt) error {
 	return st.db.write(ctx, "profiles.finish_attempt", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE deliveries SET state = ?, attempts = attempts + 1, next_at = ?, last_at = ?, last_error = ? "+
+		_, err := tx.ExecContext(ctx, "UPDATE deliveries SET state = ?, attempts = attempts + 1, next_at = ?, last_at = ?, last_error = ?, claimed_until = 0 "+
 			"WHERE delivery_id = ? AND state = 'pending' AND attempts = ? AND since = ?",
 			a.State, stamp(a.NextAt), stamp(a.At), a.Error, d.ID, d.Attempts, stamp(d.Since))
 		return err

@@ -61,24 +61,30 @@ func (st *Runs) EndRun(ctx context.Context, e profiles.RunEnd, keep profiles.Eve
 	const op = "profiles.end_run"
 	var run profiles.Run
 	err := st.db.write(ctx, op, func(tx *sql.Tx) (err error) {
-		if run, err = runByID(ctx, tx, e.RunID, op); err != nil || run.Status != profiles.RunRunning {
-			return err
-		}
-		if _, err := appendEvents(ctx, tx, e.RunID, e.Last, keep, op); err != nil {
-			return err
-		}
-		e.EndedAt = notBefore(run.StartedAt, e.EndedAt)
-		if _, err = tx.ExecContext(ctx, "UPDATE runs SET status = ?, cause = ?, ended_at = ? WHERE run_id = ?",
-			e.Status, e.Cause, stamp(e.EndedAt), e.RunID); err != nil {
-			return err
-		}
-		run, err = runByID(ctx, tx, e.RunID, op)
+		run, err = endRun(ctx, tx, e, keep, op)
 		return err
 	})
 	if err != nil {
 		return profiles.Run{}, err
 	}
 	return run, nil
+}
+
+// endRun ends a run, unless it has ended, and returns it.
+func endRun(ctx context.Context, tx *sql.Tx, e profiles.RunEnd, keep profiles.EventBounds, op string) (profiles.Run, error) {
+	run, err := runByID(ctx, tx, e.RunID, op)
+	if err != nil || run.Status != profiles.RunRunning {
+		return run, err
+	}
+	if _, err := appendEvents(ctx, tx, e.RunID, e.Last, keep, op); err != nil {
+		return run, err
+	}
+	e.EndedAt = notBefore(run.StartedAt, e.EndedAt)
+	if _, err = tx.ExecContext(ctx, "UPDATE runs SET status = ?, cause = ?, ended_at = ? WHERE run_id = ?",
+		e.Status, e.Cause, stamp(e.EndedAt), e.RunID); err != nil {
+		return run, err
+	}
+	return runByID(ctx, tx, e.RunID, op)
 }
 
 // Run implements [profiles.RunStore].

@@ -1,0 +1,57 @@
+package launch
+
+import (
+	"testing"
+	"time"
+)
+
+// A Chrome whose daemon does not extend its deadline is stopped, whatever the daemon does with
+// it, and continues after an extension.
+func TestDeadline(t *testing.T) {
+	l := newLauncher(t, "")
+	l.deadline = &Deadline{}
+	l.deadline.Extend(BootTime() + time.Hour)
+	p := start(t, l, Options{URL: "about:blank"})
+	c := newClient(t, p)
+	c.version()
+	// A deadline does not move back, so this one is sent behind its back.
+	pass := func() {
+		t.Helper()
+		p.extend(BootTime())
+		await(t, "every process has stopped", func() bool { still, moving := states(p); return still > 0 && moving == 0 })
+	}
+	extend := func() { l.deadline.Extend(BootTime() + 2*time.Hour) }
+	pass()
+	if err := p.Freeze(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Thaw(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "every process has stopped again", func() bool { _, moving := states(p); return moving == 0 })
+	extend()
+	c.version()
+	await(t, "every process runs", func() bool { still, _ := states(p); return still == 0 })
+
+	// What the daemon keeps frozen stays so.
+	pass()
+	if err := p.Freeze(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	extend()
+	<-time.After(200 * time.Millisecond) // nothing may happen in this time
+	if _, moving := states(p); moving != 0 {
+		t.Errorf("%d processes run after an extension", moving)
+	}
+	if err := p.Thaw(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	c.version()
+
+	// The deadline passes by itself.
+	p.extend(BootTime() + 300*time.Millisecond)
+	await(t, "every process has stopped", func() bool { still, moving := states(p); return still > 0 && moving == 0 })
+	if err := p.Kill(within(t)); err != nil {
+		t.Fatal(err)
+	}
+}
