@@ -63,6 +63,6 @@ func newHandlers(closing context.Context, o Options, urls origins) handlers {
 		extensions:  &extensionHandler{extensions: o.Extensions, maxUpload: o.MaxUpload},
 		keys:        &keyHandler{keys: o.Keys, use: o.Settings, bodies: bodies, idempotency: once, urls: urls},
 		audit:       &auditHandler{o.Audit},
-		operations:  &operationsHandler{audit: o.Audit, readiness: o.Readiness, metrics: o.Metrics, landlock: o.Landlock, egress: o.EgressLimited, limits: o.Limits, uploads: o.UploadsConfined},
+		operations:  &operationsHandler{audit: o.Audit, readiness: o.Readiness, lease: o.Lease, metrics: o.Metrics, landlock: o.Landlock, egress: o.EgressLimited, limits: o.Limits, uploads: o.UploadsConfined},
 	}
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"time"
 
 	stasis "github.com/stasisd/stasis"
 	"github.com/stasisd/stasis/session"
@@ -18,6 +19,7 @@ var _ Readiness = (*session.Service)(nil)
 // operationsHandler serves operators and their tools.
 type operationsHandler struct {
 	readiness Readiness
+	lease     func() Lease // nil: the daemon is no node
 	audit     Audit
 	metrics   http.Handler // nil: no metrics
 	landlock  int          // ABI version of Landlock that restricts Chromes; 0: none
@@ -34,6 +36,25 @@ type readiness struct {
 	Limits   enforced `json:"limits"`
 	Uploads  enforced `json:"uploads"`
 	Audit    audits   `json:"audit"`
+	Lease    *lease   `json:"lease,omitempty"`
+}
+
+// Lease is the lease of a node.
+type Lease struct {
+	NodeID   string
+	State    string
+	Left     time.Duration
+	Draining bool
+	Leads    bool
+}
+
+// lease is the wire's Lease.
+type lease struct {
+	NodeID   string  `json:"node_id"`
+	State    string  `json:"state"`
+	Left     float64 `json:"left_seconds"`
+	Draining bool    `json:"draining"`
+	Leads    bool    `json:"leads"`
 }
 
 // audits says how the audit log does: whether the catalogue accepts its entries, how many
@@ -67,7 +88,12 @@ func (h *operationsHandler) ready(c *call) error {
 		return err
 	}
 	log := h.audit.State()
-	return c.JSON(http.StatusOK, readiness{Status: "ok", Landlock: landlock{Enforced: h.landlock > 0, ABI: h.landlock}, Egress: enforced{h.egress}, Limits: enforced{h.limits}, Uploads: enforced{h.uploads},
+	var own *lease
+	if h.lease != nil {
+		l := h.lease()
+		own = &lease{NodeID: l.NodeID, State: l.State, Left: l.Left.Round(time.Millisecond).Seconds(), Draining: l.Draining, Leads: l.Leads}
+	}
+	return c.JSON(http.StatusOK, readiness{Lease: own, Status: "ok", Landlock: landlock{Enforced: h.landlock > 0, ABI: h.landlock}, Egress: enforced{h.egress}, Limits: enforced{h.limits}, Uploads: enforced{h.uploads},
 		Audit: audits{!log.Failing, log.Waiting, log.Lost}})
 }
 

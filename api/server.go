@@ -48,6 +48,7 @@ type Options struct {
 	Deliveries     Deliveries
 	WebhookSecrets WebhookSecrets
 	Readiness      Readiness
+	Lease          func() Lease // of a node, for /readyz; nil: the daemon is none
 	Audit          Audit
 	Rates          Rates
 	Answers        Answers

@@ -238,6 +238,9 @@ type End struct {
 	Status    Status
 	Reason    Reason
 	EndedAt   time.Time
+	// Check refuses the end with its error; see [Commit.Check]. It is not called if the end is
+	// part of a commit.
+	Check func(Session) error
 	// Outcome returns the response to the end, given the result of the move. It is called
 	// inside the transaction and must not block.
 	Outcome func(MoveResult) (json.RawMessage, error)

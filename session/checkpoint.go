@@ -106,7 +106,7 @@ func (l *liveSession) checkpointJob(r request.Checkpoint) save.Job {
 func (l *liveSession) beginCheckpoint(c checkpointing, j save.Job) {
 	last, useCtx := l.replica, l.useCtx
 	l.checkpoint, l.replica = &c, nil
-	l.svc.work.Go(func() { l.checkpointed <- l.svc.saver.Checkpoint(l.svc.ctx, useCtx, j, last) })
+	l.svc.work.Go(func() { l.checkpointed <- l.svc.saver.Checkpoint(l.ctx, useCtx, j, last) })
 }
 
 // finishCheckpoint handles a checkpoint's outcome. An ending that has waited for it

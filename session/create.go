@@ -49,6 +49,9 @@ func mayCreate(c access.Caller, r request.Create) error {
 }
 
 func (s *Service) create(ctx context.Context, c access.Caller, r request.Create) (answer.Info, error) {
+	if err := s.deps.Node.Check(); err != nil {
+		return answer.Info{}, err
+	}
 	if r.ReadOnly && r.Persist {
 		return answer.Info{}, fault.New(fault.InvalidField, "session.create", "persist: a read_only session is never saved; set persist or read_only to false")
 	}
@@ -218,6 +221,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 		rec.FromDefault = up.Report.Source.Type == restore.SourceUserDefault
 	}
 	rec.Sealed, err = rescue.SealedState{Overrides: up.Overrides, Partial: up.Partial, Origins: r.Origins, Passkeys: r.Passkeys, RestoredAt: up.At}.Seal(s.deps.Vault)
+	losses := s.losses.Load()
 	switch {
 	case err != nil:
 	case was == nil:
@@ -243,6 +247,10 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 		_ = s.saver.EndSession(context.WithoutCancel(ctx), profiles.End{SessionID: rec.ID,
 			Status: profiles.StatusTerminated, Reason: profiles.ReasonShutdown.With("the daemon is shutting down"), EndedAt: s.deps.Now().UTC()}, false)
 		return nil, err
+	}
+	if s.losses.Load() != losses { // another node may have ended it since it was recorded
+		l.lose()
+		return nil, fault.New(fault.NodeLost, "session.create", "%s", fault.NodeLost.Text())
 	}
 	if r.StartURL != "" {
 		if err := up.Chrome.Open(ctx, r.StartURL); err != nil {

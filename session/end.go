@@ -161,6 +161,9 @@ func (l *liveSession) awaitNoEnding(ctx context.Context) bool {
 
 // mayEnd returns an error for a save that the session does not allow.
 func (l *liveSession) mayEnd(e ending) error {
+	if err := l.svc.deps.Node.Check(); err != nil {
+		return err
+	}
 	if e.cause == causeRequested && l.request.ReadOnly && e.request.Mode != save.None {
 		return fault.New(fault.Unsupported, "session.end", "save_snapshot_mode: the session is read_only; only none is allowed")
 	}
@@ -193,7 +196,7 @@ func (l *liveSession) carryOut() {
 		return
 	}
 	job := l.job(*l.ending)
-	l.svc.work.Go(func() { l.finished <- l.svc.saver.End(l.svc.ctx, job) })
+	l.svc.work.Go(func() { l.finished <- l.svc.saver.End(l.ctx, job) })
 }
 
 // finish handles an ending's outcome. If the session loses its Chrome, the run ends
@@ -236,7 +239,7 @@ func (l *liveSession) keepLive(e save.EndResult) {
 	case e.Chrome == nil:
 		l.setStatus(profiles.StatusError, profiles.ReasonSaveFailed.With("a save failed and Chrome could not be reopened; the data is kept"))
 	}
-	l.useCtx, l.cancelUse = context.WithCancelCause(l.svc.ctx)
+	l.useCtx, l.cancelUse = context.WithCancelCause(l.ctx)
 	if e.Reopened != nil {
 		l.beginVerifying(e.Reopened.Document)
 	}

@@ -52,6 +52,10 @@ type liveSession struct {
 	turnEnded    chan struct{} // holds a token after a turn of the conversation; for autosave
 	turn         chan struct{} // full while a checkpoint is under way or requested
 	done         chan struct{} // closed when the session is no longer live
+	gone         chan struct{} // closed when nothing of it runs any more
+
+	ctx  context.Context // of its work; ends with the service's, or when another node has taken the session over
+	lose context.CancelFunc
 
 	// ---
 	rec             profiles.Session
@@ -92,13 +96,15 @@ func newLiveSession(s *Service, rec profiles.Session, r request.Create, q restor
 		calls: make(chan func()), finished: make(chan save.EndResult), done: make(chan struct{}),
 		// Buffered, because run may have ended when the daemon stops.
 		checkpointed: make(chan save.CheckpointResult, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), disconnected: make(chan struct{}, 1), turnEnded: make(chan struct{}, 1),
-		thawed: true, freezeQueue: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), recordQueue: queue.New(s.ctx, recordDeadline, s.work.Go),
+		thawed: true, gone: make(chan struct{}),
 		rec: rec, request: r, egress: q.Egress, limits: q.Limits, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
+	l.ctx, l.lose = context.WithCancel(s.ctx)
+	l.freezeQueue, l.recordQueue = queue.New(l.ctx, restore.ThawDeadline, s.work.Go), queue.New(l.ctx, recordDeadline, s.work.Go)
 	l.request.Overrides, l.installed, l.partial, l.readOnly = up.Overrides, up.Extensions, up.Partial, r.ReadOnly
 	l.audit = sessionAudit{s.deps.Audit, rec.ID, rec.UserID}
 	l.runs = run.New(rec.ID, s.deps.Journal, l.audit.page, s.deps.Log)
-	l.useCtx, l.cancelUse = context.WithCancelCause(s.ctx)
+	l.useCtx, l.cancelUse = context.WithCancelCause(l.ctx)
 	if r.AutoSave != nil {
 		l.auto = &autosave.Status{Settings: *r.AutoSave}
 	}
@@ -122,7 +128,7 @@ func (l *liveSession) start(up restore.StartResult) {
 		l.svc.work.Go(l.pictures)
 	}
 	if set, persist := l.request.AutoSave, l.request.Persist; set != nil {
-		l.svc.work.Go(func() { l.autosave(*set, persist).Run(l.svc.ctx) })
+		l.svc.work.Go(func() { l.autosave(*set, persist).Run(l.ctx) })
 	}
 	if up.Report != nil {
 		l.beginVerifying(up.Document)
@@ -131,6 +137,13 @@ func (l *liveSession) start(up restore.StartResult) {
 
 // run is the session's goroutine.
 func (l *liveSession) run() {
+	abandoned := false
+	defer func() {
+		if !abandoned {
+			l.lose()
+			close(l.gone)
+		}
+	}()
 	defer close(l.done)
 	defer func() { l.cancelUse(nil) }()
 	defer l.idle.Stop()
@@ -141,7 +154,7 @@ func (l *liveSession) run() {
 			gone, full = l.chrome.Done(), l.chrome.Usage().DiskFull()
 		}
 		if l.ending == nil && l.reopening == nil && l.freezeQueue.Len() == 0 && l.recordQueue.Len() == 0 {
-			stopped = l.svc.ctx.Done()
+			stopped = l.ctx.Done()
 		}
 		calls := l.calls
 		if l.ended {
@@ -178,17 +191,22 @@ func (l *liveSession) run() {
 		case e := <-l.finished:
 			l.finish(e)
 		case <-stopped:
+			abandoned = true
 			l.stopUnsaved()
 			return
 		}
 	}
 }
 
-// stopUnsaved ends Chrome unsaved when the daemon must stop now. The user data directory
+// stopUnsaved ends Chrome unsaved when the daemon must stop now, or another node has taken the
+// session over. The user data directory
 // and the record of the live session stay, so that the next start rescues the session.
 func (l *liveSession) stopUnsaved() {
 	l.svc.forget(l)
-	l.svc.work.Go(l.abandon)
+	l.svc.work.Go(func() {
+		defer close(l.gone)
+		l.abandon()
+	})
 }
 
 // killDeadline bounds how long a Chrome may take to end when the daemon must stop.

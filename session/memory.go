@@ -57,7 +57,7 @@ func (l *liveSession) measure(chrome browsers.Chrome, done chan struct{}) {
 	bytes := chrome.Memory()
 	<-l.svc.measuring
 	// A session that has ended meanwhile is not described any more.
-	_ = l.ask(l.svc.ctx, func() error {
+	_ = l.ask(l.ctx, func() error {
 		l.memory = measured{of: chrome, bytes: bytes, at: l.svc.deps.Now()}
 		return nil
 	})

@@ -74,7 +74,7 @@ func (c cause) run() (profiles.RunStatus, string) {
 
 // pictures records screenshots of the session until it ends.
 func (l *liveSession) pictures() {
-	pictures.Record(l.svc.ctx, pictures.Session{ID: l.id, Navigated: l.runs.Navigated(), Done: l.done, View: l.view}, l.svc.deps.Log)
+	pictures.Record(l.ctx, pictures.Session{ID: l.id, Navigated: l.runs.Navigated(), Done: l.done, View: l.view}, l.svc.deps.Log)
 }
 
 // view returns the browser for a screenshot; none while the session is paused.

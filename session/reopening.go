@@ -34,7 +34,7 @@ type reopened struct {
 // reopen tries again to start Chrome on the profile that a failed save kept, on its own
 // goroutine. It continues when the caller has gone.
 func (l *liveSession) reopen(end func(error)) {
-	ctx, cancel := context.WithTimeout(l.svc.ctx, reopenDeadline)
+	ctx, cancel := context.WithTimeout(l.ctx, reopenDeadline)
 	l.reopening = &reopening{cancel: cancel, waiters: []func(error){end}}
 	rec, dir, doc, options := l.rec, l.dir, l.doc, l.options()
 	l.svc.work.Go(func() {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -9,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/records"
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 )
@@ -41,6 +43,9 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r request.Create)
 		l := s.sessions.Find(rec.ID)
 		if l == nil {
 			l, undone, err := s.resumeEnded(ctx, c, rec.ID, r)
+			if errors.Is(err, records.ErrSaved) {
+				continue
+			}
 			if l != nil || err != nil {
 				return answer.Acknowledgement{Success: true, Status: "resumed", Message: resumedFrom(r, undone)}, l, err
 			}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stasisd/stasis/browser"
@@ -84,6 +85,10 @@ type Deps struct {
 	Audit     Audit   // records what the daemon does by itself; nil: nothing is recorded
 	// Extensions stores the files of uploaded extensions.
 	Extensions *extension.Store
+	// Node is the node that the daemon is, if it shares its catalogue with others; nil: it
+	// does not.
+	Node Node
+	Left rescue.Left // of a node; see [profiles.LeftStore]
 	// Uploads reads what is imported.
 	Uploads importer.Reader
 	// MemoryAllows reports whether memory allows one more Chrome; nil: always.
@@ -147,6 +152,7 @@ type Service struct {
 	rates     *quota.Rates      // of requests
 	clients   *capacity.Clients // of CDP
 	viewers   *capacity.Clients // of the live view
+	losses    atomic.Int64      // how often this node has lost its sessions
 	measuring chan struct{}     // holds one token while a session's memory is measured
 
 	// ctx is the context of the daemon's own work (saves, sessions). It ends after that
@@ -164,6 +170,9 @@ func New(cfg Config, deps Deps) *Service {
 		measuring: make(chan struct{}, 1)}
 	if s.deps.Meter == nil {
 		s.deps.Meter = unmetered{}
+	}
+	if s.deps.Node == nil {
+		s.deps.Node = alone{}
 	}
 	if s.deps.Audit == nil {
 		s.deps.Audit = unaudited{}
@@ -187,7 +196,7 @@ func New(cfg Config, deps Deps) *Service {
 	s.pruner = library.NewPruner(library.PrunerConfig{Retention: cfg.Retention, Grace: cfg.PruneGrace, Now: deps.Now, Log: deps.Log},
 		deps.Catalogue, s.snapshots, libraryAdapter{s})
 	s.janitor = library.NewJanitor(library.JanitorConfig{Records: deps.Catalogue, Pruner: s.pruner,
-		Events: events.KeepFor, Answers: repeatWindow, Deliveries: events.KeepDeliveries, Now: deps.Now, Log: deps.Log})
+		Turn: turn(s.deps.Node), Events: events.KeepFor, Answers: repeatWindow, Deliveries: events.KeepDeliveries, Now: deps.Now, Log: deps.Log})
 	s.archives = archives.New(archives.Config{Vault: deps.Vault, Snapshots: s.snapshots, Datadirs: deps.Datadirs, Extensions: deps.Extensions,
 		Sessions: archivesAdapter{s}, Large: s.deps.Large, Unpack: cfg.Unpack})
 	s.undo = undo.New(cfg.Undo, deps.Now, deps.Log)
@@ -207,8 +216,8 @@ func New(cfg Config, deps Deps) *Service {
 	s.renewals = renewal.New(s.ctx, renewal.Config{Records: deps.Catalogue, Archives: deps.Vault, Snapshots: s.snapshots, Pruner: s.pruner, Restorer: s.restorer,
 		Engines: deps.Browsers, Datadirs: deps.Datadirs, Saver: s.saver, Checker: s.checker, Slots: s.capacity, Sessions: s.sessions,
 		MemoryAllows: s.deps.MemoryAllows, MaxSessions: cfg.MaxSessions, Patience: cfg.Waits.RenewalPatience, Between: cfg.Waits.RenewalBetween,
-		Checked: s.auditLoginCheck, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
-	s.rescues = rescue.New(s.ctx, rescue.Config{Records: deps.Catalogue, Archives: deps.Vault, Saver: s.saver, Notices: deps.Notices, Ended: s.auditRescue, FirstPause: cfg.Waits.RescuePause, Now: deps.Now, Log: deps.Log})
+		Checked: s.auditLoginCheck, Turn: turn(s.deps.Node), Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
+	s.rescues = rescue.New(s.ctx, rescue.Config{NodeID: s.deps.Node.ID(), Left: deps.Left, Records: deps.Catalogue, Archives: deps.Vault, Saver: s.saver, Notices: deps.Notices, Ended: s.auditRescue, FirstPause: cfg.Waits.RescuePause, Now: deps.Now, Log: deps.Log})
 	return s
 }
 
@@ -247,10 +256,13 @@ func (s *Service) Close(ctx context.Context) error {
 	return err
 }
 
-// Ready returns an error if no sessions can be created: the daemon is stopping, or the
-// catalogue or the store does not answer.
+// Ready returns an error if no sessions can be created: the daemon is stopping, the node has
+// no lease, or the catalogue or the store does not answer.
 func (s *Service) Ready(ctx context.Context) error {
 	if err := s.sessions.WhileOpen("session.ready", func() {}); err != nil {
+		return err
+	}
+	if err := s.deps.Node.Check(); err != nil {
 		return err
 	}
 	return errors.Join(s.deps.Catalogue.Health(ctx), s.deps.Vault.Health(ctx))

@@ -19,6 +19,8 @@ func (l *liveSession) usable() error {
 		return fault.New(fault.SessionEnding, "session.use", "session %s has failed (%s), and its data is being saved; try again later", l.id, l.rec.Reason.Text)
 	case l.ending != nil:
 		return fault.New(fault.SessionEnding, "session.use", "session %s is being ended", l.id)
+	case l.svc.deps.Node.Check() != nil:
+		return l.svc.deps.Node.Check()
 	case l.chrome == nil:
 		return fault.New(fault.SessionNotRunning, "session.use", "session %s has failed: %s", l.id, l.rec.Reason.Text)
 	}

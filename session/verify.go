@@ -17,7 +17,7 @@ func (l *liveSession) verify(doc state.Document) {
 		first  *restore.Report
 		ctx    context.Context // ends when the session is being ended
 	)
-	if l.ask(l.svc.ctx, func() error {
+	if l.ask(l.ctx, func() error {
 		chrome, first, ctx = l.chrome, l.report, l.useCtx
 		return l.usable()
 	}) != nil {
@@ -37,7 +37,7 @@ func (l *liveSession) verify(doc state.Document) {
 		l.svc.deps.Log.Warn("cannot verify a restore; its report says so", "session", l.id, "error", err)
 	}
 	// A session that has ended meanwhile keeps its report unchanged.
-	_ = l.ask(l.svc.ctx, func() error {
+	_ = l.ask(l.ctx, func() error {
 		if l.report != first {
 			return nil // Chrome was reopened, which has its own report
 		}

@@ -105,7 +105,8 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
-	launcher, err := launch.New(launch.Config{Groups: groups, Files: uint64(c.SessionFiles), //nolint:gosec // check refuses negative numbers
+	deadline := c.deadline()
+	launcher, err := launch.New(launch.Config{Deadline: deadline, Groups: groups, Files: uint64(c.SessionFiles), //nolint:gosec // check refuses negative numbers
 		Binary: c.Chrome, Shell: c.Shell, Root: filepath.Join(d.dir, "run"),
 		UIDs: launch.UIDRange{Base: c.UIDBase, Count: c.UIDCount}, NoLandlock: c.NoLandlock, Networks: limiter.networks})
 	if err != nil {
@@ -137,6 +138,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
+	d.node = c.nodeFlags.on()
 	if err := d.open(ctx, database); err != nil {
 		return nil, err
 	}
@@ -185,7 +187,12 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	d.apiKeys = access.NewKeys(db.Keys, time.Now)
 	journal := events.NewJournal(db.Runs, d.vault, time.Now, log)
 	notices := events.NewNotices(events.NoticesConfig{URL: string(c.WebhookURL), Session: answer.HookSession, Wake: sender.Wake, Now: time.Now})
-	d.service = session.New(limits, session.Deps{
+	self, err := c.join(ctx, d.storage, limits, engines(launcher, chrome), deadline, log)
+	if err != nil {
+		return nil, err
+	}
+	d.closers = append(d.closers, func() error { return self.close(context.WithoutCancel(ctx), d.chromesEnded) })
+	deps := session.Deps{
 		Keys:      d.apiKeys,
 		Browsers:  browsers.Chromes{Starter: starter},
 		Datadirs:  profile.Disk{},
@@ -196,7 +203,9 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		Audit:     audit,
 		Catalogue: sessionCatalogue(db), Extensions: extensions, MemoryAllows: memoryForChrome, Now: time.Now, Log: log,
 		Meter: counted,
-	})
+	}
+	self.join(&deps)
+	d.service = session.New(limits, deps)
 	checked := library.NewExtensions(library.ExtensionDeps{Records: db.Extensions, Files: extensions, Keys: d.apiKeys,
 		Checks: capacity.NewTurns(library.MaxExtensionChecks), Now: time.Now})
 	kept := library.New(library.Deps{
@@ -215,6 +224,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	if err := d.makeFirstKey(ctx); err != nil {
 		return nil, err
 	}
+	self.begin(d.service)
 	public, err := c.PublicURL.parse("--public-url")
 	if err != nil {
 		return nil, err
@@ -226,7 +236,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		Sessions: d.service, Inspector: d.service.Inspector(), Checkpoints: d.service, Controls: d.service, Driver: driver, CDP: d.service, Streams: d.service, Rates: d.service, Files: files.New(sessions, d.apiKeys), Sharing: d.service,
 		Snapshots: kept, Exports: kept, Importer: d.service.Importer(), Pruner: d.service.Pruner(),
 		Defaults: kept, Logins: d.service.Checker(), Settings: d.service.Users(), Extensions: checked,
-		Keys: d.apiKeys, SessionTickets: access.NewTicketHolders(d.apiKeys, sessions, time.Now), Readiness: d.service, Answers: answers{db.Answers}, Audit: audit,
+		Keys: d.apiKeys, SessionTickets: access.NewTicketHolders(d.apiKeys, sessions, time.Now), Readiness: d.service, Lease: self.lease(), Answers: answers{db.Answers}, Audit: audit,
 		Notes:          agent.NewNotes(sessions, db.Notes, time.Now),
 		Documents:      agent.NewDocuments(sessions, snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now})),
 		Messenger:      agent.NewMessenger(agent.MessengerConfig{Sessions: sessions, Driver: driver, Store: db.Messages, Tasks: db.Sessions, Notices: notices, Masks: masks, Now: time.Now}),
@@ -238,6 +248,16 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		Landlock: launcher.Landlock(), EgressLimited: limiter.limits(), Limits: groups != nil, UploadsConfined: len(confiner.Layers().Missing()) == 0, WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
 		MaxConnections: c.connections(log), Budget: starter.Budget, Patience: c.ClientPatience})
 	return d, nil
+}
+
+// engines returns the version of each engine's binary; that of the shell is known if a
+// preflight has tried it.
+func engines(l *launch.Launcher, chrome launch.Version) map[string]string {
+	all := map[string]string{browser.EngineChrome: chrome.Full}
+	if l.HasShell() == nil {
+		all[browser.EngineShell] = chrome.Full
+	}
+	return all
 }
 
 // logKeys logs the recipients that snapshots are sealed to. It warns if there is no

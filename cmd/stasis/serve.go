@@ -64,6 +64,7 @@ type serveCmd struct {
 	egressFlags
 	auditFlags
 	limitFlags
+	nodeFlags
 
 	ShutdownGrace time.Duration `help:"Time to save running sessions when the daemon is stopped." default:"60s"`
 
@@ -145,6 +146,9 @@ func (c *serveCmd) check() error {
 		return fault.New(fault.Config, "serve", "--public-url: must have no query and no fragment")
 	}
 	if err := c.checkDatabase(); err != nil {
+		return err
+	}
+	if err := c.nodeFlags.check(string(c.Database)); err != nil {
 		return err
 	}
 	if c.MaxConnections < 1 {

@@ -37,6 +37,7 @@ type storage struct {
 	store     snapshot.Store
 	keys      snapshot.Keys
 	vault     *snapshot.Vault
+	node      bool // other daemons use the catalogue too
 	closers   []func() error
 }
 
@@ -112,7 +113,7 @@ func (s *storage) open(ctx context.Context, database string) (err error) {
 	if database == "" {
 		database = filepath.Join(s.dir, "stasis.db")
 	}
-	s.catalogue, err = sqldb.Open(ctx, sqldb.Options{Path: database, Now: time.Now, Exclusive: true})
+	s.catalogue, err = sqldb.Open(ctx, sqldb.Options{Path: database, Now: time.Now, Exclusive: true, Node: s.node})
 	if err != nil {
 		return err
 	}

@@ -82,6 +82,11 @@ func (st *Sessions) EndSession(ctx context.Context, e profiles.End) error {
 		if err != nil {
 			return err
 		}
+		if e.Check != nil {
+			if err := e.Check(s); err != nil {
+				return callerError{err}
+			}
+		}
 		now, err := currentDefault(ctx, tx, s.UserID)
 		if err != nil {
 			return err

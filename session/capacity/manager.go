@@ -97,6 +97,9 @@ func (m *Manager[P, S, B]) Counts() Counts {
 	return Counts{Parked: m.parked.Len(), Spares: m.spares.len(), Standbys: m.standbys.ready.Len(), Waiting: m.slots.waiting()}
 }
 
+// Spares returns how many empty Chromes of an engine are kept ready.
+func (m *Manager[P, S, B]) Spares(engine string) int { return m.spares.ready(engine) }
+
 // Acquire takes a slot for the daemon's own work. If none is free and wait is true, it waits
 // until ctx ends. The error is too_many_sessions, or shutting_down after Stop.
 func (m *Manager[P, S, B]) Acquire(ctx context.Context, wait bool) error {

@@ -129,3 +129,11 @@ func (s *spares[S]) close() {
 		p.Close()
 	}
 }
+
+// ready returns how many spares of an engine there are.
+func (s *spares[S]) ready(engine string) int {
+	if p := s.pools[engine]; p != nil {
+		return p.Len()
+	}
+	return 0
+}

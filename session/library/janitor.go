@@ -25,6 +25,9 @@ type ExpiringRecords interface {
 type JanitorConfig struct {
 	Records ExpiringRecords
 	Pruner  *Pruner
+	// Turn reports whether this daemon removes anything: of several with one catalogue, one
+	// does. nil: it always does.
+	Turn func() bool
 	// How long records are kept.
 	Events, Answers, Deliveries time.Duration
 	Now                         func() time.Time
@@ -43,17 +46,29 @@ func (j *Janitor) Run(ctx context.Context) {
 	sweep, prune := time.NewTicker(sweepEvery), time.NewTicker(pruneEvery)
 	defer sweep.Stop()
 	defer prune.Stop()
-	j.Sweep(ctx)
-	j.cfg.Pruner.PruneAll(ctx)
+	j.sweep(ctx)
+	j.prune(ctx)
 	for {
 		select {
 		case <-sweep.C:
-			j.Sweep(ctx)
+			j.sweep(ctx)
 		case <-prune.C:
-			j.cfg.Pruner.PruneAll(ctx)
+			j.prune(ctx)
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+func (j *Janitor) sweep(ctx context.Context) {
+	if j.cfg.Turn == nil || j.cfg.Turn() {
+		j.Sweep(ctx)
+	}
+}
+
+func (j *Janitor) prune(ctx context.Context) {
+	if j.cfg.Turn == nil || j.cfg.Turn() {
+		j.cfg.Pruner.PruneAll(ctx)
 	}
 }
 

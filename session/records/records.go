@@ -7,6 +7,7 @@ package records
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -43,11 +44,15 @@ func (r *Records) Create(ctx context.Context, rec profiles.Session) error {
 	return r.catalogue.CreateSession(ctx, rec)
 }
 
+// ErrSaved says that the node that had lost a session saved what it had of it, after the session
+// was looked up. It is newer than what the resume started from.
+var ErrSaved = errors.New("the session was saved meanwhile")
+
 // Resume records that an ended session is live again, as rec, and returns its record. was
 // is the record before. Its creation time, key and webhook stay, and so do its task and its
 // conversation, unless the session goes back to those of an older snapshot. If the daemon dies
 // before the write, the session stays ended. A session that has not ended is
-// session_ending.
+// session_ending. [ErrSaved] means that the caller must look it up again.
 func (r *Records) Resume(ctx context.Context, rec, was profiles.Session, goesBack bool) (profiles.Session, error) {
 	defer r.notices.Wake()
 	// The default may move from a version that this session saved, or from the version
@@ -61,6 +66,9 @@ func (r *Records) Resume(ctx context.Context, rec, was profiles.Session, goesBac
 		return rec, err
 	}
 	return r.catalogue.UpdateSession(ctx, rec.ID, func(now *profiles.Session) error {
+		if was.Reason.Code == profiles.ReasonNodeLost && (now.Outcome != nil) != (was.Outcome != nil) {
+			return ErrSaved
+		}
 		if now.EndedAt.IsZero() {
 			return fault.New(fault.SessionEnding, "session.resume", "session %s has not ended", now.ID)
 		}

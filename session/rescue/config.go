@@ -27,6 +27,12 @@ type Records interface {
 	EndRun(ctx context.Context, end profiles.RunEnd, keep profiles.EventBounds) (profiles.Run, error)
 }
 
+// Left is what rescues of a node need of the catalogue too; see [profiles.LeftStore].
+type Left interface {
+	LeftSessions(ctx context.Context, nodeID string) ([]profiles.LeftSession, error)
+	ForgetLeft(ctx context.Context, nodeID, runDir string) error
+}
+
 // Archives removes incomplete saves of the dead daemon, and unseals what it stored; see
 // [snapshot.Vault].
 type Archives interface {
@@ -49,6 +55,8 @@ type Notices interface {
 // Config is what New needs.
 type Config struct {
 	Records  Records
+	NodeID   string // of this node; "": the daemon is none, and all sessions are its own
+	Left     Left   // nil if the daemon is no node
 	Archives Archives
 	Saver    Saver
 	Notices  Notices

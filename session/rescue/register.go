@@ -2,6 +2,8 @@ package rescue
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/profiles"
@@ -10,7 +12,8 @@ import (
 )
 
 // Register registers what a dead daemon left. Sessions that were live get the status that
-// they are being rescued. Runs of other sessions end. Run directories that no session
+// they are being rescued. Runs of other sessions end. A node leaves the sessions of other nodes
+// alone. Run directories that no session
 // names are removed. left are all run directories; their Chromes have ended.
 func (r *Rescues) Register(ctx context.Context, left []*browser.Dir) error {
 	dirs := map[string]*browser.Dir{}
@@ -21,27 +24,44 @@ func (r *Rescues) Register(ctx context.Context, left []*browser.Dir) error {
 	if err != nil {
 		return err
 	}
+	sessions = slices.DeleteFunc(sessions, func(rec profiles.Session) bool {
+		// A session without a node is from before this daemon was one.
+		return !r.own(rec) && (rec.NodeID != "" || dirs[rec.RunDir] == nil)
+	})
 	for _, rec := range sessions {
 		if rec, err = r.cfg.Records.UpdateSession(ctx, rec.ID, func(s *profiles.Session) error {
+			if r.cfg.NodeID != "" && !r.holds(*s, rec) {
+				return errTakenOver
+			}
 			if s.Reason.Code != profiles.ReasonBeingRescued { // otherwise an earlier start set it and was killed too
 				s.Status, s.Reason = profiles.StatusError, profiles.ReasonBeingRescued.With(BeingRescued)
 				s.Notices = r.cfg.Notices.Of(*s, events.HookStatus)
 			}
 			return nil
-		}); err != nil {
+		}); errors.Is(err, errTakenOver) {
+			continue // what is left of it is registered below
+		} else if err != nil {
 			return err
 		}
-		r.add(rec, dirs[rec.RunDir])
+		r.Add(rec, dirs[rec.RunDir])
 		delete(dirs, rec.RunDir)
 	}
+	if err := r.registerLeft(ctx, dirs); err != nil {
+		return err
+	}
 	r.cfg.Notices.Wake()
-	if err := r.endRuns(ctx, func(sessionID string) bool { return !r.Has(sessionID) }); err != nil {
+	if err := r.endRuns(ctx, func(rec profiles.Session) bool { return r.own(rec) && !r.Has(rec.ID) }); err != nil {
 		return err
 	}
 	for _, dir := range dirs {
 		browsers.Remove(dir, r.cfg.Log)
 	}
 	return nil
+}
+
+// own reports whether a session is of this daemon.
+func (r *Rescues) own(rec profiles.Session) bool {
+	return r.cfg.NodeID == "" || rec.NodeID == r.cfg.NodeID
 }
 
 // unended lists the sessions whose end was not recorded: the live ones, and those in the

@@ -26,13 +26,16 @@ func (r *Rescues) recoverOne(ctx context.Context, rec profiles.Session, dir *bro
 	if err != nil {
 		return err
 	}
+	if r.cfg.NodeID != "" && !r.holds(now, rec) {
+		return r.rescueLate(ctx, rec, dir)
+	}
 	if now.EndedAt.IsZero() { // otherwise an earlier try rescued it and failed later
 		r.removeIncomplete(ctx, rec, dir)
 		if err := r.rescue(ctx, rec, dir); err != nil {
 			return err
 		}
 	}
-	return r.endRuns(ctx, func(sessionID string) bool { return sessionID == rec.ID })
+	return r.endRuns(ctx, func(of profiles.Session) bool { return of.ID == rec.ID })
 }
 
 // rescue saves a session that a dead daemon left live, and ends its record. If its
@@ -47,12 +50,15 @@ func (r *Rescues) rescue(ctx context.Context, rec profiles.Session, dir *browser
 		why = errors.New("its user data directory is missing")
 	default:
 		j := r.restoreSealed(save.Job{Session: rec, Dir: dir, Dead: true, Rescue: true, Mode: save.Filesystem,
-			Status: profiles.StatusTerminated, Reason: profiles.ReasonKilled.With(Killed)})
+			Status: profiles.StatusTerminated, Reason: profiles.ReasonKilled.With(Killed), Check: r.checkHeld(rec)})
 		e := r.cfg.Saver.Rescue(ctx, j)
 		if e.Err == nil {
 			r.cfg.Log.Info("a session was rescued", "session", rec.ID, "snapshot", e.Answer.Snapshot.ID)
 			r.cfg.Ended(rec, e.Answer.Snapshot.ID, nil)
 			return nil
+		}
+		if errors.Is(e.Err, errTakenOver) {
+			return errTakenOver
 		}
 		code := fault.CodeOf(e.Err)
 		if ctx.Err() != nil {
@@ -70,7 +76,7 @@ func (r *Rescues) rescue(ctx context.Context, rec profiles.Session, dir *browser
 		r.cfg.Log.Error("a session could not be rescued: its unsaved data is lost; its last stored snapshot stays", "session", rec.ID, "error", why)
 	}
 	if err := r.cfg.Saver.EndSession(ctx, profiles.End{SessionID: rec.ID, Status: profiles.StatusTerminated,
-		Reason: reason, EndedAt: r.cfg.Now().UTC()}, false); err != nil {
+		Reason: reason, EndedAt: r.cfg.Now().UTC(), Check: r.checkHeld(rec)}, false); err != nil {
 		return err
 	}
 	r.cfg.Ended(rec, "", why)

@@ -50,11 +50,13 @@ func New(ctx context.Context, cfg Config) *Rescues {
 	return &Rescues{cfg: cfg, ctx: ctx, stopping: make(chan struct{})}
 }
 
-// add adds a session that a dead daemon left; dir is nil if it has no data.
-func (r *Rescues) add(rec profiles.Session, dir *browser.Dir) {
+// Add adds a session that a dead daemon left, or that another node has taken over from this
+// one; dir is nil if it has no data. The caller calls Begin.
+func (r *Rescues) Add(rec profiles.Session, dir *browser.Dir) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.find(rec.ID) == nil {
+	// A session that this node lost, resumed and lost again has several directories.
+	if !slices.ContainsFunc(r.all, func(p *pendingRescue) bool { return p.rec.ID == rec.ID && p.rec.RunDir == rec.RunDir }) {
 		r.all = append(r.all, &pendingRescue{rec: rec, dir: dir, tried: make(chan struct{})})
 	}
 }

@@ -13,18 +13,18 @@ import (
 // The session's record decides how. If a rescue ended the session, perhaps in an earlier
 // start that was interrupted, the run gets an event for the rescue's snapshot. Otherwise
 // only the end of the run was not recorded.
-func (r *Rescues) endRuns(ctx context.Context, of func(sessionID string) bool) error {
+func (r *Rescues) endRuns(ctx context.Context, of func(profiles.Session) bool) error {
 	open, err := r.cfg.Records.OpenRuns(ctx)
 	if err != nil {
 		return err
 	}
 	for _, run := range open {
-		if !of(run.SessionID) {
-			continue
-		}
 		rec, err := r.cfg.Records.Session(ctx, run.SessionID)
 		if err != nil {
 			return err
+		}
+		if !of(rec) {
+			continue
 		}
 		now := r.cfg.Now().UTC()
 		end := profiles.RunEnd{RunID: run.ID, Status: profiles.RunFailed, Cause: Killed, EndedAt: now}

@@ -63,8 +63,9 @@ type Job struct {
 	// Admit refuses a save whose refusal loses nothing; see [profiles.Commit]. nil: it is
 	// not refused.
 	Admit   func(user, key profiles.Stored) error
-	Dead    bool // Chrome has crashed: only its user data directory is left
-	Restart bool // start Chrome again; save only if that fails
+	Check   func(profiles.Session) error // refuses the commit; see [profiles.Commit]; nil: it is not refused
+	Dead    bool                         // Chrome has crashed: only its user data directory is left
+	Restart bool                         // start Chrome again; save only if that fails
 	// CrashUnreported: webhooks have not been notified of the crash yet.
 	CrashUnreported bool
 	Turns           int             // of a checkpoint: how many turns of the conversation have ended

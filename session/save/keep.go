@@ -60,7 +60,7 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 	if j.Rescue {
 		row.ExpiresAt = saved.CreatedAt.Add(s.cfg.RescueTTL)
 	}
-	commit := profiles.Commit{Snapshot: row, Move: j.Move, Admit: j.Admit, Notices: s.cfg.Notices.For(events.HookSaved)}
+	commit := profiles.Commit{Snapshot: row, Move: j.Move, Admit: j.Admit, Check: j.Check, Notices: s.cfg.Notices.For(events.HookSaved)}
 	switch {
 	case j.Import != nil:
 		commit.Session = &j.Session

@@ -66,6 +66,9 @@ func addDoubt(doc state.Document, component, origin, reason string) state.Docume
 // lastRead finds the last reading of a session. If there is none, its document is not
 // complete.
 func (s *Saver) lastRead(ctx context.Context, j Job) (r lastReading, err error) {
+	if j.Import != nil { // its session has no snapshots
+		return r, nil
+	}
 	r.row, err = s.cfg.Records.NewestSnapshot(ctx, j.Session.ID)
 	if fault.Is(err, fault.NoSnapshot) && j.Session.BaseSnapshotID != "" && !j.Partial {
 		r.row, err = s.cfg.Records.Snapshot(ctx, j.Session.BaseSnapshotID)

@@ -2793,12 +2793,13 @@ export interface components {
              *     | `killed` | the daemon was killed |
              *     | `being_rescued` | the daemon was killed and the data is being saved |
              *     | `not_rescued` | the daemon was killed and nothing could be saved |
+             *     | `node_lost` | the node on which it lived died or lost its lease, and another one took over |
              *     | `imported` | no browser ran, an import made the session's record |
              *     | `login_check` | no client connected, a scheduled login check made the session's record |
              *     | `other` | an older Stasis wrote the text without a code |
              * @enum {string}
              */
-            reason_code?: "idle_timeout" | "max_lifetime" | "shutdown" | "crashed" | "crash_loop" | "memory_limit" | "processes_limit" | "disk_limit" | "not_restarted" | "crash_kept" | "save_failed" | "not_restored" | "killed" | "being_rescued" | "not_rescued" | "imported" | "login_check" | "other";
+            reason_code?: "idle_timeout" | "max_lifetime" | "shutdown" | "crashed" | "crash_loop" | "memory_limit" | "processes_limit" | "disk_limit" | "not_restarted" | "crash_kept" | "save_failed" | "not_restored" | "killed" | "being_rescued" | "not_rescued" | "node_lost" | "imported" | "login_check" | "other";
             /** @description Equals the session ID: it stands for the newest snapshot. */
             environment_id: string;
             /**

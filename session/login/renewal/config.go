@@ -122,7 +122,10 @@ type Config struct {
 	// Checked is called with the outcome of each check, and with the snapshot that is the
 	// default then.
 	Checked func(userID, snapshotID string, o login.Outcome)
-	Meter   Meter
-	Now     func() time.Time
-	Log     *slog.Logger
+	// Turn reports whether this daemon makes checks: of several with one catalogue, one does.
+	// nil: it always does.
+	Turn  func() bool
+	Meter Meter
+	Now   func() time.Time
+	Log   *slog.Logger
 }

@@ -13,6 +13,7 @@ import (
 const (
 	renewalPause    = 5 * time.Second  // before the next look at a user: after a check, or if no slot was free
 	heldPause       = time.Minute      // before the next look if the environment is in use
+	turnPause       = time.Minute      // between two looks of a node: users' settings are changed at others, and it may have to make the checks now
 	maxLookInterval = 10 * time.Minute // between two looks at most: clocks are set, also back, and machines sleep
 	saveRetryPause  = 2 * time.Second  // between two tries to save the result of a check
 	renewalPatience = 10 * time.Second // how long a create waits for a check whose Chrome is running
@@ -111,8 +112,34 @@ func (k *Renewals) run() {
 		case <-k.ctx.Done():
 			return
 		}
-		later.Reset(k.makeDueChecks())
+		later.Reset(k.look())
 	}
+}
+
+// look makes the checks that are due if it is this daemon's turn, and returns the time until the
+// next look.
+func (k *Renewals) look() time.Duration {
+	if k.cfg.Turn == nil {
+		return k.makeDueChecks()
+	}
+	if !k.cfg.Turn() {
+		return turnPause
+	}
+	users, err := k.cfg.Records.UsersWithSettings(k.ctx)
+	if err != nil {
+		if k.ctx.Err() == nil {
+			k.cfg.Log.Warn("the settings of users cannot be read, so no login checks are made; trying again", "error", err)
+		}
+		return turnPause
+	}
+	k.mu.Lock()
+	for _, u := range users {
+		if set, err := settings.Of(u); err == nil && set.CheckEvery() > 0 && k.turns[u.ID] == nil {
+			k.turns[u.ID] = &Turn{}
+		}
+	}
+	k.mu.Unlock()
+	return min(k.makeDueChecks(), turnPause)
 }
 
 // makeDueChecks makes the checks that are due, and returns the time until the next look.

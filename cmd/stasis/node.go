@@ -1,0 +1,160 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/stasisd/stasis/api"
+	"github.com/stasisd/stasis/browser/launch"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/cluster"
+)
+
+// nodeFlags make the daemon one of several nodes that share a catalogue.
+type nodeFlags struct {
+	NodeURL webAddress `help:"Where other nodes reach this daemon, such as http://10.0.0.5:8080. With it, the daemon is one of several nodes that share the catalogue of --database postgres://…" name:"node-url" placeholder:"URL"`
+	NodeID  string     `help:"The node's ID, of lower-case letters, digits, - and _; by default one that the first start makes and keeps in the data directory." name:"node-id" placeholder:"ID"`
+}
+
+// nodeFile is the file of the node's ID in the data directory.
+const nodeFile = "node-id"
+
+// check refuses flags that cannot work. database is --database.
+func (f nodeFlags) check(database string) error {
+	const op = "serve.node"
+	if f.NodeURL == "" {
+		if f.NodeID != "" {
+			return fault.New(fault.Config, op, "--node-id: needs --node-url")
+		}
+		return nil
+	}
+	u, err := f.NodeURL.parse("--node-url")
+	if err != nil {
+		return err
+	}
+	if u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
+		return fault.New(fault.Config, op, "--node-url: must have no path, no query and no fragment")
+	}
+	if !sqldb.Remote(database) {
+		return fault.New(fault.Config, op, "--node-url: nodes share a catalogue in PostgreSQL; give --database postgres://…")
+	}
+	if f.NodeID != "" && !validNodeID(f.NodeID) {
+		return fault.New(fault.Config, op, "--node-id: must be 1 to 128 of lower-case letters, digits, - and _")
+	}
+	return nil
+}
+
+func (f nodeFlags) on() bool { return f.NodeURL != "" }
+
+func validNodeID(id string) bool {
+	return id != "" && len(id) <= 128 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
+}
+
+// id returns the node's ID. The first start makes one.
+func (f nodeFlags) id(dir string) (string, error) {
+	const op = "serve.node"
+	if f.NodeID != "" {
+		return f.NodeID, nil
+	}
+	file := filepath.Join(dir, nodeFile)
+	raw, err := os.ReadFile(file)
+	id := strings.TrimSpace(string(raw))
+	switch {
+	case err == nil && !validNodeID(id):
+		return "", fault.New(fault.Config, op, "%s: contains no valid node ID; remove the file, and the next start makes a new one", file)
+	case err == nil:
+		return id, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", fault.Wrap(err, fault.Config, op, "the file of the node's ID cannot be read")
+	}
+	id = profiles.NewID()
+	if err := renameio.WriteFile(file, []byte(id+"\n"), 0o600); err != nil {
+		return "", fault.Wrap(err, fault.Config, op, "the file of the node's ID cannot be written")
+	}
+	return id, nil
+}
+
+// node is the daemon as one of several nodes; nil: it is none.
+type node struct {
+	keeper *cluster.Keeper
+	db     *sqldb.DB
+}
+
+// deadline returns the deadline of a node's Chromes; nil if the daemon is none.
+func (f nodeFlags) deadline() *launch.Deadline {
+	if !f.on() {
+		return nil
+	}
+	return &launch.Deadline{}
+}
+
+// join takes the node's lease; nil if the daemon is no node.
+func (f nodeFlags) join(ctx context.Context, d *storage, limits session.Config, engines map[string]string, deadline *launch.Deadline, log *slog.Logger) (*node, error) {
+	if !f.on() {
+		return nil, nil
+	}
+	id, err := f.id(d.dir)
+	if err != nil {
+		return nil, err
+	}
+	keeper, err := cluster.Join(ctx, cluster.Config{Store: d.catalogue.Nodes, ID: id, URL: strings.TrimSuffix(string(f.NodeURL), "/"),
+		Facts:  cluster.Facts{Version: version, Engines: engines, Sessions: limits.MaxSessions},
+		Extend: deadline.Extend, Clock: launch.BootTime, Now: time.Now, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	return &node{keeper, d.catalogue}, nil
+}
+
+// join adds the node to what a service uses.
+func (n *node) join(d *session.Deps) {
+	if n != nil {
+		d.Node, d.Left = n.keeper, n.db.Left
+	}
+}
+
+// begin begins to take over other nodes, when those sessions were found that a former process of
+// this node left.
+func (n *node) begin(s *session.Service) {
+	if n != nil {
+		n.keeper.Begin(session.Nodes(s, takeovers{n.db.Nodes, n.db.Left}))
+	}
+}
+
+// close ends the lease if all sessions have ended. Otherwise it ends by itself, and other nodes
+// take over.
+func (n *node) close(ctx context.Context, ended bool) error {
+	if n == nil {
+		return nil
+	}
+	return n.keeper.Close(ctx, ended)
+}
+
+// lease describes the lease for /readyz; nil: there is none.
+func (n *node) lease() func() api.Lease {
+	if n == nil {
+		return nil
+	}
+	return func() api.Lease {
+		return api.Lease{NodeID: n.keeper.ID(), State: string(n.keeper.State()), Left: n.keeper.Left(), Draining: n.keeper.Draining(), Leads: n.keeper.Leads()}
+	}
+}
+
+// takeovers are the records of takeovers.
+type takeovers struct {
+	*sqldb.Nodes
+	*sqldb.Left
+}

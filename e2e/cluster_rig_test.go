@@ -1,0 +1,80 @@
+package e2e
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/profiles/postgrestest"
+)
+
+// cluster is several daemons on one PostgreSQL database, with one store and the same keys.
+type cluster struct {
+	server *postgrestest.Server
+	nodes  []*clusterNode
+}
+
+// clusterNode is one of them. Its lease is only checked by the database, so --node-url need not
+// lead anywhere in tests that pass no call on.
+type clusterNode struct{ *daemon.Daemon }
+
+// startCluster starts n daemons, until the test ends.
+func startCluster(t *testing.T, n int, args ...string) *cluster {
+	t.Helper()
+	c := &cluster{server: startPostgres(t)}
+	store := daemon.DataDir(t)
+	for i := range n {
+		o := daemon.Options{NoSpares: true, Env: []string{"STASIS_DATABASE=" + c.server.URL("stasis")},
+			Args: append([]string{"--engine", "shell", "--store", filepath.Join(store, "snapshots"), "--node-url", "http://127.0.0.1:1", "--node-id", nodeName(i)}, args...)}
+		if i > 0 {
+			o.Dir = daemon.DataDir(t)
+			copyKeys(t, c.nodes[0].Dir, o.Dir)
+		}
+		c.nodes = append(c.nodes, &clusterNode{daemon.Start(t, o)})
+	}
+	return c
+}
+
+// copyKeys gives a node the keys of another one.
+func copyKeys(t *testing.T, from, to string) {
+	t.Helper()
+	for _, name := range []string{"identity", "archive-key"} {
+		raw, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(to, name), raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func nodeName(i int) string { return string(rune('a' + i)) }
+
+// kill ends a node's process at once. No Chrome of it may outlive it.
+func (n *clusterNode) kill(t *testing.T) { t.Helper(); n.Kill(t) }
+
+// stop stops a node's process, and cont continues it.
+func (n *clusterNode) stop(t *testing.T) { t.Helper(); n.signal(t, syscall.SIGSTOP) }
+func (n *clusterNode) cont(t *testing.T) { t.Helper(); n.signal(t, syscall.SIGCONT) }
+
+func (n *clusterNode) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(n.PID(), s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lost waits until another node has ended a session of a node that is gone.
+func (c *cluster) lost(t *testing.T, by *clusterNode, id string) liveSession {
+	t.Helper()
+	var s liveSession
+	daemon.Eventually(t, grace, "the session is told as lost", func() bool {
+		by.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions/"+id, nil).Into(t, &s)
+		return s.Why == "node_lost"
+	})
+	return s
+}

@@ -1,0 +1,126 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// cookieOf returns the cookies of a session's page of the site.
+func cookieOf(t *testing.T, cdp, url string) string {
+	t.Helper()
+	w := dial(t, cdp)
+	page, _ := w.page()
+	w.open(page, url)
+	got, _ := w.eval(page, `document.cookie`).(string)
+	return got
+}
+
+// resume resumes a session on a node and returns it.
+func (n *clusterNode) resume(t *testing.T, id string) liveSession {
+	t.Helper()
+	n.Must(t, http.StatusOK, http.MethodPost, "/v1/sessions/"+id+"/resume", nil)
+	return look(t, n.Daemon, id)
+}
+
+// A node dies. Another one ends its session as crashed within 20 seconds, and resumes it from its
+// checkpoint, still logged in. A session with restart: on_crash lives again by itself. The node
+// comes back, and keeps what it had apart from the session that has gone on.
+func TestClusterKill(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 2)
+	a, b := c.nodes[0], c.nodes[1]
+	site := apps.StartProbe(t)
+	logIn := func(body obj, cookie string) liveSession {
+		s := begin(t, a.Daemon, body)
+		w := dial(t, s.CDP)
+		page, _ := w.page()
+		w.open(page, site.URL+"/")
+		w.eval(page, `document.cookie = "`+cookie+`; max-age=100000"; 1`)
+		a.Must(t, http.StatusCreated, http.MethodPost, "/v1/sessions/"+s.ID+"/snapshots", obj{})
+		return s
+	}
+	s := logIn(obj{"user_id": "ada"}, "login=yes")
+	again := logIn(obj{"user_id": "bob", "restart": "on_crash"}, "bob=yes")
+	daemon.Eventually(t, grace, "b may take over", func() bool { return strings.Contains(b.Log(), "joined") })
+
+	a.kill(t)
+	died := time.Now()
+	lost := c.lost(t, b, s.ID)
+	t.Logf("told as lost after %s", time.Since(died).Round(100*time.Millisecond))
+	if lost.Status != "error" {
+		t.Errorf("the lost session: %+v", lost)
+	}
+	back := b.resume(t, s.ID)
+	t.Logf("resumed after %s", time.Since(died).Round(100*time.Millisecond))
+	if got := cookieOf(t, back.CDP, site.URL+"/"); got != "login=yes" {
+		t.Errorf("resumed: %q", got)
+	}
+	daemon.Eventually(t, grace, "the other session lives again", func() bool { return look(t, b.Daemon, again.ID).Status == "ready" })
+	if got := cookieOf(t, look(t, b.Daemon, again.ID).CDP, site.URL+"/"); got != "bob=yes" {
+		t.Errorf("started again: %q", got)
+	}
+
+	// What a had does not become the newest snapshot of a session that lives on b.
+	a.Restart(t)
+	if newest := newestSnapshot(t, b, s.ID); newest == "" || strings.Contains(newest, `"rescue":true`) {
+		t.Errorf("the newest snapshot: %s", newest)
+	}
+	var kept []struct {
+		Labels map[string]string
+	}
+	b.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions?user_id=ada", nil).Into(t, &kept)
+	if len(kept) != 2 || kept[0].Labels["rescued_from"] != s.ID && kept[1].Labels["rescued_from"] != s.ID {
+		t.Errorf("ada's sessions: %+v", kept)
+	}
+	if left := runDirs(t, a.Daemon); len(left) != 0 {
+		t.Errorf("left on a's disk: %q", left)
+	}
+	finish(t, b.Daemon, s.ID, throwAway)
+	finish(t, b.Daemon, again.ID, throwAway)
+}
+
+func newestSnapshot(t *testing.T, n *clusterNode, id string) string {
+	t.Helper()
+	a := n.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions/"+id+"/snapshots?limit=1", nil)
+	return string(a.Body)
+}
+
+// A node is stopped for longer than its lease. Its Chrome stops before another node takes over.
+// When the node continues, it ends its session and saves what it had; that is the newest snapshot,
+// because nobody has resumed the session.
+func TestClusterStop(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 2)
+	a, b := c.nodes[0], c.nodes[1]
+	site := apps.StartProbe(t)
+	s := begin(t, a.Daemon, obj{"user_id": "ada"})
+	w := dial(t, s.CDP)
+	page, _ := w.page()
+	w.open(page, site.URL+"/")
+	w.eval(page, `document.cookie = "login=yes; max-age=100000"; 1`)
+	a.Must(t, http.StatusCreated, http.MethodPost, "/v1/sessions/"+s.ID+"/snapshots", obj{})
+
+	a.stop(t)
+	c.lost(t, b, s.ID)
+	for _, p := range chromesOf(a) {
+		if !stoppedProcess(t, p) {
+			t.Errorf("process %d of a Chrome of the stopped node runs", p)
+		}
+	}
+	a.cont(t)
+	daemon.Eventually(t, grace, "the node saves what it had", func() bool {
+		return strings.Contains(newestSnapshot(t, b, s.ID), `"rescue":true`)
+	})
+	daemon.Eventually(t, grace, "the node has a lease again", func() bool { return a.Call(t, http.MethodGet, "/readyz", nil).Status == http.StatusOK })
+	daemon.Eventually(t, grace, "no run directory is left", func() bool { return len(runDirs(t, a.Daemon)) == 0 })
+	back := b.resume(t, s.ID)
+	if got := cookieOf(t, back.CDP, site.URL+"/"); got != "login=yes" {
+		t.Errorf("resumed: %q", got)
+	}
+	finish(t, b.Daemon, s.ID, throwAway)
+}

@@ -1,0 +1,193 @@
+package session
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/cluster"
+	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/request"
+)
+
+// Node is the node that a service is, of several with one catalogue; see [cluster.Keeper].
+type Node interface {
+	ID() string // "": the daemon is not a node
+	// Check returns an error while the node has no lease, and may use no session.
+	Check() error
+	// Leads reports whether this node does what is done once in the cluster.
+	Leads() bool
+}
+
+// alone is a daemon that is not a node.
+type alone struct{}
+
+func (alone) ID() string   { return "" }
+func (alone) Check() error { return nil }
+func (alone) Leads() bool  { return true }
+
+// turn returns what reports whether this daemon does what is done once in a cluster; nil: it
+// always does.
+func turn(n Node) func() bool {
+	if n.ID() == "" {
+		return nil
+	}
+	return n.Leads
+}
+
+// TakeoverRecords is what a node needs to take sessions over; see [profiles.NodeStore] and
+// [profiles.LeftStore].
+type TakeoverRecords interface {
+	EndStranded(ctx context.Context, e profiles.StrandedEnd) (bool, error)
+	Restarts(ctx context.Context) ([]profiles.LeftSession, error)
+	SetRestart(ctx context.Context, l profiles.LeftSession, restart bool) (bool, error)
+}
+
+// NodeSessions is what a node does with its sessions, and with those of other nodes that it
+// takes over. It implements [cluster.Sessions].
+type NodeSessions struct {
+	s       *Service
+	records TakeoverRecords
+	mu      sync.Mutex
+	lost    []lostSession
+}
+
+var _ cluster.Sessions = (*NodeSessions)(nil)
+
+// lostSession is a session that another node has taken over.
+type lostSession struct {
+	rec profiles.Session
+	dir *browser.Dir
+}
+
+// Nodes returns what a node does with sessions of a service.
+func Nodes(s *Service, records TakeoverRecords) *NodeSessions {
+	return &NodeSessions{s: s, records: records}
+}
+
+// Status implements [cluster.Sessions].
+func (n *NodeSessions) Status() cluster.Status {
+	kept, sessions := n.s.capacity.Counts(), n.s.sessions.Counts()
+	pending, _ := n.s.rescues.Counts()
+	return cluster.Status{Free: max(n.s.cfg.MaxSessions-sessions.Live-sessions.Creating, 0), Waiting: kept.Waiting, Live: sessions.Live, Creating: sessions.Creating,
+		Parked: kept.Parked, Standbys: kept.Standbys, Rescuing: pending, Spares: map[string]int{
+			browser.EngineChrome: n.s.capacity.Spares(browser.EngineChrome), browser.EngineShell: n.s.capacity.Spares(browser.EngineShell)}}
+}
+
+// Lose implements [cluster.Sessions]. Of a session that is being created, its create ends it:
+// [Service.begin] compares the count of losses.
+func (n *NodeSessions) Lose(ctx context.Context) {
+	n.s.losses.Add(1)
+	all := n.s.sessions.All()
+	for _, l := range all {
+		l.lose()
+	}
+	for _, l := range all {
+		select {
+		case <-l.gone:
+		case <-ctx.Done():
+			return
+		}
+		n.mu.Lock()
+		n.lost = append(n.lost, lostSession{l.rec, l.dir})
+		n.mu.Unlock()
+	}
+}
+
+// Regain implements [cluster.Sessions].
+func (n *NodeSessions) Regain(context.Context) {
+	n.mu.Lock()
+	lost := n.lost
+	n.lost = nil
+	n.mu.Unlock()
+	for _, l := range lost {
+		n.s.rescues.Add(l.rec, l.dir)
+	}
+	n.s.rescues.Begin()
+}
+
+// nodeLost is the reason of sessions and runs that a node has taken over from another.
+const nodeLost = "the node on which the session lived died, or lost its lease"
+
+// TakeOver implements [cluster.Sessions]. Other nodes may end the same sessions at once.
+func (n *NodeSessions) TakeOver(ctx context.Context, stranded []profiles.Session) error {
+	defer n.s.deps.Notices.Wake()
+	rand.Shuffle(len(stranded), func(i, j int) { stranded[i], stranded[j] = stranded[j], stranded[i] })
+	var failed error
+	for _, rec := range stranded {
+		now := n.s.deps.Now().UTC()
+		r, err := request.FromRecord(n.s.deps.Vault, rec)
+		done, ended := n.records.EndStranded(ctx, profiles.StrandedEnd{
+			End: profiles.End{SessionID: rec.ID, Status: profiles.StatusError, Reason: profiles.ReasonNodeLost.With(nodeLost), EndedAt: now,
+				Notices: n.s.deps.Notices.For(events.EndEvents(true)...)},
+			Restart: err == nil && r.Restart, // without its options, it cannot be started
+			Run: func(run profiles.Run) profiles.RunEnd {
+				return profiles.RunEnd{RunID: run.ID, Status: profiles.RunFailed, Cause: nodeLost, EndedAt: now,
+					Last: []profiles.Event{events.EndedEvent(profiles.RunFailed, nodeLost, now)}}
+			},
+			Keep: events.Keep,
+		})
+		if ended != nil {
+			failed = ended
+			continue
+		}
+		if done {
+			n.s.deps.Log.Warn("a session of a lost node was ended as crashed; it can be resumed from its newest snapshot", "session", rec.ID, "node", rec.NodeID, "restart", err == nil && r.Restart)
+		}
+	}
+	return failed
+}
+
+// Restart implements [cluster.Sessions]. Each session is started by the node that claims it
+// first. A node that has no place leaves it to others.
+func (n *NodeSessions) Restart(ctx context.Context) error {
+	all, err := n.records.Restarts(ctx)
+	if err != nil {
+		return err
+	}
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, l := range all {
+		if n.Status().Free == 0 {
+			return nil
+		}
+		claimed, err := n.records.SetRestart(ctx, l, false)
+		if err != nil || !claimed {
+			return err
+		}
+		err = n.restart(ctx, l.SessionID)
+		switch fault.CodeOf(err) {
+		case fault.TooManySessions, fault.ShuttingDown, fault.NodeLost, fault.CatalogueUnavailable:
+			_, again := n.records.SetRestart(context.WithoutCancel(ctx), l, true)
+			return again
+		}
+		if err != nil {
+			n.s.deps.Log.Error("a session of a lost node could not be started again; resume it", "session", l.SessionID, "error", err)
+			continue
+		}
+		n.s.deps.Log.Info("a session of a lost node was started again", "session", l.SessionID)
+	}
+	return nil
+}
+
+// restart resumes a session with the key that it was created with.
+func (n *NodeSessions) restart(ctx context.Context, id string) error {
+	rec, err := n.s.deps.Catalogue.Session(ctx, id)
+	if err != nil {
+		return err
+	}
+	if rec.EndedAt.IsZero() {
+		return nil // a caller was first
+	}
+	c, err := n.s.deps.Keys.Caller(ctx, rec.KeyID)
+	if err != nil {
+		return err
+	}
+	// The key could create the session, so it can continue it.
+	c.Rights = append(c.Rights, access.RightRestore)
+	_, _, err = n.s.resume(ctx, c, request.Create{SessionID: id})
+	return err
+}
