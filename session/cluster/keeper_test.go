@@ -1,0 +1,183 @@
+package cluster_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/cluster"
+)
+
+// lease is short, so that the tests are.
+const lease = 300 * time.Millisecond
+
+// store is a catalogue with one other node.
+type store struct {
+	profiles.NodeStore
+	mu     sync.Mutex
+	number int64
+	renew  error
+	other  profiles.Node
+	taken  []string
+	calls  []string
+}
+
+func (s *store) call(name string) {
+	s.calls = append(s.calls, name)
+}
+
+func (s *store) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+func (s *store) Join(_ context.Context, n profiles.Node) (profiles.Node, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.call("join")
+	s.number += 2
+	s.renew, n.Number = nil, s.number
+	return n, nil
+}
+
+func (s *store) Renew(context.Context, json.RawMessage) (profiles.Node, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return profiles.Node{ID: "a", Number: s.number}, s.renew
+}
+
+func (s *store) Leave(context.Context) error {
+	s.set(func() { s.call("leave") })
+	return nil
+}
+
+func (s *store) Nodes(context.Context) ([]profiles.Node, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return []profiles.Node{{ID: "a", Number: s.number, Left: lease}, s.other}, nil
+}
+
+func (s *store) TakeOver(_ context.Context, id string, _ int64) (bool, error) {
+	s.set(func() { s.taken = append(s.taken, id); s.other.Number = 0 })
+	return true, nil
+}
+
+func (s *store) Stranded(context.Context) ([]profiles.Session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.taken) == 0 {
+		return nil, nil
+	}
+	return []profiles.Session{{ID: "s1"}}, nil
+}
+
+// sessions records what a keeper does with sessions.
+type sessions struct {
+	s     *store
+	ended atomic.Int64
+}
+
+func (f *sessions) Status() cluster.Status { return cluster.Status{Free: 1} }
+func (f *sessions) Lose(context.Context)   { f.s.set(func() { f.s.call("lose") }) }
+func (f *sessions) Regain(context.Context) { f.s.set(func() { f.s.call("regain") }) }
+func (f *sessions) TakeOver(context.Context, []profiles.Session) error {
+	f.ended.Add(1)
+	return nil
+}
+func (f *sessions) Restart(context.Context) error { return nil }
+
+func keep(t *testing.T, s *store, extend func(time.Duration)) (*cluster.Keeper, *sessions) {
+	t.Helper()
+	began := time.Now()
+	k, err := cluster.Join(t.Context(), cluster.Config{Store: s, ID: "a", Extend: extend, Lease: lease,
+		Clock: func() time.Duration { return time.Since(began) + time.Hour }, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &sessions{s: s}
+	k.Begin(f)
+	t.Cleanup(func() {
+		if err := k.Close(context.Background(), true); err != nil {
+			t.Error(err)
+		}
+	})
+	return k, f
+}
+
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited for: %s", what)
+		}
+	}
+}
+
+// A node that cannot renew its lease takes no calls, and goes on when it can again. Its deadline
+// moves only with renewals.
+func TestLapse(t *testing.T) {
+	s := &store{}
+	var until atomic.Int64
+	k, _ := keep(t, s, func(d time.Duration) { until.Store(int64(d)) })
+	if err := k.Check(); err != nil {
+		t.Fatal(err)
+	}
+	s.set(func() { s.renew = fault.New(fault.CatalogueUnavailable, "test", "away") })
+	await(t, "the lease lapses", func() bool { return k.State() == cluster.Lapsed })
+	if err := k.Check(); !fault.Is(err, fault.CatalogueUnavailable) || k.Leads() {
+		t.Errorf("checked: %v, leads %v", err, k.Leads())
+	}
+	last := until.Load()
+	s.set(func() { s.renew = nil })
+	await(t, "the lease is held", func() bool { return k.Check() == nil })
+	if until.Load() <= last {
+		t.Error("the deadline was not extended")
+	}
+	s.set(func() {
+		if len(s.calls) != 1 {
+			t.Errorf("calls %q", s.calls)
+		}
+	})
+}
+
+// A node that was taken over ends its sessions before it joins again, and then saves what they had.
+func TestLost(t *testing.T) {
+	s := &store{}
+	k, _ := keep(t, s, func(time.Duration) {})
+	s.set(func() { s.renew = fault.New(fault.NodeLost, "test", "") })
+	var calls []string
+	await(t, "the node joins again", func() bool {
+		s.set(func() { calls = append([]string{}, s.calls...) })
+		return len(calls) == 4 && k.Check() == nil
+	})
+	if calls[1] != "lose" || calls[2] != "join" || calls[3] != "regain" {
+		t.Errorf("calls %q", calls)
+	}
+}
+
+// A node takes another over only if the other's lease has ended, and after it has held its own
+// for a whole lease.
+func TestTakesOver(t *testing.T) {
+	s := &store{other: profiles.Node{ID: "b", Number: 1, Left: -1}}
+	began := time.Now()
+	k, f := keep(t, s, func(time.Duration) {})
+	await(t, "the sessions are ended", func() bool { return f.ended.Load() > 0 })
+	if early := lease - time.Since(began); early > 0 {
+		t.Errorf("taken over %v early", early)
+	}
+	await(t, "the node leads", k.Leads)
+	s.set(func() { s.other = profiles.Node{ID: "b", Number: 1, Left: time.Hour} })
+	await(t, "the other leads", func() bool { return !k.Leads() })
+	s.set(func() {
+		if len(s.taken) != 1 || s.taken[0] != "b" {
+			t.Errorf("taken over: %q", s.taken)
+		}
+	})
+}
