@@ -28,7 +28,7 @@ func startCluster(t *testing.T, n int, args ...string) *cluster {
 	store := daemon.DataDir(t)
 	for i := range n {
 		o := daemon.Options{NoSpares: true, Env: []string{"STASIS_DATABASE=" + c.server.URL("stasis")},
-			Args: append([]string{"--engine", "shell", "--store", filepath.Join(store, "snapshots"), "--node-url", "http://127.0.0.1:1", "--node-id", nodeName(i)}, args...)}
+			Args: append([]string{"--engine", "shell", "--store", "file://" + filepath.Join(store, "snapshots"), "--node-url", "http://127.0.0.1:1", "--node-id", nodeName(i)}, args...)}
 		if i > 0 {
 			o.Dir = daemon.DataDir(t)
 			copyKeys(t, c.nodes[0].Dir, o.Dir)

@@ -143,6 +143,8 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		return nil, err
 	}
 	db := d.catalogue
+	var self *node // it leaves last: after that, this daemon can write nothing
+	d.closers = append(d.closers, func() error { return self.close(context.WithoutCancel(ctx), d.chromesEnded) })
 	if database == sqldb.Memory {
 		log.Warn("the catalogue is in memory (--database :memory:): when the daemon stops, all sessions, keys and defaults are lost, and its snapshots cannot be restored")
 	}
@@ -187,11 +189,10 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	d.apiKeys = access.NewKeys(db.Keys, time.Now)
 	journal := events.NewJournal(db.Runs, d.vault, time.Now, log)
 	notices := events.NewNotices(events.NoticesConfig{URL: string(c.WebhookURL), Session: answer.HookSession, Wake: sender.Wake, Now: time.Now})
-	self, err := c.join(ctx, d.storage, limits, engines(launcher, chrome), deadline, log)
+	self, err = c.join(ctx, d.storage, limits, engines(launcher, chrome), deadline, log)
 	if err != nil {
 		return nil, err
 	}
-	d.closers = append(d.closers, func() error { return self.close(context.WithoutCancel(ctx), d.chromesEnded) })
 	deps := session.Deps{
 		Keys:      d.apiKeys,
 		Browsers:  browsers.Chromes{Starter: starter},

@@ -60,7 +60,7 @@ func (st *Audit) AddAudit(ctx context.Context, entries []profiles.AuditEntry, dr
 		}
 		for _, e := range entries {
 			if e.Number != last.Number+1 || e.Previous != last.Hash {
-				return fault.New(fault.StoreFailed, op, "entry %d of the audit log does not follow entry %d, which is the last one", e.Number, last.Number)
+				return fault.New(fault.VersionConflict, op, "entry %d of the audit log does not follow entry %d, which is the last one", e.Number, last.Number)
 			}
 			_, err := tx.ExecContext(ctx, "INSERT INTO audit ("+auditColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 				e.Number, stamp(e.At), e.By, e.KeyID, []byte(e.KeyUser), e.Address, e.Call, []byte(e.UserID), e.SessionID, e.SnapshotID,

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 )
 
@@ -151,14 +152,27 @@ func (w *writer) write(ctx context.Context) {
 // put chains entries to the log and adds them to the catalogue. After an error it is not
 // known whether the catalogue has them: the next call looks.
 func (w *writer) put(ctx context.Context, batch []profiles.AuditEntry, drop int64) bool {
+	for range maxConflicts {
+		if done, conflict := w.try(ctx, batch, drop); !conflict {
+			return done
+		}
+	}
+	return w.failed(fault.New(fault.CatalogueUnavailable, "auditlog.write", "other nodes write to the audit log all the time; trying again"))
+}
+
+// maxConflicts is how often entries are chained anew because another node has added some.
+const maxConflicts = 30
+
+// try is put, once. conflict: another node has added entries, and nothing is reported.
+func (w *writer) try(ctx context.Context, batch []profiles.AuditEntry, drop int64) (done, conflict bool) {
 	if !w.headKnown {
 		head, err := w.l.cfg.Store.AuditHead(ctx)
 		if err != nil {
-			return w.failed(err)
+			return w.failed(err), false
 		}
 		w.head, w.headKnown = head, true
 		if head.Hash == batch[len(batch)-1].Hash {
-			return w.succeeded()
+			return w.succeeded(), false
 		}
 	}
 	last := w.head
@@ -168,13 +182,16 @@ func (w *writer) put(ctx context.Context, batch []profiles.AuditEntry, drop int6
 	}
 	if err := w.l.cfg.Store.AddAudit(ctx, batch, drop); err != nil {
 		w.headKnown = false
-		return w.failed(err)
+		if fault.Is(err, fault.VersionConflict) {
+			return false, true
+		}
+		return w.failed(err), false
 	}
 	w.head = last
 	for _, f := range w.followers {
 		f.take(batch)
 	}
-	return w.succeeded()
+	return w.succeeded(), false
 }
 
 func (w *writer) failed(err error) bool {
