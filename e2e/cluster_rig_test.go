@@ -9,9 +9,10 @@ import (
 
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/profiles/postgrestest"
+	"github.com/stasisd/stasis/snapshot/s3store/s3test"
 )
 
-// cluster is several daemons on one PostgreSQL database, with one store and the same keys.
+// cluster is several daemons on one PostgreSQL database, one bucket and the same keys.
 type cluster struct {
 	server *postgrestest.Server
 	nodes  []*clusterNode
@@ -25,10 +26,10 @@ type clusterNode struct{ *daemon.Daemon }
 func startCluster(t *testing.T, n int, args ...string) *cluster {
 	t.Helper()
 	c := &cluster{server: startPostgres(t)}
-	store := daemon.DataDir(t)
+	store := s3test.Start(t)
 	for i := range n {
-		o := daemon.Options{NoSpares: true, Env: []string{"STASIS_DATABASE=" + c.server.URL("stasis")},
-			Args: append([]string{"--engine", "shell", "--store", "file://" + filepath.Join(store, "snapshots"), "--node-url", "http://127.0.0.1:1", "--node-id", nodeName(i)}, args...)}
+		o := daemon.Options{NoSpares: true, Env: []string{"STASIS_DATABASE=" + c.server.URL("stasis"), "AWS_ACCESS_KEY_ID=" + s3test.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3test.SecretKey},
+			Args: append([]string{"--engine", "shell", "--store", store.URL("stasis"), "--node-url", "http://127.0.0.1:1", "--node-id", nodeName(i)}, args...)}
 		if i > 0 {
 			o.Dir = daemon.DataDir(t)
 			copyKeys(t, c.nodes[0].Dir, o.Dir)
