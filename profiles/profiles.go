@@ -121,6 +121,7 @@ type Session struct {
 	BaseVersion    int64
 	FromDefault    bool   // it started from its user's default, or continues a session that did
 	WebhookURL     string // receives the session's events; "" means none
+	TicketSalt     string // the session's tickets are derived from it; "": they end with the daemon
 	// Notices are queued in the same write, and never read back.
 	Notices []Notice
 	// Continues is the snapshot that a resumed session starts from; "": none. The same write

@@ -126,7 +126,8 @@ type AnswerStore interface {
 	FinishAnswer(ctx context.Context, a Answer) error
 	DropAnswer(ctx context.Context, scope, key string) error
 	// DropUnfinishedAnswers removes every claim without an answer. A daemon calls it at
-	// start, because the requests of those claims ended with the previous daemon.
+	// start, because the requests of those claims ended with the previous daemon. A node
+	// removes its own and those of nodes that have lost their leases.
 	DropUnfinishedAnswers(ctx context.Context) error
 	// ExpireAnswers removes what was claimed before the time.
 	ExpireAnswers(ctx context.Context, before time.Time) error

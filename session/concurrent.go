@@ -29,7 +29,11 @@ func (s *Service) resolveSource(ctx, wait context.Context, c access.Caller, r re
 		other := s.sessions.Enter(r.SessionID, o, r.OnLiveOrDefault() == request.OnLiveFork)
 		switch {
 		case other == nil:
-			return o, nil, nil
+			again, err := s.enterNodes(ctx, wait, r, o)
+			if err != nil || !again {
+				return o, nil, err
+			}
+			continue // what held it may have left a newer environment
 		case other.Renewal != nil:
 			if err := s.sessions.AwaitRenewal(ctx, other.Renewal); err != nil {
 				return o, nil, err

@@ -72,7 +72,7 @@ func (s *Service) create(ctx context.Context, c access.Caller, r request.Create)
 	} else {
 		r.SessionID = profiles.NewID()
 	}
-	release, err := s.sessions.Claim(c.KeyID, r.SessionID)
+	release, err := s.claimID(ctx, c.KeyID, r.SessionID)
 	if err != nil {
 		return answer.Info{}, err
 	}
@@ -216,6 +216,9 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 		Labels: r.Labels, RequestHash: r.RequestHash, RunDir: up.Chrome.Dir().Name(), BaseVersion: o.Version,
 		Discard: r.DiscardOnEnd || r.ReadOnly, SealedRequest: sealed, WebhookURL: r.WebhookURL,
 	}
+	if s.deps.TicketKey != nil {
+		rec.TicketSalt = ticketSalt(was)
+	}
 	if up.Report != nil {
 		rec.Restored, rec.BaseSnapshotID = profiles.JSON(up.Report), o.Snapshot.ID
 		rec.FromDefault = up.Report.Source.Type == restore.SourceUserDefault
@@ -235,6 +238,9 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	}
 	l := newLiveSession(s, rec, r, q, up)
 	l.claim = claim
+	if s.deps.TicketKey != nil {
+		l.rights.UseTickets(access.DeriveSessionTickets(s.deps.TicketKey, rec.ID, rec.TicketSalt))
+	}
 	if c.KeyID != rec.KeyID { // another key resumed it
 		l.rights.MadeBy = append(l.rights.MadeBy, c.KeyID)
 	}
@@ -278,7 +284,11 @@ func (s *Service) acquireSlot(ctx, wait context.Context, c access.Caller, userID
 	if err != nil {
 		return claim, err
 	}
-	if err := s.recheckStored(ctx, claim); err != nil {
+	err = s.countOnNodes(ctx, wait, r.SessionID, claim, waits)
+	if err == nil {
+		err = s.recheckStored(ctx, claim)
+	}
+	if err != nil {
 		s.capacity.ReleaseFor(claim)
 		return claim, err
 	}

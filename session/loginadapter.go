@@ -13,6 +13,20 @@ type loginAdapter struct {
 	svc *Service
 }
 
+// EnterCheck registers a requested check on this node and among all nodes.
+func (c loginAdapter) EnterCheck(ctx context.Context, userID string) (leave func(), err error) {
+	leave, err = c.Registry.EnterCheck(ctx, userID)
+	if err != nil || c.svc.deps.Claims == nil {
+		return leave, err
+	}
+	ended, err := c.svc.deps.Claims.EnterCheck(ctx, userID)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return func() { ended(); leave() }, nil
+}
+
 // Work returns a context that ends with ctx or when the daemon stops. The daemon waits
 // until leave is called. If it already stops, the error is shutting_down.
 func (c loginAdapter) Work(ctx context.Context) (_ context.Context, leave func(), err error) {

@@ -160,12 +160,12 @@ func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, b
 	if err := c.Require(access.Restore); err != nil {
 		return nil, false, err
 	}
-	release, err := s.sessions.Claim(c.KeyID, id)
+	release, err := s.claimID(ctx, c.KeyID, id)
 	if err != nil {
-		if fault.Is(err, fault.ShuttingDown) {
+		if code := fault.CodeOf(err); code != fault.SessionExists && code != fault.RequestInProgress {
 			return nil, false, err
 		}
-		return nil, false, fault.New(fault.RequestInProgress, "session.resume", "session %s is being created, saved or resumed by another request; try again", id)
+		return nil, false, fault.Wrap(err, fault.RequestInProgress, "session.resume", "session "+id+" is being created, saved or resumed by another request; try again")
 	}
 	defer s.capacity.ReplenishLater()
 	defer release()

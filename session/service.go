@@ -20,6 +20,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/capacity"
+	"github.com/stasisd/stasis/session/claims"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/inspect"
@@ -83,6 +84,11 @@ type Deps struct {
 	Journal   Journal // records runs and their events
 	Notices   Notices // makes deliveries of webhooks
 	Audit     Audit   // records what the daemon does by itself; nil: nothing is recorded
+	// Claims are those of this node in a catalogue that nodes share; nil: there is one daemon.
+	Claims *claims.Claims
+	// TicketKey is what the tickets of sessions are derived from, so that they work on every
+	// node; nil: each session has a secret of its own, which ends with the daemon.
+	TicketKey []byte
 	// Extensions stores the files of uploaded extensions.
 	Extensions *extension.Store
 	// Node is the node that the daemon is, if it shares its catalogue with others; nil: it
@@ -193,6 +199,9 @@ func New(cfg Config, deps Deps) *Service {
 	s.records = records.New(deps.Catalogue, deps.Notices)
 	s.inspector = inspect.New(deps.Catalogue, Lookup{s})
 	s.snapshots = library.NewSnapshots(deps.Catalogue, deps.Vault, s.capacity, deps.Log)
+	if deps.Claims != nil {
+		s.snapshots.UseHolds(deps.Claims)
+	}
 	s.pruner = library.NewPruner(library.PrunerConfig{Retention: cfg.Retention, Grace: cfg.PruneGrace, Now: deps.Now, Log: deps.Log},
 		deps.Catalogue, s.snapshots, libraryAdapter{s})
 	s.janitor = library.NewJanitor(library.JanitorConfig{Records: deps.Catalogue, Pruner: s.pruner,
@@ -214,7 +223,7 @@ func New(cfg Config, deps Deps) *Service {
 	s.importer = importer.New(importer.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Reader: deps.Uploads, Dirs: deps.Browsers, Keys: deps.Keys,
 		Turns: capacity.NewTurns(importer.MaxImports), Quotas: importQuotas{s}, Saver: s.saver, Users: s.users, Login: s.checker, Unpack: cfg.Unpack, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
 	s.renewals = renewal.New(s.ctx, renewal.Config{Records: deps.Catalogue, Archives: deps.Vault, Snapshots: s.snapshots, Pruner: s.pruner, Restorer: s.restorer,
-		Engines: deps.Browsers, Datadirs: deps.Datadirs, Saver: s.saver, Checker: s.checker, Slots: s.capacity, Sessions: s.sessions,
+		Engines: deps.Browsers, Datadirs: deps.Datadirs, Saver: s.saver, Checker: s.checker, Slots: s.capacity, Sessions: &scheduledChecks{Registry: s.sessions, ctx: s.ctx, claims: deps.Claims},
 		MemoryAllows: s.deps.MemoryAllows, MaxSessions: cfg.MaxSessions, Patience: cfg.Waits.RenewalPatience, Between: cfg.Waits.RenewalBetween,
 		Checked: s.auditLoginCheck, Turn: turn(s.deps.Node), Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
 	s.rescues = rescue.New(s.ctx, rescue.Config{NodeID: s.deps.Node.ID(), Left: deps.Left, Records: deps.Catalogue, Archives: deps.Vault, Saver: s.saver, Notices: deps.Notices, Ended: s.auditRescue, FirstPause: cfg.Waits.RescuePause, Now: deps.Now, Log: deps.Log})

@@ -12,7 +12,8 @@ import (
 type InUse func(ctx context.Context, archiveID string) (bool, error)
 
 // Delete removes a snapshot's document. It also removes the archive, unless another
-// snapshot shares it: an uncommitted snapshot of this process, or one that inUse reports.
+// snapshot shares it: an uncommitted snapshot of this process, one that inUse reports, or one
+// of another process that [Options.Uses] knows.
 // If inUse is nil, the archive stays. inUse is called while no save can adopt the
 // archive, so a caller must not replace it by an earlier look at the catalogue. If the
 // location's latest was this snapshot, the newest remaining snapshot becomes latest.
@@ -45,6 +46,7 @@ func (v *Vault) Delete(ctx context.Context, loc Location, id string, inUse InUse
 		defer unlock()
 		if v.sharing.needs(ctx, doc.Data.Archive.ID, id, inUse) {
 			archive = Key{}
+			v.release(ctx, doc.Data.Archive.ID, id)
 		}
 	}
 	unlock, err := v.locks.lock(ctx, loc.folder())
@@ -58,7 +60,7 @@ func (v *Vault) Delete(ctx context.Context, loc Location, id string, inUse InUse
 	// The archive is deleted before the document. If the process dies in between, the
 	// delete can be repeated and still finds both.
 	if archive != (Key{}) {
-		if err := v.store.Delete(ctx, archive); err != nil {
+		if err := v.removeArchive(ctx, archive, doc.Data.Archive.ID, id); err != nil {
 			return err
 		}
 	}

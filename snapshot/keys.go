@@ -64,7 +64,20 @@ func (k Keys) GoString() string { return k.String() }
 // equal contents the same name. Without the secret, an attacker cannot guess contents from
 // names. Nor can they write a document whose archive passes as an owner's.
 func (k Keys) archiveID(owner string, tarSHA256 [sha256.Size]byte) string {
-	return hex.EncodeToString(keyed(k.ownerKey(owner), tarSHA256[:]))
+	return k.archiveName(owner, tarSHA256, 0)
+}
+
+// archiveNames is how many names an archive may have; see [Keys.archiveName].
+const archiveNames = 16
+
+// archiveName returns the nth name of an archive. Those after the first are used while another
+// node removes, or may still remove, what has the one before.
+func (k Keys) archiveName(owner string, tarSHA256 [sha256.Size]byte, n byte) string {
+	contents := tarSHA256[:]
+	if n > 0 {
+		contents = append([]byte{'n', n, ' '}, contents...)
+	}
+	return hex.EncodeToString(keyed(k.ownerKey(owner), contents))
 }
 
 // documentMAC returns the MAC of an owner's document, in hex.
@@ -86,8 +99,10 @@ func keyed(key, message []byte) []byte {
 
 // checkArchiveID checks that a snapshot's archive is named after its owner and contents.
 func (k Keys) checkArchiveID(s Snapshot) error {
-	if k.archiveID(s.Location.Owner, hashBytes(s.Archive.TarSHA256)) != s.Archive.ID {
-		return damaged(s.ID, "its document names an archive of another snapshot", nil)
+	for n := range byte(archiveNames) {
+		if k.archiveName(s.Location.Owner, hashBytes(s.Archive.TarSHA256), n) == s.Archive.ID {
+			return nil
+		}
 	}
-	return nil
+	return damaged(s.ID, "its document names an archive of another snapshot", nil)
 }

@@ -170,5 +170,5 @@ func (v *Vault) DropArchive(ctx context.Context, id string) error {
 		return err
 	}
 	defer unlock()
-	return v.store.Delete(ctx, key)
+	return v.removeArchive(ctx, key, id, "")
 }

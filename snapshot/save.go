@@ -56,19 +56,11 @@ func (v *Vault) save(ctx context.Context, d Draft, list []*packEntry) (s Snapsho
 	if err != nil {
 		return s, err
 	}
-	key, err := ArchiveKey(archive.ID)
-	if err != nil {
-		return s, err
-	}
-	unlock, err := v.locks.lock(ctx, key.String())
+	key, created, unlock, err := v.storeArchive(ctx, up, d, &archive, sum)
 	if err != nil {
 		return s, err
 	}
 	defer unlock()
-	created, err := v.files.commitArchive(ctx, up, key, d.ID, &archive, sum)
-	if err != nil {
-		return s, err
-	}
 	body, err := newDocument(d, archive, v.keys)
 	var doc *document
 	if err == nil {
@@ -80,8 +72,8 @@ func (v *Vault) save(ctx context.Context, d Draft, list []*packEntry) (s Snapsho
 		undone, err = v.commitDocument(ctx, d, body)
 	}
 	if err != nil {
-		if created && undone {
-			err = errors.Join(err, v.store.Delete(context.WithoutCancel(ctx), key))
+		if undone {
+			err = errors.Join(err, v.undoArchive(context.WithoutCancel(ctx), key, archive.ID, d.ID, created))
 		}
 		return s, err
 	}
@@ -115,10 +107,13 @@ func (f archiveFiles) seal(ctx context.Context, up io.Writer, owner string, list
 // If an equal archive is already stored, it checks that archive and changes a to bind it.
 // If that archive is damaged, the upload replaces it. Other snapshots do not gain from
 // that, because they bind the old bytes. The caller holds the archive's lock.
-func (f archiveFiles) commitArchive(ctx context.Context, up Upload, key Key, id string, a *Archive, sum Sum) (created bool, err error) {
+//
+// If other processes may use the archive, a damaged one stays and is archive_damaged, and
+// undo removes what a failed commit may have stored.
+func (f archiveFiles) commitArchive(ctx context.Context, up Upload, key Key, id string, a *Archive, sum Sum, undo func(context.Context) error) (created bool, err error) {
 	created, err = up.Commit(ctx, key, sum)
 	if err == nil && !created {
-		if err = f.adopt(ctx, key, id, a); !fault.Is(err, fault.ArchiveDamaged) {
+		if err = f.adopt(ctx, key, id, a); !fault.Is(err, fault.ArchiveDamaged) || undo != nil {
 			return false, err
 		}
 		if err = f.store.Delete(ctx, key); err != nil {
@@ -146,7 +141,10 @@ func (f archiveFiles) commitArchive(ctx context.Context, up Upload, key Key, id 
 	case !ours: // the commit failed; an archive under the key is not from it
 		return false, err
 	}
-	return false, errors.Join(err, f.store.Delete(context.WithoutCancel(ctx), key))
+	if undo == nil {
+		undo = func(ctx context.Context) error { return f.store.Delete(ctx, key) }
+	}
+	return false, errors.Join(err, undo(context.WithoutCancel(ctx)))
 }
 
 // adopt checks a stored archive and makes a bind its payload. Without an identity it can

@@ -17,6 +17,8 @@ type Options struct {
 	// Reserve is the space, in bytes, that CheckSpace keeps free in addition to its
 	// argument. 0 means [DefaultReserve].
 	Reserve int64
+	// Uses decides between the processes that share the store; nil: there is one.
+	Uses Uses
 }
 
 func (o Options) withDefaults() Options {
@@ -36,6 +38,7 @@ type Vault struct {
 	keys  Keys
 	opts  Options
 	locks keyLocks
+	uses  Uses // nil: no other process saves into the store
 
 	objects objects
 	files   archiveFiles
@@ -44,7 +47,7 @@ type Vault struct {
 
 // NewVault returns a vault over a store.
 func NewVault(store Store, keys Keys, opts Options) *Vault {
-	return &Vault{store: store, keys: keys, opts: opts.withDefaults(), objects: objects{store, keys}, files: archiveFiles{store, keys},
+	return &Vault{store: store, keys: keys, opts: opts.withDefaults(), uses: opts.Uses, objects: objects{store, keys}, files: archiveFiles{store, keys},
 		sharing: sharing{snapshots: map[string]map[string]bool{}}}
 }
 

@@ -26,9 +26,15 @@ func scanAnswer(r row) (profiles.Answer, error) {
 func (st *Answers) ClaimAnswer(ctx context.Context, a profiles.Answer) (known profiles.Answer, fresh bool, err error) {
 	const op = "profiles.claim_answer"
 	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
+		node, number := st.db.own()
+		if node != "" { // the request of a claim whose node has lost its lease has ended
+			if _, err := tx.ExecContext(ctx, "DELETE FROM answers AS c WHERE scope = ? AND request_key = ? AND status = 0 AND NOT "+leased, a.Scope, a.Key); err != nil {
+				return err
+			}
+		}
 		r, err := tx.ExecContext(ctx, "INSERT INTO answers ("+answerColumns+
-			", node_id) VALUES (?, ?, ?, 0, NULL, ?, ?) ON CONFLICT (scope, request_key) DO NOTHING",
-			a.Scope, a.Key, a.BodyHash, stamp(a.CreatedAt), st.db.nodeID())
+			", node_id, number) VALUES (?, ?, ?, 0, NULL, ?, ?, ?) ON CONFLICT (scope, request_key) DO NOTHING",
+			a.Scope, a.Key, a.BodyHash, stamp(a.CreatedAt), node, number)
 		if err != nil {
 			return err
 		}
@@ -64,7 +70,11 @@ func (st *Answers) DropAnswer(ctx context.Context, scope, key string) error {
 
 // DropUnfinishedAnswers implements [profiles.AnswerStore].
 func (st *Answers) DropUnfinishedAnswers(ctx context.Context) error {
-	return st.deleteAnswers(ctx, "profiles.drop_unfinished_answers", "status = 0 AND node_id = ?", st.db.nodeID())
+	node, _ := st.db.own()
+	if node == "" {
+		return st.deleteAnswers(ctx, "profiles.drop_unfinished_answers", "status = 0")
+	}
+	return st.deleteAnswers(ctx, "profiles.drop_unfinished_answers", "status = 0 AND (node_id = ? OR NOT "+leased+")", node)
 }
 
 // ExpireAnswers implements [profiles.AnswerStore].
@@ -75,7 +85,7 @@ func (st *Answers) ExpireAnswers(ctx context.Context, before time.Time) error {
 // deleteAnswers deletes the answers that meet the condition, if any.
 func (st *Answers) deleteAnswers(ctx context.Context, op, condition string, args ...any) error {
 	return st.db.write(ctx, op, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM answers WHERE "+condition, args...)
+		_, err := tx.ExecContext(ctx, "DELETE FROM answers AS c WHERE "+condition, args...)
 		return err
 	})
 }

@@ -29,13 +29,18 @@ func (st *Snapshots) Commit(ctx context.Context, c profiles.Commit) (profiles.Mo
 		if err := admit(ctx, tx, c); err != nil {
 			return err
 		}
+		if st.db.nodeID() != "" { // from here on the record protects the archive
+			if err := releaseArchive(ctx, tx, c.Snapshot.ArchiveID, c.Snapshot.ID); err != nil {
+				return err
+			}
+		}
 		var err error
 		if moved, err = st.move(ctx, tx, c.Snapshot, c.Move); err != nil {
 			return err
 		}
 		switch {
 		case c.End != nil:
-			err = end(ctx, tx, *c.End, moved, op)
+			err = st.db.end(ctx, tx, *c.End, moved, op)
 		case moved.Moved:
 			_, err = tx.ExecContext(ctx, "UPDATE sessions SET base_version = ? WHERE session_id = ? AND ended_at = 0", moved.Version, c.Snapshot.SessionID)
 		}
@@ -91,7 +96,7 @@ func (st *Sessions) EndSession(ctx context.Context, e profiles.End) error {
 		if err != nil {
 			return err
 		}
-		return end(ctx, tx, e, profiles.MoveResult{Version: now.Version}, op)
+		return st.db.end(ctx, tx, e, profiles.MoveResult{Version: now.Version}, op)
 	})
 }
 
@@ -136,7 +141,10 @@ func (st *Snapshots) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, 
 }
 
 // end writes how the session ended. Package session decides which end may follow which.
-func end(ctx context.Context, tx *sql.Tx, e profiles.End, moved profiles.MoveResult, op string) error {
+func (h *handle) end(ctx context.Context, tx *sql.Tx, e profiles.End, moved profiles.MoveResult, op string) error {
+	if err := h.releaseSession(ctx, tx, e.SessionID); err != nil {
+		return err
+	}
 	var outcome json.RawMessage
 	if e.Outcome != nil {
 		var err error

@@ -38,6 +38,7 @@ type DB struct {
 	Audit      *Audit
 	Nodes      *Nodes
 	Left       *Left
+	Claims     *Claims
 
 	handle *handle
 }
@@ -48,7 +49,7 @@ func newDB(h *handle, now func() time.Time) *DB {
 	return &DB{
 		Keys: &Keys{h}, Users: &Users{h}, Sessions: &Sessions{h}, Snapshots: &Snapshots{h, now}, Defaults: &Defaults{h},
 		Extensions: &Extensions{h}, Runs: &Runs{h}, Messages: &Messages{h}, Notes: &Notes{h}, Deliveries: &Deliveries{h}, Receivers: &WebhookSecrets{h},
-		Answers: &Answers{h}, Audit: &Audit{h}, Nodes: &Nodes{h}, Left: &Left{h}, handle: h,
+		Answers: &Answers{h}, Audit: &Audit{h}, Nodes: &Nodes{h}, Left: &Left{h}, Claims: &Claims{h}, handle: h,
 	}
 }
 
@@ -62,6 +63,7 @@ type handle struct {
 	// it. nil: this daemon is not a node.
 	leases    *sql.DB
 	leaseTime time.Duration
+	now       func() time.Time
 	lease     atomic.Pointer[lease] // nil: the daemon is not a node, or has no lease yet
 }
 

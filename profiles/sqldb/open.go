@@ -55,7 +55,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Now == nil {
 		return nil, fault.New(fault.Config, op, "Now: must be set")
 	}
-	h := &handle{}
+	h := &handle{now: o.Now}
 	var err error
 	switch {
 	case o.Node && !Remote(o.Path):

@@ -16,14 +16,14 @@ type Sessions struct{ db *handle }
 var _ profiles.SessionStore = (*Sessions)(nil)
 
 const sessionColumns = "session_id, user_id, key_id, agent_name, goal, engine, status, execution, reason_code, reason, " +
-	"created_at, expires_at, ended_at, labels, request_hash, restored, outcome, base_snapshot_id, base_version, run_dir, discard, sealed, asked, webhook_url, from_default, node_id"
+	"created_at, expires_at, ended_at, labels, request_hash, restored, outcome, base_snapshot_id, base_version, run_dir, discard, sealed, asked, webhook_url, from_default, node_id, ticket_salt"
 
 func scanSession(r row) (profiles.Session, error) {
 	var s profiles.Session
 	var user, labels, restored, outcome []byte
 	err := r.Scan(&s.ID, &user, &s.KeyID, &s.AgentName, &s.Goal, &s.Engine, &s.Status, &s.Execution, &s.Reason.Code, &s.Reason.Text,
 		moment{&s.CreatedAt}, moment{&s.ExpiresAt}, moment{&s.EndedAt}, &labels, &s.RequestHash,
-		&restored, &outcome, &s.BaseSnapshotID, &s.BaseVersion, &s.RunDir, &s.Discard, &s.Sealed, &s.SealedRequest, &s.WebhookURL, &s.FromDefault, &s.NodeID)
+		&restored, &outcome, &s.BaseSnapshotID, &s.BaseVersion, &s.RunDir, &s.Discard, &s.Sealed, &s.SealedRequest, &s.WebhookURL, &s.FromDefault, &s.NodeID, &s.TicketSalt)
 	if err != nil {
 		return s, err
 	}
@@ -58,10 +58,10 @@ func addSession(ctx context.Context, tx *sql.Tx, s profiles.Session, op string) 
 		return err
 	}
 	r, err := tx.ExecContext(ctx, "INSERT INTO sessions ("+sessionColumns+
-		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING",
+		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING",
 		s.ID, []byte(s.UserID), s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Execution, s.Reason.Code, s.Reason.Text,
 		stamp(s.CreatedAt), stamp(s.ExpiresAt), stamp(s.EndedAt), labels, s.RequestHash,
-		blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion, s.RunDir, s.Discard, s.Sealed, s.SealedRequest, s.WebhookURL, s.FromDefault, s.NodeID)
+		blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion, s.RunDir, s.Discard, s.Sealed, s.SealedRequest, s.WebhookURL, s.FromDefault, s.NodeID, s.TicketSalt)
 	if err := requireRow(r, err, fault.SessionExists, op); err != nil {
 		return err
 	}
@@ -152,10 +152,10 @@ func (st *Sessions) UpdateSession(ctx context.Context, id string, change func(*p
 		}
 		_, err = tx.ExecContext(ctx, "UPDATE sessions SET key_id = ?, agent_name = ?, goal = ?, engine = ?, status = ?, "+
 			"execution = ?, reason_code = ?, reason = ?, expires_at = ?, ended_at = ?, labels = ?, request_hash = ?, restored = ?, outcome = ?, "+
-			"base_snapshot_id = ?, base_version = ?, run_dir = ?, discard = ?, sealed = ?, asked = ?, webhook_url = ?, from_default = ?, node_id = ? WHERE session_id = ?",
+			"base_snapshot_id = ?, base_version = ?, run_dir = ?, discard = ?, sealed = ?, asked = ?, webhook_url = ?, from_default = ?, node_id = ?, ticket_salt = ? WHERE session_id = ?",
 			s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Execution, s.Reason.Code, s.Reason.Text, stamp(s.ExpiresAt), stamp(s.EndedAt), labels,
 			s.RequestHash, blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion,
-			s.RunDir, s.Discard, s.Sealed, s.SealedRequest, s.WebhookURL, s.FromDefault, s.NodeID, id)
+			s.RunDir, s.Discard, s.Sealed, s.SealedRequest, s.WebhookURL, s.FromDefault, s.NodeID, s.TicketSalt, id)
 		if err != nil {
 			return err
 		}

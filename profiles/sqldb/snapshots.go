@@ -215,6 +215,9 @@ func (st *Snapshots) deleteRecord(ctx context.Context, op, id string, unless ...
 				return fault.New(fault.SnapshotInUse, op, "%s", whyNeeded[n.By])
 			}
 		}
+		if err := st.db.checkHolds(ctx, tx, id, op); err != nil {
+			return err
+		}
 		if _, err := tx.ExecContext(ctx, "DELETE FROM snapshots WHERE snapshot_id = ?", id); err != nil {
 			return err
 		}

@@ -35,6 +35,7 @@ type Keys struct {
 	store       Store
 	now         func() time.Time
 	tickets     *tickets
+	shared      profiles.TicketStore // of all nodes; nil: tickets has them
 	connections *connections
 	uses        uses
 }
@@ -43,6 +44,10 @@ type Keys struct {
 func NewKeys(store Store, now func() time.Time) *Keys {
 	return &Keys{store: store, now: now, tickets: newTickets(now), connections: newConnections()}
 }
+
+// UseTicketStore keeps one-use tickets in the catalogue, where every node finds them. It is
+// called before anything else.
+func (k *Keys) UseTicketStore(store profiles.TicketStore) { k.shared = store }
 
 // Authenticate returns the caller for the secret of an API key that is used from an
 // address. It is unauthorized for an unknown or expired secret, and forbidden if the key

@@ -21,6 +21,9 @@ func NewLiveSession(id, userID, keyID string, now func() time.Time) *LiveSession
 	return &LiveSession{ID: id, UserID: userID, MadeBy: []string{keyID}, tickets: NewSessionTickets(), links: newLinks(now)}
 }
 
+// UseTickets gives the session other tickets. It is called before the session is shared.
+func (l *LiveSession) UseTickets(t SessionTickets) { l.tickets = t }
+
 // Allow checks that the caller has a permission for the session; see [Caller.OnSession].
 func (l *LiveSession) Allow(c Caller, p Permission) error {
 	return c.OnSession(l.ID, l.UserID, l.MadeBy, p)

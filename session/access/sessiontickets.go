@@ -45,6 +45,15 @@ func NewSessionTickets() SessionTickets {
 	return SessionTickets{secret: secret}
 }
 
+// DeriveSessionTickets makes SessionTickets whose secret is derived from a key that nodes share
+// and a salt in the session's record. So a session that continues on another node has the same
+// tickets.
+func DeriveSessionTickets(key []byte, sessionID, salt string) SessionTickets {
+	mac := hmac.New(sha256.New, key)
+	_, _ = mac.Write([]byte("tickets " + sessionID + " " + salt)) // never fails (hash.Hash)
+	return SessionTickets{secret: mac.Sum(nil)}
+}
+
 // Make makes the ticket for a purpose and a key, or for a shared link. It consists of an
 // authentication code (HMAC-SHA256) and the ID of the key or link.
 func (t SessionTickets) Make(p Purpose, id string) string {

@@ -43,6 +43,12 @@ type Snapshots struct {
 	parked  Parked
 	log     *slog.Logger
 	readers *readers
+	holds   Holds // nil: no other node removes snapshots
+}
+
+// Holds prevents that other nodes remove a snapshot; see claims.Claims.
+type Holds interface {
+	Hold(ctx context.Context, snapshotID, what string) (release func(), err error)
 }
 
 // NewSnapshots makes the Snapshots of a catalogue and a vault. A daemon must have only
@@ -51,6 +57,9 @@ func NewSnapshots(records SnapshotRecords, vault Vault, parked Parked, log *slog
 	return &Snapshots{records: records, vault: vault, parked: parked, log: log, readers: newReaders()}
 }
 
+// UseHolds makes Hold also prevent removals by other nodes. It is called before anything else.
+func (s *Snapshots) UseHolds(h Holds) { s.holds = h }
+
 // Hold prevents the removal of a snapshot until release is called, which may be called
 // twice. what names the use ("restored") for the error of a removal. If the snapshot was
 // removed since it was looked up, the error is snapshot_not_found.
@@ -58,6 +67,14 @@ func (s *Snapshots) Hold(ctx context.Context, row profiles.Snapshot, what string
 	release, err = s.readers.hold(ctx, row.ID, what)
 	if err != nil {
 		return nil, err
+	}
+	if s.holds != nil {
+		released, err := s.holds.Hold(ctx, row.ID, what)
+		if err != nil {
+			release()
+			return nil, err
+		}
+		return func() { released(); release() }, nil
 	}
 	if _, err := s.records.Snapshot(ctx, row.ID); err != nil {
 		release()

@@ -131,3 +131,9 @@ func (r *Registry[S]) AwaitRenewal(ctx context.Context, c *renewal.Renewal) erro
 	}()
 	return c.GiveWay(ctx)
 }
+
+// Elsewhere is the cause of an error: another node has the session.
+type Elsewhere struct{ SessionID, NodeID string }
+
+// Error names the node.
+func (e *Elsewhere) Error() string { return "session " + e.SessionID + " is on node " + e.NodeID }

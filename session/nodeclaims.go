@@ -1,0 +1,157 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/capacity"
+	"github.com/stasisd/stasis/session/claims"
+	"github.com/stasisd/stasis/session/login/renewal"
+	"github.com/stasisd/stasis/session/quota"
+	"github.com/stasisd/stasis/session/registry"
+	"github.com/stasisd/stasis/session/request"
+	"github.com/stasisd/stasis/session/restore"
+)
+
+// claimID claims the ID of a session that is being created, on this node and among all nodes.
+// The caller calls release once. The claim of a session that lives then stays, until its end
+// is recorded.
+func (s *Service) claimID(ctx context.Context, keyID, id string) (release func(), err error) {
+	release, err = s.sessions.Claim(keyID, id)
+	if err != nil || s.deps.Claims == nil {
+		return release, err
+	}
+	if err := s.deps.Claims.Claim(ctx, keyID, id); err != nil {
+		release()
+		return nil, err
+	}
+	return func() {
+		if s.sessions.Find(id) == nil {
+			s.deps.Claims.Release(context.WithoutCancel(ctx), id)
+		}
+		release()
+	}, nil
+}
+
+// enterNodes applies on_live to what holds an environment on another node. again reports that
+// the environment must be resolved again.
+func (s *Service) enterNodes(ctx, wait context.Context, r request.Create, o restore.Environment) (again bool, err error) {
+	if s.deps.Claims == nil {
+		return false, nil
+	}
+	on := r.OnLiveOrDefault()
+	other, err := s.deps.Claims.Enter(ctx, r.SessionID, o, on == request.OnLiveFork)
+	switch {
+	case err != nil || other == nil:
+		return false, err
+	case other.Check:
+		return true, s.deps.Claims.AwaitCheck(ctx, o.UserID)
+	case on == request.OnLiveShare:
+		// The API passes the create on to that node, which knows whether it can be shared.
+		return false, fault.Wrap(&registry.Elsewhere{SessionID: other.SessionID, NodeID: other.NodeID}, fault.EnvironmentInUse, "session.create",
+			"session "+other.SessionID+" uses this environment on another node; end it, or set on_live to fork")
+	case on == request.OnLiveWait && r.Wait > 0:
+		ended, err := s.deps.Claims.AwaitSession(wait, other.SessionID)
+		if err != nil || ended {
+			return ended, err
+		}
+	}
+	return false, inUse(other.SessionID)
+}
+
+// quotaPause is the time between two attempts of a create that waits for a quota which other
+// nodes use up.
+const quotaPause = time.Second / 2
+
+// countOnNodes counts a claimed session for the quotas of its user and key on all nodes. If a
+// quota is reached, it waits until wait ends, if waits is set. Login checks count for their
+// own node only.
+func (s *Service) countOnNodes(ctx, wait context.Context, id string, c capacity.Claim, waits bool) error {
+	if s.deps.Claims == nil {
+		return nil
+	}
+	saves, keyID := false, ""
+	for _, l := range c.Limits {
+		saves = saves || l.Name == quota.Snapshots
+		if l.Kind == quota.Key {
+			keyID = l.ID
+		}
+	}
+	for {
+		err := s.deps.Claims.Count(ctx, id, c.UserID, keyID, saves, func(u profiles.QuotaUse) error { return admitted(c.Limits, u) })
+		if !waits || !fault.Is(err, fault.QuotaExceeded) {
+			return err
+		}
+		select {
+		case <-wait.Done():
+			return err
+		case <-time.After(quotaPause):
+		}
+	}
+}
+
+// admitted returns quota_exceeded if one of the limits is reached.
+func admitted(limits []quota.Limit, u profiles.QuotaUse) error {
+	for _, l := range limits {
+		n := u.UserSessions
+		switch {
+		case l.Kind == quota.User && l.Name == quota.Snapshots:
+			n = u.UserSaving
+		case l.Kind == quota.Key && l.Name == quota.Snapshots:
+			n = u.KeySaving
+		case l.Kind == quota.Key:
+			n = u.KeySessions
+		}
+		if l.Reached(n) {
+			return l.Error("session.quota", n)
+		}
+	}
+	return nil
+}
+
+// scheduledChecks is what package renewal needs of sessions. leave ends the claim of the
+// scheduled check, of which there is one at a time.
+type scheduledChecks struct {
+	*registry.Registry[*liveSession]
+	ctx    context.Context
+	claims *claims.Claims // nil: there is one node
+	leave  func()
+}
+
+// EnterRenewal registers a scheduled check on this node and among all nodes.
+func (c *scheduledChecks) EnterRenewal(r *renewal.Renewal) bool {
+	if !c.Registry.EnterRenewal(r) {
+		return false
+	}
+	if c.claims == nil {
+		return true
+	}
+	c.leave = c.claims.EnterScheduled(c.ctx, r.UserID(), r.SnapshotID(), func(ctx context.Context) { _ = r.GiveWay(ctx) }) // the other node waits for the claim
+	if c.leave == nil {
+		c.Registry.LeaveRenewal(r)
+	}
+	return c.leave != nil
+}
+
+// LeaveRenewal removes the scheduled check, which has ended.
+func (c *scheduledChecks) LeaveRenewal(r *renewal.Renewal) {
+	c.Registry.LeaveRenewal(r)
+	if c.leave != nil {
+		c.leave()
+		c.leave = nil
+	}
+}
+
+// ticketSalt returns what the tickets of a session are derived from. was is the record of a
+// session that is resumed, else nil. A session that ended because its node died or was stopped
+// keeps its tickets, so that clients come back at the same cdp_url. Any other end ends them.
+func ticketSalt(was *profiles.Session) string {
+	if was != nil && was.TicketSalt != "" && was.Status != profiles.StatusCompleted &&
+		was.Reason.Code != profiles.ReasonIdle && was.Reason.Code != profiles.ReasonLifetime {
+		return was.TicketSalt
+	}
+	return rand.Text()
+}
