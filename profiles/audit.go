@@ -116,7 +116,8 @@ type AuditStore interface {
 	// number 0 if there is none.
 	OldAudit(ctx context.Context, before time.Time) (AuditEntry, error)
 	// AddAudit adds entries and deletes those up to a number; 0 deletes none. Entries that
-	// do not continue the log are version_conflict.
+	// do not continue the log are store_failed. On a node it first chains them to the newest
+	// entry of any node, and changes them.
 	AddAudit(ctx context.Context, entries []AuditEntry, drop int64) error
 	// AuditPage lists entries, newest first. next is the number for StartAfter; 0: the page
 	// is the last one. A cursor beyond the log gives no entries.

@@ -24,8 +24,8 @@ type ArchiveUseStore interface {
 	ReleaseArchive(ctx context.Context, archiveID, snapshotID string) error
 	// BeginRemoval records that this node removes an archive, and removes the reservation
 	// of a snapshot that no longer needs it ("": none). It returns false if another snapshot
-	// has the archive or has reserved it. Reservations of a node without its lease do not
-	// count, because that node cannot commit them.
+	// has the archive or has reserved it, or if another removal is on record. Reservations of
+	// a node without its lease do not count, because that node cannot commit them.
 	BeginRemoval(ctx context.Context, archiveID, snapshotID string) (bool, error)
 	// EndRemoval records that the archive was removed, or that nothing was sent to the
 	// store. A removal whose effect is unknown stays on record.

@@ -155,3 +155,12 @@ func ticketSalt(was *profiles.Session) string {
 	}
 	return rand.Text()
 }
+
+// leftovers returns what removes the archives that other nodes have left; nil if there is one
+// daemon.
+func (s *Service) leftovers() func(context.Context) {
+	if s.deps.Claims == nil {
+		return nil
+	}
+	return func(ctx context.Context) { s.deps.Claims.RemoveLeftovers(ctx, s.deps.Vault, s.deps.Now()) }
+}

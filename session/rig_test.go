@@ -23,12 +23,14 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/profiles/postgrestest"
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/profiles/sqldbtest"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/capacity"
+	"github.com/stasisd/stasis/session/claims"
 	"github.com/stasisd/stasis/session/drive"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/files"
@@ -46,7 +48,21 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(stopping{m}) }
+
+// server is the PostgreSQL server of the tests with several nodes.
+var server postgrestest.Shared
+
+// stopping runs all tests and stops the server.
+type stopping struct{ *testing.M }
+
+func (m stopping) Run() int {
+	code := m.M.Run()
+	if err := server.Stop(); err != nil {
+		code = 1
+	}
+	return code
+}
 
 // patience is how long a test waits for a condition before it fails.
 const patience = 20 * time.Second
@@ -94,6 +110,7 @@ type rig struct {
 	identity   *age.X25519Identity // the first one
 	keys       snapshot.Keys
 	short      atomic.Bool // memory is short, if the test has the Service check it
+	node       *sqldb.DB   // its handle of the catalogue, if it is one of several nodes
 	// extensions is the folder of the extension store.
 	extensions string
 }
@@ -134,12 +151,17 @@ func (r *rig) daemon(change func(*Config)) *Service {
 		r.t.Fatal(err)
 	}
 	r.apiKeys = access.NewKeys(r.catalogue, r.clock.now)
-	vault, log := snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}), slog.New(slog.DiscardHandler)
+	log := slog.New(slog.DiscardHandler)
+	options, ours, ticketKey := snapshot.Options{Now: r.clock.now}, (*claims.Claims)(nil), []byte(nil)
+	if r.node != nil {
+		options.Uses, ours, ticketKey = r.node.Claims, claims.New(r.node.Claims, time.Millisecond, log), []byte("shared")
+	}
+	vault := snapshot.NewVault(r.store, r.keys, options)
 	journal := events.NewJournal(r.catalogue, vault, r.clock.now, log)
 	r.masks = capacity.NewTurns(events.MaxMasking)
 	r.large = capacity.NewTurns(archives.MaxLarge)
 	notices := events.NewNotices(events.NoticesConfig{URL: r.hookURL, Session: answer.HookSession, Now: r.clock.now})
-	s := New(cfg, Deps{Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: r.disk, Uploads: uploads{r.disk}, Vault: vault,
+	s := New(cfg, Deps{Claims: ours, TicketKey: ticketKey, Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: r.disk, Uploads: uploads{r.disk}, Vault: vault,
 		Catalogue: r.catalogue.forService(), Large: turnsAt{&r.large}, Meter: r.meter, MemoryAllows: func() bool { return r.memoryAllows() }, Now: r.clock.now, Log: log})
 	r.Users, r.Checker, r.Importer = s.Users(), s.Checker(), s.Importer()
 	masks := turnsAt{&r.masks}

@@ -205,7 +205,7 @@ func New(cfg Config, deps Deps) *Service {
 	s.pruner = library.NewPruner(library.PrunerConfig{Retention: cfg.Retention, Grace: cfg.PruneGrace, Now: deps.Now, Log: deps.Log},
 		deps.Catalogue, s.snapshots, libraryAdapter{s})
 	s.janitor = library.NewJanitor(library.JanitorConfig{Records: deps.Catalogue, Pruner: s.pruner,
-		Turn: turn(s.deps.Node), Events: events.KeepFor, Answers: repeatWindow, Deliveries: events.KeepDeliveries, Now: deps.Now, Log: deps.Log})
+		Turn: turn(s.deps.Node), Leftovers: s.leftovers(), Events: events.KeepFor, Answers: repeatWindow, Deliveries: events.KeepDeliveries, Now: deps.Now, Log: deps.Log})
 	s.archives = archives.New(archives.Config{Vault: deps.Vault, Snapshots: s.snapshots, Datadirs: deps.Datadirs, Extensions: deps.Extensions,
 		Sessions: archivesAdapter{s}, Large: s.deps.Large, Unpack: cfg.Unpack})
 	s.undo = undo.New(cfg.Undo, deps.Now, deps.Log)

@@ -46,7 +46,9 @@ func (v *Vault) Delete(ctx context.Context, loc Location, id string, inUse InUse
 		defer unlock()
 		if v.sharing.needs(ctx, doc.Data.Archive.ID, id, inUse) {
 			archive = Key{}
-			v.release(ctx, doc.Data.Archive.ID, id)
+			if inUse != nil { // otherwise the reservation says later what may be removed
+				v.release(ctx, doc.Data.Archive.ID, id)
+			}
 		}
 	}
 	unlock, err := v.locks.lock(ctx, loc.folder())

@@ -21,7 +21,7 @@ type Uses interface {
 	ReleaseArchive(ctx context.Context, archiveID, snapshotID string) error
 	// BeginRemoval records that the archive is removed, and removes the reservation of a
 	// snapshot ("": none). It returns false if another snapshot has or has reserved the
-	// archive.
+	// archive, or if another removal has begun.
 	BeginRemoval(ctx context.Context, archiveID, snapshotID string) (bool, error)
 	// EndRemoval records that the removal has taken effect.
 	EndRemoval(ctx context.Context, archiveID string) error

@@ -193,7 +193,9 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
+	shared := d.share(ctx, log)
 	deps := session.Deps{
+		Claims: shared.claims, TicketKey: shared.ticketKey,
 		Keys:      d.apiKeys,
 		Browsers:  browsers.Chromes{Starter: starter},
 		Datadirs:  profile.Disk{},

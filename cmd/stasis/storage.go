@@ -31,13 +31,13 @@ type storageFlags struct {
 // the keys.
 type storage struct {
 	dir       string
+	node      bool // the catalogue is shared with other daemons
 	flags     storageFlags
 	at        storeURL // where store is
 	catalogue *sqldb.DB
 	store     snapshot.Store
 	keys      snapshot.Keys
 	vault     *snapshot.Vault
-	node      bool // other daemons use the catalogue too
 	closers   []func() error
 }
 
@@ -113,7 +113,7 @@ func (s *storage) open(ctx context.Context, database string) (err error) {
 	if database == "" {
 		database = filepath.Join(s.dir, "stasis.db")
 	}
-	s.catalogue, err = sqldb.Open(ctx, sqldb.Options{Path: database, Now: time.Now, Exclusive: true, Node: s.node})
+	s.catalogue, err = sqldb.Open(ctx, sqldb.Options{Path: database, Now: time.Now, Exclusive: !s.node, Node: s.node})
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,11 @@ func (s *storage) open(ctx context.Context, database string) (err error) {
 	if s.keys, err = s.loadKeys(ctx); err != nil {
 		return err
 	}
-	s.vault = snapshot.NewVault(s.store, s.keys, snapshot.Options{Now: time.Now})
+	options := snapshot.Options{Now: time.Now}
+	if s.node {
+		options.Uses = s.catalogue.Claims
+	}
+	s.vault = snapshot.NewVault(s.store, s.keys, options)
 	return nil
 }
 

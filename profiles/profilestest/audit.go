@@ -55,7 +55,7 @@ func testAudit(f *fixture) {
 	other := profiles.AuditEntry{At: start, Call: "b"}
 	other.Follow(profiles.AuditEntry{Number: after.Number})
 	for _, wrong := range [][]profiles.AuditEntry{{all[1]}, {next2}, {after, other}} {
-		f.code(f.c.Audit.AddAudit(f.ctx, wrong, 1), fault.VersionConflict)
+		f.code(f.c.Audit.AddAudit(f.ctx, wrong, 1), fault.StoreFailed)
 	}
 	got, _, err = f.c.Audit.AuditPage(f.ctx, profiles.AuditFilter{OldestFirst: true})
 	f.must(err)

@@ -70,7 +70,7 @@ func (st *Claims) BeginRemoval(ctx context.Context, archiveID, snapshotID string
 		}
 		var uses int
 		err := tx.QueryRowContext(ctx, "SELECT (SELECT COUNT(*) FROM snapshots WHERE archive_id = ?) + "+
-			"(SELECT COUNT(*) FROM archive_uses c WHERE archive_id = ? AND snapshot_id <> '' AND "+leased+")", archiveID, archiveID).Scan(&uses)
+			"(SELECT COUNT(*) FROM archive_uses c WHERE archive_id = ? AND (snapshot_id = '' OR "+leased+"))", archiveID, archiveID).Scan(&uses)
 		if begun = err == nil && uses == 0; !begun {
 			return err
 		}

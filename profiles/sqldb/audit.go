@@ -58,9 +58,16 @@ func (st *Audit) AddAudit(ctx context.Context, entries []profiles.AuditEntry, dr
 		if err != nil {
 			return err
 		}
-		for _, e := range entries {
+		if err := st.checkDrop(ctx, tx, drop); err != nil {
+			return err
+		}
+		for i, e := range entries {
+			if st.db.nodeID() != "" { // other nodes write the same chain
+				e.Follow(last)
+				entries[i] = e
+			}
 			if e.Number != last.Number+1 || e.Previous != last.Hash {
-				return fault.New(fault.VersionConflict, op, "entry %d of the audit log does not follow entry %d, which is the last one", e.Number, last.Number)
+				return fault.New(fault.StoreFailed, op, "entry %d of the audit log does not follow entry %d, which is the last one", e.Number, last.Number)
 			}
 			_, err := tx.ExecContext(ctx, "INSERT INTO audit ("+auditColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 				e.Number, stamp(e.At), e.By, e.KeyID, []byte(e.KeyUser), e.Address, e.Call, []byte(e.UserID), e.SessionID, e.SnapshotID,
@@ -73,6 +80,20 @@ func (st *Audit) AddAudit(ctx context.Context, entries []profiles.AuditEntry, dr
 		_, err = tx.ExecContext(ctx, "DELETE FROM audit WHERE number <= ?", drop)
 		return err
 	})
+}
+
+// checkDrop returns an error if another node has dropped more entries: the chain begins after
+// those that the newest entry about it names.
+func (st *Audit) checkDrop(ctx context.Context, tx *sql.Tx, drop int64) error {
+	if drop == 0 || st.db.nodeID() == "" {
+		return nil
+	}
+	var first int64
+	err := tx.QueryRowContext(ctx, "SELECT COALESCE(MIN(number), 0) FROM audit").Scan(&first)
+	if err == nil && first > drop {
+		err = fault.New(fault.StoreFailed, "profiles.add_audit", "another node has deleted the old entries of the audit log")
+	}
+	return err
 }
 
 // AuditPage implements [profiles.AuditStore].

@@ -203,3 +203,49 @@ func TestNodesAndOneDaemon(t *testing.T) {
 	_, err = sqldb.Open(t.Context(), sqldb.Options{Path: sqldb.Memory, Now: time.Now, Node: true})
 	wantCode(t, err, fault.Config)
 }
+
+// All nodes write one chain of audit entries, each after the newest one of any node.
+func TestAuditOfTwoNodes(t *testing.T) {
+	url := postgresURL(t)
+	both := []*sqldb.DB{openNode(t, url), openNode(t, url)}
+	join(t, both[0], "a")
+	join(t, both[1], "b")
+	done := make(chan error)
+	for _, db := range both {
+		go func() {
+			for range 10 {
+				batch := []profiles.AuditEntry{{At: time.Unix(3, 0).UTC(), By: "key", Count: 1}, {At: time.Unix(4, 0).UTC(), By: "key", Count: 1}}
+				batch[0].Follow(profiles.AuditEntry{}) // the node does not know what the other has written
+				batch[1].Follow(batch[0])
+				if err := db.Audit.AddAudit(t.Context(), batch, 0); err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range both {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	page, _, err := both[0].Audit.AuditPage(t.Context(), profiles.AuditFilter{OldestFirst: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chain profiles.AuditChain
+	for _, e := range page {
+		if err := chain.Add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := chain.CheckBegin(); err != nil || chain.Count != 40 {
+		t.Errorf("%d entries, want 40: %v", chain.Count, err)
+	}
+	entry := profiles.AuditEntry{At: time.Unix(5, 0).UTC(), By: "daemon", Call: profiles.AuditPruned, Count: 1}
+	if err := both[0].Audit.AddAudit(t.Context(), []profiles.AuditEntry{entry}, 20); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, both[1].Audit.AddAudit(t.Context(), []profiles.AuditEntry{entry}, 10), fault.StoreFailed)
+}

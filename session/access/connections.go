@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/stasisd/stasis/fault"
@@ -53,6 +55,22 @@ func (o *connections) end(keyID string) {
 		c.end(errKeyDeleted)
 	}
 	delete(o.open, keyID)
+}
+
+// keys returns the IDs of the keys with which something is open.
+func (o *connections) keys() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Collect(maps.Keys(o.open))
+}
+
+// EndDeleted ends what is open with keys that another node has deleted.
+func (k *Keys) EndDeleted(ctx context.Context) {
+	for _, id := range k.connections.keys() {
+		if _, err := k.key(ctx, id); errors.Is(err, errKeyDeleted) {
+			k.connections.end(id)
+		}
+	}
 }
 
 // RegisterConnection registers a connection of the caller's key until leave is called. If

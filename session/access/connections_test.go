@@ -49,3 +49,33 @@ func TestDeletingKeyEndsItsConnections(t *testing.T) {
 		t.Errorf("%d keys still have connections", n)
 	}
 }
+
+// A key that another node has deleted ends its connections here too.
+func TestKeyDeletedByAnotherNode(t *testing.T) {
+	keys := newKeys(t)
+	made, _, err := keys.CreateKey(t.Context(), admin, KeyOptions{Name: "ci", UserID: "alice", Rights: []Right{RightUse}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := keys.Caller(t.Context(), made.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, leave, err := keys.CallContext(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	keys.EndDeleted(t.Context())
+	if open.Err() != nil {
+		t.Errorf("the call of a key that exists ended: %v", context.Cause(open))
+	}
+	if err := keys.store.DeleteKey(t.Context(), made.ID); err != nil {
+		t.Fatal(err)
+	}
+	keys.EndDeleted(t.Context())
+	<-open.Done()
+	if err := OrKeyDeleted(open, open.Err()); !fault.Is(err, fault.Unauthorized) {
+		t.Errorf("the call ended with %v", err)
+	}
+}

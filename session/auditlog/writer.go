@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 )
 
@@ -152,27 +151,18 @@ func (w *writer) write(ctx context.Context) {
 // put chains entries to the log and adds them to the catalogue. After an error it is not
 // known whether the catalogue has them: the next call looks.
 func (w *writer) put(ctx context.Context, batch []profiles.AuditEntry, drop int64) bool {
-	for range maxConflicts {
-		if done, conflict := w.try(ctx, batch, drop); !conflict {
-			return done
-		}
-	}
-	return w.failed(fault.New(fault.CatalogueUnavailable, "auditlog.write", "other nodes write to the audit log all the time; trying again"))
-}
-
-// maxConflicts is how often entries are chained anew because another node has added some.
-const maxConflicts = 30
-
-// try is put, once. conflict: another node has added entries, and nothing is reported.
-func (w *writer) try(ctx context.Context, batch []profiles.AuditEntry, drop int64) (done, conflict bool) {
 	if !w.headKnown {
 		head, err := w.l.cfg.Store.AuditHead(ctx)
 		if err != nil {
-			return w.failed(err), false
+			return w.failed(err)
 		}
 		w.head, w.headKnown = head, true
-		if head.Hash == batch[len(batch)-1].Hash {
-			return w.succeeded(), false
+		switch has, err := w.has(ctx, batch[len(batch)-1]); {
+		case err != nil:
+			w.headKnown = false
+			return w.failed(err)
+		case has:
+			return w.succeeded()
 		}
 	}
 	last := w.head
@@ -182,16 +172,23 @@ func (w *writer) try(ctx context.Context, batch []profiles.AuditEntry, drop int6
 	}
 	if err := w.l.cfg.Store.AddAudit(ctx, batch, drop); err != nil {
 		w.headKnown = false
-		if fault.Is(err, fault.VersionConflict) {
-			return false, true
-		}
-		return w.failed(err), false
+		return w.failed(err)
 	}
-	w.head = last
+	w.head = batch[len(batch)-1] // a node's entries may follow those of another node
 	for _, f := range w.followers {
 		f.take(batch)
 	}
-	return w.succeeded(), false
+	return w.succeeded()
+}
+
+// has reports whether the catalogue has an entry, which it may have accepted although the
+// connection was lost. On nodes, entries of others may have followed it.
+func (w *writer) has(ctx context.Context, e profiles.AuditEntry) (bool, error) {
+	if e.Number == 0 || e.Number >= w.head.Number {
+		return e.Number > 0 && e.Hash == w.head.Hash, nil
+	}
+	page, _, err := w.l.cfg.Store.AuditPage(ctx, profiles.AuditFilter{StartAfter: e.Number - 1, OldestFirst: true, Limit: 1})
+	return err == nil && len(page) == 1 && page[0].Hash == e.Hash, err
 }
 
 func (w *writer) failed(err error) bool {

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/session/claims"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
@@ -41,54 +39,75 @@ func (s *shared) archives(t *testing.T) int {
 	return len(names)
 }
 
-// acts are what one node does, in the steps of which another one does something.
-var acts = map[string]func(ctx context.Context, n *node) error{
-	"save":             func(ctx context.Context, n *node) error { return n.save(ctx, id(2), "same") },
-	"save and nothing": func(ctx context.Context, n *node) error { return n.save(ctx, id(2), "other") },
-	"delete":           func(ctx context.Context, n *node) error { return n.remove(ctx, id(1)) },
+// scenario is what node A does, and what node B does in each of A's steps.
+type scenario struct {
+	first func(a, b *node) error // before
+	a     func(ctx context.Context, a *node) error
+	b     func(ctx context.Context, b *node) error
 }
 
-// count returns how many steps an act has.
-func count(t *testing.T, act func(context.Context, *node) error) (steps int) {
-	t.Helper()
-	s := &shared{memstore.New(0, time.Now), ignore}
-	both := nodes(t, s.of, "a", "b")
-	both[0].session()
-	if err := both[1].save(t.Context(), id(1), "same"); err != nil {
-		t.Fatal(err)
+func scenarios() map[string]scenario {
+	none := func(_, _ *node) error { return nil }
+	again := func(ctx context.Context, b *node) error {
+		_ = b.remove(ctx, id(1)) // A may have removed it
+		return b.save(ctx, id(3), "same")
 	}
-	s.at = func(string) error { steps++; return nil }
-	if err := act(t.Context(), both[0]); err != nil {
-		t.Fatal(err)
+	return map[string]scenario{
+		"an equal save": {none, func(ctx context.Context, a *node) error { return a.save(ctx, id(2), "same") }, again},
+		"another save":  {none, func(ctx context.Context, a *node) error { return a.save(ctx, id(2), "other") }, again},
+		"a delete":      {none, func(ctx context.Context, a *node) error { return a.remove(ctx, id(1)) }, again},
+		// Both have removed the records of two snapshots with one archive.
+		"two deletes": {
+			func(a, b *node) error {
+				ctx := context.Background()
+				if err := b.save(ctx, id(4), "same"); err != nil {
+					return err
+				}
+				_, one := a.Snapshots.DeleteSnapshot(ctx, id(1))
+				_, other := b.Snapshots.DeleteSnapshot(ctx, id(4))
+				return errors.Join(one, other)
+			},
+			func(ctx context.Context, a *node) error {
+				return a.vault.Delete(ctx, place, id(1), a.Snapshots.ArchiveInUse)
+			},
+			func(ctx context.Context, b *node) error {
+				return errors.Join(b.vault.Delete(ctx, place, id(4), b.Snapshots.ArchiveInUse), b.save(ctx, id(3), "same"))
+			},
+		},
 	}
-	return steps
 }
 
-// Whatever another node does between two steps of a save or a delete, each committed snapshot
-// has its archive afterwards. So it is if the first node dies at that step and continues after
-// it was taken over, or if the step fails.
+// If another node deletes all equal snapshots and saves one between two steps of a save or a
+// delete, each committed snapshot has its archive afterwards. So it is if the first node stops at
+// that step and continues after it was taken over, or if the step fails.
 func TestArchivesOfTwoNodes(t *testing.T) {
-	for name, act := range acts {
+	for name, does := range scenarios() {
 		for _, how := range []string{"continues", "fails", "was taken over"} {
 			t.Run(name+" "+how, func(t *testing.T) {
-				for n := range count(t, act) {
-					atStep(t, n+1, act, how)
+				both := nodes(t, nil, "a", "b")
+				n := 1
+				for atStep(t, both, n, does, how) {
+					n++
 				}
 			})
 		}
 	}
 }
 
-func atStep(t *testing.T, n int, act func(context.Context, *node) error, how string) {
+// atStep has B act in the nth step of A. It returns false if A has fewer steps.
+func atStep(t *testing.T, both []*node, n int, does scenario, how string) (has bool) {
 	t.Helper()
 	s := &shared{memstore.New(0, time.Now), ignore}
-	both := nodes(t, s.of, "a", "b")
+	again(t, both, s.of)
 	a, b := both[0], both[1]
 	a.session()
 	if err := b.save(t.Context(), id(1), "same"); err != nil {
 		t.Fatal(err)
 	}
-	at := "nowhere"
+	if err := does.first(a, b); err != nil {
+		t.Fatal(err)
+	}
+	at := ""
 	s.at = func(name string) error {
 		if n--; n != 0 {
 			return nil
@@ -97,46 +116,42 @@ func atStep(t *testing.T, n int, act func(context.Context, *node) error, how str
 		if how == "was taken over" {
 			b.takeOver(a)
 		}
-		// B removes the last snapshot that has the archive, if it can, and saves an equal one.
-		_ = b.remove(t.Context(), id(1)) // A may have removed it
-		if err := b.save(t.Context(), id(3), "same"); err != nil {
-			t.Errorf("B cannot save at step %s: %v", name, err)
+		if err := does.b(t.Context(), b); err != nil {
+			t.Errorf("B fails at step %s: %v", name, err)
 		}
 		if how == "fails" {
 			return errors.New("injected")
 		}
 		return nil
 	}
-	err := act(t.Context(), a)
-	if how == "continues" && err != nil && at != "nowhere" {
-		if _, lookErr := b.Snapshots.Snapshot(t.Context(), id(1)); lookErr == nil {
-			t.Errorf("at step %s: %v", at, err)
-		}
+	err := does.a(t.Context(), a)
+	if at == "" {
+		return false
+	}
+	if how == "continues" && err != nil {
+		t.Errorf("A fails at step %s: %v", at, err)
 	}
 	if b.intact() == 0 {
 		t.Errorf("at step %s: B's snapshot is gone", at)
 	}
-	if t.Failed() {
-		t.Fatalf("failed at step %s (A: %v)", at, err)
-	}
-	// B's removal of its own snapshot must not be disturbed by what A has left.
+	// What A has left must not disturb others.
 	if err := b.remove(t.Context(), id(3)); err != nil {
-		t.Fatalf("at step %s: %v", at, err)
+		t.Errorf("at step %s: %v", at, err)
 	}
 	b.intact()
-	if how == "was taken over" {
-		claims.RemoveLeftovers(t.Context(), b.Claims, b.vault, time.Now().Add(48*time.Hour), slog.New(slog.DiscardHandler))
-		b.intact()
-		rows, _, err := b.Snapshots.Snapshots(t.Context(), profiles.SnapshotFilter{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		named := map[string]bool{}
-		for _, row := range rows {
-			named[row.ArchiveID] = true
-		}
-		if left := s.archives(t); left > len(named) {
-			t.Errorf("at step %s: %d archives are left, and snapshots have %d", at, left, len(named))
-		}
+	b.takeOver(a)
+	b.claims().RemoveLeftovers(t.Context(), b.vault, time.Now().Add(48*time.Hour))
+	b.intact()
+	rows, _, err := b.Snapshots.Snapshots(t.Context(), profiles.SnapshotFilter{})
+	if err != nil {
+		t.Fatal(err)
 	}
+	named := map[string]bool{}
+	for _, row := range rows {
+		named[row.ArchiveID] = true
+	}
+	if left := s.archives(t); left > len(named) {
+		t.Errorf("at step %s: %d archives are left, and snapshots have %d", at, left, len(named))
+	}
+	return !t.Failed()
 }

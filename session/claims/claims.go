@@ -15,16 +15,22 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
+// Store keeps the claims of all nodes.
+type Store interface {
+	profiles.ClaimStore
+	profiles.ArchiveUseStore
+}
+
 // Claims are the claims of one node. Its methods are safe for concurrent use.
 type Claims struct {
-	store profiles.ClaimStore
+	store Store
 	poll  time.Duration // between two looks at a claim of another node
 	log   *slog.Logger
 }
 
 // New makes the Claims of a node that has joined. poll is the time between two looks at what
 // another node holds; 0: half a second.
-func New(store profiles.ClaimStore, poll time.Duration, log *slog.Logger) *Claims {
+func New(store Store, poll time.Duration, log *slog.Logger) *Claims {
 	if poll <= 0 {
 		poll = time.Second / 2
 	}

@@ -2,10 +2,7 @@ package claims
 
 import (
 	"context"
-	"log/slog"
 	"time"
-
-	"github.com/stasisd/stasis/profiles"
 )
 
 const (
@@ -24,17 +21,23 @@ type Vault interface {
 // RemoveLeftovers removes the archives that nodes have left in the store when they lost their
 // leases: those of saves that were never committed, and those that were being removed. Every
 // node may call it at any time.
-func RemoveLeftovers(ctx context.Context, store profiles.ArchiveUseStore, vault Vault, now time.Time, log *slog.Logger) {
-	uses, err := store.ArchiveUses(ctx, now.Add(-lostAfter))
+func (c *Claims) RemoveLeftovers(ctx context.Context, vault Vault, now time.Time) {
+	uses, err := c.store.ArchiveUses(ctx, now.Add(-lostAfter))
 	if err != nil {
-		log.Warn("archives that nodes have left could not be listed; the next sweep tries again", "error", err)
+		c.log.Warn("archives that nodes have left could not be listed; the next sweep tries again", "error", err)
 	}
 	for _, u := range uses {
 		if u.SnapshotID == "" && u.CreatedAt.After(now.Add(-removedAfter)) {
 			continue
 		}
+		if u.SnapshotID == "" { // nothing of it can take effect any more: it is begun again
+			if err := c.store.EndRemoval(ctx, u.ArchiveID); err != nil {
+				c.log.Warn("the record of a removal could not be dropped; the next sweep tries again", "archive", u.ArchiveID, "error", err)
+				continue
+			}
+		}
 		if err := vault.RemoveUnused(ctx, u.ArchiveID, u.SnapshotID); err != nil {
-			log.Warn("an archive that a node has left could not be removed; the next sweep tries again", "archive", u.ArchiveID, "error", err)
+			c.log.Warn("an archive that a node has left could not be removed; the next sweep tries again", "archive", u.ArchiveID, "error", err)
 		}
 	}
 }

@@ -51,14 +51,19 @@ func database(t *testing.T) string {
 			t.Fatal(err)
 		}
 	})
+	clearRows(t)
+	return s.URL("shared")
+}
+
+func clearRows(t *testing.T) {
+	t.Helper()
 	var clear strings.Builder
 	for _, table := range []string{"archive_uses", "snapshot_holds", "session_claims", "check_claims", "tickets", "answers", "snapshots", "commits", "defaults", "sessions", "users", "nodes"} {
 		clear.WriteString("DELETE FROM " + table + ";")
 	}
-	if err := s.Exec(t.Context(), "shared", clear.String()); err != nil {
+	if err := server.Server(t).Exec(t.Context(), "shared", clear.String()); err != nil {
 		t.Fatal(err)
 	}
-	return s.URL("shared")
 }
 
 // node is a node of a test: a handle of the catalogue, and a vault on the shared store.
@@ -66,6 +71,8 @@ type node struct {
 	*sqldb.DB
 	t     *testing.T
 	is    profiles.Node
+	keys  snapshot.Keys
+	dead  bool
 	vault *snapshot.Vault
 }
 
@@ -88,36 +95,50 @@ func nodes(t *testing.T, store func(n int, uses snapshot.Uses) (snapshot.Store, 
 				t.Error(err)
 			}
 		})
-		one := &node{DB: db, t: t}
+		one := &node{DB: db, t: t, keys: snapshot.NewKeys(identity, [32]byte{1})}
 		one.join(id)
-		if store != nil {
-			s, uses := store(n, db.Claims)
-			one.vault = snapshot.NewVault(s, snapshot.NewKeys(identity, [32]byte{1}), snapshot.Options{Now: time.Now, Uses: uses})
-		}
+		one.use(store, n)
 		all = append(all, one)
 	}
 	return all
 }
 
+// use gives node n a vault on a store.
+func (one *node) use(store func(n int, uses snapshot.Uses) (snapshot.Store, snapshot.Uses), n int) {
+	if store != nil {
+		s, uses := store(n, one.Claims)
+		one.vault = snapshot.NewVault(s, one.keys, snapshot.Options{Now: time.Now, Uses: uses})
+	}
+}
+
+// again removes all rows, and lets the nodes begin again with another store.
+func again(t *testing.T, all []*node, store func(n int, uses snapshot.Uses) (snapshot.Store, snapshot.Uses)) {
+	t.Helper()
+	clearRows(t)
+	for n, one := range all {
+		one.join(one.is.ID)
+		one.use(store, n)
+	}
+}
+
 func (n *node) join(id string) {
 	n.t.Helper()
 	var err error
+	n.dead = false
 	if n.is, err = n.Nodes.Join(n.t.Context(), profiles.Node{ID: id, URL: "http://" + id, Facts: json.RawMessage("{}"), StartedAt: time.Unix(1, 0)}); err != nil {
 		n.t.Fatal(err)
 	}
 }
 
-// takeOver takes the lease of another node as soon as it has ended.
+// takeOver takes the lease of another node as soon as it has ended, unless it was taken over.
 func (n *node) takeOver(other *node) {
 	n.t.Helper()
-	for {
+	for !other.dead {
 		taken, err := n.Nodes.TakeOver(n.t.Context(), other.is.ID, other.is.Number)
 		if err != nil {
 			n.t.Fatal(err)
 		}
-		if taken {
-			return
-		}
+		other.dead = taken
 	}
 }
 

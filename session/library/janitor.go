@@ -28,6 +28,8 @@ type JanitorConfig struct {
 	// Turn reports whether this daemon removes anything: of several with one catalogue, one
 	// does. nil: it always does.
 	Turn func() bool
+	// Leftovers removes what other nodes have left in the store; nil: there is one daemon.
+	Leftovers func(context.Context)
 	// How long records are kept.
 	Events, Answers, Deliveries time.Duration
 	Now                         func() time.Time
@@ -86,4 +88,7 @@ func (j *Janitor) Sweep(ctx context.Context) {
 		j.cfg.Log.Warn("old webhook deliveries could not be removed; the next sweep tries again", "error", err)
 	}
 	j.cfg.Pruner.RemoveExpired(ctx)
+	if j.cfg.Leftovers != nil {
+		j.cfg.Leftovers(ctx)
+	}
 }
