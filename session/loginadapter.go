@@ -15,16 +15,16 @@ type loginAdapter struct {
 
 // EnterCheck registers a requested check on this node and among all nodes.
 func (c loginAdapter) EnterCheck(ctx context.Context, userID string) (leave func(), err error) {
-	leave, err = c.Registry.EnterCheck(ctx, userID)
+	here, err := c.Registry.EnterCheck(ctx, userID)
 	if err != nil || c.svc.deps.Claims == nil {
-		return leave, err
+		return here, err
 	}
-	ended, err := c.svc.deps.Claims.EnterCheck(ctx, userID)
+	everywhere, err := c.svc.deps.Claims.EnterCheck(ctx, userID)
 	if err != nil {
-		leave()
+		here()
 		return nil, err
 	}
-	return func() { ended(); leave() }, nil
+	return func() { everywhere(); here() }, nil
 }
 
 // Work returns a context that ends with ctx or when the daemon stops. The daemon waits

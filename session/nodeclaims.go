@@ -20,19 +20,19 @@ import (
 // The caller calls release once. The claim of a session that lives then stays, until its end
 // is recorded.
 func (s *Service) claimID(ctx context.Context, keyID, id string) (release func(), err error) {
-	release, err = s.sessions.Claim(keyID, id)
+	leave, err := s.sessions.Claim(keyID, id)
 	if err != nil || s.deps.Claims == nil {
-		return release, err
+		return leave, err
 	}
 	if err := s.deps.Claims.Claim(ctx, keyID, id); err != nil {
-		release()
+		leave()
 		return nil, err
 	}
 	return func() {
 		if s.sessions.Find(id) == nil {
 			s.deps.Claims.Release(context.WithoutCancel(ctx), id)
 		}
-		release()
+		leave()
 	}, nil
 }
 

@@ -64,23 +64,23 @@ func (s *Snapshots) UseHolds(h Holds) { s.holds = h }
 // twice. what names the use ("restored") for the error of a removal. If the snapshot was
 // removed since it was looked up, the error is snapshot_not_found.
 func (s *Snapshots) Hold(ctx context.Context, row profiles.Snapshot, what string) (release func(), err error) {
-	release, err = s.readers.hold(ctx, row.ID, what)
+	leave, err := s.readers.hold(ctx, row.ID, what)
 	if err != nil {
 		return nil, err
 	}
 	if s.holds != nil {
-		released, err := s.holds.Hold(ctx, row.ID, what)
+		everywhere, err := s.holds.Hold(ctx, row.ID, what)
 		if err != nil {
-			release()
+			leave()
 			return nil, err
 		}
-		return func() { released(); release() }, nil
+		return func() { everywhere(); leave() }, nil
 	}
 	if _, err := s.records.Snapshot(ctx, row.ID); err != nil {
-		release()
+		leave()
 		return nil, err
 	}
-	return release, nil
+	return leave, nil
 }
 
 // Document reads a snapshot's state document from its archive and holds the snapshot
