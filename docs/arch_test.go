@@ -104,7 +104,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/records", "fault profiles session/events"},
 	{"session/auditlog", "fault wire profiles session/access"},
 	{"session/run", "fault browser profiles session/events session/library session/queue session/restore session/save"},
-	{"session/claims", "fault profiles session/registry session/restore"},
+	{"session/claims", "fault snapshot profiles session/access session/registry session/restore"},
 	{"session/registry", "fault session/login/renewal session/restore"},
 	{"session/restore", "fault state state/report browser browser/extension snapshot profiles session/access session/browsers"},
 	{"session/restore/archives", "fault state snapshot profiles session/agent session/library session/restore"},

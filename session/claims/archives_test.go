@@ -139,7 +139,9 @@ func atStep(t *testing.T, both []*node, n int, does scenario, how string) (has b
 		t.Errorf("at step %s: %v", at, err)
 	}
 	b.intact()
-	b.takeOver(a)
+	if how != "was taken over" {
+		return !t.Failed()
+	}
 	b.claims().RemoveLeftovers(t.Context(), b.vault, time.Now().Add(48*time.Hour))
 	b.intact()
 	rows, _, err := b.Snapshots.Snapshots(t.Context(), profiles.SnapshotFilter{})
