@@ -58,6 +58,15 @@ func fillAll(t *testing.T, db *sqldb.DB) {
 	must(db.Audit.AddAudit(ctx, []profiles.AuditEntry{entry}, 0))
 	_, err = db.Receivers.SetWebhookSecret(ctx, profiles.WebhookSecret{UserID: user, URL: "https://a.example/", Sealed: []byte{0, 255}, CreatedAt: noon}, time.Time{})
 	must(err)
+	_, err = db.Claims.ReserveArchive(ctx, "a", "snap")
+	must(err)
+	must(db.Claims.HoldSnapshot(ctx, "h", "snap", "restored"))
+	_, err = db.Claims.ClaimSession(ctx, "s-1", "k")
+	must(err)
+	_, err = db.Claims.EnterCheck(ctx, profiles.CheckClaim{UserID: user})
+	must(err)
+	_, err = db.Claims.AddTicket(ctx, [32]byte{0, 255}, "k", noon.Add(time.Minute), noon, 1)
+	must(err)
 }
 
 func putNote(t *testing.T, db *sqldb.DB, user string) {

@@ -103,11 +103,11 @@ func nodes(t *testing.T, store func(n int, uses snapshot.Uses) (snapshot.Store, 
 	return all
 }
 
-// use gives node n a vault on a store.
-func (one *node) use(store func(n int, uses snapshot.Uses) (snapshot.Store, snapshot.Uses), n int) {
+// use gives the node a vault on a store. nth is its number.
+func (n *node) use(store func(n int, uses snapshot.Uses) (snapshot.Store, snapshot.Uses), nth int) {
 	if store != nil {
-		s, uses := store(n, one.Claims)
-		one.vault = snapshot.NewVault(s, one.keys, snapshot.Options{Now: time.Now, Uses: uses})
+		s, uses := store(nth, n.Claims)
+		n.vault = snapshot.NewVault(s, n.keys, snapshot.Options{Now: time.Now, Uses: uses})
 	}
 }
 
