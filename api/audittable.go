@@ -128,6 +128,11 @@ var auditRules = map[string]auditRule{
 	"DELETE /v1/keys/:key_id":      {"deleteKey", auditAlways},
 	"GET /v1/audit":                {"listAudit", auditSeldom},
 
+	"GET /v1/nodes":                   {"listNodes", auditOthers},
+	"POST /v1/nodes/:node_id/drain":   {"drainNode", auditAlways},
+	"DELETE /v1/nodes/:node_id/drain": {"undrainNode", auditAlways},
+	"DELETE /v1/nodes/:node_id":       {"removeNode", auditAlways},
+
 	"GET /healthz":      {"health", auditNever},
 	"GET /readyz":       {"ready", auditNever},
 	"GET /metrics":      {"metrics", auditNever},

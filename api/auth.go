@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
 )
@@ -30,6 +31,7 @@ type authenticator struct {
 	tickets  SessionTickets
 	urls     origins
 	attempts *attempts
+	cluster  *Cluster // nil: the daemon is no node
 }
 
 // byKey authenticates with the API key in "Authorization: Bearer KEY" or "x-api-key".
@@ -106,6 +108,10 @@ func (a *authenticator) byConnectTicket(c *call) (err error) {
 		return a.byKey(c)
 	}
 	c.byTicket = true
+	if h, passed := forward.HopOf(c.Request().Context()); passed && h.KeyID != "" { // that node has used the ticket up
+		c.caller, err = a.cluster.Caller(c.Request().Context(), h.KeyID)
+		return err
+	}
 	c.caller, err = a.keys.RedeemTicket(c.Request().Context(), ticket)
 	return a.countTicketFailure(c, ticket, err)
 }

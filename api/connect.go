@@ -3,8 +3,11 @@ package api
 import (
 	"context"
 	"log/slog"
+	"net/http"
 
+	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/placement"
 	"github.com/stasisd/stasis/session/request"
 )
 
@@ -13,6 +16,8 @@ type oneShotHandler struct {
 	sessions    Sessions
 	sockets     *cdpSockets
 	idempotency *idempotency
+	placer      *placer
+	passTo      func(c *call, to placement.Node, h forward.Hop, refuses func(*http.Response) error) error
 	log         *slog.Logger
 }
 
@@ -32,7 +37,31 @@ func (h *oneShotHandler) serve(c *call) error {
 	q.audit(c.audit)
 	request := q.createBody.request()
 	request.RequestHash = h.idempotency.hashOf(q.createBody)
-	info, err := h.sessions.Create(c.Request().Context(), c.caller, request.Connecting())
+	here, waits := h.placer.here(c)
+	if here {
+		return h.connect(c, request, q.endQuery, waits)
+	}
+	return h.placer.place(c, request, func(wait bool) error {
+		return h.connect(c, request, q.endQuery, wait)
+	}, func(to placement.Node, purpose forward.Purpose) error {
+		hop := forward.Hop{Purpose: purpose}
+		if c.byTicket {
+			hop.KeyID = c.caller.KeyID
+		}
+		if err := h.passTo(c, to, hop, refusedUpgrade); err != nil {
+			return err
+		}
+		c.audit.class = auditNever // the other node records it
+		return nil
+	})
+}
+
+// connect creates the session here and serves it. Without wait, it does not wait for a place.
+func (h *oneShotHandler) connect(c *call, r request.Create, ends endQuery, wait bool) error {
+	if !wait {
+		r.Wait = 0
+	}
+	info, err := h.sessions.Create(c.Request().Context(), c.caller, r.Connecting())
 	if err != nil {
 		return err
 	}
@@ -42,7 +71,7 @@ func (h *oneShotHandler) serve(c *call) error {
 	if info.Existing { // another caller created the session and ends it
 		return served
 	}
-	end := q.endQuery.request()
+	end := ends.request()
 	if !c.Response().Committed { // the client never connected: there is nothing to save
 		end = newEnd().request()
 	}

@@ -2,8 +2,11 @@ package api
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
+	"strconv"
 
+	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/request"
@@ -113,6 +116,20 @@ func (h *sessionHandler) deleteAll(c *call) error {
 		End: q.request(), UserID: q.UserID, All: q.All,
 	})
 	if err != nil {
+		return err
+	}
+	if _, passed := forward.HopOf(c.Request().Context()); passed {
+		c.Response().Header().Set(endedHeader, strconv.Itoa(answer.Ended))
+	}
+	if err := h.placer.others(c, func(other forward.Answer) error {
+		var there save.EndAnswer
+		if err := json.Unmarshal(other.Body, &there); err != nil || other.Status >= http.StatusBadRequest && !there.Deleted {
+			return cmp.Or(faultOf(other), err)
+		}
+		there.Ended = endedBy(other)
+		answer = answer.With(there)
+		return nil
+	}); err != nil {
 		return err
 	}
 	return answerEnd(c, answer)

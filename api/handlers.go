@@ -2,8 +2,11 @@ package api
 
 import (
 	"context"
+	"net/http"
 
+	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/api/live"
+	"github.com/stasisd/stasis/session/placement"
 )
 
 // handlers has one handler for each domain of the API. Each gets only what it needs of
@@ -32,22 +35,24 @@ type handlers struct {
 	keys        *keyHandler
 	audit       *auditHandler
 	operations  *operationsHandler
+	nodes       *nodeHandler
 }
 
 // newHandlers makes the handlers from options whose defaults are set. WebSockets and event
 // streams end when closing ends.
-func newHandlers(closing context.Context, o Options, urls origins) handlers {
+func newHandlers(closing context.Context, o Options, urls origins, passTo func(*call, placement.Node, forward.Hop, func(*http.Response) error) error) handlers {
+	places := newPlacer(o.Cluster, urls)
 	bodies := newBodyDecoder(o.Budget, o.WarnUnknownFields)
 	once := &idempotency{answers: o.Answers, hashKey: o.HashKey, now: o.Now, log: o.Logger}
 	sockets := &cdpSockets{cdp: o.CDP, maxMessage: o.MaxMessage, now: o.Now, patience: o.Patience, closing: closing}
 	return handlers{
-		sessions:    &sessionHandler{sessions: o.Sessions, inspector: o.Inspector, bodies: bodies, idempotency: once, urls: urls},
+		sessions:    &sessionHandler{sessions: o.Sessions, inspector: o.Inspector, bodies: bodies, idempotency: once, urls: urls, placer: places},
 		checkpoints: &checkpointHandler{checkpoints: o.Checkpoints, bodies: bodies, idempotency: once},
 		history:     &historyHandler{history: o.History, streams: o.Streams, heartbeat: o.Heartbeat, closing: closing},
 		controls:    &controlHandler{controls: o.Controls, inspector: o.Inspector, driver: o.Driver, bodies: bodies, urls: urls, page: live.New()},
 		messages:    &messageHandler{messenger: o.Messenger, bodies: bodies, idempotency: once},
 		cdp:         &cdpHandler{cdp: o.CDP, inspector: o.Inspector, driver: o.Driver, sockets: sockets, urls: urls},
-		oneShots:    &oneShotHandler{sessions: o.Sessions, sockets: sockets, idempotency: once, log: o.Logger},
+		oneShots:    &oneShotHandler{sessions: o.Sessions, sockets: sockets, idempotency: once, placer: places, passTo: passTo, log: o.Logger},
 		files:       &fileHandler{files: o.Files, maxUpload: o.MaxUpload},
 		links:       &linkHandler{sharing: o.Sharing, bodies: bodies, urls: urls},
 		liveSaves:   &liveSaver{sessions: o.Sessions, logins: o.Logins, bodies: bodies, now: o.Now},
@@ -63,6 +68,7 @@ func newHandlers(closing context.Context, o Options, urls origins) handlers {
 		extensions:  &extensionHandler{extensions: o.Extensions, maxUpload: o.MaxUpload},
 		keys:        &keyHandler{keys: o.Keys, use: o.Settings, bodies: bodies, idempotency: once, urls: urls},
 		audit:       &auditHandler{o.Audit},
+		nodes:       &nodeHandler{nodes: o.Nodes, bodies: bodies},
 		operations:  &operationsHandler{audit: o.Audit, readiness: o.Readiness, lease: o.Lease, metrics: o.Metrics, landlock: o.Landlock, egress: o.EgressLimited, limits: o.Limits, uploads: o.UploadsConfined},
 	}
 }

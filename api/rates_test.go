@@ -46,7 +46,7 @@ func TestRateLimitHeaders(t *testing.T) {
 	}
 	for call, want := range map[string]bool{"GET /v1/keys": true, "DELETE /v1/keys/key-2": true, "GET /v1/users/bob": true, "GET /v1/users/bob/default": true,
 		"POST /v1/users/bob/default/check": false,
-		"GET /v1/me": false, "GET /v1/sessions": false} {
+		"GET /v1/me":                       false, "GET /v1/sessions": false} {
 		method, path, _ := strings.Cut(call, " ")
 		r.managing.Store(!want)
 		if r.do(t, method, path, ""); r.managing.Load() != want {

@@ -147,6 +147,11 @@ func (s *Server) routes(h handlers, a *authenticator) {
 	s.route(http.MethodDelete, "/v1/keys/:key_id", key, noQuery(h.keys.delete))
 	s.route(http.MethodGet, "/v1/audit", key, h.audit.list)
 
+	s.route(http.MethodGet, "/v1/nodes", key, noQuery(h.nodes.list))
+	s.route(http.MethodPost, "/v1/nodes/:node_id/drain", key, noQuery(h.nodes.drain))
+	s.route(http.MethodDelete, "/v1/nodes/:node_id/drain", key, noQuery(h.nodes.undrain))
+	s.route(http.MethodDelete, "/v1/nodes/:node_id", key, noQuery(h.nodes.remove))
+
 	s.route(http.MethodGet, "/healthz", noAuth, noQuery(health))
 	s.route(http.MethodGet, "/readyz", noAuth, noQuery(h.operations.ready))
 	if h.operations.metrics != nil {
@@ -160,9 +165,13 @@ func (s *Server) route(method, path string, authorise authorizer, do handler) {
 	if !known { // a test refuses this
 		rule = auditRule{method + " " + path, auditAlways}
 	}
+	reached := reachOf(method, path)
 	s.echo.Add(method, path, func(ec echo.Context) error {
 		c := &call{Context: ec}
 		c.body, _ = ec.Request().Body.(*pacedBody)
+		if done, err := s.passOn(c, reached); done || err != nil {
+			return err
+		}
 		if err := authorise(c); err != nil {
 			s.auditUnknown(c, rule, err)
 			return err
@@ -175,7 +184,9 @@ func (s *Server) route(method, path string, authorise authorizer, do handler) {
 			if c.caller.KeyID == "" {
 				return do(c)
 			}
-			if err := takeRequest(s.rates, c, isManaging(path)); err != nil {
+			if placedHere(c) { // the node that has passed it on has counted it, and records it
+				c.audit.class = placedClass(path, rule.class)
+			} else if err := takeRequest(s.rates, c, isManaging(path)); err != nil {
 				return err
 			}
 			c.audit.findUserEarly(c)

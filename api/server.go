@@ -52,6 +52,7 @@ type Options struct {
 	Audit          Audit
 	Rates          Rates
 	Answers        Answers
+	Nodes          Nodes
 
 	// HashKey is the key of the hashes that identify repeated requests. A body may contain
 	// a password, which could be guessed from a hash without a key.
@@ -65,6 +66,12 @@ type Options struct {
 	// X-Forwarded-* headers count only if they come from TrustedProxies.
 	PublicURL      *url.URL
 	TrustedProxies []netip.Prefix
+
+	// Cluster passes calls on to other nodes; nil: there are none.
+	Cluster *Cluster
+	// DirectURL is the base of cdp_url, instead of PublicURL, so that clients connect to this
+	// node without a hop; nil: not set.
+	DirectURL *url.URL
 
 	// WarnUnknownFields ignores unknown names in bodies instead of refusing them. Answers
 	// list them in ignored_fields.
@@ -92,6 +99,7 @@ type Server struct {
 	now         func() time.Time
 	connections *connections
 	rates       Rates
+	cluster     *Cluster // nil: the daemon is no node
 	budget      *budget.Budget
 	patience    time.Duration
 	grace       time.Duration
@@ -108,7 +116,7 @@ func New(o Options) *Server {
 	closing, stop := context.WithCancel(context.Background())
 	s := &Server{
 		echo: echo.New(), log: o.Logger, now: o.Now, budget: o.Budget, patience: o.Patience, grace: o.Grace,
-		connections: newConnections(o.MaxConnections), rates: o.Rates, close: stop,
+		connections: newConnections(o.MaxConnections), rates: o.Rates, cluster: o.Cluster, close: stop,
 	}
 	observe := &observer{now: o.Now, log: o.Logger}
 	s.echo.HideBanner, s.echo.HidePort = true, true
@@ -116,10 +124,14 @@ func New(o Options) *Server {
 	s.echo.HTTPErrorHandler = observe.fail
 	s.echo.JSONSerializer = serializer{}
 	s.echo.Use(observe.observe)
-	urls := origins{public: o.PublicURL, proxies: o.TrustedProxies}
+	if s.cluster != nil {
+		s.echo.Use(s.receive)
+		context.AfterFunc(closing, s.cluster.Forwarder.Close)
+	}
+	urls := origins{public: o.PublicURL, direct: o.DirectURL, proxies: o.TrustedProxies}
 	s.audit, s.urls = o.Audit, urls
 	s.echo.Use(withConsole(s.newConsole(o, urls)))
-	s.routes(newHandlers(closing, o, urls), &authenticator{keys: o.Keys, tickets: o.SessionTickets, urls: urls, attempts: newAttempts(o.Now)})
+	s.routes(newHandlers(closing, o, urls, s.passTo), &authenticator{keys: o.Keys, tickets: o.SessionTickets, urls: urls, attempts: newAttempts(o.Now), cluster: o.Cluster})
 	return s
 }
 

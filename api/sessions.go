@@ -1,16 +1,21 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"time"
 
+	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/inspect"
+	"github.com/stasisd/stasis/session/placement"
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
@@ -48,6 +53,7 @@ type sessionHandler struct {
 	bodies      *bodyDecoder
 	idempotency *idempotency
 	urls        origins
+	placer      *placer
 }
 
 // recordedCreate is the part of a create's answer that is stored. The rest is read from the
@@ -69,6 +75,11 @@ func (r recordedCreate) status(now answer.Info) int {
 }
 
 func (h *sessionHandler) create(c *call) error {
+	var kept *bytes.Buffer
+	here, waits := h.placer.here(c)
+	if !here {
+		kept = keepBody(c)
+	}
 	body := newCreate()
 	ignored, err := h.bodies.decode(c, &body)
 	if err != nil {
@@ -80,19 +91,42 @@ func (h *sessionHandler) create(c *call) error {
 	body.audit(c.audit)
 	request := body.request()
 	request.RequestHash = h.idempotency.hashOf(body)
+	local := func(wait bool) (recordedCreate, func() error, error) {
+		request := request
+		if !wait {
+			request.Wait = 0
+		}
+		info, err := h.sessions.Create(c.Request().Context(), c.caller, request)
+		if err != nil {
+			return recordedCreate{}, nil, err
+		}
+		first := recordedCreate{info.ID, ignored, info.Existing && (info.ID != body.SessionID || body.Resume)}
+		return first, func() error { return h.answerCreate(c, first, info) }, nil
+	}
+	if here && h.placer != nil { // the other node has the Idempotency-Key
+		_, answer, err := local(waits)
+		if err != nil {
+			return err
+		}
+		return answer()
+	}
 	return h.idempotency.once(c, request.RequestHash, creation{
 		make: func() (any, func() error, error) {
-			info, err := h.sessions.Create(c.Request().Context(), c.caller, request)
-			if err != nil {
-				return nil, nil, err
+			if here {
+				return local(waits)
 			}
-			first := recordedCreate{info.ID, ignored, info.Existing && (info.ID != body.SessionID || body.Resume)}
-			return first, func() error { return h.answerCreate(c, first, info) }, nil
+			return h.place(c, request, kept.Bytes(), local)
 		},
 		replay: func(data []byte) error {
 			var first recordedCreate
 			if err := json.Unmarshal(data, &first); err != nil {
 				return fault.Wrap(err, fault.Internal, "api.replay", "")
+			}
+			if answer, found, err := h.placer.get(c, first.SessionID); found || err != nil {
+				if err == nil {
+					err = h.answerPlaced(c, first, answer)
+				}
+				return err
 			}
 			info, err := h.inspector.Get(c.Request().Context(), c.caller, first.SessionID)
 			if err != nil {
@@ -101,6 +135,64 @@ func (h *sessionHandler) create(c *call) error {
 			return h.answerCreate(c, first, info)
 		},
 	})
+}
+
+// place makes a session on the node where it is quickest.
+func (h *sessionHandler) place(c *call, r request.Create, body []byte, local func(wait bool) (recordedCreate, func() error, error)) (first recordedCreate, answer func() error, err error) {
+	err = h.placer.place(c, r, func(wait bool) error {
+		first, answer, err = local(wait)
+		return err
+	}, func(to placement.Node, purpose forward.Purpose) error {
+		made, err := h.placer.createOn(c, to, purpose, body)
+		if err != nil {
+			return err
+		}
+		if err := faultOf(made); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(made.Body, &first); err != nil {
+			return fault.Wrap(err, fault.Internal, "api.place", "")
+		}
+		first.Shared = made.Status == http.StatusOK
+		answer = func() error { return h.answerPlaced(c, first, made) }
+		return nil
+	})
+	return first, answer, err
+}
+
+// answerPlaced answers a create with what the session's node says of the session.
+func (h *sessionHandler) answerPlaced(c *call, first recordedCreate, of forward.Answer) error {
+	if err := faultOf(of); err != nil {
+		return err
+	}
+	var session struct {
+		UserID   string `json:"user_id"`
+		Restored *struct {
+			SnapshotID string `json:"snapshot_id"`
+		} `json:"restored"`
+		EndedAt *time.Time `json:"ended_at"`
+	}
+	all := map[string]json.RawMessage{}
+	if err := errors.Join(json.Unmarshal(of.Body, &session), json.Unmarshal(of.Body, &all)); err != nil {
+		return fault.Wrap(err, fault.Internal, "api.place", "the answer of another node cannot be read")
+	}
+	c.audit.SessionID, c.audit.UserID, c.audit.Detail = first.SessionID, session.UserID, ""
+	if session.Restored != nil {
+		c.audit.SnapshotID = session.Restored.SnapshotID
+	}
+	status := http.StatusCreated
+	if first.Shared || session.EndedAt != nil {
+		status = http.StatusOK
+	}
+	if len(first.Ignored) > 0 {
+		ignored, err := json.Marshal(first.Ignored)
+		if err != nil {
+			return fault.Wrap(err, fault.Internal, "api.place", "")
+		}
+		all["ignored_fields"] = ignored
+		return c.JSON(status, all)
+	}
+	return c.JSONBlob(status, of.Body)
 }
 
 func (h *sessionHandler) answerCreate(c *call, first recordedCreate, info answer.Info) error {

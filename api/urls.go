@@ -10,19 +10,33 @@ import (
 // origins knows the address at which clients reach the daemon.
 type origins struct {
 	public  *url.URL // --public-url; nil: as the request says
+	direct  *url.URL // --direct: that of cdp_url; nil: as public
 	proxies []netip.Prefix
 }
 
 // links makes the URLs for one client.
 type links struct {
-	base url.URL // scheme, host and perhaps a path before /v1
+	base    url.URL // scheme, host and perhaps a path before /v1
+	cdpBase url.URL // that of CDP
 }
 
 // of returns the links for the client of a request: the public URL if one is set, else the
-// request's own Host. X-Forwarded-Proto and -Host count only if a trusted proxy sent them.
+// request's own Host. X-Forwarded-Proto and -Host count only if a trusted proxy sent them. If
+// another node has passed the request on, they are those of that node.
 func (o origins) of(r *http.Request) links {
+	base := o.baseOf(r)
+	if o.direct != nil {
+		return links{base, *o.direct}
+	}
+	return links{base, base}
+}
+
+func (o origins) baseOf(r *http.Request) url.URL {
+	if base := hopBase(r); base != nil {
+		return *base
+	}
 	if o.public != nil {
-		return links{base: *o.public}
+		return *o.public
 	}
 	base := url.URL{Scheme: "http", Host: r.Host}
 	if r.TLS != nil {
@@ -37,7 +51,7 @@ func (o origins) of(r *http.Request) links {
 			base.Host = host
 		}
 	}
-	return links{base: base}
+	return base
 }
 
 // sameOrigin reports whether a request comes from no web page, or from one of the daemon's
@@ -104,6 +118,7 @@ func (l links) cdp(sessionID, targetID, ticket string) string {
 	if targetID != "" {
 		path = append(path, "page", targetID)
 	}
+	l.base = l.cdpBase
 	return l.socket().with(ticket, path...)
 }
 

@@ -112,8 +112,9 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget egress wire state state/spelling browser browser/extension snapshot session session/access session/agent session/answer session/auditlog session/autosave session/drive session/events session/events/webhook session/files session/importer session/inspect session/library session/login session/request session/quota session/restore session/save session/settings api/console api/live"}, // session tells it what can be recorded
+	{"api", ". fault budget egress wire state state/spelling browser browser/extension snapshot session session/access session/agent session/answer session/auditlog session/autosave session/drive session/events session/events/webhook session/files session/importer session/inspect session/library session/login session/request session/quota session/restore session/save session/settings session/placement api/console api/forward api/live"}, // session tells it what can be recorded
 	{"api/apitest", "."},
+	{"api/forward", "fault session/placement"}, // how calls reach other nodes; it does not know what they are about
 	{"api/console", "client"}, // it calls the API as a client does
 	{"api/live", ""},
 	{"api/metrics", "session session/login session/save"},

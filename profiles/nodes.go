@@ -41,6 +41,9 @@ type NodeStore interface {
 	Leave(ctx context.Context) error
 	// Nodes lists all nodes, by ID.
 	Nodes(ctx context.Context) ([]Node, error)
+	// NodeOf returns the node on which a session lives, or has lived last, and whether it has
+	// ended; session_not_found if there is no such session.
+	NodeOf(ctx context.Context, sessionID string) (nodeID string, ended bool, err error)
 	// Drain sets whether a node takes new sessions; node_not_found if there is no such node.
 	Drain(ctx context.Context, id string, draining bool) error
 	// TakeOver ends the lease of another node, whose transactions fail from then on. It

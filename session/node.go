@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/cluster"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/placement"
 	"github.com/stasisd/stasis/session/request"
 )
 
@@ -70,13 +71,7 @@ func Nodes(s *Service, records TakeoverRecords) *NodeSessions {
 }
 
 // Status implements [cluster.Sessions].
-func (n *NodeSessions) Status() cluster.Status {
-	kept, sessions := n.s.capacity.Counts(), n.s.sessions.Counts()
-	pending, _ := n.s.rescues.Counts()
-	return cluster.Status{Free: max(n.s.cfg.MaxSessions-sessions.Live-sessions.Creating, 0), Waiting: kept.Waiting, Live: sessions.Live, Creating: sessions.Creating,
-		Parked: kept.Parked, Standbys: kept.Standbys, Rescuing: pending, Spares: map[string]int{
-			browser.EngineChrome: n.s.capacity.Spares(browser.EngineChrome), browser.EngineShell: n.s.capacity.Spares(browser.EngineShell)}}
-}
+func (n *NodeSessions) Status() placement.Status { return n.s.Lookup().NodeStatus() }
 
 // Lose implements [cluster.Sessions]. Of a session that is being created, its create ends it:
 // [Service.begin] compares the count of losses.

@@ -60,7 +60,7 @@ func (s *Service) endEach(ctx context.Context, c access.Caller, ids []string, r 
 	}
 	group.Wait()
 	if n > 0 {
-		total.Deleted = true
+		total.Deleted, total.Ended = true, n
 		total.Message = plural(n) + " ended"
 		if kept > 0 {
 			total.Message += "; the default was not moved for " + plural(kept) + ", because it had moved since they started from it"

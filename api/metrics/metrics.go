@@ -69,6 +69,8 @@ func (m *Metrics) AddSources(s Sources) {
 	m.registry.MustRegister(sourceCollector{Sources: s,
 		sessions: prometheus.NewDesc("stasis_sessions_live", "Live sessions.", nil, nil),
 		waiting:  prometheus.NewDesc("stasis_creates_waiting", "Creates and resumes that wait for a session slot.", nil, nil),
+		free: prometheus.NewDesc("stasis_places_free",
+			"Sessions that each engine of a node may still have. Engines share places, so the numbers do not add up.", []string{"engine"}, nil),
 		rescuing: prometheus.NewDesc("stasis_sessions_rescuing", "Sessions of a killed daemon whose data is not saved yet.", nil, nil),
 		chromes:  prometheus.NewDesc("stasis_chromes_kept", "Chromes without a session, by kind: parked, spare, standby.", []string{"kind"}, nil),
 		held:     prometheus.NewDesc("stasis_client_memory_bytes", "Memory of CDP messages, HTTP bodies and answers that are arriving or waiting for a slow client.", nil, nil),

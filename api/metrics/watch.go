@@ -21,6 +21,8 @@ type Sources struct {
 	// EgressRefused counts the packets of browsers that were refused; nil: addresses are not
 	// limited.
 	EgressRefused func() (uint64, error)
+	// Places returns how many more sessions each engine may have; nil: the daemon is no node.
+	Places func() map[string]int
 	// Deliveries counts the webhooks that wait to be sent, and those that were given up.
 	Deliveries func(context.Context) (pending, failed int, err error)
 }
@@ -28,12 +30,13 @@ type Sources struct {
 // sourceCollector is Sources as a collector.
 type sourceCollector struct {
 	Sources
-	sessions, waiting, rescuing, chromes, held, evicted, deliveries, refused *prometheus.Desc
+	sessions, waiting, free, rescuing, chromes, held, evicted, deliveries, refused *prometheus.Desc
 }
 
 func (c sourceCollector) Describe(to chan<- *prometheus.Desc) {
 	to <- c.sessions
 	to <- c.waiting
+	to <- c.free
 	to <- c.rescuing
 	to <- c.chromes
 	to <- c.held
@@ -50,6 +53,11 @@ func (c sourceCollector) Collect(to chan<- prometheus.Metric) {
 	gauge(c.sessions, n.Live)
 	gauge(c.waiting, n.WaitForSlot)
 	gauge(c.rescuing, n.Rescuing)
+	if c.Places != nil {
+		for engine, free := range c.Places() {
+			gauge(c.free, free, engine)
+		}
+	}
 	gauge(c.chromes, n.Parked, "parked")
 	gauge(c.chromes, n.Spares, "spare")
 	gauge(c.chromes, n.Standbys, "standby")

@@ -40,6 +40,7 @@ import (
 	"github.com/stasisd/stasis/session/files"
 	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/placement"
 	"github.com/stasisd/stasis/session/quota"
 	"github.com/stasisd/stasis/session/undo"
 	"github.com/stasisd/stasis/snapshot"
@@ -169,10 +170,11 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	log.Info("the limits in use", append([]any{"max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
 		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size, "standby", limits.Standby.Size},
 		inForce(limits.Limits, groups != nil, groups != nil && groups.HasCPU(), os.Geteuid() == 0)...)...)
-	receivers, err := c.receivers(d.dir, db.Receivers, d.vault)
+	secret, err := c.secret(d.dir)
 	if err != nil {
 		return nil, err
 	}
+	receivers := c.receivers(secret, db.Receivers, d.vault)
 	sender, stop := c.sender(ctx, receivers, policy, db.Deliveries, log)
 	d.closers = append(d.closers, stop)
 	counted := metrics.New(version)
@@ -189,7 +191,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	d.apiKeys = access.NewKeys(db.Keys, time.Now)
 	journal := events.NewJournal(db.Runs, d.vault, time.Now, log)
 	notices := events.NewNotices(events.NoticesConfig{URL: string(c.WebhookURL), Session: answer.HookSession, Wake: sender.Wake, Now: time.Now})
-	self, err = c.join(ctx, d.storage, limits, engines(launcher, chrome), deadline, log)
+	self, err = c.join(ctx, d.storage, d.facts(engines(launcher, chrome), limits.MaxSessions, secret), deadline, log)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +217,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		Records: db.Snapshots, Defaults: db.Defaults, Snapshots: d.service.Snapshots(), Archives: d.vault, Sessions: d.service.ForLibrary(), Keys: d.apiKeys,
 		Readings: capacity.NewTurns(library.MaxReadings), Now: time.Now, Log: log,
 	})
-	counted.AddSources(metrics.Sources{EgressRefused: limiter.refused(), Counts: d.service.Counts, ClientMemory: starter.Budget.Use, Deliveries: func(ctx context.Context) (pending, failed int, err error) {
+	counted.AddSources(metrics.Sources{Places: d.places(c.nodeFlags, launcher), EgressRefused: limiter.refused(), Counts: d.service.Counts, ClientMemory: starter.Budget.Use, Deliveries: func(ctx context.Context) (pending, failed int, err error) {
 		counts, err := db.Deliveries.CountDeliveries(ctx)
 		return counts[profiles.DeliveryPending], counts[profiles.DeliveryFailed], err
 	}})
@@ -234,6 +236,10 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	}
 	sessions, masks := d.service.Lookup(), capacity.NewTurns(events.MaxMasking)
 	driver := drive.New(sessions)
+	cluster, err := d.cluster(c.nodeFlags, self.id(), sessions, log)
+	if err != nil {
+		return nil, err
+	}
 	d.server = api.New(api.Options{
 		HashKey:  d.keys.Derive("request hashes"),
 		Sessions: d.service, Inspector: d.service.Inspector(), Checkpoints: d.service, Controls: d.service, Driver: driver, CDP: d.service, Streams: d.service, Rates: d.service, Files: files.New(sessions, d.apiKeys), Sharing: d.service,
@@ -247,6 +253,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		Deliveries:     events.NewDeliveries(db.Deliveries, sender.Wake, time.Now),
 		WebhookSecrets: receivers,
 		Metrics:        counted.Handler(), Logger: log, Now: time.Now,
+		Nodes: placement.NewAdmin(db.Nodes, self.id()), Cluster: cluster, DirectURL: c.direct(),
 		PublicURL: public, TrustedProxies: c.TrustedProxy,
 		Landlock: launcher.Landlock(), EgressLimited: limiter.limits(), Limits: groups != nil, UploadsConfined: len(confiner.Layers().Missing()) == 0, WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
 		MaxConnections: c.connections(log), Budget: starter.Budget, Patience: c.ClientPatience})

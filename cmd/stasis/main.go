@@ -37,6 +37,7 @@ type clientVerbs struct {
 	Session   sessionCmd   `cmd:"" help:"Start, list, show, save and end sessions of a running daemon."`
 	User      userCmd      `cmd:"" help:"Show users, their default environments and logins, and roll back."`
 	Key       keyCmd       `cmd:"" help:"Make, list and delete the API keys of a running daemon."`
+	Node      nodeCmd      `cmd:"" help:"List, drain and remove the nodes of a cluster."`
 	Audit     auditCmd     `cmd:"" help:"Show who did what, and check that the audit log was not changed."`
 	Webhook   webhookCmd   `cmd:"" help:"Show what a running daemon sends to webhooks, and send it again."`
 	Login     loginCmd     `cmd:"" help:"Log in at a site by hand, in a browser, and save the login."`

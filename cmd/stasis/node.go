@@ -21,12 +21,16 @@ import (
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/cluster"
+	"github.com/stasisd/stasis/session/placement"
 )
 
 // nodeFlags make the daemon one of several nodes that share a catalogue.
 type nodeFlags struct {
 	NodeURL webAddress `help:"Where other nodes reach this daemon, such as http://10.0.0.5:8080. With it, the daemon is one of several nodes that share the catalogue of --database postgres://…" name:"node-url" placeholder:"URL"`
 	NodeID  string     `help:"The node's ID, of lower-case letters, digits, - and _; by default one that the first start makes and keeps in the data directory." name:"node-id" placeholder:"ID"`
+
+	NodeCAFile string `help:"File with the certificate authorities of nodes whose --node-url is https (PEM); by default the system's." name:"node-ca-file" placeholder:"FILE"`
+	Direct     bool   `help:"Name --node-url instead of --public-url in the cdp_url of this node's sessions, so that clients that reach it connect without a hop."`
 }
 
 // nodeFile is the file of the node's ID in the data directory.
@@ -36,8 +40,8 @@ const nodeFile = "node-id"
 func (f nodeFlags) check(database string) error {
 	const op = "serve.node"
 	if f.NodeURL == "" {
-		if f.NodeID != "" {
-			return fault.New(fault.Config, op, "--node-id: needs --node-url")
+		if f.NodeID != "" || f.NodeCAFile != "" || f.Direct {
+			return fault.New(fault.Config, op, "--node-id, --node-ca-file, --direct: need --node-url")
 		}
 		return nil
 	}
@@ -54,7 +58,8 @@ func (f nodeFlags) check(database string) error {
 	if f.NodeID != "" && !validNodeID(f.NodeID) {
 		return fault.New(fault.Config, op, "--node-id: must be 1 to 128 of lower-case letters, digits, - and _")
 	}
-	return nil
+	_, err = f.roots()
+	return err
 }
 
 func (f nodeFlags) on() bool { return f.NodeURL != "" }
@@ -101,8 +106,9 @@ func (f nodeFlags) deadline() *launch.Deadline {
 	return &launch.Deadline{}
 }
 
-// join takes the node's lease; nil if the daemon is no node.
-func (f nodeFlags) join(ctx context.Context, d *storage, limits session.Config, engines map[string]string, deadline *launch.Deadline, log *slog.Logger) (*node, error) {
+// join takes the node's lease; nil if the daemon is no node. It refuses secrets that differ from
+// those of the other nodes.
+func (f nodeFlags) join(ctx context.Context, d *storage, facts placement.Facts, deadline *launch.Deadline, log *slog.Logger) (*node, error) {
 	if !f.on() {
 		return nil, nil
 	}
@@ -111,10 +117,17 @@ func (f nodeFlags) join(ctx context.Context, d *storage, limits session.Config, 
 		return nil, err
 	}
 	keeper, err := cluster.Join(ctx, cluster.Config{Store: d.catalogue.Nodes, ID: id, URL: strings.TrimSuffix(string(f.NodeURL), "/"),
-		Facts:  cluster.Facts{Version: version, Engines: engines, Sessions: limits.MaxSessions},
+		Facts:  facts,
 		Extend: deadline.Extend, Clock: launch.BootTime, Now: time.Now, Log: log})
 	if err != nil {
 		return nil, err
+	}
+	others, err := d.catalogue.Nodes.Nodes(ctx)
+	if err == nil {
+		err = facts.Fingerprints.Check(id, others)
+	}
+	if err != nil {
+		return nil, errors.Join(err, keeper.Close(ctx, true))
 	}
 	return &node{keeper, d.catalogue}, nil
 }
@@ -132,6 +145,14 @@ func (n *node) begin(s *session.Service) {
 	if n != nil {
 		n.keeper.Begin(session.Nodes(s, takeovers{n.db.Nodes, n.db.Left}))
 	}
+}
+
+// id returns the node's ID; "": the daemon is no node.
+func (n *node) id() string {
+	if n == nil {
+		return ""
+	}
+	return n.keeper.ID()
 }
 
 // close ends the lease if all sessions have ended. Otherwise it ends by itself, and other nodes

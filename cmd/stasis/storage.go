@@ -31,8 +31,8 @@ type storageFlags struct {
 // the keys.
 type storage struct {
 	dir       string
-	node      bool // the catalogue is shared with other daemons
 	flags     storageFlags
+	node      bool     // the catalogue is shared with other daemons
 	at        storeURL // where store is
 	catalogue *sqldb.DB
 	store     snapshot.Store

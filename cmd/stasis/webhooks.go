@@ -78,10 +78,6 @@ func (f *webhookFlags) sender(ctx context.Context, secrets *webhook.Receivers, p
 }
 
 // receivers returns the secrets of receivers, with the daemon's own.
-func (f *webhookFlags) receivers(dir string, store profiles.WebhookSecretStore, sealer webhook.Sealer) (*webhook.Receivers, error) {
-	secret, err := f.secret(dir)
-	if err != nil {
-		return nil, err
-	}
-	return webhook.NewReceivers(webhook.ReceiversConfig{Store: store, Sealer: sealer, Daemon: secret, Operator: string(f.WebhookURL), Now: time.Now}), nil
+func (f *webhookFlags) receivers(secret webhook.Secret, store profiles.WebhookSecretStore, sealer webhook.Sealer) *webhook.Receivers {
+	return webhook.NewReceivers(webhook.ReceiversConfig{Store: store, Sealer: sealer, Daemon: secret, Operator: string(f.WebhookURL), Now: time.Now})
 }

@@ -119,6 +119,13 @@ func (st *Nodes) Nodes(ctx context.Context) ([]profiles.Node, error) {
 	return all, failure("profiles.nodes", err)
 }
 
+// NodeOf implements [profiles.NodeStore].
+func (st *Nodes) NodeOf(ctx context.Context, sessionID string) (nodeID string, ended bool, err error) {
+	const op = "profiles.node_of"
+	err = st.db.reader.QueryRowContext(ctx, "SELECT node_id, ended_at <> 0 FROM sessions WHERE session_id = ?", sessionID).Scan(&nodeID, &ended)
+	return nodeID, ended, failure(op, orMissing(err, fault.SessionNotFound, op))
+}
+
 // Drain implements [profiles.NodeStore].
 func (st *Nodes) Drain(ctx context.Context, id string, draining bool) error {
 	const op = "profiles.drain"

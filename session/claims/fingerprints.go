@@ -51,13 +51,6 @@ func fingerprint(s Secrets, name string, value []byte) string {
 	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// Restores reports whether a node has an identity, so that it may take creates that restore. A
-// node whose facts do not say so counts as one that has.
-func Restores(n profiles.Node) bool {
-	var f facts
-	return json.Unmarshal(n.Facts, &f) != nil || f.Fingerprints == nil || f.Fingerprints.Identity != ""
-}
-
 // Check compares the fingerprints of a node with those of the others that have a valid lease.
 // If a secret differs, the error is config and names it, and the other node. A write-only node
 // differs from no identity.

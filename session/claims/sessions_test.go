@@ -308,9 +308,6 @@ func TestFingerprints(t *testing.T) {
 		if want := test.want + " of this node differs from that of node a; give all nodes the same, by file or in the environment"; test.want != "" && fault.MessageOf(err) != want {
 			t.Errorf("%s: got %v, want %s", name, err, want)
 		}
-		if claims.Restores(nodes[0]) != (name != "write-only") {
-			t.Errorf("%s: restores: %v", name, claims.Restores(nodes[0]))
-		}
 		if err := claims.Of(is).Check("a", nodes); err != nil {
 			t.Errorf("%s: a node differs from its former daemon: %v", name, err)
 		}

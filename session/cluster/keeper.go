@@ -16,11 +16,12 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/placement"
 )
 
 // Sessions is what a node does with sessions; see session.NodeSessions.
 type Sessions interface {
-	Status() Status
+	Status() placement.Status
 	// Lose ends all sessions of this node, because another node has taken them over. It
 	// writes nothing, and returns when nothing of them writes any more.
 	Lose(ctx context.Context)
@@ -37,7 +38,7 @@ type Config struct {
 	Store profiles.NodeStore
 	ID    string
 	URL   string // where other nodes reach this one
-	Facts Facts
+	Facts placement.Facts
 	// Extend moves the deadline of the Chromes to a time of Clock.
 	Extend func(until time.Duration)
 	// Clock counts the time since the machine has started, also while it is suspended.

@@ -12,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/cluster"
+	"github.com/stasisd/stasis/session/placement"
 )
 
 // lease is short, so that the tests are.
@@ -84,9 +85,9 @@ type sessions struct {
 	ended atomic.Int64
 }
 
-func (f *sessions) Status() cluster.Status { return cluster.Status{Free: 1} }
-func (f *sessions) Lose(context.Context)   { f.s.set(func() { f.s.call("lose") }) }
-func (f *sessions) Regain(context.Context) { f.s.set(func() { f.s.call("regain") }) }
+func (f *sessions) Status() placement.Status { return placement.Status{Free: 1} }
+func (f *sessions) Lose(context.Context)     { f.s.set(func() { f.s.call("lose") }) }
+func (f *sessions) Regain(context.Context)   { f.s.set(func() { f.s.call("regain") }) }
 func (f *sessions) TakeOver(context.Context, []profiles.Session) error {
 	f.ended.Add(1)
 	return nil

@@ -1,6 +1,8 @@
 package save
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
@@ -42,6 +44,22 @@ type EndAnswer struct {
 	UndoUntil *time.Time `json:"undo_until,omitempty"`
 	// LeftOut is what a selection of origins left out of the snapshot.
 	LeftOut []state.Component `json:"left_out,omitempty"`
+	// Ended is how many sessions an end of several has ended.
+	Ended int `json:"-"`
+}
+
+// With returns the answer to an end of several sessions together with that of another node.
+func (e EndAnswer) With(other EndAnswer) EndAnswer {
+	e.Ended += other.Ended
+	e.Success, e.Deleted, e.UnsavedChanges = e.Success && other.Success, e.Deleted || other.Deleted, e.UnsavedChanges || other.UnsavedChanges
+	e.Code = cmp.Or(e.Code, other.Code)
+	if e.Deleted {
+		e.Message = fmt.Sprintf("sessions ended: %d", e.Ended)
+	}
+	if e.Code != "" {
+		e.Message += "; the default was not moved for all of them, because it had moved since they started from it"
+	}
+	return e
 }
 
 // Normalized returns the answer as clients get it; see [library.SnapshotInfo.Normalized].

@@ -1,0 +1,192 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/stasisd/stasis/api/forward"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/placement"
+	"github.com/stasisd/stasis/session/request"
+)
+
+// Cluster is what a node needs to pass calls on to other nodes.
+type Cluster struct {
+	Peers     *placement.Peers
+	Signer    *forward.Signer
+	Forwarder *forward.Forwarder
+	// Lives reports whether a session lives in this daemon, or its data is being saved here.
+	Lives func(sessionID string) bool
+	// Caller returns the caller that a key stands for; unauthorized if there is no such key.
+	Caller func(ctx context.Context, keyID string) (access.Caller, error)
+	// Wants returns what a create needs of its node.
+	Wants func(ctx context.Context, r request.Create) (placement.Wanted, error)
+}
+
+// reach says of which sessions calls of a route are passed on.
+type reach int
+
+const (
+	reachLive reach = iota // of those that have not ended
+	reachLast              // also of ended ones: the node where they have lived last may still have something
+	reachNone              // of none: the catalogue and the store answer
+)
+
+// reaches has the routes of sessions that are not reachLive, by method and path.
+var reaches = map[string]reach{
+	"GET " + sessionPath + "/snapshots":        reachNone,
+	"GET " + sessionPath + "/snapshots/latest": reachNone,
+	"GET " + sessionPath + "/notes":            reachNone,
+
+	"DELETE " + sessionPath:               reachLast, // --undo-window
+	"POST " + sessionPath + "/live/save":  reachLast, // a second save, by a ticket of the first
+	"GET " + sessionPath + "/files":       reachLast,
+	"GET " + sessionPath + "/files/:name": reachLast,
+}
+
+// reachOf returns the reach of a route.
+func reachOf(method, path string) reach {
+	if path != sessionPath && !strings.HasPrefix(path, sessionPath+"/") || strings.HasPrefix(path, sessionPath+"/scopes") {
+		return reachNone
+	}
+	return reaches[method+" "+path]
+}
+
+// receive checks calls that other nodes have passed on. Without a cluster the header means
+// nothing.
+func (s *Server) receive(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		r, err := s.cluster.Signer.Receive(c.Request())
+		if err != nil {
+			return err
+		}
+		c.SetRequest(r)
+		return next(c)
+	}
+}
+
+// passOn passes a call on if its session lives on another node. done is false if the call is
+// to be answered here.
+func (s *Server) passOn(c *call, route reach) (done bool, err error) {
+	if s.cluster == nil || route == reachNone || !hasCredentials(c) {
+		return false, nil
+	}
+	id, err := c.sessionID()
+	if err != nil || s.cluster.Lives(id) {
+		return false, nil // an error is answered after the caller is authenticated
+	}
+	place, err := s.cluster.Peers.Find(c.Request().Context(), id)
+	for {
+		if err != nil {
+			return unknown(err)
+		}
+		node, elsewhere, err := s.nodeOf(c, place, route)
+		if err != nil || !elsewhere {
+			return err != nil, err
+		}
+		if _, passed := forward.HopOf(c.Request().Context()); passed {
+			return s.refuseHop(c, id)
+		}
+		err = s.passTo(c, node, forward.Hop{Purpose: forward.ToSession}, nil)
+		switch {
+		case errors.Is(err, forward.ErrElsewhere):
+			if moved, err := s.refind(c, id, place); err != nil {
+				return true, err
+			} else if place = moved; s.cluster.Lives(id) {
+				return false, nil
+			}
+		case place.Ended && fault.Is(err, fault.NodeUnavailable) && !hasBody(c.Request()):
+			return false, nil // what only that node had cannot be had
+		default:
+			return true, err
+		}
+	}
+}
+
+// unknown returns what passOn returns if a session was not found: a call about a session that
+// does not exist is answered here.
+func unknown(err error) (done bool, _ error) {
+	if fault.Is(err, fault.SessionNotFound) {
+		return false, nil
+	}
+	return true, err
+}
+
+// nodeOf returns the node to which a call about a session at a place belongs. elsewhere is
+// false if it is this one.
+func (s *Server) nodeOf(c *call, place placement.Place, route reach) (_ placement.Node, elsewhere bool, err error) {
+	if place.NodeID == "" || place.NodeID == s.cluster.Peers.Self() || place.Ended && route != reachLast {
+		return placement.Node{}, false, nil
+	}
+	node, err := s.cluster.Peers.Node(c.Request().Context(), place.NodeID)
+	switch {
+	case err == nil && node.Leased():
+		return node, true, nil
+	case place.Ended && (err == nil || fault.Is(err, fault.NodeNotFound)):
+		return node, false, nil
+	case err == nil || fault.Is(err, fault.NodeNotFound):
+		return node, false, fault.New(fault.NodeUnavailable, "api.forward", "%s", fault.NodeUnavailable.Text())
+	}
+	return node, false, err
+}
+
+// refuseHop answers a call that a node has passed on and that does not belong here. It is not
+// passed on again, so there are no loops. The catalogue is asked, because what is remembered of
+// the session may be old here too.
+func (s *Server) refuseHop(c *call, id string) (done bool, err error) {
+	place, err := s.cluster.Peers.Refind(c.Request().Context(), id)
+	if err != nil {
+		return unknown(err)
+	}
+	if place.Ended || place.NodeID == s.cluster.Peers.Self() {
+		return false, nil
+	}
+	return true, c.NoContent(http.StatusMisdirectedRequest)
+}
+
+// refind finds a session again that was not at a place. A call whose body is used up cannot be
+// passed on again.
+func (s *Server) refind(c *call, id string, was placement.Place) (placement.Place, error) {
+	place, err := s.cluster.Peers.Refind(c.Request().Context(), id)
+	if err == nil && (place == was || hasBody(c.Request())) {
+		err = fault.New(fault.NodeUnavailable, "api.forward", "the session moves to another node; try again")
+	}
+	return place, err
+}
+
+// passTo passes a call on to a node, and returns its answer to the client.
+func (s *Server) passTo(c *call, node placement.Node, h forward.Hop, refuses func(*http.Response) error) error {
+	r := c.Request().Clone(c.Request().Context())
+	r.Header.Set(requestIDHeader, c.Response().Header().Get(requestIDHeader))
+	return s.cluster.Forwarder.Pass(c.Response(), r, node, s.urls.hop(c.Request(), h), refuses)
+}
+
+// hop completes a Hop with what this node knows of the client.
+func (o origins) hop(r *http.Request, h forward.Hop) forward.Hop {
+	base := o.of(r).base
+	h.Client, h.Base = o.address(r), base.String()
+	return h
+}
+
+// hopBase returns the base of URLs for a call that another node has passed on; nil for others.
+func hopBase(r *http.Request) *url.URL {
+	h, ok := forward.HopOf(r.Context())
+	if !ok {
+		return nil
+	}
+	return h.BaseURL()
+}
+
+// hasCredentials reports whether a call has a key or a ticket, valid or not.
+func hasCredentials(c *call) bool {
+	h := c.Request().Header
+	return h.Get("Authorization") != "" || h.Get("x-api-key") != "" || c.QueryParam("ticket") != ""
+}
+
+func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }

@@ -1,0 +1,220 @@
+package forward
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/placement"
+)
+
+const (
+	dialPatience = 3 * time.Second
+	// leaseLook is how often the lease of the other node is looked at while a call lasts.
+	leaseLook = 2 * time.Second
+	// maxAnswer bounds an answer that is read into memory, in bytes.
+	maxAnswer = 4 << 20
+)
+
+// Nodes looks up the nodes of the cluster; see [placement.Peers].
+type Nodes interface {
+	Node(ctx context.Context, id string) (placement.Node, error)
+}
+
+// Config is what a Forwarder needs.
+type Config struct {
+	Signer *Signer
+	Nodes  Nodes
+	// Roots are the certificate authorities of nodes with https URLs; nil: the system's.
+	Roots *x509.CertPool
+	Log   *slog.Logger
+}
+
+// Forwarder passes calls on. Its methods are safe for concurrent use. The caller calls Close.
+type Forwarder struct {
+	cfg       Config
+	transport *http.Transport
+	buffers   buffers
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+}
+
+// New makes a Forwarder.
+func New(cfg Config) *Forwarder {
+	f := &Forwarder{cfg: cfg}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.transport = &http.Transport{
+		DialContext:           (&net.Dialer{Timeout: dialPatience}).DialContext,
+		TLSClientConfig:       &tls.Config{RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:   dialPatience,
+		MaxIdleConnsPerHost:   64,
+		IdleConnTimeout:       time.Minute, // less than a server keeps an idle connection
+		ExpectContinueTimeout: time.Second,
+		DisableCompression:    true, // answers are passed on as they are
+	}
+	return f
+}
+
+// Close cuts off the calls that are still passed on.
+func (f *Forwarder) Close() {
+	f.cancel()
+	f.transport.CloseIdleConnections()
+}
+
+// ErrElsewhere says that the node does not have the session: it has moved.
+var ErrElsewhere = errors.New("the node does not have the session")
+
+// Pass answers a request with the answer of a node. If nothing was answered, it returns an
+// error: ErrElsewhere, an error of refuses, or node_unavailable. refuses may look at the
+// answer and return an error, so that it is not passed on; nil: each answer is.
+func (f *Forwarder) Pass(w http.ResponseWriter, r *http.Request, to placement.Node, h Hop, refuses func(*http.Response) error) error {
+	target, err := url.Parse(to.URL)
+	if err != nil {
+		return fault.Wrap(err, fault.NodeUnavailable, "forward.pass", "the URL of node "+to.ID+" is malformed")
+	}
+	ctx, stop := f.whileLeased(r.Context(), to)
+	defer stop()
+	var failed error
+	proxy := &httputil.ReverseProxy{
+		Transport: f.transport, FlushInterval: -1, BufferPool: &f.buffers,
+		ErrorLog: slog.NewLogLogger(f.cfg.Log.Handler(), slog.LevelDebug),
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = target.Scheme, target.Host, ""
+			p.Out.URL.RawQuery = p.In.URL.RawQuery // unchanged, also what cannot be parsed
+			h.To = to.ID
+			failed = f.cfg.Signer.Sign(p.Out, h)
+		},
+		ModifyResponse: func(a *http.Response) error {
+			if a.StatusCode == http.StatusMisdirectedRequest {
+				return ErrElsewhere
+			}
+			if refuses != nil {
+				return refuses(a)
+			}
+			return nil
+		},
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
+	}
+	proxy.ServeHTTP(&answerWriter{ResponseWriter: w, header: http.Header{}, ctx: ctx}, r.WithContext(ctx))
+	return f.failure(r.Context(), to, failed)
+}
+
+// Answer is the whole answer of a node.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Ask sends a request to a node and returns its answer. path is the path and the query.
+// Credentials and the type of the body are those of r.
+func (f *Forwarder) Ask(r *http.Request, to placement.Node, h Hop, method, path string, body io.Reader) (Answer, error) {
+	ctx, stop := f.whileLeased(r.Context(), to)
+	defer stop()
+	out, err := http.NewRequestWithContext(ctx, method, to.URL+path, body)
+	if err != nil {
+		return Answer{}, fault.Wrap(err, fault.NodeUnavailable, "forward.ask", "the URL of node "+to.ID+" is malformed")
+	}
+	for _, name := range []string{"Authorization", "X-Api-Key", "Content-Type", "Accept", "User-Agent", "X-Request-Id"} {
+		if values := r.Header.Values(name); len(values) > 0 {
+			out.Header[name] = values
+		}
+	}
+	h.To = to.ID
+	if err := f.cfg.Signer.Sign(out, h); err != nil {
+		return Answer{}, err
+	}
+	in, err := f.transport.RoundTrip(out)
+	if err != nil {
+		return Answer{}, f.failure(r.Context(), to, err)
+	}
+	defer in.Body.Close() //nolint:errcheck // it was read
+	data, err := io.ReadAll(io.LimitReader(in.Body, maxAnswer+1))
+	if err == nil && len(data) > maxAnswer {
+		err = errors.New("the answer is too large")
+	}
+	if err != nil {
+		return Answer{}, f.failure(r.Context(), to, err)
+	}
+	if in.StatusCode == http.StatusMisdirectedRequest {
+		return Answer{}, ErrElsewhere
+	}
+	return Answer{in.StatusCode, in.Header, data}, nil
+}
+
+// errNotSent marks the error of a call that has not reached its node.
+var errNotSent = errors.New("not sent")
+
+// NotSent reports whether an error is that of a call that has not reached its node, which can
+// therefore be repeated.
+func NotSent(err error) bool { return errors.Is(err, errNotSent) }
+
+// failure returns the error for a call that a node did not answer.
+func (f *Forwarder) failure(client context.Context, to placement.Node, err error) error {
+	var known *fault.Error
+	var dial *net.OpError
+	switch {
+	case err == nil, errors.Is(err, ErrElsewhere), errors.As(err, &known):
+		return err
+	case client.Err() != nil:
+		return fault.Wrap(client.Err(), fault.Timeout, "forward.pass", "the request was cancelled")
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return fault.Wrap(errors.Join(errNotSent, err), fault.NodeUnavailable, "forward.pass", "node "+to.ID+" does not answer; try again")
+	}
+	return fault.Wrap(err, fault.NodeUnavailable, "forward.pass", "node "+to.ID+" has not answered, and may have carried out the call; look before you try again")
+}
+
+// whileLeased returns a context that ends if the other node loses its lease, or when the
+// Forwarder is closed. A node that has stopped keeps its connections open and answers nothing.
+func (f *Forwarder) whileLeased(ctx context.Context, to placement.Node) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	closing := context.AfterFunc(f.ctx, cancel)
+	var mu sync.Mutex
+	var timer *time.Timer
+	look := func() {
+		now, err := f.cfg.Nodes.Node(ctx, to.ID)
+		if err == nil && (!now.Leased() || now.Number != to.Number) || fault.Is(err, fault.NodeNotFound) {
+			cancel()
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if ctx.Err() == nil {
+			timer.Reset(leaseLook)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(leaseLook, look)
+	return ctx, func() {
+		cancel()
+		mu.Lock()
+		defer mu.Unlock()
+		timer.Stop()
+		closing()
+	}
+}
+
+// buffers is the [httputil.BufferPool] of the proxies.
+type buffers struct{ pool sync.Pool }
+
+const bufferSize = 32 << 10
+
+func (b *buffers) Get() []byte {
+	if kept, ok := b.pool.Get().(*[]byte); ok {
+		return *kept
+	}
+	return make([]byte, bufferSize)
+}
+
+func (b *buffers) Put(buffer []byte) { b.pool.Put(&buffer) }

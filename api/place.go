@@ -1,0 +1,278 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/stasisd/stasis/api/forward"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/placement"
+	"github.com/stasisd/stasis/session/request"
+)
+
+// endedHeader says to the node that has passed a DELETE of all sessions on how many ended.
+const endedHeader = "Stasis-Ended"
+
+// maxNoAnswer bounds the body of a refusal that is looked at, in bytes.
+const maxNoAnswer = 64 << 10
+
+// placer chooses the node of a new session. A nil placer makes all sessions here.
+type placer struct {
+	cluster *Cluster
+	urls    origins
+}
+
+func newPlacer(c *Cluster, urls origins) *placer {
+	if c == nil {
+		return nil
+	}
+	return &placer{c, urls}
+}
+
+// here reports whether a create is to be made on this node, because there are no others or
+// another node has placed it here. Then waits says whether it may wait for a place.
+func (p *placer) here(c *call) (here, waits bool) {
+	if p == nil {
+		return true, true
+	}
+	h, passed := forward.HopOf(c.Request().Context())
+	return passed, h.Purpose == forward.ToWait
+}
+
+// order returns the nodes for a create, the best first. A session that exists is continued
+// where it lives.
+func (p *placer) order(ctx context.Context, r request.Create) ([]placement.Node, error) {
+	if r.SessionID != "" {
+		place, err := p.cluster.Peers.Refind(ctx, r.SessionID)
+		switch {
+		case fault.Is(err, fault.SessionNotFound):
+		case err != nil:
+			return nil, err
+		case !place.Ended:
+			node, err := p.cluster.Peers.Node(ctx, place.NodeID)
+			if err == nil && !node.Leased() || fault.Is(err, fault.NodeNotFound) {
+				err = fault.New(fault.NodeUnavailable, "api.place", "%s", fault.NodeUnavailable.Text())
+			}
+			return []placement.Node{node}, err
+		case !r.Resume:
+			return nil, nil // the catalogue has the answer
+		}
+	}
+	wanted, err := p.cluster.Wants(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return p.cluster.Peers.Order(ctx, wanted)
+}
+
+// place calls local for this node, or remote for another, for each node of an order until one
+// does not refuse. If all do and the create may wait, it waits on the first of those where the
+// fewest do. Without any node, this one answers.
+func (p *placer) place(c *call, r request.Create, local func(wait bool) error, remote func(to placement.Node, purpose forward.Purpose) error) error {
+	nodes, err := p.order(c.Request().Context(), r)
+	if err != nil {
+		return err
+	}
+	if len(nodes) == 0 {
+		return p.nowhere(c, local)
+	}
+	waits := r.Wait > 0
+	waitsThere := waits && r.OnLiveOrDefault() == request.OnLiveWait // for the environment, not for a place
+	try := func(n placement.Node, wait bool) error {
+		if n.ID == p.cluster.Peers.Self() {
+			return local(wait)
+		}
+		purpose := forward.ToPlace
+		if wait {
+			purpose = forward.ToWait
+		}
+		err := remote(n, purpose)
+		if err == nil {
+			p.cluster.Peers.Placed(n.ID)
+		}
+		return err
+	}
+	for _, n := range nodes {
+		if err = try(n, waitsThere); !isRefusal(err) {
+			return err
+		}
+		if waitsThere && !isUnavailable(err) {
+			return err // its time is over
+		}
+	}
+	if waits && !waitsThere {
+		return try(fewestWait(nodes), true)
+	}
+	return err
+}
+
+// nowhere answers a create that no node can take. A node that is draining refuses it; else this
+// one says what is wrong.
+func (p *placer) nowhere(c *call, local func(wait bool) error) error {
+	self, err := p.cluster.Peers.Node(c.Request().Context(), p.cluster.Peers.Self())
+	if err == nil && self.Draining {
+		return fault.New(fault.ShuttingDown, "api.place", "no node takes new sessions: each is draining, or cannot have this session; try again later")
+	}
+	return local(true)
+}
+
+// fewestWait returns the node where the fewest creates wait.
+func fewestWait(nodes []placement.Node) placement.Node {
+	best := nodes[0]
+	for _, n := range nodes[1:] {
+		if n.Status.Waiting < best.Status.Waiting {
+			best = n
+		}
+	}
+	return best
+}
+
+// isRefusal reports whether another node may take what this one has refused: it has no place,
+// or does not answer. A call that may have been carried out is not repeated.
+func isRefusal(err error) bool {
+	return fault.Is(err, fault.TooManySessions) || isUnavailable(err)
+}
+
+func isUnavailable(err error) bool {
+	return fault.Is(err, fault.ShuttingDown) || fault.Is(err, fault.NodeLost) || fault.Is(err, fault.NodeUnavailable) && forward.NotSent(err)
+}
+
+// refusal returns the error of an answer that refuses a create so that another node may take
+// it; nil for all others, whose body can still be read.
+func refusal(status int, body []byte) error {
+	if status != http.StatusTooManyRequests && status != http.StatusServiceUnavailable {
+		return nil
+	}
+	var said errorAnswer
+	if json.Unmarshal(body, &said) != nil {
+		return nil
+	}
+	switch said.Code {
+	case fault.TooManySessions, fault.ShuttingDown, fault.NodeLost:
+		return fault.New(said.Code, "api.place", "%s", said.Message)
+	}
+	return nil
+}
+
+// refusedUpgrade is refusal for an answer that has not been read.
+func refusedUpgrade(a *http.Response) error {
+	if a.StatusCode != http.StatusTooManyRequests && a.StatusCode != http.StatusServiceUnavailable {
+		return nil
+	}
+	body, err := io.ReadAll(io.LimitReader(a.Body, maxNoAnswer))
+	if err != nil {
+		return err
+	}
+	if err := refusal(a.StatusCode, body); err != nil {
+		return err
+	}
+	a.Body = io.NopCloser(bytes.NewReader(body))
+	return nil
+}
+
+// createOn has another node make a session and returns its answer.
+func (p *placer) createOn(c *call, to placement.Node, purpose forward.Purpose, body []byte) (forward.Answer, error) {
+	h := p.urls.hop(c.Request(), forward.Hop{Purpose: purpose})
+	answer, err := p.cluster.Forwarder.Ask(c.Request(), to, h, http.MethodPost, c.Request().URL.RequestURI(), bytes.NewReader(body))
+	if err != nil {
+		return answer, err
+	}
+	return answer, refusal(answer.Status, answer.Body)
+}
+
+// get returns the answer of the node where a session lives to a GET of it. found is false if
+// the session does not live on another node.
+func (p *placer) get(c *call, id string) (_ forward.Answer, found bool, err error) {
+	if p == nil || p.cluster.Lives(id) {
+		return forward.Answer{}, false, nil
+	}
+	place, err := p.cluster.Peers.Refind(c.Request().Context(), id)
+	if err != nil || place.Ended || place.NodeID == "" || place.NodeID == p.cluster.Peers.Self() {
+		return forward.Answer{}, false, err
+	}
+	node, err := p.cluster.Peers.Node(c.Request().Context(), place.NodeID)
+	if err != nil {
+		return forward.Answer{}, false, err
+	}
+	answer, err := p.cluster.Forwarder.Ask(c.Request(), node, p.urls.hop(c.Request(), forward.Hop{Purpose: forward.ToSession}), http.MethodGet, "/v1/sessions/"+id, nil)
+	return answer, true, err
+}
+
+// others asks all other nodes that hold a lease the same call, one after the other, and gives
+// their answers to add.
+func (p *placer) others(c *call, add func(forward.Answer) error) error {
+	if here, _ := p.here(c); here {
+		return nil
+	}
+	nodes, err := p.cluster.Peers.Nodes(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	var first error
+	for _, n := range nodes {
+		if n.ID == p.cluster.Peers.Self() || !n.Leased() {
+			continue
+		}
+		answer, err := p.cluster.Forwarder.Ask(c.Request(), n, p.urls.hop(c.Request(), forward.Hop{Purpose: forward.ToAll}), c.Request().Method, c.Request().URL.RequestURI(), nil)
+		if err == nil {
+			err = add(answer)
+		}
+		if err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// endedBy returns how many sessions a node has ended.
+func endedBy(a forward.Answer) int {
+	n, err := strconv.Atoi(a.Header.Get(endedHeader))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// faultOf returns the error that an answer says; nil if it says none.
+func faultOf(a forward.Answer) error {
+	if a.Status < http.StatusBadRequest {
+		return nil
+	}
+	var said errorAnswer
+	if json.Unmarshal(a.Body, &said) != nil || said.Code == "" {
+		return fault.New(fault.NodeUnavailable, "api.place", "another node answered %d", a.Status)
+	}
+	return fault.New(said.Code, "api.place", "%s", said.Message)
+}
+
+// keepBody returns the body of a call as far as it was read when the result is used.
+func keepBody(c *call) *bytes.Buffer {
+	kept := &bytes.Buffer{}
+	r := c.Request()
+	if hasBody(r) {
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.TeeReader(r.Body, kept), r.Body}
+	}
+	return kept
+}
+
+// placedHere reports whether another node has passed a call on that is not about one session.
+func placedHere(c *call) bool {
+	h, passed := forward.HopOf(c.Request().Context())
+	return passed && h.Purpose != forward.ToSession
+}
+
+// placedClass returns how such a call is recorded: by the node to which the client has sent it,
+// except for a socket, of which only this node knows the session.
+func placedClass(path string, class auditClass) auditClass {
+	if path == "/v1/connect" {
+		return class
+	}
+	return auditNever
+}

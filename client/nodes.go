@@ -1,0 +1,49 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Node is a daemon of a cluster.
+type Node struct {
+	ID          string            `json:"node_id"`
+	URL         string            `json:"url"`   // where other nodes reach it
+	State       string            `json:"state"` // active, draining, late or stopped
+	Draining    bool              `json:"draining"`
+	Self        bool              `json:"self"` // it is the node that has answered
+	StartedAt   time.Time         `json:"started_at"`
+	LeaseLeft   int64             `json:"lease_left_ms"`
+	Version     string            `json:"version"`
+	Engines     map[string]string `json:"engines"` // the version of each engine's Chrome
+	MaxSessions int               `json:"max_sessions"`
+	Free        int               `json:"free"` // places for sessions
+	Live        int               `json:"live"`
+	Waiting     int               `json:"waiting"` // creates that wait for a place
+}
+
+// Nodes returns the nodes of a cluster, by ID; a daemon that shares no catalogue has none. Like
+// the other methods about nodes, it needs the right admin.
+func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
+	var list struct {
+		Nodes []Node `json:"nodes"`
+	}
+	err := c.Call(ctx, http.MethodGet, "/v1/nodes", nil, &list)
+	return list.Nodes, err
+}
+
+// DrainNode sets whether a node takes no new sessions.
+func (c *Client) DrainNode(ctx context.Context, id string, draining bool) error {
+	method := http.MethodPost
+	if !draining {
+		method = http.MethodDelete
+	}
+	return c.Call(ctx, method, "/v1/nodes/"+url.PathEscape(id)+"/drain", nil, nil)
+}
+
+// RemoveNode removes a node that has stopped and has no live sessions.
+func (c *Client) RemoveNode(ctx context.Context, id string) error {
+	return c.Call(ctx, http.MethodDelete, "/v1/nodes/"+url.PathEscape(id), nil, nil)
+}

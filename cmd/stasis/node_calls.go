@@ -1,0 +1,86 @@
+//go:build linux
+
+package main
+
+import (
+	"crypto/x509"
+	"log/slog"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/stasisd/stasis/api"
+	"github.com/stasisd/stasis/api/forward"
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/launch"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/placement"
+)
+
+// direct returns the address for --direct; nil: not set.
+func (f nodeFlags) direct() *url.URL {
+	at, err := f.NodeURL.parse("--node-url")
+	if err != nil || !f.Direct {
+		return nil
+	}
+	at.Path = ""
+	return at
+}
+
+// roots returns the certificate authorities of --node-ca-file; nil: the system's.
+func (f nodeFlags) roots() (*x509.CertPool, error) {
+	if f.NodeCAFile == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(f.NodeCAFile)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Config, "serve", "--node-ca-file: cannot be read")
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fault.New(fault.Config, "serve", "--node-ca-file: has no certificate in PEM")
+	}
+	return pool, nil
+}
+
+// cluster returns what passes calls on to other nodes; nil if the daemon is no node. Nodes know
+// each other by a secret that they derive from the archive key, which all of them have: also
+// those without an identity.
+func (d *daemon) cluster(f nodeFlags, id string, sessions session.Lookup, log *slog.Logger) (*api.Cluster, error) {
+	if !f.on() {
+		return nil, nil
+	}
+	roots, err := f.roots()
+	if err != nil {
+		return nil, err
+	}
+	peers := placement.NewPeers(id, d.catalogue.Nodes, time.Now)
+	signer := forward.NewSigner(id, d.keys.Derive("calls between nodes"), time.Now)
+	return &api.Cluster{Peers: peers, Signer: signer, Lives: sessions.Lives, Wants: sessions.Wants, Caller: d.apiKeys.Caller,
+		Forwarder: forward.New(forward.Config{Signer: signer, Nodes: peers, Roots: roots, Log: log})}, nil
+}
+
+// facts are what other nodes know of this one.
+func (d *daemon) facts(engines map[string]string, sessions int, webhookSecret []byte) placement.Facts {
+	return placement.Facts{Version: version, Engines: engines, Sessions: sessions, WriteOnly: len(d.keys.IdentityRecipients()) == 0,
+		Fingerprints: d.fingerprints(webhookSecret)}
+}
+
+// places returns what counts free places for metrics; nil if the daemon is no node.
+func (d *daemon) places(f nodeFlags, launcher *launch.Launcher) func() map[string]int {
+	if !f.on() {
+		return nil
+	}
+	return func() map[string]int {
+		left := d.service.Lookup().NodeStatus().Free
+		free := map[string]int{browser.EngineChrome: left}
+		if launcher.HasShell() == nil {
+			free[browser.EngineShell] = left
+		}
+		return free
+	}
+}
+
+var _ placement.Catalogue = (*sqldb.Nodes)(nil)

@@ -1,0 +1,82 @@
+// Package placement knows the nodes that share a catalogue, finds the node on which a session
+// lives, and decides on which node a new one is quickest. It keeps only short caches: the
+// catalogue has the truth.
+package placement
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/claims"
+)
+
+// Facts are what does not change while a node runs. A node gives them to the catalogue when it
+// joins ([profiles.Node.Facts]).
+type Facts struct {
+	Version  string            `json:"version"`  // of Stasis
+	Engines  map[string]string `json:"engines"`  // the version of each engine's Chrome
+	Sessions int               `json:"sessions"` // places in all
+	// WriteOnly reports that it has no identity: it can save and not restore.
+	WriteOnly bool `json:"write_only,omitempty"`
+	// Fingerprints are those of the secrets that all nodes share.
+	Fingerprints claims.Fingerprints `json:"fingerprints"`
+}
+
+// Status is what a node says of itself at each renewal of its lease ([profiles.Node.Status]).
+type Status struct {
+	Free    int `json:"free"`    // places for sessions, of any engine
+	Waiting int `json:"waiting"` // creates that wait for a place
+	Live    int `json:"live"`
+	// Rescuing is how many sessions of a former process are being saved.
+	Rescuing int            `json:"rescuing"`
+	Spares   map[string]int `json:"spares"` // empty Chromes that wait, by engine
+	// Parked and Standbys are the snapshots whose Chromes the node keeps: frozen ones, and
+	// those that wait with the environment loaded.
+	Parked   []string `json:"parked_snapshots,omitempty"`
+	Standbys []string `json:"standby_snapshots,omitempty"`
+}
+
+// Node is a node as the catalogue describes it.
+type Node struct {
+	ID        string
+	URL       string // where other nodes reach it
+	Number    int64  // of its lease; 0: it has none
+	Left      time.Duration
+	Draining  bool
+	StartedAt time.Time
+	Facts     Facts
+	Status    Status
+}
+
+// Leased reports whether the node's lease is valid.
+func (n Node) Leased() bool { return n.Number != 0 && n.Left > 0 }
+
+// Place is where a session lives.
+type Place struct {
+	NodeID string // "" for a session of a daemon that was no node
+	Ended  bool   // NodeID is where it has lived last
+}
+
+// Catalogue is what placement reads. See [profiles.NodeStore] and the stores of sessions and
+// snapshots.
+type Catalogue interface {
+	Nodes(ctx context.Context) ([]profiles.Node, error)
+	// NodeOf returns the node of a session, and whether the session has ended;
+	// session_not_found if there is no such session.
+	NodeOf(ctx context.Context, sessionID string) (nodeID string, ended bool, err error)
+}
+
+// nodeOf converts a node of the catalogue. A document that cannot be read, such as one of a
+// newer version, counts as empty: that node gets no sessions placed.
+func nodeOf(n profiles.Node) Node {
+	one := Node{ID: n.ID, URL: n.URL, Number: n.Number, Left: n.Left, Draining: n.Draining, StartedAt: n.StartedAt}
+	if json.Unmarshal(n.Facts, &one.Facts) != nil {
+		one.Facts = Facts{}
+	}
+	if json.Unmarshal(n.Status, &one.Status) != nil {
+		one.Status = Status{}
+	}
+	return one
+}
