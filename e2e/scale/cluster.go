@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"filippo.io/age"
+
+	"github.com/stasisd/stasis/profiles/postgrestest"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/memstore"
+)
+
+// cluster is the server and the nodes of a run.
+type cluster struct {
+	server   *postgrestest.Server
+	observer *observer
+	shared   *shared
+	nodes    []*node
+}
+
+// connectionsOfNode is how many connections of a node the server must have room for. A node
+// that is busy opens up to 18.
+const connectionsOfNode = 18
+
+// startCluster starts the server, and then the nodes.
+func startCluster(ctx context.Context, s settings, folder string) (_ *cluster, err error) {
+	c := &cluster{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.close(context.WithoutCancel(ctx)))
+		}
+	}()
+	settings := []string{fmt.Sprintf("max_connections=%d", s.nodes*connectionsOfNode+20)}
+	if s.durable {
+		settings = append(settings, "fsync=on", "full_page_writes=on", "autovacuum=on", "shared_buffers=1GB", "max_wal_size=4GB")
+	}
+	if c.server, err = postgrestest.Start(settings...); err != nil {
+		return nil, err
+	}
+	if c.observer, err = observe(ctx, c.server.URL("postgres")); err != nil {
+		return nil, err
+	}
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		return nil, err
+	}
+	store := memstore.New(0, time.Now)
+	c.shared = &shared{database: c.server.URL("postgres"), store: store, keys: snapshot.NewKeys(identity, [32]byte{1}), folder: folder,
+		sessions: 4*s.sessions/s.nodes + 20, renewals: &timings{},
+		log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))}
+	first, err := startNode(ctx, c.shared, 0) // makes the tables and the key
+	if err != nil {
+		return nil, err
+	}
+	c.nodes = []*node{first}
+	return c, c.join(ctx, s.nodes-1)
+}
+
+// join starts further nodes, some at once.
+func (c *cluster) join(ctx context.Context, n int) error {
+	made, errs := make([]*node, n), make([]error, n)
+	each(n, func(i int) { made[i], errs[i] = startNode(ctx, c.shared, i+1) })
+	for _, n := range made {
+		if n != nil {
+			c.nodes = append(c.nodes, n)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// each calls do for 0 to n-1, some at once, and waits.
+func each(n int, do func(i int)) {
+	var workers sync.WaitGroup
+	next := make(chan int, n)
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	for range 2 * runtime.NumCPU() {
+		workers.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// close ends the nodes, and then the server.
+func (c *cluster) close(ctx context.Context) error {
+	errs := make([]error, len(c.nodes))
+	each(len(c.nodes), func(i int) { errs[i] = c.nodes[i].close(ctx) })
+	if c.observer != nil {
+		errs = append(errs, c.observer.close(ctx))
+	}
+	if c.server != nil {
+		errs = append(errs, c.server.Stop())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,3 @@
+package main
+
+func (m *measured) write(out string) error { return nil }
