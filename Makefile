@@ -94,6 +94,7 @@ test: e2e/clients/node_modules/.package-lock.json clients/typescript/node_module
 	build/in-memory go test -vet=off -timeout 10m $$(build/packages unit plain) || failed=1; \
 	( $(RACE); build/in-memory go test -vet=off -race -count 1 -p 1 -timeout 20m $$(build/packages chrome race) ) || failed=1; \
 	build/in-memory go test -vet=off -count 1 -p 1 -timeout 30m $$(build/packages chrome plain | grep -v '/stasis/e2e$$') || failed=1; \
+	go -C deploy test -vet=off ./... || failed=1; \
 	wait $$e2e || failed=1; \
 	exit $$failed
 
@@ -188,6 +189,12 @@ torture: $(S3)-$(S3_VER) ## kill 200 saves and 100 daemons; flip every bit of a 
 	@STASIS_TORTURE=1 go test -count 1 -timeout 60m -v -run 'TestKilled|TestDamage$$|TestRewrapWithFaults|TestCopy$$|TestStore$$' ./e2e/torture ./snapshot/...
 	@build/need chromium chromium-headless-shell
 	@STASIS_TORTURE=1 go test -count 1 -timeout 60m -v -run 'TestFaultKilledUnderLoad$$' ./e2e
+
+# One process is all nodes, so their run directories and the server's connections need files.
+.PHONY: scale
+scale: ## run 200 nodes with 20,000 simulated sessions on one PostgreSQL, and write docs/scale.md (SCALE="-nodes 20 …" changes the sizes)
+	@build/need postgresql
+	@ulimit -n $$(ulimit -H -n); go run ./e2e/scale $(SCALE)
 
 FUZZTIME ?= 30s
 

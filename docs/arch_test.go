@@ -136,6 +136,8 @@ var mayImport = []struct{ pkg, imports string }{
 	{"e2e/rig", ""},
 	{"e2e/bench", "e2e/apps/probe cmd/stasis/demosite e2e/rig"},
 	{"e2e/typing", "e2e/rig"},
+	// All layers, as cmd connects them, with simulated browsers.
+	{"e2e/scale", "e2e/rig api api/metrics browser browser/* snapshot snapshot/* profiles profiles/* session session/* session/events/webhook"},
 	{"e2e/pictures", "e2e/rig"},
 	{"e2e/guards", ""},
 	{"e2e/format", ""},
@@ -174,7 +176,7 @@ var testsMayImport = []struct{ pkg, imports string }{
 // Packages below them are included.
 var mayUse = map[string][]string{
 	// Only browser knows what Chrome has on disk; cmd passes it to session as an interface.
-	module + "/browser/profile": {"browser", "browser/*", "browser/profile/*", "browser/profile/*/*", "cmd/*", "e2e"},
+	module + "/browser/profile": {"browser", "browser/*", "browser/profile/*", "browser/profile/*/*", "cmd/*", "e2e", "e2e/scale"},
 	"github.com/labstack/echo":  {"api", "api/*"},
 	"github.com/prometheus":     {"api/metrics"},
 	"github.com/mholt/archiver": {"snapshot"},

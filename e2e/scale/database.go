@@ -59,14 +59,7 @@ func (o *observer) read(ctx context.Context) (reading, error) {
 	if err != nil {
 		return r, err
 	}
-	rows, err := o.conn.Query(ctx, "SELECT relname, n_tup_ins - n_tup_del, pg_total_relation_size(relid) FROM pg_stat_user_tables")
-	if err != nil {
-		return r, err
-	}
-	var name string
-	var t table
-	_, err = pgx.ForEachRow(rows, []any{&name, &t.rows, &t.bytes}, func() error { r.tables[name] = t; return nil })
-	if err != nil {
+	if err := o.count(ctx, r.tables); err != nil {
 		return r, err
 	}
 	var own syscall.Rusage
@@ -77,6 +70,28 @@ func (o *observer) read(ctx context.Context) (reading, error) {
 	r.serverCPU, r.serverMemory, err = o.server()
 	r.at = time.Now()
 	return r, err
+}
+
+// count counts the rows of each table. The server's statistics also count rows of
+// transactions that were undone.
+func (o *observer) count(ctx context.Context, into map[string]table) error {
+	rows, err := o.conn.Query(ctx, "SELECT relname FROM pg_stat_user_tables")
+	if err != nil {
+		return err
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		var t table
+		query := "SELECT (SELECT count(*) FROM " + pgx.Identifier{name}.Sanitize() + "), pg_total_relation_size($1::text::regclass)"
+		if err := o.conn.QueryRow(ctx, query, name).Scan(&t.rows, &t.bytes); err != nil {
+			return err
+		}
+		into[name] = t
+	}
+	return nil
 }
 
 // clockTick is the unit of times in /proc/PID/stat, see sysconf(_SC_CLK_TCK): 100 Hz on

@@ -20,7 +20,7 @@ const (
 	// callDeadline limits one call. Slower ones count as failed.
 	callDeadline = 30 * time.Second
 	// fillers is how many callers create the first sessions, each one after the other.
-	fillers = 32
+	fillers = 8
 )
 
 // mix says what the load does.
