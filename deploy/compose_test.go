@@ -134,7 +134,7 @@ func TestComposeNodes(t *testing.T) {
 func TestComposeSecrets(t *testing.T) {
 	p := project(t)
 	for name, s := range p.Secrets {
-		if !strings.HasSuffix(s.File, "/secrets/"+name) {
+		if !strings.HasSuffix(s.File, "secrets/"+name) {
 			t.Errorf("the secret %s is in %s", name, s.File)
 		}
 	}
