@@ -28,7 +28,7 @@ type reading struct {
 // table is what the server says of a table.
 type table struct{ rows, bytes int64 }
 
-// observer reads the server through a connection of its own.
+// observer reads the server through a separate connection.
 type observer struct {
 	conn       *pgx.Conn
 	postmaster int

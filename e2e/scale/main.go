@@ -3,7 +3,7 @@
 // browsers, and writes docs/scale.md.
 //
 // It searches for the rate of creates and ends that the machine bears. The nodes, the load
-// and the server share the machine, so this rate is a lower bound for a server of its own.
+// and the server share the machine, so this rate is a lower bound for a separate server.
 package main
 
 import (
@@ -57,6 +57,7 @@ func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", 
 // measured is what a run has measured.
 type measured struct {
 	settings settings
+	busy     string  // the machine's load before the run, as in /proc/loadavg
 	filled   summary // the creates of the first sessions
 	fillTook time.Duration
 	steps    []step // of the search, in order
@@ -67,6 +68,10 @@ type measured struct {
 
 // run starts the server and the nodes, and offers the load.
 func run(ctx context.Context, s settings) (m *measured, err error) {
+	busy, err := load1()
+	if err != nil {
+		return nil, err
+	}
 	folder, err := os.MkdirTemp(memoryFolder(), "scale-")
 	if err != nil {
 		return nil, err
@@ -77,7 +82,7 @@ func run(ctx context.Context, s settings) (m *measured, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.close(context.WithoutCancel(ctx))) }()
-	m = &measured{settings: s}
+	m = &measured{settings: s, busy: busy}
 	l := newLoad(c.nodes, s.mix)
 	defer l.client.CloseIdleConnections()
 	began := time.Now()
@@ -118,4 +123,13 @@ func resident() (int64, error) {
 		_, err = fmt.Sscan(string(b), &size, &pages)
 	}
 	return pages * int64(os.Getpagesize()), err
+}
+
+// load1 returns the machine's load of the last minute.
+func load1() (load string, err error) {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err == nil {
+		_, err = fmt.Sscan(string(b), &load)
+	}
+	return load, err
 }

@@ -34,7 +34,7 @@ func (m *measured) page() string {
 	line("`make scale` has written this page. It runs the session layer, the API and the catalogue of %d nodes in one process,", s.nodes)
 	line("with simulated browsers, on one PostgreSQL. The nodes, the load and the server share %d cores, so the rates are lower", runtime.NumCPU())
 	line("bounds. Half of the creates ask for their user's default, and %.0f %% of the ends save a new one. Each create has %d", 100*s.mix.saved, s.mix.lookups)
-	line("lookups, at random nodes.")
+	line("lookups, at random nodes. Before the run, the machine had a load of %s: above %d, other work slowed the run down.", m.busy, runtime.NumCPU())
 	line("")
 	line("## Found rate")
 	line("")
