@@ -1,6 +1,8 @@
 // Package cgroup limits what the process tree of a Chrome uses, with the kernel's control
-// groups (cgroups(7)). Each Chrome has a group of its own below the daemon's, so limits of
-// the daemon's group, such as those of a container, hold for all Chromes together.
+// groups (cgroups(7)). Each Chrome has a group of its own, in a group of all Chromes below the
+// daemon's. So limits of the daemon's group, such as those of a container, hold for all Chromes
+// together. A Chrome that yields leaves the processors to other Chromes, and not to every
+// other program of the machine.
 //
 // Version 1 was tried on real kernels. Version 2 was tried on folders and files only that a
 // test makes: no kernel with it was at hand.
@@ -46,6 +48,10 @@ type version interface {
 	home(parent string) string
 	// enter prepares the daemon's group, in which the daemon is.
 	enter(daemon int, make func(folder string) error) error
+	// hold prepares the group of all Chromes, which exists.
+	hold(group string) error
+	// leave moves the daemon out of a group that enter made and others may need, and removes that.
+	leave(daemon int, remove func(folder string) error) error
 	limit(group string, l Limits) error
 	share(group string, percent int) error
 	// idle says whether the group gets only what others leave of the processors.
@@ -62,7 +68,8 @@ type version interface {
 // Groups makes groups. Its methods are safe for concurrent use.
 type Groups struct {
 	version version
-	prefix  string
+	all     string // the name of the group of all Chromes
+	daemon  int    // its process
 	folders folders
 }
 
@@ -93,31 +100,54 @@ func open(v version, root string, pid int, f folders) (*Groups, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(root))
-	g := &Groups{version: v, prefix: "stasis-" + hex.EncodeToString(sum[:4]) + "-", folders: f}
+	g := &Groups{version: v, all: "stasis-" + hex.EncodeToString(sum[:4]), daemon: pid, folders: f}
 	if err := g.try(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil
 }
 
-// try makes a group with limits and removes it.
+// try makes the group of all Chromes, and in it a group with limits, which it removes.
 func (g *Groups) try() error {
+	for _, parent := range g.version.parents() {
+		if err := g.folders.make(filepath.Join(parent, g.all)); err != nil && !errors.Is(err, fs.ErrExist) {
+			return unsupported(err, impossible)
+		}
+	}
+	if err := g.version.hold(g.all); err != nil {
+		return unsupported(err, impossible)
+	}
 	probe, err := g.New("probe", Limits{Memory: 1 << 30, Tasks: 1 << 10})
 	if err != nil {
-		return unsupported(err, "control groups cannot be made below the daemon's own: "+remedy)
+		return unsupported(err, impossible)
 	}
 	return probe.Remove()
 }
 
+// Close removes the group of all Chromes, which must have ended. It can be repeated.
+func (g *Groups) Close() error {
+	if g == nil {
+		return nil
+	}
+	var errs []error
+	for _, parent := range g.version.parents() {
+		errs = append(errs, g.removeFolder(filepath.Join(parent, g.all)))
+	}
+	return errors.Join(append(errs, g.version.leave(g.daemon, g.folders.remove))...)
+}
+
 // remedy is how a daemon gets control groups.
-const remedy = "run the daemon as root, or in a systemd unit with Delegate=yes"
+const (
+	remedy     = "run the daemon as root, or in a systemd unit with Delegate=yes"
+	impossible = "control groups cannot be made below the daemon's own: " + remedy
+)
 
 // HasCPU reports whether groups have limits and shares of processors.
 func (g *Groups) HasCPU() bool { return g.version.hasCPU() }
 
 // New makes a group. name is one path element, unique among the daemon's groups.
 func (g *Groups) New(name string, l Limits) (*Group, error) {
-	group := &Group{of: g, name: g.prefix + name, share: ordinaryShare}
+	group := &Group{of: g, name: filepath.Join(g.all, name), share: ordinaryShare}
 	for _, parent := range g.version.parents() {
 		folder := filepath.Join(parent, group.name)
 		err := g.folders.make(folder)
@@ -147,13 +177,30 @@ func (g *Groups) Sweep() {
 			switch {
 			case err != nil && entry != nil && entry.IsDir():
 				return fs.SkipDir // it was removed meanwhile, or may not be read
-			case err != nil || !entry.IsDir() || !strings.HasPrefix(entry.Name(), g.prefix):
+			case err != nil || !entry.IsDir() || entry.Name() != g.all && !strings.HasPrefix(entry.Name(), g.all+"-"):
 				return nil
 			}
-			_ = g.removeFolder(path) // see above
+			g.sweep(path)
 			return fs.SkipDir
 		})
 	}
+}
+
+// sweep removes a group of all Chromes with those in it. The one of this daemon stays. An older
+// version made the groups of Chromes without one of all.
+func (g *Groups) sweep(folder string) {
+	inside, _ := os.ReadDir(folder)
+	for _, entry := range inside {
+		if entry.IsDir() {
+			_ = g.removeFolder(filepath.Join(folder, entry.Name())) // see Sweep
+		}
+	}
+	for _, parent := range g.version.parents() {
+		if folder == filepath.Join(parent, g.all) {
+			return
+		}
+	}
+	_ = g.removeFolder(folder)
 }
 
 // A folder of a group can be removed only after the kernel has freed the last process, which
@@ -241,6 +288,8 @@ const (
 	ordinaryShare = 100
 	// daemonShare is that of the daemon itself, because all sessions wait for it.
 	daemonShare = 800
+	// chromesShare is that of all Chromes together, beside the daemon and other programs.
+	chromesShare = 1600
 	// yieldingShare is that of a group that yields on a kernel without idle groups (before
 	// 5.15).
 	yieldingShare = 1

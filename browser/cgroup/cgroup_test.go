@@ -138,14 +138,20 @@ func TestVersion2(t *testing.T) {
 			checkRemoval(t, groups, group, folder)
 
 			m.mkdir(filepath.Join(top, "elsewhere", group.name))
+			m.mkdir(filepath.Join(top, "elsewhere", groups.all+"-b"))
+			m.expect(filepath.Join(own, groups.all), map[string]string{"cgroup.subtree_control": "+memory +pids +cpu", "cpu.weight": "1600"})
 			other := m.mkdir(filepath.Join(top, "elsewhere", "stasis-00000000-a"))
 			groups.Sweep()
-			if left, _ := filepath.Glob(filepath.Join(top, "*/"+groups.prefix+"*")); len(left) > 0 {
+			if left, _ := filepath.Glob(filepath.Join(top, "*/"+groups.all+"*")); len(left) > 0 {
+				t.Errorf("left after a sweep: %v", left)
+			}
+			if left, _ := filepath.Glob(filepath.Join(own, groups.all, "a")); len(left) > 0 {
 				t.Errorf("left after a sweep: %v", left)
 			}
 			if _, err := os.Stat(other); err != nil {
 				t.Errorf("a sweep removed a group of another daemon: %v", err)
 			}
+			closed(t, groups)
 		})
 	}
 }
@@ -171,7 +177,7 @@ func checkRemoval(t *testing.T, groups *Groups, group *Group, folders ...string)
 		t.Errorf("a limit of a removed group: %v", err)
 	}
 	for range 2 { // the second finds the folder of the first, which nobody removed
-		if _, err := groups.New(strings.TrimPrefix(group.name, groups.prefix), Limits{}); err != nil {
+		if _, err := groups.New(filepath.Base(group.name), Limits{}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -268,8 +274,27 @@ func TestVersion1(t *testing.T) {
 	checkRemoval(t, groups, group, inMemory, inPids, inCPU)
 	groups.Sweep()
 	for _, controller := range []string{"memory/box", "pids/box", "cpu,cpuacct"} {
-		if left, _ := filepath.Glob(filepath.Join(top, controller, groups.prefix+"*")); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(top, controller, groups.all, "a")); len(left) > 0 {
 			t.Errorf("left after a sweep: %v", left)
+		}
+	}
+	m.expect(filepath.Join(top, "cpu,cpuacct", groups.all), map[string]string{"cpu.shares": "16384"})
+	closed(t, groups)
+	m.expect(filepath.Join(top, "cpu,cpuacct"), map[string]string{"cgroup.procs": "77"})
+	if _, err := os.Stat(filepath.Join(top, "cpu,cpuacct/stasis-daemon")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the daemon's group after its end: %v", err)
+	}
+}
+
+// closed closes groups twice, which leaves no group of all Chromes.
+func closed(t *testing.T, groups *Groups) {
+	t.Helper()
+	if err := errors.Join(groups.Close(), groups.Close()); err != nil {
+		t.Error(err)
+	}
+	for _, parent := range groups.version.parents() {
+		if _, err := os.Stat(filepath.Join(parent, groups.all)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the group of all Chromes in %s: %v", parent, err)
 		}
 	}
 }
@@ -374,6 +399,7 @@ func TestKernel(t *testing.T) {
 		if err := group.Remove(); err != nil {
 			t.Error(err)
 		}
+		closed(t, groups)
 	})
 	// The shell waits until it is in the group.
 	run := func(script string) error {

@@ -54,15 +54,40 @@ func (v v1) enter(daemon int, make func(folder string) error) error {
 		return nil
 	}
 	home := v.home(v.own[cpu])
-	if err := make(home); err != nil && !errors.Is(err, fs.ErrExist) {
-		return unsupported(err, "control groups cannot be made below the daemon's own: "+remedy)
+	for try := 1; ; try++ {
+		if err := make(home); err != nil && !errors.Is(err, fs.ErrExist) {
+			return unsupported(err, impossible)
+		}
+		err := v.share(daemonGroupV1, daemonShare)
+		if err == nil {
+			err = move(daemon, home)
+		}
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, fs.ErrNotExist) || try == 3: // another daemon that ended has removed it
+			return unsupported(err, "the daemon cannot move to a control group below its own: "+remedy)
+		}
 	}
-	err := v.share(daemonGroupV1, daemonShare)
-	if err == nil {
-		err = move(daemon, home)
+}
+
+func (v v1) hold(group string) error {
+	if !v.hasCPU() {
+		return nil
 	}
-	if err != nil {
-		return unsupported(err, "the daemon cannot move to a control group below its own: "+remedy)
+	return v.share(group, chromesShare)
+}
+
+// leave removes the daemon's group, unless another daemon is in it.
+func (v v1) leave(daemon int, remove func(folder string) error) error {
+	if !v.hasCPU() {
+		return nil
+	}
+	if err := move(daemon, v.own[cpu]); err != nil {
+		return err
+	}
+	if err := remove(v.home(v.own[cpu])); !errors.Is(err, syscall.EBUSY) && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }

@@ -39,10 +39,6 @@ func newV2(own, top string) (version, error) {
 
 // enter moves the daemon to [daemonGroup] and turns the controllers on for its siblings.
 func (v v2) enter(daemon int, make func(folder string) error) error {
-	enable := "+" + memory + " +" + pids
-	if v.cpu {
-		enable += " +" + cpu
-	}
 	home := v.home(v.own)
 	err := make(home)
 	if err == nil || errors.Is(err, fs.ErrExist) {
@@ -51,7 +47,7 @@ func (v v2) enter(daemon int, make func(folder string) error) error {
 	if err != nil {
 		return unsupported(err, "the daemon cannot move to a control group below its own: "+remedy)
 	}
-	if err := v.enable(enable); err != nil {
+	if err := v.enable(); err != nil {
 		back := move(daemon, v.own)
 		why := "controllers cannot be turned on below the daemon's control group: " + remedy
 		if errors.Is(err, syscall.EBUSY) {
@@ -63,13 +59,33 @@ func (v v2) enter(daemon int, make func(folder string) error) error {
 }
 
 // enable turns controllers on, and gives the daemon its share.
-func (v v2) enable(controllers string) error {
-	err := write(filepath.Join(v.own, "cgroup.subtree_control"), controllers)
+func (v v2) enable() error {
+	err := v.turnOn(v.own)
 	if err == nil && v.cpu {
 		err = v.share(daemonGroup, daemonShare)
 	}
 	return err
 }
+
+// turnOn turns controllers on for the groups in a folder.
+func (v v2) turnOn(folder string) error {
+	controllers := "+" + memory + " +" + pids
+	if v.cpu {
+		controllers += " +" + cpu
+	}
+	return write(filepath.Join(folder, "cgroup.subtree_control"), controllers)
+}
+
+func (v v2) hold(group string) error {
+	err := v.turnOn(filepath.Join(v.own, group))
+	if err == nil && v.cpu {
+		err = v.share(group, chromesShare)
+	}
+	return err
+}
+
+// leave does nothing: a group with controllers for others cannot have the daemon again.
+func (v v2) leave(int, func(string) error) error { return nil }
 
 func (v v2) parents() []string         { return []string{v.own} }
 func (v v2) tops() []string            { return []string{v.top} }

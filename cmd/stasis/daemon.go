@@ -106,6 +106,12 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
+	d.closers = append(d.closers, func() error {
+		if !d.chromesEnded {
+			return nil
+		}
+		return groups.Close()
+	})
 	deadline := c.deadline()
 	launcher, err := launch.New(launch.Config{Deadline: deadline, Groups: groups, Files: uint64(c.SessionFiles), //nolint:gosec // check refuses negative numbers
 		Binary: c.Chrome, Shell: c.Shell, Root: filepath.Join(d.dir, "run"),

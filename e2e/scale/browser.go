@@ -36,6 +36,9 @@ func (simulator) CanLimitEgress(browser.Egress) error { return nil }
 // CanLimit implements [browsers.Launcher].
 func (simulator) CanLimit(browser.Limits) error { return nil }
 
+// Yields implements [browsers.Launcher].
+func (simulator) Yields(string) bool { return false }
+
 // EndOrphans implements [browsers.Launcher].
 func (simulator) EndOrphans(context.Context) ([]*browser.Dir, error) { return nil, nil }
 

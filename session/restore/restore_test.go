@@ -69,6 +69,8 @@ func (b *fakeBrowsers) start(dir *browser.Dir) *fakeChrome {
 	return c
 }
 
+func (b *fakeBrowsers) Yields(string) bool { return false }
+
 func (b *fakeBrowsers) NewDir() (*browser.Dir, error) {
 	name := b.names[0]
 	b.names = b.names[1:]
