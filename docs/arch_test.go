@@ -100,7 +100,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/pictures", "session/events"},
 	{"session/request", "fault egress state browser profiles session/access session/autosave session/restore session/save session/settings"},
 	{"session/queue", ""},
-	{"session/cluster", "fault profiles"}, // leases and takeovers; it knows sessions by an interface
+	{"session/cluster", "fault profiles session/placement"}, // leases and takeovers; it knows sessions by an interface
 	{"session/records", "fault profiles session/events"},
 	{"session/auditlog", "fault wire profiles session/access"},
 	{"session/run", "fault browser profiles session/events session/library session/queue session/restore session/save"},

@@ -73,7 +73,7 @@ func (n *clusterNode) signal(t *testing.T, s syscall.Signal) {
 func (c *cluster) lost(t *testing.T, by *clusterNode, id string) liveSession {
 	t.Helper()
 	var s liveSession
-	daemon.Eventually(t, grace, "the session is told as lost", func() bool {
+	daemon.Eventually(t, grace, "the session is reported as lost", func() bool {
 		by.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions/"+id, nil).Into(t, &s)
 		return s.Why == "node_lost"
 	})

@@ -30,7 +30,7 @@ func (n *clusterNode) resume(t *testing.T, id string) liveSession {
 
 // A node dies. Another one ends its session as crashed within 20 seconds, and resumes it from its
 // checkpoint, still logged in. A session with restart: on_crash lives again by itself. The node
-// comes back, and keeps what it had apart from the session that has gone on.
+// starts again, and keeps what it had apart from the session that has gone on.
 func TestClusterKill(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 2)
@@ -52,7 +52,7 @@ func TestClusterKill(t *testing.T) {
 	a.kill(t)
 	died := time.Now()
 	lost := c.lost(t, b, s.ID)
-	t.Logf("told as lost after %s", time.Since(died).Round(100*time.Millisecond))
+	t.Logf("reported as lost after %s", time.Since(died).Round(100*time.Millisecond))
 	if lost.Status != "error" {
 		t.Errorf("the lost session: %+v", lost)
 	}

@@ -67,7 +67,7 @@ type ClaimStore interface {
 	ClaimSession(ctx context.Context, sessionID, keyID string) (*SessionClaim, error)
 	// EnterEnvironment records what a claimed session starts from. If a session on another
 	// node holds the same environment, it returns that instead, unless company is true. A
-	// scheduled check on another node is always returned, and is told that it is wanted.
+	// scheduled check on another node is always returned, and learns that it is wanted.
 	EnterEnvironment(ctx context.Context, own SessionClaim, snapshotSession string, company bool) (*SessionClaim, *CheckClaim, error)
 	// CountSession records whose quotas a claimed session counts for, if admit allows it.
 	// admit gets the numbers without this session.

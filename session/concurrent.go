@@ -29,7 +29,7 @@ func (s *Service) resolveSource(ctx, wait context.Context, c access.Caller, r re
 		other := s.sessions.Enter(r.SessionID, o, r.OnLiveOrDefault() == request.OnLiveFork)
 		switch {
 		case other == nil:
-			again, err := s.enterNodes(ctx, wait, r, o)
+			again, err := nodeClaims{s}.enterNodes(ctx, wait, r, o)
 			if err != nil || !again {
 				return o, nil, err
 			}

@@ -72,7 +72,7 @@ func (s *Service) create(ctx context.Context, c access.Caller, r request.Create)
 	} else {
 		r.SessionID = profiles.NewID()
 	}
-	release, err := s.claimID(ctx, c.KeyID, r.SessionID)
+	release, err := nodeClaims{s}.claimID(ctx, c.KeyID, r.SessionID)
 	if err != nil {
 		return answer.Info{}, err
 	}
@@ -284,7 +284,7 @@ func (s *Service) acquireSlot(ctx, wait context.Context, c access.Caller, userID
 	if err != nil {
 		return claim, err
 	}
-	err = s.countOnNodes(ctx, wait, r.SessionID, claim, waits)
+	err = nodeClaims{s}.countOnNodes(ctx, wait, r.SessionID, claim, waits)
 	if err == nil {
 		err = s.recheckStored(ctx, claim)
 	}

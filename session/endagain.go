@@ -157,7 +157,7 @@ func (s *Service) saveDiscarded(ctx context.Context, c access.Caller, id string,
 		return save.EndAnswer{}, false, fault.New(fault.InvalidField, "session.end",
 			"save_snapshot_mode: must be filesystem; session %s has ended, and only its files are kept", id)
 	}
-	release, err := s.claimID(ctx, c.KeyID, id) // a resume would take it too
+	release, err := nodeClaims{s}.claimID(ctx, c.KeyID, id) // a resume would take it too
 	if code := fault.CodeOf(err); err != nil && code != fault.SessionExists && code != fault.RequestInProgress {
 		return save.EndAnswer{}, false, err
 	}

@@ -16,21 +16,24 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
+// nodeClaims are the claims of a Service: on this node, and among all nodes if there are several.
+type nodeClaims struct{ svc *Service }
+
 // claimID claims the ID of a session that is being created, on this node and among all nodes.
 // The caller calls release once. The claim of a session that lives then stays, until its end
 // is recorded.
-func (s *Service) claimID(ctx context.Context, keyID, id string) (release func(), err error) {
-	leave, err := s.sessions.Claim(keyID, id)
-	if err != nil || s.deps.Claims == nil {
+func (n nodeClaims) claimID(ctx context.Context, keyID, id string) (release func(), err error) {
+	leave, err := n.svc.sessions.Claim(keyID, id)
+	if err != nil || n.svc.deps.Claims == nil {
 		return leave, err
 	}
-	if err := s.deps.Claims.Claim(ctx, keyID, id); err != nil {
+	if err := n.svc.deps.Claims.Claim(ctx, keyID, id); err != nil {
 		leave()
 		return nil, err
 	}
 	return func() {
-		if s.sessions.Find(id) == nil {
-			s.deps.Claims.Release(context.WithoutCancel(ctx), id)
+		if n.svc.sessions.Find(id) == nil {
+			n.svc.deps.Claims.Release(context.WithoutCancel(ctx), id)
 		}
 		leave()
 	}, nil
@@ -38,23 +41,23 @@ func (s *Service) claimID(ctx context.Context, keyID, id string) (release func()
 
 // enterNodes applies on_live to what holds an environment on another node. again reports that
 // the environment must be resolved again.
-func (s *Service) enterNodes(ctx, wait context.Context, r request.Create, o restore.Environment) (again bool, err error) {
-	if s.deps.Claims == nil {
+func (n nodeClaims) enterNodes(ctx, wait context.Context, r request.Create, o restore.Environment) (again bool, err error) {
+	if n.svc.deps.Claims == nil {
 		return false, nil
 	}
 	on := r.OnLiveOrDefault()
-	other, err := s.deps.Claims.Enter(ctx, r.SessionID, o, on == request.OnLiveFork)
+	other, err := n.svc.deps.Claims.Enter(ctx, r.SessionID, o, on == request.OnLiveFork)
 	switch {
 	case err != nil || other == nil:
 		return false, err
 	case other.Check:
-		return true, s.deps.Claims.AwaitCheck(ctx, o.UserID)
+		return true, n.svc.deps.Claims.AwaitCheck(ctx, o.UserID)
 	case on == request.OnLiveShare:
 		// The API passes the create on to that node, which knows whether it can be shared.
 		return false, fault.Wrap(&registry.Elsewhere{SessionID: other.SessionID, NodeID: other.NodeID}, fault.EnvironmentInUse, "session.create",
 			"session "+other.SessionID+" uses this environment on another node; end it, or set on_live to fork")
 	case on == request.OnLiveWait && r.Wait > 0:
-		ended, err := s.deps.Claims.AwaitSession(wait, other.SessionID)
+		ended, err := n.svc.deps.Claims.AwaitSession(wait, other.SessionID)
 		if err != nil || ended {
 			return ended, err
 		}
@@ -69,8 +72,8 @@ const quotaPause = time.Second / 2
 // countOnNodes counts a claimed session for the quotas of its user and key on all nodes. If a
 // quota is reached, it waits until wait ends, if waits is set. Login checks count for their
 // own node only.
-func (s *Service) countOnNodes(ctx, wait context.Context, id string, c capacity.Claim, waits bool) error {
-	if s.deps.Claims == nil {
+func (n nodeClaims) countOnNodes(ctx, wait context.Context, id string, c capacity.Claim, waits bool) error {
+	if n.svc.deps.Claims == nil {
 		return nil
 	}
 	saves, keyID := false, ""
@@ -81,7 +84,7 @@ func (s *Service) countOnNodes(ctx, wait context.Context, id string, c capacity.
 		}
 	}
 	for {
-		err := s.deps.Claims.Count(ctx, id, c.UserID, keyID, saves, func(u profiles.QuotaUse) error { return admitted(c.Limits, u) })
+		err := n.svc.deps.Claims.Count(ctx, id, c.UserID, keyID, saves, func(u profiles.QuotaUse) error { return admitted(c.Limits, u) })
 		if !waits || !fault.Is(err, fault.QuotaExceeded) {
 			return err
 		}
@@ -147,7 +150,7 @@ func (c *scheduledChecks) LeaveRenewal(r *renewal.Renewal) {
 
 // ticketSalt returns what the tickets of a session are derived from. was is the record of a
 // session that is resumed, else nil. A session that ended because its node died or was stopped
-// keeps its tickets, so that clients come back at the same cdp_url. Any other end ends them.
+// keeps its tickets, so that clients find it again at the same cdp_url. Any other end ends them.
 func ticketSalt(was *profiles.Session) string {
 	if was != nil && was.TicketSalt != "" && was.Status != profiles.StatusCompleted &&
 		was.Reason.Code != profiles.ReasonIdle && was.Reason.Code != profiles.ReasonLifetime {
@@ -158,9 +161,9 @@ func ticketSalt(was *profiles.Session) string {
 
 // leftovers returns what removes the archives that other nodes have left; nil if there is one
 // daemon.
-func (s *Service) leftovers() func(context.Context) {
-	if s.deps.Claims == nil {
+func (n nodeClaims) leftovers() func(context.Context) {
+	if n.svc.deps.Claims == nil {
 		return nil
 	}
-	return func(ctx context.Context) { s.deps.Claims.RemoveLeftovers(ctx, s.deps.Vault, s.deps.Now()) }
+	return func(ctx context.Context) { n.svc.deps.Claims.RemoveLeftovers(ctx, n.svc.deps.Vault, n.svc.deps.Now()) }
 }

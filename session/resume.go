@@ -160,7 +160,7 @@ func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, b
 	if err := c.Require(access.Restore); err != nil {
 		return nil, false, err
 	}
-	release, err := s.claimID(ctx, c.KeyID, id)
+	release, err := nodeClaims{s}.claimID(ctx, c.KeyID, id)
 	if err != nil {
 		if code := fault.CodeOf(err); code != fault.SessionExists && code != fault.RequestInProgress {
 			return nil, false, err

@@ -87,7 +87,7 @@ type Deps struct {
 	// Claims are those of this node in a catalogue that nodes share; nil: there is one daemon.
 	Claims *claims.Claims
 	// TicketKey is what the tickets of sessions are derived from, so that they work on every
-	// node; nil: each session has a secret of its own, which ends with the daemon.
+	// node; nil: each session has its own secret, which ends with the daemon.
 	TicketKey []byte
 	// Extensions stores the files of uploaded extensions.
 	Extensions *extension.Store
@@ -205,7 +205,7 @@ func New(cfg Config, deps Deps) *Service {
 	s.pruner = library.NewPruner(library.PrunerConfig{Retention: cfg.Retention, Grace: cfg.PruneGrace, Now: deps.Now, Log: deps.Log},
 		deps.Catalogue, s.snapshots, libraryAdapter{s})
 	s.janitor = library.NewJanitor(library.JanitorConfig{Records: deps.Catalogue, Pruner: s.pruner,
-		Turn: turn(s.deps.Node), Leftovers: s.leftovers(), Events: events.KeepFor, Answers: repeatWindow, Deliveries: events.KeepDeliveries, Now: deps.Now, Log: deps.Log})
+		Turn: turn(s.deps.Node), Leftovers: nodeClaims{s}.leftovers(), Events: events.KeepFor, Answers: repeatWindow, Deliveries: events.KeepDeliveries, Now: deps.Now, Log: deps.Log})
 	s.archives = archives.New(archives.Config{Vault: deps.Vault, Snapshots: s.snapshots, Datadirs: deps.Datadirs, Extensions: deps.Extensions,
 		Sessions: archivesAdapter{s}, Large: s.deps.Large, Unpack: cfg.Unpack})
 	s.undo = undo.New(cfg.Undo, deps.Now, deps.Log)

@@ -1,5 +1,5 @@
 // Package cgroup limits what the process tree of a Chrome uses, with the kernel's control
-// groups (cgroups(7)). Each Chrome has a group of its own, in a group of all Chromes below the
+// groups (cgroups(7)). Each Chrome has its own group, in a group of all Chromes below the
 // daemon's. So limits of the daemon's group, such as those of a container, hold for all Chromes
 // together. A Chrome that yields leaves the processors to other Chromes, and not to every
 // other program of the machine.

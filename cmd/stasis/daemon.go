@@ -197,7 +197,8 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	d.apiKeys = access.NewKeys(db.Keys, time.Now)
 	journal := events.NewJournal(db.Runs, d.vault, time.Now, log)
 	notices := events.NewNotices(events.NoticesConfig{URL: string(c.WebhookURL), Session: answer.HookSession, Wake: sender.Wake, Now: time.Now})
-	self, err = c.join(ctx, d.storage, d.facts(engines(launcher, chrome), limits.MaxSessions, secret), deadline, log)
+	own := d.fingerprints(secret)
+	self, err = c.join(ctx, d.storage, d.facts(engines(launcher, chrome), limits.MaxSessions, own), own, deadline, log)
 	if err != nil {
 		return nil, err
 	}

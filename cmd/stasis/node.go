@@ -20,6 +20,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/claims"
 	"github.com/stasisd/stasis/session/cluster"
 	"github.com/stasisd/stasis/session/placement"
 )
@@ -108,7 +109,7 @@ func (f nodeFlags) deadline() *launch.Deadline {
 
 // join takes the node's lease; nil if the daemon is no node. It refuses secrets that differ from
 // those of the other nodes.
-func (f nodeFlags) join(ctx context.Context, d *storage, facts placement.Facts, deadline *launch.Deadline, log *slog.Logger) (*node, error) {
+func (f nodeFlags) join(ctx context.Context, d *storage, facts placement.Facts, own claims.Fingerprints, deadline *launch.Deadline, log *slog.Logger) (*node, error) {
 	if !f.on() {
 		return nil, nil
 	}
@@ -124,7 +125,7 @@ func (f nodeFlags) join(ctx context.Context, d *storage, facts placement.Facts, 
 	}
 	others, err := d.catalogue.Nodes.Nodes(ctx)
 	if err == nil {
-		err = facts.Fingerprints.Check(id, others)
+		err = own.Check(id, others)
 	}
 	if err != nil {
 		return nil, errors.Join(err, keeper.Close(ctx, true))

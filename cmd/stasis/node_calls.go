@@ -14,8 +14,10 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/claims"
 	"github.com/stasisd/stasis/session/placement"
 )
 
@@ -63,9 +65,9 @@ func (d *daemon) cluster(f nodeFlags, id string, sessions session.Lookup, log *s
 }
 
 // facts are what other nodes know of this one.
-func (d *daemon) facts(engines map[string]string, sessions int, webhookSecret []byte) placement.Facts {
+func (d *daemon) facts(engines map[string]string, sessions int, fingerprints claims.Fingerprints) placement.Facts {
 	return placement.Facts{Version: version, Engines: engines, Sessions: sessions, WriteOnly: len(d.keys.IdentityRecipients()) == 0,
-		Fingerprints: d.fingerprints(webhookSecret)}
+		Fingerprints: profiles.JSON(fingerprints)}
 }
 
 // places returns what counts free places for metrics; nil if the daemon is no node.

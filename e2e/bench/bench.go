@@ -59,7 +59,7 @@ func newBench(ctx context.Context, s settings) (b *bench, err error) {
 	if b.site, err = probe.Start(time.Now); err != nil {
 		return b, err
 	}
-	if s.guards { // it has daemons of its own, and no client library
+	if s.guards { // it has its own daemons, and no client library
 		return b, nil
 	}
 	if b.node, err = startNode(s.clients); err != nil {

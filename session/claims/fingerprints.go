@@ -20,7 +20,7 @@ type Secrets struct {
 }
 
 // Fingerprints are keyed hashes of a node's secrets. A node puts them into its facts. They
-// tell nothing to a reader of the catalogue.
+// show nothing to a reader of the catalogue.
 type Fingerprints struct {
 	Identity string `json:"identity"` // "": the node is write-only
 	Archive  string `json:"archive_key"`

@@ -121,7 +121,7 @@ func await(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// A node that cannot renew its lease takes no calls, and goes on when it can again. Its deadline
+// A node that cannot renew its lease takes no calls, and continues when it can again. Its deadline
 // moves only with renewals.
 func TestLapse(t *testing.T) {
 	s := &store{}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/session/claims"
 )
 
 // Facts are what does not change while a node runs. A node gives them to the catalogue when it
@@ -20,8 +19,8 @@ type Facts struct {
 	Sessions int               `json:"sessions"` // places in all
 	// WriteOnly reports that it has no identity: it can save and not restore.
 	WriteOnly bool `json:"write_only,omitempty"`
-	// Fingerprints are those of the secrets that all nodes share.
-	Fingerprints claims.Fingerprints `json:"fingerprints"`
+	// Fingerprints are those of the secrets that all nodes share: a document of package claims.
+	Fingerprints json.RawMessage `json:"fingerprints,omitempty"`
 }
 
 // Status is what a node says of itself at each renewal of its lease ([profiles.Node.Status]).

@@ -1288,6 +1288,72 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/nodes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The nodes of a cluster (admin)
+         * @description The daemons that share this one's catalogue, by ID. A daemon that shares none has no nodes. What a node says of
+         *     itself is at most five seconds old.
+         */
+        get: operations["listNodes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/nodes/{node_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                node_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a node that has stopped (admin)
+         * @description A node that has a lease, or sessions that have not ended, is 409 `node_in_use`.
+         */
+        delete: operations["removeNode"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/nodes/{node_id}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                node_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Place no new sessions on a node (admin)
+         * @description Its sessions continue, and calls to it are answered. A node that starts again is not draining.
+         */
+        post: operations["drainNode"];
+        /** Place new sessions on a node again (admin) */
+        delete: operations["undrainNode"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/audit": {
         parameters: {
             query?: never;
@@ -3333,6 +3399,38 @@ export interface components {
             /** @enum {string} */
             status: "paused" | "already_paused" | "cancelled";
             message: string;
+        };
+        /** @description A daemon of a cluster. */
+        Node: {
+            node_id: string;
+            /** @description Where other nodes reach it. */
+            url: string;
+            /**
+             * @description `late`: its lease was not renewed in time. `stopped`: it has none.
+             * @enum {string}
+             */
+            state: "active" | "draining" | "late" | "stopped";
+            /** @description Whether it takes no new sessions. */
+            draining: boolean;
+            /** @description Whether it is the node that answers this call. */
+            self: boolean;
+            /** Format: date-time */
+            started_at: string;
+            /** Format: int64 */
+            lease_left_ms: number;
+            /** @description The version of Stasis. */
+            version: string;
+            /** @description The engines of its sessions and the version of the Chrome of each. */
+            engines: {
+                [key: string]: string;
+            };
+            max_sessions: number;
+            /** @description Free places for sessions. */
+            free: number;
+            /** @description Live sessions. */
+            live: number;
+            /** @description Creates that wait for a place on it. */
+            waiting: number;
         };
         Key: {
             id: components["schemas"]["ID"];
@@ -6345,6 +6443,154 @@ export interface operations {
             507: components["responses"]["StoreFull"];
         };
     };
+    listNodes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The nodes. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        nodes: components["schemas"]["Node"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            502: components["responses"]["BrowserFailed"];
+            503: components["responses"]["ShuttingDown"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["StoreFull"];
+        };
+    };
+    removeNode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                node_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The node is removed. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            502: components["responses"]["BrowserFailed"];
+            503: components["responses"]["ShuttingDown"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["StoreFull"];
+        };
+    };
+    drainNode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                node_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whether the node is draining. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        node_id: string;
+                        draining: boolean;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            502: components["responses"]["BrowserFailed"];
+            503: components["responses"]["ShuttingDown"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["StoreFull"];
+        };
+    };
+    undrainNode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                node_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whether the node is draining. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        node_id: string;
+                        draining: boolean;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            502: components["responses"]["BrowserFailed"];
+            503: components["responses"]["ShuttingDown"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["StoreFull"];
+        };
+    };
     listAudit: {
         parameters: {
             query?: {
@@ -8019,6 +8265,21 @@ export interface operations {
                         };
                         uploads: {
                             enforced: boolean;
+                        };
+                        /** @description The lease of a node, if the daemon shares its catalogue with others. */
+                        lease?: {
+                            node_id: string;
+                            /**
+                             * @description A node without a lease answers 503.
+                             * @enum {string}
+                             */
+                            state: "held";
+                            /** @description How long the node holds its lease without a renewal. */
+                            left_seconds: number;
+                            /** @description It takes no new sessions. */
+                            draining: boolean;
+                            /** @description It does what is done once in the cluster: retention, expiry and scheduled login checks. */
+                            leads: boolean;
                         };
                         audit: {
                             recording: boolean;
