@@ -82,3 +82,9 @@ func (t conflictingTx) Commit() error {
 	}
 	return t.Tx.Commit()
 }
+
+// Exec executes a statement outside the stores.
+func Exec(ctx context.Context, db *DB, query string) error {
+	_, err := db.handle.writer.ExecContext(ctx, query)
+	return err
+}
