@@ -115,7 +115,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"api", ". fault budget egress wire state state/spelling browser browser/extension snapshot session session/access session/agent session/answer session/auditlog session/autosave session/drive session/events session/events/webhook session/files session/importer session/inspect session/library session/login session/request session/quota session/restore session/save session/settings session/placement api/console api/forward api/live"}, // session tells it what can be recorded
 	{"api/apitest", "."},
 	{"api/forward", "fault session/placement"}, // how calls reach other nodes; it does not know what they are about
-	{"api/console", "client"}, // it calls the API as a client does
+	{"api/console", "client"},                  // it calls the API as a client does
 	{"api/live", ""},
 	{"api/metrics", "session session/login session/save"},
 	{"client", ""}, // for programs of other people: it calls the API, and imports nothing of the daemon

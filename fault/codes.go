@@ -112,10 +112,10 @@ var texts = map[Code]string{
 	ArchiveDamaged:  "the archive is damaged", IdentityMissing: "no identity can decrypt the archive",
 	StoreFailed: "the store failed", BrowserFailed: "the browser failed",
 	ShuttingDown: "the daemon is shutting down", Timeout: "the operation took too long",
-	StoreFull:            "the store has no space left",
-	NodeLost:             "another node has taken over the sessions of this node, because it did not renew its lease; try again",
-	NodeUnavailable:      "the node on which the session lives does not answer; try again",
-	NodeNotFound:         "no such node", NodeInUse: "the node has a lease or sessions that have not ended",
+	StoreFull:       "the store has no space left",
+	NodeLost:        "another node has taken over the sessions of this node, because it did not renew its lease; try again",
+	NodeUnavailable: "the node on which the session lives does not answer; try again",
+	NodeNotFound:    "no such node", NodeInUse: "the node has a lease or sessions that have not ended",
 	CatalogueUnavailable: "the database of the catalogue cannot be reached; live sessions continue, and saved data is safe; try again",
 }
 

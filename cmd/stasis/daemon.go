@@ -145,7 +145,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
-	d.node = c.nodeFlags.on()
+	d.node = c.on()
 	if err := d.open(ctx, database); err != nil {
 		return nil, err
 	}
