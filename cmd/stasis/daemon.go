@@ -70,6 +70,7 @@ type daemon struct {
 	closers []func() error
 	// chromesEnded: no Chrome runs any more, so the rules for their addresses can go.
 	chromesEnded bool
+	started      bool // start has returned the daemon
 }
 
 // start connects the packages. listener is the address at which the daemon listens. start
@@ -79,6 +80,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	d := &daemon{}
 	defer func() {
 		if err != nil {
+			d.chromesEnded = d.service == nil // else it is closed first, and says so
 			err = errors.Join(err, d.close())
 		}
 	}()
@@ -229,7 +231,13 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		return counts[profiles.DeliveryPending], counts[profiles.DeliveryFailed], err
 	}})
 	// These closers run only if the start fails; otherwise serve closes the service first.
-	d.closers = append(d.closers, func() error { return d.service.Close(context.WithoutCancel(ctx)) })
+	d.closers = append(d.closers, func() error {
+		closed := d.service.Close(context.WithoutCancel(ctx))
+		if !d.started {
+			d.chromesEnded = closed == nil
+		}
+		return closed
+	})
 	if err := d.service.Recover(ctx); err != nil {
 		return nil, err
 	}
@@ -264,6 +272,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		PublicURL: public, TrustedProxies: c.TrustedProxy,
 		Landlock: launcher.Landlock(), EgressLimited: limiter.limits(), Limits: groups != nil, UploadsConfined: len(confiner.Layers().Missing()) == 0, WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
 		MaxConnections: c.connections(log), Budget: starter.Budget, Patience: c.ClientPatience})
+	d.started = true
 	return d, nil
 }
 
