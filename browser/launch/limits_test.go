@@ -27,7 +27,7 @@ func groupsOf(t *testing.T, pid int) (paths []string) {
 func inGroup(t *testing.T, pid int, name string) bool {
 	t.Helper()
 	return slices.ContainsFunc(groupsOf(t, pid), func(path string) bool {
-		return strings.HasPrefix(filepath.Base(path), "stasis-") && strings.HasSuffix(path, "-"+name)
+		return strings.HasPrefix(filepath.Base(filepath.Dir(path)), "stasis-") && filepath.Base(path) == name
 	})
 }
 
@@ -39,6 +39,11 @@ func limited(t *testing.T) (*Launcher, *Process) {
 	if err != nil {
 		t.Skipf("this machine has no control groups for this user: %v", err)
 	}
+	t.Cleanup(func() { // after the Chromes have ended
+		if err := groups.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	l, err := New(Config{Root: root, UIDs: testUIDs, Groups: groups, Files: 2048})
 	if err != nil {
 		t.Fatal(err)
@@ -98,12 +103,12 @@ func TestControlGroup(t *testing.T) {
 	}
 }
 
-// groupName returns the name of a Chrome's control group.
+// groupName returns the name of a Chrome's control group, with that of the group around it.
 func groupName(t *testing.T, p *Process) string {
 	t.Helper()
 	for _, path := range groupsOf(t, p.PID()) {
-		if name := filepath.Base(path); strings.HasPrefix(name, "stasis-") {
-			return name
+		if parent := filepath.Base(filepath.Dir(path)); strings.HasPrefix(parent, "stasis-") {
+			return filepath.Join(parent, filepath.Base(path))
 		}
 	}
 	t.Fatal("Chrome has no control group")
@@ -114,7 +119,7 @@ func groupName(t *testing.T, p *Process) string {
 func groupFolders(name string) (found []string) {
 	for _, at := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/pids"} {
 		_ = filepath.WalkDir(at, func(path string, entry os.DirEntry, err error) error {
-			if err == nil && entry.IsDir() && entry.Name() == name {
+			if err == nil && entry.IsDir() && strings.HasSuffix(path, "/"+name) {
 				found = append(found, path)
 			}
 			return nil
