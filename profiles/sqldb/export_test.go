@@ -84,7 +84,7 @@ func (t conflictingTx) Commit() error {
 }
 
 // Exec executes a statement outside the stores.
-func Exec(ctx context.Context, db *DB, query string) error {
-	_, err := db.handle.writer.ExecContext(ctx, query)
+func Exec(ctx context.Context, db *DB, query string, args ...any) error {
+	_, err := db.handle.writer.ExecContext(ctx, query, args...)
 	return err
 }

@@ -68,8 +68,8 @@ func fillAll(t *testing.T, db *sqldb.DB) {
 	_, err = db.Claims.AddTicket(ctx, [32]byte{0, 255}, "k", noon.Add(time.Minute), noon, 1)
 	must(err)
 	// Only nodes write these, to PostgreSQL.
-	must(sqldb.Exec(ctx, db, "INSERT INTO nodes (node_id, number, url, facts, status, draining, started_at, leased_until) VALUES ('n', 0, 'u', X'7B7D', X'7B7D', 0, 1, 0)"))
-	must(sqldb.Exec(ctx, db, "INSERT INTO left_sessions (node_id, run_dir, session_id, ended_at, restart) VALUES ('n', 'd', 's-1', 1, 0)"))
+	must(sqldb.Exec(ctx, db, "INSERT INTO nodes (node_id, number, url, facts, status, draining, started_at, leased_until) VALUES ('n', 0, 'u', ?, ?, ?, 1, 0)", []byte("{}"), []byte("{}"), false))
+	must(sqldb.Exec(ctx, db, "INSERT INTO left_sessions (node_id, run_dir, session_id, ended_at, restart) VALUES ('n', 'd', 's-1', 1, ?)", false))
 }
 
 func putNote(t *testing.T, db *sqldb.DB, user string) {
