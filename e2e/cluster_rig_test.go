@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,8 +19,7 @@ type cluster struct {
 	nodes  []*clusterNode
 }
 
-// clusterNode is one of them. Its lease is only checked by the database, so --node-url need not
-// lead anywhere in tests that pass no call on.
+// clusterNode is one of them.
 type clusterNode struct{ *daemon.Daemon }
 
 // startCluster starts n daemons, until the test ends.
@@ -28,8 +28,9 @@ func startCluster(t *testing.T, n int, args ...string) *cluster {
 	c := &cluster{server: startPostgres(t)}
 	store := s3test.Start(t)
 	for i := range n {
+		at := freeAddress(t)
 		o := daemon.Options{NoSpares: true, Env: []string{"STASIS_DATABASE=" + c.server.URL("stasis"), "AWS_ACCESS_KEY_ID=" + s3test.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3test.SecretKey},
-			Args: append([]string{"--engine", "shell", "--store", store.URL("stasis"), "--node-url", "http://127.0.0.1:1", "--node-id", nodeName(i)}, args...)}
+			Args: append([]string{"--engine", "shell", "--store", store.URL("stasis"), "--listen", at, "--node-url", "http://" + at, "--node-id", nodeName(i)}, args...)}
 		if i > 0 {
 			o.Dir = daemon.DataDir(t)
 			copyKeys(t, c.nodes[0].Dir, o.Dir)
@@ -42,7 +43,7 @@ func startCluster(t *testing.T, n int, args ...string) *cluster {
 // copyKeys gives a node the keys of another one.
 func copyKeys(t *testing.T, from, to string) {
 	t.Helper()
-	for _, name := range []string{"identity", "archive-key"} {
+	for _, name := range []string{"identity", "archive-key", "webhook-secret"} {
 		raw, err := os.ReadFile(filepath.Join(from, name))
 		if err != nil {
 			t.Fatal(err)
@@ -50,6 +51,30 @@ func copyKeys(t *testing.T, from, to string) {
 		if err := os.WriteFile(filepath.Join(to, name), raw, 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// freeAddress returns an address of loopback at which nothing listens. A node names its address
+// before it listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// only has creates placed on one node, until it is called with another one.
+func (c *cluster) only(t *testing.T, on int) {
+	t.Helper()
+	for i, n := range c.nodes {
+		method := http.MethodPost
+		if i == on {
+			method = http.MethodDelete
+		}
+		n.Must(t, http.StatusOK, method, "/v1/nodes/"+nodeName(i)+"/drain", nil)
 	}
 }
 
@@ -74,7 +99,11 @@ func (c *cluster) lost(t *testing.T, by *clusterNode, id string) liveSession {
 	t.Helper()
 	var s liveSession
 	daemon.Eventually(t, grace, "the session is reported as lost", func() bool {
-		by.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions/"+id, nil).Into(t, &s)
+		a := by.Call(t, http.MethodGet, "/v1/sessions/"+id, nil)
+		if a.Status != http.StatusOK { // node_unavailable
+			return false
+		}
+		a.Into(t, &s)
 		return s.Why == "node_lost"
 	})
 	return s

@@ -36,6 +36,7 @@ func TestClusterKill(t *testing.T) {
 	c := startCluster(t, 2)
 	a, b := c.nodes[0], c.nodes[1]
 	site := apps.StartProbe(t)
+	c.only(t, 0)
 	logIn := func(body obj, cookie string) liveSession {
 		s := begin(t, a.Daemon, body)
 		w := dial(t, s.CDP)
@@ -48,6 +49,7 @@ func TestClusterKill(t *testing.T) {
 	s := logIn(obj{"user_id": "ada"}, "login=yes")
 	again := logIn(obj{"user_id": "bob", "restart": "on_crash"}, "bob=yes")
 	daemon.Eventually(t, grace, "b may take over", func() bool { return strings.Contains(b.Log(), "joined") })
+	c.only(t, 1)
 
 	a.kill(t)
 	died := time.Now()
@@ -99,6 +101,7 @@ func TestClusterStop(t *testing.T) {
 	c := startCluster(t, 2)
 	a, b := c.nodes[0], c.nodes[1]
 	site := apps.StartProbe(t)
+	c.only(t, 0)
 	s := begin(t, a.Daemon, obj{"user_id": "ada"})
 	w := dial(t, s.CDP)
 	page, _ := w.page()

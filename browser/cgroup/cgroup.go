@@ -71,6 +71,9 @@ type Groups struct {
 	all     string // the name of the group of all Chromes
 	daemon  int    // its process
 	folders folders
+
+	mu sync.Mutex
+	n  int // groups that were made and not removed
 }
 
 // folders makes and removes the folders of groups. The kernel makes and removes the files
@@ -163,7 +166,21 @@ func (g *Groups) New(name string, l Limits) (*Group, error) {
 	if err := group.Limit(l); err != nil {
 		return nil, errors.Join(err, group.Remove())
 	}
+	group.counted = true
+	g.count(1)
 	return group, nil
+}
+
+// count changes the number of groups. All Chromes together have the share of as many ordinary
+// programs of the machine.
+func (g *Groups) count(more int) {
+	if !g.HasCPU() {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.n += more
+	_ = g.version.share(g.all, min(max(g.n, 1), mostShares)*ordinaryShare) // it worked when the group was made
 }
 
 // Sweep removes the groups that a dead daemon left, wherever it ran. Their processes have
@@ -236,6 +253,7 @@ type Group struct {
 	share   int  // percent, of an ordinary group's
 	yields  bool // see Yield
 	removed bool
+	counted bool   // in Groups.n
 	last    Counts // when it was removed
 }
 
@@ -288,8 +306,9 @@ const (
 	ordinaryShare = 100
 	// daemonShare is that of the daemon itself, because all sessions wait for it.
 	daemonShare = 800
-	// chromesShare is that of all Chromes together, beside the daemon and other programs.
-	chromesShare = 1600
+	// mostShares limits the share of all Chromes together, in those of ordinary groups: version 2
+	// knows no more.
+	mostShares = 100
 	// yieldingShare is that of a group that yields on a kernel without idle groups (before
 	// 5.15).
 	yieldingShare = 1
@@ -386,7 +405,9 @@ func (g *Group) Remove() error {
 		errs = append(errs, g.of.removeFolder(filepath.Join(parent, g.name)))
 	}
 	err := errors.Join(errs...)
-	g.removed = err == nil
+	if g.removed = err == nil; g.removed && g.counted {
+		g.of.count(-1)
+	}
 	return err
 }
 

@@ -139,7 +139,7 @@ func TestVersion2(t *testing.T) {
 
 			m.mkdir(filepath.Join(top, "elsewhere", group.name))
 			m.mkdir(filepath.Join(top, "elsewhere", groups.all+"-b"))
-			m.expect(filepath.Join(own, groups.all), map[string]string{"cgroup.subtree_control": "+memory +pids +cpu", "cpu.weight": "1600"})
+			m.expect(filepath.Join(own, groups.all), map[string]string{"cgroup.subtree_control": "+memory +pids +cpu", "cpu.weight": "200"})
 			other := m.mkdir(filepath.Join(top, "elsewhere", "stasis-00000000-a"))
 			groups.Sweep()
 			if left, _ := filepath.Glob(filepath.Join(top, "*/"+groups.all+"*")); len(left) > 0 {
@@ -278,7 +278,7 @@ func TestVersion1(t *testing.T) {
 			t.Errorf("left after a sweep: %v", left)
 		}
 	}
-	m.expect(filepath.Join(top, "cpu,cpuacct", groups.all), map[string]string{"cpu.shares": "16384"})
+	m.expect(filepath.Join(top, "cpu,cpuacct", groups.all), map[string]string{"cpu.shares": "2048"})
 	closed(t, groups)
 	m.expect(filepath.Join(top, "cpu,cpuacct"), map[string]string{"cgroup.procs": "77"})
 	if _, err := os.Stat(filepath.Join(top, "cpu,cpuacct/stasis-daemon")); !errors.Is(err, fs.ErrNotExist) {

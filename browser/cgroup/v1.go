@@ -75,7 +75,7 @@ func (v v1) hold(group string) error {
 	if !v.hasCPU() {
 		return nil
 	}
-	return v.share(group, chromesShare)
+	return v.share(group, ordinaryShare)
 }
 
 // leave removes the daemon's group, unless another daemon is in it.

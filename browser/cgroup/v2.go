@@ -79,7 +79,7 @@ func (v v2) turnOn(folder string) error {
 func (v v2) hold(group string) error {
 	err := v.turnOn(filepath.Join(v.own, group))
 	if err == nil && v.cpu {
-		err = v.share(group, chromesShare)
+		err = v.share(group, ordinaryShare)
 	}
 	return err
 }

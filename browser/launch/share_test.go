@@ -14,7 +14,7 @@ import (
 func groupValues(t *testing.T, name string, files ...string) (values []string) {
 	t.Helper()
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry os.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() || entry.Name() != name {
+		if err != nil || !entry.IsDir() || !strings.HasSuffix(path, "/"+name) {
 			return nil // a folder may have been removed meanwhile
 		}
 		for _, file := range files {
