@@ -90,8 +90,8 @@ test: e2e/clients/node_modules/.package-lock.json clients/typescript/node_module
 	@build/need $(TESTED_WITH)
 	@failed=0; \
 	build/in-memory go test -vet=off -count 1 -parallel 2 -timeout 60m ./e2e & e2e=$$!; \
-	( $(RACE); build/in-memory go test -vet=off -race -timeout 10m $$(build/packages unit race) ) || failed=1; \
-	build/in-memory go test -vet=off -timeout 10m $$(build/packages unit plain) || failed=1; \
+	( $(RACE); build/in-memory go test -vet=off -race -timeout 20m $$(build/packages unit race) ) || failed=1; \
+	build/in-memory go test -vet=off -timeout 20m $$(build/packages unit plain) || failed=1; \
 	( $(RACE); build/in-memory go test -vet=off -race -count 1 -p 1 -timeout 20m $$(build/packages chrome race) ) || failed=1; \
 	build/in-memory go test -vet=off -count 1 -p 1 -timeout 30m $$(build/packages chrome plain | grep -v '/stasis/e2e$$') || failed=1; \
 	go -C deploy test -vet=off ./... || failed=1; \
