@@ -131,12 +131,17 @@ func TestLeaseHolds(t *testing.T) {
 	first := join(t, a, "a")
 	join(t, b, "b")
 	for began := time.Now(); time.Since(began) < 3*shortLease; {
+		asked := time.Now()
 		n, err := a.Nodes.Renew(t.Context(), json.RawMessage(`{"free":3}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if taken, err := b.Nodes.TakeOver(t.Context(), "a", first.Number); err != nil || taken {
+		taken, err := b.Nodes.TakeOver(t.Context(), "a", first.Number)
+		if late := time.Since(asked) > shortLease; err != nil || taken && !late {
 			t.Fatalf("a valid lease was taken over: %v, %v; left %v", taken, err, n.Left)
+		}
+		if taken { // the machine was too busy for so short a lease
+			first = join(t, a, "a")
 		}
 	}
 	if err := b.Nodes.Drain(t.Context(), "a", true); err != nil {
