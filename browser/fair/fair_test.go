@@ -91,6 +91,23 @@ func TestUserYields(t *testing.T) {
 	}
 }
 
+// Users who use what a yielding one leaves them do not yield too.
+func TestOthersDoNotYield(t *testing.T) {
+	c := &clock{}
+	u := c.users()
+	eve, ann, ben := c.many(u, "eve"), c.join(u, "ann", 0.1), c.join(u, "ben", 0.1)
+	everyone := append([]*fake{ann, ben}, eve...)
+	c.run(10*time.Second, everyone...)
+	ann.uses, ben.uses = 0.75, 0.75
+	for _, f := range eve {
+		f.uses = 0.05
+	}
+	c.run(3*leastHold, everyone...)
+	if yielding(eve) != len(eve) || ann.yielded || ben.yielded {
+		t.Errorf("%d of the busy user's Chromes yield; those of the others: %v, %v", yielding(eve), ann.yielded, ben.yielded)
+	}
+}
+
 // A user that becomes busy again soon yields longer: while it yields, it cannot show what it
 // would use.
 func TestYieldsLonger(t *testing.T) {

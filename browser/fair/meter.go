@@ -43,21 +43,24 @@ func (m *meter) add(now time.Time, used time.Duration) {
 
 // judge decides which of some meters are busy: those that use more than an equal part of the
 // processors, or much more than an equal part of what all of them use. The second matters
-// beside other programs, which take a part of the processors.
+// beside other programs, which take a part of the processors. What is busy already gets only the
+// rest, so the parts are those of the others: else they would use more than their part of all,
+// and would be busy too.
 func judge(all []*meter, now time.Time, processors float64) {
 	n, sum := 0, 0.0
 	for _, m := range all {
-		if sum += m.rate; m.rate > active {
+		if sum += m.rate; m.rate > active && !m.busy {
 			n++
 		}
 	}
-	n = max(n, leastSharing)
-	most := max(leastPart, min(processors, much*sum)/float64(n))
+	part := func(n int) float64 {
+		return max(leastPart, min(processors, much*sum)/float64(max(n, leastSharing)))
+	}
 	for _, m := range all {
 		switch {
-		case !m.busy && m.rate > most:
+		case !m.busy && m.rate > part(n):
 			m.begin(now)
-		case m.busy && !now.Before(m.until) && m.rate < most/2:
+		case m.busy && !now.Before(m.until) && m.rate < part(n+1)/2:
 			m.busy, m.ended = false, now
 		}
 	}
