@@ -11,6 +11,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/profiles/postgrestest"
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/answer"
@@ -20,6 +21,9 @@ import (
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
+
+// server is the PostgreSQL server of the tests with several nodes.
+var server postgrestest.Shared
 
 // newNodes makes two Services that share a catalogue, a store and keys.
 func newNodes(t *testing.T, change func(*Config)) (a, b *rig) {

@@ -23,7 +23,6 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/profiles/postgrestest"
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/profiles/sqldbtest"
 	"github.com/stasisd/stasis/session/access"
@@ -48,21 +47,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(stopping{m}) }
-
-// server is the PostgreSQL server of the tests with several nodes.
-var server postgrestest.Shared
-
-// stopping runs all tests and stops the server.
-type stopping struct{ *testing.M }
-
-func (m stopping) Run() int {
-	code := m.M.Run()
-	if err := server.Stop(); err != nil {
-		code = 1
-	}
-	return code
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(server.Stopping(m)) }
 
 // patience is how long a test waits for a condition before it fails.
 const patience = 20 * time.Second

@@ -68,7 +68,8 @@ type daemon struct {
 	server  *api.Server
 	first   firstKey
 	closers []func() error
-	// chromesEnded: no Chrome runs any more, so the rules for their addresses can go.
+	// chromesEnded: no Chrome runs any more, so the rules for their addresses and their control
+	// groups can go.
 	chromesEnded bool
 	started      bool // start has returned the daemon
 }

@@ -3,6 +3,7 @@ package postgrestest
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -49,4 +50,23 @@ func (s *Shared) Stop() error {
 		return nil
 	}
 	return s.server.Stop()
+}
+
+// Stopping returns a [testing.M] for goleak that stops the server after all tests.
+func (s *Shared) Stopping(m *testing.M) Stopping { return Stopping{m, s} }
+
+// Stopping runs tests and stops the server that they share.
+type Stopping struct {
+	tests  *testing.M
+	server *Shared
+}
+
+// Run runs the tests and returns the exit code. A server that cannot be stopped is a failure.
+func (s Stopping) Run() int {
+	code := s.tests.Run()
+	if err := s.server.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }

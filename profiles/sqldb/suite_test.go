@@ -2,8 +2,6 @@ package sqldb_test
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -23,19 +21,7 @@ func TestMain(m *testing.M) {
 	if commitForever() {
 		return
 	}
-	goleak.VerifyTestMain(stopping{m})
-}
-
-// stopping runs all tests and stops the server.
-type stopping struct{ *testing.M }
-
-func (m stopping) Run() int {
-	code := m.M.Run()
-	if err := server.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return code
+	goleak.VerifyTestMain(server.Stopping(m))
 }
 
 var migrated sync.Once

@@ -114,9 +114,13 @@ func keep(t *testing.T, s *store, extend func(time.Duration)) (*cluster.Keeper, 
 
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for !is() {
+		select {
+		case <-ctx.Done():
 			t.Fatalf("waited for: %s", what)
+		case <-time.After(time.Millisecond):
 		}
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
-	"strings"
+
+	"github.com/stasisd/stasis/state"
 )
 
 // Wanted says what a new session needs of its node.
@@ -79,7 +79,7 @@ func (w Wanted) fits(n Node) bool {
 	case !n.Leased(), n.Draining, w.Engine != "" && !has, w.SnapshotID != "" && n.Facts.WriteOnly:
 		return false
 	}
-	return w.SnapshotID == "" || w.Engine == "" || !older(chrome, w.Chrome)
+	return w.SnapshotID == "" || w.Engine == "" || !state.Newer(w.Chrome, chrome)
 }
 
 // spare reports whether a node has an empty Chrome of the engine.
@@ -103,21 +103,4 @@ func compareSelf(a, b bool) int {
 		return -1
 	}
 	return 1
-}
-
-// older reports whether a version of Chrome is older than another, by its four numbers. One
-// that cannot be read is not older.
-func older(version, than string) bool {
-	a, b := strings.Split(version, "."), strings.Split(than, ".")
-	for i := range min(len(a), len(b)) {
-		x, err1 := strconv.Atoi(a[i])
-		y, err2 := strconv.Atoi(b[i])
-		if err1 != nil || err2 != nil {
-			return false
-		}
-		if x != y {
-			return x < y
-		}
-	}
-	return false
 }
