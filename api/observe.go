@@ -39,8 +39,9 @@ type errorAnswer struct {
 
 // observer is the middleware around all handlers.
 type observer struct {
-	now func() time.Time
-	log *slog.Logger
+	now  func() time.Time
+	log  *slog.Logger
+	slow slowdown
 }
 
 // observe gives each request its ID, turns panics and errors into answers, and logs one
@@ -104,6 +105,7 @@ func (o *observer) fail(err error, c echo.Context) {
 			header.Set("Retry-After", rateRetryAfter)
 		}
 	}
+	o.slow.wait(c.Request().Context(), code, exceeded)
 	write := func() error { return c.JSON(statusOf(code), answer) }
 	if c.Path() == livePath && acceptsPage(c.Request()) {
 		write = func() error { return live.WriteError(c.Response(), statusOf(code), noLiveView(answer)) }

@@ -118,7 +118,7 @@ func New(o Options) *Server {
 		echo: echo.New(), log: o.Logger, now: o.Now, budget: o.Budget, patience: o.Patience, grace: o.Grace,
 		connections: newConnections(o.MaxConnections), rates: o.Rates, cluster: o.Cluster, close: stop,
 	}
-	observe := &observer{now: o.Now, log: o.Logger}
+	observe := &observer{now: o.Now, log: o.Logger, slow: newSlowdown()}
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.IPExtractor = echo.ExtractIPDirect()
 	s.echo.HTTPErrorHandler = observe.fail

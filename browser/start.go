@@ -124,6 +124,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options,
 	}
 	b := &Browser{dir: dir, process: process, usage: newUsage(process, limits, s.Now), now: s.Now, relay: relay, appearance: appearance, guard: new(guard), foreground: new(foreground), starter: s}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	b.usage.join(b.ctx, s.Shares, o.Owner, process) // so that the start of a user's Chrome yields too
 	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files(), IncomingDir: dir.Incoming()}, Downloads: dir.Downloads(), MaxDownloads: s.MaxDownloads, Budget: s.Budget, KeepPage: true, NoHiddenTargets: o.Engine == EngineShell})
 	if b.driver, err = b.mux.Driver(ctx); err != nil {
 		return nil, b.abandon(ctx, err)

@@ -230,7 +230,7 @@ func TestControlGroups(t *testing.T) {
 				limits[strings.TrimSpace(string(raw))]++
 			}
 		}
-		if !strings.HasPrefix(filepath.Base(filepath.Dir(folder)), "stasis-") {
+		if !strings.HasPrefix(filepath.Base(folder), "stasis-") {
 			t.Errorf("a Chrome is in %s", folder)
 		}
 	}

@@ -1,8 +1,6 @@
 // Package cgroup limits what the process tree of a Chrome uses, with the kernel's control
-// groups (cgroups(7)). Each Chrome has its own group, in a group of all Chromes below the
-// daemon's. So limits of the daemon's group, such as those of a container, hold for all Chromes
-// together. A Chrome that yields leaves the processors to other Chromes, and not to every
-// other program of the machine.
+// groups (cgroups(7)). Each Chrome has a group of its own below the daemon's. So limits of the
+// daemon's group, such as those of a container, hold for all Chromes together.
 //
 // Version 1 was tried on real kernels. Version 2 was tried on folders and files only that a
 // test makes: no kernel with it was at hand.
@@ -48,8 +46,6 @@ type version interface {
 	home(parent string) string
 	// enter prepares the daemon's group, in which the daemon is.
 	enter(daemon int, make func(folder string) error) error
-	// hold prepares the group of all Chromes, which exists.
-	hold(group string) error
 	// leave moves the daemon out of a group that enter made and others may need, and removes that.
 	leave(daemon int, remove func(folder string) error) error
 	limit(group string, l Limits) error
@@ -68,12 +64,9 @@ type version interface {
 // Groups makes groups. Its methods are safe for concurrent use.
 type Groups struct {
 	version version
-	all     string // the name of the group of all Chromes
+	prefix  string // of the names of all groups
 	daemon  int    // its process
 	folders folders
-
-	mu sync.Mutex
-	n  int // groups that were made and not removed
 }
 
 // folders makes and removes the folders of groups. The kernel makes and removes the files
@@ -103,54 +96,40 @@ func open(v version, root string, pid int, f folders) (*Groups, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(root))
-	g := &Groups{version: v, all: "stasis-" + hex.EncodeToString(sum[:4]), daemon: pid, folders: f}
+	g := &Groups{version: v, prefix: "stasis-" + hex.EncodeToString(sum[:4]) + "-", daemon: pid, folders: f}
 	if err := g.try(); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil
 }
 
-// try makes the group of all Chromes, and in it a group with limits, which it removes.
+// try makes a group with limits, and removes it.
 func (g *Groups) try() error {
-	for _, parent := range g.version.parents() {
-		if err := g.folders.make(filepath.Join(parent, g.all)); err != nil && !errors.Is(err, fs.ErrExist) {
-			return unsupported(err, impossible)
-		}
-	}
-	if err := g.version.hold(g.all); err != nil {
-		return unsupported(err, impossible)
-	}
 	probe, err := g.New("probe", Limits{Memory: 1 << 30, Tasks: 1 << 10})
 	if err != nil {
-		return unsupported(err, impossible)
+		return unsupported(err, "control groups cannot be made below the daemon's own: "+remedy)
 	}
 	return probe.Remove()
 }
 
-// Close removes the group of all Chromes, which must have ended. It can be repeated.
+// Close moves the daemon back to the group that it was started in. All Chromes must have
+// ended. It can be repeated.
 func (g *Groups) Close() error {
 	if g == nil {
 		return nil
 	}
-	var errs []error
-	for _, parent := range g.version.parents() {
-		errs = append(errs, g.removeFolder(filepath.Join(parent, g.all)))
-	}
-	return errors.Join(append(errs, g.version.leave(g.daemon, g.folders.remove))...)
+	return g.version.leave(g.daemon, g.folders.remove)
 }
 
 // remedy is how a daemon gets control groups.
-const (
-	remedy     = "run the daemon as root, or in a systemd unit with Delegate=yes"
-	impossible = "control groups cannot be made below the daemon's own: " + remedy
-)
+const remedy = "run the daemon as root, or in a systemd unit with Delegate=yes"
 
 // HasCPU reports whether groups have limits and shares of processors.
 func (g *Groups) HasCPU() bool { return g.version.hasCPU() }
 
 // New makes a group. name is one path element, unique among the daemon's groups.
 func (g *Groups) New(name string, l Limits) (*Group, error) {
-	group := &Group{of: g, name: filepath.Join(g.all, name), share: ordinaryShare}
+	group := &Group{of: g, name: g.prefix + name, share: ordinaryShare}
 	for _, parent := range g.version.parents() {
 		folder := filepath.Join(parent, group.name)
 		err := g.folders.make(folder)
@@ -166,21 +145,7 @@ func (g *Groups) New(name string, l Limits) (*Group, error) {
 	if err := group.Limit(l); err != nil {
 		return nil, errors.Join(err, group.Remove())
 	}
-	group.counted = true
-	g.count(1)
 	return group, nil
-}
-
-// count changes the number of groups. All Chromes together have the share of as many ordinary
-// programs of the machine.
-func (g *Groups) count(more int) {
-	if !g.HasCPU() {
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.n += more
-	_ = g.version.share(g.all, min(max(g.n, 1), mostShares)*ordinaryShare) // it worked when the group was made
 }
 
 // Sweep removes the groups that a dead daemon left, wherever it ran. Their processes have
@@ -194,7 +159,7 @@ func (g *Groups) Sweep() {
 			switch {
 			case err != nil && entry != nil && entry.IsDir():
 				return fs.SkipDir // it was removed meanwhile, or may not be read
-			case err != nil || !entry.IsDir() || entry.Name() != g.all && !strings.HasPrefix(entry.Name(), g.all+"-"):
+			case err != nil || !entry.IsDir() || !strings.HasPrefix(entry.Name(), strings.TrimSuffix(g.prefix, "-")):
 				return nil
 			}
 			g.sweep(path)
@@ -203,18 +168,12 @@ func (g *Groups) Sweep() {
 	}
 }
 
-// sweep removes a group of all Chromes with those in it. The one of this daemon stays. An older
-// version made the groups of Chromes without one of all.
+// sweep removes a group. An older version had one group of all Chromes, with theirs in it.
 func (g *Groups) sweep(folder string) {
 	inside, _ := os.ReadDir(folder)
 	for _, entry := range inside {
 		if entry.IsDir() {
 			_ = g.removeFolder(filepath.Join(folder, entry.Name())) // see Sweep
-		}
-	}
-	for _, parent := range g.version.parents() {
-		if folder == filepath.Join(parent, g.all) {
-			return
 		}
 	}
 	_ = g.removeFolder(folder)
@@ -253,7 +212,6 @@ type Group struct {
 	share   int  // percent, of an ordinary group's
 	yields  bool // see Yield
 	removed bool
-	counted bool   // in Groups.n
 	last    Counts // when it was removed
 }
 
@@ -306,9 +264,6 @@ const (
 	ordinaryShare = 100
 	// daemonShare is that of the daemon itself, because all sessions wait for it.
 	daemonShare = 800
-	// mostShares limits the share of all Chromes together, in those of ordinary groups: version 2
-	// knows no more.
-	mostShares = 100
 	// yieldingShare is that of a group that yields on a kernel without idle groups (before
 	// 5.15).
 	yieldingShare = 1
@@ -405,9 +360,7 @@ func (g *Group) Remove() error {
 		errs = append(errs, g.of.removeFolder(filepath.Join(parent, g.name)))
 	}
 	err := errors.Join(errs...)
-	if g.removed = err == nil; g.removed && g.counted {
-		g.of.count(-1)
-	}
+	g.removed = err == nil
 	return err
 }
 

@@ -138,14 +138,10 @@ func TestVersion2(t *testing.T) {
 			checkRemoval(t, groups, group, folder)
 
 			m.mkdir(filepath.Join(top, "elsewhere", group.name))
-			m.mkdir(filepath.Join(top, "elsewhere", groups.all+"-b"))
-			m.expect(filepath.Join(own, groups.all), map[string]string{"cgroup.subtree_control": "+memory +pids +cpu", "cpu.weight": "200"})
+			m.mkdir(filepath.Join(top, "elsewhere", strings.TrimSuffix(groups.prefix, "-"), "b"))
 			other := m.mkdir(filepath.Join(top, "elsewhere", "stasis-00000000-a"))
 			groups.Sweep()
-			if left, _ := filepath.Glob(filepath.Join(top, "*/"+groups.all+"*")); len(left) > 0 {
-				t.Errorf("left after a sweep: %v", left)
-			}
-			if left, _ := filepath.Glob(filepath.Join(own, groups.all, "a")); len(left) > 0 {
+			if left, _ := filepath.Glob(filepath.Join(top, "*/"+strings.TrimSuffix(groups.prefix, "-")+"*")); len(left) > 0 {
 				t.Errorf("left after a sweep: %v", left)
 			}
 			if _, err := os.Stat(other); err != nil {
@@ -177,7 +173,7 @@ func checkRemoval(t *testing.T, groups *Groups, group *Group, folders ...string)
 		t.Errorf("a limit of a removed group: %v", err)
 	}
 	for range 2 { // the second finds the folder of the first, which nobody removed
-		if _, err := groups.New(filepath.Base(group.name), Limits{}); err != nil {
+		if _, err := groups.New(strings.TrimPrefix(group.name, groups.prefix), Limits{}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -274,11 +270,10 @@ func TestVersion1(t *testing.T) {
 	checkRemoval(t, groups, group, inMemory, inPids, inCPU)
 	groups.Sweep()
 	for _, controller := range []string{"memory/box", "pids/box", "cpu,cpuacct"} {
-		if left, _ := filepath.Glob(filepath.Join(top, controller, groups.all, "a")); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(top, controller, groups.prefix+"*")); len(left) > 0 {
 			t.Errorf("left after a sweep: %v", left)
 		}
 	}
-	m.expect(filepath.Join(top, "cpu,cpuacct", groups.all), map[string]string{"cpu.shares": "2048"})
 	closed(t, groups)
 	m.expect(filepath.Join(top, "cpu,cpuacct"), map[string]string{"cgroup.procs": "77"})
 	if _, err := os.Stat(filepath.Join(top, "cpu,cpuacct/stasis-daemon")); !errors.Is(err, fs.ErrNotExist) {
@@ -286,16 +281,11 @@ func TestVersion1(t *testing.T) {
 	}
 }
 
-// closed closes groups twice, which leaves no group of all Chromes.
+// closed closes groups twice.
 func closed(t *testing.T, groups *Groups) {
 	t.Helper()
 	if err := errors.Join(groups.Close(), groups.Close()); err != nil {
 		t.Error(err)
-	}
-	for _, parent := range groups.version.parents() {
-		if _, err := os.Stat(filepath.Join(parent, groups.all)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("the group of all Chromes in %s: %v", parent, err)
-		}
 	}
 }
 

@@ -56,7 +56,7 @@ func (v v1) enter(daemon int, make func(folder string) error) error {
 	home := v.home(v.own[cpu])
 	for try := 1; ; try++ {
 		if err := make(home); err != nil && !errors.Is(err, fs.ErrExist) {
-			return unsupported(err, impossible)
+			return unsupported(err, "control groups cannot be made below the daemon's own: "+remedy)
 		}
 		err := v.share(daemonGroupV1, daemonShare)
 		if err == nil {
@@ -69,13 +69,6 @@ func (v v1) enter(daemon int, make func(folder string) error) error {
 			return unsupported(err, "the daemon cannot move to a control group below its own: "+remedy)
 		}
 	}
-}
-
-func (v v1) hold(group string) error {
-	if !v.hasCPU() {
-		return nil
-	}
-	return v.share(group, ordinaryShare)
 }
 
 // leave removes the daemon's group, unless another daemon is in it.

@@ -58,28 +58,15 @@ func (v v2) enter(daemon int, make func(folder string) error) error {
 	return nil
 }
 
-// enable turns controllers on, and gives the daemon its share.
+// enable turns controllers on for the groups of Chromes, and gives the daemon its share.
 func (v v2) enable() error {
-	err := v.turnOn(v.own)
-	if err == nil && v.cpu {
-		err = v.share(daemonGroup, daemonShare)
-	}
-	return err
-}
-
-// turnOn turns controllers on for the groups in a folder.
-func (v v2) turnOn(folder string) error {
 	controllers := "+" + memory + " +" + pids
 	if v.cpu {
 		controllers += " +" + cpu
 	}
-	return write(filepath.Join(folder, "cgroup.subtree_control"), controllers)
-}
-
-func (v v2) hold(group string) error {
-	err := v.turnOn(filepath.Join(v.own, group))
+	err := write(filepath.Join(v.own, "cgroup.subtree_control"), controllers)
 	if err == nil && v.cpu {
-		err = v.share(group, ordinaryShare)
+		err = v.share(daemonGroup, daemonShare)
 	}
 	return err
 }

@@ -2,9 +2,10 @@
 //
 // The scheduler gives each Chrome an equal share. So a user with many busy sessions would
 // take most of the machine. A user whose Chromes together have used more than an equal part
-// of the processors for some seconds yields: its Chromes get what all others leave. A single
-// Chrome that has used more than an equal part gets a small share, so that the other sessions
-// of its user go first. Both end when the use has fallen.
+// of the processors for some seconds yields: its Chromes get what all other programs of the
+// machine leave. If that is next to nothing, they have a small share until they have got a
+// little. A single Chrome that has used more than an equal part has a small share too, so that
+// the other sessions of its user go first. All ends when the use has fallen.
 package fair
 
 import (
@@ -24,6 +25,9 @@ const (
 	// active is the use from which a user or a Chrome counts as one of those that share the
 	// processors.
 	active = 0.05
+	// little is what a user that yields gets at least, in processors, so that its pages do
+	// not stand still while other programs keep all processors busy.
+	little = 0.1
 )
 
 // Chrome is a Chrome whose share of the processors can be changed.
@@ -33,7 +37,7 @@ type Chrome interface {
 	UsedCPU() (time.Duration, bool)
 	// Busy gives it a small share of busy processors, or an ordinary one again.
 	Busy(on bool)
-	// Yield gives it only what others leave of the processors, or its share again.
+	// Yield gives it only what others leave of the processors, or the share that Busy has set.
 	Yield(on bool)
 }
 
@@ -163,11 +167,12 @@ func (u *Users) divide() {
 	judge(users, now, u.processors)
 	judge(chromes, now, u.processors)
 	for owner, of := range u.users {
-		yields := of.busy && u.others(owner)
+		last := of.busy && u.others(owner)
+		yields := last && of.lately > little
 		for m := range of.chromes {
-			if m.slowed != m.busy {
-				m.slowed = m.busy
-				m.chrome.Busy(m.busy)
+			if slowed := m.busy || last; m.slowed != slowed {
+				m.slowed = slowed
+				m.chrome.Busy(slowed)
 			}
 			if m.yielding != yields {
 				m.yielding = yields

@@ -51,6 +51,16 @@ func (c *clock) many(u *Users, owner string) (all []*fake) {
 	return all
 }
 
+// behind counts the Chromes with less than their share.
+func behind(all []*fake) (n int) {
+	for _, f := range all {
+		if f.yielded || f.busy {
+			n++
+		}
+	}
+	return n
+}
+
 func yielding(all []*fake) (n int) {
 	for _, f := range all {
 		if f.yielded {
@@ -75,19 +85,48 @@ func TestUserYields(t *testing.T) {
 		t.Errorf("%d of the busy user's Chromes yield; the other one's: %v", n, ann.yielded)
 	}
 	late := c.join(u, "eve", 0)
-	if !late.yielded || late.busy {
+	if !late.yielded {
 		t.Error("a new Chrome of the busy user does not yield")
 	}
 	for _, f := range eve {
 		f.uses = 0
 	}
 	c.run(leastHold-5*time.Second, everyone...)
-	if n := yielding(eve); n != len(eve) {
-		t.Errorf("%d Chromes yield when the user has used little for a moment", n)
+	if n := behind(eve); n != len(eve) {
+		t.Errorf("%d Chromes go first when the user has used little for a moment", n)
 	}
 	c.run(2*leastHold, everyone...)
-	if n := yielding(append(eve, late)); n != 0 {
-		t.Errorf("%d Chromes of a calm user yield", n)
+	if n := behind(append(eve, late)); n != 0 {
+		t.Errorf("%d Chromes of a calm user have less than their share", n)
+	}
+}
+
+// A user that yields and gets next to nothing has a small share until it has got a little, and
+// then again.
+func TestNotStarved(t *testing.T) {
+	c := &clock{}
+	u := c.users()
+	eve, ann := c.many(u, "eve"), c.join(u, "ann", 0.1)
+	c.run(10*time.Second, append(eve, ann)...)
+	ends := 0
+	for range 60 {
+		before := eve[0].yielded
+		for _, f := range eve {
+			f.uses = 0.05
+			if f.yielded { // other programs take everything
+				f.uses = 0
+			}
+		}
+		c.run(500*time.Millisecond, append(eve, ann)...)
+		if before && !eve[0].yielded {
+			ends++
+		}
+		if behind(eve) != len(eve) {
+			t.Fatal("a user goes first that has used too much for a while")
+		}
+	}
+	if ends < 5 {
+		t.Errorf("within 30 s the user had %d times more than nothing", ends)
 	}
 }
 
@@ -118,7 +157,7 @@ func TestYieldsLonger(t *testing.T) {
 		for eve.uses = 2; !eve.yielded; {
 			c.run(time.Second, eve, ann)
 		}
-		for eve.uses = 0; eve.yielded; long += time.Second {
+		for eve.uses = 0; eve.busy; long += time.Second {
 			c.run(time.Second, eve, ann)
 		}
 		return long

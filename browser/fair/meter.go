@@ -8,6 +8,8 @@ import (
 const (
 	// memory is the time constant of the use: about how long use counts.
 	memory = 8 * time.Second
+	// shortMemory is the time constant of what was used lately.
+	shortMemory = time.Second
 	// leastHold is how long a meter stays busy at least. A Chrome that gets less cannot use more, so
 	// low use says little. A meter that is busy again within forgetAfter stays so twice as
 	// long, up to mostHold.
@@ -18,8 +20,9 @@ const (
 
 // meter measures the use of processors, and remembers whether that was too much.
 type meter struct {
-	rate float64 // processors, on average over the last seconds
-	at   time.Time
+	rate   float64 // processors, on average over the last seconds
+	lately float64 // the same, over the last second
+	at     time.Time
 
 	busy  bool
 	hold  time.Duration
@@ -31,6 +34,7 @@ type meter struct {
 func (m *meter) decay(now time.Time) {
 	if passed := now.Sub(m.at); passed > 0 && !m.at.IsZero() {
 		m.rate *= math.Exp(-passed.Seconds() / memory.Seconds())
+		m.lately *= math.Exp(-passed.Seconds() / shortMemory.Seconds())
 	}
 	m.at = now
 }
@@ -39,6 +43,7 @@ func (m *meter) decay(now time.Time) {
 func (m *meter) add(now time.Time, used time.Duration) {
 	m.decay(now)
 	m.rate += used.Seconds() / memory.Seconds()
+	m.lately += used.Seconds() / shortMemory.Seconds()
 }
 
 // judge decides which of some meters are busy: those that use more than an equal part of the

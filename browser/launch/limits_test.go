@@ -27,7 +27,7 @@ func groupsOf(t *testing.T, pid int) (paths []string) {
 func inGroup(t *testing.T, pid int, name string) bool {
 	t.Helper()
 	return slices.ContainsFunc(groupsOf(t, pid), func(path string) bool {
-		return strings.HasPrefix(filepath.Base(filepath.Dir(path)), "stasis-") && filepath.Base(path) == name
+		return strings.HasPrefix(filepath.Base(path), "stasis-") && strings.HasSuffix(path, "-"+name)
 	})
 }
 
@@ -103,12 +103,12 @@ func TestControlGroup(t *testing.T) {
 	}
 }
 
-// groupName returns the name of a Chrome's control group, with that of the group around it.
+// groupName returns the name of a Chrome's control group.
 func groupName(t *testing.T, p *Process) string {
 	t.Helper()
 	for _, path := range groupsOf(t, p.PID()) {
-		if parent := filepath.Base(filepath.Dir(path)); strings.HasPrefix(parent, "stasis-") {
-			return filepath.Join(parent, filepath.Base(path))
+		if name := filepath.Base(path); strings.HasPrefix(name, "stasis-") {
+			return name
 		}
 	}
 	t.Fatal("Chrome has no control group")

@@ -180,7 +180,7 @@ func (s *strangers) block(ctx context.Context, length time.Duration, hostile boo
 	attackers.Wait()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), strangerGrace)
 	defer cancel()
-	if err := s.h.CallAs(ending, s.keys[hostileUser().user], http.MethodDelete, "/v1/sessions?save_snapshot_mode=none", nil, nil); err != nil {
+	if err := s.h.Call(ending, http.MethodDelete, "/v1/sessions?save_snapshot_mode=none&user_id="+hostileUser().user, nil, nil); err != nil {
 		s.fail("end of the hostile user's sessions", err)
 	}
 }

@@ -60,6 +60,7 @@ func (m *measured) page() string {
 	line("| create p50, p99, longest | %s, %s, %s |", ms(l.creates.P50), ms(l.creates.P99), ms(l.creates.Most))
 	line("| end without a save p50, p99 | %s, %s |", ms(l.ends.P50), ms(l.ends.P99))
 	line("| end with a save p50, p99 | %s, %s |", ms(l.saves.P50), ms(l.saves.P99))
+	line("| saves after another of the same user, which keep its default | %d |", l.outrun)
 	line("| lookup p50, p99 | %s, %s |", ms(l.lookups.P50), ms(l.lookups.P99))
 	line("| failed calls | %d |", l.creates.failures()+l.ends.failures()+l.saves.failures()+l.lookups.failures())
 	line("| renewals of leases | %d, p99 %s, %d failed |", m.renewals.Count, ms(m.renewals.P99), m.renewals.failures())

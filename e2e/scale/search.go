@@ -23,6 +23,7 @@ type step struct {
 	rate                          float64 // creates, and ends, that were offered in a second
 	took                          time.Duration
 	creates, ends, saves, lookups summary
+	outrun                        int // saves whose default had been moved before, by another session of the user
 	before, after                 reading
 }
 
@@ -49,6 +50,7 @@ func (c *cluster) offer(ctx context.Context, l *load, rate float64, d time.Durat
 	}
 	s.took = l.offer(ctx, rate, d)
 	s.creates, s.ends, s.saves, s.lookups = l.creates.summary(), l.ends.summary(), l.saves.summary(), l.lookups.summary()
+	s.outrun = int(l.outrun.Load())
 	if s.after, err = c.observer.read(ctx); err != nil {
 		return s, err
 	}
