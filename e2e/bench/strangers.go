@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -18,10 +20,10 @@ import (
 const strangersTitle = "Beside a hostile user"
 
 // Sizes of the run with strangers: 8 sessions of full Chrome and 24 of the shell, of three
-// users, one of whom is hostile in every second block.
+// users, one of whom is hostile in every third block.
 const (
 	strangerBlock  = 5 * time.Minute // the longest block
-	strangerBlocks = 4               // the least number of blocks
+	strangerBlocks = 6               // the least number of blocks
 	strangerMemory = 1 << 30         // bytes, of each session
 	// strangerRamp is the time in which the honest users begin, which does not count.
 	strangerRamp  = time.Minute
@@ -48,25 +50,24 @@ type side int
 const (
 	alone   side = iota // no hostile user
 	beside              // a hostile user
+	loops               // programs of the least priority keep all processors busy; see [busyLoops]
 	between             // the hostile user's sessions are ending: not counted
 )
 
-// strangers is one run. Its times are those of the honest users, with and without a hostile
-// one.
+// strangers is one run. Its times are those of the honest users, by side.
 type strangers struct {
 	h    *host
 	keys map[string]string // by user
 
 	mu       sync.Mutex
 	side     side
-	times    [2]map[string][]float64 // milliseconds, by side and by what was timed
-	failed   [2]map[string]int       // calls of honest users, by side and by what failed
-	failures []error                 // the first ones
+	times    [between]map[string][]float64 // milliseconds, by side and by what was timed
+	failures []error                       // the first calls of honest users that failed
 	attacks  map[string]int
 }
 
-// runStrangers has two honest users work for a time, beside a hostile third one in every
-// second block. It writes a section of the page. It fails if an honest session is not
+// runStrangers has two honest users work for a time: alone, beside a hostile third one, and
+// beside programs of the least priority, in blocks that take turns. It writes a section of the page. It fails if an honest session is not
 // logged in as itself, a save is lost, a call of an honest user fails, or something is left.
 func (b *bench) runStrangers(ctx context.Context, total time.Duration) error {
 	h, err := b.host(ctx, []string{"STASIS_SPARES=1", "STASIS_SHELL_SPARES=1"}, append(guardedFlags(), "--max-sessions", "36", "--parked", "8", "--session-memory", fmt.Sprint(strangerMemory))...)
@@ -74,7 +75,7 @@ func (b *bench) runStrangers(ctx context.Context, total time.Duration) error {
 	if err != nil {
 		return err
 	}
-	s := &strangers{h: h, keys: map[string]string{}, times: [2]map[string][]float64{{}, {}}, failed: [2]map[string]int{{}, {}}, attacks: map[string]int{}}
+	s := &strangers{h: h, keys: map[string]string{}, times: [between]map[string][]float64{{}, {}, {}}, attacks: map[string]int{}}
 	for _, u := range append(honestUsers(), hostileUser()) {
 		var key struct{ Secret string }
 		if err := h.Call(ctx, http.MethodPost, "/v1/keys", obj{"name": u.user, "user_id": u.user, "rights": []string{"use"}}, &key); err != nil {
@@ -132,8 +133,7 @@ func (s *strangers) lanes(seed uint64) (all []*honestLane) {
 	return all
 }
 
-// work runs all lanes for a time, and the hostile user in every second block of it. It
-// returns soon after that time, also if the machine is overloaded.
+// work runs all lanes for a time, in blocks of which every side has as many. It returns soon after that time, also if the machine is overloaded.
 func (s *strangers) work(ctx context.Context, lanes []*honestLane, total time.Duration, seed uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, strangerRamp+total+strangerGrace)
 	defer cancel()
@@ -150,23 +150,26 @@ func (s *strangers) work(ctx context.Context, lanes []*honestLane, total time.Du
 		})
 	}
 	pause(ctx, strangerRamp)
-	blocks := max(strangerBlocks, int(total/strangerBlock))
+	blocks := max(strangerBlocks, int(total/strangerBlock)/int(between)*int(between))
 	for block := range blocks {
 		progress("block %d of %d: %s", block+1, blocks, s.counts())
-		s.block(inGroup, total/time.Duration(blocks), block%2 == 1, seed+uint64(block))
+		s.block(inGroup, total/time.Duration(blocks), side(block%int(between)), seed+uint64(block))
 	}
 	s.turn(between)
 	progress("the end of the last sessions: %s", s.counts())
 	return group.Wait()
 }
 
-// block waits for a time, in which the hostile user attacks or not. When it ends, the
-// hostile user's sessions have ended.
-func (s *strangers) block(ctx context.Context, length time.Duration, hostile bool, seed uint64) {
+// block waits for a time on a side. When it ends, the hostile user's sessions have ended.
+func (s *strangers) block(ctx context.Context, length time.Duration, on side, seed uint64) {
 	end := time.Now().Add(length)
-	if !hostile {
-		s.turn(alone)
+	if on != beside {
+		if on == loops {
+			defer s.busyLoops(ctx)()
+		}
+		s.turn(on)
 		pause(ctx, time.Until(end))
+		s.turn(between)
 		return
 	}
 	s.turn(beside)
@@ -183,6 +186,24 @@ func (s *strangers) block(ctx context.Context, length time.Duration, hostile boo
 	if err := s.h.Call(ending, http.MethodDelete, "/v1/sessions?save_snapshot_mode=none&user_id="+hostileUser().user, nil, nil); err != nil {
 		s.fail("end of the hostile user's sessions", err)
 	}
+}
+
+// busyLoops starts a loop for each processor, of the scheduling class that gets only what all
+// others leave (SCHED_IDLE of sched(7)). No daemon could slow a hostile user down more without
+// leaving processors idle, so the times beside the loops are what can be had at best. The
+// caller calls stop.
+func (s *strangers) busyLoops(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	for range runtime.NumCPU() {
+		all.Go(func() {
+			err := exec.CommandContext(ctx, "chrt", "--idle", "0", "sh", "-c", "while :; do :; done").Run()
+			if ctx.Err() == nil {
+				s.fail("loop of the least priority", err)
+			}
+		})
+	}
+	return func() { cancel(); all.Wait() }
 }
 
 // turn begins a side.
@@ -216,12 +237,12 @@ func (s *strangers) timed(what string, do func() error) error {
 // mostFailures is how many failures a run reports in full.
 const mostFailures = 20
 
-// fail counts a call of an honest user that failed.
+// fail keeps a call of an honest user that failed.
 func (s *strangers) fail(what string, err error) {
+	err = fmt.Errorf("%s: %w", what, err)
 	progress("failed: %v", err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failed[min(s.side, beside)][what]++
 	if len(s.failures) < mostFailures {
 		s.failures = append(s.failures, err)
 	}
@@ -232,8 +253,11 @@ func (s *strangers) counts() (text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, what := range slices.Sorted(maps.Keys(s.times[alone])) {
-		a, b := s.times[alone][what], s.times[beside][what]
-		text += fmt.Sprintf("%s %d/%d p50 %.0f/%.0f p95 %.0f/%.0f; ", what, len(a), len(b), quantile(a, 0.5), quantile(b, 0.5), quantile(a, 0.95), quantile(b, 0.95))
+		text += what
+		for _, of := range s.times {
+			text += fmt.Sprintf(" %d: %.0f %.0f", len(of[what]), quantile(of[what], 0.5), quantile(of[what], 0.95))
+		}
+		text += "; "
 	}
 	return text
 }
@@ -262,26 +286,4 @@ func (s *strangers) clearHostile(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// section has a row for each thing that was timed, and one for each attack.
-func (s *strangers) section(b *bench, total time.Duration) section {
-	out := section{
-		title: strangersTitle,
-		text: fmt.Sprintf("`make strangers` on %s, %s: two users have 6 sessions of full Chrome and 16 of the shell on one daemon. In every\n"+
-			"second block of 5 minutes a hostile third user has 2 and 8 more, and attacks. Milliseconds, of the first two users only. Every\n"+
-			"restored session was logged in as itself, every save was restored, and nothing was left at the end. %s",
-			time.Now().UTC().Format(time.DateOnly), total, machineLine(b.machine)),
-		head: []string{"", "count", "median", "95th percentile", "count beside the hostile user", "median", "95th percentile", "× of the percentiles"},
-	}
-	for _, what := range slices.Sorted(maps.Keys(s.times[alone])) {
-		quiet, attacked := s.times[alone][what], s.times[beside][what]
-		p := func(of []float64) float64 { return quantile(of, 0.95) }
-		out.rows = append(out.rows, []string{what, fmt.Sprint(len(quiet)), number(spread(quiet).median), number(p(quiet)),
-			fmt.Sprint(len(attacked)), number(spread(attacked).median), number(p(attacked)), number(p(attacked) / p(quiet))})
-	}
-	for _, what := range slices.Sorted(maps.Keys(s.attacks)) {
-		out.rows = append(out.rows, []string{"attack: " + what, "", "", "", fmt.Sprint(s.attacks[what]), "", "", ""})
-	}
-	return out
 }
