@@ -72,10 +72,11 @@ lint: $(LINT)-$(LINT_VER)
 	@$(LINT)-$(LINT_VER) run ./...
 	@GOOS=darwin go vet ./cmd/stasis
 
+# With the same flags as in `make test`, so that what has passed there is not run again.
 .PHONY: unit
 unit: $(S3)-$(S3_VER)
 	@build/need systemd postgresql
-	@build/in-memory go test -vet=off $$(build/packages unit)
+	@build/in-memory go test -vet=off -timeout 20m $$(build/packages unit)
 
 .PHONY: deadcode
 deadcode: $(DEAD)-$(DEAD_VER) ## find functions that nothing calls, or only tests

@@ -166,11 +166,17 @@ func (u *Users) divide() {
 	}
 	judge(users, now, u.processors)
 	judge(chromes, now, u.processors)
+	using := 0 // Chromes that share the processors
+	for _, m := range chromes {
+		if m.rate > active {
+			using++
+		}
+	}
 	for owner, of := range u.users {
 		last := of.busy && u.others(owner)
 		yields := last && of.lately > little
 		for m := range of.chromes {
-			if slowed := m.busy || last; m.slowed != slowed {
+			if slowed := m.busy && using > 1 || last; m.slowed != slowed {
 				m.slowed = slowed
 				m.chrome.Busy(slowed)
 			}

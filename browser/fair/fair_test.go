@@ -200,6 +200,16 @@ func TestBusyChrome(t *testing.T) {
 	if !hog.busy || calm.busy || hog.yielded || calm.yielded {
 		t.Errorf("the busy one: %+v; the calm one: %+v", hog, calm)
 	}
+	calm.uses = 0
+	c.run(time.Minute, hog, calm)
+	if hog.busy {
+		t.Error("a busy Chrome has a small share though no other uses anything")
+	}
+	calm.uses = 0.1
+	c.run(10*time.Second, hog, calm)
+	if !hog.busy {
+		t.Error("a busy Chrome has its share though another uses some")
+	}
 	hog.uses = 0
 	c.run(60*time.Second, hog, calm)
 	if hog.busy {
