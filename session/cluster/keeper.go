@@ -72,8 +72,10 @@ type Keeper struct {
 	draining bool
 	lost     bool
 	valid    time.Duration // until when the node thinks that it holds the lease
-	since    time.Duration // since when it has held it without a gap
+	since    time.Duration // since when every renewal succeeded
+	failed   bool          // a renewal has failed since the last one that succeeded
 	leads    bool          // as of the last look
+	seen     sighting      // of the last look
 }
 
 // Join takes the node's lease and begins to renew it. The caller must call Close.
@@ -201,12 +203,14 @@ func (k *Keeper) status() json.RawMessage {
 	return doc
 }
 
-// hold records that the lease was taken or renewed by a request at a time.
+// hold records that the lease was taken or renewed by a request at a time. After a failed
+// renewal, the keeper counts anew how long it has held the lease: what kept it from the catalogue
+// may have kept others from it for longer.
 func (k *Keeper) hold(asked time.Duration, n profiles.Node) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.cfg.Clock() >= k.valid { // there was a gap: another node could have taken over
-		k.since = asked
+	if k.failed || k.cfg.Clock() >= k.valid {
+		k.failed, k.since = false, asked
 	}
 	k.draining = n.Draining
 	k.valid = asked + k.cfg.Lease - k.cfg.Lease/margins
@@ -247,6 +251,9 @@ func (k *Keeper) renew() bool {
 		return k.lose()
 	}
 	if err != nil {
+		k.mu.Lock()
+		k.failed = true
+		k.mu.Unlock()
 		if k.ctx.Err() == nil {
 			k.cfg.Log.Warn("the node's lease could not be renewed; trying again", "left", k.Left(), "error", err)
 			if before == Held && k.State() == Lapsed {

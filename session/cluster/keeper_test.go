@@ -26,6 +26,8 @@ type store struct {
 	renew  error
 	other  profiles.Node
 	taken  []string
+	failed int // renewals
+	looks  int
 	calls  []string
 }
 
@@ -51,6 +53,9 @@ func (s *store) Join(_ context.Context, n profiles.Node) (profiles.Node, error) 
 func (s *store) Renew(context.Context, json.RawMessage) (profiles.Node, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.renew != nil {
+		s.failed++
+	}
 	return profiles.Node{ID: "a", Number: s.number}, s.renew
 }
 
@@ -62,6 +67,7 @@ func (s *store) Leave(context.Context) error {
 func (s *store) Nodes(context.Context) ([]profiles.Node, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.looks++
 	return []profiles.Node{{ID: "a", Number: s.number, Left: lease}, s.other}, nil
 }
 
@@ -185,4 +191,49 @@ func TestTakesOver(t *testing.T) {
 			t.Errorf("taken over: %q", s.taken)
 		}
 	})
+}
+
+// After a failed renewal, and after the catalogue's clock was moved, all other nodes have a whole
+// lease to renew theirs.
+func TestTakesOverLater(t *testing.T) {
+	for name, happens := range map[string]func(*store, func(profiles.Node)){
+		"a failed renewal": func(s *store, other func(profiles.Node)) {
+			s.set(func() { s.renew = fault.New(fault.CatalogueUnavailable, "test", "away") })
+			await(t, "a renewal fails", func() (failed bool) {
+				s.set(func() { failed = s.failed > 0 })
+				return failed
+			})
+			s.set(func() { s.renew = nil })
+			other(profiles.Node{ID: "b", Number: 5, Left: -1})
+		},
+		"another clock": func(_ *store, other func(profiles.Node)) {
+			other(profiles.Node{ID: "b", Number: 3, Left: -1})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &store{other: profiles.Node{ID: "b", Number: 1, Left: -1}}
+			keep(t, s, func(time.Duration) {})
+			looks := func() (n int) {
+				s.set(func() { n = s.looks })
+				return n
+			}
+			taken := func(n int) {
+				t.Helper()
+				await(t, "the other is taken over", func() (is bool) {
+					s.set(func() { is = len(s.taken) == n })
+					return is
+				})
+			}
+			taken(1) // from now on the node may take over others at once
+			s.set(func() { s.other = profiles.Node{ID: "b", Number: 3, Left: time.Hour} })
+			seen := looks() + 2
+			await(t, "the node sees the other", func() bool { return looks() >= seen })
+			began := time.Now()
+			happens(s, func(n profiles.Node) { s.set(func() { s.other = n }) })
+			taken(2)
+			if early := lease - time.Since(began); early > 0 {
+				t.Errorf("taken over %v early", early)
+			}
+		})
+	}
 }

@@ -21,12 +21,13 @@ func (k *Keeper) look() (pause time.Duration) {
 	pause = k.cfg.Lease / renewals
 	ctx, cancel := context.WithTimeout(k.ctx, k.cfg.Lease)
 	defer cancel()
+	asked := k.cfg.Clock()
 	all, err := k.cfg.Store.Nodes(ctx)
 	if err != nil {
-		k.failed("the nodes of the cluster cannot be read; trying again", err)
+		k.warn("the nodes of the cluster cannot be read; trying again", err)
 		return pause
 	}
-	may := k.learn(all)
+	may := k.learn(all, asked)
 	for _, n := range all {
 		switch {
 		case n.ID == k.cfg.ID || n.Number == 0:
@@ -36,7 +37,7 @@ func (k *Keeper) look() (pause time.Duration) {
 		case may:
 			taken, err := k.cfg.Store.TakeOver(ctx, n.ID, n.Number)
 			if err != nil {
-				k.failed("a node could not be taken over; trying again", err)
+				k.warn("a node could not be taken over; trying again", err)
 			}
 			if taken {
 				k.cfg.Log.Warn("this node has taken over another one, whose lease has ended", "node", n.ID, "number", n.Number)
@@ -47,22 +48,38 @@ func (k *Keeper) look() (pause time.Duration) {
 	return pause
 }
 
-// learn notes whether this node leads. It reports whether it may take over others: it has held
-// its lease for a whole one without a gap, so that all others had time to renew theirs.
-func (k *Keeper) learn(all []profiles.Node) (may bool) {
+// sighting is what a look has found: how long the lease of each number is still valid.
+type sighting struct {
+	asked time.Duration // when the look began
+	left  map[int64]time.Duration
+}
+
+// learn notes what a look that began at a time has found, and whether this node leads. It reports
+// whether the node may take over others: in the time of a whole lease it has renewed its own
+// each time, and the catalogue's clock was not moved, so that all others could renew theirs.
+func (k *Keeper) learn(all []profiles.Node, asked time.Duration) (may bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	was := k.seen
+	k.seen = sighting{asked, map[int64]time.Duration{}}
 	leads := true
 	for _, n := range all {
 		if n.Number != 0 && n.Left > 0 && n.Number < k.number {
 			leads = false
+		}
+		k.seen.left[n.Number] = n.Left
+		// A lease gets shorter by the time that has passed. If it is shorter than that, the
+		// catalogue's clock was moved.
+		if before, ok := was.left[n.Number]; ok && n.Number != 0 && before-n.Left > k.cfg.Clock()-was.asked+k.cfg.Lease/margins {
+			k.cfg.Log.Warn("the clock of the catalogue was moved forward: this node takes over no other until all had time to renew their leases")
+			k.since = k.cfg.Clock()
 		}
 	}
 	if leads && !k.leads {
 		k.cfg.Log.Info("this node does what is done once in the cluster", "node", k.cfg.ID)
 	}
 	k.leads = leads
-	return k.state() == Held && k.cfg.Clock()-k.since >= k.cfg.Lease
+	return k.state() == Held && !k.failed && k.cfg.Clock()-k.since >= k.cfg.Lease
 }
 
 // endStranded ends the sessions whose node has no lease, and has those started again that asked
@@ -76,7 +93,7 @@ func (k *Keeper) endStranded(ctx context.Context) {
 		err = k.sessions.TakeOver(ctx, stranded)
 	}
 	if err != nil {
-		k.failed("sessions of a node that was taken over could not be ended; trying again", err)
+		k.warn("sessions of a node that was taken over could not be ended; trying again", err)
 	}
 	select {
 	case k.wake <- struct{}{}:
@@ -96,12 +113,12 @@ func (k *Keeper) restarting() {
 			continue
 		}
 		if err := k.sessions.Restart(k.ctx); err != nil {
-			k.failed("a session of a node that was taken over could not be started again; trying again", err)
+			k.warn("a session of a node that was taken over could not be started again; trying again", err)
 		}
 	}
 }
 
-func (k *Keeper) failed(what string, err error) {
+func (k *Keeper) warn(what string, err error) {
 	if k.ctx.Err() == nil {
 		k.cfg.Log.Warn(what, "error", err)
 	}
