@@ -117,17 +117,17 @@ func (f nodeFlags) join(ctx context.Context, d *storage, facts placement.Facts, 
 	if err != nil {
 		return nil, err
 	}
+	compare := func() error { return own.Compare(ctx, id, d.catalogue.Nodes.Nodes, profiles.LeaseTime) }
+	if err := compare(); err != nil {
+		return nil, err
+	}
 	keeper, err := cluster.Join(ctx, cluster.Config{Store: d.catalogue.Nodes, ID: id, URL: strings.TrimSuffix(string(f.NodeURL), "/"),
 		Facts:  facts,
 		Extend: deadline.Extend, Clock: launch.BootTime, Now: time.Now, Log: log})
 	if err != nil {
 		return nil, err
 	}
-	others, err := d.catalogue.Nodes.Nodes(ctx)
-	if err == nil {
-		err = own.Check(id, others)
-	}
-	if err != nil {
+	if err := compare(); err != nil { // of two that start at once, one is refused
 		return nil, errors.Join(err, keeper.Close(ctx, true))
 	}
 	return &node{keeper, d.catalogue}, nil

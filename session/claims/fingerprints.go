@@ -1,12 +1,14 @@
 package claims
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -51,29 +53,63 @@ func fingerprint(s Secrets, name string, value []byte) string {
 	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// Check compares the fingerprints of a node with those of the others that have a valid lease.
-// If a secret differs, the error is config and names it, and the other node. A write-only node
-// differs from no identity.
-func (f Fingerprints) Check(id string, nodes []profiles.Node) error {
+// looks is how often Compare looks at a node whose lease has ended.
+const looks = 15
+
+// Compare compares the fingerprints of a node with those of the others that list returns. If a
+// secret differs from that of a node with a valid lease, the error is config and names it, and the
+// other node. A node whose lease has ended, and which nobody has taken over, may still renew it,
+// for example after a restart of the database. If its secrets differ, Compare waits for as long as
+// lease, and returns nil if it is still late then. A write-only node differs from no identity.
+func (f Fingerprints) Compare(ctx context.Context, id string, list func(context.Context) ([]profiles.Node, error), lease time.Duration) error {
+	for n := 0; ; n++ {
+		all, err := list(ctx)
+		if err != nil {
+			return err
+		}
+		valid, late := f.differing(id, all)
+		if valid != nil || late == nil || n == looks {
+			return valid
+		}
+		select {
+		case <-time.After(lease / looks):
+		case <-ctx.Done():
+			return fault.Wrap(ctx.Err(), fault.Timeout, "claims.fingerprints", fault.MessageOf(late))
+		}
+	}
+}
+
+// differing returns what differs from a node with a valid lease, and from one whose lease has
+// ended; nil: nothing.
+func (f Fingerprints) differing(id string, nodes []profiles.Node) (valid, late error) {
 	for _, n := range nodes {
 		var other facts
-		if n.ID == id || n.Left <= 0 || json.Unmarshal(n.Facts, &other) != nil || other.Fingerprints == nil {
+		if n.ID == id || n.Number == 0 || json.Unmarshal(n.Facts, &other) != nil || other.Fingerprints == nil {
 			continue
 		}
-		is := *other.Fingerprints
-		var what string
-		switch {
-		case f.Archive != is.Archive: // it also keys the other fingerprints
-			what = "the archive key"
-		case f.Identity != is.Identity && f.Identity != "" && is.Identity != "":
-			what = "the identity"
-		case f.Webhook != is.Webhook:
-			what = "the webhook secret"
-		default:
+		what := f.from(*other.Fingerprints)
+		if what == "" {
 			continue
 		}
-		return fault.New(fault.Config, "claims.fingerprints",
+		err := fault.New(fault.Config, "claims.fingerprints",
 			"%s of this node differs from that of node %s; give all nodes the same, by file or in the environment", what, n.ID)
+		if n.Left > 0 {
+			return err, late
+		}
+		late = err
 	}
-	return nil
+	return nil, late
+}
+
+// from names the secret that differs from another node's; "": none.
+func (f Fingerprints) from(other Fingerprints) string {
+	switch {
+	case f.Archive != other.Archive: // it also keys the other fingerprints
+		return "the archive key"
+	case f.Identity != other.Identity && f.Identity != "" && other.Identity != "":
+		return "the identity"
+	case f.Webhook != other.Webhook:
+		return "the webhook secret"
+	}
+	return ""
 }

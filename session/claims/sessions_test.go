@@ -278,37 +278,48 @@ func TestDerivedTickets(t *testing.T) {
 	}
 }
 
-// A node whose secrets differ is refused by name. A write-only node is not.
+// A node whose secrets differ is refused by name. A write-only node is not. A node that is late
+// gets the time of a lease to renew its own.
 func TestFingerprints(t *testing.T) {
 	is := claims.Secrets{Identities: []string{"age1b", "age1a"}, Archive: []byte("archive"), Webhook: []byte("hook")}
 	with := func(change func(*claims.Secrets)) claims.Secrets { s := is; change(&s); return s }
-	facts := func(s claims.Secrets, left time.Duration) []profiles.Node {
-		text, err := json.Marshal(map[string]any{"engines": []string{"shell"}, "fingerprints": claims.Of(s)})
-		must(t, err)
-		return []profiles.Node{{ID: "a", Facts: text, Left: left}}
-	}
+	other := with(func(s *claims.Secrets) { s.Archive = []byte("other") })
+	const valid, late = time.Second, -time.Second
 	for name, test := range map[string]struct {
 		other claims.Secrets
-		left  time.Duration
+		left  []time.Duration // at each look, the last one from then on; 0: it has no lease
 		want  string
 	}{
-		"same":           {is, time.Second, ""},
-		"other order":    {with(func(s *claims.Secrets) { s.Identities = []string{"age1a", "age1b"} }), time.Second, ""},
-		"archive key":    {with(func(s *claims.Secrets) { s.Archive = []byte("other") }), time.Second, "the archive key"},
-		"identity":       {with(func(s *claims.Secrets) { s.Identities = []string{"age1c"} }), time.Second, "the identity"},
-		"webhook secret": {with(func(s *claims.Secrets) { s.Webhook = nil }), time.Second, "the webhook secret"},
-		"write-only":     {with(func(s *claims.Secrets) { s.Identities = nil }), time.Second, ""},
-		"dead":           {with(func(s *claims.Secrets) { s.Archive = []byte("other") }), 0, ""},
+		"same":           {is, []time.Duration{valid}, ""},
+		"other order":    {with(func(s *claims.Secrets) { s.Identities = []string{"age1a", "age1b"} }), []time.Duration{valid}, ""},
+		"archive key":    {other, []time.Duration{valid}, "the archive key"},
+		"identity":       {with(func(s *claims.Secrets) { s.Identities = []string{"age1c"} }), []time.Duration{valid}, "the identity"},
+		"webhook secret": {with(func(s *claims.Secrets) { s.Webhook = nil }), []time.Duration{valid}, "the webhook secret"},
+		"write-only":     {with(func(s *claims.Secrets) { s.Identities = nil }), []time.Duration{valid}, ""},
+		"no lease":       {other, []time.Duration{0}, ""},
+		"dead":           {other, []time.Duration{late}, ""},
+		"taken over":     {other, []time.Duration{late, 0}, ""},
+		"late":           {other, []time.Duration{late, late, valid}, "the archive key"},
 	} {
-		nodes := facts(test.other, test.left)
-		err := claims.Of(is).Check("b", nodes)
+		text, err := json.Marshal(map[string]any{"engines": []string{"shell"}, "fingerprints": claims.Of(test.other)})
+		must(t, err)
+		look := -1
+		list := func(context.Context) ([]profiles.Node, error) {
+			look = min(look+1, len(test.left)-1)
+			n := profiles.Node{ID: "a", Facts: text, Left: test.left[look]}
+			if n.Left != 0 {
+				n.Number = 7
+			}
+			return []profiles.Node{n}, nil
+		}
+		err = claims.Of(is).Compare(t.Context(), "b", list, time.Millisecond)
 		if test.want == "" && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if want := test.want + " of this node differs from that of node a; give all nodes the same, by file or in the environment"; test.want != "" && fault.MessageOf(err) != want {
 			t.Errorf("%s: got %v, want %s", name, err, want)
 		}
-		if err := claims.Of(is).Check("a", nodes); err != nil {
+		if err := claims.Of(is).Compare(t.Context(), "a", list, time.Millisecond); err != nil {
 			t.Errorf("%s: a node differs from its former daemon: %v", name, err)
 		}
 	}
