@@ -52,6 +52,19 @@ func (h *handle) checkHolds(ctx context.Context, tx *sql.Tx, snapshotID, op stri
 	return fault.New(fault.SnapshotInUse, op, "the snapshot is being %s on another node; try again later", purpose)
 }
 
+// RemoveVoid implements [profiles.ClaimStore].
+func (st *Claims) RemoveVoid(ctx context.Context, before time.Time) error {
+	return st.db.write(ctx, "profiles.remove_void", func(tx *sql.Tx) error {
+		for _, table := range []string{"session_claims", "check_claims", "snapshot_holds"} {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" AS c WHERE NOT "+leased); err != nil {
+				return err
+			}
+		}
+		_, err := tx.ExecContext(ctx, "DELETE FROM tickets WHERE expires_at <= ?", stamp(before))
+		return err
+	})
+}
+
 // AddTicket implements [profiles.TicketStore].
 func (st *Claims) AddTicket(ctx context.Context, hash [32]byte, keyID string, expires, now time.Time, most int) (added bool, err error) {
 	err = st.db.write(ctx, "profiles.add_ticket", func(tx *sql.Tx) error {

@@ -18,10 +18,13 @@ type Vault interface {
 	RemoveUnused(ctx context.Context, archiveID, snapshotID string) error
 }
 
-// RemoveLeftovers removes the archives that nodes have left in the store when they lost their
-// leases: those of saves that were never committed, and those that were being removed. Every
-// node may call it at any time.
+// RemoveLeftovers removes what nodes have left when they lost their leases: claims, and archives
+// in the store, of saves that were never committed and of removals that did not end. It also
+// removes expired tickets. Every node may call it at any time.
 func (c *Claims) RemoveLeftovers(ctx context.Context, vault Vault, now time.Time) {
+	if err := c.store.RemoveVoid(ctx, now.Add(-lostAfter)); err != nil {
+		c.log.Warn("what nodes have claimed that lost their leases could not be removed; the next sweep tries again", "error", err)
+	}
 	uses, err := c.store.ArchiveUses(ctx, now.Add(-lostAfter))
 	if err != nil {
 		c.log.Warn("archives that nodes have left could not be listed; the next sweep tries again", "error", err)

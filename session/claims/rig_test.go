@@ -174,6 +174,17 @@ func (n *node) save(ctx context.Context, id, content string) error {
 	return nil
 }
 
+// commit commits a snapshot without an archive in the store.
+func (n *node) commit(id string) {
+	n.t.Helper()
+	if _, err := n.Claims.ReserveArchive(n.t.Context(), "x", id); err != nil {
+		n.t.Fatal(err)
+	}
+	if _, err := n.Snapshots.Commit(n.t.Context(), profiles.Commit{Snapshot: profiles.Snapshot{ID: id, SessionID: "s1", UserID: "ann", CreatedAt: time.Unix(3, 0), ArchiveID: "x"}}); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
 // remove deletes a snapshot, as the API does.
 func (n *node) remove(ctx context.Context, id string) error {
 	if _, err := n.Snapshots.DeleteSnapshot(ctx, id); err != nil {

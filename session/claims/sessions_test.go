@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
@@ -168,8 +170,7 @@ func TestHoldsOfTwoNodes(t *testing.T) {
 	both := nodes(t, nil, "a", "b")
 	a, b := both[0], both[1]
 	a.session()
-	_, err := a.Snapshots.Commit(t.Context(), profiles.Commit{Snapshot: profiles.Snapshot{ID: id(1), SessionID: "s1", UserID: "ann", CreatedAt: time.Unix(3, 0), ArchiveID: "x"}})
-	must(t, err)
+	a.commit(id(1))
 	release, err := a.claims().Hold(t.Context(), id(1), "restored")
 	must(t, err)
 	_, err = b.Snapshots.DeleteSnapshot(t.Context(), id(1))
@@ -260,6 +261,43 @@ func TestTicketsOfTwoNodes(t *testing.T) {
 	if got, err := b.Claims.SpendTicket(t.Context(), hash, now.Add(time.Minute)); err != nil || got != "" {
 		t.Errorf("an expired ticket is valid: %q, %v", got, err)
 	}
+}
+
+// A sweep removes the rows of nodes without their lease and of expired tickets, and no others.
+func TestVoidRowsAreRemoved(t *testing.T) {
+	both := nodes(t, nil, "a", "b")
+	a, b := both[0], both[1]
+	now := time.Unix(1e6, 0)
+	conn, err := pgx.Connect(t.Context(), server.Server(t).URL("shared"))
+	must(t, err)
+	defer func() { must(t, conn.Close(context.Background())) }()
+	rows := func(want int) {
+		t.Helper()
+		for _, table := range []string{"session_claims", "check_claims", "snapshot_holds", "tickets"} {
+			var n int
+			must(t, conn.QueryRow(t.Context(), "SELECT COUNT(*) FROM "+table).Scan(&n))
+			if n != want {
+				t.Errorf("%s has %d rows, want %d", table, n, want)
+			}
+		}
+	}
+	a.session()
+	a.commit(id(1))
+	for i, n := range both {
+		user := []string{"ann", "bob"}[i]
+		must(t, n.claims().Claim(t.Context(), "key", user))
+		_, err := n.claims().EnterCheck(t.Context(), user)
+		must(t, err)
+		_, err = n.claims().Hold(t.Context(), id(1), "restored")
+		must(t, err)
+		_, err = n.Claims.AddTicket(t.Context(), sha256.Sum256([]byte(user)), user, now.Add(time.Duration(i)*24*time.Hour), now.Add(-time.Hour), 9)
+		must(t, err)
+	}
+	b.claims().RemoveLeftovers(t.Context(), b.vault, now)
+	rows(2)
+	b.takeOver(a)
+	b.claims().RemoveLeftovers(t.Context(), b.vault, now.Add(time.Hour))
+	rows(1)
 }
 
 // The tickets of a session are the same on every node, and end with its salt.
