@@ -16,7 +16,8 @@ type Node struct {
 	Number int64  // of its lease, never given twice; 0: it has none
 	URL    string // where other nodes reach it
 	// Facts is a document of package session about what does not change while a node runs;
-	// Status is one that each renewal replaces.
+	// Status is one that each renewal replaces. Join reads a string "home" of Facts. It names
+	// the data directory, which one process has at a time.
 	Facts     json.RawMessage
 	Status    json.RawMessage
 	Draining  bool // it takes no new sessions
@@ -32,7 +33,9 @@ type NodeStore interface {
 	// Join takes a lease for a node, under a new number, and returns the node. From then on
 	// every transaction of this catalogue that writes first locks the node's row and checks
 	// the number. After another node has taken over, each of them is node_lost, until the
-	// next Join. A lease that an earlier process of the same node holds ends.
+	// next Join. A lease that an earlier process of the same node holds ends if that has the
+	// same home: then the process has ended. Otherwise the error is node_in_use until it is
+	// no longer valid.
 	Join(ctx context.Context, n Node) (Node, error)
 	// Renew extends the lease and replaces the status. It returns the node as it is now, with
 	// Draining as others have set it. node_lost: another node has taken over.
@@ -85,6 +88,9 @@ type LeftSession struct {
 type LeftStore interface {
 	// LeftSessions lists what a node may have.
 	LeftSessions(ctx context.Context, nodeID string) ([]LeftSession, error)
+	// AddLeft records what a node may have of a session that is about to be ended, because
+	// this process of the node does not have it.
+	AddLeft(ctx context.Context, l LeftSession) error
 	// ForgetLeft removes the record of what a node had: it is saved, or does not exist. A
 	// record of a session that is to be started again stays.
 	ForgetLeft(ctx context.Context, nodeID, runDir string) error

@@ -25,40 +25,105 @@ import (
 // server is the PostgreSQL server of the tests with several nodes.
 var server postgrestest.Shared
 
-// newNodes makes two Services that share a catalogue, a store and keys.
-func newNodes(t *testing.T, change func(*Config)) (a, b *rig) {
+// nodesRig is what several nodes share: a catalogue, a store and keys.
+type nodesRig struct {
+	t        *testing.T
+	url      string
+	identity *age.X25519Identity
+	store    *memstore.Store
+}
+
+func newNodesRig(t *testing.T) *nodesRig {
 	t.Helper()
-	url := server.Database(t)
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := memstore.New(0, time.Now)
-	both := make([]*rig, 2)
-	for i, id := range []string{"a", "b"} {
-		root, err := os.MkdirTemp("", "u")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = os.RemoveAll(root) })
-		db, err := sqldb.Open(t.Context(), sqldb.Options{Path: url, Now: time.Now, Node: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = db.Close() }) // a database that ends with the test
-		if _, err := db.Nodes.Join(t.Context(), profiles.Node{ID: id, URL: "http://" + id, StartedAt: time.Unix(1, 0)}); err != nil {
-			t.Fatal(err)
-		}
-		watched := &watchedStore{Store: store}
-		r := &rig{t: t, browsers: newFakeBrowsers(t, root+"/run"), store: faultstore.New(watched), watched: watched, node: db,
-			catalogue: &brokenCatalogue{}, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
-			meter: &counter{}, disk: &disk{}, identity: identity, keys: snapshot.NewKeys(identity, [32]byte{1}), extensions: root + "/extensions"}
-		r.catalogue.use(db)
-		r.memoryAllows = func() bool { return true }
-		r.Service = r.daemon(change)
-		both[i] = r
+	return &nodesRig{t, server.Database(t), identity, memstore.New(0, time.Now)}
+}
+
+// node makes the Service of a node. Nothing renews its lease: it counts until it is taken over.
+func (n *nodesRig) node(id string, change func(*Config)) *rig {
+	t := n.t
+	t.Helper()
+	root, err := os.MkdirTemp("", "u")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return both[0], both[1]
+	t.Cleanup(func() { _ = os.RemoveAll(root) })
+	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: n.url, Now: time.Now, Node: true, LeaseTime: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() }) // a database that ends with the test
+	watched := &watchedStore{Store: n.store}
+	r := &rig{t: t, browsers: newFakeBrowsers(t, root+"/run"), store: faultstore.New(watched), watched: watched, node: db, nodeID: id,
+		catalogue: &brokenCatalogue{}, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		meter: &counter{}, disk: &disk{}, identity: n.identity, keys: snapshot.NewKeys(n.identity, [32]byte{1}), extensions: root + "/extensions"}
+	r.join()
+	r.catalogue.use(db)
+	r.memoryAllows = func() bool { return true }
+	r.Service = r.daemon(change)
+	r.nodeSessions = Nodes(r.Service, struct {
+		*sqldb.Nodes
+		*sqldb.Left
+	}{db.Nodes, db.Left})
+	return r
+}
+
+// newNodes makes two nodes.
+func newNodes(t *testing.T, change func(*Config)) (a, b *rig) {
+	t.Helper()
+	n := newNodesRig(t)
+	return n.node("a", change), n.node("b", change)
+}
+
+// join takes a lease for the rig's node.
+func (r *rig) join() {
+	r.t.Helper()
+	if _, err := r.node.Nodes.Join(r.t.Context(), profiles.Node{ID: r.nodeID, URL: "http://" + r.nodeID, StartedAt: time.Unix(1, 0)}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// rejoin lets a node that was taken over do what its keeper does.
+func (r *rig) rejoin() {
+	r.t.Helper()
+	r.nodeSessions.Lose(r.t.Context())
+	r.join()
+	r.nodeSessions.Regain(r.t.Context())
+	await(r.t, "what the node has is saved", func() bool { return r.Counts().Rescuing == 0 })
+}
+
+// member is the Node of a rig. Its lease is that in the catalogue.
+type member string
+
+func (m member) ID() string { return string(m) }
+func (member) Check() error { return nil }
+func (member) Leads() bool  { return true }
+
+// A daemon with the ID of a node that has lost its lease does not have that one's data. It ends
+// the sessions, and the node saves what they had when it is back.
+func TestDataOfADaemonWithTheSameID(t *testing.T) {
+	nodes := newNodesRig(t)
+	a := nodes.node("a", nil)
+	id := a.create(alice, nil).ID
+	other := nodes.node("a", nil)
+	if err := recovered(t.Context(), other.Service); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := other.catalogue.Session(t.Context(), id)
+	if err != nil || rec.Reason.Code != profiles.ReasonNodeLost || rec.EndedAt.IsZero() {
+		t.Fatalf("the session: ended %v, reason %+v, %v", rec.EndedAt, rec.Reason, err)
+	}
+	if err := other.rescues.Register(t.Context(), nil); err != nil { // it starts again
+		t.Fatal(err)
+	}
+	a.rejoin()
+	snap, err := a.catalogue.NewestSnapshot(t.Context(), id)
+	if err != nil || !snap.Rescue {
+		t.Errorf("what node a had was not saved: %+v, %v", snap, err)
+	}
 }
 
 // on_live holds for sessions of another node.

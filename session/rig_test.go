@@ -95,7 +95,10 @@ type rig struct {
 	identity   *age.X25519Identity // the first one
 	keys       snapshot.Keys
 	short      atomic.Bool // memory is short, if the test has the Service check it
-	node       *sqldb.DB   // its handle of the catalogue, if it is one of several nodes
+	// Of one of several nodes; node is its handle of the catalogue.
+	node         *sqldb.DB
+	nodeID       string
+	nodeSessions *NodeSessions
 	// extensions is the folder of the extension store.
 	extensions string
 }
@@ -146,8 +149,12 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	r.masks = capacity.NewTurns(events.MaxMasking)
 	r.large = capacity.NewTurns(archives.MaxLarge)
 	notices := events.NewNotices(events.NoticesConfig{URL: r.hookURL, Session: answer.HookSession, Now: r.clock.now})
-	s := New(cfg, Deps{Claims: ours, TicketKey: ticketKey, Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: r.disk, Uploads: uploads{r.disk}, Vault: vault,
-		Catalogue: r.catalogue.forService(), Large: turnsAt{&r.large}, Meter: r.meter, MemoryAllows: func() bool { return r.memoryAllows() }, Now: r.clock.now, Log: log})
+	deps := Deps{Claims: ours, TicketKey: ticketKey, Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: r.disk, Uploads: uploads{r.disk}, Vault: vault,
+		Catalogue: r.catalogue.forService(), Large: turnsAt{&r.large}, Meter: r.meter, MemoryAllows: func() bool { return r.memoryAllows() }, Now: r.clock.now, Log: log}
+	if r.node != nil {
+		deps.Node, deps.Left = member(r.nodeID), r.node.Left
+	}
+	s := New(cfg, deps)
 	r.Users, r.Checker, r.Importer = s.Users(), s.Checker(), s.Importer()
 	masks := turnsAt{&r.masks}
 	r.Driver, r.Inspector, r.TicketHolders = drive.New(s.Lookup()), s.Inspector(), access.NewTicketHolders(r.apiKeys, s.Lookup(), time.Now)

@@ -4,9 +4,12 @@ package main
 
 import (
 	"crypto/x509"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/stasisd/stasis/api"
@@ -67,7 +70,22 @@ func (d *daemon) cluster(f nodeFlags, id string, sessions session.Lookup, log *s
 // facts are what other nodes know of this one.
 func (d *daemon) facts(engines map[string]string, sessions int, fingerprints claims.Fingerprints) placement.Facts {
 	return placement.Facts{Version: version, Engines: engines, Sessions: sessions, WriteOnly: len(d.keys.IdentityRecipients()) == 0,
-		Fingerprints: profiles.JSON(fingerprints)}
+		Home: home(d.dir), Fingerprints: profiles.JSON(fingerprints)}
+}
+
+// home names a data directory. Only one daemon has the lock of that directory, until the machine
+// is started again. If it has no name, the result is new each time.
+func home(dir string) string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	info, statErr := os.Stat(dir)
+	if err != nil || statErr != nil {
+		return profiles.NewID()
+	}
+	at, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return profiles.NewID()
+	}
+	return fmt.Sprintf("%s %d %d", strings.TrimSpace(string(boot)), at.Dev, at.Ino)
 }
 
 // places returns what counts free places for metrics; nil if the daemon is no node.

@@ -71,6 +71,15 @@ func (st *Left) LeftSessions(ctx context.Context, nodeID string) ([]profiles.Lef
 	return all, failure("profiles.left_sessions", err)
 }
 
+// AddLeft implements [profiles.LeftStore].
+func (st *Left) AddLeft(ctx context.Context, l profiles.LeftSession) error {
+	return st.db.write(ctx, "profiles.add_left", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO left_sessions ("+leftColumns+") VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (node_id, run_dir) DO UPDATE SET ended_at = excluded.ended_at",
+			l.NodeID, l.RunDir, l.SessionID, stamp(l.EndedAt), l.Sealed, l.Restart)
+		return err
+	})
+}
+
 // ForgetLeft implements [profiles.LeftStore].
 func (st *Left) ForgetLeft(ctx context.Context, nodeID, runDir string) error {
 	return st.db.write(ctx, "profiles.forget_left", func(tx *sql.Tx) error {

@@ -75,13 +75,29 @@ func (st *Nodes) Join(ctx context.Context, n profiles.Node) (profiles.Node, erro
 	joined, err := scanNode(st.db.leases.QueryRowContext(ctx, "INSERT INTO nodes (node_id, number, url, facts, status, draining, started_at, leased_until) "+
 		"VALUES (?, nextval('node_numbers'), ?, ?, ?, false, ?, "+clock+" + ?) ON CONFLICT (node_id) DO UPDATE SET "+
 		"number = excluded.number, url = excluded.url, facts = excluded.facts, status = excluded.status, draining = false, "+
-		"started_at = excluded.started_at, leased_until = excluded.leased_until RETURNING "+nodeColumns,
+		"started_at = excluded.started_at, leased_until = excluded.leased_until "+
+		"WHERE nodes.number = 0 OR nodes.leased_until <= "+clock+" OR "+home("nodes")+" IS NOT DISTINCT FROM "+home("excluded")+" RETURNING "+nodeColumns,
 		n.ID, n.URL, document(n.Facts), document(n.Status), stamp(n.StartedAt), st.db.leaseTime))
+	if errors.Is(err, sql.ErrNoRows) {
+		return n, st.inUse(ctx, n.ID, op)
+	}
 	if err != nil {
 		return n, failure(op, err)
 	}
 	st.db.lease.Store(&lease{joined.ID, joined.Number})
 	return joined, nil
+}
+
+// home returns an expression for the home in the facts of a row.
+func home(row string) string { return "convert_from(" + row + ".facts, 'UTF8')::json ->> 'home'" }
+
+// inUse returns the error for a node whose ID another process uses.
+func (st *Nodes) inUse(ctx context.Context, id, op string) error {
+	var url string
+	if err := st.db.leases.QueryRowContext(ctx, "SELECT url FROM nodes WHERE node_id = ?", id).Scan(&url); err != nil {
+		return failure(op, orMissing(err, fault.NodeNotFound, op))
+	}
+	return fault.New(fault.NodeInUse, op, "--node-id: the daemon at %s is node %s and has a valid lease; give each node its own --node-id and --data-dir, and copy no data directory", url, id)
 }
 
 // Renew implements [profiles.NodeStore].

@@ -2,6 +2,7 @@ package sqldb_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -263,4 +264,43 @@ func TestAuditOfTwoNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCode(t, both[1].Audit.AddAudit(t.Context(), []profiles.AuditEntry{entry}, 10), fault.StoreFailed)
+}
+
+// A valid lease is taken from a former process of the node, and not from one with another data
+// directory. When it has ended, such a process gets it.
+func TestSameID(t *testing.T) {
+	url := postgresURL(t)
+	at := func(db *sqldb.DB, home string) error {
+		_, err := db.Nodes.Join(t.Context(), profiles.Node{ID: "a", URL: "http://" + home, Facts: json.RawMessage(`{"home":"` + home + `"}`), StartedAt: time.Unix(1, 0)})
+		return err
+	}
+	long, err := sqldb.Open(t.Context(), sqldb.Options{Path: url, Now: time.Now, Node: true, LeaseTime: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = long.Close() })
+	if err := at(long, "one"); err != nil {
+		t.Fatal(err)
+	}
+	other := openNode(t, url)
+	err = at(other, "two")
+	wantCode(t, err, fault.NodeInUse)
+	if want := "the daemon at http://one is node a"; !strings.Contains(fault.MessageOf(err), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	if err := create(t, long, "s1"); err != nil {
+		t.Errorf("the refused process has ended the lease: %v", err)
+	}
+	again := openNode(t, url)
+	if err := at(again, "one"); err != nil {
+		t.Errorf("the node cannot start again: %v", err)
+	}
+	wantCode(t, create(t, long, "s2"), fault.NodeLost)
+	for fault.Is(err, fault.NodeInUse) {
+		err = at(other, "two")
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	wantCode(t, create(t, again, "s3"), fault.NodeLost)
 }

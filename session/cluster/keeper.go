@@ -78,12 +78,26 @@ type Keeper struct {
 	seen     sighting      // of the last look
 }
 
-// Join takes the node's lease and begins to renew it. The caller must call Close.
+// Join takes the node's lease and begins to renew it. If a process with another data directory
+// has it, Join waits until that lease has ended. If it is renewed, the error is config: two daemons
+// have the same ID. The caller must call Close.
 func Join(ctx context.Context, cfg Config) (*Keeper, error) {
 	cfg.Lease = cmp.Or(cfg.Lease, profiles.LeaseTime)
 	k := &Keeper{cfg: cfg, wake: make(chan struct{}, 1)}
 	k.ctx, k.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err := k.join(ctx); err != nil {
+	began := cfg.Clock()
+	err := k.join(ctx)
+	if fault.Is(err, fault.NodeInUse) {
+		cfg.Log.Warn("another process has the lease of this node; waiting for its end", "error", err)
+	}
+	for fault.Is(err, fault.NodeInUse) && cfg.Clock()-began < cfg.Lease+cfg.Lease/margins && ctx.Err() == nil && k.sleep(cfg.Lease/retries) {
+		err = k.join(ctx)
+	}
+	if fault.Is(err, fault.NodeInUse) {
+		err = fault.Wrap(err, fault.Config, "cluster.join", fault.MessageOf(err))
+	}
+	if err != nil {
+		k.cancel()
 		return nil, err
 	}
 	k.work.Go(k.renewing)

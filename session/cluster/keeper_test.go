@@ -28,6 +28,7 @@ type store struct {
 	taken  []string
 	failed int // renewals
 	looks  int
+	inUse  int // joins that find a lease of another process; negative: all
 	calls  []string
 }
 
@@ -45,6 +46,10 @@ func (s *store) Join(_ context.Context, n profiles.Node) (profiles.Node, error) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.call("join")
+	if s.inUse != 0 {
+		s.inUse--
+		return n, fault.New(fault.NodeInUse, "test", "the daemon at x is node a")
+	}
 	s.number += 2
 	s.renew, n.Number = nil, s.number
 	return n, nil
@@ -100,11 +105,15 @@ func (f *sessions) TakeOver(context.Context, []profiles.Session) error {
 }
 func (f *sessions) Restart(context.Context) error { return nil }
 
+func join(t *testing.T, s *store, extend func(time.Duration)) (*cluster.Keeper, error) {
+	began := time.Now()
+	return cluster.Join(t.Context(), cluster.Config{Store: s, ID: "a", Extend: extend, Lease: lease,
+		Clock: func() time.Duration { return time.Since(began) + time.Hour }, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+}
+
 func keep(t *testing.T, s *store, extend func(time.Duration)) (*cluster.Keeper, *sessions) {
 	t.Helper()
-	began := time.Now()
-	k, err := cluster.Join(t.Context(), cluster.Config{Store: s, ID: "a", Extend: extend, Lease: lease,
-		Clock: func() time.Duration { return time.Since(began) + time.Hour }, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	k, err := join(t, s, extend)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,6 +137,23 @@ func await(t *testing.T, what string, is func() bool) {
 			t.Fatalf("waited for: %s", what)
 		case <-time.After(time.Millisecond):
 		}
+	}
+}
+
+// A node waits for the end of a lease that a daemon with its ID and another data directory has. If
+// that is renewed, the error names the other.
+func TestJoinWaits(t *testing.T) {
+	k, _ := keep(t, &store{inUse: 2}, func(time.Duration) {})
+	if err := k.Check(); err != nil {
+		t.Error(err)
+	}
+	s, began := &store{inUse: -1}, time.Now()
+	_, err := join(t, s, func(time.Duration) {})
+	if !fault.Is(err, fault.Config) || fault.MessageOf(err) != "the daemon at x is node a" {
+		t.Errorf("got %v, want config", err)
+	}
+	if early := lease - time.Since(began); early > 0 || len(s.calls) < 2 {
+		t.Errorf("refused %v early, after %d attempts", early, len(s.calls))
 	}
 }
 

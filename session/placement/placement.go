@@ -19,6 +19,9 @@ type Facts struct {
 	Sessions int               `json:"sessions"` // places in all
 	// WriteOnly reports that it has no identity: it can save and not restore.
 	WriteOnly bool `json:"write_only,omitempty"`
+	// Home names the data directory and the run of the machine, so that it differs if the ID is
+	// given twice; see [profiles.Node].
+	Home string `json:"home,omitempty"`
 	// Fingerprints are those of the secrets that all nodes share: a document of package claims.
 	Fingerprints json.RawMessage `json:"fingerprints,omitempty"`
 }

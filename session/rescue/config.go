@@ -30,6 +30,7 @@ type Records interface {
 // Left is what rescues of a node need of the catalogue too; see [profiles.LeftStore].
 type Left interface {
 	LeftSessions(ctx context.Context, nodeID string) ([]profiles.LeftSession, error)
+	AddLeft(ctx context.Context, l profiles.LeftSession) error
 	ForgetLeft(ctx context.Context, nodeID, runDir string) error
 }
 

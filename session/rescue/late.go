@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"time"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
@@ -20,7 +21,12 @@ const RescuedLabel = "rescued_from"
 const (
 	late  = "the node on which the session lived died, or lost its lease; what it had was saved when it was back"
 	aside = "what a node had of session "
+	gone  = Killed + "; the node has started again without the session's user data directory"
 )
+
+// missingFor is how long a node remembers what it may have of a session and does not find. Its
+// data directory may be back, for example if it was given another one by mistake.
+const missingFor = 24 * time.Hour
 
 // errTakenOver says that another node has ended a session, or has made it live again.
 var errTakenOver = fault.New(fault.NodeLost, "session.rescue", "another node has taken the session over")
@@ -55,6 +61,9 @@ func (r *Rescues) registerLeft(ctx context.Context, dirs map[string]*browser.Dir
 	}
 	for _, l := range all {
 		dir := dirs[l.RunDir]
+		if dir == nil && r.cfg.Now().Sub(l.EndedAt) < missingFor {
+			continue
+		}
 		if dir == nil {
 			if err := r.cfg.Left.ForgetLeft(ctx, r.cfg.NodeID, l.RunDir); err != nil {
 				return err
@@ -69,6 +78,22 @@ func (r *Rescues) registerLeft(ctx context.Context, dirs map[string]*browser.Dir
 		r.Add(rec, dir)
 		delete(dirs, l.RunDir)
 	}
+	return nil
+}
+
+// endMissing ends a session of this node whose user data directory is missing, as a takeover does.
+// A daemon with the same ID may have lost its lease, and still have the directory.
+func (r *Rescues) endMissing(ctx context.Context, rec profiles.Session) error {
+	now := r.cfg.Now().UTC()
+	if err := r.cfg.Left.AddLeft(ctx, profiles.LeftSession{NodeID: r.cfg.NodeID, RunDir: rec.RunDir, SessionID: rec.ID, EndedAt: now, Sealed: rec.Sealed}); err != nil {
+		return err
+	}
+	r.cfg.Log.Error("the user data directory of a session is missing; its last stored snapshot stays", "session", rec.ID)
+	if err := r.cfg.Saver.EndSession(ctx, profiles.End{SessionID: rec.ID, Status: profiles.StatusError,
+		Reason: profiles.ReasonNodeLost.With(gone), EndedAt: now, Check: r.checkHeld(rec)}, true); err != nil {
+		return err
+	}
+	r.cfg.Ended(rec, "", errMissing)
 	return nil
 }
 
@@ -96,9 +121,10 @@ func (r *Rescues) rescueLate(ctx context.Context, rec profiles.Session, dir *bro
 			return err
 		}
 	}
-	if dir != nil {
-		browsers.Remove(dir, r.cfg.Log)
+	if dir == nil {
+		return nil // another daemon with this ID may have it; see registerLeft
 	}
+	browsers.Remove(dir, r.cfg.Log)
 	return r.cfg.Left.ForgetLeft(ctx, r.cfg.NodeID, rec.RunDir)
 }
 

@@ -19,6 +19,8 @@ const (
 	BeingRescued = Killed + "; what the session left is being rescued"
 )
 
+var errMissing = errors.New("its user data directory is missing")
+
 // recoverOne saves what one session of a dead daemon left, and ends its record and its
 // runs. After an error it may be called again, because the data is kept.
 func (r *Rescues) recoverOne(ctx context.Context, rec profiles.Session, dir *browser.Dir) error {
@@ -46,8 +48,10 @@ func (r *Rescues) rescue(ctx context.Context, rec profiles.Session, dir *browser
 	why := error(nil)
 	switch {
 	case rec.Discard:
+	case dir == nil && r.cfg.NodeID != "":
+		return r.endMissing(ctx, rec)
 	case dir == nil || !browser.HasProfile(dir):
-		why = errors.New("its user data directory is missing")
+		why = errMissing
 	default:
 		j := r.restoreSealed(save.Job{Session: rec, Dir: dir, Dead: true, Rescue: true, Mode: save.Filesystem,
 			Status: profiles.StatusTerminated, Reason: profiles.ReasonKilled.With(Killed), Check: r.checkHeld(rec)})
