@@ -17,7 +17,7 @@ type ArchiveUse struct {
 // share. Only a node may call it.
 type ArchiveUseStore interface {
 	// ReserveArchive records that a snapshot that is being saved uses an archive, until
-	// the snapshot is committed. It returns false if a removal of the archive is on record:
+	// the snapshot is committed. The commit needs it: it is node_lost under another lease. It returns false if a removal of the archive is on record:
 	// its bytes may vanish at any time.
 	ReserveArchive(ctx context.Context, archiveID, snapshotID string) (bool, error)
 	// ReleaseArchive removes a reservation of a snapshot that will not be committed.

@@ -7,6 +7,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/login"
 	"github.com/stasisd/stasis/session/request"
@@ -149,8 +150,7 @@ func (s *Service) saveDiscarded(ctx context.Context, c access.Caller, id string,
 	if !s.undo.On() {
 		return save.EndAnswer{}, false, nil
 	}
-	rec, err := s.inspector.Record(ctx, c, id, access.Drive)
-	if err != nil {
+	if _, err := s.inspector.Record(ctx, c, id, access.Drive); err != nil {
 		return save.EndAnswer{}, false, err
 	}
 	if _, kept := s.undo.Until(id); kept && r.Mode == save.Memory {
@@ -164,6 +164,11 @@ func (s *Service) saveDiscarded(ctx context.Context, c access.Caller, id string,
 	if err != nil {
 		return save.EndAnswer{}, false, fault.New(fault.SessionEnding, "session.end", "session %s is being saved or resumed by another request; repeat the call for its answer", id)
 	}
+	rec, err := s.deps.Catalogue.Session(ctx, id) // after the claim: it does not change any more
+	if err != nil {
+		release()
+		return save.EndAnswer{}, false, err
+	}
 	return s.undoDiscard(ctx, rec, r, release)
 }
 
@@ -175,7 +180,18 @@ func (s *Service) undoDiscard(ctx context.Context, rec profiles.Session, r reque
 		release()
 		return save.EndAnswer{}, false, nil
 	}
+	if !sameEnd(rec, kept.Job.Session) { // another node has resumed it since
+		browsers.Remove(kept.Job.Dir, s.deps.Log)
+		release()
+		return save.EndAnswer{}, false, nil
+	}
 	j := kept.Job
+	j.Check = func(now profiles.Session) error {
+		if !sameEnd(now, rec) {
+			return fault.New(fault.NodeLost, "session.end", "session %s was resumed on another node meanwhile, so what it had at its former end is not saved", rec.ID)
+		}
+		return nil
+	}
 	j.Session, j.AfterEnd, j.Mode, j.Origins = rec, true, save.Filesystem, r.Origins // its Chrome cannot be parked any more
 	if r.SaveAsDefault {
 		j.Move, j.DefaultAsked = &profiles.Move{From: rec.BaseVersion, Overwrite: r.Conflict == save.Overwrite || !rec.FromDefault}, true
@@ -198,4 +214,9 @@ func (s *Service) undoDiscard(ctx context.Context, rec profiles.Session, r reque
 	case <-ctx.Done():
 		return save.EndAnswer{}, true, fault.Wrap(ctx.Err(), fault.Timeout, "session.end", "the session is still being saved; GET the session for its outcome")
 	}
+}
+
+// sameEnd reports whether two records of a session are of the same end.
+func sameEnd(a, b profiles.Session) bool {
+	return !a.EndedAt.IsZero() && a.EndedAt.Equal(b.EndedAt) && a.RunDir == b.RunDir
 }

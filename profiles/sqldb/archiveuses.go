@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 )
 
@@ -60,6 +61,18 @@ func (st *Claims) ReleaseArchive(ctx context.Context, archiveID, snapshotID stri
 func releaseArchive(ctx context.Context, tx *sql.Tx, archiveID, snapshotID string) error {
 	_, err := tx.ExecContext(ctx, "DELETE FROM archive_uses WHERE archive_id = ? AND snapshot_id = ? AND snapshot_id <> ''", archiveID, snapshotID)
 	return err
+}
+
+// useReservation removes the reservation of a snapshot's archive, which the record of the snapshot
+// protects from here on. If it was made under another lease, the error is node_lost: another node
+// may have removed the archive.
+func (h *handle) useReservation(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, op string) error {
+	node, number := h.own()
+	if node == "" {
+		return nil
+	}
+	r, err := tx.ExecContext(ctx, "DELETE FROM archive_uses WHERE archive_id = ? AND snapshot_id = ? AND node_id = ? AND number = ?", s.ArchiveID, s.ID, node, number)
+	return requireRow(r, err, fault.NodeLost, op)
 }
 
 // BeginRemoval implements [profiles.ArchiveUseStore].

@@ -29,10 +29,8 @@ func (st *Snapshots) Commit(ctx context.Context, c profiles.Commit) (profiles.Mo
 		if err := admit(ctx, tx, c); err != nil {
 			return err
 		}
-		if st.db.nodeID() != "" { // from here on the record protects the archive
-			if err := releaseArchive(ctx, tx, c.Snapshot.ArchiveID, c.Snapshot.ID); err != nil {
-				return err
-			}
+		if err := st.db.useReservation(ctx, tx, c.Snapshot, op); err != nil {
+			return err
 		}
 		var err error
 		if moved, err = st.move(ctx, tx, c.Snapshot, c.Move); err != nil {

@@ -79,10 +79,10 @@ func scenarios() map[string]scenario {
 
 // If another node deletes all equal snapshots and saves one between two steps of a save or a
 // delete, each committed snapshot has its archive afterwards. So it is if the first node stops at
-// that step and continues after it was taken over, or if the step fails.
+// that step and continues after it was taken over, or has also joined again, or if the step fails.
 func TestArchivesOfTwoNodes(t *testing.T) {
 	for name, does := range scenarios() {
-		for _, how := range []string{"continues", "fails", "was taken over"} {
+		for _, how := range []string{"continues", "fails", "was taken over", joinedAgain} {
 			t.Run(name+" "+how, func(t *testing.T) {
 				both := nodes(t, nil, "a", "b")
 				n := 1
@@ -93,6 +93,9 @@ func TestArchivesOfTwoNodes(t *testing.T) {
 		}
 	}
 }
+
+// joinedAgain is what happens to A while B only removes the snapshots.
+const joinedAgain = "was taken over and has joined again"
 
 // atStep has B act in the nth step of A. It returns false if A has fewer steps.
 func atStep(t *testing.T, both []*node, n int, does scenario, how string) (has bool) {
@@ -113,10 +116,18 @@ func atStep(t *testing.T, both []*node, n int, does scenario, how string) (has b
 			return nil
 		}
 		at = name
-		if how == "was taken over" {
+		if how == "was taken over" || how == joinedAgain {
 			b.takeOver(a)
 		}
-		if err := does.b(t.Context(), b); err != nil {
+		act := does.b
+		if how == joinedAgain {
+			act = func(ctx context.Context, b *node) error {
+				_ = b.remove(ctx, id(1)) // A may have removed it
+				a.join(a.is.ID)
+				return nil
+			}
+		}
+		if err := act(t.Context(), b); err != nil {
 			t.Errorf("B fails at step %s: %v", name, err)
 		}
 		if how == "fails" {
@@ -130,6 +141,10 @@ func atStep(t *testing.T, both []*node, n int, does scenario, how string) (has b
 	}
 	if how == "continues" && err != nil {
 		t.Errorf("A fails at step %s: %v", at, err)
+	}
+	if how == joinedAgain {
+		b.intact()
+		return !t.Failed()
 	}
 	if b.intact() == 0 {
 		t.Errorf("at step %s: B's snapshot is gone", at)

@@ -118,7 +118,7 @@ func Failure(err error, message string) error {
 // actionable reports whether a client can act on the code of a failed save.
 func actionable(err error) bool {
 	switch fault.CodeOf(err) {
-	case fault.SaveFailed, fault.StoreFull, fault.StoreFailed, fault.CatalogueUnavailable, fault.Timeout, fault.BrowserFailed, fault.QuotaExceeded:
+	case fault.SaveFailed, fault.StoreFull, fault.StoreFailed, fault.CatalogueUnavailable, fault.Timeout, fault.BrowserFailed, fault.QuotaExceeded, fault.NodeLost:
 		return true
 	default:
 		return false
