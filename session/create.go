@@ -72,14 +72,14 @@ func (s *Service) create(ctx context.Context, c access.Caller, r request.Create)
 	} else {
 		r.SessionID = profiles.NewID()
 	}
-	release, err := nodeClaims{s}.claimID(ctx, c.KeyID, r.SessionID)
+	ctx, release, err := nodeClaims{s}.claimID(ctx, c.KeyID, r.SessionID)
 	if err != nil {
 		return answer.Info{}, err
 	}
 	defer s.capacity.ReplenishLater()
 	defer release()
 	l, err := s.createOrShare(ctx, c, r, nil)
-	if err != nil {
+	if err := orLeaseLost(ctx, err); err != nil {
 		return answer.Info{}, err
 	}
 	info, err := l.Info(context.WithoutCancel(ctx)) // the session exists, even if the caller has gone
@@ -224,7 +224,6 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 		rec.FromDefault = up.Report.Source.Type == restore.SourceUserDefault
 	}
 	rec.Sealed, err = rescue.SealedState{Overrides: up.Overrides, Partial: up.Partial, Origins: r.Origins, Passkeys: r.Passkeys, RestoredAt: up.At}.Seal(s.deps.Vault)
-	losses := s.losses.Load()
 	switch {
 	case err != nil:
 	case was == nil:
@@ -253,10 +252,6 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 		_ = s.saver.EndSession(context.WithoutCancel(ctx), profiles.End{SessionID: rec.ID,
 			Status: profiles.StatusTerminated, Reason: profiles.ReasonShutdown.With("the daemon is shutting down"), EndedAt: s.deps.Now().UTC()}, false)
 		return nil, err
-	}
-	if s.losses.Load() != losses { // another node may have ended it since it was recorded
-		l.lose()
-		return nil, fault.New(fault.NodeLost, "session.create", "%s", fault.NodeLost.Text())
 	}
 	if r.StartURL != "" {
 		if err := up.Chrome.Open(ctx, r.StartURL); err != nil {

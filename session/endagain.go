@@ -157,7 +157,7 @@ func (s *Service) saveDiscarded(ctx context.Context, c access.Caller, id string,
 		return save.EndAnswer{}, false, fault.New(fault.InvalidField, "session.end",
 			"save_snapshot_mode: must be filesystem; session %s has ended, and only its files are kept", id)
 	}
-	release, err := nodeClaims{s}.claimID(ctx, c.KeyID, id) // a resume would take it too
+	_, release, err := nodeClaims{s}.claimID(ctx, c.KeyID, id) // a resume would take it too
 	if code := fault.CodeOf(err); err != nil && code != fault.SessionExists && code != fault.RequestInProgress {
 		return save.EndAnswer{}, false, err
 	}
@@ -200,8 +200,10 @@ func (s *Service) undoDiscard(ctx context.Context, rec profiles.Session, r reque
 		}
 	}
 	result := make(chan save.EndResult, 1)
+	work, stop := s.creates.until(s.ctx)
 	s.work.Go(func() { // the save continues if the caller disconnects
-		e := s.saver.End(s.ctx, j)
+		defer stop()
+		e := s.saver.End(work, j)
 		if e.Err != nil {
 			s.undo.Add(kept)
 		}

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"github.com/stasisd/stasis/browser"
@@ -73,13 +74,19 @@ func Nodes(s *Service, records TakeoverRecords) *NodeSessions {
 // Status implements [cluster.Sessions].
 func (n *NodeSessions) Status() placement.Status { return n.s.Lookup().NodeStatus() }
 
-// Lose implements [cluster.Sessions]. Of a session that is being created, its create ends it:
-// [Service.begin] compares the count of losses.
+// Lose implements [cluster.Sessions]. A create that is under way may still make its session live.
 func (n *NodeSessions) Lose(ctx context.Context) {
-	n.s.losses.Add(1)
+	n.s.creates.lose()
 	all := n.s.sessions.All()
 	for _, l := range all {
 		l.lose()
+	}
+	n.s.creates.await(ctx)
+	for _, l := range n.s.sessions.All() {
+		if !slices.Contains(all, l) {
+			l.lose()
+			all = append(all, l)
+		}
 	}
 	for _, l := range all {
 		select {
@@ -99,6 +106,7 @@ func (n *NodeSessions) Regain(context.Context) {
 	lost := n.lost
 	n.lost = nil
 	n.mu.Unlock()
+	n.s.creates.begin()
 	for _, l := range lost {
 		n.s.rescues.Add(l.rec, l.dir)
 	}

@@ -20,22 +20,31 @@ import (
 type nodeClaims struct{ svc *Service }
 
 // claimID claims the ID of a session that is being created, on this node and among all nodes.
+// The context that it returns ends when the node loses its lease; see [orLeaseLost].
 // The caller calls release once. The claim of a session that lives then stays, until its end
 // is recorded.
-func (n nodeClaims) claimID(ctx context.Context, keyID, id string) (release func(), err error) {
+func (n nodeClaims) claimID(ctx context.Context, keyID, id string) (_ context.Context, release func(), err error) {
 	leave, err := n.svc.sessions.Claim(keyID, id)
 	if err != nil || n.svc.deps.Claims == nil {
-		return leave, err
+		return ctx, leave, err
+	}
+	ctx, left, err := n.svc.creates.enter(ctx)
+	if err != nil {
+		leave()
+		return nil, nil, err
 	}
 	if err := n.svc.deps.Claims.Claim(ctx, keyID, id); err != nil {
+		err = orLeaseLost(ctx, err)
 		leave()
-		return nil, err
+		left()
+		return nil, nil, err
 	}
-	return func() {
-		if n.svc.sessions.Find(id) == nil {
+	return ctx, func() {
+		if n.svc.sessions.Find(id) == nil && orLeaseLost(ctx, nil) == nil {
 			n.svc.deps.Claims.Release(context.WithoutCancel(ctx), id)
 		}
 		leave()
+		left()
 	}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +18,8 @@ import (
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/registry"
 	"github.com/stasisd/stasis/session/request"
+	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/undo"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/snapshot/memstore"
@@ -93,6 +96,30 @@ func (r *rig) rejoin() {
 	r.join()
 	r.nodeSessions.Regain(r.t.Context())
 	await(r.t, "what the node has is saved", func() bool { return r.Counts().Rescuing == 0 })
+}
+
+// takeOver takes another node over, and ends its sessions.
+func (r *rig) takeOver(other *rig) {
+	r.t.Helper()
+	all, err := r.node.Nodes.Nodes(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	at := slices.IndexFunc(all, func(n profiles.Node) bool { return n.ID == other.nodeID })
+	await(r.t, "the lease has ended", func() bool {
+		taken, err := r.node.Nodes.TakeOver(r.t.Context(), other.nodeID, all[at].Number)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return taken
+	})
+	stranded, err := r.node.Nodes.Stranded(r.t.Context())
+	if err == nil {
+		err = r.nodeSessions.TakeOver(r.t.Context(), stranded)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // member is the Node of a rig. Its lease is that in the catalogue.
@@ -216,4 +243,126 @@ func TestQuotaOfTwoNodes(t *testing.T) {
 	wantCode(t, err, fault.QuotaExceeded)
 	b.end(alice, info.ID, none)
 	a.create(alice, nil)
+}
+
+// A create that is under way when its node loses the lease makes no session, also if it is as far
+// as its record: its claims are void, and another node may have made a session of the environment.
+func TestCreatesEndWithTheLease(t *testing.T) {
+	for name, at := range map[string]func(a *rig, do func()){
+		"before its record": func(a *rig, do func()) {
+			a.browsers.on("restored", func(*fakeChrome) error { do(); return nil })
+		},
+		"after its record": func(a *rig, do func()) { a.catalogue.once("CreateSession", do) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := newNodes(t, nil)
+			a.saved(alice, asDefault)
+			create := func(c *request.Create) { fromAlice(c); c.OnLive, c.Persist = request.OnLiveFail, true }
+			joined := make(chan struct{})
+			at(a, func() {
+				b.takeOver(a)
+				go func() {
+					defer close(joined)
+					a.rejoin()
+				}()
+				await(t, "node a loses its creates", func() bool {
+					_, leave, err := a.creates.enter(t.Context())
+					if err == nil {
+						leave()
+					}
+					return err != nil
+				})
+				select {
+				case <-joined:
+					t.Error("node a joined during a create")
+				default:
+				}
+			})
+			id := profiles.NewID()
+			_, err := a.Create(t.Context(), alice, newCreate(func(c *request.Create) { create(c); c.SessionID = id }))
+			wantCode(t, err, fault.NodeLost)
+			<-joined
+			if n := a.Counts().Live; n != 0 {
+				t.Errorf("%d sessions live on node a", n)
+			}
+			if name == "after its record" {
+				if snap, err := b.catalogue.NewestSnapshot(t.Context(), id); err != nil || !snap.Rescue {
+					t.Errorf("what the session had was not saved: %+v, %v", snap, err)
+				}
+			}
+			b.create(alice, create)
+			a.browsers.works()
+			_, err = a.Create(t.Context(), alice, newCreate(create))
+			wantCode(t, err, fault.EnvironmentInUse)
+		})
+	}
+}
+
+// A claim that a lost lease has made void is not used.
+func TestVoidClaims(t *testing.T) {
+	a, b := newNodes(t, nil)
+	c := a.deps.Claims
+	if err := c.Claim(t.Context(), alice.KeyID, "s1"); err != nil {
+		t.Fatal(err)
+	}
+	b.takeOver(a)
+	a.join()
+	_, err := c.Enter(t.Context(), "s1", restore.Environment{UserID: "alice", Source: &restore.Source{}, Snapshot: &profiles.Snapshot{}}, true)
+	wantCode(t, err, fault.NodeLost)
+	wantCode(t, c.Count(t.Context(), "s1", "alice", alice.KeyID, false, func(profiles.QuotaUse) error { return nil }), fault.NodeLost)
+}
+
+// A save of a discarded session ends with the lease. What is kept is not saved after another node
+// has resumed the session.
+func TestUndoEndsWithTheLease(t *testing.T) {
+	a, b := newNodes(t, func(c *Config) { c.Undo = undo.Limits{Window: time.Hour, Count: 2, Bytes: 1 << 30} })
+	discarded := func() (id, checkpoint string) {
+		t.Helper()
+		id = a.create(alice, nil).ID
+		checkpoint = a.checkpoint(id, plain).Snapshot.ID
+		a.rewrite(a.browsers.last(), "changed")
+		a.discarded(id)
+		return id, checkpoint
+	}
+	newest := func(id string) string {
+		t.Helper()
+		snap, err := b.catalogue.NewestSnapshot(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return snap.ID
+	}
+	// A resume saves it, and then has the claim of the session.
+	id, _ := discarded()
+	if _, err := a.resumes(t.Context(), alice, id); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, b.deps.Claims.Claim(t.Context(), alice.KeyID, id), fault.RequestInProgress)
+	a.end(alice, id, none)
+
+	id, checkpoint := discarded()
+	joined := make(chan struct{})
+	a.catalogue.once("Commit", func() {
+		b.takeOver(a)
+		go func() {
+			defer close(joined)
+			a.rejoin()
+		}()
+		await(t, "node b resumes the session", func() bool {
+			_, err := b.resumes(t.Context(), alice, id)
+			return err == nil
+		})
+	})
+	_, err := a.End(t.Context(), alice, id, filesystem)
+	if err == nil {
+		t.Error("it was saved")
+	}
+	<-joined
+	if rec, err := b.catalogue.Session(t.Context(), id); err != nil || !rec.EndedAt.IsZero() || newest(id) != checkpoint {
+		t.Errorf("the session on node b: ended %v, newest snapshot %s, %v; want %s", rec.EndedAt, newest(id), err, checkpoint)
+	}
+	last := b.end(alice, id, filesystem).Snapshot.ID
+	if _, err := a.resumes(t.Context(), alice, id); err != nil || newest(id) != last {
+		t.Errorf("resumed: %v, newest snapshot %s, want %s", err, newest(id), last)
+	}
 }

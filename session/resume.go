@@ -160,7 +160,7 @@ func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, b
 	if err := c.Require(access.Restore); err != nil {
 		return nil, false, err
 	}
-	release, err := nodeClaims{s}.claimID(ctx, c.KeyID, id)
+	ctx, release, err := nodeClaims{s}.claimID(ctx, c.KeyID, id)
 	if err != nil {
 		if code := fault.CodeOf(err); code != fault.SessionExists && code != fault.RequestInProgress {
 			return nil, false, err
@@ -190,6 +190,9 @@ func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, b
 		options.OnLive = request.OnLiveFail
 	}
 	l, err := s.createOrShare(ctx, c, options, &rec)
+	if err = orLeaseLost(ctx, err); fault.Is(err, fault.NodeLost) {
+		return nil, undone, err
+	}
 	if fault.Is(err, fault.NoSnapshot) && rec.BaseSnapshotID == "" {
 		err = fault.New(fault.NoSnapshot, "session.resume",
 			"session %s was never saved; to start it empty with the same ID, create it with this session_id, resume: true and if_missing: fresh", id)

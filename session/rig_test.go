@@ -361,7 +361,7 @@ func (b *brokenCatalogue) AddMessage(ctx context.Context, m profiles.Message, no
 	return b.MessageStore.AddMessage(ctx, m, now)
 }
 
-// once calls do once: after the next Default or Snapshot, or before the next
+// once calls do once: after the next CreateSession, Default or Snapshot, or before the next
 // RetireSnapshot, Commit, AddMessage, UpdateSession or EndRun.
 func (b *brokenCatalogue) once(method string, do func()) {
 	b.mu.Lock()
@@ -405,6 +405,7 @@ func (b *brokenCatalogue) CreateSession(ctx context.Context, s profiles.Session)
 	if err := b.err("CreateSession"); err != nil {
 		return err
 	}
+	defer b.hook("CreateSession")
 	return b.Catalogue.CreateSession(ctx, s)
 }
 

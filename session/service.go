@@ -11,7 +11,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/stasisd/stasis/browser"
@@ -158,7 +157,7 @@ type Service struct {
 	rates     *quota.Rates      // of requests
 	clients   *capacity.Clients // of CDP
 	viewers   *capacity.Clients // of the live view
-	losses    atomic.Int64      // how often this node has lost its sessions
+	creates   *creates          // under way, of a node
 	measuring chan struct{}     // holds one token while a session's memory is measured
 
 	// ctx is the context of the daemon's own work (saves, sessions). It ends after that
@@ -173,7 +172,7 @@ type Service struct {
 // New makes a Service. [Service.Recover] must run before the first request.
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, deps: deps, rates: quota.NewRates(), clients: capacity.NewClients(cfg.MaxClients), viewers: capacity.NewViewers(),
-		measuring: make(chan struct{}, 1)}
+		measuring: make(chan struct{}, 1), creates: newCreates()}
 	if s.deps.Meter == nil {
 		s.deps.Meter = unmetered{}
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 )
 
@@ -36,8 +37,8 @@ func scanCheckClaim(r row) (*profiles.CheckClaim, error) {
 
 // ClaimSession implements [profiles.ClaimStore].
 func (st *Claims) ClaimSession(ctx context.Context, sessionID, keyID string) (held *profiles.SessionClaim, err error) {
-	node, number := st.db.own()
 	err = st.db.write(ctx, "profiles.claim_session", func(tx *sql.Tx) error {
+		node, number := st.db.own()
 		held, err = otherSession(ctx, tx, sessionID, node)
 		if err != nil || held != nil {
 			return err
@@ -61,8 +62,9 @@ func otherSession(ctx context.Context, q querier, sessionID, node string) (*prof
 
 // EnterEnvironment implements [profiles.ClaimStore].
 func (st *Claims) EnterEnvironment(ctx context.Context, own profiles.SessionClaim, snapshotSession string, company bool) (held *profiles.SessionClaim, check *profiles.CheckClaim, err error) {
-	node, number := st.db.own()
-	err = st.db.write(ctx, "profiles.enter_environment", func(tx *sql.Tx) error {
+	const op = "profiles.enter_environment"
+	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
+		node, number := st.db.own()
 		held, check = nil, nil
 		user := []byte(own.UserID)
 		isDefault := own.SourceType == profiles.SourceDefault && own.SourceID == own.UserID
@@ -83,9 +85,9 @@ func (st *Claims) EnterEnvironment(ctx context.Context, own profiles.SessionClai
 				return err
 			}
 		}
-		_, err = tx.ExecContext(ctx, "UPDATE session_claims SET user_id = ?, source_type = ?, source_id = ?, snapshot_id = ? WHERE session_id = ? AND node_id = ? AND number = ?",
+		r, err := tx.ExecContext(ctx, "UPDATE session_claims SET user_id = ?, source_type = ?, source_id = ?, snapshot_id = ? WHERE session_id = ? AND node_id = ? AND number = ?",
 			user, own.SourceType, own.SourceID, own.SnapshotID, own.SessionID, node, number)
-		return err
+		return requireRow(r, err, fault.NodeLost, op)
 	})
 	if err != nil {
 		return nil, nil, err
@@ -95,12 +97,12 @@ func (st *Claims) EnterEnvironment(ctx context.Context, own profiles.SessionClai
 
 // CountSession implements [profiles.ClaimStore].
 func (st *Claims) CountSession(ctx context.Context, sessionID, userID, keyID string, saves bool, admit func(profiles.QuotaUse) error) error {
-	node, number := st.db.own()
+	const op = "profiles.count_session"
 	limits := "sessions"
 	if saves {
 		limits = "snapshots"
 	}
-	return st.db.write(ctx, "profiles.count_session", func(tx *sql.Tx) error {
+	return st.db.write(ctx, op, func(tx *sql.Tx) error {
 		var u profiles.QuotaUse
 		count := func(all, saving *int64, column string, value any) error {
 			return tx.QueryRowContext(ctx, "SELECT COUNT(*), COUNT(CASE WHEN limits = 'snapshots' THEN 1 END) FROM session_claims c WHERE "+column+" = ? AND limits <> '' AND session_id <> ? AND "+leased,
@@ -115,24 +117,30 @@ func (st *Claims) CountSession(ctx context.Context, sessionID, userID, keyID str
 		if err := admit(u); err != nil {
 			return callerError{err}
 		}
-		_, err := tx.ExecContext(ctx, "UPDATE session_claims SET quota_user = ?, quota_key = ?, limits = ? WHERE session_id = ? AND node_id = ? AND number = ?",
+		node, number := st.db.own()
+		r, err := tx.ExecContext(ctx, "UPDATE session_claims SET quota_user = ?, quota_key = ?, limits = ? WHERE session_id = ? AND node_id = ? AND number = ?",
 			[]byte(userID), keyID, limits, sessionID, node, number)
-		return err
+		return requireRow(r, err, fault.NodeLost, op)
 	})
 }
 
 // ReleaseSession implements [profiles.ClaimStore].
 func (st *Claims) ReleaseSession(ctx context.Context, sessionID string) error {
-	return st.db.write(ctx, "profiles.release_session", func(tx *sql.Tx) error { return st.db.releaseSession(ctx, tx, sessionID) })
+	return st.db.write(ctx, "profiles.release_session", func(tx *sql.Tx) error { return st.db.releaseSession(ctx, tx, sessionID, "") })
 }
 
-// releaseSession removes the claim of a session on this node, if this is one.
-func (h *handle) releaseSession(ctx context.Context, tx *sql.Tx, sessionID string) error {
+// unlessEnded is a condition: the session has not ended. The claim of one that has is of what
+// resumes it.
+const unlessEnded = " AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = c.session_id AND s.ended_at <> 0)"
+
+// releaseSession removes the claim of a session on this node, if this is one and the condition
+// holds.
+func (h *handle) releaseSession(ctx context.Context, tx *sql.Tx, sessionID, condition string) error {
 	node, number := h.own()
 	if node == "" {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, "DELETE FROM session_claims WHERE session_id = ? AND node_id = ? AND number = ?", sessionID, node, number)
+	_, err := tx.ExecContext(ctx, "DELETE FROM session_claims AS c WHERE session_id = ? AND node_id = ? AND number = ?"+condition, sessionID, node, number)
 	return err
 }
 
@@ -144,8 +152,8 @@ func (st *Claims) SessionClaim(ctx context.Context, sessionID string) (*profiles
 
 // EnterCheck implements [profiles.ClaimStore].
 func (st *Claims) EnterCheck(ctx context.Context, k profiles.CheckClaim) (entered bool, err error) {
-	node, number := st.db.own()
 	err = st.db.write(ctx, "profiles.enter_check", func(tx *sql.Tx) error {
+		node, number := st.db.own()
 		var others int
 		user := []byte(k.UserID)
 		err := tx.QueryRowContext(ctx, "SELECT (SELECT COUNT(*) FROM check_claims c WHERE user_id = ? AND "+leased+") + "+
@@ -165,8 +173,8 @@ func (st *Claims) EnterCheck(ctx context.Context, k profiles.CheckClaim) (entere
 
 // LeaveCheck implements [profiles.ClaimStore].
 func (st *Claims) LeaveCheck(ctx context.Context, userID string) error {
-	node, number := st.db.own()
 	return st.db.write(ctx, "profiles.leave_check", func(tx *sql.Tx) error {
+		node, number := st.db.own()
 		_, err := tx.ExecContext(ctx, "DELETE FROM check_claims WHERE user_id = ? AND node_id = ? AND number = ?", []byte(userID), node, number)
 		return err
 	})

@@ -140,7 +140,7 @@ func (st *Snapshots) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, 
 
 // end writes how the session ended. Package session decides which end may follow which.
 func (h *handle) end(ctx context.Context, tx *sql.Tx, e profiles.End, moved profiles.MoveResult, op string) error {
-	if err := h.releaseSession(ctx, tx, e.SessionID); err != nil {
+	if err := h.releaseSession(ctx, tx, e.SessionID, unlessEnded); err != nil {
 		return err
 	}
 	var outcome json.RawMessage

@@ -108,10 +108,12 @@ const (
 // write runs do in one transaction. Any error, and a panic, rolls it back. If PostgreSQL
 // undoes the transaction because of a conflict, write runs do again: do must set its results
 // anew, and must have no effect outside the transaction. SQLite has one writer, and no
-// conflicts.
+// conflicts. All attempts need the lease that the node has at first: under a later one, what the
+// caller has claimed is void. So do reads the lease inside the transaction.
 func (h *handle) write(ctx context.Context, op string, do func(tx *sql.Tx) error) error {
+	held := h.lease.Load()
 	for attempt := 1; ; attempt++ {
-		err := h.attempt(ctx, op, do)
+		err := h.attempt(ctx, op, held, do)
 		switch {
 		case err == nil, fault.CodeOf(err) != fault.StoreFailed && fault.CodeOf(err) != fault.CatalogueUnavailable:
 			return err
@@ -130,8 +132,8 @@ func (h *handle) write(ctx context.Context, op string, do func(tx *sql.Tx) error
 	}
 }
 
-// attempt runs do in one transaction, once.
-func (h *handle) attempt(ctx context.Context, op string, do func(tx *sql.Tx) error) error {
+// attempt runs do in one transaction, once, if the node has the lease held.
+func (h *handle) attempt(ctx context.Context, op string, held *lease, do func(tx *sql.Tx) error) error {
 	if err := h.lock.Check(); err != nil {
 		return failure(op, err)
 	}
@@ -142,7 +144,7 @@ func (h *handle) attempt(ctx context.Context, op string, do func(tx *sql.Tx) err
 	// After a commit this does nothing. If do panics, it frees the only connection. Its
 	// error would add nothing to the one that caused the rollback.
 	defer func() { _ = tx.Rollback() }()
-	if err := h.lease.Load().check(ctx, tx, op); err != nil {
+	if err := held.check(ctx, tx, op); err != nil {
 		return failure(op, err)
 	}
 	if err := do(tx); err != nil {

@@ -15,8 +15,8 @@ var _ profiles.TicketStore = (*Claims)(nil)
 // HoldSnapshot implements [profiles.ClaimStore].
 func (st *Claims) HoldSnapshot(ctx context.Context, holdID, snapshotID, purpose string) error {
 	const op = "profiles.hold_snapshot"
-	node, number := st.db.own()
 	return st.db.write(ctx, op, func(tx *sql.Tx) error {
+		node, number := st.db.own()
 		var one int
 		if err := tx.QueryRowContext(ctx, "SELECT 1 FROM snapshots WHERE snapshot_id = ?", snapshotID).Scan(&one); err != nil {
 			return orMissing(err, fault.SnapshotNotFound, op)
