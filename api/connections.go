@@ -83,18 +83,17 @@ func (o *connections) hijacked(c net.Conn) {
 }
 
 // serve marks the connection as serving a request of a known key until done is called. Such
-// a connection is not closed in favour of others.
+// a connection is not closed in favour of others. If it is marked already, or c is nil, serve
+// and done do nothing.
 func (o *connections) serve(c net.Conn) (done func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	at := o.open[c]
-	if at == nil {
+	if at == nil || at.waits == nil {
 		return func() {}
 	}
-	if at.waits != nil {
-		o.waiting.Remove(at.waits)
-		at.waits = nil
-	}
+	o.waiting.Remove(at.waits)
+	at.waits = nil
 	return func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()

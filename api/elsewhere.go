@@ -160,11 +160,24 @@ func (s *Server) refind(c *call, id string, was placement.Place) (placement.Plac
 	return place, err
 }
 
-// passTo passes a call on to a node, and returns its answer to the client.
+// passTo passes a call on to a node, and returns its answer to the client. Once the node has not
+// refused it, the client's connection serves a request of a known key.
 func (s *Server) passTo(c *call, node placement.Node, h forward.Hop, refuses func(*http.Response) error) error {
 	r := c.Request().Clone(c.Request().Context())
 	r.Header.Set(requestIDHeader, c.Response().Header().Get(requestIDHeader))
-	return s.cluster.Forwarder.Pass(c.Response(), r, node, s.urls.hop(c.Request(), h), refuses)
+	served := func() {}
+	defer func() { served() }()
+	return s.cluster.Forwarder.Pass(c.Response(), r, node, s.urls.hop(c.Request(), h), func(a *http.Response) error {
+		if refuses != nil {
+			if err := refuses(a); err != nil {
+				return err
+			}
+		}
+		if a.StatusCode < http.StatusBadRequest {
+			served = s.connections.serve(connectionOf(c.Request()))
+		}
+		return nil
+	})
 }
 
 // hop completes a Hop with what this node knows of the client.

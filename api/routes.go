@@ -190,9 +190,7 @@ func (s *Server) route(method, path string, authorise authorizer, do handler) {
 				return err
 			}
 			c.audit.findUserEarly(c)
-			if conn := connectionOf(c.Request()); conn != nil {
-				defer s.connections.serve(conn)()
-			}
+			defer s.connections.serve(connectionOf(c.Request()))()
 			return do(c)
 		})
 	})

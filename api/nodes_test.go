@@ -1,0 +1,62 @@
+package api
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/stasisd/stasis/session"
+)
+
+// A socket that is passed on counts as one connection while it lasts. Connections without a key
+// do not close it, by a key or by a ticket.
+func TestPassedSocketsAreCounted(t *testing.T) {
+	const most = 2
+	for name, query := range map[string]string{"key": "", "ticket": "?ticket=" + hopTicket} {
+		t.Run(name, func(t *testing.T) {
+			n := newNodes(t, func(id string, o *Options) {
+				if id == "a" {
+					o.MaxConnections, o.Grace = most, time.Millisecond
+				}
+			}, "a", "b")
+			a := n.rigs["a"]
+			n.rigs["b"].serve = func(ctx context.Context, conn session.Conn) error {
+				_, err := conn.Read(ctx)
+				return err
+			}
+			a.serving(t)
+			open := func() *websocket.Conn {
+				header := withKey
+				if query != "" {
+					header = nil
+				}
+				ws, answer, body, err := dial(t, a.url+"/v1/sessions/"+liveID+"/cdp"+query, header)
+				if err != nil {
+					t.Fatal(answer.StatusCode, body, err)
+				}
+				return ws
+			}
+			for range 3 {
+				_ = open().CloseNow()
+				waitFor(t, func() bool { open, waiting := a.tracked(); return open == 0 && waiting == 0 })
+			}
+			ws := open()
+			for range 3 * most {
+				a.raw(t, "")
+				answer := a.raw(t, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+				if _, err := answer.Read(make([]byte, 20)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			gone := ws.CloseRead(t.Context()) // reads the answer to the ping
+			if err := ws.Ping(t.Context()); err != nil {
+				t.Errorf("the socket was cut off: %v, %v", err, context.Cause(gone))
+			}
+			if open, waiting := a.tracked(); open > most || waiting >= open {
+				t.Errorf("%d connections are open, and %d of them wait", open, waiting)
+			}
+		})
+	}
+}
