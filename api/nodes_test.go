@@ -2,12 +2,14 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
 
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/placement"
 )
 
 // A socket that is passed on counts as one connection while it lasts. Connections without a key
@@ -56,6 +58,34 @@ func TestPassedSocketsAreCounted(t *testing.T) {
 			}
 			if open, waiting := a.tracked(); open > most || waiting >= open {
 				t.Errorf("%d connections are open, and %d of them wait", open, waiting)
+			}
+		})
+	}
+}
+
+// A call about a session on another node is passed on only with a valid key, or with what can be
+// a ticket. Others are refused here, and say nothing of the session.
+func TestKeysAreCheckedBeforeTheHop(t *testing.T) {
+	n := newNodes(t, nil, "a", "b")
+	a := n.rigs["a"]
+	n.set(func() { n.node("b").Left = -1 }) // what is passed on is node_unavailable
+	for name, x := range map[string]struct {
+		method, path, header string
+		status, reads        int
+	}{
+		"a valid key":             {"GET", "/v1/sessions/" + liveID, "", http.StatusServiceUnavailable, 1},
+		"a wrong key":             {"GET", "/v1/sessions/" + liveID, "Authorization: Bearer x", http.StatusUnauthorized, 0},
+		"no key":                  {"GET", "/v1/sessions/" + liveID, "Authorization: ", http.StatusUnauthorized, 0},
+		"a ticket for a key":      {"GET", "/v1/sessions/" + liveID + "?ticket=" + hopTicket, "Authorization: ", http.StatusUnauthorized, 0},
+		"a ticket":                {"GET", "/v1/sessions/" + liveID + "/json/list?ticket=" + hopTicket, "Authorization: ", http.StatusServiceUnavailable, 1},
+		"what cannot be a ticket": {"GET", "/v1/sessions/" + liveID + "/json/list?ticket=x", "Authorization: ", http.StatusUnauthorized, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a.server.cluster.Peers = placement.NewPeers("a", n, time.Now) // remembers nothing
+			n.set(func() { n.reads = 0 })
+			answer, body := a.do(t, x.method, x.path, "", x.header)
+			if answer.StatusCode != x.status || n.reads != x.reads {
+				t.Errorf("%d %s after %d looks at the catalogue; want %d after %d", answer.StatusCode, body, n.reads, x.status, x.reads)
 			}
 		})
 	}

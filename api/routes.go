@@ -169,10 +169,16 @@ func (s *Server) route(method, path string, authorise authorizer, do handler) {
 	s.echo.Add(method, path, func(ec echo.Context) error {
 		c := &call{Context: ec}
 		c.body, _ = ec.Request().Body.(*pacedBody)
-		if done, err := s.passOn(c, reached); done || err != nil {
-			return err
+		err := authorise(c)
+		if err == nil && c.caller.KeyID != "" {
+			defer s.connections.serve(connectionOf(c.Request()))()
 		}
-		if err := authorise(c); err != nil {
+		if err == nil || ticketElsewhere(c, err) {
+			if done, err := s.passOn(c, reached); done || err != nil {
+				return err
+			}
+		}
+		if err != nil {
 			s.auditUnknown(c, rule, err)
 			return err
 		}
@@ -190,7 +196,6 @@ func (s *Server) route(method, path string, authorise authorizer, do handler) {
 				return err
 			}
 			c.audit.findUserEarly(c)
-			defer s.connections.serve(connectionOf(c.Request()))()
 			return do(c)
 		})
 	})
