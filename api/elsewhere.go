@@ -58,12 +58,13 @@ func reachOf(method, path string) reach {
 	return reaches[method+" "+path]
 }
 
-// receive checks calls that other nodes have passed on. Without a cluster the header means
-// nothing.
+// receive checks calls that other nodes have passed on. A header of its answer tells these nodes
+// that the call itself was not looked at. Without a cluster the header means nothing.
 func (s *Server) receive(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r, err := s.cluster.Signer.Receive(c.Request())
 		if err != nil {
+			c.Response().Header().Set(forward.Header, forward.Refused)
 			return err
 		}
 		c.SetRequest(r)

@@ -3,11 +3,14 @@ package api
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
 
+	"github.com/stasisd/stasis/api/forward"
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/placement"
 )
@@ -88,5 +91,45 @@ func TestKeysAreCheckedBeforeTheHop(t *testing.T) {
 				t.Errorf("%d %s after %d looks at the catalogue; want %d after %d", answer.StatusCode, body, n.reads, x.status, x.reads)
 			}
 		})
+	}
+}
+
+// A node whose clock is wrong, and which therefore refuses calls of other nodes, gets no creates
+// although it has the most room. Calls about its sessions say why they fail.
+func TestNodeWithAWrongClock(t *testing.T) {
+	n := newNodes(t, func(id string, o *Options) {
+		if id == "b" {
+			o.Now = func() time.Time { return time.Now().Add(2 * time.Minute) }
+		}
+	}, "a", "c", "b")
+	a := n.rigs["a"]
+	if answer, body := a.do(t, "POST", "/v1/sessions", `{}`, "Idempotency-Key: k"); answer.StatusCode != http.StatusCreated {
+		t.Fatalf("%d %s", answer.StatusCode, body)
+	}
+	if b, c := len(n.rigs["b"].creates), len(n.rigs["c"].creates); b != 0 || c != 1 {
+		t.Errorf("created %d times on the node with the wrong clock, and %d times on the other", b, c)
+	}
+	if answer, body := a.do(t, "GET", "/v1/sessions/"+liveID, ""); answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "node_unavailable") || !strings.Contains(body, "clocks differ") {
+		t.Errorf("%d %s", answer.StatusCode, body)
+	}
+	if _, answer, body, err := dial(t, a.url+"/v1/sessions/"+liveID+"/cdp", withKey); err == nil || answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get(forward.Header) != "" {
+		t.Errorf("a socket: %d %s", answer.StatusCode, body)
+	}
+	if answer, body := a.do(t, "GET", "/v1/me", "", forward.Header+": forged"); answer.StatusCode != http.StatusForbidden {
+		t.Errorf("a client with the header: %d %s", answer.StatusCode, body)
+	}
+}
+
+// A create that may wait does so on a full node, not on one that does not answer.
+func TestWaitsOnAFullNode(t *testing.T) {
+	n := newNodes(t, nil, "a", "b")
+	n.set(func() { n.node("b").URL = "http://127.0.0.1:1" })
+	a := n.rigs["a"]
+	a.err = fault.New(fault.TooManySessions, "fake", "full")
+	if answer, body := a.do(t, "POST", "/v1/sessions", `{"wait_seconds":1}`); answer.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("%d %s", answer.StatusCode, body)
+	}
+	if tried := len(a.creates); tried != 2 || a.creates[0].Wait != 0 || a.creates[1].Wait != time.Second {
+		t.Errorf("tried %d times: %+v", tried, a.creates)
 	}
 }

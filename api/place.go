@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -70,8 +71,8 @@ func (p *placer) order(ctx context.Context, r request.Create) ([]placement.Node,
 }
 
 // place calls local for this node, or remote for another, for each node of an order until one
-// does not refuse. If all do and the create may wait, it waits on the first of those where the
-// fewest do. Without any node, this one answers.
+// does not refuse. If all do and the create may wait, it waits on the first of the full ones where
+// the fewest do. Without any node, this one answers.
 func (p *placer) place(c *call, r request.Create, local func(wait bool) error, remote func(to placement.Node, purpose forward.Purpose) error) error {
 	nodes, err := p.order(c.Request().Context(), r)
 	if err != nil {
@@ -96,18 +97,27 @@ func (p *placer) place(c *call, r request.Create, local func(wait bool) error, r
 		}
 		return err
 	}
+	var full []placement.Node
+	var refused error // by the first that is full
 	for _, n := range nodes {
 		if err = try(n, waitsThere); !isRefusal(err) {
 			return err
 		}
-		if waitsThere && !isUnavailable(err) {
+		if isUnavailable(err) {
+			continue
+		}
+		if waitsThere {
 			return err // its time is over
 		}
+		full, refused = append(full, n), cmp.Or(refused, err)
 	}
-	if waits && !waitsThere {
-		return try(fewestWait(nodes), true)
+	switch {
+	case len(full) == 0:
+		return err
+	case waits:
+		return try(fewestWait(full), true)
 	}
-	return err
+	return refused
 }
 
 // nowhere answers a create that no node can take. A node that is draining refuses it; else this

@@ -25,6 +25,8 @@ type Node struct {
 	// Left is how long the lease is still valid by the database's clock; not positive: it has
 	// ended.
 	Left time.Duration
+	// Clock is the database's time when it has returned the node.
+	Clock time.Time
 }
 
 // NodeStore keeps the nodes of a catalogue in PostgreSQL. A catalogue in SQLite has no nodes:

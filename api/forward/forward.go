@@ -99,6 +99,9 @@ func (f *Forwarder) Pass(w http.ResponseWriter, r *http.Request, to placement.No
 			if a.StatusCode == http.StatusMisdirectedRequest {
 				return ErrElsewhere
 			}
+			if err := hopRefused(a.Header, to); err != nil {
+				return err
+			}
 			if refuses != nil {
 				return refuses(a)
 			}
@@ -150,15 +153,28 @@ func (f *Forwarder) Ask(r *http.Request, to placement.Node, h Hop, method, path 
 	if in.StatusCode == http.StatusMisdirectedRequest {
 		return Answer{}, ErrElsewhere
 	}
+	if err := hopRefused(in.Header, to); err != nil {
+		return Answer{}, err
+	}
 	return Answer{in.StatusCode, in.Header, data}, nil
 }
 
 // errNotSent marks the error of a call that has not reached its node.
 var errNotSent = errors.New("not sent")
 
-// NotSent reports whether an error is that of a call that has not reached its node, which can
-// therefore be repeated.
+// NotSent reports whether an error is that of a call that has not reached its node, or was not
+// accepted there, and can therefore be repeated.
 func NotSent(err error) bool { return errors.Is(err, errNotSent) }
+
+// hopRefused returns an error if an answer says that the node has not accepted the header of a
+// call. The client has no part in that, so it does not get that answer.
+func hopRefused(answer http.Header, to placement.Node) error {
+	if answer.Get(Header) != Refused {
+		return nil
+	}
+	return fault.Wrap(errNotSent, fault.NodeUnavailable, "forward.pass",
+		"node "+to.ID+" does not accept calls of this node: their clocks differ by "+hopAge.String()+" or more, or their archive keys differ")
+}
 
 // failure returns the error for a call that a node did not answer.
 func (f *Forwarder) failure(client context.Context, to placement.Node, err error) error {

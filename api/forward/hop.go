@@ -22,8 +22,12 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Header is the header of calls that a node passes on.
-const Header = "Stasis-Node"
+// Header is the header of calls that a node passes on. In the answer of a node that does not
+// accept it, the value is Refused.
+const (
+	Header  = "Stasis-Node"
+	Refused = "refused"
+)
 
 // hopAge is how much the clocks of two nodes may differ, with the time that a call takes to
 // arrive. A header that is older is refused.

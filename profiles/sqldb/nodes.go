@@ -24,12 +24,12 @@ type lease struct {
 // clock is the server's time in nanoseconds since 1970, also within a transaction.
 const clock = "(extract(epoch from clock_timestamp()) * 1000000000)::bigint"
 
-const nodeColumns = "node_id, number, url, facts, status, draining, started_at, CASE WHEN number = 0 THEN 0 ELSE leased_until - " + clock + " END"
+const nodeColumns = "node_id, number, url, facts, status, draining, started_at, CASE WHEN number = 0 THEN 0 ELSE leased_until - " + clock + " END, " + clock
 
 func scanNode(r row) (profiles.Node, error) {
 	var n profiles.Node
 	var facts, status []byte
-	err := r.Scan(&n.ID, &n.Number, &n.URL, &facts, &status, &n.Draining, moment{&n.StartedAt}, &n.Left)
+	err := r.Scan(&n.ID, &n.Number, &n.URL, &facts, &status, &n.Draining, moment{&n.StartedAt}, &n.Left, moment{&n.Clock})
 	n.Facts, n.Status = facts, status
 	return n, err
 }

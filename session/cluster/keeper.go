@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -76,6 +77,7 @@ type Keeper struct {
 	failed   bool          // a renewal has failed since the last one that succeeded
 	leads    bool          // as of the last look
 	seen     sighting      // of the last look
+	clockOff bool          // as of the last renewal
 }
 
 // Join takes the node's lease and begins to renew it. If a process with another data directory
@@ -176,11 +178,12 @@ func (k *Keeper) Check() error {
 
 // Leads reports whether this node does what is done once in the cluster. Of the nodes with a
 // lease, the one with the lowest number does. A node that thinks that its lease has ended does
-// nothing, and others notice only later, so there are never two.
+// nothing, and others notice only later, so there are never two. A node whose clock is wrong does
+// nothing either, since what is done once removes what is old.
 func (k *Keeper) Leads() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.leads && k.state() == Held
+	return k.leads && !k.clockOff && k.state() == Held
 }
 
 // join takes a lease under a new number.
@@ -190,9 +193,13 @@ func (k *Keeper) join(ctx context.Context) error {
 	if err != nil {
 		return fault.Wrap(err, fault.Internal, "cluster.join", "")
 	}
-	n, err := k.cfg.Store.Join(ctx, profiles.Node{ID: k.cfg.ID, URL: k.cfg.URL, Facts: facts, Status: k.status(), StartedAt: k.cfg.Now().UTC()})
+	began := k.cfg.Now()
+	n, err := k.cfg.Store.Join(ctx, profiles.Node{ID: k.cfg.ID, URL: k.cfg.URL, Facts: facts, Status: k.status(), StartedAt: began.UTC()})
 	if err != nil {
 		return err
+	}
+	if err := k.checkClock(n, began); err != nil {
+		return errors.Join(err, k.cfg.Store.Leave(ctx))
 	}
 	k.mu.Lock()
 	k.lost, k.number, k.since, k.leads = false, n.Number, asked, false
@@ -259,7 +266,7 @@ func (k *Keeper) renew() bool {
 	if before == Lost {
 		return k.rejoin()
 	}
-	asked := k.cfg.Clock()
+	asked, began := k.cfg.Clock(), k.cfg.Now()
 	n, err := k.cfg.Store.Renew(ctx, k.status())
 	if fault.Is(err, fault.NodeLost) {
 		return k.lose()
@@ -280,6 +287,7 @@ func (k *Keeper) renew() bool {
 		k.cfg.Log.Warn("the node's lease had ended and nobody has taken over: its sessions continue")
 	}
 	k.hold(asked, n)
+	k.watchClock(n, began)
 	return true
 }
 

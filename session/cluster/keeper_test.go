@@ -24,6 +24,7 @@ type store struct {
 	mu     sync.Mutex
 	number int64
 	renew  error
+	ahead  time.Duration // of the clock of the catalogue
 	other  profiles.Node
 	taken  []string
 	failed int // renewals
@@ -51,7 +52,7 @@ func (s *store) Join(_ context.Context, n profiles.Node) (profiles.Node, error) 
 		return n, fault.New(fault.NodeInUse, "test", "the daemon at x is node a")
 	}
 	s.number += 2
-	s.renew, n.Number = nil, s.number
+	s.renew, n.Number, n.Clock = nil, s.number, time.Now().Add(s.ahead)
 	return n, nil
 }
 
@@ -61,7 +62,7 @@ func (s *store) Renew(context.Context, json.RawMessage) (profiles.Node, error) {
 	if s.renew != nil {
 		s.failed++
 	}
-	return profiles.Node{ID: "a", Number: s.number}, s.renew
+	return profiles.Node{ID: "a", Number: s.number, Clock: time.Now().Add(s.ahead)}, s.renew
 }
 
 func (s *store) Leave(context.Context) error {
