@@ -2223,7 +2223,7 @@ export interface components {
          *     | `shutting_down` | 503 | the daemon is stopping and takes no more work |
          *     | `catalogue_unavailable` | 503 | the PostgreSQL database cannot be reached or does not answer; live sessions continue; see Retry-After |
          *     | `node_lost` | 503 | this node did not renew its lease, and another node has taken over its sessions; see Retry-After |
-         *     | `node_unavailable` | 503 | the session lives on a node that does not answer; see Retry-After |
+         *     | `node_unavailable` | 503 | the session lives on a node that does not answer, or does not accept calls of this one; see Retry-After |
          *     | `timeout` | 504 | Chrome or a store was too slow |
          *     | `store_full` | 507 | no space for the snapshot |
          *     | `chrome_missing` | 500 | at start-up: no Chrome, or one that is too old |
