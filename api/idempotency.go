@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"hash"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
+	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -26,8 +28,8 @@ type Answer struct {
 	Scope     string // key ID and route: keys do not see each other's answers
 	Key       string
 	BodyHash  string
-	Status    int // 0 while the first request runs
-	Body      []byte
+	Status    int    // 0 while the first request runs
+	Body      []byte // with Status 0: what the first request has chosen for what it makes, or nil
 	CreatedAt time.Time
 }
 
@@ -45,6 +47,10 @@ type creation struct {
 	// make does the work. kept is stored as JSON and must contain no secret. answer writes
 	// the answer; it is called after kept is stored.
 	make func() (kept any, answer func() error, err error)
+	// chosen points to what is chosen for what make creates, such as its ID. It is stored with
+	// the claim, before make runs. If a repeat runs make again, it has the choice of the first
+	// request, which may have created that on another node. nil: nothing is chosen.
+	chosen any
 	// replay answers a repeat with what was stored.
 	replay func(kept []byte) error
 	// content reads the rest of a body that is too large to be hashed beforehand and
@@ -77,9 +83,10 @@ type idempotency struct {
 // the first answer; another body is idempotency_reused. Without the header, once just runs
 // m.
 //
-// The catalogue stores the claim. Which requests are still running is known only here,
-// because the catalogue belongs to one daemon. A claim without an answer that is not
-// running here was left by a daemon that died; once takes it over.
+// The catalogue stores the claim. Which requests are still running is known only here. A claim
+// without an answer that is not running here was left by a daemon that died, or by a request to
+// another node whose outcome is not known, or it runs on another node. once takes it over: what
+// it makes again has the ID of the first, so that the catalogue admits one.
 func (i *idempotency) once(c *call, bodyHash string, m creation) error {
 	key, err := idempotencyKey(c)
 	if err != nil {
@@ -102,6 +109,11 @@ func (i *idempotency) once(c *call, bodyHash string, m creation) error {
 	// The outcome must be stored even if the client has disconnected.
 	ctx := context.WithoutCancel(c.Request().Context())
 	claim := Answer{Scope: scope, Key: key, BodyHash: bodyHash, CreatedAt: i.now()}
+	if m.chosen != nil {
+		if claim.Body, err = json.Marshal(m.chosen); err != nil {
+			return err
+		}
+	}
 	known, fresh, err := i.answers.ClaimAnswer(ctx, claim)
 	switch {
 	case err != nil:
@@ -117,7 +129,17 @@ func (i *idempotency) once(c *call, bodyHash string, m creation) error {
 		c.Response().Header().Set(replayedHeader, "true")
 		return replay(known, m)
 	}
+	others := false // the claim may be that of a request which runs on another node
+	if !fresh && m.chosen != nil && len(known.Body) > 0 {
+		others = true
+		if err := json.Unmarshal(known.Body, m.chosen); err != nil {
+			return fault.Wrap(err, fault.Internal, "api.once", "")
+		}
+	}
 	kept, answer, err := m.make()
+	if forward.Unanswered(err) || others && mayRepeat(err) {
+		return err // the claim stays, with what was chosen
+	}
 	if err := i.record(ctx, claim, m, kept, err); err != nil {
 		i.log.Error("could not record an answer; a repeat with the same Idempotency-Key will run again", "request_id", c.Response().Header().Get(requestIDHeader), "error", err)
 	}
@@ -131,10 +153,11 @@ func (i *idempotency) once(c *call, bodyHash string, m creation) error {
 func (i *idempotency) record(ctx context.Context, a Answer, m creation, kept any, failure error) (err error) {
 	a.Status = 200
 	if failure != nil {
-		code := fault.CodeOf(failure)
-		if a.Status = statusOf(code); a.Status >= 500 || a.Status == 429 {
+		if mayRepeat(failure) {
 			return i.answers.DropAnswer(ctx, a.Scope, a.Key)
 		}
+		code := fault.CodeOf(failure)
+		a.Status = statusOf(code)
 		kept = errorAnswer{Code: code, Message: fault.MessageOf(failure)}
 	}
 	if a.Body, err = json.Marshal(kept); err != nil {
@@ -150,6 +173,16 @@ func (i *idempotency) record(ctx context.Context, a Answer, m creation, kept any
 		}
 	}
 	return i.answers.FinishAnswer(ctx, a)
+}
+
+// mayRepeat reports whether a repeat of a request that has failed may succeed.
+func mayRepeat(failure error) bool {
+	if failure == nil {
+		return false
+	}
+	code := fault.CodeOf(failure)
+	status := statusOf(code)
+	return status >= 500 || status == http.StatusTooManyRequests || code == fault.RequestInProgress
 }
 
 // hashOf identifies a decoded body by a keyed hash. The order of names, white space, and

@@ -44,6 +44,21 @@ func (p *placer) here(c *call) (here, waits bool) {
 	return passed, h.Purpose == forward.ToWait
 }
 
+// chosenID returns the ID for the session of a create that names none. The node that keeps the
+// Idempotency-Key chooses it, so that a repeat finds what another node may have made. "": any.
+func (p *placer) chosenID(c *call) string {
+	if p == nil {
+		return ""
+	}
+	if h, passed := forward.HopOf(c.Request().Context()); passed {
+		return h.SessionID
+	}
+	if c.Request().Header.Get("Idempotency-Key") == "" {
+		return ""
+	}
+	return request.NewSessionID()
+}
+
 // order returns the nodes for a create, the best first. A session that exists is continued
 // where it lives.
 func (p *placer) order(ctx context.Context, r request.Create) ([]placement.Node, error) {
@@ -184,9 +199,10 @@ func refusedUpgrade(a *http.Response) error {
 	return nil
 }
 
-// createOn has another node make a session and returns its answer.
-func (p *placer) createOn(c *call, to placement.Node, purpose forward.Purpose, body []byte) (forward.Answer, error) {
-	h := p.urls.hop(c.Request(), forward.Hop{Purpose: purpose})
+// createOn has another node make a session and returns its answer. sessionID is the session's;
+// "": any.
+func (p *placer) createOn(c *call, to placement.Node, purpose forward.Purpose, sessionID string, body []byte) (forward.Answer, error) {
+	h := p.urls.hop(c.Request(), forward.Hop{Purpose: purpose, SessionID: sessionID})
 	answer, err := p.cluster.Forwarder.Ask(c.Request(), to, h, http.MethodPost, c.Request().URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
 		return answer, err
@@ -279,7 +295,8 @@ func placedHere(c *call) bool {
 }
 
 // placedClass returns how such a call is recorded: by the node to which the client has sent it,
-// except for a socket, of which only this node knows the session.
+// except for a socket, of which only this node knows the session. A session that this node makes
+// is recorded here too: the other node may not learn of it.
 func placedClass(path string, class auditClass) auditClass {
 	if path == "/v1/connect" {
 		return class

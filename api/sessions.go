@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,6 +92,10 @@ func (h *sessionHandler) create(c *call) error {
 	body.audit(c.audit)
 	request := body.request()
 	request.RequestHash = h.idempotency.hashOf(body)
+	var chosen recordedCreate
+	if request.SessionID == "" {
+		chosen.SessionID = h.placer.chosenID(c)
+	}
 	local := func(wait bool) (recordedCreate, func() error, error) {
 		request := request
 		if !wait {
@@ -100,18 +105,21 @@ func (h *sessionHandler) create(c *call) error {
 		if err != nil {
 			return recordedCreate{}, nil, err
 		}
-		first := recordedCreate{info.ID, ignored, info.Existing && (info.ID != body.SessionID || body.Resume)}
+		first := recordedCreate{info.ID, ignored, info.Existing && (info.ID != request.SessionID || body.Resume)}
 		return first, func() error { return h.answerCreate(c, first, info) }, nil
 	}
 	if here && h.placer != nil { // the other node has the Idempotency-Key
+		request.SessionID = cmp.Or(request.SessionID, chosen.SessionID)
 		_, answer, err := local(waits)
 		if err != nil {
 			return err
 		}
+		c.audit.class = auditAlways
 		return answer()
 	}
-	return h.idempotency.once(c, request.RequestHash, creation{
+	m := creation{
 		make: func() (any, func() error, error) {
+			request.SessionID = cmp.Or(request.SessionID, chosen.SessionID)
 			if here {
 				return local(waits)
 			}
@@ -134,7 +142,11 @@ func (h *sessionHandler) create(c *call) error {
 			}
 			return h.answerCreate(c, first, info)
 		},
-	})
+	}
+	if chosen.SessionID != "" {
+		m.chosen = &chosen
+	}
+	return h.idempotency.once(c, request.RequestHash, m)
 }
 
 // place makes a session on the node where it is quickest.
@@ -143,8 +155,11 @@ func (h *sessionHandler) place(c *call, r request.Create, body []byte, local fun
 		first, answer, err = local(wait)
 		return err
 	}, func(to placement.Node, purpose forward.Purpose) error {
-		made, err := h.placer.createOn(c, to, purpose, body)
+		made, err := h.placer.createOn(c, to, purpose, r.SessionID, body)
 		if err != nil {
+			if forward.Unanswered(err) {
+				c.audit.SessionID = r.SessionID
+			}
 			return err
 		}
 		if err := faultOf(made); err != nil {
@@ -153,6 +168,7 @@ func (h *sessionHandler) place(c *call, r request.Create, body []byte, local fun
 		if err := json.Unmarshal(made.Body, &first); err != nil {
 			return fault.Wrap(err, fault.Internal, "api.place", "")
 		}
+		c.audit.class = auditNever // that node records it
 		first.Shared = made.Status == http.StatusOK
 		answer = func() error { return h.answerPlaced(c, first, made) }
 		return nil

@@ -288,7 +288,7 @@ type Answer struct {
 	Scope     string // key ID and route, so that API keys do not see each other's
 	Key       string
 	BodyHash  string
-	Status    int // 0 while the first request runs
-	Body      []byte
+	Status    int    // 0 while the first request runs
+	Body      []byte // with Status 0: what the first request has chosen for what it makes, or nil
 	CreatedAt time.Time
 }

@@ -119,15 +119,15 @@ type DefaultStore interface {
 // AnswerStore keeps the first responses to requests that may be repeated.
 type AnswerStore interface {
 	// ClaimAnswer records that a request with this key began. If the key was claimed
-	// before, fresh is false and known is the recorded answer.
+	// before, fresh is false and known is the recorded answer. A claim keeps its Body.
 	ClaimAnswer(ctx context.Context, a Answer) (known Answer, fresh bool, err error)
 	// FinishAnswer records the first response's status and body; without an open claim the
 	// error is not_found. DropAnswer removes the claim.
 	FinishAnswer(ctx context.Context, a Answer) error
 	DropAnswer(ctx context.Context, scope, key string) error
-	// DropUnfinishedAnswers removes every claim without an answer. A daemon calls it at
-	// start, because the requests of those claims ended with the previous daemon. A node
-	// removes its own and those of nodes that have lost their leases.
+	// DropUnfinishedAnswers removes every claim without an answer and without a Body. A daemon
+	// calls it at start, because the requests of those claims ended with the previous daemon. A
+	// node removes its own and those of nodes that have lost their leases.
 	DropUnfinishedAnswers(ctx context.Context) error
 	// ExpireAnswers removes what was claimed before the time.
 	ExpireAnswers(ctx context.Context, before time.Time) error

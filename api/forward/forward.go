@@ -166,6 +166,13 @@ var errNotSent = errors.New("not sent")
 // accepted there, and can therefore be repeated.
 func NotSent(err error) bool { return errors.Is(err, errNotSent) }
 
+// errUnanswered marks the error of a call that its node may have carried out.
+var errUnanswered = errors.New("not answered")
+
+// Unanswered reports whether an error is that of a call that its node may have carried out: its
+// answer has not arrived.
+func Unanswered(err error) bool { return errors.Is(err, errUnanswered) }
+
 // hopRefused returns an error if an answer says that the node has not accepted the header of a
 // call. The client has no part in that, so it does not get that answer.
 func hopRefused(answer http.Header, to placement.Node) error {
@@ -184,11 +191,11 @@ func (f *Forwarder) failure(client context.Context, to placement.Node, err error
 	case err == nil, errors.Is(err, ErrElsewhere), errors.As(err, &known):
 		return err
 	case client.Err() != nil:
-		return fault.Wrap(client.Err(), fault.Timeout, "forward.pass", "the request was cancelled")
+		return fault.Wrap(errors.Join(errUnanswered, client.Err()), fault.Timeout, "forward.pass", "the request was cancelled")
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return fault.Wrap(errors.Join(errNotSent, err), fault.NodeUnavailable, "forward.pass", "node "+to.ID+" does not answer; try again")
 	}
-	return fault.Wrap(err, fault.NodeUnavailable, "forward.pass", "node "+to.ID+" has not answered, and may have carried out the call; look before you try again")
+	return fault.Wrap(errors.Join(errUnanswered, err), fault.NodeUnavailable, "forward.pass", "node "+to.ID+" has not answered, and may have carried out the call; look before you try again")
 }
 
 // whileLeased returns a context that ends if the other node loses its lease, or when the

@@ -61,6 +61,8 @@ type Hop struct {
 	// KeyID is the key of a client whose ticket was used up by the node that passes the call
 	// on; "": the client's credentials are in the call.
 	KeyID string `json:"key_id,omitempty"`
+	// SessionID is the ID for the session that a create makes if it names none; "": any.
+	SessionID string `json:"session_id,omitempty"`
 }
 
 // hopKey is the context key of a call's Hop.

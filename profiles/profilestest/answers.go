@@ -76,7 +76,11 @@ func testAnswersExpire(f *fixture) {
 	f.same(f.claim(exact, false), exact)
 	f.same(f.claim(recent, false), recent)
 
+	chosen := at("chosen", time.Hour)
+	chosen.Body = []byte(`{"session_id":"s"}`)
+	f.same(f.claim(chosen, true), chosen)
 	f.must(f.c.Answers.DropUnfinishedAnswers(f.ctx))
 	f.claim(recent, true)
+	f.same(f.claim(at("chosen", time.Hour), false), chosen) // what it has made may live on another node
 	f.same(f.claim(exact, false), exact)
 }

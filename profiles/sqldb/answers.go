@@ -27,14 +27,14 @@ func (st *Answers) ClaimAnswer(ctx context.Context, a profiles.Answer) (known pr
 	const op = "profiles.claim_answer"
 	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
 		node, number := st.db.own()
-		if node != "" { // the request of a claim whose node has lost its lease has ended
-			if _, err := tx.ExecContext(ctx, "DELETE FROM answers AS c WHERE scope = ? AND request_key = ? AND status = 0 AND NOT "+leased, a.Scope, a.Key); err != nil {
+		if node != "" { // the request of a claim whose node has lost its lease has ended; what it has made may live on
+			if _, err := tx.ExecContext(ctx, "DELETE FROM answers AS c WHERE scope = ? AND request_key = ? AND status = 0 AND body IS NULL AND NOT "+leased, a.Scope, a.Key); err != nil {
 				return err
 			}
 		}
 		r, err := tx.ExecContext(ctx, "INSERT INTO answers ("+answerColumns+
-			", node_id, number) VALUES (?, ?, ?, 0, NULL, ?, ?, ?) ON CONFLICT (scope, request_key) DO NOTHING",
-			a.Scope, a.Key, a.BodyHash, stamp(a.CreatedAt), node, number)
+			", node_id, number) VALUES (?, ?, ?, 0, ?, ?, ?, ?) ON CONFLICT (scope, request_key) DO NOTHING",
+			a.Scope, a.Key, a.BodyHash, blob(a.Body), stamp(a.CreatedAt), node, number)
 		if err != nil {
 			return err
 		}
@@ -72,9 +72,9 @@ func (st *Answers) DropAnswer(ctx context.Context, scope, key string) error {
 func (st *Answers) DropUnfinishedAnswers(ctx context.Context) error {
 	node, _ := st.db.own()
 	if node == "" {
-		return st.deleteAnswers(ctx, "profiles.drop_unfinished_answers", "status = 0")
+		return st.deleteAnswers(ctx, "profiles.drop_unfinished_answers", "status = 0 AND body IS NULL")
 	}
-	return st.deleteAnswers(ctx, "profiles.drop_unfinished_answers", "status = 0 AND (node_id = ? OR NOT "+leased+")", node)
+	return st.deleteAnswers(ctx, "profiles.drop_unfinished_answers", "status = 0 AND body IS NULL AND (node_id = ? OR NOT "+leased+")", node)
 }
 
 // ExpireAnswers implements [profiles.AnswerStore].

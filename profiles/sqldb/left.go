@@ -56,7 +56,7 @@ func (st *Nodes) EndStranded(ctx context.Context, e profiles.StrandedEnd) (done 
 		if err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "DELETE FROM answers WHERE status = 0 AND node_id = ?", s.NodeID); err != nil {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM answers WHERE status = 0 AND body IS NULL AND node_id = ?", s.NodeID); err != nil {
 			return err
 		}
 		done = true

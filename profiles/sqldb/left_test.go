@@ -31,6 +31,10 @@ func TestEndStranded(t *testing.T) {
 	if _, fresh, err := a.Answers.ClaimAnswer(t.Context(), answer); err != nil || !fresh {
 		t.Fatal(fresh, err)
 	}
+	chosen := profiles.Answer{Scope: "k", Key: "2", Body: []byte(`{"session_id":"s"}`), CreatedAt: time.Unix(2, 0)}
+	if _, fresh, err := a.Answers.ClaimAnswer(t.Context(), chosen); err != nil || !fresh {
+		t.Fatal(fresh, err)
+	}
 	if err := b.Answers.DropUnfinishedAnswers(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -72,6 +76,9 @@ func TestEndStranded(t *testing.T) {
 	}
 	if _, fresh, err := b.Answers.ClaimAnswer(t.Context(), answer); err != nil || !fresh {
 		t.Errorf("the unfinished answer of the lost node stayed: %v, %v", fresh, err)
+	}
+	if known, fresh, err := b.Answers.ClaimAnswer(t.Context(), chosen); err != nil || fresh || string(known.Body) != string(chosen.Body) {
+		t.Errorf("the lost node's choice: %+v, %v, %v", known, fresh, err)
 	}
 
 	join(t, a, "a")

@@ -87,6 +87,9 @@ func (r Create) Connecting() Create {
 // Connects reports whether a CDP client follows.
 func (r Create) Connects() bool { return r.connects }
 
+// NewSessionID returns an ID for a session, for a caller that chooses it before a create.
+func NewSessionID() string { return profiles.NewID() }
+
 // Restore returns what a create needs of the environment that its session starts with.
 // named are the extensions of [Create.Extensions].
 func (r Create) Restore(named []profiles.Extension) restore.Request {
