@@ -120,6 +120,24 @@ func TestNodeWithAWrongClock(t *testing.T) {
 	}
 }
 
+// A DELETE of all sessions asks all other nodes. It does not say success while one is late.
+func TestDeleteOnAllNodes(t *testing.T) {
+	n := newNodes(t, nil, "a", "late", "stopped", "b")
+	a := n.rigs["a"]
+	n.set(func() { n.node("stopped").Number = 0 })
+	if answer, body := a.do(t, "DELETE", "/v1/sessions", ""); answer.StatusCode != http.StatusOK || len(n.rigs["b"].endedUsers) != 1 || len(n.rigs["late"].endedUsers) != 1 {
+		t.Fatalf("%d %s", answer.StatusCode, body)
+	}
+	n.set(func() { n.node("late").Left = -1 })
+	a.server.cluster.Peers = placement.NewPeers("a", n, time.Now) // reads them again
+	if answer, body := a.do(t, "DELETE", "/v1/sessions", ""); answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "node late") {
+		t.Errorf("%d %s", answer.StatusCode, body)
+	}
+	if asked := len(n.rigs["b"].endedUsers); asked != 2 {
+		t.Errorf("b was asked %d times", asked)
+	}
+}
+
 // A create that may wait does so on a full node, not on one that does not answer.
 func TestWaitsOnAFullNode(t *testing.T) {
 	n := newNodes(t, nil, "a", "b")

@@ -228,8 +228,9 @@ func (p *placer) get(c *call, id string) (_ forward.Answer, found bool, err erro
 	return answer, true, err
 }
 
-// others asks all other nodes that hold a lease the same call, one after the other, and gives
-// their answers to add.
+// others asks all other nodes the same call, one after the other, and gives their answers to add.
+// A node that was not taken over yet, although its lease has ended, is node_unavailable: its
+// sessions may go on.
 func (p *placer) others(c *call, add func(forward.Answer) error) error {
 	if here, _ := p.here(c); here {
 		return nil
@@ -240,7 +241,11 @@ func (p *placer) others(c *call, add func(forward.Answer) error) error {
 	}
 	var first error
 	for _, n := range nodes {
-		if n.ID == p.cluster.Peers.Self() || !n.Leased() {
+		if n.ID == p.cluster.Peers.Self() || n.Number == 0 {
+			continue
+		}
+		if !n.Leased() {
+			first = cmp.Or(first, error(fault.New(fault.NodeUnavailable, "api.place", "node %s does not answer, and its sessions may continue; try again", n.ID)))
 			continue
 		}
 		answer, err := p.cluster.Forwarder.Ask(c.Request(), n, p.urls.hop(c.Request(), forward.Hop{Purpose: forward.ToAll}), c.Request().Method, c.Request().URL.RequestURI(), nil)
