@@ -102,10 +102,16 @@ func newNodes(t *testing.T, change func(id string, o *Options), ids ...string) *
 		})
 		t.Cleanup(r.server.cluster.Forwarder.Close)
 		n.rigs[id] = r
-		n.nodes = append(n.nodes, profiles.Node{ID: id, Number: int64(i + 1), URL: r.url, Left: time.Minute,
-			Facts: profiles.JSON(placement.Facts{Sessions: 8}), Status: profiles.JSON(placement.Status{Free: i + 1})})
+		n.nodes = append(n.nodes, profiles.Node{ID: id, Number: int64(i + 1), Left: time.Minute, Status: profiles.JSON(placement.Status{Free: i + 1})})
+		n.at(id, r.url)
 	}
 	return n
+}
+
+// at sets where a node is.
+func (n *nodes) at(id, url string) {
+	of := n.node(id)
+	of.URL, of.Facts = url, profiles.JSON(placement.Facts{Sessions: 8, URLMAC: n.rigs[id].server.cluster.Signer.URLMAC(id, url)})
 }
 
 // tracked returns how many connections of a server are tracked, and how many of them wait.

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +121,21 @@ func TestNodeWithAWrongClock(t *testing.T) {
 	}
 }
 
+// Keys are not sent to a URL that somebody else has written into the catalogue.
+func TestForeignURL(t *testing.T) {
+	n := newNodes(t, nil, "a", "b")
+	a := n.rigs["a"]
+	caught := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s %s", r.URL, r.Header) }))
+	t.Cleanup(caught.Close)
+	n.set(func() { n.node("b").URL = caught.URL })
+	if answer, body := a.do(t, "GET", "/v1/sessions/"+liveID, ""); answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "not signed") {
+		t.Errorf("%d %s", answer.StatusCode, body)
+	}
+	if answer, body := a.do(t, "POST", "/v1/sessions", `{}`); answer.StatusCode != http.StatusCreated || len(a.creates) != 1 {
+		t.Errorf("a create: %d %s", answer.StatusCode, body)
+	}
+}
+
 // A DELETE of all sessions asks all other nodes. It does not say success while one is late.
 func TestDeleteOnAllNodes(t *testing.T) {
 	n := newNodes(t, nil, "a", "late", "stopped", "b")
@@ -141,7 +157,7 @@ func TestDeleteOnAllNodes(t *testing.T) {
 // A create that may wait does so on a full node, not on one that does not answer.
 func TestWaitsOnAFullNode(t *testing.T) {
 	n := newNodes(t, nil, "a", "b")
-	n.set(func() { n.node("b").URL = "http://127.0.0.1:1" })
+	n.set(func() { n.at("b", "http://127.0.0.1:1") })
 	a := n.rigs["a"]
 	a.err = fault.New(fault.TooManySessions, "fake", "full")
 	if answer, body := a.do(t, "POST", "/v1/sessions", `{"wait_seconds":1}`); answer.StatusCode != http.StatusTooManyRequests {

@@ -79,6 +79,9 @@ var ErrElsewhere = errors.New("the node does not have the session")
 // error: ErrElsewhere, an error of refuses, or node_unavailable. refuses may look at the
 // answer and return an error, so that it is not passed on; nil: each answer is.
 func (f *Forwarder) Pass(w http.ResponseWriter, r *http.Request, to placement.Node, h Hop, refuses func(*http.Response) error) error {
+	if err := f.cfg.Signer.checkURL(to); err != nil {
+		return err
+	}
 	target, err := url.Parse(to.URL)
 	if err != nil {
 		return fault.Wrap(err, fault.NodeUnavailable, "forward.pass", "the URL of node "+to.ID+" is malformed")
@@ -123,6 +126,9 @@ type Answer struct {
 // Ask sends a request to a node and returns its answer. path is the path and the query.
 // Credentials and the type of the body are those of r.
 func (f *Forwarder) Ask(r *http.Request, to placement.Node, h Hop, method, path string, body io.Reader) (Answer, error) {
+	if err := f.cfg.Signer.checkURL(to); err != nil {
+		return Answer{}, err
+	}
 	ctx, stop := f.whileLeased(r.Context(), to)
 	defer stop()
 	out, err := http.NewRequestWithContext(ctx, method, to.URL+path, body)

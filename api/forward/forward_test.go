@@ -30,7 +30,8 @@ func (n *nodes) Node(context.Context, string) (placement.Node, error) {
 	if n.lost.Load() {
 		left = 0
 	}
-	return placement.Node{ID: "b", URL: n.url, Number: 1, Left: left}, nil
+	mac := forward.NewSigner("a", []byte("shared"), time.Now).URLMAC("b", n.url)
+	return placement.Node{ID: "b", URL: n.url, Number: 1, Left: left, Facts: placement.Facts{URLMAC: mac}}, nil
 }
 
 // rig is node a, which passes each call on to node b.

@@ -11,6 +11,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/placement"
 )
 
 // Header is the header of calls that a node passes on. In the answer of a node that does not
@@ -153,6 +155,25 @@ func (s *Signer) check(r *http.Request, values []string) (h Hop, ok bool) {
 	}
 	age := s.now().Sub(time.UnixMilli(h.At)).Abs()
 	return h, h.To == s.self && age < hopAge
+}
+
+// URLMAC authenticates the URL of a node, for [placement.Facts]: calls with the keys of clients are
+// sent there, and whoever can write to the database where nodes find it does not have the secret.
+func (s *Signer) URLMAC(nodeID, url string) string {
+	mac := hmac.New(sha256.New, s.secret)
+	for _, part := range []string{"url", nodeID, url} {
+		sum := sha256.Sum256([]byte(part))
+		mac.Write(sum[:])
+	}
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// checkURL returns node_unavailable if a node has not signed its URL.
+func (s *Signer) checkURL(n placement.Node) error {
+	if hmac.Equal([]byte(n.Facts.URLMAC), []byte(s.URLMAC(n.ID, n.URL))) {
+		return nil
+	}
+	return fault.Wrap(errNotSent, fault.NodeUnavailable, "forward.url", "the URL of node "+n.ID+" in the catalogue is not signed with the archive key of this node, so no calls are passed on to it")
 }
 
 // mac authenticates the header's document together with the call and its credentials, so that

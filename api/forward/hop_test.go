@@ -96,6 +96,20 @@ func TestForged(t *testing.T) {
 	})
 }
 
+// The URL of a node is signed together with its ID, and with the secret of all nodes.
+func TestURLMAC(t *testing.T) {
+	one := forward.NewSigner("a", []byte("shared"), clock(0))
+	is := one.URLMAC("b", "http://b")
+	if is != forward.NewSigner("b", []byte("shared"), clock(0)).URLMAC("b", "http://b") {
+		t.Error("two nodes sign differently")
+	}
+	for _, other := range []string{one.URLMAC("c", "http://b"), one.URLMAC("b", "http://c"), one.URLMAC("bhttp:", "//b"), forward.NewSigner("a", []byte("other"), clock(0)).URLMAC("b", "http://b")} {
+		if is == other {
+			t.Error("another node, URL or secret has the same signature")
+		}
+	}
+}
+
 func refuses(t *testing.T, s *forward.Signer, r *http.Request) {
 	t.Helper()
 	in, err := s.Receive(r)

@@ -121,7 +121,9 @@ func (f nodeFlags) join(ctx context.Context, d *storage, facts placement.Facts, 
 	if err := compare(); err != nil {
 		return nil, err
 	}
-	keeper, err := cluster.Join(ctx, cluster.Config{Store: d.catalogue.Nodes, ID: id, URL: strings.TrimSuffix(string(f.NodeURL), "/"),
+	url := strings.TrimSuffix(string(f.NodeURL), "/")
+	facts.URLMAC = d.signer(id).URLMAC(id, url)
+	keeper, err := cluster.Join(ctx, cluster.Config{Store: d.catalogue.Nodes, ID: id, URL: url,
 		Facts:  facts,
 		Extend: deadline.Extend, Clock: launch.BootTime, Now: time.Now, Log: log})
 	if err != nil {

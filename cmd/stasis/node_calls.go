@@ -62,9 +62,14 @@ func (d *daemon) cluster(f nodeFlags, id string, sessions session.Lookup, log *s
 		return nil, err
 	}
 	peers := placement.NewPeers(id, d.catalogue.Nodes, time.Now)
-	signer := forward.NewSigner(id, d.keys.Derive("calls between nodes"), time.Now)
+	signer := d.signer(id)
 	return &api.Cluster{Peers: peers, Signer: signer, Lives: sessions.Lives, Wants: sessions.Wants, Caller: d.apiKeys.Caller,
 		Forwarder: forward.New(forward.Config{Signer: signer, Nodes: peers, Roots: roots, Log: log})}, nil
+}
+
+// signer returns what signs the calls of a node to others.
+func (s *storage) signer(id string) *forward.Signer {
+	return forward.NewSigner(id, s.keys.Derive("calls between nodes"), time.Now)
 }
 
 // facts are what other nodes know of this one.

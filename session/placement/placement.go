@@ -22,6 +22,9 @@ type Facts struct {
 	// Home names the data directory and the run of the machine, so that it differs if the ID is
 	// given twice; see [profiles.Node].
 	Home string `json:"home,omitempty"`
+	// URLMAC authenticates the node's ID and URL with a secret that all nodes share; see package
+	// forward.
+	URLMAC string `json:"url_mac,omitempty"`
 	// Fingerprints are those of the secrets that all nodes share: a document of package claims.
 	Fingerprints json.RawMessage `json:"fingerprints,omitempty"`
 }
