@@ -102,7 +102,7 @@ func newNodes(t *testing.T, change func(id string, o *Options), ids ...string) *
 		})
 		t.Cleanup(r.server.cluster.Forwarder.Close)
 		n.rigs[id] = r
-		n.nodes = append(n.nodes, profiles.Node{ID: id, Number: int64(i + 1), Left: time.Minute, Status: profiles.JSON(placement.Status{Free: i + 1})})
+		n.nodes = append(n.nodes, profiles.Node{ID: id, Number: int64(i + 1), Left: time.Minute, Status: profiles.JSON(placement.Status{Free: 4 * (i + 1)})})
 		n.at(id, r.url)
 	}
 	return n
