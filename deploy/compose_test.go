@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -115,8 +116,34 @@ func TestComposeNodes(t *testing.T) {
 			t.Errorf("Caddy does not know %s", name)
 		}
 	}
-	if network := p.Networks["cluster"].Ipam.Config[0].Subnet; network != *first.Environment["STASIS_TRUSTED_PROXY"] {
-		t.Errorf("the nodes trust %s, and Caddy is in %s", *first.Environment["STASIS_TRUSTED_PROXY"], network)
+}
+
+// The nodes trust the headers of Caddy, whose address nobody else gets. They do not trust each
+// other's addresses, from which the browsers of sessions connect.
+func TestComposeTrustsOnlyCaddy(t *testing.T) {
+	p := project(t)
+	trusted, err := netip.ParsePrefix(*p.Services["node1"].Environment["STASIS_TRUSTED_PROXY"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := p.Networks["cluster"].Ipam.Config[0]
+	subnet, others := netip.MustParsePrefix(pool.Subnet), netip.MustParsePrefix(pool.IPRange)
+	for name, s := range p.Services {
+		fixed := ""
+		if own := s.Networks["cluster"]; own != nil {
+			fixed = own.Ipv4Address
+		}
+		switch {
+		case len(s.Networks) != 1:
+			t.Errorf("%s is in the networks %v", name, s.Networks)
+		case name != "caddy" && fixed != "":
+			t.Errorf("%s has the address %s", name, fixed)
+		case name == "caddy" && (trusted != netip.PrefixFrom(netip.MustParseAddr(fixed), 32) || !subnet.Contains(trusted.Addr())):
+			t.Errorf("the nodes trust %s, and Caddy is at %s in %s", trusted, fixed, subnet)
+		}
+	}
+	if trusted.Overlaps(others) || !subnet.Overlaps(others) || trusted.Contains(netip.MustParseAddr(pool.Gateway)) {
+		t.Errorf("the nodes trust %s, in which others are: %+v", trusted, pool)
 	}
 }
 

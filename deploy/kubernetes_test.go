@@ -3,6 +3,7 @@
 package deploy_test
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -315,6 +316,21 @@ func TestKubernetesMetrics(t *testing.T) {
 		}
 		if m.Pods != nil && !strings.Contains(read(t, "../docs/cluster.md"), m.Pods.Metric.Name) {
 			t.Errorf("the adapter of docs/cluster.md does not give %s", m.Pods.Metric.Name)
+		}
+	}
+}
+
+// The nodes trust no network in which pods can be.
+func TestKubernetesTrustsNoPods(t *testing.T) {
+	o := load(t, "kubernetes")
+	trusted, err := netip.ParsePrefix(o.config.Data["STASIS_TRUSTED_PROXY"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	egress := o.network.Spec.Egress
+	for _, of := range egress[len(egress)-1].To[0].IPBlock.Except { // what is private
+		if trusted.Overlaps(netip.MustParsePrefix(of)) {
+			t.Errorf("the nodes trust %s, which is in %s", trusted, of)
 		}
 	}
 }
