@@ -3,13 +3,18 @@ package api
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 
+	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/api/live"
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/drive"
+	"github.com/stasisd/stasis/session/placement"
+	"github.com/stasisd/stasis/session/request"
 )
 
 // Controls pauses and resumes live sessions.
@@ -40,6 +45,7 @@ type controlHandler struct {
 	bodies    *bodyDecoder
 	urls      origins
 	page      *live.Page
+	placer    *placer
 }
 
 func (h *controlHandler) status(c *call) error {
@@ -85,6 +91,7 @@ func (h *controlHandler) resume(c *call) error {
 	var body struct {
 		SnapshotID string `json:"snapshot_id"`
 	}
+	kept := keepBody(c)
 	if _, err := h.bodies.decode(c, &body); err != nil {
 		return err
 	}
@@ -96,7 +103,31 @@ func (h *controlHandler) resume(c *call) error {
 		return err
 	}
 	c.audit.SnapshotID = body.SnapshotID
-	done, err := h.controls.Resume(c.Request().Context(), c.caller, id, body.SnapshotID)
+	local := func(bool) error { return h.resumeHere(c, id, body.SnapshotID) }
+	if here, _ := h.placer.here(c); here {
+		return local(false)
+	}
+	asked := request.Create{SessionID: id, Resume: true}.GoingBackTo(body.SnapshotID)
+	return h.placer.place(c, asked, local, func(to placement.Node, purpose forward.Purpose) error {
+		answer, err := h.placer.createOn(c, to, purpose, kept.Bytes())
+		if err == nil {
+			err = faultOf(answer)
+		}
+		if err != nil {
+			return err
+		}
+		var done resumedAnswer
+		if err := json.Unmarshal(answer.Body, &done); err != nil {
+			return fault.Wrap(err, fault.Internal, "api.resume", "the answer of another node cannot be read")
+		}
+		c.audit.Detail = done.Status
+		return c.JSONBlob(http.StatusOK, answer.Body)
+	})
+}
+
+// resumeHere resumes a session on this node.
+func (h *controlHandler) resumeHere(c *call, id, snapshotID string) error {
+	done, err := h.controls.Resume(c.Request().Context(), c.caller, id, snapshotID)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,10 @@ type Cluster struct {
 	Forwarder *forward.Forwarder
 	// Lives reports whether a session lives in this daemon, or its data is being saved here.
 	Lives func(sessionID string) bool
+	// Moving reports whether a session of this daemon is being moved to another node.
+	Moving func(sessionID string) bool
+	// Take continues a session that another node has ended as moved.
+	Take func(ctx context.Context, sessionID string) error
 	// Caller returns the caller that a key stands for; unauthorized if there is no such key.
 	Caller func(ctx context.Context, keyID string) (access.Caller, error)
 	// Wants returns what a create needs of its node.
@@ -86,13 +90,26 @@ func (s *Server) passOn(c *call, route reach) (done bool, err error) {
 		return false, nil
 	}
 	id, err := c.sessionID()
-	if err != nil || s.cluster.Lives(id) {
+	if err != nil {
 		return false, nil // the handler answers the error
+	}
+	moving := s.newMoving(c, id)
+	if err := moving.awaitHere(); err != nil {
+		return true, err
+	}
+	if s.cluster.Lives(id) {
+		return false, nil
 	}
 	place, err := s.cluster.Peers.Find(c.Request().Context(), id)
 	for {
+		if err == nil {
+			place, err = moving.await(place)
+		}
 		if err != nil {
 			return unknown(err)
+		}
+		if s.cluster.Lives(id) { // it has moved here
+			return false, nil
 		}
 		node, elsewhere, err := s.nodeOf(c, place, route)
 		if err != nil || !elsewhere {
@@ -152,7 +169,7 @@ func (s *Server) refuseHop(c *call, id string) (done bool, err error) {
 	if err != nil {
 		return unknown(err)
 	}
-	if place.Ended || place.NodeID == s.cluster.Peers.Self() {
+	if place.Ended && !place.Moving || place.NodeID == s.cluster.Peers.Self() {
 		return false, nil
 	}
 	return true, c.NoContent(http.StatusMisdirectedRequest)

@@ -49,7 +49,7 @@ func newHandlers(closing context.Context, o Options, urls origins, passTo func(*
 		sessions:    &sessionHandler{sessions: o.Sessions, inspector: o.Inspector, bodies: bodies, idempotency: once, urls: urls, placer: places},
 		checkpoints: &checkpointHandler{checkpoints: o.Checkpoints, bodies: bodies, idempotency: once},
 		history:     &historyHandler{history: o.History, streams: o.Streams, heartbeat: o.Heartbeat, closing: closing},
-		controls:    &controlHandler{controls: o.Controls, inspector: o.Inspector, driver: o.Driver, bodies: bodies, urls: urls, page: live.New()},
+		controls:    &controlHandler{controls: o.Controls, inspector: o.Inspector, driver: o.Driver, bodies: bodies, urls: urls, page: live.New(), placer: places},
 		messages:    &messageHandler{messenger: o.Messenger, bodies: bodies, idempotency: once},
 		cdp:         &cdpHandler{cdp: o.CDP, inspector: o.Inspector, driver: o.Driver, sockets: sockets, urls: urls},
 		oneShots:    &oneShotHandler{sessions: o.Sessions, sockets: sockets, idempotency: once, placer: places, passTo: passTo, log: o.Logger},

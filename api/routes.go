@@ -169,6 +169,9 @@ func (s *Server) route(method, path string, authorise authorizer, do handler) {
 	s.echo.Add(method, path, func(ec echo.Context) error {
 		c := &call{Context: ec}
 		c.body, _ = ec.Request().Body.(*pacedBody)
+		if done, err := s.take(c); done {
+			return err
+		}
 		err := authorise(c)
 		if err == nil && c.caller.KeyID != "" {
 			defer s.connections.serve(connectionOf(c.Request()))()

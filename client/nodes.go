@@ -22,6 +22,13 @@ type Node struct {
 	Free        int               `json:"free"` // places for sessions
 	Live        int               `json:"live"`
 	Waiting     int               `json:"waiting"` // creates that wait for a place
+	Staying     []StayingSession  `json:"staying"` // what it could not move since it is drained
+}
+
+// StayingSession is a live session that a node which is drained could not move.
+type StayingSession struct {
+	SessionID string `json:"session_id"`
+	Reason    string `json:"reason"` // for people
 }
 
 // Nodes returns the nodes of a cluster, by ID; a daemon that shares no catalogue has none. Like
@@ -34,7 +41,7 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 	return list.Nodes, err
 }
 
-// DrainNode sets whether a node takes no new sessions.
+// DrainNode sets whether a node takes no new sessions, and moves its live ones to others.
 func (c *Client) DrainNode(ctx context.Context, id string, draining bool) error {
 	method := http.MethodPost
 	if !draining {

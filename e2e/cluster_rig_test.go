@@ -66,16 +66,22 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// only has creates placed on one node, until it is called with another one.
+// only has creates placed on one node. The other ones must have no sessions, which would move.
 func (c *cluster) only(t *testing.T, on int) {
 	t.Helper()
-	for i, n := range c.nodes {
-		method := http.MethodPost
-		if i == on {
-			method = http.MethodDelete
-		}
-		n.Must(t, http.StatusOK, method, "/v1/nodes/"+nodeName(i)+"/drain", nil)
+	for i := range c.nodes {
+		c.drain(t, i, i != on)
 	}
+}
+
+// drain sets whether a node is drained.
+func (c *cluster) drain(t *testing.T, i int, drained bool) {
+	t.Helper()
+	method := http.MethodDelete
+	if drained {
+		method = http.MethodPost
+	}
+	c.nodes[i].Must(t, http.StatusOK, method, "/v1/nodes/"+nodeName(i)+"/drain", nil)
 }
 
 func nodeName(i int) string { return string(rune('a' + i)) }

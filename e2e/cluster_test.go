@@ -49,7 +49,7 @@ func TestClusterKill(t *testing.T) {
 	s := logIn(obj{"user_id": "ada"}, "login=yes")
 	again := logIn(obj{"user_id": "bob", "restart": "on_crash"}, "bob=yes")
 	daemon.Eventually(t, grace, "b may take over", func() bool { return strings.Contains(b.Log(), "joined") })
-	c.only(t, 1)
+	c.drain(t, 1, false)
 
 	a.kill(t)
 	died := time.Now()

@@ -29,6 +29,15 @@ type Node struct {
 	Clock time.Time
 }
 
+// Place is where a session lives.
+type Place struct {
+	NodeID string // "" for a session of a daemon that was no node
+	Ended  bool   // NodeID is where it has lived last
+	// Moving reports that it has ended there only so that another node continues it; see
+	// [ReasonMoved].
+	Moving bool
+}
+
 // NodeStore keeps the nodes of a catalogue in PostgreSQL. A catalogue in SQLite has no nodes:
 // there, Join and TakeOver are config faults, and Nodes is empty.
 type NodeStore interface {
@@ -46,9 +55,11 @@ type NodeStore interface {
 	Leave(ctx context.Context) error
 	// Nodes lists all nodes, by ID.
 	Nodes(ctx context.Context) ([]Node, error)
-	// NodeOf returns the node on which a session lives, or has lived last, and whether it has
-	// ended; session_not_found if there is no such session.
-	NodeOf(ctx context.Context, sessionID string) (nodeID string, ended bool, err error)
+	// NodeOf returns where a session lives, or has lived last; session_not_found if there is
+	// no such session.
+	NodeOf(ctx context.Context, sessionID string) (Place, error)
+	// Moving lists the sessions that were ended as moved, and that no node continues yet.
+	Moving(ctx context.Context) ([]Session, error)
 	// Drain sets whether a node takes new sessions; node_not_found if there is no such node.
 	Drain(ctx context.Context, id string, draining bool) error
 	// TakeOver ends the lease of another node, whose transactions fail from then on. It

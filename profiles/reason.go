@@ -25,6 +25,8 @@ const (
 	ReasonBeingRescued ReasonCode = "being_rescued"   // the daemon was killed and the data is being saved
 	ReasonNotRescued   ReasonCode = "not_rescued"     // the daemon was killed and nothing could be saved
 	ReasonNodeLost     ReasonCode = "node_lost"       // the node on which it lived died or lost its lease, and another one took over
+	ReasonMoved        ReasonCode = "moved"           // its node was drained or stopped, and another one continues it
+	ReasonNotMoved     ReasonCode = "not_moved"       // its node was drained or stopped, and no other could continue it
 	ReasonImported     ReasonCode = "imported"        // no browser ran: an import made the session's record
 	ReasonLoginCheck   ReasonCode = "login_check"     // no client connected: a scheduled login check made the session's record
 	ReasonOther        ReasonCode = "other"           // an older Stasis wrote the text without a code

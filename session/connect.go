@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 
 	"github.com/chromedp/cdproto/target"
 
@@ -97,10 +98,10 @@ func (s *Service) Connect(ctx context.Context, c access.Caller, id string, clien
 		})
 	}
 	if err != nil {
-		if fault.Is(err, fault.SessionEnding) || fault.Is(err, fault.SessionNotRunning) {
+		if errors.Is(err, errMoving) || fault.Is(err, fault.SessionEnding) || fault.Is(err, fault.SessionNotRunning) {
 			// The client came just too late, and gets the same close code as the other
 			// clients.
-			_ = conn.Close(mux.CloseSessionEnded, "session_ended") // the error below is what counts
+			_ = conn.Close(closeOf(err)) // the error below is what counts
 		}
 		return err
 	}

@@ -210,6 +210,9 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	}
 	now := s.deps.Now().UTC()
 	s.countRestore(r, o, up.Report)
+	if was != nil && was.Reason.Code == profiles.ReasonMoved { // its lifetime continues
+		r.Lifetime = max(was.ExpiresAt.Sub(now), time.Second)
+	}
 	rec := profiles.Session{
 		ID: r.SessionID, UserID: o.UserID, KeyID: c.KeyID, AgentName: r.AgentName, Goal: r.Goal,
 		Engine: r.Engine, Status: profiles.StatusReady, CreatedAt: now, ExpiresAt: now.Add(r.Lifetime),

@@ -22,6 +22,7 @@ const (
 	causeShutdown
 	causeCrash
 	causeLimit
+	causeMove // another node continues the session
 )
 
 // ending is an end that is under way. Requests with the same parameters share it.
@@ -177,6 +178,7 @@ func (l *liveSession) mayEnd(e ending) error {
 // else.
 func (l *liveSession) begin(e ending) {
 	l.ending = &e
+	l.moving.Store(e.cause == causeMove)
 	l.cancelUse(e.useError())
 	l.ending.waits = 1 // for the queues
 	if l.checkpoint != nil {
@@ -233,6 +235,7 @@ func (l *liveSession) conclude(e save.EndResult) {
 func (l *liveSession) keepLive(e save.EndResult) {
 	was := l.ending
 	l.ending = nil
+	l.moving.Store(false)
 	switch {
 	case e.Chrome == nil && was.cause == causeCrash:
 		l.setStatus(profiles.StatusError, profiles.ReasonCrashKept.With("Chrome crashed and its data could not be saved; the data is kept, resume the session to try again"))

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/stasisd/stasis/browser"
@@ -41,6 +42,7 @@ type liveSession struct {
 	partial bool
 	// readOnly reports that no save of the session is allowed.
 	readOnly bool
+	moving   atomic.Bool    // it is being ended so that another node continues it
 	claim    capacity.Claim // its slot
 	socket   reservedSocket // of the client that its create announced
 

@@ -5,11 +5,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/cluster"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/placement"
@@ -47,6 +47,7 @@ type TakeoverRecords interface {
 	EndStranded(ctx context.Context, e profiles.StrandedEnd) (bool, error)
 	Restarts(ctx context.Context) ([]profiles.LeftSession, error)
 	SetRestart(ctx context.Context, l profiles.LeftSession, restart bool) (bool, error)
+	Moving(ctx context.Context) ([]profiles.Session, error)
 }
 
 // NodeSessions is what a node does with its sessions, and with those of other nodes that it
@@ -54,6 +55,7 @@ type TakeoverRecords interface {
 type NodeSessions struct {
 	s       *Service
 	records TakeoverRecords
+	moves   mover
 	mu      sync.Mutex
 	lost    []lostSession
 }
@@ -66,13 +68,31 @@ type lostSession struct {
 	dir *browser.Dir
 }
 
-// Nodes returns what a node does with sessions of a service.
-func Nodes(s *Service, records TakeoverRecords) *NodeSessions {
-	return &NodeSessions{s: s, records: records}
+// Nodes returns what a node does with sessions of a service. to are the other nodes; nil: it
+// moves no sessions.
+func Nodes(s *Service, records TakeoverRecords, to Destinations) *NodeSessions {
+	if to == nil {
+		to = noDestinations{}
+	}
+	return &NodeSessions{s: s, records: records, moves: mover{s: s, to: to, staying: map[string]stay{}, failed: map[string]time.Time{}}}
 }
 
 // Status implements [cluster.Sessions].
-func (n *NodeSessions) Status() placement.Status { return n.s.Lookup().NodeStatus() }
+func (n *NodeSessions) Status() placement.Status {
+	s := n.s.Lookup().NodeStatus()
+	s.Staying = n.moves.Staying()
+	return s
+}
+
+// Move implements [cluster.Sessions].
+func (n *NodeSessions) Move(ctx context.Context) { n.moves.move(ctx, false) }
+
+// Leave moves the live sessions to other nodes, because the daemon stops. Those that stay are
+// then saved by [Service.Close].
+func (n *NodeSessions) Leave(ctx context.Context) { n.moves.move(ctx, true) }
+
+// Take continues a session that another node has ended as moved.
+func (n *NodeSessions) Take(ctx context.Context, id string) error { return n.moves.take(ctx, id) }
 
 // Lose implements [cluster.Sessions]. A create that is under way may still make its session live.
 func (n *NodeSessions) Lose(ctx context.Context) {
@@ -173,7 +193,11 @@ func (n *NodeSessions) Restart(ctx context.Context) error {
 		}
 		n.s.deps.Log.Info("a session of a lost node was started again", "session", l.SessionID)
 	}
-	return nil
+	moving, err := n.records.Moving(ctx)
+	if err == nil {
+		n.moves.takeEach(ctx, moving)
+	}
+	return err
 }
 
 // restart resumes a session with the key that it was created with.
@@ -185,12 +209,10 @@ func (n *NodeSessions) restart(ctx context.Context, id string) error {
 	if rec.EndedAt.IsZero() {
 		return nil // a caller was first
 	}
-	c, err := n.s.deps.Keys.Caller(ctx, rec.KeyID)
+	c, err := n.s.callerOf(ctx, rec.KeyID)
 	if err != nil {
 		return err
 	}
-	// The key could create the session, so it can continue it.
-	c.Rights = append(c.Rights, access.RightRestore)
 	_, _, err = n.s.resume(ctx, c, request.Create{SessionID: id})
 	return err
 }

@@ -17,6 +17,12 @@ func (l Lookup) NodeStatus() placement.Status {
 // Lives reports whether a session lives in this daemon, or its data is being saved here.
 func (l Lookup) Lives(id string) bool { return l.Rights(id) != nil || l.Rescuing(id) }
 
+// Moving reports whether a session of this daemon is being moved to another node.
+func (l Lookup) Moving(id string) bool {
+	session := l.s.sessions.Find(id)
+	return session != nil && session.moving.Load()
+}
+
 // Wants returns what a create needs of its node. A resume needs what its session has saved.
 func (l Lookup) Wants(ctx context.Context, r request.Create) (placement.Wanted, error) {
 	q := r.SourceRequest()
@@ -24,6 +30,9 @@ func (l Lookup) Wants(ctx context.Context, r request.Create) (placement.Wanted, 
 		Shares: r.OnLiveOrDefault() != request.OnLiveFork}
 	if from.Session == "" && from.Environment == "" && from.DefaultOf == "" && (r.Resume || q.SnapshotID != "") {
 		from.Session = r.SessionID
+	}
+	if _, kept := l.s.undo.Until(r.SessionID); kept && r.Resume {
+		return placement.Wanted{Holder: l.s.deps.Node.ID()}, nil // only this node has what is resumed
 	}
 	return placement.Want(ctx, l.s.deps.Catalogue, r.Engine, from)
 }

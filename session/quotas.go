@@ -116,6 +116,12 @@ func (s *Service) claim(ctx context.Context, c access.Caller, userID string, sav
 		}
 	}
 	claim.Limits = quota.Limits(quota.Sessions, userID, user, keyID, key)
+	if was != nil && was.Reason.Code == profiles.ReasonMoved { // it has lived until now, and is counted but never refused
+		for i := range claim.Limits {
+			claim.Limits[i].Most = nil
+		}
+		return claim, nil
+	}
 	if !saves {
 		return claim, nil
 	}

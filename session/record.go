@@ -63,6 +63,8 @@ func (c cause) run() (profiles.RunStatus, string) {
 		return profiles.RunCancelled, "max_lifetime"
 	case causeShutdown:
 		return profiles.RunCancelled, "shutdown"
+	case causeMove:
+		return profiles.RunCancelled, string(profiles.ReasonMoved)
 	case causeCrash:
 		return profiles.RunFailed, chromeCrashed
 	case causeLimit:

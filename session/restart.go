@@ -49,6 +49,8 @@ func (e *ending) rescues() bool { return e != nil && e.cause == causeCrash && !e
 func (e ending) useError() error {
 	const op = "session.use"
 	switch {
+	case e.cause == causeMove:
+		return errMoving
 	case e.restart:
 		return fault.New(fault.BrowserFailed, op, "Chrome crashed during the call and is being started again; try again")
 	case e.cause == causeCrash:

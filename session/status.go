@@ -15,6 +15,8 @@ import (
 // usable returns an error if the browser cannot be used.
 func (l *liveSession) usable() error {
 	switch {
+	case l.ending != nil && l.ending.cause == causeMove:
+		return errMoving
 	case l.ending != nil && l.ending.cause == causeCrash:
 		return fault.New(fault.SessionEnding, "session.use", "session %s has failed (%s), and its data is being saved; try again later", l.id, l.rec.Reason.Text)
 	case l.ending != nil:

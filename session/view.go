@@ -46,7 +46,7 @@ func (s *Service) View(ctx context.Context, c access.Caller, id string, conn Vie
 		return err
 	}
 	defer giveBack()
-	defer context.AfterFunc(useCtx, func() { end(mux.CloseSessionEnded, "session_ended") })()
+	defer context.AfterFunc(useCtx, func() { end(closeOf(context.Cause(useCtx))) })()
 	changed, left := l.viewers.join()
 	defer left()
 	v := view.Viewer{Control: l.rights.Allow(c, access.Drive) == nil, LinkExpires: link.ExpiresAt,

@@ -46,6 +46,8 @@ const (
 	ToPlace Purpose = "place"
 	// ToWait is ToPlace, but the create waits for a place as it asks for.
 	ToWait Purpose = "wait"
+	// ToMove is a call by a node itself: the receiving node is to continue a session.
+	ToMove Purpose = "move"
 	// ToAll is a call that each node answers for its own sessions.
 	ToAll Purpose = "all"
 )

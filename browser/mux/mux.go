@@ -15,6 +15,7 @@ import (
 const (
 	CloseNormal       = 1000 // the client disconnected or sent Browser.close, or its page target was closed
 	CloseGoingAway    = 1001 // the context of Serve ended
+	CloseRestarting   = 1012 // for [Clients.Close], and for later clients: the session continues elsewhere at the same URL
 	CloseBrowserGone  = 1011 // Chrome, or its pipe, has ended
 	CloseTooSlow      = 1013 // the client did not read fast enough
 	CloseSessionEnded = 4001 // for [Clients.Close], and for later clients: the session was ended

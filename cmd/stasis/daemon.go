@@ -66,6 +66,7 @@ type daemon struct {
 	apiKeys *access.Keys
 	service *session.Service
 	server  *api.Server
+	self    *node // nil: it is no node
 	first   firstKey
 	closers []func() error
 	// chromesEnded: no Chrome runs any more, so the rules for their addresses and their control
@@ -245,7 +246,6 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	if err := d.makeFirstKey(ctx); err != nil {
 		return nil, err
 	}
-	self.begin(d.service)
 	public, err := c.PublicURL.parse("--public-url")
 	if err != nil {
 		return nil, err
@@ -256,6 +256,8 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
+	self.begin(d.service, cluster)
+	d.self = self
 	d.server = api.New(api.Options{
 		HashKey:  d.keys.Derive("request hashes"),
 		Sessions: d.service, Inspector: d.service.Inspector(), Checkpoints: d.service, Controls: d.service, Driver: driver, CDP: d.service, Streams: d.service, Rates: d.service, Files: files.New(sessions, d.apiKeys), Sharing: d.service,

@@ -15,6 +15,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/stasisd/stasis/api"
+	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -95,8 +96,9 @@ func (f nodeFlags) id(dir string) (string, error) {
 
 // node is the daemon as one of several nodes; nil: it is none.
 type node struct {
-	keeper *cluster.Keeper
-	db     *sqldb.DB
+	keeper   *cluster.Keeper
+	db       *sqldb.DB
+	sessions *session.NodeSessions // nil until begin
 }
 
 // deadline returns the deadline of a node's Chromes; nil if the daemon is none.
@@ -132,7 +134,7 @@ func (f nodeFlags) join(ctx context.Context, d *storage, facts placement.Facts, 
 	if err := compare(); err != nil { // of two that start at once, one is refused
 		return nil, errors.Join(err, keeper.Close(ctx, true))
 	}
-	return &node{keeper, d.catalogue}, nil
+	return &node{keeper: keeper, db: d.catalogue}, nil
 }
 
 // join adds the node to what a service uses.
@@ -143,11 +145,24 @@ func (n *node) join(d *session.Deps) {
 }
 
 // begin begins to take over other nodes, when those sessions were found that a former process of
-// this node left.
-func (n *node) begin(s *session.Service) {
-	if n != nil {
-		n.keeper.Begin(session.Nodes(s, takeovers{n.db.Nodes, n.db.Left}))
+// this node left. others are the nodes to which sessions can move.
+func (n *node) begin(s *session.Service, others *api.Cluster) {
+	if n == nil {
+		return
 	}
+	n.sessions = session.Nodes(s, takeovers{n.db.Nodes, n.db.Left}, forward.NewMover(others.Peers, others.Forwarder))
+	others.Take = n.sessions.Take
+	n.keeper.Begin(n.sessions)
+}
+
+// leave moves the live sessions to other nodes before the daemon stops. Those that stay when ctx
+// ends are still live.
+func (n *node) leave(ctx context.Context) {
+	if n == nil || n.sessions == nil {
+		return
+	}
+	n.keeper.Leave(ctx)
+	n.sessions.Leave(ctx)
 }
 
 // id returns the node's ID; "": the daemon is no node.

@@ -63,7 +63,7 @@ func (d *daemon) cluster(f nodeFlags, id string, sessions session.Lookup, log *s
 	}
 	peers := placement.NewPeers(id, d.catalogue.Nodes, time.Now)
 	signer := d.signer(id)
-	return &api.Cluster{Peers: peers, Signer: signer, Lives: sessions.Lives, Wants: sessions.Wants, Caller: d.apiKeys.Caller,
+	return &api.Cluster{Peers: peers, Signer: signer, Lives: sessions.Lives, Moving: sessions.Moving, Wants: sessions.Wants, Caller: d.apiKeys.Caller,
 		Forwarder: forward.New(forward.Config{Signer: signer, Nodes: peers, Roots: roots, Log: log})}, nil
 }
 

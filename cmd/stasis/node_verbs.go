@@ -12,7 +12,7 @@ import (
 // nodeCmd holds the verbs for the nodes of a cluster.
 type nodeCmd struct {
 	List   nodeListCmd   `cmd:"" help:"List the nodes that share the catalogue of a running daemon."`
-	Drain  nodeDrainCmd  `cmd:"" help:"Place no new sessions on a node, or with --undo place them again."`
+	Drain  nodeDrainCmd  `cmd:"" help:"Move the sessions of a node to others and place no new ones on it, or with --undo place them again."`
 	Remove nodeRemoveCmd `cmd:"" help:"Remove a node that has stopped from the list."`
 }
 
@@ -35,7 +35,17 @@ func (c *nodeListCmd) Run(ctx context.Context) error {
 		for _, n := range nodes {
 			t.row(printable(n.ID), n.State, strconv.Itoa(n.Live), strconv.Itoa(n.Free), strconv.Itoa(n.Waiting), local(&n.StartedAt), n.Version, printable(n.URL))
 		}
-		return t.Flush()
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		for _, n := range nodes {
+			for _, s := range n.Staying {
+				if _, err := fmt.Fprintf(os.Stdout, "%s stays on node %s: %s\n", printable(s.SessionID), printable(n.ID), printable(s.Reason)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	})
 }
 
@@ -50,7 +60,7 @@ func (c *nodeDrainCmd) Run(ctx context.Context) error {
 	if err := c.api().DrainNode(ctx, c.ID, !c.Undo); err != nil {
 		return c.explain(err)
 	}
-	text := "Node %s takes no new sessions within a few seconds; those that live on it continue.\n"
+	text := "Node %s takes no new sessions within a few seconds, and moves its live ones to other nodes.\n`stasis node list` shows how many are left, and names those that cannot move.\n"
 	if c.Undo {
 		text = "Node %s takes new sessions again within a few seconds.\n"
 	}

@@ -118,6 +118,7 @@ func (c *serveCmd) Run(ctx context.Context, verbs *cli) error {
 	defer done()
 	grace, cancel := context.WithTimeout(now, c.ShutdownGrace)
 	defer cancel()
+	d.leave(grace, c.ShutdownGrace)
 	// Sessions close first, so that clients are notified and waiting calls get their
 	// answers. Then the HTTP server, then what both use.
 	closed := d.service.Close(grace)
@@ -130,6 +131,14 @@ func (c *serveCmd) Run(ctx context.Context, verbs *cli) error {
 	case <-now.Done():
 	}
 	return errors.Join(err, d.close())
+}
+
+// leave moves the sessions of a node to others, in a part of the time in which the daemon stops.
+// The rest is for those that stay, which are saved.
+func (d *daemon) leave(ctx context.Context, grace time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, grace*2/3)
+	defer cancel()
+	d.self.leave(ctx)
 }
 
 // check refuses settings that are invalid or contradict each other.

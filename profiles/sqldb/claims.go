@@ -55,9 +55,11 @@ func (st *Claims) ClaimSession(ctx context.Context, sessionID, keyID string) (he
 	return held, nil
 }
 
-// otherSession returns the claim of another node on a session; nil if there is none.
+// otherSession returns the claim of another node on a session; nil if there is none. That of a
+// node which has ended the session as moved holds only the environment.
 func otherSession(ctx context.Context, q querier, sessionID, node string) (*profiles.SessionClaim, error) {
-	return scanSessionClaim(q.QueryRowContext(ctx, "SELECT "+sessionClaimColumns+" FROM session_claims c WHERE session_id = ? AND node_id <> ? AND "+leased, sessionID, node))
+	return scanSessionClaim(q.QueryRowContext(ctx, "SELECT "+sessionClaimColumns+" FROM session_claims c WHERE session_id = ? AND node_id <> ? AND "+leased+
+		" AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = c.session_id AND s.node_id = c.node_id AND s.reason_code = 'moved' AND s.ended_at <> 0)", sessionID, node))
 }
 
 // EnterEnvironment implements [profiles.ClaimStore].

@@ -138,10 +138,13 @@ func (st *Snapshots) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, 
 	return profiles.MoveResult{Moved: true, Version: next.Version}, addDefault(ctx, tx, next)
 }
 
-// end writes how the session ended. Package session decides which end may follow which.
+// end writes how the session ended. Package session decides which end may follow which. A session
+// that moves keeps its claim, so that no other takes its environment.
 func (h *handle) end(ctx context.Context, tx *sql.Tx, e profiles.End, moved profiles.MoveResult, op string) error {
-	if err := h.releaseSession(ctx, tx, e.SessionID, unlessEnded); err != nil {
-		return err
+	if e.Reason.Code != profiles.ReasonMoved {
+		if err := h.releaseSession(ctx, tx, e.SessionID, unlessEnded); err != nil {
+			return err
+		}
 	}
 	var outcome json.RawMessage
 	if e.Outcome != nil {

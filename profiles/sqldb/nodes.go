@@ -136,10 +136,17 @@ func (st *Nodes) Nodes(ctx context.Context) ([]profiles.Node, error) {
 }
 
 // NodeOf implements [profiles.NodeStore].
-func (st *Nodes) NodeOf(ctx context.Context, sessionID string) (nodeID string, ended bool, err error) {
+func (st *Nodes) NodeOf(ctx context.Context, sessionID string) (p profiles.Place, err error) {
 	const op = "profiles.node_of"
-	err = st.db.reader.QueryRowContext(ctx, "SELECT node_id, ended_at <> 0 FROM sessions WHERE session_id = ?", sessionID).Scan(&nodeID, &ended)
-	return nodeID, ended, failure(op, orMissing(err, fault.SessionNotFound, op))
+	err = st.db.reader.QueryRowContext(ctx, "SELECT node_id, ended_at <> 0, reason_code = 'moved' AND ended_at <> 0 FROM sessions WHERE session_id = ?", sessionID).
+		Scan(&p.NodeID, &p.Ended, &p.Moving)
+	return p, failure(op, orMissing(err, fault.SessionNotFound, op))
+}
+
+// Moving implements [profiles.NodeStore]. The condition is that of an index.
+func (st *Nodes) Moving(ctx context.Context) ([]profiles.Session, error) {
+	all, err := collect(ctx, st.db.reader, scanSession, "SELECT "+sessionColumns+" FROM sessions WHERE reason_code = 'moved' AND ended_at <> 0 ORDER BY session_id")
+	return all, failure("profiles.moving", err)
 }
 
 // Drain implements [profiles.NodeStore].

@@ -105,14 +105,14 @@ func TestTakeOver(t *testing.T) {
 	if s, err := b.Sessions.Session(t.Context(), "s1"); err != nil || s.NodeID != "b" {
 		t.Errorf("a resumed session has node %q, %v; want b", s.NodeID, err)
 	}
-	if id, ended, err := b.Nodes.NodeOf(t.Context(), "s1"); err != nil || id != "b" || ended {
-		t.Errorf("a resumed session is on %q, ended %v, %v; want b", id, ended, err)
+	if at, err := b.Nodes.NodeOf(t.Context(), "s1"); err != nil || at != (profiles.Place{NodeID: "b"}) {
+		t.Errorf("a resumed session is at %+v, %v; want b", at, err)
 	}
 	change(at, profiles.StatusError)
-	if id, ended, err := b.Nodes.NodeOf(t.Context(), "s1"); err != nil || id != "b" || !ended {
-		t.Errorf("an ended session was on %q, ended %v, %v; want b", id, ended, err)
+	if at, err := b.Nodes.NodeOf(t.Context(), "s1"); err != nil || at != (profiles.Place{NodeID: "b", Ended: true}) {
+		t.Errorf("an ended session was at %+v, %v; want b", at, err)
 	}
-	_, _, err = b.Nodes.NodeOf(t.Context(), "none")
+	_, err = b.Nodes.NodeOf(t.Context(), "none")
 	wantCode(t, err, fault.SessionNotFound)
 	change(time.Time{}, profiles.StatusRunning)
 

@@ -30,8 +30,12 @@ type Sessions interface {
 	Regain(ctx context.Context)
 	// TakeOver ends sessions whose node has no lease.
 	TakeOver(ctx context.Context, stranded []profiles.Session) error
-	// Restart starts ended sessions again whose create asked for that.
+	// Restart starts ended sessions again whose create asked for that, or that other nodes
+	// have ended so that they continue elsewhere.
 	Restart(ctx context.Context) error
+	// Move moves the live sessions of this node, which is drained, to others. It returns when
+	// it has tried each once, or ctx has ended.
+	Move(ctx context.Context)
 }
 
 // Config is what a Keeper needs.
@@ -66,15 +70,17 @@ type Keeper struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 	wake   chan struct{} // for restarts
+	drain  chan struct{} // for moves
 
 	mu       sync.Mutex
 	sessions Sessions // nil until Begin
 	number   int64
 	draining bool
+	leaving  bool // the daemon stops
 	lost     bool
 	valid    time.Duration // until when the node thinks that it holds the lease
 	since    time.Duration // since when every renewal succeeded
-	failed   bool          // a renewal has failed since the last one that succeeded
+	missed   bool          // a renewal has failed since the last one that succeeded
 	leads    bool          // as of the last look
 	seen     sighting      // of the last look
 	clockOff bool          // as of the last renewal
@@ -85,7 +91,7 @@ type Keeper struct {
 // have the same ID. The caller must call Close.
 func Join(ctx context.Context, cfg Config) (*Keeper, error) {
 	cfg.Lease = cmp.Or(cfg.Lease, profiles.LeaseTime)
-	k := &Keeper{cfg: cfg, wake: make(chan struct{}, 1)}
+	k := &Keeper{cfg: cfg, wake: make(chan struct{}, 1), drain: make(chan struct{}, 1)}
 	k.ctx, k.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	began := cfg.Clock()
 	err := k.join(ctx)
@@ -114,6 +120,7 @@ func (k *Keeper) Begin(s Sessions) {
 	k.mu.Unlock()
 	k.work.Go(k.looking)
 	k.work.Go(k.restarting)
+	k.work.Go(k.moving)
 }
 
 // Close stops renewing the lease. With leave it ends it; then no session may be left.
@@ -230,10 +237,16 @@ func (k *Keeper) status() json.RawMessage {
 func (k *Keeper) hold(asked time.Duration, n profiles.Node) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.failed || k.cfg.Clock() >= k.valid {
-		k.failed, k.since = false, asked
+	if k.missed || k.cfg.Clock() >= k.valid {
+		k.missed, k.since = false, asked
 	}
-	k.draining = n.Draining
+	if n.Draining && !k.draining {
+		k.cfg.Log.Info("the node is drained: it takes no new sessions, and moves its live ones to other nodes")
+	}
+	k.draining = n.Draining || k.leaving
+	if k.draining {
+		wake(k.drain)
+	}
 	k.valid = asked + k.cfg.Lease - k.cfg.Lease/margins
 	k.cfg.Extend(k.valid)
 }
@@ -273,7 +286,7 @@ func (k *Keeper) renew() bool {
 	}
 	if err != nil {
 		k.mu.Lock()
-		k.failed = true
+		k.missed = true
 		k.mu.Unlock()
 		if k.ctx.Err() == nil {
 			k.cfg.Log.Warn("the node's lease could not be renewed; trying again", "left", k.Left(), "error", err)

@@ -31,6 +31,8 @@ type store struct {
 	looks  int
 	inUse  int // joins that find a lease of another process; negative: all
 	calls  []string
+
+	draining bool
 }
 
 func (s *store) call(name string) {
@@ -62,7 +64,12 @@ func (s *store) Renew(context.Context, json.RawMessage) (profiles.Node, error) {
 	if s.renew != nil {
 		s.failed++
 	}
-	return profiles.Node{ID: "a", Number: s.number, Clock: time.Now().Add(s.ahead)}, s.renew
+	return profiles.Node{ID: "a", Number: s.number, Draining: s.draining, Clock: time.Now().Add(s.ahead)}, s.renew
+}
+
+func (s *store) Drain(context.Context, string, bool) error {
+	s.set(func() { s.call("drain") })
+	return s.renew
 }
 
 func (s *store) Leave(context.Context) error {
@@ -95,6 +102,9 @@ func (s *store) Stranded(context.Context) ([]profiles.Session, error) {
 type sessions struct {
 	s     *store
 	ended atomic.Int64
+	moved atomic.Int64
+
+	restarted atomic.Int64
 }
 
 func (f *sessions) Status() placement.Status { return placement.Status{Free: 1} }
@@ -104,7 +114,11 @@ func (f *sessions) TakeOver(context.Context, []profiles.Session) error {
 	f.ended.Add(1)
 	return nil
 }
-func (f *sessions) Restart(context.Context) error { return nil }
+func (f *sessions) Restart(context.Context) error {
+	f.restarted.Add(1)
+	return nil
+}
+func (f *sessions) Move(context.Context) { f.moved.Add(1) }
 
 func join(t *testing.T, s *store, extend func(time.Duration)) (*cluster.Keeper, error) {
 	began := time.Now()
@@ -263,4 +277,38 @@ func TestTakesOverLater(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A node that is drained moves its sessions after each renewal, and starts none again. One that
+// stops does so once, when it is asked to.
+func TestDrained(t *testing.T) {
+	s := &store{}
+	k, f := keep(t, s, func(time.Duration) {})
+	await(t, "sessions are started again", func() bool { return f.restarted.Load() > 0 })
+	if n := f.moved.Load(); n != 0 {
+		t.Errorf("moved %d times before the drain", n)
+	}
+	s.set(func() { s.draining = true })
+	await(t, "sessions are moved twice", func() bool { return f.moved.Load() >= 2 })
+	if !k.Draining() {
+		t.Error("the node does not know that it is drained")
+	}
+	restarted := f.restarted.Load()
+	await(t, "sessions are moved again", func() bool { return f.moved.Load() >= 4 })
+	if n := f.restarted.Load() - restarted; n > 1 { // one had begun
+		t.Errorf("sessions were started again %d times while it is drained", n)
+	}
+	s.set(func() { s.draining = false })
+	await(t, "the drain ends", func() bool { return !k.Draining() })
+	k.Leave(t.Context())
+	moved := f.moved.Load()
+	await(t, "the lease is renewed", func() bool { return k.Left() > 0 && k.Draining() })
+	if n := f.moved.Load() - moved; n > 1 {
+		t.Errorf("the keeper moved sessions %d times while its daemon stops", n)
+	}
+	s.set(func() {
+		if len(s.calls) != 2 || s.calls[1] != "drain" {
+			t.Errorf("calls %q", s.calls)
+		}
+	})
 }

@@ -79,7 +79,7 @@ func (k *Keeper) learn(all []profiles.Node, asked time.Duration) (may bool) {
 		k.cfg.Log.Info("this node does what is done once in the cluster", "node", k.cfg.ID)
 	}
 	k.leads = leads
-	return k.state() == Held && !k.failed && k.cfg.Clock()-k.since >= k.cfg.Lease
+	return k.state() == Held && !k.missed && k.cfg.Clock()-k.since >= k.cfg.Lease
 }
 
 // endStranded ends the sessions whose node has no lease, and has those started again that asked
@@ -95,8 +95,13 @@ func (k *Keeper) endStranded(ctx context.Context) {
 	if err != nil {
 		k.warn("sessions of a node that was taken over could not be ended; trying again", err)
 	}
+	wake(k.wake)
+}
+
+// wake gives a channel a value, unless it has one.
+func wake(c chan struct{}) {
 	select {
-	case k.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default: // it is woken already
 	}
 }
@@ -109,7 +114,7 @@ func (k *Keeper) restarting() {
 		case <-k.ctx.Done():
 			return
 		}
-		if k.State() != Held {
+		if k.State() != Held || k.Draining() {
 			continue
 		}
 		if err := k.sessions.Restart(k.ctx); err != nil {

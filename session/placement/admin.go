@@ -24,6 +24,7 @@ type Info struct {
 	Free        int               `json:"free"` // places
 	Live        int               `json:"live"`
 	Waiting     int               `json:"waiting"` // creates that wait for a place
+	Staying     []Staying         `json:"staying"` // sessions that it could not move when it was drained
 }
 
 // Admin shows and changes nodes for callers with the right admin.
@@ -81,7 +82,11 @@ func (a *Admin) info(n Node) Info {
 	if engines == nil {
 		engines = map[string]string{}
 	}
-	return Info{ID: n.ID, URL: n.URL, State: state, Draining: n.Draining, Self: n.ID == a.self, StartedAt: n.StartedAt.UTC(),
+	staying := n.Status.Staying
+	if staying == nil || !n.Draining {
+		staying = []Staying{}
+	}
+	return Info{ID: n.ID, Staying: staying, URL: n.URL, State: state, Draining: n.Draining, Self: n.ID == a.self, StartedAt: n.StartedAt.UTC(),
 		LeaseLeft: max(n.Left, 0).Milliseconds(), Version: n.Facts.Version, Engines: engines, MaxSessions: n.Facts.Sessions,
 		Free: n.Status.Free, Live: n.Status.Live, Waiting: n.Status.Waiting}
 }

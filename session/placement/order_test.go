@@ -25,13 +25,13 @@ func (c *catalogue) Nodes(context.Context) ([]profiles.Node, error) {
 	return c.nodes, c.err
 }
 
-func (c *catalogue) NodeOf(_ context.Context, id string) (string, bool, error) {
+func (c *catalogue) NodeOf(_ context.Context, id string) (placement.Place, error) {
 	c.reads++
 	p, ok := c.places[id]
 	if !ok {
-		return "", false, fault.New(fault.SessionNotFound, "test", "")
+		return p, fault.New(fault.SessionNotFound, "test", "")
 	}
-	return p.NodeID, p.Ended, c.err
+	return p, c.err
 }
 
 // node returns a node with a lease.

@@ -83,6 +83,13 @@ func (p *Peers) Nodes(ctx context.Context) ([]Node, error) {
 	return slices.Clone(nodes), nil
 }
 
+// Forget has the next call read the nodes again.
+func (p *Peers) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.nodes = nil
+}
+
 // known returns the list if it is not older than age.
 func (p *Peers) known(age time.Duration) ([]Node, bool) {
 	p.mu.Lock()
@@ -126,15 +133,14 @@ func (p *Peers) Find(ctx context.Context, sessionID string) (Place, error) {
 // has found there.
 func (p *Peers) Refind(ctx context.Context, sessionID string) (Place, error) {
 	at := p.now().Add(placeAge)
-	nodeID, ended, err := p.catalogue.NodeOf(ctx, sessionID)
+	place, err := p.catalogue.NodeOf(ctx, sessionID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.places, sessionID)
 	if err != nil {
 		return Place{}, err
 	}
-	place := Place{nodeID, ended}
-	if !ended && nodeID != p.self {
+	if !place.Ended && place.NodeID != p.self {
 		if len(p.places) >= maxPlaces {
 			clear(p.places)
 		}

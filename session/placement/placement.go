@@ -41,6 +41,17 @@ type Status struct {
 	// those that wait with the environment loaded.
 	Parked   []string `json:"parked_snapshots,omitempty"`
 	Standbys []string `json:"standby_snapshots,omitempty"`
+	// Staying are sessions that a node which is drained could not move, at most [MaxStaying].
+	Staying []Staying `json:"staying,omitempty"`
+}
+
+// MaxStaying bounds how many sessions a status names that could not be moved.
+const MaxStaying = 100
+
+// Staying is a session that a node which is drained could not move.
+type Staying struct {
+	SessionID string `json:"session_id"`
+	Reason    string `json:"reason"` // for people
 }
 
 // Node is a node as the catalogue describes it.
@@ -59,18 +70,14 @@ type Node struct {
 func (n Node) Leased() bool { return n.Number != 0 && n.Left > 0 }
 
 // Place is where a session lives.
-type Place struct {
-	NodeID string // "" for a session of a daemon that was no node
-	Ended  bool   // NodeID is where it has lived last
-}
+type Place = profiles.Place
 
 // Catalogue is what placement reads. See [profiles.NodeStore] and the stores of sessions and
 // snapshots.
 type Catalogue interface {
 	Nodes(ctx context.Context) ([]profiles.Node, error)
-	// NodeOf returns the node of a session, and whether the session has ended;
-	// session_not_found if there is no such session.
-	NodeOf(ctx context.Context, sessionID string) (nodeID string, ended bool, err error)
+	// NodeOf returns where a session lives; session_not_found if there is no such session.
+	NodeOf(ctx context.Context, sessionID string) (profiles.Place, error)
 }
 
 // nodeOf converts a node of the catalogue. A document that cannot be read, such as one of a

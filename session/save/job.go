@@ -72,6 +72,7 @@ type Job struct {
 	Used            bool            // something may have changed since the last save
 	Status          profiles.Status // the session's status after the end
 	Reason          profiles.Reason
+	Paused          bool // of a move: the session is paused, and is paused again where it continues
 
 	Move         *profiles.Move // nil: the default does not move
 	DefaultAsked bool           // a caller asked for Move
@@ -96,6 +97,15 @@ func (j Job) withProblem(problem string) Job {
 		j.Move, j.NotMoved = nil, problem
 	}
 	return j
+}
+
+// moves reports whether the session ends only so that another node continues it.
+func (j Job) moves() bool { return j.Reason.Code == profiles.ReasonMoved }
+
+// Moved is the outcome of a session that another node continues.
+type Moved struct {
+	EndAnswer
+	Paused bool `json:"paused,omitempty"` // it was paused
 }
 
 // EndResult is the result of an end.

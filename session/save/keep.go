@@ -66,6 +66,8 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 		commit.Session = &j.Session
 	case j.AfterEnd: // webhooks know of the end
 		commit.End = j.end(row, j.Session.EndedAt)
+	case j.moves(): // webhooks learn that it continues
+		commit.End = j.end(row, s.cfg.Now().UTC())
 	case !j.Continues:
 		commit.Notices = s.cfg.Notices.For(append([]string{events.HookSaved}, events.EndEvents(j.CrashUnreported)...)...)
 		commit.End = j.end(row, s.cfg.Now().UTC())
@@ -112,7 +114,12 @@ func (s *Saver) Examine(ctx context.Context, j Job, doc state.Document, files []
 // end returns the end of the job's session with a snapshot.
 func (j Job) end(row profiles.Snapshot, at time.Time) *profiles.End {
 	return &profiles.End{SessionID: j.Session.ID, Status: j.Status, Reason: j.Reason, EndedAt: at,
-		Outcome: func(m profiles.MoveResult) (json.RawMessage, error) { return profiles.JSON(endAnswer(row, j, m)), nil }}
+		Outcome: func(m profiles.MoveResult) (json.RawMessage, error) {
+			if j.moves() {
+				return profiles.JSON(Moved{endAnswer(row, j, m), j.Paused}), nil
+			}
+			return profiles.JSON(endAnswer(row, j, m)), nil
+		}}
 }
 
 // EndSession ends a session without a snapshot and notifies webhooks of the end. If crash

@@ -14,13 +14,20 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
+// Restarting is the reason with which clients are closed that may connect again at the same URL.
+const Restarting = "service restart"
+
 // End ends a session as the job says. Afterwards the session has ended, or it continues,
 // or it is in the state error and its user data directory is kept. ctx is the daemon's
 // own: a save continues after its request has ended.
 func (s *Saver) End(ctx context.Context, j Job) EndResult {
 	if j.Chrome != nil && !j.Dead {
+		code, reason := mux.CloseSessionEnded, "session_ended"
+		if j.moves() {
+			code, reason = mux.CloseRestarting, Restarting
+		}
 		// Closing Chrome disconnects the clients that ignore this.
-		_ = j.Chrome.CloseClients(ctx, mux.CloseSessionEnded, "session_ended")
+		_ = j.Chrome.CloseClients(ctx, code, reason)
 	}
 	if j.Restart {
 		return s.endIncomplete(ctx, j, s.restart(ctx, j))
