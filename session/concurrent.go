@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
@@ -18,18 +19,22 @@ import (
 // It returns the session to share, or nil if a new one is to be made. From then on other
 // creates find that new session.
 //
+// was is the record of an ended session that is resumed, else nil.
+//
 // A create that waits for another session gets the environment as that session leaves it.
 // So resolveSource resolves the environment again after each wait.
-func (s *Service) resolveSource(ctx, wait context.Context, c access.Caller, r request.Create) (restore.Environment, *liveSession, error) {
+func (s *Service) resolveSource(ctx, wait context.Context, c access.Caller, r request.Create, was *profiles.Session) (restore.Environment, *liveSession, error) {
 	for {
 		o, err := s.restorer.Resolve(ctx, c, r.SourceRequest())
 		if err != nil || o.Source == nil {
 			return o, nil, err
 		}
-		other := s.sessions.Enter(r.SessionID, o, r.OnLiveOrDefault() == request.OnLiveFork)
+		held := o
+		held.Source = holding(was, *o.Source)
+		other := s.sessions.Enter(r.SessionID, held, r.Shares())
 		switch {
 		case other == nil:
-			again, err := nodeClaims{s}.enterNodes(ctx, wait, r, o)
+			again, err := nodeClaims{s}.enterNodes(ctx, wait, r, held)
 			if err != nil || !again {
 				return o, nil, err
 			}
@@ -62,6 +67,15 @@ func (s *Service) resolveSource(ctx, wait context.Context, c access.Caller, r re
 			return o, nil, inUse(other.ID)
 		}
 	}
+}
+
+// holding returns as what a session holds its environment. One that was moved, and came from its
+// user's default, holds that as before. was is its record, or nil.
+func holding(was *profiles.Session, from restore.Source) *restore.Source {
+	if was != nil && was.Reason.Code == profiles.ReasonMoved && was.FromDefault {
+		from = restore.Source{Type: restore.SourceUserDefault, ID: was.UserID}
+	}
+	return &from
 }
 
 // checkShareable returns an error if the session lacks what a create requests. A caller

@@ -95,7 +95,7 @@ func (s *Service) createOrShare(ctx context.Context, c access.Caller, r request.
 		wait, cancel = context.WithTimeout(ctx, r.Wait)
 	}
 	defer cancel()
-	o, shared, err := s.resolveSource(ctx, wait, c, r)
+	o, shared, err := s.resolveSource(ctx, wait, c, r, was)
 	if err != nil || shared != nil {
 		return shared, err
 	}
@@ -248,7 +248,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	}
 	entry := registry.Entry[*liveSession]{ID: l.id, UserID: l.rights.UserID, SnapshotID: rec.BaseSnapshotID, Done: l.done, Session: l}
 	if up.Report != nil {
-		entry.Source = &up.Report.Source
+		entry.Source = holding(was, up.Report.Source)
 	}
 	if err := s.sessions.Add(entry, func() { l.start(up) }); err != nil {
 		browsers.Discard(ctx, up.Chrome, s.deps.Log)

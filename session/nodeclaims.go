@@ -55,7 +55,7 @@ func (n nodeClaims) enterNodes(ctx, wait context.Context, r request.Create, o re
 		return false, nil
 	}
 	on := r.OnLiveOrDefault()
-	other, err := n.svc.deps.Claims.Enter(ctx, r.SessionID, o, on == request.OnLiveFork)
+	other, err := n.svc.deps.Claims.Enter(ctx, r.SessionID, o, r.Shares())
 	switch {
 	case err != nil || other == nil:
 		return false, err

@@ -189,6 +189,9 @@ func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, b
 	if options.OnLive == request.OnLiveShare { // this session itself is requested
 		options.OnLive = request.OnLiveFail
 	}
+	if rec.Reason.Code == profiles.ReasonMoved {
+		options = options.Moved()
+	}
 	l, err := s.createOrShare(ctx, c, options, &rec)
 	if err = orLeaseLost(ctx, err); fault.Is(err, fault.NodeLost) {
 		return nil, undone, err

@@ -75,7 +75,18 @@ type Create struct {
 	goBack     string   // a resume's snapshot; see [Create.GoingBackTo]
 	keptLimits bool     // a resume that does not name limits: they are those of the first create
 	connects   bool     // a CDP client follows; see [Create.Connecting]
+	moved      bool     // the session continues after a move; see [Create.Moved]
 }
+
+// Moved returns the create with which a session continues that was moved from another node. It
+// shares its environment with those with which it has shared it before.
+func (r Create) Moved() Create {
+	r.moved = true
+	return r
+}
+
+// Shares reports whether the session may start although another one holds its environment.
+func (r Create) Shares() bool { return r.moved || r.OnLiveOrDefault() == OnLiveFork }
 
 // Connecting returns the create of a caller that connects a CDP client as soon as the session is
 // made. If the quotas allow no more sockets, no session is made.
