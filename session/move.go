@@ -135,7 +135,7 @@ func (m *mover) record(id string, why stay) {
 // moveOne moves a session. It returns why the session stays; the zero value: it was moved, or
 // ends.
 func (m *mover) moveOne(ctx context.Context, l *liveSession, stops bool) stay {
-	engine, dir, why, err := l.mayMove(ctx)
+	engine, dir, why, err := m.mayMove(ctx, l)
 	if err == nil && why == "" && !stops {
 		why, err = hasFiles(dir)
 	}
@@ -200,8 +200,8 @@ func (m *mover) handOver(ctx context.Context, id string, nodes []string, stops b
 
 // mayMove returns why a session cannot be moved; "": it can. The error is session_not_running if
 // it ends.
-func (l *liveSession) mayMove(ctx context.Context) (engine string, dir *browser.Dir, why string, err error) {
-	if _, err := l.svc.callerOf(ctx, l.rights.MadeBy[0]); err != nil {
+func (m *mover) mayMove(ctx context.Context, l *liveSession) (engine string, dir *browser.Dir, why string, err error) {
+	if _, err := m.callerOf(ctx, l.rights.MadeBy[0]); err != nil {
 		return "", nil, "its key cannot be used: " + fault.MessageOf(err), nil
 	}
 	err = l.ask(ctx, func() error {

@@ -24,7 +24,7 @@ func (m *mover) take(ctx context.Context, id string) error {
 	if err != nil || rec.EndedAt.IsZero() || rec.Reason.Code != profiles.ReasonMoved {
 		return err
 	}
-	c, err := m.s.callerOf(ctx, rec.KeyID)
+	c, err := m.callerOf(ctx, rec.KeyID)
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func (m *mover) giveUp(ctx context.Context, rec profiles.Session) {
 
 // callerOf returns the caller that a key of a session's record stands for. The key could create
 // the session, so it can continue it.
-func (s *Service) callerOf(ctx context.Context, keyID string) (access.Caller, error) {
-	c, err := s.deps.Keys.Caller(ctx, keyID)
+func (m *mover) callerOf(ctx context.Context, keyID string) (access.Caller, error) {
+	c, err := m.s.deps.Keys.Caller(ctx, keyID)
 	c.Rights = append(c.Rights, access.RightRestore)
 	return c, err
 }

@@ -209,7 +209,7 @@ func (n *NodeSessions) restart(ctx context.Context, id string) error {
 	if rec.EndedAt.IsZero() {
 		return nil // a caller was first
 	}
-	c, err := n.s.callerOf(ctx, rec.KeyID)
+	c, err := n.moves.callerOf(ctx, rec.KeyID)
 	if err != nil {
 		return err
 	}

@@ -13,14 +13,24 @@ import (
 // takePatience is how long another node may need to continue a session.
 const takePatience = 2 * time.Minute
 
+// Peers are the nodes of the cluster; see [placement.Peers].
+type Peers interface {
+	Self() string
+	Node(ctx context.Context, id string) (placement.Node, error)
+	Order(ctx context.Context, w placement.Wanted) ([]placement.Node, error)
+	Placed(nodeID string)
+	// Forget has the next call read the nodes again.
+	Forget()
+}
+
 // Mover has other nodes continue sessions of this one. Its methods are safe for concurrent use.
 type Mover struct {
-	peers     *placement.Peers
+	peers     Peers
 	forwarder *Forwarder
 }
 
 // NewMover makes a Mover.
-func NewMover(p *placement.Peers, f *Forwarder) *Mover { return &Mover{p, f} }
+func NewMover(p Peers, f *Forwarder) *Mover { return &Mover{p, f} }
 
 // For returns the IDs of the other nodes that have room for a session of an engine, which this
 // node's Chrome saves; the best first.

@@ -12,20 +12,35 @@ import (
 
 	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/placement"
 )
 
-// catalogue is a placement.Catalogue of some nodes.
-type catalogue []profiles.Node
-
-func (c catalogue) Nodes(context.Context) ([]profiles.Node, error) { return c, nil }
-func (c catalogue) NodeOf(context.Context, string) (placement.Place, error) {
-	return placement.Place{}, nil
+// peers are the nodes that a create can be placed on, the best first.
+type peers struct {
+	order  []placement.Node
+	reads  int
+	wanted placement.Wanted
+	placed string
 }
 
-// A session can move to other nodes with room, its engine and a Chrome that is new enough. The
-// node that takes it knows which node asks for that.
+func (p *peers) Self() string     { return "a" }
+func (p *peers) Placed(id string) { p.placed = id }
+func (p *peers) Forget()          { p.reads++ }
+
+func (p *peers) Node(_ context.Context, id string) (placement.Node, error) {
+	i := slices.IndexFunc(p.order, func(n placement.Node) bool { return n.ID == id })
+	return p.order[i], nil
+}
+
+func (p *peers) Order(_ context.Context, w placement.Wanted) ([]placement.Node, error) {
+	if p.wanted = w; p.reads == 0 {
+		return p.order[:1], nil
+	}
+	return p.order, nil
+}
+
+// A session can move to other nodes with room. The node that takes it knows which node asks for
+// that.
 func TestMover(t *testing.T) {
 	full := false
 	signer := func(id string) *forward.Signer { return forward.NewSigner(id, []byte("shared"), time.Now) }
@@ -43,26 +58,23 @@ func TestMover(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	defer there.Close()
-	node := func(id, chrome string, free int) profiles.Node {
-		return profiles.Node{ID: id, URL: there.URL, Number: 1, Left: time.Hour, Status: profiles.JSON(placement.Status{Free: free}),
-			Facts: profiles.JSON(placement.Facts{Engines: map[string]string{"chrome": chrome}})}
+	node := func(id string, free int) placement.Node {
+		return placement.Node{ID: id, URL: there.URL, Number: 1, Left: time.Hour, Status: placement.Status{Free: free},
+			Facts: placement.Facts{Engines: map[string]string{"chrome": "150.0.0.0"}}}
 	}
-	drained := node("drained", "150.0.0.0", 9)
-	drained.Draining = true
-	self := node("a", "150.0.0.0", 9)
-	self.Draining = true
-	peers := placement.NewPeers("a", catalogue{self, node("b", "150.0.0.0", 2), node("c", "151.0.0.0", 3), drained, node("full", "150.0.0.0", 0), node("old", "149.0.0.0", 9)}, time.Now)
-	f := forward.New(forward.Config{Signer: signer("a"), Nodes: peers, Log: slog.New(slog.DiscardHandler)})
+	known := &peers{order: []placement.Node{node("a", 9), node("c", 3), node("b", 2), node("full", 0)}}
+	f := forward.New(forward.Config{Signer: signer("a"), Nodes: known, Log: slog.New(slog.DiscardHandler)})
 	defer f.Close()
-	m := forward.NewMover(peers, f)
-	if ids, err := m.For(t.Context(), "s1", "chrome"); err != nil || !slices.Equal(ids, []string{"c", "b"}) {
+	m := forward.NewMover(known, f)
+	// The nodes are read again before there is none.
+	if ids, err := m.For(t.Context(), "s1", "chrome"); err != nil || !slices.Equal(ids, []string{"c", "b"}) || known.reads != 1 {
 		t.Errorf("it can move to %q, %v", ids, err)
 	}
-	if ids, err := m.For(t.Context(), "s1", "shell"); err != nil || len(ids) != 0 {
-		t.Errorf("a session of another engine can move to %q, %v", ids, err)
+	if want := (placement.Wanted{Engine: "chrome", SnapshotID: "s1", Chrome: "150.0.0.0"}); known.wanted != want {
+		t.Errorf("it needs %+v, not %+v", known.wanted, want)
 	}
-	if err := m.Take(t.Context(), "b", "s1"); err != nil {
-		t.Error(err)
+	if err := m.Take(t.Context(), "b", "s1"); err != nil || known.placed != "b" {
+		t.Errorf("placed on %q, %v", known.placed, err)
 	}
 	full = true
 	if err := m.Take(t.Context(), "b", "s1"); !fault.Is(err, fault.TooManySessions) {

@@ -660,6 +660,8 @@ export interface paths {
          *     - 1009: a message of the client was too large (32 MiB unless `--max-message` says otherwise; files have their
          *       own routes)
          *     - 1008: a message of the client arrived too slowly
+         *     - 1012: the session moves to another node of a cluster, or its node stops. A client may reconnect at once at the
+         *       same URL: the connection waits until the session continues
          *     - 1013: the client did not read what the daemon sent, or most of the data that waits in the daemon waited for
          *       this client. A client that stops reading in the middle of a message gets no close frame
          *     - 1001: the daemon stops
@@ -1343,8 +1345,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Place no new sessions on a node (admin)
-         * @description Its sessions continue, and calls to it are answered. A node that starts again is not draining.
+         * Move the sessions of a node to others (admin)
+         * @description No new sessions are placed on it. Within a few seconds it begins to move its live sessions to other nodes: each
+         *     is saved and continues there, with the same ID and `cdp_url`. CDP clients and live views are closed with 1012, and
+         *     may reconnect at once. What cannot be moved stays on the node; `staying` of `GET /v1/nodes` names it. Calls to
+         *     the node are answered. A node that starts again is not draining.
          */
         post: operations["drainNode"];
         /** Place new sessions on a node again (admin) */
@@ -2860,12 +2865,14 @@ export interface components {
              *     | `being_rescued` | the daemon was killed and the data is being saved |
              *     | `not_rescued` | the daemon was killed and nothing could be saved |
              *     | `node_lost` | the node on which it lived died or lost its lease, and another one took over |
+             *     | `moved` | its node was drained or stopped, and another node is about to continue it; calls about it wait |
+             *     | `not_moved` | its node was drained or stopped, and no other could continue it |
              *     | `imported` | no browser ran, an import made the session's record |
              *     | `login_check` | no client connected, a scheduled login check made the session's record |
              *     | `other` | an older Stasis wrote the text without a code |
              * @enum {string}
              */
-            reason_code?: "idle_timeout" | "max_lifetime" | "shutdown" | "crashed" | "crash_loop" | "memory_limit" | "processes_limit" | "disk_limit" | "not_restarted" | "crash_kept" | "save_failed" | "not_restored" | "killed" | "being_rescued" | "not_rescued" | "node_lost" | "imported" | "login_check" | "other";
+            reason_code?: "idle_timeout" | "max_lifetime" | "shutdown" | "crashed" | "crash_loop" | "memory_limit" | "processes_limit" | "disk_limit" | "not_restarted" | "crash_kept" | "save_failed" | "not_restored" | "killed" | "being_rescued" | "not_rescued" | "node_lost" | "moved" | "not_moved" | "imported" | "login_check" | "other";
             /** @description Equals the session ID: it stands for the newest snapshot. */
             environment_id: string;
             /**
@@ -3431,6 +3438,15 @@ export interface components {
             live: number;
             /** @description Creates that wait for a place on it. */
             waiting: number;
+            /** @description The live sessions that the node, which is draining, could not move yet, at most 100. */
+            staying: {
+                session_id: components["schemas"]["ID"];
+                /**
+                 * @description Why, for people.
+                 * @example it is read_only, so nothing of it is saved
+                 */
+                reason: string;
+            }[];
         };
         Key: {
             id: components["schemas"]["ID"];
