@@ -109,7 +109,7 @@ func (h *controlHandler) resume(c *call) error {
 	}
 	asked := request.Create{SessionID: id, Resume: true}.GoingBackTo(body.SnapshotID)
 	return h.placer.place(c, asked, local, func(to placement.Node, purpose forward.Purpose) error {
-		answer, err := h.placer.createOn(c, to, purpose, kept.Bytes())
+		answer, err := h.placer.createOn(c, to, purpose, "", kept.Bytes())
 		if err == nil {
 			err = faultOf(answer)
 		}

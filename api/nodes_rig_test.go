@@ -32,15 +32,15 @@ func (f *fakeNodes) Nodes(context.Context) ([]profiles.Node, error) {
 	return append([]profiles.Node{}, f.nodes...), nil
 }
 
-func (f *fakeNodes) NodeOf(_ context.Context, id string) (string, bool, error) {
+func (f *fakeNodes) NodeOf(_ context.Context, id string) (profiles.Place, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reads++
 	p, ok := f.places[id]
 	if !ok {
-		return "", false, fault.New(fault.SessionNotFound, "fake", "")
+		return p, fault.New(fault.SessionNotFound, "fake", "")
 	}
-	return p.NodeID, p.Ended, nil
+	return p, nil
 }
 
 func (f *fakeNodes) set(change func()) {

@@ -74,7 +74,7 @@ func (m *mover) takeEach(ctx context.Context, moving []profiles.Session) {
 
 // giveUp records that no node has continued a session. It can still be resumed.
 func (m *mover) giveUp(ctx context.Context, rec profiles.Session) {
-	release, err := nodeClaims{m.s}.claimID(ctx, rec.KeyID, rec.ID) // the claim of its node becomes this one's
+	ctx, release, err := nodeClaims{m.s}.claimID(ctx, rec.KeyID, rec.ID) // the claim of its node becomes this one's
 	if err != nil {
 		return // another node continues it at last
 	}

@@ -70,7 +70,7 @@ func (n *nodesRig) node(id string, change func(*Config)) *rig {
 	r.nodeSessions = Nodes(r.Service, struct {
 		*sqldb.Nodes
 		*sqldb.Left
-	}{db.Nodes, db.Left})
+	}{db.Nodes, db.Left}, nil)
 	return r
 }
 
