@@ -96,6 +96,7 @@ func newNodes(t *testing.T, change func(id string, o *Options), ids ...string) *
 			peers := placement.NewPeers(id, n, time.Now)
 			o.Cluster = &Cluster{Peers: peers, Signer: signer,
 				Lives:     func(session string) bool { return lives && session == liveID },
+				Moving:    func(string) bool { return false },
 				Caller:    func(context.Context, string) (access.Caller, error) { return caller(), nil },
 				Wants:     func(context.Context, request.Create) (placement.Wanted, error) { return placement.Wanted{}, nil },
 				Forwarder: forward.New(forward.Config{Signer: signer, Nodes: peers, Log: o.Logger})}

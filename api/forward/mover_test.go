@@ -60,7 +60,7 @@ func TestMover(t *testing.T) {
 	defer there.Close()
 	node := func(id string, free int) placement.Node {
 		return placement.Node{ID: id, URL: there.URL, Number: 1, Left: time.Hour, Status: placement.Status{Free: free},
-			Facts: placement.Facts{Engines: map[string]string{"chrome": "150.0.0.0"}}}
+			Facts: placement.Facts{Engines: map[string]string{"chrome": "150.0.0.0"}, URLMAC: signer("a").URLMAC(id, there.URL)}}
 	}
 	known := &peers{order: []placement.Node{node("a", 9), node("c", 3), node("b", 2), node("full", 0)}}
 	f := forward.New(forward.Config{Signer: signer("a"), Nodes: known, Log: slog.New(slog.DiscardHandler)})
