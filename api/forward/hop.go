@@ -160,7 +160,7 @@ func (s *Signer) check(r *http.Request, values []string) (h Hop, ok bool) {
 }
 
 // URLMAC authenticates the URL of a node, for [placement.Facts]: calls with the keys of clients are
-// sent there, and whoever can write to the database where nodes find it does not have the secret.
+// sent there, and a program that can write to the database where nodes find it does not have the secret.
 func (s *Signer) URLMAC(nodeID, url string) string {
 	mac := hmac.New(sha256.New, s.secret)
 	for _, part := range []string{"url", nodeID, url} {

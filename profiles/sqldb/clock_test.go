@@ -7,7 +7,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// Whoever joins, renews or reads a node learns the time of the server, which is on this machine.
+// A caller that joins, renews or reads a node learns the time of the server, which is on this machine.
 func TestClockOfTheServer(t *testing.T) {
 	a := openNode(t, postgresURL(t))
 	for name, ask := range map[string]func() (profiles.Node, error){
