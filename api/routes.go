@@ -180,6 +180,9 @@ func (s *Server) route(method, path string, authorise authorizer, do handler) {
 			if done, err := s.passOn(c, reached); done || err != nil {
 				return err
 			}
+			if err != nil { // the session may have moved here meanwhile
+				err = authorise(c)
+			}
 		}
 		if err != nil {
 			s.auditUnknown(c, rule, err)
