@@ -15,6 +15,7 @@ type clusterState struct {
 	ID      string `json:"node_id"`
 	State   string
 	Live    int
+	Free    int
 	Staying []struct {
 		SessionID string `json:"session_id"`
 		Reason    string
@@ -47,7 +48,7 @@ func (w *wire) pages() (all []string) {
 
 // Node a is drained. Its session moves to b: its client is closed with 1012, and connects again at
 // the same cdp_url, with the same tabs, logged in. Then b stops, and the session moves back. What
-// cannot move stays and is named, and is saved when its node stops.
+// cannot move stays and is named. A resume that the drained node gets is placed on the other one.
 func TestClusterDrain(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 2)
@@ -56,8 +57,14 @@ func TestClusterDrain(t *testing.T) {
 	c.only(t, 0)
 	s := begin(t, a.Daemon, obj{"user_id": "ada", "labels": obj{"team": "dev"}, "timezone": "Asia/Tokyo"})
 	stays := begin(t, a.Daemon, obj{"user_id": "bob", "read_only": true})
-	w := dial(t, s.CDP)
+	frozen := begin(t, a.Daemon, obj{"user_id": "eve"})
+	w := dial(t, frozen.CDP)
 	page, _ := w.page()
+	w.open(page, site.URL+"/")
+	w.eval(page, `document.cookie = "eve=yes; max-age=100000"; 1`)
+	finish(t, a.Daemon, frozen.ID, toMemory)
+	w = dial(t, s.CDP)
+	page, _ = w.page()
 	w.open(page, site.URL+"/")
 	w.eval(page, `document.cookie = "login=yes; max-age=100000"; sessionStorage.draft = "kept"; 1`)
 	w.call("", "Target.createTarget", obj{"url": site.URL + "/second"}, nil)
@@ -101,6 +108,17 @@ func TestClusterDrain(t *testing.T) {
 		return at.State == "draining" && at.Live == 1 && len(at.Staying) == 1 && at.Staying[0].SessionID == stays.ID
 	})
 
+	// The Chrome that the memory snapshot keeps on a serves no other node. Its files do: a resume
+	// that a gets is placed on b.
+	back := a.resume(t, frozen.ID)
+	if got := cookieOf(t, back.CDP, site.URL+"/"); got != "eve=yes" || back.Restored == nil || back.Restored.Path == "parked" {
+		t.Errorf("resumed with %q: %+v", got, back.Restored)
+	}
+	if at := b.state(t, "a"); at.Live != 1 {
+		t.Errorf("%d sessions live on the drained node", at.Live)
+	}
+	finish(t, a.Daemon, frozen.ID, throwAway)
+
 	c.drain(t, 0, false)
 	stopped := make(chan struct{})
 	go func() {
@@ -121,4 +139,56 @@ func TestClusterDrain(t *testing.T) {
 	}
 	finish(t, a.Daemon, s.ID, toFiles)
 	finish(t, a.Daemon, stays.ID, throwAway)
+}
+
+// moved waits until a node has ended a session as moved.
+func (n *clusterNode) moved(t *testing.T, id string) {
+	t.Helper()
+	daemon.Eventually(t, grace, "the session is ended as moved", func() bool {
+		var list []liveSession
+		n.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions", nil).Into(t, &list)
+		return slices.ContainsFunc(list, func(s liveSession) bool { return s.ID == id && s.Why == "moved" })
+	})
+}
+
+// The node to which a session is to move does not answer, and the drained one dies after it has
+// ended the session as moved. The session continues as soon as a node looks, with all that it had.
+func TestClusterMoveInterrupted(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 2)
+	a, b := c.nodes[0], c.nodes[1]
+	site := apps.StartProbe(t)
+	c.only(t, 0)
+	s := begin(t, a.Daemon, obj{"user_id": "ada"})
+	w := dial(t, s.CDP)
+	page, _ := w.page()
+	w.open(page, site.URL+"/")
+	w.eval(page, `document.cookie = "login=yes; max-age=100000"; 1`)
+	c.drain(t, 1, false)
+	daemon.Eventually(t, grace, "node b has said that it has room", func() bool { return a.state(t, "b").Free > 0 })
+	b.stop(t)
+	t.Cleanup(func() { b.cont(t) }) // or it could not be stopped
+	c.drain(t, 0, true)
+	if code := w.ended(); code != 1012 {
+		t.Errorf("the client was closed with %d", code)
+	}
+	a.moved(t, s.ID)
+	a.kill(t)
+	b.cont(t)
+	daemon.Eventually(t, grace, "the session continues", func() bool {
+		got := b.Call(t, http.MethodGet, "/v1/sessions/"+s.ID, nil)
+		var now liveSession
+		if got.Status == http.StatusOK {
+			got.Into(t, &now)
+		}
+		return now.Status == "ready"
+	})
+	if got := cookieOf(t, look(t, b.Daemon, s.ID).CDP, site.URL+"/"); got != "login=yes" {
+		t.Errorf("continued: %q", got)
+	}
+	a.Restart(t)
+	if left := runDirs(t, a.Daemon); len(left) != 0 {
+		t.Errorf("left on a's disk: %q", left)
+	}
+	finish(t, b.Daemon, s.ID, throwAway)
 }
