@@ -71,6 +71,7 @@ type Keeper struct {
 	work   sync.WaitGroup
 	wake   chan struct{} // for restarts
 	drain  chan struct{} // for moves
+	begun  chan struct{} // for a renewal with the first status
 
 	mu       sync.Mutex
 	sessions Sessions // nil until Begin
@@ -91,7 +92,7 @@ type Keeper struct {
 // have the same ID. The caller must call Close.
 func Join(ctx context.Context, cfg Config) (*Keeper, error) {
 	cfg.Lease = cmp.Or(cfg.Lease, profiles.LeaseTime)
-	k := &Keeper{cfg: cfg, wake: make(chan struct{}, 1), drain: make(chan struct{}, 1)}
+	k := &Keeper{cfg: cfg, wake: make(chan struct{}, 1), drain: make(chan struct{}, 1), begun: make(chan struct{}, 1)}
 	k.ctx, k.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	began := cfg.Clock()
 	err := k.join(ctx)
@@ -113,11 +114,12 @@ func Join(ctx context.Context, cfg Config) (*Keeper, error) {
 }
 
 // Begin gives the keeper the node's sessions, after those of its former process were found. From
-// then on it takes over other nodes.
+// then on it takes over other nodes, and others know how much room it has.
 func (k *Keeper) Begin(s Sessions) {
 	k.mu.Lock()
 	k.sessions = s
 	k.mu.Unlock()
+	wake(k.begun)
 	k.work.Go(k.looking)
 	k.work.Go(k.restarting)
 	k.work.Go(k.moving)
@@ -253,7 +255,7 @@ func (k *Keeper) hold(asked time.Duration, n profiles.Node) {
 
 // renewing renews the lease until the keeper is closed.
 func (k *Keeper) renewing() {
-	for pause := k.cfg.Lease / renewals; k.sleep(pause); {
+	for pause := k.cfg.Lease / renewals; k.sleep(pause, k.begun); {
 		pause = k.cfg.Lease / renewals
 		if !k.renew() {
 			pause = k.cfg.Lease / retries
@@ -261,10 +263,12 @@ func (k *Keeper) renewing() {
 	}
 }
 
-// sleep returns false if the keeper is closed first.
-func (k *Keeper) sleep(pause time.Duration) bool {
+// sleep waits for a time, or until woken. It returns false if the keeper is closed first.
+func (k *Keeper) sleep(pause time.Duration, woken <-chan struct{}) bool {
 	select {
 	case <-time.After(pause):
+		return k.ctx.Err() == nil
+	case <-woken:
 		return k.ctx.Err() == nil
 	case <-k.ctx.Done():
 		return false

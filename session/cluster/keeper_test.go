@@ -33,6 +33,7 @@ type store struct {
 	calls  []string
 
 	draining bool
+	status   string
 }
 
 func (s *store) call(name string) {
@@ -58,9 +59,10 @@ func (s *store) Join(_ context.Context, n profiles.Node) (profiles.Node, error) 
 	return n, nil
 }
 
-func (s *store) Renew(context.Context, json.RawMessage) (profiles.Node, error) {
+func (s *store) Renew(_ context.Context, status json.RawMessage) (profiles.Node, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.status = string(status)
 	if s.renew != nil {
 		s.failed++
 	}
@@ -311,4 +313,24 @@ func TestDrained(t *testing.T) {
 			t.Errorf("calls %q", s.calls)
 		}
 	})
+}
+
+// Others know at once how much room a node has that has started.
+func TestFirstStatus(t *testing.T) {
+	s := &store{}
+	began := time.Now()
+	k, err := cluster.Join(t.Context(), cluster.Config{Store: s, ID: "a", Extend: func(time.Duration) {}, Lease: time.Hour,
+		Clock: func() time.Duration { return time.Since(began) }, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Begin(&sessions{s: s})
+	await(t, "the status is written", func() bool {
+		var status string
+		s.set(func() { status = s.status })
+		return status != ""
+	})
+	if err := k.Close(t.Context(), true); err != nil {
+		t.Error(err)
+	}
 }

@@ -10,7 +10,7 @@ import (
 // looking looks at the other nodes until the keeper is closed: as often as leases are renewed,
 // and when the next one ends.
 func (k *Keeper) looking() {
-	for pause := time.Duration(0); k.sleep(pause); {
+	for pause := time.Duration(0); k.sleep(pause, nil); {
 		pause = k.look()
 	}
 }
