@@ -112,6 +112,17 @@ func (s *Server) passOn(c *call, route reach) (done bool, err error) {
 			return false, nil
 		}
 		node, elsewhere, err := s.nodeOf(c, place, route)
+		if fault.Is(err, fault.NodeUnavailable) {
+			// The session may live on another node by now: what is remembered is up to five seconds old.
+			moved, again := s.cluster.Peers.Refind(c.Request().Context(), id)
+			if again != nil {
+				return unknown(again)
+			}
+			if moved != place {
+				place = moved
+				continue
+			}
+		}
 		if err != nil || !elsewhere {
 			return err != nil, err
 		}

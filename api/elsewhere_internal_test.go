@@ -1,6 +1,18 @@
 package api
 
-import "testing"
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/placement"
+)
 
 func TestReach(t *testing.T) {
 	for route, want := range map[[2]string]reach{
@@ -20,5 +32,35 @@ func TestReach(t *testing.T) {
 		if got := reachOf(route[0], route[1]); got != want {
 			t.Errorf("%s %s: %d, not %d", route[0], route[1], got, want)
 		}
+	}
+}
+
+// movedSession is a catalogue with a session that was resumed on this node, b, after its node has
+// died.
+type movedSession struct{ at string }
+
+func (movedSession) Nodes(context.Context) ([]profiles.Node, error) {
+	return []profiles.Node{{ID: "a", URL: "http://a"}, {ID: "b", URL: "http://b", Number: 2, Left: time.Minute}}, nil
+}
+
+func (m *movedSession) NodeOf(context.Context, string) (nodeID string, ended bool, err error) {
+	return m.at, false, nil
+}
+
+// What a node remembers of a session may be older than its resume on another node. The catalogue
+// is asked before a call is refused because the remembered node is dead.
+func TestMovedFromDeadNode(t *testing.T) {
+	catalogue := &movedSession{at: "a"}
+	s := &Server{cluster: &Cluster{Peers: placement.NewPeers("b", catalogue, time.Now), Lives: func(string) bool { return false }}}
+	r := httptest.NewRequest(http.MethodGet, "/v1/sessions/s1?ticket=t", nil)
+	c := &call{Context: echo.New().NewContext(r, httptest.NewRecorder())}
+	c.SetParamNames("session_id")
+	c.SetParamValues("s1")
+	if _, err := s.passOn(c, reachLive); !fault.Is(err, fault.NodeUnavailable) {
+		t.Errorf("while the session is on the dead node: %v", err)
+	}
+	catalogue.at = "b"
+	if done, err := s.passOn(c, reachLive); done || err != nil {
+		t.Errorf("after the resume: %t, %v; want that this node answers", done, err)
 	}
 }
