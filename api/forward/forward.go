@@ -55,7 +55,7 @@ func New(cfg Config) *Forwarder {
 	f := &Forwarder{cfg: cfg}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.transport = &http.Transport{
-		DialContext:           (&net.Dialer{Timeout: dialPatience}).DialContext,
+		DialContext:           dialer().DialContext,
 		TLSClientConfig:       &tls.Config{RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   dialPatience,
 		MaxIdleConnsPerHost:   64,
