@@ -34,7 +34,7 @@ func FailFirstCommits(db *DB, address string) error {
 		return err
 	}
 	old := db.handle.writer
-	db.handle.writer = keeping(sql.OpenDB(&conflicting{Connector: postgres.NewConnector(config, false)}), postgresWriters)
+	db.handle.writer = keeping(sql.OpenDB(&conflicting{Connector: postgres.NewConnector(config, false, leastIdle)}), postgresWriters)
 	return old.Close()
 }
 

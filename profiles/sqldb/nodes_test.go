@@ -200,6 +200,27 @@ func TestTakeOverWaits(t *testing.T) {
 	}
 }
 
+// A node that is stopped in a transaction keeps its locks only until the server ends that: the
+// takeover need not wait for the node, and nothing is written.
+func TestTakeOverOfStopped(t *testing.T) {
+	url := postgresURL(t)
+	a, b := openNode(t, url), openNode(t, url)
+	first := join(t, a, "a")
+	join(t, b, "b")
+	if err := create(t, a, "s1"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := a.Sessions.UpdateSession(t.Context(), "s1", func(s *profiles.Session) error {
+		takeOver(t, b, first) // the transaction waits meanwhile, as that of a stopped process does
+		s.Goal = "written"
+		return nil
+	})
+	wantCode(t, err, fault.NodeLost)
+	if s, err := b.Sessions.Session(t.Context(), "s1"); err != nil || s.Goal != "" {
+		t.Errorf("read %q, %v", s.Goal, err)
+	}
+}
+
 // Nodes and a daemon that has the database to itself exclude each other.
 func TestNodesAndOneDaemon(t *testing.T) {
 	url := server.Database(t)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"github.com/pressly/goose/v3"
 
@@ -18,6 +19,9 @@ const (
 	// one for the lock.
 	postgresWriters = 6
 	postgresReaders = 10
+	// leastIdle is the least time for which a transaction may wait for its daemon. It is usually
+	// two thirds of a lease, so that the locks of a node are free when it is taken over.
+	leastIdle = 2 * time.Second
 )
 
 // Remote reports whether a path is the URL of a PostgreSQL database.
@@ -42,15 +46,17 @@ func (h *handle) openPostgres(ctx context.Context, o Options) error {
 			return openFailure(err)
 		}
 	}
+	lease := cmp.Or(o.LeaseTime, profiles.LeaseTime)
+	idle := max(lease*2/3, leastIdle)
 	if o.Node {
-		h.leases = remotePool(config, false, 1)
-		h.leaseTime = cmp.Or(o.LeaseTime, profiles.LeaseTime)
+		h.leases = remotePool(config, false, 1, idle)
+		h.leaseTime = lease
 	}
 	h.remote = true
-	h.writer = remotePool(config, o.ReadOnly, postgresWriters)
+	h.writer = remotePool(config, o.ReadOnly, postgresWriters, idle)
 	h.reader = h.writer
 	if !o.ReadOnly {
-		h.reader = remotePool(config, true, postgresReaders)
+		h.reader = remotePool(config, true, postgresReaders, idle)
 	}
 	migrating, done, err := postgres.Admin(ctx, config, !o.ReadOnly)
 	if err != nil {
@@ -59,8 +65,8 @@ func (h *handle) openPostgres(ctx context.Context, o Options) error {
 	return openFailure(errors.Join(migrate(ctx, goose.DialectPostgres, "migrations/postgres", migrating, o.ReadOnly), done()))
 }
 
-func remotePool(c postgres.Config, readOnly bool, n int) *sql.DB {
-	return keeping(sql.OpenDB(postgres.NewConnector(c, readOnly)), n)
+func remotePool(c postgres.Config, readOnly bool, n int, idle time.Duration) *sql.DB {
+	return keeping(sql.OpenDB(postgres.NewConnector(c, readOnly, idle)), n)
 }
 
 // keeping has a pool make at most n connections, and close none of them between uses.

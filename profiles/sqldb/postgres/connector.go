@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -60,10 +61,22 @@ func Parse(address string) (Config, error) {
 	if c.ValidateConnect == nil {
 		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary // a standby cannot be written
 	}
-	if c.RuntimeParams["application_name"] == "" {
-		c.RuntimeParams["application_name"] = "stasis"
+	setDefault(c, "application_name", "stasis")
+	for name, value := range vanished {
+		setDefault(c, name, value)
 	}
 	return Config{c}, nil
+}
+
+// vanished has the server close connections of a machine that is gone after half a minute, rather
+// than after hours. Until then they would count for max_connections.
+var vanished = map[string]string{"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
+
+// setDefault sets a setting of the server that the URL does not set.
+func setDefault(c *pgx.ConnConfig, name, value string) {
+	if c.RuntimeParams[name] == "" {
+		c.RuntimeParams[name] = value
+	}
 }
 
 // Connector makes the connections of a pool.
@@ -75,9 +88,12 @@ type Connector struct {
 	down error // why the last connection failed; nil after reconnectPause
 }
 
-// NewConnector makes a Connector. With readOnly, the server refuses writes.
-func NewConnector(c Config, readOnly bool) *Connector {
+// NewConnector makes a Connector. With readOnly, the server refuses writes. The server ends a
+// transaction that waits for its client for longer than idle. Otherwise a process that is stopped,
+// or cut off, in a transaction would hold its locks, and all others would wait for them.
+func NewConnector(c Config, readOnly bool, idle time.Duration) *Connector {
 	own := c.pgx.Copy()
+	setDefault(own, "idle_in_transaction_session_timeout", strconv.FormatInt(idle.Milliseconds(), 10))
 	if readOnly {
 		own.RuntimeParams["default_transaction_read_only"] = "on"
 	}

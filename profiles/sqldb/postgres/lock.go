@@ -38,12 +38,7 @@ type Lock struct {
 // TakeLock takes the lock, or returns [ErrInUse]. A shared lock can be held by several
 // daemons, and excludes others. The caller closes it.
 func TakeLock(ctx context.Context, c Config, shared bool) (*Lock, error) {
-	own := c.pgx.Copy()
-	// The server frees the lock of a machine that is gone after half a minute.
-	for name, seconds := range map[string]string{"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"} {
-		own.RuntimeParams[name] = seconds
-	}
-	l := &Lock{config: own, query: "select pg_try_advisory_lock" + lockKey}
+	l := &Lock{config: c.pgx.Copy(), query: "select pg_try_advisory_lock" + lockKey}
 	if shared {
 		l.query = "select pg_try_advisory_lock_shared" + lockKey
 	}
