@@ -47,7 +47,7 @@ func (d *daemon) share(ctx context.Context, log *slog.Logger) shared {
 		watch.Wait()
 		return nil
 	})
-	return shared{claims.New(d.catalogue.Claims, 0, log), d.keys.Derive("session tickets")}
+	return shared{claims.New(d.claims, 0, log), d.keys.Derive("session tickets")}
 }
 
 // fingerprints returns those of the secrets that nodes share, for the facts of this node.

@@ -15,6 +15,7 @@ import (
 	"github.com/stasisd/stasis/backup"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/session/claims"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -35,6 +36,7 @@ type storage struct {
 	node      bool     // the catalogue is shared with other daemons
 	at        storeURL // where store is
 	catalogue *sqldb.DB
+	claims    *claims.Releases // of the catalogue; nil: the daemon is no node
 	store     snapshot.Store
 	keys      snapshot.Keys
 	vault     *snapshot.Vault
@@ -130,7 +132,9 @@ func (s *storage) open(ctx context.Context, database string) (err error) {
 	}
 	options := snapshot.Options{Now: time.Now}
 	if s.node {
-		options.Uses = s.catalogue.Claims
+		s.claims = claims.NewReleases(s.catalogue.Claims, 0)
+		s.closers = append(s.closers, s.claims.Close)
+		options.Uses = s.claims
 	}
 	s.vault = snapshot.NewVault(s.store, s.keys, options)
 	return nil

@@ -54,7 +54,7 @@ func (c *Claims) Claim(ctx context.Context, keyID, id string) error {
 // Release gives an ID back whose session was not created.
 func (c *Claims) Release(ctx context.Context, id string) {
 	if err := c.store.ReleaseSession(ctx, id); err != nil {
-		c.log.Warn("the claim of a session that was not created could not be removed; it ends with this node's lease", "session", id, "error", err)
+		c.log.Warn("the claim of a session that was not created could not be removed; trying again", "session", id, "error", err)
 	}
 }
 
@@ -137,7 +137,7 @@ func (c *Claims) EnterCheck(ctx context.Context, userID string) (leave func(), e
 
 func (c *Claims) leaveCheck(userID string) {
 	if err := c.store.LeaveCheck(context.Background(), userID); err != nil {
-		c.log.Warn("the claim of a login check could not be removed; it ends with this node's lease", "owner", profiles.OwnerOf(userID), "error", err)
+		c.log.Warn("the claim of a login check could not be removed; trying again", "owner", profiles.OwnerOf(userID), "error", err)
 	}
 }
 
@@ -186,7 +186,7 @@ func (c *Claims) Hold(ctx context.Context, snapshotID, what string) (release fun
 	}
 	return sync.OnceFunc(func() {
 		if err := c.store.ReleaseSnapshot(context.WithoutCancel(ctx), id); err != nil {
-			c.log.Warn("a snapshot that is no longer read could not be released; that ends with this node's lease", "snapshot", snapshotID, "error", err)
+			c.log.Warn("a snapshot that is no longer read could not be released; trying again", "snapshot", snapshotID, "error", err)
 		}
 	}), nil
 }
