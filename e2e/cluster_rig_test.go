@@ -3,12 +3,11 @@ package e2e
 import (
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/e2e/rig"
 	"github.com/stasisd/stasis/profiles/postgrestest"
 	"github.com/stasisd/stasis/snapshot/s3store/s3test"
 )
@@ -33,25 +32,13 @@ func startCluster(t *testing.T, n int, args ...string) *cluster {
 			Args: append([]string{"--engine", "shell", "--store", store.URL("stasis"), "--listen", at, "--node-url", "http://" + at, "--node-id", nodeName(i)}, args...)}
 		if i > 0 {
 			o.Dir = daemon.DataDir(t)
-			copyKeys(t, c.nodes[0].Dir, o.Dir)
+			if err := rig.CopyKeys(c.nodes[0].Dir, o.Dir); err != nil {
+				t.Fatal(err)
+			}
 		}
 		c.nodes = append(c.nodes, &clusterNode{daemon.Start(t, o)})
 	}
 	return c
-}
-
-// copyKeys gives a node the keys of another one.
-func copyKeys(t *testing.T, from, to string) {
-	t.Helper()
-	for _, name := range []string{"identity", "archive-key", "webhook-secret"} {
-		raw, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(to, name), raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // freeAddress returns an address of loopback at which nothing listens. A node names its address

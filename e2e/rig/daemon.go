@@ -5,6 +5,7 @@ package rig
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -35,11 +37,14 @@ var addressForm = regexp.MustCompile(`https?://\S+`)
 // Start. Start may be called again after Stop.
 type Daemon struct {
 	Binary string
-	Dir    string   // data directory
-	UIDs   int      // first of the UIDCount user IDs of its Chromes
-	Args   []string // further flags of serve
-	Env    []string // further environment variables
-	URL    string   // http://127.0.0.1:port, once it listens
+	Prefix []string  // a command that runs the binary, such as nsenter and its flags
+	Listen string    // "": a free port of 127.0.0.1
+	Dir    string    // data directory
+	UIDs   int       // first of the UIDCount user IDs of its Chromes
+	Args   []string  // further flags of serve
+	Env    []string  // further environment variables
+	Log    io.Writer // gets its log too; nil: nobody
+	URL    string    // http://127.0.0.1:port, once it listens
 
 	cmd   *exec.Cmd
 	log   bytes.Buffer
@@ -48,11 +53,15 @@ type Daemon struct {
 
 // Start starts the daemon and waits until it listens.
 func (d *Daemon) Start(ctx context.Context) error {
-	d.cmd = exec.Command(d.Binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", d.Dir,
+	listen := cmp.Or(d.Listen, "127.0.0.1:0")
+	args := append(append([]string{}, d.Prefix...), d.Binary, "serve", "--listen", listen, "--data-dir", d.Dir,
 		"--uid-base", fmt.Sprint(d.UIDs), "--uid-count", fmt.Sprint(UIDCount))
-	d.cmd.Args = append(d.cmd.Args, d.Args...)
+	d.cmd = exec.Command(args[0], append(args[1:], d.Args...)...)
 	d.cmd.Env = append(append(os.Environ(), "STASIS_API_KEY="+Key, "STASIS_CONFIG="), d.Env...)
 	d.cmd.Stderr = &d.log
+	if d.Log != nil {
+		d.cmd.Stderr = io.MultiWriter(&d.log, d.Log)
+	}
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -177,6 +186,20 @@ func (d *Daemon) CallAs(ctx context.Context, key, method, path string, body, out
 		return nil
 	}
 	return json.Unmarshal(answer, out)
+}
+
+// CopyKeys gives the data directory of a node the secrets of another one's.
+func CopyKeys(from, to string) error {
+	for _, name := range []string{"identity", "archive-key", "webhook-secret"} {
+		raw, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(to, name), raw, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // PID returns the process ID of the running daemon.

@@ -116,6 +116,28 @@ func (s *Server) UseTLS(cert, key []byte) (port int, err error) {
 	return address.Port, s.run()
 }
 
+// Listen makes the server take connections from the networks of this machine at an address,
+// at port 5432. The server restarts.
+func (s *Server) Listen(address string) error {
+	rules, err := os.OpenFile(filepath.Join(s.data(), "pg_hba.conf"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = rules.WriteString("host all all samenet scram-sha-256\n")
+	if err := errors.Join(err, rules.Close()); err != nil {
+		return err
+	}
+	s.Kill()
+	s.args = append(s.args, "listen_addresses="+address)
+	return s.run()
+}
+
+// URLAt returns the URL of a database at an address of [Server.Listen], with the password.
+func (s *Server) URLAt(address, database string) string {
+	u := url.URL{Scheme: "postgres", User: url.UserPassword("stasis", Password), Host: net.JoinHostPort(address, strconv.Itoa(s.port)), Path: "/" + database}
+	return u.String()
+}
+
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 func (s *Server) command(name string, args ...string) *exec.Cmd {

@@ -6,6 +6,7 @@ package s3test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -42,44 +43,89 @@ type Server struct {
 	Endpoint string // host:port, plain HTTP
 	Dir      string // the server's files; the bucket's objects are files below Dir/Bucket
 	stores   atomic.Int64
+
+	cmd    *exec.Cmd
+	out    bytes.Buffer
+	exited chan struct{}
 }
 
 // Start runs a server until the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{Endpoint: freePort(t), Dir: t.TempDir()}
-	binary := find(t)
-	cmd := exec.Command(binary, "--port", s.Endpoint, "--region", Region, "--health", "/health", "--keep-alive", "--quiet",
-		"posix", s.Dir)
-	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+SecretKey)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
+	s, err := Run(t.Context(), freePort(t), t.TempDir())
+	if err != nil {
 		t.Fatal(err)
 	}
-	exited := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(exited) }()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it fails if the server has exited
-		<-exited
+		s.Stop()
 		if t.Failed() {
-			t.Logf("versitygw:\n%s", out.String())
+			t.Logf("versitygw:\n%s", s.out.String())
 		}
 	})
-	s.await(t, exited)
-	if err := s.Client(t).MakeBucket(t.Context(), Bucket, minio.MakeBucketOptions{}); err != nil {
-		t.Fatal(err)
-	}
 	return s
 }
 
+// Run starts a server at a free address, with its files in an empty folder. The caller stops it.
+func Run(ctx context.Context, endpoint, dir string) (*Server, error) {
+	s := &Server{Endpoint: endpoint, Dir: dir, exited: make(chan struct{})}
+	binary, err := find()
+	if err != nil {
+		return nil, err
+	}
+	s.cmd = exec.Command(binary, "--port", s.Endpoint, "--region", Region, "--health", "/health", "--keep-alive", "--quiet",
+		"posix", s.Dir)
+	s.cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+SecretKey)
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	s.cmd.Stdout, s.cmd.Stderr = &s.out, &s.out
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { _ = s.cmd.Wait(); close(s.exited) }()
+	if err := s.prepare(ctx); err != nil {
+		s.Stop()
+		return nil, fmt.Errorf("%w: %s", err, s.out.String())
+	}
+	return s, nil
+}
+
+// Stop ends the server. Its files stay.
+func (s *Server) Stop() {
+	_ = s.cmd.Process.Kill() // it fails if the server has exited
+	<-s.exited
+}
+
+// prepare makes the bucket, as soon as the server responds.
+func (s *Server) prepare(ctx context.Context) error {
+	if err := s.await(ctx); err != nil {
+		return err
+	}
+	client, err := s.client()
+	if err != nil {
+		return err
+	}
+	return client.MakeBucket(ctx, Bucket, minio.MakeBucketOptions{})
+}
+
+// Uploads returns the names of the objects whose upload in parts was begun and not ended.
+func (s *Server) Uploads(ctx context.Context) (names []string, err error) {
+	client, err := s.client()
+	if err != nil {
+		return nil, err
+	}
+	for upload := range client.ListIncompleteUploads(ctx, Bucket, "", true) {
+		if upload.Err != nil {
+			return nil, upload.Err
+		}
+		names = append(names, upload.Key)
+	}
+	return names, nil
+}
+
 // find returns the path of the binary that the Makefile installs.
-func find(t testing.TB) string {
-	t.Helper()
+func find() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	for ; filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
@@ -88,9 +134,9 @@ func find(t testing.TB) string {
 	}
 	binary := filepath.Join(dir, "bin", "tools", "versitygw-"+version)
 	if _, err := os.Stat(binary); err != nil {
-		t.Fatalf("the S3 server for tests is not installed: run make test, which installs it (%v)", err)
+		return "", fmt.Errorf("the S3 server for tests is not installed: run make test, which installs it (%w)", err)
 	}
-	return binary
+	return binary, nil
 }
 
 // freePort returns an address with a port that is free now.
@@ -105,35 +151,38 @@ func freePort(t testing.TB) string {
 }
 
 // await waits until the server responds.
-func (s *Server) await(t testing.TB, exited <-chan struct{}) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), startDeadline)
+func (s *Server) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startDeadline)
 	defer cancel()
 	for {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Endpoint+"/health", nil)
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 		if res, err := http.DefaultClient.Do(req); err == nil {
 			_ = res.Body.Close() // it is empty
 			if res.StatusCode == http.StatusOK {
-				return
+				return nil
 			}
 		}
 		select {
-		case <-exited:
-			t.Fatal("versitygw exited while starting")
+		case <-s.exited:
+			return errors.New("versitygw exited while starting")
 		case <-ctx.Done():
-			t.Fatal("versitygw does not respond")
+			return errors.New("versitygw does not respond")
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
 
+func (s *Server) client() (*minio.Core, error) {
+	return minio.NewCore(s.Endpoint, &minio.Options{Creds: credentials.NewStaticV4(AccessKey, SecretKey, ""), Region: Region})
+}
+
 // Client returns a minio client of the server, for tests that bypass the store.
 func (s *Server) Client(t testing.TB) *minio.Core {
 	t.Helper()
-	core, err := minio.NewCore(s.Endpoint, &minio.Options{Creds: credentials.NewStaticV4(AccessKey, SecretKey, ""), Region: Region})
+	core, err := s.client()
 	if err != nil {
 		t.Fatal(err)
 	}
