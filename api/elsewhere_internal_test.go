@@ -43,15 +43,16 @@ func (movedSession) Nodes(context.Context) ([]profiles.Node, error) {
 	return []profiles.Node{{ID: "a", URL: "http://a"}, {ID: "b", URL: "http://b", Number: 2, Left: time.Minute}}, nil
 }
 
-func (m *movedSession) NodeOf(context.Context, string) (nodeID string, ended bool, err error) {
-	return m.at, false, nil
+func (m *movedSession) NodeOf(context.Context, string) (profiles.Place, error) {
+	return profiles.Place{NodeID: m.at}, nil
 }
 
 // What a node remembers of a session may be older than its resume on another node. The catalogue
 // is asked before a call is refused because the remembered node is dead.
 func TestMovedFromDeadNode(t *testing.T) {
 	catalogue := &movedSession{at: "a"}
-	s := &Server{cluster: &Cluster{Peers: placement.NewPeers("b", catalogue, time.Now), Lives: func(string) bool { return false }}}
+	no := func(string) bool { return false }
+	s := &Server{now: time.Now, cluster: &Cluster{Peers: placement.NewPeers("b", catalogue, time.Now), Lives: no, Moving: no}}
 	r := httptest.NewRequest(http.MethodGet, "/v1/sessions/s1?ticket=t", nil)
 	c := &call{Context: echo.New().NewContext(r, httptest.NewRecorder())}
 	c.SetParamNames("session_id")

@@ -72,16 +72,16 @@ func TestPassedSocketsAreCounted(t *testing.T) {
 func TestKeysAreCheckedBeforeTheHop(t *testing.T) {
 	n := newNodes(t, nil, "a", "b")
 	a := n.rigs["a"]
-	n.set(func() { n.node("b").Left = -1 }) // what is passed on is node_unavailable
+	n.set(func() { n.node("b").Left = -1 }) // what is passed on is node_unavailable, after a second look
 	for name, x := range map[string]struct {
 		method, path, header string
 		status, reads        int
 	}{
-		"a valid key":             {"GET", "/v1/sessions/" + liveID, "", http.StatusServiceUnavailable, 1},
+		"a valid key":             {"GET", "/v1/sessions/" + liveID, "", http.StatusServiceUnavailable, 2},
 		"a wrong key":             {"GET", "/v1/sessions/" + liveID, "Authorization: Bearer x", http.StatusUnauthorized, 0},
 		"no key":                  {"GET", "/v1/sessions/" + liveID, "Authorization: ", http.StatusUnauthorized, 0},
 		"a ticket for a key":      {"GET", "/v1/sessions/" + liveID + "?ticket=" + hopTicket, "Authorization: ", http.StatusUnauthorized, 0},
-		"a ticket":                {"GET", "/v1/sessions/" + liveID + "/json/list?ticket=" + hopTicket, "Authorization: ", http.StatusServiceUnavailable, 1},
+		"a ticket":                {"GET", "/v1/sessions/" + liveID + "/json/list?ticket=" + hopTicket, "Authorization: ", http.StatusServiceUnavailable, 2},
 		"what cannot be a ticket": {"GET", "/v1/sessions/" + liveID + "/json/list?ticket=x", "Authorization: ", http.StatusUnauthorized, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

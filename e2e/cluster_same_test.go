@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/e2e/rig"
 )
 
 // A second daemon with the ID of a node, and with another data directory, refuses to start. One
@@ -21,7 +22,9 @@ func TestClusterSameID(t *testing.T) {
 	} {
 		dir, at, id := daemon.DataDir(t), freeAddress(t), "a"
 		if keys {
-			copyKeys(t, a.Dir, dir)
+			if err := rig.CopyKeys(a.Dir, dir); err != nil {
+				t.Fatal(err)
+			}
 		} else {
 			id = "b"
 		}

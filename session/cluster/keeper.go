@@ -99,7 +99,7 @@ func Join(ctx context.Context, cfg Config) (*Keeper, error) {
 	if fault.Is(err, fault.NodeInUse) {
 		cfg.Log.Warn("another process has the lease of this node; waiting for its end", "error", err)
 	}
-	for fault.Is(err, fault.NodeInUse) && cfg.Clock()-began < cfg.Lease+cfg.Lease/margins && ctx.Err() == nil && k.sleep(cfg.Lease/retries) {
+	for fault.Is(err, fault.NodeInUse) && cfg.Clock()-began < cfg.Lease+cfg.Lease/margins && ctx.Err() == nil && k.sleep(cfg.Lease/retries, nil) {
 		err = k.join(ctx)
 	}
 	if fault.Is(err, fault.NodeInUse) {
