@@ -21,6 +21,8 @@ const (
 	maxIdempotencyKey = 255
 	// claimPatience is how long a repeat waits for the first request to finish.
 	claimPatience = 5 * time.Second
+	// otherPause is the time between two looks at a request that runs on another node.
+	otherPause = 250 * time.Millisecond
 )
 
 // Answer is a recorded first answer to a request with an Idempotency-Key.
@@ -137,6 +139,9 @@ func (i *idempotency) once(c *call, bodyHash string, m creation) error {
 		}
 	}
 	kept, answer, err := m.make()
+	if others {
+		kept, answer, err = awaitOther(c.Request().Context(), m, kept, answer, err)
+	}
 	if forward.Unanswered(err) || others && mayRepeat(err) {
 		return err // the claim stays, with what was chosen
 	}
@@ -147,6 +152,22 @@ func (i *idempotency) once(c *call, bodyHash string, m creation) error {
 		return err
 	}
 	return answer()
+}
+
+// awaitOther runs make again while a request on another node makes the same, at most for
+// claimPatience. It returns what make has returned last.
+func awaitOther(ctx context.Context, m creation, kept any, answer func() error, err error) (any, func() error, error) {
+	patience, cancel := context.WithTimeout(ctx, claimPatience)
+	defer cancel()
+	for fault.Is(err, fault.RequestInProgress) {
+		select {
+		case <-time.After(otherPause):
+			kept, answer, err = m.make()
+		case <-patience.Done():
+			return kept, answer, err
+		}
+	}
+	return kept, answer, err
 }
 
 // record stores a first answer. If a retry may succeed, it deletes the claim instead.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
@@ -21,6 +22,7 @@ type slowSessions struct {
 	nodes   *nodes
 	made    chan string // gets the ID of each recorded session
 	proceed chan struct{}
+	busy    atomic.Int32 // how many repeats find that the first one is still running
 }
 
 func (s *slowSessions) Create(_ context.Context, _ access.Caller, r request.Create) (answer.Info, error) {
@@ -30,6 +32,9 @@ func (s *slowSessions) Create(_ context.Context, _ access.Caller, r request.Crea
 		_, existed = s.nodes.places[id]
 		s.nodes.places[id] = placement.Place{NodeID: "b"}
 	})
+	if existed && s.busy.Add(-1) >= 0 {
+		return answer.Info{}, fault.New(fault.RequestInProgress, "fake", "")
+	}
 	i := info(id)
 	if i.Existing = existed; !existed {
 		s.made <- id
@@ -86,6 +91,7 @@ func TestClientLeavesAPlacedCreate(t *testing.T) {
 	close(s.proceed)
 	waitFor(t, func() bool { return len(n.creates()) == 2 })
 
+	s.busy.Store(2)
 	answer, body := n.rigs["c"].do(t, "POST", "/v1/sessions", `{}`, "Idempotency-Key: k")
 	if answer.StatusCode != http.StatusCreated || !strings.Contains(body, `"session_id":"`+made+`"`) {
 		t.Errorf("the repeat: %d %s; want %s", answer.StatusCode, body, made)

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -128,4 +129,65 @@ func TestClusterStop(t *testing.T) {
 		t.Errorf("resumed: %q", got)
 	}
 	finish(t, b.Daemon, s.ID, throwAway)
+}
+
+// A node passes calls on to the one that has the session. A client that leaves its create, and
+// sends it again to any node, gets one session, whose creation is recorded once.
+func TestClusterHop(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 2)
+	a, b := c.nodes[0], c.nodes[1]
+	c.only(t, 1)
+	daemon.Eventually(t, grace, "creates are placed on b", func() bool {
+		s := begin(t, a.Daemon, obj{})
+		placed := len(b.Processes()) > 0
+		finish(t, a.Daemon, s.ID, throwAway)
+		return placed
+	})
+
+	ctx, leave := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer leave()
+	first, err := http.NewRequestWithContext(ctx, http.MethodPost, a.URL+"/v1/sessions", strings.NewReader(`{"user_id":"ada"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Header = http.Header{"X-Api-Key": {daemon.Key}, "Content-Type": {"application/json"}, "Idempotency-Key": {"k"}}
+	if answer, err := http.DefaultClient.Do(first); err == nil { // the test is as good if it was in time
+		_ = answer.Body.Close()
+	}
+	again := func(n *clusterNode) (s liveSession) {
+		daemon.Eventually(t, grace, "the repeat is answered", func() bool {
+			got := n.Send(t, daemon.Key, http.MethodPost, "/v1/sessions", strings.NewReader(`{"user_id":"ada"}`), http.Header{"Idempotency-Key": {"k"}})
+			if got.Status == http.StatusConflict { // a slow machine: the first one is still running
+				return false
+			}
+			got.Into(t, &s)
+			return true
+		})
+		return s
+	}
+	s := again(a)
+	if other := again(b); other.ID != s.ID {
+		t.Errorf("the repeat on b made another session: %s, not %s", other.ID, s.ID)
+	}
+	w := dial(t, s.CDP)
+	page, _ := w.page()
+	if got := w.eval(page, `String(1+1)`); got != "2" {
+		t.Errorf("over a: %q", got)
+	}
+	wants(t, a.CallAs(t, "wrong", http.MethodGet, "/v1/sessions/"+s.ID, nil), http.StatusUnauthorized, "unauthorized")
+
+	made := func() (n int) {
+		for _, e := range audited(t, a.Daemon, "call=createSession&session_id="+s.ID) {
+			if e.Outcome == "ok" && e.Detail == "" {
+				n++
+			}
+		}
+		return n
+	}
+	daemon.Eventually(t, grace, "the creation is in the audit log", func() bool { return made() > 0 })
+	if n := made(); n != 1 {
+		t.Errorf("the creation is recorded %d times", n)
+	}
+	finish(t, a.Daemon, s.ID, throwAway)
 }
