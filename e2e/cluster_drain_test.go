@@ -67,9 +67,12 @@ func TestClusterDrain(t *testing.T) {
 	page, _ = w.page()
 	w.open(page, site.URL+"/")
 	w.eval(page, `document.cookie = "login=yes; max-age=100000"; sessionStorage.draft = "kept"; 1`)
-	w.call("", "Target.createTarget", obj{"url": site.URL + "/second"}, nil)
-	daemon.Eventually(t, grace, "the second tab has its address", func() bool { return slices.Contains(w.pages(), site.URL+"/second") })
-	tabs := w.pages()
+	var second struct {
+		ID string `json:"targetId"`
+	}
+	w.call("", "Target.createTarget", obj{"url": "about:blank"}, &second)
+	w.open(w.attach(second.ID), site.URL+"/second")
+	tabs := []string{site.URL + "/", site.URL + "/second"}
 
 	check := func(w *wire, on *clusterNode, node string) {
 		t.Helper()
