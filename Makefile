@@ -26,7 +26,7 @@ SBOM     := bin/tools/cyclonedx-gomod
 SBOM_VER := 1.10.0
 
 # What the tests need from Debian.
-TESTED_WITH := chromium chromium-headless-shell chromium-driver python3-selenium curl php python3 dokuwiki phpliteadmin age zstd xvfb zsh fish systemd passt iproute2 postgresql
+TESTED_WITH := chromium chromium-headless-shell chromium-driver python3-selenium curl php python3 dokuwiki phpliteadmin age zstd xvfb zsh fish systemd passt iproute2 nftables postgresql
 
 # The packages that are linked into the binary.
 SHIPPED := ^github.com/stasisd/stasis/(api|backup|browser|budget|cmd|confine|egress|fault|profiles|session|snapshot|state|wire)(/|$$)
@@ -198,6 +198,17 @@ scale: ## run 200 nodes with 20,000 simulated sessions on one PostgreSQL, and wr
 	@ulimit -n $$(ulimit -H -n); go run ./e2e/scale $(SCALE)
 
 FUZZTIME ?= 30s
+
+# Both run in network namespaces, which only root may make.
+.PHONY: cluster
+cluster: build e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## run three nodes, kill one and drain one; a session continues on the others
+	@build/need chromium-headless-shell postgresql iproute2 nftables curl
+	@build/in-memory go run ./e2e/cluster -story
+
+.PHONY: cluster-torture
+cluster-torture: build $(S3)-$(S3_VER) ## have parts of a cluster fail 50 times under load, and write docs/cluster-torture.md (CLUSTER="-rounds 5 …" changes what)
+	@build/need chromium-headless-shell postgresql iproute2 nftables
+	@build/in-memory go run ./e2e/cluster $(CLUSTER)
 
 # Go fuzzes one target at a time. Failing input is kept under testdata/fuzz.
 .PHONY: fuzz
