@@ -27,6 +27,7 @@ import (
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/auditlog"
 	"github.com/stasisd/stasis/session/capacity"
+	"github.com/stasisd/stasis/session/claims"
 	"github.com/stasisd/stasis/session/drive"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/events/webhook"
@@ -43,6 +44,7 @@ type node struct {
 	db      *sqldb.DB
 	service *session.Service
 	audit   *auditlog.Log
+	claims  *claims.Releases
 	stop    context.CancelFunc // of the lease, the webhooks and the listener
 	work    sync.WaitGroup
 }
@@ -126,7 +128,9 @@ func (n *node) layers(ctx context.Context, s *shared) (*api.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, now, vault := n.db, time.Now, snapshot.NewVault(s.store, s.keys, snapshot.Options{Now: time.Now})
+	db, now := n.db, time.Now
+	n.claims = claims.NewReleases(db.Claims, 0)
+	vault := snapshot.NewVault(s.store, s.keys, snapshot.Options{Now: now, Uses: n.claims})
 	n.audit, err = auditlog.Open(ctx, auditlog.Config{Store: db.Audit, Owners: struct {
 		*sqldb.Sessions
 		*sqldb.Snapshots
@@ -147,7 +151,7 @@ func (n *node) layers(ctx context.Context, s *shared) (*api.Server, error) {
 			SessionStore: db.Sessions, SnapshotStore: db.Snapshots, RetentionStore: db.Snapshots, DefaultStore: db.Defaults,
 			UserStore: db.Users, NoteWriter: db.Notes, UploadedExtensions: db.Extensions, RunRecords: db.Runs, AnswerRecords: db.Answers,
 			DeliveryRecords: db.Deliveries, Database: db,
-		}, Extensions: extensions, Now: now, Log: s.log})
+		}, Extensions: extensions, Claims: claims.New(n.claims, 0, s.log), TicketKey: s.keys.Derive("session tickets"), Now: now, Log: s.log})
 	if err := n.service.Recover(ctx); err != nil {
 		return nil, err
 	}
@@ -215,6 +219,9 @@ func (n *node) close(ctx context.Context) error {
 	n.work.Wait()
 	if n.audit != nil {
 		errs = append(errs, n.audit.Close(ctx))
+	}
+	if n.claims != nil {
+		errs = append(errs, n.claims.Close())
 	}
 	if n.db != nil {
 		errs = append(errs, n.db.Nodes.Leave(ctx), n.db.Close())
