@@ -111,7 +111,7 @@ func (h *controlHandler) resume(c *call) error {
 	return h.placer.place(c, asked, local, func(to placement.Node, purpose forward.Purpose) error {
 		answer, err := h.placer.createOn(c, to, purpose, "", kept.Bytes())
 		if err == nil {
-			err = faultOf(answer)
+			err = answer.Fault()
 		}
 		if err != nil {
 			return err

@@ -124,7 +124,7 @@ func (h *sessionHandler) deleteAll(c *call) error {
 	if err := h.placer.others(c, func(other forward.Answer) error {
 		var there save.EndAnswer
 		if err := json.Unmarshal(other.Body, &there); err != nil || other.Status >= http.StatusBadRequest && !there.Deleted {
-			return cmp.Or(faultOf(other), err)
+			return cmp.Or(other.Fault(), err)
 		}
 		there.Ended = endedBy(other)
 		answer = answer.With(there)

@@ -268,18 +268,6 @@ func endedBy(a forward.Answer) int {
 	return n
 }
 
-// faultOf returns the error that an answer says; nil if it says none.
-func faultOf(a forward.Answer) error {
-	if a.Status < http.StatusBadRequest {
-		return nil
-	}
-	var said errorAnswer
-	if json.Unmarshal(a.Body, &said) != nil || said.Code == "" {
-		return fault.New(fault.NodeUnavailable, "api.place", "another node answered %d", a.Status)
-	}
-	return fault.New(said.Code, "api.place", "%s", said.Message)
-}
-
 // keepBody returns the body of a call as far as it was read when the result is used.
 func keepBody(c *call) *bytes.Buffer {
 	kept := &bytes.Buffer{}
@@ -300,8 +288,8 @@ func placedHere(c *call) bool {
 }
 
 // placedClass returns how such a call is recorded: by the node to which the client has sent it,
-// except for a socket, of which only this node knows the session. A session that this node makes
-// is recorded here too: the other node may not learn of it.
+// except for a socket, of which only this node knows the session. A create that has made a session
+// changes the class again: it is recorded here, because the other node may not learn of it.
 func placedClass(path string, class auditClass) auditClass {
 	if path == "/v1/connect" {
 		return class

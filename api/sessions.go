@@ -162,7 +162,7 @@ func (h *sessionHandler) place(c *call, r request.Create, body []byte, local fun
 			}
 			return err
 		}
-		if err := faultOf(made); err != nil {
+		if err := made.Fault(); err != nil {
 			return err
 		}
 		if err := json.Unmarshal(made.Body, &first); err != nil {
@@ -178,7 +178,7 @@ func (h *sessionHandler) place(c *call, r request.Create, body []byte, local fun
 
 // answerPlaced answers a create with what the session's node says of the session.
 func (h *sessionHandler) answerPlaced(c *call, first recordedCreate, of forward.Answer) error {
-	if err := faultOf(of); err != nil {
+	if err := of.Fault(); err != nil {
 		return err
 	}
 	var session struct {

@@ -55,18 +55,11 @@ func TestClusterDrain(t *testing.T) {
 	a, b := c.nodes[0], c.nodes[1]
 	site := apps.StartProbe(t)
 	c.only(t, 0)
-	s := begin(t, a.Daemon, obj{"user_id": "ada", "labels": obj{"team": "dev"}, "timezone": "Asia/Tokyo"})
 	stays := begin(t, a.Daemon, obj{"user_id": "bob", "read_only": true})
-	frozen := begin(t, a.Daemon, obj{"user_id": "eve"})
-	w := dial(t, frozen.CDP)
-	page, _ := w.page()
-	w.open(page, site.URL+"/")
-	w.eval(page, `document.cookie = "eve=yes; max-age=100000"; 1`)
+	frozen, _, _ := a.logIn(t, obj{"user_id": "eve"}, site.URL+"/", "eve=yes")
 	finish(t, a.Daemon, frozen.ID, toMemory)
-	w = dial(t, s.CDP)
-	page, _ = w.page()
-	w.open(page, site.URL+"/")
-	w.eval(page, `document.cookie = "login=yes; max-age=100000"; sessionStorage.draft = "kept"; 1`)
+	s, w, page := a.logIn(t, obj{"user_id": "ada", "labels": obj{"team": "dev"}, "timezone": "Asia/Tokyo"}, site.URL+"/", "login=yes")
+	w.eval(page, `sessionStorage.draft = "kept"; 1`)
 	var second struct {
 		ID string `json:"targetId"`
 	}
@@ -162,11 +155,7 @@ func TestClusterMoveInterrupted(t *testing.T) {
 	a, b := c.nodes[0], c.nodes[1]
 	site := apps.StartProbe(t)
 	c.only(t, 0)
-	s := begin(t, a.Daemon, obj{"user_id": "ada"})
-	w := dial(t, s.CDP)
-	page, _ := w.page()
-	w.open(page, site.URL+"/")
-	w.eval(page, `document.cookie = "login=yes; max-age=100000"; 1`)
+	s, w, _ := a.logIn(t, obj{"user_id": "ada"}, site.URL+"/", "login=yes")
 	c.drain(t, 1, false)
 	daemon.Eventually(t, grace, "node b has said that it has room", func() bool { return a.state(t, "b").Free > 0 })
 	b.stop(t)

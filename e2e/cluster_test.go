@@ -39,11 +39,7 @@ func TestClusterKill(t *testing.T) {
 	site := apps.StartProbe(t)
 	c.only(t, 0)
 	logIn := func(body obj, cookie string) liveSession {
-		s := begin(t, a.Daemon, body)
-		w := dial(t, s.CDP)
-		page, _ := w.page()
-		w.open(page, site.URL+"/")
-		w.eval(page, `document.cookie = "`+cookie+`; max-age=100000"; 1`)
+		s, _, _ := a.logIn(t, body, site.URL+"/", cookie)
 		a.Must(t, http.StatusCreated, http.MethodPost, "/v1/sessions/"+s.ID+"/snapshots", obj{})
 		return s
 	}
@@ -88,6 +84,18 @@ func TestClusterKill(t *testing.T) {
 	finish(t, b.Daemon, again.ID, throwAway)
 }
 
+// logIn creates a session that visits a page and has a cookie of it. It returns the client and the
+// CDP session of the page too.
+func (n *clusterNode) logIn(t *testing.T, body obj, url, cookie string) (s liveSession, w *wire, page string) {
+	t.Helper()
+	s = begin(t, n.Daemon, body)
+	w = dial(t, s.CDP)
+	page, _ = w.page()
+	w.open(page, url)
+	w.eval(page, `document.cookie = "`+cookie+`; max-age=100000"; 1`)
+	return s, w, page
+}
+
 func newestSnapshot(t *testing.T, n *clusterNode, id string) string {
 	t.Helper()
 	a := n.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions/"+id+"/snapshots?limit=1", nil)
@@ -103,11 +111,7 @@ func TestClusterStop(t *testing.T) {
 	a, b := c.nodes[0], c.nodes[1]
 	site := apps.StartProbe(t)
 	c.only(t, 0)
-	s := begin(t, a.Daemon, obj{"user_id": "ada"})
-	w := dial(t, s.CDP)
-	page, _ := w.page()
-	w.open(page, site.URL+"/")
-	w.eval(page, `document.cookie = "login=yes; max-age=100000"; 1`)
+	s, _, _ := a.logIn(t, obj{"user_id": "ada"}, site.URL+"/", "login=yes")
 	a.Must(t, http.StatusCreated, http.MethodPost, "/v1/sessions/"+s.ID+"/snapshots", obj{})
 
 	a.stop(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -121,6 +122,21 @@ type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
+}
+
+// Fault returns the error that an answer says; nil if it says none.
+func (a Answer) Fault() error {
+	if a.Status < http.StatusBadRequest {
+		return nil
+	}
+	var said struct {
+		Code    fault.Code `json:"code"`
+		Message string     `json:"message"`
+	}
+	if json.Unmarshal(a.Body, &said) != nil || said.Code == "" {
+		return fault.New(fault.NodeUnavailable, "forward.answer", "another node answered %d", a.Status)
+	}
+	return fault.New(said.Code, "forward.answer", "%s", said.Message)
 }
 
 // Ask sends a request to a node and returns its answer. path is the path and the query.

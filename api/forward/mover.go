@@ -2,7 +2,6 @@ package forward
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -78,19 +77,11 @@ func (m *Mover) Take(ctx context.Context, nodeID, sessionID string) error {
 		return fault.Wrap(err, fault.NodeUnavailable, op, "the URL of node "+to.ID+" is malformed")
 	}
 	answer, err := m.forwarder.Ask(r, to, Hop{Purpose: ToMove}, http.MethodPost, path, nil)
-	switch {
-	case err != nil:
-		return err
-	case answer.Status < http.StatusBadRequest:
+	if err == nil {
+		err = answer.Fault()
+	}
+	if err == nil {
 		m.peers.Placed(to.ID)
-		return nil
 	}
-	var said struct {
-		Code    fault.Code `json:"code"`
-		Message string     `json:"message"`
-	}
-	if json.Unmarshal(answer.Body, &said) != nil || said.Code == "" {
-		return fault.New(fault.NodeUnavailable, op, "node %s answered %d", to.ID, answer.Status)
-	}
-	return fault.New(said.Code, op, "%s", said.Message)
+	return err
 }

@@ -107,7 +107,7 @@ func open(v version, root string, pid int, f folders) (*Groups, error) {
 func (g *Groups) try() error {
 	probe, err := g.New("probe", Limits{Memory: 1 << 30, Tasks: 1 << 10})
 	if err != nil {
-		return unsupported(err, "control groups cannot be made below the daemon's own: "+remedy)
+		return unsupported(err, impossible)
 	}
 	return probe.Remove()
 }
@@ -122,7 +122,10 @@ func (g *Groups) Close() error {
 }
 
 // remedy is how a daemon gets control groups.
-const remedy = "run the daemon as root, or in a systemd unit with Delegate=yes"
+const (
+	remedy     = "run the daemon as root, or in a systemd unit with Delegate=yes"
+	impossible = "control groups cannot be made below the daemon's own: " + remedy
+)
 
 // HasCPU reports whether groups have limits and shares of processors.
 func (g *Groups) HasCPU() bool { return g.version.hasCPU() }
@@ -159,24 +162,13 @@ func (g *Groups) Sweep() {
 			switch {
 			case err != nil && entry != nil && entry.IsDir():
 				return fs.SkipDir // it was removed meanwhile, or may not be read
-			case err != nil || !entry.IsDir() || !strings.HasPrefix(entry.Name(), strings.TrimSuffix(g.prefix, "-")):
+			case err != nil || !entry.IsDir() || !strings.HasPrefix(entry.Name(), g.prefix):
 				return nil
 			}
-			g.sweep(path)
+			_ = g.removeFolder(path) // see above
 			return fs.SkipDir
 		})
 	}
-}
-
-// sweep removes a group. An older version had one group of all Chromes, with theirs in it.
-func (g *Groups) sweep(folder string) {
-	inside, _ := os.ReadDir(folder)
-	for _, entry := range inside {
-		if entry.IsDir() {
-			_ = g.removeFolder(filepath.Join(folder, entry.Name())) // see Sweep
-		}
-	}
-	_ = g.removeFolder(folder)
 }
 
 // A folder of a group can be removed only after the kernel has freed the last process, which

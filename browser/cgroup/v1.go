@@ -56,7 +56,7 @@ func (v v1) enter(daemon int, make func(folder string) error) error {
 	home := v.home(v.own[cpu])
 	for try := 1; ; try++ {
 		if err := make(home); err != nil && !errors.Is(err, fs.ErrExist) {
-			return unsupported(err, "control groups cannot be made below the daemon's own: "+remedy)
+			return unsupported(err, impossible)
 		}
 		err := v.share(daemonGroupV1, daemonShare)
 		if err == nil {

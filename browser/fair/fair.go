@@ -173,10 +173,10 @@ func (u *Users) divide() {
 		}
 	}
 	for owner, of := range u.users {
-		last := of.busy && u.others(owner)
-		yields := last && of.lately > little
+		behind := of.busy && u.others(owner)
+		yields := behind && of.lately > little
 		for m := range of.chromes {
-			if slowed := m.busy && using > 1 || last; m.slowed != slowed {
+			if slowed := m.busy && using > 1 || behind; m.slowed != slowed {
 				m.slowed = slowed
 				m.chrome.Busy(slowed)
 			}

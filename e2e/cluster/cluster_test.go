@@ -26,14 +26,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// long returns the settings of a run, or skips the test: the waits for leases to end make it long.
+// long returns the settings of a run. make test does without it: the waits for leases to end make
+// it long.
 func long(t *testing.T) settings {
 	t.Helper()
 	if !storetest.Long() {
 		t.Skip("make test-long runs it")
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("only root can make network namespaces")
+		t.Fatal("only root can make network namespaces: run make test-long as root")
 	}
 	return settings{binary: daemon.Binary(t), clients: filepath.Join("..", "clients"), seed: 1, restore: 1, fault: 30 * time.Second, restart: 5 * time.Second}
 }

@@ -13,7 +13,8 @@ import (
 
 // Releases is a [Store] that repeats releases which have failed, until they succeed, and releases
 // what may have been claimed although the claim's answer was lost. Otherwise what a node released
-// while the database was away would stay claimed for as long as the node keeps its lease. Its methods are safe for concurrent use.
+// while the database was away would stay claimed for as long as the node keeps its lease. Its
+// methods are safe for concurrent use.
 type Releases struct {
 	Store
 	pause  time.Duration // between two tries
