@@ -241,6 +241,20 @@ func TestNodesAndOneDaemon(t *testing.T) {
 	wantCode(t, err, fault.Config)
 }
 
+// A daemon can start as soon as another has ended: Close waits until the lock is given back.
+func TestLockGivenBack(t *testing.T) {
+	url := server.Database(t)
+	for range 20 {
+		db, err := sqldb.Open(t.Context(), sqldb.Options{Path: url, Now: time.Now, Exclusive: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // All nodes write one chain of audit entries, each after the newest one of any node.
 func TestAuditOfTwoNodes(t *testing.T) {
 	url := postgresURL(t)

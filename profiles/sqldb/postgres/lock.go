@@ -114,8 +114,17 @@ func (l *Lock) keep(ctx context.Context, conn *pgx.Conn) {
 	}
 	l.held.Store(false)
 	if conn != nil {
+		release(conn)
 		closeNow(conn)
 	}
+}
+
+// release gives the lock back. The server would do it too, but only some time after the
+// connection is closed, and another Stasis can start at once.
+func release(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, _ = conn.Exec(ctx, "select pg_advisory_unlock_all()")
 }
 
 // alive waits for lockCheck, or until the connection ends, and reports whether it works.
