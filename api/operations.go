@@ -82,9 +82,15 @@ func health(c *call) error {
 	return c.JSON(http.StatusOK, map[string]string{"status": "ok"})
 }
 
+// readyDeadline limits the checks of the catalogue and the store. A store that is cut off answers
+// nothing, and a load balancer that waits for it still sends calls here.
+const readyDeadline = 5 * time.Second
+
 // ready reports that the daemon can take sessions.
 func (h *operationsHandler) ready(c *call) error {
-	if err := h.readiness.Ready(c.Request().Context()); err != nil {
+	ctx, cancel := context.WithTimeout(c.Request().Context(), readyDeadline)
+	defer cancel()
+	if err := h.readiness.Ready(ctx); err != nil {
 		return err
 	}
 	log := h.audit.State()

@@ -118,7 +118,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	})
 	deadline := c.deadline()
 	launcher, err := launch.New(launch.Config{Deadline: deadline, Groups: groups, Files: uint64(c.SessionFiles), //nolint:gosec // check refuses negative numbers
-		Binary: c.Chrome, Shell: c.Shell, Root: filepath.Join(d.dir, "run"),
+		Binary: c.Chrome, Shell: c.Shell, Root: filepath.Join(d.dir, runFolder),
 		UIDs: launch.UIDRange{Base: c.UIDBase, Count: c.UIDCount}, NoLandlock: c.NoLandlock, Networks: limiter.networks})
 	if err != nil {
 		return nil, err

@@ -62,9 +62,9 @@ func (c *serveCmd) groups(dir string, log *slog.Logger) (*cgroup.Groups, error) 
 		log.Warn("the memory, processes and processors of sessions are not limited (--session-limits off)")
 		return nil, nil
 	}
-	root := filepath.Join(dir, "run")
+	root := filepath.Join(dir, runFolder)
 	if real, err := filepath.EvalSymlinks(dir); err == nil { // the spelling of the path must not matter
-		root = filepath.Join(real, "run")
+		root = filepath.Join(real, runFolder)
 	}
 	opened, err := cgroup.Open(root)
 	switch {

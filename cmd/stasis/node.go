@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -38,6 +39,9 @@ type nodeFlags struct {
 // nodeFile is the file of the node's ID in the data directory.
 const nodeFile = "node-id"
 
+// runFolder is the folder of live sessions in the data directory.
+const runFolder = "run"
+
 // check refuses flags that cannot work. database is --database.
 func (f nodeFlags) check(database string) error {
 	const op = "serve.node"
@@ -70,24 +74,27 @@ func validNodeID(id string) bool {
 	return id != "" && len(id) <= 128 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
 
-// id returns the node's ID. The first start makes one.
+// id returns the node's ID and keeps it in the data directory. The first start makes one. The
+// folders of a node's sessions are named only in the catalogue, under its ID: another node would
+// find nothing there about them, and remove them.
 func (f nodeFlags) id(dir string) (string, error) {
 	const op = "serve.node"
-	if f.NodeID != "" {
-		return f.NodeID, nil
-	}
 	file := filepath.Join(dir, nodeFile)
 	raw, err := os.ReadFile(file)
-	id := strings.TrimSpace(string(raw))
+	kept := strings.TrimSpace(string(raw))
 	switch {
-	case err == nil && !validNodeID(id):
-		return "", fault.New(fault.Config, op, "%s: contains no valid node ID; remove the file, and the next start makes a new one", file)
-	case err == nil:
-		return id, nil
-	case !errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
 		return "", fault.Wrap(err, fault.Config, op, "the file of the node's ID cannot be read")
+	case !validNodeID(kept):
+		return "", fault.New(fault.Config, op, "%s: contains no valid node ID; remove the file, and the next start makes a new one", file)
+	case f.NodeID == "" || f.NodeID == kept:
+		return kept, nil
 	}
-	id = profiles.NewID()
+	if left, err := os.ReadDir(filepath.Join(dir, runFolder)); kept != "" && err == nil && len(left) > 0 {
+		return "", fault.New(fault.Config, op, "--node-id: the data directory has sessions of node %s; start it once under that ID, which saves them, or give another --data-dir", kept)
+	}
+	id := cmp.Or(f.NodeID, profiles.NewID())
 	if err := renameio.WriteFile(file, []byte(id+"\n"), 0o600); err != nil {
 		return "", fault.Wrap(err, fault.Config, op, "the file of the node's ID cannot be written")
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,6 +35,7 @@ type resources struct {
 	temp    int // files of its Chromes' users in shared folders
 	files   int // open files and sockets
 	rss     int64
+	named   map[string]bool // folders of sessions, and open files by descriptor and target
 }
 
 // countResources closes idle connections of this process and counts what the daemon holds.
@@ -55,6 +57,7 @@ func (h *host) countResources() (now resources, err error) {
 			return now, err
 		}
 	}
+	now.named = names(filepath.Join(h.Dir, "run"), fmt.Sprintf("/proc/%d/fd", h.PID()))
 	now.temp = ofUsers(h.UIDs, os.TempDir(), "/dev/shm")
 	now.rss, err = residentMemory(h.PID())
 	return now, err
@@ -79,6 +82,22 @@ func (h *host) asBefore(ctx context.Context, before *resources) (now resources, 
 	return now, nil
 }
 
+// names returns the names of the entries of folders. Those of links have the target.
+func names(folders ...string) map[string]bool {
+	all := map[string]bool{}
+	for _, folder := range folders {
+		list, _ := os.ReadDir(folder) // counted, and its errors returned, by entries
+		for _, e := range list {
+			name := e.Name()
+			if target, err := os.Readlink(filepath.Join(folder, name)); err == nil {
+				name += " " + target
+			}
+			all[name] = true
+		}
+	}
+	return all
+}
+
 // leaks returns an error that names what has grown since before.
 func leaks(before, after resources) error {
 	var all []error
@@ -99,6 +118,16 @@ func leaks(before, after resources) error {
 		if c.after > c.before+c.atMost || c.after < c.before && !c.fewerIsNoFault {
 			all = append(all, fmt.Errorf("%s: %d, want %d as before", c.what, c.after, c.before))
 		}
+	}
+	var left []string
+	for name := range after.named {
+		if !before.named[name] {
+			left = append(left, name)
+		}
+	}
+	if err := errors.Join(all...); err != nil && len(left) > 0 {
+		slices.Sort(left)
+		return fmt.Errorf("%w; new since before: %s", err, strings.Join(left, ", "))
 	}
 	return errors.Join(all...)
 }
