@@ -93,8 +93,11 @@ func (b *Browser) Kill(ctx context.Context) error {
 	b.targets.Wait()
 	b.passkeys.wait()
 	b.relay.Close()
+	unlimit := func() { b.unlimit.Do(func() { b.starter.unlimitEgress(b.dir) }) }
 	if err == nil { // no process of the user is left
-		b.unlimit.Do(func() { b.starter.unlimitEgress(b.dir) })
+		unlimit()
+	} else {
+		b.dir.WhenRemoved(unlimit)
 	}
 	return fault.Wrap(err, fault.BrowserFailed, "browser.kill", "Chrome could not be ended")
 }

@@ -203,6 +203,7 @@ type Group struct {
 	limits  Limits
 	share   int  // percent, of an ordinary group's
 	yields  bool // see Yield
+	ending  bool // see End
 	removed bool
 	last    Counts // when it was removed
 }
@@ -262,7 +263,8 @@ const (
 )
 
 // Share sets the group's share of busy processors, in percent of an ordinary group's. It
-// reports whether groups have shares. A group that yields gets the share afterwards.
+// reports whether groups have shares. A group that yields gets the share afterwards, one that
+// ends does not.
 func (g *Group) Share(percent int) bool {
 	if g == nil || !g.of.HasCPU() {
 		return false
@@ -270,7 +272,7 @@ func (g *Group) Share(percent int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.share = percent
-	return g.removed || g.yields || g.of.version.share(g.name, percent) == nil
+	return g.removed || g.ending || g.yields || g.of.version.share(g.name, percent) == nil
 }
 
 // Yield says whether the group gets only what other groups leave of the processors. Whatever
@@ -282,6 +284,32 @@ func (g *Group) Yield(on bool) bool {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.ending || g.setYields(on)
+}
+
+// End gives the group an ordinary share of the processors until it is removed. A process that
+// was killed needs processor time to end: with what others leave, that takes minutes on a busy
+// machine.
+func (g *Group) End() {
+	if g == nil || !g.of.HasCPU() {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.removed || g.ending {
+		return
+	}
+	slowed := g.share != ordinaryShare
+	g.ending, g.share = true, ordinaryShare
+	if g.yields {
+		g.setYields(false)
+	} else if slowed {
+		_ = g.of.version.share(g.name, ordinaryShare) // without it, the processes end later
+	}
+}
+
+// setYields is Yield without its lock.
+func (g *Group) setYields(on bool) bool {
 	if g.removed || g.yields == on {
 		return true
 	}

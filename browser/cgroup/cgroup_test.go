@@ -323,6 +323,16 @@ func checkYield(m made, group *Group, folder string, ordinary map[string]string)
 		m.t.Error("the group yields for ever")
 	}
 	m.expect(folder, ordinary)
+	// A group that ends has an ordinary share until it is removed.
+	if !group.Share(10) || !group.Yield(true) {
+		m.t.Error("no group can yield")
+	}
+	group.End()
+	m.expect(folder, ordinary)
+	if !group.Yield(true) || !group.Share(10) {
+		m.t.Error("a group that ends reports that groups have no shares")
+	}
+	m.expect(folder, ordinary)
 }
 
 func TestNoControlGroups(t *testing.T) {

@@ -21,6 +21,10 @@ type Dir struct {
 
 	release func() // returns the UID to the pool, once
 
+	mu      sync.Mutex
+	ended   <-chan struct{} // closed when no process of its last Chrome is left; nil: none was started
+	removed []func()        // see WhenRemoved
+
 	network *netns.Network // nil: Chrome uses the daemon's
 }
 
@@ -147,15 +151,63 @@ func (d *Dir) own(root string) error {
 	return fault.Wrap(err, fault.Internal, "launch.chown", "")
 }
 
-// Remove deletes the directory and returns the UID to the pool. No Chrome may run on it.
-// It can be repeated after an error; the UID stays in use until it succeeds, because
-// files of that user still exist.
+// Remove deletes the directory and returns the UID to the pool. If processes of its Chrome
+// are left because they take longer to end than [Process.Kill] waits, Remove returns nil and
+// does it when they have ended. It can be repeated after an error; the UID stays in use until
+// it succeeds, because files of that user still exist.
 func (d *Dir) Remove() error {
+	d.mu.Lock()
+	ended := d.ended
+	d.mu.Unlock()
+	if ended == nil {
+		return d.remove()
+	}
+	select {
+	case <-ended:
+		return d.remove()
+	default:
+	}
+	go func() {
+		<-ended
+		_ = d.remove() // if it fails, the next start of the daemon removes the directory
+	}()
+	return nil
+}
+
+func (d *Dir) remove() error {
 	if err := os.RemoveAll(d.Path); err != nil {
 		return fault.Wrap(err, fault.Internal, "launch.remove", "")
 	}
-	d.release()
+	d.free()
 	return nil
+}
+
+// free returns the UID to the pool.
+func (d *Dir) free() {
+	d.mu.Lock()
+	removed := d.removed
+	d.removed = nil
+	d.mu.Unlock()
+	for _, f := range removed {
+		f()
+	}
+	d.release()
+}
+
+// WhenRemoved has f called when the directory is removed, before another Chrome can get its
+// UID.
+func (d *Dir) WhenRemoved(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.removed = append(d.removed, f)
+}
+
+// occupy notes the Chrome that was started on the directory. ended is closed when none of its
+// processes is left.
+func (d *Dir) occupy(ended <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended = ended
 }
 
 // Reclaim leaves only the user data directory, makes the daemon its owner and returns the
@@ -177,7 +229,7 @@ func (d *Dir) Reclaim() error {
 		}
 		d.UID = own.UID
 	}
-	d.release()
+	d.free()
 	return nil
 }
 

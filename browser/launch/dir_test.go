@@ -1,10 +1,13 @@
 package launch
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/stasisd/stasis/fault"
 )
 
 // A reclaimed directory has only the profile, belongs to the daemon, and its UID is free.
@@ -47,6 +50,45 @@ func TestReclaim(t *testing.T) {
 	if err := d.Remove(); err != nil {
 		t.Error(err)
 	}
+	if _, err := os.Stat(d.Path); !os.IsNotExist(err) {
+		t.Error("the directory is still there")
+	}
+}
+
+// A directory whose Chrome has not ended yet keeps its UID, and is removed when Chrome has.
+func TestRemoveLater(t *testing.T) {
+	l := newLauncher(t, "")
+	p := start(t, l, Options{URL: "about:blank"})
+	newClient(t, p).version()
+	d := p.dir
+	stop, resume := syscall.SIGSTOP, syscall.SIGCONT
+	if err := p.warden.Process.Signal(stop); err != nil { // so that nothing ends Chrome
+		t.Fatal(err)
+	}
+	given := make(chan bool)
+	d.WhenRemoved(func() { close(given) })
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Kill(canceled); !fault.Is(err, fault.Timeout) {
+		t.Errorf("the end of a Chrome whose warden is stopped: %v", err)
+	}
+	for range 2 {
+		if err := d.Remove(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(d.Profile()); err != nil {
+		t.Errorf("the directory of a Chrome that runs: %v", err)
+	}
+	select {
+	case <-given:
+		t.Error("the UID of a Chrome that runs was returned")
+	default:
+	}
+	if err := p.warden.Process.Signal(resume); err != nil {
+		t.Fatal(err)
+	}
+	<-given
 	if _, err := os.Stat(d.Path); !os.IsNotExist(err) {
 		t.Error("the directory is still there")
 	}

@@ -153,6 +153,7 @@ const killDeadline = 15 * time.Second
 // called again.
 func (p *Process) Kill(ctx context.Context) error {
 	p.cutLifeline()
+	p.group.End()
 	ctx, cancel := context.WithTimeout(ctx, killDeadline)
 	defer cancel()
 	return p.Wait(ctx)

@@ -165,17 +165,20 @@ type Launcher interface {
 	Standby(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Standby, error)
 }
 
-// Discard ends an unneeded Chrome and removes its run directory, even if ctx has ended.
-// It logs a failure.
+// Discard ends an unneeded Chrome and removes its run directory, even if ctx has ended. If
+// Chrome takes long to end, the directory is removed afterwards. Discard logs a failure.
 func Discard(ctx context.Context, c Chrome, log *slog.Logger) {
 	if err := c.Kill(context.WithoutCancel(ctx)); err != nil {
-		log.Error("cannot end a Chrome; the next start of the daemon ends it", "error", err)
-		return
+		log.Error(EndsLate, "error", err)
 	}
 	Remove(c.Dir(), log)
 }
 
-// Remove removes a run directory that no Chrome uses. It logs a failure.
+// EndsLate is the log's text about a Chrome that was killed and whose processes are not gone
+// yet.
+const EndsLate = "a Chrome takes long to end; its memory and its run directory are free only afterwards"
+
+// Remove removes a run directory, as soon as its Chrome has ended. It logs a failure.
 func Remove(dir *browser.Dir, log *slog.Logger) {
 	if err := dir.Remove(); err != nil {
 		log.Error("cannot remove a run directory; the next start of the daemon removes it", "error", err)

@@ -27,11 +27,9 @@ type Parked struct {
 
 // Kill ends the Chrome and removes its run directory.
 func (p *Parked) Kill(ctx context.Context) error {
-	if err := p.Chrome.Kill(ctx); err != nil {
-		return err
-	}
+	err := p.Chrome.Kill(ctx)
 	p.Clear(p.Dir())
-	return nil
+	return err
 }
 
 // takeParked takes the snapshot's parked Chrome and thaws it. If it cannot serve the

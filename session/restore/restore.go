@@ -203,13 +203,11 @@ func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (StartRe
 	return s, nil
 }
 
-// kill ends a Chrome, even if the caller's context has ended, and reports whether it did.
-func (r *Restorer) kill(ctx context.Context, c interface{ Kill(context.Context) error }) bool {
-	err := c.Kill(context.WithoutCancel(ctx))
-	if err != nil {
-		r.log.Error("a Chrome could not be ended; it keeps its memory until the daemon restarts", "error", err)
+// kill ends a Chrome, even if the caller's context has ended.
+func (r *Restorer) kill(ctx context.Context, c interface{ Kill(context.Context) error }) {
+	if err := c.Kill(context.WithoutCancel(ctx)); err != nil {
+		r.log.Error(browsers.EndsLate, "error", err)
 	}
-	return err == nil
 }
 
 // remove removes a run directory; see [browsers.Remove].

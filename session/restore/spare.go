@@ -18,11 +18,9 @@ type Spare struct {
 
 // Kill ends the spare and removes its run directory.
 func (p *Spare) Kill(ctx context.Context) error {
-	if err := p.Spare.Kill(ctx); err != nil {
-		return err
-	}
+	err := p.Spare.Kill(ctx)
 	p.clear(p.Dir())
-	return nil
+	return err
 }
 
 // StartSpare starts an empty Chrome that is kept ready. The first full one has no gates: it is

@@ -27,11 +27,9 @@ type Standby struct {
 
 // Kill ends the standby and removes its run directory.
 func (p *Standby) Kill(ctx context.Context) error {
-	if err := p.Standby.Kill(ctx); err != nil {
-		return err
-	}
+	err := p.Standby.Kill(ctx)
 	p.clear(p.Dir())
-	return nil
+	return err
 }
 
 // StartStandby starts a Chrome with a snapshot and holds its tabs. Extensions may connect to

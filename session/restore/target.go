@@ -107,8 +107,8 @@ func (t *target) load(ctx context.Context, doc state.Document, o browser.Options
 
 // abandon ends the Chrome and removes the run directory.
 func (t *target) abandon(ctx context.Context) {
-	if t.await() == nil && t.spare != nil && !t.r.kill(ctx, t.spare) {
-		return
+	if t.await() == nil && t.spare != nil {
+		t.r.kill(ctx, t.spare)
 	}
 	t.r.remove(t.dir)
 }
