@@ -2,6 +2,7 @@ package profiles
 
 import (
 	"context"
+	"io"
 	"time"
 )
 
@@ -28,7 +29,9 @@ type ExtensionStore interface {
 	// PutExtension records an extension and replaces another version with that ID of the
 	// same user. If the same files are already recorded, it returns that record unchanged,
 	// with fresh false. unused is the SHA256 of files that no record names any more, or "".
-	PutExtension(ctx context.Context, e Extension) (is Extension, fresh bool, unused string, err error)
+	// packed has the files, which are stored in the same transaction; nil: they are kept
+	// elsewhere.
+	PutExtension(ctx context.Context, e Extension, packed *io.SectionReader) (is Extension, fresh bool, unused string, err error)
 	// Extension returns a user's extension with that ID, or extension_not_found.
 	Extension(ctx context.Context, userID, id string) (Extension, error)
 	// Extensions lists a user's extensions, newest first. If userID is "", it lists those
@@ -38,4 +41,18 @@ type ExtensionStore interface {
 	// extension with that ID, it returns extension_in_use, unless force is set. unused is
 	// as in PutExtension.
 	DeleteExtension(ctx context.Context, userID, id string, force bool) (unused string, err error)
+}
+
+// PackedExtensionStore keeps the files of uploaded extensions as one string of bytes, by
+// their SHA256, for nodes. They are deleted with the last record that names them.
+type PackedExtensionStore interface {
+	// ExtensionFiles lists the SHA256 of the files that records name, and whether they are
+	// stored here.
+	ExtensionFiles(ctx context.Context) (stored map[string]bool, err error)
+	// AddPackedExtension stores files, unless they are stored, or no record names them.
+	AddPackedExtension(ctx context.Context, sha256 string, packed *io.SectionReader) error
+	// PackedExtension writes files to w. It returns extension_not_found if no record names
+	// them, store_failed if they are not stored, and an error of w with a code unchanged.
+	// After an error, w may have a part of them.
+	PackedExtension(ctx context.Context, sha256 string, w io.Writer) error
 }

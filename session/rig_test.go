@@ -133,7 +133,7 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	if change != nil {
 		change(&cfg)
 	}
-	store, err := extension.OpenStore(r.extensions)
+	store, err := extension.OpenStore(r.extensions, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/browsers"
@@ -89,7 +88,7 @@ type Deps struct {
 	// node; nil: each session has its own secret, which ends with the daemon.
 	TicketKey []byte
 	// Extensions stores the files of uploaded extensions.
-	Extensions *extension.Store
+	Extensions archives.Extensions
 	// Node is the node that the daemon is, if it shares its catalogue with others; nil: it
 	// does not.
 	Node Node

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -32,7 +33,7 @@ func TestStore(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, ".part-of-a-dead-daemon"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s, err := extension.OpenStore(dir)
+	s, err := extension.OpenStore(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func TestStore(t *testing.T) {
 	raw := zipOf(t, entry{name: "manifest.json", body: goodManifest}, entry{name: "a/b.js", body: "1"})
 	var got extension.Info
 	for range 2 {
-		if err := s.Put(t.Context(), bytes.NewReader(raw), atOnce, func(i extension.Info) (string, error) { got = i; return "", nil }); err != nil {
+		if err := s.Put(t.Context(), bytes.NewReader(raw), atOnce, func(i extension.Info, _ *io.SectionReader) (string, error) { got = i; return "", nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,10 +59,10 @@ func TestStore(t *testing.T) {
 	}
 	lost := errors.New("not recorded")
 	other := zipOf(t, entry{name: "manifest.json", body: goodManifest})
-	if err := s.Put(t.Context(), bytes.NewReader(other), atOnce, func(extension.Info) (string, error) { return "", lost }); !errors.Is(err, lost) {
+	if err := s.Put(t.Context(), bytes.NewReader(other), atOnce, func(extension.Info, *io.SectionReader) (string, error) { return "", lost }); !errors.Is(err, lost) {
 		t.Errorf("%v", err)
 	}
-	if err := s.Put(t.Context(), bytes.NewReader(raw), atOnce, func(extension.Info) (string, error) { return "", lost }); !errors.Is(err, lost) {
+	if err := s.Put(t.Context(), bytes.NewReader(raw), atOnce, func(extension.Info, *io.SectionReader) (string, error) { return "", lost }); !errors.Is(err, lost) {
 		t.Errorf("%v", err)
 	}
 	if err := s.Put(t.Context(), bytes.NewReader([]byte("no zip")), atOnce, nil); !fault.Is(err, fault.InvalidExtension) {
@@ -71,13 +72,20 @@ func TestStore(t *testing.T) {
 		t.Errorf("after failures: %v", names)
 	}
 	var next extension.Info
-	if err := s.Put(t.Context(), bytes.NewReader(other), atOnce, func(i extension.Info) (string, error) { next = i; return got.SHA256, nil }); err != nil {
+	if err := s.Put(t.Context(), bytes.NewReader(other), atOnce, func(i extension.Info, _ *io.SectionReader) (string, error) { next = i; return got.SHA256, nil }); err != nil {
 		t.Error(err)
 	}
 	if names := entriesOf(t, dir); len(names) != 1 || names[0] != next.SHA256 {
 		t.Errorf("after a replacement: %v", names)
 	}
 	got = next
+	unanswered := fault.New(fault.CatalogueUnavailable, "test", "")
+	if err := s.Put(t.Context(), bytes.NewReader(raw), atOnce, func(extension.Info, *io.SectionReader) (string, error) { return "", unanswered }); !errors.Is(err, unanswered) {
+		t.Errorf("%v", err)
+	}
+	if names := entriesOf(t, dir); len(names) != 2 {
+		t.Errorf("files that may be recorded: %v", names)
+	}
 	for _, sha := range []string{"..", "", "x"} {
 		if err := s.Copy(t.Context(), sha, filepath.Join(t.TempDir(), "z")); !fault.Is(err, fault.StoreFailed) {
 			t.Errorf("copy of %q: %v", sha, err)
@@ -89,8 +97,11 @@ func TestStore(t *testing.T) {
 	if err := s.Delete(func() (string, error) { return got.SHA256, nil }); err != nil {
 		t.Error(err)
 	}
-	if left := entriesOf(t, dir); len(left) != 0 {
+	if left := entriesOf(t, dir); len(left) != 1 {
 		t.Errorf("after the delete: %v", left)
+	}
+	if err := s.Delete(func() (string, error) { return got.SHA256, nil }); err != nil {
+		t.Errorf("files that are lost: %v", err)
 	}
 }
 

@@ -185,8 +185,12 @@ func (g *gatherer) eachListed(ctx context.Context, look func(*sqldb.DB) error, e
 func (g *gatherer) missing(ctx context.Context, to snapshot.Store) (missing []string, err error) {
 	err = g.eachListed(ctx, func(db *sqldb.DB) error {
 		extensions, err := db.Extensions.Extensions(ctx, "")
+		if err != nil {
+			return err
+		}
+		stored, err := db.Extensions.ExtensionFiles(ctx)
 		for _, e := range extensions {
-			if _, err := os.Stat(filepath.Join(g.to, backup.Extensions, e.SHA256)); err != nil {
+			if _, err := os.Stat(filepath.Join(g.to, backup.Extensions, e.SHA256)); err != nil && !stored[e.SHA256] {
 				missing = append(missing, "the files of extension "+e.ID)
 			}
 		}
@@ -205,9 +209,9 @@ func (g *gatherer) missing(ctx context.Context, to snapshot.Store) (missing []st
 }
 
 // copyExtensions copies the complete folders of uploaded extensions. Each is named by the
-// hash of its content and never changes.
+// hash of its content and never changes. Those of nodes are in the catalogue.
 func (g *gatherer) copyExtensions(ctx context.Context) error {
-	from, to := filepath.Join(g.dir, "extensions"), filepath.Join(g.to, backup.Extensions)
+	from, to := filepath.Join(g.dir, extensionFolder), filepath.Join(g.to, backup.Extensions)
 	entries, err := os.ReadDir(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

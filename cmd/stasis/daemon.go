@@ -20,7 +20,6 @@ import (
 	"github.com/stasisd/stasis/api"
 	"github.com/stasisd/stasis/api/metrics"
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/browser/profile"
@@ -166,10 +165,6 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	d.closers = append(d.closers, func() error { return audit.Close(context.WithoutCancel(ctx)) })
 	d.logStore(log)
 	d.logKeys(log)
-	extensions, err := extension.OpenStore(filepath.Join(d.dir, "extensions"))
-	if err != nil {
-		return nil, err
-	}
 	limits, err := c.limits()
 	if err != nil {
 		return nil, err
@@ -207,6 +202,10 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 		return nil, err
 	}
 	shared := d.share(ctx, log)
+	extensions, err := d.extensions(ctx, log)
+	if err != nil {
+		return nil, err
+	}
 	deps := session.Deps{
 		Claims: shared.claims, TicketKey: shared.ticketKey,
 		Keys:      d.apiKeys,

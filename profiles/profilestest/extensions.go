@@ -1,6 +1,9 @@
 package profilestest
 
 import (
+	"bytes"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
@@ -16,7 +19,7 @@ func (f *fixture) extension(id, user, sha string) profiles.Extension {
 
 func (f *fixture) put(e profiles.Extension) (is profiles.Extension, fresh bool, unused string) {
 	f.Helper()
-	is, fresh, unused, err := f.c.Extensions.PutExtension(f.ctx, e)
+	is, fresh, unused, err := f.c.Extensions.PutExtension(f.ctx, e, nil)
 	f.must(err)
 	return is, fresh, unused
 }
@@ -90,3 +93,73 @@ func testExtensionsInUse(f *fixture) {
 	_, err = f.c.Extensions.DeleteExtension(f.ctx, "ada", "aaaa", false)
 	f.must(err)
 }
+
+// packed returns the files of an extension as an upload has them.
+func packed(body string) *io.SectionReader {
+	return io.NewSectionReader(strings.NewReader(body), 0, int64(len(body)))
+}
+
+// stored returns which files of extensions a catalogue has.
+func (f *fixture) stored(c Catalogue) map[string]bool {
+	f.Helper()
+	all, err := c.Packed.ExtensionFiles(f.ctx)
+	f.must(err)
+	return all
+}
+
+// reads checks the files of an extension.
+func (f *fixture) reads(c Catalogue, sha, want string) {
+	f.Helper()
+	var got bytes.Buffer
+	f.must(c.Packed.PackedExtension(f.ctx, sha, &got))
+	if got.String() != want {
+		f.Errorf("the files of %s have %d bytes, want %d", sha, got.Len(), len(want))
+	}
+}
+
+// The files of an extension are stored with its record, once for all users, and deleted with
+// the last record that names them.
+func testPackedExtensions(f *fixture) {
+	large := strings.Repeat("\x00\xff0123456789ab", 250_000) // several rows
+	put := func(e profiles.Extension, files *io.SectionReader) {
+		f.Helper()
+		_, _, _, err := f.c.Extensions.PutExtension(f.ctx, e, files)
+		f.must(err)
+	}
+	ada, bob := f.extension("aaaa", "ada", "one"), f.extension("aaaa", "bob", "one")
+	put(ada, packed(large))
+	put(bob, packed("not stored again"))
+	f.reads(f.c, "one", large)
+	put(f.extension("bbbb", "ada", "two"), nil)
+	f.same(f.stored(f.c), map[string]bool{"one": true, "two": false})
+	f.code(f.c.Packed.PackedExtension(f.ctx, "two", io.Discard), fault.StoreFailed)
+	f.code(f.c.Packed.PackedExtension(f.ctx, "three", io.Discard), fault.ExtensionNotFound)
+
+	// Files that are kept elsewhere are added later, or by another upload of them.
+	for _, sha := range []string{"two", "two", "one", "three"} {
+		f.must(f.c.Packed.AddPackedExtension(f.ctx, sha, packed("second")))
+	}
+	f.reads(f.c, "two", "second")
+	f.reads(f.c, "one", large)
+	put(f.extension("cccc", "ada", "four"), nil)
+	put(f.extension("cccc", "ada", "four"), packed("fourth"))
+	f.same(f.stored(f.c), map[string]bool{"one": true, "two": true, "four": true})
+
+	// Of what w fails with, the code is kept.
+	f.code(f.c.Packed.PackedExtension(f.ctx, "one", fullWriter{}), fault.StoreFull)
+	f.reads(f.c, "one", large)
+
+	put(f.extension("aaaa", "ada", "five"), packed("fifth")) // bob still has the first
+	f.reads(f.c, "one", large)
+	_, err := f.c.Extensions.DeleteExtension(f.ctx, "bob", "aaaa", false)
+	f.must(err)
+	f.same(f.stored(f.c), map[string]bool{"two": true, "four": true, "five": true})
+	f.code(f.c.Packed.PackedExtension(f.ctx, "one", io.Discard), fault.ExtensionNotFound)
+	put(f.extension("aaaa", "bob", "one"), nil)
+	f.same(f.stored(f.c)["one"], false)
+}
+
+// fullWriter is a file on a disk that is full.
+type fullWriter struct{}
+
+func (fullWriter) Write([]byte) (int, error) { return 0, fault.New(fault.StoreFull, "test", "full") }

@@ -25,6 +25,7 @@ type Catalogue struct {
 	Retention  profiles.RetentionStore
 	Defaults   profiles.DefaultStore
 	Extensions profiles.ExtensionStore
+	Packed     profiles.PackedExtensionStore
 	Runs       profiles.RunStore
 	Events     profiles.EventStore
 	Messages   profiles.MessageStore
@@ -87,6 +88,7 @@ func Run(t *testing.T, open func(t *testing.T) Catalogue) {
 		{"default of another user", testDefaultOfAnother},
 		{"extensions", testExtensions},
 		{"extensions in use", testExtensionsInUse},
+		{"packed extensions", testPackedExtensions},
 		{"runs", testRuns},
 		{"runs of many sessions", testOpenRuns},
 		{"events", testEvents},

@@ -3,6 +3,7 @@ package profilestest
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -37,6 +38,7 @@ func RunTwice(t *testing.T, open func(t *testing.T) (one, other Catalogue)) {
 		{"notices of a race", testNoticesOnce},
 		{"keys", testKeysTogether},
 		{"extension race", testExtensionRace},
+		{"packed extension race", testPackedExtensionRace},
 		{"a snapshot is used or deleted", testDeleteRace},
 	}
 	for _, test := range tests {
@@ -154,13 +156,34 @@ func testKeysTogether(f *fixture) {
 func testExtensionRace(f *fixture) {
 	var fresh atomic.Int32
 	f.together(12, func(_ int, c Catalogue) {
-		_, is, _, err := c.Extensions.PutExtension(f.ctx, profiles.Extension{ID: "x", UserID: "user", SHA256: "same", CreatedAt: start})
+		_, is, _, err := c.Extensions.PutExtension(f.ctx, profiles.Extension{ID: "x", UserID: "user", SHA256: "same", CreatedAt: start}, nil)
 		f.code(err, "")
 		if is {
 			fresh.Add(1)
 		}
 	})
 	f.same(fresh.Load(), int32(1))
+}
+
+// Uploads of the same files by many users at once, with deletes among them, leave the files
+// stored as long as a record names them: whole, and once.
+func testPackedExtensionRace(f *fixture) {
+	f.together(12, func(i int, c Catalogue) {
+		e := profiles.Extension{ID: "x", UserID: fmt.Sprint("user-", i), SHA256: "same", CreatedAt: start}
+		_, _, _, err := c.Extensions.PutExtension(f.ctx, e, packed("many bytes"))
+		f.code(err, "")
+		if i > 0 {
+			_, err = c.Extensions.DeleteExtension(f.ctx, e.UserID, e.ID, false)
+			f.code(err, "")
+		}
+	})
+	for _, c := range []Catalogue{f.c, *f.other} {
+		f.same(f.stored(c), map[string]bool{"same": true})
+		f.reads(c, "same", "many bytes")
+	}
+	_, err := f.other.Extensions.DeleteExtension(f.ctx, "user-0", "x", false)
+	f.must(err)
+	f.code(f.c.Packed.PackedExtension(f.ctx, "same", io.Discard), fault.ExtensionNotFound)
 }
 
 // A snapshot is deleted, or becomes a default: never both.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -31,7 +32,7 @@ func extensionByID(ctx context.Context, q querier, userID, id string) (profiles.
 }
 
 // PutExtension implements [profiles.ExtensionStore].
-func (st *Extensions) PutExtension(ctx context.Context, e profiles.Extension) (is profiles.Extension, fresh bool, unused string, err error) {
+func (st *Extensions) PutExtension(ctx context.Context, e profiles.Extension, packed *io.SectionReader) (is profiles.Extension, fresh bool, unused string, err error) {
 	const op = "profiles.put_extension"
 	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
 		is, fresh, unused = profiles.Extension{}, false, ""
@@ -41,7 +42,7 @@ func (st *Extensions) PutExtension(ctx context.Context, e profiles.Extension) (i
 		}
 		if err == nil && was.SHA256 == e.SHA256 {
 			is = was
-			return nil
+			return addPacked(ctx, tx, e.SHA256, packed)
 		}
 		_, err = tx.ExecContext(ctx, "INSERT INTO extensions ("+extensionColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (user_id, extension_id) DO UPDATE SET sha256 = excluded.sha256, name = excluded.name,
@@ -51,6 +52,9 @@ func (st *Extensions) PutExtension(ctx context.Context, e profiles.Extension) (i
 			return err
 		}
 		fresh = true
+		if err := addPacked(ctx, tx, e.SHA256, packed); err != nil {
+			return err
+		}
 		if is, err = extensionByID(ctx, tx, e.UserID, e.ID); err != nil {
 			return err
 		}
@@ -63,14 +67,21 @@ func (st *Extensions) PutExtension(ctx context.Context, e profiles.Extension) (i
 	return is, fresh, unused, nil
 }
 
-// unusedFiles returns sha if no extension's record names it, else "".
+// unusedFiles returns sha if no extension's record names it, else "". It deletes those files
+// if they are stored.
 func unusedFiles(ctx context.Context, tx *sql.Tx, sha string) (string, error) {
-	var n int
-	err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM extensions WHERE sha256 = ?", sha).Scan(&n)
+	n, err := recordsOf(ctx, tx, sha)
 	if err != nil || n > 0 {
 		return "", err
 	}
-	return sha, nil
+	_, err = tx.ExecContext(ctx, "DELETE FROM extension_chunks WHERE sha256 = ?", sha)
+	return sha, err
+}
+
+// recordsOf returns how many records name files.
+func recordsOf(ctx context.Context, q querier, sha string) (n int, err error) {
+	err = q.QueryRowContext(ctx, "SELECT COUNT(*) FROM extensions WHERE sha256 = ?", sha).Scan(&n)
+	return n, err
 }
 
 // Extension implements [profiles.ExtensionStore].

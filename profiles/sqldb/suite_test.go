@@ -74,7 +74,7 @@ func catalogue(t *testing.T, path string) profilestest.Catalogue {
 func stores(db *sqldb.DB) profilestest.Catalogue {
 	return profilestest.Catalogue{
 		Keys: db.Keys, Users: db.Users, Sessions: db.Sessions, Snapshots: db.Snapshots, Retention: db.Snapshots,
-		Defaults: db.Defaults, Extensions: db.Extensions, Runs: db.Runs, Events: db.Runs, Messages: db.Messages,
+		Defaults: db.Defaults, Extensions: db.Extensions, Packed: db.Extensions, Runs: db.Runs, Events: db.Runs, Messages: db.Messages,
 		Notes: db.Notes, Deliveries: db.Deliveries, Receivers: db.Receivers, Answers: db.Answers, Audit: db.Audit, Database: db,
 	}
 }

@@ -19,7 +19,7 @@ import (
 var tables = []string{
 	"users", "api_keys", "sessions", "commits", "snapshots", "defaults", "answers", "extensions", "snapshot_extensions",
 	"runs", "events", "messages", "notes", "deliveries", "audit", "webhook_secrets", "nodes", "stored_by_user", "stored_by_key", "left_sessions",
-	"archive_uses", "snapshot_holds", "session_claims", "check_claims", "tickets",
+	"archive_uses", "snapshot_holds", "session_claims", "check_claims", "tickets", "extension_chunks",
 }
 
 // kept are the tables that triggers write. A transfer replaces what they have written in the target.
@@ -35,9 +35,12 @@ type Transferred struct {
 	Hash  string // of all rows, in hexadecimal; it does not depend on their order
 }
 
-// batch is the number of rows that one statement writes. SQLite takes 32,766 parameters, and
-// no table has a hundred columns.
-const batch = 200
+// One statement writes at most batch rows, and no more after it has batchBytes. SQLite takes
+// 32,766 parameters, and no table has a hundred columns.
+const (
+	batch      = 200
+	batchBytes = 4 << 20
+)
 
 // Transfer copies every row of another catalogue into this one, which must be empty, in one
 // transaction. from is read as it is at one moment. Then Transfer reads all rows of both
@@ -101,6 +104,7 @@ func copyTable(ctx context.Context, from querier, to *sql.Tx, table string) (Tra
 	}
 	sum := rowSum{table: table}
 	var args []any
+	size := 0 // of the values in args that are bytes
 	write := func() error {
 		n := len(args) / len(columns)
 		if n == 0 {
@@ -108,18 +112,23 @@ func copyTable(ctx context.Context, from querier, to *sql.Tx, table string) (Tra
 		}
 		one := "(?" + strings.Repeat(", ?", len(columns)-1) + ")"
 		_, err := to.ExecContext(ctx, "INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") VALUES "+one+strings.Repeat(", "+one, n-1), args...)
-		args = args[:0]
+		args, size = args[:0], 0
 		return err
 	}
 	err = eachRow(ctx, from, table, columns, func(row []any) error {
 		sum.add(row)
 		for i, v := range row {
-			if n, ok := v.(int64); ok && booleans[i] {
-				row[i] = n != 0
+			switch v := v.(type) {
+			case int64:
+				if booleans[i] {
+					row[i] = v != 0
+				}
+			case []byte:
+				size += len(v)
 			}
 		}
 		args = append(args, row...)
-		if len(args) >= batch*len(columns) {
+		if len(args) >= batch*len(columns) || size >= batchBytes {
 			return write()
 		}
 		return nil

@@ -1,8 +1,10 @@
 package sqldb_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -40,7 +42,9 @@ func fillAll(t *testing.T, db *sqldb.DB) {
 	must(err)
 	_, _, err = db.Answers.ClaimAnswer(ctx, profiles.Answer{Scope: "s", Key: "k", CreatedAt: noon})
 	must(err)
-	_, _, _, err = db.Extensions.PutExtension(ctx, profiles.Extension{ID: "x", UserID: user, SHA256: "00", CreatedAt: noon})
+	packed := bytes.Repeat([]byte{0, 255}, 5<<20) // more than two batches
+	_, _, _, err = db.Extensions.PutExtension(ctx, profiles.Extension{ID: "x", UserID: user, SHA256: "00", CreatedAt: noon},
+		io.NewSectionReader(bytes.NewReader(packed), 0, int64(len(packed))))
 	must(err)
 	_, err = db.Runs.BeginRun(ctx, profiles.Run{ID: "r", SessionID: "s-1", StartedAt: noon})
 	must(err)

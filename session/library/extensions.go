@@ -18,15 +18,16 @@ const MaxExtensionChecks = 2
 // ExtensionRecords are the catalogue's records of uploaded extensions; see
 // [profiles.ExtensionStore].
 type ExtensionRecords interface {
-	PutExtension(ctx context.Context, e profiles.Extension) (is profiles.Extension, fresh bool, unused string, err error)
+	PutExtension(ctx context.Context, e profiles.Extension, packed *io.SectionReader) (is profiles.Extension, fresh bool, unused string, err error)
 	Extension(ctx context.Context, userID, id string) (profiles.Extension, error)
 	Extensions(ctx context.Context, userID string) ([]profiles.Extension, error)
 	DeleteExtension(ctx context.Context, userID, id string, force bool) (unused string, err error)
 }
 
-// ExtensionFiles keeps the files of uploaded extensions; see [extension.Store].
+// ExtensionFiles keeps the files of uploaded extensions; see [extension.Store] and, of nodes,
+// [extension.Shared].
 type ExtensionFiles interface {
-	Put(ctx context.Context, r io.Reader, turn func(context.Context) (func(), error), record func(extension.Info) (unused string, err error)) error
+	Put(ctx context.Context, r io.Reader, turn func(context.Context) (func(), error), record extension.Record) error
 	Delete(forget func() (unused string, err error)) error
 }
 
@@ -83,9 +84,9 @@ func (x *Extensions) PutExtension(ctx context.Context, c access.Caller, r io.Rea
 	defer leave()
 	var e profiles.Extension
 	turn := func(ctx context.Context) (func(), error) { return x.checks.Take(ctx, c.UserID) }
-	err = x.files.Put(ctx, access.Reader(ctx, r), turn, func(i extension.Info) (unused string, err error) {
+	err = x.files.Put(ctx, access.Reader(ctx, r), turn, func(i extension.Info, packed *io.SectionReader) (unused string, err error) {
 		e, fresh, unused, err = x.records.PutExtension(ctx, profiles.Extension{ID: i.ID, UserID: c.UserID, SHA256: i.SHA256,
-			Name: i.Name, Version: i.Version, SizeBytes: i.Size, CreatedAt: x.now().UTC()})
+			Name: i.Name, Version: i.Version, SizeBytes: i.Size, CreatedAt: x.now().UTC()}, packed)
 		return unused, err
 	})
 	return extensionOf(e), fresh, access.OrKeyDeleted(ctx, err)

@@ -42,7 +42,7 @@ type Datadirs interface {
 	InTail(name string) bool
 }
 
-// Extensions keeps the files of uploaded extensions; see extension.Store.
+// Extensions keeps the files of uploaded extensions; see extension.Store and extension.Shared.
 type Extensions interface {
 	// Copy copies an extension's files, by their hash, to a folder.
 	Copy(ctx context.Context, sha256, folder string) error
