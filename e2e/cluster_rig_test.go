@@ -15,6 +15,7 @@ import (
 // cluster is several daemons on one PostgreSQL database, one bucket and the same keys.
 type cluster struct {
 	server *postgrestest.Server
+	store  *s3test.Server
 	nodes  []*clusterNode
 }
 
@@ -24,21 +25,41 @@ type clusterNode struct{ *daemon.Daemon }
 // startCluster starts n daemons, until the test ends.
 func startCluster(t *testing.T, n int, args ...string) *cluster {
 	t.Helper()
-	c := &cluster{server: startPostgres(t)}
-	store := s3test.Start(t)
-	for i := range n {
-		at := freeAddress(t)
-		o := daemon.Options{NoSpares: true, Env: []string{"STASIS_DATABASE=" + c.server.URL("stasis"), "AWS_ACCESS_KEY_ID=" + s3test.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3test.SecretKey},
-			Args: append([]string{"--engine", "shell", "--store", store.URL("stasis"), "--listen", at, "--node-url", "http://" + at, "--node-id", nodeName(i)}, args...)}
-		if i > 0 {
-			o.Dir = daemon.DataDir(t)
-			if err := rig.CopyKeys(c.nodes[0].Dir, o.Dir); err != nil {
-				t.Fatal(err)
-			}
-		}
-		c.nodes = append(c.nodes, &clusterNode{daemon.Start(t, o)})
+	c := newCluster(t)
+	for range n {
+		c.add(t, "", args...)
 	}
 	return c
+}
+
+// newCluster starts the database and the bucket of a cluster without nodes.
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	return &cluster{server: startPostgres(t), store: s3test.Start(t)}
+}
+
+// options are those of a daemon that uses the database and the bucket.
+func (c *cluster) options(args ...string) daemon.Options {
+	return daemon.Options{NoSpares: true, Env: []string{"STASIS_DATABASE=" + c.server.URL("stasis"), "AWS_ACCESS_KEY_ID=" + s3test.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3test.SecretKey},
+		Args: append([]string{"--engine", "shell", "--store", c.store.URL("stasis")}, args...)}
+}
+
+// add starts one more node. dir is its data directory; "": a new one, with the keys of the first
+// node.
+func (c *cluster) add(t *testing.T, dir string, args ...string) *clusterNode {
+	t.Helper()
+	at := freeAddress(t)
+	o := c.options(append([]string{"--listen", at, "--node-url", "http://" + at, "--node-id", nodeName(len(c.nodes))}, args...)...)
+	o.Dir = dir
+	if dir == "" && len(c.nodes) > 0 {
+		o.Dir = daemon.DataDir(t)
+		if err := rig.CopyKeys(c.nodes[0].Dir, o.Dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := &clusterNode{daemon.Start(t, o)}
+	c.nodes = append(c.nodes, n)
+	return n
 }
 
 // freeAddress returns an address of loopback at which nothing listens. A node names its address

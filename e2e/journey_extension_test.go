@@ -40,6 +40,17 @@ func askNote(said string) step {
 	})`, said))
 }
 
+// noteSite starts a site whose first script looks for the mark of noteExtension.
+func noteSite(t *testing.T) *httptest.Server {
+	t.Helper()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprint(w, `<title>site</title><script>window.first = document.documentElement.dataset.note</script>`)
+	}))
+	t.Cleanup(site.Close)
+	return site
+}
+
 // TestExtensionJourney: an uploaded extension runs in the session before the first page. It
 // is restored from the snapshot with its stored data and under the same ID, although its
 // upload and the daemon that saved it are gone. So is a published extension in the same
@@ -47,11 +58,7 @@ func askNote(said string) step {
 func TestExtensionJourney(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{NoSpares: true})
-	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = fmt.Fprint(w, `<title>site</title><script>window.first = document.documentElement.dataset.note</script>`)
-	}))
-	t.Cleanup(site.Close)
+	site := noteSite(t)
 	var packed bytes.Buffer
 	z := zip.NewWriter(&packed)
 	for name, content := range noteExtension {
