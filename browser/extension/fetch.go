@@ -10,13 +10,6 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Source has the packed files of extensions whose folder a store lacks.
-type Source interface {
-	// PackedExtension writes the files with that hash to w, as the zip of [Pack]. It returns
-	// extension_not_found if no record names them any more.
-	PackedExtension(ctx context.Context, sha256 string, w io.Writer) error
-}
-
 // maxFetches is how many extensions are fetched at once: the lists of their files take many
 // times their size in memory.
 const maxFetches = 2
@@ -73,10 +66,9 @@ func (f *fetches) leave(sha string) {
 	delete(f.ended, sha)
 }
 
-// fetch adds the folder of an extension from the store's source, after the checks of an
-// upload. It returns nil if another call has added it meanwhile.
+// fetch adds the folder of an extension from the catalogue, after the checks of an upload. It returns nil if another call has added it meanwhile.
 func (s *Store) fetch(ctx context.Context, sha string) (err error) {
-	if s.source == nil {
+	if s.signed == nil {
 		return storeError(os.ErrNotExist)
 	}
 	end, err := s.fetches.begin(ctx, sha)
@@ -92,10 +84,11 @@ func (s *Store) fetch(ctx context.Context, sha string) (err error) {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it is not needed any more
-	if err := s.source.PackedExtension(ctx, sha, diskWriter{file}); err != nil {
+	packed, err := s.signed.read(ctx, sha, file)
+	if err != nil {
 		return err
 	}
-	err = s.unpack(ctx, file, func(part string, info Info) error {
+	err = s.unpack(ctx, packed, func(part string, info Info) error {
 		if info.SHA256 != sha {
 			return invalid("the files have the hash %s", info.SHA256)
 		}
@@ -104,26 +97,22 @@ func (s *Store) fetch(ctx context.Context, sha string) (err error) {
 		_, err := s.add(part, sha)
 		return err
 	})
-	switch fault.CodeOf(err) { // the caller has uploaded nothing
+	switch fault.CodeOf(err) {
 	case fault.InvalidExtension, fault.Unsupported, fault.TooLarge:
-		err = fault.Wrap(err, fault.StoreFailed, "extension.fetch", "the stored files of the extension cannot be used; delete the extension and upload it again")
+		err = unusable(err)
 	}
 	return err
 }
 
 // unpack checks a packed extension, writes its files into a new folder and calls do, which
 // may move the folder. Then it removes the folder.
-func (s *Store) unpack(ctx context.Context, packed *os.File, do func(part string, info Info) error) (err error) {
-	size, err := packed.Seek(0, io.SeekEnd)
-	if err != nil {
-		return storeError(err)
-	}
+func (s *Store) unpack(ctx context.Context, packed *io.SectionReader, do func(part string, info Info) error) (err error) {
 	part, err := os.MkdirTemp(s.dir, partPrefix)
 	if err != nil {
 		return storeError(err)
 	}
 	defer func() { err = errors.Join(err, storeError(os.RemoveAll(part))) }()
-	info, err := Write(ctx, packed, size, part)
+	info, err := Write(ctx, packed, packed.Size(), part)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package extension_test
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"path/filepath"
@@ -92,10 +94,20 @@ func (s *shelf) forget(sha string) func() (string, error) {
 	}
 }
 
-func openStore(t *testing.T, s extension.Source) (*extension.Store, string) {
+// testKey signs what the shelf has.
+var testKey = []byte("key")
+
+// signed returns a zip as a daemon with testKey stores it.
+func signed(sha string, packed []byte) []byte {
+	mac := hmac.New(sha256.New, testKey)
+	mac.Write([]byte("extension " + sha))
+	return append(mac.Sum(nil), packed...)
+}
+
+func openStore(t *testing.T, s *shelf) (*extension.Store, string) {
 	t.Helper()
 	dir := t.TempDir()
-	store, err := extension.OpenStore(dir, s)
+	store, err := extension.OpenStore(dir, extension.NewSigned(s, testKey))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +122,7 @@ func TestFetchOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.packed[info.SHA256] = pack(t, dir)
+	s.packed[info.SHA256] = signed(info.SHA256, pack(t, dir))
 	store, _ := openStore(t, s)
 	var all sync.WaitGroup
 	for range 8 {
@@ -163,9 +175,11 @@ func TestFetchFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := pack(t, folder)
+	sha := info.SHA256
+	zipped := pack(t, folder)
+	whole := signed(sha, zipped)
 	store, dir := openStore(t, s)
-	fetch := func() error { return store.Copy(t.Context(), info.SHA256, filepath.Join(t.TempDir(), "x")) }
+	fetch := func() error { return store.Copy(t.Context(), sha, filepath.Join(t.TempDir(), "x")) }
 	for name, test := range map[string]struct {
 		packed []byte
 		fail   error
@@ -173,14 +187,18 @@ func TestFetchFails(t *testing.T) {
 	}{
 		"no record":       {nil, nil, fault.ExtensionNotFound},
 		"no catalogue":    {whole, fault.New(fault.CatalogueUnavailable, "test", ""), fault.CatalogueUnavailable},
-		"other files":     {pack(t, other), nil, fault.StoreFailed},
+		"other files":     {signed(sha, pack(t, other)), nil, fault.StoreFailed},
 		"a part":          {whole[:len(whole)-1], nil, fault.StoreFailed},
 		"a changed name":  {bytes.ReplaceAll(whole, []byte("manifest.json"), []byte("manifest.jsom")), nil, fault.StoreFailed},
-		"no zip":          {[]byte("no zip"), nil, fault.StoreFailed},
-		"another version": {zipOf(t, entry{name: "manifest.json", body: `{"manifest_version": 2, "name": "Probe", "version": "1"}`}), nil, fault.StoreFailed},
+		"no zip":          {signed(sha, []byte("no zip")), nil, fault.StoreFailed},
+		"no signature":    {zipped, nil, fault.StoreFailed},
+		"another's":       {signed(strings.Repeat("0", 64), zipped), nil, fault.StoreFailed},
+		"only that":       {signed(sha, nil), nil, fault.StoreFailed},
+		"a few bytes":     {[]byte("x"), nil, fault.StoreFailed},
+		"another version": {signed(sha, zipOf(t, entry{name: "manifest.json", body: `{"manifest_version": 2, "name": "Probe", "version": "1"}`})), nil, fault.StoreFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s.packed[info.SHA256], s.fail = test.packed, test.fail
+			s.packed[sha], s.fail = test.packed, test.fail
 			if err := fetch(); !fault.Is(err, test.want) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
@@ -189,7 +207,7 @@ func TestFetchFails(t *testing.T) {
 			}
 		})
 	}
-	s.packed[info.SHA256], s.fail = whole, nil
+	s.packed[sha], s.fail = whole, nil
 	if err := fetch(); err != nil {
 		t.Error(err)
 	}

@@ -36,20 +36,3 @@ func packFile(z *zip.Writer, root *os.Root, name string) error {
 	}
 	return storeError(err)
 }
-
-// packed packs a folder into a file without a name. The caller closes the file, which
-// removes it.
-func (s *Store) packed(ctx context.Context, folder string) (*os.File, *io.SectionReader, error) {
-	file, err := s.unnamed()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := Pack(ctx, folder, diskWriter{file}); err != nil {
-		return nil, nil, errors.Join(err, file.Close())
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return nil, nil, errors.Join(storeError(err), file.Close())
-	}
-	return file, io.NewSectionReader(file, 0, info.Size()), nil
-}

@@ -12,31 +12,20 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Catalogue keeps the packed files of extensions where several nodes find them.
-type Catalogue interface {
-	Source
-	// AddPackedExtension stores files that records name. If they are stored already, or no
-	// record names them, it does nothing.
-	AddPackedExtension(ctx context.Context, sha256 string, packed *io.SectionReader) error
-	// ExtensionFiles lists the hashes of the files that records name, and whether the
-	// catalogue has these files.
-	ExtensionFiles(ctx context.Context) (stored map[string]bool, err error)
-}
-
 // Shared keeps extensions in a catalogue that several nodes share. Its folder has copies of
 // those that this node has used, and can be removed while the daemon does not run. Its methods
 // are safe for concurrent use.
 type Shared struct {
-	local     *Store
-	catalogue Catalogue
-	alone     string // the folder of a Store
+	local  *Store
+	signed *Signed
+	alone  string // the folder of a Store
 }
 
 // OpenShared opens the extensions of a node. dir is the folder of the copies, alone the one of
 // the [Store] in which this daemon kept extensions before it was a node; see [Shared.Adopt].
-func OpenShared(dir, alone string, c Catalogue) (*Shared, error) {
-	local, err := OpenStore(dir, c)
-	return &Shared{local: local, catalogue: c, alone: alone}, err
+func OpenShared(dir, alone string, signed *Signed) (*Shared, error) {
+	local, err := OpenStore(dir, signed)
+	return &Shared{local: local, signed: signed, alone: alone}, err
 }
 
 // Put is as [Store.Put]. record gets the packed files and stores them with the record.
@@ -58,11 +47,15 @@ func (s *Shared) Put(ctx context.Context, r io.Reader, turn func(context.Context
 }
 
 func (s *Shared) record(ctx context.Context, folder string, info Info, record Record) (unused string, err error) {
-	file, packed, err := s.local.packed(ctx, folder)
+	file, err := s.local.unnamed()
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = file.Close() }() // it is not needed any more
+	packed, err := s.signed.pack(ctx, folder, info.SHA256, file)
+	if err != nil {
+		return "", err
+	}
 	return record(info, packed)
 }
 
@@ -87,7 +80,7 @@ func (s *Shared) Sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stored, err := s.catalogue.ExtensionFiles(ctx)
+	stored, err := s.signed.catalogue.ExtensionFiles(ctx)
 	if err != nil {
 		return err
 	}
@@ -107,7 +100,7 @@ func (s *Shared) Sweep(ctx context.Context) error {
 // may be of another catalogue. lost are the hashes of files that neither the catalogue nor
 // this machine has.
 func (s *Shared) Adopt(ctx context.Context) (lost []string, err error) {
-	stored, err := s.catalogue.ExtensionFiles(ctx)
+	stored, err := s.signed.catalogue.ExtensionFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -154,12 +147,16 @@ func (s *Shared) give(ctx context.Context, sha, folder string) error {
 	if info.SHA256 != sha {
 		return fault.New(fault.StoreFailed, "extension.adopt", "the files of extension %s have changed; delete the extension and upload it again", info.ID)
 	}
-	file, packed, err := s.local.packed(ctx, folder)
+	file, err := s.local.unnamed()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it is not needed any more
-	return s.catalogue.AddPackedExtension(ctx, sha, packed)
+	packed, err := s.signed.pack(ctx, folder, sha, file)
+	if err != nil {
+		return err
+	}
+	return s.signed.catalogue.AddPackedExtension(ctx, sha, packed)
 }
 
 // folders lists the hashes of the extensions in a store's folder, which may be missing.

@@ -22,7 +22,7 @@ type sharing struct {
 func openShared(t *testing.T, s *shelf) sharing {
 	t.Helper()
 	n := sharing{copies: t.TempDir(), alone: t.TempDir()}
-	shared, err := extension.OpenShared(n.copies, n.alone, s)
+	shared, err := extension.OpenShared(n.copies, n.alone, extension.NewSigned(s, testKey))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestSharedFails(t *testing.T) {
 func TestAdopt(t *testing.T) {
 	s := newShelf()
 	a, b := openShared(t, s), openShared(t, s)
-	before, err := extension.OpenStore(a.alone, s)
+	before, err := extension.OpenStore(a.alone, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestAdopt(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(s.records, foreign.SHA256)
-	s.packed[stored.SHA256] = pack(t, filepath.Join(a.alone, stored.SHA256))
+	s.packed[stored.SHA256] = signed(stored.SHA256, pack(t, filepath.Join(a.alone, stored.SHA256)))
 	s.records[strings.Repeat("0", 64)] = true
 
 	lost, err := a.Adopt(t.Context())

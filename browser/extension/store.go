@@ -19,8 +19,8 @@ const partPrefix = ".part-"
 
 var shaPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Record records an extension that was uploaded. packed has its files as [Pack] writes them;
-// nil: the store alone keeps them. unused is the hash of another extension that is no longer
+// Record records an extension that was uploaded. packed is what a catalogue keeps of it; nil:
+// the store alone keeps its files. unused is the hash of another extension that is no longer
 // needed, "" if none.
 type Record func(info Info, packed *io.SectionReader) (unused string, err error)
 
@@ -28,15 +28,15 @@ type Record func(info Info, packed *io.SectionReader) (unused string, err error)
 // or absent. Its methods are safe for concurrent use within one process.
 type Store struct {
 	dir     string
-	source  Source
+	signed  *Signed
 	fetches *fetches
 	mu      sync.RWMutex // writers add and remove folders; readers copy them
 }
 
 // OpenStore opens the store in a folder, creates the folder if it is missing, and removes
-// what an earlier process left unfinished. source may have folders that are missing; nil:
-// there is none.
-func OpenStore(dir string, source Source) (*Store, error) {
+// what an earlier process left unfinished. signed may have extensions whose folder is
+// missing; nil: there are none.
+func OpenStore(dir string, signed *Signed) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, storeError(err)
 	}
@@ -51,7 +51,7 @@ func OpenStore(dir string, source Source) (*Store, error) {
 			}
 		}
 	}
-	return &Store{dir: dir, source: source, fetches: newFetches()}, nil
+	return &Store{dir: dir, signed: signed, fetches: newFetches()}, nil
 }
 
 // Put reads an extension, a zip or a .crx, to its end, waits for its turn, checks it (see
@@ -86,7 +86,8 @@ func (s *Store) receive(ctx context.Context, r io.Reader, turn func(context.Cont
 		return err
 	}
 	defer func() { _ = upload.Close() }() // it is not needed any more
-	if _, err := io.Copy(diskWriter{upload}, r); err != nil {
+	size, err := io.Copy(diskWriter{upload}, r)
+	if err != nil {
 		return err
 	}
 	leave, err := turn(ctx)
@@ -94,7 +95,7 @@ func (s *Store) receive(ctx context.Context, r io.Reader, turn func(context.Cont
 		return err
 	}
 	defer leave()
-	return s.unpack(ctx, upload, do)
+	return s.unpack(ctx, io.NewSectionReader(upload, 0, size), do)
 }
 
 // unnamed creates a file without a name, so that closing it removes it.
@@ -139,7 +140,7 @@ func syncFolder(dir string) error {
 }
 
 // Copy copies an extension into a new folder. If the store lacks it, Copy first gets it from
-// the source.
+// the catalogue.
 func (s *Store) Copy(ctx context.Context, sha, to string) error {
 	if !shaPattern.MatchString(sha) {
 		return storeError(fs.ErrInvalid)

@@ -34,10 +34,11 @@ type extensionFiles interface {
 // that it kept before it was one.
 func (d *daemon) extensions(ctx context.Context, log *slog.Logger) (extensionFiles, error) {
 	alone := filepath.Join(d.dir, extensionFolder)
+	signed := extension.NewSigned(d.catalogue.Extensions, d.keys.Derive("extension files"))
 	if !d.node {
-		return extension.OpenStore(alone, d.catalogue.Extensions)
+		return extension.OpenStore(alone, signed)
 	}
-	shared, err := extension.OpenShared(filepath.Join(d.dir, extensionCache), alone, d.catalogue.Extensions)
+	shared, err := extension.OpenShared(filepath.Join(d.dir, extensionCache), alone, signed)
 	if err != nil {
 		return nil, err
 	}

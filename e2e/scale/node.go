@@ -124,7 +124,7 @@ func (n *node) layers(ctx context.Context, s *shared) (*api.Server, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
-	extensions, err := extension.OpenStore(filepath.Join(folder, "extensions"), n.db.Extensions)
+	extensions, err := extension.OpenStore(filepath.Join(folder, "extensions"), nil)
 	if err != nil {
 		return nil, err
 	}
