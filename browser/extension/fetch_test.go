@@ -67,6 +67,17 @@ func (s *shelf) ExtensionFiles(context.Context) (map[string]bool, error) {
 	return all, s.fail
 }
 
+func (s *shelf) RemoveUnusedExtensions(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for sha := range s.packed {
+		if !s.records[sha] {
+			delete(s.packed, sha)
+		}
+	}
+	return nil
+}
+
 // record records an upload.
 func (s *shelf) record(is *extension.Info) extension.Record {
 	return func(i extension.Info, packed *io.SectionReader) (unused string, err error) {

@@ -74,7 +74,8 @@ func (s *Shared) Delete(forget func() (sha string, err error)) error {
 	return nil
 }
 
-// Sweep removes the copies of extensions that no record names any more.
+// Sweep removes the copies of extensions that no record names any more, and what uploads that
+// were not recorded have left in the catalogue.
 func (s *Shared) Sweep(ctx context.Context) error {
 	copies, err := folders(s.local.dir) // before the records are read: an upload is recorded before its copy is added
 	if err != nil {
@@ -84,6 +85,7 @@ func (s *Shared) Sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	err = s.signed.catalogue.RemoveUnusedExtensions(ctx)
 	for _, sha := range copies {
 		if _, named := stored[sha]; named {
 			continue

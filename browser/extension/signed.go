@@ -17,12 +17,13 @@ type Catalogue interface {
 	// extension_not_found if no record names them any more, and an error of w with a code
 	// unchanged.
 	PackedExtension(ctx context.Context, sha256 string, w io.Writer) error
-	// AddPackedExtension stores an extension that records name. If it is stored already, or
-	// no record names it, AddPackedExtension does nothing.
+	// AddPackedExtension stores an extension that records name, unless it is stored.
 	AddPackedExtension(ctx context.Context, sha256 string, packed *io.SectionReader) error
 	// ExtensionFiles lists the hashes of the files that records name, and whether the
 	// catalogue has these files.
 	ExtensionFiles(ctx context.Context) (stored map[string]bool, err error)
+	// RemoveUnusedExtensions removes what is stored and no record names.
+	RemoveUnusedExtensions(ctx context.Context) error
 }
 
 // Signed are the packed extensions in a catalogue. Each begins with an HMAC of the hash of its

@@ -141,6 +141,7 @@ func testPackedExtensions(f *fixture) {
 	}
 	f.reads(f.c, "two", "second")
 	f.reads(f.c, "one", large)
+	f.code(f.c.Packed.PackedExtension(f.ctx, "three", io.Discard), fault.ExtensionNotFound)
 	put(f.extension("cccc", "ada", "four"), nil)
 	put(f.extension("cccc", "ada", "four"), packed("fourth"))
 	f.same(f.stored(f.c), map[string]bool{"one": true, "two": true, "four": true})
@@ -157,6 +158,11 @@ func testPackedExtensions(f *fixture) {
 	f.code(f.c.Packed.PackedExtension(f.ctx, "one", io.Discard), fault.ExtensionNotFound)
 	put(f.extension("aaaa", "bob", "one"), nil)
 	f.same(f.stored(f.c)["one"], false)
+
+	// Files that no record names are removed, and no others.
+	f.must(f.c.Packed.RemoveUnusedExtensions(f.ctx))
+	put(f.extension("dddd", "ada", "three"), nil)
+	f.same(f.stored(f.c), map[string]bool{"one": false, "two": true, "three": false, "four": true, "five": true})
 }
 
 // fullWriter is a file on a disk that is full.

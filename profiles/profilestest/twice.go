@@ -165,8 +165,8 @@ func testExtensionRace(f *fixture) {
 	f.same(fresh.Load(), int32(1))
 }
 
-// Uploads of the same files by many users at once, with deletes among them, leave the files
-// stored as long as a record names them: whole, and once.
+// Uploads of the same files by many users at once, with deletes and sweeps among them, leave
+// the files stored as long as a record names them: whole, and once.
 func testPackedExtensionRace(f *fixture) {
 	f.together(12, func(i int, c Catalogue) {
 		e := profiles.Extension{ID: "x", UserID: fmt.Sprint("user-", i), SHA256: "same", CreatedAt: start}
@@ -175,6 +175,7 @@ func testPackedExtensionRace(f *fixture) {
 		if i > 0 {
 			_, err = c.Extensions.DeleteExtension(f.ctx, e.UserID, e.ID, false)
 			f.code(err, "")
+			f.code(c.Packed.RemoveUnusedExtensions(f.ctx), "")
 		}
 	})
 	for _, c := range []Catalogue{f.c, *f.other} {

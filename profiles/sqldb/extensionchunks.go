@@ -35,33 +35,59 @@ func (st *Extensions) ExtensionFiles(ctx context.Context) (map[string]bool, erro
 
 // AddPackedExtension implements [profiles.PackedExtensionStore].
 func (st *Extensions) AddPackedExtension(ctx context.Context, sha256 string, packed *io.SectionReader) error {
-	return st.db.write(ctx, "profiles.add_packed_extension", func(tx *sql.Tx) error {
-		if n, err := recordsOf(ctx, tx, sha256); err != nil || n == 0 {
-			return err
+	return st.addPacked(ctx, "profiles.add_packed_extension", sha256, packed)
+}
+
+// addPacked stores the files of an extension in chunks, all in one transaction, unless they
+// are stored. It reads nothing that others write, so no transaction about other files
+// conflicts with it.
+func (st *Extensions) addPacked(ctx context.Context, op, sha string, packed *io.SectionReader) error {
+	chunk := make([]byte, min(extensionChunk, packed.Size()))
+	return st.db.write(ctx, op, func(tx *sql.Tx) error {
+		for at := int64(0); at < packed.Size(); at += int64(len(chunk)) {
+			n, err := packed.ReadAt(chunk, at)
+			if err != nil && !errors.Is(err, io.EOF) {
+				return fault.Wrap(err, fault.StoreFailed, op, "the files of the extension cannot be read")
+			}
+			r, err := tx.ExecContext(ctx, "INSERT INTO extension_chunks (sha256, number, bytes) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+				sha, at/extensionChunk, chunk[:n])
+			if err != nil {
+				return err
+			}
+			if added, err := r.RowsAffected(); err != nil || added == 0 {
+				return err // all are stored
+			}
 		}
-		return addPacked(ctx, tx, sha256, packed)
+		return nil
 	})
 }
 
-// addPacked stores the files of an extension in chunks, unless packed is nil or they are
-// stored. Of two transactions that store the same files at once, one is tried again and
-// finds them.
-func addPacked(ctx context.Context, tx *sql.Tx, sha string, packed *io.SectionReader) error {
-	if packed == nil {
-		return nil
+// errFilesGone says that the files of an extension were removed before they were recorded.
+var errFilesGone = errors.New("the files of the extension were removed meanwhile")
+
+// requireChunks returns errFilesGone if the files of an extension are not stored.
+func requireChunks(ctx context.Context, tx *sql.Tx, sha string) error {
+	var one int
+	err := tx.QueryRowContext(ctx, "SELECT 1 FROM extension_chunks WHERE sha256 = ? AND number = 0", sha).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return errFilesGone
 	}
-	var stored int
-	err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM extension_chunks WHERE sha256 = ?", sha).Scan(&stored)
-	if err != nil || stored > 0 {
-		return err
+	return err
+}
+
+// RemoveUnusedExtensions implements [profiles.PackedExtensionStore].
+func (st *Extensions) RemoveUnusedExtensions(ctx context.Context) error {
+	const op = "profiles.remove_unused_extensions"
+	unused, err := collect(ctx, st.db.reader, func(r row) (sha string, err error) { return sha, r.Scan(&sha) },
+		"SELECT sha256 FROM extension_chunks c WHERE number = 0 AND NOT EXISTS (SELECT 1 FROM extensions e WHERE e.sha256 = c.sha256)")
+	if err != nil {
+		return failure(op, err)
 	}
-	chunk := make([]byte, min(extensionChunk, packed.Size()))
-	for at := int64(0); at < packed.Size(); at += int64(len(chunk)) {
-		n, err := packed.ReadAt(chunk, at)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return fault.Wrap(err, fault.StoreFailed, "profiles.add_packed_extension", "the files of the extension cannot be read")
-		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO extension_chunks (sha256, number, bytes) VALUES (?, ?, ?)", sha, at/extensionChunk, chunk[:n])
+	for _, sha := range unused {
+		err := st.db.write(ctx, op, func(tx *sql.Tx) error {
+			_, err := unusedFiles(ctx, tx, sha)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -73,7 +99,8 @@ func addPacked(ctx context.Context, tx *sql.Tx, sha string, packed *io.SectionRe
 // so a delete meanwhile does not matter.
 func (st *Extensions) PackedExtension(ctx context.Context, sha256 string, w io.Writer) (err error) {
 	const op = "profiles.packed_extension"
-	rows, err := st.db.reader.QueryContext(ctx, "SELECT bytes FROM extension_chunks WHERE sha256 = ? ORDER BY number", sha256)
+	rows, err := st.db.reader.QueryContext(ctx, "SELECT bytes FROM extension_chunks c WHERE sha256 = ? "+
+		"AND EXISTS (SELECT 1 FROM extensions e WHERE e.sha256 = c.sha256) ORDER BY number", sha256)
 	if err != nil {
 		return failure(op, err)
 	}

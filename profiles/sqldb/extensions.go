@@ -31,18 +31,47 @@ func extensionByID(ctx context.Context, q querier, userID, id string) (profiles.
 		" FROM extensions WHERE user_id = ? AND extension_id = ?", []byte(userID), id))
 }
 
-// PutExtension implements [profiles.ExtensionStore].
+// PutExtension implements [profiles.ExtensionStore]. The files are stored in a transaction
+// before that of the record, because transactions that read and write records conflict with
+// each other: they are tried again, and that is to be quick. The record's transaction fails if
+// the files are gone.
 func (st *Extensions) PutExtension(ctx context.Context, e profiles.Extension, packed *io.SectionReader) (is profiles.Extension, fresh bool, unused string, err error) {
 	const op = "profiles.put_extension"
+	for attempt := 1; ; attempt++ {
+		if packed != nil {
+			err = st.addPacked(ctx, op, e.SHA256, packed)
+		}
+		if err == nil {
+			is, fresh, unused, err = st.record(ctx, op, e, packed != nil)
+		}
+		switch {
+		case err == nil:
+			return is, fresh, unused, nil
+		case !errors.Is(err, errFilesGone):
+			return profiles.Extension{}, false, "", err
+		case attempt == maxAttempts:
+			return profiles.Extension{}, false, "", contended(op, err)
+		}
+	}
+}
+
+// record records an extension. With stored, the error is errFilesGone if its files are not
+// stored.
+func (st *Extensions) record(ctx context.Context, op string, e profiles.Extension, stored bool) (is profiles.Extension, fresh bool, unused string, err error) {
 	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
 		is, fresh, unused = profiles.Extension{}, false, ""
+		if stored {
+			if err := requireChunks(ctx, tx, e.SHA256); err != nil {
+				return err
+			}
+		}
 		was, err := extensionByID(ctx, tx, e.UserID, e.ID)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
 		if err == nil && was.SHA256 == e.SHA256 {
 			is = was
-			return addPacked(ctx, tx, e.SHA256, packed)
+			return nil
 		}
 		_, err = tx.ExecContext(ctx, "INSERT INTO extensions ("+extensionColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (user_id, extension_id) DO UPDATE SET sha256 = excluded.sha256, name = excluded.name,
@@ -52,19 +81,13 @@ func (st *Extensions) PutExtension(ctx context.Context, e profiles.Extension, pa
 			return err
 		}
 		fresh = true
-		if err := addPacked(ctx, tx, e.SHA256, packed); err != nil {
-			return err
-		}
 		if is, err = extensionByID(ctx, tx, e.UserID, e.ID); err != nil {
 			return err
 		}
 		unused, err = unusedFiles(ctx, tx, was.SHA256)
 		return err
 	})
-	if err != nil {
-		return profiles.Extension{}, false, "", err
-	}
-	return is, fresh, unused, nil
+	return is, fresh, unused, err
 }
 
 // unusedFiles returns sha if no extension's record names it, else "". It deletes those files
