@@ -66,7 +66,8 @@ func (f *fetches) leave(sha string) {
 	delete(f.ended, sha)
 }
 
-// fetch adds the folder of an extension from the catalogue, after the checks of an upload. It returns nil if another call has added it meanwhile.
+// fetch adds the folder of an extension from the catalogue, after the checks of an upload. It
+// returns nil if another call has added it meanwhile.
 func (s *Store) fetch(ctx context.Context, sha string) (err error) {
 	if s.signed == nil {
 		return storeError(os.ErrNotExist)
