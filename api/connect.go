@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/session"
@@ -37,14 +38,13 @@ func (h *oneShotHandler) serve(c *call) error {
 	q.audit(c.audit)
 	request := q.createBody.request()
 	request.RequestHash = h.idempotency.hashOf(q.createBody)
-	here, waits := h.placer.here(c)
+	here, wait := h.placer.here(c)
 	if here {
-		return h.connect(c, request, q.endQuery, waits)
-	}
-	return h.placer.place(c, request, func(wait bool) error {
 		return h.connect(c, request, q.endQuery, wait)
-	}, func(to placement.Node, purpose forward.Purpose) error {
-		hop := forward.Hop{Purpose: purpose}
+	}
+	return h.placer.place(c, request, func(wait time.Duration) error {
+		return h.connect(c, request, q.endQuery, wait)
+	}, func(to placement.Node, hop forward.Hop) error {
 		if c.byTicket {
 			hop.KeyID = c.caller.KeyID
 		}
@@ -56,12 +56,10 @@ func (h *oneShotHandler) serve(c *call) error {
 	})
 }
 
-// connect creates the session here and serves it. Without wait, it does not wait for a place.
-func (h *oneShotHandler) connect(c *call, r request.Create, ends endQuery, wait bool) error {
-	if !wait {
-		r.Wait = 0
-	}
-	info, err := h.sessions.Create(c.Request().Context(), c.caller, r.Connecting())
+// connect creates the session here and serves it. wait is how long a create that another node has
+// placed here may wait for its environment.
+func (h *oneShotHandler) connect(c *call, r request.Create, ends endQuery, wait time.Duration) error {
+	info, err := h.sessions.Create(c.Request().Context(), c.caller, h.placer.made(r, wait).Connecting())
 	if err != nil {
 		return err
 	}

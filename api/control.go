@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/api/live"
@@ -103,13 +104,13 @@ func (h *controlHandler) resume(c *call) error {
 		return err
 	}
 	c.audit.SnapshotID = body.SnapshotID
-	local := func(bool) error { return h.resumeHere(c, id, body.SnapshotID) }
+	local := func(time.Duration) error { return h.resumeHere(c, id, body.SnapshotID) }
 	if here, _ := h.placer.here(c); here {
-		return local(false)
+		return local(0)
 	}
 	asked := request.Create{SessionID: id, Resume: true}.GoingBackTo(body.SnapshotID)
-	return h.placer.place(c, asked, local, func(to placement.Node, purpose forward.Purpose) error {
-		answer, err := h.placer.createOn(c, to, purpose, "", kept.Bytes())
+	return h.placer.place(c, asked, local, func(to placement.Node, hop forward.Hop) error {
+		answer, err := h.placer.createOn(c, to, hop, kept.Bytes())
 		if err == nil {
 			err = answer.Fault()
 		}

@@ -19,6 +19,7 @@ import (
 // Cluster is what a node needs to pass calls on to other nodes.
 type Cluster struct {
 	Peers     *placement.Peers
+	Line      *placement.Line
 	Signer    *forward.Signer
 	Forwarder *forward.Forwarder
 	// Lives reports whether a session lives in this daemon, or its data is being saved here.
@@ -31,6 +32,8 @@ type Cluster struct {
 	Caller func(ctx context.Context, keyID string) (access.Caller, error)
 	// Wants returns what a create needs of its node.
 	Wants func(ctx context.Context, r request.Create) (placement.Wanted, error)
+	// Waiter returns a create as it waits for a place.
+	Waiter func(ctx context.Context, c access.Caller, r request.Create, wanted placement.Wanted) (placement.Waiter, error)
 }
 
 // reach says of which sessions calls of a route are passed on.

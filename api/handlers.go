@@ -41,7 +41,7 @@ type handlers struct {
 // newHandlers makes the handlers from options whose defaults are set. WebSockets and event
 // streams end when closing ends.
 func newHandlers(closing context.Context, o Options, urls origins, passTo func(*call, placement.Node, forward.Hop, func(*http.Response) error) error) handlers {
-	places := newPlacer(o.Cluster, urls)
+	places := newPlacer(o.Cluster, urls, o.Now)
 	bodies := newBodyDecoder(o.Budget, o.WarnUnknownFields)
 	once := &idempotency{answers: o.Answers, hashKey: o.HashKey, now: o.Now, log: o.Logger}
 	sockets := &cdpSockets{cdp: o.CDP, maxMessage: o.MaxMessage, now: o.Now, patience: o.Patience, closing: closing}

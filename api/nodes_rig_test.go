@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/profiles/profilestest"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/placement"
 	"github.com/stasisd/stasis/session/request"
@@ -77,6 +78,7 @@ type nodes struct {
 	*fakeNodes
 	rigs    map[string]*rig
 	answers *fakeAnswers // of all nodes
+	waiting *profilestest.MemoryWaiting
 }
 
 // newNodes makes nodes that have a lease. liveID lives on the last one. Those that come first
@@ -84,7 +86,7 @@ type nodes struct {
 func newNodes(t *testing.T, change func(id string, o *Options), ids ...string) *nodes {
 	t.Helper()
 	n := &nodes{fakeNodes: &fakeNodes{places: map[string]placement.Place{liveID: {NodeID: ids[len(ids)-1]}}}, rigs: map[string]*rig{},
-		answers: &fakeAnswers{kept: map[string]Answer{}}}
+		answers: &fakeAnswers{kept: map[string]Answer{}}, waiting: profilestest.NewMemoryWaiting(time.Now)}
 	for i, id := range ids {
 		r := newRig(t, func(o *Options) {
 			lives := i == len(ids)-1
@@ -94,7 +96,10 @@ func newNodes(t *testing.T, change func(id string, o *Options), ids ...string) *
 			}
 			signer := forward.NewSigner(id, []byte("shared"), o.Now)
 			peers := placement.NewPeers(id, n, time.Now)
-			o.Cluster = &Cluster{Peers: peers, Signer: signer,
+			o.Cluster = &Cluster{Peers: peers, Signer: signer, Line: placement.NewLine(peers, n.waiting, 5*time.Millisecond, o.Logger),
+				Waiter: func(_ context.Context, c access.Caller, r request.Create, w placement.Wanted) (placement.Waiter, error) {
+					return placement.Waiter{Wanted: w, UserID: r.UserID, KeyID: c.KeyID}, nil
+				},
 				Lives:     func(session string) bool { return lives && session == liveID },
 				Moving:    func(string) bool { return false },
 				Caller:    func(context.Context, string) (access.Caller, error) { return caller(), nil },
@@ -102,6 +107,7 @@ func newNodes(t *testing.T, change func(id string, o *Options), ids ...string) *
 				Forwarder: forward.New(forward.Config{Signer: signer, Nodes: peers, Log: o.Logger})}
 		})
 		t.Cleanup(r.server.cluster.Forwarder.Close)
+		t.Cleanup(r.server.cluster.Line.Close)
 		n.rigs[id] = r
 		n.nodes = append(n.nodes, profiles.Node{ID: id, Number: int64(i + 1), Left: time.Minute, Status: profiles.JSON(placement.Status{Free: 4 * (i + 1)})})
 		n.at(id, r.url)

@@ -11,7 +11,6 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/stasisd/stasis/api/forward"
-	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/placement"
 )
@@ -151,19 +150,5 @@ func TestDeleteOnAllNodes(t *testing.T) {
 	}
 	if asked := len(n.rigs["b"].endedUsers); asked != 2 {
 		t.Errorf("b was asked %d times", asked)
-	}
-}
-
-// A create that may wait does so on a full node, not on one that does not answer.
-func TestWaitsOnAFullNode(t *testing.T) {
-	n := newNodes(t, nil, "a", "b")
-	n.set(func() { n.at("b", "http://127.0.0.1:1") })
-	a := n.rigs["a"]
-	a.err = fault.New(fault.TooManySessions, "fake", "full")
-	if answer, body := a.do(t, "POST", "/v1/sessions", `{"wait_seconds":1}`); answer.StatusCode != http.StatusTooManyRequests {
-		t.Errorf("%d %s", answer.StatusCode, body)
-	}
-	if tried := len(a.creates); tried != 2 || a.creates[0].Wait != 0 || a.creates[1].Wait != time.Second {
-		t.Errorf("tried %d times: %+v", tried, a.creates)
 	}
 }

@@ -3,15 +3,16 @@ package api
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/placement"
+	"github.com/stasisd/stasis/session/quota"
 	"github.com/stasisd/stasis/session/request"
 )
 
@@ -25,23 +26,33 @@ const maxNoAnswer = 64 << 10
 type placer struct {
 	cluster *Cluster
 	urls    origins
+	now     func() time.Time
 }
 
-func newPlacer(c *Cluster, urls origins) *placer {
+func newPlacer(c *Cluster, urls origins, now func() time.Time) *placer {
 	if c == nil {
 		return nil
 	}
-	return &placer{c, urls}
+	return &placer{c, urls, now}
 }
 
 // here reports whether a create is to be made on this node, because there are no others or
-// another node has placed it here. Then waits says whether it may wait for a place.
-func (p *placer) here(c *call) (here, waits bool) {
+// another node has placed it here. For the latter, wait is how long it may wait for its environment.
+func (p *placer) here(c *call) (here bool, wait time.Duration) {
 	if p == nil {
-		return true, true
+		return true, 0
 	}
 	h, passed := forward.HopOf(c.Request().Context())
-	return passed, h.Purpose == forward.ToWait
+	return passed, h.Waits()
+}
+
+// made returns a create as it is made on this node. wait is how long it may wait for its
+// environment. Without other nodes, it waits as it asks for.
+func (p *placer) made(r request.Create, wait time.Duration) request.Create {
+	if p == nil {
+		return r
+	}
+	return r.Placed(wait)
 }
 
 // chosenID returns the ID for the session of a create that names none. The node that keeps the
@@ -59,103 +70,6 @@ func (p *placer) chosenID(c *call) string {
 	return request.NewSessionID()
 }
 
-// order returns the nodes for a create, the best first. A session that exists is continued
-// where it lives.
-func (p *placer) order(ctx context.Context, r request.Create) ([]placement.Node, error) {
-	if r.SessionID != "" {
-		place, err := p.cluster.Peers.Refind(ctx, r.SessionID)
-		switch {
-		case fault.Is(err, fault.SessionNotFound):
-		case err != nil:
-			return nil, err
-		case !place.Ended:
-			node, err := p.cluster.Peers.Node(ctx, place.NodeID)
-			if err == nil && !node.Leased() || fault.Is(err, fault.NodeNotFound) {
-				err = fault.New(fault.NodeUnavailable, "api.place", "%s", fault.NodeUnavailable.Text())
-			}
-			return []placement.Node{node}, err
-		case !r.Resume:
-			return nil, nil // the catalogue has the answer
-		}
-	}
-	wanted, err := p.cluster.Wants(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return p.cluster.Peers.Order(ctx, wanted)
-}
-
-// place calls local for this node, or remote for another, for each node of an order until one
-// does not refuse. If all do and the create may wait, it waits on the first of the full ones where
-// the fewest do. Without any node, this one answers.
-func (p *placer) place(c *call, r request.Create, local func(wait bool) error, remote func(to placement.Node, purpose forward.Purpose) error) error {
-	nodes, err := p.order(c.Request().Context(), r)
-	if err != nil {
-		return err
-	}
-	if len(nodes) == 0 {
-		return p.nowhere(c, local)
-	}
-	waits := r.Wait > 0
-	waitsThere := waits && r.OnLiveOrDefault() == request.OnLiveWait // for the environment, not for a place
-	try := func(n placement.Node, wait bool) error {
-		if n.ID == p.cluster.Peers.Self() {
-			return local(wait)
-		}
-		purpose := forward.ToPlace
-		if wait {
-			purpose = forward.ToWait
-		}
-		err := remote(n, purpose)
-		if err == nil {
-			p.cluster.Peers.Placed(n.ID)
-		}
-		return err
-	}
-	var full []placement.Node
-	var refused error // by the first that is full
-	for _, n := range nodes {
-		if err = try(n, waitsThere); !isRefusal(err) {
-			return err
-		}
-		if isUnavailable(err) {
-			continue
-		}
-		if waitsThere {
-			return err // its time is over
-		}
-		full, refused = append(full, n), cmp.Or(refused, err)
-	}
-	switch {
-	case len(full) == 0:
-		return err
-	case waits:
-		return try(fewestWait(full), true)
-	}
-	return refused
-}
-
-// nowhere answers a create that no node can take. A node that is draining refuses it; else this
-// one says what is wrong.
-func (p *placer) nowhere(c *call, local func(wait bool) error) error {
-	self, err := p.cluster.Peers.Node(c.Request().Context(), p.cluster.Peers.Self())
-	if err == nil && self.Draining {
-		return fault.New(fault.ShuttingDown, "api.place", "no node takes new sessions: each is draining, or cannot have this session; try again later")
-	}
-	return local(true)
-}
-
-// fewestWait returns the node where the fewest creates wait.
-func fewestWait(nodes []placement.Node) placement.Node {
-	best := nodes[0]
-	for _, n := range nodes[1:] {
-		if n.Status.Waiting < best.Status.Waiting {
-			best = n
-		}
-	}
-	return best
-}
-
 // isRefusal reports whether another node may take what this one has refused: it has no place,
 // or does not answer. A call that may have been carried out is not repeated.
 func isRefusal(err error) bool {
@@ -167,7 +81,7 @@ func isUnavailable(err error) bool {
 }
 
 // refusal returns the error of an answer that refuses a create so that another node may take
-// it; nil for all others, whose body can still be read.
+// it, or that the create may wait; nil for all others, whose body can still be read.
 func refusal(status int, body []byte) error {
 	if status != http.StatusTooManyRequests && status != http.StatusServiceUnavailable {
 		return nil
@@ -179,6 +93,10 @@ func refusal(status int, body []byte) error {
 	switch said.Code {
 	case fault.TooManySessions, fault.ShuttingDown, fault.NodeLost:
 		return fault.New(said.Code, "api.place", "%s", said.Message)
+	case fault.QuotaExceeded:
+		if said.Quota != nil && said.Quota.Name == quota.Sessions {
+			return fault.Wrap(*said.Quota, said.Code, "api.place", said.Message)
+		}
 	}
 	return nil
 }
@@ -199,11 +117,9 @@ func refusedUpgrade(a *http.Response) error {
 	return nil
 }
 
-// createOn has another node make a session and returns its answer. sessionID is the session's;
-// "": any.
-func (p *placer) createOn(c *call, to placement.Node, purpose forward.Purpose, sessionID string, body []byte) (forward.Answer, error) {
-	h := p.urls.hop(c.Request(), forward.Hop{Purpose: purpose, SessionID: sessionID})
-	answer, err := p.cluster.Forwarder.Ask(c.Request(), to, h, http.MethodPost, c.Request().URL.RequestURI(), bytes.NewReader(body))
+// createOn has another node make a session and returns its answer.
+func (p *placer) createOn(c *call, to placement.Node, h forward.Hop, body []byte) (forward.Answer, error) {
+	answer, err := p.cluster.Forwarder.Ask(c.Request(), to, p.urls.hop(c.Request(), h), http.MethodPost, c.Request().URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
 		return answer, err
 	}

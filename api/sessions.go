@@ -77,7 +77,7 @@ func (r recordedCreate) status(now answer.Info) int {
 
 func (h *sessionHandler) create(c *call) error {
 	var kept *bytes.Buffer
-	here, waits := h.placer.here(c)
+	here, wait := h.placer.here(c)
 	if !here {
 		kept = keepBody(c)
 	}
@@ -96,12 +96,8 @@ func (h *sessionHandler) create(c *call) error {
 	if request.SessionID == "" {
 		chosen.SessionID = h.placer.chosenID(c)
 	}
-	local := func(wait bool) (recordedCreate, func() error, error) {
-		request := request
-		if !wait {
-			request.Wait = 0
-		}
-		info, err := h.sessions.Create(c.Request().Context(), c.caller, request)
+	local := func(wait time.Duration) (recordedCreate, func() error, error) {
+		info, err := h.sessions.Create(c.Request().Context(), c.caller, h.placer.made(request, wait))
 		if err != nil {
 			return recordedCreate{}, nil, err
 		}
@@ -110,7 +106,7 @@ func (h *sessionHandler) create(c *call) error {
 	}
 	if here && h.placer != nil { // the other node has the Idempotency-Key
 		request.SessionID = cmp.Or(request.SessionID, chosen.SessionID)
-		_, answer, err := local(waits)
+		_, answer, err := local(wait)
 		if err != nil {
 			return err
 		}
@@ -121,7 +117,7 @@ func (h *sessionHandler) create(c *call) error {
 		make: func() (any, func() error, error) {
 			request.SessionID = cmp.Or(request.SessionID, chosen.SessionID)
 			if here {
-				return local(waits)
+				return local(wait)
 			}
 			return h.place(c, request, kept.Bytes(), local)
 		},
@@ -150,12 +146,12 @@ func (h *sessionHandler) create(c *call) error {
 }
 
 // place makes a session on the node where it is quickest.
-func (h *sessionHandler) place(c *call, r request.Create, body []byte, local func(wait bool) (recordedCreate, func() error, error)) (first recordedCreate, answer func() error, err error) {
-	err = h.placer.place(c, r, func(wait bool) error {
+func (h *sessionHandler) place(c *call, r request.Create, body []byte, local func(wait time.Duration) (recordedCreate, func() error, error)) (first recordedCreate, answer func() error, err error) {
+	err = h.placer.place(c, r, func(wait time.Duration) error {
 		first, answer, err = local(wait)
 		return err
-	}, func(to placement.Node, purpose forward.Purpose) error {
-		made, err := h.placer.createOn(c, to, purpose, r.SessionID, body)
+	}, func(to placement.Node, hop forward.Hop) error {
+		made, err := h.placer.createOn(c, to, hop, body)
 		if err != nil {
 			if forward.Unanswered(err) {
 				c.audit.SessionID = r.SessionID

@@ -21,7 +21,7 @@ type Node struct {
 	MaxSessions int               `json:"max_sessions"`
 	Free        int               `json:"free"` // places for sessions
 	Live        int               `json:"live"`
-	Waiting     int               `json:"waiting"` // creates that wait for a place
+	Waiting     int               `json:"waiting"` // creates that came to it and wait for a place
 	Staying     []StayingSession  `json:"staying"` // what it could not move since it is drained
 }
 

@@ -100,6 +100,8 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/pictures", "session/events"},
 	{"session/request", "fault egress state browser profiles session/access session/autosave session/restore session/save session/settings"},
 	{"session/queue", ""},
+	// Which node gets a session, and who waits for a place.
+	{"session/placement", "fault state profiles session/access session/quota"},
 	{"session/cluster", "fault profiles session/placement"}, // leases and takeovers; it knows sessions by an interface
 	{"session/records", "fault profiles session/events"},
 	{"session/auditlog", "fault wire profiles session/access"},
@@ -156,7 +158,7 @@ var testsMayImport = []struct{ pkg, imports string }{
 	{"snapshot", "snapshot/*"},
 	{"snapshot/*", "snapshot/* snapshot/s3store/s3test"},
 	{"profiles/*", "profiles/*"},
-	{"api", "api/* profiles"},
+	{"api", "api/* profiles profiles/profilestest"},
 	{"session", "session/events/webhook snapshot/* profiles/* browser/launch browser/profile browser/profile/*"},
 	{"session/settings", "fault browser profiles session/access session/library"},
 	{"session/login", "fault browser profiles session/access session/browsers session/events session/restore session/settings"},

@@ -89,8 +89,8 @@ type ClaimStore interface {
 	// holdID is new. A missing snapshot is snapshot_not_found.
 	HoldSnapshot(ctx context.Context, holdID, snapshotID, purpose string) error
 	ReleaseSnapshot(ctx context.Context, holdID string) error
-	// RemoveVoid removes what counts no more: claims, checks and holds of nodes without the
-	// lease under which they were made, and tickets that have expired before a time.
+	// RemoveVoid removes what counts no more: claims, checks, holds and waiting creates of nodes
+	// without the lease under which they were made, and tickets that have expired before a time.
 	RemoveVoid(ctx context.Context, before time.Time) error
 }
 

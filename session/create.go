@@ -267,7 +267,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 // acquireSlot takes a slot for a session of a user; see claim. If none is free, it makes a
 // scheduled login check give way, which frees a slot.
 func (s *Service) acquireSlot(ctx, wait context.Context, c access.Caller, userID string, r request.Create, was *profiles.Session) (capacity.Claim, error) {
-	waits := r.Wait > 0
+	waits := r.WaitsForPlace()
 	claim, err := s.claim(ctx, c, userID, !r.ReadOnly, was)
 	if err != nil {
 		return claim, err
@@ -282,7 +282,7 @@ func (s *Service) acquireSlot(ctx, wait context.Context, c access.Caller, userID
 	if err != nil {
 		return claim, err
 	}
-	err = nodeClaims{s}.countOnNodes(ctx, wait, r.SessionID, claim, waits)
+	err = nodeClaims{s}.countOnNodes(ctx, r.SessionID, claim)
 	if err == nil {
 		err = s.recheckStored(ctx, claim)
 	}

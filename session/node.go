@@ -23,6 +23,8 @@ type Node interface {
 	Check() error
 	// Leads reports whether this node does what is done once in the cluster.
 	Leads() bool
+	// Changed has other nodes learn soon how many places this one has. It does not wait.
+	Changed()
 }
 
 // alone is a daemon that is not a node.
@@ -31,6 +33,7 @@ type alone struct{}
 func (alone) ID() string   { return "" }
 func (alone) Check() error { return nil }
 func (alone) Leads() bool  { return true }
+func (alone) Changed()     {}
 
 // turn returns what reports whether this daemon does what is done once in a cluster; nil: it
 // always does.
@@ -97,6 +100,7 @@ func (n *NodeSessions) Take(ctx context.Context, id string) error { return n.mov
 // Lose implements [cluster.Sessions]. A create that is under way may still make its session live.
 func (n *NodeSessions) Lose(ctx context.Context) {
 	n.s.creates.lose()
+	n.s.deps.Line.Lose()
 	all := n.s.sessions.All()
 	for _, l := range all {
 		l.lose()

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"crypto/rand"
-	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -74,14 +73,10 @@ func (n nodeClaims) enterNodes(ctx, wait context.Context, r request.Create, o re
 	return false, inUse(other.SessionID)
 }
 
-// quotaPause is the time between two attempts of a create that waits for a quota which other
-// nodes use up.
-const quotaPause = time.Second / 2
-
 // countOnNodes counts a claimed session for the quotas of its user and key on all nodes. If a
-// quota is reached, it waits until wait ends, if waits is set. Login checks count for their
-// own node only.
-func (n nodeClaims) countOnNodes(ctx, wait context.Context, id string, c capacity.Claim, waits bool) error {
+// quota is reached, the error is quota_exceeded: the create waits with those of all nodes. Login
+// checks count for their own node only.
+func (n nodeClaims) countOnNodes(ctx context.Context, id string, c capacity.Claim) error {
 	if n.svc.deps.Claims == nil {
 		return nil
 	}
@@ -92,17 +87,7 @@ func (n nodeClaims) countOnNodes(ctx, wait context.Context, id string, c capacit
 			keyID = l.ID
 		}
 	}
-	for {
-		err := n.svc.deps.Claims.Count(ctx, id, c.UserID, keyID, saves, func(u profiles.QuotaUse) error { return admitted(c.Limits, u) })
-		if !waits || !fault.Is(err, fault.QuotaExceeded) {
-			return err
-		}
-		select {
-		case <-wait.Done():
-			return err
-		case <-time.After(quotaPause):
-		}
-	}
+	return n.svc.deps.Claims.Count(ctx, id, c.UserID, keyID, saves, func(u profiles.QuotaUse) error { return admitted(c.Limits, u) })
 }
 
 // admitted returns quota_exceeded if one of the limits is reached.

@@ -15,7 +15,6 @@ import (
 	"github.com/stasisd/stasis/profiles/postgrestest"
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/session/access"
-	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/registry"
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
@@ -128,6 +127,7 @@ type member string
 func (m member) ID() string { return string(m) }
 func (member) Check() error { return nil }
 func (member) Leads() bool  { return true }
+func (member) Changed()     {}
 
 // A daemon with the ID of a node that has lost its lease does not have that one's data. It ends
 // the sessions, and the node saves what they had when it is back.
@@ -229,16 +229,10 @@ func TestQuotaOfTwoNodes(t *testing.T) {
 	_, err := b.Create(t.Context(), alice, newCreate(nil))
 	wantCode(t, err, fault.QuotaExceeded)
 	b.create(bob, nil)
-	made := make(chan answer.Info, 1)
-	go func() {
-		info, err := b.Create(context.WithoutCancel(t.Context()), alice, newCreate(func(c *request.Create) { c.Wait = patience }))
-		if err != nil {
-			t.Error(err)
-		}
-		made <- info
-	}()
+	_, err = b.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.Wait = time.Hour }).Placed(0))
+	wantCode(t, err, fault.QuotaExceeded)
 	a.end(alice, info.ID, none)
-	info = <-made
+	info = b.create(alice, nil)
 	_, err = a.Create(t.Context(), alice, newCreate(nil))
 	wantCode(t, err, fault.QuotaExceeded)
 	b.end(alice, info.ID, none)

@@ -25,6 +25,7 @@ import (
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/login"
 	"github.com/stasisd/stasis/session/login/renewal"
+	"github.com/stasisd/stasis/session/placement"
 	"github.com/stasisd/stasis/session/quota"
 	"github.com/stasisd/stasis/session/records"
 	"github.com/stasisd/stasis/session/registry"
@@ -87,6 +88,8 @@ type Deps struct {
 	// TicketKey is what the tickets of sessions are derived from, so that they work on every
 	// node; nil: each session has its own secret, which ends with the daemon.
 	TicketKey []byte
+	// Line lets creates wait for a place on any node; nil: there is one daemon.
+	Line *placement.Line
 	// Extensions stores the files of uploaded extensions.
 	Extensions archives.Extensions
 	// Node is the node that the daemon is, if it shares its catalogue with others; nil: it
@@ -191,7 +194,7 @@ func New(cfg Config, deps Deps) *Service {
 	s.capacity = capacity.New[*restore.Parked](capacity.Config{
 		Sessions: cfg.MaxSessions, Engine: cfg.Engine, Parked: cfg.Parked,
 		Spares:  map[string]pool.Limits{browser.EngineChrome: cfg.Spares, browser.EngineShell: cfg.ShellSpares},
-		Standby: cfg.Standby, StandbyDelay: cfg.StandbyDelay, Now: deps.Now, Log: deps.Log,
+		Standby: cfg.Standby, StandbyDelay: cfg.StandbyDelay, Full: s.deps.Node.Changed, Now: deps.Now, Log: deps.Log,
 	}, capacityAdapter{s}, deps.Catalogue)
 	s.sessions = registry.New[*liveSession](s.capacity.HasParked)
 	s.records = records.New(deps.Catalogue, deps.Notices)
@@ -238,6 +241,7 @@ func (s *Service) Close(ctx context.Context) error {
 	s.renewals.Stop()
 	s.rescues.Stop() // saves of live sessions come first
 	s.capacity.Stop()
+	s.deps.Line.Close()
 
 	stop := context.AfterFunc(ctx, s.cancel)
 	defer stop()
@@ -318,7 +322,7 @@ func (unmetered) Saved(save.Kind, save.Result) {}
 // Counts holds numbers for metrics and tests.
 type Counts struct {
 	Live, Parked, Spares, Standbys, Rescuing int
-	// WaitForSlot is the number of callers that wait for a session slot.
+	// WaitForSlot is the number of callers that wait for a session slot, of this node or of any.
 	WaitForSlot int
 	// WaitForRescue is the number of calls that wait for a rescue. WaitForCheck is the
 	// number of creates that wait for a scheduled login check.
@@ -332,7 +336,7 @@ func (s *Service) Counts() Counts {
 	sessions := s.sessions.Counts()
 	pending, waiting := s.rescues.Counts()
 	return Counts{Live: sessions.Live, Parked: kept.Parked, Spares: kept.Spares, Standbys: kept.Standbys, Rescuing: pending,
-		WaitForSlot: kept.Waiting, WaitForRescue: waiting, WaitForCheck: sessions.Waiting}
+		WaitForSlot: kept.Waiting + s.deps.Line.Count(), WaitForRescue: waiting, WaitForCheck: sessions.Waiting}
 }
 
 // forget removes an ended session from the live ones, which ends its tickets, and frees

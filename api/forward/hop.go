@@ -44,7 +44,7 @@ const (
 	ToSession Purpose = "session"
 	// ToPlace is a create that the receiving node is to make now or refuse.
 	ToPlace Purpose = "place"
-	// ToWait is ToPlace, but the create waits for a place as it asks for.
+	// ToWait is ToPlace, but the create waits for its environment; see [Hop.Wait].
 	ToWait Purpose = "wait"
 	// ToMove is a call by a node itself: the receiving node is to continue a session.
 	ToMove Purpose = "move"
@@ -65,8 +65,18 @@ type Hop struct {
 	// KeyID is the key of a client whose ticket was used up by the node that passes the call
 	// on; "": the client's credentials are in the call.
 	KeyID string `json:"key_id,omitempty"`
+	// Wait is how long a create of ToWait may still wait, in milliseconds.
+	Wait int64 `json:"wait_ms,omitempty"`
 	// SessionID is the ID for the session that a create makes if it names none; "": any.
 	SessionID string `json:"session_id,omitempty"`
+}
+
+// Waits returns Wait, which is 0 for other purposes than ToWait.
+func (h Hop) Waits() time.Duration {
+	if h.Purpose != ToWait {
+		return 0
+	}
+	return time.Duration(h.Wait) * time.Millisecond
 }
 
 // hopKey is the context key of a call's Hop.

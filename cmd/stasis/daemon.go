@@ -201,13 +201,13 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
-	shared := d.share(ctx, log)
+	shared := d.share(ctx, self.id(), log)
 	extensions, err := d.extensions(ctx, log)
 	if err != nil {
 		return nil, err
 	}
 	deps := session.Deps{
-		Claims: shared.claims, TicketKey: shared.ticketKey,
+		Claims: shared.claims, TicketKey: shared.ticketKey, Line: shared.line,
 		Keys:      d.apiKeys,
 		Browsers:  browsers.Chromes{Starter: starter},
 		Datadirs:  profile.Disk{},
@@ -251,7 +251,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	}
 	sessions, masks := d.service.Lookup(), capacity.NewTurns(events.MaxMasking)
 	driver := drive.New(sessions)
-	cluster, err := d.cluster(c.nodeFlags, self.id(), sessions, log)
+	cluster, err := d.cluster(c.nodeFlags, shared, sessions, log)
 	if err != nil {
 		return nil, err
 	}

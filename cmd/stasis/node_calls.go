@@ -53,7 +53,7 @@ func (f nodeFlags) roots() (*x509.CertPool, error) {
 // cluster returns what passes calls on to other nodes; nil if the daemon is no node. Nodes know
 // each other by a secret that they derive from the archive key, which all of them have: also
 // those without an identity.
-func (d *daemon) cluster(f nodeFlags, id string, sessions session.Lookup, log *slog.Logger) (*api.Cluster, error) {
+func (d *daemon) cluster(f nodeFlags, s shared, sessions session.Lookup, log *slog.Logger) (*api.Cluster, error) {
 	if !f.on() {
 		return nil, nil
 	}
@@ -61,10 +61,9 @@ func (d *daemon) cluster(f nodeFlags, id string, sessions session.Lookup, log *s
 	if err != nil {
 		return nil, err
 	}
-	peers := placement.NewPeers(id, d.catalogue.Nodes, time.Now)
-	signer := d.signer(id)
-	return &api.Cluster{Peers: peers, Signer: signer, Lives: sessions.Lives, Moving: sessions.Moving, Wants: sessions.Wants, Caller: d.apiKeys.Caller,
-		Forwarder: forward.New(forward.Config{Signer: signer, Nodes: peers, Roots: roots, Log: log})}, nil
+	signer := d.signer(s.peers.Self())
+	return &api.Cluster{Peers: s.peers, Line: s.line, Signer: signer, Lives: sessions.Lives, Moving: sessions.Moving, Wants: sessions.Wants, Waiter: sessions.Waiter, Caller: d.apiKeys.Caller,
+		Forwarder: forward.New(forward.Config{Signer: signer, Nodes: s.peers, Roots: roots, Log: log})}, nil
 }
 
 // signer returns what signs the calls of a node to others.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/session/claims"
+	"github.com/stasisd/stasis/session/placement"
 )
 
 // deletedKeysEvery is how often a node looks for keys that other nodes have deleted.
@@ -19,11 +20,13 @@ const deletedKeysEvery = 5 * time.Second
 type shared struct {
 	claims    *claims.Claims
 	ticketKey []byte
+	peers     *placement.Peers
+	line      *placement.Line
 }
 
-// share makes sessions, tickets and deletions of keys hold on all nodes, if this daemon is one
-// and has joined.
-func (d *daemon) share(ctx context.Context, log *slog.Logger) shared {
+// share makes sessions, tickets, deletions of keys and the order of waiting creates hold on all
+// nodes, if this daemon is one and has joined as nodeID.
+func (d *daemon) share(ctx context.Context, nodeID string, log *slog.Logger) shared {
 	if !d.node {
 		return shared{}
 	}
@@ -47,7 +50,8 @@ func (d *daemon) share(ctx context.Context, log *slog.Logger) shared {
 		watch.Wait()
 		return nil
 	})
-	return shared{claims.New(d.claims, 0, log), d.keys.Derive("session tickets")}
+	peers := placement.NewPeers(nodeID, d.catalogue.Nodes, time.Now)
+	return shared{claims.New(d.claims, 0, log), d.keys.Derive("session tickets"), peers, placement.NewLine(peers, d.claims, 0, log)}
 }
 
 // fingerprints returns those of the secrets that nodes share, for the facts of this node.

@@ -111,6 +111,7 @@ func (r *run) isKept(session string) bool {
 // leases that have ended count for nothing, and a sweep removes them.
 var locks = map[string]string{
 	"the claim of session":          "SELECT c.session_id FROM session_claims c JOIN nodes n ON (n.node_id, n.number) = (c.node_id, c.number) WHERE c.session_id NOT IN (SELECT session_id FROM sessions WHERE ended_at = 0)",
+	"the waiting create":            "SELECT w.waiter_id FROM waiting_creates w JOIN nodes n ON (n.node_id, n.number) = (w.node_id, w.number) WHERE w.turn = 0",
 	"the hold of snapshot":          "SELECT h.snapshot_id || ' for ' || h.purpose FROM snapshot_holds h JOIN nodes n ON (n.node_id, n.number) = (h.node_id, h.number)",
 	"the use of archive":            "SELECT u.archive_id || ' by ' || u.snapshot_id FROM archive_uses u JOIN nodes n ON (n.node_id, n.number) = (u.node_id, u.number)",
 	"the login check of":            "SELECT encode(c.user_id, 'escape') FROM check_claims c JOIN nodes n ON (n.node_id, n.number) = (c.node_id, c.number)",

@@ -10,7 +10,8 @@ import (
 )
 
 // Claims is the store of what nodes claim of each other. It implements
-// [profiles.ArchiveUseStore], [profiles.ClaimStore] and [profiles.TicketStore].
+// [profiles.ArchiveUseStore], [profiles.ClaimStore], [profiles.TicketStore] and
+// [profiles.WaitingStore].
 type Claims struct{ db *handle }
 
 var _ profiles.ArchiveUseStore = (*Claims)(nil)

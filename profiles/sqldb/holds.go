@@ -55,10 +55,13 @@ func (h *handle) checkHolds(ctx context.Context, tx *sql.Tx, snapshotID, op stri
 // RemoveVoid implements [profiles.ClaimStore].
 func (st *Claims) RemoveVoid(ctx context.Context, before time.Time) error {
 	return st.db.write(ctx, "profiles.remove_void", func(tx *sql.Tx) error {
-		for _, table := range []string{"session_claims", "check_claims", "snapshot_holds"} {
+		for _, table := range []string{"session_claims", "check_claims", "snapshot_holds", "waiting_creates"} {
 			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" AS c WHERE NOT "+leased); err != nil {
 				return err
 			}
+		}
+		if err := forgetTurns(ctx, tx); err != nil {
+			return err
 		}
 		_, err := tx.ExecContext(ctx, "DELETE FROM tickets WHERE expires_at <= ?", stamp(before))
 		return err

@@ -19,7 +19,7 @@ import (
 var tables = []string{
 	"users", "api_keys", "sessions", "commits", "snapshots", "defaults", "answers", "extensions", "snapshot_extensions",
 	"runs", "events", "messages", "notes", "deliveries", "audit", "webhook_secrets", "nodes", "stored_by_user", "stored_by_key", "left_sessions",
-	"archive_uses", "snapshot_holds", "session_claims", "check_claims", "tickets", "extension_chunks",
+	"archive_uses", "snapshot_holds", "session_claims", "check_claims", "tickets", "extension_chunks", "waiting_creates",
 }
 
 // kept are the tables that triggers write. A transfer replaces what they have written in the target.

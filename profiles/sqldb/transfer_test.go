@@ -73,6 +73,8 @@ func fillAll(t *testing.T, db *sqldb.DB) {
 	must(err)
 	// Only nodes write these, to PostgreSQL.
 	must(sqldb.Exec(ctx, db, "INSERT INTO nodes (node_id, number, url, facts, status, draining, started_at, leased_until) VALUES ('n', 0, 'u', ?, ?, ?, 1, 0)", []byte("{}"), []byte("{}"), false))
+	must(sqldb.Exec(ctx, db, "INSERT INTO waiting_creates (waiter_id, node_id, number, user_id, key_id, engine, chrome, restores, most_of_user, most_of_key, since, paused_until, turn) "+
+		"VALUES ('w', 'n', 1, ?, 'k', 'shell', '', ?, -1, 3, 1, 0, 2)", []byte(user), true))
 	must(sqldb.Exec(ctx, db, "INSERT INTO left_sessions (node_id, run_dir, session_id, ended_at, restart) VALUES ('n', 'd', 's-1', 1, ?)", false))
 }
 

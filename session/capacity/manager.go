@@ -28,8 +28,11 @@ type Config struct {
 	Standby  pool.Limits            // of standbys
 	// StandbyDelay is how long no standby is started after [Manager.ReplenishLater].
 	StandbyDelay time.Duration
-	Now          func() time.Time
-	Log          *slog.Logger
+	// Full is called when the last free slot is taken, and when a slot is free again. It must
+	// not block. nil: nothing is called.
+	Full func()
+	Now  func() time.Time
+	Log  *slog.Logger
 }
 
 // Sessions is what a Manager needs of the sessions that it serves. S is a spare, B a
@@ -68,7 +71,7 @@ type Manager[P pool.MeasuredChrome, S, B pool.Chrome] struct {
 // New makes a Manager that keeps no Chrome yet. It starts spares at the first Replenish,
 // and standbys when the first user needs one.
 func New[P pool.MeasuredChrome, S, B pool.Chrome](cfg Config, sessions Sessions[S, B], catalogue Catalogue) *Manager[P, S, B] {
-	m := &Manager[P, S, B]{sessions: sessions, log: cfg.Log, slots: newSlots(cfg.Sessions), parked: pool.NewParked[P](cfg.Parked)}
+	m := &Manager[P, S, B]{sessions: sessions, log: cfg.Log, slots: newSlots(cfg.Sessions, cfg.Full), parked: pool.NewParked[P](cfg.Parked)}
 	m.spares = newSpares(cfg.Spares, cmp.Or(cfg.Engine, browser.EngineChrome), m.spareLimit, sessions.StartSpare, cfg.Log)
 	m.standbys = newStandbys(cfg, m, sessions, catalogue)
 	return m

@@ -30,6 +30,7 @@ type slots struct {
 	held   map[quota.Share]int64
 	served map[turnOf]int // when a waiting call last got a slot, as a number of turns
 	turn   int
+	full   func() // called when the last slot is taken, and when one is free again; may be nil
 	closed bool
 }
 
@@ -42,8 +43,8 @@ type waiter struct {
 	got chan struct{} // closed when it has a slot, or when slots is closed
 }
 
-func newSlots(n int) *slots {
-	return &slots{free: n, held: map[quota.Share]int64{}, served: map[turnOf]int{}}
+func newSlots(n int, full func()) *slots {
+	return &slots{free: n, full: full, held: map[quota.Share]int64{}, served: map[turnOf]int{}}
 }
 
 // acquire takes a slot. If wait is true it waits for one until ctx ends. Without a slot
@@ -107,6 +108,15 @@ func (s *slots) take(c Claim) {
 	for _, l := range c.Limits {
 		s.held[l.Share]++
 	}
+	s.reportFull(s.free == 0)
+}
+
+// reportFull calls full if it is so that the slots have become full, or are no longer. The caller
+// holds the lock.
+func (s *slots) reportFull(changed bool) {
+	if changed && s.full != nil {
+		s.full()
+	}
 }
 
 // leave stops waiting. If a limit of the caller is reached, it returns quota_exceeded. If
@@ -150,6 +160,7 @@ func (s *slots) release(c Claim) {
 // giveBack is release. The caller holds the lock.
 func (s *slots) giveBack(c Claim) {
 	s.free++
+	s.reportFull(s.free == 1)
 	for _, l := range c.Limits {
 		if s.held[l.Share]--; s.held[l.Share] == 0 {
 			delete(s.held, l.Share)

@@ -21,7 +21,7 @@ func (s *slots) queued(t *testing.T, n int) {
 // Waiting callers get slots in the order in which they came. A caller that gave up is
 // skipped.
 func TestSlotsFirstComeFirstServed(t *testing.T) {
-	s := newSlots(1)
+	s := newSlots(1, nil)
 	if err := s.acquire(t.Context(), Claim{}, false); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestSlotsFirstComeFirstServed(t *testing.T) {
 
 // A slot given to a caller that is leaving goes to the next caller.
 func TestSlotsGivenWhileLeaving(t *testing.T) {
-	s := newSlots(0)
+	s := newSlots(0, nil)
 	w := &waiter{got: make(chan struct{})}
 	s.queue = append(s.queue, w)
 	s.release(Claim{})
@@ -70,7 +70,7 @@ func TestSlotsGivenWhileLeaving(t *testing.T) {
 }
 
 func TestSlotsClose(t *testing.T) {
-	s := newSlots(0)
+	s := newSlots(0, nil)
 	waiting := make(chan error, 1)
 	go func() { waiting <- s.acquire(t.Context(), Claim{}, true) }()
 	s.queued(t, 1)
@@ -82,7 +82,7 @@ func TestSlotsClose(t *testing.T) {
 // Users who wait are served in turn, however many calls each waits with. One who comes later
 // is not behind the many calls of another.
 func TestSlotsInTurnBetweenUsers(t *testing.T) {
-	s := newSlots(0)
+	s := newSlots(0, nil)
 	served := make(chan string, 20)
 	wait := func(user string) {
 		n := s.waiting()
@@ -118,7 +118,7 @@ func TestSlotsInTurnBetweenUsers(t *testing.T) {
 // The keys of a user are served in turn too: a key that waits with many calls does not take
 // the wait time of the user's other keys.
 func TestSlotsInTurnBetweenKeys(t *testing.T) {
-	s := newSlots(0)
+	s := newSlots(0, nil)
 	served := make(chan string, 20)
 	wait := func(user, key string) {
 		n := s.waiting()
@@ -162,7 +162,7 @@ func limited(user string, n int64) (Claim, quota.Share) {
 // A user at the limit gets no slot, although some are free, and does not hold up others. The
 // next of its slots that is given back goes to its own waiting call.
 func TestSlotsOfOneUser(t *testing.T) {
-	s := newSlots(10)
+	s := newSlots(10, nil)
 	claim, alice := limited("alice", 2)
 	bob, _ := limited("bob", 1)
 	var got atomic.Int32
@@ -201,5 +201,24 @@ func TestSlotsOfOneUser(t *testing.T) {
 	s.release(claim)
 	if s.of(alice) != 0 || len(s.held) > 0 || s.left() != 10 {
 		t.Errorf("%d slots are left, and users have %v", s.left(), s.held)
+	}
+}
+
+// Others learn when the last slot is taken, and when one is free again.
+func TestSlotsReportFull(t *testing.T) {
+	reported := 0
+	s := newSlots(2, func() { reported++ })
+	for i, step := range []struct {
+		do   func()
+		want int
+	}{
+		{func() { s.take(Claim{}) }, 0},
+		{func() { s.take(Claim{}) }, 1},
+		{func() { s.release(Claim{}) }, 2},
+		{func() { s.release(Claim{}) }, 2},
+	} {
+		if step.do(); reported != step.want {
+			t.Errorf("step %d: reported %d times, want %d", i, reported, step.want)
+		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 type Store interface {
 	profiles.ClaimStore
 	profiles.ArchiveUseStore
+	profiles.WaitingStore
 }
 
 // Claims are the claims of one node. Its methods are safe for concurrent use.

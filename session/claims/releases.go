@@ -83,6 +83,19 @@ func (r *Releases) HoldSnapshot(ctx context.Context, holdID, snapshotID, purpose
 	return r.claimed(r.hold(holdID), r.Store.HoldSnapshot(ctx, holdID, snapshotID, purpose))
 }
 
+// BeginWaiting implements [profiles.WaitingStore].
+func (r *Releases) BeginWaiting(ctx context.Context, w profiles.WaitingCreate, pause time.Duration) (time.Time, error) {
+	own := r.waiting(w.ID)
+	r.forget(own)
+	since, err := r.Store.BeginWaiting(ctx, w, pause)
+	return since, r.claimed(own, err)
+}
+
+// EndWaiting implements [profiles.WaitingStore].
+func (r *Releases) EndWaiting(ctx context.Context, id string) error {
+	return r.try(ctx, r.waiting(id))
+}
+
 // ReleaseArchive implements [profiles.ArchiveUseStore].
 func (r *Releases) ReleaseArchive(ctx context.Context, archiveID, snapshotID string) error {
 	return r.try(ctx, r.archive(archiveID, snapshotID))
@@ -112,6 +125,10 @@ func (r *Releases) check(user string) release {
 
 func (r *Releases) hold(id string) release {
 	return release{"hold " + id, func(ctx context.Context) error { return r.Store.ReleaseSnapshot(ctx, id) }}
+}
+
+func (r *Releases) waiting(id string) release {
+	return release{"waiting " + id, func(ctx context.Context) error { return r.Store.EndWaiting(ctx, id) }}
 }
 
 func (r *Releases) archive(id, snapshot string) release {

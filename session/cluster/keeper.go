@@ -55,12 +55,13 @@ type Config struct {
 }
 
 // Parts of the lease: how often it is renewed and others are looked at, when a failed renewal is
-// tried again, and how much earlier than the catalogue a node thinks that its lease has ended.
-// In that time the wardens freeze its Chromes.
+// tried again, how much earlier than the catalogue a node thinks that its lease has ended, and the
+// least time between renewals. In the third the wardens freeze its Chromes.
 const (
-	renewals = 3
-	retries  = 15
-	margins  = 15
+	renewals  = 3
+	retries   = 15
+	margins   = 15
+	distances = 30
 )
 
 // Keeper holds the lease of a node. Its methods are safe for concurrent use.
@@ -71,7 +72,7 @@ type Keeper struct {
 	work   sync.WaitGroup
 	wake   chan struct{} // for restarts
 	drain  chan struct{} // for moves
-	begun  chan struct{} // for a renewal with the first status
+	soon   chan struct{} // for a renewal before its time, because the status has changed
 
 	mu       sync.Mutex
 	sessions Sessions // nil until Begin
@@ -92,7 +93,7 @@ type Keeper struct {
 // have the same ID. The caller must call Close.
 func Join(ctx context.Context, cfg Config) (*Keeper, error) {
 	cfg.Lease = cmp.Or(cfg.Lease, profiles.LeaseTime)
-	k := &Keeper{cfg: cfg, wake: make(chan struct{}, 1), drain: make(chan struct{}, 1), begun: make(chan struct{}, 1)}
+	k := &Keeper{cfg: cfg, wake: make(chan struct{}, 1), drain: make(chan struct{}, 1), soon: make(chan struct{}, 1)}
 	k.ctx, k.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	began := cfg.Clock()
 	err := k.join(ctx)
@@ -119,11 +120,15 @@ func (k *Keeper) Begin(s Sessions) {
 	k.mu.Lock()
 	k.sessions = s
 	k.mu.Unlock()
-	wake(k.begun)
+	k.Changed()
 	k.work.Go(k.looking)
 	k.work.Go(k.restarting)
 	k.work.Go(k.moving)
 }
+
+// Changed has the lease renewed soon, so that other nodes learn of a changed status. It does not
+// wait. Renewals keep a distance from each other, so not each change has its own.
+func (k *Keeper) Changed() { wake(k.soon) }
 
 // Close stops renewing the lease. With leave it ends it; then no session may be left.
 func (k *Keeper) Close(ctx context.Context, leave bool) error {
@@ -255,11 +260,16 @@ func (k *Keeper) hold(asked time.Duration, n profiles.Node) {
 
 // renewing renews the lease until the keeper is closed.
 func (k *Keeper) renewing() {
-	for pause := k.cfg.Lease / renewals; k.sleep(pause, k.begun); {
+	for pause := k.cfg.Lease / renewals; k.sleep(pause, k.soon); {
 		pause = k.cfg.Lease / renewals
 		if !k.renew() {
 			pause = k.cfg.Lease / retries
 		}
+		least := k.cfg.Lease / distances
+		if !k.sleep(least, nil) {
+			return
+		}
+		pause -= least
 	}
 }
 

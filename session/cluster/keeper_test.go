@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
@@ -21,16 +22,17 @@ const lease = 300 * time.Millisecond
 // store is a catalogue with one other node.
 type store struct {
 	profiles.NodeStore
-	mu     sync.Mutex
-	number int64
-	renew  error
-	ahead  time.Duration // of the clock of the catalogue
-	other  profiles.Node
-	taken  []string
-	failed int // renewals
-	looks  int
-	inUse  int // joins that find a lease of another process; negative: all
-	calls  []string
+	mu      sync.Mutex
+	number  int64
+	renew   error
+	ahead   time.Duration // of the clock of the catalogue
+	other   profiles.Node
+	taken   []string
+	failed  int // renewals
+	looks   int
+	renewed int
+	inUse   int // joins that find a lease of another process; negative: all
+	calls   []string
 
 	draining bool
 	status   string
@@ -63,6 +65,7 @@ func (s *store) Renew(_ context.Context, status json.RawMessage) (profiles.Node,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status = string(status)
+	s.renewed++
 	if s.renew != nil {
 		s.failed++
 	}
@@ -333,4 +336,34 @@ func TestFirstStatus(t *testing.T) {
 	if err := k.Close(t.Context(), true); err != nil {
 		t.Error(err)
 	}
+}
+
+// A changed status is written before the time of the next renewal.
+func TestChangedStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{}
+		began := time.Now()
+		k, err := cluster.Join(t.Context(), cluster.Config{Store: s, ID: "a", Extend: func(time.Duration) {}, Lease: 15 * time.Second,
+			Clock: func() time.Duration { return time.Since(began) }, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.Begin(&sessions{s: s})
+		time.Sleep(time.Second)
+		for range 3 {
+			s.set(func() { s.renewed = 0 })
+			for range 100 {
+				k.Changed()
+			}
+			time.Sleep(1100 * time.Millisecond)
+			s.set(func() {
+				if s.renewed < 1 || s.renewed > 3 {
+					t.Errorf("renewed %d times", s.renewed)
+				}
+			})
+		}
+		if err := k.Close(t.Context(), true); err != nil {
+			t.Error(err)
+		}
+	})
 }

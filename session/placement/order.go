@@ -14,6 +14,7 @@ type Wanted struct {
 	// SnapshotID is what it is restored from; "": it starts empty. Chrome is the version of
 	// the Chrome that wrote it.
 	SnapshotID, Chrome string
+	UserID             string // of the snapshot
 	// Holder is the node of a live session that holds the same environment; "": there is
 	// none, or it does not matter.
 	Holder string
@@ -21,26 +22,20 @@ type Wanted struct {
 
 // Order returns the nodes that can take a session, the quickest first: the one that holds the
 // environment, one that has the snapshot's Chrome parked or waiting, this one if it has a spare
-// and room, and then those with the most room. Nodes without room come last, those where the
-// fewest wait first: they may have got room since they said so, and a create may wait there.
+// and room, and then those with the most room. Nodes without room come last: they may have got
+// room since they said so.
 // Nodes that have no lease, are draining, or lack the engine or a Chrome at least as new as the
 // snapshot's are left out.
 func (p *Peers) Order(ctx context.Context, w Wanted) ([]Node, error) {
-	nodes, err := p.Nodes(ctx)
+	nodes, err := p.withRoom(ctx, peersAge)
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	for i, n := range nodes {
-		nodes[i].Status.Free -= p.placed[n.ID]
-	}
-	p.mu.Unlock()
 	nodes = slices.DeleteFunc(nodes, func(n Node) bool { return !w.fits(n) })
 	slices.SortStableFunc(nodes, func(a, b Node) int {
 		return cmp.Or(
 			cmp.Compare(p.rank(a, w), p.rank(b, w)),
 			cmp.Compare(b.Status.Free, a.Status.Free),
-			cmp.Compare(a.Status.Waiting, b.Status.Waiting),
 			compareSelf(a.ID == p.self, b.ID == p.self),
 		)
 	})

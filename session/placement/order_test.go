@@ -49,8 +49,8 @@ func TestOrder(t *testing.T) {
 	spare := map[string]int{"shell": 1}
 	c := &catalogue{nodes: []profiles.Node{
 		node("draining", placement.Status{Free: 9}, func(n *profiles.Node, _ *placement.Facts) { n.Draining = true }),
-		node("full", placement.Status{Waiting: 3}),
-		node("full2", placement.Status{Waiting: 1}),
+		node("full", placement.Status{}),
+		node("full2", placement.Status{}),
 		node("holder", placement.Status{}),
 		node("late", placement.Status{Free: 9}, func(n *profiles.Node, _ *placement.Facts) { n.Left = 0 }),
 		node("much", placement.Status{Free: 4}),
@@ -64,8 +64,8 @@ func TestOrder(t *testing.T) {
 	}}
 	p := placement.NewPeers("self", c, time.Now)
 	check(t, p, placement.Wanted{Engine: "shell", SnapshotID: "snap", Chrome: "150.0.1.1", Holder: "holder"},
-		"holder", "parked", "standby", "self", "much", "full2", "full")
-	check(t, p, placement.Wanted{Engine: "shell"}, "self", "old", "writer", "much", "parked", "standby", "holder", "full2", "full")
+		"holder", "parked", "standby", "self", "much", "full", "full2")
+	check(t, p, placement.Wanted{Engine: "shell"}, "self", "old", "writer", "much", "parked", "standby", "full", "full2", "holder")
 
 	for range 4 { // the status of much does not have them yet
 		p.Placed("much")

@@ -52,8 +52,11 @@ func (p *Peers) Self() string { return p.self }
 
 // Nodes returns all nodes by ID. The list is at most a second old, or a few seconds if the
 // catalogue cannot be read. Left counts down meanwhile.
-func (p *Peers) Nodes(ctx context.Context) ([]Node, error) {
-	if nodes, ok := p.known(peersAge); ok {
+func (p *Peers) Nodes(ctx context.Context) ([]Node, error) { return p.upTo(ctx, peersAge) }
+
+// upTo is Nodes with a list that is not older than age, if the catalogue can be read.
+func (p *Peers) upTo(ctx context.Context, age time.Duration) ([]Node, error) {
+	if nodes, ok := p.known(age); ok {
 		return nodes, nil
 	}
 	select {
@@ -62,7 +65,7 @@ func (p *Peers) Nodes(ctx context.Context) ([]Node, error) {
 	case <-ctx.Done():
 		return nil, fault.Wrap(ctx.Err(), fault.Timeout, "placement.nodes", "the request was cancelled")
 	}
-	if nodes, ok := p.known(peersAge); ok { // another call has read it meanwhile
+	if nodes, ok := p.known(age); ok { // another call has read it meanwhile
 		return nodes, nil
 	}
 	before := p.now() // the leases are at least as long after the answer
@@ -81,6 +84,20 @@ func (p *Peers) Nodes(ctx context.Context) ([]Node, error) {
 	p.nodes, p.read, p.placed = nodes, before, map[string]int{}
 	p.mu.Unlock()
 	return slices.Clone(nodes), nil
+}
+
+// withRoom is upTo. The sessions that were placed since the list was read take their places.
+func (p *Peers) withRoom(ctx context.Context, age time.Duration) ([]Node, error) {
+	nodes, err := p.upTo(ctx, age)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, n := range nodes {
+		nodes[i].Status.Free -= p.placed[n.ID]
+	}
+	return nodes, nil
 }
 
 // Forget has the next call read the nodes again.

@@ -32,7 +32,7 @@ type Facts struct {
 // Status is what a node says of itself at each renewal of its lease ([profiles.Node.Status]).
 type Status struct {
 	Free    int `json:"free"`    // places for sessions, of any engine
-	Waiting int `json:"waiting"` // creates that wait for a place
+	Waiting int `json:"waiting"` // creates that came to it and wait for a place on any node
 	Live    int `json:"live"`
 	// Rescuing is how many sessions of a former process are being saved.
 	Rescuing int            `json:"rescuing"`

@@ -34,7 +34,7 @@ func Want(ctx context.Context, in Environments, engine string, from Source) (Wan
 	if err != nil || !found {
 		return w, err
 	}
-	w.SnapshotID = snap.ID
+	w.SnapshotID, w.UserID = snap.ID, snap.UserID
 	if w.Engine == "" || w.Engine == snap.Engine {
 		w.Engine, w.Chrome = snap.Engine, snap.Chrome
 	}

@@ -76,6 +76,7 @@ type Create struct {
 	keptLimits bool     // a resume that does not name limits: they are those of the first create
 	connects   bool     // a CDP client follows; see [Create.Connecting]
 	moved      bool     // the session continues after a move; see [Create.Moved]
+	placed     bool     // a node has placed it; see [Create.Placed]
 }
 
 // Moved returns the create with which a session continues that was moved from another node. It
@@ -87,6 +88,17 @@ func (r Create) Moved() Create {
 
 // Shares reports whether the session may start although another one holds its environment.
 func (r Create) Shares() bool { return r.moved || r.OnLiveOrDefault() == OnLiveFork }
+
+// Placed returns the create that one of several nodes has placed on this one, at most for wait. It
+// waits only for its environment, with [OnLiveWait]: for a place it waits on no node, but with the
+// creates of all nodes.
+func (r Create) Placed(wait time.Duration) Create {
+	r.placed, r.Wait = true, min(r.Wait, wait)
+	return r
+}
+
+// WaitsForPlace reports whether the create waits for a place on this node.
+func (r Create) WaitsForPlace() bool { return r.Wait > 0 && !r.placed }
 
 // Connecting returns the create of a caller that connects a CDP client as soon as the session is
 // made. If the quotas allow no more sockets, no session is made.

@@ -3436,7 +3436,7 @@ export interface components {
             free: number;
             /** @description Live sessions. */
             live: number;
-            /** @description Creates that wait for a place on it. */
+            /** @description Creates that came to it and wait for a place on any node. */
             waiting: number;
             /** @description The live sessions that the node, which is draining, could not move yet, at most 100. */
             staying: {
