@@ -59,6 +59,15 @@ type CheckClaim struct {
 // and those that may be saved.
 type QuotaUse struct{ UserSessions, UserSaving, KeySessions, KeySaving int64 }
 
+// QuotaCount says whose quotas a session counts for. OfUser and OfKey say whether the number of
+// other sessions of the user, or of the key, must be counted: if there is no quota, that would
+// only take time, and make creates conflict.
+type QuotaCount struct {
+	UserID, KeyID string
+	Saves         bool // it may be saved
+	OfUser, OfKey bool
+}
+
 // ClaimStore keeps what the sessions and login checks of all nodes hold. A claim of a node
 // without its lease does not count. Only a node may call it.
 type ClaimStore interface {
@@ -70,8 +79,8 @@ type ClaimStore interface {
 	// scheduled check on another node is always returned, and learns that it is wanted.
 	EnterEnvironment(ctx context.Context, own SessionClaim, snapshotSession string, company bool) (*SessionClaim, *CheckClaim, error)
 	// CountSession records whose quotas a claimed session counts for, if admit allows it.
-	// admit gets the numbers without this session.
-	CountSession(ctx context.Context, sessionID, userID, keyID string, saves bool, admit func(QuotaUse) error) error
+	// admit gets the numbers without this session; those that need not be counted are 0.
+	CountSession(ctx context.Context, sessionID string, c QuotaCount, admit func(QuotaUse) error) error
 	// ReleaseSession removes a claim of this node.
 	ReleaseSession(ctx context.Context, sessionID string) error
 	// SessionClaim returns the claim of a session, or nil.

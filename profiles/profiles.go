@@ -130,6 +130,9 @@ type Session struct {
 	// read back.
 	Continues string
 	GoesBack  bool
+	// Counts says whose quotas the claim of a new session counts for from this write on; nil:
+	// that is recorded already, or the daemon is not a node. It is never read back.
+	Counts *QuotaCount
 }
 
 // Snapshot is the record of a committed snapshot. Package snapshot stores its bytes; the

@@ -230,6 +230,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	switch {
 	case err != nil:
 	case was == nil:
+		rec.Counts = nodeClaims{s}.countOf(claim)
 		err = s.records.Create(ctx, rec)
 	default:
 		rec, err = s.resumeRecord(ctx, rec, *was, r, up.Notes)
@@ -282,7 +283,7 @@ func (s *Service) acquireSlot(ctx, wait context.Context, c access.Caller, userID
 	if err != nil {
 		return claim, err
 	}
-	err = nodeClaims{s}.countOnNodes(ctx, r.SessionID, claim)
+	err = nodeClaims{s}.countOnNodes(ctx, r.SessionID, claim, was)
 	if err == nil {
 		err = s.recheckStored(ctx, claim)
 	}

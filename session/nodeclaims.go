@@ -75,19 +75,36 @@ func (n nodeClaims) enterNodes(ctx, wait context.Context, r request.Create, o re
 
 // countOnNodes counts a claimed session for the quotas of its user and key on all nodes. If a
 // quota is reached, the error is quota_exceeded: the create waits with those of all nodes. Login
-// checks count for their own node only.
-func (n nodeClaims) countOnNodes(ctx context.Context, id string, c capacity.Claim) error {
-	if n.svc.deps.Claims == nil {
+// checks count for their own node only. A new session that no quota limits is counted when it is
+// recorded; see [nodeClaims.countOf].
+func (n nodeClaims) countOnNodes(ctx context.Context, id string, c capacity.Claim, was *profiles.Session) error {
+	if n.svc.deps.Claims == nil || was == nil && n.countOf(c) != nil {
 		return nil
 	}
-	saves, keyID := false, ""
-	for _, l := range c.Limits {
-		saves = saves || l.Name == quota.Snapshots
-		if l.Kind == quota.Key {
-			keyID = l.ID
-		}
+	return n.svc.deps.Claims.Count(ctx, id, quotaCount(c), func(u profiles.QuotaUse) error { return admitted(c.Limits, u) })
+}
+
+// countOf returns what the record of a new session counts for, if it was not counted before.
+func (n nodeClaims) countOf(c capacity.Claim) *profiles.QuotaCount {
+	of := quotaCount(c)
+	if n.svc.deps.Claims == nil || of.OfUser || of.OfKey {
+		return nil
 	}
-	return n.svc.deps.Claims.Count(ctx, id, c.UserID, keyID, saves, func(u profiles.QuotaUse) error { return admitted(c.Limits, u) })
+	return &of
+}
+
+// quotaCount returns whose quotas a session counts for.
+func quotaCount(c capacity.Claim) profiles.QuotaCount {
+	of := profiles.QuotaCount{UserID: c.UserID}
+	for _, l := range c.Limits {
+		of.Saves = of.Saves || l.Name == quota.Snapshots
+		if l.Kind == quota.Key {
+			of.KeyID = l.ID
+		}
+		of.OfUser = of.OfUser || l.Kind == quota.User && l.Most != nil
+		of.OfKey = of.OfKey || l.Kind == quota.Key && l.Most != nil
+	}
+	return of
 }
 
 // admitted returns quota_exceeded if one of the limits is reached.

@@ -303,7 +303,7 @@ func TestVoidClaims(t *testing.T) {
 	a.join()
 	_, err := c.Enter(t.Context(), "s1", restore.Environment{UserID: "alice", Source: &restore.Source{}, Snapshot: &profiles.Snapshot{}}, true)
 	wantCode(t, err, fault.NodeLost)
-	wantCode(t, c.Count(t.Context(), "s1", "alice", alice.KeyID, false, func(profiles.QuotaUse) error { return nil }), fault.NodeLost)
+	wantCode(t, c.Count(t.Context(), "s1", profiles.QuotaCount{UserID: "alice", KeyID: alice.KeyID}, func(profiles.QuotaUse) error { return nil }), fault.NodeLost)
 }
 
 // A save of a discarded session ends with the lease. What is kept is not saved after another node

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -49,29 +50,37 @@ func RunTwice(t *testing.T, open func(t *testing.T) (one, other Catalogue)) {
 	}
 }
 
-// Commits of different sessions get sequences without a gap or a repeat.
+// No sequence is used twice, and those of one session are in the order of its commits. The
+// versions of the default, which each commit moves, show this order.
 func testCommitOrder(f *fixture) {
 	const n, each = 8, 5
-	var commits [n][each]profiles.Commit
-	for i := range n {
-		s := f.session(fmt.Sprintf("s-%d", i), fmt.Sprintf("user-%d", i))
-		for k := range each {
-			commits[i][k] = profiles.Commit{Snapshot: f.snapshot(fmt.Sprintf("snap-%d-%d", i, k), s), Move: &profiles.Move{Overwrite: true}}
-		}
-	}
+	sessions := []profiles.Session{f.session("s-0", "user"), f.session("s-1", "user")}
+	var versions sync.Map // by snapshot
 	f.together(n, func(i int, c Catalogue) {
-		for _, commit := range commits[i] {
-			_, err := c.Snapshots.Commit(f.ctx, commit)
+		for k := range each {
+			s := f.snapshot(fmt.Sprintf("snap-%d-%d", i, k), sessions[(i/2+k)%2])
+			moved, err := c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: s, Move: &profiles.Move{Overwrite: true}})
 			f.code(err, "")
+			versions.Store(s.ID, moved.Version)
 		}
 	})
-	all, _, err := f.other.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{})
-	f.must(err)
-	slices.Reverse(all)
-	f.same(len(all), n*each)
-	for i, s := range all {
-		if s.Sequence != int64(i+1) {
-			f.Errorf("commit %d has the sequence %d", i+1, s.Sequence)
+	used := map[int64]bool{}
+	for _, session := range sessions {
+		all, _, err := f.other.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{SessionID: session.ID})
+		f.must(err)
+		f.same(len(all), n*each/2)
+		last := int64(math.MaxInt64)
+		for _, s := range all { // the newest first
+			version, _ := versions.Load(s.ID)
+			if used[s.Sequence] {
+				f.Errorf("the sequence %d was used twice", s.Sequence)
+			}
+			used[s.Sequence] = true
+			if v, ok := version.(int64); !ok || v >= last {
+				f.Errorf("%s: snapshot %s with the sequence %d was committed as version %v, after one with a higher sequence, version %d", session.ID, s.ID, s.Sequence, version, last)
+			} else {
+				last = v
+			}
 		}
 	}
 }

@@ -53,7 +53,12 @@ func auditEntry(ctx context.Context, q querier, op, condition string, args ...an
 // AddAudit implements [profiles.AuditStore].
 func (st *Audit) AddAudit(ctx context.Context, entries []profiles.AuditEntry, drop int64) error {
 	const op = "profiles.add_audit"
-	return st.db.write(ctx, op, func(tx *sql.Tx) error {
+	return st.db.writeLocked(ctx, op, func(tx *sql.Tx) error {
+		if st.db.remote { // one writer at a time; the key of the table would make the others try again
+			if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('stasis audit ' || current_schema(), 0))"); err != nil {
+				return err
+			}
+		}
 		last, err := auditEntry(ctx, tx, op, "ORDER BY number DESC LIMIT 1")
 		if err != nil {
 			return err
@@ -69,13 +74,14 @@ func (st *Audit) AddAudit(ctx context.Context, entries []profiles.AuditEntry, dr
 			if e.Number != last.Number+1 || e.Previous != last.Hash {
 				return fault.New(fault.StoreFailed, op, "entry %d of the audit log does not follow entry %d, which is the last one", e.Number, last.Number)
 			}
-			_, err := tx.ExecContext(ctx, "INSERT INTO audit ("+auditColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-				e.Number, stamp(e.At), e.By, e.KeyID, []byte(e.KeyUser), e.Address, e.Call, []byte(e.UserID), e.SessionID, e.SnapshotID,
-				e.Object, e.Detail, e.Outcome, e.Code, e.Count, e.Previous[:], e.Hash[:])
-			if err != nil {
-				return err
-			}
 			last = e
+		}
+		err = insertRows(ctx, tx, "INSERT INTO audit ("+auditColumns+")", entries, func(e *profiles.AuditEntry) []any {
+			return []any{e.Number, stamp(e.At), e.By, e.KeyID, []byte(e.KeyUser), e.Address, e.Call, []byte(e.UserID), e.SessionID, e.SnapshotID,
+				e.Object, e.Detail, e.Outcome, e.Code, e.Count, e.Previous[:], e.Hash[:]}
+		})
+		if err != nil || drop == 0 {
+			return err
 		}
 		_, err = tx.ExecContext(ctx, "DELETE FROM audit WHERE number <= ?", drop)
 		return err

@@ -37,14 +37,30 @@ func scanCheckClaim(r row) (*profiles.CheckClaim, error) {
 
 // ClaimSession implements [profiles.ClaimStore].
 func (st *Claims) ClaimSession(ctx context.Context, sessionID, keyID string) (held *profiles.SessionClaim, err error) {
-	err = st.db.write(ctx, "profiles.claim_session", func(tx *sql.Tx) error {
+	const op = "profiles.claim_session"
+	const columns = "INSERT INTO session_claims (session_id, node_id, number, key_id, user_id, source_type, source_id, snapshot_id, quota_key, quota_user, limits) " +
+		"VALUES (?, ?, ?, ?, ?, '', '', '', '', ?, '') ON CONFLICT (session_id) DO "
+	fresh := false // almost always: nobody has claimed the ID
+	err = st.db.writeLocked(ctx, op, func(tx *sql.Tx) error {
+		node, number := st.db.own()
+		r, err := tx.ExecContext(ctx, columns+"NOTHING", sessionID, node, number, keyID, []byte{}, []byte{})
+		if err != nil {
+			return err
+		}
+		n, err := r.RowsAffected()
+		fresh = n == 1
+		return err
+	})
+	if err != nil || fresh {
+		return nil, err
+	}
+	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
 		node, number := st.db.own()
 		held, err = otherSession(ctx, tx, sessionID, node)
 		if err != nil || held != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO session_claims (session_id, node_id, number, key_id, user_id, source_type, source_id, snapshot_id, quota_key, quota_user, limits) "+
-			"VALUES (?, ?, ?, ?, ?, '', '', '', '', ?, '') ON CONFLICT (session_id) DO UPDATE SET node_id = excluded.node_id, number = excluded.number, key_id = excluded.key_id, "+
+		_, err = tx.ExecContext(ctx, columns+"UPDATE SET node_id = excluded.node_id, number = excluded.number, key_id = excluded.key_id, "+
 			"user_id = excluded.user_id, source_type = '', source_id = '', snapshot_id = '', quota_key = '', quota_user = excluded.quota_user, limits = ''",
 			sessionID, node, number, keyID, []byte{}, []byte{})
 		return err
@@ -98,37 +114,50 @@ func (st *Claims) EnterEnvironment(ctx context.Context, own profiles.SessionClai
 }
 
 // CountSession implements [profiles.ClaimStore].
-func (st *Claims) CountSession(ctx context.Context, sessionID, userID, keyID string, saves bool, admit func(profiles.QuotaUse) error) error {
+func (st *Claims) CountSession(ctx context.Context, sessionID string, c profiles.QuotaCount, admit func(profiles.QuotaUse) error) error {
 	const op = "profiles.count_session"
-	limits := "sessions"
-	if saves {
-		limits = "snapshots"
+	write := st.db.writeLocked
+	if c.OfUser || c.OfKey {
+		write = st.db.write // others must not count at the same time
 	}
-	return st.db.write(ctx, op, func(tx *sql.Tx) error {
+	return write(ctx, op, func(tx *sql.Tx) error {
 		var u profiles.QuotaUse
 		count := func(all, saving *int64, column string, value any) error {
 			return tx.QueryRowContext(ctx, "SELECT COUNT(*), COUNT(CASE WHEN limits = 'snapshots' THEN 1 END) FROM session_claims c WHERE "+column+" = ? AND limits <> '' AND session_id <> ? AND "+leased,
 				value, sessionID).Scan(all, saving)
 		}
-		if err := count(&u.UserSessions, &u.UserSaving, "quota_user", []byte(userID)); err != nil {
-			return err
+		if c.OfUser {
+			if err := count(&u.UserSessions, &u.UserSaving, "quota_user", []byte(c.UserID)); err != nil {
+				return err
+			}
 		}
-		if err := count(&u.KeySessions, &u.KeySaving, "quota_key", keyID); err != nil {
-			return err
+		if c.OfKey {
+			if err := count(&u.KeySessions, &u.KeySaving, "quota_key", c.KeyID); err != nil {
+				return err
+			}
 		}
 		if err := admit(u); err != nil {
 			return callerError{err}
 		}
-		node, number := st.db.own()
-		r, err := tx.ExecContext(ctx, "UPDATE session_claims SET quota_user = ?, quota_key = ?, limits = ? WHERE session_id = ? AND node_id = ? AND number = ?",
-			[]byte(userID), keyID, limits, sessionID, node, number)
-		return requireRow(r, err, fault.NodeLost, op)
+		return st.db.countClaim(ctx, tx, sessionID, c, op)
 	})
+}
+
+// countClaim records in the claim of a session whose quotas it counts for.
+func (h *handle) countClaim(ctx context.Context, tx *sql.Tx, sessionID string, c profiles.QuotaCount, op string) error {
+	limits := "sessions"
+	if c.Saves {
+		limits = "snapshots"
+	}
+	node, number := h.own()
+	r, err := tx.ExecContext(ctx, "UPDATE session_claims SET quota_user = ?, quota_key = ?, limits = ? WHERE session_id = ? AND node_id = ? AND number = ?",
+		[]byte(c.UserID), c.KeyID, limits, sessionID, node, number)
+	return requireRow(r, err, fault.NodeLost, op)
 }
 
 // ReleaseSession implements [profiles.ClaimStore].
 func (st *Claims) ReleaseSession(ctx context.Context, sessionID string) error {
-	return st.db.write(ctx, "profiles.release_session", func(tx *sql.Tx) error { return st.db.releaseSession(ctx, tx, sessionID, "") })
+	return st.db.writeLocked(ctx, "profiles.release_session", func(tx *sql.Tx) error { return st.db.releaseSession(ctx, tx, sessionID, "") })
 }
 
 // unlessEnded is a condition: the session has not ended. The claim of one that has is of what

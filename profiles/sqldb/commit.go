@@ -14,25 +14,34 @@ import (
 func (st *Snapshots) Commit(ctx context.Context, c profiles.Commit) (profiles.MoveResult, error) {
 	const op = "profiles.commit"
 	var moved profiles.MoveResult
-	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
+	write := st.db.writeLocked
+	if c.Admit != nil {
+		write = st.db.write // what is stored may be in several rows, which other commits change
+	}
+	err := write(ctx, op, func(tx *sql.Tx) error {
 		if c.Session != nil {
 			if err := addSession(ctx, tx, *c.Session, op); err != nil {
 				return err
 			}
 		}
-		if err := checkSession(ctx, tx, c, op); err != nil {
+		// The lock is held until the end, so the sequences of a session's snapshots are in the
+		// order of their commits.
+		s, err := st.db.lockedSession(ctx, tx, c.Snapshot.SessionID, op)
+		if err != nil {
+			return err
+		}
+		if err := checkSession(s, c, op); err != nil {
 			return err
 		}
 		if err := addSnapshot(ctx, tx, c.Snapshot); err != nil {
 			return err
 		}
-		if err := admit(ctx, tx, c); err != nil {
+		if err := admit(ctx, tx, c, s.KeyID); err != nil {
 			return err
 		}
 		if err := st.db.useReservation(ctx, tx, c.Snapshot, op); err != nil {
 			return err
 		}
-		var err error
 		if moved, err = st.move(ctx, tx, c.Snapshot, c.Move); err != nil {
 			return err
 		}
@@ -54,14 +63,9 @@ func (st *Snapshots) Commit(ctx context.Context, c profiles.Commit) (profiles.Mo
 }
 
 // admit calls the commit's Admit, after the snapshot was added.
-func admit(ctx context.Context, tx *sql.Tx, c profiles.Commit) error {
+func admit(ctx context.Context, tx *sql.Tx, c profiles.Commit, keyID string) error {
 	if c.Admit == nil {
 		return nil
-	}
-	var keyID string
-	err := tx.QueryRowContext(ctx, "SELECT key_id FROM sessions WHERE session_id = ?", c.Snapshot.SessionID).Scan(&keyID)
-	if err != nil {
-		return err
 	}
 	user, err := storedByUser(ctx, tx, c.Snapshot.UserID)
 	if err != nil {
@@ -80,8 +84,8 @@ func admit(ctx context.Context, tx *sql.Tx, c profiles.Commit) error {
 // EndSession implements [profiles.SessionStore].
 func (st *Sessions) EndSession(ctx context.Context, e profiles.End) error {
 	const op = "profiles.end_session"
-	return st.db.write(ctx, op, func(tx *sql.Tx) error {
-		s, err := sessionByID(ctx, tx, e.SessionID, op)
+	return st.db.writeLocked(ctx, op, func(tx *sql.Tx) error {
+		s, err := st.db.lockedSession(ctx, tx, e.SessionID, op)
 		if err != nil {
 			return err
 		}
@@ -100,11 +104,7 @@ func (st *Sessions) EndSession(ctx context.Context, e profiles.End) error {
 
 // checkSession checks that all parts of a commit belong to one session and its user, and
 // calls the commit's Check. A snapshot under another user's name would give that user a foreign login.
-func checkSession(ctx context.Context, tx *sql.Tx, c profiles.Commit, op string) error {
-	s, err := sessionByID(ctx, tx, c.Snapshot.SessionID, op)
-	if err != nil {
-		return err
-	}
+func checkSession(s profiles.Session, c profiles.Commit, op string) error {
 	if s.UserID != c.Snapshot.UserID {
 		return fault.New(fault.UserMismatch, op, "the snapshot and its session name different users")
 	}

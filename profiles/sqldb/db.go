@@ -4,7 +4,7 @@
 // In SQLite, one connection writes and several read, in write-ahead mode with full
 // synchronisation: a completed write survives a power loss. In PostgreSQL, transactions are
 // SERIALIZABLE and are repeated after a conflict, so the statements may rely on what they
-// read on both. The statements are SQL that both databases accept. Everything specific to
+// read on both. The most frequent ones are READ COMMITTED and lock what they rely on. The statements are SQL that both databases accept. Everything specific to
 // SQLite is in open.go, failure.go and migrations/sqlite; to PostgreSQL in postgres.go,
 // package postgres and migrations/postgres.
 package sqldb
@@ -65,6 +65,7 @@ type handle struct {
 	leaseTime time.Duration
 	now       func() time.Time
 	lease     atomic.Pointer[lease] // nil: the daemon is not a node, or has no lease yet
+	ended     func(op string, conflicts int)
 }
 
 // querier runs statements, inside or outside a transaction.
@@ -111,9 +112,38 @@ const (
 // conflicts. All attempts need the lease that the node has at first: under a later one, what the
 // caller has claimed is void. So do reads the lease inside the transaction.
 func (h *handle) write(ctx context.Context, op string, do func(tx *sql.Tx) error) error {
+	return h.repeat(ctx, op, nil, do)
+}
+
+// writeLocked is write for a do that does not need SERIALIZABLE: it depends on nothing that
+// another transaction can change before its end. It reads only rows that it has locked (see
+// [handle.locking]), or what a unique index protects: then the transaction is tried again. In
+// PostgreSQL it is READ COMMITTED, so transactions with other rows never make it conflict.
+func (h *handle) writeLocked(ctx context.Context, op string, do func(tx *sql.Tx) error) error {
+	if !h.remote {
+		return h.repeat(ctx, op, nil, do)
+	}
+	return h.repeat(ctx, op, &sql.TxOptions{Isolation: sql.LevelReadCommitted}, do)
+}
+
+// locking returns the end of a query that locks the rows that it returns until the transaction
+// ends. The query returns them as the last transaction has left them. SQLite has one writer.
+func (h *handle) locking() string {
+	if h.remote {
+		return " FOR NO KEY UPDATE"
+	}
+	return ""
+}
+
+// repeat runs attempts until one does not conflict.
+func (h *handle) repeat(ctx context.Context, op string, o *sql.TxOptions, do func(tx *sql.Tx) error) error {
 	held := h.lease.Load()
-	for attempt := 1; ; attempt++ {
-		err := h.attempt(ctx, op, held, do)
+	attempt := 1
+	if h.ended != nil {
+		defer func() { h.ended(op, attempt-1) }()
+	}
+	for ; ; attempt++ {
+		err := h.attempt(ctx, op, held, o, do)
 		switch {
 		case err == nil, fault.CodeOf(err) != fault.StoreFailed && fault.CodeOf(err) != fault.CatalogueUnavailable:
 			return err
@@ -133,11 +163,11 @@ func (h *handle) write(ctx context.Context, op string, do func(tx *sql.Tx) error
 }
 
 // attempt runs do in one transaction, once, if the node has the lease held.
-func (h *handle) attempt(ctx context.Context, op string, held *lease, do func(tx *sql.Tx) error) error {
+func (h *handle) attempt(ctx context.Context, op string, held *lease, o *sql.TxOptions, do func(tx *sql.Tx) error) error {
 	if err := h.lock.Check(); err != nil {
 		return failure(op, err)
 	}
-	tx, err := h.writer.BeginTx(ctx, nil)
+	tx, err := h.writer.BeginTx(ctx, o)
 	if err != nil {
 		return failure(op, err)
 	}

@@ -18,7 +18,9 @@ func Tables() []string { return tables }
 
 // Clear deletes all rows of a catalogue.
 func Clear(ctx context.Context, db *DB) error {
-	for _, table := range slices.Backward(tables) {
+	all := slices.Clone(tables)
+	slices.Reverse(all)
+	for _, table := range append(all, kept...) { // triggers write into those of kept once more
 		if _, err := db.handle.writer.ExecContext(ctx, "DELETE FROM "+table); err != nil {
 			return err
 		}
@@ -34,7 +36,7 @@ func FailFirstCommits(db *DB, address string) error {
 		return err
 	}
 	old := db.handle.writer
-	db.handle.writer = keeping(sql.OpenDB(&conflicting{Connector: postgres.NewConnector(config, false, leastIdle)}), postgresWriters)
+	db.handle.writer = keeping(sql.OpenDB(&conflicting{Connector: postgres.NewConnector(config, false, leastIdle)}), 6)
 	return old.Close()
 }
 

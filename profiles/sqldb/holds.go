@@ -28,7 +28,7 @@ func (st *Claims) HoldSnapshot(ctx context.Context, holdID, snapshotID, purpose 
 
 // ReleaseSnapshot implements [profiles.ClaimStore].
 func (st *Claims) ReleaseSnapshot(ctx context.Context, holdID string) error {
-	return st.db.write(ctx, "profiles.release_snapshot", func(tx *sql.Tx) error {
+	return st.db.writeLocked(ctx, "profiles.release_snapshot", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM snapshot_holds WHERE hold_id = ?", holdID)
 		return err
 	})

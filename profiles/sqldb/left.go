@@ -48,7 +48,7 @@ func (st *Nodes) EndStranded(ctx context.Context, e profiles.StrandedEnd) (done 
 			return err
 		}
 		for _, run := range open {
-			if _, err := endRun(ctx, tx, e.Run(run), e.Keep, op); err != nil {
+			if _, err := st.db.endRun(ctx, tx, e.Run(run), e.Keep, op); err != nil {
 				return err
 			}
 		}

@@ -45,6 +45,9 @@ type Options struct {
 	Node bool
 	// LeaseTime is how long a node's lease is valid; 0 means [profiles.LeaseTime].
 	LeaseTime time.Duration
+	// Ended is called after each transaction that writes, with the name of what it did and how
+	// often it was tried again because of a conflict. It must be quick. nil: nothing is called.
+	Ended func(op string, conflicts int)
 }
 
 // Open opens the catalogue, creates it if needed, and migrates its tables. A database of
@@ -55,7 +58,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Now == nil {
 		return nil, fault.New(fault.Config, op, "Now: must be set")
 	}
-	h := &handle{now: o.Now}
+	h := &handle{now: o.Now, ended: o.Ended}
 	var err error
 	switch {
 	case o.Node && !Remote(o.Path):

@@ -15,10 +15,9 @@ import (
 )
 
 const (
-	// The connections of a daemon to PostgreSQL: those of transactions, those of reads, and
-	// one for the lock.
-	postgresWriters = 6
-	postgresReaders = 10
+	// postgresPool is how many connections to PostgreSQL a daemon has for transactions and reads
+	// together, if the URL does not say. The lock has another one, and the lease of a node.
+	postgresPool = 16
 	// leastIdle is the least time for which a transaction may wait for its daemon. It is usually
 	// two thirds of a lease, so that the locks of a node are free when it is taken over.
 	leastIdle = 2 * time.Second
@@ -53,16 +52,24 @@ func (h *handle) openPostgres(ctx context.Context, o Options) error {
 		h.leaseTime = lease
 	}
 	h.remote = true
-	h.writer = remotePool(config, o.ReadOnly, postgresWriters, idle)
+	writers, readers := split(cmp.Or(config.Pool, postgresPool))
+	h.writer = remotePool(config, o.ReadOnly, writers, idle)
 	h.reader = h.writer
 	if !o.ReadOnly {
-		h.reader = remotePool(config, true, postgresReaders, idle)
+		h.reader = remotePool(config, true, readers, idle)
 	}
 	migrating, done, err := postgres.Admin(ctx, config, !o.ReadOnly)
 	if err != nil {
 		return openFailure(err)
 	}
 	return openFailure(errors.Join(migrate(ctx, goose.DialectPostgres, "migrations/postgres", migrating, o.ReadOnly), done()))
+}
+
+// split divides connections between transactions and reads. There are two for transactions at
+// least: one may wait for other nodes that write the audit log.
+func split(n int) (writers, readers int) {
+	writers = max(2, n*3/8)
+	return writers, n - writers
 }
 
 func remotePool(c postgres.Config, readOnly bool, n int, idle time.Duration) *sql.DB {

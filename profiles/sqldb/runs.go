@@ -33,22 +33,11 @@ func runByID(ctx context.Context, q querier, id, op string) (profiles.Run, error
 // BeginRun implements [profiles.RunStore].
 func (st *Runs) BeginRun(ctx context.Context, asked profiles.Run) (r profiles.Run, err error) {
 	const op = "profiles.begin_run"
-	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
-		r = asked
-		if _, err := sessionByID(ctx, tx, r.SessionID, op); err != nil {
-			return err
-		}
-		err := tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(number), 0) + 1 FROM runs WHERE session_id = ?", r.SessionID).Scan(&r.Number)
-		if err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO runs ("+runColumns+") VALUES (?, ?, ?, ?, ?, ?, ?)",
-			r.ID, r.SessionID, r.Number, profiles.RunRunning, "", stamp(r.StartedAt), 0)
-		if err != nil {
-			return err
-		}
-		r, err = runByID(ctx, tx, r.ID, op)
-		return err
+	err = st.db.writeLocked(ctx, op, func(tx *sql.Tx) error { // two runs of a session cannot have one number
+		r, err = scanRun(tx.QueryRowContext(ctx, "INSERT INTO runs ("+runColumns+") SELECT ?, session_id, "+
+			"(SELECT COALESCE(MAX(number), 0) + 1 FROM runs WHERE runs.session_id = sessions.session_id), ?, '', ?, 0 FROM sessions WHERE session_id = ? RETURNING "+runColumns,
+			asked.ID, profiles.RunRunning, stamp(asked.StartedAt), asked.SessionID))
+		return orMissing(err, fault.SessionNotFound, op)
 	})
 	if err != nil {
 		return profiles.Run{}, err
@@ -60,8 +49,8 @@ func (st *Runs) BeginRun(ctx context.Context, asked profiles.Run) (r profiles.Ru
 func (st *Runs) EndRun(ctx context.Context, e profiles.RunEnd, keep profiles.EventBounds) (profiles.Run, error) {
 	const op = "profiles.end_run"
 	var run profiles.Run
-	err := st.db.write(ctx, op, func(tx *sql.Tx) (err error) {
-		run, err = endRun(ctx, tx, e, keep, op)
+	err := st.db.writeLocked(ctx, op, func(tx *sql.Tx) (err error) {
+		run, err = st.db.endRun(ctx, tx, e, keep, op)
 		return err
 	})
 	if err != nil {
@@ -71,20 +60,24 @@ func (st *Runs) EndRun(ctx context.Context, e profiles.RunEnd, keep profiles.Eve
 }
 
 // endRun ends a run, unless it has ended, and returns it.
-func endRun(ctx context.Context, tx *sql.Tx, e profiles.RunEnd, keep profiles.EventBounds, op string) (profiles.Run, error) {
-	run, err := runByID(ctx, tx, e.RunID, op)
+func (h *handle) endRun(ctx context.Context, tx *sql.Tx, e profiles.RunEnd, keep profiles.EventBounds, op string) (profiles.Run, error) {
+	run, x, err := h.openRun(ctx, tx, e.RunID, op)
 	if err != nil || run.Status != profiles.RunRunning {
 		return run, err
 	}
-	if _, err := appendEvents(ctx, tx, e.RunID, e.Last, keep, op); err != nil {
+	if _, err := x.add(ctx, tx, e.RunID, e.Last, keep); err != nil {
 		return run, err
 	}
 	e.EndedAt = notBefore(run.StartedAt, e.EndedAt)
-	if _, err = tx.ExecContext(ctx, "UPDATE runs SET status = ?, cause = ?, ended_at = ? WHERE run_id = ?",
-		e.Status, e.Cause, stamp(e.EndedAt), e.RunID); err != nil {
-		return run, err
-	}
-	return runByID(ctx, tx, e.RunID, op)
+	return scanRun(tx.QueryRowContext(ctx, "UPDATE runs SET status = ?, cause = ?, ended_at = ?, first_sequence = ?, next_sequence = ?, event_bytes = ? WHERE run_id = ? RETURNING "+runColumns,
+		e.Status, e.Cause, stamp(e.EndedAt), x.first, x.next, x.bytes, e.RunID))
+}
+
+// openRun returns a run and the extent of its events, and locks it.
+func (h *handle) openRun(ctx context.Context, tx *sql.Tx, id, op string) (run profiles.Run, x extent, err error) {
+	err = tx.QueryRowContext(ctx, "SELECT "+runColumns+", first_sequence, next_sequence, event_bytes FROM runs WHERE run_id = ?"+h.locking(), id).
+		Scan(&run.ID, &run.SessionID, &run.Number, &run.Status, &run.Cause, moment{&run.StartedAt}, moment{&run.EndedAt}, &x.first, &x.next, &x.bytes)
+	return run, x, orMissing(err, fault.RunNotFound, op)
 }
 
 // Run implements [profiles.RunStore].
@@ -110,16 +103,18 @@ func (st *Runs) OpenRuns(ctx context.Context) ([]profiles.Run, error) {
 func (st *Runs) AddEvents(ctx context.Context, runID string, events []profiles.Event, keep profiles.EventBounds) ([]profiles.Event, error) {
 	const op = "profiles.add_events"
 	var added []profiles.Event
-	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
-		run, err := runByID(ctx, tx, runID, op)
+	err := st.db.writeLocked(ctx, op, func(tx *sql.Tx) error {
+		run, x, err := st.db.openRun(ctx, tx, runID, op)
 		if err != nil {
 			return err
 		}
 		if run.Status != profiles.RunRunning {
 			return fault.New(fault.SessionNotRunning, op, "the run has ended")
 		}
-		added, err = appendEvents(ctx, tx, runID, events, keep, op)
-		return err
+		if added, err = x.add(ctx, tx, runID, events, keep); err != nil {
+			return err
+		}
+		return x.write(ctx, tx, runID)
 	})
 	if err != nil {
 		return nil, err
@@ -131,28 +126,20 @@ func (st *Runs) AddEvents(ctx context.Context, runID string, events []profiles.E
 // size.
 type extent struct{ first, next, bytes int64 }
 
-// appendEvents numbers events, writes them and trims those over the bounds.
-func appendEvents(ctx context.Context, tx *sql.Tx, runID string, events []profiles.Event, keep profiles.EventBounds, op string) ([]profiles.Event, error) {
-	var x extent
-	err := tx.QueryRowContext(ctx, "SELECT first_sequence, next_sequence, event_bytes FROM runs WHERE run_id = ?", runID).
-		Scan(&x.first, &x.next, &x.bytes)
-	if err != nil {
-		return nil, orMissing(err, fault.RunNotFound, op)
-	}
+// add numbers events, writes them and trims those over the bounds. The caller writes the extent.
+func (x *extent) add(ctx context.Context, tx *sql.Tx, runID string, events []profiles.Event, keep profiles.EventBounds) ([]profiles.Event, error) {
 	added := make([]profiles.Event, 0, len(events))
 	for _, e := range events {
 		e.RunID, e.Sequence, e.At = runID, x.next, e.At.UTC()
-		_, err := tx.ExecContext(ctx, "INSERT INTO events (run_id, sequence, type, at, data, sealed, size) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			runID, e.Sequence, e.Type, stamp(e.At), blob(e.Data), e.Sealed, e.Size())
-		if err != nil {
-			return nil, err
-		}
 		x.next, x.bytes, added = x.next+1, x.bytes+e.Size(), append(added, e)
 	}
-	if err := x.trim(ctx, tx, runID, keep); err != nil {
+	err := insertRows(ctx, tx, "INSERT INTO events (run_id, sequence, type, at, data, sealed, size)", added, func(e *profiles.Event) []any {
+		return []any{runID, e.Sequence, e.Type, stamp(e.At), blob(e.Data), e.Sealed, e.Size()}
+	})
+	if err != nil {
 		return nil, err
 	}
-	return added, x.write(ctx, tx, runID)
+	return added, x.trim(ctx, tx, runID, keep)
 }
 
 // trim subtracts the oldest events that are over the bounds, and deletes them.

@@ -37,12 +37,21 @@ func sessionByID(ctx context.Context, q querier, id, op string) (profiles.Sessio
 	return s, orMissing(err, fault.SessionNotFound, op)
 }
 
+// lockedSession is sessionByID, and locks the record.
+func (h *handle) lockedSession(ctx context.Context, tx *sql.Tx, id, op string) (profiles.Session, error) {
+	s, err := scanSession(tx.QueryRowContext(ctx, "SELECT "+sessionColumns+" FROM sessions WHERE session_id = ?"+h.locking(), id))
+	return s, orMissing(err, fault.SessionNotFound, op)
+}
+
 // CreateSession implements [profiles.SessionStore].
 func (st *Sessions) CreateSession(ctx context.Context, s profiles.Session) error {
 	const op = "profiles.create_session"
-	return st.db.write(ctx, op, func(tx *sql.Tx) error {
+	return st.db.writeLocked(ctx, op, func(tx *sql.Tx) error {
 		s.NodeID = st.db.nodeID()
-		return addSession(ctx, tx, s, op)
+		if err := addSession(ctx, tx, s, op); err != nil || s.Counts == nil {
+			return err
+		}
+		return st.db.countClaim(ctx, tx, s.ID, *s.Counts, op)
 	})
 }
 

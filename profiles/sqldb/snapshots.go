@@ -44,27 +44,25 @@ func snapshotByID(ctx context.Context, q querier, id, op string) (profiles.Snaps
 	return s, orMissing(err, fault.SnapshotNotFound, op)
 }
 
-// addSnapshot gives the snapshot the next commit sequence and makes it visible. The
-// transaction is the only writer, so no other commit gets the same sequence.
+// addSnapshot gives the snapshot the next commit sequence, with the conversation and the task
+// of its session, and makes it visible. The caller has locked the session. The database assigns
+// the sequence, so commits of different sessions do not wait for each other: those of one
+// session are in the order of their sequences.
 func addSnapshot(ctx context.Context, tx *sql.Tx, s profiles.Snapshot) error {
-	var sequence int64
-	err := tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(sequence), 0) + 1 FROM commits").Scan(&sequence)
+	talk, task, err := talkNow(ctx, tx, s.SessionID)
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, "INSERT INTO commits (sequence, snapshot_id, session_id) VALUES (?, ?, ?)",
-		sequence, s.ID, s.SessionID)
+	var sequence int64
+	err = tx.QueryRowContext(ctx, "INSERT INTO commits (snapshot_id, session_id) VALUES (?, ?) RETURNING sequence", s.ID, s.SessionID).Scan(&sequence)
 	if err != nil {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO snapshots ("+snapshotColumns+
-		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		", talk, execution) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		s.ID, sequence, s.SessionID, []byte(s.UserID), s.Mode, s.Rescue, s.Auto, s.Label, stamp(s.CreatedAt), stamp(s.ExpiresAt),
-		s.ArchiveID, s.SizeBytes, s.Datadir, s.Chrome, s.Engine, blob(s.Report))
+		s.ArchiveID, s.SizeBytes, s.Datadir, s.Chrome, s.Engine, blob(s.Report), talk.String(), task)
 	if err != nil {
-		return err
-	}
-	if err := recordTalk(ctx, tx, s); err != nil {
 		return err
 	}
 	return addExtensions(ctx, tx, s)

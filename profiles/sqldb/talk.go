@@ -75,19 +75,16 @@ func sessionTalk(ctx context.Context, q querier, sessionID string) (spans, error
 	return parseSpans(text)
 }
 
-// recordTalk records with a new snapshot the conversation and the task of its session.
-func recordTalk(ctx context.Context, tx *sql.Tx, s profiles.Snapshot) error {
-	talk, err := sessionTalk(ctx, tx, s.SessionID)
-	if err != nil {
-		return err
+// talkNow returns the conversation and the task of a session, for a snapshot of it.
+func talkNow(ctx context.Context, tx *sql.Tx, sessionID string) (talk spans, task profiles.Execution, err error) {
+	var text string
+	var last int64
+	err = tx.QueryRowContext(ctx, "SELECT talk, execution, (SELECT COALESCE(MAX(message_id), 0) FROM messages WHERE messages.session_id = sessions.session_id) FROM sessions WHERE session_id = ?", sessionID).
+		Scan(&text, &task, &last)
+	if err == nil {
+		talk, err = parseSpans(text)
 	}
-	last, err := lastMessage(ctx, tx, s.SessionID)
-	if err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, "UPDATE snapshots SET talk = ?, execution = (SELECT execution FROM sessions WHERE session_id = ?) WHERE snapshot_id = ?",
-		talk.until(last).String(), s.SessionID, s.ID)
-	return err
+	return talk.until(last), task, err
 }
 
 // snapshotTalk returns the conversation and the task that a snapshot was saved with. Of a

@@ -18,15 +18,15 @@ import (
 // it here too.
 var tables = []string{
 	"users", "api_keys", "sessions", "commits", "snapshots", "defaults", "answers", "extensions", "snapshot_extensions",
-	"runs", "events", "messages", "notes", "deliveries", "audit", "webhook_secrets", "nodes", "stored_by_user", "stored_by_key", "left_sessions",
+	"runs", "events", "messages", "notes", "deliveries", "audit", "webhook_secrets", "nodes", "stored_by_user", "stored_parts", "left_sessions",
 	"archive_uses", "snapshot_holds", "session_claims", "check_claims", "tickets", "extension_chunks", "waiting_creates",
 }
 
 // kept are the tables that triggers write. A transfer replaces what they have written in the target.
-var kept = []string{"stored_by_user", "stored_by_key"}
+var kept = []string{"stored_by_user", "stored_parts"}
 
 // numbered are the tables whose sequence PostgreSQL assigns.
-var numbered = []string{"notes", "deliveries"}
+var numbered = []string{"commits", "notes", "deliveries"}
 
 // Transferred is what a transfer has copied of a table.
 type Transferred struct {

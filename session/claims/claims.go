@@ -174,8 +174,8 @@ func (c *Claims) EnterScheduled(ctx context.Context, userID, snapshotID string, 
 
 // Count records whose quotas a claimed session counts for, if admit allows that; see
 // [profiles.ClaimStore].
-func (c *Claims) Count(ctx context.Context, id, userID, keyID string, saves bool, admit func(profiles.QuotaUse) error) error {
-	return c.store.CountSession(ctx, id, userID, keyID, saves, admit)
+func (c *Claims) Count(ctx context.Context, id string, of profiles.QuotaCount, admit func(profiles.QuotaUse) error) error {
+	return c.store.CountSession(ctx, id, of, admit)
 }
 
 // Hold prevents that another node removes a snapshot, until release is called, which may be

@@ -188,26 +188,39 @@ func TestQuotasOfTwoNodes(t *testing.T) {
 	both := nodes(t, nil, "a", "b")
 	a, b := both[0], both[1]
 	var got profiles.QuotaUse
-	count := func(n *node, sessionID, user, key string, saves bool) {
+	of := func(key string, saves bool) profiles.QuotaCount {
+		return profiles.QuotaCount{UserID: "ann", KeyID: key, Saves: saves, OfUser: true, OfKey: true}
+	}
+	count := func(n *node, sessionID string, of profiles.QuotaCount) {
 		t.Helper()
 		must(t, n.claims().Claim(t.Context(), "key", sessionID))
-		must(t, n.claims().Count(t.Context(), sessionID, user, key, saves, func(u profiles.QuotaUse) error { got = u; return nil }))
+		must(t, n.claims().Count(t.Context(), sessionID, of, func(u profiles.QuotaUse) error { got = u; return nil }))
 	}
-	count(a, "s1", "ann", "k1", true)
-	count(a, "s2", "ann", "k2", false)
-	count(b, "s3", "ann", "k1", true)
+	count(a, "s1", of("k1", true))
+	must(t, a.claims().Claim(t.Context(), "k2", "s2"))
+	s2 := of("k2", false) // counts from its record on
+	must(t, a.Sessions.CreateSession(t.Context(), profiles.Session{ID: "s2", UserID: "ann", CreatedAt: time.Unix(3, 0), Counts: &s2}))
+	count(b, "s3", of("k1", true))
 	if want := (profiles.QuotaUse{UserSessions: 2, UserSaving: 1, KeySessions: 1, KeySaving: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	refused := errors.New("refused")
 	must(t, b.claims().Claim(t.Context(), "key", "s4"))
-	if err := b.claims().Count(t.Context(), "s4", "ann", "k1", true, func(profiles.QuotaUse) error { return refused }); !errors.Is(err, refused) {
+	if err := b.claims().Count(t.Context(), "s4", of("k1", true), func(profiles.QuotaUse) error { return refused }); !errors.Is(err, refused) {
 		t.Errorf("got %v", err)
 	}
+	unclaimed := profiles.Session{ID: "s6", UserID: "ann", CreatedAt: time.Unix(3, 0), Counts: &s2}
+	if err := b.Sessions.CreateSession(t.Context(), unclaimed); !fault.Is(err, fault.NodeLost) {
+		t.Errorf("a session without a claim is recorded: %v", err)
+	}
 	b.takeOver(a)
-	count(b, "s5", "ann", "k1", true)
+	count(b, "s5", of("k1", true))
 	if want := (profiles.QuotaUse{UserSessions: 1, UserSaving: 1, KeySessions: 1, KeySaving: 1}); got != want {
 		t.Errorf("after A died: got %+v, want %+v", got, want)
+	}
+	count(b, "s7", profiles.QuotaCount{UserID: "ann", KeyID: "k1"}) // nothing limits it
+	if want := (profiles.QuotaUse{}); got != want {
+		t.Errorf("without quotas: got %+v, want %+v", got, want)
 	}
 }
 

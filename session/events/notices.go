@@ -2,6 +2,7 @@ package events
 
 import (
 	"encoding/json"
+	"sync/atomic"
 	"time"
 
 	"github.com/stasisd/stasis/profiles"
@@ -47,10 +48,13 @@ type NoticesConfig struct {
 // Notices makes what webhooks are sent about a session: the daemon's webhook and the
 // session's own. The catalogue queues the notices in the same transaction as the change
 // that they report. Its methods are safe for concurrent use.
-type Notices struct{ cfg NoticesConfig }
+type Notices struct {
+	cfg  NoticesConfig
+	used atomic.Bool // there has been a notice
+}
 
 // NewNotices makes Notices.
-func NewNotices(c NoticesConfig) *Notices { return &Notices{c} }
+func NewNotices(c NoticesConfig) *Notices { return &Notices{cfg: c} }
 
 // hookBody is the body that a webhook is sent.
 type hookBody struct {
@@ -63,6 +67,10 @@ type hookBody struct {
 // inside a transaction.
 func (n *Notices) Of(rec profiles.Session, events ...string) []profiles.Notice {
 	var all []profiles.Notice
+	if rec.WebhookURL == "" && n.cfg.URL == "" {
+		return nil
+	}
+	n.used.Store(true)
 	now := n.cfg.Now().UTC()
 	for _, event := range events {
 		body, err := wire.Marshal(hookBody{event, now, n.cfg.Session(rec)})
@@ -108,9 +116,9 @@ func (n *Notices) Message(kind string) func(was, now profiles.Session) []profile
 	}
 }
 
-// Wake wakes the sender to send what was queued.
+// Wake wakes the sender to send what was queued. It does nothing before the first notice.
 func (n *Notices) Wake() {
-	if n.cfg.Wake != nil {
+	if n.cfg.Wake != nil && n.used.Load() {
 		n.cfg.Wake()
 	}
 }

@@ -40,7 +40,19 @@ func Address(s string) bool {
 }
 
 // Config is a parsed URL.
-type Config struct{ pgx *pgx.ConnConfig }
+type Config struct {
+	pgx *pgx.ConnConfig
+	// Pool is how many connections transactions and reads have together; 0 if the URL does not
+	// say.
+	Pool int
+}
+
+// poolSize is the parameter of a URL with its [Config.Pool], which the server does not know. pgx's
+// own pool has the same name for it. leastPool is its smallest value.
+const (
+	poolSize  = "pool_max_conns"
+	leastPool = 3
+)
 
 // Parse parses the URL of a database, as libpq does
 // (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING), with the
@@ -61,11 +73,18 @@ func Parse(address string) (Config, error) {
 	if c.ValidateConnect == nil {
 		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary // a standby cannot be written
 	}
+	own := Config{pgx: c}
+	if size := c.RuntimeParams[poolSize]; size != "" {
+		if own.Pool, err = strconv.Atoi(size); err != nil || own.Pool < leastPool {
+			return Config{}, fmt.Errorf("%s: must be a number of connections, at least %d", poolSize, leastPool)
+		}
+		delete(c.RuntimeParams, poolSize)
+	}
 	setDefault(c, "application_name", "stasis")
 	for name, value := range vanished {
 		setDefault(c, name, value)
 	}
-	return Config{c}, nil
+	return own, nil
 }
 
 // vanished has the server close connections of a machine that is gone after half a minute, rather

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -17,9 +18,12 @@ const (
 	settlingPause = 200 * time.Millisecond
 )
 
-// begin begins a transaction and gets its ID, in one round trip. The ID tells later what
-// became of the transaction.
-const begin = "begin isolation level serializable; select pg_current_xact_id()::text"
+// These begin a transaction and get its ID, in one round trip. The ID tells later what became
+// of the transaction.
+const (
+	begin          = "begin isolation level serializable; select pg_current_xact_id()::text"
+	beginCommitted = "begin isolation level read committed; select pg_current_xact_id()::text"
+)
 
 // tx is a transaction.
 type tx struct {
@@ -27,14 +31,17 @@ type tx struct {
 	id   string
 }
 
-// BeginTx implements [driver.ConnBeginTx]. A transaction is SERIALIZABLE. One that only
-// reads sees the database as it was at its first statement.
+// BeginTx implements [driver.ConnBeginTx]. A transaction is SERIALIZABLE, unless READ COMMITTED
+// is asked for. One that only reads sees the database as it was at its first statement.
 func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	query := begin
-	if o.ReadOnly {
+	switch {
+	case o.ReadOnly:
 		query = "begin isolation level repeatable read read only"
+	case sql.IsolationLevel(o.Isolation) == sql.LevelReadCommitted:
+		query = beginCommitted
 	}
 	results, err := c.Conn.Conn().PgConn().Exec(limited, query).ReadAll()
 	if err != nil {
