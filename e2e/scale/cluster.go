@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 
@@ -25,9 +26,9 @@ type cluster struct {
 	nodes    []*node
 }
 
-// connectionsOfNode is how many connections of a node the server must have room for. A node
-// that is busy opens up to 18.
-const connectionsOfNode = 18
+// besidesPool is how many connections a node has besides its pool: for the lock and for the
+// lease.
+const besidesPool = 2
 
 // startCluster starts the server, and then the nodes.
 func startCluster(ctx context.Context, s settings, folder string) (_ *cluster, err error) {
@@ -37,9 +38,12 @@ func startCluster(ctx context.Context, s settings, folder string) (_ *cluster, e
 			err = errors.Join(err, c.close(context.WithoutCancel(ctx)))
 		}
 	}()
-	settings := []string{fmt.Sprintf("max_connections=%d", s.nodes*connectionsOfNode+20)}
+	settings := []string{fmt.Sprintf("max_connections=%d", s.nodes*(s.pool+besidesPool)+20)}
 	if s.durable {
 		settings = append(settings, "fsync=on", "full_page_writes=on", "autovacuum=on", "shared_buffers=1GB", "max_wal_size=4GB")
+	}
+	if s.statements {
+		settings = append(settings, "shared_preload_libraries=pg_stat_statements", "pg_stat_statements.max=1000")
 	}
 	if c.server, err = postgrestest.Start(settings...); err != nil {
 		return nil, err
@@ -52,8 +56,8 @@ func startCluster(ctx context.Context, s settings, folder string) (_ *cluster, e
 		return nil, err
 	}
 	store := memstore.New(0, time.Now)
-	c.shared = &shared{database: c.server.URL("postgres"), store: store, keys: snapshot.NewKeys(identity, [32]byte{1}), folder: folder,
-		sessions: 4*s.sessions/s.nodes + 20, renewals: &timings{},
+	c.shared = &shared{database: c.server.URL("postgres") + "&pool_max_conns=" + strconv.Itoa(s.pool), store: store, keys: snapshot.NewKeys(identity, [32]byte{1}), folder: folder,
+		sessions: 4*s.sessions/s.nodes + 20, renewals: &timings{}, transactions: &transactions{},
 		log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))}
 	first, err := startNode(ctx, c.shared, 0) // makes the tables and the key
 	if err != nil {

@@ -20,6 +20,7 @@ type reading struct {
 	wal                 int64 // bytes of the write-ahead log since it began
 	size                int64 // bytes of the database on disk
 	tables              map[string]table
+	transactions        map[string]transaction
 	connections         int
 	serverCPU, nodesCPU time.Duration
 	serverMemory        int64 // bytes that only the server's processes use, and its shared buffers once

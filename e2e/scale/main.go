@@ -21,10 +21,12 @@ import (
 // settings are the command's flags.
 type settings struct {
 	nodes, sessions int
+	pool            int // connections of a node for transactions and reads
 	mix             mix
 	first           float64       // the first rate of the search; 0: it does not search
 	step, long      time.Duration // of each rate of the search, and of the rate that is borne
 	durable         bool          // the server writes to the disk at each commit
+	statements      bool          // the server counts statements, and they are printed
 	out             string        // the page; "": it is printed
 }
 
@@ -32,6 +34,7 @@ func main() {
 	var s settings
 	flag.IntVar(&s.nodes, "nodes", 200, "how many nodes")
 	flag.IntVar(&s.sessions, "sessions", 20_000, "how many sessions live")
+	flag.IntVar(&s.pool, "pool", 4, "how many connections a node uses for transactions and reads (pool_max_conns)")
 	flag.IntVar(&s.mix.users, "users", 5_000, "how many users the sessions are of")
 	flag.Float64Var(&s.mix.restored, "restored", 0.5, "share of creates that ask for the user's default")
 	flag.Float64Var(&s.mix.saved, "saved", 0.2, "share of ends that save a new default")
@@ -41,6 +44,7 @@ func main() {
 	flag.DurationVar(&s.step, "step", 15*time.Second, "how long each rate of the search is offered")
 	flag.DurationVar(&s.long, "long", 5*time.Minute, "how long the rate that is borne is offered")
 	flag.BoolVar(&s.durable, "durable", true, "the server writes each commit to the disk")
+	flag.BoolVar(&s.statements, "statements", false, "print how often the server ran each statement, for a create and an end")
 	flag.StringVar(&s.out, "out", "docs/scale.md", "the page to write; empty: it is printed")
 	flag.Parse()
 	rig.Main("scale", func(ctx context.Context) error {
@@ -98,8 +102,18 @@ func run(ctx context.Context, s settings) (m *measured, err error) {
 		}
 	}
 	c.shared.renewals.reset()
+	if s.statements {
+		if err := c.observer.forget(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if m.long, err = c.offer(ctx, l, borne, s.long); err != nil {
 		return nil, err
+	}
+	if s.statements {
+		if err := c.observer.printStatements(ctx, m.long); err != nil {
+			return nil, err
+		}
 	}
 	m.renewals = c.shared.renewals.summary()
 	m.memory, err = resident()

@@ -51,13 +51,14 @@ type node struct {
 
 // shared is what the nodes of a run have in common.
 type shared struct {
-	database string         // its URL
-	store    snapshot.Store // stands for a bucket
-	keys     snapshot.Keys
-	folder   string
-	sessions int // that may live on a node
-	log      *slog.Logger
-	renewals *timings
+	database     string         // its URL
+	store        snapshot.Store // stands for a bucket
+	keys         snapshot.Keys
+	folder       string
+	sessions     int // that may live on a node
+	log          *slog.Logger
+	renewals     *timings
+	transactions *transactions
 }
 
 // uploads refuses imports, which a run does not make.
@@ -94,7 +95,7 @@ func startNode(ctx context.Context, s *shared, number int) (_ *node, err error) 
 			err = errors.Join(fmt.Errorf("%s: %w", n.id, err), n.close(ctx))
 		}
 	}()
-	if n.db, err = sqldb.Open(ctx, sqldb.Options{Path: s.database, Now: time.Now, Node: true}); err != nil {
+	if n.db, err = sqldb.Open(ctx, sqldb.Options{Path: s.database, Now: time.Now, Node: true, Ended: s.transactions.ended}); err != nil {
 		return nil, err
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")

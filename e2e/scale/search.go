@@ -48,12 +48,14 @@ func (c *cluster) offer(ctx context.Context, l *load, rate float64, d time.Durat
 	if s.before, err = c.observer.read(ctx); err != nil {
 		return s, err
 	}
+	s.before.transactions = c.shared.transactions.counts()
 	s.took = l.offer(ctx, rate, d)
 	s.creates, s.ends, s.saves, s.lookups = l.creates.summary(), l.ends.summary(), l.saves.summary(), l.lookups.summary()
 	s.outrun = int(l.outrun.Load())
 	if s.after, err = c.observer.read(ctx); err != nil {
 		return s, err
 	}
+	s.after.transactions = c.shared.transactions.counts()
 	ok, why := s.borne()
 	progress("%5.0f/s for %v: borne %v %s; create p50 %v p99 %v, end p99 %v, save p99 %v, lookup p99 %v; %d commits, %d rollbacks, %d connections; CPU of server %v, of nodes and load %v",
 		rate, s.took.Round(time.Second), ok, why, s.creates.P50.Round(time.Millisecond), s.creates.P99.Round(time.Millisecond), s.ends.P99.Round(time.Millisecond), s.saves.P99.Round(time.Millisecond), s.lookups.P99.Round(time.Millisecond),
