@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -39,6 +40,8 @@ type Config struct {
 	// Roots are the certificate authorities of nodes with https URLs; nil: the system's.
 	Roots *x509.CertPool
 	Log   *slog.Logger
+	// Idle is how long an unused connection to another node is kept; 0: a minute.
+	Idle time.Duration
 }
 
 // Forwarder passes calls on. Its methods are safe for concurrent use. The caller calls Close.
@@ -60,7 +63,7 @@ func New(cfg Config) *Forwarder {
 		TLSClientConfig:       &tls.Config{RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   dialPatience,
 		MaxIdleConnsPerHost:   64,
-		IdleConnTimeout:       time.Minute, // less than a server keeps an idle connection
+		IdleConnTimeout:       cmp.Or(cfg.Idle, time.Minute), // less than a server keeps an idle connection
 		ExpectContinueTimeout: time.Second,
 		DisableCompression:    true, // answers are passed on as they are
 	}

@@ -57,8 +57,10 @@ func startCluster(ctx context.Context, s settings, folder string) (_ *cluster, e
 	}
 	store := memstore.New(0, time.Now)
 	c.shared = &shared{database: c.server.URL("postgres") + "&pool_max_conns=" + strconv.Itoa(s.pool), store: store, keys: snapshot.NewKeys(identity, [32]byte{1}), folder: folder,
-		sessions: 4*s.sessions/s.nodes + 20, renewals: &timings{}, transactions: &transactions{},
-		log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))}
+		sessions: 4*s.sessions/s.nodes + 20, renewals: &timings{}, began: time.Now(), transactions: &transactions{},
+		level: &slog.LevelVar{}}
+	c.shared.level.Set(slog.LevelError)
+	c.shared.log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: c.shared.level}))
 	first, err := startNode(ctx, c.shared, 0) // makes the tables and the key
 	if err != nil {
 		return nil, err
@@ -95,6 +97,19 @@ func each(n int, do func(i int)) {
 		})
 	}
 	workers.Wait()
+}
+
+// fewSessions is how many sessions are ended at the end of a run, as they are when a daemon stops.
+// More would take minutes.
+const fewSessions = 1000
+
+// end closes the cluster. If many sessions live, it only ends the server: then the process ends.
+func (c *cluster) end(ctx context.Context, sessions int) error {
+	if sessions <= fewSessions {
+		return c.close(ctx)
+	}
+	c.shared.level.Set(slog.LevelError + 1) // nodes complain of the server
+	return errors.Join(c.observer.close(ctx), c.server.Stop())
 }
 
 // close ends the nodes, and then the server.

@@ -23,7 +23,10 @@ const (
 	// callDeadline limits one call. Slower ones count as failed.
 	callDeadline = 30 * time.Second
 	// fillers is how many callers create the first sessions, each one after the other.
-	fillers = 8
+	fillers = 32
+	// idleConns is how many unused connections to a node the load keeps. With all nodes, both
+	// ends of them are descriptors of this process.
+	idleConns = 8
 )
 
 // mix says what the load does.
@@ -55,7 +58,7 @@ type load struct {
 }
 
 func newLoad(nodes []*node, m mix) *load {
-	return &load{nodes: nodes, mix: m, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute}}}
+	return &load{nodes: nodes, mix: m, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: idleConns, IdleConnTimeout: time.Minute}}}
 }
 
 // reply is what the load reads of an answer.
@@ -170,8 +173,9 @@ func (l *load) lookup(ctx context.Context, due time.Time) {
 	}
 }
 
-// fill creates sessions until n live, or a whole second passes without one.
+// fill creates sessions until n live. It fails if more than a hundredth of the creates fail.
 func (l *load) fill(ctx context.Context, n int) error {
+	l.creates.reset()
 	var callers sync.WaitGroup
 	left := make(chan struct{}, n)
 	for range n - len(l.sessions) {

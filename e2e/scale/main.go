@@ -24,6 +24,7 @@ type settings struct {
 	pool            int // connections of a node for transactions and reads
 	mix             mix
 	first           float64       // the first rate of the search; 0: it does not search
+	rest            time.Duration // without a load
 	step, long      time.Duration // of each rate of the search, and of the rate that is borne
 	durable         bool          // the server writes to the disk at each commit
 	statements      bool          // the server counts statements, and they are printed
@@ -41,6 +42,7 @@ func main() {
 	flag.IntVar(&s.mix.lookups, "lookups", 2, "lookups for each create")
 	flag.BoolVar(&s.mix.random, "random-ids", false, "give sessions random IDs; otherwise the nodes make them, in order of time")
 	flag.Float64Var(&s.first, "from", 20, "the first rate of the search, in creates and ends a second")
+	flag.DurationVar(&s.rest, "rest", 15*time.Second, "how long the nodes are measured without a load")
 	flag.DurationVar(&s.step, "step", 15*time.Second, "how long each rate of the search is offered")
 	flag.DurationVar(&s.long, "long", 5*time.Minute, "how long the rate that is borne is offered")
 	flag.BoolVar(&s.durable, "durable", true, "the server writes each commit to the disk")
@@ -64,6 +66,7 @@ type measured struct {
 	busy     string  // the machine's load before the run, as in /proc/loadavg
 	filled   summary // the creates of the first sessions
 	fillTook time.Duration
+	rest     step   // without a load
 	steps    []step // of the search, in order
 	long     step
 	renewals summary
@@ -85,7 +88,7 @@ func run(ctx context.Context, s settings) (m *measured, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, c.end(context.WithoutCancel(ctx), s.sessions)) }()
 	m = &measured{settings: s, busy: busy}
 	l := newLoad(c.nodes, s.mix)
 	defer l.client.CloseIdleConnections()
@@ -95,11 +98,17 @@ func run(ctx context.Context, s settings) (m *measured, err error) {
 	}
 	m.filled, m.fillTook = l.creates.summary(), time.Since(began)
 	progress("%d sessions live on %d nodes; %.0f creates/s, p99 %v", s.sessions, s.nodes, float64(m.filled.Count)/m.fillTook.Seconds(), m.filled.P99)
+	if m.rest, err = c.rest(ctx, s.rest); err != nil {
+		return nil, err
+	}
 	borne := s.first
 	if s.step > 0 {
 		if borne, err = m.search(ctx, c, l); err != nil {
 			return nil, err
 		}
+	}
+	if err := l.fill(ctx, s.sessions); err != nil { // a rate that was not borne may have left fewer
+		return nil, err
 	}
 	c.shared.renewals.reset()
 	if s.statements {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/api"
+	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/api/metrics"
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/extension"
@@ -28,25 +29,30 @@ import (
 	"github.com/stasisd/stasis/session/auditlog"
 	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/claims"
+	membership "github.com/stasisd/stasis/session/cluster"
 	"github.com/stasisd/stasis/session/drive"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/events/webhook"
 	"github.com/stasisd/stasis/session/files"
 	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/placement"
 	"github.com/stasisd/stasis/snapshot"
 )
 
 // node is a daemon of a run: all layers of the binary, with simulated browsers.
 type node struct {
-	id      string
-	url     string
-	db      *sqldb.DB
-	service *session.Service
-	audit   *auditlog.Log
-	claims  *claims.Releases
-	stop    context.CancelFunc // of the lease, the webhooks and the listener
-	work    sync.WaitGroup
+	id        string
+	url       string
+	db        *sqldb.DB
+	service   *session.Service
+	audit     *auditlog.Log
+	claims    *claims.Releases
+	keeper    *membership.Keeper
+	peers     *placement.Peers
+	forwarder *forward.Forwarder
+	stop      context.CancelFunc // of the lease, the webhooks and the listener
+	work      sync.WaitGroup
 }
 
 // shared is what the nodes of a run have in common.
@@ -57,7 +63,9 @@ type shared struct {
 	folder       string
 	sessions     int // that may live on a node
 	log          *slog.Logger
+	level        *slog.LevelVar // of log
 	renewals     *timings
+	began        time.Time
 	transactions *transactions
 }
 
@@ -103,11 +111,14 @@ func startNode(ctx context.Context, s *shared, number int) (_ *node, err error) 
 		return nil, err
 	}
 	n.url = "http://" + listener.Addr().String()
-	if _, err := n.db.Nodes.Join(ctx, profiles.Node{ID: n.id, URL: n.url, StartedAt: time.Now()}); err != nil {
+	signer := forward.NewSigner(n.id, s.keys.Derive("calls between nodes"), time.Now)
+	n.keeper, err = membership.Join(ctx, membership.Config{Store: timed{n.db.Nodes, s.renewals}, ID: n.id, URL: n.url, Facts: placement.Facts{
+		Version: "scale", Engines: map[string]string{browser.EngineChrome: (*simulated).Version(nil)}, Sessions: s.sessions, URLMAC: signer.URLMAC(n.id, n.url)},
+		Extend: func(time.Duration) {}, Clock: func() time.Duration { return time.Since(s.began) }, Now: time.Now, Log: s.log})
+	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	n.work.Go(func() { n.renew(running, s) })
-	server, err := n.layers(running, s)
+	server, err := n.layers(running, s, signer)
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
@@ -120,7 +131,7 @@ func startNode(ctx context.Context, s *shared, number int) (_ *node, err error) 
 }
 
 // layers makes the session layer and the API.
-func (n *node) layers(ctx context.Context, s *shared) (*api.Server, error) {
+func (n *node) layers(ctx context.Context, s *shared, signer *forward.Signer) (*api.Server, error) {
 	folder := filepath.Join(s.folder, n.id)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
@@ -152,13 +163,17 @@ func (n *node) layers(ctx context.Context, s *shared) (*api.Server, error) {
 			SessionStore: db.Sessions, SnapshotStore: db.Snapshots, RetentionStore: db.Snapshots, DefaultStore: db.Defaults,
 			UserStore: db.Users, NoteWriter: db.Notes, UploadedExtensions: db.Extensions, RunRecords: db.Runs, AnswerRecords: db.Answers,
 			DeliveryRecords: db.Deliveries, Database: db,
-		}, Extensions: extensions, Claims: claims.New(n.claims, 0, s.log), TicketKey: s.keys.Derive("session tickets"), Now: now, Log: s.log})
+		}, Extensions: extensions, Node: n.keeper, Left: db.Left, Claims: claims.New(n.claims, 0, s.log), TicketKey: s.keys.Derive("session tickets"), Now: now, Log: s.log})
 	if err := n.service.Recover(ctx); err != nil {
 		return nil, err
 	}
 	if err := firstKey(ctx, keys); err != nil {
 		return nil, err
 	}
+	n.peers = placement.NewPeers(n.id, db.Nodes, now)
+	n.forwarder = forward.New(forward.Config{Signer: signer, Nodes: n.peers, Log: s.log, Idle: idleCalls})
+	own := session.Nodes(n.service, takeovers{db.Nodes, db.Left}, nil)
+	n.keeper.Begin(own)
 	sessions, masks := n.service.Lookup(), capacity.NewTurns(events.MaxMasking)
 	driver := drive.New(sessions)
 	kept := library.New(library.Deps{Records: db.Snapshots, Defaults: db.Defaults, Snapshots: n.service.Snapshots(), Archives: vault,
@@ -175,6 +190,9 @@ func (n *node) layers(ctx context.Context, s *shared) (*api.Server, error) {
 		Messenger:  agent.NewMessenger(agent.MessengerConfig{Sessions: sessions, Driver: driver, Store: db.Messages, Tasks: db.Sessions, Notices: notices, Masks: masks, Now: now}),
 		History:    events.NewReader(events.ReaderConfig{Journal: journal, Store: db.Runs, Sessions: sessions, Keys: keys, Masks: masks}),
 		Deliveries: events.NewDeliveries(db.Deliveries, sender.Wake, now), WebhookSecrets: receivers,
+		Nodes: placement.NewAdmin(db.Nodes, n.id),
+		Cluster: &api.Cluster{Peers: n.peers, Signer: signer, Forwarder: n.forwarder, Lives: sessions.Lives, Moving: sessions.Moving, Wants: sessions.Wants,
+			Caller: keys.Caller, Take: own.Take},
 		Metrics: metrics.New("scale").Handler(), Logger: slog.New(slog.DiscardHandler), Now: now}), nil
 }
 
@@ -189,24 +207,31 @@ func firstKey(ctx context.Context, keys *access.Keys) error {
 	return keys.SetFirst(ctx, secret)
 }
 
-// renew keeps the lease until ctx ends.
-func (n *node) renew(ctx context.Context, s *shared) {
-	status, _ := json.Marshal(map[string]int{"free": s.sessions}) // a map of numbers always marshals
-	tick := time.NewTicker(profiles.LeaseTime / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			began := time.Now()
-			_, err := n.db.Nodes.Renew(ctx, status)
-			if ctx.Err() == nil {
-				s.renewals.add(time.Since(began), err)
-			}
-		}
-	}
+// timed times the renewals of leases.
+type timed struct {
+	profiles.NodeStore
+	renewals *timings
 }
+
+// Renew implements [profiles.NodeStore].
+func (t timed) Renew(ctx context.Context, status json.RawMessage) (profiles.Node, error) {
+	began := time.Now()
+	n, err := t.NodeStore.Renew(ctx, status)
+	if ctx.Err() == nil {
+		t.renewals.add(time.Since(began), err)
+	}
+	return n, err
+}
+
+// takeovers are the records of takeovers.
+type takeovers struct {
+	*sqldb.Nodes
+	*sqldb.Left
+}
+
+// idleCalls is how long a node keeps an unused connection to another one. All nodes of a run are
+// one process, which has a descriptor for both ends of each connection.
+const idleCalls = 2 * time.Second
 
 // close ends the node. Its sessions are ended without a save.
 func (n *node) close(ctx context.Context) error {
@@ -224,8 +249,14 @@ func (n *node) close(ctx context.Context) error {
 	if n.claims != nil {
 		errs = append(errs, n.claims.Close())
 	}
+	if n.keeper != nil {
+		errs = append(errs, n.keeper.Close(ctx, true))
+	}
+	if n.forwarder != nil {
+		n.forwarder.Close()
+	}
 	if n.db != nil {
-		errs = append(errs, n.db.Nodes.Leave(ctx), n.db.Close())
+		errs = append(errs, n.db.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -33,8 +33,16 @@ func (m *measured) page() string {
 	line("")
 	line("`make scale` has written this page. It runs the session layer, the API and the catalogue of %d nodes in one process,", s.nodes)
 	line("with simulated browsers, on one PostgreSQL. The nodes, the load and the server share %d cores, so the rates are lower", runtime.NumCPU())
-	line("bounds. Half of the creates ask for their user's default, and %.0f %% of the ends save a new one. Each create has %d", 100*s.mix.saved, s.mix.lookups)
-	line("lookups, at random nodes. Before the run, the machine had a load of %s: above %d, other work slowed the run down.", m.busy, runtime.NumCPU())
+	line("bounds. Calls go to random nodes: a create is placed on a node with room, and a lookup is passed on to the node where")
+	line("the session lives. %.0f %% of the creates ask for their user's default, and %.0f %% of the ends save a new one. Each create", 100*s.mix.restored, 100*s.mix.saved)
+	line("has %d lookups. All nodes use one API key without quotas. Before the run, the machine had a load of %s: above %d, other", s.mix.lookups, m.busy, runtime.NumCPU())
+	line("work slowed the run down.")
+	line("")
+	line("## What breaks first")
+	line("")
+	for _, reason := range m.limits() {
+		line("- %s", reason)
+	}
 	line("")
 	line("## Found rate")
 	line("")
@@ -64,10 +72,12 @@ func (m *measured) page() string {
 	line("| lookup p50, p99 | %s, %s |", ms(l.lookups.P50), ms(l.lookups.P99))
 	line("| failed calls | %d |", l.creates.failures()+l.ends.failures()+l.saves.failures()+l.lookups.failures())
 	line("| renewals of leases | %d, p99 %s, %d failed |", m.renewals.Count, ms(m.renewals.P99), m.renewals.failures())
-	line("| transactions a second, undone by conflicts | %.0f, %.1f %% |", l.perSecond(l.after.commits-l.before.commits), l.undone())
+	line("| transactions and reads a second, undone by conflicts | %.0f, %.1f %% |", l.perSecond(l.after.commits-l.before.commits), l.undone())
 	line("| connections of the server | %d |", l.after.connections)
 	line("| memory of the server's processes | %s |", bytesText(l.after.serverMemory))
 	line("| memory of all nodes together | %s |", bytesText(m.memory))
+	line("| cores in use: server, nodes and load | %.2f, %.2f of %d |", l.cores(l.after.serverCPU-l.before.serverCPU), l.cores(l.after.nodesCPU-l.before.nodesCPU), runtime.NumCPU())
+	line("| of these at rest, for renewals and looks at other nodes | %.2f, %.2f |", m.rest.cores(m.rest.after.serverCPU-m.rest.before.serverCPU), m.rest.cores(m.rest.after.nodesCPU-m.rest.before.nodesCPU))
 	line("| processor time of the server for a create and an end | %.1f ms |", m.serverCost())
 	line("| processor time of nodes and load for a create and an end | %.1f ms |", m.nodesCost())
 	line("| write-ahead log an hour | %s |", bytesText(int64(3600*l.perSecond(l.after.wal-l.before.wal))))
@@ -83,6 +93,12 @@ func (m *measured) page() string {
 		}
 	}
 	line("")
+	line("| transaction that writes | for each create | tried again |")
+	line("|---|---|---|")
+	for _, t := range since(l.before.transactions, l.after.transactions) {
+		line("| `%s` | %.2f | %.1f %% |", t.op, l.each(t.times), 100*float64(t.conflicts)/float64(t.times))
+	}
+	line("")
 	line("## To a million sessions")
 	line("")
 	line("Computed from the figures above, not measured:")
@@ -91,12 +107,53 @@ func (m *measured) page() string {
 	line("|---|---|")
 	line("| nodes with %d sessions each | %d |", s.sessions/s.nodes, million*s.nodes/s.sessions)
 	line("| renewals of leases a second | %d |", million*s.nodes/s.sessions/5)
+	line("| rows a second that nodes read to know each other, at rest | %d |", rowsOfNodes(million*s.nodes/s.sessions))
 	line("| connections, as many for each node as here | %d |", million*l.after.connections/s.sessions)
 	line("| creates and ends a second, if a session lives an hour | %d |", million/3600)
 	line("| cores of the server for that | %.1f |", million/3600*m.serverCost()/1000)
 	line("| write-ahead log an hour for that | %s |", bytesText(int64(million*l.perSecond(l.after.wal-l.before.wal)/l.rate)))
 	line("| size of live sessions in the catalogue | %s |", bytesText(l.after.size/int64(max(s.sessions, 1))*million))
 	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// rowsOfNodes returns how many rows nodes read in a second to know each other: each reads all of
+// them every 5 seconds.
+func rowsOfNodes(nodes int) int { return nodes * nodes / 5 }
+
+// limits says what limited the run, and what limits a larger one.
+func (m *measured) limits() (reasons []string) {
+	add := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
+	l := m.long
+	for _, s := range m.steps {
+		ok, why := s.borne()
+		if ok {
+			continue
+		}
+		server, nodes := s.cores(s.after.serverCPU-s.before.serverCPU), s.cores(s.after.nodesCPU-s.before.nodesCPU)
+		what := "Not the processors: calls wait for the disk, for locks, or for other programs of the machine"
+		if server+nodes > busy*float64(runtime.NumCPU()) {
+			what = "The processors of this machine"
+		}
+		add("%s, at %.0f creates a second (%s): of %d cores, the server used %.2f, nodes and load %.2f. %.1f %% of the transactions were undone by conflicts.",
+			what, s.rate, why, runtime.NumCPU(), server, nodes, s.undone())
+		break
+	}
+	one := m.settings.pool + besidesPool
+	add("Connections: each node has up to %d (`pool_max_conns=%d`; 18 without it), and each is a process of the server, here with %s. PgBouncer does not help: "+
+		"a node's lock and settings belong to its connections, which it may only share in the modes that lose them.", one, m.settings.pool, bytesText(l.after.serverMemory/int64(max(l.after.connections, 1))))
+	add("The number of nodes: each reads all others every 5 seconds, and once a second while it places creates. That is %d rows a second for %d nodes at rest, and grows with the square.",
+		rowsOfNodes(m.settings.nodes), m.settings.nodes)
+	add("The audit log: one node writes at a time. A transaction takes about as long as the disk takes to write a commit, and has all that its node has gathered. " +
+		"So more load makes entries late, and calls do not wait for them. If more than 10,000 wait in a node, the next ones are counted and lost.")
+	return reasons
+}
+
+// busy is the share of all cores from which on the processors limit a run.
+const busy = 0.85
+
+// cores returns how many cores a processor time has kept busy.
+func (s step) cores(took time.Duration) float64 {
+	return took.Seconds() / s.after.at.Sub(s.before.at).Seconds()
 }
 
 // undone returns the share of transactions that were undone, in percent.
@@ -114,17 +171,20 @@ func (s step) grown(name string) table {
 }
 
 // serverCost returns the processor time of the server for a create and an end with their
-// lookups, in milliseconds; nodesCost that of the nodes and the load.
+// lookups, in milliseconds, without what it takes at rest; nodesCost that of the nodes and the
+// load.
 func (m *measured) serverCost() float64 {
-	return m.long.cost(m.long.after.serverCPU - m.long.before.serverCPU)
+	return m.cost(func(r reading) time.Duration { return r.serverCPU })
 }
 
 func (m *measured) nodesCost() float64 {
-	return m.long.cost(m.long.after.nodesCPU - m.long.before.nodesCPU)
+	return m.cost(func(r reading) time.Duration { return r.nodesCPU })
 }
 
-func (s step) cost(took time.Duration) float64 {
-	return took.Seconds() * 1000 / float64(max(s.creates.Count, 1))
+func (m *measured) cost(of func(reading) time.Duration) float64 {
+	l, rest := m.long, m.rest
+	took := l.cores(of(l.after)-of(l.before)) - rest.cores(of(rest.after)-of(rest.before))
+	return max(took, 0) * l.after.at.Sub(l.before.at).Seconds() * 1000 / float64(max(l.creates.Count, 1))
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.0f ms", d.Seconds()*1000) }

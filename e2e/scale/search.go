@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -64,22 +65,50 @@ func (c *cluster) offer(ctx context.Context, l *load, rate float64, d time.Durat
 	return s, ctx.Err()
 }
 
-// search raises the rate until the cluster does not bear it, and returns the rate for the
-// long measurement.
+// search raises the rate until the cluster does not bear it, tries one between the last two, and
+// returns the rate for the long measurement.
 func (m *measured) search(ctx context.Context, c *cluster, l *load) (float64, error) {
 	best := 0.0
-	for rate := m.settings.first; ; rate *= growth {
+	for rate, last := m.settings.first, false; ; {
 		s, err := c.offer(ctx, l, rate, m.settings.step)
 		if err != nil {
 			return 0, err
 		}
 		m.steps = append(m.steps, s)
-		if ok, why := s.borne(); !ok {
-			if best == 0 {
-				return 0, fmt.Errorf("the machine does not bear the first rate: %s; give a lower one with -from", why)
-			}
+		ok, why := s.borne()
+		switch {
+		case !ok && best == 0:
+			return 0, fmt.Errorf("the machine does not bear the first rate: %s; give a lower one with -from", why)
+		case ok:
+			best = rate
+		}
+		if last {
 			return spare * best, nil
 		}
-		best = rate
+		if ok {
+			rate *= growth
+			continue
+		}
+		rate, last = best*math.Sqrt(growth), true
+		if err := l.fill(ctx, m.settings.sessions); err != nil { // creates failed, and ends did not
+			return 0, err
+		}
 	}
+}
+
+// rest reads the server before and after a time without a load: only the nodes work.
+func (c *cluster) rest(ctx context.Context, d time.Duration) (s step, err error) {
+	if s.before, err = c.observer.read(ctx); err != nil {
+		return s, err
+	}
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+	s.took = d
+	if s.after, err = c.observer.read(ctx); err == nil {
+		err = ctx.Err()
+	}
+	progress("at rest: %d commits in %v, CPU of server %v", s.after.commits-s.before.commits, d, (s.after.serverCPU - s.before.serverCPU).Round(time.Millisecond))
+	return s, err
 }

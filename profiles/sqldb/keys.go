@@ -95,7 +95,7 @@ func (st *Keys) SetKeyQuotas(ctx context.Context, id string, change func(was jso
 
 // UseKey implements [profiles.KeyStore].
 func (st *Keys) UseKey(ctx context.Context, id string, at time.Time) error {
-	return st.db.write(ctx, "profiles.use_key", func(tx *sql.Tx) error {
+	return st.db.writeLocked(ctx, "profiles.use_key", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE api_keys SET used_at = ? WHERE key_id = ? AND used_at < ?", stamp(at), id, stamp(at))
 		return err
 	})

@@ -194,10 +194,12 @@ func (st *Nodes) RemoveNode(ctx context.Context, id string) error {
 	})
 }
 
-// Stranded implements [profiles.NodeStore].
+// Stranded implements [profiles.NodeStore]. All nodes ask often, and the live sessions of nodes
+// with a lease are many: so it begins with the nodes that have none, for which there is an index
+// of sessions. A node with live sessions has a row (see [Nodes.RemoveNode]).
 func (st *Nodes) Stranded(ctx context.Context) ([]profiles.Session, error) {
 	all, err := collect(ctx, st.db.reader, scanSession, "SELECT "+sessionColumns+" FROM sessions WHERE ended_at = 0 AND node_id <> '' "+
-		"AND node_id NOT IN (SELECT node_id FROM nodes WHERE number <> 0) ORDER BY session_id")
+		"AND node_id IN (SELECT node_id FROM nodes WHERE number = 0) ORDER BY session_id")
 	return all, failure("profiles.stranded", err)
 }
 
