@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -125,6 +126,39 @@ func TestTwoNodesAtOnce(t *testing.T) {
 		}
 		both[0].claims().Release(t.Context(), "s1")
 		both[1].claims().Release(t.Context(), "s2")
+	}
+}
+
+// Of two nodes that claim one ID at once, one gets it, and of two that would use up a quota at
+// once, one does.
+func TestClaimsAtOnce(t *testing.T) {
+	both := nodes(t, nil, "a", "b")
+	full := errors.New("full")
+	for i := range 10 {
+		won := make(chan error, 2)
+		for _, n := range both {
+			go func() { won <- n.claims().Claim(t.Context(), "key", fmt.Sprint("one-", i)) }()
+		}
+		if first, second := <-won, <-won; (first == nil) == (second == nil) {
+			t.Errorf("both nodes, or none, got the ID: %v, %v", first, second)
+		}
+		for k, n := range both {
+			must(t, n.claims().Claim(t.Context(), "key", fmt.Sprint("two-", i, k)))
+		}
+		for k, n := range both {
+			go func() {
+				of := profiles.QuotaCount{UserID: fmt.Sprint("user-", i), KeyID: "key", OfUser: true}
+				won <- n.claims().Count(t.Context(), fmt.Sprint("two-", i, k), of, func(u profiles.QuotaUse) error {
+					if u.UserSessions > 0 {
+						return full
+					}
+					return nil
+				})
+			}()
+		}
+		if first, second := <-won, <-won; !errors.Is(errors.Join(first, second), full) || first != nil && second != nil {
+			t.Errorf("one of two must be refused: %v, %v", first, second)
+		}
 	}
 }
 
