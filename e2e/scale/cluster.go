@@ -105,10 +105,10 @@ const fewSessions = 1000
 
 // end closes the cluster. If many sessions live, it only ends the server: then the process ends.
 func (c *cluster) end(ctx context.Context, sessions int) error {
+	c.shared.level.Set(slog.LevelError + 1) // nodes report what their end interrupts
 	if sessions <= fewSessions {
 		return c.close(ctx)
 	}
-	c.shared.level.Set(slog.LevelError + 1) // nodes complain of the server
 	return errors.Join(c.observer.close(ctx), c.server.Stop())
 }
 

@@ -38,7 +38,7 @@ type mix struct {
 	random   bool    // the load chooses random session IDs; otherwise the nodes make them, in order of time
 }
 
-// live is a session that the load has created.
+// live is a session that the load has created, and the node that has answered.
 type live struct {
 	id string
 	on *node
@@ -105,9 +105,13 @@ func (l *load) call(ctx context.Context, method, url string, body any) (reply, e
 	return a, nil
 }
 
-// create creates a session on a random node. due is when it should have begun.
+// create creates a session by a random node. due is when it should have begun.
 func (l *load) create(ctx context.Context, due time.Time) {
-	on := l.nodes[rand.IntN(len(l.nodes))]
+	l.createBy(ctx, l.nodes[rand.IntN(len(l.nodes))], due)
+}
+
+// createBy creates a session by a node, which may place it on another one.
+func (l *load) createBy(ctx context.Context, on *node, due time.Time) {
 	user := fmt.Sprintf("user-%d", rand.IntN(l.mix.users))
 	body := map[string]any{"user_id": user, "idle_timeout_seconds": 86400, "max_lifetime_seconds": 86400}
 	if rand.Float64() < l.mix.restored {
@@ -128,7 +132,7 @@ func (l *load) create(ctx context.Context, due time.Time) {
 	}
 }
 
-// end ends a random session, on its node.
+// end ends a random session, by the node that has answered its create.
 func (l *load) end(ctx context.Context, due time.Time) {
 	l.mu.Lock()
 	if len(l.sessions) == 0 {
@@ -177,18 +181,21 @@ func (l *load) lookup(ctx context.Context, due time.Time) {
 func (l *load) fill(ctx context.Context, n int) error {
 	l.creates.reset()
 	var callers sync.WaitGroup
-	left := make(chan struct{}, n)
-	for range n - len(l.sessions) {
-		left <- struct{}{}
+	// One node makes many in a row, so it knows the others already: it need not read them each
+	// time.
+	missing := n - len(l.sessions)
+	left := make(chan *node, n)
+	for i := range missing {
+		left <- l.nodes[i*len(l.nodes)/missing]
 	}
 	close(left)
 	for range fillers {
 		callers.Go(func() {
-			for range left {
+			for on := range left {
 				if ctx.Err() != nil {
 					return
 				}
-				l.create(ctx, time.Now())
+				l.createBy(ctx, on, time.Now())
 			}
 		})
 	}

@@ -66,6 +66,7 @@ type measured struct {
 	busy     string  // the machine's load before the run, as in /proc/loadavg
 	filled   summary // the creates of the first sessions
 	fillTook time.Duration
+	empty    int64  // bytes of the database before the first sessions
 	rest     step   // without a load
 	steps    []step // of the search, in order
 	long     step
@@ -92,6 +93,11 @@ func run(ctx context.Context, s settings) (m *measured, err error) {
 	m = &measured{settings: s, busy: busy}
 	l := newLoad(c.nodes, s.mix)
 	defer l.client.CloseIdleConnections()
+	empty, err := c.observer.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.empty = empty.size
 	began := time.Now()
 	if err := l.fill(ctx, s.sessions); err != nil {
 		return nil, err

@@ -65,6 +65,7 @@ func (m *measured) page() string {
 	line("| | |")
 	line("|---|---|")
 	line("| live sessions, nodes | %d, %d |", s.sessions, s.nodes)
+	line("| creates of the first sessions a second, by %d callers | %.0f |", fillers, float64(m.filled.Count)/m.fillTook.Seconds())
 	line("| create p50, p99, longest | %s, %s, %s |", ms(l.creates.P50), ms(l.creates.P99), ms(l.creates.Most))
 	line("| end without a save p50, p99 | %s, %s |", ms(l.ends.P50), ms(l.ends.P99))
 	line("| end with a save p50, p99 | %s, %s |", ms(l.saves.P50), ms(l.saves.P99))
@@ -112,7 +113,10 @@ func (m *measured) page() string {
 	line("| creates and ends a second, if a session lives an hour | %d |", million/3600)
 	line("| cores of the server for that | %.1f |", million/3600*m.serverCost()/1000)
 	line("| write-ahead log an hour for that | %s |", bytesText(int64(million*l.perSecond(l.after.wal-l.before.wal)/l.rate)))
-	line("| size of live sessions in the catalogue | %s |", bytesText(l.after.size/int64(max(s.sessions, 1))*million))
+	line("| size of live sessions in the catalogue | %s |", bytesText((m.rest.before.size-m.empty)/int64(max(s.sessions, 1))*million))
+	line("")
+	line("What grows with the square of the nodes is too much first, and then the connections. So give each node many sessions,")
+	line("or give each part of the users a catalogue with its own nodes.")
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
