@@ -157,21 +157,16 @@ func (h *handle) countClaim(ctx context.Context, tx *sql.Tx, sessionID string, c
 
 // ReleaseSession implements [profiles.ClaimStore].
 func (st *Claims) ReleaseSession(ctx context.Context, sessionID string) error {
-	return st.db.writeLocked(ctx, "profiles.release_session", func(tx *sql.Tx) error { return st.db.releaseSession(ctx, tx, sessionID, "") })
+	return st.db.writeLocked(ctx, "profiles.release_session", func(tx *sql.Tx) error { return st.db.releaseSession(ctx, tx, sessionID) })
 }
 
-// unlessEnded is a condition: the session has not ended. The claim of one that has is of what
-// resumes it.
-const unlessEnded = " AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = c.session_id AND s.ended_at <> 0)"
-
-// releaseSession removes the claim of a session on this node, if this is one and the condition
-// holds.
-func (h *handle) releaseSession(ctx context.Context, tx *sql.Tx, sessionID, condition string) error {
+// releaseSession removes the claim of a session on this node, if this is one.
+func (h *handle) releaseSession(ctx context.Context, tx *sql.Tx, sessionID string) error {
 	node, number := h.own()
 	if node == "" {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, "DELETE FROM session_claims AS c WHERE session_id = ? AND node_id = ? AND number = ?"+condition, sessionID, node, number)
+	_, err := tx.ExecContext(ctx, "DELETE FROM session_claims WHERE session_id = ? AND node_id = ? AND number = ?", sessionID, node, number)
 	return err
 }
 

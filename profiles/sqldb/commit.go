@@ -47,7 +47,7 @@ func (st *Snapshots) Commit(ctx context.Context, c profiles.Commit) (profiles.Mo
 		}
 		switch {
 		case c.End != nil:
-			err = st.db.end(ctx, tx, *c.End, moved, op)
+			err = st.db.end(ctx, tx, s, *c.End, moved, op)
 		case moved.Moved:
 			_, err = tx.ExecContext(ctx, "UPDATE sessions SET base_version = ? WHERE session_id = ? AND ended_at = 0", moved.Version, c.Snapshot.SessionID)
 		}
@@ -98,7 +98,7 @@ func (st *Sessions) EndSession(ctx context.Context, e profiles.End) error {
 		if err != nil {
 			return err
 		}
-		return st.db.end(ctx, tx, e, profiles.MoveResult{Version: now.Version}, op)
+		return st.db.end(ctx, tx, s, e, profiles.MoveResult{Version: now.Version}, op)
 	})
 }
 
@@ -138,11 +138,12 @@ func (st *Snapshots) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, 
 	return profiles.MoveResult{Moved: true, Version: next.Version}, addDefault(ctx, tx, next)
 }
 
-// end writes how the session ended. Package session decides which end may follow which. A session
-// that moves keeps its claim, so that no other takes its environment.
-func (h *handle) end(ctx context.Context, tx *sql.Tx, e profiles.End, moved profiles.MoveResult, op string) error {
-	if e.Reason.Code != profiles.ReasonMoved {
-		if err := h.releaseSession(ctx, tx, e.SessionID, unlessEnded); err != nil {
+// end writes how the session ended, which was as the transaction has read it. Package session
+// decides which end may follow which. A session that moves keeps its claim, so that no other takes
+// its environment. The claim of one that had ended before is of what resumes it.
+func (h *handle) end(ctx context.Context, tx *sql.Tx, was profiles.Session, e profiles.End, moved profiles.MoveResult, op string) error {
+	if e.Reason.Code != profiles.ReasonMoved && was.EndedAt.IsZero() {
+		if err := h.releaseSession(ctx, tx, e.SessionID); err != nil {
 			return err
 		}
 	}

@@ -60,7 +60,7 @@ func (st *Nodes) EndStranded(ctx context.Context, e profiles.StrandedEnd) (done 
 			return err
 		}
 		done = true
-		return st.db.end(ctx, tx, e.End, profiles.MoveResult{Version: now.Version}, op)
+		return st.db.end(ctx, tx, s, e.End, profiles.MoveResult{Version: now.Version}, op)
 	})
 	return done && err == nil, err
 }
