@@ -1,8 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/placement"
 	"github.com/stasisd/stasis/session/request"
@@ -86,6 +89,66 @@ func ticketElsewhere(c *call, err error) bool {
 	return c.byTicket && fault.Is(err, fault.Unauthorized) && access.IsTicket(c.QueryParam("ticket"))
 }
 
+// whileMoving answers a call by the node of its session, with answer if that is this one. If the
+// session begins to move while it is answered, the call waits and is answered by the new node.
+// authorised is the error of the caller's credentials.
+func (s *Server) whileMoving(c *call, route reach, authorised error, answer func() error) error {
+	if s.cluster == nil || route == reachNone || authorised != nil && !ticketElsewhere(c, authorised) {
+		return answer()
+	}
+	if authorised == nil {
+		if err := c.keepSmall(); err != nil {
+			return err
+		}
+	}
+	until := s.now().Add(movingPatience)
+	for {
+		if done, err := s.passOn(c, route); done || err != nil {
+			return err
+		}
+		c.repeatable()
+		err := answer()
+		if !errors.Is(err, session.ErrMoving) || c.Response().Committed || c.kept == nil && hasBody(c.Request()) || s.now().After(until) {
+			return err
+		}
+		if pause := s.newMoving(c, "").pause(); pause != nil {
+			return pause
+		}
+	}
+}
+
+// keptBody is the size in bytes up to which the body of a call is kept until the call is
+// answered, in case it must be repeated on another node.
+const keptBody = 16 << 10
+
+// keepSmall reads a small body, so that the call can be repeated.
+func (c *call) keepSmall() error {
+	r := c.Request()
+	if !hasBody(r) || r.ContentLength < 1 || r.ContentLength > keptBody {
+		return nil
+	}
+	body := make([]byte, r.ContentLength)
+	if _, err := io.ReadFull(r.Body, body); err != nil {
+		return bodyError("api.body", err)
+	}
+	// The server must see the end of the body before it notices that a client disconnects.
+	if _, err := r.Body.Read(make([]byte, 1)); err != nil && !errors.Is(err, io.EOF) {
+		return bodyError("api.body", err)
+	}
+	c.kept = body
+	return nil
+}
+
+// repeatable reports whether a call can be carried out once more, and makes its body whole.
+func (c *call) repeatable() bool {
+	r := c.Request()
+	if c.kept != nil {
+		r.Body = io.NopCloser(bytes.NewReader(c.kept))
+		return true
+	}
+	return !hasBody(r)
+}
+
 // passOn passes a call on if its session lives on another node. done is false if the call is
 // to be answered here.
 func (s *Server) passOn(c *call, route reach) (done bool, err error) {
@@ -132,6 +195,7 @@ func (s *Server) passOn(c *call, route reach) (done bool, err error) {
 		if _, passed := forward.HopOf(c.Request().Context()); passed {
 			return s.refuseHop(c, id)
 		}
+		c.repeatable()
 		err = s.passTo(c, node, forward.Hop{Purpose: forward.ToSession}, nil)
 		switch {
 		case errors.Is(err, forward.ErrElsewhere):
@@ -140,7 +204,7 @@ func (s *Server) passOn(c *call, route reach) (done bool, err error) {
 			} else if place = moved; s.cluster.Lives(id) {
 				return false, nil
 			}
-		case place.Ended && fault.Is(err, fault.NodeUnavailable) && !hasBody(c.Request()):
+		case place.Ended && fault.Is(err, fault.NodeUnavailable) && c.repeatable():
 			return false, nil // what only that node had cannot be had
 		default:
 			return true, err
@@ -193,7 +257,7 @@ func (s *Server) refuseHop(c *call, id string) (done bool, err error) {
 // passed on again.
 func (s *Server) refind(c *call, id string, was placement.Place) (placement.Place, error) {
 	place, err := s.cluster.Peers.Refind(c.Request().Context(), id)
-	if err == nil && (place == was || hasBody(c.Request())) {
+	if err == nil && (!c.repeatable() || place == was) {
 		err = fault.New(fault.NodeUnavailable, "api.forward", "the session moves to another node; try again")
 	}
 	return place, err

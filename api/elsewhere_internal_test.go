@@ -2,8 +2,12 @@ package api
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +15,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/placement"
 )
 
@@ -63,5 +68,54 @@ func TestMovedFromDeadNode(t *testing.T) {
 	catalogue.at = "b"
 	if done, err := s.passOn(c, reachLive); done || err != nil {
 		t.Errorf("after the resume: %t, %v; want that this node answers", done, err)
+	}
+}
+
+// A call whose session begins to move while it is answered is made again, with its body. A call
+// whose body is not kept is refused.
+func TestWhileMoving(t *testing.T) {
+	no := func(string) bool { return false }
+	s := &Server{now: time.Now, cluster: &Cluster{Peers: placement.NewPeers("b", &movedSession{at: "b"}, time.Now), Lives: func(string) bool { return true }, Moving: no}}
+	for _, size := range []int{0, 3, keptBody, keptBody + 1} {
+		r := httptest.NewRequest(http.MethodPost, "/v1/sessions/s1/snapshots", strings.NewReader(strings.Repeat("x", size)))
+		if size == 0 {
+			r.Body = http.NoBody
+		}
+		c := &call{Context: echo.New().NewContext(r, httptest.NewRecorder())}
+		c.SetParamNames("session_id")
+		c.SetParamValues("s1")
+		var read []int
+		err := s.whileMoving(c, reachLive, nil, func() error {
+			body, err := io.ReadAll(c.Request().Body)
+			if read = append(read, len(body)); len(read) < 3 || err != nil {
+				return errors.Join(err, session.ErrMoving)
+			}
+			return nil
+		})
+		want, again := []int{size, size, size}, error(nil)
+		if size > keptBody {
+			want, again = want[:1], session.ErrMoving
+		}
+		if !slices.Equal(read, want) || !errors.Is(err, again) {
+			t.Errorf("a body of %d bytes was read as %d, %v", size, read, err)
+		}
+	}
+}
+
+// Nothing is repeated after the answer has begun, or after another error.
+func TestNotRepeated(t *testing.T) {
+	no := func(string) bool { return false }
+	s := &Server{now: time.Now, cluster: &Cluster{Peers: placement.NewPeers("b", &movedSession{at: "b"}, time.Now), Lives: func(string) bool { return true }, Moving: no}}
+	for name, answer := range map[string]func(c *call) error{
+		"begun":  func(c *call) error { return errors.Join(c.NoContent(http.StatusOK), session.ErrMoving) },
+		"failed": func(*call) error { return fault.New(fault.SessionNotRunning, "test", "") },
+	} {
+		c := &call{Context: echo.New().NewContext(httptest.NewRequest(http.MethodGet, "/v1/sessions/s1", nil), httptest.NewRecorder())}
+		c.SetParamNames("session_id")
+		c.SetParamValues("s1")
+		calls := 0
+		if err := s.whileMoving(c, reachLive, nil, func() error { calls++; return answer(c) }); err == nil || calls != 1 {
+			t.Errorf("%s: answered %d times, %v", name, calls, err)
+		}
 	}
 }

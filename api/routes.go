@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"unicode/utf8"
@@ -8,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 )
 
@@ -19,6 +21,7 @@ type call struct {
 	// byTicket says that the caller gave a ticket, not a key.
 	byTicket bool
 	audit    *auditedCall // set after the caller is authenticated
+	kept     []byte       // the body, if keepSmall has read it; nil: it can be used once
 }
 
 // cutOff makes further reads of the request's body fail.
@@ -176,41 +179,46 @@ func (s *Server) route(method, path string, authorise authorizer, do handler) {
 		if err == nil && c.caller.KeyID != "" {
 			defer s.connections.serve(connectionOf(c.Request()))()
 		}
-		if err == nil || ticketElsewhere(c, err) {
-			if done, err := s.passOn(c, reached); done || err != nil {
-				return err
-			}
-			if err != nil { // the session may have moved here meanwhile
+		counted := false // for the rate of requests
+		return s.whileMoving(c, reached, err, func() error {
+			if ticketElsewhere(c, err) { // the session may have moved here meanwhile
 				err = authorise(c)
 			}
-		}
-		if err != nil {
-			s.auditUnknown(c, rule, err)
-			return err
-		}
-		c.audit = s.beginAudit(c, rule)
-		if to, ok := ec.Response().Writer.(*pacedWriter); ok {
-			to.owner = c.caller.KeyID
-		}
-		return audited(c, func(c *call) error {
-			if c.caller.KeyID == "" {
-				return do(c)
-			}
-			if placedHere(c) { // the node that has passed it on has counted it, and records it
-				c.audit.class = placedClass(path, rule.class)
-			} else if err := takeRequest(s.rates, c, isManaging(path)); err != nil {
+			if err != nil {
+				s.auditUnknown(c, rule, err)
 				return err
 			}
-			c.audit.findUserEarly(c)
-			return do(c)
+			c.audit = s.beginAudit(c, rule)
+			if to, ok := ec.Response().Writer.(*pacedWriter); ok {
+				to.owner = c.caller.KeyID
+			}
+			return audited(c, func(c *call) error {
+				if c.caller.KeyID == "" {
+					return do(c)
+				}
+				if placedHere(c) { // the node that has passed it on has counted it, and records it
+					c.audit.class = placedClass(path, rule.class)
+				} else if !counted {
+					if err := takeRequest(s.rates, c, isManaging(path)); err != nil {
+						return err
+					}
+					counted = true
+				}
+				c.audit.findUserEarly(c)
+				return do(c)
+			})
 		})
 	})
 }
 
-// audited calls a handler and records the call.
+// audited calls a handler and records the call, unless another node is to carry it out.
 func audited(c *call, do handler) error {
 	var err error = fault.New(fault.Internal, "api.panic", "")
-	defer func() { c.audit.end(c, err) }()
+	defer func() {
+		if !errors.Is(err, session.ErrMoving) {
+			c.audit.end(c, err)
+		}
+	}()
 	err = do(c)
 	return err
 }

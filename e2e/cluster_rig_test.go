@@ -49,7 +49,7 @@ func (c *cluster) options(args ...string) daemon.Options {
 func (c *cluster) add(t *testing.T, dir string, args ...string) *clusterNode {
 	t.Helper()
 	at := freeAddress(t)
-	o := c.options(append([]string{"--listen", at, "--node-url", "http://" + at, "--node-id", nodeName(len(c.nodes))}, args...)...)
+	o := c.options(append([]string{"--listen", at, "--node-url", "http://" + at, "--node-id", nodeName(len(c.nodes)), "--shutdown-notice", "0s"}, args...)...)
 	o.Dir = dir
 	if dir == "" && len(c.nodes) > 0 {
 		o.Dir = daemon.DataDir(t)

@@ -98,7 +98,7 @@ func (s *Service) Connect(ctx context.Context, c access.Caller, id string, clien
 		})
 	}
 	if err != nil {
-		if errors.Is(err, errMoving) || fault.Is(err, fault.SessionEnding) || fault.Is(err, fault.SessionNotRunning) {
+		if errors.Is(err, ErrMoving) || fault.Is(err, fault.SessionEnding) || fault.Is(err, fault.SessionNotRunning) {
 			// The client came just too late, and gets the same close code as the other
 			// clients.
 			_ = conn.Close(closeOf(err)) // the error below is what counts

@@ -107,6 +107,8 @@ func (l *liveSession) end(ctx context.Context, e ending) (save.EndResult, error)
 				l.begin(e)
 			case l.ending.cause == causeCrash && e.cause == causeRequested:
 				crashed = true
+			case l.ending.cause == causeMove && e.cause == causeRequested:
+				return ErrMoving
 			case l.ending.cause != e.cause || !reflect.DeepEqual(l.ending.request, e.request):
 				return fault.New(fault.SessionEnding, "session.end", "session %s is already being ended with other parameters", l.id)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/placement"
 	"github.com/stasisd/stasis/session/save"
 )
@@ -18,12 +19,25 @@ import (
 // moved, in one transaction. Then another node resumes it (moved.go). After the first step any
 // node can take the second, so that the session continues also if this one dies.
 
-// errMoving is the error of calls while a session moves.
-var errMoving = fault.New(fault.NodeUnavailable, "session.move", "the session moves to another node; try again")
+// ErrMoving is the error of calls that came while their session moved to another node, or just
+// after. They can be repeated there.
+var ErrMoving = fault.New(fault.NodeUnavailable, "session.move", "the session moves to another node; try again")
+
+// leaves reports whether a session that does not live on node n lives on another one, or is
+// about to.
+func leaves(n Node, rec profiles.Session) bool {
+	if n.ID() == "" {
+		return false
+	}
+	if rec.EndedAt.IsZero() {
+		return rec.NodeID != "" && rec.NodeID != n.ID()
+	}
+	return rec.Reason.Code == profiles.ReasonMoved
+}
 
 // closeOf returns how a client is closed whose session ends because of an error.
 func closeOf(why error) (code int, reason string) {
-	if errors.Is(why, errMoving) {
+	if errors.Is(why, ErrMoving) {
 		return mux.CloseRestarting, save.Restarting
 	}
 	return mux.CloseSessionEnded, "session_ended"
@@ -42,7 +56,7 @@ type Destinations interface {
 type noDestinations struct{}
 
 func (noDestinations) For(context.Context, string, string) ([]string, error) { return nil, nil }
-func (noDestinations) Take(context.Context, string, string) error            { return errMoving }
+func (noDestinations) Take(context.Context, string, string) error            { return ErrMoving }
 
 const (
 	// movePause is how long a session stays after a move of it has failed, and how long a node
@@ -81,12 +95,12 @@ func (m *mover) Staying() []placement.Staying {
 	return all
 }
 
-// move tries to move each live session once, some at a time. stops says that the daemon stops:
+// move tries to move each session once, some at a time. stops says that the daemon stops:
 // what no node takes at once stays ended, and any node continues it later.
-func (m *mover) move(ctx context.Context, stops bool) {
+func (m *mover) move(ctx context.Context, stops bool, all []*liveSession) {
 	gate := make(chan struct{}, max(m.s.cfg.Savers, 1))
 	var group sync.WaitGroup
-	for _, l := range m.s.sessions.All() {
+	for _, l := range all {
 		if m.waits(l.id) && !stops {
 			continue
 		}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -252,8 +253,80 @@ func TestMoveHoldsItsEnvironment(t *testing.T) {
 	_, err = b.Create(t.Context(), alice, newCreate(func(c *request.Create) { fromAlice(c); c.OnLive = request.OnLiveFail }))
 	wantCode(t, err, fault.EnvironmentInUse)
 	b.end(alice, id, none)
-	_, err = a.Create(t.Context(), alice, newCreate(func(c *request.Create) { fromAlice(c); c.OnLive = request.OnLiveFail }))
+	_, err = a.Create(t.Context(), alice, newCreate(fromAlice))
+	wantCode(t, err, fault.ShuttingDown)
+	wantCode(t, a.Ready(t.Context()), fault.ShuttingDown)
+	_, err = b.Create(t.Context(), alice, newCreate(func(c *request.Create) { fromAlice(c); c.OnLive = request.OnLiveFail }))
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// A session that was being made when its node began to leave is moved too. Creates that come
+// later are refused, and the node is not ready.
+func TestLeaveMovesWhatIsBegun(t *testing.T) {
+	a, b, drained, _, _ := twoNodes(t, nil)
+	a.saved(alice, asDefault)
+	left := make(chan struct{})
+	a.browsers.on("restored", func(*fakeChrome) error {
+		go func() {
+			defer close(left)
+			drained.Leave(t.Context())
+		}()
+		await(t, "the node is not ready", func() bool { return fault.Is(a.Ready(t.Context()), fault.ShuttingDown) })
+		return nil
+	})
+	info := a.create(alice, fromAlice)
+	<-left
+	if got := b.status(info.ID); got != profiles.StatusReady || a.Counts().Live != 0 {
+		t.Errorf("the session is %s, and %d live on the node that leaves", got, a.Counts().Live)
+	}
+	_, err := a.Create(t.Context(), bob, newCreate(nil))
+	wantCode(t, err, fault.ShuttingDown)
+}
+
+// Calls that come while their session moves, or just after, are to be made on its new node. None
+// is answered as if the session had ended.
+func TestCallsWhileMoving(t *testing.T) {
+	a, _, drained, other, to := twoNodes(t, nil)
+	id := a.create(alice, nil).ID
+	moving := func(when string) {
+		t.Helper()
+		_, err := a.End(t.Context(), alice, id, filesystem)
+		if !errors.Is(err, ErrMoving) {
+			t.Errorf("an end %s: %v", when, err)
+		}
+		_, err = a.Checkpoint(t.Context(), alice, id, request.Checkpoint{})
+		if !errors.Is(err, ErrMoving) {
+			t.Errorf("a checkpoint %s: %v", when, err)
+		}
+	}
+	a.browsers.on("close", func(*fakeChrome) error { moving("while the session is saved"); return nil })
+	to.take = func(ctx context.Context, _, id string) error {
+		moving("before the session continues")
+		return other.Take(ctx, id)
+	}
+	drained.Move(t.Context())
+	moving("after the session has moved")
+}
+
+// A checkpoint that a move interrupts can be made on the new node.
+func TestCheckpointWhileMoving(t *testing.T) {
+	a, _, drained, _, _ := twoNodes(t, nil)
+	id := a.create(alice, nil).ID
+	moved := make(chan struct{})
+	a.browsers.on("capture", func(c *fakeChrome) error {
+		a.browsers.works()
+		go func() {
+			defer close(moved)
+			drained.Move(t.Context())
+		}()
+		await(t, "the move waits for the checkpoint", func() bool { return Lookup{a.Service}.Moving(id) })
+		return context.Canceled
+	})
+	_, err := a.Checkpoint(t.Context(), alice, id, request.Checkpoint{})
+	if !errors.Is(err, ErrMoving) {
+		t.Error(err)
+	}
+	<-moved
 }

@@ -88,11 +88,38 @@ func (n *NodeSessions) Status() placement.Status {
 }
 
 // Move implements [cluster.Sessions].
-func (n *NodeSessions) Move(ctx context.Context) { n.moves.move(ctx, false) }
+func (n *NodeSessions) Move(ctx context.Context) { n.moves.move(ctx, false, n.s.sessions.All()) }
 
 // Leave moves the live sessions to other nodes, because the daemon stops. Those that stay are
-// then saved by [Service.Close].
-func (n *NodeSessions) Leave(ctx context.Context) { n.moves.move(ctx, true) }
+// then saved by [Service.Close]. From its begin on the node is not ready, and begins no session.
+// Those that it has begun to make are moved too.
+func (n *NodeSessions) Leave(ctx context.Context) {
+	n.s.sessions.Drain()
+	n.s.capacity.Stop()
+	tried := map[*liveSession]bool{}
+	for {
+		making := n.s.sessions.Counts().Creating
+		var all []*liveSession
+		for _, l := range n.s.sessions.All() {
+			if !tried[l] {
+				tried[l] = true
+				all = append(all, l)
+			}
+		}
+		n.moves.move(ctx, true, all)
+		if making == 0 {
+			return
+		}
+		select {
+		case <-time.After(leaveLook):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// leaveLook is the time between two looks for sessions that were made while the node leaves.
+const leaveLook = 100 * time.Millisecond
 
 // Take continues a session that another node has ended as moved.
 func (n *NodeSessions) Take(ctx context.Context, id string) error { return n.moves.take(ctx, id) }

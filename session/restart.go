@@ -50,7 +50,7 @@ func (e ending) useError() error {
 	const op = "session.use"
 	switch {
 	case e.cause == causeMove:
-		return errMoving
+		return ErrMoving
 	case e.restart:
 		return fault.New(fault.BrowserFailed, op, "Chrome crashed during the call and is being started again; try again")
 	case e.cause == causeCrash:

@@ -18,8 +18,12 @@ func (s *Service) running(ctx context.Context, c access.Caller, id string, p acc
 	if l := s.sessions.Find(id); l != nil && l.rights.Allow(c, p) == nil {
 		return l, nil
 	}
-	if _, err := s.inspector.Record(ctx, c, id, p); err != nil {
+	rec, err := s.inspector.Record(ctx, c, id, p)
+	if err != nil {
 		return nil, err
+	}
+	if leaves(s.deps.Node, rec) {
+		return nil, ErrMoving
 	}
 	if s.rescues.Has(id) {
 		return nil, fault.New(fault.SessionEnding, "session.find", "session %s has failed (%s), and its data is being rescued; try again later", id, rescue.Killed)

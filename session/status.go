@@ -16,7 +16,7 @@ import (
 func (l *liveSession) usable() error {
 	switch {
 	case l.ending != nil && l.ending.cause == causeMove:
-		return errMoving
+		return ErrMoving
 	case l.ending != nil && l.ending.cause == causeCrash:
 		return fault.New(fault.SessionEnding, "session.use", "session %s has failed (%s), and its data is being saved; try again later", l.id, l.rec.Reason.Text)
 	case l.ending != nil:

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"mime"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -70,7 +71,8 @@ func New(cfg Config) *Forwarder {
 	return f
 }
 
-// Close cuts off the calls that are still passed on.
+// Close ends what has no end by itself, because the daemon stops: WebSockets are closed with 1012,
+// so that clients connect again, and answers that are streams end. Other calls are not cut off.
 func (f *Forwarder) Close() {
 	f.cancel()
 	f.transport.CloseIdleConnections()
@@ -110,13 +112,18 @@ func (f *Forwarder) Pass(w http.ResponseWriter, r *http.Request, to placement.No
 				return err
 			}
 			if refuses != nil {
-				return refuses(a)
+				if err := refuses(a); err != nil {
+					return err
+				}
+			}
+			if kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); kind == streamType {
+				a.Body = newStream(f.ctx, a.Body)
 			}
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
 	}
-	proxy.ServeHTTP(&answerWriter{ResponseWriter: w, header: http.Header{}, ctx: ctx}, r.WithContext(ctx))
+	proxy.ServeHTTP(&answerWriter{ResponseWriter: w, header: http.Header{}, ctx: ctx, closing: f.ctx}, r.WithContext(ctx))
 	return f.failure(r.Context(), to, failed)
 }
 
@@ -223,11 +230,10 @@ func (f *Forwarder) failure(client context.Context, to placement.Node, err error
 	return fault.Wrap(errors.Join(errUnanswered, err), fault.NodeUnavailable, "forward.pass", "node "+to.ID+" has not answered, and may have carried out the call; look before you try again")
 }
 
-// whileLeased returns a context that ends if the other node loses its lease, or when the
-// Forwarder is closed. A node that has stopped keeps its connections open and answers nothing.
+// whileLeased returns a context that ends if the other node loses its lease. A node that has
+// stopped keeps its connections open and answers nothing.
 func (f *Forwarder) whileLeased(ctx context.Context, to placement.Node) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	closing := context.AfterFunc(f.ctx, cancel)
 	var mu sync.Mutex
 	var timer *time.Timer
 	look := func() {
@@ -249,7 +255,6 @@ func (f *Forwarder) whileLeased(ctx context.Context, to placement.Node) (context
 		mu.Lock()
 		defer mu.Unlock()
 		timer.Stop()
-		closing()
 	}
 }
 

@@ -36,9 +36,10 @@ func (n *nodes) Node(context.Context, string) (placement.Node, error) {
 
 // rig is node a, which passes each call on to node b.
 type rig struct {
-	nodes nodes
-	a     *httptest.Server
-	errs  chan error // of each call that was passed on
+	forwarder *forward.Forwarder
+	nodes     nodes
+	a         *httptest.Server
+	errs      chan error // of each call that was passed on
 }
 
 func newRig(t *testing.T, b http.HandlerFunc) *rig {
@@ -54,12 +55,12 @@ func newRig(t *testing.T, b http.HandlerFunc) *rig {
 	t.Cleanup(there.Close)
 	g := &rig{errs: make(chan error, 8)}
 	g.nodes.url = there.URL
-	f := forward.New(forward.Config{Signer: forward.NewSigner("a", []byte("shared"), time.Now), Nodes: &g.nodes, Log: slog.New(slog.DiscardHandler)})
-	t.Cleanup(f.Close)
+	g.forwarder = forward.New(forward.Config{Signer: forward.NewSigner("a", []byte("shared"), time.Now), Nodes: &g.nodes, Log: slog.New(slog.DiscardHandler)})
+	t.Cleanup(g.forwarder.Close)
 	g.a = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Set", "by a")
 		to, _ := g.nodes.Node(r.Context(), "b")
-		g.errs <- f.Pass(w, r, to, forward.Hop{Purpose: forward.ToSession, Base: "http://public"}, nil)
+		g.errs <- g.forwarder.Pass(w, r, to, forward.Hop{Purpose: forward.ToSession, Base: "http://public"}, nil)
 	}))
 	t.Cleanup(g.a.Close)
 	return g
@@ -210,5 +211,84 @@ func BenchmarkHop(b *testing.B) {
 				exchange(b, ws)
 			}
 		})
+	}
+}
+
+// A node that stops closes the WebSockets that it passes on with 1012, after the frame that has
+// begun.
+func TestCloseRestarts(t *testing.T) {
+	large := strings.Repeat("x", 100_000)
+	g := newRig(t, func(w http.ResponseWriter, r *http.Request) {
+		ws, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer ws.CloseNow() //nolint:errcheck // the test is over
+		if ws.Write(r.Context(), websocket.MessageText, []byte(large)) == nil {
+			_, _, _ = ws.Read(r.Context()) // answers the close frame
+		}
+	})
+	ws, _, err := websocket.Dial(t.Context(), g.a.URL, nil) //nolint:bodyclose // the library closes it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.CloseNow() //nolint:errcheck // the test is over
+	ws.SetReadLimit(1 << 20)
+	g.forwarder.Close()
+	_, got, err := ws.Read(t.Context())
+	if websocket.CloseStatus(err) != websocket.StatusServiceRestart && (err != nil || string(got) != large) {
+		t.Errorf("read %d bytes, %v", len(got), err)
+	}
+	if err == nil {
+		_, _, err = ws.Read(t.Context())
+	}
+	if websocket.CloseStatus(err) != websocket.StatusServiceRestart {
+		t.Errorf("closed with %v", err)
+	}
+	if err := <-g.errs; err != nil {
+		t.Error(err)
+	}
+}
+
+// A node that stops ends streams, and gives other calls the time to end.
+func TestCloseEndsStreams(t *testing.T) {
+	begun, end := make(chan bool, 2), make(chan bool)
+	g := newRig(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/stream" {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "data: 1\n\n")
+			_ = http.NewResponseController(w).Flush()
+			begun <- true
+			<-r.Context().Done()
+			return
+		}
+		begun <- true
+		<-end
+		_, _ = io.WriteString(w, "done")
+	})
+	texts := map[string]chan string{"/stream": make(chan string, 1), "/call": make(chan string, 1)}
+	for path, text := range texts {
+		go func() {
+			answer, err := http.Get(g.a.URL + path)
+			if err != nil {
+				text <- err.Error()
+				return
+			}
+			defer answer.Body.Close()
+			got, err := io.ReadAll(answer.Body)
+			if err != nil {
+				got = []byte(err.Error())
+			}
+			text <- string(got)
+		}()
+		<-begun
+	}
+	g.forwarder.Close()
+	if got := <-texts["/stream"]; got != "data: 1\n\n" {
+		t.Errorf("the stream is %q", got)
+	}
+	close(end)
+	if got := <-texts["/call"]; got != "done" {
+		t.Errorf("the call is answered %q", got)
 	}
 }

@@ -17,6 +17,8 @@ type answerWriter struct {
 	header http.Header
 	ctx    context.Context
 	begun  bool
+
+	closing context.Context // when it ends, a WebSocket is closed with 1012
 }
 
 // Unwrap is for [http.ResponseController].
@@ -56,5 +58,9 @@ func (a *answerWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		to.Committed, to.Status = true, http.StatusSwitchingProtocols
 	}
 	context.AfterFunc(a.ctx, func() { _ = conn.Close() }) // the proxy closes it too
-	return conn, buffers, nil
+	client := &clientSocket{Conn: conn}
+	buffers.Writer.Reset(upgradeWriter{client})
+	stop := context.AfterFunc(a.closing, client.restart)
+	context.AfterFunc(a.ctx, func() { stop() })
+	return client, buffers, nil
 }

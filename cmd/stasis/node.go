@@ -34,6 +34,8 @@ type nodeFlags struct {
 
 	NodeCAFile string `help:"File with the certificate authorities of nodes whose --node-url is https (PEM); by default the system's." name:"node-ca-file" placeholder:"FILE"`
 	Direct     bool   `help:"Name --node-url instead of --public-url in the cdp_url of this node's sessions, so that clients that reach it connect without a hop."`
+
+	ShutdownNotice time.Duration `help:"For how long a node that is stopped still answers calls after /readyz has failed, so that load balancers leave it out." default:"5s"`
 }
 
 // nodeFile is the file of the node's ID in the data directory.
@@ -165,7 +167,7 @@ func (n *node) begin(s *session.Service, others *api.Cluster) {
 // leave moves the live sessions to other nodes before the daemon stops. Those that stay when ctx
 // ends are still live.
 func (n *node) leave(ctx context.Context) {
-	if n == nil || n.sessions == nil {
+	if n.sessions == nil {
 		return
 	}
 	n.keeper.Leave(ctx)

@@ -118,7 +118,7 @@ func (c *serveCmd) Run(ctx context.Context, verbs *cli) error {
 	defer done()
 	grace, cancel := context.WithTimeout(now, c.ShutdownGrace)
 	defer cancel()
-	d.leave(grace, c.ShutdownGrace)
+	d.leave(grace, c.ShutdownGrace, c.ShutdownNotice)
 	// Sessions close first, so that clients are notified and waiting calls get their
 	// answers. Then the HTTP server, then what both use.
 	closed := d.service.Close(grace)
@@ -134,11 +134,20 @@ func (c *serveCmd) Run(ctx context.Context, verbs *cli) error {
 }
 
 // leave moves the sessions of a node to others, in a part of the time in which the daemon stops.
-// The rest is for those that stay, which are saved.
-func (d *daemon) leave(ctx context.Context, grace time.Duration) {
+// The rest is for those that stay, which are saved. Calls are answered for the time of notice, in
+// which load balancers see that the node is not ready.
+func (d *daemon) leave(ctx context.Context, grace, notice time.Duration) {
+	if d.self == nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, grace*2/3)
 	defer cancel()
+	noticed := time.After(notice)
 	d.self.leave(ctx)
+	select {
+	case <-noticed:
+	case <-ctx.Done():
+	}
 }
 
 // check refuses settings that are invalid or contradict each other.
@@ -180,6 +189,9 @@ func (c *serveCmd) check() error {
 	}
 	if c.UndoWindow < 0 || c.UndoWindow > maxUndoWindow {
 		return fault.New(fault.Config, "serve", "--undo-window: must be 0 to %s", period(maxUndoWindow))
+	}
+	if c.ShutdownNotice < 0 {
+		return fault.New(fault.Config, "serve", "--shutdown-notice: must be 0 or more")
 	}
 	if c.RescueTTL < 0 {
 		return fault.New(fault.Config, "serve", "--rescue-ttl: must be 0 or more")

@@ -98,7 +98,7 @@ func (c *Cluster) newNode(ctx context.Context, binary string, number int, args [
 		Binary: binary, Prefix: n.space.enter(), Listen: at, Dir: n.Dir, UIDs: firstUID + os.Getpid()%100_000*uidsOfProcess + number*rig.UIDCount, Log: n.log,
 		Env: []string{"STASIS_DATABASE=" + c.Server.URLAt(hub, "stasis"), "AWS_ACCESS_KEY_ID=" + s3test.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3test.SecretKey, "STASIS_STORE=" + c.Store.URL("stasis")},
 		Args: append([]string{"--node-url", n.URL, "--node-id", n.ID, "--public-url", "http://" + hub + ":" + frontPort,
-			"--insecure-listen", "--allow-private", hub, "--engine", "shell", "--no-preflight",
+			"--shutdown-notice", "2s", "--insecure-listen", "--allow-private", hub, "--engine", "shell", "--no-preflight",
 			"--spares", "0", "--shell-spares", "0", "--standby", "0", "--parked", "0"}, args...),
 	}
 	return n, nil

@@ -58,7 +58,7 @@ func (r *Registry[S]) holder(id string, from restore.Environment) *Holder[S] {
 func (r *Registry[S]) EnterRenewal(c *renewal.Renewal) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed || r.parked(c.SnapshotID()) || r.checks[c.UserID()] != nil || r.holder("", c.Environment()) != nil {
+	if r.drained || r.parked(c.SnapshotID()) || r.checks[c.UserID()] != nil || r.holder("", c.Environment()) != nil {
 		return false
 	}
 	r.renewal = c

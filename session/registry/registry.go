@@ -33,7 +33,8 @@ type Registry[S any] struct {
 	parked func(snapshotID string) bool
 
 	mu      sync.Mutex
-	closed  bool
+	drained bool // nothing begins any more
+	closed  bool // and what has begun is not added
 	live    map[string]Entry[S]
 	claims  map[string]*claim        // by session ID
 	renewal *renewal.Renewal         // the scheduled login check that is under way
@@ -55,7 +56,7 @@ func (r *Registry[S]) Claim(keyID, id string) (release func(), err error) {
 	defer r.mu.Unlock()
 	other := r.claims[id]
 	switch {
-	case r.closed:
+	case r.drained:
 		return nil, shuttingDown("session.create")
 	case other != nil && other.keyID != keyID:
 		return nil, IDTakenError()
@@ -86,18 +87,22 @@ func shuttingDown(op string) error {
 // session. When the daemon stops, Add returns shutting_down and does not call begin.
 // begin must not call the Registry.
 func (r *Registry[S]) Add(e Entry[S], begin func()) error {
-	return r.WhileOpen("session.create", func() {
-		r.live[e.ID] = e
-		begin()
-	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return shuttingDown("session.create")
+	}
+	r.live[e.ID] = e
+	begin()
+	return nil
 }
 
-// WhileOpen calls f; Close waits until f returns. When the daemon stops, WhileOpen
+// WhileOpen calls f; Close and Drain wait until f returns. When the daemon stops, WhileOpen
 // returns shutting_down for operation op. f must not call the Registry.
 func (r *Registry[S]) WhileOpen(op string, f func()) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
+	if r.drained {
 		return shuttingDown(op)
 	}
 	f()
@@ -133,7 +138,15 @@ func (r *Registry[S]) All() []S {
 func (r *Registry[S]) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.closed = true
+	r.drained, r.closed = true, true
+}
+
+// Drain prevents further sessions and login checks from beginning. Those that have begun can be
+// added.
+func (r *Registry[S]) Drain() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drained = true
 }
 
 // Counts holds the number of sessions that live and are being created. Renewing reports

@@ -86,7 +86,7 @@ func PreemptedError(sessionCtx context.Context, err error, op string) error {
 	if errors.Is(why, context.Canceled) { // the daemon stops, or the session has ended
 		why = SessionEndedError(op)
 	}
-	return fault.Wrap(err, fault.CodeOf(why), op, fault.MessageOf(why))
+	return fault.Wrap(errors.Join(why, err), fault.CodeOf(why), op, fault.MessageOf(why))
 }
 
 func checkpointFailed(err error) error {
