@@ -62,6 +62,55 @@ func TestTorture(t *testing.T) {
 	}
 }
 
+// All nodes are replaced under load. No session and no save is lost, and no call fails.
+func TestUpgrade(t *testing.T) {
+	s := long(t)
+	s.upgrades, s.next = 1, daemon.BinaryOf(t, "next")
+	found, err := rolls(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := found.failedRun(); err != nil {
+		t.Errorf("%v\n%s", err, found.page())
+	}
+	if found.upgrades != 1 || found.counts.saves == 0 || found.moves == 0 || found.restarted == 0 || found.passed == 0 {
+		t.Errorf("nothing was tried: %s", found)
+	}
+}
+
+// The page of upgrades has every count, and what was found.
+func TestUpgradePage(t *testing.T) {
+	r := upgraded{upgrades: 2, stops: []time.Duration{3 * time.Second}, starts: []time.Duration{time.Second}, calls: 9, commands: 8, restarted: 7, stayed: 6, passed: 5, moves: 4,
+		counts: counts{saves: 30, restored: 2}, failed: []string{"GET /: 502"}}
+	page := r.page()
+	for _, want := range []string{"| after 2 upgrades |", "| 1 | 9 calls, 8 CDP commands, 5 sessions that", "| 0 | 6 that lived", "| 0 | 30, of which 2 were", "nodes | 4 |", "again | 7 |", "| 3.0, 3.0 |", "- GET /: 502"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	if r.failedRun() == nil {
+		t.Error("a run with a failed call has not failed")
+	}
+}
+
+// A session must have what its client did last. Only a visit without an answer may be missing.
+func TestStays(t *testing.T) {
+	for _, c := range []struct {
+		visits       int
+		visited      bool
+		cookie, page string
+		ok           bool
+	}{
+		{7, true, "7", "?visit=7 1", true}, {7, true, "6", "?visit=7 1", false}, {7, true, "7", "?visit=6 1", false}, {7, true, "7", "?visit=7 7", false},
+		{7, false, "6", "?visit=6 1", true}, {7, false, "7", "?visit=6 1", true}, {7, false, "5", "?visit=6 1", false}, {7, true, "", "", false},
+	} {
+		s := &stayer{guest: &guest{id: "s"}, visits: c.visits, visited: c.visited}
+		if err := s.differs(c.cookie, c.page); (err == nil) != c.ok {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
 // Each kind of fault is made as often as the others.
 func TestPlan(t *testing.T) {
 	plan, err := settings{rounds: 2 * len(faults)}.plan(rand.New(rand.NewPCG(1, 2)))

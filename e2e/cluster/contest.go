@@ -50,13 +50,16 @@ func newContest(ctx context.Context, r *run) (*contest, error) {
 	return c, nil
 }
 
-// step has a node move the default from the version that it says is the newest.
-func (c *contest) step(ctx context.Context, node int) {
+// caller calls the API, as [rig.Daemon.Call] does.
+type caller func(ctx context.Context, method, path string, body, out any) error
+
+// step moves the default to a node's snapshot from the version that is said to be the newest.
+func (c *contest) step(ctx context.Context, node int, call caller) {
 	ctx, cancel := context.WithTimeout(ctx, callDeadline)
 	defer cancel()
 	path := "/v1/users/" + contestUser + "/default"
 	var now struct{ Version int64 }
-	err := c.Nodes[node].Call(ctx, http.MethodGet, path, nil, &now)
+	err := call(ctx, http.MethodGet, path, nil, &now)
 	var refused *rig.Refused
 	if err != nil && (!errors.As(err, &refused) || refused.Status != http.StatusNotFound) {
 		return
@@ -66,7 +69,7 @@ func (c *contest) step(ctx context.Context, node int) {
 		Version  int64
 		Snapshot string `json:"snapshot_id"`
 	}
-	err = c.Nodes[node].Call(ctx, http.MethodPut, path, map[string]any{"snapshot_id": c.snapshots[node], "if_version": now.Version}, &moved)
+	err = call(ctx, http.MethodPut, path, map[string]any{"snapshot_id": c.snapshots[node], "if_version": now.Version}, &moved)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.tried[version] == nil {

@@ -95,12 +95,7 @@ func (k *keeper) visit(ctx context.Context) error {
 	k.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, visitDeadline)
 	defer cancel()
-	var gone struct{ ErrorText string }
-	err := k.cdp.Call(ctx, k.page, "Page.navigate", map[string]string{"url": k.site + "/?visit=" + strconv.Itoa(n)}, &gone)
-	if err == nil && gone.ErrorText != "" {
-		err = errors.New(gone.ErrorText)
-	}
-	if err != nil {
+	if err := visit(ctx, k.cdp, k.page, k.site, strconv.Itoa(n)); err != nil {
 		k.saves.mayFollow(k.id, strconv.Itoa(n))
 		return err
 	}
@@ -208,6 +203,15 @@ func attach(ctx context.Context, cdp string) (conn *rig.Conn, page string, err e
 	if conn, err = rig.Dial(ctx, cdp); err != nil {
 		return nil, "", err
 	}
+	if page, err = pageOf(ctx, conn); err != nil {
+		conn.Close()
+		return nil, "", err
+	}
+	return conn, page, nil
+}
+
+// pageOf attaches to a browser's first page.
+func pageOf(ctx context.Context, conn *rig.Conn) (page string, err error) {
 	var all struct {
 		TargetInfos []struct{ TargetID, Type string }
 	}
@@ -221,11 +225,7 @@ func attach(ctx context.Context, cdp string) (conn *rig.Conn, page string, err e
 	if err == nil && attached.SessionID == "" {
 		err = errors.New("the session has no page")
 	}
-	if err != nil {
-		conn.Close()
-		return nil, "", err
-	}
-	return conn, attached.SessionID, nil
+	return attached.SessionID, err
 }
 
 // cookieOf returns the name of the newest visit that a browser has a cookie of.

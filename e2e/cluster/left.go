@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -37,7 +38,7 @@ func (r *run) leftNow(ctx context.Context) ([]string, error) {
 	}
 	expected := map[place]bool{}
 	for _, row := range live {
-		if !r.isKept(row[2]) {
+		if !slices.Contains(r.kept, row[2]) {
 			left = append(left, fmt.Sprintf("session %s, which nobody uses, is %s on node %s", row[2], row[3], row[0]))
 		}
 		expected[place{row[0], row[1]}] = true
@@ -96,15 +97,6 @@ func (r *run) leftFiles(expected map[place]bool) (left []string, err error) {
 		}
 	}
 	return left, nil
-}
-
-func (r *run) isKept(session string) bool {
-	for _, k := range r.keepers {
-		if k.id == session {
-			return true
-		}
-	}
-	return false
 }
 
 // locks are the records by which nodes hold something, of nodes that have their lease. Those of

@@ -1,7 +1,8 @@
 // Cluster tries a cluster of three nodes on this machine, each in a network namespace. With
 // -story, a session continues on other nodes when its node dies, and when it drains. Otherwise
 // nodes work under load while one part after the other fails; what this counts is written to
-// docs/cluster-torture.md. Only root can run it.
+// docs/cluster-torture.md. With -upgrades, all nodes are replaced under load, one after the other,
+// and docs/cluster-upgrade.md is written. Only root can run it.
 package main
 
 import (
@@ -27,9 +28,13 @@ type settings struct {
 	restart time.Duration // how long the PostgreSQL server is away
 	kinds   string        // of faults, with commas between them; "": all
 	seed    uint64
+
+	upgrades int    // how often all nodes are upgraded; 0: the torture
+	next     string // the binary that they are upgraded to
+
 	restore int    // restored snapshots after each round
 	logs    string // folder for the logs of the nodes after a run that found something
-	out     string // the page; "": it is printed
+	out     string // folder of the page; "": it is printed
 }
 
 // nodesOfRun is how many nodes the cluster has.
@@ -44,10 +49,12 @@ func main() {
 	flag.DurationVar(&s.fault, "fault", 30*time.Second, "how long a node is stopped, cut or away")
 	flag.DurationVar(&s.restart, "restart", 5*time.Second, "how long PostgreSQL is away when it restarts")
 	flag.StringVar(&s.kinds, "kinds", "", "the faults, with commas between them; empty: all")
+	flag.IntVar(&s.upgrades, "upgrades", 0, "upgrade all nodes so often under load, instead of the torture")
+	flag.StringVar(&s.next, "next", "bin/stasis-next", "the binary that nodes are upgraded to; the next upgrade has the first one again")
 	flag.Uint64Var(&s.seed, "seed", 1, "of the random choices")
 	flag.IntVar(&s.restore, "restore", 3, "saved snapshots that are restored in a browser after each round")
 	flag.StringVar(&s.logs, "logs", "", "folder that the nodes' logs are copied to")
-	flag.StringVar(&s.out, "out", "docs/cluster-torture.md", "the page to write; empty: it is printed")
+	flag.StringVar(&s.out, "out", "docs", "folder of the page to write; empty: it is printed")
 	flag.Parse()
 	if err := nodes.Enter(); err != nil {
 		fmt.Fprintln(os.Stderr, "cluster:", err)
@@ -63,11 +70,26 @@ func (s settings) run(ctx context.Context) (err error) {
 	if s.story {
 		return s.runStory(ctx)
 	}
+	if s.upgrades > 0 {
+		return s.runUpgrades(ctx)
+	}
 	r, err := torture(ctx, s)
 	if r == nil {
 		return err
 	}
-	return errors.Join(err, r.write(s.out), r.failed())
+	return errors.Join(err, s.write("cluster-torture.md", r.page()), r.failed())
+}
+
+// runUpgrades upgrades the nodes and writes the page.
+func (s settings) runUpgrades(ctx context.Context) (err error) {
+	if s.next, err = filepath.Abs(s.next); err != nil {
+		return err
+	}
+	r, err := rolls(ctx, s)
+	if r == nil {
+		return err
+	}
+	return errors.Join(err, s.write("cluster-upgrade.md", r.page()), r.failedRun())
 }
 
 // start starts the cluster.

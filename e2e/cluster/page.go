@@ -6,20 +6,20 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 )
 
-// write writes the page, or prints it.
-func (r *report) write(out string) error {
-	text := r.page()
-	if out == "" {
+// write writes a page, or prints it.
+func (s settings) write(name, text string) error {
+	if s.out == "" {
 		_, err := fmt.Print(text)
 		return err
 	}
-	return os.WriteFile(out, []byte(text), 0o644) //nolint:gosec // a page
+	return os.WriteFile(filepath.Join(s.out, name), []byte(text), 0o644) //nolint:gosec // a page
 }
 
 // kindSum is what the rounds with one kind of fault have found.
@@ -36,7 +36,11 @@ func (k *kindSum) add(o *round) {
 	k.rounds++
 	k.on += len(o.on)
 	k.times = append(k.times, o.times()...)
-	a, b := &k.counts, o.counts
+	k.counts.add(o.counts)
+}
+
+// add adds what was counted after another round.
+func (a *counts) add(b counts) {
 	a.double, a.loser, a.lost, a.stuck, a.left = a.double+b.double, a.loser+b.loser, a.lost+b.lost, a.stuck+b.stuck, a.left+b.left
 	a.hung += b.hung
 	a.saves, a.restored, a.moves = a.saves+b.saves, a.restored+b.restored, a.moves+b.moves

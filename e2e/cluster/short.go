@@ -77,11 +77,7 @@ func (s *short) begin(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, saveDeadline)
 	defer cancel()
 	var made rig.Session
-	body := map[string]any{"session_id": id, "user_id": s.user()}
-	if !s.large() {
-		body["restore_default_environment_from_user_id"], body["if_missing"] = s.user(), "fresh"
-	}
-	if err := s.API().Call(ctx, http.MethodPost, "/v1/sessions", body, &made); err != nil {
+	if err := s.API().Call(ctx, http.MethodPost, "/v1/sessions", s.body(id), &made); err != nil {
 		return err
 	}
 	conn, page, err := attach(ctx, made.CDP)
@@ -89,24 +85,50 @@ func (s *short) begin(ctx context.Context, id string) error {
 		return err
 	}
 	defer conn.Close()
-	was, err := cookieOf(ctx, conn)
-	if err != nil {
+	if err := s.restored(ctx, conn, id); err != nil {
 		return err
 	}
-	if was != "" && !strings.HasPrefix(was, "short-") {
+	return s.visit(ctx, conn, page, id)
+}
+
+// body returns the body of a create.
+func (s *short) body(id string) map[string]any {
+	body := map[string]any{"session_id": id, "user_id": s.user()}
+	if !s.large() {
+		body["restore_default_environment_from_user_id"], body["if_missing"] = s.user(), "fresh"
+	}
+	return body
+}
+
+// restored looks whose cookie a new session has.
+func (s *short) restored(ctx context.Context, conn *rig.Conn, id string) error {
+	was, err := cookieOf(ctx, conn)
+	if err == nil && was != "" && !strings.HasPrefix(was, "short-") {
 		s.saves.wrong(fmt.Sprintf("%s, of %s, was restored with the cookie %q of another session", id, s.user(), was))
 	}
+	return err
+}
+
+// visit makes the visit of a session.
+func (s *short) visit(ctx context.Context, conn *rig.Conn, page, id string) error {
+	err := visit(ctx, conn, page, s.site, id)
+	if err != nil || !s.large() {
+		return err
+	}
+	var filled struct{ Result struct{ Value bool } }
+	err = conn.Call(ctx, page, "Runtime.evaluate", map[string]any{"expression": fill, "awaitPromise": true}, &filled)
+	if err == nil && !filled.Result.Value {
+		err = errors.New("the page could not store its bytes")
+	}
+	return err
+}
+
+// visit has a page visit the site.
+func visit(ctx context.Context, conn *rig.Conn, page, site, name string) error {
 	var gone struct{ ErrorText string }
-	err = conn.Call(ctx, page, "Page.navigate", map[string]string{"url": s.site + "/?visit=" + id}, &gone)
+	err := conn.Call(ctx, page, "Page.navigate", map[string]string{"url": site + "/?visit=" + name}, &gone)
 	if err == nil && gone.ErrorText != "" {
 		err = errors.New(gone.ErrorText)
-	}
-	if err == nil && s.large() {
-		var filled struct{ Result struct{ Value bool } }
-		err = conn.Call(ctx, page, "Runtime.evaluate", map[string]any{"expression": fill, "awaitPromise": true}, &filled)
-		if err == nil && !filled.Result.Value {
-			err = errors.New("the page could not store its bytes")
-		}
 	}
 	return err
 }

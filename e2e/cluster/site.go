@@ -27,5 +27,5 @@ func visited(w http.ResponseWriter, r *http.Request) {
 	if name := r.URL.Query().Get("visit"); name != "" {
 		http.SetCookie(w, &http.Cookie{Name: visitCookie, Value: name, MaxAge: 86400})
 	}
-	_, _ = w.Write([]byte("<!doctype html><title>a visit</title>")) // fails if the browser has died
+	_, _ = w.Write([]byte("<!doctype html><title>a visit</title><script>sessionStorage.first ||= new URLSearchParams(location.search).get('visit')</script>")) // fails if the browser has died
 }

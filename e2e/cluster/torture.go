@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +26,7 @@ type run struct {
 	settings settings
 	random   *rand.Rand
 	site     string
+	kept     []string // the sessions that live for the whole run
 	keepers  []*keeper
 	shorts   []*short
 	contest  *contest
@@ -76,13 +77,7 @@ func torture(ctx context.Context, s settings) (rep *report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.Close(context.WithoutCancel(ctx))) }()
-	defer func() {
-		if s.logs != "" {
-			for _, n := range c.Nodes {
-				err = errors.Join(err, n.CopyLog(filepath.Join(s.logs, n.ID+".log")))
-			}
-		}
-	}()
+	defer func() { err = errors.Join(err, s.copyLogs(c)) }()
 	site, closeSite, err := serve(c.Address(), http.HandlerFunc(visited))
 	if err != nil {
 		return nil, err
@@ -110,7 +105,9 @@ func (r *run) load(ctx context.Context, rep *report) error {
 		return err
 	}
 	for i := range keepersOfRun {
-		r.keepers = append(r.keepers, &keeper{run: r, id: fmt.Sprint("kept-", i), restarts: i == 0})
+		id := fmt.Sprint("kept-", i)
+		r.kept = append(r.kept, id)
+		r.keepers = append(r.keepers, &keeper{run: r, id: id, restarts: i == 0})
 	}
 	for i := range shortsOfRun {
 		r.shorts = append(r.shorts, &short{run: r, number: i})
@@ -128,8 +125,8 @@ func (r *run) load(ctx context.Context, rep *report) error {
 	for _, s := range r.shorts {
 		work.Go(func() { r.use(loaded, shortPause, s.step) })
 	}
-	for i := range r.Nodes {
-		work.Go(func() { r.use(loaded, contestPause, func(ctx context.Context) { r.contest.step(ctx, i) }) })
+	for i, n := range r.Nodes {
+		work.Go(func() { r.use(loaded, contestPause, func(ctx context.Context) { r.contest.step(ctx, i, n.Call) }) })
 	}
 	if err := r.settle(ctx, time.Now(), &round{}); err != nil {
 		return err
@@ -182,7 +179,7 @@ func (r *run) round(ctx context.Context, kind fault) (*round, error) {
 		return nil, err
 	}
 	for id := range on {
-		if !r.isKept(id) {
+		if !slices.Contains(r.kept, id) {
 			delete(on, id)
 		}
 	}

@@ -145,6 +145,12 @@ func Binary(t testing.TB, tags ...string) string {
 	return built(t, raceFlag, "-tags", strings.Join(tags, ","))
 }
 
+// BinaryOf returns the path of the binary, built with another version.
+func BinaryOf(t testing.TB, version string) string {
+	t.Helper()
+	return built(t, raceFlag, "-ldflags", "-X main.version="+version)
+}
+
 func built(t testing.TB, flags ...string) string {
 	t.Helper()
 	bin, err := build(flags...)

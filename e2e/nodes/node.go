@@ -54,6 +54,9 @@ func (n *Node) Call(ctx context.Context, method, path string, body, out any) err
 	return at.Call(ctx, method, path, body, out)
 }
 
+// Upgrade has the next start run another binary.
+func (n *Node) Upgrade(binary string) { n.daemon.Binary = binary }
+
 // Env returns the variables with which other verbs of the binary find the catalogue and the store.
 func (n *Node) Env() []string { return n.daemon.Env }
 

@@ -52,6 +52,17 @@ func (c *Conn) Close() {
 	<-c.done
 }
 
+// CloseCode waits until the connection is closed, and returns the code of its close frame; -1:
+// there was none, or ctx has ended first.
+func (c *Conn) CloseCode(ctx context.Context) int {
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		return -1
+	}
+	return int(websocket.CloseStatus(c.ended))
+}
+
 func (c *Conn) read() {
 	defer close(c.done)
 	for {
