@@ -177,6 +177,22 @@ bench-guards: build e2e/clients/node_modules/.package-lock.json ## measure what 
 	@build/need chromium chromium-headless-shell
 	@go run ./e2e/bench -guards -rounds $(GUARDED) -chrome-restores $(CHROME_RESTORES) -against "$(AGAINST)" $(if $(ALONE),-alone)
 
+COMMANDS ?= 1000
+
+.PHONY: bench-hop
+bench-hop: build $(S3)-$(S3_VER) ## time COMMANDS=1000 commands through the node of their session and through another one, and write docs/cluster-cost.md
+	@build/need chromium chromium-headless-shell postgresql
+	@go run ./e2e/bench -hop -rounds $(COMMANDS)
+
+# The last commit before PostgreSQL and nodes.
+BASE   ?= 027d391958c054bae5bc2479794d35e5f929cee2
+STARTS ?= 100
+
+.PHONY: bench-start
+bench-start: build ## compare STARTS=100 starts of a daemon without flags with those of the commit BASE, from before there were nodes, and write docs/cluster-cost.md
+	@build/need chromium chromium-headless-shell
+	@go run ./e2e/bench -base $(BASE) -rounds $(STARTS)
+
 STRANGERS ?= 60m
 
 .PHONY: strangers

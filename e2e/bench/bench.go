@@ -41,8 +41,8 @@ type bench struct {
 	siblings int                  // how many Chromes with their own ports were started
 }
 
-// newBench starts everything that the whole run needs, and logs in once. A comparison of guards
-// needs the site only.
+// newBench starts everything that the whole run needs, and logs in once. Some
+// comparisons need the site only.
 func newBench(ctx context.Context, s settings) (b *bench, err error) {
 	b = &bench{settings: s, hosts: s.firstHost, figures: map[string]quartiles{}}
 	defer func() {
@@ -59,7 +59,7 @@ func newBench(ctx context.Context, s settings) (b *bench, err error) {
 	if b.site, err = probe.Start(time.Now); err != nil {
 		return b, err
 	}
-	if s.guards { // it has its own daemons, and no client library
+	if s.guards || s.hop || s.base != "" { // they have their own daemons, and no client library
 		return b, nil
 	}
 	if b.node, err = startNode(s.clients); err != nil {

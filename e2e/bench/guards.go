@@ -284,15 +284,20 @@ const mostForGuards = 1.05
 
 // ratioRow is the row of a measure, with both times of each pair.
 func ratioRow(title string, pairs [][2]float64, random *rand.Rand) []string {
+	return ratioRowWithin(title, pairs, mostForGuards, random)
+}
+
+// ratioRowWithin is ratioRow with another limit of the ratio.
+func ratioRowWithin(title string, pairs [][2]float64, most float64, random *rand.Rand) []string {
 	var with, without []float64
 	for _, p := range pairs {
 		with, without = append(with, p[0]), append(without, p[1])
 	}
 	ratio := spread(with).median / spread(without).median
 	low, high := bootstrap(pairs, random)
-	verdict := "1.05, met"
-	if ratio > mostForGuards {
-		verdict = "1.05, **missed**"
+	verdict := fmt.Sprintf("%.2f, met", most)
+	if ratio > most {
+		verdict = fmt.Sprintf("%.2f, **missed**", most)
 	}
 	exact := func(n float64) string { return fmt.Sprintf("%.3f", n) }
 	return []string{title, fmt.Sprint(len(pairs)), spread(with).String(), spread(without).String(), exact(ratio), exact(low) + "–" + exact(high), verdict}

@@ -38,6 +38,8 @@ type settings struct {
 	guardsAlone                    bool          // with guards: also a daemon for each guard alone
 	chromeRestores                 int           // with guards: at most so many restores of full Chrome; 0 for one in each round
 	strangers                      time.Duration // duration of a run with a hostile user, which replaces the measurement; 0 for none
+	hop                            bool          // compare calls through two nodes, which replaces the measurement
+	base                           string        // a commit whose starts are compared, which replaces the measurement; "": none
 	relay                          bool          // run as the bare CDP relay of the part cdp
 }
 
@@ -60,6 +62,8 @@ func main() {
 	flag.BoolVar(&s.guardsAlone, "alone", false, "with -guards: also measure each guard alone, and print the table")
 	flag.IntVar(&s.chromeRestores, "chrome-restores", 0, "with -guards: restore full Chrome at most so many times, evenly over the rounds; 0 for once in each round")
 	flag.DurationVar(&s.strangers, "strangers", 0, "instead have users work for this long, beside a hostile one for a third of it")
+	flag.BoolVar(&s.hop, "hop", false, "instead compare commands through the node of a session and through another node")
+	flag.StringVar(&s.base, "base", "", "instead compare the start of a daemon with that of this commit, which is built first")
 	flag.BoolVar(&s.relay, "relay", false, "run as the bare relay that the multiplexer is compared with (internal: needs inherited descriptors)")
 	flag.Parse()
 	rig.Main("bench", func(ctx context.Context) error { return run(ctx, s) })
@@ -86,6 +90,10 @@ func run(ctx context.Context, s settings) (err error) {
 		return b.runSoak(ctx, s.soak, s.inARow)
 	case s.guards:
 		return b.runGuards(ctx)
+	case s.hop:
+		return b.runHop(ctx)
+	case s.base != "":
+		return b.runStarts(ctx)
 	case s.strangers > 0:
 		return b.runStrangers(ctx, s.strangers)
 	}

@@ -48,6 +48,11 @@ const bootstraps = 2000
 // same size, drawn from pairs with repetition (Efron's percentile interval). Pairs stay
 // together: a disturbance of both cancels out. It returns NaNs for no pairs.
 func bootstrap(pairs [][2]float64, random *rand.Rand) (low, high float64) {
+	return bootstrapOf(pairs, random, func(of, to float64) float64 { return of / to })
+}
+
+// bootstrapOf is bootstrap of something else than the ratio of two medians.
+func bootstrapOf(pairs [][2]float64, random *rand.Rand, compare func(of, to float64) float64) (low, high float64) {
 	drawn := make([]float64, bootstraps)
 	of, to := make([]float64, len(pairs)), make([]float64, len(pairs))
 	for n := range drawn {
@@ -55,7 +60,7 @@ func bootstrap(pairs [][2]float64, random *rand.Rand) (low, high float64) {
 			p := pairs[random.IntN(len(pairs))]
 			of[i], to[i] = p[0], p[1]
 		}
-		drawn[n] = quantile(of, 0.5) / quantile(to, 0.5)
+		drawn[n] = compare(quantile(of, 0.5), quantile(to, 0.5))
 	}
 	return quantile(drawn, 0.025), quantile(drawn, 0.975)
 }
