@@ -88,7 +88,7 @@ func (b *bench) runStarts(ctx context.Context) (err error) {
 }
 
 // The names of what is counted besides times.
-var startCounts = []string{"resident memory, MB", "open files", "threads"}
+var startCounts = []string{"resident memory, MB", "of it private, MB", "open files", "threads"}
 
 // startsSection has a row for each kind of start and each count.
 func (b *bench) startsSection(pairs map[string][][2]float64) section {
@@ -97,7 +97,8 @@ func (b *bench) startsSection(pairs map[string][][2]float64) section {
 		text: fmt.Sprintf("`make bench-start` on %s: `stasis serve` with default settings, and the same of commit `%.8s`, which is the last one before\n"+
 			"there were PostgreSQL and nodes. Both start in turn, in a random order. Times are from the start of the process until `/readyz`\n"+
 			"answers 200, in milliseconds. Most of them is a trial start of Chrome. Memory, files and threads are those of the daemon's\n"+
-			"process when it has its spares and does nothing. The columns have the median, with the middle half in brackets. The ratio is\n"+
+			"process when it has its spares and does nothing. Memory that is not private is pages of the binary, which all daemons share\n"+
+			"and the kernel can drop. The columns have the median, with the middle half in brackets. The ratio is\n"+
 			"that of the medians. Its interval holds 95 %% of %d samples of the same size, drawn again (the bootstrap). %s",
 			time.Now().UTC().Format(time.DateOnly), b.base, bootstraps, machineLine(b.machine)),
 		head: []string{"", "count", "now", "before", "×", "95 %", "at most"},
@@ -166,7 +167,8 @@ func taken(pid int) (counts []float64, err error) {
 			}
 		}
 	}
-	return []float64{float64(kilobytes(string(raw), "VmRSS:")) / 1024, float64(len(files)), float64(threads)}, nil
+	mb := func(field string) float64 { return float64(kilobytes(string(raw), field)) / 1024 }
+	return []float64{mb("VmRSS:"), mb("RssAnon:"), float64(len(files)), float64(threads)}, nil
 }
 
 // buildBase builds the binary of the commit -base, as make build does.
