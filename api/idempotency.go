@@ -33,6 +33,8 @@ type Answer struct {
 	Status    int    // 0 while the first request runs
 	Body      []byte // with Status 0: what the first request has chosen for what it makes, or nil
 	CreatedAt time.Time
+	// Elsewhere says with Status 0 that another node, which lives, has made the claim.
+	Elsewhere bool
 }
 
 // Answers stores first answers. For a scope and key that are known, ClaimAnswer returns the
@@ -85,10 +87,11 @@ type idempotency struct {
 // the first answer; another body is idempotency_reused. Without the header, once just runs
 // m.
 //
-// The catalogue stores the claim. Which requests are still running is known only here. A claim
-// without an answer that is not running here was left by a daemon that died, or by a request to
-// another node whose outcome is not known, or it runs on another node. once takes it over: what
-// it makes again has the ID of the first, so that the catalogue admits one.
+// The catalogue stores the claim. Which requests are still running on this node is known only
+// here. A claim without an answer that is not running here was left by a daemon that died, or by a
+// request to another node whose outcome is not known, or it runs on another node. If something was
+// chosen, once takes the claim over: what it makes again has the ID of the first, so that the
+// catalogue admits one. Otherwise it waits for the other node, or refuses the repeat.
 func (i *idempotency) once(c *call, bodyHash string, m creation) error {
 	key, err := idempotencyKey(c)
 	if err != nil {
@@ -116,7 +119,7 @@ func (i *idempotency) once(c *call, bodyHash string, m creation) error {
 			return err
 		}
 	}
-	known, fresh, err := i.answers.ClaimAnswer(ctx, claim)
+	known, fresh, err := i.claim(c.Request().Context(), claim)
 	switch {
 	case err != nil:
 		return err
@@ -152,6 +155,30 @@ func (i *idempotency) once(c *call, bodyHash string, m creation) error {
 		return err
 	}
 	return answer()
+}
+
+// otherAge is the age at which a claim of another node is taken over: the node lives, but could not
+// store the answer. No request takes so long.
+const otherAge = time.Hour
+
+// claim claims a key. While another node has it and nothing was chosen, claim waits, at most for
+// claimPatience; then the error is request_in_progress.
+func (i *idempotency) claim(ctx context.Context, a Answer) (known Answer, fresh bool, err error) {
+	patience, cancel := context.WithTimeout(ctx, claimPatience)
+	defer cancel()
+	for {
+		// The claim must be known even if the client has disconnected.
+		known, fresh, err = i.answers.ClaimAnswer(context.WithoutCancel(ctx), a)
+		runs := err == nil && !fresh && known.Status == 0 && known.Elsewhere && len(known.Body) == 0
+		if !runs || known.BodyHash != a.BodyHash || i.now().Sub(known.CreatedAt) >= otherAge {
+			return known, fresh, err
+		}
+		select {
+		case <-time.After(otherPause):
+		case <-patience.Done():
+			return known, false, fault.New(fault.RequestInProgress, "api.once", "")
+		}
+	}
 }
 
 // awaitOther runs make again while a request on another node makes the same, at most for

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/answer"
@@ -156,6 +157,59 @@ func TestClaimOfADeadDaemonIsTakenOver(t *testing.T) {
 	}
 	if a := r.answers.kept[scope+"|k"]; a.Status != 200 {
 		t.Errorf("kept %+v", a)
+	}
+}
+
+// A repeat waits for a request on another node, and gets its answer. Nothing is done twice.
+func TestClaimOfAnotherNode(t *testing.T) {
+	r := newRig(t, nil)
+	create := func() (reply, string) { return r.do(t, "POST", "/v1/keys", `{"name":"ci"}`, "Idempotency-Key: k") }
+	if answer, body := create(); answer.StatusCode != 201 {
+		t.Fatal(answer.StatusCode, body)
+	}
+	const at = "key-1 POST /v1/keys|k"
+	r.answers.mu.Lock()
+	first := r.answers.kept[at]
+	runs := first
+	runs.Status, runs.Body, runs.Elsewhere = 0, nil, true
+	r.answers.kept[at], r.answers.claimed = runs, make(chan bool)
+	r.answers.mu.Unlock()
+	go func() {
+		for range 2 { // it asks again
+			<-r.answers.claimed
+		}
+		r.answers.mu.Lock()
+		defer r.answers.mu.Unlock()
+		r.answers.kept[at] = first
+	}()
+	if answer, body := create(); answer.StatusCode != 201 || answer.Header.Get(replayedHeader) != "true" {
+		t.Errorf("got %d %s, marked %q", answer.StatusCode, body, answer.Header.Get(replayedHeader))
+	}
+}
+
+// A repeat is refused while the request on another node runs. Creates choose an ID, and an old
+// claim is one whose answer could not be stored.
+func TestClaimRefusesWhileAnotherNodeRuns(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	claim := Answer{Scope: "s", Key: "k", BodyHash: "hash", CreatedAt: now}
+	for name, c := range map[string]struct {
+		known   Answer
+		refused bool
+	}{
+		"runs":         {Answer{BodyHash: "hash", CreatedAt: now, Elsewhere: true}, true},
+		"another body": {Answer{BodyHash: "other", CreatedAt: now, Elsewhere: true}, false},
+		"chosen":       {Answer{BodyHash: "hash", CreatedAt: now, Elsewhere: true, Body: []byte(`"id"`)}, false},
+		"old":          {Answer{BodyHash: "hash", CreatedAt: now.Add(-otherAge), Elsewhere: true}, false},
+		"own":          {Answer{BodyHash: "hash", CreatedAt: now}, false},
+		"answered":     {Answer{BodyHash: "hash", CreatedAt: now, Status: 200, Body: []byte(`{}`)}, false},
+	} {
+		i := &idempotency{answers: &fakeAnswers{kept: map[string]Answer{"s|k": c.known}}, now: func() time.Time { return now }}
+		_, fresh, err := i.claim(ended, claim)
+		if fresh || fault.Is(err, fault.RequestInProgress) != c.refused || !c.refused && err != nil {
+			t.Errorf("%s: %v, %v", name, fresh, err)
+		}
 	}
 }
 

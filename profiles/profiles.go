@@ -294,4 +294,6 @@ type Answer struct {
 	Status    int    // 0 while the first request runs
 	Body      []byte // with Status 0: what the first request has chosen for what it makes, or nil
 	CreatedAt time.Time
+	// Elsewhere says with Status 0 that another node, which has its lease, has made the claim.
+	Elsewhere bool
 }

@@ -43,8 +43,11 @@ func (st *Answers) ClaimAnswer(ctx context.Context, a profiles.Answer) (known pr
 			return err
 		}
 		fresh = n == 1
-		known, err = scanAnswer(tx.QueryRowContext(ctx, "SELECT "+answerColumns+
-			" FROM answers WHERE scope = ? AND request_key = ?", a.Scope, a.Key))
+		var of string
+		known, err = scanAnswer(rowAnd{tx.QueryRowContext(ctx, "SELECT "+answerColumns+
+			", node_id FROM answers WHERE scope = ? AND request_key = ?", a.Scope, a.Key), &of})
+		// A claim of a node without a lease was deleted above, unless it has chosen something.
+		known.Elsewhere = node != "" && known.Status == 0 && of != node
 		return err
 	})
 	if err != nil {

@@ -9,6 +9,14 @@ import (
 // row is a result row that can be scanned: *sql.Row or *sql.Rows.
 type row interface{ Scan(dest ...any) error }
 
+// rowAnd is a row with one more column.
+type rowAnd struct {
+	row
+	last any
+}
+
+func (r rowAnd) Scan(dest ...any) error { return r.row.Scan(append(dest, r.last)...) }
+
 // stamp returns a time as it is stored: nanoseconds since 1970, 0 for the zero time.
 func stamp(t time.Time) int64 {
 	if t.IsZero() {

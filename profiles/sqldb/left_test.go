@@ -38,8 +38,11 @@ func TestEndStranded(t *testing.T) {
 	if err := b.Answers.DropUnfinishedAnswers(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, fresh, err := b.Answers.ClaimAnswer(t.Context(), answer); err != nil || fresh {
-		t.Errorf("a node dropped the unfinished answer of another: %v, %v", fresh, err)
+	if known, fresh, err := a.Answers.ClaimAnswer(t.Context(), answer); err != nil || fresh || known.Elsewhere {
+		t.Errorf("a claim of this node: %+v, %v, %v", known, fresh, err)
+	}
+	if known, fresh, err := b.Answers.ClaimAnswer(t.Context(), answer); err != nil || fresh || !known.Elsewhere {
+		t.Errorf("a node dropped the unfinished answer of another: %+v, %v, %v", known, fresh, err)
 	}
 	end := func(db *sqldb.DB, id string) bool {
 		t.Helper()
@@ -76,6 +79,13 @@ func TestEndStranded(t *testing.T) {
 	}
 	if _, fresh, err := b.Answers.ClaimAnswer(t.Context(), answer); err != nil || !fresh {
 		t.Errorf("the unfinished answer of the lost node stayed: %v, %v", fresh, err)
+	}
+	answer.Status, answer.Body = 200, []byte("{}")
+	if err := b.Answers.FinishAnswer(t.Context(), answer); err != nil {
+		t.Error(err)
+	}
+	if known, fresh, err := c.Answers.ClaimAnswer(t.Context(), answer); err != nil || fresh || known.Elsewhere || known.Status != 200 {
+		t.Errorf("a finished answer of another node: %+v, %v, %v", known, fresh, err)
 	}
 	if known, fresh, err := b.Answers.ClaimAnswer(t.Context(), chosen); err != nil || fresh || string(known.Body) != string(chosen.Body) {
 		t.Errorf("the lost node's choice: %+v, %v, %v", known, fresh, err)
