@@ -206,6 +206,13 @@ func (s *Server) passOn(c *call, route reach) (done bool, err error) {
 			}
 		case place.Ended && fault.Is(err, fault.NodeUnavailable) && c.repeatable():
 			return false, nil // what only that node had cannot be had
+		case forward.NotSent(err) && c.repeatable():
+			// The node has stopped since it was last looked at, and may have moved the session before.
+			moved, again := s.cluster.Peers.Refind(c.Request().Context(), id)
+			if again != nil || moved == place {
+				return true, err
+			}
+			place = moved
 		default:
 			return true, err
 		}

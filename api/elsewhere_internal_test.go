@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
@@ -68,6 +70,37 @@ func TestMovedFromDeadNode(t *testing.T) {
 	catalogue.at = "b"
 	if done, err := s.passOn(c, reachLive); done || err != nil {
 		t.Errorf("after the resume: %t, %v; want that this node answers", done, err)
+	}
+}
+
+// movingOn is a catalogue with a session that has moved to this node, b, from a node that has just
+// stopped. What is remembered of both is older.
+type movingOn struct{ asked int }
+
+func (*movingOn) Nodes(context.Context) ([]profiles.Node, error) {
+	return []profiles.Node{{ID: "a", URL: "http://a", Number: 1, Left: time.Minute}, {ID: "b", URL: "http://b", Number: 2, Left: time.Minute}}, nil
+}
+
+func (m *movingOn) NodeOf(context.Context, string) (profiles.Place, error) {
+	if m.asked++; m.asked == 1 {
+		return profiles.Place{NodeID: "a"}, nil
+	}
+	return profiles.Place{NodeID: "b"}, nil
+}
+
+// A call that could not be sent to the node that is remembered is made where the session is now.
+func TestMovedFromStoppedNode(t *testing.T) {
+	no := func(string) bool { return false }
+	peers := placement.NewPeers("b", &movingOn{}, time.Now)
+	// The URL of node a is not signed, so nothing is sent.
+	f := forward.New(forward.Config{Signer: forward.NewSigner("b", []byte("shared"), time.Now), Nodes: peers, Log: slog.New(slog.DiscardHandler)})
+	t.Cleanup(f.Close)
+	s := &Server{now: time.Now, connections: newConnections(1), cluster: &Cluster{Peers: peers, Forwarder: f, Lives: no, Moving: no}}
+	c := &call{Context: echo.New().NewContext(httptest.NewRequest(http.MethodGet, "/v1/sessions/s1", nil), httptest.NewRecorder())}
+	c.SetParamNames("session_id")
+	c.SetParamValues("s1")
+	if done, err := s.passOn(c, reachLive); done || err != nil {
+		t.Errorf("%t, %v; want that this node answers", done, err)
 	}
 }
 
