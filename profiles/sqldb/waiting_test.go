@@ -98,7 +98,7 @@ func TestWaitingCountsSessions(t *testing.T) {
 		if _, err := of.on.Claims.ClaimSession(t.Context(), id, of.key); err != nil {
 			t.Fatal(err)
 		}
-		if err := of.on.Claims.CountSession(t.Context(), id, of.user, of.key, false, admit); err != nil {
+		if err := of.on.Claims.CountSession(t.Context(), id, profiles.QuotaCount{UserID: of.user, KeyID: of.key, OfUser: true, OfKey: true}, admit); err != nil {
 			t.Fatal(err)
 		}
 	}
