@@ -2,41 +2,53 @@ package settings
 
 import (
 	"sync"
+	"time"
 
 	"github.com/stasisd/stasis/session/quota"
 )
 
-// maxCached bounds the users whose quotas are in memory.
-const maxCached = 10_000
+const (
+	// maxCached bounds the users whose quotas are in memory.
+	maxCached = 10_000
+	// cachedFor is how long quotas are kept: another node can change them.
+	cachedFor = 5 * time.Second
+)
 
 // quotaCache has the quotas that are in force for users until their settings change, because each request
 // needs them. A user without settings has the daemon's. The zero value is ready. The methods are safe
 // for concurrent use.
 type quotaCache struct {
 	mu      sync.Mutex
-	users   map[string]quota.Quotas
+	users   map[string]cachedQuotas
 	changes int // of settings: what was read before one is not kept
 }
 
-// get returns a user's quotas, and the number of changes for put.
-func (c *quotaCache) get(userID string) (q quota.Quotas, known bool, changes int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	q, known = c.users[userID]
-	return q, known, c.changes
+type cachedQuotas struct {
+	quota.Quotas
+	since time.Time
 }
 
-// put keeps a user's quotas that were read after get, unless settings changed meanwhile.
-func (c *quotaCache) put(userID string, q quota.Quotas, changes int) {
+// get returns a user's quotas, and the number of changes for put.
+func (c *quotaCache) get(userID string, now time.Time) (q quota.Quotas, known bool, changes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cached, known := c.users[userID]
+	age := now.Sub(cached.since)
+	return cached.Quotas, known && age >= 0 && age < cachedFor, c.changes
+}
+
+// put keeps a user's quotas that were read after get, at the time now, unless settings changed
+// meanwhile.
+func (c *quotaCache) put(userID string, q quota.Quotas, now time.Time, changes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if changes != c.changes {
 		return
 	}
 	if c.users == nil || len(c.users) >= maxCached {
-		c.users = map[string]quota.Quotas{}
+		c.users = map[string]cachedQuotas{}
 	}
-	c.users[userID] = q
+	c.users[userID] = cachedQuotas{q, now}
 }
 
 // changed forgets a user's quotas.

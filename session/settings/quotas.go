@@ -11,7 +11,8 @@ import (
 
 // Quotas returns a user's quotas: those of the settings, else the daemon's.
 func (u *Users) Quotas(ctx context.Context, userID string) (quota.Quotas, error) {
-	q, known, changes := u.cached.get(userID)
+	now := u.cfg.Now()
+	q, known, changes := u.cached.get(userID, now)
 	if known {
 		return q, nil
 	}
@@ -20,7 +21,7 @@ func (u *Users) Quotas(ctx context.Context, userID string) (quota.Quotas, error)
 		return quota.Quotas{}, err
 	}
 	q = u.quotas(set)
-	u.cached.put(userID, q, changes)
+	u.cached.put(userID, q, now, changes)
 	return q, nil
 }
 
