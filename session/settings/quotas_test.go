@@ -35,8 +35,9 @@ func TestQuotasOfAnotherNode(t *testing.T) {
 		}
 		return *q.Sessions
 	}
-	if sessions() != 1 || sessions() != 1 || records.reads != 1 {
-		t.Errorf("the quotas were read %d times", records.reads)
+	first, again := sessions(), sessions()
+	if first != 1 || again != 1 || records.reads != 1 {
+		t.Errorf("quotas of %d and %d, read %d times", first, again, records.reads)
 	}
 	records.most = 2
 	now = now.Add(cachedFor)
