@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stasisd/stasis/browser/relay"
+	"github.com/stasisd/stasis/browser/resolver"
 	"github.com/stasisd/stasis/egress"
 	"github.com/stasisd/stasis/fault"
 )
@@ -14,15 +15,24 @@ import (
 // firewall.Firewall.
 type Firewall interface {
 	Limit(uid int, l egress.Limits) error
+	Admit(uid int, add, forget []netip.Addr) error
 	Watch(uid int, notify func(egress.Refusal)) (stop func())
+	Report(uid int, r egress.Refusal)
 }
 
-// limiter limits what one Chrome connects to.
+// limiter limits what one Chrome connects to. Two of the same Chrome are equal.
 type limiter interface {
 	// Limit replaces the limits. What Chrome sends to the limits' proxy is given to proxy, if
 	// the limiter takes Chrome's connections itself.
 	Limit(l egress.Limits, proxy func(net.Conn)) error
+	// Resolve has the DNS queries that get to the port answered by r until stop. They do from
+	// the next Limit with the port on.
+	Resolve(r *resolver.Resolver) (port uint16, stop func(), err error)
+	// Admit allows connections to the addresses in add, and no longer to those in forget.
+	Admit(add, forget []netip.Addr) error
 	Watch(notify func(egress.Refusal)) (stop func())
+	// Report reports a refusal that the limiter itself does not see.
+	Report(r egress.Refusal)
 }
 
 // limiter returns what limits the Chrome of a run directory; nil: nothing does.
@@ -46,6 +56,23 @@ type userLimiter struct {
 func (u userLimiter) Limit(l egress.Limits, _ func(net.Conn)) error {
 	return u.firewall.Limit(u.uid, l)
 }
+
+// Resolve implements [limiter].
+func (u userLimiter) Resolve(r *resolver.Resolver) (port uint16, stop func(), err error) {
+	server, err := resolver.Listen(r.Answer)
+	if err != nil {
+		return 0, nil, err
+	}
+	return server.Port(), server.Close, nil
+}
+
+// Admit implements [limiter].
+func (u userLimiter) Admit(add, forget []netip.Addr) error {
+	return u.firewall.Admit(u.uid, add, forget)
+}
+
+// Report implements [limiter].
+func (u userLimiter) Report(r egress.Refusal) { u.firewall.Report(u.uid, r) }
 
 // Watch implements [limiter].
 func (u userLimiter) Watch(notify func(egress.Refusal)) func() {
@@ -115,7 +142,7 @@ func (s *Starter) limitEgress(dir *Dir, o Options, r *relay.Relay) error {
 			}
 		}
 	}
-	limits, err := s.Hosts.resolve(dir.UID, limits, p != nil && limits.Proxy.Only)
+	limits, err := s.Hosts.resolve(limiter, limits, p != nil && limits.Proxy.Only)
 	if err != nil {
 		return err
 	}
@@ -124,13 +151,13 @@ func (s *Starter) limitEgress(dir *Dir, o Options, r *relay.Relay) error {
 		proxy = r.Take
 		r.Limit(limits.Control(s.Policy, r.Upstream()))
 		if limits.HasHosts() {
-			r.LimitHosts(limits.AllowsThroughProxy, func(host string) { s.Hosts.Firewall.Report(dir.UID, egress.Refusal{Protocol: "tcp", Host: host}) })
+			r.LimitHosts(limits.AllowsThroughProxy, func(host string) { limiter.Report(egress.Refusal{Protocol: "tcp", Host: host}) })
 		} else {
 			r.LimitHosts(nil, nil)
 		}
 	}
 	if err := limiter.Limit(limits, proxy); err != nil {
-		s.Hosts.stop(dir.UID)
+		s.Hosts.stop(limiter)
 		return err
 	}
 	return nil
@@ -140,8 +167,9 @@ func (s *Starter) limitEgress(dir *Dir, o Options, r *relay.Relay) error {
 // for a Chrome: its user may have another one later. If it fails, the next start of a Chrome of
 // this user tries again.
 func (s *Starter) unlimitEgress(dir *Dir) {
-	s.Hosts.stop(dir.UID)
-	if l := s.limiter(dir); l != nil {
+	l := s.limiter(dir)
+	s.Hosts.stop(l)
+	if l != nil {
 		_ = l.Limit(egress.Limits{}, nil) // see above
 	}
 }

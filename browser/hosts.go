@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"net/netip"
 	"sync"
 	"time"
 
@@ -10,29 +9,23 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// HostFirewall redirects the DNS queries of users with a resolver, and allows what it has
-// resolved; see firewall.Firewall.
-type HostFirewall interface {
-	CanRedirect() error
-	Admit(uid int, add, forget []netip.Addr) error
-	Report(uid int, r egress.Refusal)
-}
-
 // Hosts are the resolvers of the Chromes whose lists have hosts. A nil Hosts has none and
 // supports none.
 type Hosts struct {
-	Firewall HostFirewall
-	Policy   egress.Policy
-	Lookup   resolver.Lookup // at name servers
-	Files    resolver.Files  // of the system's own lookups
-	Now      func() time.Time
+	// CanRedirect returns nil if DNS queries can be redirected, else why not.
+	CanRedirect func() error
+	Policy      egress.Policy
+	Lookup      resolver.Lookup // at name servers
+	Files       resolver.Files  // of the system's own lookups
+	Now         func() time.Time
 
 	mu      sync.Mutex
-	running map[int]hostResolver // by user
+	running map[limiter]hostResolver
 }
 
 type hostResolver struct {
-	*resolver.Resolver
+	close  func()
+	port   uint16
 	egress Egress // whose lists it follows, with the addresses of the hosts file
 }
 
@@ -44,13 +37,13 @@ func (h *Hosts) can() error {
 	if err := h.Files.Check(); err != nil {
 		return err
 	}
-	return h.Firewall.CanRedirect()
+	return h.CanRedirect()
 }
 
-// resolve starts the resolver of a user, unless it runs with the same lists. It returns the
+// resolve starts the resolver of a Chrome, unless it runs with the same lists. It returns the
 // limits with its port, and with the addresses of hosts that Chrome finds without a query.
 // offline: Chrome needs no names, because all goes through a proxy.
-func (h *Hosts) resolve(uid int, limits egress.Limits, offline bool) (egress.Limits, error) {
+func (h *Hosts) resolve(of limiter, limits egress.Limits, offline bool) (egress.Limits, error) {
 	if limits.HasHosts() {
 		if err := h.can(); err != nil {
 			return limits, err
@@ -68,47 +61,57 @@ func (h *Hosts) resolve(uid int, limits egress.Limits, offline bool) (egress.Lim
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	is := Egress{Lists: limits.Lists, Private: limits.Private}
-	has, running := h.running[uid]
+	has, running := h.running[of]
 	if running && (offline || !is.Equal(has.egress)) {
-		has.Close()
-		delete(h.running, uid)
+		has.close()
+		delete(h.running, of)
 		running = false
 	}
 	if offline || !limits.HasHosts() {
 		return limits, nil
 	}
 	if running {
-		// In the same order the firewall keeps the addresses that the resolver has had admitted.
+		// In the same order the rules keep the addresses that the resolver has had admitted.
 		limits.Lists, limits.Private = has.egress.Lists, has.egress.Private
 	} else {
-		has.egress = is
-		c := resolver.Config{Limits: limits, Policy: h.Policy, Lookup: h.Lookup, Now: h.Now,
-			Refuse: func(r egress.Refusal) { h.Firewall.Report(uid, r) }}
-		if limits.OnlyHosts() {
-			c.Admit = func(add, forget []netip.Addr) error { return h.Firewall.Admit(uid, add, forget) }
-		}
 		var err error
-		if has.Resolver, err = resolver.Start(c); err != nil {
+		if has, err = h.start(of, limits); err != nil {
 			return limits, err
 		}
+		has.egress = is
 		if h.running == nil {
-			h.running = map[int]hostResolver{}
+			h.running = map[limiter]hostResolver{}
 		}
-		h.running[uid] = has
+		h.running[of] = has
 	}
-	limits.Resolver = has.Port()
+	limits.Resolver = has.port
 	return limits, nil
 }
 
-// stop ends the resolver of a user, if there is one.
-func (h *Hosts) stop(uid int) {
+// start starts a resolver.
+func (h *Hosts) start(of limiter, limits egress.Limits) (has hostResolver, err error) {
+	c := resolver.Config{Limits: limits, Policy: h.Policy, Lookup: h.Lookup, Now: h.Now, Refuse: of.Report}
+	if limits.OnlyHosts() {
+		c.Admit = of.Admit
+	}
+	r := resolver.New(c)
+	port, stop, err := of.Resolve(r)
+	if err != nil {
+		r.Close()
+		return has, err
+	}
+	return hostResolver{port: port, close: func() { stop(); r.Close() }}, nil
+}
+
+// stop ends the resolver of a Chrome, if there is one.
+func (h *Hosts) stop(of limiter) {
 	if h == nil {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if has, ok := h.running[uid]; ok {
-		has.Close()
-		delete(h.running, uid)
+	if has, ok := h.running[of]; ok {
+		has.close()
+		delete(h.running, of)
 	}
 }

@@ -26,14 +26,13 @@ func (f *recordedFirewall) Limit(_ int, l egress.Limits) error {
 	return nil
 }
 func (f *recordedFirewall) Watch(int, func(egress.Refusal)) func()      { return func() {} }
-func (f *recordedFirewall) CanRedirect() error                          { return nil }
 func (f *recordedFirewall) Admit(int, []netip.Addr, []netip.Addr) error { return nil }
 func (f *recordedFirewall) Report(int, egress.Refusal)                  {}
 
 func hostsStarter(t *testing.T) (*Starter, *recordedFirewall) {
 	f := &recordedFirewall{}
 	none := t.TempDir()
-	return &Starter{Policy: egress.Policy{Private: true}, Firewall: f, Hosts: &Hosts{Firewall: f, Now: time.Now, Files: resolver.Files{Hosts: none + "/hosts", Nsswitch: none + "/nsswitch.conf"}}}, f
+	return &Starter{Policy: egress.Policy{Private: true}, Firewall: f, Hosts: &Hosts{CanRedirect: func() error { return nil }, Now: time.Now, Files: resolver.Files{Hosts: none + "/hosts", Nsswitch: none + "/nsswitch.conf"}}}, f
 }
 
 // The same lists in another order are the same limits for the firewall, which keeps the

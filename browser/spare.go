@@ -47,7 +47,7 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	}
 	if err != nil {
 		relay.Close()
-		s.Hosts.stop(dir.UID)
+		s.Hosts.stop(s.limiter(dir))
 		return nil, err
 	}
 	empty := preparation(dir, state.Document{}, o, proxy)
@@ -74,7 +74,7 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	}
 	if err != nil {
 		relay.Close()
-		s.Hosts.stop(dir.UID)
+		s.Hosts.stop(s.limiter(dir))
 		return nil, err
 	}
 	b.relay = relay

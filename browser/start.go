@@ -100,7 +100,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options,
 		}
 		if err != nil {
 			relay.Close()
-			s.Hosts.stop(dir.UID)
+			s.Hosts.stop(s.limiter(dir))
 			return nil, err
 		}
 		flags = append(append(flags, languageFlags(o.Overrides)...), proxyFlags(proxy)...)
@@ -115,7 +115,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options,
 		TimeZone: o.Overrides.Timezone, ExtraArgs: flags, Hold: gated, Limits: limits.group()})
 	if err != nil {
 		relay.Close()
-		s.Hosts.stop(dir.UID)
+		s.Hosts.stop(s.limiter(dir))
 		return nil, err
 	}
 	relay.SetProcesses(process.Processes)

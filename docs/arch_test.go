@@ -55,8 +55,8 @@ var mayImport = []struct{ pkg, imports string }{
 	{"browser/profile/internal/*", ""},
 	{"browser/pool", "fault state browser"},
 	{"browser/mux", "fault state budget"},
-	{"browser/launch", "fault state state/report egress browser/downloads browser/cgroup browser/netns browser/firewall"}, // its tests use the last one
-	{"browser/netns", "fault egress browser/firewall"},
+	{"browser/launch", "fault state state/report egress browser/downloads browser/cgroup browser/netns browser/firewall browser/resolver"}, // its tests use the last two
+	{"browser/netns", "fault egress browser/firewall browser/resolver"},
 	{"browser/relay", "fault egress"},
 	{"browser/resolver", "fault egress"},
 	{"browser/firewall", "fault egress"},

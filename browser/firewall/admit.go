@@ -39,7 +39,7 @@ func (a admission) set(table *nftables.Table) *nftables.Set {
 }
 
 // elements returns the addresses of the set's family as its elements.
-func (a admission) elements(addresses map[netip.Addr]struct{}) (all []nftables.SetElement) {
+func (a admission) elements(addresses admitted) (all []nftables.SetElement) {
 	for ip := range addresses {
 		if ip.BitLen() == int(a.family.length)*8 {
 			e := nftables.SetElement{Key: ip.AsSlice()}
@@ -62,67 +62,86 @@ func (f *Firewall) Admit(uid int, add, forget []netip.Addr) error {
 		return nil
 	}
 	if f.admitted[uid] == nil {
-		f.admitted[uid] = map[netip.Addr]struct{}{}
+		f.admitted[uid] = admitted{}
 	}
-	had, adding, forgotten := map[netip.Addr]struct{}{}, map[netip.Addr]struct{}{}, map[netip.Addr]struct{}{}
-	for _, ip := range forget {
-		forgotten[ip] = struct{}{}
-		delete(f.admitted[uid], ip)
-	}
-	for _, ip := range add {
-		if _, ok := f.admitted[uid][ip]; ok {
-			had[ip] = struct{}{}
-		}
-		adding[ip] = struct{}{}
-		f.admitted[uid][ip] = struct{}{}
-	}
+	c := f.admitted[uid].change(add, forget)
 	missing, err := f.ensure()
 	if missing || err != nil {
 		return err // with the table, the addresses are installed
 	}
+	return c.apply(uid, f.begin)
+}
+
+// admitted are the addresses that a user was admitted to and that were not forgotten.
+type admitted map[netip.Addr]struct{}
+
+// change changes them, and returns what the kernel's sets need for it.
+func (a admitted) change(add, forget []netip.Addr) admittance {
+	c := admittance{add: admitted{}, had: admitted{}, forgotten: admitted{}}
+	for _, ip := range forget {
+		c.forgotten[ip] = struct{}{}
+		delete(a, ip)
+	}
+	for _, ip := range add {
+		if _, ok := a[ip]; ok {
+			c.had[ip] = struct{}{}
+		}
+		c.add[ip] = struct{}{}
+		a[ip] = struct{}{}
+	}
+	return c
+}
+
+// admittance is a change of a user's sets. Those in had are in all sets, and those in
+// forgotten at least in known.
+type admittance struct{ add, had, forgotten admitted }
+
+// apply changes the sets of a user. begin returns a builder of one transaction.
+func (c admittance) apply(uid int, begin func() (*builder, error)) error {
 	// An element that exists keeps its time. One whose time has come cannot be removed.
-	if err = f.admit(uid, adding, had, forgotten); errors.Is(err, unix.ENOENT) {
-		err = f.readmit(uid, adding, forgotten)
+	err := c.once(uid, begin)
+	if errors.Is(err, unix.ENOENT) {
+		err = c.each(uid, begin)
 	}
 	return fault.Wrap(err, fault.Internal, "firewall.admit", "the rules of nftables for the addresses of a host cannot be set")
 }
 
-// admit adds addresses. Those in had are in all sets, and those in forgotten at least in known.
-func (f *Firewall) admit(uid int, add, had, forgotten map[netip.Addr]struct{}) error {
-	kernel, err := nftables.New()
+// once is apply in one transaction.
+func (c admittance) once(uid int, begin func() (*builder, error)) error {
+	b, err := begin()
 	if err != nil {
 		return err
 	}
 	for _, a := range admissions(uid) {
-		set := a.set(f.table())
+		set := a.set(b.table)
 		if a.fresh {
-			err = errors.Join(err, deleteElements(kernel, set, a.elements(had)))
+			err = errors.Join(err, deleteElements(b.kernel, set, a.elements(c.had)))
 		} else {
-			err = errors.Join(err, deleteElements(kernel, set, a.elements(forgotten)))
+			err = errors.Join(err, deleteElements(b.kernel, set, a.elements(c.forgotten)))
 		}
-		if elements := a.elements(add); len(elements) > 0 {
-			err = errors.Join(err, kernel.SetAddElements(set, elements))
+		if elements := a.elements(c.add); len(elements) > 0 {
+			err = errors.Join(err, b.kernel.SetAddElements(set, elements))
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return kernel.Flush()
+	return b.kernel.Flush()
 }
 
-// readmit is admit one address after the other, for those of which some have expired.
-func (f *Firewall) readmit(uid int, add, forgotten map[netip.Addr]struct{}) error {
-	for ip := range add {
-		one := map[netip.Addr]struct{}{ip: {}}
-		err := f.admit(uid, one, one, nil)
+// each is apply for one address after the other, of which some have expired.
+func (c admittance) each(uid int, begin func() (*builder, error)) error {
+	for ip := range c.add {
+		one := admitted{ip: {}}
+		err := admittance{add: one, had: one}.once(uid, begin)
 		if errors.Is(err, unix.ENOENT) {
-			err = f.admit(uid, one, nil, nil)
+			err = admittance{add: one}.once(uid, begin)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return f.admit(uid, nil, nil, forgotten)
+	return admittance{forgotten: c.forgotten}.once(uid, begin)
 }
 
 func deleteElements(kernel *nftables.Conn, set *nftables.Set, elements []nftables.SetElement) error {

@@ -52,8 +52,8 @@ type Firewall struct {
 	names atomic.Uint64 // refused names
 
 	mu       sync.Mutex
-	limits   map[int]egress.Limits           // of the users that have some
-	admitted map[int]map[netip.Addr]struct{} // addresses of hosts, of the users with a resolver
+	limits   map[int]egress.Limits // of the users that have some
+	admitted map[int]admitted      // addresses of hosts, of the users with a resolver
 	// redirects: the table has what redirects DNS queries. Without need it is not there: it
 	// makes the kernel track the connections of the whole machine.
 	redirects bool
@@ -68,7 +68,7 @@ const refused = "refused"
 // Unsupported if the system does not allow or have nftables, Config if another process has
 // a Firewall of some of the users.
 func Open(users Users, r Rules) (*Firewall, error) {
-	f := &Firewall{name: fmt.Sprintf("stasis-%d", users.First), users: users, rules: r, limits: map[int]egress.Limits{}, admitted: map[int]map[netip.Addr]struct{}{}}
+	f := &Firewall{name: fmt.Sprintf("stasis-%d", users.First), users: users, rules: r, limits: map[int]egress.Limits{}, admitted: map[int]admitted{}}
 	var err error
 	if f.owned, err = own(users); err != nil {
 		return nil, err
@@ -86,18 +86,22 @@ func (f *Firewall) table() *nftables.Table {
 	return &nftables.Table{Family: nftables.TableFamilyINet, Name: f.name}
 }
 
+// begin returns a builder of one transaction.
+func (f *Firewall) begin() (*builder, error) {
+	kernel, err := nftables.New()
+	return &builder{kernel: kernel, table: f.table()}, err
+}
+
 // install replaces the whole table, with the limits of all users.
 func (f *Firewall) install() error {
-	kernel, err := nftables.New()
+	b, err := f.begin()
 	if err != nil {
 		return err
 	}
-	table := f.table()
 	// Adding makes sure that there is one to delete.
-	kernel.AddTable(table)
-	kernel.DelTable(table)
-	kernel.AddTable(table)
-	b := &builder{kernel: kernel, table: table}
+	b.kernel.AddTable(b.table)
+	b.kernel.DelTable(b.table)
+	b.kernel.AddTable(b.table)
 	b.build(f.users, f.rules, f.refusals.group)
 	redirects := f.needsResolvers()
 	if redirects {
@@ -112,7 +116,7 @@ func (f *Firewall) install() error {
 	if b.err != nil {
 		return b.err
 	}
-	if err := kernel.Flush(); err != nil {
+	if err := b.kernel.Flush(); err != nil {
 		return err
 	}
 	f.redirects = redirects

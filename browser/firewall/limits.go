@@ -78,11 +78,10 @@ func (f *Firewall) Limit(uid int, l egress.Limits) error {
 // replace replaces the rules of one user, which may have had some. Admitted addresses stay
 // if the limits are the same.
 func (f *Firewall) replace(uid int, l, was egress.Limits) error {
-	kernel, err := nftables.New()
+	b, err := f.begin()
 	if err != nil {
 		return err
 	}
-	b := &builder{kernel: kernel, table: f.table()}
 	if !was.Empty() {
 		b.unlimitUser(uid, was)
 	}
@@ -102,7 +101,7 @@ func (f *Firewall) replace(uid int, l, was egress.Limits) error {
 	if b.err != nil {
 		return b.err
 	}
-	if err := kernel.Flush(); err != nil {
+	if err := b.kernel.Flush(); err != nil {
 		return err
 	}
 	f.redirects = redirects
@@ -134,13 +133,8 @@ func (b *builder) ofUser(name string, uid int) (*nftables.Chain, []nftables.SetE
 // nor accept go on to the rules for all users.
 func (b *builder) limitUser(uid int, l egress.Limits) {
 	for name, limit := range map[string]func(*nftables.Chain){
-		proxied: func(chain *nftables.Chain) {
-			if l.Resolver != 0 && (l.Proxy == nil || !l.Proxy.Only) {
-				b.limitToResolver(chain, l)
-			}
-			b.limitToProxy(chain, l)
-		},
-		listed: func(chain *nftables.Chain) { b.limitToLists(uid, chain, l) },
+		proxied: func(chain *nftables.Chain) { b.limitToDaemon(chain, l) },
+		listed:  func(chain *nftables.Chain) { b.limitToLists(uid, chain, l) },
 	} {
 		chain, element := b.ofUser(name, uid)
 		b.kernel.AddChain(chain)
@@ -149,6 +143,14 @@ func (b *builder) limitUser(uid int, l egress.Limits) {
 			b.err = err
 		}
 	}
+}
+
+// limitToDaemon adds the rules for what leads to the session's resolver and proxy.
+func (b *builder) limitToDaemon(chain *nftables.Chain, l egress.Limits) {
+	if l.Resolver != 0 && (l.Proxy == nil || !l.Proxy.Only) {
+		b.limitToResolver(chain, l)
+	}
+	b.limitToProxy(chain, l)
 }
 
 func (b *builder) limitToProxy(chain *nftables.Chain, l egress.Limits) {

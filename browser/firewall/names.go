@@ -128,13 +128,13 @@ func resolverElements(uid int, port uint16) (user, ports []nftables.SetElement) 
 }
 
 // addResolver redirects the DNS queries of a user, whose sets are empty or do not exist.
-func (b *builder) addResolver(uid int, l egress.Limits, admitted map[netip.Addr]struct{}) {
+func (b *builder) addResolver(uid int, l egress.Limits, addresses admitted) {
 	user, ports := resolverElements(uid, l.Resolver)
 	if err := errors.Join(b.kernel.SetAddElements(b.resolverMap(), user), b.kernel.SetAddElements(b.resolverPortSet(), ports)); b.err == nil {
 		b.err = err
 	}
 	for _, a := range admissions(uid) {
-		if err := b.kernel.AddSet(a.set(b.table), a.elements(admitted)); b.err == nil {
+		if err := b.kernel.AddSet(a.set(b.table), a.elements(addresses)); b.err == nil {
 			b.err = err
 		}
 	}

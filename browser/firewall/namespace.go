@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"reflect"
 	"sync"
 
 	"github.com/google/nftables"
@@ -22,6 +23,11 @@ import (
 // is below 1024.
 const NamespacePort = 1
 
+// NamespaceResolver is the port, of UDP and TCP, at 127.0.0.1 and ::1 of a Chrome's network
+// namespace to which DNS queries are redirected if the limits have a resolver. Chrome cannot
+// take it either.
+const NamespaceResolver = 2
+
 // Namespace is the table of nftables in the network namespace of one Chrome. It needs no
 // rights in the namespace, only two sockets from there. Its methods are safe for concurrent
 // use.
@@ -30,8 +36,10 @@ type Namespace struct {
 	notify  func(egress.Refusal)
 	done    chan struct{} // closed when no more refusals are read
 
-	mu    sync.Mutex
-	rules *socket
+	mu       sync.Mutex
+	rules    *socket
+	limits   egress.Limits
+	admitted admitted // addresses of hosts
 }
 
 const (
@@ -41,6 +49,11 @@ const (
 	// machine4 and machine6 are the sets of the machine's own addresses. Those that the
 	// namespace has too are recognised without them.
 	machine4, machine6 = "machine4", "machine6"
+	// queries is the chain that redirects DNS queries.
+	queries = "queries"
+	// namespaceUser is the user in the names of the sets of admitted addresses. A namespace has
+	// no other.
+	namespaceUser = 0
 )
 
 // OpenNamespace puts the rules in place for the processes of user uid. rules and reports are
@@ -49,7 +62,7 @@ const (
 // must not wait. Connections that are allowed and lead to an address of the machine go to
 // [NamespacePort].
 func OpenNamespace(rules, reports *os.File, uid int, r Rules, machine []netip.Prefix, notify func(egress.Refusal)) (_ *Namespace, err error) {
-	n := &Namespace{notify: notify, done: make(chan struct{})}
+	n := &Namespace{notify: notify, done: make(chan struct{}), admitted: admitted{}}
 	if n.rules, err = newSocket(rules); err == nil {
 		n.reports, err = newSocket(reports)
 	}
@@ -77,6 +90,7 @@ func (n *Namespace) Close() error {
 
 // begin returns a builder of one transaction. The caller holds the lock.
 func (n *Namespace) begin() (*builder, error) {
+	n.rules.drain()
 	kernel, err := nftables.New(nftables.WithTestDial(n.rules.exchange))
 	return &builder{kernel: kernel, table: &nftables.Table{Family: nftables.TableFamilyINet, Name: namespaceTable}}, err
 }
@@ -106,7 +120,7 @@ func (b *builder) buildNamespace(users Users, r Rules, machine []netip.Prefix) {
 	redirect := b.kernel.AddChain(&nftables.Chain{Table: b.table, Name: "redirect", Type: nftables.ChainTypeNAT,
 		Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityNATDest, Policy: &accept})
 	all := map[string]*nftables.Chain{}
-	for _, name := range []string{"browsers", proxied, listed, refused} {
+	for _, name := range []string{"browsers", proxied, listed, refused, queries} {
 		all[name] = b.kernel.AddChain(&nftables.Chain{Table: b.table, Name: name})
 	}
 	browsers, last := all["browsers"], all[refused]
@@ -115,6 +129,14 @@ func (b *builder) buildNamespace(users Users, r Rules, machine []netip.Prefix) {
 	b.rule(output, []expr.Any{&expr.Ct{Key: expr.CtKeyDIRECTION, Register: 1}, equal([]byte{1})}, verdict(expr.VerdictAccept))
 	b.rule(output, ofUsers(users), jump(browsers))
 
+	// Only redirected queries may get to the resolver. They still have their first port. TCP to
+	// this port goes to the machine; see below.
+	b.rule(browsers, toPort(unix.IPPROTO_UDP, NamespaceResolver), toMachine(), refuse)
+	for _, a := range admissions(namespaceUser) {
+		if err := b.kernel.AddSet(a.set(b.table), nil); b.err == nil {
+			b.err = err
+		}
+	}
 	b.rule(browsers, jump(all[proxied]))
 	for _, protocol := range []byte{unix.IPPROTO_UDP, unix.IPPROTO_TCP} {
 		b.to(browsers, single(r.Resolvers), verdict(expr.VerdictAccept), toPort(protocol, 53))
@@ -140,9 +162,12 @@ func (b *builder) buildNamespace(users Users, r Rules, machine []netip.Prefix) {
 	b.rule(last, protocol(unix.IPPROTO_TCP), []expr.Any{&expr.Reject{Type: unix.NFT_REJECT_TCP_RST}})
 	b.rule(last, []expr.Any{&expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: unix.NFT_REJECT_ICMPX_PORT_UNREACH}})
 
-	b.rule(redirect, toMachine(), protocol(unix.IPPROTO_TCP), []expr.Any{
-		&expr.Immediate{Register: 1, Data: binaryutil.BigEndian.PutUint16(NamespacePort)},
-		&expr.Redir{RegisterProtoMin: 1}})
+	b.rule(redirect, jump(all[queries])) // before all TCP to the machine
+	b.rule(redirect, toMachine(), protocol(unix.IPPROTO_TCP), redirectTo(NamespacePort))
+}
+
+func redirectTo(port uint16) []expr.Any {
+	return []expr.Any{&expr.Immediate{Register: 1, Data: binaryutil.BigEndian.PutUint16(port)}, &expr.Redir{RegisterProtoMin: 1}}
 }
 
 // machine adds rules for packets to the machine: to addresses of the namespace, which are
@@ -170,20 +195,61 @@ func (b *builder) machineSet(f family, name string) *nftables.Set {
 	return &nftables.Set{Table: b.table, Name: name, KeyType: f.key, Interval: true}
 }
 
-// Limit replaces the limits of the Chrome, in one transaction of the kernel.
+// Limit replaces the limits of the Chrome, in one transaction of the kernel. Their resolver, if
+// they have one, is at [NamespaceResolver]. Admitted addresses stay if the limits are the same.
 func (n *Namespace) Limit(l egress.Limits) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	stay := reflect.DeepEqual(l, n.limits)
 	err := n.change(func(b *builder) {
-		forProxy, forLists := &nftables.Chain{Table: b.table, Name: proxied}, &nftables.Chain{Table: b.table, Name: listed}
-		b.kernel.FlushChain(forProxy)
-		b.limitToProxy(forProxy, l)
-		b.kernel.FlushChain(forLists)
-		b.limitToLists(0, forLists, l) // without hosts, so the user does not matter
+		for name, add := range map[string]func(*nftables.Chain){
+			proxied: func(chain *nftables.Chain) { b.limitToDaemon(chain, l) },
+			listed:  func(chain *nftables.Chain) { b.limitToLists(namespaceUser, chain, l) },
+			queries: func(chain *nftables.Chain) { b.redirectQueries(chain, l) },
+		} {
+			chain := &nftables.Chain{Table: b.table, Name: name}
+			b.kernel.FlushChain(chain)
+			add(chain)
+		}
+		if !stay {
+			for _, a := range admissions(namespaceUser) {
+				b.kernel.FlushSet(a.set(b.table))
+			}
+		}
 	})
-	return fault.Wrap(err, fault.Internal, "firewall.limit", "the rules of nftables for the session cannot be set")
+	if err != nil {
+		return fault.Wrap(err, fault.Internal, "firewall.limit", "the rules of nftables for the session cannot be set")
+	}
+	if n.limits = l; !stay {
+		clear(n.admitted)
+	}
+	return nil
+}
+
+// redirectQueries adds rules that redirect the DNS queries of a Chrome with a resolver.
+func (b *builder) redirectQueries(chain *nftables.Chain, l egress.Limits) {
+	if l.Resolver == 0 {
+		return
+	}
+	for _, number := range []byte{unix.IPPROTO_UDP, unix.IPPROTO_TCP} {
+		b.rule(chain, toPort(number, dnsPort), redirectTo(l.Resolver))
+	}
+}
+
+// Admit is [Firewall.Admit] for this Chrome.
+func (n *Namespace) Admit(add, forget []netip.Addr) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.limits.Resolver == 0 {
+		return nil
+	}
+	return n.admitted.change(add, forget).apply(namespaceUser, n.begin)
 }
 
 // SetMachine replaces the machine's own addresses.
 func (n *Namespace) SetMachine(networks []netip.Prefix) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	err := n.change(func(b *builder) {
 		for family, name := range map[family]string{inet4: machine4, inet6: machine6} {
 			set := b.machineSet(family, name)
@@ -200,9 +266,8 @@ func (n *Namespace) SetMachine(networks []netip.Prefix) error {
 	return fault.Wrap(err, fault.Internal, "firewall.machine", "the machine's addresses cannot be set in the rules of nftables")
 }
 
+// change makes one transaction. The caller holds the lock.
 func (n *Namespace) change(add func(*builder)) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	b, err := n.begin()
 	if err != nil {
 		return err

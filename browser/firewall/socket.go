@@ -73,6 +73,18 @@ func (s *socket) Receive() (all []netlink.Message, err error) {
 	return all, err
 }
 
+// drain discards what is left of the answers to an earlier request that failed.
+func (s *socket) drain() {
+	_ = s.raw.Control(func(fd uintptr) {
+		for {
+			_, _, err := unix.Recvfrom(int(fd), s.buf, unix.MSG_DONTWAIT)
+			if err != nil && err != unix.EINTR {
+				return
+			}
+		}
+	})
+}
+
 // exchange is a nltest.Func, the form in which the nftables library takes a socket: it is
 // called with what is sent, and without anything to receive.
 func (s *socket) exchange(sent []netlink.Message) ([]netlink.Message, error) {

@@ -8,12 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,6 +26,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/firewall"
 	"github.com/stasisd/stasis/browser/netns"
+	"github.com/stasisd/stasis/browser/resolver"
 	"github.com/stasisd/stasis/egress"
 )
 
@@ -84,6 +88,20 @@ func TestNetwork(t *testing.T) {
 		"name server, datagram": "answer", "name server, connection": "hello", "another name server": "not permitted", "datagram outside": "answer",
 		"outside, denied": refused, "loopback, denied": refused, "loopback, allowed again": "hello",
 		"proxy": "proxied", "outside, with a proxy": refused, "loopback, with a proxy": refused, "the network": "one refused packet or more",
+		"hosts: a query before them": "answer", "hosts: a query from the same port": "not permitted", "hosts: outside, before its name": refused, "hosts: outside": "hello", "hosts: loopback": refused,
+		"hosts: refused": "dns b.example, dns inside.example 127.0.0.2", "hosts: asked for": "a.example, inside.example",
+		"denied hosts: the resolver's own port": "not permitted", "denied hosts: the resolver's own port, IPv6": "not permitted", "denied hosts: the resolver's own port, connection": "reset",
+		"hosts: again": "hello", "hosts: a new Chrome, before its name": refused, "hosts: a new Chrome's name": outside, "hosts: a new Chrome": "hello",
+		"other hosts: outside": refused, "other hosts: a.example": "no such host", "other hosts: its address": "hello",
+		"denied hosts: outside": "hello", "denied hosts: a.example": "no such host", "denied hosts: c.example": outside,
+		"no hosts: name server": "answer", "no hosts: name server, connection": "hello", "hosts, offline: name server": "not permitted",
+	}
+	for _, server := range nameServers {
+		for _, network := range []string{"udp", "tcp"} {
+			want["hosts: a.example "+network+" "+server] = outside
+			want["hosts: b.example "+network+" "+server] = "no such host"
+			want["hosts: inside.example "+network+" "+server] = "no such host"
+		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -147,6 +165,8 @@ func networkHelper(root string) (finding, error) {
 	x.try("proxy", "dial 127.0.0.1:4321")
 	x.try("outside, with a proxy", "dial "+port(outside, site))
 	x.try("loopback, with a proxy", "dial "+port("127.0.0.1", site))
+	x.limit(egress.Limits{}, nil)
+	x.tryHosts(ctx, port("127.0.0.1", site), port(outside, site))
 	x.try("ip link delete out", "run ip link delete out")
 	count, err := networks.Refused()
 	x.found["the rules are still there"] = fmt.Sprint(err)
@@ -155,6 +175,95 @@ func networkHelper(root string) (finding, error) {
 		x.found["the network"] = "one refused packet or more"
 	}
 	return x.found, errors.Join(x.err, x.p.Kill(ctx))
+}
+
+// nameServers are those that the program asks: one of the machine, and others.
+var nameServers = []string{"127.0.0.53:53", "192.0.2.53:53", "169.254.169.254:53", "[::1]:53"}
+
+// tryHosts limits the program to hosts. Its name server knows some at an address outside.
+func (x *probe) tryHosts(ctx context.Context, inside, at string) {
+	var mu sync.Mutex
+	asked, refused := map[string]bool{}, map[string]bool{}
+	defer x.network.Watch(func(r egress.Refusal) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Host != "" {
+			text := r.Protocol + " " + r.Host
+			if r.To.IsValid() {
+				text += " " + r.To.Addr().String()
+			}
+			refused[text] = true
+		}
+	})()
+	limit := func(l egress.Limits) func() {
+		r := resolver.New(resolver.Config{Limits: l, Now: time.Now, Admit: x.network.Admit, Refuse: x.network.Report,
+			Policy: egress.Policy{Networks: []netip.Prefix{netip.MustParsePrefix(outside + "/32")}},
+			Lookup: func(_ context.Context, network, name string) ([]netip.Addr, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				asked[name] = true
+				at := map[string]string{"a.example": outside, "c.example": outside, "inside.example": "127.0.0.2"}[name]
+				if network != "ip4" || at == "" {
+					return nil, nil
+				}
+				return []netip.Addr{netip.MustParseAddr(at)}, nil
+			}})
+		port, stop, err := x.network.Resolve(r)
+		l.Resolver = port
+		x.err = errors.Join(x.err, err)
+		x.limit(l, nil)
+		return func() { stop(); r.Close() }
+	}
+	allow := egress.Limits{Lists: []egress.List{{AllowHosts: []string{"a.example", "inside.example"}}}}
+	x.try("hosts: a query before them", "ask-from 127.0.0.1:4053 127.0.0.53:53")
+	stop := limit(allow)
+	x.try("hosts: a query from the same port", "ask-from 127.0.0.1:4053 127.0.0.53:53")
+	x.try("hosts: outside, before its name", "dial "+at)
+	for _, server := range nameServers {
+		for _, network := range []string{"udp", "tcp"} {
+			for _, name := range []string{"a.example", "b.example", "inside.example"} {
+				x.try("hosts: "+name+" "+network+" "+server, "lookup "+network+" "+server+" "+name)
+			}
+		}
+	}
+	x.try("hosts: outside", "dial "+at)
+	x.try("hosts: loopback", "dial "+inside)
+	allow.Resolver = firewall.NamespaceResolver
+	x.limit(allow, nil) // the same
+	x.try("hosts: again", "dial "+at)
+	x.restart(ctx)
+	x.try("hosts: a new Chrome, before its name", "dial "+at)
+	x.try("hosts: a new Chrome's name", "lookup udp 127.0.0.53:53 a.example")
+	x.try("hosts: a new Chrome", "dial "+at)
+	mu.Lock()
+	x.found["hosts: asked for"], x.found["hosts: refused"] = joined(asked), joined(refused)
+	mu.Unlock()
+	stop()
+	stop = limit(egress.Limits{Lists: []egress.List{{AllowHosts: []string{"c.example"}}}})
+	x.try("other hosts: outside", "dial "+at)
+	x.try("other hosts: a.example", "lookup udp 127.0.0.53:53 a.example")
+	x.try("", "lookup udp 127.0.0.53:53 c.example")
+	x.try("other hosts: its address", "dial "+at)
+	stop()
+	stop = limit(egress.Limits{Lists: []egress.List{{DenyHosts: []string{"a.example"}}}})
+	x.try("denied hosts: outside", "dial "+at)
+	x.try("denied hosts: a.example", "lookup udp 127.0.0.53:53 a.example")
+	x.try("denied hosts: c.example", "lookup udp 127.0.0.53:53 c.example")
+	own := fmt.Sprint(":", firewall.NamespaceResolver)
+	x.try("denied hosts: the resolver's own port", "ask 127.0.0.1"+own)
+	x.try("denied hosts: the resolver's own port, IPv6", "ask [::1]"+own)
+	x.try("denied hosts: the resolver's own port, connection", "dial 127.0.0.1"+own) // nothing listens at the machine's
+	x.limit(egress.Limits{Lists: allow.Lists, Proxy: &egress.Proxy{At: netip.MustParseAddrPort("127.0.0.1:4321"), Only: true}}, nil)
+	x.try("hosts, offline: name server", "ask 127.0.0.53:53")
+	stop()
+	x.limit(egress.Limits{}, nil)
+	x.try("no hosts: name server", "ask 127.0.0.53:53")
+	x.try("no hosts: name server, connection", "dial 127.0.0.53:53")
+	delete(x.found, "")
+}
+
+func joined(set map[string]bool) string {
+	return strings.Join(slices.Sorted(maps.Keys(set)), ", ")
 }
 
 // closers end the servers of hello, which else end with the helper.
@@ -204,6 +313,7 @@ type probe struct {
 	p       *Process
 	answers *bufio.Reader
 	network *netns.Network
+	again   func(context.Context) (*Process, error) // starts it in the same run directory
 	found   finding
 	err     error
 }
@@ -229,11 +339,25 @@ func startProbe(ctx context.Context, root string, networks *netns.Networks) (*pr
 	if err != nil {
 		return nil, err
 	}
-	p, err := l.Start(ctx, Options{Dir: dir, URL: "about:blank"})
+	start := func(ctx context.Context) (*Process, error) {
+		return l.Start(ctx, Options{Dir: dir, URL: "about:blank"})
+	}
+	p, err := start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &probe{p: p, answers: bufio.NewReader(p.Pipe()), network: dir.Network(), found: finding{}}, nil
+	return &probe{p: p, answers: bufio.NewReader(p.Pipe()), network: dir.Network(), again: start, found: finding{}}, nil
+}
+
+// restart starts another one in its place.
+func (x *probe) restart(ctx context.Context) {
+	err := x.p.Kill(ctx)
+	if err == nil {
+		if x.p, err = x.again(ctx); err == nil {
+			x.answers = bufio.NewReader(x.p.Pipe())
+		}
+	}
+	x.err = errors.Join(x.err, err)
 }
 
 // try has the program do something and keeps its answer.
@@ -266,9 +390,13 @@ func probeHelper() error {
 				answer = "fails"
 			}
 		case "dial":
-			answer = said("tcp", words[1], "")
+			answer = said("tcp", "", words[1], "")
 		case "ask":
-			answer = said("udp", words[1], "question")
+			answer = said("udp", "", words[1], "question")
+		case "ask-from":
+			answer = said("udp", words[1], words[2], "question")
+		case "lookup":
+			answer = lookup(words[1], words[2], words[3])
 		}
 		if _, err := io.WriteString(answers, answer+"\n"); err != nil {
 			return err
@@ -287,10 +415,16 @@ func flush() error {
 	return kernel.Flush()
 }
 
-// said returns what a server says to a question, or why it cannot be reached.
-func said(network, at, question string) string {
-	conn, err := net.DialTimeout(network, at, 5*time.Second)
+// said returns what a server says to a question, sent from a local address if one is given, or
+// why the server cannot be reached.
+func said(network, from, at, question string) string {
+	d := net.Dialer{Timeout: 5 * time.Second}
+	if from != "" {
+		d.LocalAddr = net.UDPAddrFromAddrPort(netip.MustParseAddrPort(from))
+	}
+	conn, err := d.Dial(network, at)
 	if err == nil {
+		defer conn.Close()
 		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
 		if question != "" {
 			_, err = io.WriteString(conn, question)
@@ -313,6 +447,19 @@ func said(network, at, question string) string {
 		return "reset"
 	}
 	return err.Error()
+}
+
+// lookup asks a name server for a name.
+func lookup(network, server, name string) string {
+	r := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, server)
+	}}
+	found, err := r.LookupHost(context.Background(), name+".")
+	var failed *net.DNSError
+	if errors.As(err, &failed) {
+		return failed.Err
+	}
+	return strings.Join(found, " ")
 }
 
 // Nothing of a namespace outlives its Chrome: not when Chrome ends, when pasta is killed, when

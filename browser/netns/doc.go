@@ -11,7 +11,8 @@
 //   - The daemon ([Network]) puts the rules in place and changes them through these sockets.
 //     It also connects Chrome to what listens on the machine itself: there is nothing at
 //     127.0.0.1 in a new namespace, so it accepts these connections there and makes them
-//     again outside.
+//     again outside. It answers the DNS queries of a session with hosts through two more pairs
+//     of sockets, to which the rules then redirect them.
 //   - pasta ([StartPasta]) is the way to everything else. It runs outside and has a network
 //     interface inside (passt.top).
 //

@@ -33,7 +33,10 @@ const (
 	roleRules    = "rules"
 	roleReports  = "reports"
 	roleStream   = "stream"   // listens for connections to the machine
-	roleResolver = "resolver" // gets queries of names
+	roleResolver = "resolver" // gets queries of names, for a name server at this address
+	// The sockets that queries are redirected to if the session's lists have hosts.
+	roleQueries      = "queries"
+	roleQueryStreams = "query streams"
 )
 
 // role says what a socket is for.
@@ -105,14 +108,23 @@ func sendSockets(o Order, daemon *os.File) error {
 			return fmt.Errorf("no netlink socket: %w", err)
 		}
 	}
-	for _, ip := range []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()} {
-		fd, err := bound(unix.SOCK_STREAM, netip.AddrPortFrom(ip, firewall.NamespacePort))
-		if err == nil {
-			fds, roles = append(fds, fd), append(roles, role{Name: roleStream})
-			err = unix.Listen(fd, unix.SOMAXCONN)
-		}
-		if err != nil && ip.Is4() {
-			return fmt.Errorf("no listener on %s: %w", ip, err)
+	for _, s := range []struct {
+		role string
+		kind int
+		port uint16
+	}{{roleStream, unix.SOCK_STREAM, firewall.NamespacePort}, {roleQueries, unix.SOCK_DGRAM, firewall.NamespaceResolver}, {roleQueryStreams, unix.SOCK_STREAM, firewall.NamespaceResolver}} {
+		for _, ip := range []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()} {
+			at := netip.AddrPortFrom(ip, s.port)
+			fd, err := bound(s.kind, at)
+			if err == nil {
+				fds, roles = append(fds, fd), append(roles, role{Name: s.role})
+				if s.kind == unix.SOCK_STREAM {
+					err = unix.Listen(fd, unix.SOMAXCONN)
+				}
+			}
+			if err != nil && ip.Is4() {
+				return fmt.Errorf("no socket at %s: %w", at, err)
+			}
 		}
 	}
 	for _, ip := range o.Resolvers {

@@ -12,7 +12,7 @@ import (
 )
 
 // maxSockets is how many sockets a stage sends at most.
-const maxSockets = 16
+const maxSockets = 32
 
 type received struct {
 	role

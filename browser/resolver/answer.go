@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -13,8 +14,13 @@ import (
 // maxDatagram is the most bytes of an answer over UDP (RFC 1035 section 4.2.1).
 const maxDatagram = 512
 
-// answer returns the answer to a query, at most limit bytes long; nil if it is none.
-func (r *Resolver) answer(query []byte, limit int) []byte {
+// Answer returns the answer to a query, at most limit bytes long; nil if it is no query, or after
+// Close. ctx bounds how long it takes.
+func (r *Resolver) Answer(ctx context.Context, query []byte, limit int) []byte {
+	if !r.begin() {
+		return nil
+	}
+	defer r.answers.Done()
 	var p dnsmessage.Parser
 	head, err := p.Start(query)
 	if err != nil || head.Response {
@@ -46,7 +52,7 @@ func (r *Resolver) answer(query []byte, limit int) []byte {
 	if network == "" {
 		return pack(reply, questions, nil, limit)
 	}
-	found, err := r.addresses(network, name)
+	found, err := r.addresses(ctx, network, name)
 	if err != nil {
 		reply.RCode = dnsmessage.RCodeServerFailure
 		found = nil

@@ -1,7 +1,8 @@
 // Package resolver answers the DNS queries of one Chrome whose session has names of hosts in
-// its lists. The kernel redirects the queries to it.
+// its lists. The kernel redirects the queries to sockets of a [Server], which has a [Resolver]
+// answer them.
 //
-// It decides by the name. A name that the lists do not allow does not exist, and is never
+// The Resolver decides by the name. A name that the lists do not allow does not exist, and is never
 // looked up: a page could send data in it. Of an allowed name it checks each address, and has
 // the kernel allow it before the answer goes out. So a name that changes its address gains
 // nothing. It answers with addresses only: other records could lead around the check (RFC
@@ -11,7 +12,6 @@ package resolver
 import (
 	"context"
 	"errors"
-	"net"
 	"net/netip"
 	"sync"
 	"time"
@@ -19,7 +19,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/stasisd/stasis/egress"
-	"github.com/stasisd/stasis/fault"
 )
 
 const (
@@ -29,9 +28,6 @@ const (
 	renewAfter = time.Minute
 	// lookupTimeout bounds one query.
 	lookupTimeout = 10 * time.Second
-	// maxQueries is how many queries are answered at once. More datagrams are dropped, and
-	// Chrome asks again.
-	maxQueries = 64
 	// maxAddresses is how many addresses a session may be admitted to at once. Those of the
 	// oldest answers are forgotten first.
 	maxAddresses = 2048
@@ -60,70 +56,58 @@ type Config struct {
 	Now    func() time.Time
 }
 
-// Resolver is a server of the DNS on loopback, over UDP and TCP. Close ends it.
+// Resolver answers the queries of one session. Close ends it.
 type Resolver struct {
 	c       Config
-	port    uint16
-	packets []net.PacketConn
-	streams []net.Listener
-	queries chan struct{} // a value for each query that is being answered
 	reports *rate.Limiter
 	life    context.Context
 	cancel  context.CancelFunc
-	work    sync.WaitGroup
+	answers sync.WaitGroup
 
 	mu       sync.Mutex
 	closed   bool
-	conns    map[net.Conn]struct{}
 	admitted map[netip.Addr]time.Time // when
 }
 
-// Start starts a Resolver.
-func Start(c Config) (*Resolver, error) {
-	r := &Resolver{c: c, queries: make(chan struct{}, maxQueries), reports: rate.NewLimiter(reportRate, reportBurst), conns: map[net.Conn]struct{}{}, admitted: map[netip.Addr]time.Time{}}
+// New returns a Resolver.
+func New(c Config) *Resolver {
+	r := &Resolver{c: c, reports: rate.NewLimiter(reportRate, reportBurst), admitted: map[netip.Addr]time.Time{}}
 	r.life, r.cancel = context.WithCancel(context.Background())
-	if err := r.listen(); err != nil {
-		r.Close()
-		return nil, fault.Wrap(err, fault.Internal, "resolver.start", "no free port on 127.0.0.1 for the session's resolver")
-	}
-	for _, p := range r.packets {
-		r.work.Go(func() { r.servePackets(p) })
-	}
-	for _, l := range r.streams {
-		r.work.Go(func() { r.serveStreams(l) })
-	}
-	return r, nil
+	return r
 }
 
-// Port returns the port of its listeners.
-func (r *Resolver) Port() uint16 { return r.port }
-
-// Close ends it and waits for its work. It is idempotent. A nil Resolver ignores the call.
+// Close ends it and waits for its answers. It is idempotent.
 func (r *Resolver) Close() {
-	if r == nil {
-		return
-	}
 	r.cancel()
-	for _, p := range r.packets {
-		_ = p.Close() // nothing is lost
-	}
-	for _, l := range r.streams {
-		_ = l.Close()
-	}
 	r.mu.Lock()
 	r.closed = true
-	for conn := range r.conns {
-		_ = conn.Close()
-	}
 	r.mu.Unlock()
-	r.work.Wait()
+	r.answers.Wait()
+}
+
+// begin registers an answer, for which Close waits; false after Close.
+func (r *Resolver) begin() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.answers.Add(1)
+	}
+	return !r.closed
+}
+
+// Readmit has the next answers admit their addresses again: the kernel has lost them.
+func (r *Resolver) Readmit() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.admitted)
 }
 
 // addresses returns the addresses of an allowed name that may be answered. The kernel allows
 // them when it returns.
-func (r *Resolver) addresses(network, name string) ([]netip.Addr, error) {
-	ctx, cancel := context.WithTimeout(r.life, lookupTimeout)
+func (r *Resolver) addresses(ctx context.Context, network, name string) ([]netip.Addr, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
+	defer context.AfterFunc(r.life, cancel)()
 	found, err := r.c.Lookup(ctx, network, name)
 	if err != nil {
 		return nil, err

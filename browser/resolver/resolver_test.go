@@ -15,6 +15,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type rig struct {
 	t *testing.T
 	r *Resolver
+	s *Server
 
 	mu       sync.Mutex
 	names    map[string][]string
@@ -44,8 +46,7 @@ type rig struct {
 func newRig(t *testing.T, l egress.Limits, names map[string][]string) *rig {
 	t.Helper()
 	g := &rig{t: t, names: names, now: time.Now()}
-	var err error
-	g.r, err = Start(Config{Limits: l, Policy: egress.Policy{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, Now: func() time.Time { g.mu.Lock(); defer g.mu.Unlock(); return g.now },
+	g.r = New(Config{Limits: l, Policy: egress.Policy{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, Now: func() time.Time { g.mu.Lock(); defer g.mu.Unlock(); return g.now },
 		Lookup: func(_ context.Context, network, name string) (found []netip.Addr, err error) {
 			g.mu.Lock()
 			defer g.mu.Unlock()
@@ -72,9 +73,11 @@ func newRig(t *testing.T, l egress.Limits, names map[string][]string) *rig {
 			return g.fails
 		},
 		Refuse: func(r egress.Refusal) { g.mu.Lock(); defer g.mu.Unlock(); g.refused = append(g.refused, r) }})
-	if err != nil {
+	var err error
+	if g.s, err = Listen(g.r.Answer); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(g.s.Close)
 	t.Cleanup(g.r.Close)
 	return g
 }
@@ -118,7 +121,7 @@ func (g *rig) ask(network, name string, kind dnsmessage.Type) string {
 
 func (g *rig) send(network string, query []byte) []byte {
 	g.t.Helper()
-	conn, err := net.Dial(network, fmt.Sprint("127.0.0.1:", g.r.Port()))
+	conn, err := net.Dial(network, fmt.Sprint("127.0.0.1:", g.s.Port()))
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -229,6 +232,50 @@ func TestAdmitted(t *testing.T) {
 	}
 }
 
+// Close ends what is being looked up and waits for it. After it, nothing is answered or
+// admitted: the next limits may be in place.
+func TestClose(t *testing.T) { synctest.Test(t, testClose) }
+
+func testClose(t *testing.T) {
+	admitted := false
+	r := New(Config{Limits: onlyExample, Now: time.Now, Refuse: func(egress.Refusal) {},
+		Lookup: func(ctx context.Context, _, _ string) ([]netip.Addr, error) {
+			<-ctx.Done()
+			time.Sleep(time.Second) // in the test's own time
+			return []netip.Addr{netip.MustParseAddr("8.8.8.8")}, nil
+		},
+		Admit: func([]netip.Addr, []netip.Addr) error { admitted = true; return nil }})
+	query, err := (&dnsmessage.Message{Questions: []dnsmessage.Question{{Name: dnsmessage.MustNewName("a.example."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}}}).Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go r.Answer(context.Background(), query, maxDatagram)
+	synctest.Wait() // until it is looked up
+	began := time.Now()
+	r.Close()
+	if !admitted || time.Since(began) != time.Second {
+		t.Errorf("Close returned after %s, admitted: %v", time.Since(began), admitted)
+	}
+	if got := r.Answer(t.Context(), query, maxDatagram); got != nil {
+		t.Errorf("a query after Close is answered with %v", got)
+	}
+}
+
+// Addresses that the kernel has lost are admitted again.
+func TestReadmit(t *testing.T) {
+	g := newRig(t, onlyExample, map[string][]string{"a.example": {"8.8.8.8"}})
+	for range 2 {
+		g.expect("udp", "a.example.", dnsmessage.TypeA, none+" 8.8.8.8")
+		g.expect("tcp", "a.example.", dnsmessage.TypeA, none+" 8.8.8.8")
+		g.r.Readmit()
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if want := []string{"8.8.8.8", "8.8.8.8"}; !reflect.DeepEqual(g.admitted, want) {
+		t.Errorf("admitted %s", g.admitted)
+	}
+}
+
 // A list that only denies hosts allows other names.
 func TestDeniedNames(t *testing.T) {
 	g := newRig(t, egress.Limits{Lists: []egress.List{{DenyHosts: []string{"*.b.example"}}}}, map[string][]string{"a.example": {"8.8.8.8"}})
@@ -309,7 +356,7 @@ func TestBadQueries(t *testing.T) {
 		}
 	}
 	for _, raw := range [][]byte{nil, {1}, make([]byte, 11), append([]byte{0, 1, 0x80, 0}, make([]byte, 8)...)} {
-		if got := g.r.answer(raw, maxDatagram); got != nil {
+		if got := g.r.Answer(t.Context(), raw, maxDatagram); got != nil {
 			t.Errorf("%v is answered with %v", raw, got)
 		}
 	}

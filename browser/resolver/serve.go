@@ -1,91 +1,100 @@
 package resolver
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
 	"math"
 	"net"
-	"strconv"
-	"syscall"
+	"sync"
 	"time"
 )
 
 const (
+	// maxQueries is how many queries are answered at once. More datagrams are dropped, and
+	// Chrome asks again.
+	maxQueries = 64
 	// streamTimeout bounds how long a stream may be idle, and a write may take.
 	streamTimeout = 10 * time.Second
 	// maxStreams is how many streams are open at once.
 	maxStreams = 16
 	// maxQuery is the most bytes of a query. A name has at most 255.
 	maxQuery = 4096
-	// maxPorts is how many ports are tried until one is free for all listeners.
-	maxPorts = 20
 )
 
-// listen opens the listeners, all at the same port.
-func (r *Resolver) listen() (err error) {
-	for range maxPorts {
-		if err = r.listenAt("127.0.0.1:0", "127.0.0.1"); err == nil {
-			// Without IPv6 no query arrives over it.
-			if err = r.listenAt(net.JoinHostPort("::1", strconv.Itoa(int(r.port))), "::1"); err == nil || noIPv6(err) {
-				return nil
-			}
-		}
-		r.unlisten()
-	}
-	return err
+// Answer returns the answer to a query, at most limit bytes long; nil if there is none. ctx
+// bounds how long it takes. See [Resolver.Answer].
+type Answer func(ctx context.Context, query []byte, limit int) []byte
+
+// Server is a server of the DNS, over UDP and TCP. Close ends it.
+type Server struct {
+	answer  Answer
+	packets []net.PacketConn
+	streams []net.Listener
+	queries chan struct{} // a value for each query that is being answered
+	life    context.Context
+	cancel  context.CancelFunc
+	work    sync.WaitGroup
+
+	mu    sync.Mutex
+	conns map[net.Conn]struct{}
 }
 
-func noIPv6(err error) bool {
-	return errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT)
+// Serve starts a Server at sockets, which it takes over.
+func Serve(answer Answer, packets []net.PacketConn, streams []net.Listener) *Server {
+	s := &Server{answer: answer, packets: packets, streams: streams, queries: make(chan struct{}, maxQueries), conns: map[net.Conn]struct{}{}}
+	s.life, s.cancel = context.WithCancel(context.Background())
+	for _, p := range packets {
+		s.work.Go(func() { s.servePackets(p) })
+	}
+	for _, l := range streams {
+		s.work.Go(func() { s.serveStreams(l) })
+	}
+	return s
 }
 
-// listenAt opens the two listeners at an address of host.
-func (r *Resolver) listenAt(address, host string) error {
-	p, err := net.ListenPacket("udp", address)
-	if err != nil {
-		return err
+// Close ends it and waits for its work. It is idempotent.
+func (s *Server) Close() {
+	s.cancel()
+	closeAll(s.packets, s.streams)
+	s.mu.Lock()
+	for conn := range s.conns {
+		_ = conn.Close()
 	}
-	r.packets = append(r.packets, p)
-	r.port = uint16(p.LocalAddr().(*net.UDPAddr).Port)
-	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(int(r.port))))
-	if err != nil {
-		return err
-	}
-	r.streams = append(r.streams, l)
-	return nil
+	s.mu.Unlock()
+	s.work.Wait()
 }
 
-func (r *Resolver) unlisten() {
-	for _, p := range r.packets {
-		_ = p.Close() // nothing arrived
+func closeAll(packets []net.PacketConn, streams []net.Listener) {
+	for _, p := range packets {
+		_ = p.Close() // nothing is lost
 	}
-	for _, l := range r.streams {
+	for _, l := range streams {
 		_ = l.Close()
 	}
-	r.packets, r.streams = nil, nil
 }
 
 // servePackets answers datagrams until p is closed.
-func (r *Resolver) servePackets(p net.PacketConn) {
+func (s *Server) servePackets(p net.PacketConn) {
 	buffer := make([]byte, maxQuery)
 	for {
 		n, from, err := p.ReadFrom(buffer)
 		if err != nil {
-			if r.life.Err() != nil {
+			if errors.Is(err, net.ErrClosed) {
 				return
 			}
 			continue // an earlier answer could not be delivered
 		}
 		select {
-		case r.queries <- struct{}{}:
+		case s.queries <- struct{}{}:
 		default:
 			continue
 		}
 		query := append([]byte(nil), buffer[:n]...)
-		r.work.Go(func() {
-			defer func() { <-r.queries }()
-			if answer := r.answer(query, maxDatagram); answer != nil {
+		s.work.Go(func() {
+			defer func() { <-s.queries }()
+			if answer := s.answer(s.life, query, maxDatagram); answer != nil {
 				_, _ = p.WriteTo(answer, from) // Chrome asks again
 			}
 		})
@@ -93,7 +102,7 @@ func (r *Resolver) servePackets(p net.PacketConn) {
 }
 
 // serveStreams answers connections until l is closed.
-func (r *Resolver) serveStreams(l net.Listener) {
+func (s *Server) serveStreams(l net.Listener) {
 	for {
 		conn, err := l.Accept()
 		if err != nil {
@@ -102,24 +111,23 @@ func (r *Resolver) serveStreams(l net.Listener) {
 			}
 			continue // it was reset
 		}
-		if !r.track(conn) {
+		if !s.track(conn) {
 			_ = conn.Close()
 			continue
 		}
-		r.work.Go(func() {
-			defer r.untrack(conn)
-			r.serveStream(conn)
+		s.work.Go(func() {
+			defer s.untrack(conn)
+			s.serveStream(conn)
 		})
 	}
 }
 
 // serveStream answers the queries of a connection, in order (RFC 7766).
-func (r *Resolver) serveStream(conn net.Conn) {
+func (s *Server) serveStream(conn net.Conn) {
+	idle := time.AfterFunc(streamTimeout, func() { _ = conn.Close() })
+	defer idle.Stop()
 	for {
 		var length [2]byte
-		if err := conn.SetDeadline(r.c.Now().Add(streamTimeout)); err != nil {
-			return
-		}
 		if _, err := io.ReadFull(conn, length[:]); err != nil {
 			return
 		}
@@ -131,39 +139,41 @@ func (r *Resolver) serveStream(conn net.Conn) {
 		if _, err := io.ReadFull(conn, query); err != nil {
 			return
 		}
-		select {
-		case r.queries <- struct{}{}:
-		case <-r.life.Done():
+		if !idle.Stop() {
 			return
 		}
-		answer := r.answer(query, math.MaxUint16)
-		<-r.queries
+		select {
+		case s.queries <- struct{}{}:
+		case <-s.life.Done():
+			return
+		}
+		answer := s.answer(s.life, query, math.MaxUint16)
+		<-s.queries
 		if answer == nil {
 			return
 		}
-		if err := conn.SetDeadline(r.c.Now().Add(streamTimeout)); err != nil {
-			return
-		}
+		idle.Reset(streamTimeout)
 		if _, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...)); err != nil {
 			return
 		}
+		idle.Reset(streamTimeout)
 	}
 }
 
 // track registers a connection, so that Close ends it; false if there are too many.
-func (r *Resolver) track(conn net.Conn) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed || len(r.conns) >= maxStreams {
+func (s *Server) track(conn net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life.Err() != nil || len(s.conns) >= maxStreams {
 		return false
 	}
-	r.conns[conn] = struct{}{}
+	s.conns[conn] = struct{}{}
 	return true
 }
 
-func (r *Resolver) untrack(conn net.Conn) {
+func (s *Server) untrack(conn net.Conn) {
 	_ = conn.Close()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.conns, conn)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, conn)
 }

@@ -187,11 +187,10 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	starter.Limits = limits.Limits
 	starter.Budget, starter.MaxDownloads = budget.New(c.ClientMemory), c.MaxDownloads
 	if limiter.limits() {
-		starter.Policy = policy
+		starter.Policy, starter.Hosts = policy, c.hosts(limiter.canRedirect, policy)
 	}
 	if limiter.firewall != nil {
 		starter.Firewall = limiter.firewall
-		starter.Hosts = c.hosts(limiter.firewall, policy)
 	}
 	d.apiKeys = access.NewKeys(db.Keys, time.Now)
 	journal := events.NewJournal(db.Runs, d.vault, time.Now, log)

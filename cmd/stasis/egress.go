@@ -54,10 +54,11 @@ func (f *egressFlags) check() error {
 	return err
 }
 
-// hosts returns the resolvers of sessions whose lists have hosts.
-func (f *egressFlags) hosts(limiter *firewall.Firewall, policy egress.Policy) *browser.Hosts {
+// hosts returns the resolvers of sessions whose lists have hosts. canRedirect returns why their
+// queries cannot be redirected, or nil.
+func (f *egressFlags) hosts(canRedirect func() error, policy egress.Policy) *browser.Hosts {
 	servers, _ := resolver.Servers(f.Resolver) // check has looked at the error
-	return &browser.Hosts{Firewall: limiter, Policy: policy, Lookup: resolver.Upstream(servers), Now: time.Now,
+	return &browser.Hosts{CanRedirect: canRedirect, Policy: policy, Lookup: resolver.Upstream(servers), Now: time.Now,
 		Files: resolver.Files{Hosts: "/etc/hosts", Nsswitch: "/etc/nsswitch.conf", Nscd: []string{"/run/nscd/socket", "/var/run/nscd/socket"}}}
 }
 
@@ -125,6 +126,15 @@ func (l limiter) refused() func() (uint64, error) {
 		return l.firewall.Refused
 	case l.networks != nil:
 		return l.networks.Refused
+	}
+	return nil
+}
+
+// canRedirect returns nil if DNS queries can be redirected, else why not. A namespace has
+// redirected the connections of a test when the daemon started.
+func (l limiter) canRedirect() error {
+	if l.firewall != nil {
+		return l.firewall.CanRedirect()
 	}
 	return nil
 }
