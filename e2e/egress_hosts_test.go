@@ -28,16 +28,16 @@ type hostsRig struct {
 	site, elsewhere *victim // at 127.77.0.1 and 127.77.0.2
 	private         *victim // at 127.0.0.1
 	engine          string
-	base            int // the first uid of its Chromes
+	base            int // the first uid of its Chromes, if root runs it
 }
 
-func newHostsRig(t *testing.T, engine string) *hostsRig {
+func newHostsRig(t *testing.T, engine string, as runAs) *hostsRig {
 	x := &hostsRig{t: t, engine: engine, base: daemon.UIDBase(), site: newVictimAt(t, "127.77.0.1"), elsewhere: newVictimAt(t, "127.77.0.2"), private: newVictimAt(t, "127.0.0.1")}
 	x.names = newNameServer(t, map[string][]string{
 		"site.example": {"127.77.0.1"}, "sub.site.example": {"127.77.0.1"}, "a.b.site.example": {"127.77.0.1"}, "other.example": {"127.77.0.1"},
 		"inside.site.example": {"127.0.0.1"}, "rebinds.site.example": {"127.77.0.1"}, "mixed.site.example": {"127.0.0.1", "169.254.169.254", "127.77.0.1"},
 	})
-	x.d = daemon.Start(t, daemon.Options{Args: []string{"--egress", "required", "--allow-private", "127.77.0.0/16", "--resolver", x.names.at}, Standby: 1, ShellSpare: true, UIDBase: x.base})
+	x.d = daemon.Start(t, as(t, daemon.Options{Args: []string{"--egress", "required", "--allow-private", "127.77.0.0/16", "--resolver", x.names.at}, Standby: 1, ShellSpare: true, UIDBase: x.base}))
 	return x
 }
 
@@ -79,9 +79,19 @@ func (x *hostsRig) awaitRefused(s liveSession, want string) {
 // TestAttackEgressHosts limits sessions to hosts, and keeps them from hosts.
 func TestAttackEgressHosts(t *testing.T) {
 	t.Parallel()
+	attackEgressHosts(t, byRoot)
+}
+
+// TestAttackEgressHostsOrdinary is TestAttackEgressHosts on the daemon of an ordinary user.
+func TestAttackEgressHostsOrdinary(t *testing.T) {
+	t.Parallel()
+	attackEgressHosts(t, byOrdinaryUserWithTun)
+}
+
+func attackEgressHosts(t *testing.T, as runAs) {
 	for _, engine := range []string{"chrome", "shell"} {
 		t.Run(engine, func(t *testing.T) {
-			x := newHostsRig(t, engine)
+			x := newHostsRig(t, engine, as)
 			allow := obj{"allow": []string{"Site.Example.", "*.site.example"}}
 			s := x.begin(allow, nil)
 			x.expect(s, x.site, "site.example", "")
@@ -137,6 +147,7 @@ func TestAttackEgressHosts(t *testing.T) {
 			x.expect(s, x.private, "localhost", refused)
 			finish(t, x.d, s.ID, throwAway)
 
+			x.beside()
 			x.users()
 			x.standby(again)
 			x.proxied()
@@ -182,6 +193,20 @@ func (x *hostsRig) expectNotAsked(name string) {
 	if asked := x.names.below(name); len(asked) > 0 {
 		x.t.Errorf("the name server was asked for %s", asked)
 	}
+}
+
+// beside checks that each of two sessions has its own hosts, also when the other one has ended.
+func (x *hostsRig) beside() {
+	x.t.Helper()
+	one, other := x.begin(obj{"allow": []string{"site.example"}}, nil), x.begin(obj{"allow": []string{"other.example", "sub.site.example"}}, nil)
+	x.expect(one, x.site, "site.example", "")
+	x.expect(one, x.site, "other.example", noName)
+	x.expect(other, x.site, "site.example", noName)
+	x.awaitRefused(other, "dns site.example <nil>")
+	x.expect(other, x.site, "other.example", "")
+	finish(x.t, x.d, one.ID, throwAway)
+	x.expect(other, x.site, "sub.site.example", "")
+	finish(x.t, x.d, other.ID, throwAway)
 }
 
 // users checks that a user's hosts and those of a create must both allow a name.

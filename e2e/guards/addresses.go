@@ -114,6 +114,42 @@ var addresses = []guard{
 		pkg: "./browser/firewall", test: "TestResolver$", fails: "want refused",
 	},
 	{
+		name:    "own-resolver-ordinary",
+		keeps:   "the DNS queries of a session go to its own resolver, as an ordinary user",
+		without: []edit{{namespaceFile, `		b.rule(chain, toPort(number, dnsPort), redirectTo(l.Resolver))`, `		_ = number`}},
+		test:    "TestAttackEgressHostsOrdinary$/shell", fails: "site.example fails with",
+	},
+	{
+		name:    "unnamed-addresses-ordinary",
+		keeps:   "a session with hosts reaches no address that its resolver did not find, as an ordinary user",
+		without: []edit{{namespaceFile, `b.limitToLists(namespaceUser, chain, l)`, `_ = chain`}},
+		test:    "TestAttackEgressHostsOrdinary$/shell", fails: "127.77.0.2 fails with",
+	},
+	{
+		name:    "earlier-queries-ordinary",
+		keeps:   "a DNS query from a port that Chrome used before its session had hosts gets to no name server",
+		without: []edit{{namespaceFile, `b.limitToDaemon(chain, l)`, `b.limitToProxy(chain, l)`}},
+		pkg:     "./browser/launch", test: "TestNetwork$", fails: "hosts: a query from the same port",
+	},
+	{
+		name:    "resolver-port-ordinary",
+		keeps:   "Chrome reaches the sockets of its resolver with DNS queries only",
+		without: []edit{{namespaceFile, `	b.rule(browsers, toPort(unix.IPPROTO_UDP, NamespaceResolver), toMachine(), refuse)`, ``}},
+		pkg:     "./browser/launch", test: "TestNetwork$", fails: "hosts: the resolver's own port",
+	},
+	{
+		name:    "earlier-addresses-ordinary",
+		keeps:   "the addresses of earlier hosts are no longer allowed when the lists change",
+		without: []edit{{namespaceFile, `				b.kernel.FlushSet(a.set(b.table))`, `				_ = a`}},
+		pkg:     "./browser/firewall", test: "TestAdmitInNamespace$", fails: "with the limits",
+	},
+	{
+		name:    "late-answers",
+		keeps:   "a name that was looked up for earlier lists adds no address to those of later ones",
+		without: []edit{{"browser/resolver/resolver.go", `	r.answers.Wait()`, ``}},
+		pkg:     "./browser/resolver", test: "TestClose$", fails: "Close returned after",
+	},
+	{
 		name:    "webhook-addresses",
 		keeps:   "webhooks are not sent to private addresses",
 		without: []edit{{"session/events/webhook/send.go", `, Control: policy.Control}`, `}`}},
