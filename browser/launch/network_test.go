@@ -59,7 +59,8 @@ func inNetwork(t *testing.T, verb, root string) *exec.Cmd {
 		mount -t tmpfs none /mnt; mknod -m 666 /mnt/tun c 10 200; mount --bind /mnt/tun /dev/net/tun; umount -l /mnt
 		echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start
 		ip link set lo up; ip addr add %s/32 dev lo; ip route add local 5.6.7.0/24 dev lo
-		ip tuntap add out mode tap; ip addr add 192.0.2.77/24 dev out; ip link set out up; ip route add default via 192.0.2.1
+		ip link add out type veth peer name beyond; ip link set beyond up; ip addr add 192.0.2.77/24 dev out; ip link set out up; ip route add default via 192.0.2.1
+		ip addr add 2001:db8:77::77/64 dev out nodad; ip route add default via 2001:db8:77::1
 		exec setpriv --reuid %d --regid %d --clear-groups -- "$@"`, outside, networkUser, networkUser), "sh", "/proc/self/fd/3", helperArg, verb, root)
 	cmd.ExtraFiles, cmd.Stderr, cmd.Dir = []*os.File{own}, os.Stderr, "/"
 	return cmd
@@ -178,7 +179,7 @@ func networkHelper(root string) (finding, error) {
 }
 
 // nameServers are those that the program asks: one of the machine, and others.
-var nameServers = []string{"127.0.0.53:53", "192.0.2.53:53", "169.254.169.254:53", "[::1]:53"}
+var nameServers = []string{"127.0.0.53:53", "192.0.2.53:53", "169.254.169.254:53", "[::1]:53", "[2001:db8:53::53]:53"}
 
 // tryHosts limits the program to hosts. Its name server knows some at an address outside.
 func (x *probe) tryHosts(ctx context.Context, inside, at string) {
@@ -536,11 +537,11 @@ func networkLives(root string) error {
 func TestNetworkMissing(t *testing.T) {
 	for _, tt := range []struct{ name, has, not, reason string }{
 		{"rights on the device", "mknod -m 666", "mknod -m 600", "pasta ended: this user may not open /dev/net/tun; allow it"},
-		{"a default route", "ip route add default via 192.0.2.1", "true", "pasta ended: this machine has no network interface with a default route; connect it"},
+		{"a default route", "ip route add default via", "true", "pasta ended: this machine has no network interface with a default route; connect it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cmd := inNetwork(t, "network-missing", shortTemp(t))
-			cmd.Args[6] = strings.Replace(cmd.Args[6], tt.has, tt.not, 1)
+			cmd.Args[6] = strings.ReplaceAll(cmd.Args[6], tt.has, tt.not)
 			out, err := cmd.Output()
 			if err != nil || !strings.Contains(string(out), tt.reason) || !strings.Contains(string(out), "browser_failed: Chrome cannot have its own network: pasta cannot be started") {
 				t.Errorf("%s, %v", out, err)
