@@ -19,6 +19,8 @@ const (
 	streamTimeout = 10 * time.Second
 	// maxStreams is how many streams are open at once.
 	maxStreams = 16
+	// acceptPause is the time after a stream that could not be accepted.
+	acceptPause = 100 * time.Millisecond
 	// maxQuery is the most bytes of a query. A name has at most 255.
 	maxQuery = 4096
 )
@@ -109,7 +111,13 @@ func (s *Server) serveStreams(l net.Listener) {
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
-			continue // it was reset
+			// Too many open files, for instance.
+			select {
+			case <-s.life.Done():
+				return
+			case <-time.After(acceptPause):
+			}
+			continue
 		}
 		if !s.track(conn) {
 			_ = conn.Close()
