@@ -525,7 +525,9 @@ func networkLives(root string) error {
 	}
 	pids := map[string]int{"chrome": x.p.PID(), "warden": x.p.warden.Process.Pid}
 	for _, pid := range x.p.Processes() {
-		if bytes.Contains(commandLine(pid), []byte("--config-net")) {
+		// pasta has children with the same command line for a moment.
+		ofWarden := slices.Equal(statusFields(pid, "PPid"), []string{fmt.Sprint(pids["warden"])})
+		if ofWarden && bytes.Contains(commandLine(pid), []byte("--config-net")) {
 			pids["pasta"] = pid
 		}
 	}
