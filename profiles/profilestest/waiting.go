@@ -117,9 +117,19 @@ func (m *MemoryWaiting) Waiting(context.Context) (all []profiles.WaitingCreate, 
 	for _, r := range m.rows {
 		paused := r.paused.After(m.now())
 		r.Paused, r.Fresh = paused && r.Turn == 0, paused && r.Turn > 0
+		r.MostOfUser, r.MostOfKey = readBack(r.MostOfUser), readBack(r.MostOfKey)
 		all = append(all, r.WaitingCreate)
 	}
 	return all, m.err
+}
+
+// readBack returns a quota as a database does: an equal one in other memory.
+func readBack(most *int64) *int64 {
+	if most == nil {
+		return nil
+	}
+	n := *most
+	return &n
 }
 
 // RunWaiting runs the tests of a [profiles.WaitingStore] with two handles on one database, as two

@@ -198,10 +198,16 @@ func (l *Line) timeout(ctx context.Context, id string, is Waiter, last error) er
 		all = nil // the code is less exact then
 	}
 	for _, w := range all {
-		over := newTurns(nil).over(w)
+		if w.ID != id {
+			continue
+		}
 		for _, limit := range is.Limits {
-			if w.ID == id && over != nil && limit.Most == over {
-				return limit.Error(op, *over)
+			has := w.OfUser
+			if limit.Kind == quota.Key {
+				has = w.OfKey
+			}
+			if limit.Reached(has) {
+				return limit.Error(op, has)
 			}
 		}
 	}

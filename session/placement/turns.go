@@ -18,7 +18,7 @@ type turns struct {
 	fresh   []profiles.WaitingCreate // had a turn, and the place may not be in the status of its node
 	served  map[turnOf]int64
 	last    int64
-	// given counts the places that next has given, by user, and by key with an empty user.
+	// given counts the places that give has given, by user, and by key with an empty user.
 	given map[turnOf]int64
 }
 
@@ -35,7 +35,7 @@ func newTurns(all []profiles.WaitingCreate) *turns {
 		}
 	}
 	for _, w := range all {
-		if w.Turn == 0 && !w.Paused && t.over(w) == nil {
+		if w.Turn == 0 && !w.Paused && !t.over(w) {
 			t.waiting = append(t.waiting, w)
 		}
 	}
@@ -49,15 +49,10 @@ func (t *turns) serve(w profiles.WaitingCreate, turn int64) {
 	t.served[user], t.served[key] = max(t.served[user], turn), max(t.served[key], turn)
 }
 
-// over returns the quota of a create that is reached; nil: none.
-func (t *turns) over(w profiles.WaitingCreate) *int64 {
-	if most := w.MostOfUser; most != nil && w.OfUser+t.given[turnOf{user: w.UserID}] >= *most {
-		return most
-	}
-	if most := w.MostOfKey; most != nil && w.OfKey+t.given[turnOf{key: w.KeyID}] >= *most {
-		return most
-	}
-	return nil
+// over reports whether a quota of a create is reached.
+func (t *turns) over(w profiles.WaitingCreate) bool {
+	return w.MostOfUser != nil && w.OfUser+t.given[turnOf{user: w.UserID}] >= *w.MostOfUser ||
+		w.MostOfKey != nil && w.OfKey+t.given[turnOf{key: w.KeyID}] >= *w.MostOfKey
 }
 
 // give gives the free places of nodes to the creates whose turn it is, and returns their IDs. It
@@ -78,7 +73,7 @@ func (t *turns) give(nodes []Node) (ids []string) {
 		w := t.waiting[i]
 		t.waiting = slices.Delete(t.waiting, i, i+1)
 		n := mostFree(nodes, wanted(w))
-		if n < 0 || t.over(w) != nil {
+		if n < 0 || t.over(w) {
 			continue
 		}
 		nodes[n].Status.Free--
