@@ -49,7 +49,6 @@ type node struct {
 	audit     *auditlog.Log
 	claims    *claims.Releases
 	keeper    *membership.Keeper
-	peers     *placement.Peers
 	forwarder *forward.Forwarder
 	stop      context.CancelFunc // of the lease, the webhooks and the listener
 	work      sync.WaitGroup
@@ -156,6 +155,8 @@ func (n *node) layers(ctx context.Context, s *shared, signer *forward.Signer) (*
 	keys := access.NewKeys(db.Keys, now)
 	journal := events.NewJournal(db.Runs, vault, now, s.log)
 	notices := events.NewNotices(events.NoticesConfig{Session: answer.HookSession, Wake: sender.Wake, Now: now})
+	peers := placement.NewPeers(n.id, db.Nodes, now)
+	line := placement.NewLine(peers, n.claims, 0, s.log)
 	n.service = session.New(session.Config{MaxSessions: s.sessions, Parked: pool.Limits{}, RescueTTL: 24 * time.Hour,
 		Unpack: snapshot.Limits{Entries: 1000, Bytes: 1 << 30}, Savers: 4}, session.Deps{
 		Keys: keys, Browsers: simulator{filepath.Join(folder, "run")}, Datadirs: profile.Disk{}, Uploads: uploads{}, Vault: vault,
@@ -163,15 +164,14 @@ func (n *node) layers(ctx context.Context, s *shared, signer *forward.Signer) (*
 			SessionStore: db.Sessions, SnapshotStore: db.Snapshots, RetentionStore: db.Snapshots, DefaultStore: db.Defaults,
 			UserStore: db.Users, NoteWriter: db.Notes, UploadedExtensions: db.Extensions, RunRecords: db.Runs, AnswerRecords: db.Answers,
 			DeliveryRecords: db.Deliveries, Database: db,
-		}, Extensions: extensions, Node: n.keeper, Left: db.Left, Claims: claims.New(n.claims, 0, s.log), TicketKey: s.keys.Derive("session tickets"), Now: now, Log: s.log})
+		}, Extensions: extensions, Node: n.keeper, Left: db.Left, Claims: claims.New(n.claims, 0, s.log), Line: line, TicketKey: s.keys.Derive("session tickets"), Now: now, Log: s.log})
 	if err := n.service.Recover(ctx); err != nil {
 		return nil, err
 	}
 	if err := firstKey(ctx, keys); err != nil {
 		return nil, err
 	}
-	n.peers = placement.NewPeers(n.id, db.Nodes, now)
-	n.forwarder = forward.New(forward.Config{Signer: signer, Nodes: n.peers, Log: s.log, Idle: idleCalls})
+	n.forwarder = forward.New(forward.Config{Signer: signer, Nodes: peers, Log: s.log, Idle: idleCalls})
 	own := session.Nodes(n.service, takeovers{db.Nodes, db.Left}, nil)
 	n.keeper.Begin(own)
 	sessions, masks := n.service.Lookup(), capacity.NewTurns(events.MaxMasking)
@@ -191,8 +191,8 @@ func (n *node) layers(ctx context.Context, s *shared, signer *forward.Signer) (*
 		History:    events.NewReader(events.ReaderConfig{Journal: journal, Store: db.Runs, Sessions: sessions, Keys: keys, Masks: masks}),
 		Deliveries: events.NewDeliveries(db.Deliveries, sender.Wake, now), WebhookSecrets: receivers,
 		Nodes: placement.NewAdmin(db.Nodes, n.id),
-		Cluster: &api.Cluster{Peers: n.peers, Signer: signer, Forwarder: n.forwarder, Lives: sessions.Lives, Moving: sessions.Moving, Wants: sessions.Wants,
-			Caller: keys.Caller, Take: own.Take},
+		Cluster: &api.Cluster{Peers: peers, Line: line, Signer: signer, Forwarder: n.forwarder, Lives: sessions.Lives, Moving: sessions.Moving,
+			Wants: sessions.Wants, Waiter: sessions.Waiter, Caller: keys.Caller, Take: own.Take},
 		Metrics: metrics.New("scale").Handler(), Logger: slog.New(slog.DiscardHandler), Now: now}), nil
 }
 
