@@ -26,8 +26,8 @@ type Waiter struct {
 // Line lets the creates that came to this node wait, in one order with those of all nodes. The
 // catalogue has the order; see [profiles.WaitingStore]. While a create waits here, and only then,
 // the line looks once a second if a node has a free place and whose turn it is. A create whose turn
-// it is asks the nodes for a place. Its methods are safe for concurrent use. Count, Lose and Close do
-// nothing for a nil Line, which a daemon without other nodes has.
+// it is asks the nodes for a place. Its methods are safe for concurrent use. A daemon that is no node
+// has a nil Line, of which only Count, Lose and Close may be called; they do nothing.
 type Line struct {
 	peers  *Peers
 	store  profiles.WaitingStore
@@ -53,8 +53,8 @@ type waiter struct {
 	asks bool          // it asks for a place, and does not wait; the line's lock is held
 }
 
-// NewLine makes the Line of a node. pause is the time between two looks at who waits, and how long a
-// create lets others go first that got its turn and no place; 0: a second.
+// NewLine makes the Line of a node. pause is the time between two looks at who waits, and how long
+// a create that got its turn and no place lets others go first; 0: a second.
 func NewLine(p *Peers, store profiles.WaitingStore, pause time.Duration, log *slog.Logger) *Line {
 	l := &Line{peers: p, store: store, pause: cmp.Or(pause, time.Second), log: log, reading: make(chan struct{}, 1), own: map[string]*waiter{}}
 	l.ctx, l.cancel = context.WithCancel(context.Background())

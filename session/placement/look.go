@@ -75,8 +75,8 @@ func (l *Line) looking() {
 	}
 }
 
-// look lets the creates of this node ask for a place whose turn it is. It reads who waits only if
-// a node has a free place.
+// look lets those creates of this node whose turn it is ask for a place. It reads who waits only
+// if a node has a free place.
 func (l *Line) look() error {
 	nodes, err := l.peers.withRoom(l.ctx, 0)
 	if err != nil || !anyFree(nodes) {

@@ -116,7 +116,7 @@ func (t *turns) before(w Wanted, nodes []Node) bool {
 func wanted(w profiles.WaitingCreate) Wanted {
 	of := Wanted{Engine: w.Engine, Chrome: w.Chrome}
 	if w.Restores {
-		of.SnapshotID = "some"
+		of.SnapshotID = "some" // which one does not matter
 	}
 	return of
 }

@@ -14,18 +14,19 @@ const (
 	cachedFor = 5 * time.Second
 )
 
-// quotaCache has the quotas that are in force for users until their settings change, because each request
-// needs them. A user without settings has the daemon's. The zero value is ready. The methods are safe
-// for concurrent use.
+// quotaCache has the quotas of users, because each request needs them: until their settings change on
+// this daemon, and at most for cachedFor. A user without settings has the daemon's. The zero value is
+// ready. The methods are safe for concurrent use.
 type quotaCache struct {
 	mu      sync.Mutex
 	users   map[string]cachedQuotas
 	changes int // of settings: what was read before one is not kept
 }
 
+// cachedQuotas are the quotas of a user.
 type cachedQuotas struct {
 	quota.Quotas
-	since time.Time
+	since time.Time // when they were read
 }
 
 // get returns a user's quotas, and the number of changes for put.
