@@ -22,8 +22,8 @@ type fullNodes struct {
 	*nodes
 	mu   sync.Mutex
 	free map[string]int
-	made []string // "user on node"
-	over map[string]bool
+	made []string        // "user on node"
+	over map[string]bool // users with a quota of one session, and whether they have it
 }
 
 // placesOf are the sessions of one of them.
@@ -40,8 +40,7 @@ func (s placesOf) Create(_ context.Context, _ access.Caller, r request.Create) (
 	case r.WaitsForPlace():
 		return answer.Info{}, fault.New(fault.Internal, "fake", "it waits for a place on one node")
 	case s.of.over[r.UserID]:
-		most := int64(1)
-		return answer.Info{}, quota.Limit{Share: quota.Share{Holder: quota.Holder{Kind: quota.User, ID: r.UserID}, Name: quota.Sessions}, Most: &most}.Error("fake", 1)
+		return answer.Info{}, onlyOne(r.UserID).Error("fake", 1)
 	case s.of.free[s.id] == 0:
 		return answer.Info{}, fault.New(fault.TooManySessions, "fake", "full")
 	}
@@ -57,8 +56,38 @@ func newFullNodes(t *testing.T, ids ...string) *fullNodes {
 	f.nodes = newNodes(t, func(id string, o *Options) { o.Sessions = placesOf{o.Sessions, id, f} }, ids...)
 	for _, id := range ids {
 		f.say(id, 0)
+		f.rigs[id].server.cluster.Waiter = f.waiter
 	}
 	return f
+}
+
+// waiter returns a create as it waits for a place.
+func (f *fullNodes) waiter(_ context.Context, c access.Caller, r request.Create, wanted placement.Wanted) (placement.Waiter, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w := placement.Waiter{Wanted: wanted, UserID: r.UserID, KeyID: c.KeyID}
+	if _, limited := f.over[r.UserID]; limited {
+		w.Limits = []quota.Limit{onlyOne(r.UserID)}
+	}
+	return w, nil
+}
+
+// onlyOne is a quota of one session.
+func onlyOne(user string) quota.Limit {
+	most := int64(1)
+	return quota.Limit{Share: quota.Share{Holder: quota.Holder{Kind: quota.User, ID: user}, Name: quota.Sessions}, Most: &most}
+}
+
+// setOver gives a user a quota of one session, and says whether the user has one.
+func (f *fullNodes) setOver(user string, over bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.over[user] = over
+	n := int64(0)
+	if over {
+		n = 1
+	}
+	f.waiting.SetSessions(user, n)
 }
 
 // say sets how many places a node says that it has.
@@ -157,21 +186,22 @@ func TestWaitForAnyNode(t *testing.T) {
 // A create that is beyond a quota of sessions waits, and delays no other.
 func TestWaitForQuota(t *testing.T) {
 	f := newFullNodes(t, "a", "b")
-	f.over["ann"] = true
+	f.setOver("ann", true)
 	f.waits(t, t.Context(), "a", "ann")
-	if answer, body := f.rigs["b"].do(t, "POST", "/v1/sessions", `{"user_id":"ann"}`); !strings.Contains(body, `"quota":{"name":"sessions"`) && answer.StatusCode != http.StatusTooManyRequests {
-		t.Errorf("%d %s", answer.StatusCode, body)
+	refused := func(body string) {
+		t.Helper()
+		answer, text := f.rigs["b"].do(t, "POST", "/v1/sessions", body)
+		if answer.StatusCode != http.StatusTooManyRequests || !strings.Contains(text, `"quota":{"name":"sessions"`) {
+			t.Errorf("%s: %d %s", body, answer.StatusCode, text)
+		}
 	}
+	refused(`{"user_id":"ann"}`)
 	f.waits(t, t.Context(), "b", "bob")
 	if got := f.frees(t, "b", 1); got[0] != "bob on b" {
 		t.Errorf("made %q", got)
 	}
-	if answer, body := f.rigs["b"].do(t, "POST", "/v1/sessions", `{"user_id":"ann","wait_seconds":1}`); answer.StatusCode != http.StatusTooManyRequests {
-		t.Errorf("%d %s", answer.StatusCode, body)
-	}
-	f.mu.Lock()
-	f.over["ann"] = false
-	f.mu.Unlock()
+	refused(`{"user_id":"ann","wait_seconds":1}`)
+	f.setOver("ann", false)
 	if got := f.frees(t, "a", 1); got[0] != "ann on a" {
 		t.Errorf("made %q", got)
 	}

@@ -17,11 +17,12 @@ import (
 // MemoryWaiting is a [profiles.WaitingStore] in memory, of all nodes of a test. Its methods are
 // safe for concurrent use.
 type MemoryWaiting struct {
-	now   func() time.Time
-	mu    sync.Mutex
-	rows  []memoryWaiting
-	reads int
-	err   error
+	now      func() time.Time
+	mu       sync.Mutex
+	rows     []memoryWaiting
+	sessions map[string]int64 // by user
+	reads    int
+	err      error
 }
 
 type memoryWaiting struct {
@@ -30,7 +31,16 @@ type memoryWaiting struct {
 }
 
 // NewMemoryWaiting makes a MemoryWaiting.
-func NewMemoryWaiting(now func() time.Time) *MemoryWaiting { return &MemoryWaiting{now: now} }
+func NewMemoryWaiting(now func() time.Time) *MemoryWaiting {
+	return &MemoryWaiting{now: now, sessions: map[string]int64{}}
+}
+
+// SetSessions sets how many sessions a user has.
+func (m *MemoryWaiting) SetSessions(userID string, n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sessions[userID] = n
+}
 
 // Fail has all methods return an error; nil: they work again.
 func (m *MemoryWaiting) Fail(err error) {
@@ -118,6 +128,9 @@ func (m *MemoryWaiting) Waiting(context.Context) (all []profiles.WaitingCreate, 
 		paused := r.paused.After(m.now())
 		r.Paused, r.Fresh = paused && r.Turn == 0, paused && r.Turn > 0
 		r.MostOfUser, r.MostOfKey = readBack(r.MostOfUser), readBack(r.MostOfKey)
+		if r.MostOfUser != nil {
+			r.OfUser = m.sessions[r.UserID]
+		}
 		all = append(all, r.WaitingCreate)
 	}
 	return all, m.err

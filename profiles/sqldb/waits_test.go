@@ -3,6 +3,7 @@ package sqldb_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -22,7 +23,7 @@ func TestCommitsDoNotWait(t *testing.T) {
 		}
 		return profiles.Commit{Snapshot: profiles.Snapshot{ID: "snap " + id, SessionID: id, UserID: s.UserID, CreatedAt: noon, SizeBytes: 1}, Move: &profiles.Move{}}
 	}
-	first, second := commit("a"), commit("b") // whose hashes differ, see migration 28
+	first, second := commit("a"), commit("b") // whose parts of what the key has stored differ, see migration 30
 	attempts := 0
 	first.Notices = func(profiles.Session) []profiles.Notice {
 		if attempts++; attempts == 1 {
@@ -52,7 +53,7 @@ func TestPoolSize(t *testing.T) {
 			t.Errorf("pool_max_conns=%s: %v", size, err)
 		}
 	}
-	_, err := sqldb.Open(t.Context(), sqldb.Options{Path: address + "&pool_max_conns=0", Now: nil})
+	_, err := sqldb.Open(t.Context(), sqldb.Options{Path: address + "&pool_max_conns=0", Now: time.Now})
 	if !fault.Is(err, fault.Config) {
 		t.Errorf("got %v", err)
 	}
