@@ -84,12 +84,13 @@ func (g *guest) do(ctx context.Context, use func(ctx context.Context, conn *rig.
 	}
 }
 
-// try is do without a repetition. The error is nil also if something has failed that counts.
+// try is do without a repetition. After a failure that it has counted it returns nil, so that do
+// does not repeat it.
 func (g *guest) try(ctx context.Context, use func(ctx context.Context, conn *rig.Conn, page string) error) error {
 	if g.conn == nil {
 		conn, err := rig.Dial(ctx, g.cdp)
 		if err != nil {
-			g.unless(ctx, "%s cannot connect: %v", g.id, err)
+			g.failUnlessEnded(ctx, "%s cannot connect: %v", g.id, err)
 			return nil
 		}
 		g.conn, g.page = conn, ""
@@ -117,12 +118,12 @@ func (g *guest) try(ctx context.Context, use func(ctx context.Context, conn *rig
 		g.mu.Unlock()
 		return err
 	}
-	g.unless(ctx, "a command of %s fails, its connection is closed with %d: %v", g.id, code, err)
+	g.failUnlessEnded(ctx, "a command of %s fails, its connection is closed with %d: %v", g.id, code, err)
 	return nil
 }
 
-// unless counts a failure unless the run ends.
-func (g *guest) unless(ctx context.Context, format string, args ...any) {
+// failUnlessEnded counts a failure, unless the run has ended.
+func (g *guest) failUnlessEnded(ctx context.Context, format string, args ...any) {
 	if !errors.Is(ctx.Err(), context.Canceled) {
 		g.fail(format, args...)
 	}
