@@ -185,7 +185,7 @@ func (h *hopRun) engine(ctx context.Context, engine string) (err error) {
 		}
 		defer tabs[i].Close()
 	}
-	if err := h.elsewhere(ctx, s.ID); err != nil {
+	if err := h.onFirst(ctx, s.ID); err != nil {
 		return err
 	}
 	if err := tabs[0].visit(ctx, h.site.URL+"/", `document.readyState === "complete"`); err != nil {
@@ -201,8 +201,8 @@ func (h *hopRun) engine(ctx context.Context, engine string) (err error) {
 		}))
 }
 
-// elsewhere returns an error unless the session lives on the first node.
-func (h *hopRun) elsewhere(ctx context.Context, id string) error {
+// onFirst returns an error unless the session lives on the first node.
+func (h *hopRun) onFirst(ctx context.Context, id string) error {
 	var list struct {
 		Nodes []struct {
 			ID   string `json:"node_id"`

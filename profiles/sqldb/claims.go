@@ -38,12 +38,12 @@ func scanCheckClaim(r row) (*profiles.CheckClaim, error) {
 // ClaimSession implements [profiles.ClaimStore].
 func (st *Claims) ClaimSession(ctx context.Context, sessionID, keyID string) (held *profiles.SessionClaim, err error) {
 	const op = "profiles.claim_session"
-	const columns = "INSERT INTO session_claims (session_id, node_id, number, key_id, user_id, source_type, source_id, snapshot_id, quota_key, quota_user, limits) " +
+	const insert = "INSERT INTO session_claims (session_id, node_id, number, key_id, user_id, source_type, source_id, snapshot_id, quota_key, quota_user, limits) " +
 		"VALUES (?, ?, ?, ?, ?, '', '', '', '', ?, '') ON CONFLICT (session_id) DO "
-	fresh := false // almost always: nobody has claimed the ID
+	fresh := false // nobody has claimed the ID, as almost always
 	err = st.db.writeLocked(ctx, op, func(tx *sql.Tx) error {
 		node, number := st.db.own()
-		r, err := tx.ExecContext(ctx, columns+"NOTHING", sessionID, node, number, keyID, []byte{}, []byte{})
+		r, err := tx.ExecContext(ctx, insert+"NOTHING", sessionID, node, number, keyID, []byte{}, []byte{})
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (st *Claims) ClaimSession(ctx context.Context, sessionID, keyID string) (he
 		if err != nil || held != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, columns+"UPDATE SET node_id = excluded.node_id, number = excluded.number, key_id = excluded.key_id, "+
+		_, err = tx.ExecContext(ctx, insert+"UPDATE SET node_id = excluded.node_id, number = excluded.number, key_id = excluded.key_id, "+
 			"user_id = excluded.user_id, source_type = '', source_id = '', snapshot_id = '', quota_key = '', quota_user = excluded.quota_user, limits = ''",
 			sessionID, node, number, keyID, []byte{}, []byte{})
 		return err

@@ -4,9 +4,10 @@
 // In SQLite, one connection writes and several read, in write-ahead mode with full
 // synchronisation: a completed write survives a power loss. In PostgreSQL, transactions are
 // SERIALIZABLE and are repeated after a conflict, so the statements may rely on what they
-// read on both. The most frequent ones are READ COMMITTED and lock what they rely on. The statements are SQL that both databases accept. Everything specific to
-// SQLite is in open.go, failure.go and migrations/sqlite; to PostgreSQL in postgres.go,
-// package postgres and migrations/postgres.
+// read on both. The most frequent ones are READ COMMITTED and lock what they rely on. The
+// statements are SQL that both databases accept. Everything specific to SQLite is in open.go,
+// failure.go and migrations/sqlite; to PostgreSQL in postgres.go, package postgres and
+// migrations/postgres.
 package sqldb
 
 import (
@@ -64,8 +65,8 @@ type handle struct {
 	leases    *sql.DB
 	leaseTime time.Duration
 	now       func() time.Time
-	lease     atomic.Pointer[lease] // nil: the daemon is not a node, or has no lease yet
-	ended     func(op string, conflicts int)
+	lease     atomic.Pointer[lease]          // nil: the daemon is not a node, or has no lease yet
+	ended     func(op string, conflicts int) // see [Options.Ended]; may be nil
 }
 
 // querier runs statements, inside or outside a transaction.

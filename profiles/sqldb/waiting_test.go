@@ -69,9 +69,7 @@ func TestWaitingOfLostNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for waiting() != "2" { // no node has taken over
-		time.Sleep(time.Millisecond)
-	}
+	until(t, "the create of the node whose lease has ended is not listed", func() bool { return waiting() == "2" }) // no node has taken over
 	takeOver(t, b, lease)
 	wantCode(t, begin(a, "3"), fault.NodeLost)
 	_, err := a.Claims.TakeTurn(t.Context(), "1", 0)
