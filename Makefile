@@ -213,10 +213,7 @@ scale: ## run 200 nodes with 20,000 simulated sessions on one PostgreSQL, and wr
 	@build/need postgresql
 	@ulimit -n $$(ulimit -H -n); go run ./e2e/scale $(SCALE)
 
-FUZZTIME ?= 30s
-UPGRADES ?= 5
-
-# They run in network namespaces, which only root may make.
+# These run in network namespaces, which only root may make.
 .PHONY: cluster
 cluster: build e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## run three nodes, kill one and drain one; a session continues on the others
 	@build/need chromium-headless-shell postgresql iproute2 nftables curl
@@ -227,11 +224,15 @@ cluster-torture: build $(S3)-$(S3_VER) ## have parts of a cluster fail 50 times 
 	@build/need chromium-headless-shell postgresql iproute2 nftables
 	@build/in-memory go run ./e2e/cluster $(CLUSTER)
 
+UPGRADES ?= 5
+
 .PHONY: cluster-upgrade
 cluster-upgrade: build $(S3)-$(S3_VER) ## replace all nodes of a cluster by another version UPGRADES=5 times under load, and write docs/cluster-upgrade.md
 	@build/need chromium-headless-shell postgresql iproute2 nftables
 	@CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)-next' -o bin/stasis-next ./cmd/stasis
 	@build/in-memory go run ./e2e/cluster -upgrades $(UPGRADES) $(CLUSTER)
+
+FUZZTIME ?= 30s
 
 # Go fuzzes one target at a time. Failing input is kept under testdata/fuzz.
 .PHONY: fuzz

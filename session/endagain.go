@@ -27,7 +27,7 @@ func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string, r
 	if err != nil {
 		return save.EndAnswer{}, err
 	}
-	if leaves(s.deps.Node, rec) { // it has moved since the call was found to belong here
+	if livesElsewhere(s.deps.Node, rec) { // it has moved since the call was found to belong here
 		return save.EndAnswer{}, ErrMoving
 	}
 	if err := s.rescues.Await(ctx, id); err != nil {

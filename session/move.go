@@ -23,9 +23,9 @@ import (
 // after. They can be repeated there.
 var ErrMoving = fault.New(fault.NodeUnavailable, "session.move", "the session moves to another node; try again")
 
-// leaves reports whether a session that does not live on node n lives on another one, or is
+// livesElsewhere reports whether a session that does not live on node n lives on another one, or is
 // about to.
-func leaves(n Node, rec profiles.Session) bool {
+func livesElsewhere(n Node, rec profiles.Session) bool {
 	if n.ID() == "" {
 		return false
 	}

@@ -91,7 +91,7 @@ func (n *NodeSessions) Status() placement.Status {
 func (n *NodeSessions) Move(ctx context.Context) { n.moves.move(ctx, false, n.s.sessions.All()) }
 
 // Leave moves the live sessions to other nodes, because the daemon stops. Those that stay are
-// then saved by [Service.Close]. From its begin on the node is not ready, and begins no session.
+// then saved by [Service.Close]. From this call on the node is not ready, and begins no session.
 // Those that it has begun to make are moved too.
 func (n *NodeSessions) Leave(ctx context.Context) {
 	n.s.sessions.Drain()

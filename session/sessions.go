@@ -22,7 +22,7 @@ func (s *Service) running(ctx context.Context, c access.Caller, id string, p acc
 	if err != nil {
 		return nil, err
 	}
-	if leaves(s.deps.Node, rec) {
+	if livesElsewhere(s.deps.Node, rec) {
 		return nil, ErrMoving
 	}
 	if s.rescues.Has(id) {
