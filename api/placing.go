@@ -32,7 +32,7 @@ type destination struct {
 	exists bool // the session exists, and needs no place
 }
 
-// place has the nodes asked for a place, the best first, until one does not refuse. If all are full
+// place asks the nodes for a place, the best first, until one does not refuse. If all are full
 // and the create may wait, it waits for the next place of any node. If other creates wait already,
 // it asks no node before it is its turn. Without any node, this one answers.
 func (p *placer) place(c *call, r request.Create, local func(wait time.Duration) error, remote func(to placement.Node, h forward.Hop) error) error {

@@ -57,7 +57,7 @@ func OpenStore(dir string, signed *Signed) (*Store, error) {
 // Put reads an extension, a zip or a .crx, to its end, waits for its turn, checks it (see
 // [Write]) and stores it. Put then calls record with the extension, before anything can
 // remove it again, and removes what that returns. If record fails, Put removes the extension
-// if it is new.
+// if it is new, unless the catalogue has not answered: then the record may exist.
 func (s *Store) Put(ctx context.Context, r io.Reader, turn func(context.Context) (leave func(), err error), record Record) error {
 	return s.receive(ctx, r, turn, func(part string, info Info) error {
 		s.mu.Lock()
@@ -67,7 +67,6 @@ func (s *Store) Put(ctx context.Context, r io.Reader, turn func(context.Context)
 			return err
 		}
 		unused, err := record(info, nil)
-		// Without an answer of the catalogue, the record may exist.
 		if err != nil && added && !fault.Is(err, fault.CatalogueUnavailable) {
 			return errors.Join(err, s.remove(info.SHA256))
 		}

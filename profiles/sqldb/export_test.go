@@ -36,7 +36,8 @@ func FailFirstCommits(db *DB, address string) error {
 		return err
 	}
 	old := db.handle.writer
-	db.handle.writer = keeping(sql.OpenDB(&conflicting{Connector: postgres.NewConnector(config, false, leastIdle)}), 6)
+	writers, _ := split(postgresPool)
+	db.handle.writer = keeping(sql.OpenDB(&conflicting{Connector: postgres.NewConnector(config, false, leastIdle)}), writers)
 	return old.Close()
 }
 
