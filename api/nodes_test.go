@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,7 +13,10 @@ import (
 
 	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/placement"
+	"github.com/stasisd/stasis/session/request"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // A socket that is passed on counts as one connection while it lasts. Connections without a key
@@ -150,5 +154,26 @@ func TestDeleteOnAllNodes(t *testing.T) {
 	}
 	if asked := len(n.rigs["b"].endedUsers); asked != 2 {
 		t.Errorf("b was asked %d times", asked)
+	}
+}
+
+// movingCheckpoints refuse checkpoints because the session begins to move.
+type movingCheckpoints struct{ Checkpoints }
+
+func (movingCheckpoints) Checkpoint(context.Context, access.Caller, string, request.Checkpoint) (save.CheckpointAnswer, error) {
+	return save.CheckpointAnswer{}, session.ErrMoving
+}
+
+// A call that cannot be repeated on the new node of its session is recorded here.
+func TestMovingIsRecorded(t *testing.T) {
+	n := newNodes(t, func(_ string, o *Options) { o.Checkpoints = movingCheckpoints{o.Checkpoints} }, "a")
+	a := n.rigs["a"]
+	a.audit.taken()
+	answer, text := a.do(t, "POST", "/v1/sessions/"+liveID+"/snapshots", "{"+strings.Repeat(" ", keptBody)+"}")
+	if answer.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("%d %s", answer.StatusCode, text)
+	}
+	if acts := a.audit.taken(); len(acts) != 1 || !errors.Is(acts[0].Err, session.ErrMoving) {
+		t.Errorf("recorded: %+v", acts)
 	}
 }

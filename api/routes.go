@@ -180,7 +180,7 @@ func (s *Server) route(method, path string, authorise authorizer, do handler) {
 			defer s.connections.serve(connectionOf(c.Request()))()
 		}
 		counted := false // for the rate of requests
-		return s.whileMoving(c, reached, err, func() error {
+		failed := s.whileMoving(c, reached, err, func() error {
 			if ticketElsewhere(c, err) { // the session may have moved here meanwhile
 				err = authorise(c)
 			}
@@ -208,10 +208,15 @@ func (s *Server) route(method, path string, authorise authorizer, do handler) {
 				return do(c)
 			})
 		})
+		if failed != nil && c.audit != nil {
+			c.audit.end(c, failed) // the session moved, and the call could not be repeated
+		}
+		return failed
 	})
 }
 
-// audited calls a handler and records the call, unless another node is to carry it out.
+// audited calls a handler and records the call, unless its session moves: then another node may
+// carry it out.
 func audited(c *call, do handler) error {
 	var err error = fault.New(fault.Internal, "api.panic", "")
 	defer func() {
