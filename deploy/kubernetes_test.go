@@ -207,11 +207,12 @@ func TestKubernetesStops(t *testing.T) {
 	pod := load(t, "kubernetes").set.Spec.Template.Spec
 	c := pod.Containers[0]
 	if c.Lifecycle == nil || c.Lifecycle.PreStop == nil || c.Lifecycle.PreStop.Exec == nil ||
-		!strings.Contains(strings.Join(c.Lifecycle.PreStop.Exec.Command, " "), "stasis node drain") {
+		!strings.Contains(strings.Join(c.Lifecycle.PreStop.Exec.Command, " "), "stasis node drain --wait 5m") {
 		t.Errorf("before its end a node does %+v", c.Lifecycle)
 	}
-	if grace := seconds(t, variable(t, c, "STASIS_SHUTDOWN_GRACE").Value); *pod.TerminationGracePeriodSeconds < 2*grace {
-		t.Errorf("a node has %d s for a drain, and for the %d s of --shutdown-grace", *pod.TerminationGracePeriodSeconds, grace)
+	const drain = 300 // --wait
+	if grace := seconds(t, variable(t, c, "STASIS_SHUTDOWN_GRACE").Value); *pod.TerminationGracePeriodSeconds < drain+grace {
+		t.Errorf("a node has %d s for a drain of 300 s, and for the %d s of --shutdown-grace", *pod.TerminationGracePeriodSeconds, grace)
 	}
 }
 

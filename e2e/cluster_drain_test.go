@@ -3,6 +3,7 @@ package e2e
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,6 +104,10 @@ func TestClusterDrain(t *testing.T) {
 		at := b.state(t, "a")
 		return at.State == "draining" && at.Live == 1 && len(at.Staying) == 1 && at.Staying[0].SessionID == stays.ID
 	})
+
+	if code, said := stasis(t, nil, "node", "drain", "--wait", "30s", "--url", a.URL, "--key", daemon.Key, "a"); code != 0 || !strings.Contains(said, "stay on node a: 1.") {
+		t.Errorf("the drain that waits ended with %d:\n%s", code, said)
+	}
 
 	// The Chrome that the memory snapshot keeps on a serves no other node. Its files do: a resume
 	// that a gets is placed on b.

@@ -22,8 +22,9 @@ type Dir struct {
 	release func() // returns the UID to the pool, once
 
 	mu      sync.Mutex
-	ended   <-chan struct{} // closed when no process of its last Chrome is left; nil: none was started
-	removed []func()        // see WhenRemoved
+	used    bool     // by processes of a Chrome
+	unused  bool     // it is to be removed when used is false
+	removed []func() // see WhenRemoved
 
 	network *netns.Network // nil: Chrome uses the daemon's
 }
@@ -157,21 +158,13 @@ func (d *Dir) own(root string) error {
 // it succeeds, because files of that user still exist.
 func (d *Dir) Remove() error {
 	d.mu.Lock()
-	ended := d.ended
+	d.unused = true
+	later := d.used
 	d.mu.Unlock()
-	if ended == nil {
-		return d.remove()
+	if later {
+		return nil
 	}
-	select {
-	case <-ended:
-		return d.remove()
-	default:
-	}
-	go func() {
-		<-ended
-		_ = d.remove() // if it fails, the next start of the daemon removes the directory
-	}()
-	return nil
+	return d.remove()
 }
 
 func (d *Dir) remove() error {
@@ -202,12 +195,22 @@ func (d *Dir) WhenRemoved(f func()) {
 	d.removed = append(d.removed, f)
 }
 
-// occupy notes the Chrome that was started on the directory. ended is closed when none of its
-// processes is left.
-func (d *Dir) occupy(ended <-chan struct{}) {
+// occupy notes that a Chrome was started on the directory, and vacate that none of its processes
+// is left.
+func (d *Dir) occupy() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.ended = ended
+	d.used = true
+}
+
+func (d *Dir) vacate() {
+	d.mu.Lock()
+	d.used = false
+	now := d.unused
+	d.mu.Unlock()
+	if now {
+		_ = d.remove() // if it fails, the next start of the daemon removes the directory
+	}
 }
 
 // Reclaim leaves only the user data directory, makes the daemon its owner and returns the

@@ -213,7 +213,7 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 		return nil, errors.Join(fault.Wrap(err, fault.BrowserFailed, op, ""), group.Remove())
 	}
 	p.dir, p.flags, p.link = o.Dir, portable(args), link
-	o.Dir.occupy(p.done)
+	o.Dir.occupy()
 	first := make(chan report, 1)
 	go p.supervise(reports, first)
 	select {

@@ -97,6 +97,7 @@ func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
 	p.mu.Lock()
 	p.exit = exit
 	p.mu.Unlock()
+	p.dir.vacate()
 	close(p.done)
 }
 

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/stasisd/stasis/client"
+	"github.com/stasisd/stasis/fault"
 )
 
 // nodeCmd holds the verbs for the nodes of a cluster.
@@ -51,9 +54,17 @@ func (c *nodeListCmd) Run(ctx context.Context) error {
 
 type nodeDrainCmd struct {
 	remoteDaemon
-	Undo bool   `help:"The node takes new sessions again." env:"-"`
-	ID   string `arg:"" help:"The node's ID."`
+	Undo bool          `help:"The node takes new sessions again." env:"-" xor:"undo"`
+	Wait time.Duration `help:"Wait until the node has no live sessions but those that cannot move, at most this long." env:"-" placeholder:"DURATION" xor:"undo"`
+	ID   string        `arg:"" help:"The node's ID."`
 }
+
+const (
+	drainLook = time.Second
+	// drainedFor is how long a node must report that it has nothing to move: it reports what it
+	// has every five seconds.
+	drainedFor = 6 * time.Second
+)
 
 // Run drains the node.
 func (c *nodeDrainCmd) Run(ctx context.Context) error {
@@ -64,8 +75,43 @@ func (c *nodeDrainCmd) Run(ctx context.Context) error {
 	if c.Undo {
 		text = "Node %s takes new sessions again within a few seconds.\n"
 	}
-	_, err := fmt.Fprintf(os.Stdout, text, printable(c.ID))
-	return err
+	if _, err := fmt.Fprintf(os.Stdout, text, printable(c.ID)); err != nil || c.Wait <= 0 {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Wait)
+	defer cancel()
+	return c.await(ctx)
+}
+
+// await waits until the node has no sessions that can move, or has stopped.
+func (c *nodeDrainCmd) await(ctx context.Context) error {
+	var last client.Node
+	var drained time.Duration
+	for {
+		nodes, err := c.api().Nodes(ctx)
+		at := slices.IndexFunc(nodes, func(n client.Node) bool { return n.ID == c.ID })
+		switch {
+		case err != nil && ctx.Err() == nil:
+			return c.explain(err)
+		case err == nil && (at < 0 || nodes[at].State == "stopped"):
+			return nil
+		case err == nil:
+			last = nodes[at]
+			drained += drainLook
+			if last.Live > len(last.Staying) {
+				drained = 0
+			}
+		}
+		if drained > drainedFor {
+			_, err := fmt.Fprintf(os.Stdout, "Live sessions that stay on node %s: %d.\n", printable(c.ID), last.Live)
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fault.New(fault.Timeout, "node.drain", "live sessions that are left on node %s: %d; it moves them as long as it runs", c.ID, last.Live)
+		case <-time.After(drainLook):
+		}
+	}
 }
 
 type nodeRemoveCmd struct {

@@ -217,7 +217,14 @@ func (k *Keeper) join(ctx context.Context) error {
 	}
 	k.mu.Lock()
 	k.lost, k.number, k.since, k.leads = false, n.Number, asked, false
+	drained := k.draining
 	k.mu.Unlock()
+	if drained { // before the node lost its lease: only a start ends a drain
+		if err := k.cfg.Store.Drain(ctx, k.cfg.ID, true); err != nil {
+			k.warn("the node was drained, and other nodes do not know it any more; drain it again", err)
+		}
+		n.Draining = true
+	}
 	k.hold(asked, n)
 	k.cfg.Log.Info("the node has joined the cluster", "node", k.cfg.ID, "url", k.cfg.URL, "number", n.Number, "lease", k.cfg.Lease)
 	return nil

@@ -57,7 +57,7 @@ func (s *store) Join(_ context.Context, n profiles.Node) (profiles.Node, error) 
 		return n, fault.New(fault.NodeInUse, "test", "the daemon at x is node a")
 	}
 	s.number += 2
-	s.renew, n.Number, n.Clock = nil, s.number, time.Now().Add(s.ahead)
+	s.renew, s.draining, n.Number, n.Clock = nil, false, s.number, time.Now().Add(s.ahead)
 	return n, nil
 }
 
@@ -72,8 +72,8 @@ func (s *store) Renew(_ context.Context, status json.RawMessage) (profiles.Node,
 	return profiles.Node{ID: "a", Number: s.number, Draining: s.draining, Clock: time.Now().Add(s.ahead)}, s.renew
 }
 
-func (s *store) Drain(context.Context, string, bool) error {
-	s.set(func() { s.call("drain") })
+func (s *store) Drain(_ context.Context, _ string, on bool) error {
+	s.set(func() { s.draining = on; s.call("drain") })
 	return s.renew
 }
 
@@ -316,6 +316,27 @@ func TestDrained(t *testing.T) {
 			t.Errorf("calls %q", s.calls)
 		}
 	})
+}
+
+// A node that was drained stays so when it loses its lease and joins again.
+func TestDrainedAndLost(t *testing.T) {
+	s := &store{}
+	k, _ := keep(t, s, func(time.Duration) {})
+	s.set(func() { s.draining = true })
+	await(t, "the node is drained", k.Draining)
+	s.set(func() { s.renew = fault.New(fault.NodeLost, "test", "") })
+	await(t, "the node has joined again", func() (joined bool) {
+		s.set(func() { joined = s.number > 2 })
+		return joined && k.Check() == nil
+	})
+	s.set(func() {
+		if !s.draining {
+			t.Error("other nodes do not know that it is drained")
+		}
+	})
+	if !k.Draining() {
+		t.Error("the node takes sessions again")
+	}
 }
 
 // Others know at once how much room a node has that has started.
