@@ -108,13 +108,23 @@ func (s *Server) whileMoving(c *call, route reach, authorised error, answer func
 		}
 		c.repeatable()
 		err := answer()
-		if !errors.Is(err, session.ErrMoving) || c.Response().Committed || c.kept == nil && hasBody(c.Request()) || s.now().After(until) {
+		if !c.again(err) || s.now().After(until) {
 			return err
 		}
 		if pause := s.newMoving(c, "").pause(); pause != nil {
 			return pause
 		}
 	}
+}
+
+// again reports whether a call that failed with err is to be made once more, on the node to which
+// its session moves. Nothing of it was carried out, or it only reads.
+func (c *call) again(err error) bool {
+	r := c.Request()
+	if c.Response().Committed || c.kept == nil && hasBody(r) {
+		return false
+	}
+	return errors.Is(err, session.ErrMoving) || r.Method == http.MethodGet && errors.Is(err, session.ErrInterrupted)
 }
 
 // keptBody is the size in bytes up to which the body of a call is kept until the call is

@@ -135,6 +135,27 @@ func TestWhileMoving(t *testing.T) {
 	}
 }
 
+// What was interrupted is made again only if it reads.
+func TestInterruptedCall(t *testing.T) {
+	no := func(string) bool { return false }
+	s := &Server{now: time.Now, cluster: &Cluster{Peers: placement.NewPeers("b", &movedSession{at: "b"}, time.Now), Lives: func(string) bool { return true }, Moving: no}}
+	for method, want := range map[string]int{http.MethodGet: 2, http.MethodPost: 1, http.MethodDelete: 1} {
+		c := &call{Context: echo.New().NewContext(httptest.NewRequest(method, "/v1/sessions/s1/x", nil), httptest.NewRecorder())}
+		c.SetParamNames("session_id")
+		c.SetParamValues("s1")
+		calls := 0
+		err := s.whileMoving(c, reachLive, nil, func() error {
+			if calls++; calls == 1 {
+				return fault.Wrap(session.ErrInterrupted, fault.NodeUnavailable, "test", "")
+			}
+			return nil
+		})
+		if calls != want || (err == nil) != (want == 2) {
+			t.Errorf("%s was made %d times, %v", method, calls, err)
+		}
+	}
+}
+
 // Nothing is repeated after the answer has begun, or after another error.
 func TestNotRepeated(t *testing.T) {
 	no := func(string) bool { return false }

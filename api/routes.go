@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"unicode/utf8"
@@ -9,7 +8,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 )
 
@@ -220,7 +218,7 @@ func (s *Server) route(method, path string, authorise authorizer, do handler) {
 func audited(c *call, do handler) error {
 	var err error = fault.New(fault.Internal, "api.panic", "")
 	defer func() {
-		if !errors.Is(err, session.ErrMoving) {
+		if !c.again(err) {
 			c.audit.end(c, err)
 		}
 	}()

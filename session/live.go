@@ -290,7 +290,7 @@ func (l *liveSession) use(ctx context.Context, do func(context.Context, browsers
 	defer context.AfterFunc(useCtx, cancel)()
 	err = do(ctx, chrome)
 	if err != nil && useCtx.Err() != nil {
-		return save.PreemptedError(useCtx, err, "session.use")
+		return interrupted(useCtx, err)
 	}
 	return err
 }

@@ -20,8 +20,24 @@ import (
 // node can take the second, so that the session continues also if this one dies.
 
 // ErrMoving is the error of calls that came while their session moved to another node, or just
-// after. They can be repeated there.
+// after. They can be repeated there: nothing of them was carried out.
 var ErrMoving = fault.New(fault.NodeUnavailable, "session.move", "the session moves to another node; try again")
+
+// ErrInterrupted is the error of calls that used the browser when their session began to move to
+// another node. Those that only read can be repeated there. Others may have been carried out: a
+// page that was being opened may have reached its site.
+var ErrInterrupted = fault.New(fault.NodeUnavailable, "session.move",
+	"the session began to move to another node during the call, which may have been carried out; look before you try again")
+
+// interrupted returns the error of a call that failed with err because an ending took the browser
+// away. The cause of useCtx, which that ending has cancelled, says why.
+func interrupted(useCtx context.Context, err error) error {
+	const op = "session.use"
+	if errors.Is(context.Cause(useCtx), ErrMoving) {
+		return fault.Wrap(errors.Join(ErrInterrupted, err), fault.CodeOf(ErrInterrupted), op, fault.MessageOf(ErrInterrupted))
+	}
+	return save.PreemptedError(useCtx, err, op)
+}
 
 // livesElsewhere reports whether a session that does not live on node n lives on another one, or is
 // about to.

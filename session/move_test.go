@@ -310,6 +310,28 @@ func TestCallsWhileMoving(t *testing.T) {
 	moving("after the session has moved")
 }
 
+// A page that was being opened when its session began to move may have reached its site, and is
+// not opened again on the new node. What only reads is to be made there.
+func TestNavigateWhileMoving(t *testing.T) {
+	a, _, drained, _, _ := twoNodes(t, nil)
+	id := a.create(alice, nil).ID
+	moved := make(chan struct{})
+	a.browsers.on("navigate", func(c *fakeChrome) error {
+		a.browsers.works()
+		go func() {
+			defer close(moved)
+			drained.Move(t.Context())
+		}()
+		await(t, "the session begins to move", func() bool { return Lookup{a.Service}.Moving(id) })
+		return context.Canceled
+	})
+	_, err := a.Navigate(t.Context(), alice, id, "https://a.example/login?once=1")
+	if errors.Is(err, ErrMoving) || !errors.Is(err, ErrInterrupted) || !fault.Is(err, fault.NodeUnavailable) {
+		t.Error(err)
+	}
+	<-moved
+}
+
 // A checkpoint that a move interrupts can be made on the new node.
 func TestCheckpointWhileMoving(t *testing.T) {
 	a, _, drained, _, _ := twoNodes(t, nil)

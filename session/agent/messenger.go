@@ -107,6 +107,9 @@ func (m *Messenger) send(ctx context.Context, c access.Caller, id string, r Mess
 		stored, err = m.sendAfterEnd(ctx, id, r)
 		return stored, false, err
 	}
+	if fault.Is(err, fault.NodeUnavailable) && r.StartURL != "" { // a repeat would open it again
+		err = fault.New(fault.NodeUnavailable, "agent.message", "start_url was opened, but the message was not recorded, because the session began to move to another node; look before you try again")
+	}
 	return stored, hasAgent, err
 }
 
