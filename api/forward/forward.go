@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -101,6 +102,7 @@ func (f *Forwarder) Pass(w http.ResponseWriter, r *http.Request, to placement.No
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = target.Scheme, target.Host, ""
 			p.Out.URL.RawQuery = p.In.URL.RawQuery // unchanged, also what cannot be parsed
+			sendOnce(p.Out.Header)
 			h.To = to.ID
 			failed = f.cfg.Signer.Sign(p.Out, h)
 		},
@@ -125,6 +127,20 @@ func (f *Forwarder) Pass(w http.ResponseWriter, r *http.Request, to placement.No
 	}
 	proxy.ServeHTTP(&answerWriter{ResponseWriter: w, header: http.Header{}, ctx: ctx, closing: f.ctx}, r.WithContext(ctx))
 	return f.failure(r.Context(), to, failed)
+}
+
+// sendOnce prevents that [http.Transport] sends a call again whose connection ends without an
+// answer: the node may have carried it out. The transport does so if a call without a body has one
+// of these headers, whatever the method, and then reports the error of the second try. Most calls
+// do nothing for these headers. The transport only finds names that are spelled as here; their
+// receiver reads any.
+func sendOnce(h http.Header) {
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if values, has := h[name]; has {
+			delete(h, name)
+			h[strings.ToLower(name)] = values
+		}
+	}
 }
 
 // Answer is the whole answer of a node.

@@ -132,6 +132,48 @@ func TestNodeStopped(t *testing.T) {
 	}
 }
 
+// TestSentOnce checks that a call whose connection ends without an answer is not sent again: the
+// node may have carried it out.
+func TestSentOnce(t *testing.T) {
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key", "X-Other"} {
+		var calls atomic.Int32
+		var sent atomic.Value
+		g := newRig(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				return
+			}
+			calls.Add(1)
+			sent.Store(r.Header.Get(name))
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				err = conn.Close()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		call := func(method string) error {
+			r, err := http.NewRequestWithContext(t.Context(), method, g.a.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set(name, "k")
+			answer, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = answer.Body.Close()
+			return <-g.errs
+		}
+		if err := call(http.MethodGet); err != nil { // its connection is used again
+			t.Fatal(err)
+		}
+		if err := call(http.MethodPost); !forward.Unanswered(err) || calls.Load() != 1 || sent.Load() != "k" {
+			t.Errorf("%s: %v was sent %d times, %v", name, sent.Load(), calls.Load(), err)
+		}
+	}
+}
+
 // TestNodeGone checks that a call which has not reached its node says so.
 func TestNodeGone(t *testing.T) {
 	g := newRig(t, func(http.ResponseWriter, *http.Request) {})
