@@ -122,7 +122,8 @@ type AnswerStore interface {
 	// before, fresh is false and known is the recorded answer. A claim keeps its Body.
 	ClaimAnswer(ctx context.Context, a Answer) (known Answer, fresh bool, err error)
 	// FinishAnswer records the first response's status and body; without an open claim the
-	// error is not_found. DropAnswer removes the claim.
+	// error is not_found. DropAnswer removes the claim. On a node, both leave a claim alone that
+	// another node has made since: the node had lost its lease, and with it the claim.
 	FinishAnswer(ctx context.Context, a Answer) error
 	DropAnswer(ctx context.Context, scope, key string) error
 	// DropUnfinishedAnswers removes every claim without an answer and without a Body. A daemon

@@ -48,6 +48,11 @@ func (st *Answers) ClaimAnswer(ctx context.Context, a profiles.Answer) (known pr
 			", node_id FROM answers WHERE scope = ? AND request_key = ?", a.Scope, a.Key), &of})
 		// A claim of a node without a lease was deleted above, unless it has chosen something.
 		known.Elsewhere = node != "" && known.Status == 0 && of != node
+		if err != nil || !known.Elsewhere || len(known.Body) == 0 {
+			return err
+		}
+		// This node makes what was chosen. If the other one gives up, the choice must stay.
+		_, err = tx.ExecContext(ctx, "UPDATE answers SET node_id = ?, number = ? WHERE scope = ? AND request_key = ?", node, number, a.Scope, a.Key)
 		return err
 	})
 	if err != nil {
@@ -56,19 +61,31 @@ func (st *Answers) ClaimAnswer(ctx context.Context, a profiles.Answer) (known pr
 	return known, fresh, nil
 }
 
-// FinishAnswer implements [profiles.AnswerStore].
+// abandoned is the age at which a node takes over the claim of another one that has a lease.
+const abandoned = time.Hour
+
+// FinishAnswer implements [profiles.AnswerStore]. The request of a node that had lost its lease
+// finds the claim of a repeat on another node, which it must leave alone.
 func (st *Answers) FinishAnswer(ctx context.Context, a profiles.Answer) error {
 	const op = "profiles.finish_answer"
 	return st.db.write(ctx, op, func(tx *sql.Tx) error {
-		r, err := tx.ExecContext(ctx, "UPDATE answers SET status = ?, body = ? WHERE scope = ? AND request_key = ? AND status = 0",
-			a.Status, a.Body, a.Scope, a.Key)
+		query, args := "UPDATE answers SET status = ?, body = ? WHERE scope = ? AND request_key = ? AND status = 0", []any{a.Status, a.Body, a.Scope, a.Key}
+		if node, _ := st.db.own(); node != "" {
+			query += " AND (node_id = ? AND created_at = ? OR body IS NOT NULL OR created_at <= ?)"
+			args = append(args, node, stamp(a.CreatedAt), stamp(a.CreatedAt.Add(-abandoned)))
+		}
+		r, err := tx.ExecContext(ctx, query, args...)
 		return requireRow(r, err, fault.NotFound, op)
 	})
 }
 
 // DropAnswer implements [profiles.AnswerStore].
 func (st *Answers) DropAnswer(ctx context.Context, scope, key string) error {
-	return st.deleteAnswers(ctx, "profiles.drop_answer", "scope = ? AND request_key = ?", scope, key)
+	const op, condition = "profiles.drop_answer", "scope = ? AND request_key = ?"
+	if node, number := st.db.own(); node != "" { // what another node has claimed since is not this node's to drop
+		return st.deleteAnswers(ctx, op, condition+" AND status = 0 AND node_id = ? AND number = ?", scope, key, node, number)
+	}
+	return st.deleteAnswers(ctx, op, condition, scope, key)
 }
 
 // DropUnfinishedAnswers implements [profiles.AnswerStore].
