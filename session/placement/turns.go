@@ -66,16 +66,12 @@ func (t *turns) give(nodes []Node) (ids []string) {
 		}
 	}
 	for anyFree(nodes) {
-		i := t.first()
+		i, n := t.first(nodes)
 		if i < 0 {
 			return ids
 		}
 		w := t.waiting[i]
 		t.waiting = slices.Delete(t.waiting, i, i+1)
-		n := mostFree(nodes, wanted(w))
-		if n < 0 || t.over(w) {
-			continue
-		}
 		nodes[n].Status.Free--
 		t.serve(w, t.last+1)
 		t.given[turnOf{user: w.UserID}]++
@@ -85,17 +81,23 @@ func (t *turns) give(nodes []Node) (ids []string) {
 	return ids
 }
 
-// first returns the index of the create that is next: the first of the user who had a turn the
-// longest ago, and there of the key that had one the longest ago. It returns -1 for none.
-func (t *turns) first() int {
-	found, user, key := -1, int64(math.MaxInt64), int64(math.MaxInt64)
+// first returns the index of the create that is next, and of the node with a place for it: the
+// first of the user who had a turn the longest ago, and there of the key that had one the longest
+// ago. Those that fit no node with a free place, or whose quota is reached, are left out. It
+// returns -1 for none. One pass finds it: a user may wait with thousands of creates that are left out.
+func (t *turns) first(nodes []Node) (found, node int) {
+	found, node = -1, -1
+	user, key := int64(math.MaxInt64), int64(math.MaxInt64)
 	for i, w := range t.waiting {
 		u, k := t.served[turnOf{user: w.UserID}], t.served[turnOf{w.UserID, w.KeyID}]
-		if u < user || u == user && k < key {
-			found, user, key = i, u, k
+		if u > user || u == user && k >= key || t.over(w) {
+			continue
+		}
+		if n := mostFree(nodes, wanted(w)); n >= 0 {
+			found, node, user, key = i, n, u, k
 		}
 	}
-	return found
+	return found, node
 }
 
 // before reports whether creates that wait go before one that does not: they compete for nodes
