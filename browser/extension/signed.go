@@ -61,21 +61,41 @@ func (s *Signed) pack(ctx context.Context, folder, sha string, to *os.File) (*io
 // read reads the zip of an extension into an empty file. It refuses one that no daemon with
 // this key has packed.
 func (s *Signed) read(ctx context.Context, sha string, into *os.File) (*io.SectionReader, error) {
-	if err := s.catalogue.PackedExtension(ctx, sha, diskWriter{into}); err != nil {
+	to := &packedWriter{to: diskWriter{into}, mac: s.mac(sha)}
+	if err := s.catalogue.PackedExtension(ctx, sha, to); err != nil {
 		return nil, err
 	}
-	info, err := into.Stat()
-	if err != nil {
-		return nil, storeError(err)
+	if len(to.begin) < len(to.mac) {
+		return nil, unusable(errUnsigned)
 	}
-	var mac [sha256.Size]byte
-	if _, err := into.ReadAt(mac[:], 0); err != nil && !errors.Is(err, io.EOF) {
-		return nil, storeError(err)
+	return io.NewSectionReader(into, int64(len(to.mac)), to.size-int64(len(to.mac))), nil
+}
+
+// maxPacked bounds a packed extension, in bytes: a zip of files that cannot be compressed, whose
+// names are as long as they may be, is smaller.
+const maxPacked = 2 * maxBytes
+
+var errUnsigned = errors.New("it is not signed with this daemon's archive key")
+
+// packedWriter writes a packed extension. It refuses one that does not begin with the HMAC before
+// more of it is read, and one that is too large: anybody who can write to the catalogue could
+// otherwise fill the disk.
+type packedWriter struct {
+	to    io.Writer
+	mac   []byte
+	begin []byte // at most as long as mac
+	size  int64
+}
+
+func (p *packedWriter) Write(b []byte) (int, error) {
+	p.begin = append(p.begin, b[:min(len(b), len(p.mac)-len(p.begin))]...)
+	if len(p.begin) == len(p.mac) && !hmac.Equal(p.begin, p.mac) {
+		return 0, unusable(errUnsigned)
 	}
-	if !hmac.Equal(mac[:], s.mac(sha)) {
-		return nil, unusable(errors.New("it is not signed with this daemon's archive key"))
+	if p.size += int64(len(b)); p.size > maxPacked {
+		return 0, unusable(errors.New("it is too large"))
 	}
-	return io.NewSectionReader(into, int64(len(mac)), info.Size()-int64(len(mac))), nil
+	return p.to.Write(b)
 }
 
 // unusable is the error for stored files that cannot be used. The caller has uploaded nothing.
