@@ -229,14 +229,17 @@ func (l *liveSession) abandon() {
 }
 
 // ask runs f on the session's goroutine and returns its error. If the session has ended
-// meanwhile, the error is session_not_running. f changes memory only, so ask waits for it
-// once it has begun; ctx bounds the time until then.
+// meanwhile, the error is session_not_running, or ErrMoving if it has moved. f changes memory
+// only, so ask waits for it once it has begun; ctx bounds the time until then.
 func (l *liveSession) ask(ctx context.Context, f func() error) error {
 	answer := make(chan error, 1)
 	select {
 	case l.calls <- func() { answer <- f() }:
 		return <-answer
 	case <-l.done:
+		if l.moving.Load() {
+			return ErrMoving
+		}
 		return notRunning(l.id)
 	case <-ctx.Done():
 		return notInTime(ctx)

@@ -170,7 +170,7 @@ func (m *mover) moveOne(ctx context.Context, l *liveSession, stops bool) stay {
 		why, err = hasFiles(dir)
 	}
 	switch {
-	case fault.Is(err, fault.SessionNotRunning):
+	case fault.Is(err, fault.SessionNotRunning), errors.Is(err, ErrMoving):
 		return stay{} // it has ended
 	case err != nil:
 		return stay{reason: fault.MessageOf(err)}

@@ -306,8 +306,12 @@ func TestCallsWhileMoving(t *testing.T) {
 		moving("before the session continues")
 		return other.Take(ctx, id)
 	}
+	found := a.sessions.Find(id) // by a call that comes just before the session is gone
 	drained.Move(t.Context())
 	moving("after the session has moved")
+	if err := found.use(t.Context(), nil); !errors.Is(err, ErrMoving) {
+		t.Errorf("a call that has found the session before it moved: %v", err)
+	}
 }
 
 // A page that was being opened when its session began to move may have reached its site, and is
