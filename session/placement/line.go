@@ -37,8 +37,8 @@ type Line struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	reading chan struct{}            // holds one token while Before uses the next two
-	others  []profiles.WaitingCreate // the list that Before has read
+	reading chan struct{}            // holds one token while all uses the next two
+	others  []profiles.WaitingCreate // the list that all has read
 	read    time.Time                // when it was read
 
 	mu    sync.Mutex
@@ -193,7 +193,7 @@ func (l *Line) end(ctx context.Context, id string) {
 // last turn; nil: it had none.
 func (l *Line) timeout(ctx context.Context, id string, is Waiter, last error) error {
 	const op = "placement.wait"
-	all, err := l.store.Waiting(context.WithoutCancel(ctx))
+	all, err := l.all(context.WithoutCancel(ctx)) // shared: thousands of creates may end at once
 	if err != nil {
 		all = nil // the code is less exact then
 	}

@@ -303,6 +303,26 @@ func TestLineEnds(t *testing.T) {
 	})
 }
 
+// Creates that end at once share what they read.
+func TestLineEndsTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLines(t, "a")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		ended := make(chan error, 100)
+		for range cap(ended) {
+			go func() { ended <- l.line["a"].Wait(ctx, placement.Waiter{UserID: "ann", KeyID: "k"}, nil) }()
+		}
+		for range cap(ended) {
+			code(t, <-ended, fault.TooManySessions)
+		}
+		if n := l.store.Reads(); n > 2 {
+			t.Errorf("who waits was read %d times", n)
+		}
+		l.end()
+	})
+}
+
 // A create waits on while the catalogue does not answer. One that got its turn in vain meanwhile
 // returns to its place.
 func TestLineWithoutCatalogue(t *testing.T) {
