@@ -512,7 +512,8 @@ class Stasis:
                 error = StasisError(e.code, _object(raw), str(e.reason))
                 with contextlib.suppress(ValueError):
                     wait = float(e.headers.get("Retry-After") or wait)
-                if e.code not in (429, 503) or attempt > self.retries or wait > _LONGEST_WAIT:
+                unsure = error.code == "node_unavailable" and not repeatable  # another node may have carried it out
+                if unsure or e.code not in (429, 503) or attempt > self.retries or wait > _LONGEST_WAIT:
                     raise error from None
             except (http.client.HTTPException, ConnectionError, urllib.error.URLError) as e:
                 final = isinstance(getattr(e, "reason", None), (socket.timeout, ssl.SSLError))

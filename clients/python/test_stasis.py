@@ -14,6 +14,7 @@ from unittest import mock
 from stasis import Session, Stasis, StasisError
 
 Handler = http.server.BaseHTTPRequestHandler
+UNSURE = b'{"code":"node_unavailable","message":"node b has not answered, and may have carried out the call"}'
 ERROR = b'{"code":"shutting_down","message":"the daemon stops","request_id":"r1"}'
 
 
@@ -49,12 +50,21 @@ class TestStasis(unittest.TestCase):
         self.assertEqual({r["body"] for r in self.requests}, {b'{"labels": {"a": "b"}}'})
         self.assertEqual(self.requests[0]["headers"]["Authorization"], "Bearer secret")
 
+    def test_what_another_node_may_have_done_is_repeated_if_that_does_no_harm(self) -> None:
+        stasis = self.serve(says(503, UNSURE, ("Retry-After", "0")), says(201, b'{"session_id":"a","cdp_url":"ws://x"}'),
+                            says(503, UNSURE, ("Retry-After", "0")), says(200, b"{}"))
+        with mock.patch("time.sleep"):
+            stasis.create()
+            stasis.get("a")
+
     def test_what_is_not_repeated(self) -> None:
         s = Session(self.serve(lost), {"session_id": "a"})
         with self.assertRaises(OSError):
             s.link()
         with self.assertRaises(OSError):
             self.serve(lost).set_default("ada", "snap", if_version=3)
+        with self.assertRaises(StasisError):  # another node may have opened the page
+            Session(self.serve(says(503, UNSURE)), {"session_id": "a"}).navigate("https://a.example/once")
         with self.assertRaises(StasisError):
             self.serve(says(500, b'{"code":"save_failed"}')).get("a")
         with self.assertRaises(StasisError):

@@ -239,7 +239,8 @@ export class Stasis {
         if (answer.ok) return answer;
         wait = Number(answer.headers.get('retry-after') ?? wait);
         const error = new StasisError(answer.status, await problem(answer), answer.statusText || answer.type);
-        if (![429, 503].includes(answer.status) || attempt >= this.#retries || !(wait <= longestWait)) throw error;
+        const unsure = error.code === 'node_unavailable' && !repeatable; // another node may have carried it out
+        if (unsure || ![429, 503].includes(answer.status) || attempt >= this.#retries || !(wait <= longestWait)) throw error;
       } catch (error) {
         const lost = error instanceof TypeError; // of fetch: no connection, or one that broke
         if (!lost || !repeatable || attempt >= this.#retries) throw error;

@@ -34,6 +34,7 @@ test('what is not repeated', async () => {
     [[json(201, session), lost()], async (stasis) => (await stasis.create()).link(), TypeError],
     [[lost()], (stasis) => stasis.setDefault('ada', 'snap', 3), TypeError],
     [[json(500, { code: 'save_failed' })], (stasis) => stasis.get('a'), StasisError],
+    [[json(201, session), json(503, { code: 'node_unavailable' }, { 'retry-after': '0' })], async (stasis) => (await stasis.create()).link(), StasisError],
     [[json(429, { code: 'too_many_attempts' }, { 'retry-after': '600' })], (stasis) => stasis.get('a'), StasisError],
     [[new Response('<h1>Bad gateway', { status: 502, statusText: 'Bad Gateway' })], (stasis) => stasis.get('a'), /502: Bad Gateway/],
     [[new Response(null, { status: 302, headers: { location: '/elsewhere' } })], (stasis) => stasis.get('a'), /302/],
