@@ -72,10 +72,11 @@ func (st *Claims) ClaimSession(ctx context.Context, sessionID, keyID string) (he
 }
 
 // otherSession returns the claim of another node on a session; nil if there is none. That of a
-// node which has ended the session as moved holds only the environment.
+// node which has ended the session as moved holds only the environment, unless the node has claimed
+// it again, to continue it itself; see [handle.leaveEnvironment].
 func otherSession(ctx context.Context, q querier, sessionID, node string) (*profiles.SessionClaim, error) {
 	return scanSessionClaim(q.QueryRowContext(ctx, "SELECT "+sessionClaimColumns+" FROM session_claims c WHERE session_id = ? AND node_id <> ? AND "+leased+
-		" AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = c.session_id AND s.node_id = c.node_id AND s.reason_code = 'moved' AND s.ended_at <> 0)", sessionID, node))
+		" AND NOT EXISTS (SELECT 1 FROM sessions s WHERE c.key_id = '' AND s.session_id = c.session_id AND s.node_id = c.node_id AND s.reason_code = 'moved' AND s.ended_at <> 0)", sessionID, node))
 }
 
 // EnterEnvironment implements [profiles.ClaimStore].
@@ -167,6 +168,17 @@ func (h *handle) releaseSession(ctx context.Context, tx *sql.Tx, sessionID strin
 		return nil
 	}
 	_, err := tx.ExecContext(ctx, "DELETE FROM session_claims WHERE session_id = ? AND node_id = ? AND number = ?", sessionID, node, number)
+	return err
+}
+
+// leaveEnvironment has the claim of a session on this node, which ends it as moved, hold only the
+// environment. Its key is empty from then on, until a node claims the session again.
+func (h *handle) leaveEnvironment(ctx context.Context, tx *sql.Tx, sessionID string) error {
+	node, number := h.own()
+	if node == "" {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, "UPDATE session_claims SET key_id = '' WHERE session_id = ? AND node_id = ? AND number = ?", sessionID, node, number)
 	return err
 }
 

@@ -142,8 +142,12 @@ func (st *Snapshots) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, 
 // decides which end may follow which. A session that moves keeps its claim, so that no other takes
 // its environment. The claim of one that had ended before is of what resumes it.
 func (h *handle) end(ctx context.Context, tx *sql.Tx, was profiles.Session, e profiles.End, moved profiles.MoveResult, op string) error {
-	if e.Reason.Code != profiles.ReasonMoved && was.EndedAt.IsZero() {
-		if err := h.releaseSession(ctx, tx, e.SessionID); err != nil {
+	if was.EndedAt.IsZero() {
+		leave := h.releaseSession
+		if e.Reason.Code == profiles.ReasonMoved {
+			leave = h.leaveEnvironment
+		}
+		if err := leave(ctx, tx, e.SessionID); err != nil {
 			return err
 		}
 	}
