@@ -227,10 +227,17 @@ func mostOf(limits []quota.Limit, kind quota.Kind, id string) *int64 {
 	return nil
 }
 
+// asks records whether a create asks for a place.
 func (l *Line) asks(w *waiter, is bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w.asks = is
+	if w.asks = is; !is {
+		return
+	}
+	select {
+	case <-w.turn: // of a look while the turn was being recorded; it would end the next pause
+	default:
+	}
 }
 
 func (l *Line) add(id string, w *waiter) {

@@ -385,3 +385,32 @@ func TestLineTurnWithoutAnswer(t *testing.T) {
 		l.end()
 	})
 }
+
+// slow takes its time to record the first turn.
+type slow struct{ *profilestest.MemoryWaiting }
+
+func (s slow) TakeTurn(ctx context.Context, id string, fresh time.Duration) (bool, error) {
+	time.Sleep(5 * time.Second)
+	return s.MemoryWaiting.TakeTurn(ctx, id, fresh)
+}
+
+// A create that got its turn in vain lets others go first, although its turn was seen several times
+// while it was recorded.
+func TestLineSlowTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLines(t, "a")
+		l.line["a"] = placement.NewLine(placement.NewPeers("a", l, time.Now), slow{l.store}, 0, slog.New(slog.DiscardHandler))
+		l.places("a", 1)
+		var asked []time.Time
+		err := l.line["a"].Wait(t.Context(), placement.Waiter{UserID: "ann", KeyID: "k"}, func() (bool, error) {
+			if asked = append(asked, time.Now()); len(asked) == 1 {
+				return true, fault.New(fault.TooManySessions, "test", "")
+			}
+			return l.ask("ann", "")
+		})
+		if err != nil || len(asked) != 2 || asked[1].Sub(asked[0]) < 6*time.Second {
+			t.Errorf("asked at %v, %v; want a pause and a new turn", asked, err)
+		}
+		l.end()
+	})
+}
