@@ -26,6 +26,9 @@ const (
 	farAhead       = 3 * longestPause / 2 // a delivery that is due later than this is sent now: the clock was set back
 	excerptBytes   = 200                  // of an answer that was not 2xx
 	retryDelay     = 5 * time.Second
+	// longestSleep is the longest time between two looks at the queue. Nothing wakes the sender
+	// for what another node has queued that has died or stopped since.
+	longestSleep = time.Minute
 )
 
 // Queue is what a sender needs of the catalogue; see [profiles.DeliveryStore].
@@ -149,9 +152,9 @@ func (s *Sender) dispatch(ctx context.Context) time.Duration {
 	case err != nil:
 		return s.failed(ctx, err)
 	case next.IsZero():
-		return time.Hour
+		return longestSleep
 	}
-	return min(next.Sub(now), time.Hour)
+	return min(next.Sub(now), longestSleep)
 }
 
 func (s *Sender) failed(ctx context.Context, err error) time.Duration {

@@ -245,6 +245,22 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// What another node has queued that has died since is sent although nothing wakes the sender.
+func TestDeliveryOfAnotherNode(t *testing.T) {
+	var got []string
+	runSender(t, func(r *http.Request) (*http.Response, error) {
+		got = append(got, r.Header.Get("webhook-id"))
+		return answer(200, ""), nil
+	}, func(_ *testing.T, q *queue, _ *Sender) {
+		advance(time.Second) // the sender sleeps
+		q.add("1", "s")
+		advance(2 * time.Minute)
+	})
+	if !slices.Equal(got, []string{"1"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
 // A delivery whose result cannot be recorded is not sent in a loop.
 func TestUnrecordedAttemptIsNotRepeated(t *testing.T) {
 	n := 0
