@@ -52,7 +52,7 @@ func TestGive(t *testing.T) {
 			})
 			line.waiting = slices.DeleteFunc(line.waiting, func(w profiles.WaitingCreate) bool { return w.ID == next.ID })
 			n := mostFree(free, wanted(next))
-			if n < 0 || line.over(next) != nil {
+			if n < 0 || line.over(next) {
 				continue
 			}
 			free[n].Status.Free--
