@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -55,6 +56,7 @@ func TestScripts(t *testing.T) {
 		}
 	}))
 	t.Cleanup(daemons.Close)
+	var scripts atomic.Int64
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
@@ -63,6 +65,8 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TAKEN", daemons.Listener.Addr().String())
 			env.Setenv("STASIS_CONFIG", "") // not this machine's
 			env.Setenv("NETWORK", networkNamespace())
+			// Scripts run at once, beside other tests with daemons: each has its own user IDs.
+			env.Setenv("STASIS_UID_BASE", fmt.Sprint(3_000_000_000+os.Getpid()%10_000*100_000+int(scripts.Add(1))*1000))
 			// The path of a data directory must be short because of Chrome's socket.
 			short, err := os.MkdirTemp("", "st-")
 			env.Setenv("SHORT", short)
