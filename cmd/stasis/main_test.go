@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	if code, done := childMain(os.Args[1:]); done {
 		os.Exit(code)
 	}
-	testscript.Main(m, map[string]func(){"stasis": main})
+	testscript.Main(m, map[string]func(){"stasis": main, "terminal": terminal})
 }
 
 // The scripts run every verb as a user types it and check its output and exit code. No
