@@ -153,6 +153,9 @@ func TestPostgresSave(t *testing.T) {
 		a := d.Call(t, http.MethodGet, "/v1/sessions/"+s.ID, nil)
 		return a.Status == http.StatusOK && !strings.Contains(string(a.Body), `"error"`)
 	})
+	daemon.Eventually(t, grace, "the daemon has its lock of the database again", func() bool {
+		return d.Call(t, http.MethodPatch, "/v1/users/ada", obj{"standby": 0}).Status == http.StatusOK
+	})
 	w = dial(t, s.CDP)
 	page, _ = w.page()
 	if got := w.eval(page, `document.cookie`); got != "login=yes" {
