@@ -288,8 +288,8 @@ func (g *Group) Yield(on bool) bool {
 }
 
 // End gives the group an ordinary share of the processors until it is removed. A process that
-// was killed needs processor time to end: with what others leave, that takes minutes on a busy
-// machine.
+// was killed needs processor time to end: with what others leave, that took more than 15 seconds
+// on a busy machine.
 func (g *Group) End() {
 	if g == nil || !g.of.HasCPU() {
 		return

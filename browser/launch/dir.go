@@ -21,10 +21,10 @@ type Dir struct {
 
 	release func() // returns the UID to the pool, once
 
-	mu      sync.Mutex
-	used    bool     // by processes of a Chrome
-	unused  bool     // it is to be removed when used is false
-	removed []func() // see WhenRemoved
+	mu          sync.Mutex
+	occupied    bool     // processes of a Chrome are left
+	removeAsked bool     // by Remove, which the end of those processes carries out
+	whenRemoved []func() // see WhenRemoved
 
 	network *netns.Network // nil: Chrome uses the daemon's
 }
@@ -158,8 +158,8 @@ func (d *Dir) own(root string) error {
 // it succeeds, because files of that user still exist.
 func (d *Dir) Remove() error {
 	d.mu.Lock()
-	d.unused = true
-	later := d.used
+	d.removeAsked = true
+	later := d.occupied
 	d.mu.Unlock()
 	if later {
 		return nil
@@ -178,10 +178,10 @@ func (d *Dir) remove() error {
 // free returns the UID to the pool.
 func (d *Dir) free() {
 	d.mu.Lock()
-	removed := d.removed
-	d.removed = nil
+	all := d.whenRemoved
+	d.whenRemoved = nil
 	d.mu.Unlock()
-	for _, f := range removed {
+	for _, f := range all {
 		f()
 	}
 	d.release()
@@ -192,7 +192,7 @@ func (d *Dir) free() {
 func (d *Dir) WhenRemoved(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.removed = append(d.removed, f)
+	d.whenRemoved = append(d.whenRemoved, f)
 }
 
 // occupy notes that a Chrome was started on the directory, and vacate that none of its processes
@@ -200,13 +200,13 @@ func (d *Dir) WhenRemoved(f func()) {
 func (d *Dir) occupy() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.used = true
+	d.occupied = true
 }
 
 func (d *Dir) vacate() {
 	d.mu.Lock()
-	d.used = false
-	now := d.unused
+	d.occupied = false
+	now := d.removeAsked
 	d.mu.Unlock()
 	if now {
 		_ = d.remove() // if it fails, the next start of the daemon removes the directory

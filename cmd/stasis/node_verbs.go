@@ -68,6 +68,9 @@ const (
 
 // Run drains the node.
 func (c *nodeDrainCmd) Run(ctx context.Context) error {
+	if c.Wait < 0 {
+		return fault.New(fault.Config, "node.drain", "--wait: must not be negative")
+	}
 	if err := c.api().DrainNode(ctx, c.ID, !c.Undo); err != nil {
 		return c.explain(err)
 	}
@@ -75,7 +78,7 @@ func (c *nodeDrainCmd) Run(ctx context.Context) error {
 	if c.Undo {
 		text = "Node %s takes new sessions again within a few seconds.\n"
 	}
-	if _, err := fmt.Fprintf(os.Stdout, text, printable(c.ID)); err != nil || c.Wait <= 0 {
+	if _, err := fmt.Fprintf(os.Stdout, text, printable(c.ID)); err != nil || c.Wait == 0 {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Wait)
