@@ -70,24 +70,37 @@ type report struct {
 	took     time.Duration
 }
 
-// torture runs the rounds. The report is of as many as were done, also after an error.
-func torture(ctx context.Context, s settings) (rep *report, err error) {
+// newRun starts the nodes, the site and the watch of a run. stop ends them, and copies the nodes'
+// logs.
+func newRun(ctx context.Context, s settings) (r *run, stop func() error, err error) {
 	c, err := s.start(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, c.Close(context.WithoutCancel(ctx))) }()
-	defer func() { err = errors.Join(err, s.copyLogs(c)) }()
+	end := func() error { return errors.Join(s.copyLogs(c), c.Close(context.WithoutCancel(ctx))) }
 	site, closeSite, err := serve(c.Address(), http.HandlerFunc(visited))
+	if err != nil {
+		return nil, nil, errors.Join(err, end())
+	}
+	r = &run{Cluster: c, settings: s, random: rand.New(rand.NewPCG(s.seed, 0)), site: site, saves: &saves{}}
+	if r.watch, err = startWatch(ctx, c); err != nil {
+		closeSite()
+		return nil, nil, errors.Join(err, end())
+	}
+	return r, func() error {
+		r.watch.stop()
+		closeSite()
+		return end()
+	}, nil
+}
+
+// torture runs the rounds. The report is of as many as were done, also after an error.
+func torture(ctx context.Context, s settings) (rep *report, err error) {
+	r, stop, err := newRun(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	defer closeSite()
-	r := &run{Cluster: c, settings: s, random: rand.New(rand.NewPCG(s.seed, 0)), site: site, saves: &saves{}}
-	if r.watch, err = startWatch(ctx, c); err != nil {
-		return nil, err
-	}
-	defer r.watch.stop()
+	defer func() { err = errors.Join(err, stop()) }()
 	began := time.Now()
 	rep = &report{settings: s}
 	err = r.load(ctx, rep)

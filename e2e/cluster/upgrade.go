@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -40,22 +39,11 @@ type upgraded struct {
 
 // rolls upgrades all nodes s.upgrades times.
 func rolls(ctx context.Context, s settings) (rep *upgraded, err error) {
-	c, err := s.start(ctx)
+	r, stop, err := newRun(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.Close(context.WithoutCancel(ctx))) }()
-	defer func() { err = errors.Join(err, s.copyLogs(c)) }()
-	site, closeSite, err := serve(c.Address(), http.HandlerFunc(visited))
-	if err != nil {
-		return nil, err
-	}
-	defer closeSite()
-	r := &run{Cluster: c, settings: s, random: rand.New(rand.NewPCG(s.seed, 0)), site: site, saves: &saves{}}
-	if r.watch, err = startWatch(ctx, c); err != nil {
-		return nil, err
-	}
-	defer r.watch.stop()
+	defer func() { err = errors.Join(err, stop()) }()
 	if r.contest, err = newContest(ctx, r); err != nil {
 		return nil, err
 	}
