@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -216,5 +217,29 @@ func TestCaptureOfADeadChrome(t *testing.T) {
 	}
 	if doc, err := b.Capture(t.Context()); err == nil || doc.Complete {
 		t.Errorf("complete: %v, %v", doc.Complete, err)
+	}
+}
+
+// A cookie that a page has just set is read, on a busy machine too. Without the wait of
+// capture.Read it was missing twice in a thousand times.
+func TestCookieJustSet(t *testing.T) {
+	r := newRig(t)
+	s := newSite(t, map[string]string{"/one": seen})
+	b, err := r.Fresh(within(t), r.dir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ends(b)
+	r.open(b, s.url+"/one")
+	for i := range 200 {
+		value := strconv.Itoa(i)
+		r.eval(b, s.url+"/one", `document.cookie = "n=`+value+`"; 1`)
+		doc, err := capture.Read(within(t), b.driver)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(doc.Cookies) != 1 || doc.Cookies[0].Value != value {
+			t.Fatalf("the page set n=%s; the jar has %+v", value, doc.Cookies)
+		}
 	}
 }
