@@ -142,3 +142,33 @@ func TestFailedPlacedCreate(t *testing.T) {
 		t.Errorf("created %+v", b.creates)
 	}
 }
+
+// losingSessions records each create, and refuses it as a node that loses its lease does.
+type losingSessions struct {
+	Sessions
+	asked chan string // gets the ID of each session
+}
+
+func (s *losingSessions) Create(_ context.Context, _ access.Caller, r request.Create) (answer.Info, error) {
+	s.asked <- r.SessionID
+	return answer.Info{}, fault.New(fault.NodeLost, "fake", "")
+}
+
+// A node may lose its lease when it has just recorded a session. The next node is asked for a
+// session of the same ID, so that it finds that one and makes no second.
+func TestCreateOfALostNode(t *testing.T) {
+	lost := &losingSessions{asked: make(chan string, 1)}
+	n := newNodes(t, func(id string, o *Options) {
+		if id == "c" {
+			lost.Sessions, o.Sessions = o.Sessions, lost
+		}
+	}, "a", "b", "c")
+	a, b := n.rigs["a"], n.rigs["b"]
+	answer, body := a.do(t, "POST", "/v1/sessions", `{}`)
+	if answer.StatusCode != http.StatusCreated {
+		t.Fatalf("%d %s", answer.StatusCode, body)
+	}
+	if id := <-lost.asked; id == "" || len(b.creates) != 1 || b.creates[0].SessionID != id {
+		t.Errorf("the first node was asked for %q, the next one for %+v", id, b.creates)
+	}
+}

@@ -56,7 +56,7 @@ func newFullNodes(t *testing.T, ids ...string) *fullNodes {
 	f.nodes = newNodes(t, func(id string, o *Options) { o.Sessions = placesOf{o.Sessions, id, f} }, ids...)
 	for _, id := range ids {
 		f.say(id, 0)
-		f.rigs[id].server.cluster.Waiter = f.waiter
+		f.rigs[id].server.cluster.Waiter, f.rigs[id].everyUser = f.waiter, true
 	}
 	return f
 }
@@ -233,4 +233,15 @@ func TestWaitBesideADeadNode(t *testing.T) {
 	if answer, body := a.do(t, "POST", "/v1/sessions", `{"wait_seconds":600}`); answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "node_unavailable") {
 		t.Errorf("%d %s", answer.StatusCode, body)
 	}
+}
+
+// A create for a user for whom its caller may not act is refused, and does not wait.
+func TestNoTurnForStrangers(t *testing.T) {
+	f := newFullNodes(t, "a", "b")
+	a := f.rigs["a"]
+	a.everyUser = false
+	a.server.cluster.Wants = func(context.Context, request.Create) (placement.Wanted, error) {
+		return placement.Wanted{UserID: "stranger"}, nil
+	}
+	a.do(t, "POST", "/v1/sessions", `{"restore_from_environment_id":"`+liveID+`","wait_seconds":600}`) // returns, so it did not wait
 }

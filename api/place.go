@@ -55,17 +55,16 @@ func (p *placer) made(r request.Create, wait time.Duration) request.Create {
 	return r.Placed(wait)
 }
 
-// chosenID returns the ID for the session of a create that names none. The node that keeps the
-// Idempotency-Key chooses it, so that a repeat finds what another node may have made. "": any.
+// chosenID returns the ID for the session of a create that names none. The node to which the
+// create came chooses it, so that the next node, or a repeat with the same Idempotency-Key, finds
+// what another node may have made: one that loses its lease just then refuses a create that it has
+// carried out. "": any.
 func (p *placer) chosenID(c *call) string {
 	if p == nil {
 		return ""
 	}
 	if h, passed := forward.HopOf(c.Request().Context()); passed {
 		return h.SessionID
-	}
-	if c.Request().Header.Get("Idempotency-Key") == "" {
-		return ""
 	}
 	return request.NewSessionID()
 }

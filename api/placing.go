@@ -42,6 +42,9 @@ func (p *placer) place(c *call, r request.Create, local func(wait time.Duration)
 	if err != nil {
 		return err
 	}
+	if !to.exists && !c.caller.MayActFor(cmp.Or(to.wanted.UserID, r.UserID, c.caller.UserID)) {
+		return local(0) // it is refused, and takes no turn of those who wait
+	}
 	waits, err := a.othersFirst(ctx, to)
 	if err != nil {
 		return err

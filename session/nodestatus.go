@@ -39,15 +39,10 @@ func (l Lookup) Wants(ctx context.Context, r request.Create) (placement.Wanted, 
 	return placement.Want(ctx, l.s.deps.Catalogue, r.Engine, from)
 }
 
-// Waiter returns a create as it waits for a place. wanted is what it needs. If the caller may not act
-// for the user, the node that takes the session says so; until then the create waits for nobody.
+// Waiter returns a create as it waits for a place. wanted is what it needs. The caller may act for its
+// user.
 func (l Lookup) Waiter(ctx context.Context, c access.Caller, r request.Create, wanted placement.Wanted) (placement.Waiter, error) {
 	user := cmp.Or(wanted.UserID, r.UserID, c.UserID)
-	w := placement.Waiter{Wanted: wanted, KeyID: c.KeyID}
-	if !c.MayActFor(user) {
-		return w, nil
-	}
 	claim, err := l.s.claim(ctx, c, user, false, nil)
-	w.UserID, w.Limits = user, claim.Limits
-	return w, err
+	return placement.Waiter{Wanted: wanted, UserID: user, KeyID: c.KeyID, Limits: claim.Limits}, err
 }
