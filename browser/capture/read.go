@@ -249,7 +249,7 @@ func (r *reading) frames(ctx context.Context, s cdp.Session, miss func(component
 }
 
 // awaitCookies returns when the cookies that the page's script has set are in Chrome's network
-// process. They go there on a connection of their own, without an answer: on a busy machine a
+// process. They go there on another connection, without an answer: on a busy machine a
 // jar that was read right after document.cookie = "…" lacked the cookie (19 of 9000 times).
 // document.cookie is read on the same connection, so its answer comes after them. A document
 // without cookies, such as a sandboxed one, throws, and has none to wait for.
