@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"syscall"
@@ -40,16 +41,26 @@ func newCluster(t *testing.T) *cluster {
 
 // options are those of a daemon that uses the database and the bucket.
 func (c *cluster) options(args ...string) daemon.Options {
-	return daemon.Options{NoSpares: true, Env: []string{"STASIS_DATABASE=" + c.server.URL("stasis"), "AWS_ACCESS_KEY_ID=" + s3test.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3test.SecretKey},
-		Args: append([]string{"--engine", "shell", "--store", c.store.URL("stasis")}, args...)}
+	return optionsWith(c.server.URL("stasis"), c.store.URL("stasis"), args...)
+}
+
+func optionsWith(database, store string, args ...string) daemon.Options {
+	return daemon.Options{NoSpares: true, Env: []string{"STASIS_DATABASE=" + database, "AWS_ACCESS_KEY_ID=" + s3test.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3test.SecretKey},
+		Args: append([]string{"--engine", "shell", "--store", store}, args...)}
 }
 
 // add starts one more node. dir is its data directory; "": a new one, with the keys of the first
 // node.
 func (c *cluster) add(t *testing.T, dir string, args ...string) *clusterNode {
 	t.Helper()
+	return c.addWith(t, c.server.URL("stasis"), c.store.URL("stasis"), dir, args...)
+}
+
+// addWith is add for a node that reaches the database and the bucket at these URLs.
+func (c *cluster) addWith(t *testing.T, database, store, dir string, args ...string) *clusterNode {
+	t.Helper()
 	at := freeAddress(t)
-	o := c.options(append([]string{"--listen", at, "--node-url", "http://" + at, "--node-id", nodeName(len(c.nodes)), "--shutdown-notice", "0s"}, args...)...)
+	o := optionsWith(database, store, append([]string{"--listen", at, "--node-url", "http://" + at, "--node-id", nodeName(len(c.nodes)), "--shutdown-notice", "0s"}, args...)...)
 	o.Dir = dir
 	if dir == "" && len(c.nodes) > 0 {
 		o.Dir = daemon.DataDir(t)
@@ -92,7 +103,12 @@ func (c *cluster) drain(t *testing.T, i int, drained bool) {
 	c.nodes[i].Must(t, http.StatusOK, method, "/v1/nodes/"+nodeName(i)+"/drain", nil)
 }
 
-func nodeName(i int) string { return string(rune('a' + i)) }
+func nodeName(i int) string {
+	if i < 26 {
+		return string(rune('a' + i))
+	}
+	return fmt.Sprint("node-", i)
+}
 
 // kill ends a node's process at once. No Chrome of it may outlive it.
 func (n *clusterNode) kill(t *testing.T) { t.Helper(); n.Kill(t) }

@@ -115,6 +115,9 @@ func (l *liveSession) finishCheckpoint(c save.CheckpointResult) {
 	was := l.checkpoint
 	l.checkpoint, l.replica = nil, c.Replica
 	<-l.turn
+	if c.Err != nil && l.ctx.Err() != nil {
+		c.Err = l.stoppedError(c.Err)
+	}
 	switch {
 	case c.Err != nil:
 		l.runs.RecordSaveFailed(c.Err)
@@ -134,4 +137,14 @@ func (l *liveSession) finishCheckpoint(c save.CheckpointResult) {
 	}
 	l.freezeIfUnused()
 	l.freezeQueue.After(func() { was.waiter <- c }) // a paused session is frozen again first
+}
+
+// stoppedError is the error of a checkpoint that failed because the session's goroutine must stop:
+// the daemon does, or another node has taken the session over.
+func (l *liveSession) stoppedError(err error) error {
+	code := fault.NodeLost
+	if l.svc.ctx.Err() != nil {
+		code = fault.ShuttingDown
+	}
+	return fault.Wrap(err, code, "session.checkpoint", code.Text()+"; the checkpoint was interrupted, and the session's snapshots say whether it was stored")
 }

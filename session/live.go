@@ -155,7 +155,7 @@ func (l *liveSession) run() {
 		if l.ending == nil && l.chrome != nil {
 			gone, full = l.chrome.Done(), l.chrome.Usage().DiskFull()
 		}
-		if l.ending == nil && l.reopening == nil && l.freezeQueue.Len() == 0 && l.recordQueue.Len() == 0 {
+		if l.ending == nil && l.checkpoint == nil && l.reopening == nil && l.freezeQueue.Len() == 0 && l.recordQueue.Len() == 0 {
 			stopped = l.ctx.Done()
 		}
 		calls := l.calls

@@ -360,3 +360,31 @@ func TestUndoEndsWithTheLease(t *testing.T) {
 		t.Errorf("resumed: %v, newest snapshot %s, want %s", err, newest(id), last)
 	}
 }
+
+// A checkpoint that runs while its node loses the session has an answer.
+func TestCheckpointOfALostSession(t *testing.T) {
+	a, b := newNodes(t, nil)
+	id := a.create(alice, nil).ID
+	copying, proceed := make(chan struct{}), make(chan struct{})
+	a.browsers.on("copy", func(*fakeChrome) error {
+		copying <- struct{}{}
+		<-proceed
+		return nil
+	})
+	result := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		_, err := a.Checkpoint(ctx, alice, id, plain)
+		result <- err
+	}()
+	<-copying
+	b.takeOver(a)
+	back := make(chan struct{})
+	go func() { defer close(back); a.rejoin() }()
+	l := a.sessions.Find(id)
+	<-l.ctx.Done()
+	close(proceed)
+	wantCode(t, <-result, fault.NodeLost)
+	<-back
+}
