@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 )
 
@@ -274,6 +275,10 @@ func (w *Writer) finish(c writerEnd, pending []profiles.Event) {
 	for {
 		err := w.last(c, pending)
 		if err == nil {
+			break
+		}
+		if c.end == nil && fault.Is(err, fault.NodeLost) { // the node that has the session now has ended the run
+			w.j.log.Warn("the last events of a session that another node has taken over are not recorded", "session", w.sessionID, "events", len(pending))
 			break
 		}
 		select {
