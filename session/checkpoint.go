@@ -116,7 +116,7 @@ func (l *liveSession) finishCheckpoint(c save.CheckpointResult) {
 	l.checkpoint, l.replica = nil, c.Replica
 	<-l.turn
 	if c.Err != nil && l.ctx.Err() != nil {
-		c.Err = l.stoppedError(c.Err)
+		c.Err = stoppedError(l.svc.ctx, c.Err)
 	}
 	switch {
 	case c.Err != nil:
@@ -140,10 +140,10 @@ func (l *liveSession) finishCheckpoint(c save.CheckpointResult) {
 }
 
 // stoppedError is the error of a checkpoint that failed because the session's goroutine must stop:
-// the daemon does, or another node has taken the session over.
-func (l *liveSession) stoppedError(err error) error {
+// the daemon does, whose context has ended then, or another node has taken the session over.
+func stoppedError(daemon context.Context, err error) error {
 	code := fault.NodeLost
-	if l.svc.ctx.Err() != nil {
+	if daemon.Err() != nil {
 		code = fault.ShuttingDown
 	}
 	return fault.Wrap(err, code, "session.checkpoint", code.Text()+"; the checkpoint was interrupted, and the session's snapshots say whether it was stored")

@@ -6,6 +6,7 @@
 // Output, as JSON on stdout: {error?}
 // Exit status: 0 only if all was as expected.
 import { text } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
 import assert from 'node:assert/strict';
 import puppeteer from 'puppeteer-core';
 import { until } from './steps.mjs';
@@ -170,7 +171,7 @@ async function main(browser, session) {
   await wait('the drag', () => inTab('scrollY >= 300'));
   await inTab('onmousemove = (e) => { if (e.buttons === 1) globalThis.dragged = e.clientX; }');
   const held = await phone.touchscreen.touchStart(...await at(phone, 300, 500));
-  await new Promise((resolve) => setTimeout(resolve, 700)); // a long press
+  await setTimeout(700); // a long press
   await held.move(...await at(phone, 500, 500));
   await wait('the mouse after a long press', () => inTab('globalThis.dragged > 480'));
   await held.end();
@@ -201,8 +202,12 @@ async function main(browser, session) {
   }
 }
 
-/** seen describes the live views and the session's tabs, for an error. */
+/** seen describes the live views and the session's tabs, for an error. A browser that hangs adds nothing. */
 async function seen() {
+  return Promise.race([describe(), setTimeout(10_000, 'what they show could not be read')]).catch(String);
+}
+
+async function describe() {
   const views = (await browser?.pages() ?? []).filter((p) => p.url().includes('/live?'));
   const shown = await Promise.all(views.map((p) => said(p).catch(String)));
   return JSON.stringify({ views: shown, tabs: (await session?.pages() ?? []).map((p) => p.url()) });
