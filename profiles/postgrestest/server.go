@@ -152,7 +152,7 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 // run starts the server's process and waits until it takes connections.
 func (s *Server) run() error {
 	args := []string{"-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off",
-		"-c", "shared_buffers=32MB", "-c", "max_connections=60", "-c", "autovacuum=off"}
+		"-c", "shared_buffers=32MB", "-c", "max_connections=400", "-c", "autovacuum=off"}
 	for _, a := range s.args {
 		args = append(args, "-c", a)
 	}
