@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -103,6 +104,7 @@ type lapse struct {
 	until   time.Duration
 	over    bool
 	stopped []proc // those that this warden has stopped, parents first
+	tree    []proc // the processes of the tree when all had stopped; empty: look for them
 }
 
 // newLapse returns the state for a deadline. Its timer runs.
@@ -138,7 +140,7 @@ func (l *lapse) extend(e extension) {
 	if e.until <= BootTime() {
 		return
 	}
-	l.over = false
+	l.over, l.tree = false, nil
 	if e.held {
 		return // those that were stopped here too are the daemon's to continue
 	}
@@ -150,15 +152,21 @@ func (l *lapse) extend(e extension) {
 	l.stopped = nil
 }
 
-// stop stops every process of the tree that runs, if the deadline has passed.
+// stop stops every process of the tree that runs, if the deadline has passed. To find the tree
+// takes a look at all processes of the machine, and many wardens may be past their deadlines for
+// long. While each process of the tree is stopped, no other one can have joined it.
 func (l *lapse) stop() {
 	if l.over = BootTime() >= l.until; !l.over {
+		return
+	}
+	if len(l.tree) > 0 && !slices.ContainsFunc(l.tree, proc.runs) {
 		return
 	}
 	sent := map[proc]bool{}
 	for fresh := true; fresh; {
 		fresh = false
-		for _, p := range descendants(l.self) {
+		l.tree = descendants(l.self)
+		for _, p := range l.tree {
 			id := proc{pid: p.pid, start: p.start}
 			if p.dead() || p.state == 'T' || sent[id] {
 				continue
@@ -167,6 +175,9 @@ func (l *lapse) stop() {
 			_ = syscall.Kill(p.pid, syscall.SIGSTOP)
 			l.stopped = append(l.stopped, p)
 		}
+	}
+	if slices.ContainsFunc(l.tree, func(p proc) bool { return p.state != 'T' && !p.dead() }) {
+		l.tree = nil // one that is about to stop may have started another one meanwhile
 	}
 }
 

@@ -1,6 +1,9 @@
 package launch
 
 import (
+	"os/exec"
+	"slices"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -54,4 +57,29 @@ func TestDeadline(t *testing.T) {
 	if err := p.Kill(within(t)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A warden past its deadline looks at the processes of the machine only as long as one of its tree
+// runs: many wardens may be past their deadlines for as long as a database is away.
+func TestLapseLooksAtItsTree(t *testing.T) {
+	parent := exec.CommandContext(t.Context(), "sh", "-c", "sleep 1000 & sleep 1000 & wait")
+	parent.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	parent.Cancel = func() error { return syscall.Kill(-parent.Process.Pid, syscall.SIGKILL) }
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	l := &lapse{self: parent.Process.Pid}
+	await(t, "two children are stopped", func() bool { l.stop(); return len(l.tree) == 2 && !slices.ContainsFunc(l.tree, proc.runs) })
+
+	marked := func() bool { return len(l.tree) == 3 }
+	l.tree = append(l.tree, proc{pid: 1 << 30})
+	if l.stop(); !marked() {
+		t.Error("it looks for the tree although all have stopped")
+	}
+	if err := syscall.Kill(l.tree[1].pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the continued child is stopped again", func() bool { l.stop(); return !marked() && len(l.tree) == 2 && !slices.ContainsFunc(l.tree, proc.runs) })
+	_ = parent.Cancel()
+	_ = parent.Wait() // killed
 }

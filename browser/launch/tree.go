@@ -28,12 +28,24 @@ func (p proc) dead() bool { return p.state == 'Z' || p.state == 'X' }
 // hasEnded reports whether the process has ended since it was listed. Its PID may have been
 // reused.
 func (p proc) hasEnded() bool {
+	_, ok := p.now()
+	return !ok
+}
+
+// runs reports whether the process has neither stopped nor ended.
+func (p proc) runs() bool {
+	now, ok := p.now()
+	return ok && now.state != 'T'
+}
+
+// now reads the process again; ok is false if it has ended.
+func (p proc) now() (now proc, ok bool) {
 	line, err := os.ReadFile(procPath(p.pid, "stat"))
 	if err != nil {
-		return true
+		return proc{}, false
 	}
-	now, err := parseStat(p.pid, string(line))
-	return err != nil || now.start != p.start || now.dead()
+	now, err = parseStat(p.pid, string(line))
+	return now, err == nil && now.start == p.start && !now.dead()
 }
 
 // parseStat parses the line of a stat file. The name in it may contain blanks and
