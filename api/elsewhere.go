@@ -31,6 +31,9 @@ type Cluster struct {
 	Moving func(sessionID string) bool
 	// Take continues a session that another node has ended as moved.
 	Take func(ctx context.Context, sessionID string) error
+	// Give writes the files of a session that this node has ended as moved; file_not_found if it
+	// does not have them.
+	Give func(ctx context.Context, sessionID string, w io.Writer) error
 	// Caller returns the caller that a key stands for; unauthorized if there is no such key.
 	Caller func(ctx context.Context, keyID string) (access.Caller, error)
 	// Wants returns what a create needs of its node.

@@ -67,18 +67,34 @@ func (m *moving) pause() error {
 	}
 }
 
-// take answers another node that wants this one to continue a session. done is false for all
-// other calls.
-func (s *Server) take(c *call) (done bool, err error) {
-	if h, passed := forward.HopOf(c.Request().Context()); !passed || h.Purpose != forward.ToMove {
+// byNode answers the calls of other nodes themselves. done is false for all other calls.
+func (s *Server) byNode(c *call) (done bool, err error) {
+	h, passed := forward.HopOf(c.Request().Context())
+	if !passed || h.Purpose != forward.ToMove && h.Purpose != forward.ToFiles {
 		return false, nil
 	}
 	id, err := c.sessionID()
-	if err == nil {
-		err = s.cluster.Take(c.Request().Context(), id)
-	}
 	if err != nil {
 		return true, err
 	}
+	if h.Purpose == forward.ToFiles {
+		return true, s.give(c, id)
+	}
+	if err := s.cluster.Take(c.Request().Context(), id); err != nil {
+		return true, err
+	}
 	return true, c.NoContent(http.StatusNoContent)
+}
+
+// give sends the files of a session to the node that continues it. If that fails when an answer has
+// begun, the connection ends, so that the other node does not take it for whole.
+func (s *Server) give(c *call, id string) error {
+	defer s.connections.serve(connectionOf(c.Request()))()
+	c.Response().Header().Set("Content-Type", "application/octet-stream")
+	err := s.cluster.Give(c.Request().Context(), id, c.Response())
+	if err != nil && c.Response().Committed {
+		s.log.Warn("the files of a session that moves could not be sent", "session", id, "error", err)
+		panic(http.ErrAbortHandler)
+	}
+	return err
 }

@@ -208,6 +208,10 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	if err != nil {
 		return nil, err
 	}
+	if err := s.bringFiles(ctx, was, up, q.Limits.Disk); err != nil {
+		browsers.Discard(ctx, up.Chrome, s.deps.Log)
+		return nil, err
+	}
 	now := s.deps.Now().UTC()
 	s.countRestore(r, o, up.Report)
 	if was != nil && was.Reason.Code == profiles.ReasonMoved { // its lifetime continues

@@ -28,6 +28,7 @@ func (l *liveSession) job(e ending) save.Job {
 		j.Reason, j.Rescue = profiles.ReasonShutdown.With("shutdown"), true
 	case causeMove:
 		j.Reason, j.Rescue, j.Paused = profiles.ReasonMoved.With("another node continues the session"), true, l.paused
+		j.Hold = l.svc.left.hold
 	case causeLimit:
 		// What filled the disk would fill the store too, and could hardly be restored.
 		j.Mode, j.Status, j.Reason = save.None, profiles.StatusError, e.reason

@@ -3,7 +3,7 @@ package session
 import (
 	"context"
 	"errors"
-	"os"
+	"io"
 	"sync"
 	"time"
 
@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/files"
 	"github.com/stasisd/stasis/session/placement"
 	"github.com/stasisd/stasis/session/save"
 )
@@ -59,13 +60,16 @@ func closeOf(why error) (code int, reason string) {
 	return mux.CloseSessionEnded, "session_ended"
 }
 
-// Destinations are the other nodes to which sessions can move.
+// Destinations are the other nodes, to which sessions can move and from which they come.
 type Destinations interface {
 	// For returns the IDs of those that have room for a session of an engine, saved by this
 	// node's Chrome; the best first.
 	For(ctx context.Context, sessionID, engine string) ([]string, error)
 	// Take has a node continue a session that was ended as moved.
 	Take(ctx context.Context, nodeID, sessionID string) error
+	// Files reads the downloads and uploads of a session that a node has ended as moved; see
+	// [NodeSessions.Give]. The error is node_not_found if that node has no lease.
+	Files(ctx context.Context, nodeID, sessionID string) (io.ReadCloser, error)
 }
 
 // noDestinations is for a node that knows no others.
@@ -73,6 +77,9 @@ type noDestinations struct{}
 
 func (noDestinations) For(context.Context, string, string) ([]string, error) { return nil, nil }
 func (noDestinations) Take(context.Context, string, string) error            { return ErrMoving }
+func (noDestinations) Files(context.Context, string, string) (io.ReadCloser, error) {
+	return nil, ErrMoving
+}
 
 const (
 	// movePause is how long a session stays after a move of it has failed, and how long a node
@@ -167,7 +174,7 @@ func (m *mover) record(id string, why stay) {
 func (m *mover) moveOne(ctx context.Context, l *liveSession, stops bool) stay {
 	engine, dir, why, err := m.mayMove(ctx, l)
 	if err == nil && why == "" && !stops {
-		why, err = hasFiles(dir)
+		why, err = downloading(dir)
 	}
 	switch {
 	case fault.Is(err, fault.SessionNotRunning), errors.Is(err, ErrMoving):
@@ -192,6 +199,7 @@ func (m *mover) moveOne(ctx context.Context, l *liveSession, stops bool) stay {
 	case fault.Is(err, fault.SessionNotRunning), fault.Is(err, fault.SessionEnding):
 		return stay{}
 	case err != nil && !e.SessionEnded:
+		m.dropFiles(ctx)
 		return m.cannot("it could not be saved: " + fault.MessageOf(err))
 	}
 	return m.handOver(ctx, l.id, nodes, stops)
@@ -207,6 +215,7 @@ func (m *mover) handOver(ctx context.Context, id string, nodes []string, stops b
 	var err error
 	for _, node := range nodes {
 		if err = m.to.Take(ctx, node, id); err == nil {
+			m.s.left.drop(id)
 			m.s.deps.Log.Info("a session was moved to another node", "session", id, "node", node)
 			return stay{}
 		}
@@ -220,9 +229,11 @@ func (m *mover) handOver(ctx context.Context, id string, nodes []string, stops b
 	}
 	why := m.cannot("no other node continues it: " + fault.MessageOf(err))
 	switch err := m.take(ctx, id); {
+	case err == nil:
+		m.s.left.drop(id)
 	case fault.Is(err, fault.RequestInProgress):
 		return stay{}
-	case err != nil:
+	default:
 		m.s.deps.Log.Error("a session that was to move could not be started again; the next node that can continues it", "session", id, "error", err)
 	}
 	return why
@@ -253,12 +264,11 @@ func (m *mover) mayMove(ctx context.Context, l *liveSession) (engine string, dir
 	return engine, dir, why, err
 }
 
-// hasFiles returns why a session with downloads or uploads stays: they are in its run directory,
-// and in no snapshot.
-func hasFiles(dir *browser.Dir) (why string, err error) {
-	entries, err := os.ReadDir(dir.Files())
-	if err != nil || len(entries) == 0 {
+// downloading returns why a session stays while a download runs, which the end of its Chrome would
+// cut off.
+func downloading(dir *browser.Dir) (why string, err error) {
+	if running, err := files.Downloading(dir); err != nil || !running {
 		return "", err
 	}
-	return "it has downloads or uploads, which do not move; delete them, or end the session", nil
+	return "a download of it still runs; it moves when that has ended", nil
 }

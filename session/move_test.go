@@ -3,8 +3,7 @@ package session
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
+	"io"
 	"testing"
 	"time"
 
@@ -24,8 +23,9 @@ type takeoverRecords struct {
 
 // others are the nodes to which a test moves sessions.
 type others struct {
-	ids  []string
-	take func(ctx context.Context, nodeID, sessionID string) error
+	ids   []string
+	take  func(ctx context.Context, nodeID, sessionID string) error
+	files func(ctx context.Context, nodeID, sessionID string) (io.ReadCloser, error)
 }
 
 func (o *others) For(context.Context, string, string) ([]string, error) { return o.ids, nil }
@@ -33,12 +33,24 @@ func (o *others) Take(ctx context.Context, nodeID, sessionID string) error {
 	return o.take(ctx, nodeID, sessionID)
 }
 
+func (o *others) Files(ctx context.Context, nodeID, sessionID string) (io.ReadCloser, error) {
+	return o.files(ctx, nodeID, sessionID)
+}
+
+// given are the files of a session on a node, as another one reads them.
+func given(ctx context.Context, by *NodeSessions, id string) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(by.Give(ctx, id, w)) }()
+	return r
+}
+
 // twoNodes returns two nodes. The sessions of a can move to b.
 func twoNodes(t *testing.T, change func(*Config)) (a, b *rig, drained, other *NodeSessions, to *others) {
 	t.Helper()
 	a, b = newNodes(t, change)
-	other = Nodes(b.Service, takeoverRecords{b.node.Nodes, b.node.Left}, nil)
-	to = &others{[]string{"b"}, func(ctx context.Context, _, id string) error { return other.Take(ctx, id) }}
+	to = &others{ids: []string{"b"}, take: func(ctx context.Context, _, id string) error { return other.Take(ctx, id) },
+		files: func(ctx context.Context, _, id string) (io.ReadCloser, error) { return given(ctx, drained, id), nil }}
+	other = Nodes(b.Service, takeoverRecords{b.node.Nodes, b.node.Left}, to)
 	return a, b, Nodes(a.Service, takeoverRecords{a.node.Nodes, a.node.Left}, to), other, to
 }
 
@@ -111,11 +123,8 @@ func TestMoveStays(t *testing.T) {
 		"connect":   {change: func(c *request.Create) { *c = c.Connecting() }, reason: "it ends with its connection (GET /v1/connect)"},
 		"no node": {before: func(_ *rig, to *others, _ string) { to.ids = nil },
 			reason: "no other node has a free place, the engine and a Chrome that is new enough"},
-		"files": {before: func(a *rig, _ *others, id string) {
-			if err := os.WriteFile(filepath.Join(a.sessions.Find(id).dir.Files(), "x"), nil, 0o600); err != nil {
-				a.t.Fatal(err)
-			}
-		}, reason: "it has downloads or uploads, which do not move; delete them, or end the session"},
+		"download": {before: func(a *rig, _ *others, id string) { a.downloads(id, "x.crdownload") },
+			reason: "a download of it still runs; it moves when that has ended"},
 		"save": {before: func(a *rig, _ *others, _ string) { a.browsers.fails(broken, "capture") },
 			reason: "it could not be saved: the save failed: broken on purpose; nothing was stored, and the session continues unchanged; try again"},
 		"refused": {before: func(_ *rig, to *others, _ string) {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -77,6 +78,7 @@ func Nodes(s *Service, records TakeoverRecords, to Destinations) *NodeSessions {
 	if to == nil {
 		to = noDestinations{}
 	}
+	s.left.useNodes(to)
 	return &NodeSessions{s: s, records: records, moves: mover{s: s, to: to, staying: map[string]stay{}, failed: map[string]time.Time{}}}
 }
 
@@ -88,11 +90,15 @@ func (n *NodeSessions) Status() placement.Status {
 }
 
 // Move implements [cluster.Sessions].
-func (n *NodeSessions) Move(ctx context.Context) { n.moves.move(ctx, false, n.s.sessions.All()) }
+func (n *NodeSessions) Move(ctx context.Context) {
+	n.moves.dropFiles(ctx)
+	n.moves.move(ctx, false, n.s.sessions.All())
+}
 
 // Leave moves the live sessions to other nodes, because the daemon stops. Those that stay are
 // then saved by [Service.Close]. From this call on the node is not ready, and begins no session.
-// Those that it has begun to make are moved too.
+// Those that it has begun to make are moved too. Last, Leave waits until files that stayed here are
+// no longer needed.
 func (n *NodeSessions) Leave(ctx context.Context) {
 	n.s.sessions.Drain()
 	n.s.capacity.Stop()
@@ -107,7 +113,8 @@ func (n *NodeSessions) Leave(ctx context.Context) {
 			}
 		}
 		n.moves.move(ctx, true, all)
-		if making == 0 {
+		n.moves.dropFiles(ctx)
+		if making == 0 && len(n.s.left.ids()) == 0 {
 			return
 		}
 		select {
@@ -123,6 +130,12 @@ const leaveLook = 100 * time.Millisecond
 
 // Take continues a session that another node has ended as moved.
 func (n *NodeSessions) Take(ctx context.Context, id string) error { return n.moves.take(ctx, id) }
+
+// Give writes the downloads and uploads of a session that this node has ended as moved, for the
+// node that continues it. It returns file_not_found if it does not have them.
+func (n *NodeSessions) Give(ctx context.Context, id string, w io.Writer) error {
+	return n.s.left.give(ctx, id, w)
+}
 
 // Lose implements [cluster.Sessions]. A create that is under way may still make its session live.
 func (n *NodeSessions) Lose(ctx context.Context) {
@@ -199,6 +212,7 @@ func (n *NodeSessions) TakeOver(ctx context.Context, stranded []profiles.Session
 // Restart implements [cluster.Sessions]. Each session is started by the node that claims it
 // first. A node that has no place leaves it to others.
 func (n *NodeSessions) Restart(ctx context.Context) error {
+	n.moves.dropFiles(ctx)
 	all, err := n.records.Restarts(ctx)
 	if err != nil {
 		return err

@@ -160,6 +160,7 @@ type Service struct {
 	clients   *capacity.Clients // of CDP
 	viewers   *capacity.Clients // of the live view
 	creates   *creates          // under way, of a node
+	left      *leftFiles        // of sessions that have moved, of a node
 	measuring chan struct{}     // holds one token while a session's memory is measured
 
 	// ctx is the context of the daemon's own work (saves, sessions). It ends after that
@@ -174,7 +175,7 @@ type Service struct {
 // New makes a Service. [Service.Recover] must run before the first request.
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, deps: deps, rates: quota.NewRates(), clients: capacity.NewClients(cfg.MaxClients), viewers: capacity.NewViewers(),
-		measuring: make(chan struct{}, 1), creates: newCreates()}
+		measuring: make(chan struct{}, 1), creates: newCreates(), left: newLeftFiles()}
 	if s.deps.Meter == nil {
 		s.deps.Meter = unmetered{}
 	}
@@ -264,6 +265,7 @@ func (s *Service) Close(ctx context.Context) error {
 	err := errors.Join(errors.Join(unsaved...), s.capacity.Close(context.WithoutCancel(ctx)))
 	s.cancel()
 	s.work.Wait()
+	s.left.close()
 	return err
 }
 

@@ -168,14 +168,23 @@ func (a Answer) Fault() error {
 // Ask sends a request to a node and returns its answer. path is the path and the query.
 // Credentials and the type of the body are those of r.
 func (f *Forwarder) Ask(r *http.Request, to placement.Node, h Hop, method, path string, body io.Reader) (Answer, error) {
-	if err := f.cfg.Signer.checkURL(to); err != nil {
-		return Answer{}, err
-	}
 	ctx, stop := f.whileLeased(r.Context(), to)
 	defer stop()
+	in, err := f.send(ctx, r, to, h, method, path, body)
+	if err != nil {
+		return Answer{}, err
+	}
+	return f.whole(r.Context(), to, in)
+}
+
+// send sends a request to a node. The caller closes the body of the answer.
+func (f *Forwarder) send(ctx context.Context, r *http.Request, to placement.Node, h Hop, method, path string, body io.Reader) (*http.Response, error) {
+	if err := f.cfg.Signer.checkURL(to); err != nil {
+		return nil, err
+	}
 	out, err := http.NewRequestWithContext(ctx, method, to.URL+path, body)
 	if err != nil {
-		return Answer{}, fault.Wrap(err, fault.NodeUnavailable, "forward.ask", "the URL of node "+to.ID+" is malformed")
+		return nil, fault.Wrap(err, fault.NodeUnavailable, "forward.ask", "the URL of node "+to.ID+" is malformed")
 	}
 	for _, name := range []string{"Authorization", "X-Api-Key", "Content-Type", "Accept", "User-Agent", "X-Request-Id"} {
 		if values := r.Header.Values(name); len(values) > 0 {
@@ -184,19 +193,24 @@ func (f *Forwarder) Ask(r *http.Request, to placement.Node, h Hop, method, path 
 	}
 	h.To = to.ID
 	if err := f.cfg.Signer.Sign(out, h); err != nil {
-		return Answer{}, err
+		return nil, err
 	}
 	in, err := f.transport.RoundTrip(out)
 	if err != nil {
-		return Answer{}, f.failure(r.Context(), to, err)
+		return nil, f.failure(r.Context(), to, err)
 	}
+	return in, nil
+}
+
+// whole reads the answer of a node.
+func (f *Forwarder) whole(client context.Context, to placement.Node, in *http.Response) (Answer, error) {
 	defer in.Body.Close() //nolint:errcheck // it was read
 	data, err := io.ReadAll(io.LimitReader(in.Body, maxAnswer+1))
 	if err == nil && len(data) > maxAnswer {
 		err = errors.New("the answer is too large")
 	}
 	if err != nil {
-		return Answer{}, f.failure(r.Context(), to, err)
+		return Answer{}, f.failure(client, to, err)
 	}
 	if in.StatusCode == http.StatusMisdirectedRequest {
 		return Answer{}, ErrElsewhere
@@ -205,6 +219,49 @@ func (f *Forwarder) Ask(r *http.Request, to placement.Node, h Hop, method, path 
 		return Answer{}, err
 	}
 	return Answer{in.StatusCode, in.Header, data}, nil
+}
+
+// Open is Ask for a GET with an answer that may be large. An answer that says an error is
+// returned as that. The caller closes the reader.
+func (f *Forwarder) Open(r *http.Request, to placement.Node, h Hop, path string) (io.ReadCloser, error) {
+	ctx, stop := f.whileLeased(r.Context(), to)
+	in, err := f.send(ctx, r, to, h, http.MethodGet, path, nil)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	if in.StatusCode != http.StatusOK {
+		defer stop()
+		answer, err := f.whole(r.Context(), to, in)
+		if err == nil {
+			err = answer.Fault()
+		}
+		if err == nil {
+			err = fault.New(fault.NodeUnavailable, "forward.open", "node %s answered %d", to.ID, in.StatusCode)
+		}
+		return nil, err
+	}
+	return &opened{in.Body, stop, func(err error) error { return f.failure(r.Context(), to, err) }}, nil
+}
+
+// opened is an answer that is being read.
+type opened struct {
+	io.ReadCloser
+	stop    func()
+	failure func(error) error
+}
+
+func (o *opened) Read(p []byte) (int, error) {
+	n, err := o.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = o.failure(err)
+	}
+	return n, err
+}
+
+func (o *opened) Close() error {
+	o.stop()
+	return o.ReadCloser.Close()
 }
 
 // errNotSent marks the error of a call that has not reached its node.

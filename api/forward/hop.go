@@ -48,6 +48,9 @@ const (
 	ToWait Purpose = "wait"
 	// ToMove is a call by a node itself: the receiving node is to continue a session.
 	ToMove Purpose = "move"
+	// ToFiles is a call by a node that continues a session: the receiving node is to give the
+	// files of the session, which it has ended as moved.
+	ToFiles Purpose = "files"
 	// ToAll is a call that each node answers for its own sessions.
 	ToAll Purpose = "all"
 )

@@ -2,6 +2,7 @@ package forward
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"time"
 
@@ -84,4 +85,23 @@ func (m *Mover) Take(ctx context.Context, nodeID, sessionID string) error {
 		m.peers.Placed(to.ID)
 	}
 	return err
+}
+
+// Files reads the downloads and uploads of a session that a node has ended as moved. The caller
+// closes the reader. The error is node_not_found if the node has no lease.
+func (m *Mover) Files(ctx context.Context, nodeID, sessionID string) (io.ReadCloser, error) {
+	const op = "forward.files"
+	to, err := m.peers.Node(ctx, nodeID)
+	if err != nil {
+		return nil, err
+	}
+	if !to.Leased() {
+		return nil, fault.New(fault.NodeNotFound, op, "node %s has no lease", to.ID)
+	}
+	path := "/v1/sessions/" + sessionID + "/files"
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, to.URL+path, nil) // it has no credentials
+	if err != nil {
+		return nil, fault.Wrap(err, fault.NodeUnavailable, op, "the URL of node "+to.ID+" is malformed")
+	}
+	return m.forwarder.Open(r, to, Hop{Purpose: ToFiles}, path)
 }

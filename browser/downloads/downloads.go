@@ -89,6 +89,42 @@ func Unused(name string, store func(name string) error) (stored string, err erro
 	return stored, err
 }
 
+// Adopt lets a GUID lead to a file, which was downloaded elsewhere.
+func (f *Folder) Adopt(guid, name string) error {
+	const op = "downloads.adopt"
+	if !guidPattern.MatchString(guid) || path.Base(name) != name {
+		return fault.New(fault.StoreFailed, op, "the download's GUID or the name of its file is not valid")
+	}
+	root, err := os.OpenRoot(f.run)
+	if err != nil {
+		return fault.Wrap(err, fault.StoreFailed, op, "the run directory cannot be opened")
+	}
+	defer func() { _ = root.Close() }() // only a handle
+	return fault.Wrap(root.Symlink(name, path.Join(f.byGUID, guid)), fault.StoreFailed, op, "the download's GUID could not be stored")
+}
+
+// Renumber gives the file with this name another one, with a number. Its GUID leads to that.
+func (f *Folder) Renumber(name string) error {
+	const op = "downloads.renumber"
+	root, err := os.OpenRoot(f.run)
+	if err != nil {
+		return fault.Wrap(err, fault.StoreFailed, op, "the run directory cannot be opened")
+	}
+	defer func() { _ = root.Close() }() // only a handle
+	guid := f.GUIDs()[name]
+	other, err := Unused(name, func(other string) error {
+		return root.Link(path.Join(f.byNames, name), path.Join(f.byNames, other))
+	})
+	if err == nil && guid != "" {
+		link := path.Join(f.byGUID, guid)
+		err = errors.Join(root.Remove(link), root.Symlink(other, link))
+	}
+	if err == nil {
+		err = root.Remove(path.Join(f.byNames, name))
+	}
+	return fault.Wrap(err, fault.StoreFailed, op, "a download could not be renamed")
+}
+
 // Find returns the name of the file of a finished download; "" if there is none.
 func (f *Folder) Find(guid string) string {
 	if !guidPattern.MatchString(guid) {

@@ -23,7 +23,8 @@ type Dir struct {
 
 	mu          sync.Mutex
 	occupied    bool     // processes of a Chrome are left
-	removeAsked bool     // by Remove, which the end of those processes carries out
+	retained    int      // calls of Retain that were not released
+	removeAsked bool     // by Remove, which the last of those processes or calls carries out
 	whenRemoved []func() // see WhenRemoved
 
 	network *netns.Network // nil: Chrome uses the daemon's
@@ -154,12 +155,13 @@ func (d *Dir) own(root string) error {
 
 // Remove deletes the directory and returns the UID to the pool. If processes of its Chrome
 // are left because they take longer to end than [Process.Kill] waits, Remove returns nil and
-// does it when they have ended. It can be repeated after an error; the UID stays in use until
-// it succeeds, because files of that user still exist.
+// does it when they have ended. The same holds while the directory is retained. It can be
+// repeated after an error; the UID stays in use until it succeeds, because files of that user
+// still exist.
 func (d *Dir) Remove() error {
 	d.mu.Lock()
 	d.removeAsked = true
-	later := d.occupied
+	later := d.occupied || d.retained > 0
 	d.mu.Unlock()
 	if later {
 		return nil
@@ -203,10 +205,22 @@ func (d *Dir) occupy() {
 	d.occupied = true
 }
 
-func (d *Dir) vacate() {
+func (d *Dir) vacate() { d.end(func() { d.occupied = false }) }
+
+// Retain keeps the directory until release is called. A Remove meanwhile is carried out then.
+func (d *Dir) Retain() (release func()) {
 	d.mu.Lock()
-	d.occupied = false
-	now := d.removeAsked
+	defer d.mu.Unlock()
+	d.retained++
+	return sync.OnceFunc(func() { d.end(func() { d.retained-- }) })
+}
+
+// end ends a use of the directory, and removes the directory if it was the last one and Remove
+// was called.
+func (d *Dir) end(use func()) {
+	d.mu.Lock()
+	use()
+	now := d.removeAsked && !d.occupied && d.retained == 0
 	d.mu.Unlock()
 	if now {
 		_ = d.remove() // if it fails, the next start of the daemon removes the directory

@@ -160,7 +160,7 @@ func (n *node) begin(s *session.Service, others *api.Cluster) {
 		return
 	}
 	n.sessions = session.Nodes(s, takeovers{n.db.Nodes, n.db.Left}, forward.NewMover(others.Peers, others.Forwarder))
-	others.Take = n.sessions.Take
+	others.Take, others.Give = n.sessions.Take, n.sessions.Give
 	n.keeper.Begin(n.sessions)
 }
 

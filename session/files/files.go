@@ -63,18 +63,27 @@ const partPrefix = ".stasis-part-"
 // not lead out of it, and only regular files count.
 func (f *Files) open(ctx context.Context, c access.Caller, id string, do func(_ context.Context, in folder) error) error {
 	return f.sessions.WithDir(ctx, c, id, func(ctx context.Context, dir *browser.Dir) error {
-		run, err := os.OpenRoot(dir.Path)
+		in, err := openFolder(dir)
 		if err != nil {
-			return fault.Wrap(err, fault.StoreFailed, "session.files", "the session's files cannot be opened")
+			return err
 		}
-		defer func() { _ = run.Close() }() // only a handle
-		root, err := run.OpenRoot(filepath.Base(dir.Files()))
-		if err != nil {
-			return fault.Wrap(err, fault.StoreFailed, "session.files", "the session's files cannot be opened")
-		}
-		defer func() { _ = root.Close() }() // only a handle
-		return do(ctx, folder{root, dir.Downloads(), dir.UID})
+		defer func() { _ = in.Close() }() // only a handle
+		return do(ctx, in)
 	})
+}
+
+// openFolder opens the files folder of a run directory. The caller closes it.
+func openFolder(dir *browser.Dir) (folder, error) {
+	run, err := os.OpenRoot(dir.Path)
+	if err != nil {
+		return folder{}, fault.Wrap(err, fault.StoreFailed, "session.files", "the session's files cannot be opened")
+	}
+	defer func() { _ = run.Close() }() // only a handle
+	root, err := run.OpenRoot(filepath.Base(dir.Files()))
+	if err != nil {
+		return folder{}, fault.Wrap(err, fault.StoreFailed, "session.files", "the session's files cannot be opened")
+	}
+	return folder{root, dir.Downloads(), dir.UID}, nil
 }
 
 // folder is the files folder of one session.
@@ -98,36 +107,51 @@ func (f folder) named(name string) string {
 // ListFiles lists a session's files by name.
 func (f *Files) ListFiles(ctx context.Context, c access.Caller, id string) ([]Info, error) {
 	list := []Info{}
-	err := f.open(ctx, c, id, func(_ context.Context, in folder) error {
-		entries, err := fs.ReadDir(in.FS(), ".")
-		if err != nil {
-			return fault.Wrap(err, fault.StoreFailed, "session.files", "the session's files cannot be listed")
-		}
-		guids := in.downloads.GUIDs()
-		for _, e := range entries {
-			info, err := e.Info()
-			if err != nil || !info.Mode().IsRegular() || strings.HasPrefix(e.Name(), partPrefix) {
-				continue // removed meanwhile, or not a regular file
-			}
-			list = append(list, Info{Name: e.Name(), GUID: guids[e.Name()], Size: info.Size(), ModTime: info.ModTime().UTC()})
-		}
-		return nil
+	err := f.open(ctx, c, id, func(_ context.Context, in folder) (err error) {
+		list, err = in.list()
+		return err
 	})
-	slices.SortFunc(list, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
 	return list, err
+}
+
+// list lists the files by name.
+func (f folder) list() ([]Info, error) {
+	entries, err := fs.ReadDir(f.FS(), ".")
+	if err != nil {
+		return nil, fault.Wrap(err, fault.StoreFailed, "session.files", "the session's files cannot be listed")
+	}
+	list, guids := []Info{}, f.downloads.GUIDs()
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() || strings.HasPrefix(e.Name(), partPrefix) {
+			continue // removed meanwhile, or not a regular file
+		}
+		list = append(list, Info{Name: e.Name(), GUID: guids[e.Name()], Size: info.Size(), ModTime: info.ModTime().UTC()})
+	}
+	slices.SortFunc(list, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// openFile opens a regular file for reading.
+func (f folder) openFile(name string) (*os.File, fs.FileInfo, error) {
+	// O_NONBLOCK: a pipe in the folder must not block the daemon.
+	file, err := f.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, noSuchFile(name)
+	}
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		_ = file.Close() // nothing was written
+		return nil, nil, noSuchFile(name)
+	}
+	return file, info, nil
 }
 
 // OpenFile opens one file for reading, by its name or by the GUID of its download. The
 // caller closes it.
 func (f *Files) OpenFile(ctx context.Context, c access.Caller, id, name string) (file *os.File, err error) {
 	err = f.open(ctx, c, id, func(_ context.Context, in folder) error {
-		// O_NONBLOCK: a pipe in the folder must not block the daemon.
-		file, err = in.OpenFile(in.named(name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-		if err != nil {
-			return noSuchFile(name)
-		}
-		if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-			_ = file.Close() // nothing was written
+		if file, _, err = in.openFile(in.named(name)); err != nil {
 			return noSuchFile(name)
 		}
 		return nil
@@ -168,32 +192,42 @@ func (f *Files) store(ctx context.Context, c access.Caller, id, name string, r i
 		return err
 	}
 	defer leave()
-	return f.open(ctx, c, id, func(ctx context.Context, in folder) (err error) {
-		part := partPrefix + rand.Text()
-		file, err := in.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return putFailed(err)
-		}
-		defer func() {
-			if err != nil {
-				_ = in.Remove(part) // only the first error is returned
-			}
-		}()
-		_, err = io.Copy(file, access.Reader(ctx, r))
-		if in.uid >= 0 && err == nil && os.Geteuid() == 0 {
-			err = file.Chown(in.uid, in.uid)
-		}
-		if cerr := file.Close(); err == nil {
-			err = cerr
-		}
+	return f.open(ctx, c, id, func(ctx context.Context, in folder) error {
+		err := in.store(ctx, r, func(part string) error { return finish(in, part) })
 		if err == nil {
+			// An end of the session that has begun meanwhile may not have found the file.
 			err = context.Cause(ctx)
-		}
-		if err == nil {
-			err = finish(in, part)
 		}
 		return putFailed(err)
 	})
+}
+
+// store writes what it reads from r to a file, and calls finish to give the file its name.
+func (f folder) store(ctx context.Context, r io.Reader, finish func(part string) error) (err error) {
+	part := partPrefix + rand.Text()
+	file, err := f.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Remove(part) // only the first error is returned
+		}
+	}()
+	_, err = io.Copy(file, access.Reader(ctx, r))
+	if f.uid >= 0 && err == nil && os.Geteuid() == 0 {
+		err = file.Chown(f.uid, f.uid)
+	}
+	if cerr := file.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err == nil {
+		err = finish(part)
+	}
+	return err
 }
 
 // putFailed gives the error of a failed upload a code. An error that has one keeps it.
@@ -211,12 +245,15 @@ func putFailed(err error) error {
 
 // DeleteFile removes one file, by its name or by the GUID of its download.
 func (f *Files) DeleteFile(ctx context.Context, c access.Caller, id, name string) error {
-	return f.open(ctx, c, id, func(_ context.Context, in folder) error {
+	return f.open(ctx, c, id, func(ctx context.Context, in folder) error {
 		file := in.named(name)
 		if info, err := in.Lstat(file); err != nil || !info.Mode().IsRegular() {
 			return noSuchFile(name)
 		}
 		err := errors.Join(in.Remove(file), in.downloads.Forget(file))
+		if err == nil {
+			err = context.Cause(ctx) // a move that has begun meanwhile may have sent the file
+		}
 		return fault.Wrap(err, fault.StoreFailed, "session.files", "the file could not be removed")
 	})
 }

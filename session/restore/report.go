@@ -123,6 +123,9 @@ func (r *Report) bound() {
 	r.Components, r.Differences = report.Bounded(r.Components), state.BoundedDifferences(r.Differences)
 }
 
+// Warn adds a warning.
+func (r *Report) Warn(warning string) { r.warn(warning) }
+
 // warn adds warnings. It also replaces the warnings of mass losses by those that follow
 // from the current lines.
 func (r *Report) warn(more ...string) {

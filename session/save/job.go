@@ -73,6 +73,10 @@ type Job struct {
 	Status          profiles.Status // the session's status after the end
 	Reason          profiles.Reason
 	Paused          bool // of a move: the session is paused, and is paused again where it continues
+	// Hold keeps the run directory of a session that moves, for its files, and returns how many
+	// it has; nil: they are not kept. It is called before the commit.
+	Hold  func(sessionID string, dir *browser.Dir) (files int, err error)
+	files int // what Hold has returned
 
 	Move         *profiles.Move // nil: the default does not move
 	DefaultAsked bool           // a caller asked for Move
@@ -106,6 +110,7 @@ func (j Job) moves() bool { return j.Reason.Code == profiles.ReasonMoved }
 type Moved struct {
 	EndAnswer
 	Paused bool `json:"paused,omitempty"` // it was paused
+	Files  int  `json:"files,omitempty"`  // how many downloads and uploads its node has kept
 }
 
 // EndResult is the result of an end.

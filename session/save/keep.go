@@ -46,6 +46,11 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 			return EndAnswer{}, "", err
 		}
 	}
+	if j.moves() && j.Hold != nil {
+		if j.files, err = j.Hold(j.Session.ID, j.Dir); err != nil {
+			return EndAnswer{}, "", err
+		}
+	}
 	saved, err := s.cfg.Archives.Save(ctx, draft(loc, j, doc, files, s.cfg.Now().UTC()))
 	if err != nil {
 		return EndAnswer{}, "", err
@@ -116,7 +121,7 @@ func (j Job) end(row profiles.Snapshot, at time.Time) *profiles.End {
 	return &profiles.End{SessionID: j.Session.ID, Status: j.Status, Reason: j.Reason, EndedAt: at,
 		Outcome: func(m profiles.MoveResult) (json.RawMessage, error) {
 			if j.moves() {
-				return profiles.JSON(Moved{endAnswer(row, j, m), j.Paused}), nil
+				return profiles.JSON(Moved{endAnswer(row, j, m), j.Paused, j.files}), nil
 			}
 			return profiles.JSON(endAnswer(row, j, m)), nil
 		}}
