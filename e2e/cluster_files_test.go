@@ -157,5 +157,20 @@ func TestClusterFiles(t *testing.T) {
 	if has(t, b.Daemon, s.ID, "report.bin") {
 		t.Error("a file that was deleted by its GUID is listed")
 	}
-	finish(t, b.Daemon, s.ID, throwAway)
+
+	// b stops. What is left moves back.
+	left := filesOf(t, b.Daemon, s.ID)
+	c.drain(t, 0, false)
+	daemon.Eventually(t, grace, "node a has room again", func() bool { return b.state(t, "a").State == "active" })
+	b.Stop(t)
+	if now := filesOf(t, a.Daemon, s.ID); len(now) != 3 || !slices.Equal(now, left) {
+		t.Errorf("after b has stopped: %+v, before: %+v", now, left)
+	}
+	if dirs := runDirs(t, b.Daemon); len(dirs) != 0 {
+		t.Errorf("left on b: %q", dirs)
+	}
+	finish(t, a.Daemon, s.ID, throwAway)
+	if dirs := runDirs(t, a.Daemon); len(dirs) != 0 {
+		t.Errorf("left on a: %q", dirs)
+	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/session/files"
 	"github.com/stasisd/stasis/session/placement"
 	"github.com/stasisd/stasis/session/save"
 )
@@ -267,7 +266,7 @@ func (m *mover) mayMove(ctx context.Context, l *liveSession) (engine string, dir
 // downloading returns why a session stays while a download runs, which the end of its Chrome would
 // cut off.
 func downloading(dir *browser.Dir) (why string, err error) {
-	if running, err := files.Downloading(dir); err != nil || !running {
+	if running, err := dir.Downloads().Unfinished(); err != nil || !running {
 		return "", err
 	}
 	return "a download of it still runs; it moves when that has ended", nil

@@ -135,7 +135,9 @@ func TestMoveFilesFails(t *testing.T) {
 		"other bytes": {damage: func(s []byte) []byte { s[len(s)-1] ^= 1; return s }, reason: "SHA-256"},
 		"a path": {damage: func(s []byte) []byte { return bytes.Replace(s, []byte("an upload.bin"), []byte("../upload.bin"), 1) },
 			reason: "a file that is not valid"},
-		"a path for a GUID": {damage: func(s []byte) []byte { return bytes.Replace(s, []byte(firstGUID), []byte("../1111-1111-4111-8111-111111111111"), 1) },
+		"a path for a GUID": {damage: func(s []byte) []byte {
+			return bytes.Replace(s, []byte(firstGUID), []byte("../1111-1111-4111-8111-111111111111"), 1)
+		},
 			reason: "GUID"},
 		"no room": {limit: 200_000, reason: "may use 200000 bytes of the disk here"},
 	} {
@@ -150,9 +152,12 @@ func TestMoveFilesFails(t *testing.T) {
 			list, texts := a.fileTexts(alice, id)
 			usual := to.files
 			to.files = func(ctx context.Context, node, id string) (io.ReadCloser, error) {
+				if x.err != nil {
+					return nil, x.err
+				}
 				r, err := usual(ctx, node, id)
-				if err != nil || x.err != nil || x.damage == nil {
-					return r, errors.Join(err, x.err)
+				if err != nil || x.damage == nil {
+					return r, err
 				}
 				all, err := io.ReadAll(r)
 				return io.NopCloser(bytes.NewReader(x.damage(all))), err

@@ -125,6 +125,48 @@ func (f *Folder) Renumber(name string) error {
 	return fault.Wrap(err, fault.StoreFailed, op, "a download could not be renamed")
 }
 
+// Unfinished reports whether there are files of downloads that have not been moved.
+func (f *Folder) Unfinished() (bool, error) {
+	names, err := f.unfinished()
+	return len(names) > 0, err
+}
+
+// Discard removes the files of downloads that have not been moved. No Chrome may run.
+func (f *Folder) Discard() error {
+	const op = "downloads.discard"
+	names, err := f.unfinished()
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	root, err := os.OpenRoot(f.run)
+	if err != nil {
+		return fault.Wrap(err, fault.StoreFailed, op, "the run directory cannot be opened")
+	}
+	defer func() { _ = root.Close() }() // only a handle
+	for _, name := range names {
+		err = errors.Join(err, root.Remove(path.Join(f.byGUID, name)))
+	}
+	return fault.Wrap(err, fault.StoreFailed, op, "unfinished downloads could not be removed")
+}
+
+// unfinished returns the names of the files of downloads that have not been moved. A finished one
+// has left a link.
+func (f *Folder) unfinished() (names []string, err error) {
+	const op = "downloads.unfinished"
+	root, err := os.OpenRoot(f.run)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.StoreFailed, op, "the run directory cannot be opened")
+	}
+	defer func() { _ = root.Close() }() // only a handle
+	entries, err := fs.ReadDir(root.FS(), f.byGUID)
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, fault.Wrap(err, fault.StoreFailed, op, "the downloads cannot be listed")
+}
+
 // Find returns the name of the file of a finished download; "" if there is none.
 func (f *Folder) Find(guid string) string {
 	if !guidPattern.MatchString(guid) {

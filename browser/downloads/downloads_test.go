@@ -106,3 +106,51 @@ func TestHostileFolders(t *testing.T) {
 		}
 	}
 }
+
+// A file that was downloaded elsewhere keeps its GUID. A newer download of its name gets a number.
+func TestAdopt(t *testing.T) {
+	f, dir := run(t, guid("1"))
+	if _, err := f.Finish(guid("1"), "report.txt"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Renumber("report.txt"); err != nil || f.Find(guid("1")) != "report (1).txt" {
+		t.Fatalf("the download is %q, %v", f.Find(guid("1")), err)
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "files", "report.txt"), []byte("moved"), 0o600), f.Adopt(guid("2"), "report.txt")); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := f.GUIDs(), map[string]string{"report.txt": guid("2"), "report (1).txt": guid("1")}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if err := f.Renumber("none"); err == nil {
+		t.Error("a file that is not there got a number")
+	}
+	for _, bad := range [][2]string{{"../x", "a"}, {guid("3"), "../a"}, {"", "a"}, {guid("2"), "report.txt"}} {
+		if err := f.Adopt(bad[0], bad[1]); err == nil {
+			t.Errorf("%q leads to %q", bad[0], bad[1])
+		}
+	}
+}
+
+// What an unfinished download has left is known, and is removed without the finished ones.
+func TestUnfinished(t *testing.T) {
+	f, dir := run(t, guid("1"), guid("2"))
+	if _, err := f.Finish(guid("1"), "report.txt"); err != nil {
+		t.Fatal(err)
+	}
+	if some, err := f.Unfinished(); err != nil || !some {
+		t.Errorf("unfinished: %v, %v", some, err)
+	}
+	if err := f.Discard(); err != nil {
+		t.Error(err)
+	}
+	if some, err := f.Unfinished(); err != nil || some || f.Find(guid("1")) != "report.txt" {
+		t.Errorf("unfinished: %v, %v; the finished one is %q", some, err, f.Find(guid("1")))
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Unfinished(); err == nil {
+		t.Error("a run directory that is not there has no unfinished downloads")
+	}
+}

@@ -55,6 +55,34 @@ func TestReclaim(t *testing.T) {
 	}
 }
 
+// A directory that is retained is removed when the last call releases it, but only if Remove was
+// called.
+func TestRetain(t *testing.T) {
+	l := newLauncher(t, "")
+	d, err := l.NewDir("mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := func() bool {
+		_, err := os.Stat(d.Path)
+		return err == nil
+	}
+	d.Retain()()
+	first, second := d.Retain(), d.Retain()
+	if err := d.Remove(); err != nil || !there() {
+		t.Errorf("removed while it is retained: %v", err)
+	}
+	first()
+	first()
+	if !there() || len(l.uids.taken) != 1 {
+		t.Error("removed while another call retains it")
+	}
+	second()
+	if there() || len(l.uids.taken) != 0 {
+		t.Error("not removed")
+	}
+}
+
 // A directory whose Chrome has not ended yet keeps its UID, and is removed when Chrome has.
 func TestRemoveLater(t *testing.T) {
 	l := newLauncher(t, "")

@@ -9,8 +9,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -70,21 +68,6 @@ func (f folder) movable() ([]Info, error) {
 	return slices.DeleteFunc(list, func(i Info) bool { return !movable(i.Name) }), err
 }
 
-// Downloading reports whether a download of the Chrome in a run directory has not ended.
-func Downloading(dir *browser.Dir) (bool, error) {
-	run, err := os.OpenRoot(dir.Path)
-	if err != nil {
-		return false, fault.Wrap(err, fault.StoreFailed, "session.files", "the session's downloads cannot be listed")
-	}
-	defer func() { _ = run.Close() }() // only a handle
-	entries, err := fs.ReadDir(run.FS(), filepath.Base(dir.Incoming()))
-	if err != nil {
-		return false, fault.Wrap(err, fault.StoreFailed, "session.files", "the session's downloads cannot be listed")
-	}
-	// A finished download has left a link.
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Type().IsRegular() }), nil
-}
-
 // Send writes the files of a run directory to w, for [Receive]. No Chrome may use the directory.
 func Send(ctx context.Context, dir *browser.Dir, w io.Writer) error {
 	in, err := openFolder(dir)
@@ -119,6 +102,9 @@ func (f folder) send(ctx context.Context, i Info, w io.Writer) error {
 		return err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
+	if info.Size() != i.Size {
+		return sendFailed(errChanged)
+	}
 	from, sum := access.Reader(ctx, file), sha256.New()
 	if _, err := io.CopyN(sum, from, info.Size()); err != nil {
 		return sendFailed(err)
@@ -133,6 +119,9 @@ func (f folder) send(ctx context.Context, i Info, w io.Writer) error {
 	_, err = io.CopyN(w, from, info.Size())
 	return sendFailed(err)
 }
+
+// errChanged says that a file is not as it was listed.
+var errChanged = errors.New("a file has changed meanwhile")
 
 func writeLine(w io.Writer, line any) error {
 	text, err := json.Marshal(line)

@@ -22,6 +22,9 @@ type ReopenRequest struct {
 func (r *Restorer) Reopen(ctx context.Context, o ReopenRequest) (StartResult, error) {
 	began := r.cfg.Now()
 	doc := o.Document
+	if err := o.Dir.Downloads().Discard(); err != nil { // the new Chrome does not continue them
+		r.log.Warn("what the downloads of a Chrome that has ended left could not be removed", "session", o.SessionID, "error", err)
+	}
 	chrome, lines, err := r.browsers.Restored(ctx, o.Dir, doc, o.Options)
 	if err != nil {
 		return StartResult{}, err
