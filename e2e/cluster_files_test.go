@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
@@ -173,4 +174,39 @@ func TestClusterFiles(t *testing.T) {
 	if dirs := runDirs(t, a.Daemon); len(dirs) != 0 {
 		t.Errorf("left on a: %q", dirs)
 	}
+}
+
+// Node b may use less disk for a session than this one has files. So the session stays on the
+// drained node, with its files and its tabs, and nothing is left on b.
+func TestClusterFilesStay(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	a := c.add(t, "")
+	b := c.add(t, "", "--session-disk", "67108864")
+	site := apps.StartProbe(t)
+	c.only(t, 0)
+	s, w, _ := a.logIn(t, obj{"user_id": "ada"}, site.URL+"/", "login=yes")
+	content := strings.Repeat("0123456789abcdef", 70<<16)
+	upload(t, a.Daemon, s.ID, "big.bin", content)
+	before := filesOf(t, a.Daemon, s.ID)
+	c.drain(t, 1, false)
+	c.drain(t, 0, true)
+	if code := w.ended(); code != 1012 {
+		t.Errorf("the client was closed with %d", code)
+	}
+	daemon.Eventually(t, grace, "node a says why the session stays", func() bool {
+		staying := b.state(t, "a").Staying
+		return len(staying) == 1 && strings.Contains(staying[0].Reason, "may use 67108864 bytes of the disk here")
+	})
+	if got := cookieOf(t, s.CDP, site.URL+"/"); got != "login=yes" {
+		t.Errorf("the session has the cookies %q", got)
+	}
+	status, got := plain(t, a.Daemon, http.MethodGet, at(s.ID, "/files/big.bin"), nil)
+	if now := filesOf(t, b.Daemon, s.ID); status != http.StatusOK || got != content || !slices.Equal(now, before) {
+		t.Errorf("the file: %d, %d bytes; listed: %+v", status, len(got), now)
+	}
+	if onA, onB := runDirs(t, a.Daemon), runDirs(t, b.Daemon); len(onA) != 1 || len(onB) != 0 {
+		t.Errorf("run directories on a: %q, on b: %q", onA, onB)
+	}
+	finish(t, a.Daemon, s.ID, throwAway)
 }

@@ -208,7 +208,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.bringFiles(ctx, was, up, q.Limits.Disk); err != nil {
+	if err := s.left.fetch(ctx, was, up, q.Limits.Disk); err != nil {
 		browsers.Discard(ctx, up.Chrome, s.deps.Log)
 		return nil, err
 	}

@@ -2,7 +2,9 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"io"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -10,12 +12,17 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/files"
+	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // leftFiles are the downloads and uploads of sessions that this node has ended as moved. No
 // snapshot contains them, so their run directory stays until the session lives again, and the
 // node that continues it fetches them. Its methods are safe for concurrent use.
 type leftFiles struct {
+	now func() time.Time
+	log *slog.Logger
+
 	mu   sync.Mutex
 	from Destinations         // the other nodes
 	held map[string]heldFiles // by session
@@ -27,8 +34,8 @@ type heldFiles struct {
 	release func()
 }
 
-func newLeftFiles() *leftFiles {
-	return &leftFiles{from: noDestinations{}, held: map[string]heldFiles{}}
+func newLeftFiles(now func() time.Time, log *slog.Logger) *leftFiles {
+	return &leftFiles{now: now, log: log, from: noDestinations{}, held: map[string]heldFiles{}}
 }
 
 // useNodes sets the other nodes.
@@ -114,20 +121,29 @@ func (l *leftFiles) open(ctx context.Context, rec profiles.Session) (io.ReadClos
 // its lease.
 const filesPatience = time.Minute
 
-// bring brings the files of a session that has moved to its new run directory. lost says that
-// they are lost; "": they are not. most limits their bytes; 0: nothing does.
-func (l *leftFiles) bring(ctx context.Context, rec profiles.Session, dir *browser.Dir, most int64, now time.Time) (lost string, err error) {
-	r, err := l.open(ctx, rec)
-	if fault.Is(err, fault.NodeNotFound) && now.Sub(rec.EndedAt) < filesPatience {
-		return "", fault.Wrap(err, fault.NodeUnavailable, "session.bring_files", "node "+rec.NodeID+", which has the session's files, has no lease; trying again")
+// fetch stores the downloads and uploads of a session that has moved in the run directory of its
+// new Chrome. was is the session's record; if it has not moved, or is nil, fetch does nothing. If the
+// files are lost, the report says so. most limits their bytes; 0: nothing does.
+func (l *leftFiles) fetch(ctx context.Context, was *profiles.Session, up restore.StartResult, most int64) error {
+	const op = "session.fetch_files"
+	var moved save.Moved
+	if was == nil || was.Reason.Code != profiles.ReasonMoved || json.Unmarshal(was.Outcome, &moved) != nil || moved.Files == 0 {
+		return nil
 	}
-	if fault.Is(err, fault.NodeNotFound) || fault.Is(err, fault.FileNotFound) {
-		return "the downloads and uploads of the session are lost: they were on node " + rec.NodeID + ", which has ended before the session had another node", nil
+	r, err := l.open(ctx, *was)
+	switch ended := fault.Is(err, fault.NodeNotFound); {
+	case ended && l.now().Sub(was.EndedAt) < filesPatience:
+		return fault.Wrap(err, fault.NodeUnavailable, op, "node "+was.NodeID+", which has the session's files, has no lease; trying again")
+	case ended || fault.Is(err, fault.FileNotFound):
+		l.log.Error("the downloads and uploads of a session that has moved are lost", "session", was.ID, "node", was.NodeID, "files", moved.Files)
+		if up.Report != nil {
+			up.Report.Warn("the downloads and uploads of the session are lost: they were on node " + was.NodeID + ", which has ended before another node had them")
+		}
+		return nil
+	case err != nil:
+		return err
 	}
-	if err != nil {
-		return "", err
-	}
-	err = files.Receive(ctx, dir, r, most)
+	err = files.Receive(ctx, up.Chrome.Dir(), r, most)
 	_ = r.Close() // it was only read
-	return "", err
+	return err
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/request"
-	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 )
 
@@ -40,23 +39,6 @@ func (m *mover) take(ctx context.Context, id string) error {
 		}
 	}
 	return nil
-}
-
-// bringFiles brings the downloads and uploads of a session that has moved to the run directory of
-// its new Chrome. was is the session's record; of all that have not moved nothing is brought.
-func (s *Service) bringFiles(ctx context.Context, was *profiles.Session, up restore.StartResult, most int64) error {
-	var moved save.Moved
-	if was == nil || was.Reason.Code != profiles.ReasonMoved || json.Unmarshal(was.Outcome, &moved) != nil || moved.Files == 0 {
-		return nil
-	}
-	lost, err := s.left.bring(ctx, *was, up.Chrome.Dir(), most, s.deps.Now())
-	if lost != "" {
-		s.deps.Log.Error(lost, "session", was.ID, "files", moved.Files)
-		if up.Report != nil {
-			up.Report.Warn(lost)
-		}
-	}
-	return err
 }
 
 // dropFiles removes the files of sessions that live again, or that nobody continues any more.

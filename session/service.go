@@ -175,7 +175,7 @@ type Service struct {
 // New makes a Service. [Service.Recover] must run before the first request.
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, deps: deps, rates: quota.NewRates(), clients: capacity.NewClients(cfg.MaxClients), viewers: capacity.NewViewers(),
-		measuring: make(chan struct{}, 1), creates: newCreates(), left: newLeftFiles()}
+		measuring: make(chan struct{}, 1), creates: newCreates(), left: newLeftFiles(deps.Now, deps.Log)}
 	if s.deps.Meter == nil {
 		s.deps.Meter = unmetered{}
 	}
