@@ -1347,9 +1347,10 @@ export interface paths {
         /**
          * Move the sessions of a node to others (admin)
          * @description No new sessions are placed on it. Within a few seconds it begins to move its live sessions to other nodes: each
-         *     is saved and continues there, with the same ID and `cdp_url`. CDP clients and live views are closed with 1012, and
-         *     may reconnect at once. What cannot be moved stays on the node; `staying` of `GET /v1/nodes` names it. Calls to
-         *     the node are answered. A node that starts again is not draining.
+         *     is saved and continues there, with the same ID, `cdp_url`, downloads and uploads. CDP clients and live views are
+         *     closed with 1012, and may reconnect at once. What cannot be moved stays on the node, also a session while a
+         *     download runs; `staying` of `GET /v1/nodes` names it. Calls to the node are answered. A node that starts again is
+         *     not draining.
          */
         post: operations["drainNode"];
         /** Place new sessions on a node again (admin) */
