@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -118,4 +119,26 @@ func FuzzReceive(f *testing.F) {
 			t.Errorf("left: %q", parts)
 		}
 	})
+}
+
+// endingSession is a session whose end begins while a call has its files.
+type endingSession struct{ oneSession }
+
+func (s endingSession) WithDir(ctx context.Context, c access.Caller, id string, do func(context.Context, *browser.Dir) error) error {
+	ctx, end := context.WithCancel(ctx)
+	return s.oneSession.WithDir(ctx, c, id, func(ctx context.Context, dir *browser.Dir) error {
+		end()
+		return do(ctx, dir)
+	})
+}
+
+// A delete is not confirmed if a move of the session may have sent the file before.
+func TestDeleteWhileMoving(t *testing.T) {
+	dir := newDir(t)
+	if err := os.WriteFile(filepath.Join(dir.Files(), "a"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := New(endingSession{oneSession{dir}}, permanentKeys{}).DeleteFile(t.Context(), access.Caller{}, "s", "a"); !errors.Is(err, context.Canceled) {
+		t.Errorf("the delete is confirmed: %v", err)
+	}
 }
