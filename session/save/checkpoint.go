@@ -90,6 +90,9 @@ func PreemptedError(sessionCtx context.Context, err error, op string) error {
 }
 
 func checkpointFailed(err error) error {
+	if fault.Is(err, fault.NodeLost) {
+		return Failure(err, "the checkpoint failed and nothing was stored")
+	}
 	return Failure(err, "the checkpoint failed and nothing was stored; the session continues")
 }
 
