@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"filippo.io/age"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/profiles/postgrestest"
@@ -61,7 +62,23 @@ func clearRows(t *testing.T) {
 	for _, table := range []string{"archive_uses", "snapshot_holds", "session_claims", "check_claims", "tickets", "answers", "snapshots", "commits", "defaults", "sessions", "users", "nodes"} {
 		clear.WriteString("DELETE FROM " + table + ";")
 	}
-	if err := server.Server(t).Exec(t.Context(), "shared", clear.String()); err != nil {
+	execute(t, clear.String())
+}
+
+// direct is a connection to the database without a catalogue, for all tests: to connect costs
+// more than a test has its statements do.
+var direct *pgx.Conn
+
+// execute runs statements in the database.
+func execute(t *testing.T, statements string, args ...any) {
+	t.Helper()
+	if direct == nil {
+		var err error
+		if direct, err = pgx.Connect(t.Context(), server.Server(t).URL("shared")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := direct.Exec(t.Context(), statements, args...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -130,9 +147,13 @@ func (n *node) join(id string) {
 	}
 }
 
-// takeOver takes the lease of another node as soon as it has ended, unless it was taken over.
+// takeOver ends the lease of another node and takes it, unless it was taken over. To wait for the
+// end would take most of the time of these tests. Only a server that has just started refuses.
 func (n *node) takeOver(other *node) {
 	n.t.Helper()
+	if !other.dead {
+		execute(n.t, "UPDATE nodes SET leased_until = 0 WHERE node_id = $1", other.is.ID)
+	}
 	for !other.dead {
 		taken, err := n.Nodes.TakeOver(n.t.Context(), other.is.ID, other.is.Number)
 		if err != nil {
