@@ -41,6 +41,10 @@ REFLECTED := state/report/wire.go:
 UNRACED := modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory crypto/internal/fips140/edwards25519/...
 RACE    := export GOFLAGS="$$(go env GOFLAGS) $(UNRACED:%=-gcflags=%=-race=false)"
 
+# The collector takes a tenth of the time of tests with the race detector. It runs less often, but
+# not in daemons of e2e, whose memory is measured.
+RARELY  := GOGC=400
+
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,9 +95,9 @@ test: e2e/clients/node_modules/.package-lock.json clients/typescript/node_module
 	@build/need $(TESTED_WITH)
 	@failed=0; \
 	build/in-memory go test -vet=off -count 1 -parallel 2 -timeout 60m ./e2e & e2e=$$!; \
-	( $(RACE); build/in-memory go test -vet=off -race -timeout 20m $$(build/packages unit race) ) || failed=1; \
+	( $(RACE); $(RARELY) build/in-memory go test -vet=off -race -timeout 20m $$(build/packages unit race) ) || failed=1; \
 	build/in-memory go test -vet=off -timeout 20m $$(build/packages unit plain) || failed=1; \
-	( $(RACE); build/in-memory go test -vet=off -race -count 1 -p 1 -timeout 20m $$(build/packages chrome race) ) || failed=1; \
+	( $(RACE); $(RARELY) build/in-memory go test -vet=off -race -count 1 -p 1 -timeout 20m $$(build/packages chrome race) ) || failed=1; \
 	build/in-memory go test -vet=off -count 1 -p 1 -timeout 30m $$(build/packages chrome plain | grep -v '/stasis/e2e$$') || failed=1; \
 	go -C deploy test -vet=off ./... || failed=1; \
 	wait $$e2e || failed=1; \
