@@ -12,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/profiles/postgrestest"
 	"github.com/stasisd/stasis/profiles/profilestest"
 	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/profiles/sqldbtest"
 )
 
 // server is the PostgreSQL server of these tests.
@@ -81,7 +82,7 @@ func stores(db *sqldb.DB) profilestest.Catalogue {
 
 func TestFile(t *testing.T) {
 	profilestest.Run(t, func(t *testing.T) profilestest.Catalogue {
-		return catalogue(t, filepath.Join(t.TempDir(), "stasis.db"))
+		return stores(sqldbtest.Open(t, time.Now))
 	})
 }
 
