@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"os"
 	"strconv"
 	"strings"
 )
@@ -11,7 +10,7 @@ import (
 // milliseconds. The tree may be thawed or killed meanwhile.
 func (p *Process) Memory() (sum int64) {
 	for _, pid := range p.Processes() {
-		raw, err := os.ReadFile(procPath(pid, "smaps_rollup"))
+		raw, err := readProc(procPath(pid, "smaps_rollup"))
 		if err != nil {
 			continue // it has ended
 		}

@@ -89,7 +89,7 @@ func (p *Process) UsedCPU() (used time.Duration, known bool) {
 		return used, true
 	}
 	for _, pid := range p.group.Processes() {
-		line, err := os.ReadFile(procPath(pid, "stat"))
+		line, err := readProc(procPath(pid, "stat"))
 		if err != nil {
 			continue // it has ended
 		}

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ticksPerSecond is the unit of CPU times in /proc: USER_HZ, which is 100 on
@@ -40,7 +43,7 @@ func (p proc) runs() bool {
 
 // now reads the process again; ok is false if it has ended.
 func (p proc) now() (now proc, ok bool) {
-	line, err := os.ReadFile(procPath(p.pid, "stat"))
+	line, err := readProc(procPath(p.pid, "stat"))
 	if err != nil {
 		return proc{}, false
 	}
@@ -71,7 +74,7 @@ func parseStat(pid int, line string) (proc, error) {
 func processes() []proc {
 	var all []proc
 	for _, pid := range pids() {
-		line, err := os.ReadFile(procPath(pid, "stat"))
+		line, err := readProc(procPath(pid, "stat"))
 		if err != nil {
 			continue
 		}
@@ -118,7 +121,7 @@ func killDescendants(root int) {
 // call finishes that first.
 func stopped(pid int) bool {
 	for _, thread := range numbers(procPath(pid, "task")) {
-		line, err := os.ReadFile(procPath(pid, "task/"+strconv.Itoa(thread)+"/stat"))
+		line, err := readProc(procPath(pid, "task/"+strconv.Itoa(thread)+"/stat"))
 		if err != nil {
 			continue // the thread has ended
 		}
@@ -152,7 +155,7 @@ func numbers(path string) []int {
 // commandLine returns the arguments of a process, separated by NULs, or by blanks if
 // Chrome has rewritten them. It is empty for a zombie.
 func commandLine(pid int) []byte {
-	line, err := os.ReadFile(procPath(pid, "cmdline"))
+	line, err := readProc(procPath(pid, "cmdline"))
 	if err != nil {
 		return nil
 	}
@@ -162,7 +165,7 @@ func commandLine(pid int) []byte {
 // statusFields returns the words after a key of /proc/PID/status, such as "Uid" or
 // "Seccomp". It returns none if the process has ended.
 func statusFields(pid int, key string) []string {
-	status, err := os.ReadFile(procPath(pid, "status"))
+	status, err := readProc(procPath(pid, "status"))
 	if err != nil {
 		return nil
 	}
@@ -189,4 +192,28 @@ func uidOf(pid int) int {
 
 func procPath(pid int, file string) string {
 	return "/proc/" + strconv.Itoa(pid) + "/" + file
+}
+
+// readProc reads a file of /proc. Lists of processes read hundreds. os.ReadFile makes ten system
+// calls for each, of which most prepare for a wait that files of /proc never need.
+func readProc(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = unix.Close(fd) }() // only read from
+	content := make([]byte, 0, 2048)
+	for {
+		n, err := unix.Read(fd, content[len(content):cap(content)])
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return nil, err
+		case n == 0:
+			return content, nil
+		default:
+			content = content[:len(content)+n]
+			content = slices.Grow(content, 1)
+		}
+	}
 }
