@@ -110,6 +110,17 @@ func (f *fakeSessions) List(_ context.Context, _ access.Caller, r request.List) 
 	return []answer.Info{info(liveID), info(endedID)}, "ended-1", f.failure()
 }
 
+func (f *fakeSessions) Here(ctx context.Context, c access.Caller, ids []string) (found []answer.Info, err error) {
+	for _, id := range ids {
+		one, err := f.Get(ctx, c, id)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, one)
+	}
+	return found, nil
+}
+
 func (f *fakeSessions) End(ctx context.Context, _ access.Caller, id string, r request.End) (save.EndAnswer, error) {
 	if err := ctx.Err(); err != nil {
 		return save.EndAnswer{}, err

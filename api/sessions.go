@@ -37,6 +37,9 @@ type Inspector interface {
 	// Examine is Get with a recent measurement of the session's memory.
 	Examine(ctx context.Context, c access.Caller, id string) (answer.Info, error)
 	List(ctx context.Context, c access.Caller, r request.List) (page []answer.Info, next string, err error)
+	// Here describes those sessions with the IDs that live in this daemon, for a list. It leaves
+	// out what the caller may not look at.
+	Here(ctx context.Context, c access.Caller, ids []string) ([]answer.Info, error)
 	// Status describes the state of a session and of its agent's task.
 	Status(ctx context.Context, c access.Caller, id string) (agent.Status, error)
 	RestoreReport(ctx context.Context, c access.Caller, id string) (restore.Report, error)
@@ -215,6 +218,9 @@ func (h *sessionHandler) answerCreate(c *call, first recordedCreate, info answer
 }
 
 func (h *sessionHandler) list(c *call) error {
+	if listsForNode(c) {
+		return h.listForNode(c)
+	}
 	q := struct {
 		Status string `json:"status"`
 		UserID string `json:"user_id"`
@@ -237,18 +243,10 @@ func (h *sessionHandler) list(c *call) error {
 	if err != nil {
 		return err
 	}
-	answers := make([]answer.Session, 0, len(page))
-	for _, info := range page {
-		answer := h.urls.sessionAnswer(c.Request(), info)
-		if answer.Restored != nil {
-			answer.Restored.Notes = nil // notes could make the page large; the session itself has them
-		}
-		answers = append(answers, answer)
-	}
 	if next != "" {
 		c.Response().Header().Set("X-Next-Token", next)
 	}
-	return c.JSON(http.StatusOK, answers)
+	return h.answerPage(c, page)
 }
 
 func (h *sessionHandler) get(c *call) error {

@@ -64,6 +64,7 @@ type Session struct {
 	Restored   *RestoreReport    `json:"restored"` // nil for a fresh session
 	Outcome    *EndResult        `json:"outcome"`  // how it ended; nil before
 	Usage      *Usage            `json:"usage"`    // nil once it has ended
+	NodeID     string            `json:"node_id"`  // the node on which it lives; "" without a cluster and once it has ended
 }
 
 // Usage is what a live session uses.
@@ -129,6 +130,9 @@ func (c *Client) Report(ctx context.Context, id string) (*RestoreReport, error) 
 type ListSessions struct {
 	Status string
 	UserID string
+	// Missing is called for each page that lacks what only other nodes know of their live
+	// sessions, such as the addresses, with the IDs of these nodes. nil: it is not.
+	Missing func(nodes []string)
 }
 
 // Sessions returns sessions of the users that the key may act for, the newest first. It asks
@@ -139,6 +143,9 @@ func (c *Client) Sessions(ctx context.Context, o ListSessions) iter.Seq2[Session
 	set(query, "user_id", o.UserID)
 	return pages(query, func(query string) (page []Session, next string, err error) {
 		header, err := c.call(ctx, http.MethodGet, "/v1/sessions?"+query, nil, &page)
+		if nodes := header.Get("X-Missing-Nodes"); nodes != "" && o.Missing != nil {
+			o.Missing(strings.Split(nodes, ", "))
+		}
 		return page, header.Get("X-Next-Token"), err
 	})
 }

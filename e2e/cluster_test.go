@@ -61,8 +61,9 @@ func TestClusterKill(t *testing.T) {
 		t.Errorf("resumed: %q", got)
 	}
 	daemon.Eventually(t, grace, "the other session lives again", func() bool { return look(t, b.Daemon, again.ID).Status == "ready" })
-	if got := cookieOf(t, look(t, b.Daemon, again.ID).CDP, site.URL+"/"); got != "bob=yes" {
-		t.Errorf("started again: %q", got)
+	restarted := look(t, b.Daemon, again.ID)
+	if got := cookieOf(t, restarted.CDP, site.URL+"/"); got != "bob=yes" || !restarted.Restarted || back.Restarted {
+		t.Errorf("started again: %q, browser_restarted %t; it is %t for the session that was resumed", got, restarted.Restarted, back.Restarted)
 	}
 
 	// What a had does not become the newest snapshot of a session that lives on b.

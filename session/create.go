@@ -221,7 +221,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 		ID: r.SessionID, UserID: o.UserID, KeyID: c.KeyID, AgentName: r.AgentName, Goal: r.Goal,
 		Engine: r.Engine, Status: profiles.StatusReady, CreatedAt: now, ExpiresAt: now.Add(r.Lifetime),
 		Labels: r.Labels, RequestHash: r.RequestHash, RunDir: up.Chrome.Dir().Name(), BaseVersion: o.Version,
-		Discard: r.DiscardOnEnd || r.ReadOnly, SealedRequest: sealed, WebhookURL: r.WebhookURL,
+		Discard: r.DiscardOnEnd || r.ReadOnly, SealedRequest: sealed, WebhookURL: r.WebhookURL, NodeID: s.deps.Node.ID(),
 	}
 	if s.deps.TicketKey != nil {
 		rec.TicketSalt = ticketSalt(was)

@@ -99,7 +99,7 @@ func newLiveSession(s *Service, rec profiles.Session, r request.Create, q restor
 		// Buffered, because run may have ended when the daemon stops.
 		checkpointed: make(chan save.CheckpointResult, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), disconnected: make(chan struct{}, 1), turnEnded: make(chan struct{}, 1),
 		thawed: true, gone: make(chan struct{}),
-		rec: rec, request: r, egress: q.Egress, limits: q.Limits, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
+		rec: rec, request: r, restarted: r.IsAfterLoss(), egress: q.Egress, limits: q.Limits, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
 	l.ctx, l.lose = context.WithCancel(s.ctx)
 	l.freezeQueue, l.recordQueue = queue.New(l.ctx, restore.ThawDeadline, s.work.Go), queue.New(l.ctx, recordDeadline, s.work.Go)

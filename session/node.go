@@ -258,6 +258,6 @@ func (n *NodeSessions) restart(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = n.s.resume(ctx, c, request.Create{SessionID: id})
+	_, _, err = n.s.resume(ctx, c, request.Create{SessionID: id}.AfterLoss())
 	return err
 }

@@ -221,6 +221,39 @@ func TestSessionMovesToAnotherNode(t *testing.T) {
 	}
 }
 
+// A session with restart: on_crash whose node died is started again by another one, and says so. One
+// that a caller resumes does not. Both say on which node they live, until they end.
+func TestRestartAfterTheNodeWasLost(t *testing.T) {
+	a, b := newNodes(t, nil)
+	id := a.create(alice, func(c *request.Create) { c.Restart = true }).ID
+	other := a.create(alice, nil).ID
+	for _, id := range []string{id, other} {
+		if _, err := a.Checkpoint(t.Context(), alice, id, request.Checkpoint{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := a.Get(t.Context(), alice, id); err != nil || info.BrowserRestarted || info.NodeID != "a" {
+		t.Errorf("at first: restarted %t, on %q, %v", info.BrowserRestarted, info.NodeID, err)
+	}
+	b.takeOver(a)
+	if err := b.nodeSessions.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := b.Get(t.Context(), alice, id); err != nil || info.Status != profiles.StatusReady || !info.BrowserRestarted || info.NodeID != "b" {
+		t.Errorf("started again: %s, restarted %t, on %q, %v", info.Status, info.BrowserRestarted, info.NodeID, err)
+	}
+	if info, err := b.Get(t.Context(), alice, other); err != nil || info.Answer().NodeID != nil {
+		t.Errorf("ended: it lives on %v, %v", info.Answer().NodeID, err)
+	}
+	if _, err := b.resumes(t.Context(), alice, other); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := b.Get(t.Context(), alice, other); err != nil || info.BrowserRestarted || info.NodeID != "b" {
+		t.Errorf("resumed: restarted %t, on %q, %v", info.BrowserRestarted, info.NodeID, err)
+	}
+	a.rejoin()
+}
+
 // The quota of sessions counts those of all nodes, and no session that has ended.
 func TestQuotaOfTwoNodes(t *testing.T) {
 	one := int64(1)

@@ -19,7 +19,8 @@ const (
 )
 
 // Session is the JSON of a session, in answers and in webhooks. The URLs depend on the
-// address by which the client reached the daemon; they are null here.
+// address by which the client reached the daemon; they are null here. NodeID is null without a
+// cluster and once the session has ended.
 type Session struct {
 	SessionID        string            `json:"session_id"`
 	Status           string            `json:"status"`
@@ -47,6 +48,7 @@ type Session struct {
 	Outcome          *save.EndAnswer   `json:"outcome"`
 	UndoUntil        *time.Time        `json:"undo_until,omitempty"`
 	AutoSave         *autosave.Answer  `json:"auto_save"`
+	NodeID           *string           `json:"node_id"`
 	IgnoredFields    []string          `json:"ignored_fields,omitempty"`
 }
 
@@ -60,6 +62,9 @@ func (i Info) Answer() Session {
 		Labels: i.Labels, BrowserRestarted: i.BrowserRestarted, Rescuing: i.Rescuing,
 		HasAgent: i.HasAgent, Usage: i.Usage, Restored: i.Restored, Outcome: recorded[save.EndAnswer](i.Outcome),
 		AutoSave: i.AutoSaved.Answer(), UndoUntil: i.UndoUntil,
+	}
+	if i.EndedAt.IsZero() {
+		a.NodeID = OrNull(i.NodeID)
 	}
 	if a.Labels == nil {
 		a.Labels = map[string]string{}

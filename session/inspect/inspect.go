@@ -173,6 +173,44 @@ func (i *Inspector) List(ctx context.Context, c access.Caller, r request.List) (
 	return page, next, nil
 }
 
+// Here describes sessions for the list of another node, which has found that they live on this one.
+// It leaves out those that the caller may not look at.
+func (i *Inspector) Here(ctx context.Context, c access.Caller, ids []string) ([]answer.Info, error) {
+	if err := c.Require(access.Look); err != nil {
+		return nil, err
+	}
+	found := make([]answer.Info, 0, len(ids))
+	for _, id := range ids {
+		info, err := i.here(ctx, c, id)
+		if fault.Is(err, fault.SessionNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, info)
+	}
+	return found, nil
+}
+
+// here is Get for a list. It does not read the record of a live session.
+func (i *Inspector) here(ctx context.Context, c access.Caller, id string) (answer.Info, error) {
+	l := i.sessions.Find(id)
+	if l == nil {
+		return i.Get(ctx, c, id) // it has ended just now, or is being rescued
+	}
+	if err := l.Rights().Allow(c, access.Look); err != nil {
+		return answer.Info{}, err
+	}
+	info, err := l.Info(ctx)
+	if fault.Is(err, fault.SessionNotRunning) {
+		return i.Get(ctx, c, id)
+	}
+	info.Tickets = l.Rights().Tickets(c)
+	l.Measure(ctx) // for later calls
+	return info, err
+}
+
 // RestoreReport returns the whole restore report. It returns
 // not_found for a session that was not restored.
 func (i *Inspector) RestoreReport(ctx context.Context, c access.Caller, id string) (restore.Report, error) {

@@ -25,9 +25,11 @@ type fakeSession struct {
 	rescuing bool
 	rights   *access.LiveSession
 	measured int // calls of Measure
+	read     int // how often the record was read
 }
 
 func (o *fakeSession) Session(_ context.Context, id string) (profiles.Session, error) {
+	o.read++
 	if id != o.rec.ID {
 		return profiles.Session{}, access.NoSession(id)
 	}
@@ -132,5 +134,29 @@ func TestList(t *testing.T) {
 	}
 	if page, _, err := i.List(t.Context(), bob, request.List{UserID: "alice"}); err != nil || len(page) != 0 {
 		t.Errorf("another user's: %+v, %v", page, err)
+	}
+}
+
+// Here describes live sessions without their records, and others by them. It leaves out what is
+// unknown and what the caller may not look at.
+func TestHere(t *testing.T) {
+	o := newFakeSession()
+	i, ctx, ids := New(o, o), t.Context(), []string{"unknown", "s"}
+	found, err := i.Here(ctx, alice, ids)
+	if err != nil || len(found) != 1 || !found[0].HasAgent || found[0].Tickets[access.PurposeCDP] == "" || o.measured != 1 || o.read != 1 {
+		t.Errorf("live: %+v, %v after %d measurements and %d reads", found, err, o.measured, o.read)
+	}
+	for _, ends := range []func(){func() { o.live = false }, nil} { // while it is described, and before
+		o.ends = ends
+		if found, err = i.Here(ctx, alice, ids); err != nil || len(found) != 1 || found[0].HasAgent || len(found[0].Tickets) > 0 {
+			t.Errorf("ended: %+v, %v", found, err)
+		}
+	}
+	o.live = true
+	if found, err := i.Here(ctx, bob, ids); err != nil || len(found) != 0 {
+		t.Errorf("another user's: %+v, %v", found, err)
+	}
+	if _, err := i.Here(ctx, access.Caller{}, ids); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("without the right: %v", err)
 	}
 }

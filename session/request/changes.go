@@ -96,7 +96,7 @@ func Resumed(keys Keys, rec profiles.Session, by Create) (Create, error) {
 		return was, err
 	}
 	now, _, err := was.changedBy(by)
-	now.FreshIfNone, now.Wait, now.goBack, now.connects = by.FreshIfNone, by.Wait, by.goBack, by.connects
+	now.FreshIfNone, now.Wait, now.goBack, now.connects, now.restarts = by.FreshIfNone, by.Wait, by.goBack, by.connects, by.restarts
 	now.keptLimits = !slices.Contains(by.given, "limits")
 	return now, err
 }

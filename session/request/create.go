@@ -76,6 +76,7 @@ type Create struct {
 	keptLimits bool     // a resume that does not name limits: they are those of the first create
 	connects   bool     // a CDP client follows; see [Create.Connecting]
 	moved      bool     // the session continues after a move; see [Create.Moved]
+	restarts   bool     // a resume after the session's node was lost; see [Create.AfterLoss]
 	placed     bool     // a node has placed it; see [Create.Placed]
 }
 
@@ -85,6 +86,16 @@ func (r Create) Moved() Create {
 	r.moved = true
 	return r
 }
+
+// AfterLoss returns the resume that starts a session again because its node was lost and its create
+// asked for that ([Create.Restart]).
+func (r Create) AfterLoss() Create {
+	r.restarts = true
+	return r
+}
+
+// IsAfterLoss reports whether the session is started again after its node was lost.
+func (r Create) IsAfterLoss() bool { return r.restarts }
 
 // Shares reports whether the session may start although another one holds its environment.
 func (r Create) Shares() bool { return r.moved || r.OnLiveOrDefault() == OnLiveFork }

@@ -13,7 +13,8 @@ export interface paths {
         };
         /**
          * List sessions, newest first
-         * @description All sessions that the key may see, running and ended, as a bare array.
+         * @description All sessions that the key may see, running and ended, as a bare array. Of several nodes, each answers with the
+         *     same list: it asks the others for the addresses and the usage of the sessions that live there.
          */
         get: operations["listSessions"];
         put?: never;
@@ -2878,7 +2879,7 @@ export interface components {
             environment_id: string;
             /**
              * Format: uri
-             * @description Contains a ticket, so it needs no key. Null once the session has ended.
+             * @description Contains a ticket, so it needs no key. Null once the session has ended, and in a list if its node is one of `X-Missing-Nodes`.
              */
             cdp_url: string | null;
             /**
@@ -2893,7 +2894,7 @@ export interface components {
             agent_url: string | null;
             /** @description A client follows the session's events now, or the session has a `webhook_url`. */
             has_agent: boolean;
-            /** @description What the session uses now. Null while it is started or ended, after it has ended, and in webhooks. */
+            /** @description What the session uses now. Null while it is started or ended, after it has ended, in webhooks, and in a list if its node is one of `X-Missing-Nodes`. */
             usage: {
                 /** @description Connected CDP clients. */
                 clients: number;
@@ -2913,8 +2914,10 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
-            /** @description Chrome was reopened after a failed save or a crash (`restart`). From then on, `restored` describes that reopening. */
+            /** @description Chrome was reopened after a failed save or a crash, or another node has started the session again because its node was lost (`restart`). From then on, `restored` describes that. */
             browser_restarted: boolean;
+            /** @description The node on which the session lives; see `GET /v1/nodes`. Null for a daemon that is no node, and once the session has ended. */
+            node_id: string | null;
             /**
              * @description The previous daemon was killed, or Chrome crashed and is not started again, and what the session left is being
              *     saved as a rescue snapshot. The status is `error` until that is done. Then it is `terminated` after a killed
@@ -4024,6 +4027,8 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestID"];
                     /** @description The next page's start_after; absent at the end. */
                     "X-Next-Token"?: string;
+                    /** @description IDs of nodes that have not answered within a second, with commas between them. Live sessions of the page with their `node_id` have no addresses and no usage, and their status may be old. Absent if all have answered. */
+                    "X-Missing-Nodes"?: string;
                     [name: string]: unknown;
                 };
                 content: {
