@@ -25,7 +25,7 @@ func hostileAnswers(t *testing.T) map[string]string {
 	snapshot := `{"id":"snap-1","session_id":"s-1","user_id":@H,"mode":"filesystem","label":@H,"created_at":@T,"size_bytes":2048,"chrome":@H,"engine":"chrome","components":[` + component + `],"warnings":[@H],"logins":[{"site":@H,"expected_end":@T,"basis":"cookie","names":[@H],"expired":true}]}`
 	other := strings.Replace(snapshot, "snap-1", "snap-2", 1)
 	report := `{"source":{"type":"session","id":"s-0"},"snapshot_id":"snap-1","mode":"filesystem","path":"warm","fallback_reason":@H,"duration_ms":12,"components":[` + component + `],"verification":"mismatch","differences":[{"component":@H,"origin":@H,"by":"site","missing":1,"names":[@H]}],"warnings":[@H]}`
-	session := `{"session_id":"s-1","status":"STATUS","agent_name":@H,"goal":@H,"user_id":@H,"engine":"chrome","created_at":@T,"expires_at":@T,"ended_at":ENDED,"reason":@H,"cdp_url":"ws://127.0.0.1/cdp","vnc_url":@J,"agent_url":@J,"labels":{"a":@H},"usage":{"clients":1,"viewers":0,"memory_bytes":104857600,"measured_at":@T},"restored":` + report + `,"auto_save":{"interval_seconds":60,"last_error":@H},"outcome":{"message":@H,"snapshot":` + snapshot + `,"default":{"moved":false,"reason":@H}}}`
+	session := `{"session_id":"s-1","status":"STATUS","agent_name":@H,"goal":@H,"user_id":@H,"engine":"chrome","node_id":@H,"created_at":@T,"expires_at":@T,"ended_at":ENDED,"reason":@H,"cdp_url":"ws://127.0.0.1/cdp","vnc_url":@J,"agent_url":@J,"labels":{"a":@H},"usage":{"clients":1,"viewers":0,"memory_bytes":104857600,"measured_at":@T},"restored":` + report + `,"auto_save":{"interval_seconds":60,"last_error":@H},"outcome":{"message":@H,"snapshot":` + snapshot + `,"default":{"moved":false,"reason":@H}}}`
 	live := strings.NewReplacer("STATUS", "ready", "ENDED", "null").Replace(session)
 	ended := strings.NewReplacer("STATUS", "error", "ENDED", "@T", "s-1", "s-2").Replace(session)
 	user := "/v1/users" + joinPath(hostile)
@@ -257,6 +257,27 @@ func TestUsageIsShown(t *testing.T) {
 	r.answers["GET /v1/sessions/s-1"] = `{"session_id":"s-1","status":"ready","usage":{"clients":0,"viewers":2}}`
 	if page := r.get(t, "/console/sessions/s-1"); !strings.Contains(page, "no client, 2 viewers") || strings.Contains(page, "Memory") {
 		t.Error(page)
+	}
+}
+
+// The list shows on which node a session lives, and names nodes that have not answered. Without an
+// address there is no link to the live view.
+func TestNodesAreShown(t *testing.T) {
+	r := newRig(t)
+	r.signIn(t)
+	session := `{"session_id":"s-1","status":"ready","user_id":"a","node_id":"node-1","created_at":"2026-11-25T11:00:00Z"}`
+	r.answers["GET /v1/sessions"], r.answers["GET /v1/sessions/s-1"], r.missing = "["+session+"]", session, "node-1, node-2"
+	page := r.get(t, "/console/")
+	for _, want := range []string{"Node node-1 has not answered", "Node node-2 has not answered", "· node node-1"} {
+		if strings.Count(page, want) < 1 {
+			t.Errorf("the list has no %q", want)
+		}
+	}
+	if strings.Contains(page, `href=""`) || strings.Contains(page, ">Live view<") {
+		t.Error("the list has a link to no live view")
+	}
+	if page := r.get(t, "/console/sessions/s-1"); !strings.Contains(page, "<dt>Node</dt><dd>node-1</dd>") {
+		t.Error("the session has no node")
 	}
 }
 

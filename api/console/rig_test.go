@@ -24,6 +24,7 @@ type fakeAPI struct {
 	answers map[string]string // a body; "404" and other numbers are errors
 	calls   []string
 	key     string // the valid key
+	missing string // the nodes that do not answer for their sessions
 }
 
 func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -41,6 +42,9 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = `{"user_id":"alice","all_users":false,"rights":["use"]}`
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if f.missing != "" {
+		w.Header().Set("X-Missing-Nodes", f.missing)
+	}
 	status := map[string]int{"": 404, "401": 401, "404": 404, "409": 409, "422": 422, "429": 429, "500": 500}[answer]
 	if status != 0 {
 		w.WriteHeader(status)

@@ -17,6 +17,8 @@ type sessionsPage struct {
 	Ended  []sessionAnswer
 	After  string // the page is not the first
 	Next   string // start of the next page
+	// Missing are the nodes that have not answered for their live sessions.
+	Missing []string
 }
 
 // listSessions shows the live sessions, and a page of those that have ended.
@@ -29,12 +31,18 @@ func listSessions(v *visit) error {
 	if data.After == "" {
 		for _, status := range []string{"ready", "running", "paused"} {
 			var some []sessionAnswer
-			if _, err := v.api.get("/v1/sessions?limit=1000&status="+status+user, &some); err != nil {
+			header, err := v.api.get("/v1/sessions?limit=1000&status="+status+user, &some)
+			if err != nil {
 				return err
+			}
+			if nodes := header.Get("X-Missing-Nodes"); nodes != "" {
+				data.Missing = append(data.Missing, strings.Split(nodes, ", ")...)
 			}
 			data.Live = append(data.Live, some...)
 		}
 		slices.SortFunc(data.Live, newestFirst)
+		slices.Sort(data.Missing)
+		data.Missing = slices.Compact(data.Missing)
 	} else {
 		user += "&start_after=" + url.QueryEscape(data.After)
 	}

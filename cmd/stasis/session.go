@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,12 +65,24 @@ type sessionListCmd struct {
 
 // Run prints a line for each session.
 func (c *sessionListCmd) Run(ctx context.Context) error {
-	list, err := take(c.Limit, c.api().Sessions(ctx, client.ListSessions{Status: c.Status, UserID: c.User}))
+	var missing []string
+	list, err := take(c.Limit, c.api().Sessions(ctx, client.ListSessions{Status: c.Status, UserID: c.User, Missing: func(nodes []string) {
+		missing = append(missing, nodes...)
+	}}))
 	if err != nil {
 		return c.explain(err)
 	}
+	slices.Sort(missing)
+	for _, node := range slices.Compact(missing) {
+		_, _ = fmt.Fprintf(os.Stderr, "node %s has not answered: its live sessions are listed without their addresses, clients and memory\n", printable(node))
+	}
 	return c.print(list, func() error {
-		t := newTable("ID", "STATUS", "USER", "ENGINE", "STARTED", "CLIENTS", "MEMORY")
+		heading := []string{"ID", "STATUS", "USER", "ENGINE", "STARTED", "CLIENTS", "MEMORY"}
+		cluster := slices.ContainsFunc(list, func(s client.Session) bool { return s.NodeID != "" })
+		if cluster {
+			heading = append(heading, "NODE")
+		}
+		t := newTable(heading...)
 		for _, s := range list {
 			clients, memory := "", ""
 			if s.Usage != nil {
@@ -78,7 +91,11 @@ func (c *sessionListCmd) Run(ctx context.Context) error {
 					memory = size(s.Usage.MemoryBytes)
 				}
 			}
-			t.row(s.ID, s.Status, s.UserID, s.Engine, local(&s.CreatedAt), clients, memory)
+			row := []string{s.ID, s.Status, s.UserID, s.Engine, local(&s.CreatedAt), clients, memory}
+			if cluster {
+				row = append(row, s.NodeID)
+			}
+			t.row(row...)
 		}
 		return t.Flush()
 	})
@@ -108,7 +125,7 @@ func showSession(s *client.Session) error {
 	if s.Outcome != nil {
 		outcome = s.Outcome.Message
 	}
-	return fields("session", s.ID, "status", s.Status, "reason", s.Reason, "user", s.UserID, "engine", s.Engine, "started", local(&s.CreatedAt),
+	return fields("session", s.ID, "status", s.Status, "reason", s.Reason, "user", s.UserID, "engine", s.Engine, "node", s.NodeID, "started", local(&s.CreatedAt),
 		"ends at the latest", endsAt(s), "ended", local(s.EndedAt), "restored", restored, "outcome", outcome, "CDP", s.CDPURL, "live view", s.ControlURL, "view only", s.ViewURL)
 }
 
