@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -116,6 +117,12 @@ func TestClusterStop(t *testing.T) {
 	a.Must(t, http.StatusCreated, http.MethodPost, "/v1/sessions/"+s.ID+"/snapshots", obj{})
 
 	a.stop(t)
+	var listed []liveSession
+	list := b.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions", nil)
+	list.Into(t, &listed)
+	if missing := list.Header.Get("X-Missing-Nodes"); len(listed) != 1 || listed[0].Why == "" && (missing != "a" || listed[0].CDP != "") {
+		t.Errorf("the list without the stopped node, missing %q: %s", missing, list.Body)
+	}
 	c.lost(t, b, s.ID)
 	for _, p := range a.Processes() {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID))
@@ -134,6 +141,31 @@ func TestClusterStop(t *testing.T) {
 		t.Errorf("resumed: %q", got)
 	}
 	finish(t, b.Daemon, s.ID, throwAway)
+}
+
+// listed checks that all nodes list a live session with one client in the same way, with its node.
+func (c *cluster) listed(t *testing.T, id, node string) {
+	t.Helper()
+	for _, n := range c.nodes {
+		var all []struct {
+			liveSession
+			NodeID string `json:"node_id"`
+			Usage  struct{ Clients int }
+		}
+		a := n.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions?status=running", nil)
+		a.Into(t, &all)
+		if len(all) != 1 || all[0].ID != id || all[0].NodeID != node || all[0].Usage.Clients != 1 || !strings.HasPrefix(all[0].CDP, strings.Replace(n.URL, "http", "ws", 1)) || a.Header.Get("X-Missing-Nodes") != "" {
+			t.Errorf("the list of %s: %s", n.URL, a.Body)
+		}
+		at := []string{"--url", n.URL, "--key", daemon.Key}
+		daemon.Eventually(t, grace, "the list has the memory of the session", func() bool {
+			code, said := stasis(t, nil, append([]string{"session", "list", "--status", "running"}, at...)...)
+			return code == 0 && regexp.MustCompile(`(?s)MEMORY +NODE.*`+id+`.* 1 +\d+ MiB +`+node+`\n`).MatchString(said)
+		})
+		if code, said := stasis(t, nil, append([]string{"session", "show", id}, at...)...); code != 0 || !regexp.MustCompile(`node: +`+node+`\n`).MatchString(said) {
+			t.Errorf("session show: %d %s", code, said)
+		}
+	}
 }
 
 // A node passes calls on to the one that has the session. A client that leaves its create, and
@@ -181,6 +213,7 @@ func TestClusterHop(t *testing.T) {
 		t.Errorf("over a: %q", got)
 	}
 	wants(t, a.CallAs(t, "wrong", http.MethodGet, "/v1/sessions/"+s.ID, nil), http.StatusUnauthorized, "unauthorized")
+	c.listed(t, s.ID, "b")
 
 	made := func() (n int) {
 		for _, e := range audited(t, a.Daemon, "call=createSession&session_id="+s.ID) {
