@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -38,6 +39,8 @@ type Cluster struct {
 	Caller func(ctx context.Context, keyID string) (access.Caller, error)
 	// Wants returns what a create needs of its node.
 	Wants func(ctx context.Context, r request.Create) (placement.Wanted, error)
+	// ListPatience is how long a list waits for other nodes, for all of them together; 0: a second.
+	ListPatience time.Duration
 	// Waiter returns a create as it waits for a place.
 	Waiter func(ctx context.Context, c access.Caller, r request.Create, wanted placement.Wanted) (placement.Waiter, error)
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,8 +22,12 @@ import (
 // missingHeader names the nodes that have not described their sessions of a list, with commas.
 const missingHeader = "X-Missing-Nodes"
 
-// nodeListPatience is how long a list waits for other nodes, for all of them together.
-const nodeListPatience = time.Second
+// listPatience is the default of [Cluster.ListPatience].
+const listPatience = time.Second
+
+// maxDescribed is how many sessions a node asks another one for in one call. A session with a long
+// restore report takes some 100 KiB of the answer, which the Forwarder bounds.
+const maxDescribed = 16
 
 // listed is the body of the call by which a node asks another one for sessions of a list.
 type listed struct {
@@ -52,7 +57,7 @@ func (p *placer) elsewhere(c *call, page []answer.Info) (found map[string]json.R
 	if len(at) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(c.Request().Context(), nodeListPatience)
+	ctx, cancel := context.WithTimeout(c.Request().Context(), cmp.Or(p.cluster.ListPatience, listPatience))
 	defer cancel()
 	nodes, err := p.cluster.Peers.Nodes(ctx)
 	if err != nil {
@@ -66,13 +71,18 @@ func (p *placer) elsewhere(c *call, page []answer.Info) (found map[string]json.R
 	var asked sync.WaitGroup
 	for id, sessions := range at {
 		asked.Go(func() {
-			answers, err := p.describe(r, nodes, id, sessions)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				missing = append(missing, id)
+			for some := range slices.Chunk(sessions, maxDescribed) {
+				answers, err := p.describe(r, nodes, id, some)
+				mu.Lock()
+				maps.Copy(found, answers)
+				if err != nil {
+					missing = append(missing, id)
+				}
+				mu.Unlock()
+				if err != nil {
+					return
+				}
 			}
-			maps.Copy(found, answers)
 		})
 	}
 	asked.Wait()

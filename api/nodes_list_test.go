@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -92,6 +93,9 @@ func newListingNodes(t *testing.T, page []answer.Info, ids ...string) (*nodes, m
 		}
 		o.Inspector = of[id]
 	}, ids...)
+	for _, r := range n.rigs {
+		r.server.cluster.ListPatience = time.Minute
+	}
 	return n, of
 }
 
@@ -120,22 +124,33 @@ func TestListOfAllNodes(t *testing.T) {
 	}
 }
 
-// A node that does not answer in time, or has no lease, is named. Its sessions are as the catalogue
-// has them.
+// A node that does not answer, or has no lease, is named. Its sessions are as the catalogue has them.
 func TestListWithoutSomeNodes(t *testing.T) {
-	page := []answer.Info{recordedOn("hangs", "s5"), recordedOn("fails", "s4"), recordedOn("late", "s3"), recordedOn("unknown", "s2"), recordedOn("b", "s1")}
-	n, of := newListingNodes(t, page, "a", "hangs", "fails", "late", "b")
-	of["hangs"].fails = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	page := []answer.Info{recordedOn("fails", "s4"), recordedOn("late", "s3"), recordedOn("unknown", "s2"), recordedOn("b", "s1")}
+	n, of := newListingNodes(t, page, "a", "fails", "late", "b")
 	of["fails"].fails = func(context.Context) error { return errors.New("broken") }
 	n.set(func() { n.node("late").Left = -time.Second })
 	all, answer := n.rigs["a"].listOf(t, "/v1/sessions")
-	if got := answer.Header.Get(missingHeader); got != "fails, hangs, late, unknown" || len(all) != len(page) {
+	if got := answer.Header.Get(missingHeader); got != "fails, late, unknown" || len(all) != len(page) {
 		t.Fatalf("missing: %q of %+v", got, all)
 	}
 	for i, s := range all {
 		if s.ID != page[i].ID || (s.CDP != "") != (s.NodeID == "b") {
 			t.Errorf("session %d: %+v", i, s)
 		}
+	}
+}
+
+// A list does not wait for a node that hangs, or cannot be reached.
+func TestListDoesNotWait(t *testing.T) {
+	page := []answer.Info{recordedOn("hangs", "s2"), recordedOn("gone", "s1")}
+	n, of := newListingNodes(t, page, "a", "gone", "hangs")
+	of["hangs"].fails = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	n.set(func() { n.at("gone", "http://127.0.0.1:1") })
+	n.rigs["a"].server.cluster.ListPatience = 10 * time.Millisecond
+	all, answer := n.rigs["a"].listOf(t, "/v1/sessions")
+	if got := answer.Header.Get(missingHeader); got != "gone, hangs" || len(all) != 2 || all[0].ID != "s2" || all[1].CDP != "" {
+		t.Errorf("missing: %q of %+v", got, all)
 	}
 }
 
@@ -146,5 +161,18 @@ func TestListAsksNoOther(t *testing.T) {
 	_, answer := n.rigs["a"].listOf(t, "/v1/sessions")
 	if of["b"].asked.Load() != 0 || answer.Header.Get(missingHeader) != "" {
 		t.Errorf("b was asked %d times, missing: %q", of["b"].asked.Load(), answer.Header.Get(missingHeader))
+	}
+}
+
+// Sessions of a node are asked for a few at a time, so that no answer is too large.
+func TestLongListOfANode(t *testing.T) {
+	var page []answer.Info
+	for i := range 2*maxDescribed + 1 {
+		page = append(page, recordedOn("b", fmt.Sprint("s", i)))
+	}
+	n, of := newListingNodes(t, page, "a", "b")
+	all, answer := n.rigs["a"].listOf(t, "/v1/sessions")
+	if len(all) != len(page) || slices.ContainsFunc(all, func(s listedSession) bool { return s.CDP == "" }) || answer.Header.Get(missingHeader) != "" || of["b"].asked.Load() != 3 {
+		t.Errorf("%d sessions after %d calls, missing %q", len(all), of["b"].asked.Load(), answer.Header.Get(missingHeader))
 	}
 }

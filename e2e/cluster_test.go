@@ -152,9 +152,13 @@ func (c *cluster) listed(t *testing.T, id, node string) {
 			NodeID string `json:"node_id"`
 			Usage  struct{ Clients int }
 		}
-		a := n.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions?status=running", nil)
+		var a daemon.Answer
+		daemon.Eventually(t, grace, "the nodes answer in time", func() bool {
+			a = n.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions?status=running", nil)
+			return a.Header.Get("X-Missing-Nodes") == ""
+		})
 		a.Into(t, &all)
-		if len(all) != 1 || all[0].ID != id || all[0].NodeID != node || all[0].Usage.Clients != 1 || !strings.HasPrefix(all[0].CDP, strings.Replace(n.URL, "http", "ws", 1)) || a.Header.Get("X-Missing-Nodes") != "" {
+		if len(all) != 1 || all[0].ID != id || all[0].NodeID != node || all[0].Usage.Clients != 1 || !strings.HasPrefix(all[0].CDP, strings.Replace(n.URL, "http", "ws", 1)) {
 			t.Errorf("the list of %s: %s", n.URL, a.Body)
 		}
 		at := []string{"--url", n.URL, "--key", daemon.Key}
