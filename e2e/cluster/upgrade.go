@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -192,11 +193,12 @@ func (r *upgraded) failedRun() error {
 
 // copyLogs copies the nodes' logs to the folder of -logs.
 func (s settings) copyLogs(c *nodes.Cluster) error {
-	var errs []error
-	if s.logs != "" {
-		for _, n := range c.Nodes {
-			errs = append(errs, n.CopyLog(filepath.Join(s.logs, n.ID+".log")))
-		}
+	if s.logs == "" {
+		return nil
+	}
+	errs := []error{os.MkdirAll(s.logs, 0o755)}
+	for _, n := range c.Nodes {
+		errs = append(errs, n.CopyLog(filepath.Join(s.logs, n.ID+".log")))
 	}
 	return errors.Join(errs...)
 }

@@ -81,6 +81,9 @@ func work(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if *logs != "" {
+			if err := os.MkdirAll(*logs, 0o755); err != nil {
+				return err
+			}
 			if err := os.WriteFile(filepath.Join(*logs, g.name+".log"), []byte(output), 0o644); err != nil {
 				return err
 			}
