@@ -68,7 +68,7 @@ func newHandlers(closing context.Context, o Options, urls origins, passTo func(*
 		extensions:  &extensionHandler{extensions: o.Extensions, maxUpload: o.MaxUpload},
 		keys:        &keyHandler{keys: o.Keys, use: o.Settings, bodies: bodies, idempotency: once, urls: urls},
 		audit:       &auditHandler{o.Audit},
-		nodes:       &nodeHandler{nodes: o.Nodes, bodies: bodies},
+		nodes:       &nodeHandler{nodes: o.Nodes, bodies: bodies, cluster: o.Cluster},
 		operations:  &operationsHandler{audit: o.Audit, readiness: o.Readiness, lease: o.Lease, metrics: o.Metrics, landlock: o.Landlock, egress: o.EgressLimited, limits: o.Limits, uploads: o.UploadsConfined},
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/stasisd/stasis/api/forward"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/placement"
 )
@@ -67,31 +66,28 @@ func (m *moving) pause() error {
 	}
 }
 
-// byNode answers the calls of other nodes themselves. done is false for all other calls.
-func (s *Server) byNode(c *call) (done bool, err error) {
-	h, passed := forward.HopOf(c.Request().Context())
-	if !passed || h.Purpose != forward.ToMove && h.Purpose != forward.ToFiles {
-		return false, nil
-	}
+// take answers another node that wants this one to continue a session.
+func (s *Server) take(c *call) error {
 	id, err := c.sessionID()
+	if err == nil {
+		err = s.cluster.Take(c.Request().Context(), id)
+	}
 	if err != nil {
-		return true, err
+		return err
 	}
-	if h.Purpose == forward.ToFiles {
-		return true, s.give(c, id)
-	}
-	if err := s.cluster.Take(c.Request().Context(), id); err != nil {
-		return true, err
-	}
-	return true, c.NoContent(http.StatusNoContent)
+	return c.NoContent(http.StatusNoContent)
 }
 
 // give sends the files of a session to the node that continues it. If that fails when an answer has
 // begun, the connection ends, so that the other node does not take it for whole.
-func (s *Server) give(c *call, id string) error {
+func (s *Server) give(c *call) error {
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
 	defer s.connections.serve(connectionOf(c.Request()))()
 	c.Response().Header().Set("Content-Type", "application/octet-stream")
-	err := s.cluster.Give(c.Request().Context(), id, c.Response())
+	err = s.cluster.Give(c.Request().Context(), id, c.Response())
 	if err != nil && c.Response().Committed {
 		s.log.Warn("the files of a session that moves could not be sent", "session", id, "error", err)
 		panic(http.ErrAbortHandler)

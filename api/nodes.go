@@ -22,13 +22,17 @@ var _ Nodes = (*placement.Admin)(nil)
 
 // nodeHandler answers /v1/nodes.
 type nodeHandler struct {
-	nodes  Nodes
-	bodies *bodyDecoder
+	nodes   Nodes
+	bodies  *bodyDecoder
+	cluster *Cluster // nil: the daemon is no node
 }
 
 func (h *nodeHandler) list(c *call) error {
 	nodes, err := h.nodes.Nodes(c.Request().Context(), c.caller)
 	if err != nil {
+		return err
+	}
+	if err := h.cluster.askAll(c.Request().Context(), nodes); err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, map[string]any{"nodes": nodes})

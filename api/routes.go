@@ -170,7 +170,7 @@ func (s *Server) route(method, path string, authorise authorizer, do handler) {
 	s.echo.Add(method, path, func(ec echo.Context) error {
 		c := &call{Context: ec}
 		c.body, _ = ec.Request().Body.(*pacedBody)
-		if done, err := s.byNode(c); done {
+		if done, err := s.ownCall(c); done {
 			return err
 		}
 		err := authorise(c)

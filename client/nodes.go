@@ -23,6 +23,9 @@ type Node struct {
 	Live        int               `json:"live"`
 	Waiting     int               `json:"waiting"` // creates that came to it and wait for a place
 	Staying     []StayingSession  `json:"staying"` // what it could not move since it is drained
+	// Answers reports whether the node has answered a call of the node that lists it; nil: it was
+	// not asked, because it is that node or has no lease.
+	Answers *bool `json:"answers"`
 }
 
 // StayingSession is a live session that a node which is drained could not move.

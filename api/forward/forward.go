@@ -285,7 +285,7 @@ func hopRefused(answer http.Header, to placement.Node) error {
 		return nil
 	}
 	return fault.Wrap(errNotSent, fault.NodeUnavailable, "forward.pass",
-		"node "+to.ID+" does not accept calls of this node: their clocks differ by "+hopAge.String()+" or more, or their archive keys differ")
+		"node "+to.ID+" does not accept calls of this node: their clocks differ by "+hopAge.String()+" or more, their archive keys differ, or another node answers at that URL")
 }
 
 // failure returns the error for a call that a node did not answer.

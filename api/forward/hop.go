@@ -51,6 +51,11 @@ const (
 	// ToFiles is a call by a node that continues a session: the receiving node is to give the
 	// files of the session, which it has ended as moved.
 	ToFiles Purpose = "files"
+	// ToAnswer is a call by a node itself: the receiving node is to answer that it is there.
+	ToAnswer Purpose = "answer"
+	// ToTry is a call by a node itself: the receiving node is to call that node in turn, at the
+	// URL that it has signed in the catalogue.
+	ToTry Purpose = "try"
 	// ToAll is a call that each node answers for its own sessions.
 	ToAll Purpose = "all"
 )

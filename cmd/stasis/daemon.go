@@ -254,7 +254,7 @@ func start(ctx context.Context, c *serveCmd, listener net.Addr, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
-	self.begin(d.service, cluster)
+	self.begin(d.service, cluster, log)
 	d.self = self
 	d.server = api.New(api.Options{
 		HashKey:  d.keys.Derive("request hashes"),

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -108,6 +109,7 @@ type node struct {
 	keeper   *cluster.Keeper
 	db       *sqldb.DB
 	sessions *session.NodeSessions // nil until begin
+	urlCheck *forward.URLCheck     // nil until begin
 }
 
 // deadline returns the deadline of a node's Chromes; nil if the daemon is none.
@@ -155,13 +157,29 @@ func (n *node) join(d *session.Deps) {
 
 // begin begins to take over other nodes, when those sessions were found that a former process of
 // this node left. others are the nodes to which sessions can move.
-func (n *node) begin(s *session.Service, others *api.Cluster) {
+func (n *node) begin(s *session.Service, others *api.Cluster, log *slog.Logger) {
 	if n == nil {
 		return
 	}
 	n.sessions = session.Nodes(s, takeovers{n.db.Nodes, n.db.Left}, forward.NewMover(others.Peers, others.Forwarder))
 	others.Take, others.Give = n.sessions.Take, n.sessions.Give
+	n.urlCheck = forward.NewURLCheck(others.Peers, others.Forwarder, 0, log)
 	n.keeper.Begin(n.sessions)
+}
+
+// checkURL tries whether other nodes reach this one, when it answers calls. The result ends that and
+// waits for the end.
+func (n *node) checkURL(ctx context.Context) (stop func()) {
+	if n == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var checking sync.WaitGroup
+	checking.Go(func() { n.urlCheck.Run(ctx) })
+	return func() {
+		cancel()
+		checking.Wait()
+	}
 }
 
 // leave moves the live sessions to other nodes before the daemon stops. Those that stay when ctx

@@ -34,9 +34,9 @@ func (c *nodeListCmd) Run(ctx context.Context) error {
 		nodes = []client.Node{}
 	}
 	return c.print(nodes, func() error {
-		t := newTable("ID", "STATE", "LIVE", "FREE", "WAITING", "STARTED", "VERSION", "URL")
+		t := newTable("ID", "STATE", "ANSWERS", "LIVE", "FREE", "WAITING", "STARTED", "VERSION", "URL")
 		for _, n := range nodes {
-			t.row(printable(n.ID), n.State, strconv.Itoa(n.Live), strconv.Itoa(n.Free), strconv.Itoa(n.Waiting), local(&n.StartedAt), n.Version, printable(n.URL))
+			t.row(printable(n.ID), n.State, hasAnswered(n), strconv.Itoa(n.Live), strconv.Itoa(n.Free), strconv.Itoa(n.Waiting), local(&n.StartedAt), n.Version, printable(n.URL))
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -50,6 +50,17 @@ func (c *nodeListCmd) Run(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// hasAnswered returns whether a node has answered the one that lists it.
+func hasAnswered(n client.Node) string {
+	switch {
+	case n.Answers == nil:
+		return "-"
+	case *n.Answers:
+		return "yes"
+	}
+	return "no"
 }
 
 type nodeDrainCmd struct {

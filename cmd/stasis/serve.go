@@ -108,11 +108,13 @@ func (c *serveCmd) Run(ctx context.Context, verbs *cli) error {
 	served := make(chan error, 1)
 	go func() { served <- d.server.Serve(serving, listener) }()
 	notifySystemd(context.WithoutCancel(ctx), "READY=1", log) // what clients send before the server accepts it waits in the listener
+	stopCheck := d.self.checkURL(ctx)
 	select {
 	case err = <-served:
 	case <-ctx.Done():
 		log.Info("stopping: saving running sessions; a second signal ends the daemon at once")
 	}
+	stopCheck()
 	notifySystemd(context.WithoutCancel(ctx), "STOPPING=1", log)
 	now, done := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 	defer done()

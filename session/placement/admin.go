@@ -25,6 +25,9 @@ type Info struct {
 	Live        int               `json:"live"`
 	Waiting     int               `json:"waiting"` // creates that wait for a place
 	Staying     []Staying         `json:"staying"` // sessions that it could not move when it was drained
+	// Answers reports whether the node has answered the node that answers. Who lists the nodes to a
+	// client sets it; nil: it was not asked.
+	Answers *bool `json:"answers"`
 }
 
 // Admin shows and changes nodes for callers with the right admin.

@@ -1301,7 +1301,7 @@ export interface paths {
         /**
          * The nodes of a cluster (admin)
          * @description The daemons that share this one's catalogue, by ID. A daemon that shares none has no nodes. What a node says of
-         *     itself is at most five seconds old.
+         *     itself is at most five seconds old. The other nodes are asked whether they answer, for at most a second.
          */
         get: operations["listNodes"];
         put?: never;
@@ -3442,6 +3442,11 @@ export interface components {
             live: number;
             /** @description Creates that came to it and wait for a place on any node. */
             waiting: number;
+            /**
+             * @description Whether the node has just answered the node that answers this call. If it has not, calls about its sessions
+             *     are 503 `node_unavailable`. Null for the node itself and for nodes without a lease.
+             */
+            answers: boolean | null;
             /** @description The live sessions that the node, which is draining, could not move yet, at most 100. */
             staying: {
                 session_id: components["schemas"]["ID"];
