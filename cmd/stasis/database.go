@@ -63,6 +63,17 @@ func (c storageFlags) catalogueFile(dir string) (string, error) {
 	return filepath.Join(dir, "stasis.db"), nil
 }
 
+// catalogueName names the catalogue in errors. A URL may contain a password.
+func (c storageFlags) catalogueName(dir string) string {
+	switch {
+	case sqldb.Remote(string(c.Database)):
+		return "--database"
+	case c.Database != "":
+		return string(c.Database)
+	}
+	return filepath.Join(dir, "stasis.db")
+}
+
 // catalogueExists reports whether there is a catalogue at a path. One at a URL counts as
 // existing.
 func catalogueExists(path string) bool {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -76,9 +75,9 @@ func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	if lost {
-		return exitError{exitDamaged, fmt.Sprintf("the catalogue %s lists none of the %d snapshots: give the daemon's --store, or restore stasis.db from a backup; "+
+		return exitError{exitDamaged, fmt.Sprintf("the catalogue (%s) lists none of the %d snapshots: give the daemon's --store and --database, or restore the catalogue from a backup; "+
 			"without a backup, import each archive: stasis snapshot import %s --user … --save-as-default",
-			filepath.Join(s.dir, "stasis.db"), out.Snapshots, s.at.archive("ID"))}
+			c.catalogueName(s.dir), out.Snapshots, s.at.archive("ID"))}
 	}
 	if !out.OK() {
 		return exitError{exitDamaged, "the check found damage"}

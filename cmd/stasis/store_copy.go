@@ -32,7 +32,8 @@ type copied struct {
 }
 
 // keysNotCopied says what a copy does not include.
-const keysNotCopied = "keys and catalogue are not copied: restoring from the copy needs DIR/identity and DIR/archive-key, and DIR/stasis.db, which lists the snapshots"
+const keysNotCopied = "keys and catalogue are not copied: restoring from the copy needs the identity, the archive key and the catalogue, which lists the snapshots; " +
+	"without --identity-file, --archive-key-file and --database they are DIR/identity, DIR/archive-key and DIR/stasis.db"
 
 // Run copies the store and prints what was copied.
 func (c *storeCopyCmd) Run(ctx context.Context) (err error) {

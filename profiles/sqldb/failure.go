@@ -32,7 +32,7 @@ func failure(op string, err error) error {
 	case postgres.Unavailable(err):
 		return fault.Wrap(err, fault.CatalogueUnavailable, op, "")
 	case errors.Is(err, context.DeadlineExceeded):
-		return fault.Wrap(err, fault.Timeout, op, "the catalogue did not answer in time; try again, and check the disk of stasis.db if it happens often")
+		return fault.Wrap(err, fault.Timeout, op, "the catalogue did not answer in time; try again, and if it happens often, check the disk of stasis.db, or the server of --database")
 	case postgres.Full(err):
 		return fault.Wrap(err, fault.StoreFull, op, "the disk of the catalogue is full; free space on it")
 	}

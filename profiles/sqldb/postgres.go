@@ -42,7 +42,7 @@ func (h *handle) openPostgres(ctx context.Context, o Options) error {
 	}
 	if o.Exclusive || o.Node {
 		if h.lock, err = postgres.TakeLock(ctx, config, o.Node); err != nil {
-			return openFailure(err)
+			return openFailure(ctx, err)
 		}
 	}
 	lease := cmp.Or(o.LeaseTime, profiles.LeaseTime)
@@ -60,9 +60,9 @@ func (h *handle) openPostgres(ctx context.Context, o Options) error {
 	}
 	migrating, done, err := postgres.Admin(ctx, config, !o.ReadOnly)
 	if err != nil {
-		return openFailure(err)
+		return openFailure(ctx, err)
 	}
-	return openFailure(errors.Join(migrate(ctx, goose.DialectPostgres, "migrations/postgres", migrating, o.ReadOnly), done()))
+	return openFailure(ctx, errors.Join(migrate(ctx, goose.DialectPostgres, "migrations/postgres", migrating, o.ReadOnly), done()))
 }
 
 // split divides connections between transactions and reads. There are two for transactions at
@@ -83,8 +83,9 @@ func keeping(p *sql.DB, n int) *sql.DB {
 	return p
 }
 
-// openFailure explains to an operator why a database cannot be opened.
-func openFailure(err error) error {
+// openFailure explains to an operator why a database cannot be opened. ctx is the caller's: if it has
+// not ended, a connection that took too long did so because of the server.
+func openFailure(ctx context.Context, err error) error {
 	const op = "profiles.open"
 	switch {
 	case err == nil:
@@ -95,7 +96,7 @@ func openFailure(err error) error {
 		return fault.New(fault.Config, op, "--database: %v", err)
 	case postgres.Denied(err):
 		return fault.Wrap(err, fault.Config, op, "--database: the server refuses the role, its password, the database, or the right to create tables in its schema")
-	case postgres.Unavailable(err):
+	case postgres.Unavailable(err) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		return fault.Wrap(err, fault.CatalogueUnavailable, op, "--database: the server cannot be reached; start it, or correct the URL")
 	}
 	return err

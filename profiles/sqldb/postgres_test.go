@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/big"
 	"net"
 	"net/url"
@@ -110,6 +111,7 @@ type cutter struct {
 	dir    string // of its socket
 	server string // path of the server's socket
 	cut    atomic.Int32
+	left   atomic.Int32 // how many connections it passes on; the server does not answer others
 }
 
 // What a cutter does at the next COMMIT, once.
@@ -129,6 +131,7 @@ func startCutter(t *testing.T, s *postgrestest.Server) (*cutter, string) {
 		t.Fatal(err)
 	}
 	c := &cutter{dir: dir, server: filepath.Join(at.Query().Get("host"), ".s.PGSQL.5432")}
+	c.left.Store(math.MaxInt32)
 	l, err := net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))
 	if err != nil {
 		t.Fatal(err)
@@ -154,6 +157,10 @@ func startCutter(t *testing.T, s *postgrestest.Server) (*cutter, string) {
 
 func (c *cutter) pass(client net.Conn) {
 	defer func() { _ = client.Close() }()
+	if c.left.Add(-1) < 0 {
+		_, _ = io.Copy(io.Discard, client) // until the client gives up
+		return
+	}
 	server, err := net.Dial("unix", c.server)
 	if err != nil {
 		return
@@ -286,6 +293,16 @@ func TestPostgresRefused(t *testing.T) {
 	// A read-only catalogue is neither created nor migrated.
 	if _, err := sqldb.Open(t.Context(), sqldb.Options{Path: good, Now: time.Now, ReadOnly: true}); !fault.Is(err, fault.Config) {
 		t.Errorf("read-only, without tables: %v", err)
+	}
+}
+
+// A server that stops to answer while a catalogue is opened is named as the cause.
+func TestServerDoesNotAnswer(t *testing.T) {
+	c, address := startCutter(t, server.Server(t))
+	c.left.Store(1)
+	_, err := sqldb.Open(t.Context(), sqldb.Options{Path: address + "&connect_timeout=1", Now: time.Now, ReadOnly: true})
+	if !fault.Is(err, fault.CatalogueUnavailable) || !strings.Contains(fault.MessageOf(err), "--database: the server cannot be reached") {
+		t.Error(err)
 	}
 }
 
