@@ -94,6 +94,12 @@ func (l *leftFiles) dir(id string) *browser.Dir {
 	return l.held[id].dir
 }
 
+// isDir reports whether a directory is the one that is kept of a session.
+func (l *leftFiles) isDir(id, name string) bool {
+	dir := l.dir(id)
+	return dir != nil && dir.Name() == name
+}
+
 // give writes the files of a session to w. It returns file_not_found if the node does not have
 // them.
 func (l *leftFiles) give(ctx context.Context, id string, w io.Writer) error {
@@ -106,7 +112,7 @@ func (l *leftFiles) give(ctx context.Context, id string, w io.Writer) error {
 
 // open returns the files of a session that has moved, as a stream.
 func (l *leftFiles) open(ctx context.Context, rec profiles.Session) (io.ReadCloser, error) {
-	if dir := l.dir(rec.ID); dir == nil || dir.Name() != rec.RunDir { // it was on another node
+	if !l.isDir(rec.ID, rec.RunDir) { // it was on another node
 		l.mu.Lock()
 		from := l.from
 		l.mu.Unlock()

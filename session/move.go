@@ -198,7 +198,7 @@ func (m *mover) moveOne(ctx context.Context, l *liveSession, stops bool) stay {
 	case fault.Is(err, fault.SessionNotRunning), fault.Is(err, fault.SessionEnding):
 		return stay{}
 	case err != nil && !e.SessionEnded:
-		m.dropFiles(ctx)
+		m.keepsFiles(ctx, l.id)
 		return m.cannot("it could not be saved: " + fault.MessageOf(err))
 	}
 	return m.handOver(ctx, l.id, nodes, stops)

@@ -41,13 +41,24 @@ func (m *mover) take(ctx context.Context, id string) error {
 	return nil
 }
 
-// dropFiles removes the files of sessions that live again, or that nobody continues any more.
+// dropFiles removes the files of sessions that live again, or that nobody continues any more. It
+// leaves those of sessions that are being ended as moved, which still live in the directory.
 func (m *mover) dropFiles(ctx context.Context) {
 	for _, id := range m.s.left.ids() {
 		rec, err := m.s.deps.Catalogue.Session(ctx, id)
-		if err == nil && (rec.EndedAt.IsZero() || rec.Reason.Code != profiles.ReasonMoved) || fault.Is(err, fault.SessionNotFound) {
+		again := rec.EndedAt.IsZero() && !m.s.left.isDir(id, rec.RunDir)
+		over := !rec.EndedAt.IsZero() && rec.Reason.Code != profiles.ReasonMoved
+		if err == nil && (again || over) || fault.Is(err, fault.SessionNotFound) {
 			m.s.left.drop(id)
 		}
+	}
+}
+
+// keepsFiles no longer keeps the directory of a session that could not be ended as moved. It lives in
+// that directory.
+func (m *mover) keepsFiles(ctx context.Context, id string) {
+	if rec, err := m.s.deps.Catalogue.Session(ctx, id); err == nil && rec.EndedAt.IsZero() {
+		m.s.left.drop(id)
 	}
 }
 

@@ -302,3 +302,20 @@ func TestMoveFilesOverADownload(t *testing.T) {
 		}
 	}
 }
+
+// While a session is being ended as moved, its node looks which files are still needed. Those are.
+func TestMoveFilesAreKeptDuringTheSave(t *testing.T) {
+	a, b, drained, _, _ := twoNodes(t, nil)
+	id := a.withFiles(alice, nil)
+	list, texts := a.fileTexts(alice, id)
+	a.catalogue.once("Commit", func() {
+		if err := drained.Restart(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	drained.Move(t.Context())
+	b.wantFiles(alice, id, list, texts, 1)
+	if dirs := a.runDirs(); len(dirs) != 0 {
+		t.Errorf("left on the drained node: %q", dirs)
+	}
+}
