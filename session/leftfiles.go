@@ -133,7 +133,12 @@ const filesPatience = time.Minute
 func (l *leftFiles) fetch(ctx context.Context, was *profiles.Session, up restore.StartResult, most int64) error {
 	const op = "session.fetch_files"
 	var moved save.Moved
-	if was == nil || was.Reason.Code != profiles.ReasonMoved || json.Unmarshal(was.Outcome, &moved) != nil || moved.Files == 0 {
+	if was == nil || was.Reason.Code != profiles.ReasonMoved && was.Reason.Code != profiles.ReasonNotMoved ||
+		json.Unmarshal(was.Outcome, &moved) != nil || moved.Files == 0 {
+		return nil
+	}
+	if was.Reason.Code == profiles.ReasonNotMoved {
+		l.lost(*was, up, moved.Files, "were kept on node "+was.NodeID+" only until the nodes had given the session up")
 		return nil
 	}
 	r, err := l.open(ctx, *was)
@@ -141,10 +146,7 @@ func (l *leftFiles) fetch(ctx context.Context, was *profiles.Session, up restore
 	case ended && l.now().Sub(was.EndedAt) < filesPatience:
 		return fault.Wrap(err, fault.NodeUnavailable, op, "node "+was.NodeID+", which has the session's files, has no lease; trying again")
 	case ended || fault.Is(err, fault.FileNotFound):
-		l.log.Error("the downloads and uploads of a session that has moved are lost", "session", was.ID, "node", was.NodeID, "files", moved.Files)
-		if up.Report != nil {
-			up.Report.Warn("the downloads and uploads of the session are lost: they were on node " + was.NodeID + ", which has ended before another node had them")
-		}
+		l.lost(*was, up, moved.Files, "were on node "+was.NodeID+", which has ended before another node had them")
 		return nil
 	case err != nil:
 		return err
@@ -152,4 +154,12 @@ func (l *leftFiles) fetch(ctx context.Context, was *profiles.Session, up restore
 	err = files.Receive(ctx, up.Chrome.Dir(), r, most)
 	_ = r.Close() // it was only read
 	return err
+}
+
+// lost reports that the files of a session are lost. why continues "they".
+func (l *leftFiles) lost(was profiles.Session, up restore.StartResult, n int, why string) {
+	l.log.Error("the downloads and uploads of a session that has moved are lost", "session", was.ID, "node", was.NodeID, "files", n)
+	if up.Report != nil {
+		up.Report.Warn("the downloads and uploads of the session are lost: they " + why)
+	}
 }

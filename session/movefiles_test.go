@@ -319,3 +319,36 @@ func TestMoveFilesAreKeptDuringTheSave(t *testing.T) {
 		t.Errorf("left on the drained node: %q", dirs)
 	}
 }
+
+// Nobody continues a session for so long that the nodes give it up, and its files with it. The
+// report of a later resume says so.
+func TestMoveFilesGivenUp(t *testing.T) {
+	a, b, drained, other, to := twoNodes(t, nil)
+	id := a.withFiles(alice, nil)
+	to.take = func(context.Context, string, string) error { return errBroken }
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		drained.Leave(t.Context())
+	}()
+	await(t, "the session is ended as moved", func() bool {
+		at, err := b.node.Nodes.NodeOf(t.Context(), id)
+		return err == nil && at.Moving
+	})
+	b.clock.add(2 * moveTime)
+	if err := other.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-left
+	if dirs := a.runDirs(); len(dirs) != 0 {
+		t.Errorf("left on the node that stops: %q", dirs)
+	}
+	a.kill()
+	if _, err := b.resumes(t.Context(), alice, id); err != nil {
+		t.Fatal(err)
+	}
+	report, err := b.RestoreReport(t.Context(), alice, id)
+	if err != nil || !slices.ContainsFunc(report.Warnings, func(w string) bool { return strings.HasPrefix(w, "the downloads and uploads of the session are lost") }) {
+		t.Errorf("the report: %+v, %v", report, err)
+	}
+}
