@@ -243,3 +243,23 @@ func TestCookieJustSet(t *testing.T) {
 		}
 	}
 }
+
+// A page that replaces what reads it by a script that never yields can still be read.
+func TestCaptureWhoseScriptsNeverReturn(t *testing.T) {
+	r := newRig(t)
+	s := newSite(t, map[string]string{"/one": seen})
+	b, err := r.Fresh(within(t), r.dir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ends(b)
+	r.open(b, s.url+"/one")
+	r.eval(b, s.url+"/one", `Object.getOwnPropertyDescriptor = () => { for (;;); }; sessionStorage.setItem("step", "two"); window.name = "mine"; 1`)
+	doc, err := capture.Read(within(t), b.driver)
+	if err != nil || len(doc.Missed) > 0 || len(doc.Tabs) != 1 {
+		t.Fatalf("%d tabs, missed: %+v, %v", len(doc.Tabs), doc.Missed, err)
+	}
+	if tab := doc.Tabs[0]; tab.Name != "mine" || len(tab.Session) != 1 || len(tab.Session[0].Items) != 1 {
+		t.Errorf("the tab: %+v", tab)
+	}
+}

@@ -248,6 +248,10 @@ func (r *reading) frames(ctx context.Context, s cdp.Session, miss func(component
 	return tree.FrameTree.Frame
 }
 
+// scriptPatience is how many milliseconds a script that reads a page may run there. A page can replace
+// what the script calls by something that never returns. TabDeadline is much longer.
+const scriptPatience runtime.TimeDelta = 1000
+
 // awaitCookies returns when the cookies that the page's script has set are in Chrome's network
 // process. They go there on another connection, without an answer: on a busy machine a
 // jar that was read right after document.cookie = "…" lacked the cookie (19 of 9000 times).
@@ -255,12 +259,16 @@ func (r *reading) frames(ctx context.Context, s cdp.Session, miss func(component
 // without cookies, such as a sandboxed one, throws, and has none to wait for.
 func awaitCookies(ctx context.Context, s cdp.Session) {
 	yes := true
-	_, _ = cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{ReturnByValue: &yes, ThrowOnSideEffect: &yes,
+	_, _ = cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{ReturnByValue: &yes, ThrowOnSideEffect: &yes, Timeout: scriptPatience,
 		Expression: `void Object.getOwnPropertyDescriptor(Document.prototype, "cookie").get.call(document)`})
 }
 
 func (r *reading) areas(ctx context.Context, s cdp.Session, f *cdp.Frame, miss func(component, origin string, err error)) {
 	key, err := cdp.Call(ctx, s, storage.GetStorageKey, storage.GetStorageKeyParams{FrameID: f.ID})
+	if err != nil && ctx.Err() != nil {
+		miss(state.ComponentSessionStorage, f.URL, err)
+		return
+	}
 	if err != nil || !strings.HasPrefix(string(key.StorageKey), "http") {
 		return // a frame of another process, read through its own target, or an opaque origin
 	}
@@ -312,11 +320,11 @@ func readView(ctx context.Context, s cdp.Session, frame cdp.FrameID) (pageView, 
 	var seen pageView
 	yes := true
 	res, err := cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{
-		Expression: pageScript, ReturnByValue: &yes, ThrowOnSideEffect: &yes})
-	if err != nil {
+		Expression: pageScript, ReturnByValue: &yes, ThrowOnSideEffect: &yes, Timeout: scriptPatience})
+	if err != nil && ctx.Err() != nil {
 		return seen, err
 	}
-	if res.ExceptionDetails != nil { // the page has overridden what the script reads
+	if err != nil || res.ExceptionDetails != nil { // the page has overridden what the script reads
 		return readViewIsolated(ctx, s, frame)
 	}
 	return seen, json.Unmarshal(res.Result.Value, &seen)
