@@ -172,3 +172,26 @@ func TestCreateOfALostNode(t *testing.T) {
 		t.Errorf("the first node was asked for %q, the next one for %+v", id, b.creates)
 	}
 }
+
+// heldSessions refuses each create because another node has claimed its ID.
+type heldSessions struct{ Sessions }
+
+func (heldSessions) Create(context.Context, access.Caller, request.Create) (answer.Info, error) {
+	return answer.Info{}, fault.New(fault.RequestInProgress, "fake", "session_id: another node has this session")
+}
+
+// While the lease of a lost node lasts in the catalogue, it has the ID of the create that it refused. The
+// client has named no ID, and learns that a node was lost.
+func TestCreateThatALostNodeHolds(t *testing.T) {
+	n := newNodes(t, func(id string, o *Options) {
+		if id == "c" {
+			o.Sessions = &losingSessions{o.Sessions, make(chan string, 1)}
+		} else {
+			o.Sessions = heldSessions{o.Sessions}
+		}
+	}, "a", "b", "c")
+	answer, body := n.rigs["a"].do(t, "POST", "/v1/sessions", `{}`)
+	if answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), string(fault.NodeLost)) {
+		t.Errorf("%d %s", answer.StatusCode, body)
+	}
+}

@@ -121,6 +121,8 @@ func (a placing) ask(to destination) error {
 	for _, n := range to.nodes {
 		err := a.askOne(n)
 		switch {
+		case fault.Is(err, fault.RequestInProgress) && fault.Is(last, fault.NodeLost):
+			return last // a node that was asked before still has the session's ID, and may have made it
 		case !isRefusal(err):
 			return err
 		case isUnavailable(err):
