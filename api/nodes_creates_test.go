@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
@@ -192,6 +193,21 @@ func TestCreateThatALostNodeHolds(t *testing.T) {
 	}, "a", "b", "c")
 	answer, body := n.rigs["a"].do(t, "POST", "/v1/sessions", `{}`)
 	if answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), string(fault.NodeLost)) {
+		t.Errorf("%d %s", answer.StatusCode, body)
+	}
+}
+
+// A node that has its lease again since the list of nodes was read takes a create that no other one
+// can take.
+func TestCreateOnANodeThatIsBack(t *testing.T) {
+	n := newNodes(t, nil, "a", "b")
+	a, b := n.rigs["a"], n.rigs["b"]
+	n.set(func() { n.node("a").Draining, n.node("b").Left = true, 0 })
+	if answer, body := a.do(t, "POST", "/v1/sessions", `{}`); answer.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("without a node: %d %s", answer.StatusCode, body)
+	}
+	n.set(func() { n.node("b").Left = time.Minute })
+	if answer, body := a.do(t, "POST", "/v1/sessions", `{}`); answer.StatusCode != http.StatusCreated || len(b.creates) != 1 {
 		t.Errorf("%d %s", answer.StatusCode, body)
 	}
 }

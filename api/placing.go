@@ -94,7 +94,10 @@ func (p *placer) find(ctx context.Context, r request.Create) (to destination, er
 	if to.wanted, err = p.cluster.Wants(ctx, r); err != nil {
 		return to, err
 	}
-	to.nodes, err = p.cluster.Peers.Order(ctx, to.wanted)
+	if to.nodes, err = p.cluster.Peers.Order(ctx, to.wanted); err == nil && len(to.nodes) == 0 {
+		p.cluster.Peers.Forget() // one may have its lease again since the list was read
+		to.nodes, err = p.cluster.Peers.Order(ctx, to.wanted)
+	}
 	return to, err
 }
 

@@ -21,13 +21,26 @@ type nameServer struct {
 	asked map[string]int      // by name
 }
 
-func newNameServer(t *testing.T, names map[string][]string) *nameServer {
-	t.Helper()
+// listenBoth listens for datagrams and connections at one port.
+func listenBoth() (net.PacketConn, net.Listener, error) {
 	p, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, err
 	}
 	l, err := net.Listen("tcp", p.LocalAddr().String())
+	if err != nil {
+		_ = p.Close()
+		return nil, nil, err
+	}
+	return p, l, nil
+}
+
+func newNameServer(t *testing.T, names map[string][]string) *nameServer {
+	t.Helper()
+	p, l, err := listenBoth()
+	for tries := 0; err != nil && tries < 20; tries++ { // another program may have the port of the other protocol
+		p, l, err = listenBoth()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,9 +104,9 @@ var clients = []guard{
 		name:  "links-followed",
 		keeps: "the API reads no file of the machine through a link among the files of a session",
 		without: []edit{
-			{"session/files/files.go", `		file, err = in.OpenFile(in.named(name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-`, `		here, _ := in.Open(".")
-		file, err = os.OpenFile(fmt.Sprintf("/proc/self/fd/%d/%s", here.Fd(), in.named(name)), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+			{"session/files/files.go", `	file, err := f.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+`, `	here, _ := f.Open(".")
+	file, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d/%s", here.Fd(), name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 `},
 			{"session/files/files.go", `	"errors"
 `, `	"errors"
