@@ -224,7 +224,7 @@ func TestCaptureOfADeadChrome(t *testing.T) {
 // capture.Read it was missing twice in a thousand times.
 func TestCookieJustSet(t *testing.T) {
 	r := newRig(t)
-	s := newSite(t, map[string]string{"/one": seen})
+	s := newSite(t, map[string]string{"/one": `<iframe src="/two"></iframe>`, "/two": seen})
 	b, err := r.Fresh(within(t), r.dir(), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +233,8 @@ func TestCookieJustSet(t *testing.T) {
 	r.open(b, s.url+"/one")
 	for i := range 200 {
 		value := strconv.Itoa(i)
-		r.eval(b, s.url+"/one", `document.cookie = "n=`+value+`"; 1`)
+		in := []string{"document", "frames[0].document"}[i%2]
+		r.eval(b, s.url+"/one", in+`.cookie = "n=`+value+`"; 1`)
 		doc, err := capture.Read(within(t), b.driver)
 		if err != nil {
 			t.Fatal(err)

@@ -255,12 +255,20 @@ const scriptPatience runtime.TimeDelta = 1000
 // awaitCookies returns when the cookies that the page's script has set are in Chrome's network
 // process. They go there on another connection, without an answer: on a busy machine a
 // jar that was read right after document.cookie = "…" lacked the cookie (19 of 9000 times).
-// document.cookie is read on the same connection, so its answer comes after them. A document
+// document.cookie is read on the same connection, so its answer comes after them. Each frame has
+// its connection: those of the page's origin are read here, too. A document
 // without cookies, such as a sandboxed one, throws, and has none to wait for.
 func awaitCookies(ctx context.Context, s cdp.Session) {
 	yes := true
 	_, _ = cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{ReturnByValue: &yes, ThrowOnSideEffect: &yes, Timeout: scriptPatience,
-		Expression: `void Object.getOwnPropertyDescriptor(Document.prototype, "cookie").get.call(document)`})
+		Expression: `(() => {
+			const cookie = Object.getOwnPropertyDescriptor(Document.prototype, "cookie").get;
+			const read = (d) => {
+				cookie.call(d);
+				for (const f of d.getElementsByTagName("iframe")) if (f.contentDocument) read(f.contentDocument);
+			};
+			read(document);
+		})()`})
 }
 
 func (r *reading) areas(ctx context.Context, s cdp.Session, f *cdp.Frame, miss func(component, origin string, err error)) {
