@@ -229,8 +229,12 @@ func TestWaitBesideADeadNode(t *testing.T) {
 		t.Errorf("%d %s", answer.StatusCode, body)
 	}
 	n.set(func() { n.node("a").Draining = true })
-	a.server.cluster.Peers.Forget()
-	if answer, body := a.do(t, "POST", "/v1/sessions", `{"wait_seconds":600}`); answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "node_unavailable") {
+	waitFor(t, func() bool { // the line may be reading the nodes as they were
+		a.server.cluster.Peers.Forget()
+		self, err := a.server.cluster.Peers.Node(t.Context(), "a")
+		return err == nil && self.Draining
+	})
+	if answer, body := a.do(t, "POST", "/v1/sessions", `{"wait_seconds":60}`); answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "node_unavailable") {
 		t.Errorf("%d %s", answer.StatusCode, body)
 	}
 }
