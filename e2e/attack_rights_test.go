@@ -306,8 +306,13 @@ func guessedKeys(t *testing.T, d *daemon.Daemon) {
 	if refused < 200 {
 		t.Errorf("%d of 300 guesses were refused", refused)
 	}
-	if status, _ := plain(t, d, http.MethodGet, at("x", "/live?ticket=guess"), nil); status != http.StatusTooManyRequests {
-		t.Errorf("a guessed ticket = %d", status)
+	ticket := func() int {
+		status, _ := plain(t, d, http.MethodGet, at("x", "/live?ticket=guess"), nil)
+		return status
+	}
+	// The address gets an attempt back every six seconds, so the first may be looked up.
+	if first := ticket(); first != http.StatusTooManyRequests && ticket() != http.StatusTooManyRequests {
+		t.Errorf("two guessed tickets were looked up, the first = %d", first)
 	}
 	for _, key := range []string{daemon.Key, made} {
 		var me json.RawMessage
