@@ -267,8 +267,13 @@ func (x importAttacker) hostileFiles() map[string][]byte {
 	tarWith := func(headers ...tar.Header) []byte {
 		var out bytes.Buffer
 		w := tar.NewWriter(&out)
-		for _, h := range append([]tar.Header{{Name: "Default/Preferences", Typeflag: tar.TypeReg}}, headers...) {
+		// A profile that is imported without the other entries, so that only they are refused.
+		preferences := "{}"
+		for _, h := range append([]tar.Header{{Name: "Default/Preferences", Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(preferences))}}, headers...) {
 			if err := w.WriteHeader(&h); err != nil {
+				x.t.Fatal(err)
+			}
+			if _, err := io.WriteString(w, preferences[:h.Size]); err != nil {
 				x.t.Fatal(err)
 			}
 		}
@@ -284,7 +289,7 @@ func (x importAttacker) hostileFiles() map[string][]byte {
 		"a hard link": tarWith(tar.Header{Name: "Default/x", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}),
 		"a device":    tarWith(tar.Header{Name: "Default/x", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}),
 		"a path out":  tarWith(tar.Header{Name: "Default/../../x", Typeflag: tar.TypeReg}),
-		"a cut tar":   tarWith(tar.Header{Name: "Default/x", Typeflag: tar.TypeReg})[:700],
+		"a cut tar":   tarWith(tar.Header{Name: "Default/x", Typeflag: tar.TypeReg})[:1300],
 	}
 }
 

@@ -75,8 +75,8 @@ func Read(ctx context.Context, conn Conn) (state.Document, error) {
 		doc.Local = append(doc.Local, area)
 	}
 	slices.SortFunc(doc.Local, func(a, b state.Area) int { return strings.Compare(a.StorageKey, b.StorageKey) })
-	// Last, because a cookie that a script sets arrives at Chrome's network process later. The
-	// reading of each frame has waited for that.
+	// Last, because a cookie that a script sets arrives at Chrome's network process later; see
+	// awaitCookies.
 	if doc.Cookies, err = Cookies(ctx, conn); err != nil {
 		return doc, fault.Wrap(err, fault.BrowserFailed, op, "the cookies could not be read")
 	}
@@ -252,12 +252,11 @@ func (r *reading) frames(ctx context.Context, s cdp.Session, miss func(component
 // what the script calls by something that never returns. TabDeadline is much longer.
 const scriptPatience runtime.TimeDelta = 1000
 
-// awaitCookies returns when the cookies that the page's script has set are in Chrome's network
-// process. They go there on another connection, without an answer: on a busy machine a
-// jar that was read right after document.cookie = "…" lacked the cookie (19 of 9000 times).
-// document.cookie is read on the same connection, so its answer comes after them. Each frame has
-// its connection: those of the page's origin are read here, too. A document
-// without cookies, such as a sandboxed one, throws, and has none to wait for.
+// awaitCookies returns when the cookies that a page's scripts have set are in Chrome's network
+// process. They go there without an answer, on a connection of each frame: on a busy machine a jar
+// that was read right after document.cookie = "…" lacked the cookie (19 of 9000 times). A read of
+// document.cookie uses the same connection, so its answer comes after them. It is read in the main
+// frame, and in frames of the same origin. A sandboxed document, which has no cookies, throws.
 func awaitCookies(ctx context.Context, s cdp.Session) {
 	yes := true
 	_, _ = cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{ReturnByValue: &yes, ThrowOnSideEffect: &yes, Timeout: scriptPatience,
