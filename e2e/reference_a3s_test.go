@@ -38,7 +38,16 @@ func agentSessions(t *testing.T, d *daemon.Daemon) {
 	}
 	shows := func(url string) {
 		t.Helper()
-		daemon.Eventually(t, grace, "the tab at "+url, func() bool { return slices.Equal(tabsOf(t, d, id), []string{url}) })
+		var tabs []string
+		defer func() {
+			if t.Failed() {
+				t.Logf("the tabs were last at %q", tabs)
+			}
+		}()
+		daemon.Eventually(t, grace, "the tab at "+url, func() bool {
+			tabs = tabsOf(t, d, id)
+			return slices.Equal(tabs, []string{url})
+		})
 	}
 	shows(page(1))
 	say(obj{"message": "first task"})

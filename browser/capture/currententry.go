@@ -7,7 +7,7 @@ func (r *reading) useCurrentEntry() {
 	if r.tab.Current < 0 || r.tab.Current >= len(r.tab.History) {
 		return
 	}
-	if at := r.tab.History[r.tab.Current]; at.URL != r.tab.URL && at.URL != "" && at.URL != "about:blank" {
+	if at := r.tab.History[r.tab.Current]; at.URL != r.tab.URL && at.URL != "" && (at.URL != "about:blank" || r.tab.URL == "") {
 		r.tab.URL, r.tab.Title = at.URL, at.Title
 	}
 }
