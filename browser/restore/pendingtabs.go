@@ -65,7 +65,7 @@ func (p *PendingTabs) Correct(tabs []state.Tab) (saved map[int]state.Tab, unwrit
 		switch {
 		case !waits:
 			tabs[i].Unloaded = false // it failed, or did not answer, after it had loaded
-		case nowhere(tabs[i]) && (tabs[i].URL == blankURL || tabs[i].URL == was.URL):
+		case nowhere(tabs[i]) && slices.Contains([]string{"", blankURL, was.URL}, tabs[i].URL):
 			tabs[i].URL, tabs[i].Title, tabs[i].Unloaded = was.URL, was.Title, true
 			tabs[i].History, tabs[i].Current = was.History, was.Current
 			saved[i], unwritten = was, true
