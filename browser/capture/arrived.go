@@ -37,12 +37,13 @@ func readArrived(ctx context.Context, conn Conn, targets []*target.Info) []readi
 	return readings
 }
 
-// moving returns the tabs, by their ID, to which another page came while they were read.
+// moving returns the tabs, by their ID, to which another page came while they were read. A tab
+// that has an address is moving only for so long: Chrome may refuse something for another reason.
 func moving(readings []reading) map[string]*reading {
 	tabs := map[string]*reading{}
-	for i := range readings {
-		if readings[i].moved {
-			tabs[readings[i].tab.TargetID] = &readings[i]
+	for i, r := range readings {
+		if r.moved && (r.tab.URL == "" || r.times < rereads) {
+			tabs[r.tab.TargetID] = &readings[i]
 		}
 	}
 	return tabs
@@ -60,8 +61,13 @@ func readMoving(ctx context.Context, conn Conn, tabs map[string]*reading) {
 	for _, r := range tabs {
 		r.moved = false
 	}
-	for _, r := range readTabs(ctx, conn, targets) {
-		*tabs[r.tab.TargetID] = r
+	for _, again := range readTabs(ctx, conn, targets) {
+		r := tabs[again.tab.TargetID]
+		again.times = r.times
+		if again.tab.URL != "" {
+			again.times++
+		}
+		*r = again
 	}
 }
 

@@ -67,9 +67,10 @@ func Read(ctx context.Context, conn Conn) (state.Document, error) {
 	return doc, ctx.Err()
 }
 
-// rereads is how often tabs are read again whose processes have different localStorage for
-// one origin. Each process has a copy, which Chrome updates a moment after another process
-// has written. A site that keeps writing may differ each time.
+// rereads is how often a tab is read again to which other pages come, and how often tabs are
+// read again whose processes have different localStorage for one origin. Each process has a
+// copy, which Chrome updates a moment after another process has written. A site that keeps
+// writing may differ each time.
 const rereads = 5
 
 // agree reports whether all tabs of an origin have the same localStorage.

@@ -36,7 +36,9 @@ type reading struct {
 	missed []state.Missed
 	// temporary: the tab closes with a client
 	temporary bool
-	moved     bool // another page came while the tab was read, see readArrived
+	// moved: another page came while the tab was read, or Chrome refused to answer; see readArrived
+	moved bool
+	times int // how often the tab was read again with an address
 }
 
 // readTabs reads all tabs at the same time, each with its own deadline.
@@ -123,7 +125,7 @@ func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.In
 		r.frames(ctx, fs, miss)
 		detach()
 	}
-	r.moved = r.moved || r.tab.URL == ""
+	r.moved = r.moved || r.tab.URL == "" && ctx.Err() == nil
 	if !r.moved && top != nil {
 		now, err := cdp.Call(ctx, s, page.GetFrameTree, cdp.Empty{})
 		r.moved = ctx.Err() == nil && (err != nil || now.FrameTree.Frame.LoaderID != top.LoaderID)
