@@ -24,6 +24,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"egress", ""},       // addresses that may be connected to
 	{"confine", "fault"}, // processes without rights
 	{"budget", ""},       // memory for slow clients, of CDP and of HTTP
+	{"freeport", ""},     // ports for the servers of tests
 	{"wire", ""},         // the JSON that callers get
 	{"state", "fault state/report"},
 	{"state/report", ""},
@@ -66,11 +67,11 @@ var mayImport = []struct{ pkg, imports string }{
 	{"backup", "fault"}, // files and their hashes; it does not know what they mean
 	{"snapshot", "fault state wire"},
 	{"snapshot/storetest", "fault state snapshot snapshot/faultstore"}, // the suite also makes a store fail
-	{"snapshot/s3store/s3test", "snapshot/s3store"},                    // the S3 server of the tests
+	{"snapshot/s3store/s3test", "freeport snapshot/s3store"},           // the S3 server of the tests
 	{"snapshot/*", "fault state snapshot"},
 	{"profiles", "fault state"},
 	{"profiles/sqldbtest", "profiles/sqldb"}, // an empty catalogue for tests
-	{"profiles/postgrestest", ""},            // a PostgreSQL server for tests
+	{"profiles/postgrestest", "freeport"},    // a PostgreSQL server for tests
 	{"profiles/sqldb/postgres", ""},          // a driver; it does not know what is stored
 	{"profiles/sqldb", "fault profiles profiles/sqldb/postgres"},
 	{"profiles/*", "fault state profiles"},
@@ -132,7 +133,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"e2e/apps/probe", "e2e/apps/weblog cmd/stasis/demosite"},
 	{"e2e/apps/blank", ""},
 	{"e2e/apps/relyingparty", ""},
-	{"e2e/apps/webapp", "e2e/apps/weblog"},
+	{"e2e/apps/webapp", "freeport e2e/apps/weblog"},
 	{"e2e/apps", "e2e/apps/*"},
 	{"e2e/daemon", "api/apitest"},
 	{"e2e/rig", ""},
@@ -155,6 +156,7 @@ var mayImport = []struct{ pkg, imports string }{
 // lower layers, and test suites. The package itself is always allowed.
 var testsMayImport = []struct{ pkg, imports string }{
 	{"browser", "state/*"},
+	{"browser/firewall", "freeport"},
 	{"snapshot", "snapshot/*"},
 	{"snapshot/*", "snapshot/* snapshot/s3store/s3test"},
 	{"profiles/*", "profiles/*"},

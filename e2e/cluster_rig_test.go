@@ -77,12 +77,7 @@ func (c *cluster) addWith(t *testing.T, database, store, dir string, args ...str
 // before it listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	return net.JoinHostPort("127.0.0.1", freePort(t))
 }
 
 // only has creates placed on one node. The other ones must have no sessions, which would move.

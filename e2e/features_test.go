@@ -190,15 +190,8 @@ func startPlainChrome(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, err := net.Listen("tcp4", "127.0.0.1:0") // with port 0 Chrome says that it is automated
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := strings.Cut(address, ":")
+	port := freePort(t) // with port 0 Chrome says that it is automated
+	address := net.JoinHostPort("127.0.0.1", port)
 	ctx, cancel := context.WithCancel(t.Context())
 	cmd := exec.CommandContext(ctx, binary, "--headless=new", "--no-sandbox", "--remote-debugging-port="+port, "--user-data-dir="+daemon.DataDir(t), "about:blank")
 	if err := cmd.Start(); err != nil {

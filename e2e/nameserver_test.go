@@ -21,31 +21,19 @@ type nameServer struct {
 	asked map[string]int      // by name
 }
 
-// listenBoth listens for datagrams and connections at one port.
-func listenBoth() (net.PacketConn, net.Listener, error) {
-	p, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		return nil, nil, err
-	}
-	l, err := net.Listen("tcp", p.LocalAddr().String())
-	if err != nil {
-		_ = p.Close()
-		return nil, nil, err
-	}
-	return p, l, nil
-}
-
 func newNameServer(t *testing.T, names map[string][]string) *nameServer {
 	t.Helper()
-	p, l, err := listenBoth()
-	for tries := 0; err != nil && tries < 20; tries++ { // another program may have the port of the other protocol
-		p, l, err = listenBoth()
+	at := net.JoinHostPort("127.0.0.1", freePort(t))
+	p, err := net.ListenPacket("udp", at)
+	if err != nil {
+		t.Fatal(err)
 	}
+	l, err := net.Listen("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close(); l.Close() })
-	s := &nameServer{at: p.LocalAddr().String(), names: names, asked: map[string]int{}}
+	s := &nameServer{at: at, names: names, asked: map[string]int{}}
 	go func() {
 		buffer := make([]byte, 4096)
 		for {

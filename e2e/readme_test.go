@@ -2,8 +2,7 @@ package e2e
 
 import (
 	"context"
-	"errors"
-	"net"
+	"github.com/stasisd/stasis/freeport"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -188,18 +188,14 @@ func quickStartCommands(t *testing.T) string {
 	return all.String()
 }
 
-// freePort returns a port of loopback that nothing listens on now.
+// freePort returns a port of loopback that nothing listens on.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	port, err := freeport.Find()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err := errors.Join(err, l.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return port
+	return strconv.Itoa(port)
 }
 
 // The demo is restored logged in, says so, and leaves nothing behind.

@@ -6,11 +6,13 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"github.com/stasisd/stasis/freeport"
 	"io"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,9 +27,12 @@ import (
 // and ::1.
 func answering(t *testing.T, text string) (port uint16) {
 	t.Helper()
-	at := "127.0.0.1:0"
-	for range 2 {
-		p, err := net.ListenPacket("udp", at)
+	number, err := freeport.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		p, err := net.ListenPacket("udp", net.JoinHostPort(host, strconv.Itoa(number)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,10 +61,8 @@ func answering(t *testing.T, text string) (port uint16) {
 				conn.Close()
 			}
 		}()
-		port = uint16(p.LocalAddr().(*net.UDPAddr).Port)
-		at = fmt.Sprint("[::1]:", port)
 	}
-	return port
+	return uint16(number)
 }
 
 // Queries of a user with a resolver get there whatever their address is. Only admitted

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"github.com/stasisd/stasis/freeport"
 	"net"
 	"net/url"
 	"os"
@@ -118,13 +119,8 @@ func (s *Server) prepare() error {
 // UseTLS makes the server take TLS connections at a free port of 127.0.0.1, with a
 // certificate and its key (PEM), and returns the port. The server restarts.
 func (s *Server) UseTLS(cert, key []byte) (port int, err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	if port, err = freeport.Find(); err != nil {
 		return 0, err
-	}
-	address, ok := l.Addr().(*net.TCPAddr)
-	if err := l.Close(); err != nil || !ok {
-		return 0, errors.Join(err, errors.New("no port"))
 	}
 	for name, content := range map[string][]byte{"server.crt": cert, "server.key": key} {
 		path := filepath.Join(s.data(), name)
@@ -138,9 +134,9 @@ func (s *Server) UseTLS(cert, key []byte) (port int, err error) {
 		}
 	}
 	s.Kill()
-	s.args = append(s.args, "ssl=on", "listen_addresses=127.0.0.1", "port="+strconv.Itoa(address.Port))
-	s.port = address.Port
-	return address.Port, s.run()
+	s.args = append(s.args, "ssl=on", "listen_addresses=127.0.0.1", "port="+strconv.Itoa(port))
+	s.port = port
+	return port, s.run()
 }
 
 // Listen makes the server take connections from the networks of this machine at an address,

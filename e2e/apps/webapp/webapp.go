@@ -9,8 +9,8 @@ package webapp
 import (
 	"context"
 	"fmt"
+	"github.com/stasisd/stasis/freeport"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -48,7 +48,7 @@ func (a *App) Close() {
 func (a *App) serve(name, path string, command func(port int) *exec.Cmd) error {
 	var last *process
 	for range 3 {
-		port, err := freePort()
+		port, err := freeport.Find()
 		if err != nil {
 			return err
 		}
@@ -128,13 +128,4 @@ func answers(ctx context.Context, url string) bool {
 	}
 	_, err = io.Copy(io.Discard, resp.Body)
 	return resp.Body.Close() == nil && err == nil && resp.StatusCode < http.StatusInternalServerError
-}
-
-// freePort returns a TCP port on which nothing listens.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }

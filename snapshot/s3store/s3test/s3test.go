@@ -8,7 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"github.com/stasisd/stasis/freeport"
 	"net/http"
 	"os"
 	"os/exec"
@@ -52,7 +52,11 @@ type Server struct {
 // Start runs a server until the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	s, err := Run(t.Context(), freePort(t), t.TempDir())
+	endpoint, err := freeport.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Run(t.Context(), endpoint, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,17 +141,6 @@ func find() (string, error) {
 		return "", fmt.Errorf("the S3 server for tests is not installed: run make test, which installs it (%w)", err)
 	}
 	return binary, nil
-}
-
-// freePort returns an address with a port that is free now.
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }() // nothing used it
-	return l.Addr().String()
 }
 
 // await waits until the server responds.
