@@ -200,7 +200,7 @@ bench-start: build ## compare STARTS=100 starts of a daemon without flags with t
 STRANGERS ?= 60m
 
 .PHONY: strangers
-strangers: build e2e/clients/node_modules/.package-lock.json ## have two users work for STRANGERS=60m, beside a hostile one for a third of it, and write docs/guards.md
+strangers: build e2e/clients/node_modules/.package-lock.json ## have two users work for STRANGERS=60m, beside a hostile one for half of it, and write docs/guards.md
 	@build/need chromium chromium-headless-shell
 	@go run ./e2e/bench -strangers $(STRANGERS)
 

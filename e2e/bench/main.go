@@ -61,7 +61,7 @@ func main() {
 	flag.BoolVar(&s.guards, "guards", false, "instead compare a daemon with all guards and one without; with -against an older binary is the one without")
 	flag.BoolVar(&s.guardsAlone, "alone", false, "with -guards: also measure each guard alone, and print the table")
 	flag.IntVar(&s.chromeRestores, "chrome-restores", 0, "with -guards: restore full Chrome at most so many times, evenly over the rounds; 0 for once in each round")
-	flag.DurationVar(&s.strangers, "strangers", 0, "instead have users work for this long, beside a hostile one for a third of it")
+	flag.DurationVar(&s.strangers, "strangers", 0, "instead have users work for this long, beside a hostile one for half of it")
 	flag.BoolVar(&s.hop, "hop", false, "instead compare commands through the node of a session and through another node")
 	flag.StringVar(&s.base, "base", "", "instead compare the start of a daemon with that of this commit, which is built first")
 	flag.BoolVar(&s.relay, "relay", false, "run as the bare relay that the multiplexer is compared with (internal: needs inherited descriptors)")

@@ -12,7 +12,7 @@ func (s *strangers) section(b *bench, total time.Duration) section {
 	out := section{
 		title: strangersTitle,
 		text: fmt.Sprintf("`make strangers` on %s, %s: two users have 6 sessions of full Chrome and 16 of the shell on one daemon. In every\n"+
-			"third block of 5 minutes, a hostile third user has 2 and 8 more, and attacks. In every other third block, loops of the\n"+
+			"second block of 5 minutes, a hostile third user has 2 and 8 more, and attacks. In every fourth block, loops of the\n"+
 			"scheduler's least priority keep all processors busy instead (`chrt --idle`): their part is what a kernel costs that leaves no\n"+
 			"processor idle. Milliseconds, of the first two users only: count, median, 95th percentile. × are ratios of the percentiles.\n"+
 			"Every restored session was logged in as itself, every save was restored, and nothing was left at the end. %s",

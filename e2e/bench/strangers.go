@@ -20,10 +20,10 @@ import (
 const strangersTitle = "Beside a hostile user"
 
 // Sizes of the run with strangers: 8 sessions of full Chrome and 24 of the shell, of three
-// users, one of whom is hostile in every third block.
+// users, one of whom is hostile in every second block.
 const (
 	strangerBlock  = 5 * time.Minute // the longest block
-	strangerBlocks = 6               // the least number of blocks
+	strangerBlocks = 4               // the least number of blocks
 	strangerMemory = 1 << 30         // bytes, of each session
 	// strangerRamp is the time in which the honest users begin, which does not count.
 	strangerRamp  = time.Minute
@@ -54,6 +54,9 @@ const (
 	between             // the hostile user's sessions are ending: not counted
 )
 
+// turns are the sides of the blocks of a run, again and again.
+func turns() []side { return []side{alone, beside, loops, beside} }
+
 // strangers is one run. Its times are those of the honest users, by side.
 type strangers struct {
 	h    *host
@@ -67,8 +70,9 @@ type strangers struct {
 }
 
 // runStrangers has two honest users work for a time: alone, beside a hostile third one, and
-// beside programs of the least priority, in blocks that take turns. It writes a section of the page. It fails if an honest session is not
-// logged in as itself, a save is lost, a call of an honest user fails, or something is left.
+// beside programs of the least priority, in blocks that take turns. It writes a section of the
+// page. It fails if an honest session is not logged in as itself, a save is lost, a call of an
+// honest user fails, or something is left.
 func (b *bench) runStrangers(ctx context.Context, total time.Duration) error {
 	h, err := b.host(ctx, []string{"STASIS_SPARES=1", "STASIS_SHELL_SPARES=1"}, append(guardedFlags(), "--max-sessions", "36", "--parked", "8", "--session-memory", fmt.Sprint(strangerMemory))...)
 	b.others = append(b.others, h)
@@ -133,7 +137,8 @@ func (s *strangers) lanes(seed uint64) (all []*honestLane) {
 	return all
 }
 
-// work runs all lanes for a time, in blocks of which every side has as many. It returns soon after that time, also if the machine is overloaded.
+// work runs all lanes for a time, in blocks that take turns. It returns soon after that time,
+// also if the machine is overloaded.
 func (s *strangers) work(ctx context.Context, lanes []*honestLane, total time.Duration, seed uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, strangerRamp+total+strangerGrace)
 	defer cancel()
@@ -150,10 +155,11 @@ func (s *strangers) work(ctx context.Context, lanes []*honestLane, total time.Du
 		})
 	}
 	pause(ctx, strangerRamp)
-	blocks := max(strangerBlocks, int(total/strangerBlock)/int(between)*int(between))
+	sides := turns()
+	blocks := max(strangerBlocks, int(total/strangerBlock)/len(sides)*len(sides))
 	for block := range blocks {
 		progress("block %d of %d: %s", block+1, blocks, s.counts())
-		s.block(inGroup, total/time.Duration(blocks), side(block%int(between)), seed+uint64(block))
+		s.block(inGroup, total/time.Duration(blocks), sides[block%len(sides)], seed+uint64(block))
 	}
 	s.turn(between)
 	progress("the end of the last sessions: %s", s.counts())
