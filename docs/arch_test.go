@@ -137,7 +137,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"e2e/apps", "e2e/apps/*"},
 	{"e2e/daemon", "api/apitest"},
 	{"e2e/rig", ""},
-	{"e2e/bench", "e2e/apps/probe cmd/stasis/demosite e2e/rig profiles/postgrestest snapshot/s3store/s3test"},
+	{"e2e/bench", "freeport e2e/apps/probe cmd/stasis/demosite e2e/rig profiles/postgrestest snapshot/s3store/s3test"},
 	{"e2e/typing", "e2e/rig"},
 	// All layers, as cmd connects them, with simulated browsers.
 	{"e2e/scale", "e2e/rig fault state api api/forward api/metrics browser browser/* snapshot snapshot/* profiles profiles/* session session/* session/events/webhook"},

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"github.com/stasisd/stasis/freeport"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/freeport"
 )
 
 // quickStartDeadline bounds one run of the README's quick start.

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Linux takes the ports of outgoing connections, and those for port 0, from 32768 on. Below
-// that no program gets a port by chance, so that a port that is free now stays so.
+// Linux takes the ports of outgoing connections, and those for port 0, from 32768 on unless it is
+// set up otherwise. A port below that is in use only if a program has asked for it.
 const (
 	lowest  = 10000
 	highest = 32767

@@ -21,11 +21,11 @@ func WithFrontTab(ctx context.Context, conn Conn, do func(cdp.Session, *target.I
 		return err
 	}
 	if len(pages) == 0 {
-		made, err := cdp.Call(ctx, conn, target.CreateTarget, target.CreateTargetParams{URL: "about:blank"})
+		made, err := cdp.Call(ctx, conn, target.CreateTarget, target.CreateTargetParams{URL: blankURL})
 		if err != nil {
 			return err
 		}
-		pages = []*target.Info{{TargetID: made.TargetID, URL: "about:blank"}}
+		pages = []*target.Info{{TargetID: made.TargetID, URL: blankURL}}
 	}
 	pages = running(conn, pages)
 	front := pages[0]

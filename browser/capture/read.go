@@ -37,12 +37,14 @@ func Read(ctx context.Context, conn Conn) (state.Document, error) {
 				Reason: "it is in a browser context that a client made, which Chrome keeps in memory only"})
 		}
 	}
-	readings := readArrived(ctx, conn, targets)
+	waiting, cancel := context.WithTimeout(ctx, rereadDeadline)
+	defer cancel()
+	readings := readUntilStable(ctx, waiting.Done(), conn, targets)
 	for range rereads {
 		if agree(readings) || slices.ContainsFunc(readings, func(r reading) bool { return len(r.missed) > 0 }) {
 			break // a tab that does not answer would take its deadline each time
 		}
-		readings = readArrived(ctx, conn, targets)
+		readings = readUntilStable(ctx, waiting.Done(), conn, targets)
 	}
 	local := map[string]state.Area{}
 	for _, r := range readings {
@@ -67,13 +69,9 @@ func Read(ctx context.Context, conn Conn) (state.Document, error) {
 	return doc, ctx.Err()
 }
 
-// rereads is how often a tab is read again to which other pages come, and how often tabs are
-// read again whose processes have different localStorage for one origin. Each process has a
+// agree reports whether all tabs of an origin have the same localStorage. Each process has a
 // copy, which Chrome updates a moment after another process has written. A site that keeps
 // writing may differ each time.
-const rereads = 5
-
-// agree reports whether all tabs of an origin have the same localStorage.
 func agree(readings []reading) bool {
 	first := map[string][]state.Item{}
 	for _, r := range readings {

@@ -36,9 +36,9 @@ type reading struct {
 	missed []state.Missed
 	// temporary: the tab closes with a client
 	temporary bool
-	// moved: another page came while the tab was read, or Chrome refused to answer; see readArrived
-	moved bool
-	times int // how often the tab was read again with an address
+	// navigated: the tab navigated while it was read, or Chrome refused an answer; see readUntilStable
+	navigated  bool
+	rereadings int
 }
 
 // readTabs reads all tabs at the same time, each with its own deadline.
@@ -84,7 +84,7 @@ func readTabs(ctx context.Context, conn Conn, targets []*target.Info) []reading 
 func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.Info) reading {
 	r := reading{tab: state.Tab{TargetID: string(p.TargetID), URL: p.URL, Title: p.Title}}
 	miss := func(component, origin string, err error) {
-		r.moved = r.moved || ctx.Err() == nil
+		r.navigated = r.navigated || ctx.Err() == nil
 		r.missed = append(r.missed, state.Missed{Component: component, Origin: origin, Reason: reason(ctx, err)})
 	}
 	s, detach, err := hiddentab.Attach(ctx, conn, p.TargetID)
@@ -93,7 +93,8 @@ func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.In
 		return r
 	}
 	defer detach()
-	if history, err := cdp.Call(ctx, s, page.GetNavigationHistory, cdp.Empty{}); err != nil {
+	history, err := cdp.Call(ctx, s, page.GetNavigationHistory, cdp.Empty{})
+	if err != nil {
 		miss(state.ComponentHistory, p.URL, err)
 	} else {
 		r.tab.Current = int(history.CurrentIndex)
@@ -104,12 +105,12 @@ func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.In
 	}
 	if crashed(ctx, conn, p.TargetID) {
 		r.missed = append(r.missed, state.Missed{Component: state.ComponentSessionStorage, Origin: p.URL, Reason: "the page's process has died"})
-		r.moved = false
+		r.navigated = false
 		return r
 	}
 	top := r.frames(ctx, s, miss)
 	r.tab.ErrorPage = top != nil && top.UnreachableURL != ""
-	r.tab.Unloaded = r.tab.ErrorPage || top == nil || top.URL != r.tab.URL && slices.Contains([]string{"", ":", "about:blank"}, top.URL)
+	r.tab.Unloaded = r.tab.ErrorPage || top == nil || top.URL != r.tab.URL && slices.Contains([]string{"", ":", blankURL}, top.URL)
 	if seen, err := readView(ctx, s, cdp.FrameID(p.TargetID)); err != nil {
 		miss(state.ComponentWindowName, p.URL, err)
 		r.tab.Active = true // a page that does not answer, such as one that is navigating, may be visible
@@ -125,10 +126,9 @@ func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.In
 		r.frames(ctx, fs, miss)
 		detach()
 	}
-	r.moved = r.moved || r.tab.URL == "" && ctx.Err() == nil
-	if !r.moved && top != nil {
-		now, err := cdp.Call(ctx, s, page.GetFrameTree, cdp.Empty{})
-		r.moved = ctx.Err() == nil && (err != nil || now.FrameTree.Frame.LoaderID != top.LoaderID)
+	if !r.navigated {
+		now, err := cdp.Call(ctx, s, page.GetNavigationHistory, cdp.Empty{})
+		r.navigated = ctx.Err() == nil && (err != nil || entryID(now) != entryID(history))
 	}
 	return r
 }

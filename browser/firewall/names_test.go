@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"github.com/stasisd/stasis/freeport"
 	"io"
 	"net"
 	"net/netip"
@@ -21,6 +20,7 @@ import (
 	"github.com/google/nftables"
 
 	"github.com/stasisd/stasis/egress"
+	"github.com/stasisd/stasis/freeport"
 )
 
 // answering answers every datagram with text, and every stream, at the same port of 127.0.0.1

@@ -3,30 +3,40 @@ package restore
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/stasisd/stasis/state"
 )
 
-// A restored tab that has shown nothing yet keeps its saved address, whatever Chrome gives for it
-// meanwhile. A tab that shows another page has its own.
+// A restored tab that has shown nothing yet keeps its saved address, history and title, whatever
+// Chrome gives for it meanwhile. A tab that shows another page has its own.
 func TestPendingTabs(t *testing.T) {
-	const saved = "https://a.example/slow"
+	was := state.Tab{URL: "https://a.example/slow", Title: "slow", History: []state.HistoryEntry{{URL: "https://a.example/"}, {URL: "https://a.example/slow"}}, Current: 1}
+	other := state.Tab{URL: "https://b.example/", Title: "other", History: []state.HistoryEntry{{URL: "https://b.example/"}}}
 	blank := []state.HistoryEntry{{URL: blankURL}}
 	for name, c := range map[string]struct {
-		read state.Tab
-		want string
+		read    state.Tab
+		pending bool
 	}{
-		"no address":      {state.Tab{URL: ""}, saved},
-		"blank":           {state.Tab{URL: blankURL, History: blank}, saved},
-		"loading":         {state.Tab{URL: saved, History: blank}, saved},
-		"an address only": {state.Tab{URL: "https://b.example/", History: blank}, "https://b.example/"},
-		"another page":    {state.Tab{URL: "https://b.example/", History: []state.HistoryEntry{{URL: "https://b.example/"}}}, "https://b.example/"},
+		"no address":   {state.Tab{}, true},
+		"blank":        {state.Tab{URL: blankURL, History: blank}, true},
+		"loading":      {state.Tab{URL: was.URL, History: blank}, true},
+		"another page": {other, false},
 	} {
+		want := other
+		if c.pending {
+			want = was
+			want.Unloaded = true
+		}
 		var p PendingTabs
-		p.add("1", state.Tab{URL: saved})
+		p.add("1", was)
+		want.TargetID, c.read.TargetID = "1", "1"
 		tabs := []state.Tab{c.read}
-		tabs[0].TargetID = "1"
-		if p.Complete(tabs); tabs[0].URL != c.want {
-			t.Errorf("%s: the tab is read at %q, want %q", name, tabs[0].URL, c.want)
+		if unwritten := p.Complete(tabs); unwritten != c.pending {
+			t.Errorf("%s: pending: %v, want %v", name, unwritten, c.pending)
+		}
+		if diff := cmp.Diff(want, tabs[0]); diff != "" {
+			t.Errorf("%s: the tab (-want +got):\n%s", name, diff)
 		}
 	}
 }

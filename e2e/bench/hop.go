@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/e2e/rig"
+	"github.com/stasisd/stasis/freeport"
 	"github.com/stasisd/stasis/profiles/postgrestest"
 	"github.com/stasisd/stasis/snapshot/s3store/s3test"
 )
@@ -107,12 +107,11 @@ func (p *pair) stop() (err error) {
 // freeAddresses returns addresses of 127.0.0.1 that nothing listens on.
 func freeAddresses(n int) (all []string, err error) {
 	for range n {
-		l, failed := net.Listen("tcp", "127.0.0.1:0")
-		if failed != nil {
-			return nil, errors.Join(failed, err)
+		at, err := freeport.Address()
+		if err != nil {
+			return nil, err
 		}
-		defer func() { err = errors.Join(err, l.Close()) }()
-		all = append(all, l.Addr().String())
+		all = append(all, at)
 	}
 	return all, nil
 }

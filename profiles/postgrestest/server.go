@@ -11,7 +11,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"github.com/stasisd/stasis/freeport"
 	"net"
 	"net/url"
 	"os"
@@ -24,6 +23,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/stasisd/stasis/freeport"
 )
 
 // Password is the password of the server's role "stasis".

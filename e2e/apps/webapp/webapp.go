@@ -9,7 +9,6 @@ package webapp
 import (
 	"context"
 	"fmt"
-	"github.com/stasisd/stasis/freeport"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/e2e/apps/weblog"
+	"github.com/stasisd/stasis/freeport"
 )
 
 // readyIn is how long an application may take to answer its first request.

@@ -1,0 +1,104 @@
+package capture
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+)
+
+// After rereadDeadline a reading of an environment reads no tab again. The last time may take
+// TabDeadline. rereadPause is the time between two of them.
+const (
+	rereadDeadline = 2 * time.Second
+	rereadPause    = 25 * time.Millisecond
+)
+
+// rereads bounds how often a tab with a history is read again that navigates, and how often all
+// tabs are read again whose processes have different localStorage for one origin.
+const rereads = 5
+
+// readUntilStable is readTabs, but it reads a tab again that has navigated meanwhile, until late
+// is closed. While Chromium 156 moves a tab to another process it gives the tab no address,
+// answers Page.getNavigationHistory by "Not attached to an active page", and has no storage of
+// its frames. A reading would lack them, or mix two pages.
+func readUntilStable(ctx context.Context, late <-chan struct{}, conn Conn, targets []*target.Info) []reading {
+	readings := readTabs(ctx, conn, targets)
+	pause := time.NewTicker(rereadPause)
+	defer pause.Stop()
+	for unstable := unstableTabs(readings); len(unstable) > 0; unstable = unstableTabs(readings) {
+		select {
+		case <-late:
+		case <-pause.C:
+			if reread(ctx, conn, unstable) {
+				continue
+			}
+		}
+		break
+	}
+	keepOneActive(conn, readings)
+	return readings
+}
+
+// unstableTabs returns the tabs to read again, by their ID. Chrome may refuse a tab with a
+// history something for another reason than a navigation, so such a tab is read again only
+// rereads times.
+func unstableTabs(readings []reading) map[string]*reading {
+	tabs := map[string]*reading{}
+	for i, r := range readings {
+		if r.navigated && (r.tab.History == nil || r.rereadings < rereads) {
+			tabs[r.tab.TargetID] = &readings[i]
+		}
+	}
+	return tabs
+}
+
+// reread reads tabs again. It keeps what was read of a tab that has closed, and of one whose
+// history Chrome now refuses. It reports false if Chrome itself does not answer.
+func reread(ctx context.Context, conn Conn, tabs map[string]*reading) bool {
+	targets, _, err := split(ctx, conn)
+	if err != nil {
+		return false
+	}
+	targets = slices.DeleteFunc(targets, func(t *target.Info) bool {
+		return t.Type == "page" && tabs[string(t.TargetID)] == nil
+	})
+	for id, r := range tabs {
+		r.navigated = slices.ContainsFunc(targets, func(t *target.Info) bool { return string(t.TargetID) == id })
+	}
+	for _, again := range readTabs(ctx, conn, targets) {
+		r := tabs[again.tab.TargetID]
+		if r.tab.History != nil && again.tab.History == nil {
+			continue
+		}
+		again.rereadings = r.rereadings + 1
+		*r = again
+	}
+	return true
+}
+
+// entryID identifies the current entry of a back/forward list. A page that changes its address or
+// title by a script keeps its entry or gets a new one without a navigation.
+func entryID(list page.GetNavigationHistoryResult) int64 {
+	if list.CurrentIndex < 0 || int(list.CurrentIndex) >= len(list.Entries) {
+		return 0
+	}
+	return list.Entries[list.CurrentIndex].ID
+}
+
+// keepOneActive leaves one of the visible tabs active: the one that came to the front
+// last. While clients are connected all tabs are visible.
+func keepOneActive(conn Conn, readings []reading) {
+	var visible []*target.Info
+	for _, r := range readings {
+		if r.tab.Active && !r.temporary {
+			visible = append(visible, &target.Info{TargetID: target.ID(r.tab.TargetID)})
+		}
+	}
+	front := lastShown(conn, visible)
+	for i := range readings {
+		readings[i].tab.Active = front != nil && readings[i].tab.TargetID == string(front.TargetID)
+	}
+}
