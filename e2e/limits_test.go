@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/daemon"
@@ -171,18 +172,40 @@ func TestAttackTabBomb(t *testing.T) {
 	beside := newHonest(t, d)
 	s := begin(t, d, obj{"user_id": "hostile"})
 	w := dial(t, s.CDP)
+	most := 0
 	for n := 0; n < 300 && len(reachedLimits(t, d, s.ID)) == 0; n++ {
 		for range 10 { // a site of its own for each tab, so that each has a process
 			w.post("", "Target.createTarget", obj{"url": site.url(fmt.Sprintf("site%d.localhost", n), "page")})
 			n++
 		}
 		beside.goesOn()
+		most = max(most, mostTasks(t, d))
 	}
 	daemon.Eventually(t, grace, "the limit is reached", func() bool { return slices.Contains(reachedLimits(t, d, s.ID), "processes 400") })
 	beside.goesOn()
+	if most == 0 || most > 400 {
+		t.Errorf("a Chrome had %d processes and threads at once", most)
+	}
 	if now := look(t, d, s.ID); ended(now.Status) && now.Why != profiles.ReasonTaskLimit {
 		t.Errorf("status %s, reason %s: %s", now.Status, now.Why, now.Reason)
 	}
+}
+
+// mostTasks returns how many processes and threads the largest Chrome of a daemon has now.
+func mostTasks(t *testing.T, d *daemon.Daemon) (most int) {
+	t.Helper()
+	byUser := map[uint32]int{}
+	for _, p := range d.Processes() {
+		folder := fmt.Sprintf("/proc/%d/task", p.PID)
+		var stat syscall.Stat_t
+		tasks, err := os.ReadDir(folder)
+		if err != nil || syscall.Stat(folder, &stat) != nil || stat.Uid == 0 {
+			continue // it has ended, or it is no Chrome
+		}
+		byUser[stat.Uid] += len(tasks)
+		most = max(most, byUser[stat.Uid])
+	}
+	return most
 }
 
 // needGroups skips the test if this machine has no control groups of version 1, or for an

@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	errRefused = errors.New("Not attached to an active page (-32000)")
+	errRefused = errors.New("not attached to an active page (-32000)")
 	errEnded   = errors.New("the connection to Chrome ended")
 )
 
@@ -73,7 +73,7 @@ func (c *fakeChrome) Call(_ context.Context, method string, params, result any) 
 	case target.AttachToTarget.Method:
 		id := params.(target.AttachToTargetParams).TargetID
 		if p, _ := c.shown(id); p.closed {
-			return errors.New("No target with given id found (-32602)")
+			return errors.New("no target with given id found (-32602)")
 		}
 		result.(*target.AttachToTargetResult).SessionID = target.SessionID(id)
 	}
