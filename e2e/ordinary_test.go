@@ -59,8 +59,10 @@ func setpriv(uid int) []string {
 // user of the test.
 func attacked(t testing.TB, o daemon.Options) daemon.Options {
 	t.Helper()
-	if os.Getenv("STASIS_ATTACKED") != "ordinary user" {
+	if !ordinaryUserIsAttacked() {
 		return o
 	}
 	return byOrdinaryUser(t, o)
 }
+
+func ordinaryUserIsAttacked() bool { return os.Getenv("STASIS_ATTACKED") == "ordinary user" }
