@@ -14,8 +14,7 @@ func (r *reading) useCurrentEntry() {
 	switch {
 	case r.tab.URL == "" && at.URL == "":
 		r.tab.URL = blankURL
-	case at.URL == "", at.URL == r.tab.URL, at.URL == blankURL && r.tab.URL != "":
-	default:
+	case at.URL != "" && at.URL != r.tab.URL && (at.URL != blankURL || r.tab.URL == ""):
 		r.tab.URL, r.tab.Title = at.URL, at.Title
 	}
 }

@@ -16,8 +16,8 @@ const (
 	rereadPause    = 25 * time.Millisecond
 )
 
-// rereads bounds how often a tab with a history is read again that navigates, and how often all
-// tabs are read again whose processes have different localStorage for one origin.
+// rereads bounds two numbers: how often a tab that navigates is read again if it has a history, and
+// how often all tabs are read again if their processes have different localStorage for one origin.
 const rereads = 5
 
 // readUntilStable is readTabs, but it reads a tab again that has navigated meanwhile, until late
@@ -42,8 +42,8 @@ func readUntilStable(ctx context.Context, late <-chan struct{}, conn Conn, targe
 	return readings
 }
 
-// unstableTabs returns the tabs to read again, by their ID. Chrome may refuse a tab with a
-// history something for another reason than a navigation, so such a tab is read again only
+// unstableTabs returns the tabs to read again, by their ID. Chrome may refuse to read something
+// of a tab for another reason than a navigation. So a tab that has a history is read again only
 // rereads times.
 func unstableTabs(readings []reading) map[string]*reading {
 	tabs := map[string]*reading{}
@@ -79,8 +79,8 @@ func reread(ctx context.Context, conn Conn, tabs map[string]*reading) bool {
 	return true
 }
 
-// entryID identifies the current entry of a back/forward list. A page that changes its address or
-// title by a script keeps its entry or gets a new one without a navigation.
+// entryID identifies the current entry of a back/forward list. It changes with each navigation
+// to another page. A changed title does not change it.
 func entryID(list page.GetNavigationHistoryResult) int64 {
 	if list.CurrentIndex < 0 || int(list.CurrentIndex) >= len(list.Entries) {
 		return 0
