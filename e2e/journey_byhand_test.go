@@ -11,9 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -42,13 +40,7 @@ func TestLoginByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "node", "clients/byhand.mjs")
-	cmd.Stdin = strings.NewReader(string(in))
-	out, err := cmd.Output()
-	var result struct{ Error string }
-	if failed := json.Unmarshal(out, &result); failed != nil || err != nil {
-		t.Fatalf("%v %v %s", err, failed, result.Error)
-	}
+	node(t, in, "clients/byhand.mjs")
 	site.mu.Lock()
 	if site.uploaded != "a photo" || !site.trusted {
 		t.Errorf("the site got %q, trusted is %t", site.uploaded, site.trusted)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/stasisd/stasis/browser"
@@ -50,12 +48,6 @@ func sharedContexts(t *testing.T, engine string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "node", "clients/sharedcontexts.mjs")
-	cmd.Stdin = strings.NewReader(string(in))
-	out, err := cmd.Output()
-	var result struct{ Error string }
-	if failed := json.Unmarshal(out, &result); failed != nil || err != nil {
-		t.Fatalf("%v %v %s", err, failed, result.Error)
-	}
+	node(t, in, "clients/sharedcontexts.mjs")
 	end(t, d, s.ID, "")
 }

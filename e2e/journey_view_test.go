@@ -55,13 +55,7 @@ func TestLiveView(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(t.Context(), "node", "clients/live.mjs")
-			cmd.Stdin = strings.NewReader(string(in))
-			out, err := cmd.Output()
-			var result struct{ Error string }
-			if failed := json.Unmarshal(out, &result); failed != nil || err != nil {
-				t.Fatalf("%v %v %s", err, failed, result.Error)
-			}
+			node(t, in, "clients/live.mjs")
 		})
 	}
 }

@@ -6,7 +6,7 @@
 //   wiki                  the address of DokuWiki's login form, with the account
 //   site                  a site as in journey_byhand_test.go; secret is that of its second factor, in hex
 //   file                  the path of a file to upload
-// Output, as JSON on stdout: {error?}
+// Output: on stderr, what was not as expected
 // Exit status: 0 only if all was as expected.
 import { createHmac } from 'node:crypto';
 import { text } from 'node:stream/consumers';
@@ -157,10 +157,9 @@ try {
   browser = await puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
   const [page] = await browser.pages();
   await main(page);
-  process.stdout.write(JSON.stringify({}));
 } catch (err) {
   const shown = await Promise.all((await browser?.pages() ?? []).map(async (p) => `${p.url()}\n${await p.evaluate(() => document.body.innerText + [...document.querySelectorAll('.title')].map((t) => t.textContent)).catch(String)}`));
-  process.stdout.write(JSON.stringify({ error: `${err?.stack ?? err}\n${shown.join('\n').slice(0, 3000)}` }));
+  console.error(`${err?.stack ?? err}\n${shown.join('\n').slice(0, 3000)}`);
   process.exitCode = 1;
 } finally {
   await browser?.close();

@@ -6,7 +6,7 @@
 //   url   of the daemon
 //   long  whether every page is checked in dark colours, not every third
 //   site  a site whose /login logs in, and whose titles begin with "welcome" then
-// Output, as JSON on stdout: {error?}
+// Output: on stderr, what was not as expected
 // Exit status: 0 only if all was as expected.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -167,10 +167,9 @@ try {
   const [page] = await browser.pages();
   page.on('console', (m) => { if (m.text().includes('Content Security Policy')) refused.push(m.text()); });
   await main(page);
-  process.stdout.write(JSON.stringify({}));
 } catch (err) {
   const shown = await Promise.all((await browser?.pages() ?? []).map(async (p) => `${p.url()}\n${await body(p).catch(String)}`));
-  process.stdout.write(JSON.stringify({ error: `${err?.stack ?? err}\n${shown.join('\n').slice(0, 3000)}` }));
+  console.error(`${err?.stack ?? err}\n${shown.join('\n').slice(0, 3000)}`);
   process.exitCode = 1;
 } finally {
   await browser?.close();

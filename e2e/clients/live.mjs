@@ -3,7 +3,7 @@
 // Input, as JSON on stdin: {control, view, cdp, site, timeout_ms}
 //   control, view  agent_url and vnc_url of a session that shows site + "/"
 //   cdp            the session's cdp_url, to read what the input did
-// Output, as JSON on stdout: {error?}
+// Output: on stderr, what was not as expected
 // Exit status: 0 only if all was as expected.
 import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
@@ -108,6 +108,8 @@ async function main(browser, session) {
   assert.ok((await said(page)).note === '' || Date.now() - refused > 8000, 'the refusal is not shown beside a page that was opened');
   await page.click('#back');
   await wait('the page before again', async () => (await said(page)).address === `${input.site}/`);
+  // This client may learn of the navigation after the live view did.
+  await wait('the page before in the tab', () => inTab('location.pathname === "/"').catch(() => false));
 
   // Dialogs of the page wait for the person.
   const asked = inTab('Promise.resolve().then(() => prompt("Your <b>name</b>?", "nobody"))');
@@ -218,9 +220,8 @@ try {
   browser = await puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
   session = await puppeteer.connect({ browserWSEndpoint: input.cdp, defaultViewport: null });
   await main(browser, session);
-  process.stdout.write(JSON.stringify({}));
 } catch (err) {
-  process.stdout.write(JSON.stringify({ error: String(err?.stack ?? err) + (await seen()) }));
+  console.error(String(err?.stack ?? err) + (await seen()));
   process.exitCode = 1;
 } finally {
   await browser?.close();
