@@ -38,6 +38,8 @@ func helperMain(verb, root string) int {
 		return exitStatus(errors.Join(err, json.NewEncoder(os.Stdout).Encode(found)))
 	case "network-missing":
 		return exitStatus(networkMissing(root))
+	case "network-quiet":
+		return exitStatus(networkQuiet(root))
 	case "network-lives":
 		if err := networkLives(root); err != nil {
 			return exitStatus(err)

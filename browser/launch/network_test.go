@@ -552,6 +552,36 @@ func TestNetworkMissing(t *testing.T) {
 	}
 }
 
+// When pasta starts, its interface can get no address by itself any more. The script in its place
+// looks before the stage could, if the stage did not have to come first.
+func TestNetworkQuiet(t *testing.T) {
+	root := shortTemp(t)
+	if out, err := inNetwork(t, "network-quiet", root).Output(); err != nil {
+		t.Fatalf("%s, %v", out, err)
+	}
+	got, err := os.ReadFile(filepath.Join(root, "quiet"))
+	if err != nil || string(got) != "1\n0\n" {
+		t.Errorf("addr_gen_mode and accept_dad are %q, %v", got, err)
+	}
+}
+
+// networkQuiet starts a program instead of Chrome, whose pasta first writes down how interfaces
+// get addresses in the namespace.
+func networkQuiet(root string) error {
+	pasta := filepath.Join(root, "pasta")
+	script := `#!/bin/sh
+for pid; do :; done
+of=/proc/sys/net/ipv6/conf/default
+nsenter --preserve-credentials --user --net --target "$pid" cat $of/addr_gen_mode $of/accept_dad > ` + root + `/quiet
+exec /usr/bin/pasta "$@"
+`
+	if err := os.WriteFile(pasta, []byte(script), 0o755); err != nil {
+		return err
+	}
+	_, err := startProbe(context.Background(), root, netns.New(pasta, firewall.Rules{}))
+	return err
+}
+
 // networkMissing prints why there are no networks, and why a Chrome does not start.
 func networkMissing(root string) error {
 	ctx := context.Background()

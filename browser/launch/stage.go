@@ -24,20 +24,22 @@ const (
 
 	fdStageNetwork = 5
 	fdStageOrder   = 6
-	fdStageFailure = 7 // carries a [report] if Chrome could not be started
+	fdStageReports = 7 // carries a [report] that the namespace is quiet, and one if Chrome could not be started
 )
 
 // stageMain runs the whole program of a stage. It returns only if it fails.
 func stageMain() int {
 	runtime.LockOSThread() // rights and Landlock belong to the thread that becomes Chrome
 	closeOnExec()
-	failure := os.NewFile(fdStageFailure, "failure")
+	reports := json.NewEncoder(os.NewFile(fdStageReports, "reports"))
 	orders := os.NewFile(fdStageOrder, "order")
 	var o order
 	if json.NewDecoder(orders).Decode(&o) != nil || o.Network == nil {
 		return wardenMisuse
 	}
-	_ = json.NewEncoder(failure).Encode(enter(o)) // without its reader the warden is dead
+	netns.QuietInterfaces()
+	_ = reports.Encode(report{Quiet: true}) // without its reader the warden is dead
+	_ = reports.Encode(enter(o))
 	return wardenOK
 }
 
@@ -68,10 +70,10 @@ func enter(o order) report {
 	return failed(syscall.Exec(o.Path, append([]string{o.Path}, o.Args...), o.Env))
 }
 
-// startStage starts Chrome through a stage in a new network namespace, and pasta beside it.
-// It returns a failure of the stage as a report.
+// startStage starts Chrome through a stage in a new network namespace, and pasta beside it as
+// soon as interfaces made there stay as they are. It returns a failure of the stage as a report.
 func (w *warden) startStage(o order) (report, error) {
-	var pipes [4]int // the order and the failure, each with its reading end and its writing end
+	var pipes [4]int // the order and the reports, each with its reading end and its writing end
 	for i := 0; i < len(pipes); i += 2 {
 		if err := unix.Pipe2(pipes[i:i+2], unix.O_CLOEXEC); err != nil {
 			return report{}, err
@@ -93,28 +95,28 @@ func (w *warden) startStage(o order) (report, error) {
 	}
 	w.main = pid
 	handle, err := unix.PidfdOpen(pid, 0) // the PID can be used again
-	if err != nil {
-		return report{}, err
-	}
-	w.pasta, err = netns.StartPasta(o.Network.Pasta, pastaName+o.Network.Name, pid)
-	if err != nil {
-		return report{NetworkFailed: "pasta cannot be started: " + err.Error()}, nil
-	}
 	// While these are open here, no side would see the others' end.
 	for _, fd := range []int{fdRequests, fdAnswers, fdNetwork, pipes[0], pipes[3]} {
 		err = errors.Join(err, syscall.Close(fd))
 	}
-	orders, failures := os.NewFile(uintptr(pipes[1]), "order"), os.NewFile(uintptr(pipes[2]), "failure")
-	defer func() { _ = failures.Close() }() // only read from
+	orders, reports := os.NewFile(uintptr(pipes[1]), "order"), os.NewFile(uintptr(pipes[2]), "reports")
+	defer func() { _ = reports.Close() }() // only read from
 	if err == nil {
 		err = json.NewEncoder(orders).Encode(o)
 	}
 	if err = errors.Join(err, orders.Close()); err != nil {
 		return report{}, err
 	}
+	said := json.NewDecoder(reports)
+	var quiet, failure report
+	if err := said.Decode(&quiet); err != nil {
+		return report{}, err
+	}
+	if w.pasta, err = netns.StartPasta(o.Network.Pasta, pastaName+o.Network.Name, pid); err != nil {
+		return report{NetworkFailed: "pasta cannot be started: " + err.Error()}, nil
+	}
 	go endWithoutPasta(w.pasta, handle)
-	var failure report
-	if err := json.NewDecoder(failures).Decode(&failure); err != nil && !errors.Is(err, io.EOF) {
+	if err := said.Decode(&failure); err != nil && !errors.Is(err, io.EOF) {
 		return report{}, err
 	}
 	if failure == (report{}) && ended(w.pasta, unix.WNOHANG) {

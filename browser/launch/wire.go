@@ -59,6 +59,7 @@ type report struct {
 	Unconfined    string        `json:"unconfined,omitempty"`     // why Landlock is not effective
 	HoldFailed    string        `json:"hold_failed,omitempty"`    // why opens cannot wait
 	NetworkFailed string        `json:"network_failed,omitempty"` // why there is no network namespace
+	Quiet         bool          `json:"quiet,omitempty"`          // the stage's namespace is ready for pasta
 	Exited        bool          `json:"exited,omitempty"`
 	Code          int           `json:"code,omitempty"`
 	Signal        int           `json:"signal,omitempty"`
