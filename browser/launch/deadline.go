@@ -104,7 +104,8 @@ type lapse struct {
 	until   time.Duration
 	over    bool
 	stopped []proc // those that this warden has stopped, parents first
-	tree    []proc // the processes of the tree when all had stopped; empty: look for them
+	tree    []proc // the processes of the tree at the last look
+	settled bool   // all of the tree had stopped, and no other process can have joined it
 }
 
 // newLapse returns the state for a deadline. Its timer runs.
@@ -140,7 +141,7 @@ func (l *lapse) extend(e extension) {
 	if e.until <= BootTime() {
 		return
 	}
-	l.over, l.tree = false, nil
+	l.over, l.settled = false, false
 	if e.held {
 		return // those that were stopped here too are the daemon's to continue
 	}
@@ -154,14 +155,17 @@ func (l *lapse) extend(e extension) {
 
 // stop stops every process of the tree that runs, if the deadline has passed. To find the tree
 // takes a look at all processes of the machine, and many wardens may be past their deadlines for
-// long. While each process of the tree is stopped, no other one can have joined it.
+// long. So a tree that has settled is looked at alone.
 func (l *lapse) stop() {
 	if l.over = BootTime() >= l.until; !l.over {
 		return
 	}
-	if len(l.tree) > 0 && !slices.ContainsFunc(l.tree, proc.runs) {
+	if l.settled && !slices.ContainsFunc(l.tree, proc.runs) {
 		return
 	}
+	// A process may start another one after its main thread has stopped. When all threads have,
+	// the next listing has everything that they started.
+	still := len(l.tree) > 0 && !slices.ContainsFunc(l.tree, func(p proc) bool { return !stopped(p.pid) })
 	sent := map[proc]bool{}
 	for fresh := true; fresh; {
 		fresh = false
@@ -176,9 +180,7 @@ func (l *lapse) stop() {
 			l.stopped = append(l.stopped, p)
 		}
 	}
-	if slices.ContainsFunc(l.tree, func(p proc) bool { return p.state != 'T' && !p.dead() }) {
-		l.tree = nil // one that is about to stop may have started another one meanwhile
-	}
+	l.settled = still && len(sent) == 0
 }
 
 // again returns a channel for the next look at a tree that must not run: the daemon may have

@@ -45,6 +45,8 @@ func helperMain(verb, root string) int {
 			return exitStatus(err)
 		}
 		select {} // until it is killed
+	case "start-processes":
+		return exitStatus(startProcesses())
 	case "flush":
 		return exitStatus(flush())
 	case "probe":

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -232,7 +233,7 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 			return nil, errors.Join(err, p.discard())
 		}
 		if r.NetworkFailed != "" {
-			return nil, errors.Join(networkFailed(fault.BrowserFailed, op, r.NetworkFailed, link), p.discard())
+			return nil, p.networkFailed(fault.BrowserFailed, op, r.NetworkFailed)
 		}
 		if r.Errno != 0 {
 			return nil, errors.Join(startFailed(op, r.Errno, o.Dir), p.discard())
@@ -247,12 +248,17 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 	}
 }
 
-// networkFailed returns the error of a Chrome without a network namespace.
-func networkFailed(code fault.Code, op, why string, link *netns.Link) error {
-	if err := link.Err(); fault.Is(err, fault.Unsupported) { // else it only says that the stage has ended
+// networkFailed discards a Chrome that got no network namespace, and returns why, with what its
+// processes wrote to standard error.
+func (p *Process) networkFailed(code fault.Code, op, why string) error {
+	if err := p.link.Err(); fault.Is(err, fault.Unsupported) { // else it only says that the stage has ended
 		why += ": " + fault.MessageOf(err)
 	}
-	return fault.New(code, op, "Chrome cannot have its own network: %s", why)
+	err := p.discard()
+	if written := strings.Fields(p.errors.String()); len(written) > 0 {
+		why += " (" + strings.Join(written, " ") + ")"
+	}
+	return errors.Join(fault.New(code, op, "Chrome cannot have its own network: %s", why), err)
 }
 
 // startWarden starts a warden with its order. The warden is in the group before it gets the

@@ -30,12 +30,14 @@ func CheckNetworks(ctx context.Context, all *netns.Networks) error {
 	first := make(chan report, 1)
 	go p.supervise(reports, first)
 	select {
-	case r := <-first:
-		if r.NetworkFailed != "" || r.Errno != 0 {
-			if r.NetworkFailed == "" {
-				r.NetworkFailed = r.Errno.Error()
-			}
-			err = networkFailed(fault.Unsupported, op, r.NetworkFailed, link)
+	case r, ok := <-first:
+		switch {
+		case !ok:
+			return p.networkFailed(fault.Unsupported, op, "the process that starts Chrome ended early")
+		case r.NetworkFailed != "":
+			return p.networkFailed(fault.Unsupported, op, r.NetworkFailed)
+		case r.Errno != 0:
+			return p.networkFailed(fault.Unsupported, op, r.Errno.Error())
 		}
 	case <-ctx.Done():
 		err = startCancelled(op, ctx.Err())

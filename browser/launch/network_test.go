@@ -552,8 +552,8 @@ func TestNetworkMissing(t *testing.T) {
 	}
 }
 
-// When pasta starts, its interface can get no address by itself any more. The script in its place
-// looks before the stage could, if the stage did not have to come first.
+// When pasta starts, its interface will get no address by itself. The script in its place is
+// faster than the stage, so it would see the old state if nothing made it wait.
 func TestNetworkQuiet(t *testing.T) {
 	root := shortTemp(t)
 	if out, err := inNetwork(t, "network-quiet", root).Output(); err != nil {

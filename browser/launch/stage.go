@@ -24,7 +24,7 @@ const (
 
 	fdStageNetwork = 5
 	fdStageOrder   = 6
-	fdStageReports = 7 // carries a [report] that the namespace is quiet, and one if Chrome could not be started
+	fdStageReports = 7 // carries a [report] with Ready, and another one if Chrome could not be started
 )
 
 // stageMain runs the whole program of a stage. It returns only if it fails.
@@ -37,8 +37,8 @@ func stageMain() int {
 	if json.NewDecoder(orders).Decode(&o) != nil || o.Network == nil {
 		return wardenMisuse
 	}
-	netns.QuietInterfaces()
-	_ = reports.Encode(report{Quiet: true}) // without its reader the warden is dead
+	netns.DisableAutoconf()
+	_ = reports.Encode(report{Ready: true}) // without its reader the warden is dead
 	_ = reports.Encode(enter(o))
 	return wardenOK
 }
@@ -70,8 +70,8 @@ func enter(o order) report {
 	return failed(syscall.Exec(o.Path, append([]string{o.Path}, o.Args...), o.Env))
 }
 
-// startStage starts Chrome through a stage in a new network namespace, and pasta beside it as
-// soon as interfaces made there stay as they are. It returns a failure of the stage as a report.
+// startStage starts Chrome through a stage in a new network namespace, and pasta when the stage
+// is ready for it. It returns a failure of the stage as a report.
 func (w *warden) startStage(o order) (report, error) {
 	var pipes [4]int // the order and the reports, each with its reading end and its writing end
 	for i := 0; i < len(pipes); i += 2 {
@@ -107,20 +107,23 @@ func (w *warden) startStage(o order) (report, error) {
 	if err = errors.Join(err, orders.Close()); err != nil {
 		return report{}, err
 	}
-	said := json.NewDecoder(reports)
-	var quiet, failure report
-	if err := said.Decode(&quiet); err != nil {
-		return report{}, err
+	in := json.NewDecoder(reports)
+	var first, failure report
+	if err := in.Decode(&first); err != nil || !first.Ready {
+		return report{NetworkFailed: "the process that sets it up ended early"}, nil
 	}
 	if w.pasta, err = netns.StartPasta(o.Network.Pasta, pastaName+o.Network.Name, pid); err != nil {
 		return report{NetworkFailed: "pasta cannot be started: " + err.Error()}, nil
 	}
 	go endWithoutPasta(w.pasta, handle)
-	if err := said.Decode(&failure); err != nil && !errors.Is(err, io.EOF) {
+	if err := in.Decode(&failure); err != nil && !errors.Is(err, io.EOF) {
 		return report{}, err
 	}
 	if failure == (report{}) && ended(w.pasta, unix.WNOHANG) {
-		failure.NetworkFailed = "pasta ended: " + netns.PastaLacks()
+		failure.NetworkFailed = "pasta ended"
+		if reason := netns.PastaLacks(); reason != "" {
+			failure.NetworkFailed += ": " + reason
+		}
 	}
 	return failure, nil // without a failure, Chrome's start has closed the pipe
 }

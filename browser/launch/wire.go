@@ -59,7 +59,7 @@ type report struct {
 	Unconfined    string        `json:"unconfined,omitempty"`     // why Landlock is not effective
 	HoldFailed    string        `json:"hold_failed,omitempty"`    // why opens cannot wait
 	NetworkFailed string        `json:"network_failed,omitempty"` // why there is no network namespace
-	Quiet         bool          `json:"quiet,omitempty"`          // the stage's namespace is ready for pasta
+	Ready         bool          `json:"ready,omitempty"`          // only from a stage to its warden: pasta may start
 	Exited        bool          `json:"exited,omitempty"`
 	Code          int           `json:"code,omitempty"`
 	Signal        int           `json:"signal,omitempty"`

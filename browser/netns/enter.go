@@ -22,8 +22,6 @@ type Order struct {
 	// Pasta is the path of its binary, and Name how its process is recognised; see
 	// [StartPasta].
 	Pasta, Name string
-	// Families are those that pasta will give the namespace a way out for.
-	Families Families
 }
 
 // Capabilities are what the stage needs in its user namespace, as ambient capabilities: to
@@ -49,8 +47,8 @@ type role struct {
 
 // Enter sets up the namespace that this process is in: the loopback interface, and the
 // sockets that the daemon gets over the connection. It returns when the daemon has put the
-// rules in place and pasta has given the namespace its addresses and default routes. The process
-// still has its rights; see [GiveUp].
+// rules in place and pasta has given the namespace a default route. The process still has its
+// rights; see [GiveUp].
 func Enter(o Order, daemon *os.File) error {
 	if err := raiseLoopback(); err != nil {
 		return fmt.Errorf("the loopback interface cannot be started: %w", err)
@@ -62,14 +60,14 @@ func Enter(o Order, daemon *os.File) error {
 	if _, err := daemon.Read(answer); err != nil {
 		return errors.New("the daemon could not limit the addresses")
 	}
-	return awaitPasta(procNet, o.Families)
+	return awaitPasta()
 }
 
-// QuietInterfaces keeps interfaces that are made later in this namespace from getting addresses
-// by themselves, some time after they were made. Chrome ends what it loads with
-// ERR_NETWORK_CHANGED at each new address. Where /proc/sys cannot be written, that happens once,
-// a second after the start.
-func QuietInterfaces() {
+// DisableAutoconf keeps interfaces that are made later in this network namespace from getting
+// addresses by themselves. They would get them some time after they were made, and Chrome ends
+// what it loads with ERR_NETWORK_CHANGED at each new address. Where /proc/sys cannot be written,
+// that happens once, a second after the start.
+func DisableAutoconf() {
 	for name, value := range map[string]string{"accept_dad": "0", "addr_gen_mode": "1", "accept_ra": "0", "router_solicitations": "0"} {
 		for _, interfaces := range []string{"all", "default"} {
 			_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+interfaces+"/"+name, []byte(value), 0) // see above

@@ -108,7 +108,7 @@ func (n *Networks) NewNetwork() *Network { return &Network{all: n} }
 
 // Order returns how the namespace of the next Chrome is set up.
 func (w *Network) Order() Order {
-	o := Order{Pasta: w.all.pasta, Families: waysOut(procNet)}
+	o := Order{Pasta: w.all.pasta}
 	w.all.mu.Lock()
 	defer w.all.mu.Unlock()
 	for _, ip := range w.all.rules.Resolvers {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -38,27 +39,15 @@ func StartPasta(binary, name string, pid int) (int, error) {
 const (
 	pastaDeadline = 10 * time.Second
 	pastaPause    = time.Millisecond
-	// secondFamily is how long pasta may take for the second family after the first. It only
-	// passes if pasta sees no way out where [waysOut] sees one.
-	secondFamily = 2 * time.Second
 )
 
-// awaitPasta returns when a namespace has what pasta gives it, by a folder of lists as in
-// proc_pid_net(5). If Chrome ran before the addresses of the second family are there, it would
-// end what it loads.
-func awaitPasta(net string, expected Families) error {
-	patience := pastaDeadline
-	for waited := time.Duration(0); waited < patience; waited += pastaPause {
-		switch found := waysOut(net); {
-		case found.include(expected):
+// awaitPasta returns when this process's namespace has a default route.
+func awaitPasta() error {
+	for waited := time.Duration(0); waited < pastaDeadline; waited += pastaPause {
+		if outward("/proc/self/net") {
 			return nil
-		case found != Families{}:
-			patience = min(patience, waited+secondFamily)
 		}
 		time.Sleep(pastaPause)
-	}
-	if (waysOut(net) != Families{}) {
-		return nil
 	}
 	return errors.New("pasta did not make a default route")
 }
@@ -66,10 +55,11 @@ func awaitPasta(net string, expected Families) error {
 // tunDevice is what pasta makes the namespace's interface with.
 const tunDevice = "/dev/net/tun"
 
-// PastaLacks says what a pasta that ended lacked on this machine, and what to do. The caller
-// is in the machine's network namespace, with the rights that pasta had.
+// PastaLacks says what a pasta that ended lacked on this machine, and what to do, or "" if that
+// cannot be seen. The caller is in the machine's network namespace, with the rights that pasta
+// had.
 func PastaLacks() string {
-	return lacks(tunDevice, procNet)
+	return lacks(tunDevice, "/proc/self/net")
 }
 
 func lacks(device, net string) string {
@@ -81,8 +71,30 @@ func lacks(device, net string) string {
 		return fmt.Sprintf("%s cannot be opened (%v); load the kernel's module with: modprobe tun; in a container, pass the device in", device, errors.Unwrap(err))
 	}
 	_ = f.Close() // it made no interface
-	if (waysOut(net) == Families{}) {
+	if !outward(net) {
 		return "this machine has no network interface with a default route; connect it to a network, or add one with: ip route add default via GATEWAY"
 	}
-	return "the daemon's standard error may say why"
+	return ""
+}
+
+// outward reports whether a folder of lists of routes has a default route.
+func outward(net string) bool {
+	return hasRoute(net+"/route", 1, "00000000") || hasRoute(net+"/ipv6_route", 0, strings.Repeat("0", 32))
+}
+
+// hasRoute reports whether a list of routes (proc_pid_net(5)) has one to everything that
+// leads out of the machine. The destination is the column at, and the interface the first or
+// last one.
+func hasRoute(file string, at int, everything string) bool {
+	list, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(list)) {
+		f := strings.Fields(line)
+		if len(f) > at && f[at] == everything && f[0] != "lo" && f[len(f)-1] != "lo" {
+			return true
+		}
+	}
+	return false
 }

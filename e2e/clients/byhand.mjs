@@ -158,8 +158,9 @@ try {
   const [page] = await browser.pages();
   await main(page);
 } catch (err) {
+  console.error(err); // before the pages, which may not answer
   const shown = await Promise.all((await browser?.pages() ?? []).map(async (p) => `${p.url()}\n${await p.evaluate(() => document.body.innerText + [...document.querySelectorAll('.title')].map((t) => t.textContent)).catch(String)}`));
-  console.error(`${err?.stack ?? err}\n${shown.join('\n').slice(0, 3000)}`);
+  console.error(shown.join('\n').slice(0, 3000));
   process.exitCode = 1;
 } finally {
   await browser?.close();

@@ -168,8 +168,9 @@ try {
   page.on('console', (m) => { if (m.text().includes('Content Security Policy')) refused.push(m.text()); });
   await main(page);
 } catch (err) {
+  console.error(err); // before the pages, which may not answer
   const shown = await Promise.all((await browser?.pages() ?? []).map(async (p) => `${p.url()}\n${await body(p).catch(String)}`));
-  console.error(`${err?.stack ?? err}\n${shown.join('\n').slice(0, 3000)}`);
+  console.error(shown.join('\n').slice(0, 3000));
   process.exitCode = 1;
 } finally {
   await browser?.close();

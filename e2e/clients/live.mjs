@@ -221,7 +221,8 @@ try {
   session = await puppeteer.connect({ browserWSEndpoint: input.cdp, defaultViewport: null });
   await main(browser, session);
 } catch (err) {
-  console.error(String(err?.stack ?? err) + (await seen()));
+  console.error(err);
+  console.error(await seen());
   process.exitCode = 1;
 } finally {
   await browser?.close();
