@@ -13,7 +13,7 @@ import (
 
 const (
 	// askPatience is how long a list of nodes waits for the answers of the others.
-	askPatience = time.Second
+	askPatience = 3 * time.Second
 	// backPatience is how long another node may need to answer, if it has asked for that call.
 	backPatience = 5 * time.Second
 )

@@ -46,7 +46,7 @@ func chromeItself(t *testing.T, p *attackSetup) {
 	p.noFileIsOpen(t)
 	// Browser.close only ends this client's connection.
 	leaving := dial(t, p.own.CDP)
-	<-leaving.post("", "Browser.close", nil)
+	leaving.leave("Browser.close")
 	leaving.ended()
 	if s := look(t, p.d, p.own.ID); s.Status != "running" {
 		t.Errorf("after Browser.close the session is %s", s.Status)

@@ -154,15 +154,31 @@ func (w *wire) send(raw []byte) {
 // try sends a command and returns its answer.
 func (w *wire) try(session, method string, params any) reply {
 	w.t.Helper()
+	answer := w.post(session, method, params)
 	select {
-	case r := <-w.post(session, method, params):
+	case r := <-answer:
 		return r
 	case <-w.closed:
+		if len(answer) > 0 { // it came before
+			return <-answer
+		}
 		w.t.Fatalf("%s: the connection closed with %d", method, w.status)
 	case <-time.After(grace):
 		w.t.Fatalf("%s: no answer in time", method)
 	}
 	return reply{}
+}
+
+// leave sends a command that ends the connection, and returns when it is answered or the connection
+// has ended.
+func (w *wire) leave(method string) {
+	w.t.Helper()
+	select {
+	case <-w.post("", method, nil):
+	case <-w.closed:
+	case <-time.After(grace):
+		w.t.Fatalf("%s: no answer in time", method)
+	}
 }
 
 // call is try for a command that must succeed. It decodes the result into v.

@@ -40,8 +40,9 @@ func byResumedDownload(x *fileAttacker) {
 	}
 	id, entry := x.uploaded()
 	page := x.enterWith(dir, []string{id}, obj{"extensions": obj{"ui": obj{"developer_mode": true}, "settings": obj{id: entry}}})
-	x.step(page, "Page.navigate", obj{"url": "chrome-extension://" + id + "/page.html"})
-	got := x.eval(page, `(async () => { const [d] = await chrome.downloads.search({}); return d.filename + " " + await chrome.downloads.resume(d.id).then(() => "resumed", String) })()`)
+	x.w.call(page, "Page.navigate", obj{"url": "chrome-extension://" + id + "/page.html"}, nil)
+	// Chrome reads its list of downloads some time after its start.
+	got := x.w.eval(page, `(async () => { let d; while (!d) [d] = await chrome.downloads.search({}); return d.filename + " " + await chrome.downloads.resume(d.id).then(() => "resumed", String) })()`)
 	if want := "/nonexistent/x.bin Error: DownloadItem.canResume must be true"; got != want {
 		x.t.Errorf("the extension got %s, want %s", got, want)
 	}

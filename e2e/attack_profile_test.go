@@ -271,7 +271,7 @@ func (x *fileAttacker) readHandle(extensions []string, change obj) {
 		x.t.Fatal(err)
 	}
 	page := x.enterWith(dir, extensions, change)
-	if got := x.eval(page, `(async () => {
+	if got := x.w.eval(page, `(async () => {
 		const d = await new Promise((ok, no) => { const r = indexedDB.open("d", 1); r.onsuccess = () => ok(r.result); r.onerror = () => no(r.error) });
 		window.handle = await new Promise((ok, no) => { const r = d.transaction("s").objectStore("s").get("h"); r.onsuccess = () => ok(r.result); r.onerror = () => no(r.error) });
 		return handle.name })()`); got != filepath.Base(x.wanted[0].path) {

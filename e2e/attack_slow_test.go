@@ -137,7 +137,7 @@ func TestAttackHalfMessages(t *testing.T) {
 			var err error
 			below, err = new(net.Dialer).DialContext(ctx, network, address)
 			return below, err
-		}}}
+		}, DisableKeepAlives: true}} // each try has a connection for itself, and the last one is below
 		var ws *websocket.Conn
 		daemon.Eventually(t, soon, "the slot of the last client is free", func() bool {
 			var err error

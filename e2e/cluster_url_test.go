@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,12 +20,10 @@ func TestClusterURL(t *testing.T) {
 		return regexp.MustCompile(`level=WARN msg="another node does not reach this node at its --node-url.* url=http://127.0.0.1:1 node=a error="dial tcp 127.0.0.1:1: `).MatchString(b.Log())
 	})
 	for of, want := range map[*clusterNode][]string{a: {`a +active +- `, `b +active +no `}, b: {`a +active +yes `, `b +active +- `}} {
-		code, said := stasis(t, nil, "node", "list", "--url", of.URL, "--key", daemon.Key)
-		for _, line := range want {
-			if code != 0 || !regexp.MustCompile("(?m)^"+line).MatchString(said) {
-				t.Errorf("exit code %d, want %q:\n%s", code, line, said)
-			}
-		}
+		daemon.Eventually(t, grace, fmt.Sprintf("a list of nodes has %q", want), func() bool {
+			code, said := stasis(t, nil, "node", "list", "--url", of.URL, "--key", daemon.Key)
+			return code == 0 && !slices.ContainsFunc(want, func(line string) bool { return !regexp.MustCompile("(?m)^" + line).MatchString(said) })
+		})
 	}
 	if strings.Contains(a.Log(), "--node-url") {
 		t.Errorf("a warns too:\n%s", a.Log())

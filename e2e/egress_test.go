@@ -106,12 +106,17 @@ func egressLists(t *testing.T, as runAs) {
 				t.Errorf("%s: a proxy at %s was used: %v", engine, address, !reached)
 			}
 			w.close()
+			refused := func() bool {
+				return slices.ContainsFunc(historyOf(t, d, s.ID)[0].events, func(e apiEvent) bool {
+					return e.Type == "egress_refused" && e.Data["protocol"] == "tcp" && e.Data["address"] == fmt.Sprintf("%s:%d", address, at.port)
+				})
+			}
+			if !reached {
+				daemon.Eventually(t, grace, engine+": an event says that a proxy at "+address+" was refused", refused)
+			}
 			finish(t, d, s.ID, throwAway)
-			refused := slices.ContainsFunc(historyOf(t, d, s.ID)[0].events, func(e apiEvent) bool {
-				return e.Type == "egress_refused" && e.Data["protocol"] == "tcp" && e.Data["address"] == fmt.Sprintf("%s:%d", address, at.port)
-			})
-			if refused == reached {
-				t.Errorf("%s: an event says that a proxy at %s was refused: %v", engine, address, refused)
+			if refused() == reached {
+				t.Errorf("%s: an event says that a proxy at %s was refused: %v", engine, address, reached)
 			}
 		}
 

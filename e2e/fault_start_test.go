@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -24,7 +25,7 @@ func serve(t *testing.T, prefix []string, args ...string) (code int, said string
 	defer cancel()
 	line := append(append(append([]string{}, prefix...), daemon.Binary(t), "serve", "--listen", "127.0.0.1:0"), args...)
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
-	cmd.Env = append(os.Environ(), "STASIS_API_KEY="+daemon.Key)
+	cmd.Env = append(os.Environ(), "STASIS_API_KEY="+daemon.Key, fmt.Sprint("STASIS_UID_BASE=", daemon.UIDBase()), "STASIS_UID_COUNT=50")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()

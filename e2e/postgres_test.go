@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -63,7 +64,7 @@ func TestPostgres(t *testing.T) {
 	}
 
 	// A second daemon on the same database is refused.
-	code, out := stasis(t, nil, "serve", "--data-dir", daemon.DataDir(t), "--database", url, "--listen", "127.0.0.1:0", "--no-preflight")
+	code, out := stasis(t, nil, "serve", "--data-dir", daemon.DataDir(t), "--database", url, "--listen", "127.0.0.1:0", "--no-preflight", "--uid-base", strconv.Itoa(daemon.UIDBase()), "--uid-count", "50")
 	if code != 5 || !strings.Contains(out, "another stasis uses this database") {
 		t.Errorf("a second daemon: exit %d\n%s", code, out)
 	}

@@ -112,7 +112,7 @@ func profileOf(t *testing.T, act func(w *wire, page string)) string {
 	w := dial(t, at)
 	page, _ := w.page()
 	act(w, page)
-	<-w.post("", "Browser.close", nil)
+	w.leave("Browser.close")
 	if err := cmd.Wait(); err != nil {
 		t.Logf("Chrome ended with %v", err)
 	}

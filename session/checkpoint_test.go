@@ -212,6 +212,22 @@ func TestCheckpointFails(t *testing.T) {
 	}
 }
 
+// A checkpoint that pauses Chrome for too short a time tries again.
+func TestCheckpointTriesAgain(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	copies := 0
+	r.browsers.on("copy", func(*fakeChrome) error {
+		if copies++; copies < 3 {
+			return fault.New(fault.Timeout, "fake", "")
+		}
+		return nil
+	})
+	if a := r.checkpoint(id, plain); !a.Success || copies != 3 {
+		t.Errorf("%+v after %d copies", a, copies)
+	}
+}
+
 // A caller that may not use the session cannot checkpoint it. The error says why a
 // session cannot be saved.
 func TestCheckpointRefused(t *testing.T) {

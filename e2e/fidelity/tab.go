@@ -13,8 +13,8 @@ import (
 
 // Deadlines of one script and of a page's load, far longer than either takes.
 const (
-	scriptDeadline = 15 * time.Second
-	loadDeadline   = 15 * time.Second
+	scriptDeadline = 30 * time.Second
+	loadDeadline   = 30 * time.Second
 	poll           = 20 * time.Millisecond // between two checks of a condition
 )
 
@@ -138,7 +138,7 @@ func (t *tab) await(ctx context.Context, expression string) error {
 	for {
 		// Between two documents there is no context to evaluate in, or it does not
 		// answer.
-		soon, cancel := context.WithTimeout(ctx, loadDeadline/10)
+		soon, cancel := context.WithTimeout(ctx, loadDeadline/6)
 		v, err := t.evaluate(soon, "String("+expression+")")
 		cancel()
 		if err == nil && v == "true" {

@@ -9,7 +9,7 @@ import (
 // Two nodes on one server take a small load: every call succeeds, the leases are renewed or
 // not due yet, and the page has all figures.
 func TestScale(t *testing.T) {
-	s := settings{nodes: 2, sessions: 8, pool: 4, mix: mix{users: 4, restored: 0.5, saved: 0.5, lookups: 1}, rest: time.Second, first: 4, long: 3 * time.Second}
+	s := settings{nodes: 2, sessions: 16, pool: 4, mix: mix{users: 4, restored: 0.5, saved: 0.5, lookups: 1}, rest: time.Second, first: 4, long: 3 * time.Second}
 	m, err := run(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestScale(t *testing.T) {
 		t.Errorf("renewals: %+v", m.renewals)
 	}
 	page := m.page()
-	for _, want := range []string{"| live sessions, nodes | 8, 2 |", "| `sessions` | ", "| failed calls | 0 |", "## To a million sessions"} {
+	for _, want := range []string{"| live sessions, nodes | 16, 2 |", "| `sessions` | ", "| failed calls | 0 |", "## To a million sessions"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}

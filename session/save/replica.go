@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/browsers"
@@ -91,24 +92,41 @@ func (s *Saver) captureReplica(ctx context.Context, j *Job, r *Replica) (m check
 	if err != nil {
 		return m, err
 	}
+	for tries := 1; ; tries++ {
+		slow, err := s.copyState(ctx, *j, r, files, &m)
+		if !slow || tries == copyTries || ctx.Err() != nil {
+			return m, err
+		}
+	}
+}
+
+// copyTries is how often a checkpoint tries to copy the files. Chrome is paused only for a short
+// time each, and on a busy machine that may not be enough. What one try has copied, the next does
+// not copy again.
+const copyTries = 3
+
+// copyState reads the state and copies the files once. It adds to how long Chrome was paused, and
+// reports whether that was too short.
+func (s *Saver) copyState(ctx context.Context, j Job, r *Replica, files []browser.File, m *checkpointState) (slow bool, err error) {
 	live := j.Chrome.Dir().Profile()
 	behind, err := r.files.Behind(ctx, live)
 	if err == nil && behind {
 		err = j.Chrome.Precopy(ctx, r.files)
 	}
 	if err != nil {
-		return m, err
+		return false, err
 	}
-	if m.doc, err = s.read(ctx, *j, files); err != nil {
-		return m, err
+	if m.doc, err = s.read(ctx, j, files); err != nil {
+		return false, err
 	}
-	if !behind && r.matchesLast(*j, r.fingerprint(m.doc, *j)) {
+	if !behind && r.matchesLast(j, r.fingerprint(m.doc, j)) {
 		if behind, err = r.files.Behind(ctx, live); err != nil || !behind {
-			return m, err
+			return false, err
 		}
 	}
-	m.paused, err = j.Chrome.Copy(ctx, r.files)
-	return m, err
+	paused, err := j.Chrome.Copy(ctx, r.files)
+	m.paused += paused
+	return fault.Is(err, fault.Timeout), err
 }
 
 // DropReplica removes the replica that the next checkpoint would start from; nil: none.
