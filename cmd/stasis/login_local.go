@@ -41,7 +41,11 @@ func (l *handLogin) inOwnChrome(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() {
+		if err := removeProfile(dir); err != nil {
+			l.say("The profile of this login could not be removed (%v); remove %s.\n", err, dir)
+		}
+	}()
 	if l.before.Version > 0 {
 		l.say("%s has a default, version %d. This login starts with an empty profile and replaces all of it; the history keeps that version.\n", l.user, l.before.Version)
 	}
@@ -51,6 +55,22 @@ func (l *handLogin) inOwnChrome(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	return interrupted(ctx, l.importProfile(ctx, dir), "interrupted; the default of "+l.user+" stays as it was")
+}
+
+// removeProfile removes the profile. Chrome's processes may write to it for a while after the
+// window has closed.
+func removeProfile(dir string) error {
+	for over := time.After(desktopQuit); ; {
+		err := os.RemoveAll(dir)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-over:
+			return err
+		}
+	}
 }
 
 // canRunChrome returns an error if this machine's own Chrome cannot be used.
