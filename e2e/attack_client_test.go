@@ -245,12 +245,45 @@ func (w *wire) open(session, url string) {
 	w.t.Helper()
 	w.call(session, "Page.enable", nil, nil)
 	w.forget()
-	var got struct{ ErrorText string }
+	var got struct{ ErrorText, LoaderID string }
 	w.call(session, "Page.navigate", obj{"url": url}, &got)
 	if got.ErrorText != "" {
 		w.t.Fatalf("%s: %s", url, got.ErrorText)
 	}
-	w.await(session, "Page.loadEventFired")
+	w.awaitLoad(session, got.LoaderID)
+}
+
+// reload reloads a page and waits until it has loaded.
+func (w *wire) reload(session string) {
+	w.t.Helper()
+	w.call(session, "Page.enable", nil, nil)
+	w.forget()
+	w.call(session, "Page.reload", nil, nil)
+	var started struct{ LoaderID string }
+	if err := json.Unmarshal(w.await(session, "Page.frameStartedNavigating"), &started); err != nil {
+		w.t.Fatal(err)
+	}
+	w.awaitLoad(session, started.LoaderID)
+}
+
+// awaitLoad waits for the load event that follows a loader's commit. One before it is of the
+// page that was there.
+func (w *wire) awaitLoad(session, loader string) {
+	w.t.Helper()
+	w.awaitUntil("load event after the commit of "+loader, func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		loads := func(e event) bool { return e.SessionID == session && e.Method == "Page.loadEventFired" }
+		commit := slices.IndexFunc(w.events, func(e event) bool {
+			var to struct{ Frame struct{ LoaderID string } }
+			return e.SessionID == session && e.Method == "Page.frameNavigated" && json.Unmarshal(e.Params, &to) == nil && to.Frame.LoaderID == loader
+		})
+		if commit < 0 || !slices.ContainsFunc(w.events[commit:], loads) {
+			return false
+		}
+		w.events = slices.DeleteFunc(w.events, loads)
+		return true
+	})
 }
 
 // eval runs a script in a page, awaits it and returns its value as text.
@@ -277,17 +310,24 @@ func (w *wire) forget() {
 // await waits for an event of a CDP session, or of any if session is empty.
 func (w *wire) await(session, method string) json.RawMessage {
 	w.t.Helper()
-	deadline := time.After(grace)
-	for {
-		if e, ok := w.find(session, method); ok {
-			return e.Params
-		}
+	var e event
+	w.awaitUntil("event "+method, func() (ok bool) {
+		e, ok = w.find(session, method)
+		return ok
+	})
+	return e.Params
+}
+
+// awaitUntil waits until a condition is true, which it checks after each event.
+func (w *wire) awaitUntil(what string, is func() bool) {
+	w.t.Helper()
+	for deadline := time.After(grace); !is(); {
 		select {
 		case <-w.eventCame:
 		case <-w.closed:
-			w.t.Fatalf("waiting for %s: the connection closed with %d", method, w.status)
+			w.t.Fatalf("waiting for %s: the connection closed with %d", what, w.status)
 		case <-deadline:
-			w.t.Fatalf("no event %s in time", method)
+			w.t.Fatalf("no %s in time", what)
 		}
 	}
 }

@@ -274,9 +274,7 @@ func checkDocuments(t *testing.T, d *daemon.Daemon, r created, origin, what stri
 	t.Helper()
 	w := dial(t, r.CDP)
 	reloaded := w.attach(w.tab(origin + "/third"))
-	w.call(reloaded, "Page.enable", nil, nil)
-	w.call(reloaded, "Page.reload", nil, nil)
-	w.await(reloaded, "Page.loadEventFired")
+	w.reload(reloaded)
 	next := w.attach(w.tab(origin + "/fourth"))
 	w.open(next, origin+"/third")
 	const read = `sessionStorage.ss + " " + window.name`
