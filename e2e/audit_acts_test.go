@@ -46,8 +46,11 @@ func TestAuditActs(t *testing.T) {
 		t.Errorf("a guess: %+v", all)
 	}
 
-	// The end of a session that nobody used, and its checkpoints.
-	idle := begin(t, d, obj{"user_id": "ada", "idle_timeout_seconds": 8, "auto_save": obj{"interval_seconds": 5}})
+	// The end of a session that nobody uses any more, and its checkpoints.
+	idle := begin(t, d, obj{"user_id": "ada", "idle_timeout_seconds": 5, "auto_save": obj{"interval_seconds": 5}})
+	w = dial(t, idle.CDP) // until the first checkpoint
+	eventually("a checkpoint", "checkpoint_saved", func(all []client.AuditEntry) bool { return len(all) > 0 })
+	w.close()
 	eventually("the idle session has ended", "session_ended", one)
 	ended := entries("session_ended")[0]
 	if ended.SessionID != idle.ID || ended.UserID != "ada" || ended.Detail != "idle_timeout" || ended.SnapshotID == "" || ended.Outcome != "ok" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/freeport"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/snapshot/storetest"
 	"github.com/stasisd/stasis/state"
@@ -46,7 +47,11 @@ func startPausable(t testing.TB) *pausableSite {
 	t.Helper()
 	s := &pausableSite{answer: make(chan struct{}, 1)}
 	s.answer <- struct{}{}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	address, err := freeport.Address() // it listens there again later
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Server = serveAt(t, address, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-s.answer:
 		case <-r.Context().Done():
@@ -56,7 +61,6 @@ func startPausable(t testing.TB) *pausableSite {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = io.WriteString(w, "<title>x</title>plain") // fails only if the browser has disconnected
 	}))
-	t.Cleanup(s.Close)
 	return s
 }
 
@@ -102,7 +106,7 @@ func TestPlainSiteDown(t *testing.T) {
 		for _, engine := range c.last {
 			r := create(t, d, body{"restore_from_session_id": from[i], "engine": engine})
 			verified(t, d, r.ID)
-			up := serveAgain(t, sites[i].Config.Handler, address)
+			up := serveAt(t, address, sites[i].Config.Handler)
 			w := dial(t, r.CDP)
 			page := w.attach(w.tab("/plain"))
 			w.open(page, url)
@@ -141,8 +145,8 @@ func saveAtOnce(t testing.TB, d *daemon.Daemon, ids ...string) {
 	}
 }
 
-// serveAgain serves a handler at an address that was in use before, until the test ends.
-func serveAgain(t testing.TB, handler http.Handler, address string) *httptest.Server {
+// serveAt serves a handler at an address until the test ends.
+func serveAt(t testing.TB, address string, handler http.Handler) *httptest.Server {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

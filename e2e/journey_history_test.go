@@ -177,7 +177,7 @@ func TestHistory(t *testing.T) {
 	// events without end.
 	again := begin(t, d, obj{"restore_from_session_id": s.ID, "engine": browser.EngineShell})
 	w = dial(t, again.CDP)
-	page, _ = w.page()
+	page = w.attach(w.tab(site.URL + "/one"))
 	w.call(page, "Runtime.enable", nil, nil)
 	w.eval(page, `setInterval(() => console.error("noise"), 1), 0`)
 	daemon.Eventually(t, grace, "events", func() bool { return len(historyOf(t, d, again.ID)[0].events) > 100 })

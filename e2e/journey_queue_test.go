@@ -66,19 +66,27 @@ func TestQueue(t *testing.T) {
 	gone := make(chan error, 1)
 	go func() { gone <- createUntil(ctx, d) }()
 	waits(t, d, "gone")
+	// A create is in progress before it has its place in the queue.
+	queued := func(n int) {
+		t.Helper()
+		daemon.Eventually(t, stepDeadline, fmt.Sprint(n, " creates are in the queue"), func() bool { return waiting(t, d) == n })
+	}
+	queued(1)
 	names := []string{"first", "second", "third"}
-	var waiting []creating
-	for _, name := range names {
-		waiting = append(waiting, createLater(t, d, body{"session_id": name, "wait_seconds": 60}))
+	var creates []creating
+	for i, name := range names {
+		creates = append(creates, createLater(t, d, body{"session_id": name, "wait_seconds": 60}))
+		queued(i + 2)
 	}
 	hangUp()
 	if err := <-gone; err == nil {
 		t.Error("the disconnected client was answered")
 	}
+	queued(len(names))
 	order := []string{}
 	for range names {
 		end(t, d, s.ID, "")
-		for i, w := range waiting {
+		for i, w := range creates {
 			select {
 			case a := <-w:
 				if a.Status != http.StatusCreated {
@@ -88,7 +96,7 @@ func TestQueue(t *testing.T) {
 			default:
 			}
 		}
-		s, waiting, names = next(t, d, waiting, names)
+		s, creates, names = next(t, d, creates, names)
 		order = append(order, s.ID)
 	}
 	if diff := cmp.Diff([]string{"first", "second", "third"}, order); diff != "" {

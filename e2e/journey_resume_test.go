@@ -69,16 +69,10 @@ func TestResumeAfterKill(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	w = dial(t, a.CDP)
-	var pages []targetInfo
-	for _, info := range w.targets() {
-		if info.Type == "page" {
-			pages = append(pages, info)
-		}
+	page = w.attach(w.tab(site.URL + "/check?tab=front"))
+	if pages := w.pages(); len(pages) != 1 {
+		t.Fatalf("the tabs are %q", pages)
 	}
-	if len(pages) != 1 || pages[0].URL != site.URL+"/check?tab=front" {
-		t.Fatalf("the tabs are %+v", pages)
-	}
-	page, _ = w.page()
 	if is := w.eval(page, `document.cookie + " " + Intl.DateTimeFormat().resolvedOptions().timeZone`); !strings.Contains(is, "session_token=yes") || !strings.HasSuffix(is, "Asia/Tokyo") {
 		t.Errorf("the page has %q", is)
 	}
@@ -107,6 +101,7 @@ func TestRestartAfterCrash(t *testing.T) {
 	w.eval(page, `document.cookie = "session_token=yes; max-age=100000"`)
 	// Chrome writes cookies to disk after 512 changes, and its tabs within 2.5 s.
 	w.eval(page, `for (let i = 0; i < 600; i++) document.cookie = "churn=" + i + "; max-age=100000"`)
+	daemon.Eventually(t, grace, "the login in Chrome's cookies", func() bool { return inProfiles(t, d, "Cookies*", "session_token") })
 	daemon.Eventually(t, grace, "the tab's address in Chrome's session files", func() bool { return inSessionFiles(t, d, site.URL+"/check?tab=front") })
 	if p, err := os.FindProcess(mains(d)[0]); err != nil || p.Kill() != nil {
 		t.Fatal("no Chrome runs that could be killed")
@@ -119,6 +114,7 @@ func TestRestartAfterCrash(t *testing.T) {
 	if now := look(t, d, s.ID); now.CDP != s.CDP || now.Status != "running" || !now.Restarted {
 		t.Errorf("%+v", now)
 	}
+	w.until(page, `location.href.endsWith("/check?tab=front")`)
 	if is := w.eval(page, `document.cookie + " " + location.href`); !strings.Contains(is, "session_token=yes") || !strings.HasSuffix(is, site.URL+"/check?tab=front") {
 		t.Errorf("the page has %q", is)
 	}

@@ -34,7 +34,7 @@ func TestJourneyS3(t *testing.T) {
 	d.Restart(t)
 	back := begin(t, d, obj{"restore_from_environment_id": saved.Snapshot.ID, "engine": browser.EngineShell})
 	w = dial(t, back.CDP)
-	page, _ = w.page()
+	page = w.attach(w.tab(site.URL + "/"))
 	if got := w.eval(page, `document.cookie + localStorage.getItem("kept")`); got != "login=yesyes" {
 		t.Errorf("restored: %q", got)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -110,7 +111,7 @@ func ticks(t testing.TB, d *daemon.Daemon) int {
 	t.Helper()
 	sum := 0
 	for _, p := range d.Processes() {
-		fields := procStat(p.PID)
+		fields := procStat(fmt.Sprintf("/proc/%d/stat", p.PID))
 		if len(fields) < 13 {
 			continue // the process has ended
 		}
@@ -125,23 +126,29 @@ func ticks(t testing.TB, d *daemon.Daemon) int {
 	return sum
 }
 
-// anyRuns reports whether a process of a Chrome is not stopped. It ignores wardens,
-// which sleep.
+// anyRuns reports whether a thread of a Chrome is not stopped. It ignores wardens, which
+// sleep.
 func anyRuns(t testing.TB, d *daemon.Daemon) bool {
 	t.Helper()
 	for _, p := range d.Processes() {
-		fields := procStat(p.PID)
-		if len(fields) > 0 && string(fields[0]) != "T" && uidOf(t, p.PID) != os.Getuid() {
-			return true
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.PID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, thread := range threads {
+			fields := procStat(thread)
+			if len(fields) > 0 && string(fields[0]) != "T" && uidOf(t, p.PID) != os.Getuid() {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// procStat returns the fields of a process's stat after its name, starting with the
-// state; none if the process has ended.
-func procStat(pid int) [][]byte {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// procStat returns the fields of the stat of a process or thread after its name, starting
+// with the state; none if it has ended.
+func procStat(path string) [][]byte {
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil
 	}

@@ -25,6 +25,10 @@ import (
 // suiteDeadline bounds one run of the suite.
 const suiteDeadline = 10 * time.Minute
 
+// testTimeout bounds one test of a config that sets no timeout. Playwright's 30 s are too short
+// on a busy machine.
+const testTimeout = "--timeout=120000"
+
 // writeSuite is set to write the results of a launched Chromium to suiteResults.
 var writeSuite = flag.Bool("write-suite", false, "write the results of the suite in a launched Chromium")
 
@@ -294,7 +298,7 @@ test('is logged in', async ({ page }, info) => {
 		if err := os.WriteFile(filepath.Join(dir, "playwright.config.js"), []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got := runSuite(t, dir, "playwright.config.js", env, "--reporter=json")
+		got := runSuite(t, dir, "playwright.config.js", env, "--reporter=json", testTimeout)
 		if len(got) != 1 && len(got) != 2 {
 			t.Errorf("%d tests ran with\n%s", len(got), config)
 		}
@@ -384,7 +388,7 @@ test('visits', async ({ page, context }, info) => {
 	_ = os.Remove(filepath.Join(dir, "playwright.config.js"))
 	env := []string{"SITE=" + site.URL, "STASIS_URL=" + d.URL, "STASIS_API_KEY=" + daemon.Key, "CHROMIUM=/usr/bin/chromium"}
 	run := func(projects ...string) (results map[string]string, out string) {
-		args := []string{"--reporter=json", "one.spec.ts"}
+		args := []string{"--reporter=json", testTimeout, "one.spec.ts"}
 		for _, p := range projects {
 			args = append(args, "--project="+p)
 		}

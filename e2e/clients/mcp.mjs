@@ -5,6 +5,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { until } from './steps.mjs';
 
 const cli = fileURLToPath(new URL('node_modules/playwright-core/cli.js', import.meta.url));
 const server = spawn(process.execPath, [cli, 'mcp', '--cdp-endpoint', process.argv[2]], { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -22,6 +23,9 @@ const call = (method, params) => new Promise((done) => {
 
 await call('initialize', { protocolVersion: '2025-03-26', capabilities: {}, clientInfo: { name: 'test', version: '1' } });
 send({ method: 'notifications/initialized' });
-const snapshot = await call('tools/call', { name: 'browser_snapshot', arguments: {} });
-console.log(snapshot.content[0].text);
+// The page may have no document yet.
+console.log(await until('a page with a title', 60_000, async () => {
+  const { text } = (await call('tools/call', { name: 'browser_snapshot', arguments: {} })).content[0];
+  return /Page Title: \S/.test(text) && text;
+}));
 server.kill();
