@@ -21,8 +21,13 @@ import (
 // second, all in parallel.
 const leaveDeadline = 3 * time.Second
 
-// flushTabDeadline bounds flushTab. A tab answers within milliseconds or hangs.
-const flushTabDeadline = 500 * time.Millisecond
+// flushTabDeadline bounds how long flushTab waits for a tab's answers, which take milliseconds.
+// A busy page takes seconds, and one that hangs never answers. activateDeadline bounds how long
+// it then waits for the browser process.
+const (
+	flushTabDeadline = 3 * time.Second
+	activateDeadline = 500 * time.Millisecond
+)
 
 // closing closes the pages of one Chrome and gets their data to disk, before Chrome
 // itself is closed.
@@ -41,29 +46,17 @@ type closing struct {
 // The shell would exit at once on SIGINT, so leave closes its pages one by one, which
 // runs the same handlers.
 func (c closing) leave(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, leaveDeadline)
-	defer cancel()
 	events, stop := c.driver.Events(page.JavascriptDialogOpening.Method, target.DetachedFromTarget.Method)
 	defer stop()
-	pages, err := capture.Pages(ctx, c.driver)
+	left, err := c.attach(ctx)
 	if err != nil {
 		return
 	}
-	var settled sync.WaitGroup
-	left := map[target.SessionID]bool{}
-	for _, p := range pages {
-		yes := true
-		at, err := cdp.Call(ctx, c.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: p.TargetID, Flatten: &yes})
-		if err != nil {
-			continue // it has already closed
-		}
-		left[at.SessionID] = true
-		_ = c.driver.Post(ctx, at.SessionID, page.Enable.Method, nil) // a lost pipe shows below
-		if !c.shell {                                                 // its tabs are restored without this state
-			settled.Go(func() { flushTab(ctx, c.driver.Session(at.SessionID)) })
-		}
+	if !c.shell { // its tabs are restored without this state
+		c.flushTabs(ctx, left)
 	}
-	settled.Wait()
+	ctx, cancel := context.WithTimeout(ctx, leaveDeadline)
+	defer cancel()
 	c.mux.AllowLastClose()
 	if c.shell {
 		for at := range left {
@@ -95,23 +88,55 @@ func (c closing) leave(ctx context.Context) {
 	}
 }
 
+// attach attaches to all pages and enables the reports of their dialogs.
+func (c closing) attach(ctx context.Context) (map[target.SessionID]bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, leaveDeadline)
+	defer cancel()
+	pages, err := capture.Pages(ctx, c.driver)
+	if err != nil {
+		return nil, err
+	}
+	attached := map[target.SessionID]bool{}
+	for _, p := range pages {
+		yes := true
+		at, err := cdp.Call(ctx, c.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: p.TargetID, Flatten: &yes})
+		if err != nil {
+			continue // it has already closed
+		}
+		attached[at.SessionID] = true
+		_ = c.driver.Post(ctx, at.SessionID, page.Enable.Method, nil) // a lost pipe shows in leave
+	}
+	return attached, nil
+}
+
+// flushTabs is flushTab for all attached tabs.
+func (c closing) flushTabs(ctx context.Context, attached map[target.SessionID]bool) {
+	var flushed sync.WaitGroup
+	for at := range attached {
+		flushed.Go(func() { flushTab(ctx, c.driver.Session(at)) })
+	}
+	flushed.Wait()
+}
+
 // flushTab makes a tab report its scroll position and form input to Chrome. Otherwise
 // the tab does so 1 s after a change, or 5 s in the background. A tab that is frozen does
 // so at once (measured). The page only notices its Page Lifecycle events. flushTab then
-// activates the tab again, for its pagehide handlers. It leaves a tab that does not
-// answer unchanged.
+// activates the tab again, whether it has answered or not: a frozen page runs no pagehide
+// handlers.
 func flushTab(ctx context.Context, tab cdp.Session) {
-	ctx, cancel := context.WithTimeout(ctx, flushTabDeadline)
+	flushing, cancel := context.WithTimeout(ctx, flushTabDeadline)
 	defer cancel()
-	for _, to := range []page.SetWebLifecycleStateState{page.SetWebLifecycleStateStateFrozen, page.SetWebLifecycleStateStateActive} {
-		if _, err := cdp.Call(ctx, tab, page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: to}); err != nil {
-			return
-		}
+	set := func(ctx context.Context, to page.SetWebLifecycleStateState) {
 		// The browser process answers the first command, the page answers the second.
-		if _, err := cdp.Call(ctx, tab, runtime.Evaluate, runtime.EvaluateParams{Expression: "0"}); err != nil {
-			return
+		_, err := cdp.Call(ctx, tab, page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: to})
+		if err == nil && flushing.Err() == nil {
+			_, _ = cdp.Call(flushing, tab, runtime.Evaluate, runtime.EvaluateParams{Expression: "0"})
 		}
 	}
+	set(flushing, page.SetWebLifecycleStateStateFrozen)
+	activating, cancel := context.WithTimeout(ctx, flushTabDeadline+activateDeadline)
+	defer cancel()
+	set(activating, page.SetWebLifecycleStateStateActive)
 }
 
 // acceptUnload accepts a beforeunload dialog, so that the page can be left.

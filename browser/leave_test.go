@@ -1,14 +1,18 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/stasisd/stasis/state"
@@ -119,4 +123,56 @@ func TestCloseKeepsScrollAndForms(t *testing.T) {
 			return r.eval(back, s.url+path, `scrollY + " " + field.value`) == "700 typed"
 		})
 	}
+}
+
+// A page that is busy when Chrome closes keeps its scroll position and form input too, and
+// runs its pagehide handlers.
+func TestCloseOfABusyPage(t *testing.T) {
+	r := newRig(t)
+	s := newSite(t, map[string]string{"/busy": `<form><input id=field name=field></form><div style="height:9000px">
+		<script>addEventListener("pagehide", () => { localStorage.left = "yes"; });</script>`})
+	b := r.fresh()
+	r.open(b, s.url+"/busy")
+	doc, err := b.Capture(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.eval(b, s.url+"/busy", `scrollTo(0, 700); field.value = "typed";
+		setTimeout(() => { for (const until = Date.now() + 2500; Date.now() < until;); }, 10); 0`)
+	if doc.Datadir, err = b.Close(within(t)); err != nil || doc.Datadir != state.DatadirClean {
+		t.Fatalf("%s, %v", doc.Datadir, err)
+	}
+	back, _ := r.restored(b.dir, doc, Options{RestoreTabs: true})
+	await(t, "the page is as it was", func() bool {
+		return r.eval(back, s.url+"/busy", `scrollY + " " + field.value + " " + localStorage.left`) == "700 typed yes"
+	})
+}
+
+// hungTab is a session of a page that hangs. The browser process answers for it.
+type hungTab struct {
+	cdp.Session
+	states []page.SetWebLifecycleStateState
+}
+
+func (s *hungTab) Call(ctx context.Context, method string, params, _ any) error {
+	if method != page.SetWebLifecycleState.Method {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	s.states = append(s.states, params.(page.SetWebLifecycleStateParams).State)
+	return nil
+}
+
+// A page that hangs is active again when Chrome quits, and is waited for only once.
+func TestFlushOfATabThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, tab := time.Now(), &hungTab{}
+		flushTab(t.Context(), tab)
+		if len(tab.states) != 2 || tab.states[1] != page.SetWebLifecycleStateStateActive {
+			t.Errorf("the page was set to %q", tab.states)
+		}
+		if took := time.Since(began); took != flushTabDeadline {
+			t.Errorf("it took %s", took)
+		}
+	})
 }
