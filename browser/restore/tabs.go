@@ -106,27 +106,34 @@ func (h *Tabs) AwaitJoined(ctx context.Context, expected int, from Source, blank
 }
 
 // Await waits until the expected number of tabs is held. Once one tab is there, the
-// others follow within milliseconds. So Await waits only 2 s for the tabs that Chrome
-// does not restore.
+// others follow within milliseconds, each after the last. So Await waits only for
+// lateTabDeadline after a tab for those that Chrome does not restore.
 func (h *Tabs) Await(ctx context.Context, expected int) error {
 	ctx, cancel := context.WithTimeout(ctx, tabDeadline)
 	defer cancel()
-	var late <-chan time.Time
+	late := time.NewTimer(tabDeadline)
+	late.Stop() // until the first tab
+	defer late.Stop()
+	handle := func(e mux.Event) {
+		h.navigated(ctx, e)
+		h.itemStored(e)
+		if h.attached(e) {
+			late.Reset(lateTabDeadline)
+		}
+	}
 	for len(h.tabs) < expected {
 		select {
 		case e, ok := <-h.events:
 			if !ok {
 				return errors.New("the connection to Chrome ended")
 			}
-			h.navigated(ctx, e)
-			h.itemStored(e)
-			if h.attached(e) && late == nil {
-				timer := time.NewTimer(2 * time.Second)
-				defer timer.Stop()
-				late = timer.C
+			handle(e)
+		case <-late.C:
+			have := len(h.tabs)
+			h.untilNow(ctx, handle) // the daemon may be the one that is late
+			if len(h.tabs) == have {
+				return nil
 			}
-		case <-late:
-			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
