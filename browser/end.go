@@ -23,8 +23,8 @@ const (
 )
 
 // trimDeadline bounds how long pages may take to release memory. With much memory it
-// takes some tenths of a second.
-const trimDeadline = time.Second
+// takes some tenths of a second, and more on a busy machine. Only a page that hangs takes longer.
+const trimDeadline = 10 * time.Second
 
 // trimFrom is the private memory in bytes from which a process is trimmed. At rest the
 // largest process has half of that, and small pages release nothing.

@@ -24,7 +24,7 @@ const restoreDeadline = 60 * time.Second
 func (s *Standby) hold(ctx context.Context) error {
 	const op = "browser.restore"
 	b := s.b
-	err := alive(ctx, b.driver)
+	err := alive(ctx, b)
 	if err == nil {
 		err = b.initialiseTargets(ctx)
 	}

@@ -53,7 +53,7 @@ func (p *Spare) freshShell(ctx context.Context, o Options) (*Browser, error) {
 		err = loadWaiting(b.dir)
 	}
 	if err == nil {
-		err = alive(ctx, b.driver)
+		err = alive(ctx, b)
 	}
 	if err == nil {
 		b.passkeys = newPasskeys(state.Passkeys{}, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
@@ -95,7 +95,7 @@ func (p *Spare) loadShell(ctx context.Context, doc state.Document, o Options) (*
 	o.Overrides = own.WithDefaults(doc.Overrides)
 	b.setOptions(o)
 	answered := make(chan error, 1)
-	go func() { answered <- alive(ctx, b.driver) }()
+	go func() { answered <- alive(ctx, b) }()
 	base, doc, err := p.starter.prepareShell(ctx, b.dir.Waiting(), doc, o, b.version)
 	if gone := <-answered; gone != nil {
 		err = gone

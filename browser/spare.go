@@ -8,16 +8,15 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 
-	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/restore"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
 
-// aliveDeadline bounds how long a spare may take to answer. It takes milliseconds; a
-// spare that hangs is given up.
-const aliveDeadline = 2 * time.Second
+// aliveDeadline bounds how long a spare may take to answer. It takes milliseconds, and more on
+// a busy machine; a spare that hangs is given up.
+const aliveDeadline = 10 * time.Second
 
 // Spare is a live, empty Chrome with one blank tab. Every Chrome starts as one. It
 // becomes a session's Chrome once, either unchanged or with an environment loaded.
@@ -146,7 +145,7 @@ func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
 	if err := p.openEmpty(); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
-	if err := alive(ctx, b.driver); err != nil {
+	if err := alive(ctx, b); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
 	refused, err := b.extensions.load(ctx, state.Document{}, p.unknown)
@@ -309,9 +308,9 @@ func preparation(dir *Dir, doc state.Document, o Options, proxy *profile.Proxy) 
 }
 
 // alive returns nil once Chrome has answered.
-func alive(ctx context.Context, driver *mux.Driver) error {
-	ctx, cancel := context.WithTimeout(ctx, aliveDeadline)
+func alive(ctx context.Context, b *Browser) error {
+	ctx, cancel := context.WithTimeout(ctx, b.starter.aliveDeadline)
 	defer cancel()
-	_, err := cdp.Call(ctx, driver, browser.GetVersion, cdp.Empty{})
+	_, err := cdp.Call(ctx, b.driver, browser.GetVersion, cdp.Empty{})
 	return fault.Wrap(err, fault.BrowserFailed, "browser.alive", "the spare Chrome did not answer")
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
@@ -238,6 +239,7 @@ func TestSpareForOtherProfiles(t *testing.T) {
 // A spare that hangs is given up within its deadline, and leaves nothing behind.
 func TestHungSpare(t *testing.T) {
 	r := newRig(t)
+	r.aliveDeadline = time.Second
 	for name, test := range map[string]struct {
 		engine string
 		take   func(context.Context, *Spare) error

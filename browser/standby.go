@@ -77,7 +77,7 @@ func (s *Standby) Kill(ctx context.Context) error {
 // Activate turns the standby into a session's Chrome: its tabs load. It reports what was
 // restored, as of now. After an error the standby has ended.
 func (s *Standby) Activate(ctx context.Context) (*Browser, []state.Component, error) {
-	waking, cancel := context.WithTimeout(ctx, aliveDeadline)
+	waking, cancel := context.WithTimeout(ctx, s.b.starter.aliveDeadline)
 	defer cancel()
 	if err := s.b.Wake(waking); err != nil {
 		return nil, nil, s.abandon(ctx, err)

@@ -47,6 +47,8 @@ type Starter struct {
 	// MaxDownloads bounds the bytes of a session's downloads together; 0: no limit.
 	MaxDownloads int64
 
+	aliveDeadline time.Duration // a test shortens it
+
 	inspections chan struct{} // one value for each profile that is being inspected
 
 	settings atomic.Pointer[[]byte] // with which gated profiles start; nil: not known
@@ -58,7 +60,7 @@ type Starter struct {
 
 // NewStarter returns a Starter with a launcher and a clock.
 func NewStarter(launcher *launch.Launcher, now func() time.Time) *Starter {
-	s := &Starter{Launcher: launcher, Now: now, inspections: make(chan struct{}, maxInspections)}
+	s := &Starter{Launcher: launcher, Now: now, aliveDeadline: aliveDeadline, inspections: make(chan struct{}, maxInspections)}
 	if _, shares := launcher.Limits(); shares {
 		s.Shares = fair.New(runtime.GOMAXPROCS(0), now)
 	}

@@ -37,14 +37,14 @@ func Read(ctx context.Context, conn Conn) (state.Document, error) {
 				Reason: "it is in a browser context that a client made, which Chrome keeps in memory only"})
 		}
 	}
-	waiting, cancel := context.WithTimeout(ctx, rereadDeadline)
+	waiting, cancel := newPatience(ctx)
 	defer cancel()
-	readings := readUntilStable(ctx, waiting.Done(), conn, targets)
+	readings := readUntilStable(ctx, waiting, conn, targets)
 	for range rereads {
 		if agree(readings) || slices.ContainsFunc(readings, func(r reading) bool { return len(r.missed) > 0 }) {
 			break // a tab that does not answer would take its deadline each time
 		}
-		readings = readUntilStable(ctx, waiting.Done(), conn, targets)
+		readings = readUntilStable(ctx, waiting, conn, targets)
 	}
 	local := map[string]state.Area{}
 	for _, r := range readings {

@@ -9,28 +9,46 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// After rereadDeadline a reading of an environment reads no tab again. The last time may take
-// TabDeadline. rereadPause is the time between two of them.
+// After rereadDeadline a reading of an environment reads no tab again that it has read. After
+// unreadDeadline it reads no tab again at all. The last time may take TabDeadline. rereadPause is
+// the time between two of them.
 const (
 	rereadDeadline = 2 * time.Second
+	unreadDeadline = 10 * time.Second
 	rereadPause    = 25 * time.Millisecond
 )
+
+// patience ends when tabs are no longer read again: reread for those that were read, unread for
+// those whose history Chrome has refused. Chrome gives one also to a tab that never shows a page.
+type patience struct{ reread, unread context.Context }
+
+// newPatience returns the patience of one reading of an environment.
+func newPatience(ctx context.Context) (p patience, cancel func()) {
+	var endUnread, endReread context.CancelFunc
+	p.unread, endUnread = context.WithTimeout(ctx, unreadDeadline)
+	p.reread, endReread = context.WithTimeout(ctx, rereadDeadline)
+	return p, func() { endUnread(); endReread() }
+}
 
 // rereads bounds two numbers: how often a tab that navigates is read again if it has a history, and
 // how often all tabs are read again if their processes have different localStorage for one origin.
 const rereads = 5
 
-// readUntilStable is readTabs, but it reads a tab again that has navigated meanwhile, until late
-// is closed. While Chromium 156 moves a tab to another process it gives the tab no address,
-// answers Page.getNavigationHistory by "Not attached to an active page", and has no storage of
-// its frames. A reading would lack them, or mix two pages.
-func readUntilStable(ctx context.Context, late <-chan struct{}, conn Conn, targets []*target.Info) []reading {
+// readUntilStable is readTabs, but it reads a tab again that has navigated meanwhile. While
+// Chromium 156 moves a tab to another process it gives the tab no address, answers
+// Page.getNavigationHistory by "Not attached to an active page", and has no storage of its
+// frames. A reading would lack them, or mix two pages.
+func readUntilStable(ctx context.Context, p patience, conn Conn, targets []*target.Info) []reading {
 	readings := readTabs(ctx, conn, targets)
 	pause := time.NewTicker(rereadPause)
 	defer pause.Stop()
-	for unstable := unstableTabs(readings); len(unstable) > 0; unstable = unstableTabs(readings) {
+	for {
+		unstable := p.unstableTabs(readings)
+		if len(unstable) == 0 {
+			break
+		}
 		select {
-		case <-late:
+		case <-p.unread.Done():
 		case <-pause.C:
 			if reread(ctx, conn, unstable) {
 				continue
@@ -45,10 +63,10 @@ func readUntilStable(ctx context.Context, late <-chan struct{}, conn Conn, targe
 // unstableTabs returns the tabs to read again, by their ID. Chrome may refuse to read something
 // of a tab for another reason than a navigation. So a tab that has a history is read again only
 // rereads times.
-func unstableTabs(readings []reading) map[string]*reading {
+func (p patience) unstableTabs(readings []reading) map[string]*reading {
 	tabs := map[string]*reading{}
 	for i, r := range readings {
-		if r.navigated && (r.tab.History == nil || r.rereadings < rereads) {
+		if r.navigated && (r.tab.History == nil || r.rereadings < rereads && p.reread.Err() == nil) {
 			tabs[r.tab.TargetID] = &readings[i]
 		}
 	}

@@ -129,7 +129,8 @@ func (l *Listener) navigated(h mux.PageEvent) {
 		}
 		data := map[string]any{"page": h.Target, "url": h.URL}
 		p.pending = l.add(Navigation, data)
-		p.pending.page, p.pending.until = p, l.now().Add(settleTime)
+		now := l.now()
+		p.pending.page, p.pending.until, p.pending.last = p, now.Add(settleTime), now.Add(titleTime)
 		if p.answered == withoutFragment(h.URL) {
 			data["status"] = p.status
 		}
@@ -140,15 +141,21 @@ func (l *Listener) navigated(h mux.PageEvent) {
 
 // readTitle reads the title of the page of a navigation. Chrome sends no event for a new
 // title alone. The browser process answers, so the page is not delayed. A page without a
-// title has its address as the title, which is not used.
-func (l *Listener) readTitle(ctx context.Context, w *pending) {
+// title has its address as the title, which is not used. It reports false if the page may get
+// a title later.
+func (l *Listener) readTitle(ctx context.Context, w *pending) bool {
 	ctx, cancel := context.WithTimeout(ctx, titleDeadline)
 	defer cancel()
 	id, _ := w.Data["page"].(string)
 	r, err := cdp.Call(ctx, l.browser, target.GetTargetInfo, target.GetTargetInfoParams{TargetID: target.ID(id)})
-	if err == nil && r.TargetInfo != nil && r.TargetInfo.URL == w.Data["url"] && r.TargetInfo.Title != "" && !strings.Contains(r.TargetInfo.URL, r.TargetInfo.Title) {
-		w.Data["title"] = r.TargetInfo.Title
+	if err != nil || r.TargetInfo == nil || r.TargetInfo.URL != w.Data["url"] || r.TargetInfo.URL == "about:blank" {
+		return true
 	}
+	if strings.Contains(r.TargetInfo.URL, r.TargetInfo.Title) {
+		return false
+	}
+	w.Data["title"] = r.TargetInfo.Title
+	return true
 }
 
 // answered records the response to a page's request for a document.

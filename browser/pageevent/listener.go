@@ -14,10 +14,12 @@ import (
 )
 
 // settleTime is how long the report of a navigation waits for its title and status, which
-// arrive later. Later events wait with it. titleDeadline bounds the request for the
-// title, which a frozen Chrome does not answer.
+// arrive later. Later events wait with it. If there is no title then, it is asked for again
+// every settleTime until titleTime after the navigation: a slow page has none yet. titleDeadline
+// bounds each request for the title, which a frozen Chrome does not answer.
 const (
 	settleTime    = 500 * time.Millisecond
+	titleTime     = 3 * time.Second
 	titleDeadline = time.Second
 )
 
@@ -54,6 +56,7 @@ type pending struct {
 	Event
 	page  *pageState // of a navigation that later events may complete; else nil
 	until time.Time
+	last  time.Time // when its title is asked for the last time
 }
 
 // received is an event from the mux or, if kind is not "", an event of this package with its
@@ -147,10 +150,12 @@ func (l *Listener) report(ctx context.Context, all bool) time.Duration {
 			return left
 		}
 		if w.page != nil {
-			w.page.pending = nil
-			if !all {
-				l.readTitle(ctx, w)
+			if !all && !l.readTitle(ctx, w) && now.Before(w.last) {
+				w.until = now.Add(settleTime)
+				l.ready = l.ready[i:]
+				return settleTime
 			}
+			w.page.pending = nil
 		}
 		l.notify(w.Event)
 	}

@@ -1,12 +1,15 @@
 package pageevent
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/stasisd/stasis/browser/mux"
@@ -59,5 +62,56 @@ func TestReasonOfACancelledDownload(t *testing.T) {
 		if !maps.Equal(got[3+i], w) {
 			t.Errorf("got %v, want %v", got[3+i], w)
 		}
+	}
+}
+
+// titled answers Target.getTargetInfo with a title from a time on.
+type titled struct {
+	cdp.Session
+	from  time.Time
+	asked int
+}
+
+func (s *titled) Call(_ context.Context, _ string, _, result any) error {
+	s.asked++
+	info := &target.Info{URL: "https://a.example/"}
+	if !time.Now().Before(s.from) {
+		info.Title = "here"
+	}
+	result.(*target.GetTargetInfoResult).TargetInfo = info
+	return nil
+}
+
+// A navigation is reported when the page has a title, also one that loads slowly, and without
+// one after a time.
+func TestTitleOfASlowPage(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, reported time.Duration
+		title          any
+		asked          int
+	}{
+		"at once": {0, settleTime, "here", 1},
+		"late":    {1200 * time.Millisecond, 1500 * time.Millisecond, "here", 3},
+		"never":   {time.Hour, titleTime, nil, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				chrome := &titled{from: began.Add(c.from)}
+				reported := make(chan Event, 2)
+				ctx, end := context.WithCancel(t.Context())
+				l := New(func(e Event) { reported <- e }, chrome, time.Now)
+				go l.Run(ctx)
+				l.Receive(mux.PageEvent{Method: target.TargetInfoChanged.Method, Target: "1", URL: "https://a.example/"})
+				l.Receive(mux.PageEvent{Method: target.TargetCrashed.Method, Target: "1", URL: "https://a.example/"})
+				if e := <-reported; e.Kind != Navigation || e.Data["title"] != c.title || time.Since(began) != c.reported || chrome.asked != c.asked {
+					t.Errorf("%+v after %s and %d requests, want the title %v after %s and %d", e, time.Since(began), chrome.asked, c.title, c.reported, c.asked)
+				}
+				if e := <-reported; e.Kind != Crash {
+					t.Errorf("then %+v", e)
+				}
+				end()
+			})
+		})
 	}
 }

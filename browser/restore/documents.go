@@ -13,7 +13,7 @@ import (
 
 // firstDocumentDeadline bounds the wait for the tabs' first documents, so that a slow
 // site does not delay the restore.
-const firstDocumentDeadline = 500 * time.Millisecond
+const firstDocumentDeadline = time.Second
 
 // addressDeadline bounds the wait for the tabs' addresses. addressPause is the interval
 // between two queries.

@@ -90,9 +90,13 @@ func (h *Tabs) watchFrames(s target.SessionID) {
 		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes, Filter: target.Filter{{Type: "iframe"}}})
 }
 
-// scriptDeadline bounds the wait until a target has its script. Chrome takes some
-// milliseconds.
-const scriptDeadline = time.Second
+// scriptDeadline bounds the wait until a frame that waits has its script, and replaceDeadline
+// until a running page has another one. Chrome takes some milliseconds. Without its script a
+// frame loses state; a page that is busy with its own scripts may get the other one later.
+const (
+	scriptDeadline  = 10 * time.Second
+	replaceDeadline = time.Second
+)
 
 // startFrame gives a frame's target its script and lets the frame run. The renderer handles
 // the script, and the browser process lets the frame run. So startFrame waits for the answer
@@ -189,7 +193,7 @@ func (l *tabScript) set(ctx context.Context, env Environment, s target.SessionID
 // There both may run: a script only fills storage that is empty.
 func (h *Tabs) replaceScript(l *tabScript, s target.SessionID, script string) {
 	old := cmp.Or(l.scripts[s], firstScript)
-	ctx, cancel := context.WithTimeout(h.env.Life, scriptDeadline)
+	ctx, cancel := context.WithTimeout(h.env.Life, replaceDeadline)
 	defer cancel()
 	if err := l.set(ctx, h.env, s, script); err != nil { // a busy page; the old script must not run in its later documents
 		h.post(s, page.Disable.Method, nil)

@@ -2,6 +2,7 @@ package targetinit
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -18,8 +19,9 @@ const heldDeadline = 10 * time.Second
 // machine the page's renderer needs seconds.
 const appliedDeadline = 20 * time.Second
 
-// resumeDeadline bounds how long a client's page waits for its setups. They take far
-// less. Some pages are never initialised.
+// resumeDeadline bounds how long a client's page waits until the initialiser has attached to
+// it, which takes far less. Some pages are never initialised. The setups of a page that it has
+// attached to are waited for until appliedDeadline.
 const resumeDeadline = 5 * time.Second
 
 // initialisedChan returns the channel that is closed once a page has its setups. The
@@ -48,17 +50,29 @@ func (i *Initialiser) resume(ctx context.Context, id target.ID, let func()) {
 	initialised := i.initialisedChan(id)
 	i.mu.Unlock()
 	i.work.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, resumeDeadline)
-		defer cancel()
-		select {
-		case <-initialised:
-		case <-ctx.Done():
+		resumed := func(after time.Duration) bool {
+			timer := time.NewTimer(after)
+			defer timer.Stop()
+			select {
+			case <-initialised:
+				return true
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+			return false
+		}
+		if !resumed(resumeDeadline) && (!i.attachedTo(id) || !resumed(appliedDeadline-resumeDeadline)) {
 			i.mu.Lock()
 			delete(i.initialised, id)
 			i.mu.Unlock()
 		}
 		let()
 	})
+}
+
+// attachedTo reports whether the initialiser has attached to a page.
+func (i *Initialiser) attachedTo(id target.ID) bool {
+	return slices.ContainsFunc(i.Targets(), func(t *Target) bool { return t.info.TargetID == id })
 }
 
 // WhenReady calls f once a page is ready, or with nil if the page closed before that. f

@@ -8,6 +8,7 @@ import (
 	"net"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/chromedp/cdproto/target"
 
@@ -102,4 +103,40 @@ func TestPageNotReadyInTime(t *testing.T) {
 		i.Wait()
 		_ = chrome.Close()
 	})
+}
+
+// A client's page runs when it has its setups. A page that is not attached to never gets them.
+func TestResume(t *testing.T) {
+	for name, c := range map[string]struct {
+		attached bool
+		after    time.Duration // 0: it never has its setups
+		want     time.Duration
+	}{
+		"at once":              {true, time.Second, time.Second},
+		"on a busy machine":    {true, 2 * resumeDeadline, 2 * resumeDeadline},
+		"hangs":                {true, 0, appliedDeadline},
+		"is never initialised": {false, 0, resumeDeadline},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				i, began := New(nil), time.Now()
+				if c.attached {
+					i.targets["P"] = &Target{info: &target.Info{TargetID: "page"}}
+				}
+				resumed := make(chan struct{})
+				i.resume(t.Context(), "page", func() { close(resumed) })
+				if c.after > 0 {
+					time.AfterFunc(c.after, func() {
+						i.mu.Lock()
+						defer i.mu.Unlock()
+						i.markInitialised("page")
+					})
+				}
+				<-resumed
+				if took := time.Since(began); took != c.want {
+					t.Errorf("it ran after %s, want %s", took, c.want)
+				}
+			})
+		})
+	}
 }

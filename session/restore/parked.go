@@ -11,8 +11,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// ThawDeadline is how long a frozen Chrome may take to answer after a thaw.
-const ThawDeadline = 3 * time.Second
+// ThawDeadline is how long a frozen Chrome may take to answer after a thaw. It
+// takes milliseconds, and seconds on a busy machine.
+const ThawDeadline = 10 * time.Second
 
 // Parked is the frozen Chrome of a memory snapshot.
 type Parked struct {
