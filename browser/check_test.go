@@ -201,7 +201,7 @@ func TestCheckLoginAsTheSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.ends(b)
-	got, err := b.CheckLogin(within(t), LoginCheck{URL: server.URL, Text: "one, Own/1, Own/1, 700", Timeout: 5 * time.Second})
+	got, err := b.CheckLogin(within(t), LoginCheck{URL: server.URL, Text: "one, Own/1, Own/1, 700", Timeout: waitTimeout})
 	if err != nil || !got.LoggedIn {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -125,9 +125,7 @@ func TestOverridesBesideThoseOfAClient(t *testing.T) {
 	url := m.url + "/late"
 	session := c.attach(t, r.page(b, url))
 	c.call(t, `{"id":2,"sessionId":"`+session+`","method":"Emulation.setDeviceMetricsOverride","params":{"width":555,"height":444,"deviceScaleFactor":1,"mobile":false}}`)
-	if got := r.eval(b, url, "innerWidth"); got != "555" {
-		t.Errorf("for the client the page is %s wide", got)
-	}
+	await(t, "for the client the page has its viewport", func() bool { return r.eval(b, url, "innerWidth") == "555" })
 	leave()
 	await(t, "the session's own viewport is back", func() bool { return r.eval(b, url, "innerWidth") == "400" })
 }

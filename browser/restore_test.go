@@ -86,11 +86,11 @@ func TestRestoreClean(t *testing.T) {
 			t.Errorf("the first script of %s saw %s, want %s", path, got, want)
 		}
 	}
-	asked := s.requests()[before:]
-	slices.Sort(asked)
 	if got := r.eval(b, s.url+"/app?list", "window.name"); got != "third" {
 		t.Errorf("the tab that navigated has the name %q", got)
 	}
+	asked := s.requests()[before:]
+	slices.Sort(asked)
 	if diff := cmp.Diff([]string{"/app session=s1; kept=k1", "/one session=s1; kept=k1", "/two session=s1; kept=k1"}, sortCookies(asked)); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
@@ -148,7 +148,8 @@ func (r *rig) checkComplete(b *Browser, doc state.Document, report []state.Compo
 	}
 	// The tabs' scripts do not undo what a client does afterwards.
 	url := doc.Tabs[0].URL
-	r.eval(b, url, `window.name = "changed"; sessionStorage.clear(); location.reload(); 1`)
+	r.eval(b, url, `window.name = "changed"; sessionStorage.clear(); window.old = 1; location.reload(); 1`)
+	await(r.t, url+" is reloaded", func() bool { return r.eval(b, url, "window.old === undefined") == "true" })
 	if got := r.eval(b, url, `window.name + sessionStorage.length`); got != "changed0" {
 		r.t.Errorf("after a reload the page has %q", got)
 	}

@@ -347,12 +347,9 @@ func (r *rig) evalIn(b *Browser, id target.ID, url, script string) string {
 		got = json.RawMessage(res.Result.Value)
 		return true
 	}
-	await(r.t, url+" is loaded", func() bool {
-		return run(fmt.Sprintf(`location.href === %q && document.readyState === "complete"`, url)) && string(got) == "true"
+	await(r.t, url+" is loaded and runs "+script, func() bool {
+		return run(fmt.Sprintf(`location.href === %q && document.readyState === "complete"`, url)) && string(got) == "true" && run(script)
 	})
-	if !run(script) {
-		r.t.Fatalf("%s did not run at %s", script, url)
-	}
 	return strings.Trim(string(got), `"`)
 }
 

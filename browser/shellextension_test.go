@@ -46,9 +46,9 @@ func TestExtensionSurvivesTheShell(t *testing.T) {
 	if l := line(lines, state.ComponentExtensions, e.Origin()); l.Restored != 1 {
 		t.Errorf("%+v", l)
 	}
-	if got := r.askKeeper(b, url, ""); !strings.HasPrefix(got, keptAll+`"install ,startup with {`) {
-		t.Errorf("back in full Chrome the extension's data is %s", got)
-	}
+	await(t, "back in full Chrome the extension has its data", func() bool {
+		return strings.HasPrefix(r.askKeeper(b, url, ""), keptAll+`"install ,startup with {`)
+	})
 	if got := r.eval(b, url, `navigator.serviceWorker.getRegistrations().then(all => all.length)`); got != "1" {
 		t.Errorf("back in full Chrome the site has %s registrations", got)
 	}

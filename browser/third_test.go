@@ -41,7 +41,10 @@ func TestWriteBelowAnotherSite(t *testing.T) {
 		addEventListener("install", () => skipWaiting()); addEventListener("activate", e => e.waitUntil(clients.claim()))`
 	b := r.fresh()
 	r.open(b, f.url)
-	r.evalFrame(b, f.inner, `navigator.serviceWorker.register("/sw.js"); navigator.serviceWorker.ready.then(r => r.active.state)`)
+	r.evalFrame(b, f.inner, `new Promise(controlled => {
+		navigator.serviceWorker.oncontrollerchange = () => controlled(1);
+		navigator.serviceWorker.register("/sw.js");
+	})`)
 	r.evalFrame(b, f.inner, `fetch("/inner").then(() => 1)`)
 	if n := strings.Count(strings.Join(f.third.requests(), ","), "/leak"); n == 0 {
 		t.Fatal("the frame's worker does not answer")

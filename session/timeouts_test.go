@@ -158,7 +158,7 @@ func TestWhatStopsIdleLimit(t *testing.T) {
 	}
 	t.Run("client", func(t *testing.T) {
 		r := newRig(t, nil)
-		id := r.create(alice, func(c *request.Create) { c.Idle = time.Second }).ID
+		id := r.create(alice, func(c *request.Create) { c.Idle = time.Hour }).ID
 		leave := r.attach(id)
 		l := r.sessions.Find(id)
 		if err := l.ask(t.Context(), func() error { l.request.Idle = soon; l.touch(); return nil }); err != nil {
@@ -175,7 +175,7 @@ func TestWhatStopsIdleLimit(t *testing.T) {
 	})
 	t.Run("call", func(t *testing.T) {
 		r := newRig(t, nil)
-		id := r.create(alice, func(c *request.Create) { c.Idle = time.Second }).ID
+		id := r.create(alice, func(c *request.Create) { c.Idle = time.Hour }).ID
 		under, proceed := make(chan struct{}), make(chan struct{})
 		r.browsers.on("navigate", func(*fakeChrome) error { close(under); <-proceed; return nil })
 		done := make(chan error, 1)
@@ -197,7 +197,7 @@ func TestWhatStopsIdleLimit(t *testing.T) {
 	})
 	t.Run("pause", func(t *testing.T) {
 		r := newRig(t, nil)
-		id := r.create(alice, func(c *request.Create) { c.Idle = time.Second }).ID
+		id := r.create(alice, func(c *request.Create) { c.Idle = time.Hour }).ID
 		if _, err := r.Pause(t.Context(), alice, id); err != nil {
 			t.Fatal(err)
 		}
@@ -239,11 +239,11 @@ func TestLifetimeIsTriedAgain(t *testing.T) {
 		close(failed)
 		return nil
 	})
-	id := r.create(alice, func(c *request.Create) { c.Lifetime, c.Idle = soon, 3*time.Second }).ID
+	id := r.create(alice, func(c *request.Create) { c.Lifetime, c.Idle = soon, time.Hour }).ID
 	<-failed
 	// A client stops the idle limit, so only the lifetime can end the session now.
 	l := r.sessions.Find(id)
-	if err := l.ask(t.Context(), func() error { l.clients++; return nil }); err != nil {
+	if err := l.ask(t.Context(), func() error { l.clients++; l.request.Idle = soon; l.touch(); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if rec := r.ended(id); rec.Reason.Code != profiles.ReasonLifetime {

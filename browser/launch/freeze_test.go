@@ -79,6 +79,7 @@ func TestPause(t *testing.T) {
 	p := start(t, newLauncher(t, ""), Options{URL: "about:blank"})
 	c := newClient(t, p)
 	c.version()
+	await(t, "a renderer", func() bool { return hasRenderer(p) })
 	broken := errors.New("broken on purpose")
 	thawed := make(chan error, 1)
 	tree := p.Processes()
