@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
@@ -17,9 +18,25 @@ type Copied struct {
 	Left int    `json:"left"` // characters that are missing at the end of a long text
 }
 
-// edit carries out an editing command. To copy, it reads the selected text first, in the
-// background. The viewer's later commands wait for that, because they could change what is
-// selected. So at most one text is read at a time.
+// holdDeadline bounds how long the viewer's commands wait for the page.
+const holdDeadline = 10 * time.Second
+
+// hold does something in the background that waits for the page, and for which the viewer's later
+// commands wait. Its context ends at holdDeadline. It also ends when a dialog opens: then the page
+// answers nothing, and the person must be able to answer the dialog.
+func (s *server) hold(ctx context.Context, do func(short context.Context) reply) {
+	short, cancel := context.WithTimeout(ctx, holdDeadline)
+	s.holding = cancel
+	s.work.Go(func() {
+		r := do(short)
+		r.held = true
+		s.deliver(ctx, r)
+	})
+}
+
+// edit carries out an editing command. To copy, it reads the selected text first. The viewer's
+// later commands wait for that, because they could change what is selected. So at most one text is
+// read at a time.
 func (s *server) edit(ctx context.Context, event string) error {
 	c := s.shown
 	if event == "select_all" {
@@ -28,21 +45,18 @@ func (s *server) edit(ctx context.Context, event string) error {
 	if c.dialog != nil {
 		return nil // the page answers nothing, and the person must be able to answer the dialog
 	}
-	s.copying = true
-	s.work.Go(func() {
-		copied := s.selected(ctx, c)
+	s.hold(ctx, func(short context.Context) reply {
+		copied := s.selected(short, c)
 		// The tab may have been closed. The text that was read is still of use then.
 		_ = s.pressEdit(ctx, c, event)
 		_ = s.press(ctx, c, controlKey(input.DispatchKeyEventTypeKeyUp))
-		s.deliver(ctx, reply{cast: c, copied: &copied})
+		return reply{cast: c, copied: &copied}
 	})
 	return nil
 }
 
-// selected returns the text that is selected in the tab. It returns at askDeadline.
+// selected returns the text that is selected in the tab.
 func (s *server) selected(ctx context.Context, c *screencast) Copied {
-	ctx, cancel := context.WithTimeout(ctx, askDeadline)
-	defer cancel()
 	// Once the page has had the control key, it has also had the input of before, such as a
 	// selection. A page that does not answer has nothing to copy either.
 	tab := s.browser.Session(c.id)

@@ -17,6 +17,9 @@ type Dialog struct {
 }
 
 func (s *server) dialogOpened(c *screencast, d page.EventJavascriptDialogOpening) error {
+	if s.holding != nil {
+		s.holding()
+	}
 	c.dialog = &Dialog{Type: "dialog", Open: true, Number: s.newQuestion(dialogMessage), Kind: string(d.Type), Message: d.Message, Default: d.DefaultPrompt}
 	return s.showQuestions()
 }

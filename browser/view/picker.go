@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
@@ -38,9 +37,6 @@ type Option struct {
 	Disabled bool   `json:"disabled"`
 }
 
-// closeDeadline bounds how long the closing of a picker is awaited.
-const closeDeadline = time.Second
-
 // picker is a Picker with its place in the tab.
 type picker struct {
 	Picker
@@ -67,32 +63,37 @@ func (s *server) pickerFound(c *screencast, p *picker) error {
 // pick closes Chrome's picker, and sets its field if the viewer has chosen. An answer to
 // another picker than the open one is ignored.
 func (s *server) pick(ctx context.Context, c Command) error {
-	p := s.shown.picker
+	cast, p := s.shown, s.shown.picker
 	if p == nil || p.Number != c.Number {
-		return nil
-	}
-	s.shown.picker, s.asked[pickerMessage] = nil, 0
-	s.closePicker(ctx)
-	if !c.Accept {
 		return nil
 	}
 	value, err := json.Marshal(c.Text)
 	if err != nil {
 		return err
 	}
-	// Not awaited: the page may open a dialog when the field changes.
-	yes := true
-	return s.browser.Post(ctx, s.shown.id, runtime.Evaluate.Method, runtime.EvaluateParams{
-		Expression: callWorld(fmt.Sprintf("choose(%d, %s)", p.ID, value)), ContextID: p.context, UserGesture: &yes})
-}
-
-// closePicker closes Chrome's picker. The key goes to the picker and not to the page. Without
-// its release, the page sees nothing of it. It waits, because an open picker would take the
-// next click.
-func (s *server) closePicker(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, closeDeadline)
-	defer cancel()
-	// A page with an open dialog does not answer. Its picker then closes later.
-	_, _ = cdp.Call(ctx, s.browser.Session(s.shown.id), input.DispatchKeyEvent, input.DispatchKeyEventParams{
-		Type: input.DispatchKeyEventTypeRawKeyDown, Key: "Escape", Code: "Escape", WindowsVirtualKeyCode: 27})
+	cast.picker, s.asked[pickerMessage] = nil, 0
+	choose := func() error {
+		if !c.Accept {
+			return nil
+		}
+		// Not awaited: the page may open a dialog when the field changes.
+		yes := true
+		return s.browser.Post(ctx, cast.id, runtime.Evaluate.Method, runtime.EvaluateParams{
+			Expression: callWorld(fmt.Sprintf("choose(%d, %s)", p.ID, value)), ContextID: p.context, UserGesture: &yes})
+	}
+	// The key goes to the picker and not to the page. Without its release, the page sees nothing of it.
+	escape := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeRawKeyDown, Key: "Escape", Code: "Escape", WindowsVirtualKeyCode: 27}
+	if cast.dialog != nil { // the page does not answer, and the picker closes later
+		if err := s.press(ctx, cast, escape); err != nil {
+			return err
+		}
+		return choose()
+	}
+	// Later commands wait, because an open picker would take the next click.
+	s.hold(ctx, func(short context.Context) reply {
+		_, _ = cdp.Call(short, s.browser.Session(cast.id), input.DispatchKeyEvent, escape)
+		_ = choose() // the tab may have been closed
+		return reply{cast: cast}
+	})
+	return nil
 }

@@ -78,6 +78,48 @@ func TestPicker(t *testing.T) {
 	})
 }
 
+// A page that is too busy to answer keeps its picker and its on-screen keyboard. It is asked until
+// it answers, however long that takes.
+func TestPickerOfBusyPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, c := newBrowser("one"), newConn()
+		serve(t, b, c, true)
+		const click = `{"type":"mouse","event":"down","button":"left"}`
+		var state State
+		b.answer("look(0)", `{"typing":true}`)
+		c.command(click, lookSoon)
+		if c.got(t, "state", &state); !state.Typing {
+			t.Error("the field is not seen")
+		}
+		b.asleep = make(chan struct{})
+		b.answer("look(0)", `{"id":1,"kind":"date"}`)
+		b.answer("look(1)", `{"id":1}`)
+		c.command(click, 5*askDeadline)
+		if c.got(t, "state", &state); !state.Typing {
+			t.Error("the on-screen keyboard closes while the page is busy")
+		}
+		close(b.asleep)
+		time.Sleep(tick)
+		synctest.Wait()
+		var p Picker
+		if c.got(t, "picker", &p); !p.Open {
+			t.Error("the picker is not seen once the page answers")
+		}
+		b.asleep = make(chan struct{})
+		c.command(click, 5*askDeadline)
+		if c.got(t, "picker", &p); !p.Open {
+			t.Error("the picker closes while the page is busy")
+		}
+		b.answer("look(1)", "null")
+		close(b.asleep)
+		time.Sleep(tick)
+		synctest.Wait()
+		if c.got(t, "picker", &p); p.Open {
+			t.Error("the picker is open after Chrome has closed it")
+		}
+	})
+}
+
 // A viewer without control is asked nothing, and the frames of its tab neither.
 func TestPickerWithoutControl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -196,7 +238,7 @@ func TestCopyIsInOrder(t *testing.T) {
 		if got, want := keys(), []string{"call Control"}; !slices.Equal(got, want) {
 			t.Errorf("while the page is asked: %q", got)
 		}
-		time.Sleep(askDeadline)
+		time.Sleep(holdDeadline)
 		synctest.Wait()
 		cut := []string{"call Control", key + "x", key + "x", key + "Control", text, "call Control"}
 		if got := keys(); !slices.Equal(got, cut) {
@@ -207,9 +249,17 @@ func TestCopyIsInOrder(t *testing.T) {
 		if got := keys(); !slices.Equal(got, append(cut, key+"c", key+"c", key+"Control")) {
 			t.Errorf("after an answer: %q", got)
 		}
+		b.asleep = make(chan struct{})
+		c.command(`{"type":"edit","event":"copy"}`, 0)
+		b.emit("one-1", page.JavascriptDialogOpening.Method, `{"type":"alert"}`)
+		c.command(`{"type":"dialog","number":1,"accept":true}`, 0)
+		if !b.posted("one-1 " + page.HandleJavaScriptDialog.Method + " true ") {
+			t.Errorf("a dialog that opens during a copy is not answered: %q", b.posts)
+		}
+		b.emit("one-1", page.JavascriptDialogClosed.Method, `{}`)
 		b.emit("one-1", page.JavascriptDialogOpening.Method, `{"type":"alert"}`)
 		c.command(`{"type":"edit","event":"copy"}`, 0)
-		if n := b.count("call Control"); n != 2 {
+		if n := b.count("call Control"); n != 3 {
 			t.Errorf("beside a dialog: %d", n)
 		}
 	})

@@ -39,6 +39,8 @@ type screencast struct {
 	x, y  float64   // where the person clicked last, in CSS pixels of the tab
 	input bool      // the pictures are small, because the person gives input
 	used  time.Time // when the person gave input last
+	// looked is when the last look began in which all frames answered.
+	looked time.Time
 }
 
 // sent describes a picture that is on the way to the viewer.
@@ -124,6 +126,11 @@ func (c *screencast) useInput(ctx context.Context) error {
 // open. It accepts nil.
 func (c *screencast) usedSince(while time.Duration) bool {
 	return c != nil && (c.picker != nil || c.browser.Now().Sub(c.used) <= while)
+}
+
+// unseen reports whether no look has shown yet what the last input led to. It accepts nil.
+func (c *screencast) unseen() bool {
+	return c != nil && !c.used.IsZero() && !c.looked.After(c.used)
 }
 
 // tick is called every now and then. It accepts nil.

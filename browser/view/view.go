@@ -127,9 +127,9 @@ type server struct {
 	questions map[messageKind]int64     // the numbers of the newest questions, by kind
 	asked     map[messageKind]int64     // the numbers of those that the viewer's page shows; 0: none
 
-	looking bool        // the frames of a tab are asked for a picker
-	copying bool        // the selected text is read: later commands wait
-	soon    *time.Timer // for the first look after an input
+	looking bool               // the frames of a tab are asked for a picker
+	holding context.CancelFunc // ends what later commands wait for; nil: they do not wait
+	soon    *time.Timer        // for the first look after an input
 	replies chan reply
 	work    sync.WaitGroup // asks frames
 	front   bool           // the next update looks for the tab in front
@@ -193,7 +193,7 @@ func (s *server) run(ctx context.Context) error {
 	defer again.Stop()
 	for {
 		commands := s.commands.queue
-		if s.copying {
+		if s.holding != nil {
 			commands = nil
 		}
 		var err error
@@ -201,7 +201,7 @@ func (s *server) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-again.C:
-			if s.shown.usedSince(lookFor) {
+			if s.shown.usedSince(lookFor) || s.shown.unseen() {
 				s.look(ctx)
 			}
 			switch err = s.shown.tick(ctx); {

@@ -24,11 +24,10 @@ const (
 	worldName = "stasis live view" // Chrome has one world of that name for each document
 	maxFrames = 50                 // of a tab; later ones are not asked
 
-	// askDeadline bounds one round through the frames. A page with an open dialog does not
-	// answer.
+	// askDeadline bounds one look through the frames, because a page may be busy for long.
 	askDeadline = 2 * time.Second
 	// lookSoon and lookFor are when the frames are asked after an input, first and last.
-	// Meanwhile they are asked at each tick.
+	// Meanwhile they are asked at each tick, and later too until all have answered once.
 	lookSoon = 60 * time.Millisecond
 	lookFor  = 2 * time.Second
 )
@@ -48,13 +47,11 @@ func (c *screencast) prepare(ctx context.Context) error {
 func callWorld(call string) string { return worldScript + "." + call }
 
 // askFrames calls a function of worldScript in the documents of a tab, until answered takes the
-// JSON of an answer. It passes over what does not answer, and returns at askDeadline.
-func askFrames(ctx context.Context, tab cdp.Session, call string, answered func(runtime.ExecutionContextID, []byte) bool) {
-	ctx, cancel := context.WithTimeout(ctx, askDeadline)
-	defer cancel()
+// JSON of an answer. It passes over frames that have gone. Not complete means that ctx ended first.
+func askFrames(ctx context.Context, tab cdp.Session, call string, answered func(runtime.ExecutionContextID, []byte) bool) (complete bool) {
 	tree, err := cdp.Call(ctx, tab, page.GetFrameTree, cdp.Empty{})
 	if err != nil {
-		return // the tab has gone
+		return ctx.Err() == nil // the tab has gone
 	}
 	frames := framesOf(tree.FrameTree)
 	yes := true
@@ -66,9 +63,10 @@ func askFrames(ctx context.Context, tab cdp.Session, call string, answered func(
 		result, err := cdp.Call(ctx, tab, runtime.Evaluate, runtime.EvaluateParams{
 			Expression: callWorld(call), ContextID: made.ExecutionContextID, ReturnByValue: &yes})
 		if err == nil && result.Result != nil && answered(made.ExecutionContextID, result.Result.Value) {
-			return
+			return true
 		}
 	}
+	return ctx.Err() == nil
 }
 
 // framesOf returns the frames of a tree, the outer ones first.
@@ -83,19 +81,22 @@ func framesOf(tree *page.FrameTree) []cdp.FrameID {
 	return all
 }
 
-// reply is what a round through the frames of a tab has found. Only run reads it.
+// reply is what a look has found, or the end of what commands wait for. Only run reads it.
 type reply struct {
 	cast   *screencast
-	picker *picker // of a look; nil: none is open
-	typing bool    // of a look: the focus is in a field for text
-	copied *Copied // of a copy; nil: it was a look
+	began  time.Time // of a look; zero: it was cut off, and has found nothing out
+	picker *picker   // of a look; nil: none is open
+	typing bool      // of a look: the focus is in a field for text
+	held   bool      // commands waited for it; it was no look
+	copied *Copied   // of a copy
 }
 
 // look asks the frames of the shown tab for the picker that Chrome shows, in the
-// background. A round that runs is enough.
+// background. A look that runs is enough. A page with an open dialog does not answer. While a
+// picker is being closed, a look could find it still open, and give it another ID.
 func (s *server) look(ctx context.Context) {
 	c := s.shown
-	if c == nil || !s.viewer.Control || s.looking || !s.browser.MayShow(c.tab) {
+	if c == nil || c.dialog != nil || !s.viewer.Control || s.looking || s.holding != nil || !s.browser.MayShow(c.tab) {
 		return
 	}
 	s.looking = true
@@ -103,9 +104,12 @@ func (s *server) look(ctx context.Context) {
 	if c.picker != nil {
 		known = c.picker.ID
 	}
+	began := s.browser.Now()
 	s.work.Go(func() {
 		found := reply{cast: c}
-		askFrames(ctx, s.browser.Session(c.id), fmt.Sprintf("look(%d)", known), func(in runtime.ExecutionContextID, answer []byte) bool {
+		short, cancel := context.WithTimeout(ctx, askDeadline)
+		defer cancel()
+		complete := askFrames(short, s.browser.Session(c.id), fmt.Sprintf("look(%d)", known), func(in runtime.ExecutionContextID, answer []byte) bool {
 			var p struct {
 				picker
 				Typing bool
@@ -117,6 +121,9 @@ func (s *server) look(ctx context.Context) {
 			p.context, found.picker = in, &p.picker
 			return true
 		})
+		if complete {
+			found.began = began
+		}
 		s.deliver(ctx, found)
 	})
 }
@@ -131,11 +138,18 @@ func (s *server) deliver(ctx context.Context, r reply) {
 
 // replied processes a reply.
 func (s *server) replied(r reply) error {
-	if r.copied != nil {
-		s.copying = false
+	if r.held {
+		s.holding()
+		s.holding = nil
+		if r.copied == nil {
+			return nil
+		}
 		return s.sendJSON(copiedMessage, *r.copied)
 	}
 	s.looking = false
-	r.cast.typing = r.typing
+	if r.began.IsZero() {
+		return nil
+	}
+	r.cast.looked, r.cast.typing = r.began, r.typing
 	return errors.Join(s.pickerFound(r.cast, r.picker), s.sendState())
 }
