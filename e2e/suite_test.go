@@ -447,7 +447,7 @@ test('visits', async ({ page, context }, info) => {
 		}
 	}
 
-	daemon.Eventually(t, time.Minute, "the login of carl expires", func() bool {
+	daemon.Eventually(t, grace, "the login of carl expires", func() bool {
 		var now struct{ Logins []struct{ Expired bool } }
 		d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+defaultOf("carl").SnapshotID, nil).Into(t, &now)
 		return now.Logins[0].Expired

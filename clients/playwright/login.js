@@ -5,7 +5,7 @@ import { fetchDownloads } from './downloads.js';
 import { create, end } from './sessions.js';
 
 /** How long the password field may stay after `login` has returned, in milliseconds. */
-const formDeadline = 5000;
+const formDeadline = 15_000;
 
 const again = 'log in again with `stasis login`, or set `login` in the config';
 

@@ -140,7 +140,7 @@ async function main(page) {
   const live = await (await opened).page();
   await live.bringToFront();
   await live.setViewport({ width: 1280, height: 900 });
-  await wait('the live view', () => live.evaluate(() => document.getElementById('role')?.textContent === 'You have control' && picture.width > 1));
+  await wait('the live view', () => live.evaluate(() => document.getElementById('role')?.textContent === 'You have control' && picture.width > 1).catch(() => false)); // it may still be opening
 
   await logInToWiki(live);
   await logInToSite(live);
@@ -156,6 +156,7 @@ let browser;
 try {
   browser = await puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
   const [page] = await browser.pages();
+  page.setDefaultNavigationTimeout(input.timeout_ms);
   await main(page);
 } catch (err) {
   console.error(err); // before the pages, which may not answer

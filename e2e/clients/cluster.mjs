@@ -10,8 +10,9 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { promisify } from 'node:util';
+import { isDeepStrictEqual, promisify } from 'node:util';
 import { connect } from './puppeteer-client.mjs';
+import { until } from './steps.mjs';
 
 const patience = 60_000;
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -23,7 +24,7 @@ const session = '/v1/sessions/story';
 /** curl makes an API call and returns the status and the JSON. */
 async function curl(method, path, body) {
   const { stdout } = await promisify(execFile)('curl', [
-    '--silent', '--show-error', '--max-time', '20', '--request', method, '--header', `Authorization: Bearer ${key}`,
+    '--silent', '--show-error', '--max-time', '60', '--request', method, '--header', `Authorization: Bearer ${key}`,
     ...(body ? ['--json', JSON.stringify(body)] : []), '--write-out', '\n%{http_code}', url + path,
   ]);
   const [answer, status] = stdout.split(/\n(?=\d+$)/);
@@ -51,15 +52,17 @@ async function resume() {
 
 const tabs = async () => (await must('GET', `${session}/json/list`)).map((tab) => tab.url).sort();
 
+/** sameTabs waits until the session's tabs have the addresses of before. A loading tab shows its own only after the site has answered. */
+const sameTabs = () => until('the same tabs', patience, async () => isDeepStrictEqual(await tabs(), before)).catch(async () => assert.deepEqual(await tabs(), before));
+
 /** loggedIn connects with Puppeteer and checks every tab, and that the site still knows the login. */
 async function loggedIn(cdp) {
   const browser = await connect(cdp, { timeout: patience });
-  const pages = await browser.pages();
-  const me = pages.find((page) => page.url() === `${site}/me`);
-  assert.ok(me, `tabs: ${pages.map((page) => page.url())}`);
+  const at = (url) => until(`the tab of ${url}`, patience, async () => (await browser.pages()).find((page) => page.url() === url));
+  const me = await at(`${site}/me`);
   const answer = await me.reload();
   assert.equal(answer.status(), 200, 'the site asks for a login again');
-  const check = pages.find((page) => page.url() === `${site}/check`);
+  const check = await at(`${site}/check`);
   assert.equal(await check.evaluate("localStorage.getItem('node')"), 'a');
   await browser.disconnect();
 }
@@ -88,7 +91,7 @@ await next();
 await gone;
 let resumed = await resume();
 assert.equal(resumed.cdp_url, first, 'the session has another cdp_url');
-assert.deepEqual(await tabs(), before);
+await sameTabs();
 await loggedIn(first);
 done(before);
 
@@ -102,7 +105,7 @@ if (!moves) {
   resumed = await must('GET', session);
   assert.equal(resumed.cdp_url, first, 'the session has another cdp_url');
 }
-assert.deepEqual(await tabs(), before);
+await sameTabs();
 await loggedIn(resumed.cdp_url);
 done(before);
 await next();

@@ -88,7 +88,7 @@ async function logIn(page) {
   await page.click(named('Open the live view'));
   const live = await (await opened).page();
   await live.bringToFront();
-  await wait('the live view', () => live.evaluate(() => document.getElementById('role')?.textContent === 'You have control' && document.getElementById('picture').width > 1));
+  await wait('the live view', () => live.evaluate(() => document.getElementById('role')?.textContent === 'You have control' && document.getElementById('picture').width > 1).catch(() => false)); // it may still be opening
   await live.click('#address', { count: 3 });
   await live.keyboard.type(`${input.site}/login`);
   await live.keyboard.press('Enter');
@@ -134,12 +134,16 @@ async function main(page) {
   await page.goto(`${input.url}/console/`);
   const ended = await logIn(page);
   const id = await restore(page);
-  await page.reload();
-  assert.match(await body(page), /no client, no viewer[^]*Memory\s[\d.]+ MiB/);
+  await wait('the memory of the session', async () => {
+    await page.reload();
+    return /no client, no viewer[^]*Memory\s[\d.]+ MiB/.test(await body(page));
+  });
   await importLogin(page);
 
-  await page.goto(`${input.url}/console/`);
-  await wait('the picture of the session', () => page.evaluate(() => document.querySelector('.card img').naturalWidth > 100));
+  await wait('the picture of the session', async () => {
+    await page.goto(`${input.url}/console/`, { waitUntil: 'networkidle0' });
+    return page.evaluate(() => document.querySelector('.card img')?.naturalWidth > 100);
+  });
   const { snapshot_id: snapshot } = await call('/v1/users/ada/default');
   const { runs: [run] } = await call(`/v1/sessions/${ended}/runs`);
   // Chrome compiles it once in this way. The pages' policy does not apply to it.
@@ -165,6 +169,7 @@ const refused = [];
 try {
   browser = await puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
   const [page] = await browser.pages();
+  page.setDefaultNavigationTimeout(input.timeout_ms);
   page.on('console', (m) => { if (m.text().includes('Content Security Policy')) refused.push(m.text()); });
   await main(page);
 } catch (err) {

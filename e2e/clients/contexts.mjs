@@ -11,6 +11,7 @@
 //   values: what was read, by name; see e2e/journey_contexts_test.go
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
+import { until } from './steps.mjs';
 
 const { tool, endpoint, site, behind, proxy, har, brief, timeout_ms: timeout } = JSON.parse(await text(process.stdin));
 
@@ -106,6 +107,8 @@ async function use(client) {
   values.made = await Promise.all(pages.map(read));
   await write(pages[0], 'a');
   await write(pages.at(-1), 'b');
+  // The other page of a context learns of a write a moment later.
+  await until('the writes in every page', timeout, async () => (await Promise.all(pages.map((page) => page.evaluate(() => localStorage.who)))).every(Boolean));
   values.written = await Promise.all(pages.map(read));
   if (!brief) {
     await more(client, a, b, values);

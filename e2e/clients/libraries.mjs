@@ -1,12 +1,13 @@
 // Saves a browser's state with a method of a client library and restores it, for e2e/fidelity.
 //
-//   node libraries.mjs METHOD CHROME DIR EXTENSION OVERRIDES
+//   node libraries.mjs METHOD CHROME DIR EXTENSION OVERRIDES PORT
 //
 //   METHOD     storageState, persistentContext or userDataDir
 //   DIR        the first user data directory
 //   EXTENSION  the folder of an extension to load
 //   OVERRIDES  of the first browser's pages, as JSON: {user_agent, viewport, timezone, locale,
 //              geolocation, extra_headers, proxy}; null for none
+//   PORT       on which the browsers serve DevTools
 //
 // It starts a browser and writes a line with its DevTools port. After a line on stdin it saves,
 // ends the browser, restores in a new one and writes the new port. After a second line it closes
@@ -14,23 +15,13 @@
 import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { cp, mkdtemp } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 
-const [method, executablePath, dir, extension, fields] = process.argv.slice(2);
+const [method, executablePath, dir, extension, fields, port] = process.argv.slice(2);
 const overrides = JSON.parse(fields) ?? {};
-
-/** freePort returns a TCP port on which nothing listens. */
-const freePort = () => new Promise((resolve) => {
-  const server = createServer().listen(0, '127.0.0.1', () => {
-    const { port } = server.address();
-    server.close(() => resolve(port));
-  });
-});
 
 // Both libraries use their usual transport. The port is for the test, which reads the state
 // over its own connection.
-const port = await freePort();
 const args = [
   `--remote-debugging-port=${port}`, `--load-extension=${extension}`, `--disable-extensions-except=${extension}`,
 ];

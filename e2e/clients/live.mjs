@@ -17,6 +17,7 @@ const wait = (what, probe) => until(what, input.timeout_ms, probe);
 /** open opens a live view and waits for its first picture. */
 async function open(browser, url, viewport) {
   const page = await browser.newPage();
+  page.setDefaultNavigationTimeout(input.timeout_ms);
   await page.setViewport(viewport);
   await page.goto(url);
   await wait('the first picture', () => page.evaluate(() => document.getElementById('picture').width > 1 && note.textContent === ''));
@@ -28,6 +29,12 @@ const at = (page, x, y) => page.evaluate((x, y) => {
   const box = picture.getBoundingClientRect();
   return [box.left + (x / shown.width) * box.width, box.top + (y / shown.height) * box.height];
 }, x, y);
+
+/** gesture repeats what a finger does until it shows. On a busy machine a tap may become a long press, and a person does it again. */
+const gesture = (what, does, shows) => wait(what, async () => {
+  await does();
+  return until(what, 3000, shows).catch(() => false);
+});
 
 /** said returns what the page of the live view says beside the picture. */
 const said = (page) => page.evaluate(() => ({
@@ -113,18 +120,21 @@ async function main(browser, session) {
 
   // Dialogs of the page wait for the person.
   const asked = inTab('Promise.resolve().then(() => prompt("Your <b>name</b>?", "nobody"))');
+  asked.catch(() => {}); // it is awaited later, and the wait before says more
   await wait('the dialog', () => page.evaluate(() => dialog.open && document.getElementById('message').textContent === 'Your <b>name</b>?' && document.getElementById('answer').value === 'nobody'));
   await page.click('#answer', { count: 3 });
   await page.keyboard.type('Zoë');
   await page.keyboard.press('Enter');
   assert.equal(await asked, 'Zoë');
   const confirmed = inTab('Promise.resolve().then(() => confirm("Sure?"))');
+  confirmed.catch(() => {});
   await wait('the second dialog', () => page.evaluate(() => dialog.open && document.getElementById('answer').hidden));
   await page.click('#cancel');
   assert.equal(await confirmed, false);
 
   // A dialog waits while another tab is shown, and the answer to an earlier one does not reach it.
   const later = inTab('Promise.resolve().then(() => confirm("Still here?"))');
+  later.catch(() => {});
   await wait('the third dialog', () => page.evaluate(() => dialog.open));
   const other = await session.newPage();
   await wait('no dialog in the other tab', async () => (await said(page)).tabs.length === 2 && !await page.evaluate(() => dialog.open));
@@ -153,9 +163,9 @@ async function main(browser, session) {
   // A phone: a finger taps and drags.
   const phone = await open(browser, input.control, { width: 390, height: 844, hasTouch: true, isMobile: true, deviceScaleFactor: 2 });
   await inTab('document.activeElement.blur()');
-  await phone.touchscreen.tap(...await at(phone, 60, 60));
-  await wait('the tap', () => inTab('document.activeElement.tagName === "INPUT"'));
-  await wait('the on-screen keyboard', () => phone.evaluate(() => document.activeElement === keys && keys.inputMode === 'text'));
+  const tap = async (x, y) => phone.touchscreen.tap(...await at(phone, x, y));
+  await gesture('the tap', () => tap(60, 60), async () => await inTab('document.activeElement.tagName === "INPUT"')
+    && phone.evaluate(() => document.activeElement === keys && keys.inputMode === 'text')); // the on-screen keyboard
   await inTab('document.activeElement.value = ""');
   const screenKeys = await phone.createCDPSession();
   await screenKeys.send('Input.imeSetComposition', { text: 'ye', selectionStart: 2, selectionEnd: 2 });
@@ -163,18 +173,19 @@ async function main(browser, session) {
   await wait('the word', async () => await inTab('document.activeElement.value') === 'yes');
   await phone.evaluate(() => document.execCommand('delete')); // as on-screen keyboards do
   await wait('the deletion', async () => await inTab('document.activeElement.value') === 'ye');
-  await phone.touchscreen.tap(...await at(phone, 700, 300));
-  await wait('no on-screen keyboard', () => phone.evaluate(() => document.activeElement === keys && keys.inputMode === 'none'));
+  await gesture('no on-screen keyboard', () => tap(700, 300), () => phone.evaluate(() => document.activeElement === keys && keys.inputMode === 'none'));
   await phone.tap('#keyboard');
-  assert.equal(await phone.evaluate(() => keys.inputMode), 'text', 'the button opens the on-screen keyboard');
-  const finger = await phone.touchscreen.touchStart(...await at(phone, 400, 500));
-  await finger.move(...await at(phone, 400, 200));
-  await finger.end();
-  await wait('the drag', () => inTab('scrollY >= 300'));
+  await wait('the on-screen keyboard of the button', () => phone.evaluate(() => keys.inputMode === 'text'));
+  const [low, high, left, right] = await Promise.all([[400, 500], [400, 200], [300, 500], [500, 500]].map(([x, y]) => at(phone, x, y)));
+  await gesture('the drag', async () => {
+    const drags = await phone.touchscreen.touchStart(...low);
+    await drags.move(...high);
+    await drags.end();
+  }, () => inTab('scrollY >= 300'));
   await inTab('onmousemove = (e) => { if (e.buttons === 1) globalThis.dragged = e.clientX; }');
-  const held = await phone.touchscreen.touchStart(...await at(phone, 300, 500));
-  await setTimeout(700); // a long press
-  await held.move(...await at(phone, 500, 500));
+  const held = await phone.touchscreen.touchStart(...left);
+  await wait('the long press', () => phone.evaluate(() => finger?.holds));
+  await held.move(...right);
   await wait('the mouse after a long press', () => inTab('globalThis.dragged > 480'));
   await held.end();
   assert.equal((await session.pages()).length, 1, 'the viewer without control opened no tab');
@@ -189,7 +200,7 @@ async function main(browser, session) {
   assert.equal((await said(guest)).role, 'View only');
   assert.equal(await guest.evaluate(() => [...document.querySelectorAll('#actions button')].every((b) => b.hidden)), true, 'a guest saves, shares and lists nothing');
   await page.evaluate(() => document.querySelector('#share-list button').click());
-  await wait('the end of the link', async () => (await said(guest)).note.startsWith('This link has ended.'));
+  await wait('the end of the link', async () => /^This link has ended\.|this link is no longer valid\.$/.test((await said(guest)).note)); // the second if the connection was cut
   await page.bringToFront();
   await page.keyboard.press('Escape');
 

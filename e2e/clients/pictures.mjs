@@ -15,7 +15,8 @@ import puppeteer from 'puppeteer-core';
 import { until } from './steps.mjs';
 
 const input = JSON.parse(await text(process.stdin));
-const wait = (what, probe) => until(what, 30_000, probe);
+const patience = 120_000;
+const wait = (what, probe) => until(what, patience, probe);
 
 // The documents are read on computers, and on GitHub for a long time: each picture stays small.
 const mostBytes = 80 * 1024;
@@ -41,6 +42,7 @@ async function sessions(page) {
 const browser = await puppeteer.launch({ executablePath: input.chrome, args: ['--no-sandbox'] });
 try {
   const [page] = await browser.pages();
+  page.setDefaultNavigationTimeout(patience);
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'light' }]);
   await page.setViewport({ width: 1280, height: 740 });
   await page.goto(`${input.url}/console/`);

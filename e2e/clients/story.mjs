@@ -9,7 +9,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { connect } from './puppeteer-client.mjs';
 import { pageState, runner, until } from './steps.mjs';
 
-const patience = 30_000;
+const patience = 120_000;
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const story = JSON.parse((await lines.next()).value);
 const session = `/v1/sessions/${story.session}`;

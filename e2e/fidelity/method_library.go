@@ -10,7 +10,10 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+
+	"github.com/stasisd/stasis/freeport"
 )
 
 // library is a client library's method. kind is the method's name in libraries.mjs.
@@ -44,7 +47,11 @@ func (r *library) open(ctx context.Context, desktop string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r.cmd = exec.CommandContext(ctx, "node", "libraries.mjs", r.kind, r.chrome, dir, r.extension, string(fields))
+	port, err := freeport.Find()
+	if err != nil {
+		return "", err
+	}
+	r.cmd = exec.CommandContext(ctx, "node", "libraries.mjs", r.kind, r.chrome, dir, r.extension, string(fields), strconv.Itoa(port))
 	r.cmd.Dir = r.clients
 	r.cmd.Stderr = &r.errors
 	orders, err := r.cmd.StdinPipe()

@@ -35,9 +35,12 @@ $("share-copy").onclick = async () => {
   shareNote.textContent = done ? "Copied." : "Your browser did not allow it. Copy the selected link.";
 };
 
+let listings = 0; // counts the calls, so that only the answer to the newest is shown
 async function listLinks() {
+  const mine = ++listings;
   try {
     const { links } = await call("GET", "../links");
+    if (mine !== listings) return;
     $("share-list").replaceChildren(...links.map(linkRow));
     $("share-none").hidden = links.length > 0;
   } catch (e) {

@@ -1,6 +1,7 @@
 // A finger taps, or drags the page like a wheel: the session has a mouse. After a long press it
 // drags like the mouse, for sliders and for text. Two fingers zoom the live view.
 let finger; // what the finger does; undefined without one
+const longPress = 500; // milliseconds
 let gliding = 0; // counts the fingers, so that a new one stops the page
 
 function fingerDown(e) {
@@ -12,11 +13,20 @@ function fingerDown(e) {
     navigator.vibrate?.(10);
     press(e, "down", "left", 1, 1);
   };
-  finger = { from: place(e), x: e.clientX, y: e.clientY, at: e.timeStamp, vx: 0, vy: 0, timer: setTimeout(hold, 500) };
+  finger = { from: place(e), x: e.clientX, y: e.clientY, at: e.timeStamp, vx: 0, vy: 0, hold, timer: setTimeout(hold, longPress) };
+}
+
+// holdIfDue begins a long press whose timer is late. Events come before timers on a busy phone.
+function holdIfDue(at) {
+  if (finger.drags || finger.holds || at - finger.at < longPress) return;
+  clearTimeout(finger.timer);
+  finger.hold();
 }
 
 function fingerMove(e) {
   if (!finger || !e.isPrimary) return;
+  const [first = e] = e.getCoalescedEvents?.() ?? []; // a late page gets several moves as one; only https has them
+  holdIfDue(first.timeStamp);
   if (finger.holds) {
     Object.assign(finger, { x: e.clientX, y: e.clientY });
     return move(e, { buttons: 1 });
@@ -32,6 +42,7 @@ function fingerMove(e) {
 
 function fingerUp(e) {
   if (!finger || !e.isPrimary) return;
+  holdIfDue(e.timeStamp);
   if (finger.drags && e.timeStamp - finger.at < 50) glide(e, finger);
   if (!finger.drags && !finger.holds) tap(e);
   fingerGone();

@@ -6,8 +6,8 @@ export default defineConfig({
   fullyParallel: true,
   workers: 3,
   retries: 1,
-  timeout: 30_000,
-  expect: { timeout: 10_000 },
+  timeout: 120_000,
+  expect: { timeout: 60_000 },
   reporter: [['json', { outputFile: process.env.RESULTS }]],
   use: {
     baseURL: process.env.SITE,

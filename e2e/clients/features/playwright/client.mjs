@@ -16,14 +16,14 @@ import storage from './storage.mjs';
 
 export const features = { ...navigation, ...pages, ...locators, ...input, ...files, ...frames, ...scripts, ...network, ...storage, ...emulation, ...pictures, ...policy, ...clients };
 
-/** connect returns a client: tools() returns what one feature gets, close(), which closes what the feature opened, and forget(), after which no feature shares a page with it. */
+/** connect returns a client: tools(limit) returns what one feature gets, whose calls may take limit ms, close(), which closes what the feature opened, and forget(), after which no feature shares a page with it. */
 export async function connect(endpoint, timeout) {
   const browser = await chromium.connectOverCDP(endpoint, { timeout });
   const [context] = browser.contexts(); // the one that has the environment
-  context.setDefaultTimeout(timeout);
   let shared; // the page that features share
   return {
-    tools: () => {
+    tools: (limit) => {
+      context.setDefaultTimeout(limit);
       const opened = [], before = new Set(context.pages());
       return {
         tools: {
@@ -45,7 +45,7 @@ export async function connect(endpoint, timeout) {
           open: async (options) => {
             const made = await browser.newContext(options);
             opened.push(made);
-            made.setDefaultTimeout(timeout);
+            made.setDefaultTimeout(limit);
             return made.newPage();
           },
         },

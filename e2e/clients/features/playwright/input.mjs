@@ -56,6 +56,7 @@ export default {
     await p.goto(html(listening(['touchstart', 'click'])));
     await p.tap('#x');
     await p.touchscreen.tap(20, 20);
+    await p.waitForFunction(() => window.seen.length >= 4, null, { polling: 50 });
     assert.deepEqual(await p.evaluate(() => window.seen.map((e) => e.type)), ['touchstart', 'click', 'touchstart', 'click']);
   },
   'locator.check, uncheck': async ({ reuse }) => {

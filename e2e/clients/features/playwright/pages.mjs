@@ -15,6 +15,16 @@ const activity = () => new Promise((resolve) => {
   }, 10);
 });
 
+/** activeAtLast returns the activity of a page. A busy machine has several tries, and a throttled page needs more than it has. */
+async function activeAtLast(page) {
+  let seen;
+  for (let tries = 0; tries < 10; tries++) {
+    seen = await page.evaluate(activity);
+    if (seen.timers > 10 && seen.frames > 5 && !seen.hidden) break;
+  }
+  return seen;
+}
+
 export default {
   'context.pages, several pages': async ({ context, page, html }) => {
     const all = await Promise.all([1, 2, 3].map(async (n) => {
@@ -29,7 +39,7 @@ export default {
     const behind = await visit('<title>behind</title>');
     const front = await visit('<title>front</title>');
     for (const p of [behind, front]) {
-      const { frames, timers, hidden } = await p.evaluate(activity);
+      const { frames, timers, hidden } = await activeAtLast(p);
       assert.ok(timers > 10, `${timers} timers in half a second`);
       assert.ok(frames > 5, `${frames} frames in half a second`);
       assert.equal(hidden, false);
@@ -39,7 +49,7 @@ export default {
     const first = await visit('<title>first</title>');
     await visit('<title>second</title>');
     await first.bringToFront();
-    assert.equal(await first.evaluate(() => document.visibilityState), 'visible');
+    await first.waitForFunction(() => document.visibilityState === 'visible', null, { polling: 50 });
   },
   "page.waitForEvent('popup')": async ({ visit }) => {
     const p = await visit('<button onclick="window.open(\'/next.html\').mine = 1">open</button>');
