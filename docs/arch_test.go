@@ -147,7 +147,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"e2e/guards", ""},
 	{"e2e/format", ""},
 	{"e2e/torture", ""},
-	{"e2e/fidelity", "e2e/apps/blank e2e/apps/webapp e2e/rig"},
+	{"e2e/fidelity", "freeport e2e/apps/blank e2e/apps/webapp e2e/rig"},
 	{"e2e", "*"},
 	{"docs", ""},
 }
