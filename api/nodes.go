@@ -52,6 +52,9 @@ func (h *nodeHandler) setDraining(c *call, draining bool) error {
 	if err := h.nodes.Drain(c.Request().Context(), c.caller, id, draining); err != nil {
 		return err
 	}
+	if h.cluster != nil {
+		h.cluster.Peers.Forget() // the next create through this node takes it into account
+	}
 	return c.JSON(http.StatusOK, map[string]any{"node_id": id, "draining": draining})
 }
 

@@ -177,3 +177,37 @@ func TestMovingIsRecorded(t *testing.T) {
 		t.Errorf("recorded: %+v", acts)
 	}
 }
+
+// drains drains nodes of a test.
+type drains struct {
+	*placement.Admin
+	of *fakeNodes
+}
+
+func (d *drains) Drain(_ context.Context, _ access.Caller, id string, draining bool) error {
+	d.of.set(func() { d.of.node(id).Draining = draining })
+	return nil
+}
+
+// A create goes to no node that was drained through the same node before, although that node has
+// just read the list of nodes.
+func TestDrainThroughThisNode(t *testing.T) {
+	d := &drains{}
+	n := newNodes(t, func(_ string, o *Options) { o.Nodes = d }, "a", "b")
+	d.of = n.fakeNodes
+	a, b := n.rigs["a"], n.rigs["b"]
+	create := func() {
+		t.Helper()
+		if answer, body := a.do(t, "POST", "/v1/sessions", `{}`); answer.StatusCode != http.StatusCreated {
+			t.Fatalf("%d %s", answer.StatusCode, body)
+		}
+	}
+	create()
+	if answer, body := a.do(t, "POST", "/v1/nodes/b/drain", ""); answer.StatusCode != http.StatusOK {
+		t.Fatalf("%d %s", answer.StatusCode, body)
+	}
+	create()
+	if len(a.creates) != 1 || len(b.creates) != 1 {
+		t.Errorf("%d sessions on a and %d on b, want 1 and 1", len(a.creates), len(b.creates))
+	}
+}

@@ -80,22 +80,30 @@ func freeAddress(t *testing.T) string {
 	return net.JoinHostPort("127.0.0.1", freePort(t))
 }
 
-// only has creates placed on one node. The other ones must have no sessions, which would move.
+// only has creates through one node placed on that node. The other ones must have no sessions,
+// which would move.
 func (c *cluster) only(t *testing.T, on int) {
 	t.Helper()
 	for i := range c.nodes {
-		c.drain(t, i, i != on)
+		c.nodes[on].drain(t, i, i != on)
 	}
 }
 
 // drain sets whether a node is drained.
 func (c *cluster) drain(t *testing.T, i int, drained bool) {
 	t.Helper()
+	c.nodes[i].drain(t, i, drained)
+}
+
+// drain sets through this node whether a node is drained. Other nodes may place sessions for
+// another second as before.
+func (n *clusterNode) drain(t *testing.T, i int, drained bool) {
+	t.Helper()
 	method := http.MethodDelete
 	if drained {
 		method = http.MethodPost
 	}
-	c.nodes[i].Must(t, http.StatusOK, method, "/v1/nodes/"+nodeName(i)+"/drain", nil)
+	n.Must(t, http.StatusOK, method, "/v1/nodes/"+nodeName(i)+"/drain", nil)
 }
 
 func nodeName(i int) string {

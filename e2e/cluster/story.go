@@ -123,8 +123,16 @@ func (t *story) drains(ctx context.Context, drains bool, ids ...string) error {
 			return err
 		}
 	}
-	return nil
+	select { // until no node places sessions by an older list of nodes
+	case <-time.After(listAge):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
+
+// listAge is longer than a node keeps a list of nodes.
+const listAge = 2 * time.Second
 
 // moved waits until the session has left a node that drains. False: it stays.
 func (t *story) moved(ctx context.Context, from string) bool {
