@@ -14,7 +14,7 @@ const (
 	// tabsDeadline bounds the wait of AwaitTabs. Chrome writes its session files up to 2.5 s
 	// late (Chromium's components/sessions/core/command_storage_manager.cc), and later on a
 	// busy machine. tabsPoll is the time between two checks.
-	tabsDeadline = 10 * time.Second
+	tabsDeadline = 6 * time.Second
 	tabsPoll     = 50 * time.Millisecond
 	// listed is how many entries before and after the current one Chrome keeps of a
 	// back/forward list (gMaxPersistNavigationCount).

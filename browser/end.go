@@ -23,8 +23,9 @@ const (
 )
 
 // trimDeadline bounds how long pages may take to release memory. With much memory it
-// takes some tenths of a second, and more on a busy machine. Only a page that hangs takes longer.
-const trimDeadline = 10 * time.Second
+// takes some tenths of a second, and more on a busy machine. A page that hangs, or has a dialog,
+// takes longer. The reading of the state beside it waits as long for that page.
+const trimDeadline = capture.TabDeadline
 
 // trimFrom is the private memory in bytes from which a process is trimmed. At rest the
 // largest process has half of that, and small pages release nothing.

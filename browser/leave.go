@@ -17,15 +17,15 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 )
 
-// leaveDeadline bounds how long the pages may take to close. Chrome gives each about a
-// second, all in parallel.
+// leaveDeadline bounds how long leave takes to attach to the pages, and then how long these may
+// take to close. Chrome gives each about a second, all in parallel.
 const leaveDeadline = 3 * time.Second
 
 // flushTabDeadline bounds how long flushTab waits for a tab's answers, which take milliseconds.
-// A busy page takes seconds, and one that hangs never answers. activateDeadline bounds how long
-// it then waits for the browser process.
+// A busy page takes longer, and one that hangs or has a dialog does not answer. activateDeadline
+// bounds how long it then waits for the browser process.
 const (
-	flushTabDeadline = 3 * time.Second
+	flushTabDeadline = 1500 * time.Millisecond
 	activateDeadline = 500 * time.Millisecond
 )
 

@@ -138,7 +138,7 @@ func TestCloseOfABusyPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.eval(b, s.url+"/busy", `scrollTo(0, 700); field.value = "typed";
-		setTimeout(() => { for (const until = Date.now() + 2500; Date.now() < until;); }, 10); 0`)
+		setTimeout(() => { for (const until = Date.now() + 1000; Date.now() < until;); }, 10); 0`)
 	if doc.Datadir, err = b.Close(within(t)); err != nil || doc.Datadir != state.DatadirClean {
 		t.Fatalf("%s, %v", doc.Datadir, err)
 	}

@@ -339,7 +339,7 @@ func (r *rig) evalIn(b *Browser, id target.ID, url, script string) string {
 	run := func(script string) bool {
 		res, err := cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{Expression: script, ReturnByValue: &yes, AwaitPromise: &yes})
 		if err != nil {
-			return false // its document is being replaced
+			return false // its document may be being replaced
 		}
 		if res.ExceptionDetails != nil {
 			r.t.Fatalf("%s: %s", script, res.ExceptionDetails.Exception.Description)
@@ -347,9 +347,12 @@ func (r *rig) evalIn(b *Browser, id target.ID, url, script string) string {
 		got = json.RawMessage(res.Result.Value)
 		return true
 	}
-	await(r.t, url+" is loaded and runs "+script, func() bool {
-		return run(fmt.Sprintf(`location.href === %q && document.readyState === "complete"`, url)) && string(got) == "true" && run(script)
+	await(r.t, url+" is loaded", func() bool {
+		return run(fmt.Sprintf(`location.href === %q && document.readyState === "complete"`, url)) && string(got) == "true"
 	})
+	if !run(script) {
+		r.t.Fatalf("the page was replaced while it ran %s", script)
+	}
 	return strings.Trim(string(got), `"`)
 }
 

@@ -248,6 +248,9 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 	}
 }
 
+// shownErrors is how much of standard error an error shows at most, in bytes from the end.
+const shownErrors = 300
+
 // networkFailed discards a Chrome that got no network namespace, and returns why, with what its
 // processes wrote to standard error.
 func (p *Process) networkFailed(code fault.Code, op, why string) error {
@@ -255,8 +258,9 @@ func (p *Process) networkFailed(code fault.Code, op, why string) error {
 		why += ": " + fault.MessageOf(err)
 	}
 	err := p.discard()
-	if written := strings.Fields(p.errors.String()); len(written) > 0 {
-		why += " (" + strings.Join(written, " ") + ")"
+	written := p.errors.String()
+	if words := strings.Fields(written[max(0, len(written)-shownErrors):]); len(words) > 0 {
+		why += " (" + strings.Join(words, " ") + ")"
 	}
 	return errors.Join(fault.New(code, op, "Chrome cannot have its own network: %s", why), err)
 }

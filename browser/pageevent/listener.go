@@ -150,7 +150,8 @@ func (l *Listener) report(ctx context.Context, all bool) time.Duration {
 			return left
 		}
 		if w.page != nil {
-			if !all && !l.readTitle(ctx, w) && now.Before(w.last) {
+			last := i == len(l.ready)-1 // a page without a title must not delay other events
+			if !all && !l.readTitle(ctx, w) && last && now.Before(w.last) {
 				w.until = now.Add(settleTime)
 				l.ready = l.ready[i:]
 				return settleTime

@@ -105,14 +105,12 @@ func (h *Tabs) AwaitJoined(ctx context.Context, expected int, from Source, blank
 	return false, nil
 }
 
-// Await waits until the expected number of tabs is held. Once one tab is there, the
-// others follow within milliseconds, each after the last. So Await waits only for
-// lateTabDeadline after a tab for those that Chrome does not restore.
+// Await waits until the expected number of tabs is held; ctx bounds the whole wait. Once one
+// tab is there, the others follow within milliseconds, each after the last. So Await waits only
+// for lateTabDeadline after a tab for those that Chrome does not restore.
 func (h *Tabs) Await(ctx context.Context, expected int) error {
-	ctx, cancel := context.WithTimeout(ctx, tabDeadline)
-	defer cancel()
+	first := len(h.tabs)
 	late := time.NewTimer(tabDeadline)
-	late.Stop() // until the first tab
 	defer late.Stop()
 	handle := func(e mux.Event) {
 		h.navigated(ctx, e)
@@ -131,7 +129,11 @@ func (h *Tabs) Await(ctx context.Context, expected int) error {
 		case <-late.C:
 			have := len(h.tabs)
 			h.untilNow(ctx, handle) // the daemon may be the one that is late
-			if len(h.tabs) == have {
+			switch {
+			case len(h.tabs) > have:
+			case have == first:
+				return context.DeadlineExceeded
+			default:
 				return nil
 			}
 		case <-ctx.Done():

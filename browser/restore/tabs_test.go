@@ -42,6 +42,7 @@ func TestAwait(t *testing.T) {
 	for name, c := range map[string]struct{ tabs, expected, want int }{
 		"all come":    {5, 5, 5},
 		"some do not": {3, 5, 3},
+		"very many":   {40, 40, 40},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -76,6 +77,18 @@ func TestAwaitOfASlowDaemon(t *testing.T) {
 		go func() { d.events <- attachedEvent("0", true) }()
 		if err := h.Await(t.Context(), 2); err != nil || len(h.tabs) != 2 {
 			t.Errorf("%d tabs, %v", len(h.tabs), err)
+		}
+	})
+}
+
+// Without any tab, Await gives up.
+func TestAwaitOfNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &fakeDriver{events: make(chan mux.Event)}
+		h := &Tabs{env: Environment{Driver: d, Life: t.Context()}, events: d.events}
+		began := time.Now()
+		if err := h.Await(t.Context(), 1); err == nil || time.Since(began) != tabDeadline {
+			t.Errorf("%v after %s", err, time.Since(began))
 		}
 	})
 }

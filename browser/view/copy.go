@@ -18,15 +18,16 @@ type Copied struct {
 	Left int    `json:"left"` // characters that are missing at the end of a long text
 }
 
-// holdDeadline bounds how long the viewer's commands wait for the page.
-const holdDeadline = 10 * time.Second
+// holdDeadline bounds how long the viewer's commands wait for the page. Until then the person can
+// do nothing, and sees no new picture.
+const holdDeadline = 3 * time.Second
 
-// hold does something in the background that waits for the page, and for which the viewer's later
-// commands wait. Its context ends at holdDeadline. It also ends when a dialog opens: then the page
-// answers nothing, and the person must be able to answer the dialog.
+// hold does something with the shown tab in the background. The viewer's later commands wait for it.
+// Its context ends at holdDeadline. It also ends when the tab opens a dialog: then the page answers
+// nothing, and the person must be able to answer the dialog.
 func (s *server) hold(ctx context.Context, do func(short context.Context) reply) {
 	short, cancel := context.WithTimeout(ctx, holdDeadline)
-	s.holding = cancel
+	s.holding, s.held = cancel, s.shown
 	s.work.Go(func() {
 		r := do(short)
 		r.held = true

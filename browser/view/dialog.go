@@ -17,7 +17,7 @@ type Dialog struct {
 }
 
 func (s *server) dialogOpened(c *screencast, d page.EventJavascriptDialogOpening) error {
-	if s.holding != nil {
+	if s.holding != nil && c == s.held {
 		s.holding()
 	}
 	c.dialog = &Dialog{Type: "dialog", Open: true, Number: s.newQuestion(dialogMessage), Kind: string(d.Type), Message: d.Message, Default: d.DefaultPrompt}

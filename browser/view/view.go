@@ -129,6 +129,7 @@ type server struct {
 
 	looking bool               // the frames of a tab are asked for a picker
 	holding context.CancelFunc // ends what later commands wait for; nil: they do not wait
+	held    *screencast        // the tab that this is about
 	soon    *time.Timer        // for the first look after an input
 	replies chan reply
 	work    sync.WaitGroup // asks frames

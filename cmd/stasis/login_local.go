@@ -24,7 +24,8 @@ var desktopChromes = []string{
 	"/opt/google/chrome/chrome", "/usr/lib/chromium/chromium", "/snap/bin/chromium",
 }
 
-// desktopQuit is how long Chrome may take to end if the login is discarded.
+// desktopQuit is how long Chrome may take to end if the login is discarded, and how long its
+// profile is tried to be removed.
 const desktopQuit = 10 * time.Second
 
 // errWindowClosed is the error for a Chrome that the person has closed: the login can be saved.

@@ -18,10 +18,14 @@ type catalogue struct {
 	places map[string]placement.Place
 	err    error
 	reads  int
+	during func() // called while the nodes are read; nil: nothing is
 }
 
 func (c *catalogue) Nodes(context.Context) ([]profiles.Node, error) {
 	c.reads++
+	if c.during != nil {
+		c.during()
+	}
 	return c.nodes, c.err
 }
 
@@ -122,6 +126,21 @@ func TestFind(t *testing.T) {
 	find("s", "c", 1)
 	if _, err := p.Find(t.Context(), "none"); !fault.Is(err, fault.SessionNotFound) {
 		t.Errorf("a session that does not exist: %v", err)
+	}
+}
+
+// TestForgetDuringRead checks that a list is not kept if something has changed while it was read.
+func TestForgetDuringRead(t *testing.T) {
+	c := &catalogue{nodes: []profiles.Node{node("b", placement.Status{})}}
+	p := placement.NewPeers("a", c, time.Now)
+	for _, during := range []func(){p.Forget, nil, nil} {
+		c.during = during
+		if _, err := p.Node(t.Context(), "b"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.reads != 2 {
+		t.Errorf("the nodes were read %d times, want 2", c.reads)
 	}
 }
 

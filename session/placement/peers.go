@@ -33,6 +33,7 @@ type Peers struct {
 	mu     sync.Mutex
 	nodes  []Node
 	read   time.Time // when nodes were read
+	forgot int       // how often Forget was called
 	placed map[string]int
 	places map[string]remembered
 }
@@ -68,6 +69,9 @@ func (p *Peers) upTo(ctx context.Context, age time.Duration) ([]Node, error) {
 	if nodes, ok := p.known(age); ok { // another call has read it meanwhile
 		return nodes, nil
 	}
+	p.mu.Lock()
+	forgot := p.forgot
+	p.mu.Unlock()
 	before := p.now() // the leases are at least as long after the answer
 	records, err := p.catalogue.Nodes(ctx)
 	if err != nil {
@@ -81,8 +85,10 @@ func (p *Peers) upTo(ctx context.Context, age time.Duration) ([]Node, error) {
 		nodes = append(nodes, nodeOf(r))
 	}
 	p.mu.Lock()
-	p.nodes, p.read, p.placed = nodes, before, map[string]int{}
-	p.mu.Unlock()
+	defer p.mu.Unlock()
+	if forgot == p.forgot { // else something may have changed since this list was read
+		p.nodes, p.read, p.placed = nodes, before, map[string]int{}
+	}
 	return slices.Clone(nodes), nil
 }
 
@@ -105,6 +111,7 @@ func (p *Peers) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.nodes = nil
+	p.forgot++
 }
 
 // known returns the list if it is not older than age.

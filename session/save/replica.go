@@ -94,15 +94,16 @@ func (s *Saver) captureReplica(ctx context.Context, j *Job, r *Replica) (m check
 	}
 	for tries := 1; ; tries++ {
 		slow, err := s.copyState(ctx, *j, r, files, &m)
-		if !slow || tries == copyTries || ctx.Err() != nil {
+		if !slow || tries == copyTries || j.Auto || ctx.Err() != nil {
 			return m, err
 		}
 	}
 }
 
-// copyTries is how often a checkpoint tries to copy the files. Chrome is paused only for a short
-// time each, and on a busy machine that may not be enough. What one try has copied, the next does
-// not copy again.
+// copyTries is how often a checkpoint that a caller asked for tries to copy the files. Chrome is
+// paused only for a short time each, and on a busy machine that may not be enough. A later try
+// copies only what has changed since. An automatic checkpoint does not try again: the next one
+// comes soon.
 const copyTries = 3
 
 // copyState reads the state and copies the files once. It adds to how long Chrome was paused, and

@@ -44,7 +44,7 @@ async function listLinks() {
     $("share-list").replaceChildren(...links.map(linkRow));
     $("share-none").hidden = links.length > 0;
   } catch (e) {
-    shareNote.textContent = e.message;
+    if (mine === listings) shareNote.textContent = e.message;
   }
 }
 
