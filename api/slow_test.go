@@ -311,7 +311,7 @@ func TestStalledMessages(t *testing.T) {
 		c, from := open(patience)
 		for n := range 2 {
 			if n > 0 {
-				<-time.After(patience) // the time is what is tested
+				<-time.After(patience + patience/2) // the time is what is tested
 			}
 			send(c, append(bytes.Clone(begun), "ab"...)...)
 			send(c, []byte("cde")...)

@@ -106,7 +106,7 @@ func TestPageThatBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took > 4*capture.TabDeadline {
+	if took := time.Since(began); took > 2*capture.TabDeadline {
 		t.Errorf("the capture took %v", took)
 	}
 	missed := ""

@@ -47,7 +47,7 @@ func (b *Browser) Close(ctx context.Context) (state.Datadir, error) {
 	}
 	end := b.closing()
 	if b.unflushed.Load() {
-		end.flush(ctx)
+		_ = end.flush(ctx) // see there
 	}
 	end.leave(ctx)
 	asked, cancel := context.WithTimeout(ctx, closeDeadline)

@@ -35,18 +35,18 @@ func needsFlush(doc state.Document) bool {
 }
 
 // flush makes Chrome write the localStorage of all pages and waits until it is on disk.
-// If that takes too long, Chrome is closed anyway. The comparison after the close then
-// finds what is missing.
-func (c closing) flush(ctx context.Context) {
+// If that takes too long, done is false, and Chrome is closed anyway. The comparison after the
+// close then finds what is missing.
+func (c closing) flush(ctx context.Context) (done bool) {
 	ctx, cancel := context.WithTimeout(ctx, flushDeadline)
 	defer cancel()
 	key, item, err := capture.Commit(ctx, c.driver)
 	if err != nil {
-		return
+		return false
 	}
 	root, err := os.OpenRoot(profile.Path(c.dir.Profile()))
 	if err != nil {
-		return
+		return false
 	}
 	defer func() { _ = root.Close() }() // only a handle
 	poll := time.NewTicker(flushPoll)
@@ -55,9 +55,10 @@ func (c closing) flush(ctx context.Context) {
 		select {
 		case <-poll.C:
 		case <-c.process.Done():
-			return
+			return false
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
+	return true
 }

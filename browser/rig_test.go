@@ -336,10 +336,12 @@ func (r *rig) evalIn(b *Browser, id target.ID, url, script string) string {
 		_, _ = cdp.Call(ctx, b.driver, target.DetachFromTarget, target.DetachFromTargetParams(at))
 	}()
 	var got json.RawMessage
+	var lost error
 	run := func(script string) bool {
 		res, err := cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{Expression: script, ReturnByValue: &yes, AwaitPromise: &yes})
 		if err != nil {
-			return false // its document may be being replaced
+			lost = err // its document may be being replaced
+			return false
 		}
 		if res.ExceptionDetails != nil {
 			r.t.Fatalf("%s: %s", script, res.ExceptionDetails.Exception.Description)
@@ -351,7 +353,7 @@ func (r *rig) evalIn(b *Browser, id target.ID, url, script string) string {
 		return run(fmt.Sprintf(`location.href === %q && document.readyState === "complete"`, url)) && string(got) == "true"
 	})
 	if !run(script) {
-		r.t.Fatalf("the page was replaced while it ran %s", script)
+		r.t.Fatalf("%s at %s: %v", script, url, lost)
 	}
 	return strings.Trim(string(got), `"`)
 }

@@ -41,9 +41,9 @@ func TestWriteBelowAnotherSite(t *testing.T) {
 		addEventListener("install", () => skipWaiting()); addEventListener("activate", e => e.waitUntil(clients.claim()))`
 	b := r.fresh()
 	r.open(b, f.url)
-	r.evalFrame(b, f.inner, `new Promise(controlled => {
+	r.evalFrame(b, f.inner, `new Promise((controlled, failed) => {
 		navigator.serviceWorker.oncontrollerchange = () => controlled(1);
-		navigator.serviceWorker.register("/sw.js");
+		navigator.serviceWorker.register("/sw.js").catch(failed);
 	})`)
 	r.evalFrame(b, f.inner, `fetch("/inner").then(() => 1)`)
 	if n := strings.Count(strings.Join(f.third.requests(), ","), "/leak"); n == 0 {

@@ -27,11 +27,10 @@ func TestLocalStorageThatDidNotReachTheDisk(t *testing.T) {
 	r.eval(b, s.url+"/one", `addEventListener("pagehide", () => localStorage.setItem("token", "rotated")); localStorage.setItem("token", "t1"); 1`)
 	r.open(b, other+"/two")
 	r.eval(b, other+"/two", `localStorage.setItem("kept", "k1"); 1`)
-	b.closing().flush(within(t))
-	await(t, "after a flush the disk has both areas", func() bool {
-		on := r.inventory(b.dir).LocalStorage
-		return len(on.Areas) == 2 && !on.Truncated
-	})
+	await(t, "a flush", func() bool { return b.closing().flush(within(t)) })
+	if on := r.inventory(b.dir).LocalStorage; len(on.Areas) != 2 || on.Truncated {
+		t.Fatalf("after a flush the disk has %+v", on)
+	}
 	if err := b.tabs.close(within(t), r.page(b, other+"/two")); err != nil {
 		t.Fatal(err)
 	}

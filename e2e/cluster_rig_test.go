@@ -95,8 +95,8 @@ func (c *cluster) drain(t *testing.T, i int, drained bool) {
 	c.nodes[i].drain(t, i, drained)
 }
 
-// drain sets through this node whether a node is drained. Other nodes may place sessions for
-// another second as before.
+// drain sets through this node whether a node is drained. Other nodes may use
+// their old list of nodes for one more second.
 func (n *clusterNode) drain(t *testing.T, i int, drained bool) {
 	t.Helper()
 	method := http.MethodDelete

@@ -106,6 +106,9 @@ func TestFaultStopAtOnce(t *testing.T) {
 	t.Logf("the daemon ended with %v after %s", err, time.Since(began))
 	nothingRuns(t, d, afterKill)
 	d.Restart(t)
+	if !strings.Contains(d.Log(), "a session was rescued") {
+		t.Error("the next daemon rescued no session: the stop was not at once")
+	}
 	now := look(t, d, s.ID)
 	if now.Status != "terminated" || now.Outcome == nil || now.Outcome.Snapshot == nil {
 		t.Errorf("the session: %+v", now)

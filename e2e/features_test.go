@@ -55,7 +55,7 @@ func TestClientFeatures(t *testing.T) {
 				} else {
 					endpoint = create(t, d, body{"engine": in}).CDP
 				}
-				results := tryFeatures(t, obj{"tool": client, "endpoint": endpoint, "tls": tls.URL, "part": partFor(in), "also": tables.differing(client, in), "never": tables.never(client, in)})
+				results := tryFeatures(t, obj{"tool": client, "endpoint": endpoint, "tls": tls.URL, "part": partFor(in), "also": tables.differing(client, in), "timeouts": tables.timeouts(client, in)})
 				tables.check(t, client, in, results)
 			})
 		}
@@ -161,8 +161,8 @@ func (f featureTables) differing(client, in string) []string {
 	return names
 }
 
-// never returns the features of a client that end with a timeout in a browser.
-func (f featureTables) never(client, in string) []string {
+// timeouts returns the features of a client that end with a timeout in a browser.
+func (f featureTables) timeouts(client, in string) []string {
 	names := []string{}
 	for name, row := range f[client] {
 		if row[in] == "Timeout" {

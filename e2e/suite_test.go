@@ -25,8 +25,8 @@ import (
 // suiteDeadline bounds one run of the suite.
 const suiteDeadline = 10 * time.Minute
 
-// testTimeout bounds one test of a config that sets no timeout. Playwright's 30 s are too short
-// on a busy machine.
+// testTimeout bounds one test, whatever its config says. Playwright's 30 s are too short on a busy
+// machine.
 const testTimeout = "--timeout=120000"
 
 // writeSuite is set to write the results of a launched Chromium to suiteResults.

@@ -212,19 +212,26 @@ func TestCheckpointFails(t *testing.T) {
 	}
 }
 
-// A checkpoint that pauses Chrome for too short a time tries again.
+// A checkpoint that a caller asked for copies again if Chrome's pause was too short, three times
+// at most.
 func TestCheckpointTriesAgain(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	copies := 0
+	copies, slow := 0, 2
 	r.browsers.on("copy", func(*fakeChrome) error {
-		if copies++; copies < 3 {
+		if copies++; copies <= slow {
 			return fault.New(fault.Timeout, "fake", "")
 		}
 		return nil
 	})
 	if a := r.checkpoint(id, plain); !a.Success || copies != 3 {
 		t.Errorf("%+v after %d copies", a, copies)
+	}
+	copies, slow = 0, 3
+	r.rewrite(r.browsers.last(), "changed")
+	_, err := r.Checkpoint(t.Context(), alice, id, plain)
+	if wantCode(t, err, fault.Timeout); copies != 3 {
+		t.Errorf("it failed after %d copies", copies)
 	}
 }
 

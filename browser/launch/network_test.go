@@ -578,8 +578,12 @@ exec /usr/bin/pasta "$@"
 	if err := os.WriteFile(pasta, []byte(script), 0o755); err != nil {
 		return err
 	}
-	_, err := startProbe(context.Background(), root, netns.New(pasta, firewall.Rules{}))
-	return err
+	ctx := context.Background()
+	x, err := startProbe(ctx, root, netns.New(pasta, firewall.Rules{}))
+	if err != nil {
+		return err
+	}
+	return x.p.Kill(ctx)
 }
 
 // networkMissing prints why there are no networks, and why a Chrome does not start.

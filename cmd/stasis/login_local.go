@@ -24,8 +24,8 @@ var desktopChromes = []string{
 	"/opt/google/chrome/chrome", "/usr/lib/chromium/chromium", "/snap/bin/chromium",
 }
 
-// desktopQuit is how long Chrome may take to end if the login is discarded, and how long its
-// profile is tried to be removed.
+// desktopQuit is how long Chrome may take to end if the login is discarded, and how long
+// removeProfile tries.
 const desktopQuit = 10 * time.Second
 
 // errWindowClosed is the error for a Chrome that the person has closed: the login can be saved.
@@ -44,7 +44,7 @@ func (l *handLogin) inOwnChrome(ctx context.Context) error {
 	}
 	defer func() {
 		if err := removeProfile(dir); err != nil {
-			l.say("The profile of this login could not be removed (%v); remove %s.\n", err, dir)
+			l.say("Stasis could not remove the profile of this login: %v. It may contain the login. Remove %s.\n", err, dir)
 		}
 	}()
 	if l.before.Version > 0 {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,6 +112,8 @@ func TestKilledCopy(t *testing.T) {
 			t.Fatal(err)
 		}
 		killed := copying()
+		var said strings.Builder
+		killed.Stderr = &said
 		if err := killed.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -130,6 +133,9 @@ func TestKilledCopy(t *testing.T) {
 		tick.Stop()
 		_ = killed.Process.Kill() // it fails if the copy has ended
 		<-ended
+		if how := killed.ProcessState; how.Exited() && !how.Success() {
+			t.Fatalf("the copy failed: %s\n%s", how, &said)
+		}
 	}
 	if out, err := copying().CombinedOutput(); err != nil {
 		t.Fatalf("the next copy: %v\n%s", err, out)

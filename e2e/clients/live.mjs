@@ -178,6 +178,7 @@ async function main(browser, session) {
   await wait('the on-screen keyboard of the button', () => phone.evaluate(() => keys.inputMode === 'text'));
   const [low, high, left, right] = await Promise.all([[400, 500], [400, 200], [300, 500], [500, 500]].map(([x, y]) => at(phone, x, y)));
   await gesture('the drag', async () => {
+    await inTab('scrollTo(0, 0)');
     const drags = await phone.touchscreen.touchStart(...low);
     await drags.move(...high);
     await drags.end();

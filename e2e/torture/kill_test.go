@@ -46,7 +46,8 @@ func loop(t *testing.T, rounds int, within time.Duration, fresh func() places) {
 	var all tally
 	var known *record
 	// Deletes begin late, so there may have been none on a slow machine.
-	for round := 0; round < rounds || all.Deleted == 0 && rounds > 10 && round < 3*rounds; round++ {
+	round := 0
+	for ; round < rounds || all.Deleted == 0 && rounds > 10 && round < 3*rounds; round++ {
 		if round%25 == 0 {
 			if known != nil {
 				known.clear(t)
@@ -62,7 +63,7 @@ func loop(t *testing.T, rounds int, within time.Duration, fresh func() places) {
 		}
 	}
 	known.clear(t)
-	t.Logf("%d kills: %+v", rounds, all)
+	t.Logf("%d kills: %+v", round, all)
 	if all.Saved == 0 || all.Deleted == 0 && rounds > 10 {
 		t.Errorf("the children saved and deleted too little: %+v", all)
 	}

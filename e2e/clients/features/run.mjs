@@ -1,10 +1,10 @@
 // Tries what users of Playwright and Puppeteer do with a browser over CDP, one feature after the other.
 //
-// Input, as JSON on stdin: {tool, endpoint, timeout_ms, never?, dir, tls, part?, also?, only?}
+// Input, as JSON on stdin: {tool, endpoint, timeout_ms, timeouts?, dir, tls, part?, also?, only?}
 //   tool        "playwright" or "puppeteer"
 //   endpoint    ws:// or http:// address to connect to
 //   timeout_ms  for each call of a library; a feature may take a little longer
-//   never       names of features that end with a timeout; they get less time
+//   timeouts    names of features that end with a timeout; they get less time
 //   dir         a folder for files of the client
 //   tls         an https:// address with a certificate that nobody has signed
 //   part        which features to try, by number: {of: 4, take: [1, 2]} tries two of every four
@@ -26,7 +26,7 @@ process.on('unhandledRejection', () => {});
 
 const input = JSON.parse(await text(process.stdin));
 const timeout = input.timeout_ms;
-const patient = (ms) => ms * 1.2; // so that a library can report what it waits for
+const withMargin = (ms) => ms * 1.2; // so that a library can report what it waits for
 
 /** within resolves as a promise does, or rejects after ms. */
 function within(ms, promise) {
@@ -37,7 +37,7 @@ function within(ms, promise) {
 
 /** tryFeature runs one feature, whose calls may take ms, and closes the pages and contexts that it opened. It returns why it failed. */
 async function tryFeature(client, feature, site, ms) {
-  const longer = patient(ms);
+  const longer = withMargin(ms);
   const { tools, close, forget } = client.tools(ms);
   const given = { ...tools, ...site.addresses, dir: input.dir, tls: input.tls, timeout: ms };
   try {
@@ -69,11 +69,11 @@ try {
   const unknown = (input.also ?? []).filter((name) => !features[name]);
   if (unknown.length) throw new Error(`there is no feature ${unknown.join('; ')}`);
   const site = await startSite();
-  const client = await within(patient(timeout), connect(input.endpoint, timeout));
+  const client = await within(withMargin(timeout), connect(input.endpoint, timeout));
   for (const [i, [name, feature]] of Object.entries(features).entries()) {
     if (!wanted(i, name)) continue;
     const began = Date.now();
-    const failure = await tryFeature(client, feature, site, input.never?.includes(name) ? Math.min(timeout, 15_000) : timeout);
+    const failure = await tryFeature(client, feature, site, input.timeouts?.includes(name) ? Math.min(timeout, 15_000) : timeout);
     output.results.push({ name, failure, ms: Date.now() - began });
   }
 } catch (err) {

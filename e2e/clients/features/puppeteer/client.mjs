@@ -13,20 +13,22 @@ import scripts from './scripts.mjs';
 
 export const features = { ...navigation, ...pages, ...input, ...files, ...frames, ...scripts, ...network, ...emulation, ...pictures, ...policy };
 
-/** connect returns a client: tools() returns what one feature gets, close(), which closes what the feature opened, and forget(), after which no feature shares a page with it. */
+/** connect returns a client: tools(limit) returns what one feature gets, whose pages wait for limit ms, close(), which closes what the feature opened, and forget(), after which no feature shares a page with it. */
 export async function connect(endpoint, timeout) {
   const address = endpoint.startsWith('ws') ? { browserWSEndpoint: endpoint } : { browserURL: endpoint };
   const options = { ...address, defaultViewport: null, protocolTimeout: timeout };
   const browser = await puppeteer.connect(options);
   const context = browser.defaultBrowserContext();
+  let limit = timeout;
   const open = async (from) => {
     const page = await from.newPage();
-    page.setDefaultTimeout(timeout);
+    page.setDefaultTimeout(limit);
     return page;
   };
   let shared; // the page that features share
   return {
-    tools: () => {
+    tools: (ofFeature) => {
+      limit = ofFeature;
       const opened = [], before = context.pages();
       return {
         tools: {

@@ -15,12 +15,12 @@ const activity = () => new Promise((resolve) => {
   }, 10);
 });
 
-/** activeAtLast returns the activity of a page. A busy machine has several tries, and a throttled page needs more than it has. */
-async function activeAtLast(page) {
+/** measured returns the activity of a page, measured up to ten times until it is at full speed. A throttled page never is. */
+async function measured(page) {
   let seen;
   for (let tries = 0; tries < 10; tries++) {
     seen = await page.evaluate(activity);
-    if (seen.timers > 10 && seen.frames > 5 && !seen.hidden) break;
+    if (seen.hidden || seen.timers > 10 && seen.frames > 5) break;
   }
   return seen;
 }
@@ -39,7 +39,7 @@ export default {
   'pages behind others run at full speed': async ({ visit }) => {
     const behind = await visit('<title>behind</title>');
     await visit('<title>front</title>');
-    const { frames, timers, hidden } = await activeAtLast(behind);
+    const { frames, timers, hidden } = await measured(behind);
     assert.ok(timers > 10, `${timers} timers in half a second`);
     assert.ok(frames > 5, `${frames} frames in half a second`);
     assert.equal(hidden, false);
